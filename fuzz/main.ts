@@ -1,5 +1,6 @@
 import { randomInt } from "node:crypto";
 import { parseArgs } from "node:util";
+import { startTestServer } from "../test/support/test-server.ts";
 import { aWorld } from "../test/support/world.ts";
 import { fuzzAuthorizations } from "./authorizations.ts";
 import { createLogWatch } from "./log-watch.ts";
@@ -7,7 +8,7 @@ import { fuzzProvisions } from "./provisions.ts";
 import { report } from "./report.ts";
 
 // Sends provision requests and Authorization headers that no platform would send to a service in this process, with a
-// database of its own (the embedded one, or one on TEST_DATABASE_URL). Exit code 1: a fault was found.
+// database of its own. Exit code 1: a fault was found.
 // npm run fuzz [-- --count 10000] [--headers 2000] [--seed 42]
 
 const { values } = parseArgs({
@@ -24,6 +25,7 @@ const seed = numberOf("seed", 0);
 const MOST_TIMES = 50;
 
 console.log(`Seed ${seed} (repeat it with --count ${count} --seed ${seed})`);
+const stopServer = await startTestServer();
 const log = createLogWatch();
 const world = await aWorld({ environment: { WEB_JOBS: "off" }, parts: { logTo: log } });
 const { addonId: user, addonPassword: password } = world.sandbox.settings;
@@ -37,6 +39,7 @@ const authorizations = await fuzzAuthorizations({
   count: headers,
 });
 await world.close();
+await stopServer();
 
 console.log(report(provisions, authorizations));
 const isDear = provisions.dearest.some(({ times }) => times > MOST_TIMES);

@@ -12,6 +12,7 @@ import { createMetrics } from "./metrics/metrics.ts";
 import { timedDatabase } from "./metrics/timed-database.ts";
 import { timedHttp } from "./metrics/timed-http.ts";
 import { createOwnScrubber } from "./logging/own-secrets.ts";
+import { PACE, type Pace } from "./pace.ts";
 import { createPlatformApi } from "./platform/api.ts";
 import { createHttp, type Http } from "./platform/http.ts";
 import { createOauthGrantEndpoint } from "./platform/oauth-grant.ts";
@@ -39,6 +40,7 @@ export interface Parts {
   /** Where log lines go; standard output unless given. */
   logTo: { write(line: string): void };
   wrapDatabase(database: Database): Database;
+  pace: Partial<Pace>;
   wrapTokenEndpoint(endpoint: TokenEndpoint): TokenEndpoint;
 }
 
@@ -57,6 +59,7 @@ const beat = statement(
 export async function createServices(config: Config, parts: Partial<Parts> = {}) {
   const offer = parts.offer ?? yourOffer;
   checkOffer(offer);
+  const pace = { ...PACE, ...parts.pace };
   const scrubber = createOwnScrubber(config);
   const metrics = createMetrics();
   // With connections of its own, so that a status feed that hangs takes none from other calls.
@@ -98,6 +101,7 @@ export async function createServices(config: Config, parts: Partial<Parts> = {})
     vault,
     scrubber,
     log,
+    pace,
     endpoint: countedTokens(parts.wrapTokenEndpoint?.(endpoint) ?? endpoint, metrics),
     concurrency: config.tokenConcurrency,
     onIssued(refreshInSeconds) {
@@ -118,7 +122,7 @@ export async function createServices(config: Config, parts: Partial<Parts> = {})
   const recover = createRecover({ db, vault, endpoint: grants });
   const vendor = parts.vendor ?? yours();
   const lifecycle = createLifecycle({
-    ...{ db, vault, offer, vendor, platformFor, scrubber, onSettled, log },
+    ...{ db, vault, offer, vendor, platformFor, scrubber, onSettled, log, pace },
     areGrantsQueued: credentials.grants.areQueued,
   });
   const peopleTokens = peopleTokensOf(config, {
@@ -135,7 +139,7 @@ export async function createServices(config: Config, parts: Partial<Parts> = {})
   const keptMetrics = createKeptMetrics({ db, metrics, jobs: jobs.names, log });
 
   return {
-    ...{ config, log, scrubber, vault, db, offer, credentials, lifecycle, platformFor, recover, jobs },
+    ...{ config, log, scrubber, vault, db, offer, credentials, lifecycle, platformFor, recover, jobs, pace },
     ...{ platformCalls: calls, peopleTokens, customerPage, metrics, keptMetrics, status },
     /**
      * Closes what was opened here, in reverse order: no more work is claimed, and the results of calls that were sent

@@ -1,5 +1,4 @@
 import { claim } from "./claim.ts";
-import { embedded } from "./embedded.ts";
 import { endToEnd } from "./end-to-end.ts";
 import { growthOfProcesses, growthOfResources } from "./growth.ts";
 import { mixed } from "./mixed.ts";
@@ -13,6 +12,6 @@ import type { Work } from "./work.ts";
 export const works: readonly Work[] = [
   ...[provision202, provision200, slowDisk, provisionTwin, endToEnd],
   ...[refreshSlow, refreshFast, reseal, claim],
-  ...[processOfWeb, mixed, embedded],
+  ...[processOfWeb, mixed],
   ...[growthOfProcesses, growthOfResources],
 ];

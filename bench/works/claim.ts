@@ -43,7 +43,7 @@ export const claim: Work = {
 async function createSide(bench: Bench, size: number) {
   const database = await bench.databases.create();
   await fill(database, size);
-  const service = await openDatabase({ url: database.url, dataDir: "", role: "guest", poolSize: 8 });
+  const service = openDatabase({ url: database.url, poolSize: 8 });
   const claims = createClaims(service, ignore);
   await makeDue(database, "grant_pending");
   // Grants are claimed by urgency: unless the due ones are a large part of the table, the planner sorts all of them, so

@@ -46,7 +46,7 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
 }
 
 async function serve(services: Services, stopping: AbortController): Promise<RunningService> {
-  const { config, lifecycle, jobs, metrics, scrubber, log } = services;
+  const { config, lifecycle, jobs, metrics, scrubber, log, pace } = services;
   const byPassword = operatorsPassword(config);
   const refusedSample = createRefusedSample(log);
   const whenReady: RequestHandler = (_request, _response, next) => void untilReady().then(() => next(), next);
@@ -66,7 +66,7 @@ async function serve(services: Services, stopping: AbortController): Promise<Run
     addonId: config.addonId,
     passwords: [config.addonPassword, config.addonPasswordPrevious].filter((each) => each !== undefined),
     untilReady,
-    onAnswered: () => jobs.wake("exchange-grants", 1_000),
+    onAnswered: () => jobs.wake("exchange-grants", pace.exchangeAfterMs),
   });
   const app = createApp({
     resourcesPath: config.resourcesPath,

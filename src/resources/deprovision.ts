@@ -1,5 +1,6 @@
 import { statement, type Database } from "../database/database.ts";
 import type { Log } from "../logging/log.ts";
+import type { Pace } from "../pace.ts";
 import { lockResourceAndCredential } from "./lock-resource.ts";
 import { createRequestDeadline } from "./request-deadline.ts";
 import { deprovisioned, notFound } from "./refusals.ts";
@@ -56,13 +57,15 @@ export function createDeprovision({
   db,
   onSettled,
   log,
+  pace,
 }: {
   db: Database;
   onSettled(): void;
   log: Log;
+  pace: Pace;
 }): Deprovision {
   return async (uuid, requestId, receivedAtMs = performance.now()) => {
-    const withinDeadline = createRequestDeadline(receivedAtMs);
+    const withinDeadline = createRequestDeadline(receivedAtMs, pace);
     let mayBeDone = false;
     const [gone] = await withinDeadline(() =>
       db.transaction(async (tx) => {

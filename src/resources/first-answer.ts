@@ -1,4 +1,5 @@
 import type { Queryable } from "../database/database.ts";
+import type { Pace } from "../pace.ts";
 import type { Vault } from "../vault/vault.ts";
 import type { Offer, YourService } from "./contract.ts";
 import type { Answer, ProvisionAnswers } from "./provision-answers.ts";
@@ -31,8 +32,9 @@ export function createFirstAnswer(needs: {
   vendorSteps: VendorSteps;
   /** Called when a step that is due at once, or soon, was left to the background. */
   onSettled(): void;
+  pace: Pace;
 }): FirstAnswer {
-  const { db, vault, offer, vendor, answers, runner, vendorSteps, onSettled } = needs;
+  const { db, vault, offer, vendor, answers, runner, vendorSteps, onSettled, pace } = needs;
 
   async function callAndDecide(step: Step, withinDeadline: WithinDeadline): Promise<Answer> {
     const call = runner.holding(step, (wanted) =>
@@ -43,7 +45,7 @@ export function createFirstAnswer(needs: {
         step,
         call.then((late) => vendorSteps.settle(step, late)),
       );
-    const result = await resultOrSlow(call);
+    const result = await resultOrSlow(call, pace.vendorMs);
     const answer = await withinDeadline(() => answers.decide(step, result));
     if (result.is === "slow") settle();
     else if (result.is === "refused" || result.is === "failed") onSettled();

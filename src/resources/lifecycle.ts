@@ -1,6 +1,7 @@
 import type { Database } from "../database/database.ts";
 import type { Log } from "../logging/log.ts";
 import type { Scrubber } from "../logging/scrubber.ts";
+import type { Pace } from "../pace.ts";
 import type { Vault } from "../vault/vault.ts";
 import { createChangePlan, type ChangePlan } from "./change-plan.ts";
 import type { Offer, YourService } from "./contract.ts";
@@ -43,11 +44,12 @@ export function createLifecycle(needs: {
   /** Called when a step may have fallen due. */
   onSettled(): void;
   log: Log;
+  pace: Pace;
 }): Lifecycle {
-  const { db, vault, log } = needs;
+  const { db, vault, log, pace } = needs;
   const queue = createStepQueue(db);
   const settlements = createSettlements(db, vault);
-  const answers = createProvisionAnswers(db, vault, log);
+  const answers = createProvisionAnswers(db, vault, log, pace);
   const failure = createProvisionFailure(db, vault);
   const vendor = requireResults(needs.vendor);
   const vendorSteps = createVendorSteps({ ...needs, vendor, answers, settlements, queue });
@@ -62,15 +64,15 @@ export function createLifecycle(needs: {
     report_failure: platformSteps.reportFailure,
   };
   const runner = createStepRunner({
-    ...{ queue, handlers, log },
+    ...{ queue, handlers, log, pace },
     areGrantsQueued: needs.areGrantsQueued,
     scrubber: needs.scrubber,
     secretsOf: ({ resource }) => secretsOf(vault, resource),
     onEnd: needs.onSettled,
   });
-  const shared = { ...needs, vendor, runner, vendorSteps, runExclusive: createResourceMutex() };
+  const shared = { ...needs, vendor, runner, vendorSteps, runExclusive: createResourceMutex(pace) };
   return {
-    provision: createProvision({ ...shared, store: createProvisionStore(db, vault), answers, queue }),
+    provision: createProvision({ ...shared, store: createProvisionStore(db, vault, pace), answers, queue }),
     changePlan: createChangePlan({
       ...shared,
       outcomeOf: createPlanChangeOutcome({ ...shared, settlements }),

@@ -1,6 +1,7 @@
 import { retryWhileDatabaseAway, type Queryable } from "../database/database.ts";
 import { Refusal } from "../errors.ts";
 import type { Log } from "../logging/log.ts";
+import type { Pace } from "../pace.ts";
 import type { Vault } from "../vault/vault.ts";
 import type { Offer, YourService } from "./contract.ts";
 import type { WithinDeadline } from "./request-deadline.ts";
@@ -38,8 +39,9 @@ export function createPlanChangeOutcome(needs: {
   vendorSteps: VendorSteps;
   onSettled(): void;
   log: Log;
+  pace: Pace;
 }): PlanChangeOutcome {
-  const { db, vault, offer, vendor, runner, settlements, vendorSteps, onSettled, log } = needs;
+  const { db, vault, offer, vendor, runner, settlements, vendorSteps, onSettled, log, pace } = needs;
 
   /**
    * The answer when the step is not ours any more: an earlier try of ours settled it and its acknowledgement was lost,
@@ -130,7 +132,7 @@ export function createPlanChangeOutcome(needs: {
         vendor.changePlan(vendorResource(vault, changed, step.key, wanted), resource.appliedPlan),
       ),
     );
-    const result = await resultOrSlow(call);
+    const result = await resultOrSlow(call, pace.vendorMs);
     const end = result.is === "slow" ? call : Promise.resolve(result);
     try {
       return await store(step, plan, { result, end, withinDeadline });

@@ -2,6 +2,7 @@ import { statement, type Queryable } from "../database/database.ts";
 import { createGroupCommit } from "../database/group-commit.ts";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../logging/log.ts";
+import type { Pace } from "../pace.ts";
 import type { Vault } from "../vault/vault.ts";
 import { fullSet, sealConfig } from "./config-vars.ts";
 import { resourceSealContext, type ResourceRow } from "./rows.ts";
@@ -36,7 +37,7 @@ const decide = statement(
      FROM incoming i WHERE r.uuid = i.uuid AND r.state = 'provisioning' AND r.answer_status IS NULL
      RETURNING i.*
    ), exchangeable AS (
-     UPDATE credentials c SET due_at = CASE WHEN c.state = 'grant_pending' THEN now() + interval '1 second' ELSE c.due_at END
+     UPDATE credentials c SET due_at = CASE WHEN c.state = 'grant_pending' THEN now() + make_interval(secs => $11::float8) ELSE c.due_at END
      FROM decided d WHERE c.uuid = d.uuid AND d.state <> 'failed'
    ), erased AS (
      UPDATE credentials c SET state = 'erased', sealed_grant_code = NULL, due_at = NULL
@@ -77,7 +78,7 @@ export interface ProvisionAnswers {
   given(resource: ResourceRow): Answer | null;
 }
 
-export function createProvisionAnswers(db: Queryable, vault: Vault, log: Log): ProvisionAnswers {
+export function createProvisionAnswers(db: Queryable, vault: Vault, log: Log, pace: Pace): ProvisionAnswers {
   // No `deadlineOf`: a late decision is written too. The resource exists, and the vendor need not be called again for it.
   const write = createGroupCommit<Decision, boolean>({
     async write(rows) {
@@ -96,6 +97,7 @@ export function createProvisionAnswers(db: Queryable, vault: Vault, log: Log): P
         written.map((row) => row.next?.kind ?? null),
         written.map((row) => row.next?.dueSeconds ?? null),
         written.map((row) => row.next?.isKept ?? false),
+        pace.exchangeAfterMs / 1_000,
       ];
       const decided = new Set((await db.query<{ uuid: string }>(decide, values)).map(({ uuid }) => uuid));
       return rows.map((row) => decided.has(row.uuid) && first.get(row.uuid) === row);

@@ -4,6 +4,7 @@ import type { Deadline } from "../database/retry.ts";
 import type { Vault } from "../vault/vault.ts";
 import { credentialSealContext } from "./credentials/opening.ts";
 import { GRANT_SECONDS } from "./grant-time.ts";
+import type { Pace } from "../pace.ts";
 import type { Secret } from "../secret.ts";
 import { sealAnswer, type Answer } from "./provision-answers.ts";
 import { resourceSealContext } from "./rows.ts";
@@ -41,7 +42,7 @@ export interface NewResource {
 
 // Everything a new resource needs, for all requests that arrived at the same moment, in one statement and one commit:
 // the resource, its credential and its first step. The unique uuid makes repeated requests harmless. An answered
-// resource (202) may exchange its grant a second later; an unanswered one only after its answer is decided. The step of
+// resource (202) may exchange its grant a moment later; an unanswered one only after its answer is decided. The step of
 // an unanswered one is written as claimed by this process; when its lease ends, any process may finish it.
 const insert = statement(
   "provision",
@@ -60,7 +61,7 @@ const insert = statement(
      SELECT uuid, CASE WHEN grant_code IS NULL THEN 'no_grant' ELSE 'grant_pending' END, grant_code,
        CASE WHEN grant_code IS NULL THEN 0 ELSE 1 END, grant_expires_at,
        CASE WHEN grant_code IS NOT NULL THEN now() + interval '${GRANT_SECONDS} seconds' END,
-       CASE WHEN grant_code IS NOT NULL AND answer_status IS NOT NULL THEN now() + interval '1 second' END, request_id
+       CASE WHEN grant_code IS NOT NULL AND answer_status IS NOT NULL THEN now() + make_interval(secs => $15::float8) END, request_id
      FROM incoming JOIN born USING (uuid)
    )
    INSERT INTO steps (uuid, key, kind, due_at, attempts, lease, leased_until, request_id)
@@ -87,7 +88,7 @@ const replaceGrant = statement(
    ), replaced AS (
      UPDATE credentials c SET state = 'grant_pending', reason = NULL, sealed_grant_code = $2, grant_expires_at = $3,
        grant_number = c.grant_number + 1, grant_deadline = now() + interval '${GRANT_SECONDS} seconds',
-       due_at = CASE WHEN alive.answer_status IS NOT NULL THEN now() + interval '1 second' END,
+       due_at = CASE WHEN alive.answer_status IS NOT NULL THEN now() + make_interval(secs => $5::float8) END,
        attempts = 0, rejected_at = NULL, last_error = NULL, request_id = $4
      FROM alive WHERE c.uuid = alive.uuid AND (c.state IN ('grant_pending', 'grant_lost', 'no_grant')
        OR (c.state = 'quarantined' AND c.generation = 0)) RETURNING c.uuid
@@ -95,7 +96,8 @@ const replaceGrant = statement(
    INSERT INTO events (uuid, type) SELECT uuid, 'grant_replaced' FROM replaced RETURNING uuid`,
 );
 
-export function createProvisionStore(db: Queryable, vault: Vault) {
+export function createProvisionStore(db: Queryable, vault: Vault, pace: Pace) {
+  const exchangeAfterSeconds = pace.exchangeAfterMs / 1_000;
   type Row = { request: ProvisionRequest; key: string; answer: Answer | null; deadline: Deadline };
 
   const commit = createGroupCommit<Row, NewResource | null>({
@@ -122,6 +124,7 @@ export function createProvisionStore(db: Queryable, vault: Vault) {
         requests.map(({ grant }) => grant?.expiresAt ?? null),
         rows.map(({ key }) => key),
         requests.map(({ requestId }) => requestId),
+        exchangeAfterSeconds,
       ];
       const inserted = await db.query<{ uuid: string; stepId: number }>(insert, values);
       const steps = new Map(inserted.map(({ uuid, stepId }) => [uuid, stepId]));
@@ -161,7 +164,7 @@ export function createProvisionStore(db: Queryable, vault: Vault) {
     async receiveGrant(uuid: string, grant: Grant, requestId: string): Promise<boolean> {
       const [row] = await db.query<{ state: string; sealedGrantCode: Buffer | null }>(readGrant, [uuid]);
       if (row?.state === "grant_pending" && isSameCode(uuid, row.sealedGrantCode, grant.code)) return false;
-      const values = [uuid, sealCode(uuid, grant.code), grant.expiresAt, requestId];
+      const values = [uuid, sealCode(uuid, grant.code), grant.expiresAt, requestId, exchangeAfterSeconds];
       return (await db.query(replaceGrant, values)).length > 0;
     },
   };

@@ -4,6 +4,7 @@ import type { Queryable } from "../database/database.ts";
 import type { WithinDeadline } from "./request-deadline.ts";
 import { unknownPlan } from "./refusals.ts";
 import type { Log } from "../logging/log.ts";
+import type { Pace } from "../pace.ts";
 import type { Vault } from "../vault/vault.ts";
 import type { Offer, YourService } from "./contract.ts";
 import { createFirstAnswer } from "./first-answer.ts";
@@ -45,6 +46,7 @@ export function createProvision(needs: {
   /** Called when a step that is due at once, or soon, was left to the background. */
   onSettled(): void;
   log: Log;
+  pace: Pace;
 }): Provision {
   const { db, offer, store, answers, queue, runExclusive, log } = needs;
   const firstAnswer = createFirstAnswer(needs);

@@ -1,4 +1,5 @@
 import { aWaitingRoom, retryWhileDatabaseAway, type Deadline } from "../database/retry.ts";
+import type { Pace } from "../pace.ts";
 
 /**
  * Runs idempotent database work for a request of the platform, waiting while the database is away for a moment. Any
@@ -6,8 +7,6 @@ import { aWaitingRoom, retryWhileDatabaseAway, type Deadline } from "../database
  */
 export type WithinDeadline = <Result>(work: (deadline: Deadline) => Promise<Result>) => Promise<Result>;
 
-/** How long one request may wait for the database in all, so that it is answered before the platform gives up. */
-export const REQUEST_MS = 8_000;
 /** How long each piece of work may wait at least, even when the vendor's function has used up the rest. */
 const LEAST_MS = 2_000;
 
@@ -18,12 +17,17 @@ const room = aWaitingRoom();
  * for this process to start. `leastAtFirstMs`: how long its first work may wait at least. Once that is done the database
  * is there, and each later work may wait at least 2 s.
  */
-export function createRequestDeadline(receivedAtMs: number, leastAtFirstMs = LEAST_MS): WithinDeadline {
-  const until = receivedAtMs + REQUEST_MS;
-  let leastMs = leastAtFirstMs;
+export function createRequestDeadline(
+  receivedAtMs: number,
+  { requestMs }: Pace,
+  leastAtFirstMs?: number,
+): WithinDeadline {
+  const until = receivedAtMs + requestMs;
+  const usualLeastMs = Math.min(LEAST_MS, requestMs / 4);
+  let leastMs = leastAtFirstMs ?? usualLeastMs;
   return (work) => {
     const upToMs = Math.max(until - performance.now(), leastMs);
-    leastMs = LEAST_MS;
+    leastMs = usualLeastMs;
     return retryWhileDatabaseAway(work, { upToMs, room });
   };
 }

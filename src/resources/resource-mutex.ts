@@ -1,12 +1,13 @@
 import { DatabaseUnavailable } from "../database/database.ts";
 import { KitError } from "../errors.ts";
-import { createRequestDeadline, REQUEST_MS, type WithinDeadline } from "./request-deadline.ts";
+import type { Pace } from "../pace.ts";
+import { createRequestDeadline, type WithinDeadline } from "./request-deadline.ts";
 
 /**
- * A request whose turn comes later than this is refused: the work before its answer may take seconds more, and the
- * platform gives up after 20 s.
+ * A request whose turn comes later than this share of its time (11 s) is refused: the work before its answer may take
+ * seconds more, and the platform gives up after 20 s.
  */
-const LONGEST_IN_LINE_MS = 11_000;
+const IN_LINE = 1.375;
 
 /**
  * Requests for one resource take turns within a process: a repeated provision waits for the first one's answer instead
@@ -16,7 +17,7 @@ const LONGEST_IN_LINE_MS = 11_000;
  * Throws what `work` throws. If the turn comes too late, throws a `DatabaseUnavailable` or a `KitError` "overloaded",
  * and `work` is never called.
  */
-export function createResourceMutex() {
+export function createResourceMutex(pace: Pace) {
   const last = new Map<string, Promise<unknown>>();
   return async function runExclusive<Result>(
     uuid: string,
@@ -25,8 +26,8 @@ export function createResourceMutex() {
   ): Promise<Result> {
     const former = last.get(uuid);
     const turn = former
-      ? waitForPrevious(former, receivedAtMs, work)
-      : work(createRequestDeadline(receivedAtMs));
+      ? waitForPrevious(former, receivedAtMs, pace, work)
+      : work(createRequestDeadline(receivedAtMs, pace));
     last.set(uuid, turn);
     try {
       return await turn;
@@ -46,14 +47,15 @@ export type RunExclusive = ReturnType<typeof createResourceMutex>;
 async function waitForPrevious<Result>(
   former: Promise<unknown>,
   receivedAtMs: number,
+  pace: Pace,
   work: (withinDeadline: WithinDeadline) => Promise<Result>,
 ): Promise<Result> {
   const outage = await former.then(() => null, outageIn);
   const sinceMs = performance.now() - receivedAtMs;
-  if (outage && sinceMs >= REQUEST_MS) throw outage;
-  if (sinceMs > LONGEST_IN_LINE_MS)
+  if (outage && sinceMs >= pace.requestMs) throw outage;
+  if (sinceMs > pace.requestMs * IN_LINE)
     throw new KitError("overloaded", "The requests before it for the same resource took too long");
-  return work(outage ? createRequestDeadline(receivedAtMs, 0) : createRequestDeadline(receivedAtMs));
+  return work(createRequestDeadline(receivedAtMs, pace, outage ? 0 : undefined));
 }
 
 function outageIn(error: unknown): DatabaseUnavailable | null {

@@ -81,7 +81,7 @@ const command = (dist: string, ...words: string[]) => [
 const options = {
   cwd: fileURLToPath(root),
   encoding: "utf8" as const,
-  env: { ...process.env, BENCH_DATABASE_URL: testServerUrl },
+  env: { ...process.env, BENCH_DATABASE_URL: testServerUrl() },
 };
 
 function bench(dist: string, ...words: string[]) {
@@ -91,7 +91,7 @@ function bench(dist: string, ...words: string[]) {
 
 /** The databases on the server that a bench with this process id made. */
 async function databasesOf(pid: number): Promise<string[]> {
-  const client = new pg.Client({ connectionString: testServerUrl });
+  const client = new pg.Client({ connectionString: testServerUrl() });
   await client.connect();
   const { rows } = await client.query<{ datname: string }>(
     `SELECT datname FROM pg_database WHERE datname IN ($1, $2)`,
@@ -101,9 +101,7 @@ async function databasesOf(pid: number): Promise<string[]> {
   return rows.map(({ datname }) => datname);
 }
 
-const withPostgresql = testServerUrl ? describe : describe.skip;
-
-withPostgresql("npm run bench (with TEST_DATABASE_URL: it measures on PostgreSQL alone)", () => {
+describe("npm run bench", () => {
   let [sound, broken, forgetful, failing] = ["", "", "", ""];
   beforeAll(() => {
     [sound, broken] = [aBuiltService(), aBuiltService(LOSES_A_ROW)];

@@ -37,11 +37,10 @@ it("passes every rule that can be judged, must and should", async () => {
     manifest: addonManifest("example", teapotParts.offer),
   });
   toClose.push(() => stage.close());
-  const { url, dataDir } = database.settings as { url?: string; dataDir: string };
   const service = await runWeb(
     teapotConfig({
       PORT: String(port),
-      ...{ DATA_DIR: dataDir, ...(url && { DATABASE_URL: url }) },
+      ...database.environment,
       // Its tokens live for seconds: a sweep that is missed on a busy machine must be repeated soon.
       SWEEP_CRON: "* * * * * *",
       ADDON_ID: exampleSettings.addonId,

@@ -1,5 +1,3 @@
-// Again on PostgreSQL: who comes between is decided by its statements.
-
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Database } from "../../src/database/database.ts";
 import type { NotIssued, TokenEndpoint } from "../../src/platform/oauth.ts";

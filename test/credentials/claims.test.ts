@@ -1,5 +1,3 @@
-// Again on PostgreSQL: two claims of one moment are told apart by its row locks.
-
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { createClaims, isMarked, type ClaimedCredential } from "../../src/resources/credentials/claims.ts";
 import { createCredentialStore } from "../../src/resources/credentials/store.ts";

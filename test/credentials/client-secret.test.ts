@@ -1,5 +1,3 @@
-// Again on PostgreSQL: which rows a new secret makes due is one statement.
-
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import pg from "pg";
@@ -14,8 +12,6 @@ import { aWorld, eventually, type World } from "../support/world.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 
 // The client secret is reset during refreshes, differs between processes, and contains unusual characters.
-
-const onPostgresql = process.env["TEST_DATABASE_URL"] ? it : it.skip;
 
 let world: World;
 /** A refresh token that the platform answers 401, as it does a wrong secret. */
@@ -209,7 +205,7 @@ describe("reset of the client secret", () => {
     const since = world.logged().length;
     const { secret } = world.sandbox.control.resetClientSecret();
     const logTo = { write: () => undefined };
-    const elsewhere = await createServices(teapotConfig(world.environment), "guest", {
+    const elsewhere = await createServices(teapotConfig(world.environment), {
       ...teapotParts,
       logTo,
     });
@@ -222,26 +218,22 @@ describe("reset of the client secret", () => {
     await world.restart();
   }, 60_000);
 
-  onPostgresql(
-    "makes all older tokens due, and a row that is locked as soon as it is free (needs PostgreSQL)",
-    async () => {
-      const [held, ...others] = (await active(4)) as [string, string, string, string];
-      const holder = new pg.Client({ connectionString: world.environment["DATABASE_URL"] });
-      await holder.connect();
-      await holder.query(`BEGIN`);
-      await holder.query(`SELECT 1 FROM credentials WHERE uuid = $1 FOR UPDATE`, [held]);
-      const { secret } = world.sandbox.control.resetClientSecret();
-      const { version } = await world.service.services.credentials.secrets.set(new Secret(secret));
-      world.service.services.jobs.wakeAll();
-      await eventually(async () => expect(await count(others, `secret_version = ${version}`)).toBe(3));
-      await holder.query(`ROLLBACK`);
-      await holder.end();
-      await eventually(async () => expect(await count([held], `secret_version = ${version}`)).toBe(1));
-      for (const uuid of [held, ...others])
-        expect((await world.service.services.platformFor(uuid).addons.own()).id).toBe(uuid);
-    },
-    60_000,
-  );
+  it("makes all older tokens due, and a row that is locked as soon as it is free (needs PostgreSQL)", async () => {
+    const [held, ...others] = (await active(4)) as [string, string, string, string];
+    const holder = new pg.Client({ connectionString: world.environment["DATABASE_URL"] });
+    await holder.connect();
+    await holder.query(`BEGIN`);
+    await holder.query(`SELECT 1 FROM credentials WHERE uuid = $1 FOR UPDATE`, [held]);
+    const { secret } = world.sandbox.control.resetClientSecret();
+    const { version } = await world.service.services.credentials.secrets.set(new Secret(secret));
+    world.service.services.jobs.wakeAll();
+    await eventually(async () => expect(await count(others, `secret_version = ${version}`)).toBe(3));
+    await holder.query(`ROLLBACK`);
+    await holder.end();
+    await eventually(async () => expect(await count([held], `secret_version = ${version}`)).toBe(1));
+    for (const uuid of [held, ...others])
+      expect((await world.service.services.platformFor(uuid).addons.own()).id).toBe(uuid);
+  }, 60_000);
 
   it("reaches processes that have the old secret in their environment once a process starts with the new one", async () => {
     const uuids = await active(20);

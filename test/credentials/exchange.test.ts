@@ -1,5 +1,3 @@
-// Again on PostgreSQL: claims and compare-and-set are SQL.
-
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import type { TokenEndpoint } from "../../src/platform/oauth.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";

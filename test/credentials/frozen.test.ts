@@ -1,11 +1,8 @@
-// Again on PostgreSQL: leases go by the database's clock, and are fenced by it.
-
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { aProcessWorld, type ProcessWorld } from "../support/process-world.ts";
 import { eventually } from "../support/world.ts";
 
 // A process that is frozen during a refresh, considered dead, and continues later.
-const onPostgresql = process.env["TEST_DATABASE_URL"] ? describe : describe.skip;
 
 let life: ProcessWorld;
 beforeAll(async () => {
@@ -17,7 +14,7 @@ afterEach(async () => {
 });
 afterAll(() => life.world.close());
 
-onPostgresql("a worker process that is frozen during a refresh", () => {
+describe("a worker process that is frozen during a refresh", () => {
   it.each([
     ["before the platform answers", 1_500],
     ["when the platform has answered", 0],

@@ -1,5 +1,3 @@
-// Again on PostgreSQL: many claims at once, over a pool of connections.
-
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { aWorld, eventually, type World } from "../support/world.ts";
 import type { FaultAction } from "../../sandbox/index.ts";

@@ -3,8 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/glob
 import { aServiceProcess, type ServiceProcess } from "../support/process.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 
-// Real processes that are killed. On PostgreSQL several share one database; the embedded one serves one at a time.
-const severalCanShare = Boolean(process.env["TEST_DATABASE_URL"]);
+// Real processes that are killed, and several on one database.
 
 let world: World;
 const running: ServiceProcess[] = [];
@@ -86,9 +85,7 @@ describe("a killed process", () => {
     await world.rows(`UPDATE credentials SET leased_until = now() WHERE uuid = $1`, [uuid]);
     await start("web");
     await eventually(async () => {
-      const [row] = await world.rows(`SELECT state, generation FROM credentials WHERE uuid = $1`, [
-        uuid,
-      ]);
+      const [row] = await world.rows(`SELECT state, generation FROM credentials WHERE uuid = $1`, [uuid]);
       expect(row).toEqual({ state: "active", generation: 2 });
     });
   }, 90_000);
@@ -135,70 +132,68 @@ describe("a process that receives SIGTERM while a request is arriving", () => {
   });
 });
 
-if (severalCanShare) {
-  describe("several processes on one PostgreSQL", () => {
-    it("share exchanges and refreshes, with one call for each token", async () => {
-      await start("web", { WEB_JOBS: "off" });
-      await Promise.all([start("worker"), start("worker"), start("web")]);
-      const since = world.sandbox.control.ledger().next;
-      const uuids = await install(100);
-      await allActive(uuids);
-      expect(tokenCalls(since, "authorization_code")).toHaveLength(100);
+describe("several processes on one PostgreSQL", () => {
+  it("share exchanges and refreshes, with one call for each token", async () => {
+    await start("web", { WEB_JOBS: "off" });
+    await Promise.all([start("worker"), start("worker"), start("web")]);
+    const since = world.sandbox.control.ledger().next;
+    const uuids = await install(100);
+    await allActive(uuids);
+    expect(tokenCalls(since, "authorization_code")).toHaveLength(100);
 
-      const beforeRefresh = world.sandbox.control.ledger().next;
-      await world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = ANY($1::uuid[])`, [uuids]);
-      await eventually(async () => {
-        const [row] = await world.rows(
-          `SELECT min(generation) AS least, max(generation) AS most FROM credentials WHERE uuid = ANY($1::uuid[])`,
-          [uuids],
-        );
-        expect(row).toEqual({ least: 2, most: 2 });
-      }, 40_000);
-      expect(tokenCalls(beforeRefresh, '"refresh_token"')).toHaveLength(100);
-      const valid = uuids.map(
-        (uuid) => world.sandbox.control.addon(uuid).tokens.filter(({ state }) => state === "valid").length,
+    const beforeRefresh = world.sandbox.control.ledger().next;
+    await world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = ANY($1::uuid[])`, [uuids]);
+    await eventually(async () => {
+      const [row] = await world.rows(
+        `SELECT min(generation) AS least, max(generation) AS most FROM credentials WHERE uuid = ANY($1::uuid[])`,
+        [uuids],
       );
-      expect(new Set(valid)).toEqual(new Set([1]));
-    }, 120_000);
+      expect(row).toEqual({ least: 2, most: 2 });
+    }, 40_000);
+    expect(tokenCalls(beforeRefresh, '"refresh_token"')).toHaveLength(100);
+    const valid = uuids.map(
+      (uuid) => world.sandbox.control.addon(uuid).tokens.filter(({ state }) => state === "valid").length,
+    );
+    expect(new Set(valid)).toEqual(new Set([1]));
+  }, 120_000);
 
-    it("lose nothing while they are killed at random", async () => {
-      let web = await start("web");
+  it("lose nothing while they are killed at random", async () => {
+    let web = await start("web");
+    await start("worker");
+    const uuids: string[] = [];
+    for (let round = 0; round < 4; round++) {
+      uuids.push(...(await install(15)));
+      // Before the platform's calls begin, a second after the answers.
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * 700));
+      const victims = running.splice(0);
+      for (const each of victims) each.signal("SIGKILL");
+      await Promise.all(victims.map(({ ended }) => ended));
+      web = await start("web");
       await start("worker");
-      const uuids: string[] = [];
-      for (let round = 0; round < 4; round++) {
-        uuids.push(...(await install(15)));
-        // Before the platform's calls begin, a second after the answers.
-        await new Promise((resolve) => setTimeout(resolve, Math.random() * 700));
-        const victims = running.splice(0);
-        for (const each of victims) each.signal("SIGKILL");
-        await Promise.all(victims.map(({ ended }) => ended));
-        web = await start("web");
-        await start("worker");
-      }
-      expect(web.url).not.toBeNull();
-      await allActive(uuids, 90_000);
-    }, 180_000);
+    }
+    expect(web.url).not.toBeNull();
+    await allActive(uuids, 90_000);
+  }, 180_000);
 
-    it("give equal answers to one provision that is delivered to two of them at once", async () => {
-      const [one, two] = [await start("web"), await start("web")];
-      const { addonId, addonPassword } = world.sandbox.settings;
-      const body = JSON.stringify({
-        uuid: crypto.randomUUID(),
-        plan: "basic",
-        region: "us",
-        oauth_grant: null,
-      });
-      const authorization = `Basic ${Buffer.from(`${addonId}:${addonPassword}`).toString("base64")}`;
-      const send = async (url: string | null) => {
-        const headers = { authorization, "content-type": "application/json" };
-        const response = await fetch(`${url}/resources`, { method: "POST", headers, body });
-        return `${response.status} ${await response.text()}`;
-      };
-      const answers = await Promise.all(
-        Array.from({ length: 50 }, (_, index) => send(index % 2 ? one.url : two.url)),
-      );
-      expect(new Set(answers).size).toBe(1);
-      expect(answers[0]).toMatch(/^200 /);
-    }, 60_000);
-  });
-}
+  it("give equal answers to one provision that is delivered to two of them at once", async () => {
+    const [one, two] = [await start("web"), await start("web")];
+    const { addonId, addonPassword } = world.sandbox.settings;
+    const body = JSON.stringify({
+      uuid: crypto.randomUUID(),
+      plan: "basic",
+      region: "us",
+      oauth_grant: null,
+    });
+    const authorization = `Basic ${Buffer.from(`${addonId}:${addonPassword}`).toString("base64")}`;
+    const send = async (url: string | null) => {
+      const headers = { authorization, "content-type": "application/json" };
+      const response = await fetch(`${url}/resources`, { method: "POST", headers, body });
+      return `${response.status} ${await response.text()}`;
+    };
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, (_, index) => send(index % 2 ? one.url : two.url)),
+    );
+    expect(new Set(answers).size).toBe(1);
+    expect(answers[0]).toMatch(/^200 /);
+  }, 60_000);
+});

@@ -1,5 +1,3 @@
-// Again on PostgreSQL: who may store a grant is decided by statements under locks.
-
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import type { FaultAction } from "../../sandbox/index.ts";
 import { recoverAllGrants, recoverGrants } from "../../src/operator/grants/recover-grants.ts";

@@ -1,5 +1,3 @@
-// Again on PostgreSQL: who wins is decided by row locks.
-
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { randomUUID } from "node:crypto";
 import type { Database } from "../../src/database/database.ts";

@@ -4,7 +4,6 @@ import { existsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { devSettings } from "../../dev/settings.ts";
-import { readConfig } from "../../src/config.ts";
 import { readEnvironment } from "../../src/environment.ts";
 
 let folder: string;
@@ -19,8 +18,8 @@ it("npm run dev generates its secrets once", () => {
 });
 
 it("npm run dev keeps them in the default folder when DATA_DIR is empty", () => {
-  const { dataDir, environment } = devSettings({ DATA_DIR: "" }, folder);
-  expect(dataDir).toBe(readConfig(environment, ["dataDir"]).dataDir);
+  const { dataDir } = devSettings({ DATA_DIR: "" }, folder);
+  expect(dataDir).toBe(".data");
   expect(existsSync(path.join(folder, dataDir, "dev.env"))).toBe(true);
   expect(existsSync(path.join(folder, "dev.env"))).toBe(false);
 });
@@ -54,7 +53,7 @@ it("commands of kit get the platform's address once it listens", () => {
   expect(address()).toBe("http://127.0.0.1:4002");
 });
 
-it("secrets are generated for a service on PostgreSQL too", () => {
+it("secrets are generated for a database of yours too", () => {
   const { environment } = devSettings({ DATABASE_URL: "postgresql://somewhere/db" }, folder);
   const again = devSettings({ DATABASE_URL: "postgresql://somewhere/db" }, folder);
   expect(environment["ENCRYPTION_KEY"]).toBeDefined();

@@ -1,10 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import path from "node:path";
 import pg from "pg";
 import { addonManifest } from "../../src/operator/addon-manifest.ts";
-import { openDatabase } from "../../src/database/database.ts";
 import { offer } from "../../examples/postgres-product/your-service/plans.ts";
 import { administer, databaseUrl, testServerUrl } from "../support/database.ts";
 import { aProcessWorld } from "../support/process-world.ts";
@@ -18,7 +14,7 @@ export const SALT = "2f97bfa52ca102f8874716e2eb1d3b4920ad0be4";
  * `examples/postgres-product` copied over `src/your-service`.
  */
 export async function aWorldOfDrawers() {
-  const product = await (testServerUrl ? onServer(testServerUrl) : embedded());
+  const product = await onServer(testServerUrl());
   const life = await aProcessWorld({
     programs: await programsSelling("examples/postgres-product/your-service"),
     sandbox: { addonManifest: addonManifest("drawers", offer), ssoSalt: SALT },
@@ -77,18 +73,5 @@ async function onServer(serverUrl: string) {
         for (const { rolname } of drawers) await one(`DROP ROLE ${String(rolname)}`);
         await one(`DROP ROLE ${name}`);
       }),
-  };
-}
-
-/** The embedded database, which has roles but logs every client in as the same one. */
-async function embedded() {
-  const dataDir = await mkdtemp(path.join(tmpdir(), "drawers-"));
-  const database = await openDatabase({ dataDir, role: "owner", poolSize: 1 });
-  return {
-    url: `postgresql://postgres@localhost/postgres?host=${encodeURIComponent(path.join(dataDir, "postgresql"))}`,
-    async close() {
-      await database.close();
-      await rm(dataDir, { recursive: true });
-    },
   };
 }

@@ -5,15 +5,11 @@ import pg from "pg";
 import { createProduct } from "../../examples/postgres-product/your-service/product.ts";
 import { Secret } from "../../src/secret.ts";
 import { aBrowser } from "../sign-in/browser.ts";
-import { testServerUrl } from "../support/database.ts";
 import { before } from "../support/process-world.ts";
 import { eventually } from "../support/world.ts";
 import { as, aWorldOfDrawers } from "./drawers.ts";
 
-// The example of docs/make-it-yours.md with real processes, a sandbox and a PostgreSQL. The embedded database lets
-// every
-// client in as the same role, so a customer's restrictions are tested only with TEST_DATABASE_URL.
-const onPostgresql = testServerUrl ? it : it.skip;
+// The example of docs/make-it-yours.md with real processes, a sandbox and a PostgreSQL.
 
 let drawers: Awaited<ReturnType<typeof aWorldOfDrawers>>;
 let serviceUrl: string;
@@ -53,7 +49,7 @@ describe("a drawer of the example product", () => {
     expect(await as(drawer.url(), `SELECT text FROM ${drawer.role}.notes`)).toEqual([{ text: "mine" }]);
   });
 
-  onPostgresql("is accessible to its customer only, and allows the connections of its plan", async () => {
+  it("is accessible to its customer only, and allows the connections of its plan", async () => {
     const [mine, other] = [await installed("small"), await installed("small")];
     await as(mine.url(), `CREATE TABLE notes AS SELECT 'mine' AS text`);
     await expect(as(other.url(), `SELECT * FROM ${mine.role}.notes`)).rejects.toThrow("permission denied");
@@ -110,35 +106,32 @@ describe("a drawer of the example product", () => {
     expect((await browser.get(location!)).text).toContain("0 of 10 MB, and 3 connections at once");
   });
 
-  onPostgresql(
-    "that is removed while it is still being created is waited for, and leaves nothing",
-    async () => {
-      const uuid = randomUUID();
-      const role = `drawer_${uuid.replaceAll("-", "")}`;
-      const making = new pg.Client({ connectionString: drawers.productUrl });
-      await making.connect();
-      const product = createProduct({
-        productDatabaseUrl: new Secret(drawers.productUrl),
-        productPasswordKey: new Secret("a-key-of-more-than-thirty-two-characters"),
-      });
-      try {
-        // As `make` does, in a statement whose client has stopped waiting.
-        await making.query(
-          `BEGIN; SELECT pg_advisory_xact_lock(hashtext('${role}')); CREATE ROLE ${role} LOGIN`,
-        );
-        await making.query(`GRANT ${role} TO CURRENT_USER; CREATE SCHEMA ${role} AUTHORIZATION ${role}`);
-        const dropped = product.drop(uuid, new AbortController().signal);
-        await expect(Promise.race([dropped, sleep(500, "waits")])).resolves.toBe("waits");
-        await making.query(`COMMIT`);
-        await dropped;
-        expect(await roleOf({ role })).toBeUndefined();
-        expect(await schemas()).not.toContainEqual({ nspname: role });
-      } finally {
-        await making.end();
-        await product.close();
-      }
-    },
-  );
+  it("that is removed while it is still being created is waited for, and leaves nothing", async () => {
+    const uuid = randomUUID();
+    const role = `drawer_${uuid.replaceAll("-", "")}`;
+    const making = new pg.Client({ connectionString: drawers.productUrl });
+    await making.connect();
+    const product = createProduct({
+      productDatabaseUrl: new Secret(drawers.productUrl),
+      productPasswordKey: new Secret("a-key-of-more-than-thirty-two-characters"),
+    });
+    try {
+      // As `make` does, in a statement whose client has stopped waiting.
+      await making.query(
+        `BEGIN; SELECT pg_advisory_xact_lock(hashtext('${role}')); CREATE ROLE ${role} LOGIN`,
+      );
+      await making.query(`GRANT ${role} TO CURRENT_USER; CREATE SCHEMA ${role} AUTHORIZATION ${role}`);
+      const dropped = product.drop(uuid, new AbortController().signal);
+      await expect(Promise.race([dropped, sleep(500, "waits")])).resolves.toBe("waits");
+      await making.query(`COMMIT`);
+      await dropped;
+      expect(await roleOf({ role })).toBeUndefined();
+      expect(await schemas()).not.toContainEqual({ nspname: role });
+    } finally {
+      await making.end();
+      await product.close();
+    }
+  });
 
   it("is removed with all its content, also while somebody is connected", async () => {
     const drawer = await installed("small");
@@ -146,7 +139,6 @@ describe("a drawer of the example product", () => {
     customer.on("error", () => undefined);
     await customer.connect();
     await customer.query(`CREATE TABLE ${drawer.role}.notes (text text)`);
-    if (!testServerUrl) await customer.end();
     expect((await drawers.control.deprovision(drawer.uuid)).response.status).toBe(204);
     await eventually(async () => expect(await roleOf(drawer)).toBeUndefined());
     expect(await schemas()).not.toContainEqual({ nspname: drawer.role });

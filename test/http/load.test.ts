@@ -4,17 +4,15 @@ import { aProcessWorld, type ProcessWorld } from "../support/process-world.ts";
 import { eventually } from "../support/world.ts";
 
 // `npm run bench` measures the speed; this must hold on any machine.
-const onPostgresql = process.env["TEST_DATABASE_URL"] ? describe : describe.skip;
 
 let life: ProcessWorld;
 beforeAll(async () => {
-  if (process.env["TEST_DATABASE_URL"])
-    life = await aProcessWorld({ environment: { SWEEP_CRON: "* * * * * *" } });
+  life = await aProcessWorld({ environment: { SWEEP_CRON: "* * * * * *" } });
 });
 afterEach(() => life?.killAll());
 afterAll(() => life?.world.close());
 
-onPostgresql("load on two web processes", () => {
+describe("load on two web processes", () => {
   it("300 provisions, one each 10 ms: each is answered 200 and exchanged once", async () => {
     const webs = await Promise.all([life.start("web"), life.start("web")]);
     const since = life.position();

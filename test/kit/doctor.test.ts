@@ -1,4 +1,3 @@
-import { existsSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -340,18 +339,6 @@ describe("kit doctor", () => {
     } finally {
       await database.close();
     }
-  });
-
-  it("creates no database", async () => {
-    const dataDir = path.join(tmpdir(), `doctor-${process.pid}`);
-    const { code, of } = await doctor({ DATABASE_URL: "", DATA_DIR: dataDir });
-    expect(code).toBe(1);
-    expect(of("database")).toMatchObject({
-      ok: false,
-      message: expect.stringContaining("DATABASE_URL is not set"),
-      fix: expect.stringContaining("npm run dev"),
-    });
-    expect(existsSync(dataDir)).toBe(false);
   });
 
   it("counts resources whose access ends with their current token", async () => {

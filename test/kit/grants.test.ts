@@ -1,5 +1,3 @@
-// Again on PostgreSQL: two commands at once, each with connections of its own.
-
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";

@@ -1,5 +1,3 @@
-// Again on PostgreSQL: many rows at once go in by statements of their own.
-
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";

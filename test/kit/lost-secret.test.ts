@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { clientSecretSealContext } from "../../src/resources/credentials/client-secrets.ts";
 import { Secret } from "../../src/secret.ts";
 import { createServices } from "../../src/services.ts";
-import { createRightsWatch } from "../../src/process/rights-watch.ts";
 import { checkDatabase } from "../../src/process/start-up.ts";
 import { createVault } from "../../src/vault/vault.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
@@ -31,13 +30,12 @@ const run = <Data>(words: string[], input?: string) => kitJson<Data>(world.envir
 /** The database error of a process that starts now, without CLIENT_SECRET. */
 async function start(): Promise<string> {
   const config = teapotConfig({ ...world.environment, CLIENT_SECRET: "" });
-  const services = await createServices(config, "guest", {
+  const services = await createServices(config, {
     ...teapotParts,
     logTo: { write: () => undefined },
   });
   try {
-    const rights = createRightsWatch(services.db, services.log);
-    return await checkDatabase(services, AbortSignal.timeout(5_000), rights).then(
+    return await checkDatabase(services, AbortSignal.timeout(5_000)).then(
       () => "fit",
       (error: Error) => `${error.name}: ${error.message}`,
     );

@@ -1,5 +1,3 @@
-// Again on PostgreSQL: the platform is registered from the file that was written, and sells every plan.
-
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";

@@ -1,5 +1,3 @@
-// Again on PostgreSQL: the lists are SQL.
-
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { aWorld, eventually, type World } from "../support/world.ts";
 import { kit, kitJson } from "./kit.ts";

@@ -1,7 +1,6 @@
 // Output on a real terminal, and output in a script, which has no terminal.
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
-import { anEmbeddedDatabase } from "../support/database.ts";
 import { aWorld, type World } from "../support/world.ts";
 import { kit, kitJson } from "./kit.ts";
 import { onTerminal } from "./terminal.ts";
@@ -176,18 +175,6 @@ describe("kit resources show and list", () => {
     expect(widest(stdout)).toBeLessThanOrEqual(80);
     expect(stdout.replace(/\s+/g, " ")).toContain(error);
     expect(stdout.replace(/\s+/g, "")).toContain("x".repeat(150));
-  });
-
-  it("name the embedded database when it is the one asked and it is empty", async () => {
-    const database = await anEmbeddedDatabase();
-    try {
-      const { stdout } = await kit(database.environment, ["resources", "list"]);
-      expect(stdout.replace(/\s+/g, " ")).toBe(
-        `There are no resources yet in the embedded database in ${database.environment.DATA_DIR} (DATABASE_URL is not set). `,
-      );
-    } finally {
-      await database.close();
-    }
   });
 });
 

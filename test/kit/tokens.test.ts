@@ -1,5 +1,3 @@
-// Again on PostgreSQL: the commands claim rows beside the service.
-
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Database } from "../../src/database/database.ts";
 import { waitUntilFresh } from "../../src/operator/client-secret.ts";

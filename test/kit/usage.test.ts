@@ -1,9 +1,6 @@
 import type { StdioOptions } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
 import { mkdtemp, open, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import path from "node:path";
 import { text } from "node:stream/consumers";
 import { describe, expect, it } from "@jest/globals";
 import type { Command } from "commander";
@@ -123,44 +120,6 @@ describe("kit without any settings", () => {
       /^✗ The database could not be migrated[^]+\n {2}Nothing was left half done\.[^]+MIGRATION_DATABASE_URL/,
     );
   });
-
-  it("creates a database only in kit migrate, which says where it is", async () => {
-    const folder = await mkdtemp(path.join(tmpdir(), "kit-migrate-"));
-    const DATA_DIR = path.join(folder, "data");
-    try {
-      const environment = {
-        ADDON_ID: "teapots",
-        ADDON_PASSWORD: "a-password-of-the-platform",
-        ENCRYPTION_KEY: "a-key-that-sealed-nothing-".repeat(2),
-        PLATFORM_API_URL: "https://api.example.com",
-        PLATFORM_AUTH_URL: "https://id.example.com",
-        PLATFORM_STATUS_URL: "https://status.example.com",
-      };
-      for (const words of [
-        ["resources", "list"],
-        ["keys", "reseal"],
-        ["resources", "import"],
-      ]) {
-        const { code, data } = await kitJson({ ...environment, DATA_DIR }, words);
-        const message = expect.stringMatching(
-          /^DATABASE_URL is not set, and there is no embedded [^]+kit migrate/,
-        );
-        expect({ words, code, data }).toEqual({ words, code: 78, data: { id: "misconfigured", message } });
-      }
-      expect(existsSync(DATA_DIR)).toBe(false);
-      const made = await kit({ DATA_DIR }, ["migrate"]);
-      expect(made).toMatchObject({ code: 0, stderr: "" });
-      expect(made.stdout.split("\n")[0]).toMatch(/^Applied \d+ migrations? to /);
-      expect(made.stdout).toContain(`the embedded database in ${DATA_DIR} (DATABASE_URL is not set):\n`);
-      const again = await kitJson({ DATA_DIR }, ["migrate"]);
-      expect(again).toMatchObject({
-        code: 0,
-        data: { applied: [], database: expect.stringContaining(DATA_DIR) },
-      });
-    } finally {
-      await rm(folder, { recursive: true });
-    }
-  }, 120_000);
 
   it.each([[[]], [["tokens"]]])("prints usage when the command is missing: %j", async (words) => {
     const { code, stdout, stderr } = await kit({}, words);

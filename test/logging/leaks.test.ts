@@ -5,18 +5,16 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { LedgerEntry } from "../../sandbox/index.ts";
 import { Refusal } from "../../src/errors.ts";
 import { addonManifest } from "../../src/operator/addon-manifest.ts";
-import { VENDOR_TIME_MS } from "../../src/resources/vendor-time.ts";
+import { PACE } from "../../src/pace.ts";
 import { offer } from "../support/teapots/plans.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
 import { operator, PASSWORD } from "../metrics/operator.ts";
 
-/** The newest pg_dump that this machine has, for the PostgreSQL of the tests; the embedded database has none. */
-const pgDump = process.env["TEST_DATABASE_URL"]
-  ? ["17", "16", "15"]
-      .map((version) => `/usr/lib/postgresql/${version}/bin/pg_dump`)
-      .find((file) => existsSync(file))
-  : undefined;
+/** The newest pg_dump that this machine has. */
+const pgDump = ["18", "17", "16", "15"]
+  .map((version) => `/usr/lib/postgresql/${version}/bin/pg_dump`)
+  .find((file) => existsSync(file));
 
 const onPostgresql = pgDump ? it : it.skip;
 
@@ -91,7 +89,7 @@ async function liveThroughMuch(): Promise<void> {
 
   // A vendor's function that takes longer than the platform waits, and then quotes its arguments.
   const late = async (error: Error) => {
-    await sleep(VENDOR_TIME_MS + 200);
+    await sleep(PACE.vendorMs + 200);
     throw error;
   };
   vendor.next("provision", (it) => late(new Error(`No answer from ${it.logInputUrl!.reveal()}`)));

@@ -4,8 +4,7 @@ import type { ServiceProcess } from "../support/process.ts";
 import { eventually } from "../support/world.ts";
 import { operator, PASSWORD } from "./operator.ts";
 
-// Metrics of one process that another reports. On the embedded database there is only one process.
-const severalCanShare = Boolean(process.env["TEST_DATABASE_URL"]);
+// Metrics of one process that another reports.
 
 let life: ProcessWorld;
 beforeAll(async () => {
@@ -28,37 +27,34 @@ async function stopped(each: ServiceProcess): Promise<void> {
   expect(await each.ended).toBe(0);
 }
 
-(severalCanShare ? describe : describe.skip)(
-  "a provision that a web process answers and a worker finishes",
-  () => {
-    it("is counted by any web process, and has one request id in both logs", async () => {
-      const settings = { WEB_JOBS: "off", SWEEP_CRON: "* * * * * *" };
-      const web = await life.start("web", settings);
-      const [uuid] = (await life.install(1)) as [string];
-      await stopped(web);
-      const worker = await life.start("worker", settings);
-      await life.become([uuid], 1);
-      const [{ id }] = (await life.world.rows<{ id: string }>(
-        `SELECT request_id AS id FROM credentials WHERE uuid = $1`,
-        [uuid],
-      )) as [{ id: string }];
-      expect(linesOf(web, id)).toEqual(["POST answered 200"]);
-      await eventually(() =>
-        expect(linesOf(worker, id)).toEqual(
-          expect.arrayContaining(["Grant exchanged, tokens sealed", "Found the attached apps"]),
-        ),
-      );
-      await stopped(worker);
+describe("a provision that a web process answers and a worker finishes", () => {
+  it("is counted by any web process, and has one request id in both logs", async () => {
+    const settings = { WEB_JOBS: "off", SWEEP_CRON: "* * * * * *" };
+    const web = await life.start("web", settings);
+    const [uuid] = (await life.install(1)) as [string];
+    await stopped(web);
+    const worker = await life.start("worker", settings);
+    await life.become([uuid], 1);
+    const [{ id }] = (await life.world.rows<{ id: string }>(
+      `SELECT request_id AS id FROM credentials WHERE uuid = $1`,
+      [uuid],
+    )) as [{ id: string }];
+    expect(linesOf(web, id)).toEqual(["POST answered 200"]);
+    await eventually(() =>
+      expect(linesOf(worker, id)).toEqual(
+        expect.arrayContaining(["Grant exchanged, tokens sealed", "Found the attached apps"]),
+      ),
+    );
+    await stopped(worker);
 
-      const other = await life.start("web", settings);
-      const samples = await operator({ service: { url: other.url } }).samples();
-      expect(samples.get(`addon_provisions_total{result="done"}`)).toBe(1);
-      expect(samples.get(`addon_exchanges_total{result="issued"}`)).toBe(1);
-      expect(samples.get(`addon_database_query_duration_seconds_count{statement="store_tokens"}`)).toBe(1);
-      expect(samples.get(`addon_lease_steals_total`)).toBe(0);
-    });
-  },
-);
+    const other = await life.start("web", settings);
+    const samples = await operator({ service: { url: other.url } }).samples();
+    expect(samples.get(`addon_provisions_total{result="done"}`)).toBe(1);
+    expect(samples.get(`addon_exchanges_total{result="issued"}`)).toBe(1);
+    expect(samples.get(`addon_database_query_duration_seconds_count{statement="store_tokens"}`)).toBe(1);
+    expect(samples.get(`addon_lease_steals_total`)).toBe(0);
+  });
+});
 
 describe("a process that is killed during a call", () => {
   it("has the outcome counted by the process that takes over its row", async () => {

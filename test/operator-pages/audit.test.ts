@@ -11,7 +11,7 @@ let fresh: FreshDatabase;
 let db: Database;
 beforeAll(async () => {
   fresh = await aFreshDatabase();
-  db = await openDatabase(fresh.settings);
+  db = openDatabase(fresh.settings);
 });
 afterAll(async () => {
   await db.close();

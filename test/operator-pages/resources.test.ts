@@ -1,5 +1,3 @@
-// Again on PostgreSQL: the search reads its indexes.
-
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { LOOKS_AGAIN } from "../../src/operator-pages/assets/live-script.ts";
 import { aWorldOfAnOperator, type OperatorWorld } from "./operator.ts";

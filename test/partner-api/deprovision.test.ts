@@ -1,5 +1,3 @@
-// Again on PostgreSQL: a tombstone is made under locks.
-
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { VendorResource } from "../../src/resources/contract.ts";

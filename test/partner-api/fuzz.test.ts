@@ -1,5 +1,3 @@
-// Again on PostgreSQL: whatever arrives becomes values of statements.
-
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:http";

@@ -1,5 +1,3 @@
-// Again on PostgreSQL: steps are claimed by SKIP LOCKED.
-
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import type { NotYet } from "../../src/resources/contract.ts";
 import { kit, kitJson } from "../kit/kit.ts";

@@ -1,8 +1,7 @@
-// Again on PostgreSQL: steps are claimed by SKIP LOCKED.
-
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { PACE } from "../../src/pace.ts";
 import pg from "pg";
 import { Refusal } from "../../src/errors.ts";
 import { aGrant, aProvisionRequest } from "../support/a-provision-request.ts";
@@ -21,8 +20,6 @@ import { Secret } from "../../src/secret.ts";
 import { eventually } from "../support/world.ts";
 
 // Requests that arrive while other work on the resource is under way, or was left by a process that died.
-
-const onPostgresql = process.env["TEST_DATABASE_URL"] ? it : it.skip;
 
 let life: LifecycleWorld;
 beforeAll(async () => {
@@ -113,7 +110,10 @@ describe("a provision", () => {
     const { db, vault, log } = life.world.service.services;
     const frozen = { id, lease: 1, requestId: null, resource: { uuid } } as Step;
     const refusal = new Refusal("Sold out.");
-    const answer = await createProvisionAnswers(db, vault, log).decide(frozen, { is: "refused", refusal });
+    const answer = await createProvisionAnswers(db, vault, log, PACE).decide(frozen, {
+      is: "refused",
+      refusal,
+    });
     expect(answer).toMatchObject({ status: 422 });
     gate.open();
     await eventually(async () => {
@@ -221,7 +221,7 @@ describe("a plan change", () => {
     expect(urlThere(uuid)).toBe(urlOf(uuid, "premium"));
   });
 
-  onPostgresql("that is queued while another is being stored overrides it (needs PostgreSQL)", async () => {
+  it("that is queued while another is being stored overrides it (needs PostgreSQL)", async () => {
     const uuid = await life.settled();
     const [first, second] = [aGate(), aGate()];
     for (const { opened } of [first, second])
@@ -256,7 +256,7 @@ describe("a plan change", () => {
     expect(await plansOf(uuid)).toEqual({ plan: "dedicated", applied_plan: "dedicated" });
   });
 
-  onPostgresql("that is stored while an operator sets a var keeps that var (needs PostgreSQL)", async () => {
+  it("that is stored while an operator sets a var keeps that var (needs PostgreSQL)", async () => {
     const { db, vault } = life.world.service.services;
     const uuid = await life.settled();
     const gate = aGate();
@@ -349,7 +349,7 @@ describe("a plan change", () => {
   });
 });
 
-onPostgresql("tokens that arrive while a provision fails are not stored (needs PostgreSQL)", async () => {
+it("tokens that arrive while a provision fails are not stored (needs PostgreSQL)", async () => {
   const { db, vault } = life.world.service.services;
   life.control.fault("POST /oauth/token", { status: 503, body: { error: "temporarily_unavailable" } }, 1_000);
   const request = aProvisionRequest({ plan: "dedicated" });

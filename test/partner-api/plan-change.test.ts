@@ -1,5 +1,3 @@
-// Again on PostgreSQL: two changes at once meet at a row lock.
-
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";

@@ -1,5 +1,3 @@
-// Again on PostgreSQL: a resource is made once, by a unique key.
-
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { DatabaseUnavailable, type Database } from "../../src/database/database.ts";

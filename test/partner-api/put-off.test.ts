@@ -1,5 +1,3 @@
-// Again on PostgreSQL: steps are claimed by SKIP LOCKED.
-
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { Refusal } from "../../src/errors.ts";

@@ -1,4 +1,5 @@
 import { expect, it } from "@jest/globals";
+import { PACE } from "../../src/pace.ts";
 import { pino } from "pino";
 import type { Queryable } from "../../src/database/database.ts";
 import { createProvisionAnswers } from "../../src/resources/provision-answers.ts";

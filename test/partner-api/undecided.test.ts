@@ -1,9 +1,8 @@
-// Again on PostgreSQL: a new code meets the decision about the resource.
-
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { PACE } from "../../src/pace.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { teapots } from "../support/teapots/index.ts";
 import { retryWhileDatabaseAway, type Queryable } from "../../src/database/database.ts";
@@ -23,7 +22,6 @@ beforeAll(async () => {
 });
 afterAll(() => life.world.close());
 
-const onPostgresql = process.env["TEST_DATABASE_URL"] ? it : it.skip;
 const HELD_UP = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
 
 async function leftUndecided({ hasGrant = true } = {}): Promise<string> {
@@ -36,7 +34,7 @@ async function leftUndecided({ hasGrant = true } = {}): Promise<string> {
     ...{ logInputUrl: null, logDrainToken: null, requestId: randomUUID() },
     grant: hasGrant ? { code: new Secret(code), expiresAt: null } : null,
   };
-  const { insert } = createProvisionStore(db, vault);
+  const { insert } = createProvisionStore(db, vault, PACE);
   expect(await retryWhileDatabaseAway((wait) => insert(request, randomUUID(), null, wait))).not.toBeNull();
   return addon.id;
 }
@@ -130,7 +128,7 @@ describe("a provision that was stored without a grant, delivered again with one"
     await expectExchanged(uuid);
   });
 
-  onPostgresql.each([
+  it.each([
     ["before the answer", true],
     ["after it", false],
   ])("makes the grant due although that is stored %s at the same moment", async (_, isGrantFirst) => {
@@ -140,8 +138,8 @@ describe("a provision that was stored without a grant, delivered again with one"
     const grant = { code: new Secret(code), expiresAt: null };
     const resource = { uuid } as ResourceRow;
     const receives = (on: Queryable) =>
-      createProvisionStore(on, vault).receiveGrant(uuid, grant, randomUUID());
-    const decides = (on: Queryable) => createProvisionAnswers(on, vault, log).decideLater(resource);
+      createProvisionStore(on, vault, PACE).receiveGrant(uuid, grant, randomUUID());
+    const decides = (on: Queryable) => createProvisionAnswers(on, vault, log, PACE).decideLater(resource);
     const [first, second] = isGrantFirst ? [receives, decides] : [decides, receives];
     const { held } = await db.transaction(async (tx) => {
       expect(await first(tx)).toBeTruthy();

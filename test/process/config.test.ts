@@ -62,7 +62,7 @@ describe("readConfig", () => {
   it("reads, completes and freezes valid settings", () => {
     const config = readConfig(good);
     expect(config).toMatchObject({
-      ...{ port: 3000, dataDir: ".data", resourcesPath: "/resources", webJobs: true, logLevel: "info" },
+      ...{ port: 3000, resourcesPath: "/resources", webJobs: true, logLevel: "info" },
       ...{
         databaseUrl: undefined,
         clientSecret: undefined,
@@ -341,7 +341,7 @@ describe("the vendor's settings", () => {
     const theirs = { SHOP_KEYS: keys.join(","), SHOP_ACCOUNT: JSON.stringify(account) };
     const config = readAny({ ...environment, ...theirs, ...database.environment }, undefined, all);
     const logTo = { write: (line: string) => void lines.push(line) };
-    const { log, close } = await createServices(config, "owner", { ...teapotParts, logTo });
+    const { log, close } = await createServices(config, { ...teapotParts, logTo });
     log.info(`The shop is at ${url}`);
     log.info(`It opens with ${keys.join(" or ")} or ${account.password}`);
     await close();
@@ -509,7 +509,6 @@ describe("the sources of settings", () => {
     expect(readEnvironment({ DATA_DIR: "" }, path.join(folder, "empty"))).toMatchObject({
       ADDON_ID: "made-up",
     });
-    expect(readConfig({ ...good, DATA_DIR: "" }).dataDir).toBe(".data");
   });
 
   it("the environment overrides .env, and .env overrides the file of npm run dev", async () => {
@@ -520,7 +519,7 @@ describe("the sources of settings", () => {
     });
   });
 
-  it("the file of npm run dev is ignored unless the database is the embedded one", async () => {
+  it("the file of npm run dev is ignored where another database is named", async () => {
     await write(".env", `DATA_DIR=${folder}\n`);
     await write("dev.env", "ADDON_ID=made-up\n");
     const inEnvironment = readEnvironment({ DATABASE_URL: "postgres://host/db" }, folder);
@@ -645,24 +644,6 @@ describe("the start of the process", () => {
     await database.close();
   });
 
-  it("warns once of the embedded database, unless it is for development", async () => {
-    const said = "DATABASE_URL is not set";
-    const dataDir = await mkdtemp(path.join(tmpdir(), "addon-config-"));
-    const environment = { ...good, PORT: "0", CLIENT_SECRET: "the-secret-of-tests", DATA_DIR: dataDir };
-    let log = "";
-    const logTo = { write: (line: string) => void (log += line) };
-    const service = await runWeb(readConfig(environment), { ...teapotParts, logTo });
-    await service.ready;
-    await service.stop();
-    await rm(dataDir, { recursive: true });
-    expect(log.split(said)).toHaveLength(2);
-    const remarks = (change: Environment) => readConfig({ ...environment, ...change }).remarks;
-    expect(remarks({})).toEqual([expect.stringContaining(said)]);
-    expect(remarks({ ALLOW_INSECURE_PLATFORM: "on" })).toEqual([]);
-    expect(remarks({ DATABASE_URL: "postgresql://somewhere/db?sslmode=verify-full" })).toEqual([]);
-    expect(readConfig(environment, ["databaseUrl", "dataDir"]).remarks).toEqual([]);
-  });
-
   it.each([
     ["a wrong password", "", "28P01", 'password authentication failed for user "shop"'],
     ["a role that is not there", "", "28000", 'role "shop" does not exist'],
@@ -675,18 +656,6 @@ describe("the start of the process", () => {
     const { code, output } = await run({ ...good, PORT: "0", LOG_LEVEL: "silent", DATABASE_URL });
     expect({ code, output }).toEqual({ code: 78, output: `DATABASE_URL: the database says: ${words}\n` });
     await database.close();
-  });
-
-  it("exits with 78 and names DATA_DIR when that is a file", async () => {
-    const folder = await mkdtemp(path.join(tmpdir(), "addon-config-"));
-    const DATA_DIR = path.join(folder, "file");
-    await writeFile(DATA_DIR, "");
-    const { code, output } = await run({ ...good, PORT: "0", LOG_LEVEL: "silent", DATA_DIR });
-    expect({ code, output }).toEqual({
-      code: 78,
-      output: expect.stringMatching(/^DATA_DIR cannot hold the embedded database: .*file'\n$/),
-    });
-    await rm(folder, { recursive: true });
   });
 
   it("exits with 78 and one sentence of advice when the port is taken", async () => {
@@ -734,7 +703,7 @@ describe("the start of the process", () => {
   }
 
   async function dump({ settings: fresh }: FreshDatabase): Promise<Record<string, unknown[]>> {
-    const database = await openDatabase(fresh);
+    const database = openDatabase(fresh);
     const tables = {
       resources: `SELECT * FROM resources`,
       credentials: `SELECT * FROM credentials`,

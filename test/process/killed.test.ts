@@ -112,10 +112,9 @@ describe("a process killed", () => {
     // The leases of the dead processes end, and so do the five minutes of the lost grant.
     await life.world.rows(`UPDATE credentials SET leased_until = now() WHERE leased_until > now()`);
     await life.world.rows(`UPDATE steps SET leased_until = now(), due_at = now()`);
-    await life.world.rows(
-      `UPDATE credentials SET grant_deadline = now(), due_at = now() WHERE uuid = $1`,
-      [lost.uuid],
-    );
+    await life.world.rows(`UPDATE credentials SET grant_deadline = now(), due_at = now() WHERE uuid = $1`, [
+      lost.uuid,
+    ]);
     // The platform repeats what was not answered: half of it with the same code, half with a new one.
     for (const [index, { uuid }] of [...unanswered, ...undecided].entries()) {
       const { response } = await life.control.redeliver(uuid, { newCode: index % 2 === 1 });

@@ -1,5 +1,3 @@
-// Again on PostgreSQL: a process that dies leaves connections and leases behind.
-
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, existsSync, openSync, readFileSync } from "node:fs";

@@ -1,13 +1,9 @@
-// Again on PostgreSQL: who waits for whom is decided by row locks.
-
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import pg from "pg";
 import type { Database, Queryable } from "../../src/database/database.ts";
 import { createDeprovision } from "../../src/resources/deprovision.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
-
-const onPostgresql = process.env["TEST_DATABASE_URL"] ? it : it.skip;
 
 let life: LifecycleWorld;
 beforeAll(async () => {
@@ -23,52 +19,49 @@ function aDeprovision(around: (run: Database["transaction"]) => Database["transa
 }
 
 describe("a deprovision", () => {
-  onPostgresql(
-    "that meets the commit of its provision locks the resource before the credential, as everyone does",
-    async () => {
-      const uuid = randomUUID();
-      const other = new pg.Client({ connectionString: life.world.environment["DATABASE_URL"] });
-      await other.connect();
-      let others: Promise<unknown> = Promise.resolve();
-      const between: (() => Promise<unknown>)[] = [
-        // The provision commits behind the back of the first statement,
-        () =>
-          life.world.rows(
-            `WITH made AS (INSERT INTO resources (uuid, plan, applied_plan) VALUES ($1, 'basic', 'basic'))
+  it("that meets the commit of its provision locks the resource before the credential, as everyone does", async () => {
+    const uuid = randomUUID();
+    const other = new pg.Client({ connectionString: life.world.environment["DATABASE_URL"] });
+    await other.connect();
+    let others: Promise<unknown> = Promise.resolve();
+    const between: (() => Promise<unknown>)[] = [
+      // The provision commits behind the back of the first statement,
+      () =>
+        life.world.rows(
+          `WITH made AS (INSERT INTO resources (uuid, plan, applied_plan) VALUES ($1, 'basic', 'basic'))
            INSERT INTO credentials (uuid, state) VALUES ($1, 'no_grant')`,
-            [uuid],
-          ),
-        // and something else begins with the new resource after the second.
-        async () => {
-          await other.query(`BEGIN`);
-          await other.query(`SELECT FROM resources WHERE uuid = $1 FOR UPDATE`, [uuid]);
-          others = other
-            .query(`SELECT FROM credentials WHERE uuid = $1 FOR UPDATE`, [uuid])
-            .then(() => other.query(`COMMIT`));
-          others.catch(() => undefined);
-        },
-      ];
-      let tries = 0;
-      const deprovision = aDeprovision((run) => (work) => {
-        tries += 1;
-        return run((tx) => {
-          const query: Queryable["query"] = async (...asked) => {
-            const rows = await tx.query(...asked);
-            await between.shift()?.();
-            return rows as never;
-          };
-          return work({ query });
-        });
+          [uuid],
+        ),
+      // and something else begins with the new resource after the second.
+      async () => {
+        await other.query(`BEGIN`);
+        await other.query(`SELECT FROM resources WHERE uuid = $1 FOR UPDATE`, [uuid]);
+        others = other
+          .query(`SELECT FROM credentials WHERE uuid = $1 FOR UPDATE`, [uuid])
+          .then(() => other.query(`COMMIT`));
+        others.catch(() => undefined);
+      },
+    ];
+    let tries = 0;
+    const deprovision = aDeprovision((run) => (work) => {
+      tries += 1;
+      return run((tx) => {
+        const query: Queryable["query"] = async (...asked) => {
+          const rows = await tx.query(...asked);
+          await between.shift()?.();
+          return rows as never;
+        };
+        return work({ query });
       });
-      await deprovision(uuid);
-      await others;
-      await other.end();
-      expect(between).toEqual([]);
-      expect(tries).toBe(1);
-      expect(await life.resource(uuid)).toMatchObject({ state: "deprovisioned" });
-      expect(await life.credential(uuid)).toMatchObject({ state: "erased" });
-    },
-  );
+    });
+    await deprovision(uuid);
+    await others;
+    await other.end();
+    expect(between).toEqual([]);
+    expect(tries).toBe(1);
+    expect(await life.resource(uuid)).toMatchObject({ state: "deprovisioned" });
+    expect(await life.credential(uuid)).toMatchObject({ state: "erased" });
+  });
 
   it.each([
     ["a deadlock, which PostgreSQL has undone", "40P01"],

@@ -152,7 +152,7 @@ describe("a stored plan change, when the acknowledgement is lost", () => {
   it("is not repeated after a change that another process made meanwhile", async () => {
     const request = aProvisionRequest({ oauth_grant: null });
     expect((await life.platform.provision(request)).status).toBe(200);
-    const other = await createServices(teapotConfig(life.world.environment), "guest", {
+    const other = await createServices(teapotConfig(life.world.environment), {
       ...teapotParts,
       logTo: { write: () => undefined },
     });

@@ -46,7 +46,7 @@ describe("an inconsistent offer", () => {
   ])("is registered nowhere, and opens no database: %j", async (change, sentence) => {
     const misfit = { ...offer, ...change };
     expect(() => addonManifest("teapots", misfit)).toThrow(sentence);
-    const start = createServices(teapotConfig(environment), "owner", { ...teapotParts, offer: misfit });
+    const start = createServices(teapotConfig(environment), { ...teapotParts, offer: misfit });
     await expect(start).rejects.toThrow(sentence);
     await expect(start).rejects.toBeInstanceOf(Misconfigured);
   });

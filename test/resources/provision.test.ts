@@ -1,5 +1,3 @@
-// Again on PostgreSQL: the whole way once, as most people run it.
-
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { VendorResource, YourService } from "../../src/resources/contract.ts";
 import { teapots } from "../support/teapots/index.ts";

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { PACE } from "../../src/pace.ts";
 import { DatabaseUnavailable, type Database } from "../../src/database/database.ts";
 import { hasPassed } from "../../src/database/retry.ts";
 import { createResourceMutex } from "../../src/resources/resource-mutex.ts";
@@ -16,7 +17,7 @@ const away = () => new DatabaseUnavailable("the database did not answer");
 
 describe("a request that waits for another of the same uuid", () => {
   it("starts when the one before has ended, successfully or not, and not before", async () => {
-    const runExclusive = createResourceMutex();
+    const runExclusive = createResourceMutex(PACE);
     const gate = aGate();
     const done: string[] = [];
     const turn = (name: string, work = async () => void done.push(name)) =>
@@ -36,7 +37,7 @@ describe("a request that waits for another of the same uuid", () => {
   });
 
   it("fails with the one before when the database is away and its own time is over, without starting", async () => {
-    const runExclusive = createResourceMutex();
+    const runExclusive = createResourceMutex(PACE);
     const done: string[] = [];
     const first = runExclusive(UUID, ago(8.2), () => Promise.reject(away()));
     const second = runExclusive(UUID, ago(8.1), async () => void done.push("second"));
@@ -52,7 +53,7 @@ describe("a request that waits for another of the same uuid", () => {
   });
 
   it("starts although its time is over when the one before was answered", async () => {
-    const runExclusive = createResourceMutex();
+    const runExclusive = createResourceMutex(PACE);
     const first = runExclusive(UUID, ago(10), async () => "an answer");
     const second = runExclusive(UUID, ago(10), async (withinDeadline) =>
       // A write that it shares with others happens only while there is time.
@@ -62,7 +63,7 @@ describe("a request that waits for another of the same uuid", () => {
   });
 
   it("is refused when it would start so late that the platform may have given up", async () => {
-    const runExclusive = createResourceMutex();
+    const runExclusive = createResourceMutex(PACE);
     const done: string[] = [];
     const first = runExclusive(UUID, ago(13), async () => "an answer");
     const late = runExclusive(UUID, ago(12.5), async () => void done.push("late"));
@@ -73,7 +74,7 @@ describe("a request that waits for another of the same uuid", () => {
   });
 
   it("retries no longer than its own time lasts", async () => {
-    const runExclusive = createResourceMutex();
+    const runExclusive = createResourceMutex(PACE);
     const first = runExclusive(UUID, ago(7.9), () => Promise.reject(away()));
     const since = performance.now();
     const second = runExclusive(UUID, ago(7.9), (withinDeadline) =>

@@ -1,5 +1,3 @@
-// Again on PostgreSQL: the password is changed over two processes at once.
-
 import { randomBytes } from "node:crypto";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { readConfig } from "../../src/config.ts";
@@ -42,8 +40,6 @@ const restartWith = (change: Environment) =>
 describe("rotation of the add-on's password", () => {
   let other: RunningService | null = null;
   afterEach(() => other?.stop());
-  // On the embedded database one service runs at a time.
-  const hasTwo = Boolean(process.env["TEST_DATABASE_URL"]);
 
   it("refuses no provision at any moment: changed in the service, at the platform, and in the service again", async () => {
     const { world, control } = people;
@@ -72,7 +68,6 @@ describe("rotation of the add-on's password", () => {
     }
 
     async function startOther(environment: Environment): Promise<void> {
-      if (!hasTwo) return;
       await other?.stop();
       other = await runWeb(readConfig({ ...world.environment, ...environment }), {
         logTo: { write: () => undefined },

@@ -1,5 +1,3 @@
-// Again on PostgreSQL: the claim skips rows that others hold.
-
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { createWorkerPool } from "../../src/due-work/worker-pool.ts";
 import { aGate } from "../support/a-vendor.ts";

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { expect, it, jest } from "@jest/globals";
-import { anEmbeddedDatabase } from "../support/database.ts";
+import { aFreshDatabase } from "../support/database.ts";
 import { program } from "../support/program.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 
@@ -24,18 +24,18 @@ const settings = {
 };
 
 it("when createYourService throws, no database stays open that would keep a command from exiting", async () => {
-  const database = await anEmbeddedDatabase();
+  const database = await aFreshDatabase();
   const config = teapotConfig({ ...settings, ...database.environment });
-  await expect(createServices(config, "owner")).rejects.toThrow("The shop is closed.");
+  await expect(createServices(config)).rejects.toThrow("The shop is closed.");
   // Fails if the database is still open.
   await database.close();
 });
 
 it("when the vendor's close throws, the database is closed too, and the error is reported", async () => {
-  const database = await anEmbeddedDatabase();
+  const database = await aFreshDatabase();
   const config = teapotConfig({ ...settings, ...database.environment });
   const vendor = { ...teapotParts.vendor, close: () => Promise.reject(new Error("The door is stuck.")) };
-  const services = await createServices(config, "owner", { ...teapotParts, vendor });
+  const services = await createServices(config, { ...teapotParts, vendor });
   await expect(services.close()).rejects.toThrow("The door is stuck.");
   await database.close();
 });
@@ -58,7 +58,7 @@ it.each([
     /^✗ No cache at redis:\/\/:\[secret\]@cache for \[secret\]$/m,
   ],
 ])("%s that cannot start prints the reason without a secret", async (_who, [file, ...words], why) => {
-  const database = await anEmbeddedDatabase();
+  const database = await aFreshDatabase();
   const { PATH, HOME } = process.env;
   const child = spawn(process.execPath, [program(file!), ...words], {
     cwd: tmpdir(),

@@ -1,5 +1,3 @@
-// Again on PostgreSQL: a trigger refuses one person's row.
-
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createServices } from "../../src/services.ts";
@@ -111,7 +109,7 @@ describe("tokens of a person that cannot be stored", () => {
   });
 
   it("are stored although another process was refused with the old token and ended the sign-in", async () => {
-    const other = await createServices(teapotConfig(people.world.environment), "guest", {
+    const other = await createServices(teapotConfig(people.world.environment), {
       ...teapotParts,
       logTo: { write: () => undefined },
     });

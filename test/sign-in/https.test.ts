@@ -77,7 +77,7 @@ describe("sign-in with two web processes on one database", () => {
   let url: string;
   beforeAll(async () => {
     const config = teapotConfig(people.world.environment);
-    services = await createServices(config, "guest", { ...teapotParts, logTo: { write: () => undefined } });
+    services = await createServices(config, { ...teapotParts, logTo: { write: () => undefined } });
     const refusedSample = createRefusedSample(services.log);
     const whenReady: RequestHandler = (_request, _response, next) => next();
     const website = await createWebsite({ services, byPassword: null, whenReady, refusedSample });

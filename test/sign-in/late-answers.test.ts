@@ -1,5 +1,3 @@
-// Again on PostgreSQL: whose an answer is, SQL decides.
-
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { Secret } from "../../src/secret.ts";
 import { personSealContext } from "../../src/sign-in/tokens/seal-context.ts";

@@ -1,5 +1,3 @@
-// Again on PostgreSQL: people's tokens are claimed by SQL.
-
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { randomBytes } from "node:crypto";
 import { runWeb } from "../../src/process/run-web.ts";
@@ -242,7 +240,7 @@ describe("refresh of a person's tokens", () => {
   });
 
   it("happens once, however many processes find it due or use the token", async () => {
-    const other = await createServices(teapotConfig(people.world.environment), "guest", {
+    const other = await createServices(teapotConfig(people.world.environment), {
       ...teapotParts,
       logTo: { write: () => undefined },
     });

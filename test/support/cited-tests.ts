@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { testTitles, type TestTitle } from "./test-titles.ts";
+import { testTitles } from "./test-titles.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const titlesOfFile = new Map<string, TestTitle[]>();
+const titlesOfFile = new Map<string, string[]>();
 
 /**
  * The faulty citations of tests in a document: `` `test/a.test.ts` "part of a title", "part of another" ``, with a
@@ -17,13 +17,6 @@ export function wrongCitations(cell: string): string[] {
   });
 }
 
-/** The cited parts of titles whose tests run only on a PostgreSQL. */
-export function citedOnPostgresql(cell: string): string[] {
-  return citations(cell).flatMap(({ file, parts }) =>
-    parts.filter((part) => titled(file!, part).every(({ needsPostgresql }) => needsPostgresql)),
-  );
-}
-
 function citations(cell: string) {
   return cell.split(/; (?=`)/).map((cited) => {
     const [, file, list = ""] = /^`(test\/[\w./-]+\.test\.ts)` ("[^"]+"(?:, "[^"]+")*)$/.exec(cited) ?? [];
@@ -31,11 +24,11 @@ function citations(cell: string) {
   });
 }
 
-function titled(file: string, part: string): TestTitle[] {
-  return titlesIn(file).filter(({ title }) => title.includes(part));
+function titled(file: string, part: string): string[] {
+  return titlesIn(file).filter((title) => title.includes(part));
 }
 
-function titlesIn(file: string): TestTitle[] {
+function titlesIn(file: string): string[] {
   const titles = titlesOfFile.get(file) ?? testTitles(path.join(root, file));
   titlesOfFile.set(file, titles);
   return titles;

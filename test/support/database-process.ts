@@ -56,7 +56,7 @@ const OPENED = 0;
 
 async function serve(settings: DatabaseSettings): Promise<void> {
   const send = (answer: Answer): void => void process.send?.(answer);
-  const database = await openDatabase(settings);
+  const database = openDatabase(settings);
   const answer = async ({ text, values, stay, id }: Request): Promise<void> => {
     const asked = statement(`test_${id}`, text);
     if (!stay) return send({ id, rows: await database.query(asked, values) });

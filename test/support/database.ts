@@ -12,15 +12,15 @@ export type FreshDatabase = {
   close(): Promise<void>;
 };
 
-/** The server that all tests of a run share (global-setup.js): a role there may create databases. */
-export const testServerUrl = process.env["TEST_SERVER_URL"]!;
+/** The server that all tests of a run share (test-server.ts): a role there may create databases. */
+export const testServerUrl = (): string => process.env["TEST_SERVER_URL"]!;
 
-/** Copies the template of global-setup.js. */
+/** Copies the template of test-server.ts. */
 export async function aFreshDatabase(): Promise<FreshDatabase> {
   const name = `addon_test_${process.pid}_${Math.random().toString(36).slice(2, 10)}`;
   const template = process.env["TEST_TEMPLATE"]!;
-  await administer(testServerUrl, (ask) => ask(`CREATE DATABASE ${name} TEMPLATE ${template}`));
-  const url = databaseUrl(testServerUrl, name);
+  await administer(testServerUrl(), (ask) => ask(`CREATE DATABASE ${name} TEMPLATE ${template}`));
+  const url = databaseUrl(testServerUrl(), name);
   return { settings: { url, poolSize: 8 }, environment: { DATABASE_URL: url }, close: () => drop(name) };
 }
 
@@ -32,7 +32,7 @@ export function databaseUrl(serverUrl: string, name: string): string {
 }
 
 function drop(name: string): Promise<void> {
-  return administer(testServerUrl, async (ask) => {
+  return administer(testServerUrl(), async (ask) => {
     const connected = await stillConnected(ask, name);
     await ask(`DROP DATABASE ${name} WITH (FORCE)`);
     if (connected.length > 0) throw new Error(`the test has ended, still connected: ${connected.join(", ")}`);

@@ -6,7 +6,6 @@ import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "n
 import path from "node:path";
 import process from "node:process";
 import { fileURLToPath, URL } from "node:url";
-import pg from "pg";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 /** Everything that a process may be started from, load, or read. */
@@ -14,33 +13,11 @@ const FOLDERS = ["src", "sandbox", "dev", "conformance", "prisma/migrations", "t
 const CACHE = path.join(root, "node_modules/.cache/addon-test-programs");
 const KEPT_MS = 24 * 3_600_000;
 
-/** Runs before the first test: compiles the programs that tests start, and makes the database that they copy. */
+/** Runs before the first test: compiles the programs that tests start, and starts the database server. */
 export default async function setUp() {
-  await Promise.all([compilePrograms(), makeDatabase()]);
-}
-
-/**
- * Starts a PostgreSQL for the run, unless TEST_DATABASE_URL names one, and makes there the migrated, empty database that
- * each test file copies. Migrated once more by each run: a server that stays may have that of another version.
- */
-async function makeDatabase() {
-  const load = (file) => tsImport(`../../${file}`, import.meta.url);
-  const [{ temporaryPostgresql }, { migrate }] = await Promise.all(
-    ["dev/postgresql.ts", "src/database/migrate.ts"].map(load),
-  );
-  const given = process.env["TEST_DATABASE_URL"];
-  const own = given ? null : await temporaryPostgresql();
-  const url = given ?? own.url;
-  const template = `addon_template_${process.pid}`;
-  const run = async (text) => {
-    const client = new pg.Client({ connectionString: url });
-    await client.connect();
-    await client.query(text).finally(() => client.end());
-  };
-  await run(`CREATE DATABASE ${template}`);
-  await migrate({ url: Object.assign(new URL(url), { pathname: `/${template}` }).href });
-  Object.assign(process.env, { TEST_SERVER_URL: url, TEST_TEMPLATE: template });
-  globalThis.tearDown = own ? own.stop : () => run(`DROP DATABASE ${template}`);
+  const { startTestServer } = await tsImport("./test-server.ts", import.meta.url);
+  const [tearDown] = await Promise.all([startTestServer(), compilePrograms()]);
+  globalThis.tearDown = tearDown;
 }
 
 /**

@@ -16,7 +16,7 @@ export function anOpenDatabase(change: Partial<DatabaseSettings> = {}): {
     const fresh = await aFreshDatabase();
     remove = fresh.close;
     opened.settings = { ...fresh.settings, ...change };
-    opened.database = await openDatabase(opened.settings);
+    opened.database = openDatabase(opened.settings);
   });
   afterAll(async () => {
     await opened.database.close();

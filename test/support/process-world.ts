@@ -4,8 +4,7 @@ import { aServiceProcess, type ServiceProcess } from "./process.ts";
 import { aWorld, eventually, type Wishes } from "./world.ts";
 
 /**
- * A platform and a database whose service consists of real processes, started and ended by the test. Tests query the
- * database with a connection of their own, because the process under test owns the embedded database.
+ * A platform and a database whose service consists of real processes, started and ended by the test.
  */
 export async function aProcessWorld({ programs, ...wishes }: Wishes & { programs?: typeof program } = {}) {
   const world = await aWorld(wishes);

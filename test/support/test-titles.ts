@@ -1,45 +1,27 @@
 import { readFileSync } from "node:fs";
 import ts from "typescript";
 
-export interface TestTitle {
-  title: string;
-  /** The test runs only on a PostgreSQL. */
-  needsPostgresql: boolean;
-}
-
 /**
  * The titles of a test file: the first argument of each `describe`, `it` and `test`, and with `.each` also the strings
  * of its table, which become part of the title. Titles that are only quoted elsewhere do not count.
  */
-export function testTitles(path: string): TestTitle[] {
+export function testTitles(path: string): string[] {
   const file = ts.createSourceFile(path, readFileSync(path, "utf8"), ts.ScriptTarget.Latest, true);
-  const titles: TestTitle[] = [];
-  const visit = (node: ts.Node, within: boolean): void => {
-    const needsPostgresql = within || asksForPostgresql(node, file);
-    if (ts.isCallExpression(node) && isTest(node.expression))
-      titles.push(...titlesOf(node, file).map((title) => ({ title, needsPostgresql })));
-    ts.forEachChild(node, (child) => visit(child, needsPostgresql));
+  const titles: string[] = [];
+  const visit = (node: ts.Node): void => {
+    if (ts.isCallExpression(node) && isTest(node.expression)) titles.push(...titlesOf(node, file));
+    ts.forEachChild(node, visit);
   };
-  visit(file, false);
+  visit(file);
   return titles;
 }
 
 /**
- * Whether tests inside the node need a PostgreSQL: `onPostgresql(…)`, `(testServerUrl ? it : it.skip)(…)`, or an `if`
- * on such a condition.
- */
-function asksForPostgresql(node: ts.Node, file: ts.SourceFile): boolean {
-  if (ts.isCallExpression(node))
-    return /^(onPostgresql|\((testServerUrl|severalCanShare) \?)/.test(node.expression.getText(file));
-  return ts.isIfStatement(node) && /testServerUrl|severalCanShare/.test(node.expression.getText(file));
-}
-
-/**
- * Whether a call is `describe`, `it`, `test`, `onPostgresql`, or one with a suffix such as `it.only` or
+ * Whether a call is `describe`, `it`, `test`, or one with a suffix such as `it.only` or
  * `it.each(table)`; `skip` and `todo` are excluded, because they never run.
  */
 function isTest(callee: ts.Expression): boolean {
-  if (ts.isIdentifier(callee)) return ["describe", "it", "test", "onPostgresql"].includes(callee.text);
+  if (ts.isIdentifier(callee)) return ["describe", "it", "test"].includes(callee.text);
   if (ts.isPropertyAccessExpression(callee) && ["skip", "todo"].includes(callee.name.text)) return false;
   return (ts.isPropertyAccessExpression(callee) || ts.isCallExpression(callee)) && isTest(callee.expression);
 }

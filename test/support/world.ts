@@ -6,6 +6,7 @@ import { openDatabase, statement, type Database } from "../../src/database/datab
 import { addonManifest } from "../../src/operator/addon-manifest.ts";
 import { runWeb } from "../../src/process/run-web.ts";
 import type { RunningService } from "../../src/process/running-service.ts";
+import type { Pace } from "../../src/pace.ts";
 import type { Parts } from "../../src/services.ts";
 import { aFreshDatabase } from "./database.ts";
 import { sellers } from "./sellers.ts";
@@ -55,6 +56,7 @@ export async function aWorld({
   const start = async (change: Wishes = {}) => {
     const service = await runWeb(seller.config({ ...environment, ...change.environment }), {
       logTo,
+      pace: QUICK,
       ...seller.parts,
       ...parts,
       ...change.parts,
@@ -93,6 +95,9 @@ export async function aWorld({
     },
   };
 }
+
+/** Shorter times than the service's own, so that tests do not wait for it. */
+export const QUICK: Partial<Pace> = { exchangeAfterMs: 150, pauses: 0.1 };
 
 const countQuiet = statement(
   "test_count_quiet",

@@ -1,5 +1,6 @@
 import type { Database } from "../../database/database.ts";
 import type { Log } from "../../logging/log.ts";
+import type { Pace } from "../../pace.ts";
 import type { TokenSource } from "../../platform/api.ts";
 import type { TokenEndpoint } from "../../platform/oauth.ts";
 import type { Scrubber } from "../../logging/scrubber.ts";
@@ -35,6 +36,7 @@ export function createCredentials(needs: {
   vault: Vault;
   scrubber: Scrubber;
   log: Log;
+  pace: Pace;
   endpoint: TokenEndpoint;
   /** Calls to the token endpoint in flight at once. */
   concurrency: number;
@@ -65,6 +67,7 @@ export function createCredentials(needs: {
     call,
     concurrency,
     log,
+    pace: needs.pace,
     semaphore: createPrioritySemaphore(concurrency),
   };
   const refresh = createRefresh({

@@ -1,4 +1,5 @@
 import type { Log } from "../../logging/log.ts";
+import type { Pace } from "../../pace.ts";
 import { createWorkerPool } from "../../due-work/worker-pool.ts";
 import type { Admission, Admitted } from "./admission.ts";
 import type { CallTokenEndpoint } from "./token-call.ts";
@@ -27,8 +28,10 @@ export function createExchange(needs: {
   /** Called when work on a grant ended: another try may be due soon. */
   onEnd(): void;
   log: Log;
+  pace: Pace;
 }) {
-  const { claims, store, admission, call, semaphore, concurrency, onIssued, onLost, onEnd, log } = needs;
+  const { claims, store, admission, call, semaphore, concurrency, onIssued, onLost, onEnd, log, pace } =
+    needs;
 
   async function exchange(admitted: Admitted, signal: AbortSignal): Promise<void> {
     const { row } = admitted;
@@ -42,7 +45,7 @@ export function createExchange(needs: {
     if (result.done !== "failed") return;
 
     const { outcome, error } = result.failure;
-    const verdict = judgeFailedExchange(row, result.failure);
+    const verdict = judgeFailedExchange(row, result.failure, pace);
     await store.putOffGrant(row, {
       ...verdict,
       refused: outcome === "token_rejected",

@@ -1,4 +1,5 @@
 import type { Log } from "../../logging/log.ts";
+import type { Pace } from "../../pace.ts";
 import type { TokenFailure } from "../../platform/oauth.ts";
 import { createWorkerPool } from "../../due-work/worker-pool.ts";
 import type { Admission, Admitted } from "./admission.ts";
@@ -45,8 +46,10 @@ export function createRefresh(needs: {
   /** Called when a refresh ended: another try may be due soon. */
   onEnd(): void;
   log: Log;
+  pace: Pace;
 }): Refresh {
-  const { claims, store, admission, call, breaker, massRefusal, semaphore, concurrency, onEnd, log } = needs;
+  const { claims, store, admission, call, breaker, massRefusal, semaphore, concurrency, onEnd, log, pace } =
+    needs;
 
   async function refresh(admitted: Admitted, acquire: Acquire): Promise<CallResult> {
     const { row } = admitted;
@@ -67,7 +70,7 @@ export function createRefresh(needs: {
       if (!row.wasRefused) massRefusal.saw(true);
     }
     if (outcome === "not_issued" || outcome === "unknown") breaker.failed(retryAfterMs);
-    const verdict = await spareTheMany(row, judgeFailedRefresh(row, result.failure));
+    const verdict = await spareTheMany(row, judgeFailedRefresh(row, result.failure, pace));
     const turned = await store.putOffRefresh(row, { ...verdict, error: `${error.id}: ${error.message}` });
     if (turned)
       log.error(

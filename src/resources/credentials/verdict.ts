@@ -1,3 +1,4 @@
+import type { Pace } from "../../pace.ts";
 import type { TokenAnswer } from "../../platform/oauth.ts";
 import {
   GRANT_NOT_YET,
@@ -39,11 +40,15 @@ export const ASK_AGAIN_DAILY_SECONDS = 24 * 3600;
  * What a failed exchange means. Nothing is final before the deadline: a refused code may only be early (the platform
  * registers our answer late), and a call whose outcome is unknown may still succeed if the platform replays its answer.
  */
-export function judgeFailedExchange(facts: GrantFacts, { outcome, retryAfterMs }: Failure): GrantVerdict {
+export function judgeFailedExchange(
+  facts: GrantFacts,
+  { outcome, retryAfterMs }: Failure,
+  { pauses }: Pace,
+): GrantVerdict {
   const backoff = outcome === "token_rejected" ? GRANT_NOT_YET : GRANT_UNREACHABLE;
   const restSeconds = Math.min((retryAfterMs ?? 0) / 1000, LONGEST_GRANT_REST_SECONDS);
   return {
-    againInSeconds: Math.max(nextTryInSeconds(backoff, facts.attempts + 1), restSeconds),
+    againInSeconds: Math.max(nextTryInSeconds(backoff, facts.attempts + 1) * pauses, restSeconds),
     outcomeUnknown: facts.outcomeUnknown || outcome === "unknown",
   };
 }
@@ -68,7 +73,11 @@ export interface RefreshVerdict {
  * What a failed refresh means. A first refusal is not final: another process may just have changed the row, or the
  * platform may be in trouble. After the second, the token is tried once a day, in case the platform changes its mind.
  */
-export function judgeFailedRefresh(facts: RefreshFacts, { outcome, retryAfterMs }: Failure): RefreshVerdict {
+export function judgeFailedRefresh(
+  facts: RefreshFacts,
+  { outcome, retryAfterMs }: Failure,
+  { pauses }: Pace,
+): RefreshVerdict {
   if (outcome === "token_rejected") {
     const waited = facts.rejectedForSeconds;
     if (waited !== null && waited >= SECOND_REFUSAL_SECONDS) {
@@ -84,7 +93,10 @@ export function judgeFailedRefresh(facts: RefreshFacts, { outcome, retryAfterMs 
     return { state: "needs_reauth", againInSeconds: ASK_AGAIN_DAILY_SECONDS, rejected: false };
   }
   const backoff = outcome === "bug" ? OUR_FAULT : REFRESH_UNREACHABLE;
-  const againInSeconds = Math.max(nextTryInSeconds(backoff, facts.attempts + 1), (retryAfterMs ?? 0) / 1000);
+  const againInSeconds = Math.max(
+    nextTryInSeconds(backoff, facts.attempts + 1) * pauses,
+    (retryAfterMs ?? 0) / 1000,
+  );
   return { state: "active", againInSeconds, rejected: false };
 }
 

@@ -1,6 +1,7 @@
 import { messageOf } from "../../errors.ts";
 import type { Log } from "../../logging/log.ts";
 import type { Scrubber } from "../../logging/scrubber.ts";
+import type { Pace } from "../../pace.ts";
 import { PlatformRefused, RateLimited } from "../../platform/api-errors.ts";
 import { nextTryInSeconds, STEP_AGAIN } from "../credentials/backoff.ts";
 import { StillUnderWay } from "./attempt.ts";
@@ -17,17 +18,19 @@ export function createPutOff({
   queue,
   scrubber,
   log,
+  pace,
 }: {
   queue: StepQueue;
   scrubber: Scrubber;
   log: Log;
+  pace: Pace;
 }): PutOff {
   /** PostgreSQL takes no NUL in a text. */
   const inWords = (error: unknown) => scrubber.scrub(messageOf(error)).replaceAll("\0", "").slice(0, 500);
 
   /** The vendor's service is not done: that is no failure, but after 11 hours an alarm. */
   async function lookAgain(step: Step, notYet: StillUnderWay): Promise<void> {
-    const { againInSeconds } = notYet;
+    const againInSeconds = notYet.againInSeconds * pace.pauses;
     const about = { ...named(step), words: inWords(notYet) };
     log.debug({ ...about, againInSeconds }, "The service is not done with a step yet");
     if (!(await queue.lookAgain(step, againInSeconds, about.words))) return;
@@ -39,7 +42,7 @@ export function createPutOff({
     const { attempts } = step;
     const hasFailed = !(error instanceof Stopped);
     const words = hasFailed ? inWords(error) : null;
-    const againInSeconds = nextTryInSeconds(STEP_AGAIN, attempts) + restSeconds(error);
+    const againInSeconds = nextTryInSeconds(STEP_AGAIN, attempts) * pace.pauses + restSeconds(error);
     const inSeconds = Math.round(againInSeconds * 10) / 10;
     const told = { ...named(step), attempts, againInSeconds: inSeconds, error: error ?? words };
     // Logged even if it cannot be stored: the next try is no longer the twelfth, and the alarm would be lost.

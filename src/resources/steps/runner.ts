@@ -1,6 +1,7 @@
 import { createWorkerPool } from "../../due-work/worker-pool.ts";
 import type { Log } from "../../logging/log.ts";
 import type { Scrubber } from "../../logging/scrubber.ts";
+import type { Pace } from "../../pace.ts";
 import type { Secret } from "../../secret.ts";
 import { createLeaseKeeper, type LeaseKeeper } from "./lease-keeper.ts";
 import { createGivingWay } from "./giving-way.ts";
@@ -45,10 +46,11 @@ export function createStepRunner(needs: {
   /** Called when a step ended, or late ones were found: another may be due soon. */
   onEnd(): void;
   log: Log;
+  pace: Pace;
 }): StepRunner {
-  const { queue, handlers, areGrantsQueued, secretsOf, scrubber, onEnd, log } = needs;
+  const { queue, handlers, areGrantsQueued, secretsOf, scrubber, onEnd, log, pace } = needs;
   const leases = createLeaseKeeper({ queue, log });
-  const putOff = createPutOff({ queue, scrubber, log });
+  const putOff = createPutOff({ queue, scrubber, log, pace });
   const mustGiveWay = eachLane(() => createGivingWay(areGrantsQueued));
   const pools = eachLane(poolOf);
   const inBackground = new Set<Promise<void>>();

@@ -1,0 +1,13 @@
+/** How long the service waits, and lets others wait. Tests pass shorter times; everybody else gets {@link PACE}. */
+export interface Pace {
+  /** From the answer to a provision until its grant is exchanged: the platform must have seen the answer first. */
+  readonly exchangeAfterMs: number;
+  /** How long the vendor's function may take before the answer is "later": the platform waits for 3 s. */
+  readonly vendorMs: number;
+  /** How long one request may wait for the database in all, so that it is answered before the platform gives up. */
+  readonly requestMs: number;
+  /** A factor of all pauses between tries (credentials/backoff.ts, and `againInSeconds` of the vendor's). */
+  readonly pauses: number;
+}
+
+export const PACE: Pace = { exchangeAfterMs: 1_000, vendorMs: 2_800, requestMs: 8_000, pauses: 1 };
