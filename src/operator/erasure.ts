@@ -1,6 +1,7 @@
 import { statement, type Database } from "../database/database.ts";
 import { Refusal } from "../errors.ts";
 import { createLog } from "../logging/log.ts";
+import { PACE } from "../pace.ts";
 import { createDeprovision, type Deprovision } from "../resources/deprovision.ts";
 import { findResource } from "../resources/rows.ts";
 import { createScrubber } from "../logging/scrubber.ts";
@@ -49,6 +50,7 @@ export function deprovisionWithoutKeys(db: Database): Deprovision {
   return createDeprovision({
     db,
     onSettled: () => undefined,
+    pace: PACE,
     log: createLog("silent", createScrubber("")),
   });
 }

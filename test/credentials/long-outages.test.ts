@@ -9,7 +9,7 @@ import type { FaultAction } from "../../sandbox/index.ts";
 
 let world: World;
 beforeAll(async () => {
-  world = await aWorld({ environment: { WEB_JOBS: "off" } });
+  world = await aWorld({ environment: { WEB_JOBS: "off" }, parts: { pace: {} } });
   await world.service.services.jobs.stop();
 });
 afterAll(() => world.close());

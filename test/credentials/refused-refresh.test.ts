@@ -1,4 +1,5 @@
 import { expect, it } from "@jest/globals";
+import { PACE } from "../../src/pace.ts";
 import { pino } from "pino";
 import { createCircuitBreaker } from "../../src/resources/credentials/circuit-breaker.ts";
 import { createRefresh } from "../../src/resources/credentials/refresh.ts";
@@ -19,6 +20,7 @@ it("a refused refresh token shows that the token endpoint is reachable again", a
   expect(breaker.allowance()).toBe(1);
   const row = { uuid: "u", state: "active", attempts: 0, rejectedForSeconds: null, wasRefused: false };
   const needs = {
+    pace: PACE,
     claims: { refresh: async () => row },
     store: { putOffRefresh: async () => false },
     admission: {
@@ -39,6 +41,7 @@ it("a call that was not sent because the secret was replaced is repeated, and is
   let generation = 1;
   const results = [{ done: "not_sent" }, { done: "stored", refreshInSeconds: 60 }];
   const needs = {
+    pace: PACE,
     db: {
       query: async () => [
         {
@@ -70,6 +73,7 @@ it("a token answer that is an unknown refusal raises one alarm for all of them",
   const row = { uuid: "u", state: "active", attempts: 0, rejectedForSeconds: null, wasRefused: false };
   let outcome = "not_issued";
   const needs = {
+    pace: PACE,
     claims: { refresh: async () => row },
     store: { putOffRefresh: async () => false },
     admission: {

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "@jest/globals";
-import { citedOnPostgresql, wrongCitations } from "../support/cited-tests.ts";
+import { wrongCitations } from "../support/cited-tests.ts";
 import { testTitles } from "../support/test-titles.ts";
 
 const document = readFileSync(fileURLToPath(new URL("../../docs/reliability.md", import.meta.url)), "utf8");
@@ -28,11 +28,6 @@ describe("docs/reliability.md", () => {
     expect(shownBy.startsWith("not shown by a test: ") ? [] : wrongCitations(shownBy)).toEqual([]);
   });
 
-  it.each(rows)("is marked (P) where a test needs PostgreSQL: $faults", ({ promise, shownBy }) => {
-    const cited = citedOnPostgresql(shownBy);
-    expect({ isMarked: promise.includes("(P)"), cited }).toEqual({ isMarked: cited.length > 0, cited });
-  });
-
   it("names each promise once", () => {
     const promises = [...document.matchAll(/^- (I\d+): /gm)].map(([, promise]) => promise);
     expect(promises).toEqual(Array.from({ length: 10 }, (_, index) => `I${index + 1}`));
@@ -45,14 +40,9 @@ it("testTitles ignores tests that are skipped", () => {
   writeFileSync(
     file,
     `it("runs"); it.skip("skipped"); it.todo("to do"); it.skip.each([["row"]])("each skipped"); describe.skip("group");
-     onPostgresql("there"); describe("within", () => { (testServerUrl ? it : it.skip)("x", () => it("in it")); });`,
+     describe("within", () => { it("in it"); });`,
   );
   const titles = testTitles(file);
   rmSync(folder, { recursive: true });
-  expect(titles).toEqual([
-    { title: "runs", needsPostgresql: false },
-    { title: "there", needsPostgresql: true },
-    { title: "within", needsPostgresql: false },
-    { title: "in it", needsPostgresql: true },
-  ]);
+  expect(titles).toEqual(["runs", "within", "in it"]);
 });

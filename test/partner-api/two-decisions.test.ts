@@ -16,7 +16,7 @@ it("of two decisions about one provision in one batch, only the first is confirm
     },
   } as unknown as Queryable;
   const vault = { seal: () => Buffer.alloc(0) } as unknown as Vault;
-  const answers = createProvisionAnswers(db, vault, pino({ level: "silent" }));
+  const answers = createProvisionAnswers(db, vault, pino({ level: "silent" }), PACE);
   const resource = { uuid: "01234567-89ab-4def-8123-456789abcdef" } as ResourceRow;
   const step = { id: 1, lease: 1, resource } as Step;
   // The first write starts at once; what arrives during it is written together.

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { PACE } from "../../src/pace.ts";
 import pg from "pg";
 import type { Database, Queryable } from "../../src/database/database.ts";
 import { createDeprovision } from "../../src/resources/deprovision.ts";
@@ -15,7 +16,7 @@ afterAll(() => life.world.close());
 function aDeprovision(around: (run: Database["transaction"]) => Database["transaction"]) {
   const { db, log } = life.world.service.services;
   const transaction = around((work) => db.transaction(work));
-  return createDeprovision({ db: { ...db, transaction }, onSettled: () => undefined, log });
+  return createDeprovision({ db: { ...db, transaction }, onSettled: () => undefined, log, pace: PACE });
 }
 
 describe("a deprovision", () => {

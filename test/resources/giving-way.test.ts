@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { PACE } from "../../src/pace.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
 import { createBacklog } from "../../src/due-work/backlog.ts";
@@ -255,6 +256,7 @@ it.each(["vendor", "platform"] as const)(
     const runner = createStepRunner({
       queue: queue as unknown as StepQueue,
       handlers: {} as StepHandlers,
+      pace: PACE,
       areGrantsQueued: () => areQueued,
       secretsOf: () => [],
       scrubber: createScrubber(""),

@@ -21,7 +21,7 @@ const environment = {
   PLATFORM_AUTH_URL: "https://id.example.com",
   PLATFORM_STATUS_URL: "https://status.example.com",
   ENCRYPTION_KEY: "0123456789abcdef0123456789abcdef",
-  DATA_DIR: "/dev/null/nowhere",
+  DATABASE_URL: "postgresql://nowhere.invalid/addon",
 };
 const [basic] = Object.values(offer.plans);
 const OTHER_PLAN = 'defaultPlan is "bsic", but the plans are: basic, premium, dedicated.';

@@ -23,7 +23,7 @@ export async function startPgBouncer(
   settings: Readonly<Record<string, string>>,
 ): Promise<Pooler> {
   if (pgBouncerPath === undefined) throw new Error("There is no PgBouncer here.");
-  const { hostname, port, username } = new URL(databaseUrl);
+  const { hostname, port, username, password } = new URL(databaseUrl);
   const folder = await mkdtemp(path.join(tmpdir(), "pgbouncer-"));
   const [configuration, users] = [path.join(folder, "pgbouncer.ini"), path.join(folder, "users")];
   const ownPort = await freePort();
@@ -32,7 +32,8 @@ export async function startPgBouncer(
     ...{ auth_type: "trust", auth_file: users },
     ...settings,
   };
-  await writeFile(users, `"${username}" ""\n`);
+  // Clients need no password; with this one it logs in at the server.
+  await writeFile(users, `"${username}" "${decodeURIComponent(password)}"\n`);
   await writeFile(
     configuration,
     [

@@ -38,8 +38,8 @@ const WRITABLE =
 const lacking = statement(
   "what_the_schema_lacks",
   `WITH ours AS (
-     SELECT c.oid, c.relname FROM pg_class c JOIN pg_class m USING (relnamespace, relowner)
-     WHERE m.oid = to_regclass('_prisma_migrations') AND c.relkind IN ('r', 'p')
+     SELECT c.oid, c.relname, c.relkind FROM pg_class c JOIN pg_class m USING (relnamespace, relowner)
+     WHERE m.oid = to_regclass('_prisma_migrations')
    )
    SELECT 'The database stores text as ' || current_setting('server_encoding') || ', not UTF8.' AS words,
      'Make a new one with ENCODING UTF8, and carry over what this one holds with pg_dump and pg_restore.' AS fix
@@ -47,8 +47,10 @@ const lacking = statement(
    UNION ALL
    SELECT format('The role %I may not %s in %s.', current_user, privilege, string_agg(relname, ', ' ORDER BY relname)),
      'Grant what docs/database.md lists.'
-   FROM ours, unnest('{SELECT,INSERT,UPDATE}'::text[]) AS privilege
-   WHERE NOT has_table_privilege(oid, privilege) AND (privilege = 'SELECT' OR relname <> '_prisma_migrations')
+   FROM ours JOIN (VALUES ('r', 'SELECT'), ('r', 'INSERT'), ('r', 'UPDATE'), ('S', 'USAGE')) AS n (kind, privilege)
+     ON kind = relkind
+   WHERE (privilege = 'SELECT' OR relname <> '_prisma_migrations') AND NOT CASE kind
+     WHEN 'S' THEN has_sequence_privilege(oid, 'USAGE, UPDATE') ELSE has_table_privilege(oid, privilege) END
    GROUP BY privilege
    UNION ALL
    SELECT format('The index %s is not valid.', i.indexrelid::regclass), 'DROP INDEX it, and make it again.'

@@ -9,7 +9,7 @@ let slowest: ReturnType<typeof aSlowPlatform>;
 beforeAll(async () => {
   slowest = aSlowPlatform();
   slowest.catch(() => undefined);
-  world = await aWorld();
+  world = await aWorld({ parts: { pace: {} } });
 });
 afterAll(async () => {
   await world.close();
@@ -124,7 +124,7 @@ describe("a slow answer of the token endpoint", () => {
 
 /** A world whose platform answers some calls after 19 seconds and others never, which passes while others are tested. */
 async function aSlowPlatform() {
-  const slow = await aWorld({ sandbox: { replayTokens: true } });
+  const slow = await aWorld({ sandbox: { replayTokens: true }, parts: { pace: {} } });
   const { control } = slow.sandbox;
   const installed = async (many: number) => {
     const installs = Array.from({ length: many }, () => control.install({ plan: "basic" }));

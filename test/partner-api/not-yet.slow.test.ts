@@ -3,13 +3,14 @@ import type { NotYet } from "../../src/resources/contract.ts";
 import { kit, kitJson } from "../kit/kit.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
-import { eventually } from "../support/world.ts";
+import { eventually, QUICK } from "../support/world.ts";
 
 // `finish` and `deprovision` may answer later any number of times, and are called again until they are done.
 
 let life: LifecycleWorld;
 beforeAll(async () => {
-  life = await aLifecycle();
+  // The pauses of the service itself: rows are made older instead of waiting for them.
+  life = await aLifecycle({ parts: { pace: { ...QUICK, pauses: 1 } } });
 });
 afterAll(() => life.world.close());
 afterEach(() => life.vendor.asUsual());
