@@ -7,7 +7,7 @@ it("failures with the same reason are grouped and printed without delay, however
   const uuids = Array.from({ length: 50_000 }, () => randomUUID());
   const failed = uuids.map((uuid) => ({ uuid, id: "x", message: `The platform refuses ${uuid}.` }));
   const since = performance.now();
-  const lines = failures(screenOf(process.stderr), failed);
+  const lines = failures(screenOf(process, "stderr"), failed);
   expect(performance.now() - since).toBeLessThan(2_000);
   expect(lines).toHaveLength(22);
   expect(lines.slice(-2)).toEqual([

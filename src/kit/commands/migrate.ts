@@ -19,7 +19,7 @@ export const addMigrate: AddCommand = (program, act) => {
         const config = session.settings(MIGRATION_SETTINGS);
         session.begin();
         const { migrateDatabase } = await import("../../operator/migrations.ts");
-        const { columns } = screenOf(process.stderr);
+        const { columns } = screenOf(session.host, "stderr");
         const report = await migrateDatabase(config, (wait) =>
           session.say(wrapped(waitInWords(wait), columns, "  ")),
         );
