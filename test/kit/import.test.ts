@@ -1,14 +1,12 @@
 // Again on PostgreSQL: many rows at once go in by statements of their own.
 
 import { randomUUID } from "node:crypto";
-import { once } from "node:events";
-import { text } from "node:stream/consumers";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { aGrant, aProvisionRequest } from "../support/a-provision-request.ts";
 import { aVendor, type Vendor } from "../support/a-vendor.ts";
 import { partnerCalls } from "../support/partner-calls.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
-import { kit, kitJson, startKit } from "./kit.ts";
+import { kit, kitJson, runningKit } from "./kit.ts";
 
 interface Report {
   imported: number;
@@ -155,17 +153,16 @@ describe("kit resources import", () => {
 
   it("stopped while it waits for input, reports what was imported", async () => {
     const [half, ...whole] = Array.from({ length: 501 }, () => installation());
-    const child = startKit(world.environment, ["resources", "import"]);
-    const output = text(child.stdout!);
-    const told = text(child.stderr!);
-    const ended = once(child, "close");
-    child.stdin!.on("error", () => undefined).write(`${lines(...whole)}\n${JSON.stringify(half)}`);
+    const { stdin, signal, ended } = runningKit(world.environment, ["resources", "import"]);
+    stdin.write(`${lines(...whole)}\n${JSON.stringify(half)}`);
     // As many lines as are written at once; then it waits.
     await eventually(async () => expect(await stored(whole[0]!.uuid)).toBeDefined());
-    child.kill("SIGINT");
-    expect(await ended).toEqual([1, null]);
-    expect(await output).toBe("500 resources imported, 0 existed, 0 not usable.\n");
-    expect(await told).toContain("Stopped: what was taken is kept.");
+    signal("SIGINT");
+    expect(await ended).toEqual({
+      code: 1,
+      stdout: "500 resources imported, 0 existed, 0 not usable.\n",
+      stderr: expect.stringContaining("Stopped: what was taken is kept."),
+    });
     expect(await stored(half!.uuid)).toBeUndefined();
   });
 
