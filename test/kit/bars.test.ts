@@ -66,10 +66,10 @@ describe("kit secret set with a progress bar", () => {
 
 describe("kit config push --all with a progress bar", () => {
   /** Removes a var of each resource, and makes the platform slow. */
-  async function missing() {
+  async function missing(delayMs?: number) {
     const { platformFor } = world.service.services;
     for (const uuid of uuids) await platformFor(uuid).config.update([{ name: "TEAPOT_URL", value: null }]);
-    slow("* /addons/*");
+    slow("* /addons/*", delayMs);
   }
   const lacking = async () => (await kitJson<Lacking>(world.environment, ["config", "diff", "--all"])).data;
   interface Lacking {
@@ -77,7 +77,7 @@ describe("kit config push --all with a progress bar", () => {
   }
 
   it("counts the comparison and the update separately, with the question between them", async () => {
-    await missing();
+    await missing(350);
     const terminal = onTerminal(slowly(), ["config", "push", "--all"]);
     await terminal.type("y\r", /Go on\? \(y\/N\) /);
     const { code, sent, screen } = await terminal.ended();
@@ -113,7 +113,7 @@ describe("kit config push --all with a progress bar", () => {
   });
 
   it("in a script prints one JSON document of what was done when it is stopped", async () => {
-    await missing();
+    await missing(100);
     const since = world.sandbox.control.ledger({}).next;
     const { signal, ended } = runningKit(slowly(), ["config", "push", "--all", "--yes", "--json"]);
     await eventually(() =>
@@ -133,7 +133,7 @@ describe("a bulk command that is stopped in a script", () => {
   /** Runs the command until it has called the platform, and stops it there. */
   async function stopped(words: string[], calls: string) {
     const since = world.sandbox.control.ledger({}).next;
-    slow(calls);
+    slow(calls, 200);
     const { signal, ended } = runningKit(slowly(), [...words, "--json"]);
     await eventually(() => world.sandbox.control.ledger({ since }).entries.length > 1);
     signal("SIGINT");

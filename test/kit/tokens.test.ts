@@ -98,11 +98,9 @@ describe("the advice of kit", () => {
     const { control } = world.sandbox;
     control.fault("GET /addons/*", { status: 200, body: "<h1>Hello</h1>" });
     expect(await saidOf(["apps", uuids[0]!])).toContain("Does the platform stand there? kit doctor looks.");
-    control.fault(
-      "GET /addons/*",
-      { status: 429, body: { id: "rate_limit" }, headers: { "retry-after": "1" } },
-      9,
-    );
+    // Longer than a command waits.
+    const rest = { "retry-after": "11" };
+    control.fault("GET /addons/*", { status: 429, body: { id: "rate_limit" }, headers: rest });
     expect(await saidOf(["apps", uuids[0]!])).toContain("Wait a minute, then run it again.");
     control.clearFaults();
     control.fault("POST /oauth/token", { status: 400, body: { error: "invalid_grant" } });
@@ -243,6 +241,7 @@ describe("kit secret set", () => {
   it("keeps waiting when a database connection is lost", async () => {
     const { db, credentials } = world.service.services;
     await world.rows(`UPDATE credentials SET secret_version = 1, due_at = now()`);
+    world.sandbox.control.fault("POST /oauth/token", { delayMs: 400 }, 3);
     const { version } = await credentials.secrets.current();
     let asked = 0;
     const losing: Database = {
