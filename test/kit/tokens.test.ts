@@ -242,7 +242,9 @@ describe("kit secret set", () => {
     const { db, credentials } = world.service.services;
     await world.rows(`UPDATE credentials SET secret_version = 1, due_at = now()`);
     world.sandbox.control.fault("POST /oauth/token", { delayMs: 400 }, 3);
-    const { version } = await credentials.secrets.current();
+    const [{ version }] = (await world.rows(`SELECT max(version) AS version FROM client_secrets`)) as [
+      { version: number },
+    ];
     let asked = 0;
     const losing: Database = {
       ...db,
