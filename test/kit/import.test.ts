@@ -128,29 +128,6 @@ describe("kit resources import", () => {
     );
   });
 
-  it("prints the fault of a line in a sentence", async () => {
-    const { uuid } = installation();
-    const lines = [
-      { plan: "basic" },
-      { uuid },
-      { uuid, plan: "gigantic" },
-      { uuid, plan: "basic", region: 7 },
-    ];
-    const { stdout } = await kit(
-      world.environment,
-      ["resources", "import"],
-      lines.map((line) => JSON.stringify(line)).join("\n"),
-    );
-    expect(stdout).toBe(
-      `✗ line 1: It has no uuid.
-✗ line 2: ${uuid}: It names no plan.
-✗ line 3: ${uuid}: Its plan is not on offer: src/your-service/plans.ts.
-✗ line 4: ${uuid}: Its region or name is no text that can be kept.
-0 resources imported, 0 existed, 4 not usable.
-`,
-    );
-  });
-
   it("stopped while it waits for input, reports what was imported", async () => {
     const [half, ...whole] = Array.from({ length: 501 }, () => installation());
     const { stdin, signal, ended } = runningKit(world.environment, ["resources", "import"]);

@@ -173,14 +173,6 @@ describe("kit resources show and list", () => {
   });
 });
 
-describe("kit config set", () => {
-  it("says what it did", async () => {
-    const words = ["config", "set", uuids[1]!, "TEAPOT_URL=https://moved.example", "--unset", "TEAPOT_TOKEN"];
-    const { stdout } = await kit(world.environment, words);
-    expect(stdout).toMatch(/\n\nSet TEAPOT_URL\. Removed TEAPOT_TOKEN\.\n$/);
-  });
-});
-
 describe("a config var with control characters", () => {
   const value = "one\u001b]0;title\u0007\u001b[2J\u009b31m\ntwo\tthree\u202e";
   const written = "one\\u001b]0;title\\u0007\\u001b[2J\\u009b31m\\ntwo\\tthree\\u202e";

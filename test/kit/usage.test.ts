@@ -81,13 +81,11 @@ describe("kit without any settings", () => {
     );
   });
 
-  it("gives advice when a database does not answer or cannot be migrated", async () => {
+  it("gives advice when a database cannot be migrated", async () => {
     const away = { DATABASE_URL: "postgresql://nobody@127.0.0.1:1/none" };
-    const { stderr } = await kit(away, ["resources", "list"]);
-    expect(stderr).toMatch(/^✗ The database did not answer[^]+\n {2}Is it running\? kit doctor/);
-    const migrated = await kit(away, ["migrate"]);
-    expect(migrated.code).toBe(1);
-    expect(migrated.stderr).toMatch(
+    const { code, stderr } = await kit(away, ["migrate"]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
       /^✗ The database could not be migrated[^]+\n {2}Nothing was left half done\.[^]+MIGRATION_DATABASE_URL/,
     );
   });
@@ -144,7 +142,7 @@ describe("kit without any settings", () => {
     ["a uuid that is none", ["resources", "show", "teapot"]],
     ["a missing argument", ["apps"]],
     ["neither uuids nor --all", ["tokens", "refresh"]],
-    ["both uuids and --all", ["tokens", "refresh", UUID, "--all"]],
+    ["both uuids and --all", ["grants", "recover", UUID, "--all"]],
     ["a config var without a value", ["config", "set", UUID, "TEAPOT_URL"]],
     ["nothing to set", ["config", "set", UUID]],
     ["no resource to ask for", ["api", "GET", "/apps"]],
