@@ -27,7 +27,7 @@ const startedAt = performance.now();
 console.log("The life of a resource, on a platform and a database of its own:\n");
 let opened: DemoStage | null = null;
 const stopped = () => process.exit(130);
-onSignals(["SIGINT", "SIGTERM", "SIGHUP"], {
+onSignals(process, ["SIGINT", "SIGTERM", "SIGHUP"], {
   // Nothing is installed while the stage is starting.
   first: () => (opened ? void opened.close().finally(stopped) : stopped()),
   again: stopped,

@@ -1,5 +1,6 @@
 import { createReadStream } from "node:fs";
 import { KitError, messageOf } from "../errors.ts";
+import type { Host } from "./host.ts";
 
 /** The input cannot be read. */
 export class Unreadable extends KitError {
@@ -19,9 +20,9 @@ const REASONS: Readonly<Record<string, string>> = {
  * Reads a whole file, or standard input for "-". Stops after `mostBytes`, and throws {@link Unreadable} if there is
  * more.
  */
-export async function readInputFile(name: string, mostBytes: number): Promise<Buffer> {
+export async function readInputFile(name: string, mostBytes: number, { stdin }: Host): Promise<Buffer> {
   const named = name === "-" ? "Standard input" : `The file ${name}`;
-  const input = name === "-" ? process.stdin : createReadStream(name);
+  const input = name === "-" ? stdin : createReadStream(name);
   const chunks: Buffer[] = [];
   let bytes = 0;
   try {

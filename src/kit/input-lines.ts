@@ -6,13 +6,10 @@ const LONGEST_LINE_BYTES = 64_000;
 const LINE_END = 0x0a;
 
 /**
- * Yields the lines of standard input as they arrive. Each is decoded as UTF-8 by itself, so that an invalid one does
+ * Yields the lines of `input` as they arrive. Each is decoded as UTF-8 by itself, so that an invalid one does
  * not affect the others. Once `signal` is aborted they end with the last complete line, even while the next is awaited.
  */
-export async function* inputLines(
-  signal: AbortSignal,
-  input: Readable = process.stdin,
-): AsyncGenerator<InputLine> {
+export async function* inputLines(signal: AbortSignal, input: Readable): AsyncGenerator<InputLine> {
   let number = 0;
   let parts: Buffer[] = [];
   let bytes = 0;

@@ -25,7 +25,7 @@ export function watchOutput(): (code: number) => number {
 }
 
 function tell(reason: string): void {
-  const { columns, paint } = screenOf(process.stderr);
+  const { columns, paint } = screenOf(process, "stderr");
   const message = `Standard output cannot be written: ${reason}. What the command did stays done.`;
   process.stderr.write(`${paint.red("✗")} ${wrapped(message, columns, "  ")}\n`);
 }

@@ -4,9 +4,10 @@ import { DONE, DONE_NOT_CLOSED, USED_WRONGLY } from "./exit-codes.ts";
 import { failureOf, type Failure } from "./failure.ts";
 import { NOT_CONFIRMED, type Outcome } from "./outcome.ts";
 import { createProgram } from "./program.ts";
+import type { Host } from "./host.ts";
 import { createProgress } from "./progress.ts";
 import { screenOf } from "./screen.ts";
-import { createSession, type Session } from "./session.ts";
+import { createSession, YOURS, type Seller, type Session } from "./session.ts";
 import { NotGiven } from "./standard-input.ts";
 import { jsonText, safe, wrapped } from "./text.ts";
 
@@ -14,11 +15,11 @@ import { jsonText, safe, wrapped } from "./text.ts";
  * Parses and runs one command, prints its outcome, and closes what it opened. In this order, because an outcome may be a
  * secret that is shown only once, and closing may fail or hang. Answers the exit code.
  */
-export async function runKit(typed: readonly string[]): Promise<number> {
+export async function runKit(typed: readonly string[], host: Host, seller: Seller = YOURS): Promise<number> {
   const json = asksForJson(typed);
   const words = helpLast(typed);
-  const progress = createProgress(process.stderr, { isWanted: !json });
-  const session = createSession({ json, progress });
+  const progress = createProgress(host.stderr, { isWanted: !json });
+  const session = createSession(host, seller, { json, progress });
   let outcome: Outcome | null = null;
   const act: Act =
     (run) =>
@@ -29,14 +30,14 @@ export async function runKit(typed: readonly string[]): Promise<number> {
   const program = createProgram(act, (text) => (help += text));
   const exitCode = await carryOut();
   const failures = await close(session);
-  for (const error of failures) printUnclosed(session.scrub(failureOf(error).message));
+  for (const error of failures) printUnclosed(host, session.scrub(failureOf(error).message));
   return exitCode === DONE && failures.length > 0 ? DONE_NOT_CLOSED : exitCode;
 
   async function carryOut(): Promise<number> {
     try {
       await program.parseAsync(words, { from: "user" });
       progress.end();
-      return outcome ? print(outcome, json) : DONE;
+      return outcome ? print(host, outcome, json) : DONE;
     } catch (error) {
       progress.end();
       return explain(error);
@@ -45,14 +46,15 @@ export async function runKit(typed: readonly string[]): Promise<number> {
 
   function explain(error: unknown): number {
     if (error instanceof CommanderError && error.exitCode === 0)
-      return print({ data: { help }, show: () => help.trimEnd() }, json);
+      return print(host, { data: { help }, show: () => help.trimEnd() }, json);
     if (error instanceof CommanderError && error.code === "commander.help" && !json) {
-      process.stderr.write(`${commandNamed(program, words).helpInformation()}\n`);
+      host.stderr.write(`${commandNamed(program, words).helpInformation()}\n`);
       return USED_WRONGLY;
     }
-    if (error instanceof NotGiven) return print(NOT_CONFIRMED, json);
+    if (error instanceof NotGiven) return print(host, NOT_CONFIRMED, json);
     const failure = failureOf(error);
-    printFailure({ ...failure, message: session.scrub(failure.message) }, json, helpFor(program, words));
+    const scrubbed = { ...failure, message: session.scrub(failure.message) };
+    printFailure(host, scrubbed, json, helpFor(program, words));
     return failure.exitCode;
   }
 }
@@ -78,27 +80,32 @@ function asksForJson(words: readonly string[]): boolean {
   return words.slice(0, end < 0 ? words.length : end).includes("--json");
 }
 
-function print(outcome: Outcome, json: boolean): number {
-  const stream = outcome.isComplaint && !json ? process.stderr : process.stdout;
-  const text = json ? jsonText(outcome.data) : outcome.show(screenOf(stream));
-  stream.write(`${text}\n`);
+function print(host: Host, outcome: Outcome, json: boolean): number {
+  const stream = outcome.isComplaint && !json ? "stderr" : "stdout";
+  const text = json ? jsonText(outcome.data) : outcome.show(screenOf(host, stream));
+  host[stream].write(`${text}\n`);
   return outcome.exitCode ?? DONE;
 }
 
-function printFailure({ id, message, next, exitCode }: Failure, json: boolean, help: string): void {
-  if (json) return void process.stdout.write(`${jsonText({ id, message })}\n`);
-  complain(message, exitCode === USED_WRONGLY ? help : next);
+function printFailure(
+  host: Host,
+  { id, message, next, exitCode }: Failure,
+  json: boolean,
+  help: string,
+): void {
+  if (json) return void host.stdout.write(`${jsonText({ id, message })}\n`);
+  complain(host, message, exitCode === USED_WRONGLY ? help : next);
 }
 
-function printUnclosed(message: string): void {
-  complain(`Something could not be closed at the end: ${message}`, "What the command did stays done.");
+function printUnclosed(host: Host, message: string): void {
+  complain(host, `Something could not be closed at the end: ${message}`, "What the command did stays done.");
 }
 
-function complain(message: string, advice: string | null): void {
-  const { columns, paint } = screenOf(process.stderr);
+function complain(host: Host, message: string, advice: string | null): void {
+  const { columns, paint } = screenOf(host, "stderr");
   const text = message.split("\n").map(safe).join("\n");
-  process.stderr.write(`${paint.red("✗")} ${wrapped(text, columns, "  ")}\n`);
-  if (advice) process.stderr.write(`  ${paint.dim(wrapped(advice, columns, "  "))}\n`);
+  host.stderr.write(`${paint.red("✗")} ${wrapped(text, columns, "  ")}\n`);
+  if (advice) host.stderr.write(`  ${paint.dim(wrapped(advice, columns, "  "))}\n`);
 }
 
 function helpFor(program: Command, words: readonly string[]): string {

@@ -1,19 +1,34 @@
 import { closeAll } from "../close-all.ts";
 import { readConfig, type Config } from "../config.ts";
-import { readEnvironment } from "../environment.ts";
+import { readEnvironment, type Environment } from "../environment.ts";
 import type { SettingName } from "../settings.ts";
 import type { Database } from "../database/database.ts";
 import { createOwnScrubber } from "../logging/own-secrets.ts";
 import type { Scrubber } from "../logging/scrubber.ts";
-import type { Services } from "../services.ts";
+import type { Offer } from "../resources/contract.ts";
+import type { Parts, Services } from "../services.ts";
 import { onSignals } from "../process/stop-signals.ts";
+import type { Host } from "./host.ts";
 import { createLogLines } from "./log-lines.ts";
 import type { Progress } from "./progress.ts";
 import { screenOf } from "./screen.ts";
 import { counted } from "./text.ts";
 
+/** Whose service the command works for: its parts, and the reading of its settings. */
+export interface Seller {
+  parts: Partial<Parts>;
+  config(environment: Environment, only?: readonly SettingName[]): Config;
+}
+
+/** The service of `src/your-service`. */
+export const YOURS: Seller = { parts: {}, config: readConfig };
+
 /** What a command may use. Each part is opened on demand, and closed when the command has ended. */
 export interface Session {
+  /** The process it runs in; what it prints is its outcome, or goes through `say`. */
+  host: Host;
+  /** What the service sells. */
+  offer(): Promise<Offer>;
   /** Reads the settings. Throws `Misconfigured` for faults; with `only`, just for those of the named settings. */
   settings(only?: readonly SettingName[]): Config;
   /** The database alone, after the check of its migrations: for commands that must work when keys are missing. */
@@ -53,7 +68,11 @@ const TELL_AFTER_MS = 200;
 const STOPPING = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 const DATABASE_SETTINGS = ["databaseUrl", "databaseCa", "databasePool"] as const;
 
-export function createSession({ json, progress }: { json: boolean; progress: Progress }): Session {
+export function createSession(
+  host: Host,
+  { parts, config: read }: Seller,
+  { json, progress }: { json: boolean; progress: Progress },
+): Session {
   const closers: (() => Promise<void>)[] = [];
   const stopping = new AbortController();
   let isStoppedInOrder = false;
@@ -61,7 +80,7 @@ export function createSession({ json, progress }: { json: boolean; progress: Pro
   let scrubber: Scrubber | undefined;
   const say = (line: string) => void (json || progress.say(line));
   const settings = (only?: readonly SettingName[]) => {
-    const config = readConfig(readEnvironment(), only);
+    const config = read(readEnvironment(host.env, host.cwd()), only);
     ownScrubber = createOwnScrubber(config);
     return config;
   };
@@ -70,9 +89,9 @@ export function createSession({ json, progress }: { json: boolean; progress: Pro
     progress.begin();
     const { createServices } = await import("../services.ts");
     const logLevel = json ? "silent" : quiet(config.logLevel);
-    const logTo = createLogLines(say, screenOf(process.stderr).columns);
+    const logTo = createLogLines(say, screenOf(host, "stderr").columns);
     closers.push(() => Promise.resolve(logTo.end()));
-    const services = await createServices({ ...config, logLevel }, { logTo });
+    const services = await createServices({ ...config, logLevel }, { ...parts, logTo });
     scrubber = services.scrubber;
     closers.push(services.close);
     endOnSignals(services);
@@ -86,10 +105,10 @@ export function createSession({ json, progress }: { json: boolean; progress: Pro
   function endOnSignals({ credentials }: Services): void {
     const end = (signal: NodeJS.Signals) => {
       progress.end();
-      for (const each of STOPPING) process.removeAllListeners(each);
-      process.kill(process.pid, signal);
+      for (const each of STOPPING) host.removeAllListeners(each);
+      host.kill(host.pid, signal);
     };
-    onSignals(STOPPING, {
+    onSignals(host, STOPPING, {
       first(signal) {
         if (isStoppedInOrder) return;
         const told = setTimeout(() => say("A token is on its way and is stored first. Ctrl-C again stops at once."), TELL_AFTER_MS); // prettier-ignore
@@ -111,6 +130,8 @@ export function createSession({ json, progress }: { json: boolean; progress: Pro
   }
 
   return {
+    host,
+    offer: async () => parts.offer ?? (await import("../your-service/plans.ts")).offer,
     settings,
     openServices,
     say,
@@ -132,14 +153,14 @@ export function createSession({ json, progress }: { json: boolean; progress: Pro
     },
     stopSignal() {
       isStoppedInOrder = true;
-      onSignals(STOPPING, {
+      onSignals(host, STOPPING, {
         first() {
           say("Stopping: what was sent is finished first. Ctrl-C again stops at once.");
           stopping.abort();
         },
         again() {
           progress.end();
-          process.exit(1);
+          host.exit(1);
         },
       });
       return stopping.signal;
@@ -152,12 +173,12 @@ export function createSession({ json, progress }: { json: boolean; progress: Pro
     letThemType: progress.end,
     async checkMayAsk() {
       const { checkSomebodyIsThere } = await import("./yes-or-no.ts");
-      checkSomebodyIsThere({ mayAsk: !json });
+      checkSomebodyIsThere(host, { mayAsk: !json });
     },
     async confirm(question) {
       progress.end();
       const { askYesOrNo } = await import("./yes-or-no.ts");
-      const isYes = await askYesOrNo(question, { mayAsk: !json });
+      const isYes = await askYesOrNo(host, question, { mayAsk: !json });
       progress.begin();
       return isYes;
     },

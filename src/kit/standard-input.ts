@@ -3,6 +3,7 @@ import { Writable } from "node:stream";
 import { KitError } from "../errors.ts";
 import { UsedWrongly } from "../operator/errors.ts";
 import { Secret } from "../secret.ts";
+import type { Host } from "./host.ts";
 
 /** The input may end with a line end. */
 const LINE_END_BYTES = 2;
@@ -18,8 +19,8 @@ export class NotGiven extends KitError {
  * Reads a secret from standard input, to its end, without a trailing line end. Throws {@link UsedWrongly} if it is
  * empty, and what `readStandardInput` throws.
  */
-export async function readSecret(what: string): Promise<Secret> {
-  const value = (await readStandardInput(what)).replace(/\r?\n$/, "");
+export async function readSecret(host: Host, what: string): Promise<Secret> {
+  const value = (await readStandardInput(host, what)).replace(/\r?\n$/, "");
   if (value === "") throw new UsedWrongly(`${what}: nothing came on standard input.`);
   return new Secret(value);
 }
@@ -29,11 +30,12 @@ export async function readSecret(what: string): Promise<Secret> {
  * an echo of what they type. Throws {@link NotGiven} if they cancel.
  */
 export async function readStandardInput(
+  host: Host,
   what: string,
   { mostBytes = Infinity }: { mostBytes?: number } = {},
-  input: NodeJS.ReadStream = process.stdin,
 ): Promise<string> {
-  return input.isTTY ? ask(`${what} (not shown): `, input) : readAll(input, mostBytes + LINE_END_BYTES);
+  const { stdin } = host;
+  return stdin.isTTY ? ask(host, `${what} (not shown): `) : readAll(stdin, mostBytes + LINE_END_BYTES);
 }
 
 async function readAll(input: NodeJS.ReadStream, mostBytes: number): Promise<string> {
@@ -46,18 +48,18 @@ async function readAll(input: NodeJS.ReadStream, mostBytes: number): Promise<str
   return Buffer.concat(chunks).toString("utf8");
 }
 
-async function ask(question: string, input: NodeJS.ReadStream): Promise<string> {
+async function ask({ stdin: input, stderr }: Host, question: string): Promise<string> {
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({ input, output: nowhere, terminal: true });
   // Ctrl-C and Ctrl-D cancel the question, and with it the command.
   const ended = new Promise<null>((resolve) => lines.once("close", () => resolve(null)));
-  process.stderr.write(question);
+  stderr.write(question);
   try {
     const typed = await Promise.race([lines.question(""), ended]);
     if (typed === null) throw new NotGiven();
     return typed;
   } finally {
     lines.close();
-    process.stderr.write("\n");
+    stderr.write("\n");
   }
 }

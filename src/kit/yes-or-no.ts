@@ -1,9 +1,10 @@
 import { createInterface } from "node:readline/promises";
 import { UsedWrongly } from "../operator/errors.ts";
+import type { Host } from "./host.ts";
 
 /** Throws {@link UsedWrongly} if no person can be asked. */
-export function checkSomebodyIsThere({ mayAsk }: { mayAsk: boolean }): void {
-  if (!mayAsk || !process.stdin.isTTY || !process.stderr.isTTY)
+export function checkSomebodyIsThere(host: Host, { mayAsk }: { mayAsk: boolean }): void {
+  if (!mayAsk || !host.stdin.isTTY || !host.stderr.isTTY)
     throw new UsedWrongly("Nothing was changed: nobody is here to be asked. Say --yes to do it.");
 }
 
@@ -11,9 +12,9 @@ export function checkSomebodyIsThere({ mayAsk }: { mayAsk: boolean }): void {
  * Asks a question that is answered with y or n. Anything but yes counts as no, also Ctrl-C and Ctrl-D. Throws {@link
  * UsedWrongly} if no person can be asked.
  */
-export async function askYesOrNo(question: string, { mayAsk }: { mayAsk: boolean }): Promise<boolean> {
-  checkSomebodyIsThere({ mayAsk });
-  const { stdin: input, stderr: output } = process;
+export async function askYesOrNo(host: Host, question: string, how: { mayAsk: boolean }): Promise<boolean> {
+  checkSomebodyIsThere(host, how);
+  const { stdin: input, stderr: output } = host;
   const lines = createInterface({ input, output });
   const ended = new Promise<string>((resolve) => lines.once("close", () => resolve("")));
   try {

@@ -71,7 +71,7 @@ function stopOnSignals({ stop, services: { log, keptMetrics } }: RunningService)
     stop().then(() => process.exit(0), exitAsUnstoppable(log));
   };
   const again = (signal: NodeJS.Signals) => void (signal === "SIGINT" && process.exit(130));
-  onSignals(["SIGTERM", "SIGINT", "SIGHUP"], { first, again }, FORCE_AFTER_MS);
+  onSignals(process, ["SIGTERM", "SIGINT", "SIGHUP"], { first, again }, FORCE_AFTER_MS);
   return () => isStopping;
 }
 

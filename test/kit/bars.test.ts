@@ -2,10 +2,8 @@
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { randomBytes } from "node:crypto";
-import { once } from "node:events";
-import { text } from "node:stream/consumers";
 import { aWorld, eventually, type World } from "../support/world.ts";
-import { kit, kitJson, startKit } from "./kit.ts";
+import { kit, kitJson, runningKit } from "./kit.ts";
 import { onTerminal } from "./terminal.ts";
 
 const CTRL_C = "\u0003";
@@ -68,10 +66,10 @@ describe("kit secret set with a progress bar", () => {
 
 describe("kit config push --all with a progress bar", () => {
   /** Removes a var of each resource, and makes the platform slow. */
-  async function missing() {
+  async function missing(delayMs?: number) {
     const { platformFor } = world.service.services;
     for (const uuid of uuids) await platformFor(uuid).config.update([{ name: "TEAPOT_URL", value: null }]);
-    slow("* /addons/*");
+    slow("* /addons/*", delayMs);
   }
   const lacking = async () => (await kitJson<Lacking>(world.environment, ["config", "diff", "--all"])).data;
   interface Lacking {
@@ -79,7 +77,7 @@ describe("kit config push --all with a progress bar", () => {
   }
 
   it("counts the comparison and the update separately, with the question between them", async () => {
-    await missing();
+    await missing(350);
     const terminal = onTerminal(slowly(), ["config", "push", "--all"]);
     await terminal.type("y\r", /Go on\? \(y\/N\) /);
     const { code, sent, screen } = await terminal.ended();
@@ -115,17 +113,16 @@ describe("kit config push --all with a progress bar", () => {
   });
 
   it("in a script prints one JSON document of what was done when it is stopped", async () => {
-    await missing();
+    await missing(100);
     const since = world.sandbox.control.ledger({}).next;
-    const child = startKit(slowly(), ["config", "push", "--all", "--yes", "--json"]);
-    const [stdout, stderr] = [text(child.stdout!), text(child.stderr!)];
+    const { signal, ended } = runningKit(slowly(), ["config", "push", "--all", "--yes", "--json"]);
     await eventually(() =>
       world.sandbox.control.ledger({ since }).entries.some(({ method }) => method === "PATCH"),
     );
-    child.kill("SIGINT");
-    const [code] = (await once(child, "close")) as [number];
-    expect({ code, stderr: await stderr }).toEqual({ code: 1, stderr: "" });
-    const report = JSON.parse(await stdout) as { done: string[] };
+    signal("SIGINT");
+    const { code, stdout, stderr } = await ended;
+    expect({ code, stderr }).toEqual({ code: 1, stderr: "" });
+    const report = JSON.parse(stdout) as { done: string[] };
     expect(report.done.length).toBeGreaterThan(0);
     expect(report.done.length).toBeLessThan(5);
     expect(report).toEqual({ ...report, failed: [], skipped: [], left: 5 - report.done.length });
@@ -136,13 +133,12 @@ describe("a bulk command that is stopped in a script", () => {
   /** Runs the command until it has called the platform, and stops it there. */
   async function stopped(words: string[], calls: string) {
     const since = world.sandbox.control.ledger({}).next;
-    slow(calls);
-    const child = startKit(slowly(), [...words, "--json"]);
-    const stdout = text(child.stdout!);
+    slow(calls, 200);
+    const { signal, ended } = runningKit(slowly(), [...words, "--json"]);
     await eventually(() => world.sandbox.control.ledger({ since }).entries.length > 1);
-    child.kill("SIGINT");
-    const [code] = (await once(child, "close")) as [number];
-    return { code, data: JSON.parse(await stdout) as Record<string, unknown> };
+    signal("SIGINT");
+    const { code, stdout } = await ended;
+    return { code, data: JSON.parse(stdout) as Record<string, unknown> };
   }
 
   it("says how many tokens are left", async () => {

@@ -1,7 +1,5 @@
-import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { before } from "../support/process-world.ts";
-import { program } from "../support/program.ts";
+import { teapots } from "../support/teapots/index.ts";
 import { aWorld, type World } from "../support/world.ts";
 import { kit } from "./kit.ts";
 
@@ -10,26 +8,22 @@ const SAID = /✗ Something could not be closed at the end: The door of \[secret
 
 let world: World;
 let uuid: string;
-let environment: Record<string, string | undefined>;
 beforeAll(async () => {
   world = await aWorld();
   uuid = (await world.sandbox.control.install({ plan: "basic" })).addon.id;
   await world.quiet([uuid]);
-  const service = pathToFileURL(program("src/your-service/index.ts")).href;
-  const { addonPassword } = world.sandbox.settings;
-  environment = {
-    ...world.environment,
-    ...before(`import { teapots } from ${JSON.stringify(service)};
-      teapots.close = () => Promise.reject(new Error("The door of ${addonPassword} is stuck."));`),
-  };
 });
 afterAll(() => world.close());
 
 describe("kit, when the vendor's service cannot be closed", () => {
-  const refresh = ["tokens", "refresh"];
+  const refreshing = (...words: string[]) => {
+    const close = () =>
+      Promise.reject(new Error(`The door of ${world.sandbox.settings.addonPassword} is stuck.`));
+    return kit(world.environment, ["tokens", "refresh", ...words], "", { vendor: { ...teapots, close } });
+  };
 
   it("shows what a command did, then tells of it, with a code of its own", async () => {
-    const { code, stdout, stderr } = await kit(environment, [...refresh, uuid]);
+    const { code, stdout, stderr } = await refreshing(uuid);
     expect({ code, stdout, stderr }).toEqual({
       code: 3,
       stdout: expect.stringContaining("1 refreshed"),
@@ -38,13 +32,13 @@ describe("kit, when the vendor's service cannot be closed", () => {
   });
 
   it("prints one JSON document all the same", async () => {
-    const { code, stdout, stderr } = await kit(environment, [...refresh, uuid, "--json"]);
+    const { code, stdout, stderr } = await refreshing(uuid, "--json");
     expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringMatching(SAID) });
     expect(JSON.parse(stdout)).toMatchObject({ done: [uuid] });
   });
 
   it("tells why a command failed first, and leaves it its code", async () => {
-    const { code, stdout, stderr } = await kit(environment, [...refresh, UNKNOWN, "--json"]);
+    const { code, stdout, stderr } = await refreshing(UNKNOWN, "--json");
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(SAID) });
     expect(JSON.parse(stdout)).toMatchObject({ failed: [{ uuid: UNKNOWN }] });
   });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from "@jest/globals";
 import { addonManifest } from "../../src/operator/addon-manifest.ts";
 import { sealConfig, type ConfigVar } from "../../src/resources/config-vars.ts";
+import { aGate } from "../support/a-vendor.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
 import { kit, kitJson } from "./kit.ts";
@@ -227,13 +228,15 @@ it.each<[string, () => Promise<{ later: string }>]>([
   ["failed", () => Promise.reject(new Error("The kiln is cold."))],
 ])("config diff skips a provision that %s, instead of expecting no vars", async (_, made) => {
   life.vendor.next("provision", made);
+  const later = aGate();
   for (const what of ["finish", "provision"] as const)
-    life.vendor.next(what, () => new Promise<never>(() => undefined));
+    life.vendor.next(what, async () => later.opened.then(() => ({ config: {} })));
   const { addon } = await life.control.install();
   await eventually(async () => expect(await life.credential(addon.id)).toMatchObject({ state: "active" }));
   const said = await say("config", "diff", addon.id);
   expect(said).toMatchObject({ code: 0, stdout: expect.stringContaining("not known yet") });
   expect(said.stdout).not.toContain("none are wanted");
+  later.open();
   life.vendor.asUsual();
   await life.control.deprovision(addon.id);
 });

@@ -187,7 +187,7 @@ describe("kit doctor", () => {
 
   it("waits for a slow platform once, not in every check", async () => {
     const { services } = world.service;
-    world.sandbox.control.fault("* /*", { delayMs: 4_000 }, 100);
+    world.sandbox.control.fault("* /*", { delayMs: 2_000 }, 100);
     const begunAt = performance.now();
     const { checks } = await examine({
       offer: services.offer,
@@ -197,8 +197,8 @@ describe("kit doctor", () => {
     const tookMs = performance.now() - begunAt;
     world.sandbox.control.clearFaults();
     expect(checks.map(({ id }) => id)).toEqual(IDS);
-    expect(tookMs).toBeGreaterThan(3_900);
-    expect(tookMs).toBeLessThan(8_000);
+    expect(tookMs).toBeGreaterThan(1_900);
+    expect(tookMs).toBeLessThan(4_000);
   });
 
   it("checks the OAuth client when sign-in is configured", async () => {
@@ -307,7 +307,8 @@ describe("kit doctor", () => {
     expect([of("database").ok, of("keys").ok, of("platform").ok]).toEqual([false, false, true]);
     expect(of("keys").message).toBe("Not looked at, because of: database.");
     const list = await kit({ ...world.environment, ...away }, ["resources", "list"]);
-    expect(list).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("kit doctor") });
+    expect(list).toMatchObject({ code: 1, stdout: "" });
+    expect(list.stderr).toMatch(/^✗ The database did not answer[^]+\n {2}Is it running\? kit doctor/);
     expect(list.stderr).not.toContain("hidden-password");
   });
 

@@ -1,12 +1,10 @@
 import { randomUUID } from "node:crypto";
-import { once } from "node:events";
-import { text } from "node:stream/consumers";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { aGrant, aProvisionRequest } from "../support/a-provision-request.ts";
 import { aVendor, type Vendor } from "../support/a-vendor.ts";
 import { partnerCalls } from "../support/partner-calls.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
-import { kit, kitJson, startKit } from "./kit.ts";
+import { kit, kitJson, runningKit } from "./kit.ts";
 
 interface Report {
   imported: number;
@@ -128,42 +126,18 @@ describe("kit resources import", () => {
     );
   });
 
-  it("prints the fault of a line in a sentence", async () => {
-    const { uuid } = installation();
-    const lines = [
-      { plan: "basic" },
-      { uuid },
-      { uuid, plan: "gigantic" },
-      { uuid, plan: "basic", region: 7 },
-    ];
-    const { stdout } = await kit(
-      world.environment,
-      ["resources", "import"],
-      lines.map((line) => JSON.stringify(line)).join("\n"),
-    );
-    expect(stdout).toBe(
-      `✗ line 1: It has no uuid.
-✗ line 2: ${uuid}: It names no plan.
-✗ line 3: ${uuid}: Its plan is not on offer: src/your-service/plans.ts.
-✗ line 4: ${uuid}: Its region or name is no text that can be kept.
-0 resources imported, 0 existed, 4 not usable.
-`,
-    );
-  });
-
   it("stopped while it waits for input, reports what was imported", async () => {
     const [half, ...whole] = Array.from({ length: 501 }, () => installation());
-    const child = startKit(world.environment, ["resources", "import"]);
-    const output = text(child.stdout!);
-    const told = text(child.stderr!);
-    const ended = once(child, "close");
-    child.stdin!.on("error", () => undefined).write(`${lines(...whole)}\n${JSON.stringify(half)}`);
+    const { stdin, signal, ended } = runningKit(world.environment, ["resources", "import"]);
+    stdin.write(`${lines(...whole)}\n${JSON.stringify(half)}`);
     // As many lines as are written at once; then it waits.
     await eventually(async () => expect(await stored(whole[0]!.uuid)).toBeDefined());
-    child.kill("SIGINT");
-    expect(await ended).toEqual([1, null]);
-    expect(await output).toBe("500 resources imported, 0 existed, 0 not usable.\n");
-    expect(await told).toContain("Stopped: what was taken is kept.");
+    signal("SIGINT");
+    expect(await ended).toEqual({
+      code: 1,
+      stdout: "500 resources imported, 0 existed, 0 not usable.\n",
+      stderr: expect.stringContaining("Stopped: what was taken is kept."),
+    });
     expect(await stored(half!.uuid)).toBeUndefined();
   });
 

@@ -1,9 +1,10 @@
 import { spawn, type ChildProcess, type StdioOptions } from "node:child_process";
-import { once } from "node:events";
 import { tmpdir } from "node:os";
-import { text } from "node:stream/consumers";
 import type { Environment } from "../../src/environment.ts";
+import { runKit } from "../../src/kit/run.ts";
+import type { Parts } from "../../src/services.ts";
 import { program } from "../support/program.ts";
+import { aHost, teapotSeller, type FakeHost } from "./host.ts";
 
 /** The output of a command, and its exit code. */
 export interface Said {
@@ -12,31 +13,38 @@ export interface Said {
   stderr: string;
 }
 
-/** Starts the real command line as a process of its own, with only PATH from this environment. */
-export function startKit(
-  environment: Environment,
-  words: readonly string[],
-  stdio: StdioOptions = "pipe",
-): ChildProcess {
-  const env = { PATH: process.env["PATH"], ...environment };
-  // Not in the project's folder, where a developer may keep a .env.
-  return spawn(process.execPath, [program("src/kit.ts"), ...words], { env, cwd: tmpdir(), stdio });
+/** A command that runs in this process. */
+export interface Running {
+  stdin: FakeHost["stdin"];
+  signal(signal: NodeJS.Signals): void;
+  /** Everything it has written so far. */
+  said: { stdout: string; stderr: string };
+  ended: Promise<Said>;
 }
 
-/** Runs one command to its end. */
-export async function kit(
+/** Starts a command in this process, with this environment alone. Its service sells the teapots. */
+export function runningKit(
+  environment: Environment,
+  words: readonly string[],
+  parts: Partial<Parts> = {},
+): Running {
+  const said = { stdout: "", stderr: "" };
+  const host = aHost({ env: environment, onText: (stream, text) => (said[stream] += text) });
+  const seller = { ...teapotSeller, parts: { ...teapotSeller.parts, ...parts } };
+  const ended = runKit(words, host, seller).then((code) => ({ code, ...said }));
+  return { stdin: host.stdin, signal: (signal) => void host.emit(signal, signal), said, ended };
+}
+
+/** Runs one command to its end, in this process. */
+export function kit(
   environment: Environment,
   words: readonly string[],
   input: string | Uint8Array = "",
+  parts: Partial<Parts> = {},
 ): Promise<Said> {
-  const child = startKit(environment, words);
-  child.stdin!.on("error", () => undefined).end(input);
-  const [stdout, stderr, [code]] = await Promise.all([
-    text(child.stdout!),
-    text(child.stderr!),
-    once(child, "close") as Promise<[number | null]>,
-  ]);
-  return { code, stdout, stderr };
+  const { stdin, ended } = runningKit(environment, words, parts);
+  stdin.end(input);
+  return ended;
 }
 
 /** The same with `--json`: the only document on standard output, and the exit code. */
@@ -50,4 +58,18 @@ export async function kitJson<Data = Record<string, unknown>>(
     throw new Error(`not one JSON document and nothing else:\n${stdout}\n${stderr}`);
   }
   return { code, data: JSON.parse(stdout) as Data };
+}
+
+/**
+ * Starts the real command line as a process of its own, with only PATH from this environment: for what only a process
+ * can show, such as its end by a signal.
+ */
+export function startKit(
+  environment: Environment,
+  words: readonly string[],
+  stdio: StdioOptions = "pipe",
+): ChildProcess {
+  const env = { PATH: process.env["PATH"], ...environment };
+  // Not in the project's folder, where a developer may keep a .env.
+  return spawn(process.execPath, [program("src/kit.ts"), ...words], { env, cwd: tmpdir(), stdio });
 }

@@ -55,13 +55,6 @@ describe("kit resources", () => {
     });
   });
 
-  it("show prints the same as text, in lines that fit a terminal", async () => {
-    const { code, stdout, stderr } = await kit(world.environment, ["resources", "show", uuid]);
-    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-    expect(stdout).toContain(`Resource ${uuid}`);
-    expect(Math.max(...stdout.split("\n").map((line) => line.length))).toBeLessThanOrEqual(80);
-  });
-
   it("show reports an unknown uuid", async () => {
     for (const word of ["show", "erase"]) {
       const { code, data } = await kitJson(world.environment, ["resources", word, UNKNOWN]);

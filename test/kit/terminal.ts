@@ -1,23 +1,50 @@
 import { spawn } from "node:child_process";
-import { once } from "node:events";
+import { EventEmitter, once } from "node:events";
 import { tmpdir } from "node:os";
 import type { Environment } from "../../src/environment.ts";
+import { runKit } from "../../src/kit/run.ts";
 import { program } from "../support/program.ts";
+import { aHost, teapotSeller } from "./host.ts";
 
-/** A command on a terminal of 80 columns and 50 lines. */
+const COLUMNS = 80;
+const CTRL_C = "\u0003";
+
+/** A command on a terminal of 80 columns. */
 export interface Terminal {
   /** Types these characters once the terminal's output matches `when`. */
   type(characters: string, when: RegExp): Promise<void>;
-  /** Closes the terminal once its output matches `when`. */
-  hangUp(when: RegExp): Promise<void>;
   /**
    * Resolves when the command has ended: with its exit code, what was sent to the terminal, and what the screen shows.
    */
   ended(): Promise<{ code: number | null; sent: string; screen: string[] }>;
 }
 
-/** Runs the real command line on a pseudo-terminal. */
+/** A terminal of the operating system, which can be closed. */
+interface RealTerminal extends Terminal {
+  /** Closes the terminal once its output matches `when`. */
+  hangUp(when: RegExp): Promise<void>;
+}
+
+/** Runs a command in this process, as if it stood on a terminal. Its service sells the teapots. */
 export function onTerminal(environment: Environment, words: readonly string[]): Terminal {
+  const shown = aScreen();
+  const env = { TERM: "xterm", ...environment };
+  // As the terminal's driver does it.
+  const onText = (_: string, text: string) => shown.add(text.replaceAll("\n", "\r\n"));
+  const host = aHost({ env, onText, terminal: { isTTY: true, columns: COLUMNS } });
+  const ran = runKit(words, host, teapotSeller).finally(shown.end);
+  return {
+    async type(characters, when) {
+      await shown.until(when);
+      if (characters === CTRL_C && !host.stdin.isRaw) host.emit("SIGINT", "SIGINT");
+      else host.stdin.write(characters);
+    },
+    ended: async () => shown.after(await ran),
+  };
+}
+
+/** Runs the real command line on a pseudo-terminal. */
+export function onRealTerminal(environment: Environment, words: readonly string[]): RealTerminal {
   return programOnTerminal([program("src/kit.ts"), ...words], { environment, folder: tmpdir() });
 }
 
@@ -25,40 +52,51 @@ export function onTerminal(environment: Environment, words: readonly string[]): 
 export function programOnTerminal(
   words: readonly string[],
   { environment, folder }: { environment: Environment; folder: string },
-): Terminal {
+): RealTerminal {
   const command = [process.execPath, ...words].map(quoted).join(" ");
-  const child = spawn("script", ["-qec", `stty cols 80 rows 50; exec ${command}`, "/dev/null"], {
+  const child = spawn("script", ["-qec", `stty cols ${COLUMNS} rows 50; exec ${command}`, "/dev/null"], {
     env: { PATH: process.env["PATH"], TERM: "xterm", SHELL: "/bin/sh", ...environment },
     ...{ cwd: folder, stdio: "pipe" },
   });
-  let sent = "";
+  const shown = aScreen();
   child.stdin.on("error", () => undefined);
-  child.stderr.on("data", (data: Buffer) => (sent += data.toString()));
-  child.stdout.setEncoding("utf8").on("data", (text: string) => {
-    sent += text;
-    child.emit("shown");
-  });
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", shown.add);
   const closed = once(child, "close") as Promise<[number | null]>;
-  void closed.then(() => child.emit("shown"));
-  async function untilShown(when: RegExp): Promise<void> {
-    while (!when.test(sent)) {
-      if (child.exitCode !== null) throw new Error(`It ended and never showed ${when}:\n${sent}`);
-      await once(child, "shown");
-    }
-  }
+  void closed.then(shown.end);
   return {
     async type(characters, when) {
-      await untilShown(when);
+      await shown.until(when);
       child.stdin.write(characters);
     },
     async hangUp(when) {
-      await untilShown(when);
+      await shown.until(when);
       child.kill("SIGKILL");
     },
-    async ended() {
-      const [code] = await closed;
-      return { code, sent, screen: screenAfter(sent) };
+    ended: async () => shown.after((await closed)[0]),
+  };
+}
+
+/** Collects what is sent to a terminal. */
+function aScreen() {
+  const changes = new EventEmitter();
+  let sent = "";
+  let isOver = false;
+  return {
+    add(this: void, text: string): void {
+      sent += text;
+      changes.emit("change");
     },
+    end(this: void): void {
+      isOver = true;
+      changes.emit("change");
+    },
+    async until(when: RegExp): Promise<void> {
+      while (!when.test(sent)) {
+        if (isOver) throw new Error(`It ended and never showed ${when}:\n${sent}`);
+        await once(changes, "change");
+      }
+    },
+    after: (code: number | null) => ({ code, sent, screen: screenAfter(sent) }),
   };
 }
 

@@ -49,7 +49,7 @@ async function create(
   const wanted = [...new Set(scope.flatMap((names) => names.split(/[\s,]+/)).filter(Boolean))];
   const odd = unheardOf(wanted);
   if (odd.length > 0) session.say(`Not a scope we know, so the platform decides: ${safe(odd.join(", "))}`);
-  const token = await userToken();
+  const token = await userToken(session);
   session.begin();
   const record = await createAuthorization(settings, { description, scope: wanted }, token);
   return { data: openRecord(record), show: (screen) => showCreated(screen, record) };
@@ -58,14 +58,14 @@ async function create(
 async function revoke(session: Session, id: string): Promise<Outcome> {
   const { AUTHORIZATION_SETTINGS, revokeAuthorization } = await parts();
   const settings = session.settings(AUTHORIZATION_SETTINGS);
-  const token = await userToken();
+  const token = await userToken(session);
   session.begin();
   const record = await revokeAuthorization(settings, id, token);
   return { data: record, show: () => `Revoked ${safe(record.id)}: its tokens are blocked.` };
 }
 
 const parts = () => import("../../operator/authorizations.ts");
-const userToken = () => readSecret("Your token for the platform's API");
+const userToken = ({ host }: Session) => readSecret(host, "Your token for the platform's API");
 
 function showCreated(screen: Screen, record: Authorization): string {
   const { id, access_token: issued, scope } = record;

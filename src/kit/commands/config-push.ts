@@ -60,7 +60,7 @@ async function pushOne(session: Session, uuid: string, options: Options): Promis
     const said = isKnown ? nothingToDo(plan) : [NOT_KNOWN_YET, ...leftInWords(plan)].join(" ");
     return maskedConfig(await getConfig(services, uuid), options, said);
   }
-  session.say(`${showVars(screenOf(process.stderr), difference, reveal)}\n\n${inWords(plan)}`);
+  session.say(`${showVars(screenOf(session.host, "stderr"), difference, reveal)}\n\n${inWords(plan)}`);
   if (!yes && !(await session.confirm("Go on?"))) return NOT_CONFIRMED;
   const changed = await pushShown(services, uuid, { shown, overwrite });
   const said = [`${counted(changed.length, "var")} changed.`, ...leftInWords(plan)].join(" ");
@@ -90,7 +90,7 @@ async function pushAll(session: Session, { overwrite = [], yes = false }: Option
   }
 
   const hadNothingToDo = todo.length + report.failed.length + report.skipped.length === 0 && !signal.aborted;
-  if (fleet.different.length > 0) session.say(showFleet(screenOf(process.stderr), fleet));
+  if (fleet.different.length > 0) session.say(showFleet(screenOf(session.host, "stderr"), fleet));
   let left = todo.length + (fleet.left ?? 0);
   if (todo.length > 0 && !signal.aborted) {
     session.say(`${counted(todo.length, "resource")} to change.`);

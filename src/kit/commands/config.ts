@@ -52,7 +52,7 @@ async function get(session: Session, uuid: string, options: Options): Promise<Ou
 }
 
 async function set(session: Session, uuid: string, pairs: string[], options: Options): Promise<Outcome> {
-  const changes = await readChanges(pairs, options.unset ?? []);
+  const changes = await readChanges(session, pairs, options.unset ?? []);
   const { setConfig } = await import("../../operator/config-vars.ts");
   const config = await setConfig(await session.services(), uuid, changes);
   return maskedConfig(config, options, inWords(changes));
@@ -74,7 +74,11 @@ function inWords(changes: readonly ConfigVar[]): string {
   ].join(" ");
 }
 
-async function readChanges(pairs: readonly string[], unset: readonly string[]): Promise<ConfigVar[]> {
+async function readChanges(
+  { host }: Session,
+  pairs: readonly string[],
+  unset: readonly string[],
+): Promise<ConfigVar[]> {
   const changes: ConfigVar[] = unset.map((name) => ({ name, value: null }));
   let fromInput: ConfigVar | undefined;
   for (const pair of pairs) {
@@ -91,6 +95,6 @@ async function readChanges(pairs: readonly string[], unset: readonly string[]): 
   if (new Set(changes.map(({ name }) => name)).size < changes.length) {
     throw new UsedWrongly("A config var is named twice.");
   }
-  if (fromInput) fromInput.value = (await readSecret(`The value of ${fromInput.name}`)).reveal();
+  if (fromInput) fromInput.value = (await readSecret(host, `The value of ${fromInput.name}`)).reveal();
   return changes;
 }

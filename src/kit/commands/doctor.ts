@@ -13,9 +13,8 @@ export const addDoctor: AddCommand = (program, act) => {
     .action(
       act(async (session) => {
         const { examine } = await import("../../operator/doctor/doctor.ts");
-        const { offer } = await import("../../your-service/plans.ts");
         const report = await examine({
-          offer,
+          offer: await session.offer(),
           readSettings: () => session.settings(),
           open: session.openServices,
           onProgress: session.onProgress,

@@ -25,7 +25,7 @@ export function addErase(resources: Command, act: Act): void {
         const db = await session.database();
         const resource = await showResource(db, uuid);
         if (!yes) {
-          session.say(wrapped(inWords(resource), screenOf(process.stderr).columns, "  "));
+          session.say(wrapped(inWords(resource), screenOf(session.host, "stderr").columns, "  "));
           if (!(await session.confirm("Erase it for good?"))) return NOT_CONFIRMED;
         }
         const report = await eraseResource({ db, deprovision: deprovisionWithoutKeys(db) }, uuid);

@@ -20,11 +20,11 @@ export function addImport(resources: Command, act: Act): void {
         const { onProgress } = session;
         const signal = session.stopSignal();
         const needs = { db, vault, offer, signal, onProgress };
-        if (process.stdin.isTTY) {
+        if (session.host.stdin.isTTY) {
           session.letThemType();
           session.say("Type or paste one JSON object a line; Ctrl-D ends.");
         }
-        const report = await importInstallations(needs, inputLines(signal));
+        const report = await importInstallations(needs, inputLines(signal, session.host.stdin));
         if (signal.aborted)
           session.say("Stopped: what was taken is kept. The same command with all lines goes on.");
         return {

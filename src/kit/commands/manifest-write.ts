@@ -3,6 +3,7 @@ import { madeUpNames } from "../../environment.ts";
 import { Misconfigured } from "../../errors.ts";
 import type { AddonManifest, Addresses } from "../../operator/addon-manifest.ts";
 import { examples, type Act } from "../command.ts";
+import type { Host } from "../host.ts";
 import type { Outcome } from "../outcome.ts";
 import { writeOutput } from "../output-file.ts";
 import type { Session } from "../session.ts";
@@ -61,8 +62,7 @@ async function write(
 
 async function registrationFrom(session: Session, reveal: boolean): Promise<Registration> {
   const { addonManifest, addressesOf } = await import("../../operator/addon-manifest.ts");
-  const { offer } = await import("../../your-service/plans.ts");
-  if (reveal) refuseMadeUp();
+  if (reveal) refuseMadeUp(session.host);
   const secret = reveal ? (["addonPassword"] as const) : [];
   const config = session.settings(["addonId", "publicUrl", "resourcesPath", "ssoSalt", ...secret]);
   const { addonId, publicUrl, resourcesPath, addonPassword: password, ssoSalt: salt } = config;
@@ -76,7 +76,7 @@ async function registrationFrom(session: Session, reveal: boolean): Promise<Regi
       "PUBLIC_URL is not https: on the way, anybody could read the password that it is called with.",
     );
   return {
-    ...addonManifest(addonId, offer),
+    ...addonManifest(addonId, await session.offer()),
     ...addressesOf({ publicUrl, resourcesPath, hasSignOn: salt !== undefined }),
     ...(reveal && { password: password.reveal(), ...(salt && { sso_salt: salt.reveal() }) }),
   };
@@ -86,8 +86,9 @@ async function registrationFrom(session: Session, reveal: boolean): Promise<Regi
  * Refuses secrets that `npm run dev` made up: the platform would use them, and the production service would refuse its
  * calls.
  */
-function refuseMadeUp(): void {
-  const names = madeUpNames().filter((name) => ["ADDON_ID", "ADDON_PASSWORD", "SSO_SALT"].includes(name));
+function refuseMadeUp(host: Host): void {
+  const shared = ["ADDON_ID", "ADDON_PASSWORD", "SSO_SALT"];
+  const names = madeUpNames(host.env, host.cwd()).filter((name) => shared.includes(name));
   if (names.length === 0) return;
   const [were, those] = names.length > 1 ? ["were", "those"] : ["was", "the one"];
   throw new Misconfigured(

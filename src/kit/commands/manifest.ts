@@ -4,6 +4,7 @@ import type { EnvironmentName } from "../../manifest/schema.ts";
 import { examples, type AddCommand } from "../command.ts";
 import { DONE, FAILED } from "../exit-codes.ts";
 import { faultList } from "../fault-list.ts";
+import type { Host } from "../host.ts";
 import { nameOfInput, readInputFile } from "../input-file.ts";
 import type { Outcome } from "../outcome.ts";
 import type { Session } from "../session.ts";
@@ -37,8 +38,8 @@ export const addManifest: AddCommand = (program, act) => {
   addWrite(manifest, act);
 };
 
-async function check(_session: Session, file: string): Promise<Outcome> {
-  const { ok, faults } = await examine(file);
+async function check({ host }: Session, file: string): Promise<Outcome> {
+  const { ok, faults } = await examine(file, host);
   return {
     data: { ok, faults: faults.map(withoutPlace) },
     show: (screen) => faultList(screen, nameOfInput(file), faults),
@@ -47,19 +48,19 @@ async function check(_session: Session, file: string): Promise<Outcome> {
 }
 
 async function resolve(
-  _session: Session,
+  { host }: Session,
   file: string,
   { environment }: { environment?: EnvironmentName },
 ): Promise<Outcome> {
-  const { manifest, faults } = await examine(file);
+  const { manifest, faults } = await examine(file, host);
   if (!manifest) return refusal(file, faults);
   const { effectiveManifest } = await import("../../manifest/effective.ts");
   const data = effectiveManifest(manifest, environment);
   return { data, show: () => jsonText(data, 2) };
 }
 
-async function examine(file: string): Promise<ManifestReport> {
-  const bytes = await readInputFile(file, MOST_BYTES);
+async function examine(file: string, host: Host): Promise<ManifestReport> {
+  const bytes = await readInputFile(file, MOST_BYTES, host);
   const { checkManifestText } = await import("../../manifest/check.ts");
   return checkManifestText(bytes);
 }

@@ -13,7 +13,7 @@ export const addMigrate: AddCommand = (program, act) => {
         const { migrateDatabase, MIGRATION_SETTINGS } = await import("../../operator/migrations.ts");
         const config = session.settings(MIGRATION_SETTINGS);
         session.begin();
-        const { columns } = screenOf(process.stderr);
+        const { columns } = screenOf(session.host, "stderr");
         const report = await migrateDatabase(config, (sentence) =>
           session.say(wrapped(safe(sentence), columns, "  ")),
         );

@@ -17,7 +17,9 @@ export const addSecret: AddCommand = (program, act) => {
       act(async (session, { wait, check }: { wait: boolean; check: boolean }) => {
         const { MOST_SECRET_BYTES: mostBytes, typedClientSecret } =
           await import("../../operator/typed-secret.ts");
-        const value = typedClientSecret(await readStandardInput("The new client secret", { mostBytes }));
+        const value = typedClientSecret(
+          await readStandardInput(session.host, "The new client secret", { mostBytes }),
+        );
         const { setSecret, waitUntilFresh } = await import("../../operator/client-secret.ts");
         const { triedSecret } = await import("../../operator/secret-check.ts");
         const { checkOtherKeys } = await import("../../operator/unopened-secrets.ts");
