@@ -17,8 +17,6 @@ const IDS = [
   "settings",
   "offer",
   "database",
-  "encoding",
-  "rights",
   "migrations",
   "plans",
   "keys",

@@ -85,7 +85,7 @@ describe("kit manifest write", () => {
     writeFileSync(at("dev.env"), "ADDON_ID=teapots\nADDON_PASSWORD=made-up\nSSO_SALT=made-up-too\n");
     const { PUBLIC_URL } = settings;
     const write = (environment: Record<string, string>, ...options: string[]) =>
-      kit({ PUBLIC_URL, ...environment }, [
+      kit({ PUBLIC_URL, DATA_DIR: folder, ...environment }, [
         ...["manifest", "write", at("dev.json")],
         ...options,
       ]);

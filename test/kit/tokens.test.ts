@@ -240,16 +240,11 @@ describe("kit secret set", () => {
     let asked = 0;
     const losing: Database = {
       ...db,
-      transaction: (work) =>
-        db.transaction((tx) =>
-          work({
-            query: async (statement, values) => {
-              if (statement.name === "count_stale_tokens" && (asked += 1) === 2)
-                throw new Error("Connection terminated unexpectedly");
-              return tx.query(statement, values);
-            },
-          }),
-        ),
+      readWhole: async (statement, values) => {
+        if (statement.name === "count_stale_tokens" && (asked += 1) === 2)
+          throw new Error("Connection terminated unexpectedly");
+        return db.readWhole(statement, values);
+      },
     };
     const needs = { db: losing, credentials, signal: AbortSignal.timeout(5_000) };
     expect(await waitUntilFresh(needs, { version, due: 3, fresh: 0 })).toEqual({ version, due: 3, fresh: 3 });
