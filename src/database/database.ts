@@ -59,9 +59,7 @@ export type Database = Queryable & {
   close(): Promise<void>;
 };
 
-/**
- * The database answers, but every write to it fails: a standby, or a server made read-only because its disk is full.
- */
+/** The database answers, but every write to it fails: a standby, or a server made read-only for its full disk. */
 export class TakesNoWrites extends KitError {
   constructor() {
     super("database_read_only", "the database takes no writes: it is read-only");
@@ -93,21 +91,19 @@ const PING = statement("ping", `SELECT current_setting('transaction_read_only') 
  */
 export function openDatabase({ url, ca, poolSize, log }: DatabaseSettings): Database {
   const pool = createPool({ ...withCa(plannedAnew(url), ca), max: poolSize });
-  const connect = createConnect(pool, log);
+  const connect = createConnect(pool, poolSize, log);
   let prisma: Promise<PrismaClient> | undefined;
 
   const query: Queryable["query"] = async (...asked) => {
     const client = await connect();
-    let isSound = false;
+    let isBroken = false;
     try {
-      const rows = await send(client, ...asked);
-      isSound = true;
-      return rows as never;
+      return (await send(client, ...asked)) as never;
     } catch (error) {
-      isSound = leavesConnectionSound(error);
+      isBroken = !leavesConnectionSound(error);
       throw error;
     } finally {
-      client.release(!isSound);
+      client.release(isBroken);
     }
   };
 
@@ -137,7 +133,7 @@ export function openDatabase({ url, ca, poolSize, log }: DatabaseSettings): Data
 }
 
 /** Connects, and logs the first refusal after a success, with its reason: no statement tells it to anybody. */
-function createConnect(pool: pg.Pool, log: DatabaseLog | undefined): () => Promise<pg.PoolClient> {
+function createConnect(pool: pg.Pool, poolSize: number, log?: DatabaseLog): () => Promise<pg.PoolClient> {
   let hasConnected = false;
   pool.on("connect", () => (hasConnected = true));
   return async () => {
@@ -145,11 +141,10 @@ function createConnect(pool: pg.Pool, log: DatabaseLog | undefined): () => Promi
       return await pool.connect();
     } catch (error) {
       noteRefusal(error);
-      if (hasConnected)
-        log?.warn(
-          { reason: messageOf(error) },
-          "The database refuses new connections; waiting until it accepts them",
-        );
+      // Where all connections are in use, it is not the database that refuses another.
+      if (pool.totalCount === poolSize) throw error;
+      const refused = "The database refuses new connections; waiting until it accepts them";
+      if (hasConnected) log?.warn({ reason: messageOf(error) }, refused);
       hasConnected = false;
       throw error;
     }

@@ -13,13 +13,14 @@ const DATA_STATES = /^(22|23|54)/;
 const ADDRESS_STATES = /^(28|3D|42501)/;
 const TLS_CODES = /^(CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_(GET|VERIFY)_|ERR_TLS_|ERR_SSL_)/;
 const TLS_MESSAGES = /server does not support SSL connections/;
-/** A named statement that another connection made, or that is not there: the session is another client's too. */
+/** A named statement is there already, or is not: a pooler lets clients take turns on its sessions. */
 const SHARED_SESSION_STATES = /^(42P05|26000)/;
 /** PgBouncer refuses what each of our connections begins with, unless it is told to ignore it. */
 const POOLER_MESSAGE = /unsupported startup parameter/;
 
 const PASSING_PRISMA_CODES = new Set(["P1001", "P1002", "P1008", "P1017", "P2024", "P2028", "P2037"]);
-const PASSING_NODE_CODES = /^(ECONN(RESET|ABORTED)|ETIMEDOUT|EPIPE|EPROTO)$/;
+const PASSING_NODE_CODES =
+  /^(ECONN(REFUSED|RESET|ABORTED)|ETIMEDOUT|EPIPE|EPROTO|ENOTFOUND|EAI_\w+|E(HOST|NET)(UNREACH|DOWN))$/;
 const PASSING_MESSAGES =
   /Connection (terminated|ended)|Query read timeout|not queryable|has closed the connection/;
 
@@ -59,26 +60,20 @@ export function isLockTimeout(error: unknown): boolean {
  * change something first?
  */
 export function isConnectionConfigError(error: unknown): boolean {
-  const { state, message } = clues(error);
-  return (
-    ADDRESS_STATES.test(state) ||
-    isFaultOfTls(error) ||
-    isSharedSession(error) ||
-    POOLER_MESSAGE.test(message)
-  );
+  return ADDRESS_STATES.test(clues(error).state) || isFaultOfTls(error) || isFaultOfPooler(error);
 }
 
 /** What such an error says, for the operator who can change it. */
 export function configErrorInWords(error: unknown): string {
   const words = `DATABASE_URL: the database says: ${messageOf(error)}`;
-  return isSharedSession(error) || POOLER_MESSAGE.test(words)
+  return isFaultOfPooler(error)
     ? `${words}. A connection pooler stands there; how to set it: docs/scale.md, "Connection poolers".`
     : words;
 }
 
-/** Is it a pooler that lets its clients take turns on its sessions, where named statements get lost or clash? */
-function isSharedSession(error: unknown): boolean {
-  return SHARED_SESSION_STATES.test(clues(error).state);
+function isFaultOfPooler(error: unknown): boolean {
+  const { state, message } = clues(error);
+  return SHARED_SESSION_STATES.test(state) || POOLER_MESSAGE.test(message);
 }
 
 /** Is TLS at fault: the server's certificate, or that the server has no TLS? */

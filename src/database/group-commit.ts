@@ -12,15 +12,9 @@ export class Overloaded extends KitError {
 type Needs<Row, Result> = {
   /** Writes all rows with one statement; one result per row, in their order. Two rows may concern the same thing. */
   write(rows: Row[]): Promise<Result[]>;
-  /**
-   * The deadline of a row's caller: once it has passed, the row is not sent any more. Without `deadlineOf`, rows are
-   * sent however late.
-   */
+  /** The deadline of a row's caller: the row is not sent after it. Without this, rows are sent however late. */
   deadlineOf?(row: Row): Deadline;
-  /**
-   * Whether rows of a batch that failed with this error are tried alone, one after the other. A read waits for no row of
-   * another transaction, so of its errors only those of its data can concern one row.
-   */
+  /** Whether rows of a batch that failed with this error are tried alone. Of a read's errors, only those of its data. */
   isWorthAlone?(error: unknown): boolean;
   /** At most this many rows in one statement. */
   maxRows?: number;
@@ -28,10 +22,7 @@ type Needs<Row, Result> = {
   maxQueued?: number;
   /** At most this many statements in flight at the same time. */
   maxFlushes?: number;
-  /**
-   * This many rows are sent at once. If they waited for more, all that came in one moment would be written together,
-   * and PostgreSQL and this process would only wait for each other.
-   */
+  /** This many rows are sent at once. If they waited for more, PostgreSQL and this process would wait in turns. */
   enough?: number;
   /** How long a smaller batch waits behind {@link MANY} rows for them to finish, in ms: a locked row may hold them up. */
   behindMs?: number;
@@ -50,9 +41,6 @@ const MANY = 10;
  *
  * One row cannot fail its neighbours: if PostgreSQL refuses a batch for its data, or for a lock or a conflict with
  * another transaction, each row is tried alone. Any other error rejects all callers of the batch.
- *
- * A row must not be written after its caller was told that its deadline has passed. With `deadlineOf`, each row's
- * deadline is therefore checked once more just before the row is sent, in a batch and alone.
  *
  * @returns a function that resolves once the row is durable; it rejects with Overloaded when too many rows are waiting
  */
@@ -95,6 +83,7 @@ export function createGroupCommit<Row, Result>({
     });
   }
 
+  /** Asked just before rows are sent: none may be written after its caller was told that its deadline has passed. */
   function stillWanted(rows: Waiting<Row, Result>[]): Waiting<Row, Result>[] {
     if (!deadlineOf) return rows;
     return rows.filter(({ row, reject }) => {

@@ -6,13 +6,7 @@ import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { KitError, messageOf, Misconfigured } from "../errors.ts";
 import { withCa } from "./address.ts";
-import {
-  configErrorInWords,
-  isConflict,
-  isConnectionConfigError,
-  isLockTimeout,
-  noteRefusal,
-} from "./failure.ts";
+import { configErrorInWords, isConflict, isConnectionConfigError, isLockTimeout } from "./failure.ts";
 import { statement, type Queryable } from "./statement.ts";
 
 /** The same from `src/` and from `dist/`: `prisma/` is beside both. */
@@ -24,16 +18,17 @@ const LOOKS_EVERY_MS = 200;
 
 /**
  * A migration that needs a table for itself waits until all who read it have let go, and everybody who comes then waits
- * behind the migration. Behind a backup that would stop the whole service, so it gives up after this long, lets the
- * others through, and tries again. It is longer than `deadlock_timeout`, after which PostgreSQL ends its own vacuum for
- * the migration, and shorter than the service's patience with a lock.
+ * behind the migration. Behind a backup that would stop the whole service, so it waits this long, lets the others
+ * through, and tries again. `lockMs` is longer than `deadlock_timeout`, after which PostgreSQL ends its own vacuum for
+ * the migration, and shorter than the service's patience with a lock. Who holds a table for longer than `inAllMs` may
+ * never let go of it, so the migration fails.
  */
-const LOCK_TIMEOUT_MS = 1_500;
-const STEPS_BACK_FOR_MS = 2_000;
-/** A session that holds a table for longer than this may never let go of it, so the migration fails. */
-const GIVES_UP_AFTER_MS = 10 * 60_000;
+const PATIENCE = { lockMs: 1_500, stepsBackMs: 2_000, inAllMs: 10 * 60_000 };
 
-/** The first line of a migration that cannot run in a transaction, such as one with CREATE INDEX CONCURRENTLY. */
+/**
+ * The first line of a migration that cannot run in a transaction, such as one with CREATE INDEX CONCURRENTLY. It begins
+ * by removing what a run that was cut off may have left.
+ */
 const NOT_IN_A_TRANSACTION = "-- not in a transaction";
 
 /** As Prisma makes it. */
@@ -67,6 +62,7 @@ interface Wishes {
   folder?: string;
   /** Called with a sentence when other sessions keep it waiting. */
   say?(sentence: string): void;
+  patience?: typeof PATIENCE;
 }
 
 /**
@@ -83,16 +79,14 @@ export async function migrate({
   ca,
   folder = FOLDER,
   say = () => undefined,
+  patience = PATIENCE,
 }: Wishes): Promise<{ applied: string[] }> {
   const client = new pg.Client({
     ...withCa(url, ca),
     ...{ application_name: "addon-migrate", connectionTimeoutMillis: 10_000, keepAlive: true },
   });
   client.on("error", () => undefined);
-  await client.connect().catch((error: unknown) => {
-    noteRefusal(error);
-    throwInWords(error);
-  });
+  await client.connect().catch(throwInWords);
   try {
     await client.query(NO_LIMITS);
     await takeLock(client, say);
@@ -103,7 +97,8 @@ export async function migrate({
     if (pending.length > 0) await client.query(FORGET_UNFINISHED);
     for (const name of pending) {
       try {
-        await apply(client, name, await readFile(path.join(folder, name, "migration.sql"), "utf8"), say);
+        const script = await readFile(path.join(folder, name, "migration.sql"), "utf8");
+        await apply(client, { name, script, say, patience });
       } catch (error) {
         throw new MigrationFailed(name, error);
       }
@@ -131,9 +126,12 @@ async function takeLock(client: pg.Client, say: (sentence: string) => void): Pro
 
 async function apply(
   client: pg.Client,
-  name: string,
-  script: string,
-  say: (text: string) => void,
+  {
+    name,
+    script,
+    say,
+    patience,
+  }: { name: string; script: string } & Pick<Required<Wishes>, "say" | "patience">,
 ): Promise<void> {
   const checksum = createHash("sha256").update(script).digest("hex");
   const id = randomUUID();
@@ -148,8 +146,9 @@ async function apply(
   }
   // The transaction that does the work also records it: if this process dies, PostgreSQL may still complete it. The
   // script may end with a comment, or with a statement without its semicolon.
-  const whole = `BEGIN; SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS};\n${begin};\n${script}\n;${finish}; COMMIT`;
-  for (const until = performance.now() + GIVES_UP_AFTER_MS; ; await sleep(STEPS_BACK_FOR_MS)) {
+  const whole = `BEGIN; SET LOCAL lock_timeout = ${patience.lockMs};\n${begin};\n${script}\n;${finish}; COMMIT`;
+  const until = performance.now() + patience.inAllMs;
+  for (let isFirst = true; ; isFirst = false) {
     try {
       await client.query(whole);
       return;
@@ -157,7 +156,9 @@ async function apply(
       await client.query("ROLLBACK").catch(() => undefined);
       const isHeldByOthers = isLockTimeout(error) || isConflict(error);
       if (!isHeldByOthers || performance.now() > until) throw error;
-      say(`${name}: another session holds what it changes (${messageOf(error)}). Trying again.`);
+      if (isFirst)
+        say(`${name}: another session holds what it changes (${messageOf(error)}). Trying until it lets go.`);
+      await sleep(patience.stepsBackMs);
     }
   }
 }

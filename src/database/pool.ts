@@ -27,32 +27,18 @@ export function createPool(address: pg.PoolConfig): pg.Pool {
   // Prisma may release a connection whose ROLLBACK was not answered, with the transaction still open. What the next
   // caller wrote in that transaction would be lost without an error, so the connection is closed.
   return pool.on("release", (_, client) => {
-    if (isInTransaction(client)) client.end().catch(ignore);
+    if (["T", "E"].includes(client.getTransactionStatus() ?? "")) client.end().catch(ignore);
   });
 }
 
-function isInTransaction(client: pg.PoolClient): boolean {
-  const status = client.getTransactionStatus();
-  return status === "T" || status === "E";
-}
-
 function ignore(): void {}
-
-const { builtins, getTypeParser } = pg.types;
-
-type Parser = (value: string) => unknown;
 
 /**
  * The driver's parsers, but with `bigint` (our serial ids, and every `count(*)`) as a number instead of a string. Given
  * to our connections only: Prisma uses the driver's global parsers and reads a BigInt in its own way.
  */
-const rowValues = {
-  getTypeParser(oid: number, format?: "text" | "binary"): Parser {
-    return oid === builtins.INT8 && format !== "binary"
-      ? wholeNumber
-      : (getTypeParser(oid, format) as Parser);
-  },
-};
+const rowValues = new pg.TypeOverrides();
+rowValues.setTypeParser(pg.types.builtins.INT8, wholeNumber);
 
 function wholeNumber(value: string): number {
   const number = Number(value);

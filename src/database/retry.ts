@@ -15,10 +15,7 @@ export function isDatabaseAway(error: unknown): boolean {
   return error instanceof KitError ? error instanceof DatabaseUnavailable : isTransient(error);
 }
 
-/**
- * Limits how many callers wait at once; any more fail at once. Share one among all callers that one outage would hold
- * up.
- */
+/** Limits how many callers wait at once; any more fail at once. One for all whom the same outage would hold up. */
 export type WaitingRoom = { waiting: number; readonly seats: number };
 
 export const aWaitingRoom = (seats = 100): WaitingRoom => ({ waiting: 0, seats });
@@ -37,10 +34,7 @@ export type Deadline = {
 
 /** A try that hangs is left alone this long after the deadline, because it may be about to succeed. */
 const GRACE_MS = 1000;
-
-/**
- * If that end is noticed this late, the whole process stood still (a frozen container): the database need not be away.
- */
+/** If that end is noticed this late, the process stood still (a frozen container): the database need not be away. */
 const OVERSLEPT_MS = 500;
 /** How much longer the database is tried then, at most. */
 const AGAIN_MS = 5000;
@@ -65,7 +59,8 @@ export async function retryWhileDatabaseAway<T>(
   work: (deadline: Deadline) => Promise<T>,
   { upToMs = 8000, room, isCurable = isTransient }: Patience = {},
 ): Promise<T> {
-  const deadline = aDeadline(upToMs);
+  const until = performance.now() + upToMs;
+  const deadline: Deadline = { until, upToMs, wasSuspended: false, hasEnded: false, trouble: undefined };
   let isSeated = false;
   try {
     for (let tries = 1; ; tries++) {
@@ -73,7 +68,8 @@ export async function retryWhileDatabaseAway<T>(
         return await inTime(work(deadline), deadline);
       } catch (error) {
         if (!isCurable(error)) throw error;
-        const pauseMs = jittered(Math.min(50 * 2 ** (tries - 1), 1000));
+        // Jittered, so that callers that failed together do not try again together.
+        const pauseMs = Math.min(50 * 2 ** (tries - 1), 1000) * (0.5 + Math.random() / 2);
         if (pauseMs > timeLeftMs(deadline))
           throw unavailable(`did not answer within ${Math.round(upToMs)} ms`, error);
         deadline.trouble = error;
@@ -85,11 +81,6 @@ export async function retryWhileDatabaseAway<T>(
     deadline.hasEnded = true;
     if (room && isSeated) room.waiting -= 1;
   }
-}
-
-function aDeadline(upToMs: number): Deadline {
-  const until = performance.now() + upToMs;
-  return { until, upToMs, wasSuspended: false, hasEnded: false, trouble: undefined };
 }
 
 /** Is it too late to begin another try? Then the caller is refused, and nothing may be done for it afterwards. */
@@ -118,30 +109,17 @@ function timeLeftMs(deadline: Deadline): number {
   return deadline.until - performance.now();
 }
 
-function inTime<T>(work: Promise<T>, deadline: Deadline): Promise<T> {
-  const untilGivenUpMs = () => timeLeftMs(deadline) + GRACE_MS;
-  return new Promise((resolve, reject) => {
-    // The timer checks the time again: the process may have stood still, and the deadline been moved.
-    const look = () => {
-      if (untilGivenUpMs() <= 0) reject(deadlinePassed(deadline));
-      else timer = setTimeout(look, untilGivenUpMs());
-    };
-    let timer = setTimeout(look, Math.max(untilGivenUpMs(), 0));
-    const ending =
-      <Value>(settle: (value: Value) => void) =>
-      (value: Value) => {
-        clearTimeout(timer);
-        settle(value);
-      };
-    work.then(ending(resolve), ending(reject));
+async function inTime<T>(work: Promise<T>, deadline: Deadline): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const tooLate = new Promise<never>((_, reject) => {
+    const look = () => void (timer = setTimeout(act, Math.max(timeLeftMs(deadline) + GRACE_MS, 0)));
+    // Looks again: the process may have stood still, and the deadline been moved.
+    const act = () => (timeLeftMs(deadline) + GRACE_MS > 0 ? look() : reject(deadlinePassed(deadline)));
+    look();
   });
+  return Promise.race([work, tooLate]).finally(() => clearTimeout(timer));
 }
 
 function unavailable(what: string, cause?: unknown): DatabaseUnavailable {
   return new DatabaseUnavailable(`the database ${what}`, { cause });
-}
-
-/** Between half of it and all of it, so that callers that failed together do not try again together. */
-function jittered(ms: number): number {
-  return ms * (0.5 + Math.random() / 2);
 }

@@ -33,7 +33,7 @@ export async function inTransaction<T>(
   };
   try {
     await watched(client.query(begin));
-    const result = await work({ query: (...asked) => watched(send(client, ...asked, limits)) });
+    const result = await work({ query: (one, values) => watched(send(client, one, values, limits)) });
     await commit(watched(client.query("COMMIT")));
     return result;
   } catch (error) {

@@ -1,83 +1,228 @@
-// Again on PostgreSQL: it is about the driver and its pool.
-
-import { expect, test } from "@jest/globals";
-import { openDatabase, statement } from "../../src/database/database.ts";
-import { testServerUrl } from "../support/database.ts";
+import { randomBytes } from "node:crypto";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import {
+  isTransient,
+  openDatabase,
+  retryWhileDatabaseAway,
+  statement,
+  type Database,
+  type DatabaseSettings,
+} from "../../src/database/database.ts";
+import { createPool } from "../../src/database/pool.ts";
+import { administer, databaseUrl, testServerUrl } from "../support/database.ts";
 import { anOpenDatabase } from "../support/open-database.ts";
 
 const opened = anOpenDatabase();
+const run = (text: string, values: unknown[] = []) =>
+  opened.database.query(statement(text.slice(0, 60), text), values);
+beforeEach(() => run("DELETE FROM heartbeats"));
 
-test("without DATABASE_URL the embedded database is used", () => {
-  expect(opened.database.kind).toBe(testServerUrl ? "postgresql" : "embedded");
-});
+const insert = statement("insert", `INSERT INTO heartbeats (name) VALUES ($1)`);
+const names = async () =>
+  (await run("SELECT name FROM heartbeats ORDER BY name")).map((row) => (row as { name: string }).name);
 
-(testServerUrl ? test : test.skip)(
-  "options in DATABASE_URL override only the settings of ours that they name",
-  async () => {
-    const { url, ...settings } = opened.settings;
-    const address = new URL(url!);
-    address.searchParams.set("options", "-c search_path=pg_temp -c random_page_cost=2");
-    const database = await openDatabase({ ...settings, url: address.href });
-    const names = ["plan_cache_mode", "random_page_cost", "search_path"];
-    const read = `SELECT current_setting(name) AS value FROM unnest($1::text[]) AS name`;
-    const rows = await database.query<{ value: string }>(statement("settings", read), [names]);
-    await database.close();
+/** The same database, opened with other settings while `work` runs. */
+async function withDatabase<T>(
+  change: Partial<DatabaseSettings>,
+  work: (db: Database) => Promise<T>,
+): Promise<T> {
+  const database = openDatabase({ ...opened.settings, ...change });
+  return work(database).finally(() => database.close());
+}
+const withQuery = (query: string) => ({ url: `${opened.settings.url}?${query}` });
+
+describe("a statement", () => {
+  it("is planned with our settings, of which the options in DATABASE_URL override only those that they name", async () => {
+    const options = encodeURIComponent("-c search_path=pg_temp -c random_page_cost=2");
+    const settings = ["plan_cache_mode", "random_page_cost", "search_path"];
+    const read = statement(
+      "settings",
+      `SELECT current_setting(name) AS value FROM unnest($1::text[]) AS name`,
+    );
+    const rows = await withDatabase(withQuery(`options=${options}`), (db) =>
+      db.query<{ value: string }>(read, [settings]),
+    );
     expect(rows.map(({ value }) => value)).toEqual(["force_custom_plan", "2", "pg_temp"]);
-  },
-);
+  });
 
-test("the database answers and its schema is up to date", async () => {
-  await opened.database.ping();
-  expect(await opened.database.pendingMigrations()).toEqual([]);
-});
-
-test("arrays of every type in our statements are stored and read back unchanged, nulls included", async () => {
-  const rows = await opened.database.query(
-    statement(
-      "round_trip",
-      `SELECT * FROM unnest($1::uuid[], $2::bytea[], $3::timestamptz[], $4::text[], $5::jsonb[], $6::bigint[]) AS t(a, b, c, d, e, f)`,
-    ),
-    [
+  it("takes arrays of every type in our statements, nulls included, and gives back the same values", async () => {
+    const text = `SELECT * FROM unnest($1::uuid[], $2::bytea[], $3::timestamptz[], $4::text[], $5::jsonb[], $6::bigint[]) AS t(a, b, c, d, e, f)`;
+    const columns = [
       ["01234567-89ab-cdef-0123-456789abcdef", null],
-      [Buffer.from([0, 92, 255]), null],
+      [Buffer.from([0, 92, 255]), Buffer.alloc(0)],
       [new Date("2026-01-01T12:00:00.123Z"), null],
       [`"quoted", {braced} \\ 🫖`, null],
       [{ "a b": [`"`] }, null],
       [2 ** 53 - 1, null],
-    ],
-  );
-  expect(rows).toEqual([
-    {
-      a: "01234567-89ab-cdef-0123-456789abcdef",
-      b: Buffer.from([0, 92, 255]),
-      c: new Date("2026-01-01T12:00:00.123Z"),
-      d: `"quoted", {braced} \\ 🫖`,
-      e: { "a b": [`"`] },
-      f: 2 ** 53 - 1,
+    ];
+    const rows = [0, 1].map((i) =>
+      Object.fromEntries(columns.map((column, at) => ["abcdef"[at], column[i]])),
+    );
+    expect(await run(text, columns)).toEqual(rows);
+    expect(
+      await run(
+        text,
+        columns.map(() => []),
+      ),
+    ).toEqual([]);
+  });
+
+  it("with a bigint that a number cannot hold throws instead of rounding", async () => {
+    await expect(run(`SELECT 9007199254740993::bigint`)).rejects.toThrow(RangeError);
+  });
+
+  it.each([
+    ["statement_timeout=200", "canceling statement due to statement timeout"],
+    ["query_timeout=200", "Query read timeout"],
+  ])(
+    "that takes too long is given up, and one that reads whole tables is not: %s",
+    async (limit, message) => {
+      await withDatabase(withQuery(limit), async (db) => {
+        const sleep = statement("sleep", `SELECT pg_sleep(0.4)`);
+        await expect(db.query(sleep)).rejects.toThrow(message);
+        expect(await db.readWhole(sleep)).toHaveLength(1);
+      });
     },
-    { a: null, b: null, c: null, d: null, e: null, f: null },
-  ]);
-});
-
-test.each([
-  {
-    of: "one and nothing",
-    list: [Buffer.from([1, 2]), null, Buffer.alloc(0), new Uint8Array([3]).subarray(0)],
-  },
-  { of: "nothing at all", list: [null, null] },
-  { of: "no element", list: [] },
-  { of: "a part of something larger", list: [new Uint8Array([1, 2, 3, 4]).subarray(1, 3)] },
-])("an array of byte strings, $of, is the same array in PostgreSQL", async ({ list }) => {
-  const echo = statement(
-    "echo_bytes",
-    `SELECT b FROM unnest($1::bytea[]) WITH ORDINALITY AS t(b, at) ORDER BY at`,
   );
-  const rows = await opened.database.query<{ b: Buffer | null }>(echo, [list]);
-  expect(rows.map(({ b }) => b && [...b])).toEqual(list.map((each) => each && [...each]));
+
+  it("that reads whole tables may take five minutes, and writes nothing", async () => {
+    const limit = statement("limit", `SELECT current_setting('statement_timeout') AS limit`);
+    expect(await opened.database.readWhole(limit)).toEqual([{ limit: "5min" }]);
+    await expect(opened.database.readWhole(insert, ["one"])).rejects.toMatchObject({ code: "25006" });
+  });
+
+  it("fails without harm to its connection, however many fail", async () => {
+    const mistakes = Array.from({ length: 20 }, (_, i) =>
+      i % 2 ? run(`SELECT 1 / $1::int`, [0]) : opened.database.transaction((tx) => tx.query(insert, [null])),
+    );
+    const answers = await Promise.allSettled(mistakes);
+    expect(answers.map(({ status }) => status)).toEqual(mistakes.map(() => "rejected"));
+    await opened.database.ping();
+    expect(opened.database.connections()).toMatchObject({ inUse: 0, waiting: 0 });
+  });
 });
 
-test("reading a bigint that a number cannot hold throws instead of rounding", async () => {
-  await expect(
-    opened.database.query(statement("too_big", `SELECT 9007199254740993::bigint`)),
-  ).rejects.toThrow(RangeError);
+it("a database that takes no writes does not answer a ping", async () => {
+  const readOnly = withQuery(`options=${encodeURIComponent("-c default_transaction_read_only=on")}`);
+  await expect(withDatabase(readOnly, (db) => db.ping())).rejects.toMatchObject({ id: "database_read_only" });
+});
+
+describe("a transaction", () => {
+  it("whose work resolves is stored", async () => {
+    const result = await opened.database.transaction(async (tx) => {
+      await tx.query(insert, ["one"]);
+      await tx.query(insert, ["two"]);
+      return "done";
+    });
+    expect([result, ...(await names())]).toEqual(["done", "one", "two"]);
+  });
+
+  it("whose work throws leaves nothing, and throws that error", async () => {
+    const mistake = new Error("changed my mind");
+    const work = opened.database.transaction(async (tx) => {
+      await tx.query(insert, ["one"]);
+      throw mistake;
+    });
+    await expect(work).rejects.toBe(mistake);
+    expect(await names()).toEqual([]);
+  });
+
+  it("that swallowed an error does not resolve as a success", async () => {
+    const work = opened.database.transaction(async (tx) => {
+      await tx.query(insert, ["one"]);
+      await tx.query(insert, ["one"]).catch(() => undefined);
+    });
+    await expect(work).rejects.toThrow("rolled back");
+    expect(await names()).toEqual([]);
+  });
+
+  it("that is left open on a returned connection takes nobody else's statement with it", async () => {
+    const pool = createPool({ connectionString: opened.settings.url, max: 1 });
+    const careless = await pool.connect();
+    await careless.query("BEGIN");
+    careless.release();
+    await pool.query(insert.text, ["kept"]);
+    await pool.end();
+    expect(await names()).toEqual(["kept"]);
+  });
+});
+
+it("sessions that are killed, idle or busy, cost only a retry", async () => {
+  const sleep = statement("sleep", `SELECT pg_sleep(0.3)`);
+  const sleeping = Array.from({ length: 3 }, () =>
+    retryWhileDatabaseAway(() => opened.database.query(sleep)),
+  );
+  const inTransaction = retryWhileDatabaseAway(() =>
+    opened.database.transaction(async (tx) => {
+      await tx.query(sleep);
+      await tx.query(insert, ["survivor"]);
+    }),
+  );
+  const kill = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%pg_sleep(0.3)'`;
+  await administer(opened.settings.url, async (ask) => {
+    for (let killed = 0; killed < 4;) killed += (await ask(kill)).length;
+  });
+  await Promise.all([...sleeping, inTransaction]);
+  expect(await names()).toEqual(["survivor"]);
+});
+
+describe("a database that lets nobody in", () => {
+  const role = `addon_locked_${randomBytes(5).toString("hex")}`;
+  let name: string;
+  const onServer = (...texts: string[]) =>
+    administer(testServerUrl(), async (ask) => {
+      for (const text of texts) await ask(text);
+    });
+  const throwOut = () =>
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname IN ('${name}', '${name}_away')`;
+  beforeAll(async () => {
+    name = new URL(opened.settings.url).pathname.slice(1);
+    await onServer(`CREATE ROLE ${role} LOGIN PASSWORD 'one'`, `REVOKE ALL ON DATABASE ${name} FROM PUBLIC`);
+    await onServer(`GRANT CONNECT ON DATABASE ${name} TO ${role}`);
+  });
+  afterAll(() => onServer(`REVOKE ALL ON DATABASE ${name} FROM ${role}`, `DROP ROLE ${role}`));
+
+  const allow = (is: boolean) => `ALTER DATABASE ${name} ALLOW_CONNECTIONS ${is}`;
+  it.each<[string, () => string[], () => string[]]>([
+    ["the role may not log in", () => [`ALTER ROLE ${role} NOLOGIN`], () => [`ALTER ROLE ${role} LOGIN`]],
+    [
+      "the database is called otherwise while another is put in its place",
+      () => [allow(false), throwOut(), `ALTER DATABASE ${name} RENAME TO ${name}_away`],
+      () => [`ALTER DATABASE ${name}_away RENAME TO ${name}`, allow(true)],
+    ],
+    ["it takes no connections", () => [allow(false)], () => [allow(true)]],
+    [
+      "the role may not connect to it",
+      () => [`REVOKE CONNECT ON DATABASE ${name} FROM ${role}`],
+      () => [`GRANT CONNECT ON DATABASE ${name} TO ${role}`],
+    ],
+  ])(
+    "is worth another try in a running service, and logged once for each outage: %s",
+    async (_, begin, end) => {
+      const logged: unknown[] = [];
+      const log = { warn: (...line: unknown[]) => void logged.push(line) };
+      const url = Object.assign(new URL(databaseUrl(testServerUrl(), name)), {
+        username: role,
+        password: "one",
+      });
+      await withDatabase({ url: url.href, log }, async (db) => {
+        for (let outage = 1; outage <= 2; outage += 1) {
+          await retryWhileDatabaseAway(() => db.ping());
+          await onServer(...begin(), throwOut());
+          const errors = await Promise.all(
+            Array.from({ length: 10 }, () =>
+              retryWhileDatabaseAway(() => db.ping(), { upToMs: 100 }).catch(({ cause }: Error) => cause),
+            ),
+          );
+          await onServer(...end());
+          for (const error of errors) expect(isTransient(error)).toBe(true);
+          expect(logged).toHaveLength(outage);
+        }
+      });
+      expect(logged[0]).toEqual([
+        { reason: expect.any(String) },
+        expect.stringContaining("refuses new connections"),
+      ]);
+    },
+  );
 });

@@ -1,179 +1,275 @@
-// Again on PostgreSQL: the migrations run on both kinds.
-
-import { afterEach, expect, test } from "@jest/globals";
-import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import pg from "pg";
-import { migrate, MigrationFailed, openDatabase, statement } from "../../src/database/database.ts";
-import { applyMigrations } from "../../src/database/migrate.ts";
-import { migrationNames } from "../../src/database/migrations-folder.ts";
-import { withSchemaEngine } from "../../src/database/schema-engine.ts";
-import { kit } from "../kit/kit.ts";
-import {
-  administer,
-  aFreshDatabase,
-  anEmbeddedDatabase,
-  databaseUrl,
-  testServerUrl,
-  type FreshDatabase,
-} from "../support/database.ts";
+import { checkMigrations, migrate, MigrationFailed, openDatabase } from "../../src/database/database.ts";
+import { administer, aFreshDatabase, databaseUrl, testServerUrl } from "../support/database.ts";
+import { program } from "../support/program.ts";
+import { eventually } from "../support/world.ts";
+
+const FOLDER = "prisma/migrations";
+const all = (await readdir(FOLDER)).filter((name) => !name.includes(".")).sort();
+const read = (name: string) => readFile(path.join(FOLDER, name, "migration.sql"), "utf8");
+
+/** Another migration, whose script a test writes. */
+const NAME = "29990101000000_more";
+const COLUMN = "ALTER TABLE credentials ADD COLUMN more INT";
+/** The constants of `migrate`, so short that no test waits. */
+const patience = { lockMs: 200, stepsBackMs: 50, inAllMs: 20_000 };
 
 const toClose: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
   for (const close of toClose.splice(0).reverse()) await close();
 });
 
-/** The driver's address of a fresh, migrated database. */
-async function anAddress(): Promise<pg.PoolConfig> {
-  const fresh = await aFreshDatabase();
-  toClose.push(fresh.close);
-  const database = await openDatabase(fresh.settings);
-  toClose.push(database.close);
-  return addressOf(fresh);
+async function anEmptyDatabase(): Promise<string> {
+  const name = `addon_test_empty_${process.pid}`;
+  await administer(testServerUrl(), (ask) => ask(`CREATE DATABASE ${name} TEMPLATE template0`));
+  toClose.push(() => administer(testServerUrl(), (ask) => ask(`DROP DATABASE ${name}`)));
+  return databaseUrl(testServerUrl(), name);
 }
 
-function addressOf({ settings: { url, dataDir } }: FreshDatabase): pg.PoolConfig {
-  if (url) return { connectionString: url };
-  return { host: path.join(dataDir, "postgresql"), user: "postgres", database: "postgres" };
-}
-
-async function withClient<T>(address: pg.PoolConfig, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client(address);
+async function aClient(url: string): Promise<pg.Client> {
+  const client = new pg.Client(url);
   await client.connect();
-  return work(client).finally(() => client.end());
+  toClose.push(() => client.end());
+  return client;
 }
 
-test("the embedded database is migrated when it is opened; one that is up to date has nothing pending", async () => {
-  const fresh = await aFreshDatabase();
-  toClose.push(fresh.close);
-  const empty = { ...fresh.settings, dataDir: path.join(fresh.settings.dataDir, "new") };
-  const database = await openDatabase(empty);
-  toClose.push(database.close);
-  expect(await database.pendingMigrations()).toEqual([]);
-  expect(await database.query(statement("resources", `SELECT uuid FROM resources`))).toEqual([]);
-}, 60_000);
+describe("kit migrate, on an empty database,", () => {
+  it("applies all migrations, and records each as prisma migrate does; a second run applies none", async () => {
+    const url = await anEmptyDatabase();
+    expect(await migrate({ url })).toEqual({ applied: all });
+    const client = await aClient(url);
+    const { rows } = await client.query<Record<string, unknown>>(
+      'SELECT *, finished_at > started_at AS took FROM _prisma_migrations ORDER BY migration_name COLLATE "C"',
+    );
+    const hash = (text: string) => createHash("sha256").update(text).digest("hex");
+    const scripts = await Promise.all(all.map(read));
+    expect(rows).toEqual(
+      all.map((name, i) => ({
+        id: expect.stringMatching(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/),
+        ...{ migration_name: name, checksum: hash(scripts[i]!), applied_steps_count: 1, logs: null },
+        ...{ started_at: expect.any(Date), finished_at: expect.any(Date), took: true, rolled_back_at: null },
+      })),
+    );
+    const columns = await client.query<{ line: string }>(
+      `SELECT concat_ws(' ', attname, format_type(atttypid, atttypmod), CASE WHEN attnotnull THEN 'NOT NULL' END,
+         pg_get_expr(adbin, adrelid)) AS line FROM pg_attribute LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
+       WHERE attrelid = '_prisma_migrations'::regclass AND attnum > 0 ORDER BY attnum`,
+    );
+    // As Prisma 7 makes the table.
+    expect(columns.rows.map(({ line }) => line)).toEqual([
+      "id character varying(36) NOT NULL",
+      "checksum character varying(64) NOT NULL",
+      "finished_at timestamp with time zone",
+      "migration_name character varying(255) NOT NULL",
+      "logs text",
+      "rolled_back_at timestamp with time zone",
+      "started_at timestamp with time zone NOT NULL now()",
+      "applied_steps_count integer NOT NULL 0",
+    ]);
+    expect(await migrate({ url })).toEqual({ applied: [] });
+  });
 
-test("a command reports that a service of an older build has the database open, and so does kit migrate", async () => {
-  const fresh = await anEmbeddedDatabase();
-  toClose.push(fresh.close);
-  const older = await openDatabase(fresh.settings);
-  toClose.push(older.close);
-  const forget = `DELETE FROM _prisma_migrations WHERE migration_name = (SELECT max(migration_name) FROM _prisma_migrations)`;
-  await older.query(statement("forget_migration", forget));
-  const { code, stderr } = await kit({ ...fresh.environment }, ["migrate"]);
-  expect(code).toBe(78);
-  expect(stderr.replace(/\s+/g, " ")).toContain(
-    "lacks 1 of our migrations. A running service of an older build has it open: stop that, and start this build",
-  );
-  expect(await older.pendingMigrations()).toHaveLength(1);
-}, 60_000);
+  it("run twice at once, applies each migration once: the other run waits, says so, and finds nothing to do", async () => {
+    const url = await anEmptyDatabase();
+    const said: string[] = [];
+    const client = await aClient(url);
+    // `prisma migrate` holds the same lock.
+    await client.query("SELECT pg_advisory_lock(72707369)");
+    const runs = [1, 2].map(() => migrate({ url, say: (sentence) => void said.push(sentence) }));
+    await eventually(() => said.length === 2);
+    await client.query("SELECT pg_advisory_unlock(72707369)");
+    expect((await Promise.all(runs)).flatMap(({ applied }) => applied)).toEqual(all);
+    expect(said).toEqual(said.map(() => "Waiting for another migration to end."));
+  });
 
-test("a second migration run finds nothing to do", async () => {
-  expect(await applyMigrations(await anAddress())).toEqual({ applied: [] });
-});
+  it("that a build before this migrator has brought halfway, applies the rest", async () => {
+    const url = await anEmptyDatabase();
+    const client = await aClient(url);
+    await client.query(
+      `CREATE TABLE _prisma_migrations (id VARCHAR(36) PRIMARY KEY NOT NULL, checksum VARCHAR(64) NOT NULL,
+         finished_at TIMESTAMPTZ, migration_name VARCHAR(255) NOT NULL, logs TEXT, rolled_back_at TIMESTAMPTZ,
+         started_at TIMESTAMPTZ NOT NULL DEFAULT now(), applied_steps_count INTEGER NOT NULL DEFAULT 0)`,
+    );
+    for (const name of all.slice(0, 5)) {
+      await client.query(await read(name));
+      await client.query(
+        `INSERT INTO _prisma_migrations (id, checksum, migration_name, finished_at, applied_steps_count)
+         VALUES (gen_random_uuid(), encode(sha256($1::bytea), 'hex'), $2, now(), 1)`,
+        [Buffer.from(await read(name)), name],
+      );
+    }
+    expect(await migrate({ url })).toEqual({ applied: all.slice(5) });
+  });
 
-test("a failed migration is rolled back, and its error is reported", async () => {
-  const address = await anAddress();
-  const folder = await mkdtemp(path.join(tmpdir(), "addon-migrations-"));
-  toClose.push(() => rm(folder, { recursive: true }));
-  await cp("prisma/migrations", folder, { recursive: true });
-  await mkdir(path.join(folder, "29990101000000_wrong"));
-  const sql = `-- first; then\nCREATE TABLE half_done (id INT);\nINSERT INTO half_done VALUES (';');`;
-  await writeFile(path.join(folder, "29990101000000_wrong", "migration.sql"), sql);
-  const failure = applyMigrations(address, folder);
-  await expect(failure).rejects.toThrow(MigrationFailed);
-  await expect(failure).rejects.toThrow("invalid input syntax for type integer");
-  const { rows } = await withClient(address, (client) =>
-    client.query(`SELECT to_regclass('half_done') AS name`),
-  );
-  expect(rows).toEqual([{ name: null }]);
-});
-
-test("a failed migration with a transaction of its own reports its error, and can be repaired", async () => {
-  const address = await anAddress();
-  const folder = await mkdtemp(path.join(tmpdir(), "addon-migrations-"));
-  toClose.push(() => rm(folder, { recursive: true }));
-  await cp("prisma/migrations", folder, { recursive: true });
-  await mkdir(path.join(folder, "29990101000000_own"));
-  const script = path.join(folder, "29990101000000_own", "migration.sql");
-  await writeFile(script, "BEGIN; CREATE TABLE own (id INT); INSERT INTO own VALUES ('one'); COMMIT;");
-  await expect(applyMigrations(address, folder)).rejects.toThrow("invalid input syntax for type integer");
-  await writeFile(script, "BEGIN; CREATE TABLE own (id INT); INSERT INTO own VALUES (1); COMMIT;");
-  expect(await applyMigrations(address, folder)).toEqual({ applied: ["29990101000000_own"] });
-  expect(await withClient(address, (client) => client.query("SELECT id FROM own"))).toMatchObject({
-    rows: [{ id: 1 }],
+  it("is what a start asks for", async () => {
+    const db = openDatabase({ url: await anEmptyDatabase(), poolSize: 1 });
+    await expect(checkMigrations(db)).rejects.toMatchObject({
+      name: "Misconfigured",
+      message: `The database lacks ${all.length} of our migrations. Run: npm run --silent kit -- migrate`,
+    });
+    await db.close();
   });
 });
 
-test("a migration that a killed process started is started again", async () => {
-  const address = await anAddress();
-  const folder = await mkdtemp(path.join(tmpdir(), "addon-migrations-"));
-  toClose.push(() => rm(folder, { recursive: true }));
-  await cp("prisma/migrations", folder, { recursive: true });
-  await mkdir(path.join(folder, "29990101000000_more"));
-  const sql = "ALTER TABLE credentials ADD COLUMN more INT -- the end";
-  await writeFile(path.join(folder, "29990101000000_more", "migration.sql"), sql);
-  await withClient(address, (client) =>
-    client.query(
-      `INSERT INTO _prisma_migrations (id, checksum, migration_name) VALUES ('killed', 'none', '29990101000000_more')`,
-    ),
-  );
-  expect(await applyMigrations(address, folder)).toEqual({ applied: ["29990101000000_more"] });
-  expect(await applyMigrations(address, folder)).toEqual({ applied: [] });
-});
-
-test("schema.prisma and the migrations describe the same tables, columns and indexes", async () => {
-  const address = await anAddress();
-  const content = await readFile("prisma/schema.prisma", "utf8");
-  const { stdout: script } = await withSchemaEngine(address, (engine) =>
-    engine.diff({
-      from: { tag: "empty" },
-      to: { tag: "schemaDatamodel", files: [{ path: "schema.prisma", content }] },
-      script: true,
-      exitCode: null,
-      filters: { externalTables: [], externalEnums: [] },
-    }),
-  );
-  const [migrated, drawn] = await withClient(address, async (client) => {
-    const before = await describeSchema(client, "public");
-    await client.query(`CREATE SCHEMA drawn; SET search_path TO drawn; ${script}; RESET search_path`);
-    return [before, await describeSchema(client, "drawn")];
+describe("a migration", () => {
+  let url: string;
+  let folder: string;
+  let client: pg.Client;
+  let other: pg.Client;
+  beforeEach(async () => {
+    const fresh = await aFreshDatabase();
+    toClose.push(fresh.close);
+    url = fresh.settings.url;
+    folder = await mkdtemp(path.join(tmpdir(), "addon-migrations-"));
+    toClose.push(() => rm(folder, { recursive: true }));
+    [client, other] = [await aClient(url), await aClient(url)];
   });
-  expect(drawn).toEqual(migrated);
+
+  async function withScript(script: string): Promise<void> {
+    await mkdir(path.join(folder, NAME), { recursive: true });
+    await writeFile(path.join(folder, NAME, "migration.sql"), script);
+  }
+  const run = (more: Partial<Parameters<typeof migrate>[0]> = {}) =>
+    migrate({ url, folder, patience, ...more });
+  const appliedOnce = { applied: [NAME] };
+  const ended = (work: Promise<unknown>) => work.catch((error: unknown) => error);
+
+  const one = async (text: string, values: unknown[] = []) =>
+    (await client.query<Record<string, unknown>>(text, values)).rows[0];
+  /** The process of the server that runs a migration's statement like this. */
+  const running = (like: string) =>
+    eventually(async () => {
+      const look = `SELECT pid FROM pg_stat_activity WHERE application_name = 'addon-migrate' AND state = 'active'
+        AND datname = current_database() AND query LIKE $1`;
+      return (await one(look, [`%${like}%`]))?.["pid"] ?? null;
+    });
+  const isDone = async () => {
+    expect(await one("SELECT count(*)::int AS columns FROM pg_attribute WHERE attname = 'more'")).toEqual({
+      columns: 1,
+    });
+    const finished = `SELECT count(*)::int AS finished FROM _prisma_migrations WHERE migration_name = $1 AND finished_at IS NOT NULL`;
+    expect(await one(finished, [NAME])).toEqual({ finished: 1 });
+  };
+
+  it("that fails leaves nothing, and names itself and the fault; the next run begins it again", async () => {
+    await withScript(`CREATE TABLE half_done (id INT);\nINSERT INTO half_done VALUES (';'); -- the end`);
+    const failure = await ended(run());
+    expect(failure).toBeInstanceOf(MigrationFailed);
+    expect(failure).toMatchObject({
+      message: `the migration ${NAME} failed: invalid input syntax for type integer: ";"`,
+    });
+    expect(await one("SELECT to_regclass('half_done') AS name")).toEqual({ name: null });
+    expect(await one("SELECT 1 FROM _prisma_migrations WHERE migration_name = $1", [NAME])).toBeUndefined();
+    await withScript(`${COLUMN} -- the end`);
+    expect(await run()).toEqual(appliedOnce);
+    await isDone();
+  });
+
+  it("whose session a failover ends leaves nothing, and is begun again by the next run", async () => {
+    await withScript(`${COLUMN}; SELECT pg_sleep(20)`);
+    const cutOff = ended(run());
+    await client.query("SELECT pg_terminate_backend($1)", [await running("pg_sleep")]);
+    expect(await cutOff).toMatchObject({ id: "migration_failed" });
+    await withScript(COLUMN);
+    expect(await run()).toEqual(appliedOnce);
+    await isDone();
+  });
+
+  it("whose process is killed is applied once: PostgreSQL completes it, and the next run waits for that", async () => {
+    await withScript(`${COLUMN}; SELECT pg_sleep(0.5)`);
+    const code = `const { migrate } = await import(${JSON.stringify(program("src/database/migrate.ts"))});
+      await migrate(${JSON.stringify({ url, folder })});`;
+    const child = spawn(process.execPath, ["--input-type=module", "-e", code]);
+    await running("pg_sleep");
+    child.kill("SIGKILL");
+    await once(child, "exit");
+    expect(await run()).toEqual({ applied: [] });
+    await isDone();
+  });
+
+  it("that an older build was applying when it died is marked as rolled back, and begun again", async () => {
+    await withScript(COLUMN);
+    const unfinished = `INSERT INTO _prisma_migrations (id, checksum, migration_name) VALUES ('killed', 'none', '${NAME}')`;
+    await client.query(unfinished);
+    expect(await run()).toEqual(appliedOnce);
+    const row = `SELECT rolled_back_at, finished_at FROM _prisma_migrations WHERE id = 'killed'`;
+    expect(await one(row)).toEqual({ rolled_back_at: expect.any(Date), finished_at: null });
+    expect(await run()).toEqual({ applied: [] });
+    await isDone();
+  });
+
+  it("that waits for a reader, such as a backup, lets other readers through, and succeeds when that one is done", async () => {
+    await withScript(COLUMN);
+    const said: string[] = [];
+    await other.query("BEGIN; SELECT count(*) FROM credentials");
+    const migrating = run({ say: (sentence) => void said.push(sentence) });
+    let longestMs = 0;
+    for (let reads = 0; said.length === 0 || reads < 10; reads += 1) {
+      if (said.length === 0) await running("ALTER TABLE");
+      const began = performance.now();
+      await client.query("SELECT uuid FROM credentials LIMIT 1");
+      longestMs = Math.max(longestMs, performance.now() - began);
+    }
+    expect(longestMs).toBeLessThan(2_000);
+    await other.query("COMMIT");
+    expect(await migrating).toEqual(appliedOnce);
+    expect(said).toEqual([
+      `${NAME}: another session holds what it changes (canceling statement due to lock timeout). Trying until it lets go.`,
+    ]);
+    await isDone();
+  });
+
+  it("that waits for too long fails", async () => {
+    await withScript(COLUMN);
+    await other.query("BEGIN; SELECT count(*) FROM credentials");
+    const failure = await ended(run({ patience: { ...patience, inAllMs: 300 } }));
+    expect(failure).toMatchObject({
+      message: `the migration ${NAME} failed: canceling statement due to lock timeout`,
+    });
+  });
+
+  it("that PostgreSQL ends as one side of a deadlock is begun again", async () => {
+    await client.query("CREATE SEQUENCE tries");
+    await withScript(`${COLUMN}; DO $$ BEGIN IF nextval('tries') = 1 THEN
+      RAISE EXCEPTION 'deadlock detected' USING ERRCODE = '40P01'; END IF; END $$;`);
+    expect(await run()).toEqual(appliedOnce);
+    await isDone();
+  });
+
+  it("may take longer than the role's statements may", async () => {
+    const { name } = (await one("SELECT quote_ident(current_database()) AS name"))!;
+    for (const limit of ["statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"])
+      await client.query(`ALTER ROLE CURRENT_USER IN DATABASE ${String(name)} SET ${limit} = '100ms'`);
+    await withScript(`SELECT pg_sleep(0.3); ${COLUMN}`);
+    expect(await run()).toEqual(appliedOnce);
+  });
+
+  it("that makes an index CONCURRENTLY runs outside of a transaction, and is begun again after it was cut off", async () => {
+    await withScript(`-- not in a transaction
+      DROP INDEX CONCURRENTLY IF EXISTS more;
+      CREATE INDEX CONCURRENTLY more ON credentials (lease); -- it waits for all who write`);
+    await other.query("BEGIN; LOCK TABLE credentials IN ROW EXCLUSIVE MODE");
+    const cutOff = ended(run());
+    await client.query("SELECT pg_terminate_backend($1)", [await running("CREATE INDEX")]);
+    expect(await cutOff).toMatchObject({ id: "migration_failed" });
+    const index = `SELECT indisvalid AS valid FROM pg_index WHERE indexrelid = to_regclass('more')`;
+    expect(await one(index)).toEqual({ valid: false });
+
+    // A second run waits for the first, and the first, which waits for all statements, not for the second.
+    const first = run();
+    await running("INDEX CONCURRENTLY");
+    const said: string[] = [];
+    const second = run({ say: (sentence) => void said.push(sentence) });
+    await eventually(() => said.length > 0);
+    await other.query("COMMIT");
+    expect(await Promise.all([first, second])).toEqual([appliedOnce, { applied: [] }]);
+    expect(await one(index)).toEqual({ valid: true });
+  });
 });
-
-/** Every column with its type and default, and every index, as PostgreSQL writes them down. Checks are not compared. */
-async function describeSchema(client: pg.Client, schema: string): Promise<string[]> {
-  const { rows } = await client.query<{ line: string }>(
-    `SELECT format('%s.%s %s %s %s', c.relname, a.attname, format_type(a.atttypid, a.atttypmod),
-              CASE WHEN a.attnotnull THEN 'NOT NULL' END, pg_get_expr(d.adbin, d.adrelid)) AS line
-       FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
-       JOIN pg_namespace n ON n.oid = c.relnamespace
-       LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
-      WHERE n.nspname = $1 AND c.relkind = 'r' AND a.attnum > 0 AND c.relname <> '_prisma_migrations'
-      UNION ALL
-     SELECT indexdef FROM pg_indexes WHERE schemaname = $1 AND tablename <> '_prisma_migrations'
-      ORDER BY 1`,
-    [schema],
-  );
-  return rows.map(({ line }) => line.replaceAll(`${schema}.`, ""));
-}
-
-(testServerUrl ? test : test.skip)(
-  "of five concurrent runs, one applies the migrations and the others find nothing to do",
-  async () => {
-    const name = `addon_test_migrate_${process.pid}`;
-    const server = testServerUrl as string;
-    await administer(server, (ask) => ask(`CREATE DATABASE ${name}`));
-    toClose.push(() => administer(server, (ask) => ask(`DROP DATABASE ${name}`)));
-    const url = databaseUrl(server, name);
-    const database = await openDatabase({ url, dataDir: "unused", role: "guest", poolSize: 1 });
-    const all = await migrationNames();
-    expect(await database.pendingMigrations()).toEqual(all);
-    const results = await Promise.all(Array.from({ length: 5 }, () => migrate({ url })));
-    expect(results.flatMap(({ applied }) => applied)).toEqual(all);
-    expect(await database.pendingMigrations()).toEqual([]);
-    await database.close();
-  },
-);
