@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { setTimeout as sleep } from "node:timers/promises";
+import { temporaryPostgresql } from "../dev/postgresql.ts";
 import { startSandbox } from "../sandbox/index.ts";
 import { yourEnvironment } from "../src/config.ts";
 import { addonManifest } from "../src/operator/addon-manifest.ts";
@@ -23,8 +24,9 @@ import { createRotations } from "./rotations.ts";
 import { createStorm } from "./storm.ts";
 import { judge } from "./verdict.ts";
 
-// Two web and two worker processes from dist/, a real PostgreSQL behind a proxy, and the sandbox as the platform: for
-// some minutes everything goes wrong that can, and then the platform's ledger shows what was lost.
+// Two web and two worker processes from dist/, a PostgreSQL of its own (or that of TEST_DATABASE_URL) behind a proxy, and
+// the sandbox as the platform: for some minutes everything goes wrong that can, and then the platform's ledger shows
+// what was lost.
 // npm run chaos [-- --minutes 3] [--seed 42] [--resources 60]
 // Exit codes: 0, every promise holds; 3, nothing was found but what a slow machine explains; 2, used wrongly; else 1.
 
@@ -39,11 +41,6 @@ const LONGEST_END_MINUTES = 10;
 const LONGEST_CLOSE_MS = 30_000;
 const KIT = fileURLToPath(new URL("../dist/kit.js", import.meta.url));
 
-const serverUrl = process.env["TEST_DATABASE_URL"];
-if (!serverUrl)
-  endUsedWrongly(
-    "Set TEST_DATABASE_URL to a PostgreSQL whose role may create databases: postgresql://user@host/postgres",
-  );
 const options = readCommandLine();
 
 // Everything that is opened registers its closing here.
@@ -54,7 +51,7 @@ const opened = <Thing extends { close(): Promise<unknown> }>(thing: Thing): Thin
 };
 let exitCode = 1;
 try {
-  exitCode = await Promise.race([run(options, serverUrl), hanging(options), interrupted()]);
+  exitCode = await Promise.race([run(options), hanging(options), interrupted()]);
 } catch (error) {
   console.error(error);
 } finally {
@@ -74,11 +71,13 @@ function interrupted(): Promise<never> {
   });
 }
 
-async function run({ minutes, seed, resources }: Options, serverUrl: string): Promise<number> {
+async function run({ minutes, seed, resources }: Options): Promise<number> {
   console.log(`Chaos for ${minutes} min, seed ${seed} (--seed ${seed} repeats the strikes and their order)`);
   const history = createHistory();
   const folder = await mkdtemp(path.join(tmpdir(), "chaos-"));
-  const database = opened(await createDatabase(serverUrl));
+  let isKept = false;
+  closings.push(async () => isKept || rm(folder, { recursive: true }));
+  const database = opened(await createDatabase(process.env["TEST_DATABASE_URL"] ?? (await ownServer())));
   const proxy = opened(await startDatabaseProxy(database.url));
   const sandbox = opened(
     await startSandbox({
@@ -172,9 +171,16 @@ async function run({ minutes, seed, resources }: Options, serverUrl: string): Pr
   });
   console.log(report(findings, history));
   const code = exitCodeOf(findings);
-  if (code === 0) await rm(folder, { recursive: true });
-  else console.log(`What the service said: ${fleet.outputFile}`);
+  isKept = code !== 0;
+  if (isKept) console.log(`What the service said: ${fleet.outputFile}`);
   return code;
+}
+
+/** Starts a PostgreSQL for this run, and answers its address. */
+async function ownServer(): Promise<string> {
+  const { url, stop } = await temporaryPostgresql();
+  closings.unshift(stop);
+  return url;
 }
 
 async function hanging({ minutes }: Options): Promise<never> {
@@ -186,11 +192,7 @@ function readCommandLine(): Options {
   try {
     return readOptions(process.argv.slice(2));
   } catch (error) {
-    return endUsedWrongly((error as Error).message);
+    console.error((error as Error).message);
+    process.exit(2);
   }
-}
-
-function endUsedWrongly(message: string): never {
-  console.error(message);
-  process.exit(2);
 }

@@ -3,15 +3,7 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type AddressInfo } from "node:net";
 import { chmodSync, chownSync, cpSync, existsSync, lstatSync, mkdirSync, mkdtempSync } from "node:fs";
-import {
-  readFileSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { readFileSync, realpathSync, renameSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -52,28 +44,65 @@ const ALWAYS = [
 const NOT_DURABLE = ["fsync=off", "full_page_writes=off", "synchronous_commit=off"];
 
 /**
- * Stops the server when standard input ends, which this process holds open: so the server ends with this process,
- * however that ends. The shell runs in a session of its own, where no Ctrl-C reaches the server before the service has
- * finished.
+ * Runs a program, and stops it when standard input ends, which this process holds open: so it ends with this process,
+ * however that ends, and leaves no folder behind. The shell runs in a session of its own, where no Ctrl-C reaches the
+ * server before the service has finished.
  */
-const SUPERVISE = `exec 3<&0; "$@" 3<&- & server=$!
-{ read -r _ <&3; kill -INT $server; } 2>/dev/null & watch=$!
-wait $server; code=$?; kill $watch 2>/dev/null; exit $code`;
+const SUPERVISE = `exec 3<&0
+printf '%s\\n' "$PASSWORD" | "$@" 3<&- & program=$!
+{ read -r _ <&3; kill -INT $program; } 2>/dev/null & watch=$!
+wait $program; code=$?; kill $watch 2>/dev/null
+if [ $code = 0 ]; then rm -rf "$REMOVE_ON_SUCCESS"; else rm -rf "$REMOVE_ON_FAILURE"; fi; exit $code`;
+
+interface Supervised {
+  user: User | null;
+  /** Given to the program by its standard input. */
+  password?: string | undefined;
+  /** Folders, or nothing. */
+  removeOnSuccess?: string | undefined;
+  removeOnFailure?: string | undefined;
+}
+
+/** Starts a program under SUPERVISE; `child.stdin.end()` stops it. */
+function supervise(command: readonly string[], { user, password = "", ...remove }: Supervised) {
+  const { removeOnSuccess = "", removeOnFailure = "" } = remove;
+  const words = {
+    PASSWORD: password,
+    REMOVE_ON_SUCCESS: removeOnSuccess,
+    REMOVE_ON_FAILURE: removeOnFailure,
+  };
+  const child = spawn("/bin/sh", ["-c", SUPERVISE, "postgresql", ...command], {
+    ...{ ...user, cwd: "/", detached: true, stdio: ["pipe", "ignore", "pipe"] },
+    env: { ...process.env, ...words },
+  });
+  let said = "";
+  child.stderr.on("data", (chunk: Buffer) => (said += chunk.toString()));
+  return { child, ended: once(child, "exit"), said: () => said.trim() };
+}
 
 /** The address of a PostgreSQL that is yet to be made, with a new password; it gets a port when it starts. */
 export function newUrl(): string {
   return `postgresql://${ROLE}:${randomBytes(16).toString("hex")}@127.0.0.1/postgres`;
 }
 
-/** Starts a new PostgreSQL in a temporary folder, which `stop` removes. */
+/** Starts a new PostgreSQL in a temporary folder, which is removed when it ends. */
 export async function temporaryPostgresql(wishes: Wishes = {}): Promise<OwnPostgresql> {
+  const user = await unprivilegedUser();
+  const bin = await findPrograms(user);
   const folder = mkdtempSync(path.join(isOpenToAll(tmpdir()) ? tmpdir() : "/var/tmp", "addon-postgresql-"));
-  // PostgreSQL may run as another user.
   chmodSync(folder, 0o711);
-  const remove = () => rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
-  process.once("exit", remove);
-  const { url, stop } = await startPostgresql(path.join(folder, "data"), newUrl(), wishes);
-  return { url, stop: () => stop().finally(remove) };
+  // Whoever runs PostgreSQL removes it.
+  if (user) chownSync(folder, user.uid, user.gid);
+  const remove = () => rmSync(folder, { recursive: true, force: true });
+  const needs = { ...wishes, user, bin, temporary: folder };
+  try {
+    const { url, stop } = await start(path.join(folder, "data"), newUrl(), needs);
+    // Somebody may have killed the shell that would have removed it.
+    return { url, stop: () => stop().finally(remove) };
+  } catch (error) {
+    remove();
+    throw error;
+  }
 }
 
 /**
@@ -87,13 +116,28 @@ export async function temporaryPostgresql(wishes: Wishes = {}): Promise<OwnPostg
 export async function startPostgresql(
   folder: string,
   wantedUrl: string,
-  { settings = [], isDurable = false }: Wishes = {},
+  wishes: Wishes = {},
 ): Promise<OwnPostgresql> {
   const user = await unprivilegedUser();
-  const bin = await findPrograms(user);
+  return start(folder, wantedUrl, { ...wishes, user, bin: await findPrograms(user) });
+}
+
+interface Needs extends Wishes {
+  user: User | null;
+  /** The folder of `initdb` and `postgres`. */
+  bin: string;
+  /** A folder that is removed in the end. */
+  temporary?: string | undefined;
+}
+
+async function start(
+  folder: string,
+  wantedUrl: string,
+  { settings = [], isDurable = false, user, bin, temporary }: Needs,
+): Promise<OwnPostgresql> {
   const data = placeFor(folder, user);
   const { password, port } = new URL(wantedUrl);
-  if (!existsSync(path.join(data, "PG_VERSION"))) await initialise(data, bin, user, password);
+  if (!existsSync(path.join(data, "PG_VERSION"))) await initialise(data, password, { user, bin, temporary });
   await stopLeft(data);
   const all = [...ALWAYS, ...(isDurable ? [] : NOT_DURABLE), ...settings].flatMap((each) => ["-c", each]);
 
@@ -101,29 +145,23 @@ export async function startPostgresql(
     const onPort = tries === 1 && port && (await isFree(Number(port))) ? port : String(await freePort());
     const url = Object.assign(new URL(wantedUrl), { port: onPort }).href;
     const command = [path.join(bin, "postgres"), "-D", data, "-p", onPort, ...all];
-    const server = spawn("/bin/sh", ["-c", SUPERVISE, "postgresql", ...command], {
-      ...{ ...user, cwd: "/", detached: true },
-      stdio: ["pipe", "ignore", "pipe"],
-    });
-    const ended = once(server, "exit");
-    let said = "";
-    server.stderr.on("data", (chunk: Buffer) => (said += chunk.toString()));
+    const { child, ended, said } = supervise(command, { user, removeOnSuccess: temporary });
     const stop = async () => {
-      server.stdin.end();
+      child.stdin.end();
       await ended;
       // Somebody may have killed the shell, and not the server.
       await stopLeft(data);
     };
     try {
-      if (await answers(url, () => server.exitCode !== null)) return { url, stop };
+      if (await answers(url, () => child.exitCode !== null)) return { url, stop };
     } catch (cause) {
       await stop();
       throw new Misconfigured(`The PostgreSQL in ${folder} cannot be used: ${(cause as Error).message}`, {
         cause,
       });
     }
-    if (tries === MOST_TRIES || !said.includes("could not create any TCP/IP sockets"))
-      throw new Error(`PostgreSQL did not start: ${said.trim()}`);
+    if (tries === MOST_TRIES || !said().includes("could not create any TCP/IP sockets"))
+      throw new Error(`PostgreSQL did not start: ${said()}`);
   }
 }
 
@@ -202,19 +240,19 @@ function placeFor(folder: string, user: User | null): string {
 }
 
 /** Makes the data, in another folder first: what was cut off in the middle cannot be used. */
-async function initialise(data: string, bin: string, user: User | null, password: string): Promise<void> {
+async function initialise(data: string, password: string, { user, bin, temporary }: Needs): Promise<void> {
   const making = mkdtempSync(`${data}.`);
-  const passwordFile = `${making}.password`;
-  try {
-    writeFileSync(passwordFile, password, { mode: 0o600 });
-    if (user) for (const each of [making, passwordFile]) chownSync(each, user.uid, user.gid);
-    const form = ["-U", ROLE, "-A", "scram-sha-256", "-E", "UTF8", "--locale=C", "--no-sync"];
-    const words = ["-D", making, "--pwfile", passwordFile, ...form];
-    await run(path.join(bin, "initdb"), words, { ...user, cwd: "/" });
+  if (user) chownSync(making, user.uid, user.gid);
+  const form = ["-U", ROLE, "-A", "scram-sha-256", "-E", "UTF8", "--locale=C", "--no-sync"];
+  const command = [path.join(bin, "initdb"), "-D", making, "--pwfile", "/dev/stdin", ...form];
+  const { ended, said } = supervise(command, { user, password, removeOnFailure: temporary ?? making });
+  const [code] = (await ended) as [number | null];
+  if (code === 0) {
     rmSync(data, { recursive: true, force: true });
     renameSync(making, data);
-  } finally {
-    for (const each of [making, passwordFile]) rmSync(each, { recursive: true, force: true });
+  } else {
+    rmSync(making, { recursive: true, force: true });
+    throw new Error(`PostgreSQL could not be set up: ${said()}`);
   }
 }
 
