@@ -23,6 +23,11 @@ const apps = {
   review: effectiveManifest(manifest, "review"),
 };
 type AppName = keyof typeof apps;
+/** Config vars that the manifest's add-ons set. */
+const setByAddons = (name: AppName) =>
+  (apps[name].addons ?? []).flatMap((addon) =>
+    typeof addon === "object" && addon.as ? [`${addon.as}_URL`] : [],
+  );
 const variablesOf = (name: AppName) => Object.entries(apps[name].env ?? {}) as [string, Variable][];
 type Variable = Exclude<NonNullable<Manifest["env"]>[string], string>;
 
@@ -116,12 +121,13 @@ describe("app.json", () => {
     (name) => {
       const env = variablesOf(name);
       const asked = env.filter(([, { required }]) => required !== false).map(([variable]) => variable);
-      expect(asked).toEqual(expect.arrayContaining(wanted));
+      expect([...asked, ...setByAddons(name)]).toEqual(expect.arrayContaining(wanted));
 
       const filled = env.map(([variable, { value, generator }]) => [
         variable,
         value ?? (generator ? randomBytes(32).toString("hex") : typedIn(variable)),
       ]);
+      filled.push(...setByAddons(name).map((variable) => [variable, typedIn(variable)]));
       // Valid values of a fork's settings are not known here, only that they are asked for.
       expect(() => readConfig(Object.fromEntries(filled) as Environment, undefined, {})).not.toThrow();
     },
@@ -168,7 +174,8 @@ function becomesSecret({ read }: Reader): boolean {
   });
 }
 
-/** A value that a person types into the form. */
+/** A value that a person types into the form, or an add-on sets. */
 function typedIn(variable: string): string {
+  if (variable === "DATABASE_URL") return "postgresql://user:password@db.example.com/addon";
   return /_URL$/.test(variable) ? "https://api.example.com" : "typed-in-by-a-person";
 }

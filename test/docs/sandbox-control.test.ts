@@ -57,30 +57,6 @@ describe("docs/sandbox-control.md", () => {
     },
   );
 
-  it("says which calls ignore their body", async () => {
-    const [sentence = ""] = /`POST[^.]+ have none, and ignore/.exec(page) ?? [];
-    const named = codeIn(sentence);
-    const changing = calls.filter((call) => !call.startsWith("GET"));
-    const ignoring: string[] = [];
-    for (const call of changing) {
-      const { id } = world.control.openIncident({ title: "Down" });
-      const { status } = await send(call.replace("incidents/:id", `incidents/${id}`), { nonsense: 1 });
-      if (status !== 422) ignoring.push(call);
-    }
-    expect(ignoring).toEqual(changing.filter((call) => named.includes(call) || call.startsWith("DELETE")));
-  });
-
-  it.each([
-    [400, { body: "{no JSON" }],
-    [413, { body: JSON.stringify({ name: "x".repeat(1024 * 1024) }) }],
-    [415, { body: "{}", headers: { "content-type": "application/json; charset=latin9" } }],
-    [415, { body: "{}", headers: { "content-encoding": "unknown" } }],
-  ])("lists what is refused with %i", async (status, init) => {
-    const refusal = await fetch(`${world.sandbox.url}/sandbox/apps`, { method: "POST", ...init });
-    expect(refusal.status).toBe(status);
-    expect(page).toContain(`${status} for`);
-  });
-
   it("has every action of a fault with a valid example, and the forms of a match", async () => {
     const examples = firstCodes("Faults").filter((code) => code.startsWith("{"));
     const actions = examples.map((example) => JSON.parse(example) as object);
