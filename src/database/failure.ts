@@ -63,7 +63,6 @@ export function isConnectionConfigError(error: unknown): boolean {
   return ADDRESS_STATES.test(clues(error).state) || isFaultOfTls(error) || isFaultOfPooler(error);
 }
 
-/** What such an error says, for the operator who can change it. */
 export function configErrorInWords(error: unknown): string {
   const words = `DATABASE_URL: the database says: ${messageOf(error)}`;
   return isFaultOfPooler(error)

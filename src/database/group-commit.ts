@@ -35,9 +35,8 @@ const MANY = 10;
 
 /**
  * Group commit: the rows that arrive within one turn of the event loop, or while many others are being written, are
- * written by one statement, and each caller is answered after the commit of its own row. With few callers it costs
- * nothing, and under load one commit serves many. With three statements in flight PostgreSQL has work while one
- * commits and the next batch gathers.
+ * written by one statement, and each caller is answered after the commit of its own row. With three statements in
+ * flight PostgreSQL has work while one commits and the next batch gathers.
  *
  * One row cannot fail its neighbours: if PostgreSQL refuses a batch for its data, or for a lock or a conflict with
  * another transaction, each row is tried alone. Any other error rejects all callers of the batch.

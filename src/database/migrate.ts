@@ -46,8 +46,8 @@ const NO_LIMITS = `SELECT set_config(name, '0', false) FROM pg_settings
     'idle_session_timeout')`;
 
 /**
- * The database refused a migration, or it was cut off. Nothing of it is half done, except what runs outside of a
- * transaction; the next run begins it again.
+ * The database refused a migration, or it was cut off. Nothing is half done, except outside of a transaction; the next
+ * run begins it again.
  */
 export class MigrationFailed extends KitError {
   constructor(name: string, cause: unknown) {
@@ -185,7 +185,7 @@ export async function pendingMigrations(database: Queryable, folder = FOLDER): P
 
 export const HOW_TO_MIGRATE = "Run: npm run --silent kit -- migrate";
 
-/** Throws {@link Misconfigured} if the database's schema is older than this code, or its address leads nowhere. */
+/** Throws {@link Misconfigured} if the schema is older than this code, or the database's address leads nowhere. */
 export async function checkMigrations(db: { pendingMigrations(): Promise<string[]> }): Promise<void> {
   const pending = await db.pendingMigrations().catch(throwInWords);
   if (pending.length > 0)

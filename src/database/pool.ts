@@ -20,9 +20,8 @@ export function createPool(address: pg.PoolConfig): pg.Pool {
     types: rowValues,
     ...address,
   });
-  // A connection that dies (a restart, a failover, an administrator) emits an error, which would end the process if
-  // nobody listened. The caller that was using it gets an error from its query; the pool has dropped the connection
-  // already.
+  // A connection that dies emits an error, which would end the process if nobody listened. The caller that was using it
+  // gets an error from its query; the pool has dropped the connection already.
   pool.on("error", ignore).on("connect", (client) => void client.on("error", ignore));
   // Prisma may release a connection whose ROLLBACK was not answered, with the transaction still open. What the next
   // caller wrote in that transaction would be lost without an error, so the connection is closed.

@@ -47,10 +47,9 @@ type Patience = {
 };
 
 /**
- * Runs `work` until it succeeds, as the database may be restarting, failing over or out of reach for a moment. `work`
- * gets its caller's deadline, and must be idempotent: after a lost connection nobody knows whether it was done. Errors
- * that waiting cannot cure are thrown as they are. A process that stood still beyond the deadline tries for up to five
- * seconds more.
+ * Runs `work` until it succeeds: the database may be restarting, failing over or out of reach for a moment. `work` must
+ * be idempotent: after a lost connection nobody knows whether it was done. Errors that waiting cannot cure are thrown as
+ * they are. A process that stood still beyond the deadline tries for up to five seconds more.
  *
  * @throws DatabaseUnavailable after `upToMs` (8 s unless given; at most a second later unless the process stood still),
  * or at once when the room is full
@@ -88,7 +87,6 @@ export function hasPassed(deadline: Deadline): boolean {
   return deadline.hasEnded || timeLeftMs(deadline) <= 0;
 }
 
-/** The error for a caller whose deadline has passed. */
 export function deadlinePassed({ trouble }: Deadline): DatabaseUnavailable {
   return unavailable("did not answer in time", trouble);
 }

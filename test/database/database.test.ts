@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { beforeEach, describe, expect, it } from "@jest/globals";
 import {
+  isConnectionConfigError,
   isTransient,
   openDatabase,
   retryWhileDatabaseAway,
@@ -9,7 +10,7 @@ import {
   type DatabaseSettings,
 } from "../../src/database/database.ts";
 import { createPool } from "../../src/database/pool.ts";
-import { administer, databaseUrl, testServerUrl } from "../support/database.ts";
+import { administer } from "../support/database.ts";
 import { anOpenDatabase } from "../support/open-database.ts";
 
 const opened = anOpenDatabase();
@@ -166,63 +167,27 @@ it("sessions that are killed, idle or busy, cost only a retry", async () => {
   expect(await names()).toEqual(["survivor"]);
 });
 
-describe("a database that lets nobody in", () => {
+it("a database that lets nobody in is worth another try, and logged once for each outage", async () => {
   const role = `addon_locked_${randomBytes(5).toString("hex")}`;
-  let name: string;
-  const onServer = (...texts: string[]) =>
-    administer(testServerUrl(), async (ask) => {
-      for (const text of texts) await ask(text);
-    });
-  const throwOut = () =>
-    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname IN ('${name}', '${name}_away')`;
-  beforeAll(async () => {
-    name = new URL(opened.settings.url).pathname.slice(1);
-    await onServer(`CREATE ROLE ${role} LOGIN PASSWORD 'one'`, `REVOKE ALL ON DATABASE ${name} FROM PUBLIC`);
-    await onServer(`GRANT CONNECT ON DATABASE ${name} TO ${role}`);
+  const logged: unknown[] = [];
+  const log = { warn: (...line: unknown[]) => void logged.push(line) };
+  const url = Object.assign(new URL(opened.settings.url), { username: role, password: "one" });
+  const refusal = (db: Database) =>
+    retryWhileDatabaseAway(() => db.ping(), { upToMs: 100 }).catch(({ cause }: Error) => cause);
+  await run(`CREATE ROLE ${role} LOGIN PASSWORD 'one'`);
+  await withDatabase({ url: url.href, log }, async (db) => {
+    for (const outages of [1, 2]) {
+      await retryWhileDatabaseAway(() => db.ping());
+      await run(`ALTER ROLE ${role} NOLOGIN`);
+      await run(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '${role}'`);
+      const errors = await Promise.all(Array.from({ length: 10 }, () => refusal(db)));
+      await run(`ALTER ROLE ${role} LOGIN`);
+      for (const error of errors)
+        expect([isTransient(error), isConnectionConfigError(error)]).toEqual([true, true]);
+      expect(logged).toHaveLength(outages);
+    }
   });
-  afterAll(() => onServer(`REVOKE ALL ON DATABASE ${name} FROM ${role}`, `DROP ROLE ${role}`));
-
-  const allow = (is: boolean) => `ALTER DATABASE ${name} ALLOW_CONNECTIONS ${is}`;
-  it.each<[string, () => string[], () => string[]]>([
-    ["the role may not log in", () => [`ALTER ROLE ${role} NOLOGIN`], () => [`ALTER ROLE ${role} LOGIN`]],
-    [
-      "the database is called otherwise while another is put in its place",
-      () => [allow(false), throwOut(), `ALTER DATABASE ${name} RENAME TO ${name}_away`],
-      () => [`ALTER DATABASE ${name}_away RENAME TO ${name}`, allow(true)],
-    ],
-    ["it takes no connections", () => [allow(false)], () => [allow(true)]],
-    [
-      "the role may not connect to it",
-      () => [`REVOKE CONNECT ON DATABASE ${name} FROM ${role}`],
-      () => [`GRANT CONNECT ON DATABASE ${name} TO ${role}`],
-    ],
-  ])(
-    "is worth another try in a running service, and logged once for each outage: %s",
-    async (_, begin, end) => {
-      const logged: unknown[] = [];
-      const log = { warn: (...line: unknown[]) => void logged.push(line) };
-      const url = Object.assign(new URL(databaseUrl(testServerUrl(), name)), {
-        username: role,
-        password: "one",
-      });
-      await withDatabase({ url: url.href, log }, async (db) => {
-        for (let outage = 1; outage <= 2; outage += 1) {
-          await retryWhileDatabaseAway(() => db.ping());
-          await onServer(...begin(), throwOut());
-          const errors = await Promise.all(
-            Array.from({ length: 10 }, () =>
-              retryWhileDatabaseAway(() => db.ping(), { upToMs: 100 }).catch(({ cause }: Error) => cause),
-            ),
-          );
-          await onServer(...end());
-          for (const error of errors) expect(isTransient(error)).toBe(true);
-          expect(logged).toHaveLength(outage);
-        }
-      });
-      expect(logged[0]).toEqual([
-        { reason: expect.any(String) },
-        expect.stringContaining("refuses new connections"),
-      ]);
-    },
-  );
+  await run(`DROP ROLE ${role}`);
+  const reason = `role "${role}" is not permitted to log in`;
+  expect(logged[0]).toEqual([{ reason }, expect.stringContaining("refuses new connections")]);
 });

@@ -1,4 +1,4 @@
-import { afterEach, expect, it, jest } from "@jest/globals";
+import { expect, it, jest } from "@jest/globals";
 import { createGroupCommit, Overloaded, statement, type Deadline } from "../../src/database/database.ts";
 import { anOpenDatabase } from "../support/open-database.ts";
 
@@ -31,8 +31,6 @@ async function oneByOne(commit: (row: number) => Promise<number>, rows: number[]
   return results;
 }
 
-afterEach(() => void jest.useRealTimers());
-
 it("rows that arrive together are written together, at most so many, and each caller gets its own result", async () => {
   const { write, batches, finish } = aSlowWriter();
   const results = Promise.all([1, 2, 3, 4, 5].map(createGroupCommit({ maxRows: 3, write })));
@@ -54,21 +52,6 @@ it("while few rows are being written a row starts at once, in up to three concur
   expect(await Promise.all(results)).toEqual([10, 20, 30, 40, 50]);
 });
 
-it("rows that arrive while ten are being written go into one statement, which starts when those are done", async () => {
-  jest.useFakeTimers({ doNotFake: ["setImmediate", "clearImmediate", "nextTick", "queueMicrotask"] });
-  const { write, batches, finish } = aSlowWriter();
-  const commit = createGroupCommit({ write });
-  const results = upTo(10).map(commit);
-  await turn();
-  results.push(...(await oneByOne(commit, [11, 12])));
-  expect(batches).toEqual([upTo(10)]);
-  await finish();
-  jest.advanceTimersByTime(20);
-  expect(batches).toEqual([upTo(10), [11, 12]]);
-  await finish();
-  expect(await Promise.all(results)).toHaveLength(12);
-});
-
 it.each([
   { told: {}, enough: 16, behindMs: 2 },
   { told: { enough: 20, behindMs: 50 }, enough: 20, behindMs: 50 },
@@ -87,6 +70,7 @@ it.each([
     expect(batches).toEqual([first, upTo(enough + 11, enough)]);
     await finish();
     expect(await Promise.all(results)).toHaveLength(enough + 11);
+    jest.useRealTimers();
 
     const more = upTo(3 * enough + 1).map(commit);
     expect(batches.slice(2).map(({ length }) => length)).toEqual([enough, enough, enough]);
