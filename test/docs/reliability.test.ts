@@ -24,8 +24,10 @@ describe("docs/reliability.md", () => {
     expect(rows.flatMap((row) => row.faults.split(", ")).sort()).toEqual([...faults].sort());
   });
 
-  it.each(rows)("names existing tests, or says that there is none: $faults", ({ shownBy }) => {
-    expect(shownBy.startsWith("not shown by a test: ") ? [] : wrongCitations(shownBy)).toEqual([]);
+  it("names existing tests, or says that there is none", () => {
+    const cited = rows.filter(({ shownBy }) => !shownBy.startsWith("not shown by a test: "));
+    const wrong = cited.map(({ faults, shownBy }) => ({ faults, wrong: wrongCitations(shownBy) }));
+    expect(wrong.filter((row) => row.wrong.length > 0)).toEqual([]);
   });
 });
 
