@@ -1,14 +1,17 @@
 import everything from "./jest.config.js";
 
 /**
- * The tests that a change of `src/` is checked by. Left to `npm run test:all`: what needs processes of its own, a
- * terminal or a browser, what waits for seconds (`*.slow.test.ts`), the sandbox, conformance, and the documents.
+ * Left to `npm run test:rest`: what needs processes of its own, a terminal or a browser, what waits for seconds, the
+ * sandbox, conformance, the documents, and the tools of those who maintain the kit.
  */
+export const REST = [
+  "\\.slow\\.test\\.ts$",
+  "/test/(bench|browser|chaos|conformance|dev|docs|examples|process|sandbox)/.*\\.test\\.ts$",
+];
+
+/** The tests that a change of `src/` is checked by: `npm test`. */
 export default {
   ...everything,
-  testPathIgnorePatterns: [
-    "\\.slow\\.test\\.ts$",
-    "<rootDir>/test/(bench|browser|chaos|conformance|dev|docs|examples|process|sandbox)/",
-  ],
+  testPathIgnorePatterns: REST,
   reporters: ["default", "<rootDir>/test/support/what-is-left.js"],
 };

@@ -8,6 +8,17 @@ export interface Pace {
   readonly requestMs: number;
   /** A factor of all pauses between tries (credentials/backoff.ts, and `againInSeconds` of the vendor's). */
   readonly pauses: number;
+  /**
+   * How long callers of a server that closes may still send requests on open connections, and are told to close them;
+   * an answer that was sent has as long to arrive.
+   */
+  readonly lastOrdersMs: number;
 }
 
-export const PACE: Pace = { exchangeAfterMs: 1_000, vendorMs: 2_800, requestMs: 8_000, pauses: 1 };
+export const PACE: Pace = {
+  exchangeAfterMs: 1_000,
+  vendorMs: 2_800,
+  requestMs: 8_000,
+  pauses: 1,
+  lastOrdersMs: 500,
+};

@@ -1,12 +1,8 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import net, { type Socket } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
+import type { Pace } from "../pace.ts";
 
-/**
- * For this long callers may still send requests on open connections, and the answers tell them that the connection will
- * close; an answer that was sent has as long to arrive.
- */
-const LAST_ORDERS_MS = 500;
 /** The platform does not wait longer for an answer. */
 const LONGEST_REQUEST_MS = 20_000;
 
@@ -28,7 +24,10 @@ interface Connection extends Socket {
  * connections, the one in progress too, say `Connection: close`. After that, idle connections are closed, and finally
  * every connection whose request never completes.
  */
-export function createGracefulClose(server: Server): () => Promise<void> {
+export function createGracefulClose(
+  server: Server,
+  { lastOrdersMs }: Pick<Pace, "lastOrdersMs">,
+): () => Promise<void> {
   let came = 0;
   const connections = new Set<Connection>();
   server.on("connection", (socket) => {
@@ -39,7 +38,7 @@ export function createGracefulClose(server: Server): () => Promise<void> {
 
   /** Waits until all queued connections are accepted: Node accepts one in each turn of the event loop. */
   async function lettingIn(): Promise<void> {
-    const until = performance.now() + LAST_ORDERS_MS;
+    const until = performance.now() + lastOrdersMs;
     let seen;
     do {
       seen = came;
@@ -62,7 +61,7 @@ export function createGracefulClose(server: Server): () => Promise<void> {
         resolve();
       }),
     );
-    const idleUntil = performance.now() + LAST_ORDERS_MS;
+    const idleUntil = performance.now() + lastOrdersMs;
     // Repeated, because a busy connection may become idle later. `turn` lets data that has arrived be read first.
     const sweep = setInterval(async () => {
       if (performance.now() < idleUntil) return;
@@ -70,7 +69,7 @@ export function createGracefulClose(server: Server): () => Promise<void> {
       server.closeIdleConnections();
       // Node does not count a connection that never sent a request as idle. Browsers open such connections.
       for (const socket of connections) if (socket.bytesRead === 0) socket.destroy();
-    }, 100);
+    }, lastOrdersMs / 5);
     const cut = setTimeout(() => server.closeAllConnections(), LONGEST_REQUEST_MS);
     await closed;
     clearInterval(sweep);

@@ -81,7 +81,7 @@ async function serve(services: Services, stopping: AbortController): Promise<Run
     log,
   });
   const server = createHttpServer(app);
-  const close = createGracefulClose(server);
+  const close = createGracefulClose(server, pace);
   await listen(server, config.port);
   const url = `http://localhost:${(server.address() as AddressInfo).port}`;
   log.info({ url }, "Listening");

@@ -218,7 +218,7 @@ describe("reset of the client secret", () => {
     await world.restart();
   }, 60_000);
 
-  it("makes all older tokens due, and a row that is locked as soon as it is free (needs PostgreSQL)", async () => {
+  it("makes all older tokens due, and a row that is locked as soon as it is free", async () => {
     const [held, ...others] = (await active(4)) as [string, string, string, string];
     const holder = new pg.Client({ connectionString: world.environment["DATABASE_URL"] });
     await holder.connect();

@@ -10,7 +10,7 @@ const opened = anOpenDatabase();
 
 const ask = <Row>(name: string, text: string) => opened.database.query<Row>(statement(name, text));
 
-it("two processes that start together make older tokens due for a new client secret once (needs PostgreSQL)", async () => {
+it("two processes that start together make older tokens due for a new client secret once", async () => {
   await ask(
     "make_resources",
     `INSERT INTO resources (uuid, plan, applied_plan, state)

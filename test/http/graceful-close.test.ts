@@ -6,6 +6,7 @@ import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises"
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import express from "express";
 import { createGracefulClose } from "../../src/http/graceful-close.ts";
+import { PACE } from "../../src/pace.ts";
 import { createHttpServer } from "../../src/http/server.ts";
 import { eventually } from "../support/world.ts";
 
@@ -17,7 +18,7 @@ beforeEach(async () => {
   const app = express();
   app.post("/", express.text({ type: "*/*" }), (_request, response) => void response.send("done"));
   server = createHttpServer(app);
-  close = createGracefulClose(server);
+  close = createGracefulClose(server, PACE);
   await once(server.listen(0, "127.0.0.1"), "listening");
   port = (server.address() as AddressInfo).port;
   agent = new Agent({ keepAlive: true });
@@ -117,7 +118,7 @@ describe("graceful close of the HTTP server", () => {
       const closed = [];
       for (let i = 0; i < 5; i++) {
         const server = createHttpServer(express());
-        const close = createGracefulClose(server);
+        const close = createGracefulClose(server, { lastOrdersMs: 100 });
         await new Promise((listening) => server.listen(0, listening));
         await close();
         closed.push(new WeakRef(server));

@@ -221,7 +221,7 @@ describe("a plan change", () => {
     expect(urlThere(uuid)).toBe(urlOf(uuid, "premium"));
   });
 
-  it("that is queued while another is being stored overrides it (needs PostgreSQL)", async () => {
+  it("that is queued while another is being stored overrides it", async () => {
     const uuid = await life.settled();
     const [first, second] = [aGate(), aGate()];
     for (const { opened } of [first, second])
@@ -256,7 +256,7 @@ describe("a plan change", () => {
     expect(await plansOf(uuid)).toEqual({ plan: "dedicated", applied_plan: "dedicated" });
   });
 
-  it("that is stored while an operator sets a var keeps that var (needs PostgreSQL)", async () => {
+  it("that is stored while an operator sets a var keeps that var", async () => {
     const { db, vault } = life.world.service.services;
     const uuid = await life.settled();
     const gate = aGate();
@@ -349,7 +349,7 @@ describe("a plan change", () => {
   });
 });
 
-it("tokens that arrive while a provision fails are not stored (needs PostgreSQL)", async () => {
+it("tokens that arrive while a provision fails are not stored", async () => {
   const { db, vault } = life.world.service.services;
   life.control.fault("POST /oauth/token", { status: 503, body: { error: "temporarily_unavailable" } }, 1_000);
   const request = aProvisionRequest({ plan: "dedicated" });

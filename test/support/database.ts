@@ -19,7 +19,9 @@ export const testServerUrl = (): string => process.env["TEST_SERVER_URL"]!;
 export async function aFreshDatabase(): Promise<FreshDatabase> {
   const name = `addon_test_${process.pid}_${Math.random().toString(36).slice(2, 10)}`;
   const template = process.env["TEST_TEMPLATE"]!;
-  await administer(testServerUrl(), (ask) => ask(`CREATE DATABASE ${name} TEMPLATE ${template}`));
+  await administer(testServerUrl(), (ask) =>
+    ask(`CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY file_copy`),
+  );
   const url = databaseUrl(testServerUrl(), name);
   return { settings: { url, poolSize: 8 }, environment: { DATABASE_URL: url }, close: () => drop(name) };
 }
