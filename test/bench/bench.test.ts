@@ -1,22 +1,24 @@
-import { spawn, spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { text } from "node:stream/consumers";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import pg from "pg";
 import { checkTokens } from "../../bench/books.ts";
 import { thereAndBack, type Sample } from "../../bench/contest.ts";
 import { expectBoundedPlan } from "../../bench/plan.ts";
 import { plots } from "../../bench/plots.ts";
+import { startPostgres, type Server } from "../../bench/postgres.ts";
 import { profileText, readProfiles } from "../../bench/profile.ts";
 import { provisions } from "../../bench/provisions.ts";
 import { table } from "../../bench/report.ts";
 import { seedTokens } from "../../bench/seed.ts";
 import type { Line } from "../../bench/works/work.ts";
-import { testServerUrl } from "../support/database.ts";
+import { administer, databaseUrl } from "../support/database.ts";
 import { program } from "../support/program.ts";
+import { eventually } from "../support/world.ts";
 
 const root = new URL("../../", import.meta.url);
 
@@ -78,28 +80,27 @@ const main = fileURLToPath(new URL("bench/main.ts", root));
 const command = (dist: string, ...words: string[]) => [
   ...["--import", "tsx", main, "--quick", "--seconds", "0.2", "--json", "--dist", dist, ...words],
 ];
-const options = {
-  cwd: fileURLToPath(root),
-  encoding: "utf8" as const,
-  env: { ...process.env, BENCH_DATABASE_URL: testServerUrl() },
-};
+let server: Server;
+beforeAll(async () => void (server = await startPostgres(undefined)));
+afterAll(() => server.stop());
 
 function bench(dist: string, ...words: string[]) {
-  const { status, stdout, stderr } = spawnSync(process.execPath, command(dist, ...words), options);
-  return { status, stdout, stderr };
+  const child = spawn(process.execPath, command(dist, ...words), {
+    cwd: fileURLToPath(root),
+    env: { ...process.env, BENCH_DATABASE_URL: server.url },
+  });
+  const ended = Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
+  return {
+    child,
+    ended: ended.then(([stdout, stderr, [status]]) => ({ status: status as number, stdout, stderr })),
+  };
 }
 
 /** The databases on the server that a bench with this process id made. */
-async function databasesOf(pid: number): Promise<string[]> {
-  const client = new pg.Client({ connectionString: testServerUrl() });
-  await client.connect();
-  const { rows } = await client.query<{ datname: string }>(
-    `SELECT datname FROM pg_database WHERE datname IN ($1, $2)`,
-    [`bench_template_${pid}`, `bench_${pid}_1`],
+const databasesOf = (pid: number) =>
+  administer(server.url, (ask) =>
+    ask(`SELECT FROM pg_database WHERE datname IN ('bench_template_${pid}', 'bench_${pid}_1')`),
   );
-  await client.end();
-  return rows.map(({ datname }) => datname);
-}
 
 describe("npm run bench", () => {
   let [sound, broken, forgetful, failing] = ["", "", "", ""];
@@ -111,73 +112,63 @@ describe("npm run bench", () => {
     [sound, broken, forgetful, failing].forEach((folder) => rmSync(folder, { recursive: true })),
   );
 
-  it("reports the service relative to its baseline, after it has checked each answer in the database", () => {
-    const { status, stdout, stderr } = bench(sound, "--only", "provision-202");
-    if (status !== 0) throw new Error(`The bench ended with ${status}:\n${stderr}`);
+  it("reports the service relative to its baseline, after it has checked each answer and each token pair in the database", async () => {
+    const only = ["provision-202", "refresh-0ms", "reseal"].flatMap((name) => ["--only", name]);
+    const { status, stdout, stderr } = await bench(sound, ...only).ended;
+    expect({ status, stderr }).toEqual({ status: 0, stderr: expect.not.stringContaining("WRONG") });
     const { lines, faults } = JSON.parse(stdout) as { lines: Line[]; faults: string[] };
     expect(faults).toEqual([]);
-    expect(lines).toHaveLength(1);
+    expect(lines).toHaveLength(3);
     const { floor, subject, ratio, sample } = lines[0]!;
     for (const figure of [floor!.value, subject, ratio, sample!.p50Ms, sample!.p99Ms])
       expect(figure).toBeGreaterThan(0);
-  }, 120_000);
+  });
 
-  it("fails with the reason when a row is missing, however fast the answers were", () => {
-    const { status, stdout, stderr } = bench(broken, "--only", "provision-202");
-    expect(status).toBe(1);
-    expect(stderr).toMatch(/WRONG {2}provision-202: 1 of \d+ that were answered have no row/);
-    expect(JSON.parse(stdout)).toMatchObject({ lines: [] });
-  }, 120_000);
+  it("fails with the reason when a row is missing, the stored tokens are not those of the refresh, or a command beside fails", async () => {
+    const [noRow, oldTokens, noCommand] = await Promise.all([
+      bench(broken, "--only", "provision-202").ended,
+      bench(forgetful, "--only", "refresh-0ms").ended,
+      bench(failing, "--only", "mixed").ended,
+    ]);
+    expect(noRow.stderr).toMatch(/WRONG {2}provision-202: 1 of \d+ that were answered have no row/);
+    expect(JSON.parse(noRow.stdout)).toMatchObject({ lines: [] });
+    expect(oldTokens.stderr).toMatch(/WRONG {2}refresh-0ms: Token pair \d+ of [0-9a-f-]{36} is not stored/);
+    expect(noCommand.stderr).toMatch(/WRONG {2}mixed: a command beside ended with 1:\nno such kiln/);
+    expect([noRow, oldTokens, noCommand].map(({ status }) => status)).toEqual([1, 1, 1]);
+  });
 
-  it("decrypts every token pair that was refreshed or re-encrypted", () => {
-    const { stdout, stderr } = bench(sound, "--only", "refresh-0ms", "--only", "reseal");
-    const { lines, faults } = JSON.parse(stdout || `{ "faults": [] }`) as { lines: Line[]; faults: string[] };
-    expect({ faults, stderr }).toEqual({ faults: [], stderr: expect.not.stringContaining("WRONG") });
-    expect(lines).toHaveLength(2);
-  }, 300_000);
+  it.each(["SIGINT", "SIGHUP"] as const)("leaves no database behind on %s", async (signal) => {
+    const { child, ended } = bench(sound, "--only", "process");
+    await eventually(async () => expect(await databasesOf(child.pid!)).toHaveLength(2));
+    child.kill(signal);
+    expect(await ended).toMatchObject({ status: 1 });
+    expect(await databasesOf(child.pid!)).toEqual([]);
+  });
 
-  it("fails when the stored tokens are not those of the refresh", () => {
-    const { status, stderr } = bench(forgetful, "--only", "refresh-0ms");
-    expect(stderr).toMatch(/WRONG {2}refresh-0ms: Token pair \d+ of [0-9a-f-]{36} is not stored/);
-    expect(status).toBe(1);
-  }, 300_000);
+  it("refuses an unknown name or option, and lists the known ones", async () => {
+    const [name, option] = await Promise.all([
+      bench(sound, "--only", "provision-teapot").ended,
+      bench(sound, "--teapot").ended,
+    ]);
+    expect(name).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining("There is no provision-teapot."),
+    });
+    expect(name.stderr).toContain("NAME: provision-202, ");
+    expect(option.status).toBe(2);
+    expect(option.stderr).toMatch(/^Unknown option '--teapot'.*\nnpm run bench \[-- --quick\]/);
+    expect(option.stderr).not.toContain("    at ");
+  });
 
-  it("fails when a command that should run in parallel fails", () => {
-    const { status, stderr } = bench(failing, "--only", "mixed");
-    expect(stderr).toMatch(/WRONG {2}mixed: a command beside ended with 1:\nno such kiln/);
-    expect(status).toBe(1);
-  }, 300_000);
-
-  it.each(["SIGINT", "SIGHUP"] as const)(
-    "leaves no database behind on %s",
-    async (signal) => {
-      const child = spawn(process.execPath, command(sound, "--only", "process"), {
-        ...options,
-        stdio: "ignore",
-      });
-      const ended = once(child, "exit");
-      for (let made = 0; made < 2; made = (await databasesOf(child.pid!)).length)
-        expect(child.exitCode).toBeNull();
-      child.kill(signal);
-      expect(await ended).toEqual([1, null]);
-      expect(await databasesOf(child.pid!)).toEqual([]);
-    },
-    120_000,
-  );
-
-  it("refuses an unknown name, and lists the known ones", () => {
-    const { status, stderr } = bench(sound, "--only", "provision-teapot");
-    expect(status).toBe(2);
-    expect(stderr).toContain("There is no provision-teapot.");
-    expect(stderr).toContain("NAME: provision-202, ");
-  }, 60_000);
-
-  it("refuses an unknown option, and lists the known ones", () => {
-    const { status, stderr } = bench(sound, "--teapot");
-    expect(status).toBe(2);
-    expect(stderr).toMatch(/^Unknown option '--teapot'.*\nnpm run bench \[-- --quick\]/);
-    expect(stderr).not.toContain("    at ");
-  }, 60_000);
+  it("refuses a PostgreSQL that does not write durably", async () => {
+    await administer(server.url, async (ask) => {
+      await ask("CREATE DATABASE hasty");
+      await ask("ALTER DATABASE hasty SET synchronous_commit = off");
+    });
+    await expect(startPostgres(databaseUrl(server.url, "hasty"))).rejects.toThrow(
+      "This PostgreSQL does not write durably (fsync on, synchronous_commit off)",
+    );
+  });
 });
 
 describe("checks of the bench", () => {

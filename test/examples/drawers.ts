@@ -67,7 +67,7 @@ async function onServer(serverUrl: string) {
       administer(serverUrl, async (one) => {
         await one(`DROP DATABASE ${name} WITH (FORCE)`);
         const drawers = await one(
-          `SELECT m.rolname FROM pg_auth_members a JOIN pg_roles m ON m.oid = a.roleid
+          `SELECT DISTINCT m.rolname FROM pg_auth_members a JOIN pg_roles m ON m.oid = a.roleid
              JOIN pg_roles v ON v.oid = a.member WHERE v.rolname = '${name}'`,
         );
         for (const { rolname } of drawers) await one(`DROP ROLE ${String(rolname)}`);

@@ -45,6 +45,7 @@ const good: Environment = {
   PLATFORM_AUTH_URL: "https://id.example.com",
   PLATFORM_STATUS_URL: "https://status.example.com",
   ENCRYPTION_KEY: KEY,
+  DATABASE_URL: "postgresql://shop@127.0.0.1:5432/shop",
 };
 
 /** The error message for these settings. */
@@ -64,7 +65,6 @@ describe("readConfig", () => {
     expect(config).toMatchObject({
       ...{ port: 3000, resourcesPath: "/resources", webJobs: true, logLevel: "info" },
       ...{
-        databaseUrl: undefined,
         clientSecret: undefined,
         decryptionKeys: [],
         allowInsecurePlatform: false,
@@ -605,7 +605,7 @@ describe("the start of the process", () => {
 
   it("exits with 78 within 3 s and names the missing and the wrong settings", async () => {
     const { code, output, ms } = await run({ DATA_DIR: "/nowhere", ADDON_PASSWORD: "hunter2hunter2\t" });
-    expect({ code, output }).toEqual({ code: 78, output: expect.stringMatching(/^6 settings need mending/) });
+    expect({ code, output }).toEqual({ code: 78, output: expect.stringMatching(/^7 settings need mending/) });
     for (const name of [...Object.keys(good), "ADDON_PASSWORD"]) expect(output).toContain(`\n  ${name} `);
     expect(output).not.toContain("hunter2");
     expect(ms).toBeLessThan(3_000);
