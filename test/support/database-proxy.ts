@@ -2,10 +2,11 @@ import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 
 /**
  * The state of the proxy between the service and its database. `ok`: everything passes. `refuse`: connections are
- * closed. `black-hole`: connections stay open, but no bytes pass. `cut-after-commit`: the database commits, and the
- * connection ends before the answer arrives.
+ * closed. `black-hole`: connections stay open, but no bytes pass. `drop-replies`: the database gets the requests, and
+ * the service gets no answers. `cut-after-commit`: the database commits, and the connection ends before the answer
+ * arrives.
  */
-export type ProxyMode = "ok" | "refuse" | "black-hole" | "cut-after-commit";
+export type ProxyMode = "ok" | "refuse" | "black-hole" | "drop-replies" | "cut-after-commit";
 
 export interface DatabaseProxy {
   /** The URL of the database through the proxy. */
@@ -44,7 +45,7 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
       if (now !== "black-hole") database.write(bytes);
     });
     database.on("data", (bytes) => {
-      if (now === "black-hole") return;
+      if (now === "black-hole" || now === "drop-replies") return;
       if (now === "cut-after-commit" && bytes.includes(COMMITTED)) return void client.destroy();
       client.write(bytes);
     });
