@@ -16,6 +16,8 @@ export interface Options {
   quick: boolean;
   /** How long a round of answering lasts. */
   roundMs: number;
+  /** The part of the usual rows that is made: less than 1 for tests of the bench, which look at no figure. */
+  scale: number;
   /** A folder for CPU profiles; if unset, none are made. */
   profiles?: string | undefined;
   databaseUrl?: string | undefined;
@@ -28,6 +30,8 @@ export interface Bench {
   says: string[];
   platform: Platform;
   databases: Databases;
+  /** How many rows a work makes: so many with --quick, or so many without. */
+  rows(quick: number, usual: number): number;
   /** The settings of a service on this database. */
   settingsFor(database: Pick<Database, "url">, more?: Settings): Settings;
   /** Starts the built service as a process of its own. `free`: it may run on any processor. */
@@ -76,6 +80,7 @@ export async function createBench(options: Options): Promise<Bench> {
     says: [`node ${process.versions.node}`, server.says, processors(), pinning.says],
     platform,
     databases,
+    rows: (quick, usual) => Math.ceil((options.quick ? quick : usual) * options.scale),
     settingsFor,
     startService: (kind, settings, where = "pinned") =>
       startProgram(

@@ -14,7 +14,7 @@ import type { Line, Work } from "./works/work.ts";
 // Measures each claim of docs/performance.md as a ratio to a floor that is measured in the same run. Exits with 1 if
 // any answer was wrong or is not stored, with 2 if used wrongly.
 
-const USAGE = `npm run bench [-- --quick] [--only NAME]… [--seconds OF-A-ROUND] [--json] [--profile] [--write-docs] [--dist FOLDER]
+const USAGE = `npm run bench [-- --quick] [--only NAME]… [--seconds OF-A-ROUND] [--scale PART-OF-THE-ROWS] [--json] [--profile] [--write-docs] [--dist FOLDER]
 NAME: ${works.map(({ name }) => name).join(", ")}`;
 
 const values = readOptions();
@@ -24,12 +24,17 @@ if (values.help) {
 }
 const { only, quick, json, dist } = values;
 const roundMs = Number(values.seconds ?? (quick ? 1.5 : 3)) * 1_000;
+const scale = Number(values.scale);
 const say = (text: string) => void process.stderr.write(`${text}\n`);
 const strange = only.filter((name) => !works.some((work) => work.name === name));
 if (strange.length > 0) exit(2, `There is no ${strange.join(", ")}.\n${USAGE}`);
-if (values["write-docs"] && (only.length > 0 || quick || values.profile))
-  exit(2, "--write-docs writes the figures of a whole run: leave --only, --quick and --profile out.");
+if (values["write-docs"] && (only.length > 0 || quick || scale !== 1 || values.profile))
+  exit(
+    2,
+    "--write-docs writes the figures of a whole run: leave --only, --quick, --scale and --profile out.",
+  );
 if (!(roundMs > 0)) exit(2, "--seconds is how long a round lasts: a number above zero.");
+if (!(scale > 0)) exit(2, "--scale is the part of the usual rows that is made: a number above zero.");
 if (!existsSync(path.join(dist, "web.js"))) exit(2, `There is no built service in ${dist}: npm run build`);
 
 /** After a stop, the clean-up may take this long. */
@@ -48,7 +53,7 @@ const stopped = new Promise<void>((resolve) => {
 const profiles = values.profile ? mkdtempSync(path.join(tmpdir(), "bench-profiles-")) : undefined;
 if (profiles) process.once("exit", () => rmSync(profiles, { recursive: true }));
 const databaseUrl = process.env["BENCH_DATABASE_URL"];
-const creating = createBench({ dist, quick, roundMs, profiles, databaseUrl });
+const creating = createBench({ dist, quick, roundMs, scale, profiles, databaseUrl });
 const lines: Line[] = [];
 const faults: string[] = [];
 await Promise.race([measureAll().catch((error: unknown) => exit(2, wordsOf(error))), stopped]);
@@ -108,6 +113,7 @@ function readOptions() {
         help: { type: "boolean", default: false },
         only: { type: "string", multiple: true, default: [] },
         seconds: { type: "string" },
+        scale: { type: "string", default: "1" },
         quick: { type: "boolean", default: false },
         json: { type: "boolean", default: false },
         profile: { type: "boolean", default: false },

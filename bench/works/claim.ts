@@ -19,7 +19,7 @@ export const claim: Work = {
   name: "claim",
   async measure(bench) {
     const sides = [];
-    const many = bench.options.quick ? 100_000 : 1_000_000;
+    const many = bench.rows(100_000, 1_000_000);
     for (const size of [FEW, many]) sides.push(await createSide(bench, size));
     const rounds = Math.floor(DUE / BATCH);
     const ms: number[][] = [[], []];

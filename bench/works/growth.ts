@@ -20,7 +20,7 @@ export const growthOfProcesses: Work = {
     const { quick } = bench.options;
     await bench.platform.tell({ tokenMs: TOKEN_MS });
     const database = await bench.databases.create();
-    const uuids = await seedTokens(database, quick ? 2_500 : 10_000);
+    const uuids = await seedTokens(database, bench.rows(2_500, 10_000));
     const steps = quick ? [1, 2] : [1, 2, 4];
     const samples = await thereAndBack(steps, (processes) => refreshWith(bench, database, uuids, processes));
     await checkTokens(database, uuids, 1 + 2 * steps.length);

@@ -20,8 +20,8 @@ export const mixed: Work = {
   name: "mixed",
   async measure(bench) {
     const { quick } = bench.options;
-    const forMs = quick ? 3_000 : 15_000;
-    const refreshes = quick ? 3_000 : 10_000;
+    const forMs = bench.options.roundMs * (quick ? 2 : 5);
+    const refreshes = bench.rows(3_000, 10_000);
     const database = await bench.databases.create();
     const due = await seedTokens(database, refreshes);
     const settings = bench.settingsFor(database, { ...EAGER, DECRYPTION_KEYS: OTHER_KEY });

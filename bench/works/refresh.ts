@@ -20,7 +20,7 @@ async function withSweep<Result>(
   use: (sweep: () => Promise<Sample>, count: number) => Promise<Result>,
 ): Promise<Result> {
   const database = await bench.databases.create();
-  const uuids = await seedTokens(database, bench.options.quick ? 6_000 : 20_000);
+  const uuids = await seedTokens(database, bench.rows(6_000, 20_000));
   const settings = bench.settingsFor(database, { ...EAGER, TOKEN_CONCURRENCY: String(atOnce) });
   const worker = await bench.startService("worker", settings);
   let sweeps = 0;

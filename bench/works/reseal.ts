@@ -12,8 +12,8 @@ export const reseal: Work = {
   name: "reseal",
   async measure(bench) {
     const { quick } = bench.options;
-    const count = quick ? 20_000 : 200_000;
-    const floorCount = quick ? 500 : 5_000;
+    const count = bench.rows(20_000, 200_000);
+    const floorCount = bench.rows(500, 5_000);
     const [floorDatabase, database] = [await bench.databases.create(), await bench.databases.create()];
     await seedTokens(floorDatabase, floorCount);
     const uuids = await seedTokens(database, count);

@@ -78,7 +78,20 @@ const FAILS = `if (process.argv[2] !== "migrate") { console.error("no such kiln"
 
 const main = fileURLToPath(new URL("bench/main.ts", root));
 const command = (dist: string, ...words: string[]) => [
-  ...["--import", "tsx", main, "--quick", "--seconds", "0.2", "--json", "--dist", dist, ...words],
+  ...[
+    "--import",
+    "tsx",
+    main,
+    "--quick",
+    "--seconds",
+    "0.2",
+    "--scale",
+    "0.05",
+    "--json",
+    "--dist",
+    dist,
+    ...words,
+  ],
 ];
 let server: Server;
 beforeAll(async () => void (server = await startPostgres(undefined)));
