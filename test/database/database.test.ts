@@ -191,3 +191,18 @@ it("a database that lets nobody in is worth another try, and logged once for eac
   const reason = `role "${role}" is not permitted to log in`;
   expect(logged[0]).toEqual([{ reason }, expect.stringContaining("refuses new connections")]);
 });
+
+it("a caller who waits in vain for one of our connections is not logged as refused by the database", async () => {
+  const logged: unknown[] = [];
+  const log = { warn: (...line: unknown[]) => void logged.push(line) };
+  await withDatabase({ poolSize: 1, log }, async (db) => {
+    const busy = db.query(statement("busy", `SELECT pg_sleep(2.2)`));
+    const error = await db.ping().catch((thrown: unknown) => thrown);
+    expect([(error as Error).message, isTransient(error)]).toEqual([
+      "timeout exceeded when trying to connect",
+      true,
+    ]);
+    await busy;
+  });
+  expect(logged).toEqual([]);
+});

@@ -12,83 +12,58 @@ import { anOpenDatabase } from "../support/open-database.ts";
 // An error at connecting is worth another try, whatever it is: test/database/database.test.ts has real ones.
 
 const words = (message: string) => new Error(message);
-const postgresql = (code: string, routine = "") =>
-  Object.assign(words(code), { code, severity: "ERROR", routine });
 const node = (code: string) => Object.assign(words(code), { code, syscall: "read" });
+const postgresql = (code: string) => Object.assign(words(code), { code, severity: "ERROR" });
 const prisma = (code: string, originalCode?: string) =>
   Object.assign(words(code), { code, meta: { driverAdapterError: { cause: { originalCode } } } });
+const each = (codes: string, make: (code: string) => unknown): unknown[] =>
+  codes.split(" ").map((code) => make(code));
 
-const verdict = (error: unknown) => ({
-  isTransient: isTransient(error),
-  isConnectionConfigError: isConnectionConfigError(error),
-  isDataError: isDataError(error),
-});
-const EXHAUSTED = ["53100", "53300"];
-const ENDED = ["08006", "57014", "57P01", "57P02", "57P03", "25006"];
-const CONFLICTS = ["40P01", "40001", "55P03"];
+const PASSES = { isTransient: true, isConnectionConfigError: false };
+const STAYS = { isTransient: false, isConnectionConfigError: false };
+const NEEDS_AN_OPERATOR = { isTransient: false, isConnectionConfigError: true };
 
-it.each<[string, unknown[]]>([
+it.each<[string, object, unknown[]]>([
+  ["the connection was lost", PASSES, each("08006 57P01 57P02 57P03", postgresql)],
+  ["the disk is full, or the server has no connection left", PASSES, each("53100 53300", postgresql)],
+  ["the server is read-only, as after a failover", PASSES, [postgresql("25006")]],
+  ["a statement waited or took too long", PASSES, each("55P03 57014", postgresql)],
+  ["two transactions stood in each other's way", PASSES, each("40P01 40001", postgresql)],
   [
-    "a server that is full, ends, or is read-only, and a conflict",
-    [...EXHAUSTED, ...ENDED, ...CONFLICTS].map((code) => postgresql(code)),
+    "a named statement's table has changed",
+    PASSES,
+    [Object.assign(postgresql("0A000"), { routine: "RevalidateCachedQuery" })],
   ],
+  ["the connection breaks off", PASSES, each("ECONNRESET ECONNABORTED ETIMEDOUT EPIPE EPROTO", node)],
+  ["the driver lost the connection", PASSES, [words("Connection terminated unexpectedly")]],
+  ["the driver waited in vain for an answer", PASSES, [words("Query read timeout")]],
+  ["Prisma met one of these", PASSES, each("P1001 P1017 P2024 P2028 P2034 P2037", prisma)],
+  ["Prisma gives PostgreSQL's code", PASSES, [prisma("P2039", "25006"), prisma("P2010", "57P01")]],
+  ["a statement is at fault", STAYS, each("42601 42P01 0A000 P0001", postgresql)],
+  ["a value is at fault", STAYS, [...each("22021 23505 54000", postgresql), prisma("P2002")]],
+  ["our code is at fault", STAYS, [new TypeError("x is not a function"), node("ENOENT"), "terminated"]],
   [
-    "a named statement whose table has changed, in any language",
-    [postgresql("0A000", "RevalidateCachedQuery")],
+    "the password, the database or a right is another",
+    NEEDS_AN_OPERATOR,
+    each("28P01 28000 3D000 42501", postgresql),
   ],
-  ["a connection that breaks off", ["ECONNRESET", "ECONNABORTED", "ETIMEDOUT", "EPIPE", "EPROTO"].map(node)],
+  ["a pooler's clients share a session", NEEDS_AN_OPERATOR, each("42P05 26000", postgresql)],
   [
-    "a connection that the driver lost",
-    ["Connection terminated unexpectedly", "Query read timeout"].map(words),
+    "a certificate is at fault",
+    NEEDS_AN_OPERATOR,
+    each("UNABLE_TO_VERIFY_LEAF_SIGNATURE CERT_HAS_EXPIRED ERR_TLS_CERT_ALTNAME_INVALID", node),
   ],
-  [
-    "one of them through Prisma",
-    ["P1001", "P1017", "P2024", "P2028", "P2034", "P2037"].map((code) => prisma(code)),
-  ],
-  [
-    "one of them through Prisma, with PostgreSQL's code",
-    [prisma("P2039", "25006"), prisma("P2010", "57P01")],
-  ],
-])("is worth another try: %s", (_, errors) => {
-  for (const error of errors)
-    expect([error, verdict(error)]).toEqual([
-      error,
-      { isTransient: true, isConnectionConfigError: false, isDataError: false },
-    ]);
-});
-
-it.each<[string, unknown[]]>([
-  ["a fault of a statement", ["42601", "42P01", "0A000", "P0001"].map((code) => postgresql(code))],
-  [
-    "a mistake of ours",
-    [new TypeError("x is not a function"), node("ENOENT"), prisma("P2002"), "terminated"],
-  ],
-])("is not worth another try: %s", (_, errors) => {
-  for (const error of errors)
-    expect([error, verdict(error)]).toEqual([
-      error,
-      { isTransient: false, isConnectionConfigError: false, isDataError: false },
-    ]);
-});
-
-it.each<[string, unknown[]]>([
-  [
-    "another password, database or right",
-    ["28P01", "28000", "3D000", "42501"].map((code) => postgresql(code)),
-  ],
-  ["a pooler whose clients share a session", ["42P05", "26000"].map((code) => postgresql(code))],
-  [
-    "a certificate",
-    ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", "CERT_HAS_EXPIRED", "ERR_TLS_CERT_ALTNAME_INVALID"].map(node),
-  ],
-  ["a server without TLS", [words("The server does not support SSL connections")]],
-])("ends a start, because an operator must change something first: %s", (_, errors) => {
-  for (const error of errors)
-    expect([error, verdict(error)]).toEqual([
-      error,
-      { isTransient: false, isConnectionConfigError: true, isDataError: false },
-    ]);
-});
+  ["the server has no TLS", NEEDS_AN_OPERATOR, [words("The server does not support SSL connections")]],
+])(
+  "an error tells whether another try may help, or an operator must act first: %s",
+  (_, expected, errors) => {
+    const found = errors.map((error) => ({
+      isTransient: isTransient(error),
+      isConnectionConfigError: isConnectionConfigError(error),
+    }));
+    expect(found).toEqual(errors.map(() => expected));
+  },
+);
 
 describe("errors as the drivers really raise them", () => {
   const opened = anOpenDatabase();

@@ -18,7 +18,7 @@ import { anOpenDatabase } from "../support/open-database.ts";
 import { eventually } from "../support/world.ts";
 
 const opened = anOpenDatabase();
-const MANY = 20_000;
+const MANY = 16_000;
 const run = <Row = unknown>(text: string) =>
   opened.database.query<Row>(statement(`test_${text.length}_${text.slice(0, 20)}`, text));
 const services = (db: Database) => ({ db, config: {} }) as unknown as Services;
