@@ -36,7 +36,7 @@ const NEXT: Readonly<Record<string, string>> = {
   status_unavailable: "Look at the platform's status site. Grants and refreshes go on without the feed.",
   unknown_incident: "See what there is: kit status --since YYYY-MM-DD",
   migration_failed:
-    "Nothing was left half done. Mend what the database says: it may be away, somebody may have held a table for ten minutes, or its user may not change the schema (MIGRATION_DATABASE_URL can name another). Then run kit migrate again.",
+    "Correct what the database says: its user may not change the schema (MIGRATION_DATABASE_URL can name another), or a session held a table for ten minutes. Then run kit migrate again: it begins where this one ended.",
   needs_reauth: "The platform refused its refresh token. Named by its uuid, it is tried once more.",
   quarantined:
     "kit resources show UUID says why: for key_missing kit doctor names the key, for integrity kit tokens refresh UUID may bring fresh tokens.",

@@ -19,7 +19,7 @@ const mayImport: Record<string, readonly string[]> = {
   // How long the service waits, which tests shorten.
   pace: [],
   // Around every request: refused bodies and methods, the server, its end.
-  http: ["errors"],
+  http: ["errors", "pace"],
   // What is written to the log, and the scrubber.
   logging: ["secret"],
   // The environment becomes settings, and these one checked configuration.
