@@ -113,8 +113,9 @@ async function check(
     if (verdicts === null && !options.json) for (const line of leftBehind(left)) console.error(line);
     const isOver = service === null || service.hasEnded() || (await isCleanedUp(settings, hasCleanedUp));
     if (!isOver && !options.json) console.error(NOT_CLEANED_UP);
-    await service?.stop();
+    // First, because a service that ends waits for calls, and some are answered late on purpose.
     await stage.close();
+    await service?.stop();
     end.forget();
   }
   return { url: settings.url, verdicts, ms: Math.round(performance.now() - started), left };

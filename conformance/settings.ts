@@ -1,4 +1,5 @@
 import type { AddonManifest } from "../sandbox/index.ts";
+import { ANSWERED_WITHIN_MS } from "./stage/wire.ts";
 
 /** How long things are waited for: in milliseconds, except for the token's lifetime. */
 export interface Patience {
@@ -14,6 +15,8 @@ export interface Patience {
   graceMs: number;
   /** Between the starts of two patient rules. */
   betweenMs: number;
+  /** For an answer of the service: as long as the platform waits. */
+  answerMs: number;
 }
 
 /** The service that the checker plays the platform to, and the values it uses. */
@@ -51,4 +54,5 @@ export const usualPatience: Patience = {
   tokenLifeSeconds: 20,
   graceMs: 3_000,
   betweenMs: 50,
+  answerMs: ANSWERED_WITHIN_MS,
 };

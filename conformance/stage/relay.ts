@@ -1,3 +1,4 @@
+import type { Settings } from "../settings.ts";
 import type { Books } from "./books.ts";
 import type { Inventory } from "./inventory.ts";
 import type { Script } from "./script.ts";
@@ -78,9 +79,9 @@ export async function openRelay(needs: {
 }
 
 /** Calls the service at its own address, and records each answer and what the service made. */
-export function createServiceLine(books: Books, url: string, inventory: Inventory) {
+export function createServiceLine(books: Books, { url, patience }: Settings, inventory: Inventory) {
   return async (outgoing: Outgoing, at = url): Promise<Reply> => {
-    const reply = await inventory.watch(outgoing, () => send(at, outgoing));
+    const reply = await inventory.watch(outgoing, () => send(at, outgoing, patience.answerMs));
     books.replies.push(reply);
     return reply;
   };

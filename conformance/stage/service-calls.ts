@@ -85,7 +85,9 @@ export function createServiceCalls(
       try {
         for (const call of calls) {
           const one = outgoing(call);
-          replies.push(await inventory.watch(one, () => send(settings.url, one, agent)));
+          replies.push(
+            await inventory.watch(one, () => send(settings.url, one, settings.patience.answerMs, agent)),
+          );
         }
         return replies;
       } finally {

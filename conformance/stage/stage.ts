@@ -7,7 +7,7 @@ import { createServiceLine, openRelay, type Delivery, type Resource } from "./re
 import type { Script } from "./script.ts";
 import { basic, createServiceCalls, MEDIA_TYPE, type ServiceCalls } from "./service-calls.ts";
 import { createTurns } from "./turns.ts";
-import { NO_ANSWER_AFTER_MS, type Reply, send } from "./wire.ts";
+import { type Reply, send } from "./wire.ts";
 
 export type { Call } from "./books.ts";
 export type { Delivery, Resource } from "./relay.ts";
@@ -51,7 +51,7 @@ export async function openStage(settings: Settings): Promise<Stage> {
   const inventory = createInventory(settings.resourcesPath);
   const resources = new Map<string, Resource>();
   const scripts = { get: (uuid: string) => resources.get(uuid)?.script } as ReadonlyMap<string, Script>;
-  const line = createServiceLine(books, settings.url, inventory);
+  const line = createServiceLine(books, settings, inventory);
   const relay = await openRelay({ books, resources, call: line });
   const platformUrl = () => settings.platformUrl ?? front.url;
   const sandbox = await startSandbox({ ...partnerOf(settings, relay.url), publicUrl: platformUrl });
@@ -121,12 +121,16 @@ function partnerOf(settings: Settings, relayUrl: string): Parameters<typeof star
   const { addonId, addonPassword, clientSecret, ssoSalt, resourcesPath } = settings;
   const known = { addonId, addonPassword, ssoSalt, resourcesPath };
   // The relay must time out first, because it records that there was no answer.
-  const partnerTimeoutMs = NO_ANSWER_AFTER_MS + 5_000;
+  const partnerTimeoutMs = settings.patience.answerMs + 5_000;
   return { ...known, ...(clientSecret !== null && { clientSecret }), partnerTimeoutMs, partnerUrl: relayUrl };
 }
 
 /** Sends a deprovision as the platform does, whatever state the sandbox has for the resource. */
-function deprovision({ url, resourcesPath, addonId, addonPassword }: Settings, uuid: string): Promise<Reply> {
+function deprovision(
+  { url, resourcesPath, addonId, addonPassword, patience }: Settings,
+  uuid: string,
+): Promise<Reply> {
   const headers = { accept: MEDIA_TYPE, authorization: basic(addonId, addonPassword) };
-  return send(url, { method: "DELETE", path: `${resourcesPath}/${encodeURIComponent(uuid)}`, headers });
+  const path = `${resourcesPath}/${encodeURIComponent(uuid)}`;
+  return send(url, { method: "DELETE", path, headers }, patience.answerMs);
 }

@@ -28,7 +28,7 @@ export interface Reply {
 }
 
 /** As long as the platform waits. */
-export const NO_ANSWER_AFTER_MS = 20_000;
+export const ANSWERED_WITHIN_MS = 20_000;
 
 /** A call without an answer, with Node's error; some of these errors have only a code. */
 export class NoAnswer extends Error {
@@ -48,7 +48,12 @@ export class NoAnswer extends Error {
 const OWN_HEADERS = new Set(["host", "connection", "keep-alive", "content-length", "transfer-encoding"]);
 
 /** Sends one request and reads its whole answer; redirects are not followed. Rejects with {@link NoAnswer}. */
-export function send(base: string, { method, path, headers, body, pieces }: Outgoing, agent?: http.Agent) {
+export function send(
+  base: string,
+  { method, path, headers, body, pieces }: Outgoing,
+  withinMs = ANSWERED_WITHIN_MS,
+  agent?: http.Agent,
+) {
   const url = new URL(base.replace(/\/+$/, "") + path);
   const { request: open } = url.protocol === "https:" ? https : http;
   const length = body === undefined || pieces ? {} : { "content-length": String(Buffer.byteLength(body)) };
@@ -60,8 +65,8 @@ export function send(base: string, { method, path, headers, body, pieces }: Outg
     const fail = (cause: Error) => reject(new NoAnswer(cause, how));
     const timer = setTimeout(() => {
       how = { isTimeout: true, isSent: request.writableFinished };
-      request.destroy(new Error(`There was no answer within ${NO_ANSWER_AFTER_MS / 1000} s.`));
-    }, NO_ANSWER_AFTER_MS);
+      request.destroy(new Error(`There was no answer within ${withinMs / 1000} s.`));
+    }, withinMs);
     request.on("close", () => clearTimeout(timer));
     request.on("error", fail);
     request.on("response", (response: IncomingMessage) => {

