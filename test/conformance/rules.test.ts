@@ -16,6 +16,7 @@ import { exampleSettings, isFault, judgedExample } from "./judged.ts";
 import type { BrokenService } from "./broken/break.ts";
 import * as answers from "./broken/answers.ts";
 import * as lives from "./broken/lives.ts";
+import * as refreshes from "./broken/refreshes.ts";
 import * as tokens from "./broken/tokens.ts";
 
 const plainText = picocolors.createColors(false);
@@ -62,7 +63,7 @@ describe("the conformance rules", () => {
   });
 
   it("are each failed by a broken service in these tests", () => {
-    const faults = [answers, lives, tokens].flatMap((services) =>
+    const faults = [answers, lives, tokens, refreshes].flatMap((services) =>
       Object.values<BrokenService>(services).flat(),
     );
     const broken = new Set(faults.map(({ rule }) => rule));

@@ -1,4 +1,5 @@
 import type { Habits } from "../../../conformance/examples/service/service.ts";
+import type { TokenCall } from "../../../conformance/examples/service/token-habits.ts";
 
 /** One deviation of the example from correct behaviour. */
 export interface Break {
@@ -14,3 +15,17 @@ export interface Break {
 
 /** A service with these faults, which do not interfere with each other, and no others. */
 export type BrokenService = readonly Break[];
+
+export const basic = (secret: string) =>
+  `Basic ${Buffer.from(`:${encodeURIComponent(secret)}`).toString("base64")}`;
+
+/** Puts the client secret into a header in addition to the form. */
+export function inHeaderToo(isMeant: (kind: TokenCall) => boolean): Break["habits"] {
+  return (good) => ({
+    request(url, form, kind) {
+      const { init } = good.request(url, form, kind);
+      if (!isMeant(kind)) return { url, init };
+      return { url, init: { ...init, headers: { authorization: basic(form["client_secret"]!) } } };
+    },
+  });
+}
