@@ -44,36 +44,27 @@ const ALWAYS = [
 const NOT_DURABLE = ["fsync=off", "full_page_writes=off", "synchronous_commit=off"];
 
 /**
- * Runs a program, and stops it when standard input ends, which this process holds open: so it ends with this process,
- * however that ends, and leaves no folder behind. The shell runs in a session of its own, where no Ctrl-C reaches the
- * server before the service has finished.
+ * Runs a program, with PASSWORD as its input. When our own input ends, which the starter holds open, stops the program
+ * and removes the folder REMOVE: so neither outlives the starter, however that ends. A signal that comes before the
+ * program handles it is lost, so it is sent until the program has ended. The shell runs in a session of its own, where
+ * no Ctrl-C reaches the server before the service has finished.
  */
 const SUPERVISE = `exec 3<&0
 printf '%s\\n' "$PASSWORD" | "$@" 3<&- & program=$!
-{ read -r _ <&3; kill -INT $program; } 2>/dev/null & watch=$!
-wait $program; code=$?; kill $watch 2>/dev/null
-if [ $code = 0 ]; then rm -rf "$REMOVE_ON_SUCCESS"; else rm -rf "$REMOVE_ON_FAILURE"; fi; exit $code`;
+{ read -r _ <&3; trap '' TERM; while kill -INT $program; do sleep 0.1; done; rm -rf "$REMOVE"; } 2>/dev/null & watch=$!
+wait $program; code=$?; kill $watch; wait $watch; exit $code`;
 
 interface Supervised {
   user: User | null;
-  /** Given to the program by its standard input. */
-  password?: string | undefined;
-  /** Folders, or nothing. */
-  removeOnSuccess?: string | undefined;
-  removeOnFailure?: string | undefined;
+  password?: string;
+  remove?: string | undefined;
 }
 
 /** Starts a program under SUPERVISE; `child.stdin.end()` stops it. */
-function supervise(command: readonly string[], { user, password = "", ...remove }: Supervised) {
-  const { removeOnSuccess = "", removeOnFailure = "" } = remove;
-  const words = {
-    PASSWORD: password,
-    REMOVE_ON_SUCCESS: removeOnSuccess,
-    REMOVE_ON_FAILURE: removeOnFailure,
-  };
+function supervise(command: readonly string[], { user, password = "", remove = "" }: Supervised) {
   const child = spawn("/bin/sh", ["-c", SUPERVISE, "postgresql", ...command], {
     ...{ ...user, cwd: "/", detached: true, stdio: ["pipe", "ignore", "pipe"] },
-    env: { ...process.env, ...words },
+    env: { ...process.env, PASSWORD: password, REMOVE: remove },
   });
   let said = "";
   child.stderr.on("data", (chunk: Buffer) => (said += chunk.toString()));
@@ -145,7 +136,7 @@ async function start(
     const onPort = tries === 1 && port && (await isFree(Number(port))) ? port : String(await freePort());
     const url = Object.assign(new URL(wantedUrl), { port: onPort }).href;
     const command = [path.join(bin, "postgres"), "-D", data, "-p", onPort, ...all];
-    const { child, ended, said } = supervise(command, { user, removeOnSuccess: temporary });
+    const { child, ended, said } = supervise(command, { user, remove: temporary });
     const stop = async () => {
       child.stdin.end();
       await ended;
@@ -245,7 +236,7 @@ async function initialise(data: string, password: string, { user, bin, temporary
   if (user) chownSync(making, user.uid, user.gid);
   const form = ["-U", ROLE, "-A", "scram-sha-256", "-E", "UTF8", "--locale=C", "--no-sync"];
   const command = [path.join(bin, "initdb"), "-D", making, "--pwfile", "/dev/stdin", ...form];
-  const { ended, said } = supervise(command, { user, password, removeOnFailure: temporary ?? making });
+  const { ended, said } = supervise(command, { user, password, remove: temporary ?? making });
   const [code] = (await ended) as [number | null];
   if (code === 0) {
     rmSync(data, { recursive: true, force: true });

@@ -1,27 +1,23 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { chmod, mkdtemp, readdir, rm } from "node:fs/promises";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { fileURLToPath } from "node:url";
+import path from "node:path";
 import type { State } from "../../sandbox/index.ts";
 import type { Environment } from "../../src/environment.ts";
+import { administer, databaseUrl, testServerUrl } from "../support/database.ts";
 import { program } from "../support/program.ts";
 import { eventually } from "../support/world.ts";
 
-const root = fileURLToPath(new URL("../..", import.meta.url));
-const asItIs = (file: string) => ({ words: ["--import", "tsx", root + file], folder: root });
 /** Not in the project's folder, where a developer may keep a .env. */
 const compiled = (file: string) => ({ words: [program(file)], folder: tmpdir() });
 
-/**
- * The demonstration runs from the sources, because it starts commands of its own; the others are compiled, to start
- * faster.
- */
 const START = {
   dev: compiled("dev/dev.ts"),
   sandbox: compiled("dev/sandbox.ts"),
   sandboxRun: compiled("dev/sandbox-run.ts"),
-  demo: asItIs("dev/demo.ts"),
+  demo: compiled("dev/demo.ts"),
   conformance: compiled("dev/conformance.ts"),
 };
 
@@ -61,6 +57,44 @@ export function run(
 }
 
 export type Run = ReturnType<typeof run>;
+
+let servers = 0;
+
+/** The server of all tests, for a command that makes a database of its own there. */
+export function aDatabaseServer() {
+  const name = `dev_run_${process.pid}_${(servers += 1)}`;
+  const url = new URL(testServerUrl());
+  url.searchParams.set("application_name", name);
+  let made: string | undefined;
+  return {
+    DATABASE_URL: url.href,
+    /** Resolves with the URL of that database once so many connections to it are open. */
+    made: (connections = 1) =>
+      eventually(async () => {
+        const [row] = await administer(testServerUrl(), (ask) =>
+          ask(`SELECT datname, count(*)::int FROM pg_stat_activity
+               WHERE application_name = '${name}' AND datname LIKE 'addon\\_%' GROUP BY 1`),
+        );
+        made = row?.["datname"] as string | undefined;
+        return made && Number(row!["count"]) >= connections ? databaseUrl(testServerUrl(), made) : null;
+      }),
+    isLeft: async () =>
+      (await administer(testServerUrl(), (ask) => ask(`SELECT FROM pg_database WHERE datname = '${made}'`)))
+        .length > 0,
+  };
+}
+
+/** A folder for temporary files that every user may use, like /tmp, so that a PostgreSQL is made there. */
+export async function aTemporaryFolder() {
+  const folder = await mkdtemp(path.join(tmpdir(), "addon-test-"));
+  await chmod(folder, 0o1777);
+  return {
+    folder,
+    /** What a command has left there; tsx keeps other folders. */
+    left: async () => (await readdir(folder)).filter((name) => name.startsWith("addon-")),
+    remove: () => rm(folder, { recursive: true }),
+  };
+}
 
 /** Two ports that nobody listens on, to be used by several runs, one after the other. */
 export async function freePorts(): Promise<{ PORT: string; SANDBOX_PORT: string }> {

@@ -4,7 +4,7 @@ import { Refusal } from "../errors.ts";
 import type { YourService } from "../resources/contract.ts";
 
 /** Longer than the platform waits. */
-const MOVING_MS = 20_000;
+const MOVING_MS = 5_000;
 
 export function createYourService(): YourService & { customerPage: CustomerPage } {
   return {
