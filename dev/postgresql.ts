@@ -221,7 +221,7 @@ function isOpenToAll(folder: string): boolean {
 function placeFor(folder: string, user: User | null): string {
   if (existsSync(folder)) return realpathSync(folder);
   const parent = path.dirname(path.resolve(folder));
-  mkdirSync(parent, { recursive: true, mode: 0o700 });
+  mkdirSync(parent, { recursive: true, mode: 0o711 });
   if (!user || isOpenToAll(parent)) return path.join(realpathSync(parent), path.basename(folder));
   const data = mkdtempSync("/var/tmp/addon-postgresql-data-");
   // A link whose folder somebody has removed may be left.

@@ -115,7 +115,8 @@ function write(file: string, values: Record<string, string | undefined>): void {
   const lines = Object.entries(values).map(([name, value]) => `${name}=${value}`);
   const text = `# Made by npm run dev, for development only; the environment and .env win over it.\n${lines.join("\n")}\n`;
   if (existsSync(file) && readFileSync(file, "utf8") === text) return;
-  mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
+  // Others may enter, and not look around: PostgreSQL may run as another user. Each file is its owner's alone.
+  mkdirSync(path.dirname(file), { recursive: true, mode: 0o711 });
   // Written to a second file and renamed: after a crash the file has either the old or the new settings.
   writeFileSync(`${file}.new`, text, { mode: 0o600 });
   renameSync(`${file}.new`, file);

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from "@jest/globals";
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { existsSync, readFileSync } from "node:fs";
+import { chmod, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer as createHttpServer } from "node:http";
 import { createServer, type AddressInfo, type Server } from "node:net";
 import { once } from "node:events";
@@ -19,12 +19,20 @@ const runs: Run[] = [];
 
 beforeEach(async () => {
   folder = await mkdtemp(path.join(tmpdir(), "addon-test-"));
+  // So that a PostgreSQL of another user is made there.
+  await chmod(folder, 0o711);
   ports = await freePorts();
 });
 afterEach(async () => {
   for (const each of runs.splice(0)) await each.end("SIGKILL");
+  await untilPostgresqlHasEnded();
   await rm(folder, { recursive: true });
 });
+
+const postgresql = () => path.join(folder, "postgresql-18");
+/** It ends within a second after npm run dev, however that ends. */
+const untilPostgresqlHasEnded = () =>
+  eventually(() => expect(existsSync(path.join(postgresql(), "postmaster.pid"))).toBe(false), 5_000);
 
 function dev(more = {}): Run {
   const started = run("dev", { ...ports, DATA_DIR: folder, ...more });
@@ -52,7 +60,9 @@ it("npm run dev installs the sample, shows the calls as they happen, continues a
   // The platform's state file is written with a small delay.
   const remembered = () => readFile(path.join(folder, "sandbox.json"), "utf8");
   await eventually(async () => expect(await remembered()).toContain("premium"));
+  expect(existsSync(path.join(postgresql(), "postmaster.pid"))).toBe(true);
   await first.end("SIGKILL");
+  await untilPostgresqlHasEnded();
   const second = dev();
   const sequel = await second.until("Ready.");
   expect(sequel).toContain(`Going on where the last run stopped: ${before!.name}`);

@@ -1,17 +1,10 @@
-import { afterEach, describe, expect, it } from "@jest/globals";
-import { mkdtemp, readdir, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import path from "node:path";
-import { run } from "./dev-run.ts";
+import { describe, expect, it } from "@jest/globals";
+import { aDatabaseServer, aTemporaryFolder, run } from "./dev-run.ts";
 
-const folders: string[] = [];
-afterEach(() => Promise.all(folders.splice(0).map((folder) => rm(folder, { recursive: true }))));
-
-/** `npm run sandbox:run -- node -e SCRIPT`, with a folder for temporary files of its own. */
-async function sandboxRun(...words: string[]) {
-  const folder = await mkdtemp(path.join(tmpdir(), "sandbox-run-"));
-  folders.push(folder);
-  return { ...run("sandboxRun", { TMPDIR: folder }, words), left: () => readdir(folder) };
+/** `npm run sandbox:run -- …`, with a database on the server of all tests. */
+function sandboxRun(...words: string[]) {
+  const { DATABASE_URL, made, isLeft } = aDatabaseServer();
+  return { ...run("sandboxRun", { DATABASE_URL }, words), made, isLeft };
 }
 const script = (text: string) => [process.execPath, "--input-type=module", "-e", text];
 
@@ -21,47 +14,48 @@ const WATCH = `
     body: JSON.stringify({ match: ">DELETE /resources/*", action: { status: 507 }, times: 9 }) });`;
 
 describe("npm run sandbox:run -- COMMAND", () => {
-  it("gives COMMAND the add-on's config vars and all addresses, and exits with its exit code", async () => {
-    const { ended, output, left } = await sandboxRun(
-      ...script(`
-        const { SANDBOX_URL, RESOURCE_UUID, SERVICE_URL, TEAPOT_URL } = process.env;
-        const addon = await (await fetch(SANDBOX_URL + "/sandbox/addons/" + RESOURCE_UUID)).json();
-        const health = await fetch(SERVICE_URL + "/healthz");
-        console.log(addon.state, addon.grant.state, health.status, TEAPOT_URL.endsWith(RESOURCE_UUID));
-        process.exitCode = 7;`),
-    );
+  it("gives COMMAND the add-on's config vars and all addresses, exits with its exit code, and leaves nothing behind", async () => {
+    const { folder, left, remove } = await aTemporaryFolder();
+    const words = script(`
+      const { SANDBOX_URL, RESOURCE_UUID, SERVICE_URL, TEAPOT_URL } = process.env;
+      const addon = await (await fetch(SANDBOX_URL + "/sandbox/addons/" + RESOURCE_UUID)).json();
+      const health = await fetch(SERVICE_URL + "/healthz");
+      console.log(addon.state, addon.grant.state, health.status, TEAPOT_URL.endsWith(RESOURCE_UUID));
+      process.exitCode = 7;`);
+    const { ended, output } = run("sandboxRun", { TMPDIR: folder }, words);
     expect({ code: await ended, output: output() }).toEqual({
       code: 7,
       output: "provisioned exchanged 200 true\n",
     });
     expect(await left()).toEqual([]);
+    await remove();
   });
 
-  it.each([
-    ["by Ctrl-C", "SIGINT", 130],
-    ["by a terminal that is closed", "SIGHUP", 129],
-  ] as const)("when it is stopped %s, stops COMMAND and still deprovisions", async (_, signal, code) => {
-    const words = script(`${WATCH} console.log("ready"); setInterval(() => {}, 1000);`);
-    const { until, end, output, left } = await sandboxRun(...words);
-    await until("ready");
-    expect(await end(signal)).toBe(code);
-    expect(output()).toContain("The deprovision was answered with 507.");
-    expect(await left()).toEqual([]);
-  });
-
-  it("deprovisions after COMMAND was killed", async () => {
-    const { ended, output } = await sandboxRun(
-      ...script(`${WATCH} process.kill(process.pid, "SIGKILL"); setInterval(() => {}, 1000);`),
-    );
-    expect(await ended).toBe(137);
-    expect(output()).toContain("The deprovision was answered with 507.");
+  it("stops COMMAND and still deprovisions when it is stopped by Ctrl-C, when a terminal is closed, and after COMMAND was killed", async () => {
+    const endedBy = async (signal: NodeJS.Signals, code: number) => {
+      const words = script(`${WATCH} console.log("ready"); setInterval(() => {}, 1000);`);
+      const { until, end, output, made, isLeft } = sandboxRun(...words);
+      await made();
+      await until("ready");
+      expect(await end(signal)).toBe(code);
+      expect(output()).toContain("The deprovision was answered with 507.");
+      expect(await isLeft()).toBe(false);
+    };
+    const killed = async () => {
+      const kill = script(`${WATCH} process.kill(process.pid, "SIGKILL"); setInterval(() => {}, 1000);`);
+      const { ended, output } = sandboxRun(...kill);
+      expect(await ended).toBe(137);
+      expect(output()).toContain("The deprovision was answered with 507.");
+    };
+    await Promise.all([endedBy("SIGINT", 130), endedBy("SIGHUP", 129), killed()]);
   });
 
   it("reports a COMMAND that cannot be run, and leaves nothing behind", async () => {
-    const { ended, output, left } = await sandboxRun("/no/such/command");
+    const { ended, output, made, isLeft } = sandboxRun("/no/such/command");
+    await made();
     expect(await ended).toBe(1);
     expect(output()).toMatch(/^✗ \/no\/such\/command cannot be run: /);
-    expect(await left()).toEqual([]);
+    expect(await isLeft()).toBe(false);
   });
 
   it("lists the plans when SANDBOX_RUN_PLAN is unknown", async () => {
@@ -73,7 +67,7 @@ describe("npm run sandbox:run -- COMMAND", () => {
   });
 
   it("requires a COMMAND, and prints its usage", async () => {
-    const { ended, output } = await sandboxRun();
+    const { ended, output } = sandboxRun();
     expect(await ended).toBe(2);
     expect(output()).toContain("npm run sandbox:run -- COMMAND");
   });

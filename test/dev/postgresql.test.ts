@@ -1,0 +1,117 @@
+import { afterEach, beforeEach, expect, it } from "@jest/globals";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, existsSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import path from "node:path";
+import pg from "pg";
+import { newUrl, startPostgresql, temporaryPostgresql } from "../../dev/postgresql.ts";
+import { Misconfigured } from "../../src/errors.ts";
+import { program } from "../support/program.ts";
+import { eventually } from "../support/world.ts";
+import { aTemporaryFolder } from "./dev-run.ts";
+
+let temporary: Awaited<ReturnType<typeof aTemporaryFolder>>;
+let TMPDIR: string;
+beforeEach(async () => {
+  temporary = await aTemporaryFolder();
+  TMPDIR = temporary.folder;
+});
+afterEach(() => temporary.remove());
+
+async function ask(url: string, text: string): Promise<unknown[]> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  return client.query(text).then(
+    ({ rows }) => client.end().then(() => rows as unknown[]),
+    (error: Error) => client.end().then(() => Promise.reject(error)),
+  );
+}
+
+/** The process of the server that runs in this folder. */
+const pidIn = (data: string) =>
+  Number(readFileSync(path.join(data, "postmaster.pid"), "utf8").split("\n")[0]);
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+it("the development PostgreSQL keeps its data, port and password, in a path with spaces", async () => {
+  const folder = path.join(TMPDIR, "with a space", "data");
+  const first = await startPostgresql(folder, newUrl(), { settings: ["work_mem=5MB"], isDurable: true });
+  await ask(first.url, "CREATE TABLE kept AS SELECT 1 AS one");
+  expect(await ask(first.url, "SHOW work_mem")).toEqual([{ work_mem: "5MB" }]);
+  expect(await ask(first.url, "SHOW fsync")).toEqual([{ fsync: "on" }]);
+  const pid = pidIn(folder);
+  await first.stop();
+  expect(isRunning(pid)).toBe(false);
+  const second = await startPostgresql(folder, first.url);
+  expect(second.url).toBe(first.url);
+  expect(await ask(second.url, "SELECT * FROM kept")).toEqual([{ one: 1 }]);
+  await second.stop();
+  const wrong = startPostgresql(folder, newUrl());
+  await expect(wrong).rejects.toThrow(`The PostgreSQL in ${folder} cannot be used: password authentication`);
+  await expect(wrong).rejects.toBeInstanceOf(Misconfigured);
+  expect(existsSync(path.join(folder, "postmaster.pid"))).toBe(false);
+});
+
+it("two temporary ones run at the same time, and are removed when they are stopped", async () => {
+  const both = await Promise.all([temporaryPostgresql(), temporaryPostgresql()]);
+  const places = await Promise.all(both.map(({ url }) => ask(url, "SHOW data_directory")));
+  const folders = places.map(([row]) => path.dirname((row as { data_directory: string }).data_directory));
+  const pids = folders.map((folder) => pidIn(path.join(folder, "data")));
+  expect(new Set(folders).size).toBe(2);
+  await Promise.all(both.map(({ stop }) => stop()));
+  expect(folders.map((folder) => existsSync(folder))).toEqual([false, false]);
+  expect(pids.map(isRunning)).toEqual([false, false]);
+});
+
+it.each(["while it is set up", "when it runs"])(
+  "a temporary one ends and is removed when its starter is killed %s",
+  async (when) => {
+    const script = `const { temporaryPostgresql } = await import(${JSON.stringify(program("dev/postgresql.ts"))});
+      await temporaryPostgresql();
+      console.log("runs");
+      setInterval(() => {}, 1_000);`;
+    const { PATH } = process.env;
+    const starter = spawn(process.execPath, ["--input-type=module", "-e", script], { env: { PATH, TMPDIR } });
+    const name = await eventually(async () => (await temporary.left())[0] ?? null);
+    if (when === "when it runs") await once(starter.stdout, "data");
+    starter.kill("SIGKILL");
+    await eventually(async () => expect(await temporary.left()).toEqual([]), 5_000);
+    // Nothing that still runs makes it anew.
+    await sleep(300);
+    expect(existsSync(path.join(TMPDIR, name))).toBe(false);
+  },
+);
+
+it("a server that a killed starter left is stopped by the next one, and a folder that others may not enter is no hindrance", async () => {
+  chmodSync(TMPDIR, 0o700);
+  const folder = path.join(TMPDIR, "data");
+  const { url } = await startPostgresql(folder, newUrl());
+  await ask(url, "CREATE TABLE kept AS SELECT 1 AS one");
+  const pid = pidIn(folder);
+  const next = await startPostgresql(folder, url);
+  expect(isRunning(pid)).toBe(false);
+  expect(await ask(next.url, "SELECT * FROM kept")).toEqual([{ one: 1 }]);
+  await next.stop();
+  // For root it is a link to a folder elsewhere.
+  rmSync(realpathSync(folder), { recursive: true });
+});
+
+it("where the packages hold none for the machine, one sentence says what to set", async () => {
+  const { arch } = process;
+  Object.defineProperty(process, "arch", { value: "abacus" });
+  try {
+    const started = temporaryPostgresql();
+    await expect(started).rejects.toBeInstanceOf(Misconfigured);
+    await expect(started).rejects.toThrow(
+      /^No PostgreSQL for this machine \(\w+, abacus\) .*set DATABASE_URL /,
+    );
+  } finally {
+    Object.defineProperty(process, "arch", { value: arch });
+  }
+});
