@@ -81,7 +81,12 @@ export async function findInState(db: Database, state: string, from: Place, most
     const values = [from.createdAt, from.uuid, state, most];
     return { found: reached ? await db.readWhole<Place>(all, values) : found };
   }
-  const found = await db.query<Place & { isMany: boolean }>(rare, [from.createdAt, from.uuid, state, most]);
+  const found = await db.readWhole<Place & { isMany: boolean }>(rare, [
+    from.createdAt,
+    from.uuid,
+    state,
+    most,
+  ]);
   return found[0]?.isMany ? lookThrough(db, state, from, most) : { found };
 }
 
@@ -89,7 +94,7 @@ type Read = ReturnType<typeof statement>;
 
 /** Searches one slice. `reached` is set unless enough was found or the list has ended. */
 async function lookAt(db: Database, read: Read, state: string, from: Place, most: number): Promise<InState> {
-  const rows = await db.query<Place & { looked: number | null }>(read, [
+  const rows = await db.readWhole<Place & { looked: number | null }>(read, [
     from.createdAt,
     from.uuid,
     state,

@@ -112,7 +112,7 @@ export async function listResources(
 async function findByText(db: Database, text: string, state: string | undefined, from: Place) {
   const { createdAt, uuid } = from;
   const values = [createdAt, uuid, text, ...uuidsFrom(text), state ?? null];
-  const rows = await db.query<Place & { isCut: boolean }>(search, values);
+  const rows = await db.readWhole<Place & { isCut: boolean }>(search, values);
   const found = rows.filter(({ isCut }) => !isCut);
   return found.length < rows.length ? { found, isCut: true } : { found };
 }

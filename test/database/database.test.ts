@@ -43,7 +43,7 @@ describe("a statement", () => {
     const rows = await withDatabase(withQuery(`options=${options}`), (db) =>
       db.query<{ value: string }>(read, [settings]),
     );
-    expect(rows.map(({ value }) => value)).toEqual(["force_custom_plan", "2", "pg_temp"]);
+    expect(rows.map(({ value }) => value)).toEqual(["force_generic_plan", "2", "pg_temp"]);
   });
 
   it("takes arrays of every type in our statements, nulls included, and gives back the same values", async () => {

@@ -42,20 +42,37 @@ describe("among many rows, nearly all in good order,", () => {
       `UPDATE ${table} SET ${change} WHERE uuid IN (SELECT uuid FROM resources ORDER BY ${order} LIMIT ${most})`,
     );
 
+  /** The planner settings with which the service connects, as SQL. */
+  async function settingsOfTheService(): Promise<string> {
+    const rows = await run<{ name: string; setting: string }>(
+      `SELECT name, setting FROM pg_settings WHERE source = 'client' AND name ~ '^(enable|plan|random)_'`,
+    );
+    return rows.map(({ name, setting }) => `SET ${name} = '${setting}'`).join(";");
+  }
+
   /** PostgreSQL's plan of each statement of `work`, with the planner settings of the service. */
   async function plansOf(work: (db: Database) => Promise<unknown>): Promise<[string, string][]> {
-    const asked: [Statement, readonly unknown[]][] = [];
-    const query: Queryable["query"] = (what, values = []) => {
-      asked.push([what, values]);
-      return opened.database.query(what, values);
-    };
-    await work({ ...opened.database, query });
+    const byKey = await settingsOfTheService();
+    const asked: [Statement, readonly unknown[], string][] = [];
+    const watched =
+      (settings: string, query: Queryable["query"]): Queryable["query"] =>
+      (what, values = []) => {
+        asked.push([what, values, settings]);
+        return query(what, values);
+      };
+    const { query, readWhole } = opened.database;
+    const forItsValues = "SET plan_cache_mode = force_custom_plan; SET random_page_cost = 1.1";
+    await work({
+      ...opened.database,
+      query: watched(byKey, query),
+      readWhole: watched(forItsValues, readWhole),
+    });
     const inSql = (value: unknown) =>
       value === null ? "NULL" : Array.isArray(value) ? `'{${value.join(",")}}'` : `'${String(value)}'`;
     return administer(opened.settings.url, async (ask) => {
-      await ask(`SET plan_cache_mode = force_custom_plan; SET random_page_cost = 1.1`);
       const plans: [string, string][] = [];
-      for (const [{ name, text }, values] of asked) {
+      for (const [{ name, text }, values, settings] of asked) {
+        await ask(`RESET ALL; ${settings}`);
         await ask(`PREPARE "${name}" AS ${text}`);
         const rows = await ask(
           `EXPLAIN EXECUTE "${name}"${values.length > 0 ? `(${values.map(inSql).join()})` : ""}`,
@@ -126,7 +143,7 @@ describe("among many rows, nearly all in good order,", () => {
       let claim!: Statement;
       await createClaims({ query: async (what) => ((claim = what), []) }, () => undefined).grants(64);
       await administer(opened.settings.url, async (ask) => {
-        await ask(`SET plan_cache_mode = force_custom_plan; SET random_page_cost = 1.1`);
+        await ask(await settingsOfTheService());
         await ask(`PREPARE claim AS ${claim.text}`);
         const [explained] = await ask(`EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE claim(64)`);
         expectBoundedPlan(claim.name, explained!["QUERY PLAN"], due);

@@ -91,7 +91,7 @@ it.each<[string, (tries: number) => Promise<string>]>([
   ],
 ])("a process that was suspended beyond the deadline %s tries once more", async (_, work) => {
   let tries = 0;
-  expect(await retryWhileDatabaseAway(() => work((tries += 1)), { upToMs: 50 })).toBe("done");
+  expect(await retryWhileDatabaseAway(() => work((tries += 1)), { upToMs: 200 })).toBe("done");
 });
 
 it("a process that was suspended gives up soon when there is no database", async () => {

@@ -278,5 +278,7 @@ function lines(uuid: string): unknown[] {
 }
 
 function warningsOf(uuid: string): unknown[] {
-  return lines(uuid).filter((line) => (line as { level: string }).level === "warn");
+  const isAboutTheRequest = (line: unknown) =>
+    (line as { level: string }).level === "warn" && "kept" in Object(line);
+  return lines(uuid).filter(isAboutTheRequest);
 }

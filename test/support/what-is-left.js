@@ -4,8 +4,7 @@ import process from "node:process";
 export default class WhatIsLeft {
   onRunComplete(_contexts, { numPassedTests, numFailedTests, numTotalTestSuites }) {
     const failed = numFailedTests > 0 ? `, ${numFailedTests} failed` : "";
-    process.stderr.write(
-      `\n${numPassedTests} tests passed${failed}, in ${numTotalTestSuites} files. npm run test:all runs the rest.\n`,
-    );
+    const words = `${numPassedTests} tests passed${failed}, in ${numTotalTestSuites} files. npm run test:all runs the rest.`;
+    process.once("exit", () => process.stderr.write(`\n${words}\n`));
   }
 }
