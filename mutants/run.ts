@@ -3,6 +3,7 @@ import { cp, mkdtemp, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import { temporaryPostgresql } from "../dev/postgresql.ts";
 import { apply, readMutant, type Mutant } from "./mutant.ts";
 import { runTest, type Verdict } from "./run-test.ts";
 
@@ -27,6 +28,8 @@ const mutants = patches
     readMutant(name.replace(".patch", ""), readFileSync(path.join(import.meta.dirname, name), "utf8")),
   );
 
+// One server for all runs, which find it in their environment.
+if (!process.env["TEST_DATABASE_URL"]) process.env["TEST_DATABASE_URL"] = (await temporaryPostgresql()).url;
 const survivors: string[] = [];
 for (const mutant of mutants) {
   const startedAt = performance.now();
@@ -38,7 +41,8 @@ for (const mutant of mutants) {
   );
 }
 console.log(`\n${mutants.length - survivors.length} of ${mutants.length} mutants killed`);
-process.exitCode = survivors.length === 0 && mutants.length > 0 ? 0 : 1;
+// Which also ends the server.
+process.exit(survivors.length === 0 && mutants.length > 0 ? 0 : 1);
 
 /** `killed`: the test passes on the code as it is, and fails on the broken one. */
 async function outcomeOf(mutant: Mutant): Promise<"killed" | "LIVES" | "STALE" | "UNSOUND"> {

@@ -15,7 +15,7 @@ function largestHeap(before: string): number {
     ${before}
     const alive = new Array(800_000);
     let largest = 0;
-    for (let i = 0; i < 8_000_000; i++) {
+    for (let i = 0; i < 6_000_000; i++) {
       alive[i % alive.length] = { i, text: "x" + i };
       if (i % 50_000 === 0) largest = Math.max(largest, process.memoryUsage().heapTotal);
     }

@@ -4,10 +4,10 @@ import { aGate } from "../support/a-vendor.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { teapots } from "../support/teapots/index.ts";
-import { eventually } from "../support/world.ts";
+import { eventually, QUICK } from "../support/world.ts";
 
 let life: LifecycleWorld;
-beforeAll(async () => void (life = await aLifecycle()));
+beforeAll(async () => void (life = await aLifecycle({ parts: { pace: { ...QUICK, vendorMs: 300 } } })));
 afterAll(() => life.world.close());
 
 it("a stop waits for a vendor's function that outlasts its answer, after the last request", async () => {

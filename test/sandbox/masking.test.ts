@@ -149,12 +149,12 @@ it.each([
 });
 
 it.each(["?", "&", "=", "%", ";a", "?a=", "&a=", "&%=", "&a=%3F", "?%61=", "%3Fa%3D", "a.", "&a.b[c]="])(
-  "an address of 1 MB is scanned at once, also one full of %s",
+  "an address of 300 kB is scanned at once, also one full of %s",
   (part) => {
     const started = performance.now();
     for (const end of ["", "=1", "&code=1"])
-      withoutSecretQuery(`?${part.repeat(1_000_000 / part.length)}${end}`, "[secret]");
-    expect(performance.now() - started).toBeLessThan(10_000);
+      withoutSecretQuery(`?${part.repeat(300_000 / part.length)}${end}`, "[secret]");
+    expect(performance.now() - started).toBeLessThan(3_000);
   },
 );
 

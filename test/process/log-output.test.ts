@@ -1,0 +1,161 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, existsSync, openSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { freePort } from "../../conformance/free-port.ts";
+import { aProcessWorld, type ProcessWorld } from "../support/process-world.ts";
+import { program } from "../support/program.ts";
+import { eventually } from "../support/world.ts";
+
+// A log that nobody reads, or that cannot be written, with real processes.
+
+let life: ProcessWorld;
+beforeAll(async () => {
+  life = await aProcessWorld({ environment: { SWEEP_CRON: "* * * * * *" } });
+});
+afterEach(() => life.killAll());
+afterAll(() => life.world.close());
+
+const answers = async (url: string | null) => (await fetch(`${url}/readyz`)).status;
+
+describe("the log's output stream", () => {
+  it.each(["closed", "full"] as const)(
+    "does not block work when it is %s",
+    async (how) => {
+      const web = await life.start("web", { LOG_LEVEL: "debug" });
+      web.leaveOutput(how);
+      for (let call = 0; call < 40; call++)
+        await Promise.all(
+          Array.from({ length: 50 }, () =>
+            fetch(`${web.url}/${"x".repeat(190)}`, { signal: AbortSignal.timeout(5_000) }),
+          ),
+        );
+      expect(await answers(web.url)).toBe(200);
+      await life.become(await life.install(3), 1);
+      web.signal("SIGTERM");
+      expect(await web.ended).toBe(0);
+    },
+    60_000,
+  );
+
+  /** A process that writes 12,000 lines at once, more than it keeps, and then does `next`. Nobody reads until it has. */
+  async function flooded(next: string) {
+    const flood = `const { logOutput } = await import(${JSON.stringify(program("src/logging/log-output.ts"))});
+      const log = logOutput();
+      for (let line = 0; line < 12_000; line++) log.write("x".repeat(999) + "\\n");
+      process.stderr.write("written");
+      ${next}`;
+    const child = spawn(process.execPath, ["--input-type=module", "-e", flood]);
+    let taken = "";
+    await once(child.stderr, "data");
+    child.stdout.on("data", (data: Buffer) => (taken += data.toString()));
+    const accounted = () => {
+      const [, dropped] = /"Nobody took the log: (\d+) lines were dropped"/.exec(taken) ?? [];
+      return taken.match(/^x{999}$/gm)!.length + Number(dropped);
+    };
+    return { child, accounted };
+  }
+
+  it("drops lines that are not read in time, and logs how many once there is room again", async () => {
+    const { child, accounted } = await flooded(`process.stdin.once("data", () => process.exit(0));`);
+    await eventually(() => expect(accounted()).toBe(12_000));
+    child.stdin.write("enough");
+    expect(await once(child, "close")).toEqual([0, null]);
+  }, 60_000);
+
+  it("drops lines that are not read in time, and logs how many as the process exits", async () => {
+    const { child, accounted } = await flooded(`process.exit(0);`);
+    expect(await once(child, "close")).toEqual([0, null]);
+    expect(accounted()).toBe(12_000);
+  }, 20_000);
+
+  it("is written completely and in order although its reader starts only when the process exits", async () => {
+    const file = program("src/logging/log-output.ts");
+    // A process that handles errors of its output is not blocked by it.
+    const flood = `const { logOutput } = await import(${JSON.stringify(file)});
+      process.stdout.on("error", () => undefined);
+      const log = logOutput();
+      for (let line = 0; line < 2_000; line++) log.write(String(line).padEnd(999) + "\\n");
+      setTimeout(() => (process.stderr.write("ends"), process.exit(0)), 1_000);`;
+    const child = spawn(process.execPath, ["--input-type=module", "-e", flood]);
+    let taken = "";
+    await once(child.stderr, "data");
+    await sleep(200);
+    child.stdout.on("data", (data: Buffer) => (taken += data.toString()));
+    expect(await once(child, "close")).toEqual([0, null]);
+    expect(taken.trimEnd().split("\n").map(Number)).toEqual(Array.from({ length: 2_000 }, (_, line) => line));
+  }, 20_000);
+
+  it.each([
+    ["when there is room again, without another line", "SIGTERM"],
+    ["as the process exits", null],
+  ] as const)(
+    "repeats a write that failed %s",
+    async (_, killedBy) => {
+      // It exits just after a write has failed: whether one that is still under way fails, nobody could know.
+      const full = `import fs from "node:fs";
+      const { write } = fs;
+      const fail = (done) => {
+        done(Object.assign(new Error("no space left on device"), { code: "ENOSPC" }));
+        if (left === 0 && ${killedBy === null}) process.exit(0);
+      };
+      let left = 3;
+      fs.write = (fd, text, done) => left-- > 0 ? setImmediate(fail, done) : write(fd, text, done);
+      const { logOutput } = await import(${JSON.stringify(program("src/logging/log-output.ts"))});
+      logOutput().write("kept\\n");
+      setTimeout(() => process.exit(1), 10_000);`;
+      const child = spawn(process.execPath, ["--input-type=module", "-e", full]);
+      const ended = once(child, "close");
+      const [taken] = (await once(child.stdout, "data")) as [Buffer];
+      expect(taken.toString()).toBe("kept\n");
+      if (killedBy) child.kill(killedBy);
+      expect(await ended).toEqual(killedBy ? [null, killedBy] : [0, null]);
+    },
+    20_000,
+  );
+
+  it.each(["pipe that nobody reads", ...(existsSync("/dev/full") ? ["full disk"] : [])])(
+    "lets a process exit that only writes its first lines to a %s",
+    async (what) => {
+      const lines = `const { logOutput } = await import(${JSON.stringify(program("src/logging/log-output.ts"))});
+        logOutput().write("x\\n");
+        process.exit(0);`;
+      const output = what === "full disk" ? openSync("/dev/full", "w") : "pipe";
+      const child = spawn(process.execPath, ["--input-type=module", "-e", lines], {
+        stdio: ["ignore", output, "inherit"],
+      });
+      if (typeof output === "number") closeSync(output);
+      else child.stdout!.destroy();
+      const killed = setTimeout(() => child.kill("SIGKILL"), 10_000);
+      expect(await once(child, "exit")).toEqual([0, null]);
+      clearTimeout(killed);
+    },
+    20_000,
+  );
+
+  (existsSync("/dev/full") ? it : it.skip)(
+    "lets the process work and exit while the log's disk is full",
+    async () => {
+      const disk = openSync("/dev/full", "w");
+      const port = await freePort();
+      const web = spawn(process.execPath, [program("src/web.ts")], {
+        cwd: tmpdir(),
+        env: { ...life.world.environment, PORT: String(port), WEB_JOBS: "off" },
+        stdio: ["ignore", disk, "pipe"],
+      });
+      closeSync(disk);
+      let errors = "";
+      web.stderr!.on("data", (data: Buffer) => (errors += data.toString()));
+      await eventually(async () => expect(await answers(`http://localhost:${port}`)).toBe(200));
+      await sleep(1_000);
+      expect([web.exitCode, errors]).toEqual([null, ""]);
+      web.kill("SIGTERM");
+      const killed = setTimeout(() => web.kill("SIGKILL"), 10_000);
+      expect(await once(web, "close")).toEqual([0, null]);
+      clearTimeout(killed);
+    },
+    30_000,
+  );
+});
