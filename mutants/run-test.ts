@@ -7,6 +7,8 @@ import type { NamedTest } from "./mutant.ts";
 export type Verdict = "passed" | "failed" | "not run";
 
 const LONGEST_MS = 180_000;
+/** A broken promise may show as a test that hangs. */
+const LONGEST_TEST_MS = 30_000;
 /** A test of nothing: it fails where the set-up does, which is a fault that the named test did not find. */
 const STANDS = "the set-up of this file stands";
 
@@ -18,7 +20,7 @@ export function runTest(folder: string, { file, title }: NamedTest): Verdict {
   const jest = path.join("node_modules", "jest", "bin", "jest.js");
   const { stdout } = spawnSync(
     process.execPath,
-    ["--experimental-vm-modules", "--no-warnings", "--liftoff-only", jest, "--json", "--forceExit", "--runTestsByPath", file, "-t", `^${STANDS}$|${literally}`], // prettier-ignore
+    ["--experimental-vm-modules", "--no-warnings", "--liftoff-only", jest, "--json", "--forceExit", `--testTimeout=${LONGEST_TEST_MS}`, "--runTestsByPath", file, "-t", `^${STANDS}$|${literally}`], // prettier-ignore
     {
       cwd: folder,
       encoding: "utf8",
