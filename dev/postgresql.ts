@@ -243,7 +243,7 @@ async function initialise(data: string, password: string, { user, bin, temporary
     renameSync(making, data);
   } else {
     rmSync(making, { recursive: true, force: true });
-    throw new Error(`PostgreSQL could not be set up: ${said()}`);
+    throw new Misconfigured(`PostgreSQL could not be set up in ${data}: ${said()}`);
   }
 }
 
