@@ -81,7 +81,7 @@ let uuid: string;
     });
 
     it("show on an open page that the session has ended, without a reload", async () => {
-      const { context, page } = await aVisitor({ browser });
+      const { context, page } = await aVisitor({ browser, haste: 10 });
       await page.goto(`${operators.url()}/operator`);
       await page.getByRole("button", { name: "Sign in" }).click();
       await atPlatform(page, "owner@example.com");

@@ -125,8 +125,8 @@ let uuid: string;
     });
 
     it("show the result of an action without a reload, under the Content-Security-Policy", async () => {
-      const { context, page, problems } = await anOperator({});
-      operator.control.fault("POST /oauth/token", { delayMs: 5_000 }, 2);
+      const { context, page, problems } = await anOperator({ haste: 10 });
+      operator.control.fault("POST /oauth/token", { delayMs: 3_000 }, 2);
       await page.goto(`${operator.url()}/operator/refresh-all`);
       await page.getByRole("button", { name: "Refresh them all" }).click();
       await page.waitForURL(/\/operator\/actions\/\d+$/);
@@ -142,7 +142,7 @@ let uuid: string;
     });
 
     it("keep the platform's answer on the page while the rest is updated", async () => {
-      const { context, page, problems } = await anOperator({});
+      const { context, page, problems } = await anOperator({ haste: 10 });
       await page.goto(`${operator.url()}/operator/resources/${uuid}`);
       await page.getByText("TEAPOT_URL").first().waitFor();
       const since = operator.life.position();
@@ -158,7 +158,7 @@ let uuid: string;
     });
 
     it("keep selected text while a page updates itself", async () => {
-      const { context, page } = await anOperator({});
+      const { context, page } = await anOperator({ haste: 10 });
       await page.goto(`${operator.url()}/operator/resources/${uuid}`);
       const marked = () => page.evaluate("getSelection().toString()");
       await page.evaluate(`getSelection().selectAllChildren(document.querySelector("#record dd"))`);
@@ -174,7 +174,7 @@ let uuid: string;
     });
 
     it("show new problems without a reload", async () => {
-      const { context, page, problems } = await anOperator({});
+      const { context, page, problems } = await anOperator({ haste: 10 });
       await page.goto(`${operator.url()}/operator`);
       await page.getByText("1 resource grant_lost").waitFor();
       await operator.world.rows(
