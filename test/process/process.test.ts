@@ -1,13 +1,12 @@
 import { existsSync, readFileSync } from "node:fs";
 import { connect } from "node:net";
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { addonManifest } from "../../src/operator/addon-manifest.ts";
 import { aProcessWorld, before, type ProcessWorld } from "../support/process-world.ts";
 import { offer } from "../support/teapots/plans.ts";
 import { eventually } from "../support/world.ts";
 
-// Signals, uncaught errors and clocks, with real processes.
+// Signals, uncaught errors and a busy process, with real processes.
 
 let life: ProcessWorld;
 beforeAll(async () => {
@@ -106,70 +105,6 @@ it("an uncaught error ends the process and shows no secret; the next process con
   await life.start();
   await life.become(uuids, 1);
 }, 60_000);
-
-describe("time and clocks", () => {
-  it("a vendor's function that blocks the event loop loses nothing", async () => {
-    const block = `process.on("SIGUSR2", () => { for (const end = Date.now() + 2_500; Date.now() < end; ); });`;
-    const web = await life.start("web", before(block));
-    const known = await life.install(5);
-    await life.become(known, 1);
-    const since = life.position();
-    const uuids = await life.install(5);
-    web.signal("SIGUSR2");
-    await life.become(uuids, 1);
-    await life.makeDue(known).catch(() => life.makeDue(known));
-    await life.become(known, 2);
-    expect(life.issuedSince(since)).toBe(10);
-    // The log reports a block of seconds once.
-    expect(web.output()).toMatch(/missed/);
-    expect(web.output()).toMatch(/"alarm":"event_loop_blocked","ms":\d{4}/);
-    for (const line of web.output().trim().split("\n")) expect(JSON.parse(line)).toEqual(expect.any(Object));
-  }, 60_000);
-
-  it("an idle process that was frozen raises no event_loop_blocked alarm", async () => {
-    const web = await life.start("web", { SWEEP_CRON: "0 0 * * * *" });
-    await life.become(await life.install(1), 1);
-    const freezes = 3;
-    for (let times = 0; times < freezes; times++) {
-      web.signal("SIGSTOP");
-      await sleep(1_300);
-      web.signal("SIGCONT");
-      await sleep(300);
-    }
-    await life.become(await life.install(1), 1);
-    // On a busy machine it may have been working during one of them, but hardly during all.
-    expect(web.output().split("event_loop_blocked").length - 1).toBeLessThan(freezes);
-  }, 60_000);
-
-  it("a wrong clock, set back an hour and ahead two, does not change what is due", async () => {
-    const clock = `
-      const Real = Date; const jumps = [-3_600_000, 7_200_000]; let off = 600_000;
-      globalThis.Date = class extends Real {
-        constructor(...given) { given.length ? super(...given) : super(Real.now() + off); }
-        static now() { return Real.now() + off; }
-      };
-      process.on("SIGUSR2", () => { off += jumps.shift(); console.log(JSON.stringify({ msg: "Jumped to " + off })); });`;
-    const web = await life.start("web", before(clock));
-    const known = await life.install(3);
-    await life.become(known, 1);
-    for (const [generation, jumped] of [
-      [2, "Jumped to -3000000"],
-      [3, "Jumped to 4200000"],
-    ] as const) {
-      web.signal("SIGUSR2");
-      await eventually(() => expect(web.output()).toContain(jumped));
-      const since = life.position();
-      await life.become(await life.install(3), 1);
-      // A sweep comes each second.
-      await sleep(1_200);
-      // Nothing else has become due.
-      expect(life.issuedSince(since)).toBe(3);
-      await life.makeDue(known);
-      await life.become(known, generation, 30_000);
-      expect(life.issuedSince(since)).toBe(6);
-    }
-  }, 90_000);
-});
 
 /** The kernel's limit; null on other systems. */
 function somaxconn(): number | null {
