@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from "@jest/globals";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, existsSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync, realpathSync, rmSync, readdirSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import path from "node:path";
 import pg from "pg";
@@ -79,12 +79,16 @@ it.each(["while it is set up", "when it runs"])(
     const { PATH } = process.env;
     const starter = spawn(process.execPath, ["--input-type=module", "-e", script], { env: { PATH, TMPDIR } });
     const name = await eventually(async () => (await temporary.left())[0] ?? null);
+    const folder = path.join(TMPDIR, name);
+    const hasBegun = () =>
+      readdirSync(folder).some((each) => readdirSync(path.join(folder, each)).length > 0);
     if (when === "when it runs") await once(starter.stdout, "data");
+    else await eventually(hasBegun);
     starter.kill("SIGKILL");
     await eventually(async () => expect(await temporary.left()).toEqual([]), 5_000);
     // Nothing that still runs makes it anew.
     await sleep(300);
-    expect(existsSync(path.join(TMPDIR, name))).toBe(false);
+    expect(existsSync(folder)).toBe(false);
   },
 );
 
