@@ -300,7 +300,7 @@ describe("recovery of lost grants", () => {
     const [uuid] = await imported(1);
     world.sandbox.control.fault(`GET /vendor/resources/${uuid}/oauth-grant`, { delayMs: 400 });
     const recovering = recover([uuid!]);
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await eventually(() => world.sandbox.control.faults().length === 0);
     await world.service.services.lifecycle.deprovision(uuid!);
     expect(await recovering).toEqual({
       ...{ done: [], failed: [] },
@@ -314,6 +314,7 @@ describe("recovery of lost grants", () => {
     world.sandbox.control.fault(`GET /vendor/resources/${uuid}/oauth-grant`, { delayMs: 2_500 });
     const since = position();
     const recovering = recover([uuid!]);
+    await eventually(() => world.sandbox.control.faults().length === 0);
     await world.sandbox.control.redeliver(uuid!, { newCode: true });
     expect(await recovering).toEqual({ done: [uuid], failed: [], skipped: [] });
     expect(calls(since, /^POST \/oauth\/token$/)).toHaveLength(1);
