@@ -17,5 +17,5 @@ export default {
   testTimeout: 90_000,
   maxWorkers: Math.max(Math.min(most, Math.floor(totalmem() / 2 / BYTES_OF_A_WORKER)), 2),
   // A process grown big is begun anew.
-  workerIdleMemoryLimit: "700MB",
+  workerIdleMemoryLimit: "500MB",
 };

@@ -41,7 +41,7 @@ export type DatabaseSettings = {
   log?: DatabaseLog | undefined;
 };
 
-/** A PostgreSQL. Statements go through `query`; Prisma serves two of the operator's reads. */
+/** Statements go through `query`; Prisma serves two of the operator's reads. */
 export type Database = Queryable & {
   /** Commits when `work` resolves, rolls back when it throws. Wait for nothing in it but the database. */
   transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T>;
@@ -72,10 +72,8 @@ export class TakesNoWrites extends KitError {
  * tables, which are empty, and keep that plan while they grow; so scans, and joins that read a whole table, are off.
  * `readWhole` plans for its values, with all means. `random_page_cost`: its default of 4 stands for the seek of a disk.
  */
-const BY_KEY = [
-  "-c plan_cache_mode=force_generic_plan -c random_page_cost=1.1",
-  "-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off",
-].join(" ");
+const BY_KEY =
+  "-c plan_cache_mode=force_generic_plan -c random_page_cost=1.1 -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off";
 
 /** Adds these options in front of the address's own: of two that set the same, PostgreSQL takes the last. */
 const byKey = (url: string) =>
@@ -155,9 +153,7 @@ function createConnect(pool: pg.Pool, poolSize: number, log?: DatabaseLog): () =
 }
 
 async function openPrisma(pool: pg.Pool): Promise<PrismaClient> {
-  const [{ PrismaClient }, { PrismaPg }] = await Promise.all([
-    import("./client/client.ts"),
-    import("@prisma/adapter-pg"),
-  ]);
+  const { PrismaClient } = await import("./client/client.ts");
+  const { PrismaPg } = await import("@prisma/adapter-pg");
   return new PrismaClient({ adapter: new PrismaPg(pool) });
 }

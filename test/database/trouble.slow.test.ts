@@ -181,7 +181,7 @@ describe("database trouble", () => {
 
   it("occasional deadlocks: the statements are retried, and no caller gets an error", async () => {
     await failing("resources", "40P01", 0.3);
-    const deliveries = await Promise.all(Array.from({ length: 50 }, install));
+    const deliveries = await Promise.all(Array.from({ length: 20 }, install));
     await world.rows(`DROP TRIGGER trouble ON resources`);
     await allSucceed(deliveries);
   });
