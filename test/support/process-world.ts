@@ -33,7 +33,8 @@ export async function aProcessWorld({ programs, ...wishes }: Wishes & { programs
     /** Installs add-ons with the default plan. */
     install: (count: number) =>
       Promise.all(Array.from({ length: count }, async () => (await control.install({})).addon.id)),
-    become: (uuids: string[], generation: number, withinMs = 30_000) =>
+    /** Longer than the 45 s for which a claim holds a row whose acknowledgement was lost. */
+    become: (uuids: string[], generation: number, withinMs = 60_000) =>
       eventually(async () => {
         const found = await world.rows(
           `SELECT state, generation, count(*)::int AS count FROM credentials WHERE uuid = ANY($1::uuid[]) GROUP BY 1, 2`,
