@@ -181,10 +181,19 @@ async function stopLeft(data: string): Promise<void> {
   const file = path.join(data, "postmaster.pid");
   if (!existsSync(file)) return;
   const lines = readFileSync(file, "utf8").split("\n");
-  // After a crash of the machine, another process may have its number.
-  if (await isFree(Number(lines[3]))) return;
-  process.kill(Number(lines[0]), "SIGINT");
-  while (existsSync(file)) await sleep(LOOKS_EVERY_MS);
+  const [pid, port] = [Number(lines[0]), Number(lines[3])];
+  // One that was killed leaves the file; then another program may have its number, or its port.
+  if (!isAlive(pid) || (await isFree(port))) return;
+  process.kill(pid, "SIGINT");
+  while (existsSync(file) && isAlive(pid)) await sleep(LOOKS_EVERY_MS);
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
 }
 
 async function listenOn(port: number): Promise<number> {

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, it } from "@jest/globals";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { createServer } from "node:net";
 import { chmodSync, existsSync, readFileSync, realpathSync, rmSync, readdirSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import path from "node:path";
@@ -91,6 +92,21 @@ it.each(["while it is set up", "when it runs"])(
     expect(existsSync(folder)).toBe(false);
   },
 );
+
+it("one that was killed starts again, also where another program has its port by then", async () => {
+  const folder = path.join(TMPDIR, "killed");
+  const first = await startPostgresql(folder, newUrl());
+  process.kill(pidIn(folder), "SIGKILL");
+  await first.stop();
+  const port = Number(new URL(first.url).port);
+  const other = createServer().listen(port, "127.0.0.1");
+  await once(other, "listening");
+  // It refuses while the killed server's own processes are still ending.
+  const second = await eventually(() => startPostgresql(folder, first.url));
+  expect(Number(new URL(second.url).port)).not.toBe(port);
+  await second.stop();
+  other.close();
+});
 
 it("a server that a killed starter left is stopped by the next one, and a folder that others may not enter is no hindrance", async () => {
   chmodSync(TMPDIR, 0o700);
