@@ -37,9 +37,9 @@ const fail = statement(
 const LOOKED_AT = 5_000;
 const stranded = statement(
   "find_stranded",
-  `SELECT lost.uuid, coalesce(r.state = 'provisioning' AND r.answer_status IS NOT NULL, false) AS "isStranded"
-   FROM (SELECT uuid FROM credentials WHERE state = 'grant_lost' AND uuid > $1 ORDER BY uuid LIMIT ${LOOKED_AT}) lost
-   LEFT JOIN resources r USING (uuid) ORDER BY lost.uuid`,
+  `SELECT uuid, coalesce((SELECT r.state = 'provisioning' AND r.answer_status IS NOT NULL
+     FROM resources r WHERE r.uuid = c.uuid), false) AS "isStranded"
+   FROM credentials c WHERE state = 'grant_lost' AND uuid > $1 ORDER BY uuid LIMIT ${LOOKED_AT}`,
 );
 
 const MESSAGE = "Provisioning failed. Please remove the add-on and install it again.";

@@ -27,14 +27,16 @@ const isOlder = (c: string) =>
 // A token that was refused for good is tried once more; it keeps `rejected_at`, so that another refusal is no news.
 const AGE = `UPDATE credentials c SET due_at = now(), attempts = 0,
   rejected_at = CASE WHEN c.state = 'needs_reauth' THEN c.rejected_at END`;
+// No joins: a plan that was made while the table was small would compare each row of the page with each other.
 const agePage = statement(
   "make_older_tokens_due",
-  `WITH page AS (
+  `WITH page AS MATERIALIZED (
      SELECT uuid, ${isOlder("credentials")} AS "isOlder" FROM credentials WHERE uuid > $2 ORDER BY uuid LIMIT 5000
    ), free AS (
-     SELECT c.uuid FROM credentials c JOIN page USING (uuid) WHERE ${isOlder("c")} FOR UPDATE OF c SKIP LOCKED
+     SELECT c.uuid FROM credentials c WHERE c.uuid = ANY(ARRAY(SELECT uuid FROM page WHERE "isOlder")) AND ${isOlder("c")}
+     FOR UPDATE SKIP LOCKED
    ), aged AS (
-     ${AGE} FROM free WHERE c.uuid = free.uuid RETURNING c.uuid
+     ${AGE} WHERE c.uuid = ANY(ARRAY(SELECT uuid FROM free)) RETURNING c.uuid
    )
    SELECT (SELECT count(*) FROM aged)::int AS due, (SELECT uuid FROM page ORDER BY uuid DESC LIMIT 1) AS last,
      ARRAY(SELECT uuid FROM page WHERE "isOlder" EXCEPT SELECT uuid FROM aged) AS held`,
@@ -44,7 +46,7 @@ const ageHeld = statement(
   `WITH held AS (
      SELECT c.uuid FROM credentials c WHERE c.uuid = ANY($2::uuid[]) AND ${isOlder("c")} ORDER BY c.uuid FOR UPDATE
    )
-   ${AGE} FROM held WHERE c.uuid = held.uuid RETURNING c.uuid`,
+   ${AGE} WHERE c.uuid = ANY(ARRAY(SELECT uuid FROM held)) RETURNING c.uuid`,
 );
 // `spread_at` is when the pass over all tokens began, not when it ended: the first of a million tokens are read long
 // before the last, so that tokens stored in between may have been missed.

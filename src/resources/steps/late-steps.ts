@@ -16,12 +16,13 @@ const LOOKED_AT = 10_000;
 const wake = statement(
   "wake_steps",
   `WITH part AS MATERIALIZED (
-     SELECT id, uuid FROM steps WHERE due_at IS NULL AND id > $1 ORDER BY id LIMIT ${LOOKED_AT}
+     SELECT id, kind, (SELECT state FROM credentials c WHERE c.uuid = s.uuid) AS credential,
+       (SELECT state FROM resources r WHERE r.uuid = s.uuid) AS resource
+     FROM steps s WHERE due_at IS NULL AND id > $1 ORDER BY id LIMIT ${LOOKED_AT}
    ), woken AS (
-     UPDATE steps s SET due_at = now() FROM part JOIN credentials c USING (uuid)
-     WHERE s.id = part.id AND s.due_at IS NULL AND (c.state IN ('active', 'needs_reauth')
-       OR (s.kind = 'finish' AND c.state <> 'grant_pending'
-         AND EXISTS (SELECT 1 FROM resources r WHERE r.uuid = s.uuid AND r.state = 'provisioned'))) RETURNING s.id
+     UPDATE steps SET due_at = now() WHERE due_at IS NULL AND id = ANY(ARRAY(
+       SELECT id FROM part WHERE credential IN ('active', 'needs_reauth')
+         OR (kind = 'finish' AND credential <> 'grant_pending' AND resource = 'provisioned'))) RETURNING id
    )
    SELECT (SELECT count(*) FROM woken)::int AS woken, count(*)::int AS looked, coalesce(max(id), 0) AS last FROM part`,
 );
