@@ -33,12 +33,11 @@ console.log(
   ),
 );
 
-/** `name@version` of everything that `npm ci --omit=dev --omit=optional --omit=peer` installs. */
+/** `name@version` of everything that `npm ci --omit=dev` installs. */
 function shippedPackages(): Set<string> {
   const { packages } = JSON.parse(readFileSync(`${root}/package-lock.json`, "utf8")) as Lockfile;
   const installed = Object.entries(packages).filter(
-    ([place, { dev, optional, devOptional, peer }]) =>
-      place !== "" && !dev && !optional && !devOptional && !peer,
+    ([place, { dev, devOptional }]) => place !== "" && !dev && !devOptional,
   );
   return new Set(
     installed.map(([place, { version }]) => `${place.split("node_modules/").at(-1)}@${version}`),
@@ -52,5 +51,5 @@ interface Sbom {
 }
 
 interface Lockfile {
-  packages: Record<string, { version: string; dev?: true; optional?: true; devOptional?: true; peer?: true }>;
+  packages: Record<string, { version: string; dev?: true; devOptional?: true }>;
 }
