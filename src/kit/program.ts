@@ -13,6 +13,7 @@ import { addResources } from "./commands/resources.ts";
 import { addSecret } from "./commands/secret.ts";
 import { addStatus } from "./commands/status.ts";
 import { addTokens } from "./commands/tokens.ts";
+import { buildText } from "../version.ts";
 
 /** Every command, in the order of the help. To add one, add its file. */
 const COMMANDS: readonly AddCommand[] = [
@@ -36,6 +37,7 @@ export function createProgram(act: Act, tell: (text: string) => unknown = () => 
   const program = new Command("kit")
     .description("The operator's command line: what the service keeps, and what you can do about it.")
     .option("--json", "print one JSON document and nothing else")
+    .version(buildText, "--version", "print the version, the commit that was built, and Node's version")
     .configureHelp({ showGlobalOptions: true, subcommandTerm: termOf })
     .exitOverride()
     .configureOutput({ writeOut: (text) => void tell(text), writeErr: () => undefined })

@@ -10,6 +10,7 @@ import { screenOf } from "./screen.ts";
 import { createSession, YOURS, type Seller, type Session } from "./session.ts";
 import { NotGiven } from "./standard-input.ts";
 import { jsonText, safe, wrapped } from "./text.ts";
+import { build, buildText } from "../version.ts";
 
 /**
  * Parses and runs one command, prints its outcome, and closes what it opened. In this order, because an outcome may be a
@@ -45,6 +46,8 @@ export async function runKit(typed: readonly string[], host: Host, seller: Selle
   }
 
   function explain(error: unknown): number {
+    if (error instanceof CommanderError && error.code === "commander.version")
+      return print(host, { data: build, show: () => buildText }, json);
     if (error instanceof CommanderError && error.exitCode === 0)
       return print(host, { data: { help }, show: () => help.trimEnd() }, json);
     if (error instanceof CommanderError && error.code === "commander.help" && !json) {

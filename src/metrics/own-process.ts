@@ -1,7 +1,8 @@
 import { collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import type { Database } from "../database/database.ts";
+import { build } from "../version.ts";
 
-/** Metrics of the process that answers the scrape: memory, event loop, garbage collection, connections. */
+/** Metrics of the process that answers the scrape: memory, event loop, garbage collection, connections, its build. */
 export function ownProcess(db: Pick<Database, "connections">): Registry {
   const registry = new Registry();
   const registers = [registry];
@@ -25,5 +26,11 @@ export function ownProcess(db: Pick<Database, "connections">): Registry {
       this.set(db.connections().waiting);
     },
   });
+  new Gauge({
+    name: "addon_build_info",
+    help: "Always 1; the labels say which build this process runs, on which Node",
+    labelNames: Object.keys(build),
+    registers,
+  }).set(build, 1);
   return registry;
 }

@@ -1,5 +1,6 @@
 import type { Request, Response } from "express";
 import type { Page, Pages } from "../pages/pages.tsx";
+import { buildText } from "../version.ts";
 import { operatorOf, type Operator } from "./access/operator.ts";
 import { liveScript } from "./assets/live-script.ts";
 import { stylesheet } from "./assets/stylesheet.ts";
@@ -45,7 +46,10 @@ export function inFrame(page: Page, request: Request, response: Response, { addr
       <SignedIn operator={operator} root={root} />
     </>
   );
-  const extras = { stylesheet: root + stylesheet.name, script: root + liveScript.name, navigation };
+  const extras = {
+    ...{ stylesheet: root + stylesheet.name, script: root + liveScript.name },
+    ...{ navigation, footer: buildText },
+  };
   return { ...page, extras };
 }
 

@@ -30,6 +30,7 @@ export function Layout({
           <h1>{title}</h1>
           {content}
         </main>
+        {extras && <footer>{extras.footer}</footer>}
       </body>
     </html>
   );

@@ -18,4 +18,5 @@ export interface PageExtras {
   stylesheet: string;
   script: string;
   navigation: ComponentChildren;
+  footer: ComponentChildren;
 }

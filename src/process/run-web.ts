@@ -19,7 +19,7 @@ import { createWebsite } from "../website.ts";
 import { within } from "../within.ts";
 import { readiness } from "./readiness.ts";
 import { becomeReady, once, type RunningService } from "./running-service.ts";
-import { notReady } from "./start-up.ts";
+import { announce, notReady } from "./start-up.ts";
 
 /** How long a request waits for a service that has just started. A running service waits as long for its database. */
 const START_PATIENCE_MS = 8_000;
@@ -47,6 +47,7 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
 
 async function serve(services: Services, stopping: AbortController): Promise<RunningService> {
   const { config, lifecycle, jobs, metrics, scrubber, log, pace } = services;
+  announce(log);
   const byPassword = operatorsPassword(config);
   const refusedSample = createRefusedSample(log);
   const whenReady: RequestHandler = (_request, _response, next) => void untilReady().then(() => next(), next);

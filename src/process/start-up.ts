@@ -7,9 +7,12 @@ import {
   throwInWords,
 } from "../database/database.ts";
 import { KitError, messageOf, Misconfigured } from "../errors.ts";
+import type { Log } from "../logging/log.ts";
+import { HOW_TO_FIX_NODE, missingNodeFixes } from "../node-version.ts";
 import { checkKeys } from "../resources/keys.ts";
 import type { Services } from "../services.ts";
 import { KeyMissing, SealBroken } from "../vault/errors.ts";
+import { build } from "../version.ts";
 
 // Each job gets a heartbeat at the first start of all, so that one which never completes a run is noticed as late too.
 const expectBeats = statement(
@@ -27,6 +30,13 @@ class NotReady extends KitError {
   constructor() {
     super("not_ready", "The service has just started and waits for its database.");
   }
+}
+
+/** Logs which build starts on which Node, and a warning if that lacks security fixes. */
+export function announce(log: Log): void {
+  log.info(build, "Starting");
+  const missing = missingNodeFixes();
+  if (missing) log.warn(`${missing} ${HOW_TO_FIX_NODE}`);
 }
 
 /**

@@ -14,6 +14,9 @@ const mayImport: Record<string, readonly string[]> = {
   errors: [],
   uuid: [],
   "json-object": [],
+  // Which build runs, and which versions of Node have their fixes.
+  version: [],
+  "node-version": [],
   within: [],
   "close-all": [],
   // How long the service waits, which tests shorten.
@@ -55,7 +58,7 @@ const mayImport: Record<string, readonly string[]> = {
     "http",
   ],
   // What is counted and timed, around the parts that do the work.
-  metrics: ["platform", "resources", "database", "errors", "logging", "http"],
+  metrics: ["platform", "resources", "database", "errors", "logging", "http", "version"],
   // Customers who come from the platform's dashboard.
   customer: [
     "web-sessions",
@@ -84,6 +87,8 @@ const mayImport: Record<string, readonly string[]> = {
     "uuid",
     "json-object",
     "setting-kinds",
+    "version",
+    "node-version",
   ],
   // The same on pages: thin, with nothing that `operator` does not do.
   "operator-pages": [
@@ -100,6 +105,7 @@ const mayImport: Record<string, readonly string[]> = {
     "secret",
     "http",
     "within",
+    "version",
   ],
   manifest: ["json-object"],
   // What is on offer, it tells the platform without starting the service.
@@ -116,6 +122,7 @@ const mayImport: Record<string, readonly string[]> = {
     "logging",
     "secret",
     "your-service",
+    "version",
   ],
   app: ["errors", "logging", "http"],
   services: [
@@ -145,10 +152,12 @@ const mayImport: Record<string, readonly string[]> = {
     "http",
     "logging",
     "metrics",
+    "node-version",
     "partner-api",
     "resources",
     "services",
     "vault",
+    "version",
     "website",
     "within",
   ],

@@ -115,9 +115,12 @@ async function upgraded(yours: Record<string, string | null>, answer = keepYours
   const before = git(fork, "git rev-parse HEAD");
   git(fork, once.replace("ADDRESS-OF-THE-KIT", kit));
   await change(kit, LATER);
+  git(kit, "git tag -a v0.2.0 -m 0.2.0");
+  // What is not released yet is not merged.
+  await change(kit, { "src/app.ts": "unfinished" });
   // Stopping at conflicts is no failure.
   const said = shell(fork, merge);
-  expect(said.stdout).toContain("+What a fork must know.");
+  expect(said.stdout).toMatch(/^v0\.2\.0\n[^]*\+What a fork must know\./);
   expect(git(fork, "git branch --show-current")).toBe("upgrade");
   // Nor is a line that finds nothing to restore.
   shell(fork, answer);
@@ -133,12 +136,12 @@ describe("an upgrade by docs/upgrade.md", () => {
     expect(conflicts()).toBe("");
     git(fork, commit);
     expect(differing(before, YOURS)).toBe("");
-    expect(differing("upstream/main", THEIRS)).toBe("");
+    expect(differing("v0.2.0", THEIRS)).toBe("");
     expect(readFileSync(path.join(fork, "app.json"), "utf8")).toMatch(/"DRAWERS"[^]*"web"/);
     expect(git(fork, "git status --porcelain")).toBe("");
     expect(git(fork, "git rev-list --parents -1 HEAD").split(" ")).toHaveLength(3);
     // The next merge has nothing to do.
-    expect(git(fork, "git merge upstream/main")).toBe("Already up to date.");
+    expect(git(fork, "git merge v0.2.0")).toBe("Already up to date.");
   });
 
   it("needs the commands that keep the own files of the fork: without them the sample causes conflicts", async () => {
@@ -168,7 +171,7 @@ describe("an upgrade by docs/upgrade.md", () => {
 
   it("shows a file of the kit's sample that the fork lacks", async () => {
     await upgraded(FORK);
-    const [show] = /git show upstream\/main:\S+(?=`)/.exec(page)!;
+    const [show] = /git show v0\.2\.0:\S+(?=`)/.exec(page)!;
     expect(git(fork, show)).toBe("export const yourSettings = {};");
   });
 });
@@ -189,7 +192,7 @@ describe("undoing an upgrade by docs/upgrade.md", () => {
     git(fork, revert.replace("MERGE", merged));
     expect(differing(before, ".")).toBe("");
     // A merge does not restore what was reverted.
-    expect(git(fork, "git merge upstream/main")).toBe("Already up to date.");
+    expect(git(fork, "git merge v0.2.0")).toBe("Already up to date.");
     git(fork, "git revert HEAD");
     expect(differing(merged, ".")).toBe("");
   });

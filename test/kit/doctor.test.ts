@@ -4,8 +4,10 @@ import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { aRefusingDatabase } from "../support/refusing-database.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
+import { HOW_TO_FIX_NODE, missingNodeFixes } from "../../src/node-version.ts";
 import { examine } from "../../src/operator/doctor/doctor.ts";
 import { manifest } from "../../src/operator/doctor/manifest-check.ts";
+import { buildText } from "../../src/version.ts";
 import { kit, kitJson } from "./kit.ts";
 
 interface Report {
@@ -28,6 +30,7 @@ const IDS = [
   "sign-in",
   "operators",
   "passwords",
+  "version",
   "manifest",
   "steps",
   "attention",
@@ -67,7 +70,10 @@ describe("kit doctor", () => {
       stderr: "",
       stdout: expect.stringMatching(/^✓ settings .*\n✓ offer .*\n✓ database /),
     });
-    expect(human.stdout).toContain("Fit for work.");
+    const hasFixes = missingNodeFixes() === null;
+    expect(human.stdout).toContain(hasFixes ? "Fit for work." : "No check failed; to look at: version.");
+    expect(of("version")).toMatchObject({ ok: true, fix: hasFixes ? null : HOW_TO_FIX_NODE });
+    expect(of("version").message).toContain(`${buildText}.`);
   });
 
   it("warns of a weak password without showing it", async () => {

@@ -1,7 +1,7 @@
 // The script `kit` of package.json, in a folder with a compiler that says that it ran.
 
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { copyFile, mkdir, mkdtemp, readdir, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -12,7 +12,7 @@ import { fileURLToPath } from "node:url";
 const { scripts } = JSON.parse(
   readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
 ) as { scripts: { kit: string } }; // prettier-ignore
-const FIRST_BUILD = fileURLToPath(new URL("../../dev/first-build.mjs", import.meta.url));
+const DEV = fileURLToPath(new URL("../../dev", import.meta.url));
 /** The compiler takes a moment in which only a part of the build exists. */
 const COMPILER = `#!/bin/sh
 echo building
@@ -39,7 +39,8 @@ const aCheckout = async (compiler = COMPILER) => {
   for (const file of ["src/your-service/plans.ts", "prisma/schema.prisma", "tsconfig.json"]) await put(file);
   await put("node_modules/.bin/tsc", compiler);
   await mkdir(path.join(folder, "dev"));
-  await copyFile(FIRST_BUILD, path.join(folder, "dev/first-build.mjs"));
+  for (const script of ["first-build.mjs", "write-commit.mjs"])
+    await copyFile(path.join(DEV, script), path.join(folder, "dev", script));
 };
 const aBuild = (writtenSecondsAgo: number) =>
   put("dist/kit.js", "console.log('old', ...process.argv.slice(2))", writtenSecondsAgo);
@@ -89,7 +90,26 @@ describe("npm run kit", () => {
     const started = await Promise.all([kit(), kit(), kit()]);
     expect(started.map(({ ran }) => ran)).toEqual(["new", "new", "new"]);
     expect((await readdir(folder)).filter((name) => name.startsWith("dist"))).toEqual(["dist"]);
-    expect((await readdir(path.join(folder, "dist"))).sort()).toEqual(["kit.js", "part.js"]);
+    expect((await readdir(path.join(folder, "dist"))).sort()).toEqual(["commit", "kit.js", "part.js"]);
+  });
+
+  it("writes down which commit was built", async () => {
+    await aCheckout();
+    const commit = async (environment: Record<string, string>) => {
+      const env = { ...process.env, GIT_CEILING_DIRECTORIES: path.dirname(folder), ...environment };
+      spawnSync(process.execPath, ["dev/write-commit.mjs", "."], { cwd: folder, env });
+      return readFileSync(path.join(folder, "commit"), "utf8");
+    };
+    expect(await commit({ SOURCE_COMMIT: "", SOURCE_VERSION: "" })).toBe("");
+    const named = { SOURCE_COMMIT: "", SOURCE_VERSION: "0123456789abcdef0123456789abcdef01234567" };
+    expect(await commit(named)).toBe("0123456789ab");
+    expect(await commit({ ...named, SOURCE_COMMIT: "release-7" })).toBe("release-7");
+    const git = (words: string) =>
+      spawnSync("git", ["-c", "user.name=a", "-c", "user.email=a@b.c", ...words.split(" ")], { cwd: folder });
+    for (const words of ["init -q", "add dev", "commit -q -m one"]) git(words);
+    expect(await commit(named)).toBe(String(git("rev-parse --short=12 HEAD").stdout).trim());
+    await put("dev/write-commit.mjs", `${readFileSync(path.join(DEV, "write-commit.mjs"), "utf8")}\n`);
+    expect(await commit(named)).toMatch(/^[0-9a-f]{12}-dirty$/);
   });
 
   it("does not run when the build fails, and leaves no partial build", async () => {

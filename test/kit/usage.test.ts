@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import type { Command } from "commander";
 import { createProgram } from "../../src/kit/program.ts";
+import { build, buildText } from "../../src/version.ts";
 import { kit, kitJson, runningKit } from "./kit.ts";
 
 const UUID = "01234567-89ab-cdef-0123-456789abcdef";
@@ -54,6 +55,12 @@ describe("kit without any settings", () => {
     expect(asked).toEqual(await kit({}, ["tokens", "refresh", "--help"]));
     expect(asked.stdout).toMatch(/^Usage: kit tokens refresh /);
     expect((await kit({}, ["tokens", "--help"])).stdout).toContain("kit tokens COMMAND --help says more");
+  });
+
+  it("prints its version", async () => {
+    const { version, commit, node } = build;
+    expect(await kit({}, ["--version"])).toMatchObject({ code: 0, stdout: `${buildText}\n`, stderr: "" });
+    expect(await kitJson({}, ["--version"])).toMatchObject({ code: 0, data: { version, commit, node } });
   });
 
   it("takes words after -- as arguments, even --json", async () => {

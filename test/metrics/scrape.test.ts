@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { randomUUID } from "node:crypto";
+import { build } from "../../src/version.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { basic } from "../support/partner-calls.ts";
@@ -182,6 +183,8 @@ describe("GET /metrics", () => {
     expect(samples.get(`addon_database_up`)).toBe(1);
     expect(samples.get(`process_resident_memory_bytes`)).toBeGreaterThan(1e6);
     expect(samples.get(`addon_database_waiting`)).toEqual(expect.any(Number));
+    const { version, commit, node } = build;
+    expect(samples.get(`addon_build_info{version="${version}",commit="${commit}",node="${node}"}`)).toBe(1);
   });
 
   it("reports the age of a grant that is retried in vain, but not of one that is refused", async () => {

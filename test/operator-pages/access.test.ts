@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { BY_PASSWORD } from "../../src/operator-pages/access/operator.ts";
 import { createFormTokens } from "../../src/operator-pages/form-tokens.ts";
 import { Secret } from "../../src/secret.ts";
+import { buildText } from "../../src/version.ts";
 import { aWorldOfAnOperator, FROM_OUR_PAGE, hiddenIn, PASSWORD, type OperatorWorld } from "./operator.ts";
 
 let operator: OperatorWorld;
@@ -11,6 +12,11 @@ beforeAll(async () => {
   uuid = await operator.life.settled();
 }, 60_000);
 afterAll(() => operator.close());
+
+it("every page of an operator ends with the version", async () => {
+  for (const path of ["", "/resources", "/check-up", "/nothing"])
+    expect((await operator.get(path)).html).toContain(`<footer>${buildText}</footer>`);
+});
 
 describe("access to /operator", () => {
   it.each(["", "/resources", "/actions", "/secret", "/assets/live.js", "/nothing"])(

@@ -33,6 +33,29 @@ it("the test world reports a process that was not ended when it closes", async (
   await forgotten.killAll();
 });
 
+describe("the first lines of the log", () => {
+  const on = (node: string) =>
+    before(
+      `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "${node}" } });`,
+    );
+  it.each([
+    ["web", "22.23.3", true],
+    ["worker", "20.20.2", true],
+    ["web", "22.23.4", false],
+    ["worker", "26.13.0", false],
+  ] as const)("name the build, and warn where Node lacks fixes: %s on %s", async (kind, node, isWarned) => {
+    const { output } = await life.start(kind, on(node));
+    const [first, second] = output().split("\n");
+    expect(JSON.parse(first!)).toMatchObject({
+      msg: "Starting",
+      version: "1.2.3",
+      commit: "0123456789ab",
+      node,
+    });
+    expect(/"level":"warn".*security fixes/.test(second!)).toBe(isWarned);
+  });
+});
+
 describe("a signal to stop", () => {
   it.each([
     ["with SIGINT", ["SIGINT"]],

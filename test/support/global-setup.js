@@ -63,7 +63,10 @@ function fingerprint(files) {
 async function compile(files, folder) {
   const unfinished = `${folder}.${process.pid}`;
   await mkdir(unfinished, { recursive: true });
-  await writeFile(path.join(unfinished, "package.json"), `{"type":"module"}`);
+  // As a build is: with a version and the name of a commit.
+  await writeFile(path.join(unfinished, "package.json"), `{"type":"module","version":"1.2.3"}`);
+  await mkdir(path.join(unfinished, "src"));
+  await writeFile(path.join(unfinished, "src/commit"), "0123456789ab");
   for (const { name, content } of files) {
     const file = path.join(unfinished, placeOf(name));
     await mkdir(path.dirname(file), { recursive: true });

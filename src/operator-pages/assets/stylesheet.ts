@@ -5,9 +5,10 @@ const CSS = `
 :root { --well: #1b7f4d; --wait: #8a5a00; --bad: #b3261e; --bar: #3b6ea8; --line: var(--pico-muted-border-color); }
 @media (prefers-color-scheme: dark) { :root { --well: #6ed3a0; --wait: #f0b95a; --bad: #ff9d94; --bar: #7fb0e8; } }
 :root { --pico-font-size: 100%; --pico-line-height: 1.5; }
-body > header, body > main { max-width: 72rem; margin-inline: auto; padding-inline: 1rem; }
+body > header, body > main, body > footer { max-width: 72rem; margin-inline: auto; padding-inline: 1rem; }
 body > header { display: flex; flex-wrap: wrap; align-items: center; gap: 0.25rem 2rem; padding-top: 1rem; border-bottom: 1px solid var(--line); }
 body > main { padding-block: 2rem 4rem; overflow-wrap: break-word; }
+body > footer { padding-block: 0 1rem; color: var(--pico-muted-color); font-size: 0.8rem; }
 body > header nav { justify-content: flex-start; --pico-nav-element-spacing-horizontal: 0; }
 body > header nav ul { flex-wrap: wrap; margin: 0; }
 body > header nav li { padding: 0.5rem 1.25rem 0.5rem 0; }

@@ -14,6 +14,7 @@ import { plans } from "./plans-check.ts";
 import { platform } from "./platform-check.ts";
 import { steps } from "./step-check.ts";
 import { tokens } from "./token-check.ts";
+import { versions } from "./version-check.ts";
 
 export interface DoctorReport {
   ok: boolean;
@@ -38,6 +39,7 @@ const CHECKS: readonly {
   { id: "sign-in", look: signInClient },
   { id: "operators", look: operators },
   { id: "passwords", look: passwords },
+  { id: "version", look: () => versions() },
   { id: "manifest", look: () => manifest(process.cwd()) },
   { id: "steps", after: "migrations", look: steps },
   { id: "attention", after: "migrations", look: attention },
