@@ -19,6 +19,11 @@ export interface BehaviourSettings {
   refreshToken: "same" | "new" | "none";
   /** A code that is exchanged again gets the same tokens instead of an error. */
   replayTokens: boolean;
+  /**
+   * What the token endpoint refuses with a 401 `{id: "unauthorized", message}` in place of the words of RFC 6749:
+   * nothing, codes and refresh tokens that are no good, or a wrong client secret too.
+   */
+  plain401: "never" | "tokens" | "always";
   /** The `expires_in` that is sent, in seconds. A token never lives longer than 8 hours. */
   expiresIn: number;
   mediaType: string;
@@ -55,6 +60,7 @@ export const defaultBehaviour: BehaviourSettings = {
   refreshStatus: 201,
   refreshToken: "same",
   replayTokens: false,
+  plain401: "never",
   expiresIn: 28_800,
   mediaType: "application/vnd.svc+json; version=3",
   legacyGrants: false,

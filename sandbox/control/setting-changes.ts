@@ -27,6 +27,7 @@ const behaviourChecks: Record<keyof BehaviourSettings, Check> = {
   refreshStatus: oneOf(200, 201),
   refreshToken: oneOf("same", "new", "none"),
   replayTokens: flag,
+  plain401: oneOf("never", "tokens", "always"),
   expiresIn: count,
   mediaType,
   legacyGrants: flag,

@@ -1,6 +1,6 @@
-import { type ErrorRequestHandler, Router, type Response } from "express";
+import { type ErrorRequestHandler, type Request, Router, type Response } from "express";
 import type { Platform } from "../platform.ts";
-import { OAuthRefused, Refused, TooLarge } from "../refusal.ts";
+import { OAuthRefused, Refused, TooLarge, unauthorized } from "../refusal.ts";
 import { bodyOf } from "../wire/recorder.ts";
 import { remainingCalls } from "../world/rate-limit.ts";
 import type { AccessTokenRecord } from "../world/records.ts";
@@ -14,21 +14,10 @@ import { readForm, required } from "./form.ts";
 export function tokenEndpoint({ world }: Platform): Router {
   const router = Router();
   router.post("/oauth/token", (req, res) => {
-    const form = readForm(req, bodyOf(res));
-    const clientId = authenticateClient(world, form, req.headers.authorization);
-    const grantType = required(form, "grant_type");
-    if (grantType === "authorization_code") {
-      const wish = { code: required(form, "code"), clientId, redirectUri: form.get("redirect_uri") };
-      const issued = exchange(world, wish);
-      answerPair(world, res.status(200), issued, pairShape(world, issued));
-    } else if (grantType === "refresh_token") {
-      const issued = refresh(world, required(form, "refresh_token"), clientId);
-      answerPair(world, res.status(world.settings.refreshStatus), issued, refreshedShape(world, issued));
-    } else {
-      throw new OAuthRefused(
-        "unsupported_grant_type",
-        "grant_type must be authorization_code or refresh_token.",
-      );
+    try {
+      answerForm(world, req, res);
+    } catch (error) {
+      throw isPlain(world, error) ? unauthorized(error.message) : error;
     }
   });
   router.all("/oauth/token", (req, res) => {
@@ -36,6 +25,31 @@ export function tokenEndpoint({ world }: Platform): Router {
     throw new Refused(405, "method_not_allowed", `The token endpoint takes POST, not ${req.method}.`);
   });
   return router;
+}
+
+function answerForm(world: World, req: Request, res: Response): void {
+  const form = readForm(req, bodyOf(res));
+  const clientId = authenticateClient(world, form, req.headers.authorization);
+  const grantType = required(form, "grant_type");
+  if (grantType === "authorization_code") {
+    const wish = { code: required(form, "code"), clientId, redirectUri: form.get("redirect_uri") };
+    const issued = exchange(world, wish);
+    answerPair(world, res.status(200), issued, pairShape(world, issued));
+  } else if (grantType === "refresh_token") {
+    const issued = refresh(world, required(form, "refresh_token"), clientId);
+    answerPair(world, res.status(world.settings.refreshStatus), issued, refreshedShape(world, issued));
+  } else {
+    throw new OAuthRefused(
+      "unsupported_grant_type",
+      "grant_type must be authorization_code or refresh_token.",
+    );
+  }
+}
+
+/** Whether the setting `plain401` takes the words of RFC 6749 from this refusal. */
+function isPlain({ settings: { plain401 } }: World, error: unknown): error is OAuthRefused {
+  if (!(error instanceof OAuthRefused) || plain401 === "never") return false;
+  return error.error === "invalid_grant" || (error.error === "invalid_client" && plain401 === "always");
 }
 
 /** Turns errors that occur before the endpoint runs into the form of RFC 6749 too. */

@@ -92,6 +92,7 @@ const TOKEN_RESULTS = [
   "issued",
   "token_rejected",
   "client_rejected",
+  "unauthorized",
   "not_issued",
   "unknown",
   "bug",

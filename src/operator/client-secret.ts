@@ -18,6 +18,8 @@ export interface SecretReport {
   version: number;
   due: number;
   fresh: number;
+  /** Why it is not known whether the platform accepts the secret; absent if it does. */
+  unconfirmed?: string;
 }
 
 /** The platform rejects the client secret. `version` is the current one; null if nothing was changed. */
@@ -58,6 +60,9 @@ interface SetNeeds extends Pick<Needs, "db" | "credentials"> {
 }
 
 const LOOK_EVERY_MS = 250;
+/** If for this long every token that is tried gets a plain 401, the others are left to the running service. */
+const PRESUMED_MS = 5_000;
+const PLAIN_401 = "it answers 401 for the tokens that are left, and gives no reason";
 
 // `stale` counts the token pairs that an older secret issued and that fell due when the newer one was set
 // (secret-spread.ts). `waiting` counts those of them that will be tried again soon; a pair that the platform refused
@@ -75,7 +80,8 @@ const countStale = statement(
  * Makes a value the current client secret. Tokens that older secrets issued fall due at once, because resetting the
  * secret on the platform revoked them. If the value is current already and works, no version is added, and the report
  * counts the tokens that are still to be refreshed. `tried` asks the platform first. Throws {@link SecretRejected} if
- * the platform rejects the value. Throws {@link SecretUntried} if the platform gives no answer while the current secret
+ * the platform rejects the value. A 401 that gives no reason neither confirms nor rejects it: it is set, and the report
+ * says so. Throws {@link SecretUntried} if the platform gives no answer while the current secret
  * works: that one then stays. If none works, the value is set even without an answer.
  *
  * Versions that cannot be opened are deleted. `known` is the value of CLIENT_SECRET: it is stored first, as an older
@@ -106,17 +112,22 @@ export async function setSecret(
     // One of the deleted versions may have held this value.
     await storeKnown();
   }
-  return { ...(await secrets.set(value)), fresh: 0 };
+  const set = { ...(await secrets.set(value)), fresh: 0 };
+  return trial.outcome === "unclear" ? { ...set, unconfirmed: trial.because } : set;
 }
 
 /**
  * Waits until every token that an older secret issued is refreshed, except those that the platform refused for good. It
- * refreshes due tokens itself, so it needs no running service. Throws {@link SecretRejected}, and {@link Interrupted}
- * once `signal` is aborted.
+ * refreshes due tokens itself, so it needs no running service. Where the platform answers all that are left with a 401
+ * that gives no reason, waiting would not tell: the report says so. Throws {@link SecretRejected}, and
+ * {@link Interrupted} once `signal` is aborted.
  */
-export async function waitUntilFresh(needs: Needs, { version, due }: SecretReport): Promise<SecretReport> {
+export async function waitUntilFresh(needs: Needs, begun: SecretReport): Promise<SecretReport> {
+  const { version, due } = begun;
   const { credentials, signal, onProgress } = needs;
   const enough = new AbortController();
+  let presumedSinceMs = performance.now();
+  let lastFresh = 0;
   const helping = help(needs, AbortSignal.any([signal, enough.signal]));
   try {
     for (;;) {
@@ -125,10 +136,15 @@ export async function waitUntilFresh(needs: Needs, { version, due }: SecretRepor
       const tookMs = performance.now() - begunAt;
       const fresh = Math.max(due - stale, 0);
       onProgress?.(fresh, due);
-      if (waiting === 0) return { version, due, fresh };
+      if (waiting === 0) return { ...begun, fresh };
       const current = await retryWhileDatabaseAway(credentials.secrets.current);
       // The version that we set, or one that was set by another process meanwhile.
-      if (current.version >= version && current.isRejected) throw new SecretRejected(current.version);
+      const isRejected = current.version >= version && current.isRejected;
+      if (isRejected && !current.isPresumed) throw new SecretRejected(current.version);
+      if (!isRejected || fresh > lastFresh) presumedSinceMs = performance.now();
+      if (performance.now() - presumedSinceMs > PRESUMED_MS)
+        return { ...begun, fresh, unconfirmed: PLAIN_401 };
+      lastFresh = fresh;
       if (signal.aborted) {
         throw new Interrupted(
           `The client secret is version ${version} now. Stopped with ${fresh} of ${due} tokens fresh; a running service refreshes the rest.`,

@@ -4,10 +4,12 @@ import type { TokenEndpoint } from "./oauth.ts";
 import { BUG_WORDS } from "./token-answer.ts";
 
 /**
- * The platform's verdict on a client secret. `unanswered`: none, because the platform is away or in trouble, or the
- * server that answered is no token endpoint; `because` says what came instead.
+ * The platform's verdict on a client secret. `unclear`: a 401 that may as well concern the token that was sent along.
+ * `unanswered`: none, because the platform is away or in trouble, or the server that answered is no token endpoint.
+ * `because` says what came instead.
  */
-export type Trial = { outcome: "accepted" | "rejected" } | { outcome: "unanswered"; because: string };
+export type Trial =
+  { outcome: "accepted" | "rejected" } | { outcome: "unclear" | "unanswered"; because: string };
 
 /**
  * Finds out whether the platform accepts a client secret, before any token depends on it: asks to refresh a token that
@@ -20,6 +22,7 @@ export async function trySecret({ refresh }: Pick<TokenEndpoint, "refresh">, sec
   if (answer.outcome === "issued" || answer.outcome === "token_rejected") return { outcome: "accepted" };
   if (answer.outcome === "client_rejected") return { outcome: "rejected" };
   const { id, message } = answer.error;
-  const isYes = answer.outcome === "bug" && BUG_WORDS.includes(id);
-  return isYes ? { outcome: "accepted" } : { outcome: "unanswered", because: message.replace(/\.+$/, "") };
+  if (answer.outcome === "bug" && BUG_WORDS.includes(id)) return { outcome: "accepted" };
+  const outcome = answer.outcome === "unauthorized" ? "unclear" : "unanswered";
+  return { outcome, because: message.replace(/\.+$/, "") };
 }

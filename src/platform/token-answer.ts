@@ -21,9 +21,11 @@ export interface IssuedTokens {
 /**
  * Why no tokens came. `not_issued`: certainly none were issued, try again. `unknown`: some may have been, and the
  * answer was lost. `client_rejected`: our client secret is wrong, for every resource. `token_rejected`: this code or
- * refresh token is not (or not yet) good. `bug`: the server did not understand the request, or is no token endpoint.
+ * refresh token is not (or not yet) good. `unauthorized`: a 401 that does not say which of the two. `bug`: the server
+ * did not understand the request, or is no token endpoint.
  */
-export type TokenFailure = "not_issued" | "unknown" | "client_rejected" | "token_rejected" | "bug";
+export type TokenFailure =
+  "not_issued" | "unknown" | "client_rejected" | "token_rejected" | "unauthorized" | "bug";
 
 export interface NotIssued {
   outcome: TokenFailure;
@@ -123,7 +125,7 @@ function failureOf(status: number, word: unknown, isOAuthError: boolean): TokenF
   if (word === "invalid_grant") return "token_rejected";
   if (CLIENT_WORDS.includes(word)) return "client_rejected";
   if (BUG_WORDS.includes(word)) return "bug";
-  return status === 401 ? "client_rejected" : "bug";
+  return status === 401 ? "unauthorized" : "bug";
 }
 
 /** The message quotes nothing of the body, whose members may be tokens under another name. */

@@ -1,4 +1,6 @@
 import type { Log } from "../logging/log.ts";
+import type { TokenAnswer } from "../platform/oauth.ts";
+import { createRefusals } from "../platform/refusals.ts";
 import type { Secret } from "../secret.ts";
 
 /** The OAuth client that people sign in with, and whether the platform accepts its secret. */
@@ -10,6 +12,8 @@ export interface OAuthClient {
   /** A refresh is about to be sent. */
   asking(): void;
   rejected(): void;
+  /** Notes what the answer to a person's refresh says of the client, and decides what a plain 401 means. */
+  judge(person: string, answer: TokenAnswer): TokenAnswer;
   accepted(): void;
 }
 
@@ -26,6 +30,25 @@ export function createOAuthClient(
 ): OAuthClient {
   let isRejected = false;
   let probeAt = 0;
+  const refusals = createRefusals(now);
+
+  function rejected(): void {
+    if (!isRejected) {
+      log.error(
+        { alarm: "oauth_client_rejected" },
+        "The platform rejects the OAuth client of people: nobody can sign in",
+      );
+    }
+    isRejected = true;
+    probeAt = now() + PROBE_EVERY_MS;
+  }
+
+  function accepted(person = ""): void {
+    if (isRejected) log.info("The platform accepts the OAuth client of people again");
+    isRejected = false;
+    refusals.succeeded(person);
+  }
+
   return {
     id,
     secret,
@@ -36,19 +59,16 @@ export function createOAuthClient(
     asking() {
       if (isRejected) probeAt = now() + PROBE_EVERY_MS;
     },
-    rejected() {
-      if (!isRejected) {
-        log.error(
-          { alarm: "oauth_client_rejected" },
-          "The platform rejects the OAuth client of people: nobody can sign in",
-        );
-      }
-      isRejected = true;
-      probeAt = now() + PROBE_EVERY_MS;
-    },
-    accepted() {
-      if (isRejected) log.info("The platform accepts the OAuth client of people again");
-      isRejected = false;
+    rejected,
+    accepted: () => accepted(),
+    judge(person, answer) {
+      const { outcome } = answer;
+      if (outcome === "issued" || outcome === "token_rejected") accepted(person);
+      const isOfPerson = outcome === "unauthorized" && !refusals.note(person) && !isRejected;
+      if (isOfPerson) return { ...answer, outcome: "token_rejected" };
+      if (outcome !== "unauthorized" && outcome !== "client_rejected") return answer;
+      rejected();
+      return { ...answer, outcome: "client_rejected" };
     },
   };
 }

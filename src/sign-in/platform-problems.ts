@@ -13,7 +13,7 @@ export function authorizeProblem(error: string): Problem {
 
 /** Why the platform issued no tokens for a code. */
 export function exchangeProblem({ outcome, error }: NotIssued): Problem {
-  if (outcome === "token_rejected") return problem("code_refused", error);
+  if (outcome === "token_rejected" || outcome === "unauthorized") return problem("code_refused", error);
   if (outcome === "client_rejected" || outcome === "bug") return problem("platform_refuses_us", error);
   if (["unreadable_answer", "answer_too_large"].includes(error.id))
     return problem("platform_unreadable", error);

@@ -2,8 +2,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import pg from "pg";
 import type { Database } from "../../src/database/database.ts";
-import type { TokenEndpoint } from "../../src/platform/oauth.ts";
-import { credentialSealContext } from "../../src/resources/credentials/opening.ts";
 import { runWorker } from "../../src/process/run-worker.ts";
 import type { RunningService } from "../../src/process/running-service.ts";
 import { Secret } from "../../src/secret.ts";
@@ -14,25 +12,14 @@ import { teapotConfig, teapotParts } from "../support/sellers.ts";
 // The client secret is reset during refreshes, differs between processes, and contains unusual characters.
 
 let world: World;
-/** A refresh token that the platform answers 401, as it does a wrong secret. */
-let poison: string | null = null;
 const others: RunningService[] = [];
 beforeAll(async () => {
-  const wrapTokenEndpoint = (endpoint: TokenEndpoint): TokenEndpoint => ({
-    ...endpoint,
-    async refresh(token, secret) {
-      if (token.reveal() !== poison) return endpoint.refresh(token, secret);
-      return { outcome: "client_rejected", error: { id: "unauthorized", message: "Revoked." } };
-    },
-  });
   world = await aWorld({
     environment: { SWEEP_CRON: "* * * * * *", TOKEN_CONCURRENCY: "8" },
-    parts: { wrapTokenEndpoint },
   });
 });
 afterAll(() => world.close());
 afterEach(async () => {
-  poison = null;
   world.sandbox.control.clearFaults();
   for (const other of others.splice(0)) await other.stop();
 });
@@ -107,7 +94,7 @@ describe("reset of the client secret", () => {
     world.sandbox.control.revoke(uuid, "refresh");
     const newest = `version = (SELECT max(version) FROM client_secrets)`;
     const { secrets } = world.service.services.credentials;
-    await secrets.rejected(await secrets.current());
+    await secrets.rejected(await secrets.current(), { isPresumed: false });
     await world.rows(`UPDATE client_secrets SET probe_at = now() WHERE ${newest}`);
     await world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = $1`, [uuid]);
     await eventually(async () =>
@@ -118,39 +105,6 @@ describe("reset of the client secret", () => {
     expect(await count([uuid], `state = 'active' AND rejected_at IS NOT NULL`)).toBe(1);
     // The tests that follow look at every token.
     await world.sandbox.control.deprovision(uuid);
-  }, 60_000);
-
-  it("a 401 for one token stops the others only briefly, and is then recorded as a refusal of that token", async () => {
-    const [refused, ...uuids] = (await active(6)) as [string, ...string[]];
-    const [row] = await world.rows<{ sealed: Buffer }>(
-      `SELECT sealed_refresh_token AS sealed FROM credentials WHERE uuid = $1`,
-      [refused],
-    );
-    const { vault } = world.service.services;
-    poison = vault.open(credentialSealContext("sealed_refresh_token", refused), row!.sealed).reveal();
-    const isRejected = async () =>
-      (
-        await world.rows<{ is: boolean }>(
-          `SELECT rejected_at IS NOT NULL AS is FROM client_secrets ORDER BY version DESC LIMIT 1`,
-        )
-      )[0]!.is;
-    await world.rows(`UPDATE credentials SET due_at = now() - interval '1 minute' WHERE uuid = $1`, [
-      refused,
-    ]);
-    await eventually(async () => expect(await isRejected()).toBe(true));
-    await world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = ANY($1::uuid[])`, [uuids]);
-    await world.rows(`UPDATE client_secrets SET probe_at = now()`);
-    await eventually(async () => expect(await count(uuids, `generation = 2`)).toBe(5), 20_000);
-    await eventually(async () =>
-      expect(await count([refused], `attempts = 1 AND rejected_at IS NOT NULL`)).toBe(1),
-    );
-    await world.rows(
-      `UPDATE credentials SET due_at = now(), rejected_at = now() - interval '61 seconds' WHERE uuid = $1`,
-      [refused],
-    );
-    await eventually(async () => expect(await count([refused], `state = 'needs_reauth'`)).toBe(1));
-    expect(await isRejected()).toBe(false);
-    await world.sandbox.control.deprovision(refused);
   }, 60_000);
 
   it("does not revive credentials that the platform has ended, and raises no alarm about them", async () => {

@@ -213,7 +213,7 @@ describe("recovery of lost grants", () => {
 
   it("asks for no grant while the platform rejects the client secret", async () => {
     await imported(2);
-    await secrets().rejected(await secrets().current());
+    await secrets().rejected(await secrets().current(), { isPresumed: false });
     const since = position();
     await expect(recover("all")).rejects.toMatchObject({ id: "client_secret_rejected" });
     expect(calls(since, GRANTS)).toEqual([]);

@@ -30,13 +30,17 @@ whereItIsTheKits("the README draws a provision as it happens", async () => {
   else expect(PLACE.exec(text)?.[0]).toBe(drawn);
 });
 
+/** What is read may be read at the same moment, so it is drawn once, behind the exchange. */
 function drawing(entries: readonly LedgerEntry[]): string {
-  const calls = entries.flatMap(({ direction, method, path, response }) => {
+  const drawn = entries.map(({ direction, method, path, response }) => {
     const call = `${method} ${path.replace(/[0-9a-f-]{36}/, "…")}`;
     const [from, to] = direction === "out" ? ["P", "S"] : ["S", "P"];
     const answer = response!.status === 202 ? "202 (later)" : response!.status;
-    return [`${from}->>${to}: ${call} (${MEANINGS[call]})`, `${to}-->>${from}: ${answer}`];
+    return `  ${from}->>${to}: ${call} (${MEANINGS[call]})\n  ${to}-->>${from}: ${answer}`;
   });
+  const acts = drawn.filter((call) => !call.includes(": GET "));
+  const reads = [...new Set(drawn.filter((call) => call.includes(": GET ")))].sort();
+  const calls = [...acts.slice(0, 2), ...reads, ...acts.slice(2)];
   const heads = ["sequenceDiagram", "  participant P as The platform", "  participant S as Your service"];
-  return ["```mermaid", ...heads, ...calls.map((each) => `  ${each}`), "```"].join("\n");
+  return ["```mermaid", ...heads, ...calls, "```"].join("\n");
 }

@@ -139,8 +139,8 @@ describe("an error answer of the token endpoint", () => {
     [401, { error: "invalid_client" }, "client_rejected", "invalid_client"],
     [400, { error: "invalid_client" }, "client_rejected", "invalid_client"],
     [400, { error: "unauthorized_client" }, "client_rejected", "unauthorized_client"],
-    [401, { id: "unauthorized", message: "no" }, "client_rejected", "unauthorized"],
-    [401, "<html>", "client_rejected", "http_401"],
+    [401, { id: "unauthorized", message: "no" }, "unauthorized", "unauthorized"],
+    [401, "<html>", "unauthorized", "http_401"],
     [400, { error: "invalid_request" }, "bug", "invalid_request"],
     [400, { error: "unsupported_grant_type" }, "bug", "unsupported_grant_type"],
     [400, "nonsense", "bug", "http_400"],
@@ -212,7 +212,7 @@ describe("a token call without an answer", () => {
     ["something that is not HTTP", "unknown", (socket) => socket.end("hello\r\n")],
     [
       "an endless 401",
-      "client_rejected",
+      "unauthorized",
       (socket) => socket.end(`HTTP/1.1 401 No\r\n\r\n${"x".repeat(70_000)}`),
     ],
   ])("after %s is %s, and is not repeated", async (_name, outcome, answer) => {

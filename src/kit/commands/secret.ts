@@ -40,8 +40,11 @@ export const addSecret: AddCommand = (program, act) => {
     );
 };
 
-function inWords({ version, due, fresh }: SecretReport, hasWaited: boolean): string {
-  const now = `The client secret is version ${version} now.`;
+function inWords({ version, due, fresh, unconfirmed }: SecretReport, hasWaited: boolean): string {
+  const doubt = unconfirmed
+    ? ` Whether the platform accepts it is not known: ${unconfirmed}. If tokens stay refused, compare it with the partner portal.`
+    : "";
+  const now = `The client secret is version ${version} now.${doubt}`;
   if (due === 0) return `${now} No token had to be refreshed.`;
   if (!hasWaited) return `${now} ${counted(due, "token")} fell due; a running service refreshes them.`;
   if (fresh === due) return `${now} ${counted(due, "token")} refreshed.`;

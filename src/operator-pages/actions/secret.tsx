@@ -32,11 +32,12 @@ export const setClientSecret: Action = {
         hide(value);
         const needs = { db, vault, credentials, known: config.clientSecret };
         const begun = await setSecret(needs, value, (secret) => triedSecret(config.platformAuthUrl, secret));
-        const { version, due, fresh } = await waitUntilFresh({ db, credentials, ...how }, begun);
+        const { version, due, fresh, unconfirmed } = await waitUntilFresh({ db, credentials, ...how }, begun);
+        const doubt = unconfirmed ? ` Whether the platform accepts it is not known: ${unconfirmed}.` : "";
         const left = due > fresh ? ` ${due - fresh} have no working refresh token.` : "";
         return {
           isDone: true,
-          message: `The client secret is version ${version} now. ${fresh} of ${due} tokens refreshed.${left}`,
+          message: `The client secret is version ${version} now.${doubt} ${fresh} of ${due} tokens refreshed.${left}`,
         };
       });
   },

@@ -41,11 +41,14 @@ export async function secret(
       : fault("No client secret is known.", `Set CLIENT_SECRET, or: ${setIt}`);
   }
   try {
-    const { version, value, isRejected } = await credentials.secrets.current();
+    const { version, value, isRejected, isPresumed } = await credentials.secrets.current();
     if (!isRejected && !isTried) return fine(`The client secret is version ${version}.`);
-    const trial: Trial = isRejected
-      ? { outcome: "rejected" }
-      : await triedSecret(config.platformAuthUrl, value);
+    const trial: Trial =
+      isRejected && !isPresumed
+        ? { outcome: "rejected" }
+        : isTried
+          ? await triedSecret(config.platformAuthUrl, value)
+          : { outcome: "unclear", because: "it answers 401 and gives no reason" };
     switch (trial.outcome) {
       case "rejected":
         return fault(
@@ -54,6 +57,11 @@ export async function secret(
         );
       case "accepted":
         return fine(`The client secret is version ${version}, and the platform accepts it.`);
+      case "unclear": {
+        const message = `The client secret is version ${version}; whether the platform accepts it cannot be told: ${trial.because}.`;
+        if (!isPresumed) return fine(message);
+        return warning(`${message} Several tokens are refused in this way.`, `If it was reset: ${setIt}`);
+      }
       case "unanswered":
         return warning(
           `The client secret is version ${version}; the platform could not be asked whether it accepts it: ${trial.because}.`,

@@ -73,7 +73,8 @@ export function refuseUnlessOn(isOn: boolean): void {
 /** Throws what would make every recovery fail, before any row is read for it. */
 async function refuseIfPointless({ isOn, credentials: { secrets } }: Needs): Promise<void> {
   refuseUnlessOn(isOn);
-  if ((await secrets.current()).isRejected) throw new SecretIsRejected();
+  const { isRejected, isPresumed } = await secrets.current();
+  if (isRejected && !isPresumed) throw new SecretIsRejected();
 }
 
 /**

@@ -66,7 +66,8 @@ export function createWatching({
   async function look(): Promise<void> {
     const rows = await retryWhileDatabaseAway(() => db.query<Row>(read, [[...awaited.keys()]]));
     for (const row of rows) if (row.state !== "grant_pending") end(row.uuid, endOf(row));
-    if ((await secrets.current()).isRejected) endAll(secretRejected);
+    const { isRejected, isPresumed } = await secrets.current();
+    if (isRejected && !isPresumed) endAll(secretRejected);
     if (signal.aborted) endAll(interrupted);
   }
 

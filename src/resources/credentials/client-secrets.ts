@@ -12,6 +12,8 @@ export interface ClientSecret {
   value: Secret;
   /** Whether the platform refused this version, as far as any process knows; at most 5 seconds old. */
   isRejected: boolean;
+  /** Rejected, but only as it seems: several resources were refused, and the platform did not say why. */
+  isPresumed: boolean;
 }
 
 /**
@@ -26,7 +28,7 @@ export interface ClientSecrets {
   cached(): ClientSecret | null;
   /** While a version is rejected: whether the caller may make the one call a minute that probes it. */
   takeProbe(secret: ClientSecret): Promise<boolean>;
-  rejected(secret: ClientSecret): Promise<void>;
+  rejected(secret: ClientSecret, how: { isPresumed: boolean }): Promise<void>;
   accepted(secret: ClientSecret): Promise<void>;
   /**
    * Imports `CLIENT_SECRET`, unless this value was ever stored before: an old process must not bring a dead secret
@@ -47,7 +49,8 @@ const TOLD_AGAIN_AFTER_MS = 10 * 60_000;
 
 const readCurrent = statement(
   "read_client_secret",
-  `SELECT version, sealed_secret AS "sealedSecret", rejected_at IS NOT NULL AS "isRejected"
+  `SELECT version, sealed_secret AS "sealedSecret", rejected_at IS NOT NULL AS "isRejected",
+     rejected_at IS NOT NULL AND is_presumed AS "isPresumed"
    FROM client_secrets ORDER BY version DESC LIMIT 1`,
 );
 const takeProbe = statement(
@@ -58,14 +61,15 @@ const takeProbe = statement(
 const reject = statement(
   "reject_client_secret",
   `WITH turned AS (
-     UPDATE client_secrets SET rejected_at = now(), probe_at = now() + interval '60 seconds'
-     WHERE version = $1 AND rejected_at IS NULL RETURNING version
+     UPDATE client_secrets SET rejected_at = now(), is_presumed = $2,
+       probe_at = now() + CASE WHEN $2 THEN interval '0' ELSE interval '60 seconds' END
+     WHERE version = $1 AND (rejected_at IS NULL OR (is_presumed AND NOT $2::bool)) RETURNING version
    )
    SELECT EXISTS (SELECT 1 FROM turned) AS "isNews", max(version) = $1 AS "isCurrent" FROM client_secrets`,
 );
 const accept = statement(
   "accept_client_secret",
-  `UPDATE client_secrets SET rejected_at = NULL, probe_at = NULL WHERE version = $1 AND rejected_at IS NOT NULL RETURNING version`,
+  `UPDATE client_secrets SET rejected_at = NULL, is_presumed = false, probe_at = NULL WHERE version = $1 AND rejected_at IS NOT NULL RETURNING version`,
 );
 const readAll = statement(
   "read_client_secret_hashes",
@@ -79,6 +83,13 @@ const lock = statement("lock_client_secrets", `LOCK TABLE client_secrets IN SHAR
 const nextVersion = statement(
   "next_secret_version",
   `SELECT nextval(pg_get_serial_sequence('client_secrets', 'version'))::int AS version`,
+);
+// Grants that wait for another try with an older secret do not have to: some have seconds left. One that was never
+// tried waits for the answer to its provision request.
+const wakeGrants = statement(
+  "wake_refused_grants",
+  `UPDATE credentials SET due_at = now() WHERE uuid = ANY(ARRAY(
+     SELECT uuid FROM credentials WHERE state = 'grant_pending' AND attempts > 0 AND due_at > now() FOR UPDATE SKIP LOCKED))`,
 );
 const insert = statement(
   "insert_client_secret",
@@ -106,26 +117,25 @@ export function createClientSecrets({
     const recent = cached();
     if (recent) return recent;
     const readAt = performance.now();
-    const [row] = await db.query<{ version: number; sealedSecret: Buffer; isRejected: boolean }>(
-      readCurrent,
-      [],
-    );
+    const [row] = await db.query<Omit<ClientSecret, "value"> & { sealedSecret: Buffer }>(readCurrent);
     if (!row)
       throw new Misconfigured(
         "No client secret is known. Set CLIENT_SECRET, or run: npm run --silent kit -- secret set",
       );
+    const { sealedSecret, ...state } = row;
     let value = seen?.version === row.version ? seen.value : null;
     if (!value) {
-      value = vault.open(clientSecretSealContext(row.version), row.sealedSecret);
+      value = vault.open(clientSecretSealContext(row.version), sealedSecret);
       scrubber.hide(value);
     }
-    seen = { version: row.version, value, isRejected: row.isRejected, readAt };
+    seen = { ...state, value, readAt };
     return seen;
   }
 
   async function add(tx: Queryable, value: Secret): Promise<number> {
     const { version } = (await tx.query<{ version: number }>(nextVersion, []))[0]!;
     await tx.query(insert, [version, vault.seal(clientSecretSealContext(version), value), vault.hash(value)]);
+    await tx.query(wakeGrants);
     return version;
   }
 
@@ -135,8 +145,8 @@ export function createClientSecrets({
 
     takeProbe: async ({ version }) => (await db.query(takeProbe, [version])).length > 0,
 
-    async rejected({ version }) {
-      const [told] = await db.query<{ isNews: boolean; isCurrent: boolean }>(reject, [version]);
+    async rejected({ version }, { isPresumed }) {
+      const [told] = await db.query<{ isNews: boolean; isCurrent: boolean }>(reject, [version, isPresumed]);
       // Cleared only after the write: a read during it would have cached the old state.
       seen = null;
       // A newer version is stored already, and was not known here yet.
@@ -146,8 +156,10 @@ export function createClientSecrets({
       if (told.isNews || performance.now() - toldAt > TOLD_AGAIN_AFTER_MS) {
         toldAt = performance.now();
         log.error(
-          { alarm: "client_secret_rejected", version },
-          "The platform rejects our client secret: run kit secret set with the new one",
+          { alarm: "client_secret_rejected", version, isPresumed },
+          isPresumed
+            ? "The platform answers 401 for several resources and gives no reason: if the client secret was reset, run kit secret set with the new one"
+            : "The platform rejects our client secret: run kit secret set with the new one",
         );
       }
     },

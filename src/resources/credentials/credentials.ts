@@ -59,7 +59,7 @@ export function createCredentials(needs: {
   const secrets = createClientSecrets({ ...needs, spread });
   const opening = createOpening({ vault, store, log });
   const admission = createAdmission(secrets, store.release);
-  const call = createTokenCall({ ...needs, admission, store, secrets, opening });
+  const call = createTokenCall({ ...needs, admission, store, opening });
   const shared = {
     claims,
     store,

@@ -73,7 +73,7 @@ export function createExchange(needs: {
   // Ending a grant needs no call, so it happens whatever the client secret is worth.
   const ends = createWorkerPool({ claim: claims.expiredGrants, handle: alone(end), concurrency: 16, onEnd });
   const exchanges = createWorkerPool({
-    claim: (most) => admission.claim(claims.grants, most),
+    claim: (most) => admission.claim(claims.grants, most, true),
     handle: alone(exchange),
     concurrency: concurrency * ROWS_PER_CALL,
     onEnd,

@@ -124,7 +124,7 @@ export function createRefresh(needs: {
   const refreshes = createWorkerPool({
     async claim(most) {
       const allowed = Math.min(most, breaker.allowance());
-      return allowed > 0 ? admission.claim(claims.refreshes, allowed) : [];
+      return allowed > 0 ? admission.claim(claims.refreshes, allowed, false) : [];
     },
     async handle(admitted, signal) {
       await refresh(admitted, semaphore.forRefresh(signal)).catch((error: unknown) =>
@@ -139,11 +139,15 @@ export function createRefresh(needs: {
 
   async function refreshOne(uuid: string, generation?: number): Promise<CallResult | { done: "busy" }> {
     let isTaken = true;
-    const [admitted] = await admission.claim(async () => {
-      const row = await claims.refresh(uuid, generation);
-      isTaken = row === null;
-      return row ? [row] : [];
-    }, 1);
+    const [admitted] = await admission.claim(
+      async () => {
+        const row = await claims.refresh(uuid, generation);
+        isTaken = row === null;
+        return row ? [row] : [];
+      },
+      1,
+      false,
+    );
     // Claimed and released: the platform rejects the client secret, and no probe is due.
     if (!admitted) return { done: isTaken ? "busy" : "secret_rejected" };
     return refresh(admitted, withoutPermit);

@@ -1,19 +1,19 @@
 import type { Log } from "../../logging/log.ts";
-import type { IssuedTokens, TokenAnswer, TokenEndpoint } from "../../platform/oauth.ts";
+import type { IssuedTokens, TokenEndpoint } from "../../platform/oauth.ts";
 import type { Scrubber } from "../../logging/scrubber.ts";
 import type { Secret } from "../../secret.ts";
 import type { Vault } from "../../vault/vault.ts";
 import { storeHeldTokens } from "./held-tokens.ts";
 import { retryWhileDatabaseAway } from "../../database/retry.ts";
-import type { Admission, Admitted } from "./admission.ts";
+import type { Admission, Admitted, JudgedAnswer } from "./admission.ts";
 import { isMarked, NEEDED_LEASE_SECONDS, type ClaimedCredential } from "./claims.ts";
-import type { ClientSecret, ClientSecrets } from "./client-secrets.ts";
+import type { ClientSecret } from "./client-secrets.ts";
 import { credentialSealContext, type Opening } from "./opening.ts";
 import type { Acquire } from "./priority-semaphore.ts";
 import type { CredentialStore } from "./store.ts";
 import { shareOfLife } from "./verdict.ts";
 
-export type CallFailure = Exclude<TokenAnswer, { outcome: "issued" }>;
+export type CallFailure = Exclude<JudgedAnswer, { outcome: "issued" }>;
 export type CallResult =
   /** The tokens are stored; their next refresh is due in this many seconds. */
   | { done: "stored"; refreshInSeconds: number }
@@ -38,7 +38,6 @@ export type CallTokenEndpoint = (admitted: Admitted, acquire: Acquire) => Promis
 export function createTokenCall({
   admission,
   store,
-  secrets,
   opening,
   vault,
   endpoint,
@@ -47,7 +46,6 @@ export function createTokenCall({
 }: {
   admission: Admission;
   store: CredentialStore;
-  secrets: ClientSecrets;
   opening: Opening;
   vault: Vault;
   endpoint: TokenEndpoint;
@@ -108,7 +106,7 @@ export function createTokenCall({
    * Sends the call and returns the answer; null: nothing was sent. Once it has a permit, it checks the client secret
    * again, and the lease too unless the claim is fresh ({@link isMarked}).
    */
-  async function ask(admitted: Admitted, credential: Secret, acquire: Acquire): Promise<TokenAnswer | null> {
+  async function ask(admitted: Admitted, credential: Secret, acquire: Acquire): Promise<JudgedAnswer | null> {
     const { row, secret } = admitted;
     const release = await acquire();
     if (!release) return null;
@@ -117,12 +115,8 @@ export function createTokenCall({
       if (!isMarked(row) && !(await store.markSent(row, NEEDED_LEASE_SECONDS))) return null;
       const call = row.state === "grant_pending" ? endpoint.exchange : endpoint.refresh;
       const answer = await call(credential, secret.value);
-      const judged = admission.judged(admitted, answer);
-      // Stored before the permit is released: the next call in line must not send this secret again.
-      if (judged.outcome === "client_rejected") await secrets.rejected(secret);
-      // A complaint about the token means that the client secret was accepted.
-      if (answer.outcome === "token_rejected") await secrets.accepted(secret);
-      return judged;
+      // Before the permit is released: the next call in line must not send a rejected secret again.
+      return await admission.judge(admitted, answer);
     } finally {
       release();
     }
@@ -149,7 +143,7 @@ export function createTokenCall({
         );
         await retryWhileDatabaseAway(() => store.suspect(row.uuid));
       }
-      await secrets.accepted(secret);
+      await admission.accepted(admitted);
       return isStored
         ? { done: "stored", refreshInSeconds: answer.tokens.lifeSeconds * shareOfLife(row.uuid) }
         : { done: "not_ours" };

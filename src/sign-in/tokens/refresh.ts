@@ -52,14 +52,12 @@ export function createRefresh(needs: {
 
   async function call(row: ClaimedTokens, token: Secret): Promise<Refreshed> {
     const { uuid } = row;
-    const answer = await endpoint.refresh(token, client.secret);
+    const answer = client.judge(uuid, await endpoint.refresh(token, client.secret));
     if (answer.outcome === "client_rejected") {
-      client.rejected();
       await store.release(row, CLIENT_REJECTED_PAUSE_SECONDS);
       return "later";
     }
     if (answer.outcome !== "issued") return failed(row, answer);
-    client.accepted();
     const { accessToken, refreshToken, lifeSeconds } = answer.tokens;
     const access = vault.seal(personSealContext("sealed_access_token", uuid), accessToken);
     const refresh = refreshToken && vault.seal(personSealContext("sealed_refresh_token", uuid), refreshToken);
@@ -93,7 +91,6 @@ export function createRefresh(needs: {
   async function failed(row: ClaimedTokens, { outcome, error, retryAfterMs }: NotIssued): Promise<Refreshed> {
     const { uuid: person } = row;
     if (outcome === "token_rejected") {
-      client.accepted();
       if (!(await store.refuse(row))) return "gone";
       log.warn({ person, error }, "The platform refuses a person's refresh token: they must sign in again");
       return "refused";
