@@ -16,7 +16,7 @@ export function missingNodeFixes(node: string = process.versions.node): string |
 }
 
 /** What to do about it, as a sentence. */
-export const HOW_TO_FIX_NODE = `Run ${FIXED_NODE.slice(0, -1).join(", ")} or ${FIXED_NODE.at(-1)}, or newer of these lines.`;
+export const HOW_TO_FIX_NODE = `In production, run ${FIXED_NODE.slice(0, -1).join(", ")}, ${FIXED_NODE.at(-1)} or newer of these lines.`;
 
 /** Major, minor and patch; a suffix such as `-nightly` is left out. */
 function numbers(node: string): [major: number, minor: number, patch: number] {
