@@ -10,6 +10,7 @@ import { checkManifestText, type ManifestReport } from "../../src/manifest/check
 import { effectiveManifest } from "../../src/manifest/effective.ts";
 import type { Manifest } from "../../src/manifest/schema.ts";
 import { Secret } from "../../src/secret.ts";
+import { composeServices } from "../support/compose.ts";
 import { yourSettings } from "../../src/your-service/settings.ts";
 
 const pathOf = (name: string) => fileURLToPath(new URL(`../../${name}`, import.meta.url));
@@ -93,6 +94,22 @@ describe(".env.example", () => {
     for (const name of required) expect(() => readConfig(asItIs)).toThrow(`\n  ${name} is required`);
     const uncommented = parseEnv(lines.map((line) => line.replace(/^# /, "")).join("\n")) as Environment;
     expect(() => readConfig(uncommented)).toThrow(`${required.length} settings need mending`);
+  });
+});
+
+describe("compose.yaml", () => {
+  const services = composeServices(parseEnv(read("ops/sandbox.env")) as Environment);
+  const names = (service: string) => Object.keys(services[service]!.environment!);
+  const ofSandbox = ["PARTNER_URL", "SANDBOX_HOST", "SANDBOX_STATE"];
+
+  it.each(["migrate", "web", "worker", "sandbox"])("gives %s only settings that exist", (service) => {
+    const all = [...known.map(({ name }) => name), ...(service === "sandbox" ? ofSandbox : [])];
+    expect(names(service).filter((name) => !all.includes(name))).toEqual([]);
+  });
+
+  it("gives the service what it needs", () => {
+    for (const service of ["migrate", "web", "worker"])
+      expect(names(service)).toEqual(expect.arrayContaining(wanted));
   });
 });
 
