@@ -71,7 +71,7 @@ const readSecret = statement(
 );
 const readSweeps = statement(
   "metrics_sweeps",
-  `SELECT name AS job, extract(epoch FROM now() - at)::float8 AS "ageSeconds" FROM heartbeats WHERE name = ANY($1)`,
+  `SELECT name AS sweep, extract(epoch FROM now() - at)::float8 AS "ageSeconds" FROM heartbeats WHERE name = ANY($1)`,
 );
 const readShare = statement(
   "metrics_sample_share",
@@ -140,12 +140,12 @@ export async function databaseState(db: Queryable): Promise<Family[]> {
  * or newer build has under another name.
  */
 export async function sweepAges(db: Queryable, jobs: readonly string[]): Promise<Family> {
-  const sweeps = await db.query<{ job: string; ageSeconds: number }>(readSweeps, [jobs]);
+  const sweeps = await db.query<{ sweep: string; ageSeconds: number }>(readSweeps, [jobs]);
   return gauge(
     "addon_sweep_age_seconds",
     "Since a job last ran to its end, in whichever process",
     sweeps,
-    (row) => [{ job: row.job }, row.ageSeconds],
+    (row) => [{ sweep: row.sweep }, row.ageSeconds],
   );
 }
 

@@ -61,11 +61,11 @@ const cases: Record<string, { fires: Series[]; stays: Series[] }> = {
     stays: [{ addon_grant_age_seconds: "80x60" }],
   },
   AddonSweepsLate: {
-    fires: [{ 'addon_sweep_age_seconds{job="run-steps"}': "5x30 5+60x30" }],
+    fires: [{ 'addon_sweep_age_seconds{sweep="run-steps"}': "5x30 5+60x30" }],
     stays: [
       {
-        'addon_sweep_age_seconds{job="run-steps"}': "20x60",
-        'addon_sweep_age_seconds{job="other"}': "9999x60",
+        'addon_sweep_age_seconds{sweep="run-steps"}': "20x60",
+        'addon_sweep_age_seconds{sweep="other"}': "9999x60",
       },
     ],
   },

@@ -178,8 +178,8 @@ describe("GET /metrics", () => {
     expect(samples.get(`addon_token_age_seconds_sum`)).toBeLessThan(24 * 3600);
     expect(samples.get(`addon_due{queue="grants"}`)).toBe(0);
     expect(samples.get(`addon_client_secret_rejected`)).toBe(0);
-    expect(samples.get(`addon_sweep_age_seconds{job="exchange-grants"}`)).toBeLessThan(60);
-    expect(samples.get(`addon_sweep_age_seconds{job="retired"}`)).toBeUndefined();
+    expect(samples.get(`addon_sweep_age_seconds{sweep="exchange-grants"}`)).toBeLessThan(60);
+    expect(samples.get(`addon_sweep_age_seconds{sweep="retired"}`)).toBeUndefined();
     expect(samples.get(`addon_database_up`)).toBe(1);
     expect(samples.get(`process_resident_memory_bytes`)).toBeGreaterThan(1e6);
     expect(samples.get(`addon_database_waiting`)).toEqual(expect.any(Number));

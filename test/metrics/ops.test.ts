@@ -1,0 +1,195 @@
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { parse } from "yaml";
+import { aProvisionRequest } from "../support/a-provision-request.ts";
+import { alarmWords, quietAlarms } from "../support/alarm-words.ts";
+import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
+import { eventually } from "../support/world.ts";
+import { operator, PASSWORD } from "./operator.ts";
+import { selectorsIn } from "./promql.ts";
+
+// What ops/ asks of /metrics, held to what a service answers that has done each kind of work once.
+
+const read = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), "utf8");
+
+interface Alert {
+  alert: string;
+  expr: string;
+  for?: string;
+  labels: { severity: string };
+  annotations: Record<"summary" | "description" | "runbook_url" | "dashboard_url", string>;
+}
+const [{ rules: alerts }] = (parse(read("ops/alerts.yml")) as { groups: [{ rules: Alert[] }] }).groups;
+
+interface Panel {
+  title: string;
+  type: string;
+  description?: string;
+  datasource?: { uid: string };
+  fieldConfig?: { defaults: { unit?: string } };
+  targets?: { expr: string; legendFormat: string }[];
+  gridPos: { x: number; y: number; w: number; h: number };
+}
+const dashboard = JSON.parse(read("ops/dashboard.json")) as {
+  uid: string;
+  templating: { list: { name: string; type: string; query: string }[] };
+  panels: Panel[];
+};
+const panels = dashboard.panels.filter(({ type }) => type !== "row");
+
+let life: LifecycleWorld;
+let text: string;
+/** The values of each label of each sample that a scrape shows. */
+let samples: Map<string, Map<string, Set<string>>>;
+/** The names of the metrics that have a sample. */
+let names: Set<string>;
+beforeAll(async () => {
+  life = await aLifecycle({ environment: { OPERATOR_PASSWORD: PASSWORD } });
+  const { oauth_grant: _, ...withoutGrant } = aProvisionRequest();
+  await life.platform.provision(withoutGrant);
+  await life.settled("dedicated");
+  // The exchange's own count is stored with the next scrape.
+  await eventually(async () => {
+    text = await operator(life.world).metrics();
+    expect(text).toMatch(/^addon_platform_request_duration_seconds_count/m);
+    expect(text).toMatch(/^addon_credentials_needing_attention/m);
+  });
+  samples = samplesIn(text);
+  names = new Set([...samples.keys()].map((name) => name.replace(/_(bucket|count|sum)$/, "")));
+});
+afterAll(() => life.world.close());
+
+function samplesIn(scrape: string): typeof samples {
+  const all: typeof samples = new Map();
+  for (const [, name, labels] of scrape.matchAll(/^([a-z]\w*)(?:\{(.*)\})? /gm)) {
+    const known = all.get(name!) ?? new Map<string, Set<string>>();
+    for (const [, label, value] of (labels ?? "").matchAll(/(\w+)="([^"]*)"/g))
+      known.set(label!, (known.get(label!) ?? new Set()).add(value!));
+    all.set(name!, known);
+  }
+  return all;
+}
+
+/** What a scraper adds to each series. It renames a label of ours that has such a name, and no expression finds it. */
+const SCRAPERS = ["job", "instance"];
+
+/** Whatever an expression names that no scrape shows. */
+function missingIn(expression: string): string[] {
+  return selectorsIn(expression).flatMap(({ metric, matchers, groupedBy }) => {
+    const labels = samples.get(metric);
+    if (!labels) return [metric];
+    const isShown = (label: string, value: string) =>
+      [...(labels.get(label) ?? [])].some((each) => new RegExp(`^(?:${value})$`).test(each));
+    return [
+      ...groupedBy.filter((label) => !labels.has(label) && !SCRAPERS.includes(label)),
+      ...matchers.flatMap(({ label, values }) =>
+        values.filter((value) => !isShown(label, value)).map((value) => `${metric}{${label}="${value}"}`),
+      ),
+    ];
+  });
+}
+
+describe("GET /metrics", () => {
+  it("has no label that a scraper sets", () => {
+    const labels = [...samples.values()].flatMap((each) => [...each.keys()]);
+    expect(labels.filter((label) => /^(job|instance|exported_.*|__.*)$/.test(label))).toEqual([]);
+    // A metric without a sample would be one whose labels nobody has seen.
+    const declared = [...text.matchAll(/^# TYPE (addon_\w+)/gm)].map(([, name]) => name!);
+    expect(declared.filter((name) => !names.has(name))).toEqual([]);
+  });
+
+  it("follows the naming conventions: counters end in _total, durations in _seconds", () => {
+    const types = [...text.matchAll(/^# TYPE (addon_\w+) (\w+)$/gm)];
+    for (const [, name, type] of types) {
+      expect([name, name!.endsWith("_total")]).toEqual([name, type === "counter"]);
+      if (type === "histogram") expect(name).toMatch(/_seconds$/);
+    }
+  });
+
+  it("is described in docs/metrics.md, with each label, and nothing else is", () => {
+    const rows = [...read("docs/metrics.md").matchAll(/^\| `(addon_\w+)`\s*\|([^|]*)\|/gm)];
+    const told = rows.map(([, name, labels]) => [
+      name!,
+      [...labels!.matchAll(/`(\w+)`/g)].map(([, label]) => label!).sort(),
+    ]);
+    const shown = [...names]
+      .filter((name) => name.startsWith("addon_"))
+      .map((name) => {
+        const labels = samples.get(name) ?? samples.get(`${name}_count`)!;
+        return [name, [...labels.keys()].sort()];
+      });
+    expect(told.sort()).toEqual(shown.sort());
+  });
+});
+
+describe.each(alerts.map((alert) => [alert.alert, alert] as const))("%s", (name, alert) => {
+  it("selects series that a service has", () => {
+    expect(selectorsIn(alert.expr)).not.toEqual([]);
+    expect(missingIn(alert.expr)).toEqual([]);
+  });
+
+  it("says what happened, and links to its own section of the runbook and to the dashboard", () => {
+    const { runbook_url: runbook, dashboard_url, ...words } = alert.annotations;
+    expect(words).toEqual({ summary: expect.any(String), description: expect.any(String) });
+    const anchor = name === "AddonAlarm" ? "the-alarms" : name.toLowerCase();
+    expect(runbook).toBe(`{{ $externalLabels.docs }}/operate.md#${anchor}`);
+    expect(anchorsOf("docs/operate.md")).toContain(anchor);
+    expect(dashboard_url).toBe(`{{ $externalLabels.grafana }}/d/${dashboard.uid}`);
+    expect(["page", "ticket"]).toContain(alert.labels.severity);
+  });
+});
+
+function anchorsOf(page: string): string[] {
+  return [...read(page).matchAll(/^#+ (.+)$/gm)].map(([, title]) =>
+    title!
+      .toLowerCase()
+      .replace(/[^\w\- ]/g, "")
+      .replaceAll(" ", "-"),
+  );
+}
+
+describe("the alerts", () => {
+  it("all have a section of docs/operate.md, which has no other", () => {
+    const sections = [...read("docs/operate.md").matchAll(/^### (Addon\w+)$/gm)].map(([, name]) => name!);
+    expect(["AddonAlarm", ...sections].sort()).toEqual(alerts.map(({ alert }) => alert).sort());
+  });
+
+  it("include the first alarm of each kind: a new service shows every alarm as 0, and logs it as an error", () => {
+    expect([...samples.get("addon_alarms_total")!.get("alarm")!].sort()).toEqual(alarmWords());
+    expect(quietAlarms()).toEqual([]);
+  });
+});
+
+describe("ops/dashboard.json", () => {
+  it("lets the reader choose the data source", () => {
+    expect(dashboard.templating.list).toEqual([
+      expect.objectContaining({ name: "datasource", type: "datasource", query: "prometheus" }),
+    ]);
+    expect(panels.filter(({ datasource }) => datasource?.uid !== "${datasource}")).toEqual([]);
+  });
+
+  it.each(panels.map((panel) => [panel.title, panel] as const))("%s", (_, { targets = [], ...panel }) => {
+    expect(panel.description).toMatch(/\.$/);
+    expect(panel.fieldConfig?.defaults.unit).toEqual(expect.any(String));
+    expect(targets.length > 0 || panel.type === "alertlist").toBe(true);
+    for (const { expr, legendFormat } of targets) {
+      expect(missingIn(expr)).toEqual([]);
+      const grouped = selectorsIn(expr).flatMap(({ groupedBy }) => groupedBy);
+      const shown = [...legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, label]) => label!);
+      expect(shown.filter((label) => !grouped.includes(label))).toEqual([]);
+    }
+  });
+
+  it("has no panel above another", () => {
+    const cells = dashboard.panels.flatMap(({ gridPos: { x, y, w, h } }) =>
+      Array.from({ length: w * h }, (_, cell) => `${x + (cell % w)} ${y + Math.floor(cell / w)}`),
+    );
+    expect(cells.length).toBe(new Set(cells).size);
+  });
+
+  it("shows each metric of the kit", () => {
+    const shown = panels.flatMap(({ targets = [] }) => targets.flatMap(({ expr }) => selectorsIn(expr)));
+    const used = new Set(shown.map(({ metric }) => metric.replace(/_(bucket|count|sum)$/, "")));
+    expect([...names].filter((name) => name.startsWith("addon_") && !used.has(name))).toEqual([]);
+  });
+});
