@@ -16,9 +16,10 @@ export function text(value: string): string {
 }
 
 /** Sent as a header of each call, so it may hold only one line of ASCII. */
-export function headerText(value: string): string {
-  if (/^[\x20-\x7e]+$/.test(value)) return value;
-  throw new Error("must be one line of plain ASCII, like application/json");
+export function mediaType(value: string): string {
+  if (/^[\w!#$&^.+-]+\/[\w!#$&^.+-]+( *; *[\w!#$&^.+-]+=("[\x20-\x7e]+"|[\w!#$&^.+-]+))*$/.test(value))
+    return value;
+  throw new Error("must be a media type, like application/json or application/vnd.svc+json; version=3");
 }
 
 const CRON_RANGES = [[0, 59], [0, 59], [0, 23], [1, 31], [1, 12], [0, 7]] as const; // prettier-ignore

@@ -4,7 +4,7 @@ import {
   clientSecret,
   cron,
   encryptionKey,
-  headerText,
+  mediaType,
   keyList,
   onOrOff,
   oneOf,
@@ -60,7 +60,7 @@ export const settings = {
   platformMediaType: setting(
     "PLATFORM_MEDIA_TYPE",
     "the Accept header",
-    headerText,
+    mediaType,
     "application/vnd.svc+json; version=3",
   ),
   platformTokenPrefix: setting(

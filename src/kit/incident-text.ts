@@ -32,7 +32,7 @@ export function icon({ paint }: Screen, status: SystemStatus): string {
 
 function headline({ paint }: Screen, { id, title, state, resolved }: Incident): string {
   const word = safe(state ?? (resolved ? "resolved" : "open"));
-  return `${paint.bold(`#${id} ${safe(title) || "(no title)"}`)}  ${resolved ? paint.green(word) : paint.red(word)}`;
+  return `${paint.bold(`${id === null ? "" : `#${safe(String(id))} `}${safe(title) || "(no title)"}`)}  ${resolved ? paint.green(word) : paint.red(word)}`;
 }
 
 function span({ created_at: opened, resolved_at: ended }: Incident): string {

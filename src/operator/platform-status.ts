@@ -30,7 +30,7 @@ export class StatusUnavailable extends KitError {
 
 /** The feed has no incident of this id. */
 export class UnknownIncident extends KitError {
-  constructor(id: number) {
+  constructor(id: string) {
     super("unknown_incident", `The status feed has no incident ${id}.`);
   }
 }
@@ -53,7 +53,9 @@ export async function listIncidents(
 
 /** One incident. Throws {@link UsedWrongly}, {@link UnknownIncident} and {@link StatusUnavailable}. */
 export async function showIncident(settings: Settings, typed: string): Promise<Told<Incident>> {
-  const id = positive(typed, "--incident");
+  const id = typed.trim();
+  if (!/^[\w-]{1,64}$/.test(id))
+    throw new UsedWrongly(`--incident takes the id of an incident, not "${typed}".`);
   return asking(
     settings,
     (feed) => feed.incident(id),

@@ -63,7 +63,7 @@ function endpoints(uuid: string, apiUrl: string, { one, many, pages, vars, done,
       ofApp: (app: string) => many<Platform.Addon>(path`/apps/${app}/addons`),
     },
     attachments: {
-      ofAddon: () => many<Platform.Attachment>(path`/addons/${uuid}/addon-attachments`),
+      ofAddon: () => many<Platform.Attachment>(path`/addons/${uuid}/addon-attachments`, { parts: ["app"] }),
       ofApp: (app: string) => many<Platform.Attachment>(path`/apps/${app}/addon-attachments`),
       get: (app: string, attachment: string) =>
         one<Platform.Attachment>("GET", path`/apps/${app}/addon-attachments/${attachment}`),
@@ -76,7 +76,7 @@ function endpoints(uuid: string, apiUrl: string, { one, many, pages, vars, done,
       get: (app: string) => one<Platform.App>("GET", path`/apps/${app}`),
       list: () => many<Platform.App>(path`/apps`),
       ofUser: (user: string) => many<Platform.App>(path`/users/${user}/apps`),
-      filter: (ids: string[]) => many<Platform.TeamApp>(path`/filters/apps`, { in: { id: ids } }),
+      filter: (ids: string[]) => many<Platform.TeamApp>(path`/filters/apps`, { filter: { in: { id: ids } } }),
     },
     collaborators: {
       ofApp: (app: string) => many<Platform.Collaborator>(path`/apps/${app}/collaborators`),
@@ -115,7 +115,8 @@ function endpoints(uuid: string, apiUrl: string, { one, many, pages, vars, done,
       deprovision: () => done("POST", path`/addons/${uuid}/actions/deprovision`),
     },
     /** Any list, page by page, for lists too long to hold. The path must stay on the API and with this resource. */
-    pages: <T>(typedPath: string, filter?: object) => pages<T>(rawPath(typedPath, { apiUrl, uuid }), filter),
+    pages: <T>(typedPath: string, filter?: object) =>
+      pages<T>(rawPath(typedPath, { apiUrl, uuid }), filter && { filter }),
     /**
      * Any call that a person types; an error status is an answer too. The path must stay on the API and with this
      * resource.

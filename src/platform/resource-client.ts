@@ -11,14 +11,22 @@ import type { ConfigVar } from "./types.ts";
 /** A longer list is taken for a mistake of the platform's. At 200 a page these are 20,000 objects. */
 const MOST_PAGES = 100;
 
+export interface ListOptions {
+  filter?: object;
+  parts?: readonly string[];
+}
+
 /** The kinds of answers the endpoints have; `api.ts` is written in these words. */
 export interface ResourceClient {
   /** An object. */
   one<T>(method: string, path: Path, body?: object): Promise<T>;
-  /** All objects of a list, from all its pages. With a `filter` the list is asked for by POST. */
-  many<T>(path: Path, filter?: object): Promise<T[]>;
+  /**
+   * All objects of a list, from all its pages. With a `filter` the list is asked for by POST. Each object must have
+   * these `parts`, objects with an id.
+   */
+  many<T>(path: Path, options?: ListOptions): Promise<T[]>;
   /** The same list page by page. */
-  pages<T>(path: Path, filter?: object): AsyncGenerator<T[], void, undefined>;
+  pages<T>(path: Path, options?: ListOptions): AsyncGenerator<T[], void, undefined>;
   /** Config variables. Never remembered: their values are secrets. */
   vars(method: string, path: Path, body?: object): Promise<ConfigVar[]>;
   /** A call that only has to succeed; the content of its answer is ignored. */
@@ -51,21 +59,28 @@ export function createResourceClient(needs: CallerNeeds): ResourceClient {
     throw new UnreadableAnswer(nameOf(call), status, shape.expected);
   }
 
-  async function* pages<T>(path: Path, filter?: object): AsyncGenerator<T[], void, undefined> {
+  async function* pages<T>(
+    path: Path,
+    { filter, parts }: ListOptions = {},
+  ): AsyncGenerator<T[], void, undefined> {
     let range: string | undefined;
     for (let page = 1; page <= MOST_PAGES; page += 1) {
       const call = aCall(filter ? "POST" : "GET", path, filter, range);
       const answer = await (filter ? judged(call) : remembered(call));
-      yield read(call, answer, aList<T>());
-      range = nextRange(answer);
-      if (range === undefined) return;
+      yield read(call, answer, aList<T>("id", parts));
+      const next = nextRange(answer);
+      if (next === undefined && answer.status !== 206) return;
+      // The list would end in the middle, or never.
+      if (next === undefined || next === range)
+        throw new UnreadableAnswer(nameOf(call), answer.status, "a Next-Range that leads on");
+      range = next;
     }
     throw new UnreadableAnswer(nameOf(aCall("GET", path)), 206, `an end after ${MOST_PAGES} pages`);
   }
 
-  async function many<T>(path: Path, filter?: object): Promise<T[]> {
+  async function many<T>(path: Path, options?: ListOptions): Promise<T[]> {
     const all: T[] = [];
-    for await (const page of pages<T>(path, filter)) all.push(...page);
+    for await (const page of pages<T>(path, options)) all.push(...page);
     return all;
   }
 

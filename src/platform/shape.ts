@@ -1,4 +1,4 @@
-import { isJsonObject } from "../json-object.ts";
+import { isJsonObject, type JsonObject } from "../json-object.ts";
 
 /** What the kit relies on in an answer, checked by name; everything else may be absent, odd or new. */
 export interface Shape<T> {
@@ -11,11 +11,13 @@ export function anObject<T>(): Shape<T> {
   return { expected: "an object with an id", fits: (value): value is T => hasText(value, "id") };
 }
 
-/** A list of objects that each have a text under `key`. */
-export function aList<T>(key: "id" | "name" = "id"): Shape<T[]> {
+/** A list of objects that each have a text under `key`, and an object with an id under each of `parts`. */
+export function aList<T>(key: "id" | "name" = "id", parts: readonly string[] = []): Shape<T[]> {
+  const fits = (item: unknown) =>
+    hasText(item, key) && parts.every((part) => hasText((item as JsonObject)[part], "id"));
   return {
-    expected: `a list of objects with ${key === "id" ? "an id" : "a name"}`,
-    fits: (value): value is T[] => Array.isArray(value) && value.every((item) => hasText(item, key)),
+    expected: `a list of objects with ${[key === "id" ? "an id" : "a name", ...parts.map((part) => `an ${part}`)].join(" and ")}`,
+    fits: (value): value is T[] => Array.isArray(value) && value.every(fits),
   };
 }
 

@@ -5,7 +5,7 @@ import type { Known, StatusWatch } from "./status-watch.ts";
 /** An incident at the platform, as a log line carries it. */
 export interface IncidentNote {
   incident: {
-    id: number;
+    id: number | string | null;
     title: string;
     full_url: string | null;
     /** How many more are open. */

@@ -16,7 +16,10 @@ export function readCurrentStatus(json: unknown): CurrentStatus | undefined {
       status: text(each["status"]),
     })),
     incidents: readIncidents(incidents) ?? null,
-    scheduled: listOfIncidents(scheduled),
+    scheduled: objects(scheduled).map((each) => ({
+      ...readIncident(each)!,
+      resolved: isMarkedOver(each) || ENDS.some((end) => Date.parse(time(each[end]) ?? "") <= Date.now()),
+    })),
   };
 }
 
@@ -26,19 +29,15 @@ export function readIncidents(json: unknown): Incident[] | undefined {
 
 export function readIncident(json: unknown): Incident | undefined {
   if (!isJsonObject(json)) return undefined;
-  const id = wholeNumber(json["id"]);
-  if (id === null) return undefined;
-  const state = text(json["state"]) || null;
   const resolvedAt = time(json["resolved_at"]);
-  const isOver = state === "resolved" || resolvedAt !== null;
   return {
     ...json,
-    id,
+    id: wholeNumber(json["id"]) ?? (text(json["id"]) || null),
     title: text(json["title"]),
-    state,
+    state: text(json["state"]) || null,
     created_at: time(json["created_at"]),
     updated_at: time(json["updated_at"]),
-    resolved: typeof json["resolved"] === "boolean" ? json["resolved"] : isOver,
+    resolved: isMarkedOver(json) || resolvedAt !== null,
     href: text(json["href"]) || null,
     full_url: text(json["full_url"]) || null,
     duration: wholeNumber(json["duration"]),
@@ -48,6 +47,14 @@ export function readIncident(json: unknown): Incident | undefined {
     tags: texts(json["tags"]),
     updates: objects(json["updates"]).map(readUpdate),
   };
+}
+
+/** Where a maintenance may say when it ends; no name is documented. */
+const ENDS = ["resolved_at", "ends_at", "scheduled_until"];
+
+/** `resolved: false` was seen beside `state: "resolved"` (assumed, section 5). */
+function isMarkedOver({ resolved, state }: JsonObject): boolean {
+  return resolved === true || ["resolved", "complete", "completed"].includes(text(state));
 }
 
 function readUpdate(json: JsonObject): IncidentUpdate {
@@ -65,7 +72,7 @@ function readUpdate(json: JsonObject): IncidentUpdate {
 }
 
 function listOfIncidents(value: unknown): Incident[] {
-  return objects(value).flatMap((each) => readIncident(each) ?? []);
+  return objects(value).map((each) => readIncident(each)!);
 }
 
 function listOfSystems(value: unknown): AffectedSystem[] {

@@ -16,11 +16,12 @@ export interface CurrentStatus {
 export type SystemStatus = Open<"green" | "yellow" | "red" | "blue">;
 
 export interface Incident {
-  id: number;
+  id: number | string | null;
   title: string;
   state: Open<"resolved"> | null;
   created_at: string | null;
   updated_at: string | null;
+  /** Whether it is over, as any of its members says. */
   resolved: boolean;
   /** This incident in the feed. */
   href: string | null;

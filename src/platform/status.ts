@@ -23,7 +23,7 @@ export interface StatusFeed {
   /** Aborting `signal` ends the call at once. */
   current(signal?: AbortSignal): Promise<Told<CurrentStatus>>;
   incidents(query?: IncidentsQuery): Promise<Told<Incident[]>>;
-  incident(id: number): Promise<Told<Incident>>;
+  incident(id: string): Promise<Told<Incident>>;
 }
 
 /** A call to the feed takes no longer than this. */
@@ -69,7 +69,7 @@ export function createStatusFeed({
       ask(path`/api/v4/incidents`, readIncidents, "a list of incidents", {
         query: { ...(since && { since }), ...(perPage && { per_page: String(perPage) }) },
       }),
-    incident: (id) => ask(path`/api/v4/incidents/${String(id)}`, readIncident, "an incident"),
+    incident: (id) => ask(path`/api/v4/incidents/${id}`, readIncident, "an incident"),
   };
 }
 

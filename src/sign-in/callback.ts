@@ -46,6 +46,9 @@ export function createCallback(needs: {
 
   async function attemptOf({ query, browser }: Returned) {
     const state = readId(query["state"]);
+    // A denial may come without the state (RFC 6749 asks for it). Whoever made it up has only this page to show.
+    if (query["state"] === undefined && query["error"] === "access_denied")
+      throw authorizeProblem("access_denied");
     if (!state) throw problem(query["state"] === undefined ? "state_missing" : "state_unknown");
     const taken = await attempts.take(state, browser).catch((error: unknown) => {
       throw isDatabaseAway(error) ? problem("state_not_read", error) : error;

@@ -233,12 +233,21 @@ describe("list endpoints", () => {
     expect(asked).toEqual([undefined, undefined, undefined, '"0"', '"1"', '"2"']);
   });
 
-  it("that never end are abandoned", async () => {
+  it.each<[string, number, (page: number) => object]>([
+    ["that never end", 100, (page) => ({ "next-range": `id ${page}` })],
+    ["that lead back to themselves", 2, () => ({ "next-range": "again" })],
+    ["that end in the middle", 1, () => ({})],
+  ])("%s are an error after %d calls, not a shorter list", async (_, calls, more) => {
     const platform = await bench((_seen, response) =>
-      response.writeHead(206, { "next-range": "again" }).end("[]"),
+      response.writeHead(206, { ...more(platform.seen.length) }).end("[]"),
     );
     await expect(platform.api.apps.list()).rejects.toMatchObject({ id: "unreadable_answer" });
-    expect(platform.seen).toHaveLength(100);
+    expect(platform.seen).toHaveLength(calls);
+  });
+
+  it("whose attachments name no app are an error", async () => {
+    const platform = await bench((_seen, response) => response.writeHead(200).end(JSON.stringify([app])));
+    await expect(platform.api.attachments.ofAddon()).rejects.toMatchObject({ id: "unreadable_answer" });
   });
 });
 

@@ -67,7 +67,7 @@ const KEYS: [key: string, segment: string][] = [
   ["../../admin#x%2F y", "..%2F..%2Fadmin%23x%252F%20y"],
 ];
 
-const item = { id: "x", name: "n", extra: 1 };
+const item = { id: "x", name: "n", app: { id: "y" }, extra: 1 };
 const answering =
   (status: number, body: unknown, headers = {}): Answering =>
   (_seen, response) =>
@@ -149,7 +149,7 @@ describe.each(ROWS)("%s %s", (...[method, path, kind, call, body]: Row) => {
   });
 });
 
-const pages = [[{ id: "1" }], [{ id: "2" }], [{ id: "3" }]];
+const pages = ["1", "2", "3"].map((id) => [{ id, app: { id } }]);
 const rangeOf = (page: number) => `id ]${page}..; max=1,order=desc`;
 const paged: Answering = (seen, response) => {
   const page = Number(/^id \](\d)\.\.; max=1,order=desc$/.exec(seen.headers.range ?? rangeOf(0))?.[1]);

@@ -54,7 +54,7 @@ describe("reading the status feed", () => {
     await feed.current();
     await feed.incidents();
     await feed.incidents({ since: "2026-01-31", perPage: 5 });
-    await feed.incident(7);
+    await feed.incident("7");
     expect(seen.map(({ method, url }) => `${method} ${url}`)).toEqual([
       "GET /feed/api/v4/current-status",
       "GET /feed/api/v4/incidents",
@@ -72,14 +72,14 @@ describe("reading the status feed", () => {
     closing.push(http.close, async () => nock.restore());
     nock("https://status.example").get("/api/v4/incidents/7").reply(200, INCIDENT);
     const feed = createStatusFeed({ http, statusUrl: "https://status.example" });
-    await expect(feed.incident(7)).resolves.toMatchObject({ value: { id: 7 } });
+    await expect(feed.incident("7")).resolves.toMatchObject({ value: { id: 7 } });
     expect(nock.isDone()).toBe(true);
   });
 
   it("keeps the original and parses it", async () => {
     const said = { ...INCIDENT, of_tomorrow: [1] };
     const { feed } = await aFeed(inOrder(said));
-    expect(await feed.incident(7)).toEqual({ json: said, value: said });
+    expect(await feed.incident("7")).toEqual({ json: said, value: said });
   });
 
   it("accepts missing members and new values", async () => {
@@ -114,10 +114,26 @@ describe("reading the status feed", () => {
       { ...INCIDENT, id: 2, updated_at: "2026-01-31T13:00:00.000Z" },
       { ...INCIDENT, id: 3, resolved: true },
       { ...INCIDENT, id: 4, updated_at: "once" },
+      { ...INCIDENT, id: 5, state: "resolved" },
+      { ...INCIDENT, id: 6, resolved_at: "2026-01-31T13:00:00.000Z" },
+      { ...INCIDENT, id: "a-7", updated_at: "2026-01-31T11:00:00.000Z" },
+      { title: "Without an id" },
     ];
     const { feed } = await aFeed(inOrder({ status: [], incidents }));
     const { value } = await feed.current();
-    expect(openIncidents(value)?.map(({ id }) => id)).toEqual([2, 1, 4]);
+    expect(openIncidents(value)?.map(({ id }) => id)).toEqual([2, 1, "a-7", 4, null]);
+  });
+
+  it.each([
+    [{ state: "in_progress" }, false],
+    [{ state: "completed", resolved: false }, true],
+    [{ state: "complete" }, true],
+    [{ resolved_at: "2020-01-31T13:00:00.000Z" }, true],
+    [{ ends_at: "2020-01-31T13:00:00.000Z" }, true],
+    [{ resolved_at: "2120-01-31T13:00:00.000Z" }, false],
+  ])("knows whether a maintenance is over: %j", async (members, isOver) => {
+    const { feed } = await aFeed(inOrder({ status: [], scheduled: [{ ...INCIDENT, ...members }] }));
+    expect((await feed.current()).value.scheduled).toMatchObject([{ resolved: isOver }]);
   });
 
   it("returns null, not an empty list, when the feed has no list of incidents", async () => {

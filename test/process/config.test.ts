@@ -127,6 +127,7 @@ describe("readConfig", () => {
     ["RESOURCES_PATH", "/assets"],
     ["PLATFORM_MEDIA_TYPE", "application/json\r\nX-Evil: 1"],
     ["PLATFORM_MEDIA_TYPE", "application/jsön"],
+    ["PLATFORM_MEDIA_TYPE", "nonsense"],
     ["ALLOW_INSECURE_PLATFORM", "true"],
     ["CLIENT_SECRET", "\n"],
     ["CLIENT_SECRET", " "],

@@ -122,6 +122,7 @@ describe("the state of a sign-in", () => {
   it("that is missing is refused", async () => {
     await expectPage(await browser.get("/oauth/callback?code=abc"), 400, "This is not a way to begin");
     await expectPage(await browser.get("/oauth/callback"), 400, "This is not a way to begin");
+    await expectPage(await browser.get("/oauth/callback?error=access_denied"), 403, "You said no");
   });
 
   it.each(["wrong", "A".repeat(43), "A".repeat(10_000), "%00", "<script>alert(1)</script>"])(

@@ -71,6 +71,7 @@ function troubleIn({ status }: HttpAnswer): string | null {
 }
 
 function strangeIn({ status, body }: HttpAnswer): string | null {
+  if (status === 406) return "answers 406: it does not take PLATFORM_MEDIA_TYPE";
   return parsedJson(body) === undefined
     ? `answers ${status} without JSON, which the platform's API would not`
     : null;
