@@ -125,7 +125,7 @@ function processors(): string {
 /** The options for node in the Procfile: the service is measured as it is started in production. */
 function flagsOf(kind: "web" | "worker"): string[] {
   const procfile = readFileSync(new URL("../Procfile", import.meta.url), "utf8");
-  return new RegExp(`^${kind}: node (--.*) dist/`, "m").exec(procfile)?.[1]?.split(" ") ?? [];
+  return new RegExp(`^${kind}: .*node (--.*) dist/`, "m").exec(procfile)?.[1]?.split(" ") ?? [];
 }
 
 function kitWords({ dist }: Options, command: string): string[] {

@@ -84,12 +84,13 @@ describe("the image that the Dockerfile describes", () => {
   const folder = mkdtempSync(path.join(asRoot ? "/var/tmp" : tmpdir(), "addon-image-"));
   const roles = twoRoles(testServerUrl());
   const running: Process[] = [];
+  const commit = "0123456789ab";
   let stages: Record<string, Stage>;
   let ports: { web: number; sandbox: number };
 
   beforeAll(async () => {
     chmodSync(folder, 0o755);
-    stages = carryOut(root, folder);
+    stages = carryOut(root, folder, { SOURCE_COMMIT: commit });
     // Only what is in the image's path is there for its user.
     mkdirSync(path.join(folder, "bin"));
     cpSync(process.execPath, path.join(folder, "bin/node"));
@@ -170,6 +171,7 @@ describe("the image that the Dockerfile describes", () => {
 
     await eventually(async () => (await start("web", stages[""]!.healthcheck).ended) === 0);
     await eventually(async () => (await fetch(on(ports.web, "/readyz"))).ok);
+    expect(web.output).toContain(commit);
     await eventually(async () => (await fetch(on(ports.sandbox, "/sandbox/health"))).ok);
     await post(on(ports.sandbox, "/sandbox/apps"), { name: "shop" });
     const { addon } = await post(on(ports.sandbox, "/sandbox/apps/shop/addons"), {});

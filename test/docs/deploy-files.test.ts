@@ -10,7 +10,7 @@ import { checkManifestText, type ManifestReport } from "../../src/manifest/check
 import { effectiveManifest } from "../../src/manifest/effective.ts";
 import type { Manifest } from "../../src/manifest/schema.ts";
 import { Secret } from "../../src/secret.ts";
-import { composeServices } from "../support/compose.ts";
+import { composeServices, composeText } from "../support/compose.ts";
 import { yourSettings } from "../../src/your-service/settings.ts";
 
 const pathOf = (name: string) => fileURLToPath(new URL(`../../${name}`, import.meta.url));
@@ -107,9 +107,11 @@ describe("compose.yaml", () => {
     expect(names(service).filter((name) => !all.includes(name))).toEqual([]);
   });
 
-  it("gives the service what it needs", () => {
+  it("gives the service what it needs, and asks for it", () => {
     for (const service of ["migrate", "web", "worker"])
       expect(names(service)).toEqual(expect.arrayContaining(wanted));
+    const asked = wanted.map((name) => (name === "DATABASE_URL" ? "DATABASE_PASSWORD" : name));
+    expect(asked.filter((name) => !composeText.includes(`\${${name}:?`))).toEqual([]);
   });
 });
 
@@ -163,7 +165,8 @@ describe("app.json", () => {
     const commands = [...Object.values(processes), ...(Object.values(manifest.scripts!) as string[])];
     expect(Object.keys(manifest.scripts!)).toEqual(["postdeploy"]);
     for (const command of commands) {
-      const [, file] = /^node (?:--\S+ )*dist\/([\w/-]+)\.js( \w+)?$/.exec(command) ?? [];
+      const [, file] =
+        /^(?:env -u MIGRATION_DATABASE_URL )?node (?:--\S+ )*dist\/([\w/-]+)\.js( \w+)?$/.exec(command) ?? [];
       expect(existsSync(pathOf(`src/${file}.ts`))).toBe(true);
     }
   });

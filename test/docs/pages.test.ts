@@ -18,14 +18,6 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 const read = (file: string) => readFileSync(path.join(root, file), "utf8");
 const documents = kitPages;
 const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
-/** The names that a reader's links lead to, made of the headings as GitHub makes them. */
-const anchors = (file: string) =>
-  [...read(file).matchAll(/^#+ (.+)$/gm)].map(([, title]) =>
-    title!
-      .toLowerCase()
-      .replace(/[^\p{L}\p{N}_ -]/gu, "")
-      .replaceAll(" ", "-"),
-  );
 const EXAMPLE = "examples/postgres-product/your-service";
 const names: string[] = Object.values(settings).map(({ name }) => name);
 
@@ -62,16 +54,6 @@ describe.each(documents)("%s", (file) => {
     expect(kept.filter((name) => !existsSync(path.join(root, name)))).toEqual([]);
   });
 
-  it("links to files and headings that exist", () => {
-    const links = [...read(file).matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)/g)];
-    const lost = links.filter(([, to, heading]) => {
-      const target = to ? path.join(path.dirname(file), to) : file;
-      if (!existsSync(path.join(root, target))) return true;
-      return heading !== undefined && !anchors(target).includes(heading);
-    });
-    expect(lost.map(([link]) => link)).toEqual([]);
-  });
-
   it("names commands that exist", () => {
     const called = code(file).flatMap((text) => [
       ...text.matchAll(/npm (?:run (?:--silent )?([\w:-]+)|(test|start|ci))/g),
@@ -103,6 +85,8 @@ describe.each(documents)("%s", (file) => {
       "SANDBOX_STATE",
       "PARTNER_URL",
       "CHROMIUM_PATH",
+      "MIGRATION_DATABASE",
+      "SOURCE_COMMIT",
       "SANDBOX_RUN_PLAN",
       ...[...offer.configVars, ...drawers.configVars],
       ...[...read(`${EXAMPLE}/settings.ts`).matchAll(/"([A-Z_]+)"/g)].map(([, name]) => name!),

@@ -1,11 +1,13 @@
 import { readFileSync } from "node:fs";
 import { parse } from "yaml";
+import type { Environment } from "../../src/environment.ts";
 
 export interface ComposeService {
   image?: string;
   build?: { target?: string; args?: Record<string, string | null> };
   command?: string[];
-  environment?: Record<string, string | null>;
+  /** Of a variable that is only passed on, and has no value, the name alone. */
+  environment?: Environment;
   volumes?: string[];
   configs?: { source: string; target: string }[];
   profiles?: string[];
@@ -35,7 +37,7 @@ export function composeServices(given: Record<string, string | undefined>): Reco
       name,
       value ?? given[name],
     ]);
-    service.environment = Object.fromEntries(passed.filter(([, value]) => value !== undefined));
+    service.environment = Object.fromEntries(passed) as Environment;
   }
   return services;
 }

@@ -17,10 +17,15 @@ export interface Stage {
 
 /**
  * Carries out the steps of the Dockerfile in a folder, on this machine: each stage has its files in a folder of its own,
- * and what it runs finds the programs and the npm cache of this machine. Returns the stages by name; the last one, the
- * image, is named "". An instruction, or a form of it, that it does not know is an error.
+ * and what it runs finds the programs and the npm cache of this machine. `given` are the build's arguments. Returns the
+ * stages by name; the last one, the image, is named "". An instruction, or a form of it, that it does not know is an
+ * error.
  */
-export function carryOut(project: string, folder: string): Record<string, Stage> {
+export function carryOut(
+  project: string,
+  folder: string,
+  given: Record<string, string> = {},
+): Record<string, Stage> {
   const context = contextOf(project);
   const stages: Record<string, Stage> = {};
   let stage!: Stage;
@@ -63,7 +68,8 @@ export function carryOut(project: string, folder: string): Record<string, Stage>
       }
     },
     ARG(_step, [pair]) {
-      stage.environment[pair!.split("=")[0]!] = pair!.split("=")[1]!.replaceAll('"', "");
+      const [name, standard] = pair!.split("=");
+      stage.environment[name!] = given[name!] ?? standard!.replaceAll('"', "");
     },
     ENV(_step, [pair]) {
       stage.environment[pair!.split("=")[0]!] = pair!.split("=")[1]!;
