@@ -1,13 +1,16 @@
 import js from "@eslint/js";
 import prettier from "eslint-config-prettier";
 import jest from "eslint-plugin-jest";
+import yml from "eslint-plugin-yml";
 import ts from "typescript-eslint";
+
+const CODE = ["**/*.{js,mjs,ts,tsx}"];
 
 export default ts.config(
   { ignores: ["dist/", "dist.*/", "coverage/", ".data/", "src/database/client/"] },
-  js.configs.recommended,
-  ...ts.configs.recommended,
   {
+    files: CODE,
+    extends: [js.configs.recommended, ...ts.configs.recommended],
     rules: {
       "@typescript-eslint/no-explicit-any": "error",
       "@typescript-eslint/consistent-type-imports": "error",
@@ -49,5 +52,13 @@ export default ts.config(
       "jest/no-conditional-expect": "off",
     },
   },
+  // What prettier accepts and somebody meant otherwise: a value that was forgotten, a version 20.10 that is the number 20.1.
+  {
+    files: ["**/*.{yml,yaml}"],
+    extends: [yml.configs["flat/recommended"]],
+    rules: { "yml/no-trailing-zeros": "error" },
+  },
+  // There, a variable without a value is passed on.
+  { files: ["compose.yaml"], rules: { "yml/no-empty-mapping-value": "off" } },
   prettier,
 );

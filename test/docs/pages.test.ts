@@ -18,6 +18,14 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 const read = (file: string) => readFileSync(path.join(root, file), "utf8");
 const documents = kitPages;
 const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
+/** The names that a reader's links lead to, made of the headings as GitHub makes them. */
+const anchors = (file: string) =>
+  [...read(file).matchAll(/^#+ (.+)$/gm)].map(([, title]) =>
+    title!
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}_ -]/gu, "")
+      .replaceAll(" ", "-"),
+  );
 const EXAMPLE = "examples/postgres-product/your-service";
 const names: string[] = Object.values(settings).map(({ name }) => name);
 
@@ -52,6 +60,16 @@ describe.each(documents)("%s", (file) => {
     // A fork's own files there are its own matter; another test checks the excerpts.
     const kept = files.filter((name) => !/^(src|test|docs)\/your-service\//.test(name));
     expect(kept.filter((name) => !existsSync(path.join(root, name)))).toEqual([]);
+  });
+
+  it("links to files and headings that exist", () => {
+    const links = [...read(file).matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)/g)];
+    const lost = links.filter(([, to, heading]) => {
+      const target = to ? path.join(path.dirname(file), to) : file;
+      if (!existsSync(path.join(root, target))) return true;
+      return heading !== undefined && !anchors(target).includes(heading);
+    });
+    expect(lost.map(([link]) => link)).toEqual([]);
   });
 
   it("names commands that exist", () => {
