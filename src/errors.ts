@@ -44,7 +44,14 @@ export function errorIdOf(error: unknown): string {
 export function messageOf(error: unknown): string {
   try {
     if (error === undefined || error === null) return `${error} was thrown, and no error.`;
-    return String(error instanceof Error ? error.message : error);
+    if (!(error instanceof Error)) return String(error);
+    // An error of a connection that was tried at several addresses has no message of its own.
+    const {
+      message,
+      errors = [],
+      code = error.name,
+    } = error as Error & { errors?: unknown[]; code?: string };
+    return message || errors.map(messageOf).join("; ") || code;
   } catch {
     return "Something was thrown that cannot be read.";
   }

@@ -154,10 +154,20 @@ export function routePath(value: string): string {
   throw new Error("must be a path such as /resources, without a slash at its end");
 }
 
-/** A secret, for it holds a password. */
+/**
+ * A secret, for it holds a password. As with libpq, its host may be missing, or be a socket's folder in the query. What
+ * else is wrong with it the driver says.
+ */
 export function postgresUrl(value: string): Secret {
-  if (URL.canParse(value) && /^postgres(ql)?:$/.test(new URL(value).protocol)) return new Secret(value);
-  throw new Error("must be an address like postgresql://user:password@host/database");
+  const address = value.trim();
+  const isRead = /^postgres(ql)?:\/\//.test(address) && URL.canParse(address.replace("@/", "@localhost/"));
+  if (!isRead || /[\r\n\t]/.test(address))
+    throw new Error(
+      "must be an address like postgresql://user:password@host/database, with whatever is special in the password percent-encoded",
+    );
+  if (/^\w+:\/\/[^/?]*,/.test(address.replace(/\/\/.*@/, "//")))
+    throw new Error("must name one host, not several");
+  return new Secret(address);
 }
 
 /**

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { KitError, messageOf } from "../errors.ts";
-import { withCa, withQuery } from "./address.ts";
+import { connectionTo } from "./address.ts";
 import type { PrismaClient } from "./client/client.ts";
 import { leavesConnectionSound, noteRefusal } from "./failure.ts";
 import { pendingMigrations } from "./migrate.ts";
@@ -13,7 +13,6 @@ export {
   isConflict,
   isConnectionConfigError,
   isDataError,
-  isFaultOfTls,
   isLockTimeout,
   isTransient,
 } from "./failure.ts";
@@ -75,10 +74,6 @@ export class TakesNoWrites extends KitError {
 const BY_KEY =
   "-c plan_cache_mode=force_generic_plan -c random_page_cost=1.1 -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off";
 
-/** Adds these options in front of the address's own: of two that set the same, PostgreSQL takes the last. */
-const byKey = (url: string) =>
-  withQuery(url, (query) => query.set("options", [BY_KEY, ...query.getAll("options").slice(-1)].join(" ")));
-
 const LONGEST_READ_MS = 300_000;
 const READ_WHOLE = `BEGIN READ ONLY; SET LOCAL statement_timeout = ${LONGEST_READ_MS};
 SET LOCAL plan_cache_mode = force_custom_plan;
@@ -88,10 +83,10 @@ const PING = statement("ping", `SELECT current_setting('transaction_read_only') 
 
 /**
  * Opens the PostgreSQL that the settings name. It is not connected to before the first query, so this succeeds while it
- * is down. Throws `Misconfigured` if `ca` cannot be read.
+ * is down. Throws `Misconfigured` if the driver cannot read the address, or a file.
  */
 export function openDatabase({ url, ca, poolSize, log }: DatabaseSettings): Database {
-  const pool = createPool({ ...withCa(byKey(url), ca), max: poolSize });
+  const pool = createPool({ ...connectionTo(url, ca, [BY_KEY]), max: poolSize });
   const connect = createConnect(pool, poolSize, log);
   let prisma: Promise<PrismaClient> | undefined;
 

@@ -13,6 +13,8 @@ const DATA_STATES = /^(22|23|54)/;
 const ADDRESS_STATES = /^(28|3D|42501)/;
 const TLS_CODES = /^(CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_(GET|VERIFY)_|ERR_TLS_|ERR_SSL_)/;
 const TLS_MESSAGES = /server does not support SSL connections/;
+/** The driver's own, where the server asks for a password and the address has none. */
+const NO_PASSWORD = /client password must be a (non-empty )?string/;
 /** A named statement is there already, or is not: a pooler lets clients take turns on its sessions. */
 const SHARED_SESSION_STATES = /^(42P05|26000)/;
 /** PgBouncer refuses what each of our connections begins with, unless it is told to ignore it. */
@@ -60,14 +62,24 @@ export function isLockTimeout(error: unknown): boolean {
  * change something first?
  */
 export function isConnectionConfigError(error: unknown): boolean {
-  return ADDRESS_STATES.test(clues(error).state) || isFaultOfTls(error) || isFaultOfPooler(error);
+  const { state, message } = clues(error);
+  return (
+    ADDRESS_STATES.test(state) || NO_PASSWORD.test(message) || isFaultOfTls(error) || isFaultOfPooler(error)
+  );
 }
 
 export function configErrorInWords(error: unknown): string {
+  const { state, message } = clues(error);
+  if (NO_PASSWORD.test(message))
+    return "DATABASE_URL: the database asks for a password, and the address has none.";
   const words = `DATABASE_URL: the database says: ${messageOf(error)}`;
-  return isFaultOfPooler(error)
-    ? `${words}. A connection pooler stands there; how to set it: docs/scale.md, "Connection poolers".`
-    : words;
+  if (isFaultOfPooler(error))
+    return `${words}. A connection pooler stands there; how to set it: docs/scale.md, "Connection poolers".`;
+  if (isFaultOfTls(error))
+    return `${words}. See sslmode in DATABASE_URL, and DATABASE_CA: the certificate to trust, or no-verify.`;
+  if (state === "28000")
+    return `${words}. If it lets nobody in without encryption: add sslmode=verify-full to DATABASE_URL.`;
+  return words;
 }
 
 function isFaultOfPooler(error: unknown): boolean {

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { KitError, messageOf, Misconfigured } from "../errors.ts";
-import { withCa } from "./address.ts";
+import { connectionTo } from "./address.ts";
 import { configErrorInWords, isConflict, isConnectionConfigError, isLockTimeout } from "./failure.ts";
 import { statement, type Queryable } from "./statement.ts";
 
@@ -82,7 +82,7 @@ export async function migrate({
   patience = PATIENCE,
 }: Wishes): Promise<{ applied: string[] }> {
   const client = new pg.Client({
-    ...withCa(url, ca),
+    ...connectionTo(url, ca),
     ...{ application_name: "addon-migrate", connectionTimeoutMillis: 10_000, keepAlive: true },
   });
   client.on("error", () => undefined);

@@ -1,4 +1,5 @@
 import { schedule as cronSchedule, type ScheduledTask } from "node-cron";
+import { isConflict } from "../database/database.ts";
 import type { Log } from "../logging/log.ts";
 import { watchClock } from "./clock-watch.ts";
 
@@ -118,7 +119,9 @@ export function createJobs<Name extends string>({
       const seconds = typeof taken === "number" && taken > 0 ? 0 : await job.nextInSeconds?.();
       if (seconds != null && seconds < SOON_SECONDS) wake(job, Math.max(seconds * 1000, LEAST_PAUSE_MS));
     } catch (error) {
-      log.error({ job: job.name, error }, "A job failed; the next tick tries again");
+      // PostgreSQL ends one of two transactions that stand in each other's way, as beside a migration.
+      const level = isConflict(error) ? "warn" : "error";
+      log[level]({ job: job.name, error }, "A job failed; the next tick tries again");
     }
   }
 

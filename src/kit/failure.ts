@@ -87,8 +87,7 @@ function described(error: unknown): { id: string; message: string } {
     const cause = error.id === "database_unavailable" && error.cause ? ` (${messageOf(error.cause)})` : "";
     return { id: error.id, message: error.message + cause };
   }
-  // An error of a connection that was tried at several addresses has no message of its own.
-  const message = messageOf(error) || String((error as { code?: unknown }).code ?? error);
+  const message = messageOf(error);
   if (isTransient(error))
     return { id: "database_unavailable", message: `The database does not answer: ${message}` };
   return { id: "internal_error", message };

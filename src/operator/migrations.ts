@@ -25,7 +25,7 @@ export async function migrateDatabase(
   say: (sentence: string) => void,
 ): Promise<MigrationReport> {
   const url = (migrationDatabaseUrl ?? databaseUrl).reveal();
-  return { ...(await migrate({ url, ca, say })), database: named(new URL(url)) };
+  return { ...(await migrate({ url, ca, say })), database: named(new URL(url.replace("@/", "@localhost/"))) };
 }
 
 /** Describes a database by its URL. A Unix socket's folder is given in the query, as `host`. */

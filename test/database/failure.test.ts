@@ -47,6 +47,11 @@ it.each<[string, object, unknown[]]>([
     NEEDS_AN_OPERATOR,
     each("28P01 28000 3D000 42501", postgresql),
   ],
+  [
+    "the server asks for a password",
+    NEEDS_AN_OPERATOR,
+    [words("SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a string")],
+  ],
   ["a pooler's clients share a session", NEEDS_AN_OPERATOR, each("42P05 26000", postgresql)],
   [
     "a certificate is at fault",

@@ -1,10 +1,11 @@
-import { expect, it } from "@jest/globals";
+import { expect, it, jest } from "@jest/globals";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import pg from "pg";
-import { withCa, withQuery } from "../../src/database/address.ts";
+import { connectionTo, withCa, withQuery } from "../../src/database/address.ts";
 import { Misconfigured } from "../../src/errors.ts";
+import { postgresUrl } from "../../src/setting-kinds.ts";
 
 const ADDRESS = "postgresql://u:p@db.example/addon";
 const PEM = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
@@ -16,6 +17,38 @@ it.each([
 ])("the address alone decides about TLS if DATABASE_CA %s: %s", (_, query, ca) => {
   expect(withCa(ADDRESS + query, ca)).toEqual({ connectionString: ADDRESS + query });
 });
+
+it.each([
+  ["?sslmode=require", {}],
+  ["?sslmode=verify-ca", {}],
+  ["?sslmode=verify-full&sslrootcert=system", {}],
+  ["?uselibpqcompat=true&sslmode=require", { rejectUnauthorized: false }],
+])("the driver verifies certificates unless it is told not to, and warns of nothing: %s", (query, ssl) => {
+  const warnings: string[] = [];
+  const emit = jest
+    .spyOn(process, "emitWarning")
+    .mockImplementation((said) => void warnings.push(String(said)));
+  const client = new pg.Client(connectionTo(ADDRESS + query)) as unknown as { ssl: object };
+  emit.mockRestore();
+  expect({ ssl: client.ssl, warnings }).toEqual({ ssl, warnings: [] });
+});
+
+it.each([
+  ["a socket", "postgresql://app:pw@/addon?host=/var/run/postgresql", "/var/run/postgresql"],
+  ["a blank around it", "  postgresql://app:pw@db.example/addon\n", "db.example"],
+  ["IPv6", "postgres://app:pw@[::1]:5433/addon", "::1"],
+])("an address is taken as libpq takes it: %s", (_, address, host) => {
+  const client = new pg.Client(connectionTo(postgresUrl(address).reveal()));
+  expect(client).toMatchObject({ host, user: "app", password: "pw", database: "addon" });
+});
+
+it.each(["postgresql://app:100%de2@db.example/addon", `${ADDRESS}?sslrootcert=/no/such/file`])(
+  "an address that the driver cannot read is refused in a sentence, without its value: %s",
+  (address) => {
+    expect(() => connectionTo(address)).toThrow(Misconfigured);
+    expect(() => connectionTo(address)).toThrow(/^DATABASE_URL(?!.*(100|such))/);
+  },
+);
 
 /** The driver's resulting settings; in the driver an address overrides other options. */
 const tlsOf = (query: string, ca: string) => {

@@ -1,6 +1,6 @@
 import {
   HOW_TO_MIGRATE,
-  isFaultOfTls,
+  isDatabaseAway,
   statement,
   TakesNoWrites,
   throwInWords,
@@ -16,20 +16,18 @@ export async function database({ db }: Services): Promise<Finding> {
     await db.ping().catch(throwInWords);
     return fine(`PostgreSQL answers in ${Math.ceil(performance.now() - asked)} ms.`);
   } catch (error) {
-    if (error instanceof Misconfigured)
-      return fault(error.message, isFaultOfTls(error.cause) ? CERTIFIED : LETS_US_IN);
+    if (error instanceof Misconfigured) return fault(error.message, LETS_US_IN);
     if (error instanceof TakesNoWrites)
       return fault("PostgreSQL answers, but takes no writes: it is read-only.", WRITABLE);
-    return fault(`PostgreSQL does not answer: ${messageOf(error)}`, REACHABLE);
+    const fix = isDatabaseAway(error) ? REACHABLE : "Mend what it says: no process starts with it.";
+    return fault(`PostgreSQL does not answer: ${messageOf(error)}`, fix);
   }
 }
 
 const REACHABLE =
   "Is it running, and is DATABASE_URL the right address? The service waits for it and goes on by itself.";
 const LETS_US_IN =
-  "Mend the user, the password or the database that DATABASE_URL names, or what that user may do: no process starts with it, and one that runs waits.";
-const CERTIFIED =
-  "Set DATABASE_CA to the certificate of the authority that signed the server's (or to no-verify, where anyone may answer), or mend sslmode in DATABASE_URL: no process starts with it, and one that runs waits.";
+  "Mend the user, the password, the database or the encryption that DATABASE_URL names, or what that user may do: no process starts with it, and one that runs waits.";
 const WRITABLE =
   "Is it a standby, or was it made so because its disk is full? Make it writable, or have DATABASE_URL name the primary. The service goes on by itself.";
 
