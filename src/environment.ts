@@ -1,6 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { parseEnv } from "node:util";
 import { messageOf, Misconfigured } from "./errors.ts";
 
 /** Variables by name, as in `process.env`. */
@@ -41,11 +40,7 @@ function madeByDev(chosen: Environment, folder: string): Environment {
 }
 
 function fileSettings(file: string): Environment {
-  if (!existsSync(file)) return {};
-  const text = textOf(file);
-  const values = parseEnv(text) as Environment;
-  refuseCutValues(file, text, values);
-  return values;
+  return existsSync(file) ? settingsIn(textOf(file), file) : {};
 }
 
 /** Such a file may be a folder (a Python environment is often named `.env`), or another user's. */
@@ -57,21 +52,39 @@ function textOf(file: string): string {
   }
 }
 
+const NOTHING = /[^\S\n]*(?:#.*)?(?:\n|$)/y;
+const NAME = /[^\S\n]*(?:export[^\S\n]+)?([\w.-]+)[^\S\n]*=/y;
+/** In quotes; a comment alone; or plain, without a # and without quotes at its ends. */
+const VALUE =
+  /[^\S\n]*(?:(?:"([^"]*)"|'([^']*)'|`([^`]*)`)[^\S\n]*(?:#.*)?|#\s.*|([^\s"'`#](?:[^#\n]*[^\s"'`#])?)?(?:[^\S\n]+#.*|[^\S\n]*))(?:\n|$)/y;
+
 /**
- * Throws {@link Misconfigured} if a value was cut: outside quotes any # begins a comment, even in the middle of a
- * secret. The text is parsed once more with every # that follows a non-space replaced, except where the whole value is
- * a comment (`NAME=# …`); a value that then differs was cut at its #.
+ * The settings in lines `NAME=value`, as Node reads them, but alike in each version of it; in double quotes, `\n` is a
+ * line end. Throws {@link Misconfigured} for a line that does not say clearly what it means: a password without its end
+ * would be sent all the same.
  */
-function refuseCutValues(file: string, text: string, values: Environment): void {
-  const other = "\u{F0023}";
-  const whole = Object.entries(
-    parseEnv(text.replace(/(?<=\S)#(?<!^[^=\n]*=#(?=\s))/gm, other)) as Environment,
-  );
-  const cut = whole
-    .map((pair) => pair.map((part = "") => part.replaceAll(other, "#")) as [string, string])
-    .flatMap(([name, value]) => (values[name] === value ? [] : [name]));
-  if (cut.length === 0) return;
-  throw new Misconfigured(
-    `${cut.join(", ")} in ${file}: outside quotes, a value ends before its #. Put it in quotes, or a space before a comment.`,
-  );
+function settingsIn(text: string, file: string): Environment {
+  const rest = text.replace(/^\uFEFF/, "").replaceAll("\r\n", "\n");
+  const settings: Record<string, string> = {};
+  let at = 0;
+  const take = (what: RegExp) => {
+    what.lastIndex = at;
+    const found = what.exec(rest);
+    if (found) at = what.lastIndex;
+    return found;
+  };
+  while (at < rest.length) {
+    if (take(NOTHING)) continue;
+    const where = `${file}, line ${rest.slice(0, at).split("\n").length}`;
+    const name = take(NAME)?.[1];
+    if (!name) throw new Misconfigured(`${where}: this is neither NAME=value nor a comment.`);
+    const value = take(VALUE);
+    if (!value)
+      throw new Misconfigured(
+        `${where}: put the value of ${name}, which has a quote or a # in it, into quotes.`,
+      );
+    const [, double, single, back, plain] = value;
+    settings[name] = double?.replaceAll("\\n", "\n") ?? single ?? back ?? plain ?? "";
+  }
+  return settings;
 }

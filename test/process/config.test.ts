@@ -532,17 +532,30 @@ describe("the sources of settings", () => {
   });
 
   it.each([
-    ["SHOP_TOKEN=abc#def"],
-    ["SHOP_TOKEN=#abcdef"],
-    ["SHOP_TOKEN= abc def#ghi # a token"],
-    ["export SHOP_TOKEN=abc#def"],
-    ["SHOP_TOKEN=abc##"],
-  ])("a value in .env that its # would cut is refused by name, without its value: %s", async (line) => {
-    await write(".env", `# of issue#1\nPORT=1\n${line}\nLOG_LEVEL=debug\n`);
-    const read = () => readEnvironment({}, folder);
-    expect(read).toThrow(Misconfigured);
-    expect(read).toThrow(/^SHOP_TOKEN in \S+\.env: outside quotes, /);
-    expect(read).not.toThrow(/abc|LOG_LEVEL|PORT/);
+    ["SHOP_TOKEN=abc#def", "SHOP_TOKEN"],
+    ["SHOP_TOKEN=#abcdef", "SHOP_TOKEN"],
+    ["SHOP_TOKEN= abc def#ghi # a token", "SHOP_TOKEN"],
+    ["export SHOP_TOKEN=abc#def", "SHOP_TOKEN"],
+    ["SHOP_TOKEN=abc##", "SHOP_TOKEN"],
+    ['SHOP_TOKEN="abc', "SHOP_TOKEN"],
+    ["SHOP_TOKEN='abc'def", "SHOP_TOKEN"],
+    ['SHOP_TOKEN=abc"', "SHOP_TOKEN"],
+    ["a stray line with abc", "neither NAME=value nor a comment"],
+  ])(
+    "a line of .env that is not clear is refused by its number, without its value: %s",
+    async (line, said) => {
+      await write(".env", `# of issue#1\nPORT=1\n${line}\nLOG_LEVEL=debug\n`);
+      const read = () => readEnvironment({}, folder);
+      expect(read).toThrow(Misconfigured);
+      expect(read).toThrow(/^\S+\.env, line 3: /);
+      expect(read).toThrow(said);
+      expect(read).not.toThrow(/abc|LOG_LEVEL|PORT/);
+    },
+  );
+
+  it("a byte order mark and line ends of Windows belong to no setting", async () => {
+    await write(".env", `\uFEFFADDON_ID=one\r\nDATA_DIR="${folder}/none"\r\n`);
+    expect(readEnvironment({}, folder)).toEqual({ ADDON_ID: "one", DATA_DIR: `${folder}/none` });
   });
 
   it("a # in quotes belongs to the value, and one after a space begins a comment", async () => {
