@@ -96,6 +96,7 @@ describe.each(documents)("%s", (file) => {
     const limits = file === "docs/limits.md" ? limitsInCode().map(({ name }) => name) : [];
     const others = [
       "NO_COLOR",
+      "NODE_ENV",
       "TEST_DATABASE_URL",
       "BENCH_DATABASE_URL",
       "SANDBOX_HOST",
