@@ -1,5 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "@jest/globals";
@@ -7,8 +8,13 @@ import { describe, expect, it } from "@jest/globals";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const read = (file: string) => readFileSync(path.join(root, file), "utf8");
 
+const { satisfies } = createRequire(import.meta.url)("semver") as {
+  satisfies(version: string, range: string): boolean;
+};
+
 interface Locked {
   version: string;
+  engines?: { node?: string };
   integrity?: string;
   resolved?: string;
   link?: true;
@@ -38,6 +44,14 @@ describe("packages that npm ci installs", () => {
       ([, version]) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version),
     );
     expect(ranges).toEqual([]);
+  });
+
+  it("run on the oldest Node that the kit supports", () => {
+    const { engines } = JSON.parse(read("package.json")) as { engines: { node: string } };
+    const [, oldest] = /^>=([\d.]+) /.exec(engines.node)!;
+    const newer = locked.filter((each) => !satisfies(`${oldest}.0`, each.engines?.node ?? "*"));
+    // A part of Prisma's own development server, which nothing here starts.
+    expect(newer.map(({ name }) => name)).toEqual(["@prisma/streams-local"]);
   });
 
   it("run no install script", () => {
