@@ -85,6 +85,8 @@ describe("the image that the Dockerfile describes", () => {
   const roles = twoRoles(testServerUrl());
   const running: Process[] = [];
   const commit = "0123456789ab";
+  /** A machine may be busy with other tests. */
+  const LONG_MS = 120_000;
   let stages: Record<string, Stage>;
   let ports: { web: number; sandbox: number };
 
@@ -107,7 +109,7 @@ describe("the image that the Dockerfile describes", () => {
     await roles.close();
     execFileSync("chmod", ["-R", "u+w", folder]);
     rmSync(folder, { recursive: true, force: true });
-  });
+  }, 600_000);
 
   /** Runs a command in the image of a service, as Compose would: with its files, its user and its environment. */
   function start(name: string, command?: string[]): Process {
@@ -169,16 +171,16 @@ describe("the image that the Dockerfile describes", () => {
     const worker = start("worker");
     const sandbox = start("sandbox");
 
-    await eventually(async () => (await start("web", stages[""]!.healthcheck).ended) === 0);
-    await eventually(async () => (await fetch(on(ports.web, "/readyz"))).ok);
+    await eventually(async () => (await start("web", stages[""]!.healthcheck).ended) === 0, LONG_MS);
+    await eventually(async () => (await fetch(on(ports.web, "/readyz"))).ok, LONG_MS);
     expect(web.output).toContain(commit);
-    await eventually(async () => (await fetch(on(ports.sandbox, "/sandbox/health"))).ok);
+    await eventually(async () => (await fetch(on(ports.sandbox, "/sandbox/health"))).ok, LONG_MS);
     await post(on(ports.sandbox, "/sandbox/apps"), { name: "shop" });
     const { addon } = await post(on(ports.sandbox, "/sandbox/apps/shop/addons"), {});
     await eventually(async () => {
       const now = await (await fetch(on(ports.sandbox, `/sandbox/addons/${addon.id}`))).json();
       expect(now).toMatchObject({ state: "provisioned", grant: { state: "exchanged" } });
-    });
+    }, LONG_MS);
     const shown = start("web", ["node", "dist/kit.js", "resources", "show", addon.id]);
     expect({ code: await shown.ended, output: shown.output }).toMatchObject({ code: 0 });
 
@@ -189,7 +191,7 @@ describe("the image that the Dockerfile describes", () => {
         output: expect.not.stringMatching(/stop_incomplete|EACCES|EROFS/),
       });
     expect(await start("web", stages[""]!.healthcheck).ended).toBe(1);
-  });
+  }, 600_000);
 });
 
 interface Process {
