@@ -11,6 +11,7 @@ import { MethodNotAllowed, methodNotAllowed } from "./http/method-not-allowed.ts
 import type { RefusedSample } from "./logging/refused-sample.ts";
 import { answerWithRequestId } from "./http/request-id.ts";
 import { requestLog } from "./logging/request-log.ts";
+import { refuseCompressed } from "./http/compressed.ts";
 import { isUnreadableBody } from "./http/unreadable-body.ts";
 
 export type Readiness = "ready" | "degraded" | "unavailable";
@@ -59,11 +60,21 @@ export function createApp(needs: {
   // First, because most requests go there and each route in front would cost them time.
   app.use(resourcesPath, partnerApi);
 
-  only("GET", "/healthz", (_request, response) => void response.json({ status: "alive" }));
-  only("GET", "/readyz", async (_request, response) => {
-    const status = isStopping() ? "unavailable" : await readiness();
-    response.status(status === "unavailable" ? 503 : 200).json({ status });
+  app.use((request, _response, next) => {
+    refuseCompressed(request);
+    next();
   });
+  app
+    .route("/healthz")
+    .get((_request, response) => void response.json({ status: "alive" }))
+    .all(methodNotAllowed("GET, HEAD"));
+  app
+    .route("/readyz")
+    .get(async (_request, response) => {
+      const status = isStopping() ? "unavailable" : await readiness();
+      response.status(status === "unavailable" ? 503 : 200).json({ status });
+    })
+    .all(methodNotAllowed("GET, HEAD"));
   if (metrics) app.use("/metrics", metrics);
   if (site) app.use(site);
   app.use((request) => {
@@ -73,17 +84,6 @@ export function createApp(needs: {
   });
   app.use(answerError(log, refusedSample));
   return app;
-
-  function only(
-    method: "GET",
-    path: string,
-    handle: (request: Request, response: Response) => void | Promise<void>,
-  ) {
-    app.all(path, (request, response) => {
-      if (request.method === method) return handle(request, response);
-      methodNotAllowed(method)(request, response);
-    });
-  }
 }
 
 /** Answers every error with `{id, message}`, without internal details. */
@@ -108,7 +108,7 @@ function publicFace(error: unknown): { status: number; id: string; message: stri
       message: "The service cannot answer for the moment. Try again.",
     };
   }
-  if (isUnreadableBody(error)) return parserRefusal(error as { status: number; type?: string });
+  if (isUnreadableBody(error)) return parserRefusal(error as { status: number });
   if (error instanceof URIError)
     return { status: 400, id: "bad_request", message: "The address is not well formed." };
   return {
@@ -118,12 +118,9 @@ function publicFace(error: unknown): { status: number; id: string; message: stri
   };
 }
 
-/** The answer to an error of express.json, of decompression or of the router, whose own messages quote the request. */
-function parserRefusal({ status, type }: { status: number; type?: string }) {
-  if (status === 413) return { status, id: "payload_too_large", message: "The body is larger than 64 kB." };
-  if (status === 415)
-    return { status, id: "unsupported_media_type", message: "The body's encoding is not supported." };
-  const message =
-    type === "entity.parse.failed" ? "The body is not valid JSON." : "The request is not well formed.";
-  return { status, id: "bad_request", message };
+/** The answer to an error of a parser of Express or of its router, whose own messages quote the request. */
+function parserRefusal({ status }: { status: number }) {
+  return status === 413
+    ? { status, id: "payload_too_large", message: "The body is larger than 64 kB." }
+    : { status, id: "bad_request", message: "The request is not well formed." };
 }

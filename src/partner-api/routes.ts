@@ -40,7 +40,7 @@ export function partnerApi(needs: {
     .post(async (request, response) => {
       const receivedAtMs = performance.now();
       const answer = await counted.provision(async () => {
-        const wanted = readProvision(await readJsonBody(request, response), String(request.id));
+        const wanted = readProvision(await readJsonBody(request), String(request.id));
         return hideWhile(scrubber, async (hide) => {
           hide(...secretsIn(wanted));
           await untilReady();
@@ -57,7 +57,7 @@ export function partnerApi(needs: {
     .put(async (request, response) => {
       const receivedAtMs = performance.now();
       const answer = await counted.changePlan(async () => {
-        const plan = readPlanChange(await readJsonBody(request, response));
+        const plan = readPlanChange(await readJsonBody(request));
         const uuid = uuidOf(request);
         await untilReady();
         return changePlan(uuid, plan, String(request.id), receivedAtMs);

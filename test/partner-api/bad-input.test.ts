@@ -109,33 +109,13 @@ describe("a body that is not a valid request is refused", () => {
     ["an array", "[]", json, 422, "invalid_params"],
     ["an empty object", "{}", json, 422, "invalid_params"],
     ["an empty body", "", json, 422, "invalid_params"],
-    ["no body and no type", undefined, { "content-type": null }, 415, "unsupported_media_type"],
-    ["plain text", "{}", { "content-type": "text/plain" }, 415, "unsupported_media_type"],
+    ["no body and no type", undefined, { "content-type": null }, 422, "invalid_params"],
+    ["a form", "uuid=1", { "content-type": "application/x-www-form-urlencoded" }, 400, "bad_request"],
+    ["UTF-16", Buffer.from(`\ufeff{"plan":"é"}`, "utf16le"), json, 422, "invalid_params"],
     [
-      "a form",
-      "uuid=1",
-      { "content-type": "application/x-www-form-urlencoded" },
-      415,
-      "unsupported_media_type",
-    ],
-    [
-      "a type that only looks like JSON",
-      "{}",
-      { "content-type": "application/jsonx" },
-      415,
-      "unsupported_media_type",
-    ],
-    [
-      "UTF-16",
-      Buffer.from("{}", "utf16le"),
-      { "content-type": "application/json; charset=utf-16" },
-      415,
-      "unsupported_media_type",
-    ],
-    [
-      "Latin-1",
-      "{}",
-      { "content-type": "application/json; charset=iso-8859-1" },
+      "a compressed body",
+      gzipSync(JSON.stringify(aProvisionRequest())),
+      { ...json, "content-encoding": "gzip" },
       415,
       "unsupported_media_type",
     ],
@@ -146,19 +126,11 @@ describe("a body that is not a valid request is refused", () => {
       415,
       "unsupported_media_type",
     ],
-    ["gzip that is none", "{}", { ...json, "content-encoding": "gzip" }, 400, "bad_request"],
     ["more than 64 kB", `"${"x".repeat(65_536)}"`, json, 413, "payload_too_large"],
     [
       "more than 64 kB of keys",
       JSON.stringify(Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`key${i}`, i]))),
       json,
-      413,
-      "payload_too_large",
-    ],
-    [
-      "a gzip bomb of 50 MB",
-      gzipSync(Buffer.alloc(50_000_000, " ")),
-      { ...json, "content-encoding": "gzip" },
       413,
       "payload_too_large",
     ],
@@ -183,13 +155,6 @@ describe("a body that is not a valid request is refused", () => {
         Buffer.from('"}'),
       ]),
       json,
-      422,
-      "invalid_params",
-    ],
-    [
-      "compressed bytes that are no UTF-8",
-      gzipSync(Buffer.concat([Buffer.from('{"uuid":"'), Buffer.from([0xff]), Buffer.from('"}')])),
-      { ...json, "content-encoding": "gzip" },
       422,
       "invalid_params",
     ],
@@ -315,6 +280,8 @@ describe("unusual but valid input", () => {
     ["the platform's own media type", { "content-type": "application/vnd.svc-addons+json; version=3" }],
     ["any JSON subtype", { "content-type": "application/problem+json" }],
     ["a charset", { "content-type": "application/json; charset=utf-8" }],
+    ["a form's type", { "content-type": "application/x-www-form-urlencoded" }],
+    ["another charset, where the body is UTF-8", { "content-type": "application/json; charset=iso-8859-1" }],
     ["a charset in quotes and capitals", { "content-type": 'Application/JSON; Charset="UTF-8"' }],
     ["an Accept that we never answer", { accept: "application/vnd.svc-addons+json; version=3" }],
     ["an Accept of a picture", { accept: "image/png" }],
@@ -324,10 +291,6 @@ describe("unusual but valid input", () => {
 
   it("is accepted: a byte order mark", async () => {
     await accepted(`\ufeff${JSON.stringify(aProvisionRequest())}`);
-  });
-
-  it("is accepted: a compressed body", async () => {
-    await accepted(gzipSync(JSON.stringify(aProvisionRequest())), { "content-encoding": "gzip" });
   });
 
   it("is accepted: a chunked body without a length", async () => {

@@ -20,7 +20,7 @@ export function rawHttp(url: string, bytes: string | Buffer, quietMs = 1_000): P
     const answer = (closed: boolean) => {
       socket.destroy();
       const text = Buffer.concat(chunks).toString("latin1");
-      const statuses = [...text.matchAll(/^HTTP\/1\.1 (\d{3})/gm)].map(([, status]) => Number(status));
+      const statuses = [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status));
       resolve({ statuses, text, closed });
     };
     socket.setTimeout(quietMs, () => answer(false));

@@ -1,0 +1,82 @@
+import { connect } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { aProvisionRequest } from "../support/a-provision-request.ts";
+import { basic } from "../support/partner-calls.ts";
+import { rawHttp } from "../support/raw-http.ts";
+import { aWorld, eventually, type World } from "../support/world.ts";
+
+// What one connection sends: its order, garbage, and answers that nobody reads.
+
+let world: World;
+beforeAll(async () => void (world = await aWorld()));
+afterAll(() => world.close());
+
+function request(method: string, path: string, body?: object): string {
+  const { addonId, addonPassword } = world.sandbox.settings;
+  const text = body ? JSON.stringify(body) : "";
+  return `${method} ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: ${basic(addonId, addonPassword)}\r\nContent-Length: ${text.length}\r\n\r\n${text}`;
+}
+const lastBody = (text: string) => JSON.parse(text.slice(text.lastIndexOf("\r\n\r\n"))) as unknown;
+
+it("requests that are sent together are carried out in their order", async () => {
+  const wanted = aProvisionRequest({ plan: "basic" });
+  const { statuses } = await rawHttp(
+    world.service.url!,
+    request("POST", "/resources", wanted) +
+      request("PUT", `/resources/${wanted.uuid}`, { plan: "premium" }) +
+      request("DELETE", `/resources/${wanted.uuid}`) +
+      request("DELETE", `/resources/${wanted.uuid}`),
+  );
+  expect(statuses).toEqual([200, 200, 204, 410]);
+});
+
+it("a valid request is answered before the garbage behind it, and what is refused says why", async () => {
+  const wanted = aProvisionRequest({ plan: "basic" });
+  const { statuses, text, closed } = await rawHttp(
+    world.service.url!,
+    `${request("POST", "/resources", wanted)}garbage\r\n\r\n`,
+  );
+  expect({ statuses, closed }).toEqual({ statuses: [200, 400], closed: true });
+  expect(lastBody(text)).toEqual({ id: "bad_request", message: "The request is not well formed." });
+});
+
+it.each([
+  ["no HTTP", "hello\r\n\r\n", 400, "bad_request"],
+  [
+    "headers of 100 kB",
+    `GET /healthz HTTP/1.1\r\nX: ${"x".repeat(100_000)}\r\n\r\n`,
+    431,
+    "headers_too_large",
+  ],
+])("%s is refused with an id and a message", async (_, bytes, status, id) => {
+  const { statuses, text } = await rawHttp(world.service.url!, bytes);
+  expect(statuses).toEqual([status]);
+  expect(lastBody(text)).toMatchObject({ id });
+});
+
+it("HEAD is answered like GET", async () => {
+  for (const path of ["/healthz", "/readyz"]) {
+    const { status, headers } = await fetch(world.service.url! + path, { method: "HEAD" });
+    expect([path, status, headers.get("content-type")]).toEqual([
+      path,
+      200,
+      "application/json; charset=utf-8",
+    ]);
+  }
+});
+
+it("a client that sends requests without end and reads nothing is cut off", async () => {
+  const { hostname, port } = new URL(world.service.url!);
+  const socket = connect({ host: hostname, port: Number(port) });
+  socket.pause();
+  let isCut = false;
+  socket.on("error", () => undefined).on("close", () => (isCut = true));
+  const many = request("GET", "/healthz").repeat(1_000);
+  await eventually(async () => {
+    if (!isCut) socket.write(many);
+    await sleep(5);
+    return isCut;
+  });
+  expect((await fetch(`${world.service.url}/healthz`)).status).toBe(200);
+});
