@@ -8,7 +8,7 @@ import { temporaryPostgresql } from "../dev/postgresql.ts";
 import { startSandbox } from "../sandbox/index.ts";
 import { yourEnvironment } from "../src/config.ts";
 import { addonManifest } from "../src/operator/addon-manifest.ts";
-import { offer } from "../src/your-service/plans.ts";
+import { addonId, offer } from "../src/your-service/plans.ts";
 import { startBalancer } from "./balancer.ts";
 import { createCustomers } from "./customers.ts";
 import { createDatabase } from "./database.ts";
@@ -81,7 +81,7 @@ async function run({ minutes, seed, resources }: Options): Promise<number> {
   const proxy = opened(await startDatabaseProxy(database.url));
   const sandbox = opened(
     await startSandbox({
-      addonManifest: addonManifest("teapots", offer),
+      addonManifest: addonManifest(addonId, offer),
       expiresIn: LIFE_SECONDS,
       ledgerSize: 2_000_000,
     }),

@@ -12,7 +12,8 @@ import { demoStage, eventually, YOURS_WITHIN_MS } from "./demo/stage.ts";
 const words = process.argv.slice(2);
 if (words.length === 0 || words[0] === "--help") {
   console.error(
-    "How it is used: npm run sandbox:run -- COMMAND [ARGUMENT…]\nFor example:    npm run sandbox:run -- sh -c 'echo \"$TEAPOT_URL\"'\n\n" +
+    "How it is used: npm run sandbox:run -- COMMAND [ARGUMENT…]\n" +
+      `For example:    npm run sandbox:run -- sh -c 'echo "$${offer.configVars[0] ?? "RESOURCE_UUID"}"'\n\n` +
       "COMMAND finds the add-on's config vars in its environment, and SANDBOX_URL, SERVICE_URL, RESOURCE_UUID, ADDON_ID,\n" +
       "ADDON_PASSWORD, CLIENT_SECRET and the three PLATFORM_…_URL. SANDBOX_RUN_PLAN names another plan than the usual one.",
   );

@@ -1,7 +1,7 @@
 import { readRegistration } from "../sandbox/registration.ts";
 import { madeUpNames, readEnvironment } from "../src/environment.ts";
 import { addonManifest } from "../src/operator/addon-manifest.ts";
-import { offer } from "../src/your-service/plans.ts";
+import { addonId, offer } from "../src/your-service/plans.ts";
 
 // `npm run sandbox`: the platform alone, for a service that is started by hand. It uses the same credentials as the
 // service (from the environment, `.env`, or the file of `npm run dev`) and the add-on manifest of your plans. If
@@ -11,7 +11,7 @@ const shared = ["RESOURCES_PATH", "ADDON_ID", "ADDON_PASSWORD", "CLIENT_SECRET",
 const known = readEnvironment();
 const usual: Record<string, string> = {
   PARTNER_URL: `http://localhost:${known["PORT"] ?? "3000"}`,
-  ADDON_MANIFEST: JSON.stringify(addonManifest(known["ADDON_ID"] ?? "teapots", offer)),
+  ADDON_MANIFEST: JSON.stringify(addonManifest(known["ADDON_ID"] ?? addonId, offer)),
 };
 const nobodyChose = madeUpNames();
 const registered = namesIn(known["ADDON_MANIFEST"]);

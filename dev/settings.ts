@@ -9,6 +9,7 @@ import {
   type Environment,
 } from "../src/environment.ts";
 import { Misconfigured } from "../src/errors.ts";
+import { addonId } from "../src/your-service/plans.ts";
 import { newUrl } from "./postgresql.ts";
 
 export interface DevSettings {
@@ -26,9 +27,6 @@ export interface DevSettings {
   /** Stores the platform's address of now and the values in `given`. To be called only by a process that owns the folder. */
   keepAddresses(given?: Record<string, string>): void;
 }
-
-/** The id of the sample add-on; ADDON_ID sets yours. */
-const SAMPLE_ADDON_ID = "teapots";
 
 /**
  * The settings for development. Values that neither the environment nor `.env` sets are generated once and kept in
@@ -65,7 +63,7 @@ export function devSettings(env: Environment = process.env, folder = process.cwd
 
 function madeUp(): Record<string, string> {
   return {
-    ADDON_ID: SAMPLE_ADDON_ID,
+    ADDON_ID: addonId,
     ADDON_PASSWORD: randomBytes(24).toString("hex"),
     CLIENT_SECRET: randomBytes(32).toString("hex"),
     ENCRYPTION_KEY: randomBytes(32).toString("hex"),

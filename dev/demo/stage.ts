@@ -10,7 +10,7 @@ import { statement } from "../../src/database/database.ts";
 import { addonManifest } from "../../src/operator/addon-manifest.ts";
 import { runWeb } from "../../src/process/run-web.ts";
 import type { RunningService } from "../../src/process/running-service.ts";
-import { offer } from "../../src/your-service/plans.ts";
+import { addonId, offer } from "../../src/your-service/plans.ts";
 import { newUrl } from "../postgresql.ts";
 import { temporaryDatabase } from "../temporary-database.ts";
 import { runKit } from "./kit.ts";
@@ -46,7 +46,7 @@ export async function demoStage(): Promise<DemoStage> {
   const folder = mkdtempSync(path.join(tmpdir(), "addon-demo-"));
   // A process that is ending may still write into the folder.
   process.once("exit", () => rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 }));
-  const sandbox = await startSandbox({ addonManifest: addonManifest("teapots", offer) });
+  const sandbox = await startSandbox({ addonManifest: addonManifest(addonId, offer) });
   // Settings of yours that are invalid are said before a database is made.
   readConfig({ ...environmentFor(sandbox), DATABASE_URL: newUrl() });
   const database = await temporaryDatabase();

@@ -57,8 +57,8 @@ export function addressesOf(service: {
 }
 
 /**
- * The leading words that all names share, leaving each name at least one word of its own: TEAPOT for TEAPOT_URL and
- * TEAPOT_TOKEN.
+ * The leading words that all names share, leaving each name at least one word of its own: SHOP for SHOP_URL and
+ * SHOP_TOKEN.
  */
 function commonPrefix(names: readonly string[]): string {
   const words = names.map((name) => name.split("_").slice(0, -1));

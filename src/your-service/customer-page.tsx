@@ -10,7 +10,7 @@ import { usageOf, type Usage } from "./usage.ts";
 export const customerPage: CustomerPage = async (resource) => {
   const usage = await usageOf(resource).catch(() => "not known" as const);
   return {
-    title: resource.name ?? "Your teapot",
+    title: resource.name ?? "Your add-on",
     content: (
       <>
         <dl>

@@ -1,6 +1,9 @@
 import type { Offer } from "../resources/contract.ts";
 
-/** What the teapot company sells: plans, regions, config vars, and the sentences customers read. */
+/** The add-on's id, for development and tests. In production `ADDON_ID` has it. */
+export const addonId = "teapots";
+
+/** What is on offer: plans, regions, config vars, and the sentences customers read. */
 export const offer: Offer = {
   plans: {
     basic: { description: "A teapot for one, shared kiln" },
@@ -17,6 +20,6 @@ export const offer: Offer = {
 };
 
 export const messages = {
-  ready: "Your teapot is ready: its address is in TEAPOT_URL.",
-  changed: (plan: string) => `Your teapot is now ${plan}; TEAPOT_URL has its new address.`,
+  ready: "Your add-on is ready: its address is in TEAPOT_URL.",
+  changed: (plan: string) => `Your add-on is now ${plan}; TEAPOT_URL has its new address.`,
 };

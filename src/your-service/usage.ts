@@ -8,20 +8,17 @@ export interface Usage {
   unit: string;
 }
 
-const CUPS_A_DAY: Readonly<Record<string, number>> = { basic: 8, premium: 48, dedicated: 480 };
-
 /**
- * The sample's usage: a teapot pours a cup every two hours of today (UTC). Null: nothing is counted in this plan.
- * Replace the body with a call to your own service; if it throws, the page says that usage is not known and shows the
- * rest.
+ * The sample's usage: the hours of today (UTC) since the add-on was bought. Null: nothing is counted, as here while it
+ * is being made. Replace the body with a call to your own service; if it throws, the page says that usage is not known
+ * and shows the rest.
  */
 export async function usageOf(
-  { plan, createdAt }: CustomerResource,
+  { state, createdAt }: CustomerResource,
   now = new Date(),
 ): Promise<Usage | null> {
-  const included = CUPS_A_DAY[plan];
-  if (included === undefined) return null;
+  if (state !== "provisioned") return null;
   const midnight = Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate());
   const hours = (now.getTime() - Math.max(midnight, createdAt.getTime())) / 3_600_000;
-  return { used: Math.min(Math.max(Math.floor(hours / 2), 0), included), included, unit: "cups today" };
+  return { used: Math.max(Math.floor(hours), 0), included: 24, unit: "hours today" };
 }

@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
-import { readConfig } from "../../src/config.ts";
 import type { Environment } from "../../src/environment.ts";
 import { runWeb } from "../../src/process/run-web.ts";
 import type { RunningService } from "../../src/process/running-service.ts";
@@ -11,6 +10,7 @@ import { FROM_OUR_PAGE, hiddenIn } from "../operator-pages/operator.ts";
 import type { Browser } from "../sign-in/browser.ts";
 import { aWorldOfPeople, type PeopleWorld } from "../sign-in/people.ts";
 import { basic } from "../support/partner-calls.ts";
+import { teapotConfig, teapotParts } from "../support/sellers.ts";
 
 // The procedures of docs/rotate.md. The client secret and the encryption key have tests of their own, which it names.
 
@@ -69,7 +69,8 @@ describe("rotation of the add-on's password", () => {
 
     async function startOther(environment: Environment): Promise<void> {
       await other?.stop();
-      other = await runWeb(readConfig({ ...world.environment, ...environment }), {
+      other = await runWeb(teapotConfig({ ...world.environment, ...environment }), {
+        ...teapotParts,
         logTo: { write: () => undefined },
       });
       await other.ready;

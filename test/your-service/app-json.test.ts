@@ -46,7 +46,7 @@ describe("app.json", () => {
     const env = Object.fromEntries([...needed, ...addresses].map((name) => [name, "filled-in"]));
     const create = (wish: object) => control.createAppFromManifest({ manifest: JSON.parse(text), ...wish });
     try {
-      await expect(create({})).rejects.toThrow("ADDON_ID");
+      await expect(create({})).rejects.toThrow("ADDON_PASSWORD");
       const app = await create({ env });
       expect(app.setup!.steps.map(({ step }) => step)).toEqual(["deploy", "postdeploy"]);
       expect(Object.keys(control.configVars(app.name))).toEqual(

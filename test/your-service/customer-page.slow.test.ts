@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Browser } from "playwright-core";
 import { aVisitor, chromiumPath, seriousFindings, startChromium } from "../support/chromium.ts";
+import { offer } from "../../src/your-service/plans.ts";
 import { aWorld, type World } from "../support/world.ts";
 
 // The sample's page in a real browser, as a customer sees it who comes from the platform's dashboard.
@@ -29,7 +30,7 @@ let browser: Browser;
     ["on a phone, in the dark", { viewport: { width: 360, height: 740 }, colorScheme: "dark" as const }],
   ])("shows plan, region, state and usage, and is accessible: %s", async (_where, look) => {
     const { control } = world.sandbox;
-    const { addon } = await control.install({ plan: "basic" });
+    const { addon } = await control.install({ plan: offer.defaultPlan });
     await world.quiet([addon.id]);
     const { context, page, problems } = await aVisitor({ browser, bypassCSP: true, ...look });
     const members = Object.entries(control.signOnForm(addon.id, "customer@example.com").form).map(
@@ -41,7 +42,9 @@ let browser: Browser;
     await page.getByRole("button", { name: "Open" }).click();
     await page.waitForURL(`${world.service.url}/customer/${addon.id}`);
 
-    expect(await page.textContent("main")).toMatch(/Plan.*basic.*Region.*us.*State.*Ready.*Usage.* of /s);
+    expect(await page.textContent("main")).toMatch(
+      new RegExp(`Plan.*${offer.defaultPlan}.*Region.*us.*State.*Ready.*Usage.* of `, "s"),
+    );
     expect(await seriousFindings(page)).toEqual([]);
     expect(
       await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"),

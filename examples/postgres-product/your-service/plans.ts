@@ -1,5 +1,7 @@
 import type { Offer } from "../resources/contract.ts";
 
+export const addonId = "drawers";
+
 /** The limits of each plan: concurrent connections, and size in MB. */
 export const sizes: Readonly<Record<string, { connections: number; megabytes: number }>> = {
   small: { connections: 3, megabytes: 10 },

@@ -36,7 +36,7 @@ export function CreateApp({ view: { platform, attempt } }: { view: View }) {
             name="manifest"
             label="Content"
             rows={6}
-            placeholder={'{ "addons": ["teapots:basic"] }'}
+            placeholder={'{ "addons": ["postgresql:small"] }'}
             hint="Config vars, add-ons and scripts are all processed, or the app is not created."
           />
           <FileField name="file" label="Or as a file" accept=".json,application/json" />

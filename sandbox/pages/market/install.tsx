@@ -44,7 +44,7 @@ export function Install({ view: { platform, attempt }, app }: { view: View; app:
           <TextField
             name="as"
             label="Attached as"
-            placeholder="TEAPOTS"
+            placeholder="SPARE"
             hint="Empty: a name made from the add-on's."
           />
         </details>

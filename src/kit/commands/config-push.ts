@@ -33,7 +33,7 @@ export function addPush(config: Command, act: Act): void {
     .description("set what is missing on the platform; what differs there stays, unless it is named")
     .addHelpText(
       "after",
-      `${examples(`kit config push ${EXAMPLE_UUID}`, `kit config push ${EXAMPLE_UUID} --overwrite TEAPOT_URL --yes`)}
+      `${examples(`kit config push ${EXAMPLE_UUID}`, `kit config push ${EXAMPLE_UUID} --overwrite SHOP_URL --yes`)}
 
 The difference is shown first, and a person at a terminal is asked. A value that
 stands on the platform may have been put there by hand: it is kept unless

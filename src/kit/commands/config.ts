@@ -36,8 +36,8 @@ export const addConfig: AddCommand = (program, act) => {
     .addHelpText(
       "after",
       examples(
-        `kit config set ${EXAMPLE_UUID} TEAPOT_URL=https://teapots.example/1`,
-        `kit config set ${EXAMPLE_UUID} TEAPOT_TOKEN=- < token.txt`,
+        `kit config set ${EXAMPLE_UUID} SHOP_URL=https://shop.example/1`,
+        `kit config set ${EXAMPLE_UUID} SHOP_TOKEN=- < token.txt`,
       ),
     )
     .action(act(set));

@@ -1,5 +1,7 @@
 import type { Offer } from "../../../src/resources/contract.ts";
 
+export const addonId = "teapots";
+
 /** The offer in the kit's tests, whatever `src/your-service` sells. */
 export const offer: Offer = {
   plans: {

@@ -1,5 +1,7 @@
 import type { Offer } from "../resources/contract.ts";
 
+export const addonId = "kilns";
+
 /**
  * A product unlike the teapots: the default plan is asynchronous, there are no config vars, and plan changes are
  * refused or slow.

@@ -1,9 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { aBrowser } from "../sign-in/browser.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
+import { addonId, offer } from "../../src/your-service/plans.ts";
 import { usageOf } from "../../src/your-service/usage.ts";
 
 // The sample, sold through the front door. Put the tests of your own service in this folder, in the place of these.
+const names = Object.keys(offer.plans);
+const [plan, larger] = names.filter((name) => !offer.plans[name]!.later);
+const latePlan = names.find((name) => offer.plans[name]!.later);
+
+/** A test that needs a plan of some kind, which your offer may lack. */
+const given = (needed: string | undefined) => (needed ? it : it.skip);
+
 const SALT = "2f97bfa52ca102f8874716e2eb1d3b4920ad0be4";
 let world: World;
 beforeAll(async () => {
@@ -31,59 +39,55 @@ async function customersPage(uuid: string): Promise<string> {
   return (await browser.get(location!)).text;
 }
 
-describe("the teapot company", () => {
-  it("delivers at once, with an address and a token", async () => {
-    const { uuid, response, config } = await installed("basic");
+describe("what src/your-service sells", () => {
+  given(plan)("is delivered at once, with an address and a token", async () => {
+    const { uuid, response, config } = await installed(plan!);
     expect(response).toMatchObject({ status: 200, body: { message: expect.stringContaining("TEAPOT_URL") } });
     expect(config()).toMatchObject({
-      TEAPOT_URL: `https://basic.teapots.example/${uuid}`,
+      TEAPOT_URL: `https://${plan}.${addonId}.example/${uuid}`,
       TEAPOT_TOKEN: expect.stringMatching(/^[0-9a-f]{40}$/),
     });
   });
 
-  it("changes the address with the plan, and keeps the token", async () => {
-    const { uuid, config } = await installed("basic");
+  given(larger)("changes its address with the plan, and keeps the token", async () => {
+    const { uuid, config } = await installed(plan!);
     const { TEAPOT_TOKEN } = config();
-    expect((await world.sandbox.control.changePlan(uuid, "premium")).response.status).toBe(200);
-    await eventually(() => config()["TEAPOT_URL"]!.includes("premium"));
+    expect((await world.sandbox.control.changePlan(uuid, larger!)).response.status).toBe(200);
+    await eventually(() => config()["TEAPOT_URL"]!.includes(larger!));
     expect(config()["TEAPOT_TOKEN"]).toBe(TEAPOT_TOKEN);
   });
 
-  it("delivers later what is fired to order", async () => {
-    const { uuid, response, config } = await installed("dedicated");
-    expect(response).toMatchObject({
-      status: 202,
-      body: { message: expect.stringContaining("being fired") },
-    });
+  given(latePlan)("is delivered later in a plan that says so", async () => {
+    const { uuid, response, config } = await installed(latePlan!);
+    expect(response).toMatchObject({ status: 202, body: { message: offer.plans[latePlan!]!.later } });
     await eventually(() => world.sandbox.control.addon(uuid).state === "provisioned");
-    expect(config()["TEAPOT_URL"]).toBe(`https://dedicated.teapots.example/${uuid}`);
+    expect(config()["TEAPOT_URL"]).toBe(`https://${latePlan}.${addonId}.example/${uuid}`);
   });
 
   it("shows its customers their plan, region and app, and how much they have used", async () => {
-    const { uuid, app } = await installed("basic");
+    const { uuid, app } = await installed(offer.defaultPlan);
     await world.quiet([uuid]);
     const text = await customersPage(uuid);
-    for (const shown of ["basic: A teapot for one", "<dd>us</dd>", "Ready", app, "of 8 cups today"])
+    for (const shown of [`<dd>${offer.defaultPlan}: `, "<dd>us</dd>", "Ready", app, "of 24 hours today"])
       expect(text).toContain(shown);
   });
 
-  it("shows no usage of a plan that usage.ts does not know", async () => {
-    const { uuid } = await installed("basic");
+  it("shows no usage while it is being made", async () => {
+    const { uuid } = await installed(offer.defaultPlan);
     await world.quiet([uuid]);
-    await world.rows(`UPDATE resources SET plan = 'banquet', applied_plan = 'banquet' WHERE uuid = $1`, [
-      uuid,
-    ]);
+    await world.rows(`UPDATE resources SET state = 'provisioning' WHERE uuid = $1`, [uuid]);
     const text = await customersPage(uuid);
-    expect(text).toContain("<dd>banquet</dd>");
-    expect(text).not.toMatch(/Usage|progress|cups/);
+    expect(text).toContain("Being made");
+    expect(text).not.toMatch(/Usage|progress|hours/);
   });
 });
 
-it("a teapot pours a cup every two hours of today, from when it was bought, and no more than the plan has", async () => {
+it("counts the hours of today from when the add-on was bought", async () => {
   const noon = new Date("2030-01-02T12:00:00Z");
-  const used = async (plan: string, createdAt: string) =>
-    (await usageOf({ plan, createdAt: new Date(createdAt) } as Parameters<typeof usageOf>[0], noon))?.used;
-  expect(await used("basic", "2030-01-01T00:00:00Z")).toBe(6);
-  expect(await used("basic", "2030-01-02T07:59:00Z")).toBe(2);
-  expect(await used("unheard-of", "2030-01-01T00:00:00Z")).toBeUndefined();
+  const used = async (createdAt: string) => {
+    const resource = { state: "provisioned", createdAt: new Date(createdAt) };
+    return (await usageOf(resource as Parameters<typeof usageOf>[0], noon))?.used;
+  };
+  expect(await used("2030-01-01T00:00:00Z")).toBe(12);
+  expect(await used("2030-01-02T07:59:00Z")).toBe(4);
 });

@@ -1,0 +1,197 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync, readFileSync } from "node:fs";
+import { appendFile, cp, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { programOnTerminal } from "../kit/terminal.ts";
+import { testServerUrl } from "../support/database.ts";
+
+// `npm run make-it-yours` and `npm run check` in a copy of this repository, in a folder whose path has a space.
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const WITHIN_MS = 400_000;
+/** The places that the script owns: no name of the sample stays there. */
+const OWNED = [
+  ".env.example",
+  "app.json",
+  "package.json",
+  "package-lock.json",
+  "ops/sandbox.env",
+  "README.md",
+];
+const YOURS = ["src/your-service", "test/your-service"];
+
+let copy: string;
+beforeAll(async () => {
+  copy = await mkdtemp(path.join(tmpdir(), "addon copy-"));
+  const left = ["node_modules", ".git", "dist", ".data", "coverage", ".env"];
+  for (const name of readdirSync(root).filter((name) => !left.includes(name)))
+    await cp(path.join(root, name), path.join(copy, name), { recursive: true });
+  // The packages of this repository, with caches of its own.
+  await mkdir(path.join(copy, "node_modules"));
+  for (const name of readdirSync(path.join(root, "node_modules")).filter((name) => name !== ".cache"))
+    await symlink(path.join(root, "node_modules", name), path.join(copy, "node_modules", name));
+  git("init", "-q");
+  commit();
+}, WITHIN_MS);
+afterAll(() => rm(copy, { recursive: true, force: true }));
+
+const { PATH, HOME } = process.env;
+const environment = { PATH, HOME, NO_COLOR: "1", TEST_DATABASE_URL: testServerUrl() };
+
+async function run(program: "check" | "make-it-yours", ...words: string[]) {
+  const child = spawn(process.execPath, ["--import", "tsx", `dev/${program}.ts`, ...words], {
+    ...{ cwd: copy, env: environment, stdio: ["ignore", "pipe", "pipe"] },
+  });
+  let output = "";
+  for (const stream of [child.stdout!, child.stderr!])
+    stream.on("data", (data: Buffer) => (output += data.toString()));
+  const [code] = (await once(child, "close")) as [number | null];
+  return { code, output };
+}
+
+function git(...words: string[]): string {
+  const person = ["-c", "user.name=you", "-c", "user.email=you@example.com"];
+  const { status, stdout, stderr } = spawnSync("git", [...person, ...words], { cwd: copy, encoding: "utf8" });
+  if (status !== 0) throw new Error(stderr);
+  return stdout;
+}
+
+function commit(): void {
+  git("add", "-A");
+  git("commit", "-q", "-m", "as it is");
+}
+
+const read = (file: string) => readFileSync(path.join(copy, file), "utf8");
+const textsOf = (folder: string) =>
+  readdirSync(path.join(copy, folder)).map((name) => `${name}\n${read(`${folder}/${name}`)}`);
+
+const ID = ["--id", "acme-db"];
+const PREFIX = ["--prefix", "ACME_DB"];
+const PLANS = ["--plan", "mini=1 GB, $9 a month", "--plan", "maxi", "--plan", "own:later"];
+
+describe("npm run make-it-yours", () => {
+  it.each([
+    [
+      "invalid names, each with a sentence",
+      ["--id", "Acme", "--prefix", "acme_", "--plan", "a b", "--plan", "maxi", "--plan", "maxi:later"],
+      /^The id "Acme" must .+\nThe prefix "acme_" must .+\nThe plan "a b" must .+\nThe plan "maxi" is there twice\.\n$/,
+    ],
+    [
+      "the sample's id",
+      ["--id", "teapots", ...PREFIX, ...PLANS],
+      /^The id "teapots" must .* not be the sample's/,
+    ],
+    ["missing names without a terminal", ID, /^How it is used:/],
+  ])("refuses %s", async (_what, words, said) => {
+    expect(await run("make-it-yours", ...words)).toEqual({ code: 2, output: expect.stringMatching(said) });
+    expect(git("status", "--porcelain")).toBe("");
+  });
+
+  it("refuses a working tree with changes", async () => {
+    await writeFile(path.join(copy, "new.txt"), "");
+    expect(await run("make-it-yours", ...ID, ...PREFIX, ...PLANS)).toEqual({
+      code: 2,
+      output: expect.stringContaining("The working tree has changes"),
+    });
+    await rm(path.join(copy, "new.txt"));
+  });
+
+  it("puts your names in the place of the sample's, and shows its diff", async () => {
+    const { code, output } = await run("make-it-yours", ...ID, ...PREFIX, ...PLANS);
+    expect({ code, output }).toMatchObject({
+      code: 0,
+      output: expect.stringContaining("src/your-service/plans.ts"),
+    });
+    expect(output).not.toContain("has nothing like");
+    for (const text of [...OWNED.map(read), ...YOURS.flatMap(textsOf)]) expect(text).not.toMatch(/teapot/i);
+    expect(JSON.parse(read("app.json"))).toMatchObject({
+      name: "acme-db",
+      env: { ADDON_ID: { value: "acme-db" } },
+    });
+    expect(read("README.md")).toMatch(/^# acme-db\n/);
+    expect(read("src/your-service/plans.ts")).toContain(`mini: { description: "1 GB, $9 a month" }`);
+    commit();
+  });
+
+  it(
+    "leaves a fork that passes its check",
+    async () => {
+      const steps = ["types", "lint", "deploy-files", "tests", "demo"];
+      const { code, output } = await run("check", ...steps);
+      expect({ code, output }).toMatchObject({
+        code: 0,
+        output: expect.stringMatching(/\nAll is well, in .+\.\n$/),
+      });
+      for (const step of steps) expect(output).toMatch(new RegExp(`^✓ .+ ${step}$`, "m"));
+    },
+    WITHIN_MS,
+  );
+
+  it("changes nothing when it is run again with the same names", async () => {
+    const again = await run(
+      "make-it-yours",
+      ...ID,
+      ...PREFIX,
+      "--plan",
+      "mini",
+      "--plan",
+      "maxi",
+      "--plan",
+      "own:later",
+    );
+    expect(again).toEqual({ code: 0, output: "Nothing to change.\n" });
+  });
+
+  it("asks on a terminal, and again after an invalid answer", async () => {
+    const words = ["--import", "tsx", path.join(copy, "dev/make-it-yours.ts")];
+    const asking = programOnTerminal(words, { environment, folder: copy });
+    await asking.type("Zeta\n", /add-on's id: /);
+    await asking.type("zeta-kv\n", /must be 2 to 30[^]*add-on's id: /);
+    await asking.type("\n", /\[ZETA_KV\]: /);
+    await asking.type("only=9 a month\n", /no more\): /);
+    await asking.type("\n", /9 a month[^]*no more\): /);
+    expect((await asking.ended()).code).toBe(0);
+    expect(read("src/your-service/plans.ts")).toMatch(
+      /"zeta-kv"[^]*only: [^]*"ZETA_KV_URL", "ZETA_KV_TOKEN"/,
+    );
+    for (const text of [...OWNED.map(read), ...YOURS.flatMap(textsOf)]) expect(text).not.toMatch(/acme/i);
+    git("checkout", "-q", ".");
+  });
+});
+
+describe("npm run check", () => {
+  it(
+    "shows each fault at the step that finds it, and fails",
+    async () => {
+      await appendFile(
+        path.join(copy, "src/your-service/usage.ts"),
+        "export const cups: number = 'eight';\n",
+      );
+      await appendFile(path.join(copy, "test/your-service/service.test.ts"), "\ndebugger;\n");
+      await writeFile(
+        path.join(copy, "app.json"),
+        read("app.json").replace("CLIENT_SECRET", "CLIENT_SECRETS"),
+      );
+      const { code, output } = await run("check", "types", "lint", "deploy-files");
+      expect(code).toBe(1);
+      expect(output).toMatch(
+        /✗ .+ types\n[^✗]*usage\.ts.+TS2322[^✗]*✗ .+ lint\n[^✗]*no-debugger[^✗]*✗ .+ deploy-files\n/,
+      );
+      expect(output).toContain("CLIENT_SECRETS");
+      expect(output).toMatch(/\nFailed, in .+: types, lint, deploy-files\. .+\n$/);
+    },
+    WITHIN_MS,
+  );
+
+  it("names its steps when it is given another", async () => {
+    expect(await run("check", "speling")).toEqual({
+      code: 2,
+      output:
+        "No step is called speling. The steps are: types, lint, deploy-files, tests, demo, conformance.\n",
+    });
+  });
+});
