@@ -2,10 +2,11 @@ import type { RequestListener, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 
 /** A client that sends so many requests without reading the answers is cut off. */
-const MOST_UNANSWERED = 100;
+const MOST_WAITING = 100;
 
-/** A connection with its latest response, and how many requests on it are not answered. */
+/** A connection with the response that is being made, the last one to be made, and how many wait. */
 interface Connection extends Socket {
+  current?: ServerResponse;
   latest?: ServerResponse;
   unanswered?: number;
 }
@@ -22,12 +23,16 @@ export function inOrder(handle: RequestListener): RequestListener {
     const connection: Connection = request.socket;
     const before = connection.latest;
     connection.latest = response;
-    if (isOver(before)) return handle(request, response);
+    const begin = () => {
+      connection.current = response;
+      handle(request, response);
+    };
+    if (isOver(before)) return begin();
     connection.unanswered = (connection.unanswered ?? 0) + 1;
-    if (connection.unanswered > MOST_UNANSWERED) return void connection.destroy();
+    if (connection.unanswered > MOST_WAITING) return void connection.destroy();
     before!.once("close", () => {
       connection.unanswered! -= 1;
-      if (!connection.destroyed) handle(request, response);
+      if (!connection.destroyed) begin();
     });
   };
 }
@@ -44,18 +49,22 @@ const REFUSALS: Readonly<Record<string, [status: string, id: string, message: st
 };
 const MALFORMED = ["400 Bad Request", "bad_request", "The request is not well formed."] as const;
 
-/** Answers what is no HTTP with `{id, message}`, after the requests in front of it have their answers. */
+/**
+ * Answers what is no HTTP, or does not come in time, with `{id, message}`, after the whole requests in front of it have
+ * their answers.
+ */
 export function refuseNonsense(server: Server): void {
-  server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
-    const { latest }: Connection = socket;
+  server.on("clientError", (error: NodeJS.ErrnoException, socket: Connection) => {
     const [status, id, message] = REFUSALS[error.code ?? ""] ?? MALFORMED;
     const body = JSON.stringify({ id, message });
     const refuse = () => {
-      if (!socket.writable) return void socket.destroy();
+      const { current } = socket;
+      if (!isOver(current) && current!.req.complete) return void current!.once("close", refuse);
+      if (!socket.writable || (current?.headersSent === true && !isOver(current)))
+        return void socket.destroy();
       const head = `Content-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}`;
       socket.end(`HTTP/1.1 ${status}\r\n${head}\r\nConnection: close\r\n\r\n${body}`, () => socket.destroy());
     };
-    if (isOver(latest)) refuse();
-    else latest!.once("close", refuse);
+    refuse();
   });
 }
