@@ -21,7 +21,10 @@ const NAMES: readonly [RegExp, number][] = [
     /^(MOST|FAILURES)_.*(BYTES|CALLS|HELD_CHARACTERS|COOKIES|FORCED|GRANTS|IN_TROUBLE|PAGES|ROUNDS|TO_OPEN|TRIES|WAITING|WAITS)$/,
     1,
   ],
-  [/^(concurrency|CONCURRENCY|enough|MANY|seats|SOCKETS_\w+|max(Bytes|Connections|Sockets|Rows|Queued|Flushes))$/, 1],
+  [
+    /^(concurrency|CONCURRENCY|enough|MANY|seats|SOCKETS_\w+|max(Bytes|Connections|Sockets|Rows|Queued|Flushes))$/,
+    1,
+  ],
 ];
 const UNITS: Record<string, number> = { second: 1_000, minute: 60_000, hour: 3_600_000 };
 
