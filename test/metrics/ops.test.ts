@@ -154,6 +154,12 @@ describe("the alerts", () => {
     expect(["AddonAlarm", ...sections].sort()).toEqual(alerts.map(({ alert }) => alert).sort());
   });
 
+  it("all fire and end in a test with a real Prometheus", () => {
+    const kinds = ["work", "processes", "the-platform"];
+    const tests = kinds.map((kind) => read(`test/metrics/alerts-of-${kind}.slow.test.ts`)).join("");
+    expect(alerts.filter(({ alert }) => !tests.includes(`"${alert}"`))).toEqual([]);
+  });
+
   it("include the first alarm of each kind: a new service shows every alarm as 0, and logs it as an error", () => {
     expect([...samples.get("addon_alarms_total")!.get("alarm")!].sort()).toEqual(alarmWords());
     expect(quietAlarms()).toEqual([]);

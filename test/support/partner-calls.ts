@@ -11,7 +11,7 @@ export interface Unusual {
 export type Body = unknown;
 
 /** The platform's three calls made by hand, to send what the sandbox never would. */
-export function partnerCalls(world: World) {
+export function partnerCalls(world: Pick<World, "sandbox"> & { service: Pick<World["service"], "url"> }) {
   const { addonId, addonPassword } = world.sandbox.settings;
   const usual = { authorization: basic(addonId, addonPassword), "content-type": "application/json" };
 

@@ -5,11 +5,15 @@ import type { YourService } from "../resources/contract.ts";
 
 /** Longer than the platform waits. */
 const MOVING_MS = 5_000;
+const COUNTING_MS = 700;
 
 export function createYourService(): YourService & { customerPage: CustomerPage } {
   return {
     customerPage: () => ({ title: "Your kiln", content: "It is warm." }),
-    provision: () => Promise.resolve({ config: {} }),
+    async provision({ options }) {
+      if (options["bricks"] === "many") count();
+      return { config: {} };
+    },
     async changePlan({ plan }) {
       if (plan === "clay") throw new Refusal("A kiln stays what it is.");
       await sleep(MOVING_MS);
@@ -18,4 +22,10 @@ export function createYourService(): YourService & { customerPage: CustomerPage 
     finish: () => Promise.resolve({ config: {} }),
     deprovision: () => Promise.resolve(console.log("A kiln was taken down.")),
   };
+}
+
+/** Computes without a pause, so that nothing else runs in this process. */
+function count(): void {
+  const until = performance.now() + COUNTING_MS;
+  while (performance.now() < until);
 }

@@ -1,0 +1,116 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe } from "@jest/globals";
+import { kitJson } from "../kit/kit.ts";
+import { aProvisionRequest } from "../support/a-provision-request.ts";
+import { openDatabase, statement } from "../../src/database/database.ts";
+import { partnerCalls, type PartnerCalls } from "../support/partner-calls.ts";
+import { aProcessWorld, type ProcessWorld } from "../support/process-world.ts";
+import type { ServiceProcess } from "../support/process.ts";
+import { PASSWORD } from "./operator.ts";
+import { aPrometheus, hasPrometheus, theyRing, type Prometheus } from "./prometheus.ts";
+
+/** Longer than a request waits for the database. */
+const LOCKED_MS = 9_000;
+
+let life: ProcessWorld;
+let worker: ServiceProcess;
+let platform: PartnerCalls;
+let prometheus: Prometheus;
+const under: Promise<unknown>[] = [];
+let isRepaired = false;
+
+(hasPrometheus ? describe : describe.skip)("alerts of a real Prometheus", () => {
+  beforeAll(async () => {
+    life = await aProcessWorld({
+      environment: { OPERATOR_PASSWORD: PASSWORD, SWEEP_CRON: "* * * * * *" },
+    });
+    const web = await life.start("web", { WEB_JOBS: "off" });
+    worker = await life.start("worker");
+    platform = partnerCalls({ sandbox: life.world.sandbox, service: web });
+    older = await installed("basic");
+    await life.become([older], 1);
+    prometheus = await aPrometheus(web.url!, 1);
+  });
+  afterAll(async () => {
+    isRepaired = true;
+    await Promise.all(under);
+    await prometheus.close();
+    await life.killAll();
+    await life.world.close();
+  });
+
+  theyRing(
+    "jobs that stand still, a new client secret, a row that another session locks",
+    [
+      "AddonAlarm",
+      "AddonProvisionsFail",
+      "AddonClientSecretRejected",
+      "AddonGrantsWait",
+      "AddonSweepsLate",
+      "AddonStepsWait",
+      "AddonNeedsAttention",
+      "AddonRefreshesWait",
+      "AddonTokensOld",
+      "AddonAnswersSlow",
+    ],
+    () => prometheus,
+    {
+      async cause() {
+        worker.signal("SIGSTOP");
+        newSecret = life.control.resetClientSecret().secret;
+        const { oauth_grant: _, ...withoutGrant } = aProvisionRequest({ plan: "basic" });
+        ungranted = withoutGrant.uuid;
+        await platform.provision(withoutGrant);
+        await installed("basic");
+        await life.control.changePlan(older, "dedicated");
+        await life.world.rows(
+          `UPDATE credentials SET issued_at = now() - interval '8 hours', due_at = now() - interval '1 hour' WHERE state = 'active'`,
+        );
+        await life.world.rows(`UPDATE steps SET due_at = now() - interval '1 hour' WHERE due_at IS NOT NULL`);
+        under.push(
+          again(provisionWhileLocked),
+          sleep(LOCKED_MS / 2).then(() => again(provisionWhileLocked)),
+        );
+      },
+      async repair() {
+        isRepaired = true;
+        await Promise.all(under);
+        worker.signal("SIGCONT");
+        await platform.deprovision(ungranted);
+        await kitJson(life.world.environment, ["secret", "set", "--no-wait"], newSecret);
+      },
+    },
+  );
+});
+
+let older: string;
+let newSecret: string;
+let ungranted: string;
+
+const installed = async (plan: string) => (await life.control.install({ plan })).addon.id;
+
+async function again(work: () => Promise<unknown>): Promise<void> {
+  while (!isRepaired) await work();
+}
+
+/** Another session holds the row for a while. */
+async function provisionWhileLocked(): Promise<void> {
+  const uuid = randomUUID();
+  const db = openDatabase({ url: life.world.environment["DATABASE_URL"]!, poolSize: 1 });
+  const insert = statement(
+    "test_hold_resource",
+    `INSERT INTO resources (uuid, plan, applied_plan, state) VALUES ($1, 'basic', 'basic', 'provisioned')`,
+  );
+  let request: Promise<unknown> = Promise.resolve();
+  await db
+    .transaction(async (tx) => {
+      await tx.query(insert, [uuid]);
+      request = platform.provision(aProvisionRequest({ uuid, plan: "basic" }));
+      await sleep(LOCKED_MS);
+      throw new Error("rolled back");
+    })
+    .catch(() => undefined);
+  await request;
+  await db.close();
+}

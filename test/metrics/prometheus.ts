@@ -1,0 +1,122 @@
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { beforeAll, describe, expect, it } from "@jest/globals";
+import { eventually } from "../support/world.ts";
+import { PASSWORD } from "./operator.ts";
+
+/** Debian's package `prometheus` is no npm package: tests that need it are skipped where it is missing. */
+export const hasPrometheus = spawnSync("prometheus", ["--version"]).status === 0;
+
+interface Alert {
+  labels: Record<string, string>;
+  annotations: Record<string, string>;
+  state: "pending" | "firing";
+}
+
+export interface Prometheus {
+  /** The alerts that fired since the last call of `forget`, also those that ended. */
+  fired: Map<string, Alert>;
+  forget(): void;
+  /** The names of the alerts that are pending or firing now. */
+  active(): Promise<string[]>;
+  close(): Promise<void>;
+}
+
+/**
+ * Prometheus with the configuration and the alerts of `ops/`, in a hurry: a minute lasts `minuteSeconds` in each
+ * duration of an expression and in each threshold of an age, and that is also how often it scrapes.
+ */
+export async function aPrometheus(target: string, minuteSeconds: number): Promise<Prometheus> {
+  const folder = mkdtempSync(path.join(tmpdir(), "addon-prometheus-"));
+  const at = (name: string) => path.join(folder, name);
+  const hurry = (rules: string) =>
+    rules
+      .replace(/(?<=for: |\[)(\d+)m/g, (_, minutes) => `${Number(minutes) * minuteSeconds}s`)
+      .replace(/(?<=_age_seconds(?:\{.*\})?\) > )\d+/g, (seconds) =>
+        String((Number(seconds) * minuteSeconds) / 60),
+      );
+  writeFileSync(at("password"), `${PASSWORD}\n`);
+  writeFileSync(at("alerts.yml"), hurry(readFileSync("ops/alerts.yml", "utf8")));
+  const configuration = readFileSync("ops/prometheus.yml", "utf8")
+    .replace("web:3000", new URL(target).host)
+    .replace("/run/secrets/operator_password", at("password"))
+    .replaceAll("15s", `${minuteSeconds}s`);
+  writeFileSync(at("prometheus.yml"), configuration);
+
+  const child = spawn("prometheus", [
+    `--config.file=${at("prometheus.yml")}`,
+    `--storage.tsdb.path=${at("data")}`,
+    "--web.listen-address=127.0.0.1:0",
+  ]);
+  const ended = once(child, "exit");
+  let output = "";
+  for (const stream of [child.stdout, child.stderr])
+    stream.on("data", (data: Buffer) => (output += data.toString()));
+  const url = await eventually(() => {
+    if (child.exitCode !== null) throw new Error(output);
+    return output.includes("ready to receive") && /"Listening on" address=(\S+)/.exec(output)?.[1];
+  });
+
+  const fired = new Map<string, Alert>();
+  async function alerts(): Promise<Alert[]> {
+    const answer = await fetch(`http://${url}/api/v1/alerts`);
+    const { data } = (await answer.json()) as { data: { alerts: Alert[] } };
+    for (const alert of data.alerts)
+      if (alert.state === "firing") fired.set(alert.labels["alertname"]!, alert);
+    return data.alerts;
+  }
+  // What a counter has counted before its first scrape is no increase.
+  await eventually(async () => {
+    const answer = await fetch(`http://${url}/api/v1/query?query=addon_alarms_total`);
+    expect(await answer.text()).toContain("crash");
+  });
+  const watch = setInterval(() => void alerts().catch(() => undefined), 250);
+
+  return {
+    fired,
+    forget: () => fired.clear(),
+    active: async () => (await alerts()).map(({ labels }) => labels["alertname"]!),
+    async close() {
+      clearInterval(watch);
+      child.kill("SIGKILL");
+      await ended;
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+/**
+ * Tests that each of these alerts fires after `cause`, links to its runbook, and ends after `repair`. Those of several
+ * calls run one after the other.
+ */
+export function theyRing(
+  why: string,
+  alerts: string[],
+  prometheus: () => Prometheus,
+  { cause, repair }: { cause(): Promise<unknown>; repair(): Promise<unknown> },
+): void {
+  describe(why, () => {
+    beforeAll(async () => {
+      await eventually(async () => expect(await prometheus().active()).toEqual([]), 80_000);
+      prometheus().forget();
+      await cause();
+    });
+
+    it.each(alerts)("%s fires", async (name) => {
+      const { annotations } = await eventually(() => prometheus().fired.get(name) ?? null, 85_000);
+      expect(annotations["runbook_url"]).toMatch(/^https:\/\/git\.example\.com\/.*operate\.md#/);
+      for (const text of Object.values(annotations)) expect(text).not.toMatch(/\{\{|<error|NaN/);
+    });
+
+    describe("until that is repaired", () => {
+      beforeAll(repair);
+
+      it.each(alerts)("%s ends", (name) =>
+        eventually(async () => expect(await prometheus().active()).not.toContain(name), 85_000),
+      );
+    });
+  });
+}
