@@ -2,7 +2,10 @@ import type { AddonState } from "../sandbox/index.ts";
 import { BrokenStateFile } from "../sandbox/world/state-file.ts";
 import { StateFileInUse } from "../sandbox/world/state-owner.ts";
 import { readConfig, type Config } from "../src/config.ts";
-import { exitWith, runProcess } from "../src/process/run-process.ts";
+import { Misconfigured } from "../src/errors.ts";
+import { createOwnScrubber } from "../src/logging/own-secrets.ts";
+import { exitWith } from "../src/process/run-process.ts";
+import { onSignals } from "../src/process/stop-signals.ts";
 import { offer } from "../src/your-service/plans.ts";
 import { colours } from "./colours.ts";
 import { checkPort, PortBusy } from "./ports.ts";
@@ -12,41 +15,60 @@ import { setStage, type Stage } from "./stage.ts";
 import { whatToTry } from "./what-to-try.ts";
 import { took } from "./wording.ts";
 
-// `npm run dev`: a platform and the service in one process, and a log of the calls between them in plain words.
+// `npm run dev`: a platform in this process, the service in one of its own, which is restarted when its sources change,
+// and a log of the calls between them in plain words.
 
 const SETTLED_WITHIN_MS = 10_000;
+/** A Ctrl-C this long after the first one, or later, is deliberate: the process exits at once. */
+const FORCE_AFTER_MS = 5_000;
 /** Errors that may prevent the start, whose message already says what to do. */
 const IN_A_SENTENCE = [PortBusy, BrokenStateFile, StateFileInUse];
 const startedAt = performance.now();
+const inspect = process.argv.slice(2);
 let settings: DevSettings;
-let stage: Stage;
-let isStopping = false;
+let config: Config;
+let scrub = (text: string) => text;
+let stopping: Promise<void> | null = null;
 
-await runProcess(readSettings, async (config) => {
-  try {
-    await checkPort(settings.sandboxPort, "the platform", "SANDBOX_PORT", "127.0.0.1");
-    await checkPort(config.port, "your service", "PORT");
-    introduce(settings, config.port);
-    stage = await setStage(config, settings);
-  } catch (error) {
-    if (!IN_A_SENTENCE.some((kind) => error instanceof kind)) throw error;
+try {
+  const unknown = inspect.find((word) => !/^--inspect(-brk|-wait)?(=|$)/.test(word));
+  if (unknown)
+    throw new Misconfigured(
+      `npm run dev knows no ${unknown}, only --inspect, as in: npm run dev -- --inspect`,
+    );
+  settings = devSettings();
+  config = readConfig(settings.environment);
+  scrub = createOwnScrubber(config).scrub;
+  await checkPort(settings.sandboxPort, "the platform", "SANDBOX_PORT", "127.0.0.1");
+  await checkPort(config.port, "your service", "PORT");
+  introduce(settings, config.port);
+  await play(await setStage(config, settings, inspect));
+} catch (error) {
+  if (IN_A_SENTENCE.some((kind) => error instanceof kind)) {
     console.error((error as Error).message);
     process.exit(1);
   }
-  return { ...stage.service, stop };
-});
-await play().catch((error: unknown) => {
-  if (!isStopping) exitWith(error, stage.service.services.scrubber.scrub);
-});
-
-function readSettings(): Config {
-  settings = devSettings();
-  return readConfig(settings.environment);
+  if (!stopping) exitWith(error, scrub);
 }
 
-async function play(): Promise<void> {
-  if (isStopping) return;
-  const { sandbox, service, logFile } = stage;
+async function play(stage: Stage): Promise<void> {
+  const { sandbox, service, databaseUrl, logFile } = stage;
+  const stop = () => (stopping ??= stage.stop());
+  onSignals(
+    process,
+    ["SIGTERM", "SIGINT", "SIGHUP"],
+    {
+      first: () => void end(stop),
+      again: (signal) => void (signal === "SIGINT" && process.exit(130)),
+    },
+    FORCE_AFTER_MS,
+  );
+  const how = await service.first;
+  if (stopping) return;
+  if (how !== "ready") {
+    await stop();
+    process.exit(how);
+  }
   console.log(`Both are up after ${took(performance.now() - startedAt)}.\n`);
   const survivor = livingAddon(sandbox.control);
   const id = survivor?.id ?? (await installSample(sandbox.control, offer.defaultPlan));
@@ -56,9 +78,10 @@ async function play(): Promise<void> {
     );
   }
   const isAlive = sandbox.control.addon(id).state !== "deprovisioned";
-  const isSettled = isAlive && (await untilSettled(service.services.db, id, SETTLED_WITHIN_MS));
+  const isSettled =
+    isAlive && (await untilSettled({ url: databaseUrl, ca: config.databaseCa }, id, SETTLED_WITHIN_MS));
   // Ctrl-C was pressed meanwhile, so there is nothing left to try.
-  if (isStopping) return;
+  if (stopping) return;
   const addon = sandbox.control.addon(id);
   console.log(`\n${outcome(isSettled, addon)}`);
   console.log(
@@ -67,7 +90,7 @@ async function play(): Promise<void> {
       operators: settings.environment["OPERATOR_ACCOUNTS"]!,
       // Deleting the folder would not empty another database, whose data nobody could then decrypt.
       startOver: settings.hasOwnDatabase ? `rm -rf ${settings.dataDir}` : null,
-      serviceUrl: service.url!,
+      serviceUrl: `http://localhost:${config.port}`,
       platformUrl: sandbox.url,
       addon: addon.state === "deprovisioned" ? null : addon,
     }),
@@ -109,9 +132,9 @@ function kitNeeds(): string {
   return process.env["DATA_DIR"] ? `DATA_DIR=${settings.dataDir} ` : "";
 }
 
-async function stop(): Promise<void> {
-  isStopping = true;
-  console.log("\nStopping: what was sent is finished first.");
-  await stage.stop();
+async function end(stop: () => Promise<void>): Promise<void> {
+  console.log("\nStopping: calls in flight finish first.");
+  await stop().catch((error: unknown) => exitWith(error, scrub));
   console.log("Stopped. npm run dev goes on from here.");
+  process.exit(0);
 }

@@ -40,8 +40,6 @@ export function createNarrator(print: (text: string) => void, tell: (entry: Ledg
   };
 }
 
-export type Narrator = ReturnType<typeof createNarrator>;
-
 function kindOf({ method, path, response }: LedgerEntry): string {
   return `${method} ${shortened(path)
     .split("?")[0]!

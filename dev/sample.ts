@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AddonState, Control } from "../sandbox/index.ts";
-import { statement, type Queryable } from "../src/database/database.ts";
+import { openDatabase, statement, type DatabaseSettings } from "../src/database/database.ts";
 
 /** The customer's app that the sample add-on is installed on. */
 const SAMPLE_APP = "shop";
@@ -32,14 +32,24 @@ const readSettled = statement(
 );
 
 /**
- * Waits until the service has nothing left to do for a resource and holds a valid token. False: not within the time.
+ * Waits until the service has nothing left to do for a resource and holds a valid token, as its database says. False: not
+ * within the time.
  */
-export async function untilSettled(db: Queryable, uuid: string, withinMs: number): Promise<boolean> {
+export async function untilSettled(
+  database: Pick<DatabaseSettings, "url" | "ca">,
+  uuid: string,
+  withinMs: number,
+): Promise<boolean> {
+  const db = openDatabase({ ...database, poolSize: 1 });
   const until = performance.now() + withinMs;
-  for (;;) {
-    const [row] = await db.query<{ isSettled: boolean | null }>(readSettled, [uuid]);
-    if (row?.isSettled) return true;
-    if (performance.now() > until) return false;
-    await sleep(100);
+  try {
+    for (;;) {
+      const [row] = await db.query<{ isSettled: boolean | null }>(readSettled, [uuid]);
+      if (row?.isSettled) return true;
+      if (performance.now() > until) return false;
+      await sleep(100);
+    }
+  } finally {
+    await db.close();
   }
 }

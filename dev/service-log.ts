@@ -5,7 +5,7 @@ interface Line {
   time: string;
   msg: string;
   /** The thrown value, which need not be an error. */
-  error?: { message?: string; id?: string } | string;
+  error?: { message?: string; at?: string } | string;
   reason?: unknown;
 }
 
@@ -29,5 +29,6 @@ function sentence({ msg, error, reason }: Line): string {
 }
 
 function textOf(thrown: Line["error"]): string | undefined {
-  return typeof thrown === "string" ? thrown : thrown?.message;
+  if (typeof thrown !== "object") return thrown;
+  return thrown?.at ? `${thrown.message} (${thrown.at})` : thrown?.message;
 }

@@ -1,38 +1,38 @@
 import path from "node:path";
-import { migrate } from "../src/database/database.ts";
-import { Secret } from "../src/secret.ts";
-import { startPostgresql } from "./postgresql.ts";
-import { startSandbox, type LedgerEntry } from "../sandbox/index.ts";
+import { startSandbox, type Control, type LedgerEntry, type Sandbox } from "../sandbox/index.ts";
 import type { Config } from "../src/config.ts";
+import { migrate } from "../src/database/database.ts";
+import { messageOf } from "../src/errors.ts";
 import { addonManifest } from "../src/operator/addon-manifest.ts";
-import { runWeb } from "../src/process/run-web.ts";
-import type { RunningService } from "../src/process/running-service.ts";
+import type { Offer } from "../src/resources/contract.ts";
 import { offer } from "../src/your-service/plans.ts";
 import { meaningOf } from "./meaning.ts";
-import { createNarrator, type Narrator } from "./narrator.ts";
+import { createNarrator } from "./narrator.ts";
 import { oauthClient } from "./oauth-client.ts";
+import { startPostgresql } from "./postgresql.ts";
 import { openServiceLog } from "./service-log.ts";
+import { startService, type Service } from "./service.ts";
 import type { DevSettings } from "./settings.ts";
 import { tellCall, tellWarning } from "./story.ts";
-import type { Control, Sandbox } from "../sandbox/index.ts";
 
-/** The platform and the service, both running, and the narrator that prints the calls between them. */
+/** The platform, running, and the service, which starts; the calls between them are printed. */
 export interface Stage {
   sandbox: Sandbox;
-  service: RunningService;
-  narrator: Narrator;
+  service: Service;
+  databaseUrl: string;
   logFile: string;
   /** Stops the service first, so that the platform can still answer its last calls. */
   stop(): Promise<void>;
 }
 
 /**
- * Starts both in this process, the platform first: the service calls it as soon as its database answers, and the
- * platform's state file is the lock on the folder.
+ * Starts the platform, then the service: it calls the platform as soon as its database answers, and the platform's state
+ * file is the lock on the folder. `inspect` are options of Node for the service.
  */
 export async function setStage(
   config: Config,
-  { dataDir, sandboxPort, hasOwnDatabase, keepAddresses }: DevSettings,
+  { environment, dataDir, sandboxPort, hasOwnDatabase, keepAddresses }: DevSettings,
+  inspect: readonly string[],
 ): Promise<Stage> {
   const narrator = createNarrator(
     (text) => console.log(text),
@@ -40,37 +40,51 @@ export async function setStage(
   );
   const logFile = path.join(dataDir, "service.log");
   const log = openServiceLog(logFile, (...warning) => narrator.print(tellWarning(...warning)));
-  const sandbox = await startSandbox({
-    port: sandboxPort,
+  const partner = (sold: Offer) => ({
     // Not the address of the last run: another process may listen there now, and the platform may call at once.
     partnerUrl: `http://localhost:${config.port}`,
-    statePath: path.join(dataDir, "sandbox.json"),
-    addonManifest: addonManifest(config.addonId, offer),
+    addonManifest: addonManifest(config.addonId, sold),
     addonId: config.addonId,
     addonPassword: config.addonPassword.reveal(),
     resourcesPath: config.resourcesPath,
-    ...(config.clientSecret && { clientSecret: config.clientSecret.reveal() }),
     ssoSalt: config.ssoSalt?.reveal() ?? null,
+  });
+  const sandbox = await startSandbox({
+    ...partner(offer),
+    port: sandboxPort,
+    statePath: path.join(dataDir, "sandbox.json"),
+    ...(config.clientSecret && { clientSecret: config.clientSecret.reveal() }),
     onEntry: narrator.call,
   });
-  const client = oauthClient(sandbox.control, config);
+  const { oauthClientId, oauthClientSecret } = oauthClient(sandbox.control, config);
   const postgresql = hasOwnDatabase
     ? await startPostgresql(path.join(dataDir, "postgresql-18"), config.databaseUrl.reveal(), {
         isDurable: true,
       })
     : null;
-  const databaseUrl = postgresql ? new Secret(postgresql.url) : config.databaseUrl;
-  await migrate({ url: (config.migrationDatabaseUrl ?? databaseUrl).reveal(), ca: config.databaseCa });
-  const service = await runWeb({ ...config, databaseUrl, ...client }, { logTo: log });
-  keepAddresses({
-    ...(postgresql && { DATABASE_URL: postgresql.url }),
-    OAUTH_CLIENT_ID: client.oauthClientId!,
-    OAUTH_CLIENT_SECRET: client.oauthClientSecret!.reveal(),
+  const databaseUrl = postgresql?.url ?? config.databaseUrl.reveal();
+  await migrate({ url: config.migrationDatabaseUrl?.reveal() ?? databaseUrl, ca: config.databaseCa });
+  const addresses = {
+    ...(postgresql && { DATABASE_URL: databaseUrl }),
+    OAUTH_CLIENT_ID: oauthClientId!,
+    OAUTH_CLIENT_SECRET: oauthClientSecret!.reveal(),
+  };
+  keepAddresses(addresses);
+  const service = startService({ ...environment, ...addresses }, inspect, {
+    log: log.write,
+    print: narrator.print,
+    /** What it sells may have changed: the platform reads it again. */
+    ready(sold) {
+      try {
+        sandbox.control.partner(partner(sold));
+      } catch (error) {
+        narrator.print(`The platform does not accept src/your-service/plans.ts: ${messageOf(error)}`);
+      }
+    },
   });
-  sandbox.control.partner({ partnerUrl: service.url! });
 
   return {
-    ...{ sandbox, service, narrator, logFile },
+    ...{ sandbox, service, databaseUrl, logFile },
     async stop() {
       await service.stop();
       await sandbox.close();

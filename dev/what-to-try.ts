@@ -31,10 +31,10 @@ export function whatToTry(scene: Scene): string {
     title("Sign in as somebody who has an account at the platform"),
     row("sign in", `${serviceUrl}/oauth/login`),
     row("who is signed in?", `${serviceUrl}/oauth/me`, "and sign out there"),
-    title("Make it yours"),
+    title("Make it yours: your service restarts when a file below src/ changes; .env is read by npm run dev"),
     row("plans and texts", "src/your-service/plans.ts"),
     row("your customers' page", "src/your-service/customer-page.tsx"),
-    row("your code", "src/your-service/index.ts", "then Ctrl-C and npm run dev: it goes on from here"),
+    row("your code", "src/your-service/index.ts"),
     ...(startOver ? [row("start over", startOver)] : []),
   ].join("\n");
 }

@@ -1,15 +1,7 @@
 import { spawn } from "node:child_process";
-import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { text } from "node:stream/consumers";
 import type { Environment } from "../../src/environment.ts";
-
-/** The compiled entry if this file is compiled; otherwise tsx compiles the source at start. */
-const ENTRY = fileURLToPath(new URL(`../../src/kit${path.extname(import.meta.url)}`, import.meta.url));
-const IS_COMPILED = path.extname(ENTRY) === ".js";
-const TSX = IS_COMPILED ? [] : ["--import", import.meta.resolve("tsx")];
-/** The command runs in another folder, from which the settings for compiling pages are not found. */
-const TSCONFIG = fileURLToPath(new URL("../../tsconfig.json", import.meta.url));
+import { programEnvironment, programWords } from "../program.ts";
 
 /** Runs an operator's command as `npm run kit` would, in `folder`, and returns its JSON. Throws its output if it fails. */
 export async function runKit<Answer>(
@@ -18,14 +10,10 @@ export async function runKit<Answer>(
   folder: string,
   input = "",
 ): Promise<Answer> {
-  const command = spawn(process.execPath, [...TSX, ENTRY, ...args, "--json"], {
+  const command = spawn(process.execPath, [...programWords("src/kit.ts"), ...args, "--json"], {
     // Runs in the demonstration's folder, so that the `.env` of the working folder is not read.
     cwd: folder,
-    env: {
-      PATH: process.env["PATH"],
-      ...(!IS_COMPILED && { TSX_TSCONFIG_PATH: TSCONFIG }),
-      ...environment,
-    },
+    env: { PATH: process.env["PATH"], ...programEnvironment, ...environment },
     stdio: "pipe",
   });
   command.stdin.on("error", () => undefined);

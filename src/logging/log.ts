@@ -67,6 +67,11 @@ function platformRequestIdOf(error: unknown, depth = 0): string | undefined {
   }
 }
 
+/** The first frame of a stack in the vendor's code, as `src/your-service/index.ts:17`; in a build it is one of `dist/`. */
+function vendorsPlace(stack: string): string | undefined {
+  return /^ +at .*?((?:src|dist)\/your-service\/[^\s:?]+:\d+)/m.exec(stack)?.[1];
+}
+
 /** Makes the functions that shorten what is logged. */
 function createKeeping({ scrub }: Scrubber) {
   /**
@@ -93,8 +98,8 @@ function createKeeping({ scrub }: Scrubber) {
   }
 
   /**
-   * Type, id, message and stack, with those of the causes, and the platform's request id. Other members may hold
-   * secrets. The serializer gets a copy, as it marks what it is given, which may be frozen, and reads every member.
+   * Type, id, message and stack, with those of the causes, the platform's request id, and the place in the vendor's code
+   * that the stack names first. Other members may hold secrets. The serializer gets a copy, as it marks what it is given, which may be frozen, and reads every member.
    */
   function spelledOut(error: Error): object {
     const [name = "Error", words = "", trace = ""] = [textOf("name"), textOf("message"), textOf("stack")];
@@ -106,6 +111,7 @@ function createKeeping({ scrub }: Scrubber) {
       id: textOf("id"),
       platformRequestId,
       message: cut(message),
+      at: vendorsPlace(stack),
       stack: cut(stack),
     };
 

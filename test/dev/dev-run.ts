@@ -28,8 +28,13 @@ export function run(
   words: readonly string[] = [],
   folder = START[entry].folder,
 ) {
+  return runIn(folder, [...START[entry].words, ...words], environment);
+}
+
+/** Runs `node` with these words in a folder. */
+export function runIn(folder: string, words: readonly string[], environment: Environment = {}) {
   const { PATH, HOME } = process.env;
-  const child = spawn(process.execPath, [...START[entry].words, ...words], {
+  const child = spawn(process.execPath, words, {
     cwd: folder,
     env: { PATH, HOME, NO_COLOR: "1", ...environment },
   });

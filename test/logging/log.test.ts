@@ -315,6 +315,17 @@ describe("the log", () => {
     expect(JSON.parse(lines[0]!)).toMatchObject({ error: shown, reason: shown });
   });
 
+  it.each([
+    ["at teapot (/app/dist/your-service/index.js:40:9)", "dist/your-service/index.js:40"],
+    ["at async file:///a%20b/src/your-service/pots/kiln.ts:7:1", "src/your-service/pots/kiln.ts:7"],
+    ["at run (/app/dist/process/run-web.js:1:1)", "src/your-service/z.ts:1"],
+  ])("writes the first place in the vendor's code: %s", (frame, at) => {
+    const { log, lines } = aLog();
+    const stack = `Error: x\n    at node:internal/timers:1:1\n    ${frame}\n    at z (/app/src/your-service/z.ts:1:1)`;
+    log.error({ error: Object.assign(new Error("x"), { stack }) }, "x");
+    expect(JSON.parse(lines[0]!)).toMatchObject({ error: { at } });
+  });
+
   it("writes the platform's request id of a refusal, however the error is wrapped", () => {
     const { log, lines, scrubber } = aLog();
     const call = { method: "GET", url: new URL("https://api.example/addons/1") };

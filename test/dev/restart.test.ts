@@ -1,0 +1,181 @@
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { readFileSync, symlinkSync } from "node:fs";
+import { chmod, cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { eventually } from "../support/world.ts";
+import { freePorts, runIn, stateOf, type Run } from "./dev-run.ts";
+
+// A copy of the project, run from its sources as `npm run dev` does, whose files these tests change.
+
+const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
+const COPIED = ["src", "dev", "sandbox", "prisma", "package.json", "tsconfig.json"];
+const YOURS = "src/your-service/index.ts";
+
+let folder: string;
+let original: string;
+let ports: { PORT: string; SANDBOX_PORT: string };
+let dev: Run;
+
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), "addon test-"));
+  // So that a PostgreSQL of another user is made there.
+  await chmod(folder, 0o711);
+  for (const name of COPIED) await cp(path.join(PROJECT, name), path.join(folder, name), { recursive: true });
+  symlinkSync(path.join(PROJECT, "node_modules"), path.join(folder, "node_modules"));
+  original = await readFile(path.join(folder, YOURS), "utf8");
+  ports = await freePorts();
+  dev = runIn(folder, ["--import", "tsx", "dev/dev.ts", "--inspect=0"], ports);
+  await dev.until("Ready.");
+});
+afterAll(async () => {
+  await dev?.end("SIGKILL");
+  await rm(folder, { recursive: true, maxRetries: 20, retryDelay: 500 });
+});
+
+const save = (text: string, file = YOURS) => writeFile(path.join(folder, file), text);
+const changed = (from: string, to: string) => original.replace(from, to);
+const isUp = async () =>
+  (await fetch(`http://127.0.0.1:${ports.PORT}/readyz`).catch(() => null))?.ok ?? false;
+const count = (text: string, line: string) => text.split(line).length - 1;
+
+/** What is printed from now on, up to `text`. */
+async function printedUntil(text: string, after: () => Promise<unknown>): Promise<string> {
+  const from = dev.output().length;
+  await after();
+  return eventually(() => {
+    const printed = dev.output().slice(from);
+    return printed.includes(text) ? printed : null;
+  }, 60_000);
+}
+
+const AGAIN = "answers again";
+const WAITS = "It starts again when a file below src/ changes.";
+const restarts = `${YOURS} changed: your service restarts.`;
+
+async function install(plan: string) {
+  const answer = await fetch(`http://127.0.0.1:${ports.SANDBOX_PORT}/sandbox/apps/shop/addons`, {
+    ...{ method: "POST", body: JSON.stringify({ plan }) },
+  });
+  expect(answer.ok).toBe(true);
+}
+
+it("a change restarts the service alone, says which file, and the platform keeps its world and learns new plans", async () => {
+  const before = (await stateOf(ports)).addons;
+  const plans = await readFile(path.join(folder, "src/your-service/plans.ts"), "utf8");
+  const printed = await printedUntil(AGAIN, async () => {
+    await save(plans.replace(/^( +)basic: /m, "$1gala: { summary: 'x' },\n$&"), "src/your-service/plans.ts");
+    await save(changed("TEAPOT_URL: `https:", "TEAPOT_URL: `http:"));
+  });
+  expect(printed).toMatch(/and 1 more changed: your service restarts\./);
+  expect(printed).toContain("Debugger listening on ws://127.0.0.1:");
+  expect((await stateOf(ports)).addons).toEqual(before);
+  await printedUntil("installed gala", () => install("gala"));
+  await eventually(async () => {
+    const vars = await fetch(`http://127.0.0.1:${ports.SANDBOX_PORT}/sandbox/apps/shop/config-vars`);
+    expect(await vars.text()).toContain("http://gala.teapots.example");
+  });
+});
+
+it("the log says file and line of an error of your function", async () => {
+  const bug = 'async provision(resource) {\n      throw new Error("a bug");';
+  await printedUntil(AGAIN, () => save(changed("async provision(resource) {", bug)));
+  const line = original.slice(0, original.indexOf("async provision(")).split("\n").length + 1;
+  await printedUntil(`a bug (${YOURS}:${line})`, () => install("basic"));
+});
+
+const broken = [
+  [
+    "a syntax error",
+    "customerPage,\n",
+    "customerPage,,\n",
+    /\d+:\d+: Expected identifier.*\n\n.*\n[^]*> +\d+ \|.*,,/,
+  ],
+  [
+    "an error at its start",
+    "  return {\n",
+    '  throw new Error("no tea");\n  return {\n',
+    /Error: no tea\n\n.*:\d+\n[^]*> +\d+ \|.*no tea/,
+  ],
+  [
+    "a name that is missing",
+    ", messages }",
+    ", teas }",
+    /SyntaxError: .*'teas'\n\n.*:\d+\n[^]*> +\d+ \|.*teas/,
+  ],
+] as const;
+
+it.each(broken)(
+  "%s is shown with its lines and without a stack, and waited out",
+  async (_, from, to, shown) => {
+    const printed = await printedUntil(WAITS, () => save(changed(from, to)));
+    expect(printed).toContain(restarts);
+    expect(printed).toMatch(shown);
+    expect(printed).not.toMatch(/^ +at /m);
+    expect(await isUp()).toBe(false);
+    expect((await stateOf(ports)).addons).not.toEqual([]);
+    await printedUntil(AGAIN, () => save(original));
+    expect(await isUp()).toBe(true);
+  },
+);
+
+it("settings that are invalid after a change, and a crash, are said and waited out", async () => {
+  const file = "src/your-service/settings.ts";
+  const settings = await readFile(path.join(folder, file), "utf8");
+  const demanding = `yourSettings = { tea: { name: "TEA", about: "which tea", read: (text: string) => text } };`;
+  const refused = await printedUntil(WAITS, () =>
+    save(settings.replace(/yourSettings = .*/, demanding), file),
+  );
+  expect(refused).toContain("TEA is required: which tea");
+  const crashed = await printedUntil(WAITS, async () => {
+    await save(settings, file);
+    await save(
+      changed("  return {\n", '  setTimeout(() => { throw new Error("late") }, 3000);\n  return {\n'),
+    );
+  });
+  expect(crashed).toContain(`late (${YOURS}:`);
+  expect(crashed).toContain("Your service has ended (exit code 1).");
+  await printedUntil(AGAIN, () => save(original));
+});
+
+it("generated code and what editors leave restart nothing; a kill of npm run dev leaves no service", async () => {
+  const printed = await printedUntil(AGAIN, async () => {
+    await save("", "src/database/client/new.ts");
+    for (const name of [".index.ts.swp", "4913", "index.ts~"]) await save("", `src/your-service/${name}`);
+    await save(`${original}// changed\n`);
+  });
+  expect(count(printed, "restarts.")).toBe(1);
+  expect(printed).toContain(restarts);
+  expect(await isUp()).toBe(true);
+  await dev.end("SIGKILL");
+  await eventually(async () => expect(await isUp()).toBe(false), 20_000);
+});
+
+it("npm run dev refuses other options than Node's for the inspector", async () => {
+  const other = runIn(folder, ["--import", "tsx", "dev/dev.ts", "--inspector"], ports);
+  expect(await other.ended).toBe(78);
+  expect(other.output()).toMatch(/^npm run dev knows no --inspector, .*\n$/);
+});
+
+it(".vscode/launch.json names programs, scripts and configurations that exist", () => {
+  interface Launch {
+    configurations: {
+      program?: string;
+      runtimeExecutable?: string;
+      runtimeArgs?: string[];
+      args?: unknown;
+    }[];
+  }
+  const read = (file: string) => readFileSync(path.join(PROJECT, file), "utf8");
+  const { configurations } = JSON.parse(read(".vscode/launch.json")) as Launch;
+  const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
+  for (const { program, runtimeExecutable, runtimeArgs = [], args } of configurations) {
+    if (program) expect(read(program.replace("${workspaceFolder}/", ""))).not.toBe("");
+    if (runtimeExecutable === "npm") expect(scripts).toHaveProperty(runtimeArgs[1]!);
+    if (Array.isArray(args)) expect(read((args as string[])[1]!)).toContain("testMatch");
+    if (program?.includes("jest"))
+      expect(scripts["jest"]).toBe(`node ${runtimeArgs.join(" ")} ${program.slice(19)}`);
+  }
+  expect(configurations).toHaveLength(4);
+});
