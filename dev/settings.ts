@@ -63,6 +63,7 @@ export function devSettings(env: Environment = process.env, folder = process.cwd
 
 function madeUp(): Record<string, string> {
   return {
+    HOST: "127.0.0.1",
     ADDON_ID: addonId,
     ADDON_PASSWORD: randomBytes(24).toString("hex"),
     CLIENT_SECRET: randomBytes(32).toString("hex"),

@@ -90,14 +90,27 @@ export function yourEnvironment(env: Environment = readEnvironment()): Record<st
   return Object.fromEntries(names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
 }
 
+/** A few letters, or the same few again and again. */
+const isGuessed = (text: string | undefined) =>
+  text !== undefined && (text.length < LEAST_SECRET || new Set(text).size < LEAST_SECRET / 2);
+const LEAST_SECRET = 12;
+
 /**
  * Faults between settings, one sentence each. A setting with a fault of its own counts as given: it is reported once.
  */
-function disagreements(
-  { encryptionKey: key, decryptionKeys = [] }: Config,
-  isGiven: (key: SettingName) => boolean,
-): string[] {
+function disagreements(config: Config, isGiven: (key: SettingName) => boolean): string[] {
+  const { encryptionKey: key, decryptionKeys = [], allowInsecurePlatform } = config;
   const faults: string[] = [];
+  const guarding = [
+    "addonPassword",
+    "addonPasswordPrevious",
+    "operatorPassword",
+    "ssoSalt",
+    "encryptionKey",
+  ] as const;
+  for (const name of allowInsecurePlatform ? [] : guarding)
+    if (isGuessed(config[name]?.reveal()))
+      faults.push(`${settings[name].name} is too easy to guess: make a long one (openssl rand -hex 24).`);
   const keys = [key, ...decryptionKeys].flatMap((each) => each?.reveal() ?? []);
   if (new Set(keys).size < keys.length)
     faults.push("DECRYPTION_KEYS holds a key twice, or ENCRYPTION_KEY again: name each once.");

@@ -23,6 +23,7 @@ import {
  * Every setting of the kit. A test checks `.env.example` and `app.json` against these settings and the vendor's own.
  */
 export const settings = {
+  host: setting("HOST", "the address on which the web process listens; unset: all", optional(text), ""),
   port: setting("PORT", "where the web process listens", wholeNumber(0, 65535), "3000"),
   publicUrl: setting(
     "PUBLIC_URL",

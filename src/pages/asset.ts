@@ -26,7 +26,6 @@ export function asset(whose: "public" | "private", file: string, type: string, t
       response.set({
         "Content-Type": `${type}; charset=utf-8`,
         "Cache-Control": `${whose}, ${kept}`,
-        "X-Content-Type-Options": "nosniff",
       });
       response.send(bytes);
     },

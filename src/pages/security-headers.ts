@@ -24,8 +24,9 @@ const headers = helmet({
   // The address of a callback contains a code, so other sites must not get it. `no-referrer` would go too far: with it
   // a browser sends no usable Origin with our forms.
   referrerPolicy: { policy: "same-origin" },
-  // Our subdomains may belong to others, so the rule is not extended to them.
-  strictTransportSecurity: { maxAge: 31_536_000, includeSubDomains: false },
+  // Every answer has these.
+  strictTransportSecurity: false,
+  xContentTypeOptions: false,
   xFrameOptions: { action: "deny" },
 });
 

@@ -26,6 +26,8 @@ export async function runProcess(
   start: (config: Config) => Promise<RunningService>,
 ): Promise<void> {
   growHeapSlowly();
+  // Node would open its inspector, through which anybody on this machine reads every secret.
+  process.on("SIGUSR1", () => undefined);
   let scrub = (text: string) => text;
   try {
     const config = read();

@@ -83,7 +83,7 @@ async function serve(services: Services, stopping: AbortController): Promise<Run
   });
   const server = createHttpServer(app);
   const close = createGracefulClose(server, pace);
-  await listen(server, config.port);
+  await listen(server, config);
   const url = `http://localhost:${(server.address() as AddressInfo).port}`;
   log.info({ url }, "Listening");
 
@@ -112,11 +112,11 @@ function operatorsPassword({ operatorPassword }: Config): RequestHandler | null 
 /** Connections that the kernel keeps for us before they are accepted; Node's own 511 reset a burst of thousands. */
 const MOST_CONNECTIONS_WAITING = 4_096;
 
-function listen(server: Server, port: number): Promise<void> {
+function listen(server: Server, { host, port }: Config): Promise<void> {
   return new Promise((resolve, reject) => {
     const refuse = (error: NodeJS.ErrnoException) => reject(inWords(error, port));
     server.once("error", refuse);
-    server.listen({ port, backlog: MOST_CONNECTIONS_WAITING }, () => {
+    server.listen({ ...(host && { host }), port, backlog: MOST_CONNECTIONS_WAITING }, () => {
       server.off("error", refuse);
       resolve();
     });
@@ -127,6 +127,8 @@ function listen(server: Server, port: number): Promise<void> {
 function inWords(error: NodeJS.ErrnoException, port: number): Error {
   const sentences: Record<string, string> = {
     EADDRINUSE: `Port ${port} is in use: stop what listens there, or choose another with PORT=…`,
+    EADDRNOTAVAIL: "HOST is no address of this machine.",
+    ENOTFOUND: "HOST is no address of this machine.",
     EACCES: `This user may not listen on port ${port}: choose one from 1024 on with PORT=…`,
   };
   const sentence = sentences[error.code ?? ""];

@@ -27,7 +27,7 @@ it.each([
     (response: Response) => void response.writeHead(200, ["X-Other", "kept"]).end(),
   ],
 ] as [string, (response: Response) => void][])(
-  "an answer by %s carries the request's id",
+  "an answer by %s carries the request's id and the headers of every answer",
   async (_, answer) => {
     const app = express();
     answerWithRequestId(app);
@@ -37,6 +37,10 @@ it.each([
     });
     const { headers } = await request(app).get("/");
     expect(headers).toMatchObject({ "request-id": "the-id-of-the-request", "x-other": "kept" });
+    expect(headers).toMatchObject({
+      "x-content-type-options": "nosniff",
+      "strict-transport-security": "max-age=31536000",
+    });
   },
 );
 

@@ -68,12 +68,26 @@ describe("kit doctor", () => {
     expect(human).toMatchObject({
       code: 0,
       stderr: "",
-      stdout: expect.stringMatching(/^✓ settings .*\n✓ offer .*\n✓ database /),
+      stdout: expect.stringMatching(/^! settings [^✓]*\n✓ offer .*\n✓ database /),
     });
     const hasFixes = missingNodeFixes() === null;
-    expect(human.stdout).toContain(hasFixes ? "Fit for work." : "No check failed; to look at: version.");
+    expect(human.stdout).toContain(`No check failed; to look at: settings${hasFixes ? "" : ", version"}.`);
+    expect(of("settings").message).toMatch(/^ALLOW_INSECURE_PLATFORM is on: [^.]+\.$/);
     expect(of("version")).toMatchObject({ ok: true, fix: hasFixes ? null : HOW_TO_FIX_NODE });
     expect(of("version").message).toContain(`${buildText}.`);
+  });
+
+  it("warns of what is safe in development alone", async () => {
+    process.env["NODE_TLS_REJECT_UNAUTHORIZED"] = "0";
+    const { of } = await doctor({ PUBLIC_URL: "http://addon.example.com" });
+    delete process.env["NODE_TLS_REJECT_UNAUTHORIZED"];
+    expect(of("settings")).toMatchObject({ ok: true, fix: expect.any(String) });
+    for (const said of [
+      "ALLOW_INSECURE_PLATFORM is on",
+      "PUBLIC_URL is not https",
+      "NODE_TLS_REJECT_UNAUTHORIZED is 0",
+    ])
+      expect(of("settings").message).toContain(said);
   });
 
   it("warns of a weak password without showing it", async () => {

@@ -51,7 +51,6 @@ describe("every HTML page", () => {
       "cache-control": "no-store",
       "content-type": "text/html; charset=utf-8",
       "referrer-policy": "same-origin",
-      "x-content-type-options": "nosniff",
       "x-frame-options": "DENY",
       "cross-origin-opener-policy": "same-origin",
     });

@@ -13,6 +13,7 @@ import { operators, passwords, platformStatus, signInClient } from "./outward-ch
 import { plans } from "./plans-check.ts";
 import { platform } from "./platform-check.ts";
 import { steps } from "./step-check.ts";
+import { unsafeSettings } from "./unsafe-settings.ts";
 import { tokens } from "./token-check.ts";
 import { versions } from "./version-check.ts";
 
@@ -60,8 +61,10 @@ export async function examine(needs: {
   onProgress?: OnProgress | undefined;
 }): Promise<DoctorReport> {
   const settings = await finding("settings", () => {
-    const { remarks } = needs.readSettings();
-    if (remarks.length > 0) return warning(remarks.join(" "), "Mend them where they are set.");
+    const config = needs.readSettings();
+    const told = [...config.remarks, ...unsafeSettings(config)];
+    if (told.length > 0)
+      return warning(told.join(" "), "Mend them where they are set, unless this is development.");
     return fine("All settings are there and make sense.");
   });
   if (!settings.ok) {

@@ -1,0 +1,22 @@
+import type { Config } from "../../config.ts";
+import { readEnvironment } from "../../environment.ts";
+
+const LOOPBACK = /^(localhost|127\.[\d.]+|\[?::1\]?)?$/;
+
+/** What the settings allow that is safe in development alone, a sentence each. */
+export function unsafeSettings(config: Config): string[] {
+  const { allowInsecurePlatform, publicUrl = "", databaseUrl, databaseCa } = config;
+  const { hostname, searchParams } = new URL(databaseUrl.reveal().replace("@/", "@localhost/"));
+  const isNear = LOOPBACK.test(hostname) || searchParams.get("host")?.startsWith("/");
+  const isPlain = /^(|disable|0|false)$/.test(searchParams.get("sslmode") ?? searchParams.get("ssl") ?? "");
+  const found: [is: boolean, sentence: string][] = [
+    [allowInsecurePlatform, "ALLOW_INSECURE_PLATFORM is on: secrets may be sent unencrypted."],
+    [/^http:/.test(publicUrl), "PUBLIC_URL is not https: cookies and sign-ins can be read on the way."],
+    [isPlain && !isNear && !databaseCa, "DATABASE_URL asks for no encryption: add sslmode=verify-full."],
+    [
+      readEnvironment()["NODE_TLS_REJECT_UNAUTHORIZED"] === "0",
+      "NODE_TLS_REJECT_UNAUTHORIZED is 0: anybody may answer in the platform's place.",
+    ],
+  ];
+  return found.flatMap(([is, sentence]) => (is ? [sentence] : []));
+}
