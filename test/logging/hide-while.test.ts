@@ -1,6 +1,5 @@
 import { once } from "node:events";
 import { connect } from "node:net";
-import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { createScrubber } from "../../src/logging/scrubber.ts";
 import { hideWhile } from "../../src/logging/hide-while.ts";
@@ -22,18 +21,17 @@ afterAll(() => people.close());
 
 const scrub = (text: string) => people.world.service.services.scrubber.scrub(text);
 
-/** Sends a request and disconnects before the answer; a compressed body takes longer to read than that. */
-async function askAndGo(head: string, headers: Record<string, string>, body?: string): Promise<void> {
-  const packed = body === undefined ? Buffer.alloc(0) : gzipSync(body);
-  const sent = body === undefined ? {} : { "Content-Encoding": "gzip", "Content-Length": packed.length };
+/** Sends a request and disconnects before the answer. */
+async function askAndGo(head: string, headers: Record<string, string>, body = ""): Promise<void> {
+  const sent = body === "" ? {} : { "Content-Length": Buffer.byteLength(body) };
   const lines = Object.entries({ Host: "x", ...headers, ...sent }).map(
     ([name, value]) => `${name}: ${value}`,
   );
   const socket = connect(Number(new URL(people.url()).port), "localhost");
   socket.on("error", () => undefined);
   await once(socket, "connect");
-  const text = `${head} HTTP/1.1\r\n${lines.join("\r\n")}\r\n\r\n`;
-  socket.write(Buffer.concat([Buffer.from(text), packed]), () => socket.resetAndDestroy());
+  const text = `${head} HTTP/1.1\r\n${lines.join("\r\n")}\r\n\r\n${body}`;
+  socket.write(text, () => socket.resetAndDestroy());
   await once(socket, "close");
 }
 

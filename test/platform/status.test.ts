@@ -121,7 +121,7 @@ describe("reading the status feed", () => {
     ];
     const { feed } = await aFeed(inOrder({ status: [], incidents }));
     const { value } = await feed.current();
-    expect(openIncidents(value)?.map(({ id }) => id)).toEqual([2, 1, "a-7", 4, null]);
+    expect(openIncidents(value)?.map(({ id }) => id)).toEqual([2, 1, 4, "a-7", null]);
   });
 
   it.each([
