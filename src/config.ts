@@ -31,6 +31,8 @@ export function readConfig(
   // While a vendor's setting has a bad or duplicate name, none of their values is read, so no fault is reported twice.
   const isOwnRead = !only && faults.length === 0;
   const remarks: string[] = [];
+  if (env["NODE_TLS_REJECT_UNAUTHORIZED"] === "0")
+    remarks.push("NODE_TLS_REJECT_UNAUTHORIZED is 0: anybody may answer in the platform's place.");
   const insecure = env["ALLOW_INSECURE_PLATFORM"] === "on";
 
   function read(key: string, { name, about, standard, read }: Setting<unknown>): [string, unknown] {
@@ -56,6 +58,7 @@ export function readConfig(
     yours: Object.freeze(isOwnRead ? readAll(own) : {}),
     remarks,
   } as unknown as Config;
+  if (!insecure) faults.push(...guessable(config));
   faults.push(...disagreements(config, (key) => isWanted(key) && Boolean(env[settings[key].name])));
   if (faults.length > 0) {
     throw new Misconfigured(
@@ -90,27 +93,35 @@ export function yourEnvironment(env: Environment = readEnvironment()): Record<st
   return Object.fromEntries(names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
 }
 
-/** A few letters, or the same few again and again. */
-const isGuessed = (text: string | undefined) =>
-  text !== undefined && (text.length < LEAST_SECRET || new Set(text).size < LEAST_SECRET / 2);
 const LEAST_SECRET = 12;
 
-/**
- * Faults between settings, one sentence each. A setting with a fault of its own counts as given: it is reported once.
- */
-function disagreements(config: Config, isGiven: (key: SettingName) => boolean): string[] {
-  const { encryptionKey: key, decryptionKeys = [], allowInsecurePlatform } = config;
-  const faults: string[] = [];
-  const guarding = [
+/** One sentence for each secret that guards us and is a few letters, or the same few again and again. */
+function guessable(config: Config): string[] {
+  const names = [
     "addonPassword",
     "addonPasswordPrevious",
     "operatorPassword",
     "ssoSalt",
     "encryptionKey",
   ] as const;
-  for (const name of allowInsecurePlatform ? [] : guarding)
-    if (isGuessed(config[name]?.reveal()))
-      faults.push(`${settings[name].name} is too easy to guess: make a long one (openssl rand -hex 24).`);
+  return names.flatMap((name) => {
+    const text = config[name]?.reveal();
+    const isStrong =
+      text === undefined || (text.length >= LEAST_SECRET && new Set(text).size >= LEAST_SECRET / 2);
+    return isStrong
+      ? []
+      : `${settings[name].name} is too easy to guess: make a long one (openssl rand -hex 24).`;
+  });
+}
+
+/**
+ * Faults between settings, one sentence each. A setting with a fault of its own counts as given: it is reported once.
+ */
+function disagreements(
+  { encryptionKey: key, decryptionKeys = [] }: Config,
+  isGiven: (key: SettingName) => boolean,
+): string[] {
+  const faults: string[] = [];
   const keys = [key, ...decryptionKeys].flatMap((each) => each?.reveal() ?? []);
   if (new Set(keys).size < keys.length)
     faults.push("DECRYPTION_KEYS holds a key twice, or ENCRYPTION_KEY again: name each once.");

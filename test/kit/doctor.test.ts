@@ -78,9 +78,10 @@ describe("kit doctor", () => {
   });
 
   it("warns of what is safe in development alone", async () => {
-    process.env["NODE_TLS_REJECT_UNAUTHORIZED"] = "0";
-    const { of } = await doctor({ PUBLIC_URL: "http://addon.example.com" });
-    delete process.env["NODE_TLS_REJECT_UNAUTHORIZED"];
+    const { of } = await doctor({
+      PUBLIC_URL: "http://addon.example.com",
+      NODE_TLS_REJECT_UNAUTHORIZED: "0",
+    });
     expect(of("settings")).toMatchObject({ ok: true, fix: expect.any(String) });
     for (const said of [
       "ALLOW_INSECURE_PLATFORM is on",

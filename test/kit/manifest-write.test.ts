@@ -82,7 +82,10 @@ describe("kit manifest write", () => {
   });
 
   it("with --reveal refuses the secrets that npm run dev generated", async () => {
-    writeFileSync(at("dev.env"), "ADDON_ID=teapots\nADDON_PASSWORD=made-up\nSSO_SALT=made-up-too\n");
+    writeFileSync(
+      at("dev.env"),
+      "ADDON_ID=teapots\nADDON_PASSWORD=made-up-password\nSSO_SALT=made-up-salt-too\n",
+    );
     const { PUBLIC_URL } = settings;
     const write = (environment: Record<string, string>, ...options: string[]) =>
       kit({ PUBLIC_URL, DATA_DIR: folder, ...environment }, [

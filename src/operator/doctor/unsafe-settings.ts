@@ -1,5 +1,4 @@
 import type { Config } from "../../config.ts";
-import { readEnvironment } from "../../environment.ts";
 
 const LOOPBACK = /^(localhost|127\.[\d.]+|\[?::1\]?)?$/;
 
@@ -13,10 +12,6 @@ export function unsafeSettings(config: Config): string[] {
     [allowInsecurePlatform, "ALLOW_INSECURE_PLATFORM is on: secrets may be sent unencrypted."],
     [/^http:/.test(publicUrl), "PUBLIC_URL is not https: cookies and sign-ins can be read on the way."],
     [isPlain && !isNear && !databaseCa, "DATABASE_URL asks for no encryption: add sslmode=verify-full."],
-    [
-      readEnvironment()["NODE_TLS_REJECT_UNAUTHORIZED"] === "0",
-      "NODE_TLS_REJECT_UNAUTHORIZED is 0: anybody may answer in the platform's place.",
-    ],
   ];
   return found.flatMap(([is, sentence]) => (is ? [sentence] : []));
 }
