@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { parseEnv } from "node:util";
 import {
   DEFAULT_DATA_DIR,
+  fileSettings,
   readChosenEnvironment,
   readEnvironment,
   type Environment,
@@ -40,7 +40,7 @@ export function devSettings(env: Environment = process.env, folder = process.cwd
   const dataDir = chosen["DATA_DIR"] || DEFAULT_DATA_DIR;
   const file = path.resolve(folder, dataDir, "dev.env");
   const isFirstRun = !existsSync(file);
-  const kept = isFirstRun ? {} : (parseEnv(readFileSync(file, "utf8")) as Environment);
+  const kept = fileSettings(file);
   const hasOwnDatabase = !readChosenEnvironment(env, folder)["DATABASE_URL"];
   if (hasOwnDatabase && !isFirstRun && !kept["DATABASE_URL"])
     throw new Misconfigured(

@@ -39,7 +39,8 @@ function madeByDev(chosen: Environment, folder: string): Environment {
   return fileSettings(path.resolve(folder, chosen["DATA_DIR"] || DEFAULT_DATA_DIR, "dev.env"));
 }
 
-function fileSettings(file: string): Environment {
+/** The settings in a file of lines `NAME=value`; none if it is not there. Throws {@link Misconfigured}. */
+export function fileSettings(file: string): Environment {
   return existsSync(file) ? settingsIn(textOf(file), file) : {};
 }
 

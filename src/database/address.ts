@@ -20,10 +20,10 @@ const RELIED_ON =
  *
  * @throws Misconfigured if the driver cannot read the address or a file that it names, or `ca` is at fault
  */
-export function connectionTo(url: string, ca?: string, options: string[] = []): pg.ClientConfig {
+export function connectionTo(url: string, ca?: string, options = ""): pg.ClientConfig {
   const whole = withQuery(url, (query) => {
     const own = query.getAll("options").slice(-1);
-    query.set("options", [...options, ...own, RELIED_ON].join(" "));
+    query.set("options", [options, ...own, RELIED_ON].join(" ").trim());
   });
   const config = withCa(whole, ca);
   try {
@@ -51,8 +51,9 @@ export function withQuery(url: string, edit: (query: URLSearchParams) => void): 
 
 /**
  * What `DATABASE_CA` asks for, as connection settings. Unset, the address alone decides (`sslmode`, `sslrootcert`), and
- * the driver verifies certificates against the system's CAs, whatever the `sslmode`. Set, it replaces all that the address says about TLS,
- * which the driver would otherwise prefer, except a client certificate; an address that turns TLS off stays as it is.
+ * the driver verifies certificates against the system's CAs, whatever the `sslmode`. Set, it replaces all that the
+ * address says about TLS, which the driver would otherwise prefer, except a client certificate; an address that turns
+ * TLS off stays as it is.
  *
  * @throws Misconfigured if it is neither PEM, nor a readable file, nor `no-verify`, or a client certificate cannot be
  * read

@@ -80,7 +80,7 @@ const PING = statement("ping", `SELECT current_setting('transaction_read_only') 
  * is down. Throws `Misconfigured` if the driver cannot read the address, or a file.
  */
 export function openDatabase({ url, ca, poolSize, log }: DatabaseSettings): Database {
-  const pool = createPool({ ...connectionTo(url, ca, [BY_KEY]), max: poolSize });
+  const pool = createPool({ ...connectionTo(url, ca, BY_KEY), max: poolSize });
   const connect = createConnect(pool, poolSize, log);
   let prisma: Promise<PrismaClient> | undefined;
 

@@ -88,7 +88,7 @@ function isFaultOfPooler(error: unknown): boolean {
 }
 
 /** Is TLS at fault: the server's certificate, or that the server has no TLS? */
-export function isFaultOfTls(error: unknown): boolean {
+function isFaultOfTls(error: unknown): boolean {
   const { state, code, message } = clues(error);
   return !state && (TLS_CODES.test(code) || TLS_MESSAGES.test(message));
 }

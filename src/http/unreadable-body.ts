@@ -1,8 +1,8 @@
 import { KitError } from "../errors.ts";
 
 /**
- * Whether the error says that a body cannot be read: one of Express's parsers threw it, or the decompression, whose
- * errors have nothing but a status. Their messages quote the body, so they are neither sent nor logged.
+ * Whether the error says that a body cannot be read: one of Express's parsers threw it. Their messages quote the body,
+ * so they are neither sent nor logged.
  */
 export function isUnreadableBody(error: unknown): boolean {
   if (error instanceof KitError) return false;

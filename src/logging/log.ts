@@ -99,7 +99,8 @@ function createKeeping({ scrub }: Scrubber) {
 
   /**
    * Type, id, message and stack, with those of the causes, the platform's request id, and the place in the vendor's code
-   * that the stack names first. Other members may hold secrets. The serializer gets a copy, as it marks what it is given, which may be frozen, and reads every member.
+   * that the stack names first. Other members may hold secrets. The serializer gets a copy, as it marks what it is given,
+   * which may be frozen, and reads every member.
    */
   function spelledOut(error: Error): object {
     const [name = "Error", words = "", trace = ""] = [textOf("name"), textOf("message"), textOf("stack")];

@@ -84,7 +84,8 @@ async function serve(services: Services, stopping: AbortController): Promise<Run
   const server = createHttpServer(app);
   const close = createGracefulClose(server, pace);
   await listen(server, config);
-  const url = `http://localhost:${(server.address() as AddressInfo).port}`;
+  const name = config.host?.replace(/^.*:.*$/, "[$&]") ?? "localhost";
+  const url = `http://${name}:${(server.address() as AddressInfo).port}`;
   log.info({ url }, "Listening");
 
   return {

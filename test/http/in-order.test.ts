@@ -85,3 +85,12 @@ it("a client that sends requests without end and reads nothing is cut off", asyn
   });
   expect((await fetch(`${world.service.url}/healthz`)).status).toBe(200);
 });
+
+it("HOST is the only address on which it listens, where it is set", async () => {
+  const other = () => fetch(world.service.url!.replace(/\/\/[\w.]+/, "//127.0.0.2") + "/healthz");
+  expect((await other()).status).toBe(200);
+  await world.restart({ environment: { HOST: "127.0.0.1" } });
+  expect(world.service.url).toMatch(/^http:\/\/127\.0\.0\.1:/);
+  expect((await fetch(`${world.service.url}/healthz`)).status).toBe(200);
+  await expect(other()).rejects.toThrow();
+});
