@@ -21,7 +21,7 @@ export default ts.config(
   },
   {
     // Promises that nobody awaits are how work gets lost: the checker must see each one.
-    files: ["{src,sandbox,test,dev,chaos,fuzz,mutants,bench,conformance,examples}/**/*.{ts,tsx}"],
+    files: ["{src,packages,test,dev,workshop,examples}/**/*.{ts,tsx}"],
     languageOptions: { parserOptions: { projectService: true } },
     rules: {
       "@typescript-eslint/no-floating-promises": "error",

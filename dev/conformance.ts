@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { runConformance } from "../conformance/run.ts";
+import { runConformance } from "../packages/conformance/run.ts";
 import { readChosenEnvironment } from "../src/environment.ts";
 import { openDatabase, statement } from "../src/database/database.ts";
 import { addonManifest } from "../src/operator/addon-manifest.ts";

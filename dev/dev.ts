@@ -1,6 +1,6 @@
-import type { AddonState } from "../sandbox/index.ts";
-import { BrokenStateFile } from "../sandbox/world/state-file.ts";
-import { StateFileInUse } from "../sandbox/world/state-owner.ts";
+import type { AddonState } from "../packages/sandbox/index.ts";
+import { BrokenStateFile } from "../packages/sandbox/world/state-file.ts";
+import { StateFileInUse } from "../packages/sandbox/world/state-owner.ts";
 import { readConfig, type Config } from "../src/config.ts";
 import { Misconfigured } from "../src/errors.ts";
 import { createOwnScrubber } from "../src/logging/own-secrets.ts";
@@ -104,7 +104,7 @@ function introduce({ hasOwnDatabase, dataDir, isFirstRun, sandboxPort }: DevSett
     : "the PostgreSQL of DATABASE_URL";
   console.log(
     [
-      `The platform, played by sandbox/, starts on port ${sandboxPort}.`,
+      `The platform, played by packages/sandbox/, starts on port ${sandboxPort}.`,
       `Your service, that is src/ with what src/your-service sells, starts on port ${port} with ${database}.`,
       `Their settings ${isFirstRun ? "were made up and are" : "are, as before,"} in ${dataDir}/dev.env.`,
     ].join("\n"),

@@ -1,4 +1,4 @@
-import type { LedgerEntry } from "../sandbox/index.ts";
+import type { LedgerEntry } from "../packages/sandbox/index.ts";
 import { inPlain, list, textIn } from "./wording.ts";
 
 /** What the platform knows about a resource, for words that the call itself does not contain. */

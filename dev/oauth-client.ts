@@ -1,4 +1,4 @@
-import type { Control } from "../sandbox/index.ts";
+import type { Control } from "../packages/sandbox/index.ts";
 import type { Config } from "../src/config.ts";
 import { Secret } from "../src/secret.ts";
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { AddonState, Control } from "../sandbox/index.ts";
+import type { AddonState, Control } from "../packages/sandbox/index.ts";
 import { openDatabase, statement, type DatabaseSettings } from "../src/database/database.ts";
 
 /** The customer's app that the sample add-on is installed on. */

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { constants } from "node:os";
-import type { Sandbox } from "../sandbox/index.ts";
+import type { Sandbox } from "../packages/sandbox/index.ts";
 import { Misconfigured } from "../src/errors.ts";
 import { exitWith } from "../src/process/run-process.ts";
 import { offer } from "../src/your-service/plans.ts";

@@ -1,4 +1,4 @@
-import { readRegistration } from "../sandbox/registration.ts";
+import { readRegistration } from "../packages/sandbox/registration.ts";
 import { madeUpNames, readEnvironment } from "../src/environment.ts";
 import { addonManifest } from "../src/operator/addon-manifest.ts";
 import { addonId, offer } from "../src/your-service/plans.ts";
@@ -21,7 +21,7 @@ for (const name of [...shared, ...Object.keys(usual)]) {
   process.env[name] ??= chosen ?? (registered.includes(name) ? "" : (known[name] ?? usual[name] ?? ""));
 }
 
-await import("../sandbox/main.ts");
+await import("../packages/sandbox/main.ts");
 
 /** The settings that a manifest contains. If it cannot be read, the sandbox reports that. */
 function namesIn(manifest: string | undefined): string[] {

@@ -1,5 +1,5 @@
 import path from "node:path";
-import { startSandbox, type Control, type LedgerEntry, type Sandbox } from "../sandbox/index.ts";
+import { startSandbox, type Control, type LedgerEntry, type Sandbox } from "../packages/sandbox/index.ts";
 import type { Config } from "../src/config.ts";
 import { migrate } from "../src/database/database.ts";
 import { messageOf } from "../src/errors.ts";

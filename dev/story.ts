@@ -1,4 +1,4 @@
-import type { LedgerEntry } from "../sandbox/index.ts";
+import type { LedgerEntry } from "../packages/sandbox/index.ts";
 import { colours } from "./colours.ts";
 import { took } from "./wording.ts";
 

@@ -1,4 +1,4 @@
-import type { AddonState } from "../sandbox/index.ts";
+import type { AddonState } from "../packages/sandbox/index.ts";
 import type { Offer } from "../src/resources/contract.ts";
 import { colours } from "./colours.ts";
 import { otherPlan } from "./other-plan.ts";

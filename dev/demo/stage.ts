@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { startSandbox, type Sandbox } from "../../sandbox/index.ts";
+import { startSandbox, type Sandbox } from "../../packages/sandbox/index.ts";
 import { readConfig, yourEnvironment } from "../../src/config.ts";
 import type { Environment } from "../../src/environment.ts";
 import { statement } from "../../src/database/database.ts";

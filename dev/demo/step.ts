@@ -1,4 +1,4 @@
-import type { AddonState } from "../../sandbox/index.ts";
+import type { AddonState } from "../../packages/sandbox/index.ts";
 import type { DemoStage } from "./stage.ts";
 
 /**

@@ -6,16 +6,16 @@ import path from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { checkTokens } from "../../bench/books.ts";
-import { thereAndBack, type Sample } from "../../bench/contest.ts";
-import { expectBoundedPlan } from "../../bench/plan.ts";
-import { plots } from "../../bench/plots.ts";
-import { startPostgres, type Server } from "../../bench/postgres.ts";
-import { profileText, readProfiles } from "../../bench/profile.ts";
-import { provisions } from "../../bench/provisions.ts";
-import { table } from "../../bench/report.ts";
-import { seedTokens } from "../../bench/seed.ts";
-import type { Line } from "../../bench/works/work.ts";
+import { checkTokens } from "../../workshop/bench/books.ts";
+import { thereAndBack, type Sample } from "../../workshop/bench/contest.ts";
+import { expectBoundedPlan } from "../../workshop/bench/plan.ts";
+import { plots } from "../../workshop/bench/plots.ts";
+import { startPostgres, type Server } from "../../workshop/bench/postgres.ts";
+import { profileText, readProfiles } from "../../workshop/bench/profile.ts";
+import { provisions } from "../../workshop/bench/provisions.ts";
+import { table } from "../../workshop/bench/report.ts";
+import { seedTokens } from "../../workshop/bench/seed.ts";
+import type { Line } from "../../workshop/bench/works/work.ts";
 import { administer, databaseUrl } from "../support/database.ts";
 import { program } from "../support/program.ts";
 import { eventually } from "../support/world.ts";
@@ -76,7 +76,7 @@ const KEEPS_OLD_TOKENS = `{ wrapDatabase: (db) => {
 /** Creates only the schema; every other command fails at once. */
 const FAILS = `if (process.argv[2] !== "migrate") { console.error("no such kiln"); process.exit(1); }\n`;
 
-const main = fileURLToPath(new URL("bench/main.ts", root));
+const main = fileURLToPath(new URL("workshop/bench/main.ts", root));
 const command = (dist: string, ...words: string[]) => [
   ...[
     "--import",

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "@jest/globals";
-import { createExplained } from "../../chaos/explained.ts";
-import type { Span } from "../../chaos/history.ts";
-import { unbounded } from "../../chaos/load.ts";
-import { createSearch, secretsOf } from "../../chaos/secrets.ts";
-import type { TokenCall } from "../../chaos/token-calls.ts";
-import { refreshesOf } from "../../chaos/verdict.ts";
-import type { LedgerEntry } from "../../sandbox/index.ts";
+import { createExplained } from "../../workshop/chaos/explained.ts";
+import type { Span } from "../../workshop/chaos/history.ts";
+import { unbounded } from "../../workshop/chaos/load.ts";
+import { createSearch, secretsOf } from "../../workshop/chaos/secrets.ts";
+import type { TokenCall } from "../../workshop/chaos/token-calls.ts";
+import { refreshesOf } from "../../workshop/chaos/verdict.ts";
+import type { LedgerEntry } from "../../packages/sandbox/index.ts";
 
 // The checks of `npm run chaos` are given what they must reject.
 

@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, it } from "@jest/globals";
-import { startFleet } from "../../chaos/fleet.ts";
-import { readOptions } from "../../chaos/options.ts";
+import { startFleet } from "../../workshop/chaos/fleet.ts";
+import { readOptions } from "../../workshop/chaos/options.ts";
 
 let folder: string;
 beforeEach(async () => {

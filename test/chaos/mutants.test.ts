@@ -4,13 +4,13 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "@jest/globals";
-import { readMutant } from "../../mutants/mutant.ts";
-import { runTest } from "../../mutants/run-test.ts";
+import { readMutant } from "../../workshop/mutants/mutant.ts";
+import { runTest } from "../../workshop/mutants/run-test.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const patches = readdirSync(path.join(root, "mutants")).filter((name) => name.endsWith(".patch"));
+const patches = readdirSync(path.join(root, "workshop/mutants")).filter((name) => name.endsWith(".patch"));
 const mutantOf = (patch: string) =>
-  readMutant(patch.replace(".patch", ""), readFileSync(path.join(root, "mutants", patch), "utf8"));
+  readMutant(patch.replace(".patch", ""), readFileSync(path.join(root, "workshop/mutants", patch), "utf8"));
 const hasGit = spawnSync("git", ["--version"]).status === 0;
 
 describe("the mutants", () => {
@@ -57,9 +57,13 @@ describe("running a named test", () => {
 });
 
 it("an unknown mutant is an error", () => {
-  const run = spawnSync(process.execPath, ["--import", "tsx", "mutants/run.ts", "M02", "M99", "m03"], {
-    ...{ cwd: root, encoding: "utf8", env: { PATH: process.env["PATH"] } },
-  });
+  const run = spawnSync(
+    process.execPath,
+    ["--import", "tsx", "workshop/mutants/run.ts", "M02", "M99", "m03"],
+    {
+      ...{ cwd: root, encoding: "utf8", env: { PATH: process.env["PATH"] } },
+    },
+  );
   expect(run).toMatchObject({
     status: 2,
     stdout: "",

@@ -4,10 +4,10 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { createHistory } from "../../chaos/history.ts";
-import { exitCodeOf, report } from "../../chaos/report.ts";
-import { judge } from "../../chaos/verdict.ts";
-import type { LedgerEntry, Sandbox } from "../../sandbox/index.ts";
+import { createHistory } from "../../workshop/chaos/history.ts";
+import { exitCodeOf, report } from "../../workshop/chaos/report.ts";
+import { judge } from "../../workshop/chaos/verdict.ts";
+import type { LedgerEntry, Sandbox } from "../../packages/sandbox/index.ts";
 import { Secret } from "../../src/secret.ts";
 import { createVault, type Vault } from "../../src/vault/vault.ts";
 

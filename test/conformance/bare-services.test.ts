@@ -3,11 +3,11 @@
 import { expect, it } from "@jest/globals";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, createServer as createTcpServer } from "node:net";
-import { judge, type Verdict } from "../../conformance/judge.ts";
-import { rules } from "../../conformance/rules/index.ts";
-import type { Rule } from "../../conformance/rule.ts";
-import { openStage } from "../../conformance/stage/stage.ts";
-import { NoAnswer } from "../../conformance/stage/wire.ts";
+import { judge, type Verdict } from "../../packages/conformance/judge.ts";
+import { rules } from "../../packages/conformance/rules/index.ts";
+import type { Rule } from "../../packages/conformance/rule.ts";
+import { openStage } from "../../packages/conformance/stage/stage.ts";
+import { NoAnswer } from "../../packages/conformance/stage/wire.ts";
 import { exampleSettings, judgedExample } from "./judged.ts";
 
 type Serve = (request: IncomingMessage, response: ServerResponse, server: Server) => void;

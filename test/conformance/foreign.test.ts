@@ -11,7 +11,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { freePort } from "../../conformance/free-port.ts";
+import { freePort } from "../../packages/conformance/free-port.ts";
 import { program } from "../support/program.ts";
 
 const at = (place: string) => fileURLToPath(new URL(place, import.meta.url));

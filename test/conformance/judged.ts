@@ -1,10 +1,10 @@
-import { good, type Habits, startExample } from "../../conformance/examples/service/service.ts";
-import { freePort } from "../../conformance/free-port.ts";
-import { judge, type Verdict } from "../../conformance/judge.ts";
-import { rules } from "../../conformance/rules/index.ts";
-import type { Rule } from "../../conformance/rule.ts";
-import type { Settings } from "../../conformance/settings.ts";
-import { openStage } from "../../conformance/stage/stage.ts";
+import { good, type Habits, startExample } from "../../packages/conformance/examples/service/service.ts";
+import { freePort } from "../../packages/conformance/free-port.ts";
+import { judge, type Verdict } from "../../packages/conformance/judge.ts";
+import { rules } from "../../packages/conformance/rules/index.ts";
+import type { Rule } from "../../packages/conformance/rule.ts";
+import type { Settings } from "../../packages/conformance/settings.ts";
+import { openStage } from "../../packages/conformance/stage/stage.ts";
 import type { BrokenService } from "./broken/break.ts";
 
 export const exampleSettings: Omit<Settings, "url"> = {

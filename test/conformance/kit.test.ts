@@ -1,8 +1,8 @@
 import { afterAll, expect, it } from "@jest/globals";
-import { freePort } from "../../conformance/free-port.ts";
-import { judge } from "../../conformance/judge.ts";
-import { rules } from "../../conformance/rules/index.ts";
-import { openStage } from "../../conformance/stage/stage.ts";
+import { freePort } from "../../packages/conformance/free-port.ts";
+import { judge } from "../../packages/conformance/judge.ts";
+import { rules } from "../../packages/conformance/rules/index.ts";
+import { openStage } from "../../packages/conformance/stage/stage.ts";
 import { addonManifest } from "../../src/operator/addon-manifest.ts";
 import { runWeb } from "../../src/process/run-web.ts";
 import { aFreshDatabase } from "../support/database.ts";

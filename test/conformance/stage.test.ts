@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import { startExample } from "../../conformance/examples/service/service.ts";
-import { freePort } from "../../conformance/free-port.ts";
-import { judge } from "../../conformance/judge.ts";
-import { rules } from "../../conformance/rules/index.ts";
-import { openStage, type Stage } from "../../conformance/stage/stage.ts";
+import { startExample } from "../../packages/conformance/examples/service/service.ts";
+import { freePort } from "../../packages/conformance/free-port.ts";
+import { judge } from "../../packages/conformance/judge.ts";
+import { rules } from "../../packages/conformance/rules/index.ts";
+import { openStage, type Stage } from "../../packages/conformance/stage/stage.ts";
 import { aPartner, type Partner } from "../sandbox/partner.ts";
 import { exampleSettings } from "./judged.ts";
 

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { aWorld, eventually, type World } from "../support/world.ts";
-import type { FaultAction } from "../../sandbox/index.ts";
+import type { FaultAction } from "../../packages/sandbox/index.ts";
 
 // Many grants at once, and the number of calls for them.
 

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from "@jes
 import { createMassRefusal } from "../../src/resources/credentials/mass-refusal.ts";
 import { createCircuitBreaker } from "../../src/resources/credentials/circuit-breaker.ts";
 import { aWorld, type World } from "../support/world.ts";
-import type { FaultAction } from "../../sandbox/index.ts";
+import type { FaultAction } from "../../packages/sandbox/index.ts";
 
 // Minutes and hours of the platform's trouble. Rows are aged instead of waited for; from the start the test alone looks
 // for due work.

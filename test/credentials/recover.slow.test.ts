@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
-import type { FaultAction } from "../../sandbox/index.ts";
+import type { FaultAction } from "../../packages/sandbox/index.ts";
 import { recoverAllGrants, recoverGrants } from "../../src/operator/grants/recover-grants.ts";
 import { importInstallations } from "../../src/operator/import/import-resources.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";

@@ -4,7 +4,7 @@ import { chmod, mkdtemp, readdir, rm } from "node:fs/promises";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import type { State } from "../../sandbox/index.ts";
+import type { State } from "../../packages/sandbox/index.ts";
 import type { Environment } from "../../src/environment.ts";
 import { administer, databaseUrl, testServerUrl } from "../support/database.ts";
 import { program } from "../support/program.ts";

@@ -8,7 +8,7 @@ import { once } from "node:events";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { parseEnv } from "node:util";
-import { startSandbox } from "../../sandbox/index.ts";
+import { startSandbox } from "../../packages/sandbox/index.ts";
 import { program } from "../support/program.ts";
 import { eventually } from "../support/world.ts";
 import { freePorts, run, stateOf, type Run } from "./dev-run.ts";

@@ -10,7 +10,7 @@ import { freePorts, runIn, stateOf, type Run } from "./dev-run.ts";
 // A copy of the project, run from its sources as `npm run dev` does, whose files these tests change.
 
 const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
-const COPIED = ["src", "dev", "sandbox", "prisma", "package.json", "tsconfig.json"];
+const COPIED = ["src", "dev", "packages", "prisma", "package.json", "tsconfig.json"];
 const YOURS = "src/your-service/index.ts";
 
 let folder: string;

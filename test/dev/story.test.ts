@@ -3,7 +3,7 @@ import { meaningOf } from "../../dev/meaning.ts";
 import { createNarrator } from "../../dev/narrator.ts";
 import { otherPlan } from "../../dev/other-plan.ts";
 import { tellCall } from "../../dev/story.ts";
-import type { LedgerEntry } from "../../sandbox/index.ts";
+import type { LedgerEntry } from "../../packages/sandbox/index.ts";
 import { offer } from "../support/teapots/plans.ts";
 
 const UUID = "01234567-89ab-4cde-8f01-23456789abcd";

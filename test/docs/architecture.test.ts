@@ -202,11 +202,11 @@ describe("the imports between folders", () => {
 
   it("leave src only for packages, and the sandbox imports nothing of src", () => {
     expect(imports.filter(({ to }) => !to.startsWith("src/"))).toEqual([]);
-    const inSandbox = sourceFiles(path.join(root, "sandbox")).flatMap(importsOf);
+    const inSandbox = sourceFiles(path.join(root, "packages/sandbox")).flatMap(importsOf);
     expect(inSandbox.filter(({ to }) => to.startsWith("src/"))).toEqual([]);
   });
 
-  it.each(["src", "sandbox", "conformance"])(
+  it.each(["src", "packages"])(
     "has no files in %s that import each other in a circle, not even for types",
     (folder) => {
       let arrows = sourceFiles(path.join(root, folder)).flatMap(importsOf);
@@ -223,21 +223,21 @@ describe("the imports between folders", () => {
     },
   );
 
-  it("keep the conformance checker separate: it imports only sandbox/index.ts, and nothing imports it", () => {
-    const inChecker = sourceFiles(path.join(root, "conformance")).flatMap(importsOf);
-    const outward = inChecker.map(({ to }) => to).filter((to) => !to.startsWith("conformance/"));
-    expect([...new Set(outward)]).toEqual(["sandbox/index.ts"]);
-    const others = ["src", "sandbox"].flatMap((folder) =>
+  it("keep the conformance checker separate: it imports only packages/sandbox/index.ts, and nothing imports it", () => {
+    const inChecker = sourceFiles(path.join(root, "packages/conformance")).flatMap(importsOf);
+    const outward = inChecker.map(({ to }) => to).filter((to) => !to.startsWith("packages/conformance/"));
+    expect([...new Set(outward)]).toEqual(["packages/sandbox/index.ts"]);
+    const others = ["src", "packages/sandbox"].flatMap((folder) =>
       sourceFiles(path.join(root, folder)).flatMap(importsOf),
     );
-    expect(others.filter(({ to }) => to.startsWith("conformance/"))).toEqual([]);
+    expect(others.filter(({ to }) => to.startsWith("packages/conformance/"))).toEqual([]);
   });
 
   it("of the conformance example are of Node alone", () => {
-    const example = sourceFiles(path.join(root, "conformance/examples"));
-    expect(example.flatMap(importsOf).filter(({ to }) => !to.startsWith("conformance/examples/"))).toEqual(
-      [],
-    );
+    const example = sourceFiles(path.join(root, "packages/conformance/examples"));
+    expect(
+      example.flatMap(importsOf).filter(({ to }) => !to.startsWith("packages/conformance/examples/")),
+    ).toEqual([]);
     const packages = example
       .flatMap((file) => [...read(file).matchAll(/from "([^."][^"]*)"/g)])
       .map(([, name]) => name!);
@@ -296,7 +296,7 @@ describe("the imports between folders", () => {
 
   it("lead to no folder for miscellaneous code", () => {
     const drawers = /(^|\/)(utils?|helpers?|lib|common|core|managers?|misc)(\/|\.ts$)/;
-    const ours = [...files, ...sourceFiles(path.join(root, "sandbox"))];
+    const ours = [...files, ...sourceFiles(path.join(root, "packages/sandbox"))];
     // The file names of your service are your choice too.
     expect(ours.filter((file) => roomOf(file) !== "your-service" && drawers.test(file))).toEqual([]);
   });

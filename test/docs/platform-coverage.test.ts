@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { type Sandbox, startSandbox } from "../../sandbox/index.ts";
+import { type Sandbox, startSandbox } from "../../packages/sandbox/index.ts";
 import { wrongCitations } from "../support/cited-tests.ts";
 import { clientEndpoints } from "../support/client-endpoints.ts";
 
@@ -34,7 +34,7 @@ describe("docs/platform-coverage.md", () => {
 
   it.each([
     ["src/", covered.map(([, kit]) => kit)],
-    ["sandbox/", covered.map(([, , sandbox]) => sandbox)],
+    ["packages/sandbox/", covered.map(([, , sandbox]) => sandbox)],
   ])("names code that exists in %s", (folder, cells) => {
     const named = cells.filter((cell) => cell !== "–").flatMap((cell) => cell.split(", "));
     const files = named.map((file) => /^`(.+)`$/.exec(file)?.[1] ?? file);
@@ -107,9 +107,9 @@ function sources(folder: string): string[] {
 
 /** The routes of the sandbox's routers; the control API is no part of the platform. */
 function servedEndpoints(): string[] {
-  const mounted = [...read("sandbox/app.ts").matchAll(/app\.use\("(\/[^"]+)", (\w+)\(/g)];
-  return sources("sandbox")
-    .filter((file) => !file.startsWith("sandbox/control/"))
+  const mounted = [...read("packages/sandbox/app.ts").matchAll(/app\.use\("(\/[^"]+)", (\w+)\(/g)];
+  return sources("packages/sandbox")
+    .filter((file) => !file.startsWith("packages/sandbox/control/"))
     .flatMap((file) => {
       const text = read(file);
       const below = mounted.find(([, , router]) => text.includes(`export function ${router}(`))?.[1] ?? "";

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import type { Control } from "../../sandbox/control/control.ts";
-import { controlRoutes } from "../../sandbox/control/routes.ts";
-import { defaultBehaviour } from "../../sandbox/settings.ts";
+import type { Control } from "../../packages/sandbox/control/control.ts";
+import { controlRoutes } from "../../packages/sandbox/control/routes.ts";
+import { defaultBehaviour } from "../../packages/sandbox/settings.ts";
 import { aWorld, type TestWorld } from "../sandbox/world.ts";
 
 /** docs/sandbox-control.md describes the whole control API of the sandbox, and nothing else. */

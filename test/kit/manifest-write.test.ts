@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, w
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { settingsFromEnvironment } from "../../sandbox/environment.ts";
+import { settingsFromEnvironment } from "../../packages/sandbox/environment.ts";
 import { addonManifest } from "../../src/operator/addon-manifest.ts";
 import { offer } from "../support/teapots/plans.ts";
 import { signed } from "../customer/customers.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { type Sandbox, startSandbox } from "../../sandbox/index.ts";
+import { type Sandbox, startSandbox } from "../../packages/sandbox/index.ts";
 import { kit, kitJson } from "./kit.ts";
 
 interface Made {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import type { LedgerEntry } from "../../sandbox/index.ts";
+import type { LedgerEntry } from "../../packages/sandbox/index.ts";
 import { Refusal } from "../../src/errors.ts";
 import { addonManifest } from "../../src/operator/addon-manifest.ts";
 import { PACE } from "../../src/pace.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { readManifest } from "../../sandbox/manifest/manifest.ts";
+import { readManifest } from "../../packages/sandbox/manifest/manifest.ts";
 import { checkManifest } from "../../src/manifest/check.ts";
 
 // The kit's check and the sandbox implement one section of the platform document ("App manifest") independently. What

@@ -4,9 +4,9 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { fuzzAuthorizations } from "../../fuzz/authorizations.ts";
-import { createLogWatch } from "../../fuzz/log-watch.ts";
-import { fuzzProvisions } from "../../fuzz/provisions.ts";
+import { fuzzAuthorizations } from "../../workshop/fuzz/authorizations.ts";
+import { createLogWatch } from "../../workshop/fuzz/log-watch.ts";
+import { fuzzProvisions } from "../../workshop/fuzz/provisions.ts";
 import { partnerCalls } from "../support/partner-calls.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { aWorld, type World } from "../support/world.ts";
@@ -85,7 +85,7 @@ it.each([
   ["--seed", ""],
 ])("npm run fuzz with %s %p runs nothing, and says so", (option, value) => {
   const root = fileURLToPath(new URL("../..", import.meta.url));
-  const run = spawnSync(process.execPath, ["--import", "tsx", "fuzz/main.ts", option, value], {
+  const run = spawnSync(process.execPath, ["--import", "tsx", "workshop/fuzz/main.ts", option, value], {
     ...{ cwd: root, encoding: "utf8", env: { PATH: process.env["PATH"] } },
   });
   expect(run).toMatchObject({

@@ -4,7 +4,7 @@ import { closeSync, existsSync, openSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
-import { freePort } from "../../conformance/free-port.ts";
+import { freePort } from "../../packages/conformance/free-port.ts";
 import { aProcessWorld, type ProcessWorld } from "../support/process-world.ts";
 import { program } from "../support/program.ts";
 import { eventually } from "../support/world.ts";

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, it } from "@jest/globals";
-import type { FaultAction } from "../../sandbox/index.ts";
+import type { FaultAction } from "../../packages/sandbox/index.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
 

@@ -3,7 +3,7 @@ import { createServer, type Server } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { DatabaseUnavailable, type Database } from "../../src/database/database.ts";
-import type { FaultAction } from "../../sandbox/index.ts";
+import type { FaultAction } from "../../packages/sandbox/index.ts";
 import type { Browser, Shown } from "./browser.ts";
 import { eventually } from "../support/world.ts";
 import { aWorldOfPeople, type PeopleWorld } from "./people.ts";

@@ -9,7 +9,7 @@ import { fileURLToPath, URL } from "node:url";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 /** Everything that a process may be started from, load, or read. */
-const FOLDERS = ["src", "sandbox", "dev", "conformance", "prisma/migrations", "test/support", "examples"];
+const FOLDERS = ["src", "packages", "dev", "prisma/migrations", "test/support", "examples"];
 const CACHE = path.join(root, "node_modules/.cache/addon-test-programs");
 const KEPT_MS = 24 * 3_600_000;
 

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { freePort } from "../../conformance/free-port.ts";
+import { freePort } from "../../packages/conformance/free-port.ts";
 
 /** A connection pooler in front of a database, to be closed by the test that started it. */
 export interface Pooler {

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { startSandbox, type Sandbox, type SandboxSettings } from "../../sandbox/index.ts";
+import { startSandbox, type Sandbox, type SandboxSettings } from "../../packages/sandbox/index.ts";
 import type { Environment } from "../../src/environment.ts";
 import { openDatabase, statement, type Database } from "../../src/database/database.ts";
 import { addonManifest } from "../../src/operator/addon-manifest.ts";

@@ -1,5 +1,5 @@
-import type { Body } from "../../../conformance/examples/service/habits.ts";
-import type { Answer, Request } from "../../../conformance/examples/service/types.ts";
+import type { Body } from "../../../packages/conformance/examples/service/habits.ts";
+import type { Answer, Request } from "../../../packages/conformance/examples/service/types.ts";
 import type { Break, BrokenService } from "./break.ts";
 
 // Faults in answers: to calls without credentials, to provisions, and to requests of unusual forms.
