@@ -1,7 +1,7 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
+import type { Operator } from "../operator/audit.ts";
 import { Secret } from "../secret.ts";
 import type { Services } from "../services.ts";
-import type { Operator } from "./access/operator.ts";
 
 /** How long a confirmation page may stay open before its button is pressed. */
 const FORM_SECONDS = 3_600;

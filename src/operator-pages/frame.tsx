@@ -1,7 +1,8 @@
 import type { Request, Response } from "express";
+import type { Operator } from "../operator/audit.ts";
 import type { Page, Pages } from "../pages/pages.tsx";
 import { buildText } from "../version.ts";
-import { operatorOf, type Operator } from "./access/operator.ts";
+import { operatorOf } from "./access/operator.ts";
 import { liveScript } from "./assets/live-script.ts";
 import { stylesheet } from "./assets/stylesheet.ts";
 

@@ -1,4 +1,5 @@
 import type { RequestHandler, Router } from "express";
+import { createAudit } from "../operator/audit.ts";
 import type { Pages } from "../pages/pages.tsx";
 import type { Frame } from "../pages/site.ts";
 import type { Services } from "../services.ts";
@@ -9,7 +10,6 @@ import { actionRoutes } from "./action-routes.ts";
 import { createFormTokens } from "./form-tokens.ts";
 import { inFrame } from "./frame.tsx";
 import { operatorRoutes } from "./routes.ts";
-import { createAudit } from "./work/audit.ts";
 import { createActionRunner } from "./work/action-runner.ts";
 
 /**

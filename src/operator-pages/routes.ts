@@ -1,5 +1,6 @@
 import { Router, type Request, type RequestHandler, type Response } from "express";
 import { appsOf } from "../operator/apps.ts";
+import type { Audit } from "../operator/audit.ts";
 import { diffConfig } from "../operator/config-diff.ts";
 import { examine } from "../operator/doctor/doctor.ts";
 import { typedUuid } from "../operator/errors.ts";
@@ -24,7 +25,6 @@ import { readTokenTimes } from "./resources/token-times.ts";
 import { showRefusal } from "./show-refusal.ts";
 import { actionPage } from "./work/action-page.tsx";
 import { auditPage } from "./work/audit-page.tsx";
-import type { Audit } from "./work/audit.ts";
 
 /**
  * The routes of `/operator`, for requests that `guard` lets pass; all but the check-up wait for `whenReady`. `actions`

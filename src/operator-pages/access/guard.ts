@@ -1,6 +1,7 @@
 import { Router, type Request, type RequestHandler } from "express";
 import { isDatabaseAway } from "../../database/database.ts";
 import { Refusal } from "../../errors.ts";
+import { clientAddress } from "../../http/client-address.ts";
 import type { Log } from "../../logging/log.ts";
 import type { Page, Pages } from "../../pages/pages.tsx";
 import { localPath } from "../../web-sessions/local-path.ts";
@@ -39,7 +40,7 @@ export function createGuard({
     if (byPassword && isPasswordWanted(request)) return byPassword(request, response, next);
     const person = await signIn.personOf(request).catch(byPassword ? offerPassword : rethrow);
     if (person && isListed(accounts, person)) {
-      letIn(response, { name: person.email, account: person.id });
+      letIn(response, { name: person.email, account: person.id, address: clientAddress(request) });
       return next();
     }
     if (person)
@@ -90,8 +91,8 @@ function isReading({ method }: Request): boolean {
   return method === "GET" || method === "HEAD";
 }
 
-const nameByPassword: RequestHandler = (_request, response, next) => {
-  letIn(response, BY_PASSWORD);
+const nameByPassword: RequestHandler = (request, response, next) => {
+  letIn(response, { ...BY_PASSWORD, address: clientAddress(request) });
   next();
 };
 

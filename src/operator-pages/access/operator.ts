@@ -1,14 +1,7 @@
 import type { Response } from "express";
+import type { Operator } from "../../operator/audit.ts";
 
-/** The person who uses the operator's pages. */
-export interface Operator {
-  /** The name in the audit trail: the account's e-mail, or `operator` for the password. */
-  name: string;
-  /** The platform's id of the account; null for the password. */
-  account: string | null;
-}
-
-export const BY_PASSWORD: Operator = { name: "operator", account: null };
+export const BY_PASSWORD: Operator = { name: "operator", account: null, address: null };
 
 export function letIn(response: Response, operator: Operator): void {
   response.locals["operator"] = operator;

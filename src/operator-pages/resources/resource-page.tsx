@@ -9,7 +9,7 @@ import { ACTIONS } from "../actions/all.ts";
 import type { Part } from "../load-part.ts";
 import { Moment } from "../moments.tsx";
 import { State } from "../state.tsx";
-import type { AuditEntry } from "../work/audit.ts";
+import type { AuditEntry } from "../../operator/audit.ts";
 import { DiffTable } from "./diff-table.tsx";
 import { StepsTable } from "./steps-table.tsx";
 import { Timeline } from "./timeline.tsx";

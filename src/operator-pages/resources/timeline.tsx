@@ -1,6 +1,6 @@
+import type { AuditEntry } from "../../operator/audit.ts";
 import type { ResourceEvent } from "../../operator/resources.ts";
 import { Moment } from "../moments.tsx";
-import type { AuditEntry } from "../work/audit.ts";
 
 interface Happening {
   at: string;

@@ -1,7 +1,7 @@
 import type { Page } from "../../pages/pages.tsx";
 import { Moment } from "../moments.tsx";
 import { State } from "../state.tsx";
-import type { AuditEntry } from "./audit.ts";
+import type { AuditEntry } from "../../operator/audit.ts";
 
 /** How often the script requests the page again. */
 const LIVE_MS = 1_000;
@@ -39,6 +39,12 @@ export function actionPage(entry: AuditEntry, root: string): Page {
             <dd>
               {operator.name} {operator.account && <small>{operator.account}</small>}
             </dd>
+            {operator.address && (
+              <>
+                <dt>From</dt>
+                <dd>{operator.address}</dd>
+              </>
+            )}
             <dt>Begun</dt>
             <dd>
               <Moment at={startedAt} />

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { KitError, messageOf } from "../../errors.ts";
 import type { Log } from "../../logging/log.ts";
 import type { OnProgress } from "../../operator/progress.ts";
-import type { ActionRequest, Audit } from "./audit.ts";
+import type { ActionRequest, Audit } from "../../operator/audit.ts";
 
 /** How an action ended. The message may be shown. */
 export interface ActionResult {

@@ -1,9 +1,9 @@
 import type { Page } from "../../pages/pages.tsx";
 import { Moment } from "../moments.tsx";
 import { State } from "../state.tsx";
-import type { AuditEntry } from "./audit.ts";
+import type { AuditEntry } from "../../operator/audit.ts";
 
-/** All actions on these pages, the newest first. */
+/** What operators did, and who came in or was refused, the newest first. */
 export function auditPage(
   { entries, next }: { entries: readonly AuditEntry[]; next: number | null },
   root: string,
@@ -12,7 +12,9 @@ export function auditPage(
     title: "Audit trail",
     content: (
       <>
-        <p>What was done on these pages, the newest first. Nothing is ever deleted here.</p>
+        <p>
+          What operators did, and who came in or was refused, the newest first. Nothing is ever deleted here.
+        </p>
         {entries.length === 0 && <p>Nothing yet.</p>}
         {entries.length > 0 && <Table entries={entries} root={root} />}
         {next !== null && (
@@ -35,6 +37,7 @@ function Table({ entries, root }: { entries: readonly AuditEntry[]; root: string
           <th scope="col">Action</th>
           <th scope="col">Of</th>
           <th scope="col">By</th>
+          <th scope="col">From</th>
           <th scope="col">State</th>
           <th scope="col">What came of it</th>
           <th scope="col">Begun</th>
@@ -52,6 +55,7 @@ function Table({ entries, root }: { entries: readonly AuditEntry[]; root: string
               {uuid === null ? "all" : <a href={`${root}/resources/${uuid}`}>{uuid}</a>}
             </td>
             <td data-label="By">{operator.name}</td>
+            <td data-label="From">{operator.address ?? "–"}</td>
             <td data-label="State">
               <State of={state} />
             </td>

@@ -1,7 +1,16 @@
-import { statement, retryWhileDatabaseAway, type Queryable } from "../../database/database.ts";
-import type { Operator } from "../access/operator.ts";
+import { statement, retryWhileDatabaseAway, type Queryable } from "../database/database.ts";
 
-/** An action of an operator and its result, without secrets. */
+/** Who does something as an operator. */
+export interface Operator {
+  /** The name in the audit trail: the account's e-mail, or `operator` for the password. */
+  name: string;
+  /** The platform's id of the account; null for the password. */
+  account: string | null;
+  /** The client's address; null if there is no client. */
+  address: string | null;
+}
+
+/** What somebody did as an operator and its result, without secrets. */
 export interface AuditEntry {
   id: number;
   action: string;
@@ -29,14 +38,19 @@ export interface ActionRequest {
 }
 
 const PAGE_SIZE = 50;
-const ENTRY = `id, action, uuid, json_build_object('name', operator, 'account', account) AS operator, message, done, total, started_at AS "startedAt", ended_at AS "endedAt",
+const ENTRY = `id, action, uuid, json_build_object('name', operator, 'account', account, 'address', address) AS operator, message, done, total, started_at AS "startedAt", ended_at AS "endedAt",
   CASE WHEN state = 'running' AND seen_at < now() - interval '30 seconds' THEN 'stopped' ELSE state END AS state`;
 
 // Two submissions of one form, in whichever processes they arrive, result in one row.
 const begin = statement(
   "begin_operator_action",
-  `INSERT INTO operator_actions (action, uuid, form, request_id, operator, account) VALUES ($1, $2, $3, $4, $5, $6)
-   ON CONFLICT (form) DO NOTHING RETURNING id`,
+  `INSERT INTO operator_actions (action, uuid, form, request_id, operator, account, address)
+   VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (form) DO NOTHING RETURNING id`,
+);
+const note = statement(
+  "note_operator",
+  `INSERT INTO operator_actions (action, form, request_id, operator, account, address, state, message, ended_at)
+   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now()) ON CONFLICT (form) DO NOTHING`,
 );
 const findByForm = statement(
   "operator_action_of_form",
@@ -71,7 +85,7 @@ export function createAudit(db: Queryable) {
       form,
       requestId,
     }: ActionRequest): Promise<{ id: number; isNew: boolean }> {
-      const values = [action, uuid, form, requestId, operator.name, operator.account];
+      const values = [action, uuid, form, requestId, operator.name, operator.account, operator.address];
       let tries = 0;
       return retryWhileDatabaseAway(async () => {
         tries += 1;
@@ -81,6 +95,13 @@ export function createAudit(db: Queryable) {
         // If our own earlier try wrote the row and only its acknowledgement was lost, the action is new.
         return { id: known!.id, isNew: tries > 1 && known!.requestId === requestId };
       });
+    },
+    /** Writes down what took no time. Of those with the same `form`, one is written. */
+    async note(
+      { action, operator: { name, account, address }, form, requestId }: Omit<ActionRequest, "uuid">,
+      { state, message }: Pick<AuditEntry, "state" | "message">,
+    ): Promise<void> {
+      await db.query(note, [action, form, requestId, name, account, address, state, message]);
     },
     async seen(id: number, done: number, total: number): Promise<void> {
       await db.query(seen, [id, done, total]);
