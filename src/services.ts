@@ -6,11 +6,9 @@ import { openDatabase, statement, type Database } from "./database/database.ts";
 import { createJobs, type Jobs } from "./jobs/run.ts";
 import { timetable, type JobName } from "./jobs/timetable.ts";
 import { createLog, type Log } from "./logging/log.ts";
-import { createKeptMetrics } from "./metrics/kept-metrics.ts";
-import { countedTokens } from "./metrics/counted-tokens.ts";
+import { countedTokens, timedDatabase, timedHttp } from "./metrics/measured-parts.ts";
 import { createMetrics } from "./metrics/metrics.ts";
-import { timedDatabase } from "./metrics/timed-database.ts";
-import { timedHttp } from "./metrics/timed-http.ts";
+import { createTotals } from "./metrics/totals.ts";
 import { createOwnScrubber } from "./logging/own-secrets.ts";
 import { PACE, type Pace } from "./pace.ts";
 import { createPlatformApi } from "./platform/api.ts";
@@ -136,11 +134,11 @@ export async function createServices(config: Config, parts: Partial<Parts> = {})
     beat: async (name) => void (await db.query(beat, [name])),
     log,
   });
-  const keptMetrics = createKeptMetrics({ db, metrics, jobs: jobs.names, log });
+  const totals = createTotals({ db, metrics, log });
 
   return {
     ...{ config, log, scrubber, vault, db, offer, credentials, lifecycle, platformFor, recover, jobs, pace },
-    ...{ platformCalls: calls, peopleTokens, customerPage, metrics, keptMetrics, status },
+    ...{ platformCalls: calls, peopleTokens, customerPage, metrics, totals, status },
     /**
      * Closes what was opened here, in reverse order: no more work is claimed, and the results of calls that were sent
      * are stored. Throws the first failure (such as that of the vendor's `close`) after everything is closed; further
@@ -151,7 +149,7 @@ export async function createServices(config: Config, parts: Partial<Parts> = {})
         [
           () => status.close(),
           () => jobs.stop(),
-          () => keptMetrics.stop(),
+          () => totals.stop(),
           // Also refreshes whose caller no longer waits: a page that was answered without them, or a step that was
           // stopped.
           () => credentials.refresh.settled(),

@@ -2,7 +2,7 @@ import { statement, type Queryable } from "../database/database.ts";
 import { GRANT_SECONDS } from "../resources/grant-time.ts";
 import { isNext } from "../resources/steps/queue.ts";
 import { NEEDING_ATTENTION } from "../resources/credentials/needing-attention.ts";
-import { gauge, histogram, type Family } from "./families.ts";
+import { gauge, type Family } from "./families.ts";
 
 // Gauges read from the database, whichever process does the work. Each statement reads a bounded part, however many
 // resources there are: the head of a queue's index, the few rows that need attention, and a sample of whole pages of
@@ -169,15 +169,30 @@ async function credentials(db: Queryable): Promise<Family[]> {
       states,
       (row) => [{ state: row.state }, row.count],
     ),
-    histogram("addon_token_age_seconds", "Age of the access tokens that are refreshed, as of now", AGES, [
-      {
-        labels: {},
-        counts: AGES.map((_, index) => sum(active.filter(({ bucket }) => bucket === index))),
-        count: sum(active),
-        sum: (active.reduce((seconds, row) => seconds + row.ageSeconds, 0) * 100) / share,
-      },
-    ]),
+    tokenAges({
+      counts: AGES.map((_, index) => sum(active.filter(({ bucket }) => bucket === index))),
+      count: sum(active),
+      seconds: (active.reduce((seconds, row) => seconds + row.ageSeconds, 0) * 100) / share,
+    }),
   ];
+}
+
+/** `counts`: how many tokens lie between the previous bound and this one. A histogram's buckets are cumulative. */
+function tokenAges({ counts, count, seconds }: { counts: number[]; count: number; seconds: number }): Family {
+  const name = "addon_token_age_seconds";
+  let below = 0;
+  const buckets = AGES.map((le, index) => ({ le, value: (below += counts[index]!) }));
+  return {
+    ...{ name, help: "Age of the access tokens that are refreshed, as of now" },
+    ...{ type: "histogram", aggregator: "first" },
+    values: [
+      ...[...buckets, { le: "+Inf", value: count }].map(({ le, value }) => ({
+        ...{ metricName: `${name}_bucket`, labels: { le }, value },
+      })),
+      { metricName: `${name}_sum`, labels: {}, value: seconds },
+      { metricName: `${name}_count`, labels: {}, value: count },
+    ],
+  };
 }
 
 interface Sampled {

@@ -1,7 +1,6 @@
+import { Counter, Histogram, Registry } from "prom-client";
 import { ALARMS } from "./alarms.ts";
-import { createCounter, createLabelledCounter } from "./counter.ts";
 import type { Family } from "./families.ts";
-import { createTimer } from "./timer.ts";
 
 /**
  * The counters and timers of every process. The totals are shared through the database (`totals.ts`), so it does not
@@ -9,38 +8,29 @@ import { createTimer } from "./timer.ts";
  * name, or anything from outside.
  */
 export function createMetrics() {
-  const all: { family(): Family }[] = [];
+  const registry = new Registry();
+  const registers = [registry];
 
   function summed(name: string, help: string): (by?: number) => void {
-    const counter = createCounter(name, help);
-    all.push(counter);
-    return counter.count;
+    const counter = new Counter({ name, help, registers });
+    return (by = 1) => counter.inc(by);
   }
 
-  function counted<Word extends string>(
-    ...about: [name: string, help: string, label: string, words: readonly Word[]]
-  ): (word: Word) => void {
-    const counter = createLabelledCounter(...about);
-    all.push(counter);
-    return counter.count;
+  /** The series of each of `words` starts at 0, so that its first increment is visible as one. */
+  function counted<Word extends string>(name: string, help: string, label: string, words: readonly Word[]) {
+    const counter = new Counter({ name, help, labelNames: [label], registers });
+    for (const word of words) counter.inc({ [label]: word }, 0);
+    return (word: Word): void => counter.inc({ [label]: word });
   }
 
-  function timed<Label extends string>(
-    ...about: [name: string, help: string, labelNames: Label[], bounds: number[]]
-  ) {
-    const timer = createTimer(...about);
-    all.push(timer);
-    return timer.observe;
+  function timed<Label extends string>(name: string, help: string, labelNames: Label[], buckets: number[]) {
+    const histogram = new Histogram({ name, help, labelNames, buckets, registers });
+    return (labels: Record<Label, string>, seconds: number): void => histogram.observe(labels, seconds);
   }
-
-  const openings = summed(
-    "addon_refresh_breaker_openings_total",
-    "How often refreshes were held back because the token endpoint failed several times in a row, or still fails",
-  );
 
   return {
     /** What this process has counted and timed. */
-    families: () => all.map(({ family }) => family()),
+    families: (): Promise<Family[]> => registry.getMetricsAsJSON(),
     provision: counted("addon_provisions_total", "Provision requests by result", "result", CALL_RESULTS),
     planChange: counted("addon_plan_changes_total", "Plan changes by result", "result", CALL_RESULTS),
     deprovision: counted("addon_deprovisions_total", "Deprovisions by result", "result", CALL_RESULTS),
@@ -50,7 +40,10 @@ export function createMetrics() {
       "addon_lease_steals_total",
       "Rows taken over from a process that held them and neither finished nor gave them back",
     ),
-    breakerOpens: (): void => openings(),
+    breakerOpens: summed(
+      "addon_refresh_breaker_openings_total",
+      "How often refreshes were held back because the token endpoint failed several times in a row, or still fails",
+    ),
     alarm: counted<string>(
       "addon_alarms_total",
       "Alarms in the log; what to do at each stands in docs/operate.md",

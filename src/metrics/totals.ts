@@ -1,9 +1,15 @@
 import { statement, type Queryable } from "../database/database.ts";
+import { messageOf } from "../errors.ts";
+import type { Log } from "../logging/log.ts";
 import type { Family, Value } from "./families.ts";
+import type { Metrics } from "./metrics.ts";
 
 // One total for each series, over all processes and beyond their restarts. Behind a router, a scrape reaches an
 // arbitrary web process and never a worker: totals of one process would jump from scrape to scrape, and miss the work
 // of the workers. Rows are written in the order of their key, so that two processes cannot deadlock.
+
+/** How often each process adds its counts to the totals; a process that is killed loses those since the last time. */
+const STORE_EVERY_MS = 10_000;
 
 /** The metrics that are also stored by the hour, for the plots of the operator's pages. */
 export const KEPT_BY_THE_HOUR = ["addon_refreshes_total", "addon_refresh_breaker_openings_total"] as const;
@@ -33,14 +39,15 @@ interface Total {
   value: number;
 }
 
-/** Stores the values of this process's metrics in the database, added to those of other processes. */
-export function createTotals({ db, families: own }: { db: Queryable; families(): Family[] }) {
+/** Stores the counts of this process in the database, added to those of other processes; before `start`, nothing. */
+export function createTotals({ db, metrics, log }: { db: Queryable; metrics: Metrics; log: Log }) {
   const stored = new Map<string, number>();
   let storing: Promise<void> | null = null;
+  let timer: NodeJS.Timeout | undefined;
 
   async function storeNews(): Promise<void> {
-    const all = own().flatMap((family) => family.values.map((value) => totalOf(family.name, value)));
-    const news = all
+    const news = (await metrics.families())
+      .flatMap(({ name, values }) => values.map((value) => totalOf(name, value)))
       .map((total) => ({ ...total, before: stored.get(keyOf(total)) }))
       .filter(({ value, before }) => value !== before);
     if (news.length === 0) return;
@@ -53,18 +60,38 @@ export function createTotals({ db, families: own }: { db: Queryable; families():
     for (const total of news) stored.set(keyOf(total), total.value);
   }
 
-  return {
-    /** Adds what this process counted since the last call. If that fails, the next call adds it. */
-    store: (): Promise<void> => (storing ??= storeNews().finally(() => (storing = null))),
+  /** Adds what this process counted since the last call. If that fails, the next call adds it. */
+  const store = () => (storing ??= storeNews().finally(() => (storing = null)));
 
+  const storeIfPossible = () =>
+    store().catch((error: unknown) =>
+      log.debug({ reason: messageOf(error) }, "What was counted is not stored yet; the next time it is"),
+    );
+
+  return {
+    store,
+    /** Starts to add to the totals at an interval. */
+    start(): void {
+      timer = setInterval(() => void storeIfPossible(), STORE_EVERY_MS).unref();
+    },
+    /** Stops, and adds the remaining counts. */
+    async stop(): Promise<void> {
+      if (!timer) return;
+      clearInterval(timer);
+      await storeIfPossible();
+      // The first call may have joined a store in progress, which had read the metrics before the last counts.
+      await storeIfPossible();
+    },
     /** The metrics summed over all processes. */
     async read(): Promise<Family[]> {
       const totals = await db.query<Total>(readAll);
-      return own().map((family) => ({
+      return (await metrics.families()).map((family) => ({
         ...family,
         values: totals
-          .filter(({ sample }) => belongsTo(family, sample))
-          .map(valueOf)
+          .filter(({ sample }) => samplesOf(family).includes(sample))
+          .map(({ sample, labels, value }) => ({
+            ...{ metricName: sample, labels: JSON.parse(labels) as Value["labels"], value },
+          }))
           .sort(asShown),
       }));
     },
@@ -80,14 +107,8 @@ function totalOf(name: string, { metricName = name, labels, value }: Value): Tot
   return { sample: metricName, labels: JSON.stringify(Object.fromEntries(sorted)), value };
 }
 
-function valueOf({ sample, labels, value }: Total): Value {
-  return { metricName: sample, labels: JSON.parse(labels) as Value["labels"], value };
-}
-
-function belongsTo({ name, type }: Family, sample: string): boolean {
-  const isHistogram = type === "histogram";
-  return isHistogram ? ["_bucket", "_count", "_sum"].some((end) => sample === name + end) : sample === name;
-}
+/** The names that samples of a counter or a histogram have. */
+const samplesOf = ({ name }: Family) => [name, `${name}_bucket`, `${name}_sum`, `${name}_count`];
 
 /** Sorts by series, and the buckets of each by their bound. */
 function asShown(one: Value, other: Value): number {

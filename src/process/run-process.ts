@@ -56,7 +56,7 @@ export function exitWith(error: unknown, scrub = (text: string) => text): never 
 }
 
 /** Stops the service on the first signal. Returns a function that tells whether stopping has begun. */
-function stopOnSignals({ stop, services: { log, keptMetrics } }: RunningService): () => boolean {
+function stopOnSignals({ stop, services: { log, totals } }: RunningService): () => boolean {
   let isStopping = false;
   const first = (signal: NodeJS.Signals) => {
     isStopping = true;
@@ -67,7 +67,7 @@ function stopOnSignals({ stop, services: { log, keptMetrics } }: RunningService)
         "Stopping took too long; what is left is found by the next process",
       );
       // Stores the metrics, so that this alarm is counted too.
-      void keptMetrics.stop().then(() => process.exit(0));
+      void totals.stop().then(() => process.exit(0));
       setTimeout(() => process.exit(0), LAST_COUNT_MS);
     }, LONGEST_STOP_MS).unref();
     stop().then(() => process.exit(0), exitAsUnstoppable(log));

@@ -8,9 +8,8 @@ import { Misconfigured } from "../errors.ts";
 import { createGracefulClose } from "../http/graceful-close.ts";
 import { createHttpServer } from "../http/server.ts";
 import { createRefusedSample } from "../logging/refused-sample.ts";
-import { countedCalls } from "../metrics/counted-calls.ts";
-import { metricsRoutes } from "../metrics/routes.ts";
-import { timedRequests } from "../metrics/timed-requests.ts";
+import { countedCalls, timedRequests } from "../metrics/measured-requests.ts";
+import { createScrape, metricsRoutes } from "../metrics/scrape.ts";
 import { ROUTER_PATHS } from "../http/own-paths.ts";
 import { authenticate } from "../partner-api/authenticate.ts";
 import { partnerApi } from "../partner-api/routes.ts";
@@ -72,7 +71,9 @@ async function serve(services: Services, stopping: AbortController): Promise<Run
   const app = createApp({
     resourcesPath: config.resourcesPath,
     partnerApi: api,
-    metrics: byPassword && metricsRoutes({ guard: byPassword, scrape: services.keptMetrics.createScrape() }),
+    metrics:
+      byPassword &&
+      metricsRoutes({ guard: byPassword, scrape: createScrape({ ...services, jobs: jobs.names }) }),
     observe: timedRequests(metrics, config.resourcesPath, ROUTER_PATHS),
     site: website.router,
     readiness: () => readiness(services, ready),

@@ -35,7 +35,7 @@ it("says that nothing needs attention, with the platform's status", async () => 
 
 it("shows the ages of tokens and the refreshes per hour as charts with text", async () => {
   await operator.done(`/resources/${uuid}/refresh`);
-  await operator.world.service.services.keptMetrics.stop();
+  await operator.world.service.services.totals.stop();
   await overview("Age of the tokens in use", "0 s to 15 min: 1", "UTC: 1 refreshed, 0 failed");
   const { html } = await operator.get();
   expect(html.match(/<svg [^>]*role="img"/g)).toHaveLength(2);
