@@ -6,13 +6,15 @@ WORKDIR /app
 # Everything, and the image of the sandbox.
 FROM base AS build
 COPY package.json package-lock.json .npmrc ./
+COPY packages/sandbox/package.json packages/sandbox/
 RUN npm ci
 COPY . .
 ARG SOURCE_COMMIT=""
 RUN npm run build
 
 FROM build AS packages
-RUN npm prune --omit=dev
+# The service needs nothing of the sandbox.
+RUN rm -r packages && npm prune --omit=dev
 
 FROM base
 LABEL org.opencontainers.image.title="addon-partner-starter-kit" \

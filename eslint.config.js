@@ -43,9 +43,9 @@ export default ts.config(
       ],
     },
   },
-  { files: ["test/**/*.test.ts"], ...jest.configs["flat/recommended"] },
+  { files: ["{test,packages/*/test}/**/*.test.ts"], ...jest.configs["flat/recommended"] },
   {
-    files: ["test/**/*.test.ts"],
+    files: ["{test,packages/*/test}/**/*.test.ts"],
     rules: {
       "jest/expect-expect": "off",
       "jest/no-standalone-expect": "off",

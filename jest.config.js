@@ -7,7 +7,7 @@ const most = 3 * availableParallelism();
 
 /** All tests. They run as ES modules; swc only strips the types, `npm run types` checks them. */
 export default {
-  testMatch: ["<rootDir>/test/**/*.test.ts"],
+  testMatch: ["<rootDir>/{test,packages/*/test}/**/*.test.ts"],
   extensionsToTreatAsEsm: [".ts", ".tsx"],
   transform: { "\\.tsx?$": "@swc/jest" },
   globalSetup: "<rootDir>/test/support/global-setup.js",

@@ -6,7 +6,7 @@ import everything from "./jest.config.js";
  */
 export const REST = [
   "\\.slow\\.test\\.ts$",
-  "/test/(bench|browser|chaos|conformance|dev|docs|examples|process|sandbox)/.*\\.test\\.ts$",
+  "/(packages/\\w+/test|test/(bench|browser|chaos|conformance|dev|docs|examples|process|sandbox))/.*\\.test\\.ts$",
 ];
 
 /** The tests that a change of `src/` is checked by: `npm test`. */

@@ -1,3 +1,4 @@
+import { runSandbox } from "../packages/sandbox/command.ts";
 import { readRegistration } from "../packages/sandbox/registration.ts";
 import { madeUpNames, readEnvironment } from "../src/environment.ts";
 import { addonManifest } from "../src/operator/addon-manifest.ts";
@@ -16,12 +17,12 @@ const usual: Record<string, string> = {
 const nobodyChose = madeUpNames();
 const registered = namesIn(known["ADDON_MANIFEST"]);
 
-for (const name of [...shared, ...Object.keys(usual)]) {
+const ofPartner = [...shared, ...Object.keys(usual)].map((name) => {
   const chosen = nobodyChose.includes(name) ? undefined : known[name];
-  process.env[name] ??= chosen ?? (registered.includes(name) ? "" : (known[name] ?? usual[name] ?? ""));
-}
+  return [name, chosen ?? (registered.includes(name) ? "" : (known[name] ?? usual[name] ?? ""))];
+});
 
-await import("../packages/sandbox/main.ts");
+await runSandbox({ ...known, ...(Object.fromEntries(ofPartner) as NodeJS.ProcessEnv) });
 
 /** The settings that a manifest contains. If it cannot be read, the sandbox reports that. */
 function namesIn(manifest: string | undefined): string[] {

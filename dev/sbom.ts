@@ -33,11 +33,11 @@ console.log(
   ),
 );
 
-/** `name@version` of everything that `npm ci --omit=dev` installs. */
+/** `name@version` of everything that `npm ci --omit=dev` downloads. */
 function shippedPackages(): Set<string> {
   const { packages } = JSON.parse(readFileSync(`${root}/package-lock.json`, "utf8")) as Lockfile;
   const installed = Object.entries(packages).filter(
-    ([place, { dev, devOptional }]) => place !== "" && !dev && !devOptional,
+    ([place, { dev, devOptional, link }]) => /^(?!packages\/)./.test(place) && !link && !dev && !devOptional,
   );
   return new Set(
     installed.map(([place, { version }]) => `${place.split("node_modules/").at(-1)}@${version}`),
@@ -51,5 +51,5 @@ interface Sbom {
 }
 
 interface Lockfile {
-  packages: Record<string, { version: string; dev?: true; devOptional?: true }>;
+  packages: Record<string, { version: string; link?: true; dev?: true; devOptional?: true }>;
 }

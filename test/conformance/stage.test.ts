@@ -6,7 +6,7 @@ import { freePort } from "../../packages/conformance/free-port.ts";
 import { judge } from "../../packages/conformance/judge.ts";
 import { rules } from "../../packages/conformance/rules/index.ts";
 import { openStage, type Stage } from "../../packages/conformance/stage/stage.ts";
-import { aPartner, type Partner } from "../sandbox/partner.ts";
+import { aPartner, type Partner } from "../../packages/sandbox/test/partner.ts";
 import { exampleSettings } from "./judged.ts";
 
 describe("the simulated platform of npm run conformance", () => {

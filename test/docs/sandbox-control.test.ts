@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import type { Control } from "../../packages/sandbox/control/control.ts";
 import { controlRoutes } from "../../packages/sandbox/control/routes.ts";
 import { defaultBehaviour } from "../../packages/sandbox/settings.ts";
-import { aWorld, type TestWorld } from "../sandbox/world.ts";
+import { aWorld, type TestWorld } from "../../packages/sandbox/test/world.ts";
 
 /** docs/sandbox-control.md describes the whole control API of the sandbox, and nothing else. */
 const page = readFileSync(new URL("../../docs/sandbox-control.md", import.meta.url), "utf8");

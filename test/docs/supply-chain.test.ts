@@ -28,19 +28,24 @@ const { scripts, dependencies, devDependencies } = JSON.parse(read("package.json
   Record<string, string>
 >;
 const { packages } = JSON.parse(read("package-lock.json")) as { packages: Record<string, Locked> };
+/** The workspaces, which npm links and does not download. */
+const ours = Object.keys(packages).filter((place) => place.startsWith("packages/"));
 const locked = Object.entries(packages)
-  .filter(([place]) => place !== "")
+  .filter(([place, { link }]) => place !== "" && !ours.includes(place) && !link)
   .map(([place, about]) => ({ name: place.split("node_modules/").at(-1)!, ...about }));
+const manifestOf = (folder: string) =>
+  JSON.parse(read(`${folder}/package.json`)) as { dependencies: Record<string, string> };
 const shipped = locked.filter(({ dev, devOptional }) => !(dev || devOptional));
 
 describe("packages that npm ci installs", () => {
   it("come from the registry, in one exact version each, with a hash", () => {
     const strange = locked.filter(
-      ({ integrity, resolved = "https://registry.npmjs.org/", link }) =>
-        link || !/^sha512-/.test(integrity ?? "") || !resolved.startsWith("https://registry.npmjs.org/"),
+      ({ integrity, resolved = "https://registry.npmjs.org/" }) =>
+        !/^sha512-/.test(integrity ?? "") || !resolved.startsWith("https://registry.npmjs.org/"),
     );
     expect(strange).toEqual([]);
-    const ranges = Object.entries({ ...dependencies, ...devDependencies }).filter(
+    const wanted = ours.flatMap((folder) => Object.entries(manifestOf(folder).dependencies));
+    const ranges = [...Object.entries({ ...dependencies, ...devDependencies }), ...wanted].filter(
       ([, version]) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version),
     );
     expect(ranges).toEqual([]);
@@ -77,17 +82,35 @@ describe("packages that npm ci installs", () => {
   });
 });
 
-describe("runtime dependencies", () => {
-  const sources = readdirSync(path.join(root, "src"), { recursive: true, encoding: "utf8" })
-    .filter((name) => /\.tsx?$/.test(name))
-    .map((name) => read(`src/${name}`));
-  const asked = new Set(
+/** The packages that the sources in a folder import; `apart` are the folders in it that do not count. */
+function packagesIn(folder: string, apart = /^$/): Set<string> {
+  const sources = readdirSync(path.join(root, folder), { recursive: true, encoding: "utf8" })
+    .filter((name) => /\.tsx?$/.test(name) && !apart.test(name))
+    .map((name) => read(`${folder}/${name}`));
+  return new Set(
     sources.flatMap((text) =>
       [...text.matchAll(/(?:from |import\(|resolve\(|^import )"((?:@[\w.-]+\/)?[\w][\w.-]*)[^":]*"/gm)].map(
         ([, name]) => name!,
       ),
     ),
   );
+}
+
+it.each(ours)(
+  "%s declares the packages that it imports, and no others, in the versions of the kit",
+  (folder) => {
+    const declared = manifestOf(folder).dependencies;
+    expect(Object.keys(declared).sort()).toEqual([...packagesIn(folder, /^(dist|examples|test)\//)].sort());
+    const others = { ...devDependencies, ...dependencies };
+    const strange = Object.entries(declared).filter(
+      ([name, version]) => (others[name] ?? version) !== version,
+    );
+    expect(strange).toEqual([]);
+  },
+);
+
+describe("runtime dependencies", () => {
+  const asked = packagesIn("src");
 
   it("are used: each is imported in src/ or by the generated Prisma client", () => {
     expect(Object.keys(dependencies).filter((name) => !asked.has(name))).toEqual([]);

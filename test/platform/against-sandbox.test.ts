@@ -1,7 +1,7 @@
 import { createPlatformApi, type ResourceApi } from "../../src/platform/api.ts";
 import { createHttp, type Http } from "../../src/platform/http.ts";
 import { Secret } from "../../src/secret.ts";
-import { aWorld, type TestWorld } from "../sandbox/world.ts";
+import { aWorld, type TestWorld } from "../../packages/sandbox/test/world.ts";
 import { MEDIA_TYPE } from "./api-client.ts";
 
 /** The client and the sandbox share no code: each endpoint of the client is called on a strict platform. */

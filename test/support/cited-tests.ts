@@ -19,7 +19,8 @@ export function wrongCitations(cell: string): string[] {
 
 function citations(cell: string) {
   return cell.split(/; (?=`)/).map((cited) => {
-    const [, file, list = ""] = /^`(test\/[\w./-]+\.test\.ts)` ("[^"]+"(?:, "[^"]+")*)$/.exec(cited) ?? [];
+    const [, file, list = ""] =
+      /^`((?:packages\/\w+\/)?test\/[\w./-]+\.test\.ts)` ("[^"]+"(?:, "[^"]+")*)$/.exec(cited) ?? [];
     return { cited, file, parts: [...list.matchAll(/"([^"]+)"/g)].map(([, part]) => part!) };
   });
 }

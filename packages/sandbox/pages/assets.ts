@@ -15,11 +15,14 @@ function ours(name: string): string {
   return fileURLToPath(new URL(name, import.meta.url));
 }
 
-/** Serves the styles of the sandbox's pages, and the script of the live pages. */
+/**
+ * Serves the styles of the sandbox's pages, and the script of the live pages; also where a folder above begins with a dot,
+ * as those that `npx` installs into.
+ */
 export function pageAssets(): Router {
   const router = Router();
   for (const [name, file] of Object.entries(files)) {
-    router.get(`${ASSETS}/${name}`, (_req, res) => res.sendFile(file, { maxAge: "1h" }));
+    router.get(`${ASSETS}/${name}`, (_req, res) => res.sendFile(file, { maxAge: "1h", dotfiles: "allow" }));
   }
   return router;
 }

@@ -3,7 +3,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { startSandbox } from "../../packages/sandbox/index.ts";
+import { startSandbox } from "../index.ts";
 import { success } from "./partner.ts";
 import { aWorld, client, manifest, type TestWorld } from "./world.ts";
 

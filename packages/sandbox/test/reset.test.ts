@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startSandbox } from "../../packages/sandbox/index.ts";
+import { startSandbox } from "../index.ts";
 import { aWorld, client } from "./world.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { settingsFromEnvironment } from "../../packages/sandbox/environment.ts";
+import { settingsFromEnvironment } from "../environment.ts";
 
 it("the command reads its settings from the environment, and omits those that are not set", () => {
   const environment = {

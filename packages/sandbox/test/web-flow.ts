@@ -1,4 +1,4 @@
-import type { Sandbox } from "../../packages/sandbox/index.ts";
+import type { Sandbox } from "../index.ts";
 import { client, type TokenBody } from "./world.ts";
 
 export const CALLBACK = "https://monitor.example.com/callback";

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startSandbox } from "../../packages/sandbox/index.ts";
+import { startSandbox } from "../index.ts";
 import { success } from "./partner.ts";
 import { aWorld, manifest as addonManifest, type TestWorld } from "./world.ts";
 

@@ -1,4 +1,4 @@
-import type { LedgerEntry } from "../../packages/sandbox/index.ts";
+import type { LedgerEntry } from "../index.ts";
 import { aWorld } from "./world.ts";
 
 it("the ledger contains every call in both directions, in order", async () => {

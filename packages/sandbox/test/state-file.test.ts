@@ -13,8 +13,8 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Sandbox, startSandbox } from "../../packages/sandbox/index.ts";
-import { ownStateFile, StateFileInUse } from "../../packages/sandbox/world/state-owner.ts";
+import { type Sandbox, startSandbox } from "../index.ts";
+import { ownStateFile, StateFileInUse } from "../world/state-owner.ts";
 import { aPartner, success } from "./partner.ts";
 import { client } from "./world.ts";
 

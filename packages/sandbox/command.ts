@@ -1,18 +1,21 @@
-import { existsSync } from "node:fs";
-import { type LedgerEntry, startSandbox } from "./index.ts";
 import { settingsFromEnvironment } from "./environment.ts";
+import { type LedgerEntry, startSandbox } from "./index.ts";
 
-// The sandbox as a command. Its settings come from the environment or from a `.env`; the environment wins.
-if (existsSync(".env")) process.loadEnvFile(".env");
-try {
-  await start();
-} catch (error) {
-  console.error(`The sandbox cannot start: ${(error as Error).message}`);
-  process.exitCode = 1;
+/**
+ * The sandbox as a command: starts it with the settings of an environment, prints its calls, and closes it at a signal.
+ * If it cannot start, prints the reason and sets the exit code to 1.
+ */
+export async function runSandbox(environment: NodeJS.ProcessEnv): Promise<void> {
+  try {
+    await start(environment);
+  } catch (error) {
+    console.error(`The sandbox cannot start: ${(error as Error).message}`);
+    process.exitCode = 1;
+  }
 }
 
-async function start(): Promise<void> {
-  const given = settingsFromEnvironment(process.env);
+async function start(environment: NodeJS.ProcessEnv): Promise<void> {
+  const given = settingsFromEnvironment(environment);
   const { url, settings, close } = await startSandbox({ ...given, onEntry: tell });
   // npm forwards to this process a signal that the terminal has also sent it: a second one must not end it before the
   // state is saved.

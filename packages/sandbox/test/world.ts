@@ -1,5 +1,5 @@
 import { jest } from "@jest/globals";
-import { type Sandbox, type StartOptions, startSandbox } from "../../packages/sandbox/index.ts";
+import { type Sandbox, type StartOptions, startSandbox } from "../index.ts";
 import { aPartner } from "./partner.ts";
 
 export const manifest = {

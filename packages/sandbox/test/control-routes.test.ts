@@ -1,5 +1,5 @@
 import { networkInterfaces } from "node:os";
-import { startSandbox } from "../../packages/sandbox/index.ts";
+import { startSandbox } from "../index.ts";
 import { aWorld, type TestWorld } from "./world.ts";
 
 let world: TestWorld;

@@ -1,5 +1,5 @@
 import { expect, it } from "@jest/globals";
-import { delay } from "../../packages/sandbox/wire/delay.ts";
+import { delay } from "../wire/delay.ts";
 
 const never = new AbortController().signal;
 

@@ -1,4 +1,4 @@
-import { isSecretName, withoutSecretQuery } from "../../packages/sandbox/wire/secret-names.ts";
+import { isSecretName, withoutSecretQuery } from "../wire/secret-names.ts";
 import { aWorld, type TestWorld } from "./world.ts";
 
 /** Secrets that the sandbox does not know: mistyped, or of another platform. */
