@@ -151,10 +151,11 @@ it.each([
 it.each(["?", "&", "=", "%", ";a", "?a=", "&a=", "&%=", "&a=%3F", "?%61=", "%3Fa%3D", "a.", "&a.b[c]="])(
   "an address of 300 kB is scanned at once, also one full of %s",
   (part) => {
-    const started = performance.now();
+    // Time of the processor, which a busy machine does not lengthen.
+    const before = process.cpuUsage();
     for (const end of ["", "=1", "&code=1"])
       withoutSecretQuery(`?${part.repeat(300_000 / part.length)}${end}`, "[secret]");
-    expect(performance.now() - started).toBeLessThan(3_000);
+    expect(process.cpuUsage(before).user).toBeLessThan(3_000_000);
   },
 );
 
