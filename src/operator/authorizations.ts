@@ -39,6 +39,8 @@ export function createAuthorization(
   userToken: Secret,
 ): Promise<Authorization> {
   if (request.description.trim() === "") throw new UsedWrongly("Describe what the authorization is for.");
+  if (request.scope.length === 0)
+    throw new UsedWrongly("Say with --scope what it may do: without a scope it could do everything.");
   return asking(settings, userToken, (authorizations) => authorizations.create(request, userToken));
 }
 

@@ -34,8 +34,8 @@ export interface Authorization {
 export interface AuthorizationRequest {
   /** The text by which users tell their authorizations apart. */
   description: string;
-  /** What the tokens may do; empty: the platform's default. */
-  scope?: readonly Scope[];
+  /** What the tokens may do; with none the platform would let them do everything. */
+  scope: readonly Scope[];
 }
 
 /** A user's own authorizations; each call is made with a token that the user already has. */
@@ -70,11 +70,8 @@ export function createAuthorizations({
   }
 
   return {
-    create: ({ description, scope = [] }, userToken) =>
-      ask("POST", path`/oauth/authorizations`, userToken, {
-        description,
-        ...(scope.length > 0 && { scope }),
-      }),
+    create: ({ description, scope }, userToken) =>
+      ask("POST", path`/oauth/authorizations`, userToken, { description, scope }),
     revoke: async (id, userToken) => ask("DELETE", path`/oauth/authorizations/${id}`, userToken),
   };
 }

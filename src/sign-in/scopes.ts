@@ -4,13 +4,9 @@
  */
 export const DEFAULT_SCOPES: readonly string[] = ["identity"];
 
-/** Scopes that allow reading the account; a sign-in needs one of them. */
-const TELL_WHO: readonly string[] = ["identity", "global"];
-
-/** The scopes to request: those wanted, with `identity` added if none of them allows reading the account. */
+/** The scopes to request: those wanted, and always `identity`; with none the platform would grant everything. */
 export function scopesToAsk(wanted: readonly string[]): string[] {
-  const scopes = [...new Set(wanted)];
-  return scopes.some((each) => TELL_WHO.includes(each)) ? scopes : ["identity", ...scopes];
+  return [...new Set(["identity", ...wanted])];
 }
 
 /** Whether the granted scopes include all that are needed. */

@@ -14,7 +14,8 @@ const RECORD = {
   created_at: "2026-01-01T00:00:00Z",
   updated_at: "2026-01-01T00:00:00Z",
 };
-const CREATE = ["authorizations", "create", "--description", "dashboards"];
+const UNLIMITED = ["authorizations", "create", "--description", "dashboards"];
+const CREATE = [...UNLIMITED, "--scope", "read"];
 const USERS_TOKEN = "SVCK-of-the-user";
 
 let answer: Answering;
@@ -52,14 +53,7 @@ describe("kit authorizations create", () => {
   );
 
   it("sends description and scopes, with the token from standard input", async () => {
-    const { stderr } = await run([
-      ...CREATE,
-      "--scope",
-      "read",
-      "identity",
-      "--scope",
-      "read write-protected",
-    ]);
+    const { stderr } = await run([...CREATE, "identity", "--scope", "read write-protected"]);
     expect(stderr).toBe("");
     expect(JSON.parse(server.seen[0]!.body)).toEqual({
       description: "dashboards",
@@ -68,15 +62,26 @@ describe("kit authorizations create", () => {
     expect(server.seen[0]!.headers.authorization).toBe(`Bearer ${USERS_TOKEN}`);
   });
 
+  it("says in one sentence that it wants a scope, for global too", async () => {
+    const { code, stdout, stderr } = await run(UNLIMITED);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toMatch(/^✗ [^\n]*--scope[^\n]*\n[^\n]* --help\n$/);
+    await run([...UNLIMITED, "--scope", "global"]);
+    expect(JSON.parse(server.seen[0]!.body)).toMatchObject({ scope: ["global"] });
+  });
+
   it("sends an unknown scope too, with a warning", async () => {
-    const { code, stderr } = await run([...CREATE, "--scope", "tomorrow"]);
+    const { code, stderr } = await run([...UNLIMITED, "--scope", "tomorrow"]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining("tomorrow") });
     expect(JSON.parse(server.seen[0]!.body)).toMatchObject({ scope: ["tomorrow"] });
   });
 
   it.each([
-    ["no description", ["authorizations", "create"], USERS_TOKEN],
-    ["an empty description", ["authorizations", "create", "--description", " "], USERS_TOKEN],
+    ["no description", ["authorizations", "create", "--scope", "read"], USERS_TOKEN],
+    ["an empty description", [...CREATE, "--description", " "], USERS_TOKEN],
+    ["no scope", UNLIMITED, USERS_TOKEN],
+    ["a scope without a value", [...UNLIMITED, "--scope"], USERS_TOKEN],
+    ["an empty scope", [...UNLIMITED, "--scope", " , "], USERS_TOKEN],
     ["no token", CREATE, "\n"],
     ["a token of two words", CREATE, "Bearer SVCK-of-the-user"],
     ["a token as an argument", [...CREATE, "SVCK-of-the-user"], ""],

@@ -47,7 +47,7 @@ describe("kit authorizations against the sandbox", () => {
   });
 
   it("is refused with an invalid token or an unknown scope", async () => {
-    expect(await create("SVCK-no-such-token")).toMatchObject({
+    expect(await create("SVCK-no-such-token", "--scope", "read")).toMatchObject({
       code: 1,
       data: { id: "user_token_rejected" },
     });

@@ -53,15 +53,9 @@ describe("creating an authorization", () => {
     expect(JSON.parse(seen[0]!.body)).toEqual({ description: "dashboards", scope: ["read", "identity"] });
   });
 
-  it("sends no scope when none is given", async () => {
-    const { create, seen } = await aClient(inOrder(RECORD));
-    await create({ description: "dashboards" }, TOKEN);
-    expect(JSON.parse(seen[0]!.body)).toEqual({ description: "dashboards" });
-  });
-
   it("returns a record that shows its tokens only when revealed", async () => {
     const { create } = await aClient(inOrder(RECORD));
-    const record = await create({ description: "dashboards" }, TOKEN);
+    const record = await create({ description: "dashboards", scope: ["read"] }, TOKEN);
     expect(record.access_token?.token.reveal()).toBe("SVCK-new-access");
     for (const text of [JSON.stringify(record), inspect(record, { depth: 9 })]) {
       expect(text).not.toMatch(/SVCK-new-access|new-refresh|a-grant-code/);
@@ -72,7 +66,10 @@ describe("creating an authorization", () => {
 
   it("is never retried, because the first try may have created a token", async () => {
     const { create, seen } = await aClient(inOrder(503));
-    await expect(create({ description: "d" }, TOKEN)).rejects.toMatchObject({ id: "said_503", status: 503 });
+    await expect(create({ description: "d", scope: ["read"] }, TOKEN)).rejects.toMatchObject({
+      id: "said_503",
+      status: 503,
+    });
     expect(seen).toHaveLength(1);
   });
 });
@@ -115,7 +112,7 @@ describe("an answer that is not a record", () => {
     ["nothing", ""],
   ])("with %s is unreadable, and its content is not shown", async (_, answer) => {
     const { create } = await aClient(inOrder(answer));
-    const error = await create({ description: "d" }, TOKEN).catch((each: unknown) => each);
+    const error = await create({ description: "d", scope: ["read"] }, TOKEN).catch((each: unknown) => each);
     expect(error).toMatchObject({ id: "unreadable_answer" });
     expect(inspect(error)).not.toContain("SVCK-lost");
   });
@@ -126,7 +123,9 @@ describe("an answer that is not a record", () => {
     const { create } = await aClient((_, response) =>
       response.writeHead(307, { location: elsewhere.url }).end(),
     );
-    await expect(create({ description: "d" }, TOKEN)).rejects.toMatchObject({ id: "redirect_refused" });
+    await expect(create({ description: "d", scope: ["read"] }, TOKEN)).rejects.toMatchObject({
+      id: "redirect_refused",
+    });
     expect(elsewhere.seen).toEqual([]);
   });
 });

@@ -36,7 +36,7 @@ export async function clientEndpoints(): Promise<string[]> {
   const others = [
     () => endpoint.exchange(secret, secret),
     () => endpoint.refresh(secret, secret),
-    () => authorizations.create({ description: "x" }, secret),
+    () => authorizations.create({ description: "x", scope: [] }, secret),
     () => authorizations.revoke("KEY", secret),
     () => grants.grantOf("KEY"),
     () => createAccountOf(needs)(secret),

@@ -21,17 +21,17 @@ export function addonEndpoints({ world }: Platform): Router {
   });
 
   router.get("/addons", (req, res) => {
-    answerList(req, res, reachableAddons(world, callerOf(res)), shape, ["id", "name"]);
+    answerList(req, res, reachableAddons(world, callerOf(res)), shape);
   });
 
   router.get("/users/:user/addons", (req, res) => {
     reachUser(world, callerOf(res), req.params.user);
-    answerList(req, res, reachableAddons(world, callerOf(res)), shape, ["id", "name"]);
+    answerList(req, res, reachableAddons(world, callerOf(res)), shape);
   });
 
   router.get("/apps/:app/addons", (req, res) => {
     const app = reachApp(world, callerOf(res), req.params.app);
-    answerList(req, res, addonsOn(world, callerOf(res), app), shape, ["id", "name"]);
+    answerList(req, res, addonsOn(world, callerOf(res), app), shape);
   });
 
   return router;

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Request, Response } from "express";
-import { type Mark, pageOf } from "./paging.ts";
+import { type Listed, pageOf } from "./paging.ts";
 
 type Times = { updatedAt?: number; createdAt: number };
 
@@ -11,16 +11,10 @@ export function answer(res: Response, body: unknown, record: Times): void {
 }
 
 /** Answers one page of a list; `Last-Modified` is that of the row that changed last. */
-export function answerList<Row extends { id: string; name?: string }>(
-  req: Request,
-  res: Response,
-  all: Row[],
-  shape: (row: Row) => { updated_at: string },
-  marks?: readonly Mark[],
-): void {
-  const { rows, status, headers } = pageOf(all, req.headers.range, marks);
-  const body = rows.map(shape);
-  if (body.length > 0) setLastModified(res, Math.max(...body.map((row) => Date.parse(row.updated_at))));
+export function answerList<Row>(req: Request, res: Response, all: Row[], shape: (row: Row) => Listed): void {
+  const { shapes: body, status, headers } = pageOf(all.map(shape), req.headers.range);
+  if (body.length > 0)
+    setLastModified(res, Math.max(...body.map(({ updated_at }) => Date.parse(updated_at))));
   res
     .status(status)
     .set({ ...headers, ETag: tagOf({ headers, body }) })

@@ -19,19 +19,19 @@ export function appEndpoints({ world }: Platform): Router {
   });
 
   router.get("/apps", (req, res) => {
-    answerList(req, res, reachableApps(world, callerOf(res)), shape, ["id", "name"]);
+    answerList(req, res, reachableApps(world, callerOf(res)), shape);
   });
 
   router.get("/users/:user/apps", (req, res) => {
     const user = reachUser(world, callerOf(res), req.params.user);
     const apps = reachableApps(world, callerOf(res)).filter((app) => app.ownerId === user.id);
-    answerList(req, res, apps, shape, ["id", "name"]);
+    answerList(req, res, apps, shape);
   });
 
   router.post("/filters/apps", (req, res) => {
     const ids = readIds(readObject(req, res)["in"]);
     const apps = reachableApps(world, callerOf(res)).filter((app) => ids.has(app.id));
-    answerList(req, res, apps, (app) => teamAppShape(world, app), ["id", "name"]);
+    answerList(req, res, apps, (app) => teamAppShape(world, app));
   });
 
   return router;

@@ -22,7 +22,7 @@ export function attachmentEndpoints({ world }: Platform): Router {
     const caller = callerOf(res);
     const app = reachApp(world, caller, req.params.app);
     const seen = world.attachments.of("app", app.id).filter(({ addonId }) => sees(caller, addonId));
-    answerList(req, res, seen, shape, ["id", "name"]);
+    answerList(req, res, seen, shape);
   });
 
   router.get("/apps/:app/addon-attachments/:attachment", (req, res) => {

@@ -67,7 +67,9 @@ export function authorizationEndpoints({ world }: Platform): Router {
   }
 
   function readWish(body: Record<string, unknown>) {
-    const { description = null, scope = [], expires_in: lifeSeconds = null, client = null } = body;
+    const { description = null, expires_in: life = null, client = null } = body;
+    const scope = body["scope"] ?? [];
+    const lifeSeconds = typeof life === "string" && /^\d+$/.test(life) ? Number(life) : life;
     if (description !== null && typeof description !== "string")
       throw invalid("description must be a string.");
     if (!Array.isArray(scope) || !scope.every((name) => typeof name === "string")) {

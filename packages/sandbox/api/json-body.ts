@@ -4,8 +4,9 @@ import { badRequest, invalid } from "../refusal.ts";
 import { isJson, isTooDeep } from "../wire/body.ts";
 import { bodyOf } from "../wire/recorder.ts";
 
-/** The body of a request that must have one: a JSON object with a JSON content type. Throws otherwise. */
+/** The body of a request: a JSON object with a JSON content type; nothing counts as `{}`. Throws otherwise. */
 export function readObject(req: Request, res: Response): Record<string, unknown> {
+  if (bodyOf(res) === "") return {};
   if (!isJson(req.headers["content-type"])) throw badRequest("The content type must be application/json.");
   let value: unknown;
   try {

@@ -19,7 +19,7 @@ export function pipelineEndpoints({ world }: Platform): Router {
   router.get("/pipelines", (req, res) => {
     const ids = new Set(reachableCouplings(callerOf(res)).map(({ pipelineId }) => pipelineId));
     const pipelines = [...ids].map((id) => world.pipelines.get(id)!);
-    answerList(req, res, pipelines, pipelineShape, ["id", "name"]);
+    answerList(req, res, pipelines, pipelineShape);
   });
 
   // Found by id only, unlike the pipeline itself, as in the platform document.

@@ -2,23 +2,28 @@ import type { RequestHandler } from "express";
 import type { Platform } from "../platform.ts";
 import { Refused } from "../refusal.ts";
 
-/** Only the `Accept` header chooses the version; a missing or different one is refused ("Versioning" 1). */
+/**
+ * Only the `Accept` header chooses the version; a missing or different one is refused ("Versioning" 1). A version with
+ * a suffix, such as `3.sdk`, is the version before the point; other parameters are ignored (assumed, section 7).
+ */
 export function checkVersion({ world }: Platform): RequestHandler {
   return (req, _res, next) => {
-    const wanted = canonical(world.settings.mediaType);
-    const offered = (req.headers.accept ?? "").split(",").map(canonical);
-    if (!offered.includes(wanted)) {
+    const wanted = read(world.settings.mediaType);
+    const offered = (req.headers.accept ?? "").split(",").map(read);
+    const isWanted = ({ type, version }: ReturnType<typeof read>) =>
+      type === wanted.type && (!wanted.version || `${version}.`.startsWith(`${wanted.version}.`));
+    if (!offered.some(isWanted)) {
       throw new Refused(406, "not_acceptable", `The Accept header must be ${world.settings.mediaType}.`);
     }
     next();
   };
 }
 
-/** Normalizes a media type: parameters sorted, without white space and quotes; the weight `q` is ignored. */
-function canonical(mediaType: string): string {
-  const [type, ...parameters] = mediaType
+/** A media type and its version ("" if it names none), without white space and quotes. */
+function read(mediaType: string) {
+  const [type = "", ...parameters] = mediaType
     .toLowerCase()
     .replace(/[\s"]+/g, "")
     .split(";");
-  return [type, ...parameters.filter((parameter) => !parameter.startsWith("q=")).sort()].join(";");
+  return { type, version: parameters.find((each) => each.startsWith("version="))?.slice(8) ?? "" };
 }

@@ -1,12 +1,14 @@
 import { badRequest, inErrorCharacters, Refused } from "../refusal.ts";
 import type { ClientRecord } from "../world/records.ts";
-import { checkScope } from "../world/scopes.ts";
+import { checkScope, scopesIn } from "../world/scopes.ts";
 import type { World } from "../world/world.ts";
 
 /** What a client asks of a person. */
 export interface AuthorizeRequest {
   client: ClientRecord;
   redirectUri: string;
+  /** Whether the request named it: only then is it compared when the code is exchanged. */
+  isUriNamed: boolean;
   scope: string[];
   /** As in the URL, still encoded, because it is returned unchanged. */
   state: string | null;
@@ -22,7 +24,8 @@ export type Judged = { asked: AuthorizeRequest } | { location: string };
 export function judgeRequest(world: World, search: string): Judged {
   const query = new URLSearchParams(search);
   const client = readClient(world, query);
-  const redirectUri = readRedirectUri(client, query);
+  const { redirectUri } = client;
+  const isUriNamed = namesRedirectUri(client, query);
   const state = rawMember(search, "state");
   const refuse = (error: string, description: string) => ({
     location: backTo({ redirectUri, state }, { error, error_description: inErrorCharacters(description) }),
@@ -34,8 +37,8 @@ export function judgeRequest(world: World, search: string): Judged {
   if (!responseType) return refuse("invalid_request", "response_type is missing.");
   if (responseType !== "code") return refuse("unsupported_response_type", "response_type must be code.");
   try {
-    const scope = checkScope((query.get("scope") ?? "").split(" ").filter((name) => name !== ""));
-    return { asked: { client, redirectUri, scope, state } };
+    const scope = checkScope(scopesIn(query.get("scope") ?? ""));
+    return { asked: { client, redirectUri, isUriNamed, scope, state } };
   } catch (error) {
     if (error instanceof Refused) return refuse("invalid_scope", error.message);
     throw error;
@@ -64,14 +67,14 @@ function readClient(world: World, query: URLSearchParams): ClientRecord {
   return client;
 }
 
-/** The redirect URI is optional, but must be exactly the registered one if it is sent. */
-function readRedirectUri(client: ClientRecord, query: URLSearchParams): string {
+/** The redirect URI is optional, but must be exactly the registered one if it is sent; an empty one counts as not sent. */
+function namesRedirectUri(client: ClientRecord, query: URLSearchParams): boolean {
   const [redirectUri, ...more] = query.getAll("redirect_uri");
   if (more.length > 0) throw badRequest("redirect_uri was sent more than once.");
-  if (redirectUri !== undefined && redirectUri !== client.redirectUri) {
+  if (redirectUri && redirectUri !== client.redirectUri) {
     throw badRequest("The redirect_uri is not the one that is registered for this client.");
   }
-  return client.redirectUri;
+  return Boolean(redirectUri);
 }
 
 function rawMember(search: string, name: string): string | null {

@@ -21,7 +21,8 @@ export function readForm(req: Request, text: string): URLSearchParams {
     if (form.getAll(member).length > 1)
       throw new OAuthRefused("invalid_request", `${member} was sent more than once.`);
   }
-  return form;
+  // RFC 6749, section 3.2: a parameter without a value counts as omitted.
+  return new URLSearchParams([...form].filter(([, value]) => value !== ""));
 }
 
 /** The value of a required member. Throws when it is missing. */

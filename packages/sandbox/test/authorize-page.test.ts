@@ -121,7 +121,6 @@ describe("an authorize request without a valid client or redirect address", () =
     ["another address", { redirect_uri: "https://evil.example.com/callback" }],
     ["a longer address", { redirect_uri: `${CALLBACK}/more` }],
     ["an address with other letters", { redirect_uri: CALLBACK.toUpperCase() }],
-    ["an empty address", { redirect_uri: "" }],
   ])("shows an error page: %s", async (_what, members) => {
     const { status, html, location, headers } = await browser.visit(monitor.authorizeUrl(members));
     expect([status, location]).toEqual([400, null]);
@@ -143,7 +142,7 @@ it.each<[string, Record<string, string>, string]>([
   ["invalid_request", { response_type: "" }, ""],
   ["unsupported_response_type", { response_type: "token" }, ""],
   ["invalid_scope", { scope: "identity everything" }, ""],
-  ["invalid_scope", { scope: "read,write" }, ""],
+  ["invalid_scope", { scope: "read,writing" }, ""],
   ["invalid_request", {}, "&scope=read&scope=global"],
 ])("other faults are reported to the client as %s: %j%s", async (error, members, more) => {
   const { status, location } = await browser.visit(monitor.authorizeUrl(members) + more);
@@ -155,13 +154,27 @@ it.each<[string, Record<string, string>, string]>([
   });
 });
 
-it("the registered address may be sent, and no scope means identity", async () => {
-  const location = world.control.authorize({
-    url: monitor.authorizeUrl({ redirect_uri: CALLBACK, scope: "" }),
-  });
-  const { body } = await monitor.exchange(answerOf(location)["code"] ?? "");
-  expect(await world.call(body.access_token, "/account")).toMatchObject({ status: 200 });
-  expect(await world.call(body.access_token, "/apps")).toMatchObject({ status: 403 });
+it.each([
+  ["no scope", {}, ["global"]],
+  ["an empty scope", { scope: "" }, ["global"]],
+  ["spaces between scopes", { scope: "identity read" }, ["identity", "read"]],
+  ["commas between scopes", { scope: "read, identity,read" }, ["read", "identity"]],
+])("a request with %s: %j gets %j", async (_, members: Record<string, string>, scope) => {
+  const code = answerOf(world.control.authorize({ url: monitor.authorizeUrl(members) }))["code"] ?? "";
+  const { body } = await monitor.exchange(code);
+  const { token } = world.control.userToken();
+  const { body: all } = await world.call<{ scope: string[]; access_token: { token: string } }[]>(
+    token,
+    "/oauth/authorizations",
+  );
+  expect(all.find((one) => one.access_token.token === body.access_token)).toMatchObject({ scope });
+});
+
+it("the registered address may be sent, and an empty one counts as not sent", async () => {
+  for (const redirect_uri of [CALLBACK, ""])
+    expect(answerOf(world.control.authorize({ url: monitor.authorizeUrl({ redirect_uri }) }))).toHaveProperty(
+      "code",
+    );
 });
 
 describe("the forms of the authorize page", () => {

@@ -49,8 +49,20 @@ describe("a direct authorization", () => {
     expect(await world.call(body.access_token.token, "/account")).toMatchObject({ status: 200 });
   });
 
-  it("can be limited in scope and time; without a scope it gets identity", async () => {
-    expect((await create({})).body.scope).toEqual(["identity"]);
+  it.each([
+    ["without a scope", { description: "Backups" }],
+    ["with an empty list", { scope: [] }],
+    ["with null", { scope: null }],
+  ])("is global %s", async (_, json) => {
+    expect(await create(json)).toMatchObject({ status: 201, body: { scope: ["global"] } });
+  });
+
+  it("needs no body", async () => {
+    const made = await world.call(token, "/oauth/authorizations", { method: "POST" });
+    expect(made).toMatchObject({ status: 201, body: { scope: ["global"], description: null } });
+  });
+
+  it("can be limited in scope and time", async () => {
     const { body } = await create({ scope: ["read", "identity", "read"], expires_in: 60 });
     expect(body).toMatchObject({ scope: ["read", "identity"], access_token: { expires_in: 60 } });
     world.control.advanceClock(60);
@@ -67,9 +79,14 @@ describe("a direct authorization", () => {
     expect(refused).toMatchObject({ status: 400, body: { error: "invalid_grant" } });
   });
 
-  it.each([null, 12 * 3600])("has tokens of %j seconds again after a refresh", async (expires_in) => {
+  it.each([
+    [null, null],
+    [12 * 3600, 12 * 3600],
+    ["43200", 12 * 3600],
+  ])("with expires_in %j has tokens of %j seconds, also after a refresh", async (wish, expires_in) => {
     const monitor = aClient(world.sandbox);
-    const { body: made } = await create({ client: monitor.id, expires_in });
+    const { body: made } = await create({ client: monitor.id, expires_in: wish });
+    expect(made.access_token).toMatchObject({ expires_in });
     const { body } = await monitor.refresh(made.refresh_token.token);
     expect(body).toMatchObject({ expires_in });
     const isGood = async () => (await world.call(body.access_token, "/account")).status === 200;
@@ -85,7 +102,9 @@ describe("a direct authorization", () => {
     { scope: ["everything"] },
     { scope: [null] },
     { expires_in: -1 },
-    { expires_in: "60" },
+    { expires_in: "an hour" },
+    { expires_in: "0" },
+    { expires_in: "1.5" },
     { client: "unknown" },
     { client: {} },
   ])("is refused for %j, and nothing is created", async (json) => {

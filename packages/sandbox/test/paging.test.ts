@@ -63,7 +63,11 @@ it("a page has at most 1000 objects, and at least one", async () => {
   const [all] = await pagesOf("/apps", "id ..; max=1000");
   expect(all).toMatchObject({ status: 200, rows: { length: 450 } });
   const one = await world.call<Named[]>(token, "/apps", { headers: { range: "id ..; max=1" } });
-  expect([one.status, one.body.length, one.headers.get("accept-ranges")]).toEqual([206, 1, "id, name"]);
+  expect([one.status, one.body.length, one.headers.get("accept-ranges")]).toEqual([
+    206,
+    1,
+    "id, name, created_at, updated_at",
+  ]);
 });
 
 it("descending order continues on the next page", async () => {
@@ -100,16 +104,40 @@ it.each([
   "id ..; order=up",
   "id ..; size=5",
   "id xyz..",
-  "updated_at ..",
+  "version ..",
+  "created_at yesterday..",
+  "updated_at 2026-13-01..",
   "..",
 ])("Range: %s is refused", async (range) => {
   const answer = await world.call(token, "/apps", { headers: { range } });
   expect(answer).toMatchObject({ status: 416, body: { id: "requested_range_not_satisfiable" } });
 });
 
-it("a list whose objects have no names is ordered by id only", async () => {
-  const path = `/addons/${addon}/addon-attachments`;
-  expect(await world.call(token, path, { headers: { range: "name .." } })).toMatchObject({ status: 416 });
+it("a list whose objects have no names is not ordered by them", async () => {
+  const answer = await world.call(token, "/pipeline-couplings", { headers: { range: "name .." } });
+  expect(answer).toMatchObject({ status: 416 });
+});
+
+it.each(["created_at ..; max=100", "updated_at ..;max=100,order=desc", "Created_At ..; order=DESC; max=100"])(
+  "objects made in the same second are each there once, in order, with Range: %s",
+  async (range) => {
+    const rows = (await pagesOf("/apps", range)).flatMap(
+      (page) => page.rows as (Named & Record<string, string>)[],
+    );
+    expect(new Set(rows.map(({ id }) => id)).size).toBe(450);
+    const mark = range.toLowerCase().split(" ")[0]!;
+    const ordered = sorted(rows.map((row) => row[mark]!));
+    expect(rows.map((row) => row[mark])).toEqual(/desc/i.test(range) ? ordered.reverse() : ordered);
+  },
+);
+
+it("a time may be written in any way, and an end includes all objects of its second", async () => {
+  const count = async (range: string) => idsOf(await pagesOf("/apps", range)).length;
+  const times = sorted(world.control.state().apps.map(({ created_at }) => created_at));
+  const [first, last] = [times[0]!, times.at(-1)!];
+  expect(await count(`created_at ${first.replace("Z", ".000+00:00")}..${last}; max=90`)).toBe(450);
+  expect(await count(`created_at ]${last}..`)).toBe(0);
+  expect(await count("updated_at 1999-12-31..2000-01-01")).toBe(0);
 });
 
 it("an object that is renamed during paging is neither lost nor repeated", async () => {

@@ -77,8 +77,14 @@ describe("an authorization code", () => {
     expect(await world.exchange(world.lastCode())).toMatchObject({ status: 200 });
   });
 
+  /** A code of an authorize request that names the address. */
+  const namedCode = () =>
+    new URL(
+      world.control.authorize({ url: monitor.authorizeUrl({ redirect_uri: CALLBACK }) }),
+    ).searchParams.get("code")!;
+
   it("accepts the client's id and address, and refuses wrong ones", async () => {
-    const code = monitor.code();
+    const code = namedCode();
     const wrongAddress = { redirect_uri: `${CALLBACK}/` };
     expect(await monitor.exchange(code, wrongAddress)).toMatchObject(invalidGrant(/redirect_uri/));
     expect(await monitor.exchange(code, { client_id: "unknown" })).toMatchObject({
@@ -89,9 +95,18 @@ describe("an authorization code", () => {
     expect(await monitor.exchange(code, right)).toMatchObject({ status: 200 });
   });
 
+  it.each([
+    ["any address, as the authorize request named none", () => monitor.code(), `${CALLBACK}/`],
+    ["an empty address, which counts as none", () => namedCode(), ""],
+    ["no address, though the authorize request named one", () => namedCode(), undefined],
+  ])("is exchanged with %s", async (_, code, redirect_uri) => {
+    const more = redirect_uri === undefined ? {} : { redirect_uri };
+    expect(await monitor.exchange(code(), { ...more, client_id: "" })).toMatchObject({ status: 200 });
+  });
+
   it("answers the same tokens again with replayTokens, to its own client only", async () => {
     world.control.settings({ replayTokens: true });
-    const code = monitor.code();
+    const code = namedCode();
     const first = await monitor.exchange(code);
     expect((await monitor.exchange(code)).body).toEqual(first.body);
     expect(await aClient(world.sandbox).exchange(code)).toMatchObject(invalidGrant(/another client/));

@@ -24,9 +24,9 @@ export function whyNotTheirs(
   by: { clientId: string; redirectUri: string | null },
 ): string | null {
   if (code.clientId !== by.clientId) return "The code was issued to another client.";
-  // Optional, but refused if it differs from the URI the code was sent to (assumed, section 7).
-  if (by.redirectUri !== null && by.redirectUri !== code.redirectUri) {
-    return "The redirect_uri is not the one the code was sent to.";
+  // Compared only where both requests name one (assumed, section 7).
+  if (by.redirectUri !== null && code.redirectUri !== null && by.redirectUri !== code.redirectUri) {
+    return "The redirect_uri is not that of the authorize request.";
   }
   return null;
 }

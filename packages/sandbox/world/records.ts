@@ -101,7 +101,8 @@ export interface CodeRecord {
   clientId: string;
   userId: string;
   scope: string[];
-  redirectUri: string;
+  /** Null: the authorize request named none. */
+  redirectUri: string | null;
   expiresAt: number;
   /** The access token it was exchanged for. */
   accessToken: string | null;

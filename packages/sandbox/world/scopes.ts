@@ -38,16 +38,18 @@ export const scopes: Record<string, Scope> = {
   },
 };
 
-/** The scope if none is requested (assumed, section 7). */
-const LEAST_SCOPE = ["identity"];
+/** The names in the `scope` of an address, separated by spaces or commas (assumed, section 7). */
+export function scopesIn(text: string): string[] {
+  return text.split(/[\s,]+/).filter((name) => name !== "");
+}
 
-/** The requested names without duplicates. Throws at the first unknown one. */
+/** The requested names without duplicates; `global` if there are none: a scope only restricts. Throws at an unknown one. */
 export function checkScope(names: string[]): string[] {
   const unknown = names.find((name) => !Object.hasOwn(scopes, name));
   if (unknown !== undefined) {
     throw invalid(`There is no scope "${unknown}"; there are ${Object.keys(scopes).join(", ")}.`);
   }
-  return names.length === 0 ? LEAST_SCOPE : [...new Set(names)];
+  return names.length === 0 ? ["global"] : [...new Set(names)];
 }
 
 export function allows(scope: string[], ability: Ability): boolean {

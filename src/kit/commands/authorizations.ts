@@ -16,7 +16,10 @@ export const addAuthorizations: AddCommand = (program, act) => {
   authorizations
     .command("create")
     .requiredOption("--description <text>", "what it is for, to tell it from your others")
-    .option("--scope <scope...>", "what it may do: global, identity, read, write, read-protected, …")
+    .requiredOption(
+      "--scope <scope...>",
+      "what it may do: identity, read, write, read-protected, …, or global: all",
+    )
     .description("exchange your token, which expires, for one that does not")
     .addHelpText(
       "after",
@@ -42,7 +45,7 @@ The tokens in the answer are dead, and shown as [secret].`,
 
 async function create(
   session: Session,
-  { description, scope = [] }: { description: string; scope?: string[] },
+  { description, scope }: { description: string; scope: string[] },
 ): Promise<Outcome> {
   const { AUTHORIZATION_SETTINGS, createAuthorization, openRecord, unheardOf } = await parts();
   const settings = session.settings(AUTHORIZATION_SETTINGS);
