@@ -1,3 +1,5 @@
+import { withoutQuoted } from "./redact.ts";
+
 /**
  * The base class of the kit's errors: a stable machine word (`id`), a sentence for a person (`message`), the original
  * error in `cause`. No enumerable member may hold a secret.
@@ -40,7 +42,10 @@ export function errorIdOf(error: unknown): string {
   return error instanceof KitError ? error.id : "internal_error";
 }
 
-/** The message of anything thrown, for a log line or an error record. Never throws itself. */
+/**
+ * The message of anything thrown, for a log line or an error record, without the secrets that it may quote. Never throws
+ * itself.
+ */
 export function messageOf(error: unknown): string {
   try {
     if (error === undefined || error === null) return `${error} was thrown, and no error.`;
@@ -51,7 +56,7 @@ export function messageOf(error: unknown): string {
       errors = [],
       code = error.name,
     } = error as Error & { errors?: unknown[]; code?: string };
-    return message || errors.map(messageOf).join("; ") || code;
+    return withoutQuoted(error)(message) || errors.map(messageOf).join("; ") || code;
   } catch {
     return "Something was thrown that cannot be read.";
   }

@@ -124,7 +124,7 @@ export async function createServices(config: Config, parts: Partial<Parts> = {})
     areGrantsQueued: credentials.grants.areQueued,
   });
   const peopleTokens = peopleTokensOf(config, {
-    ...{ http, db, vault, scrubber, log },
+    ...{ http, db, vault, log },
     onRefreshEnd: () => jobs.wake("refresh-people", AFTER_AN_END_MS),
   });
   const customerPage = parts.customerPage ?? yours().customerPage;

@@ -49,13 +49,13 @@ export async function createWebsite(needs: {
 }
 
 async function signInOf(
-  { peopleTokens, platformCalls, jobs, config, db, vault, scrubber, log }: Services,
+  { peopleTokens, platformCalls, jobs, config, db, vault, log }: Services,
   pages: Pages,
 ): Promise<SignIn | null> {
   if (!peopleTokens) return null;
   const { createSignIn } = await import("./sign-in/sign-in.ts");
   return createSignIn({
-    ...{ ...platformCalls, peopleTokens, db, vault, pages, scrubber, log, authUrl: config.platformAuthUrl },
+    ...{ ...platformCalls, peopleTokens, db, vault, pages, log, authUrl: config.platformAuthUrl },
     onStored(lifeSeconds) {
       if (lifeSeconds < 120) jobs.wake("refresh-people", lifeSeconds * 500);
     },
@@ -63,13 +63,13 @@ async function signInOf(
 }
 
 async function customersOf(
-  { customerPage, config, db, vault, scrubber, log }: Services,
+  { customerPage, config, db, vault, log }: Services,
   pages: Pages,
 ): Promise<Customers | null> {
   const { ssoSalt: salt, ssoRequireUser: mustNameUser } = config;
   if (!salt) return null;
   const { createCustomers } = await import("./customer/customers.ts");
-  return createCustomers({ salt, mustNameUser, customerPage, db, vault, pages, scrubber, log });
+  return createCustomers({ salt, mustNameUser, customerPage, db, vault, pages, log });
 }
 
 async function operatorOf(needs: Parameters<typeof createOperatorPages>[0]) {

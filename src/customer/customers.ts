@@ -2,7 +2,6 @@ import type { Router } from "express";
 import type { Queryable } from "../database/database.ts";
 import type { Log } from "../logging/log.ts";
 import type { Pages } from "../pages/pages.tsx";
-import type { Scrubber } from "../logging/scrubber.ts";
 import type { Secret } from "../secret.ts";
 import { createIdCookie } from "../web-sessions/id-cookie.ts";
 import type { Vault } from "../vault/vault.ts";
@@ -25,7 +24,6 @@ export function createCustomers(needs: {
   db: Queryable;
   vault: Vault;
   pages: Pages;
-  scrubber: Scrubber;
   log: Log;
 }): Customers {
   const { pages } = needs;

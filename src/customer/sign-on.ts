@@ -1,11 +1,9 @@
 import express, { Router, type ErrorRequestHandler, type RequestHandler } from "express";
 import { askForBody } from "../http/ask-for-body.ts";
 import { isDatabaseAway } from "../database/database.ts";
-import { hideWhile } from "../logging/hide-while.ts";
 import type { Log } from "../logging/log.ts";
 import { methodNotAllowed } from "../http/method-not-allowed.ts";
 import type { Pages } from "../pages/pages.tsx";
-import type { Scrubber } from "../logging/scrubber.ts";
 import type { Secret } from "../secret.ts";
 import type { IdCookie } from "../web-sessions/id-cookie.ts";
 import { isUnreadableBody } from "../http/unreadable-body.ts";
@@ -25,10 +23,9 @@ export function signOnRoutes(needs: {
   sessions: CustomerSessions;
   cookieOf(uuid: string): IdCookie;
   pages: Pages;
-  scrubber: Scrubber;
   log: Log;
 }): Router {
-  const { salt, mustNameUser, sessions, cookieOf, pages, scrubber, log } = needs;
+  const { salt, mustNameUser, sessions, cookieOf, pages, log } = needs;
   const router = Router({ caseSensitive: true });
   const parseForm = express.urlencoded({ extended: false, limit: MOST_BODY_BYTES, parameterLimit: 50 });
   const readForm: RequestHandler = (request, response, next) => {
@@ -40,13 +37,8 @@ export function signOnRoutes(needs: {
     .route("/login")
     .post(readForm, async (request, response) => {
       const form = readSignedForm(request.body, salt, { mustNameUser });
-      // Nothing of a refused form is hidden from the log, because it could contain any text; nothing of it is logged
-      // either.
       if (typeof form === "string") throw customerProblem("sign_on_refused", form);
-      const opened = await hideWhile(scrubber, (hide) => {
-        hide(...form.tokens);
-        return sessions.open(form).catch(notKept);
-      });
+      const opened = await sessions.open(form).catch(notKept);
       if (typeof opened === "string") throw customerProblem("sign_on_refused", opened);
       // The session id is new each time, which prevents session fixation.
       cookieOf(form.uuid).set(request, response, opened.session);

@@ -1,5 +1,6 @@
 import { levels, pino, stdSerializers, type LogFn, type Logger } from "pino";
 import { logOutput } from "./log-output.ts";
+import { withoutQuoted } from "../redact.ts";
 import type { Scrubber } from "./scrubber.ts";
 
 export type Log = Logger;
@@ -107,13 +108,15 @@ function createKeeping({ scrub }: Scrubber) {
     const copy = { constructor: error.constructor, name, message: words, stack: trace };
     const { type, message, stack } = withCauses(copy, error);
     const platformRequestId = keepText(platformRequestIdOf(error));
+    const redact = withoutQuoted(error);
+    const id = textOf("id");
     return {
       type: String(type),
-      id: textOf("id"),
+      id: id && redact(id),
       platformRequestId,
-      message: cut(message),
+      message: cut(redact(message)),
       at: vendorsPlace(stack),
-      stack: cut(stack),
+      stack: cut(redact(stack)),
     };
 
     function textOf(member: "name" | "message" | "stack" | "id"): string | undefined {

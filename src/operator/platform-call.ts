@@ -3,6 +3,7 @@ import { InvalidPath } from "../platform/path.ts";
 import { parsedJson } from "../json-object.ts";
 import type { PlatformFor } from "../resources/platform-for.ts";
 import type { Services } from "../services.ts";
+import { redact } from "../redact.ts";
 import { typedUuid, UsedWrongly } from "./errors.ts";
 import { withoutSecretMembers, withoutValues } from "./secret-members.ts";
 
@@ -76,16 +77,13 @@ export async function masked(
     .tokensOf(uuid)
     .current()
     .catch(() => null);
-  const unhide = token && scrubber.hide(token);
   const told = {
     ...{ status, headers: withoutSecretMembers(headers) },
     body: isOfVars ? withoutValues(body) : withoutSecretMembers(body),
   };
-  try {
-    return withTexts(told, scrubber.scrub) as PlatformAnswer;
-  } finally {
-    unhide?.();
-  }
+  return withTexts(told, (text) =>
+    scrubber.scrub(redact(text, token ? [token.reveal()] : [])),
+  ) as PlatformAnswer;
 }
 
 function withTexts(value: unknown, change: (text: string) => string): unknown {

@@ -24,11 +24,7 @@ export function createSite({
   refusedSample,
   log,
 }: {
-  /**
-   * The handlers of each path, in order. They are not wrapped in a router of their own: that would pass errors on one
-   * turn of the event loop later, when values hidden from the log during a request are no longer hidden
-   * (hide-while.ts).
-   */
+  /** The handlers of each path, in order. */
   routers: Readonly<Record<string, readonly RequestHandler[]>>;
   /** The frame of each path; a part without one gets the plain page. */
   frames?: Readonly<Record<string, Frame>>;

@@ -1,13 +1,10 @@
 import { Router, type Request, type Response } from "express";
-import { hideWhile } from "../logging/hide-while.ts";
 import { methodNotAllowed } from "../http/method-not-allowed.ts";
-import type { Scrubber } from "../logging/scrubber.ts";
 import type { Secret } from "../secret.ts";
 import type { ChangePlan } from "../resources/change-plan.ts";
 import type { Deprovision } from "../resources/deprovision.ts";
 import type { Provision } from "../resources/provision.ts";
 import type { Answer } from "../resources/provision-answers.ts";
-import type { ProvisionRequest } from "../resources/provision-store.ts";
 import { notFound } from "../resources/refusals.ts";
 import { authenticate } from "./authenticate.ts";
 import { readUuid } from "../uuid.ts";
@@ -29,9 +26,8 @@ export function partnerApi(needs: {
   untilReady(): Promise<void>;
   /** Called when a successful answer to a provision has gone out: from then on the grant can be exchanged. */
   onAnswered(): void;
-  scrubber: Scrubber;
 }): Router {
-  const { provision, changePlan, deprovision, counted, untilReady, onAnswered, scrubber } = needs;
+  const { provision, changePlan, deprovision, counted, untilReady, onAnswered } = needs;
   const router = Router({ caseSensitive: true });
   router.use(authenticate(needs.addonId, needs.passwords));
 
@@ -41,11 +37,8 @@ export function partnerApi(needs: {
       const receivedAtMs = performance.now();
       const answer = await counted.provision(async () => {
         const wanted = readProvision(await readJsonBody(request), String(request.id));
-        return hideWhile(scrubber, async (hide) => {
-          hide(...secretsIn(wanted));
-          await untilReady();
-          return provision(wanted, receivedAtMs, () => request.socket.writable);
-        });
+        await untilReady();
+        return provision(wanted, receivedAtMs, () => request.socket.writable);
       });
       if (answer.status < 300) response.on("finish", onAnswered);
       send(response, answer);
@@ -76,10 +69,6 @@ export function partnerApi(needs: {
     .all(methodNotAllowed("PUT, DELETE", { isGuarded: true }));
 
   return router;
-}
-
-function secretsIn({ grant, logInputUrl, logDrainToken }: ProvisionRequest): Secret[] {
-  return [grant?.code, logInputUrl, logDrainToken].filter((each) => each != null);
 }
 
 /**

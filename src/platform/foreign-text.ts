@@ -1,16 +1,16 @@
-/** Shorter secrets are found in ordinary words; masking them would hide the explanation and protect nothing. */
-const LEAST_SECRET = 4;
+import { redact } from "../redact.ts";
+
 /** The longest text of another server that enters an error of ours. */
 const MOST_CHARACTERS = 200;
 
 /**
  * Text that another server wrote, made fit for a message and a log line: what we sent as a secret is masked (a server
- * may echo it, plain or percent-encoded), control characters are gone, the rest is cut at 200 characters.
+ * may echo it), control characters are gone, the rest is cut at 200 characters.
  */
 export function foreignText(text: string, sentSecrets: readonly string[]): string {
-  const forms = sentSecrets.filter((secret) => secret.length >= LEAST_SECRET).flatMap(writtenForms);
-  const masked = forms.reduce((shown, form) => shown.replaceAll(form, "[secret]"), text);
-  const oneLine = masked.replace(/[\p{Cc}\u2028\u2029]+/gu, " ").trim();
+  const oneLine = redact(text, sentSecrets)
+    .replace(/[\p{Cc}\u2028\u2029]+/gu, " ")
+    .trim();
   return oneLine.length > MOST_CHARACTERS ? `${oneLine.slice(0, MOST_CHARACTERS)}…` : oneLine;
 }
 
@@ -19,8 +19,4 @@ export function foreignWord(word: unknown, sentSecrets: readonly string[]): stri
   const isWord =
     typeof word === "string" && /^[\w.-]{1,64}$/.test(word) && foreignText(word, sentSecrets) === word;
   return isWord ? word : undefined;
-}
-
-function writtenForms(secret: string): string[] {
-  return [secret, encodeURIComponent(secret), new URLSearchParams({ "": secret }).toString().slice(1)];
 }

@@ -8,7 +8,6 @@ import { answerBody, type Answer } from "./provision-answers.ts";
 import { deprovisioned, provisionFailed, notFound, unknownPlan } from "./refusals.ts";
 import { RESOURCE_COLUMNS, wasNeverProvisioned, type ResourceRow } from "./rows.ts";
 import { STEP_LEASE_SECONDS, type Step } from "./steps/queue.ts";
-import type { StepRunner } from "./steps/runner.ts";
 import type { RunExclusive } from "./resource-mutex.ts";
 
 /**
@@ -79,13 +78,12 @@ type Begun =
 export function createChangePlan(needs: {
   db: Database;
   offer: Offer;
-  runner: StepRunner;
   outcomeOf: PlanChangeOutcome;
   runExclusive: RunExclusive;
   onSettled(): void;
   log: Log;
 }): ChangePlan {
-  const { db, offer, runner, outcomeOf, runExclusive, onSettled, log } = needs;
+  const { db, offer, outcomeOf, runExclusive, onSettled, log } = needs;
 
   return (uuid, plan, requestId, receivedAtMs = performance.now()) => {
     const key = randomUUID();
@@ -113,10 +111,7 @@ export function createChangePlan(needs: {
             body: answerBody({ message: `The change to ${plan} follows what is under way.` }),
           };
         }
-        if (begun.is === "begun") {
-          const { step } = begun;
-          return runner.hiding(step, () => outcomeOf(step, plan, withinDeadline));
-        }
+        if (begun.is === "begun") return outcomeOf(begun.step, plan, withinDeadline);
         await sleep(50);
       }
     });

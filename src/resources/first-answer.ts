@@ -34,11 +34,13 @@ export function createFirstAnswer(needs: {
   onSettled(): void;
   pace: Pace;
 }): FirstAnswer {
-  const { db, vault, offer, vendor, answers, runner, vendorSteps, onSettled, pace } = needs;
+  const { db, vault, vendor, answers, runner, vendorSteps, onSettled, pace } = needs;
 
-  async function callAndDecide(step: Step, withinDeadline: WithinDeadline): Promise<Answer> {
+  async function decide(step: Step, withinDeadline: WithinDeadline): Promise<Answer> {
     const call = runner.holding(step, (wanted) =>
-      attempt(offer, () => vendor.provision(vendorResource(vault, step.resource, step.key, wanted))),
+      attempt(needs, step.resource, () =>
+        vendor.provision(vendorResource(vault, step.resource, step.key, wanted)),
+      ),
     );
     const settle = () =>
       runner.inBackground(
@@ -64,8 +66,5 @@ export function createFirstAnswer(needs: {
     throw deprovisioned();
   }
 
-  return {
-    decide: (step, withinDeadline) => runner.hiding(step, () => callAndDecide(step, withinDeadline)),
-    decidedElsewhere,
-  };
+  return { decide, decidedElsewhere };
 }

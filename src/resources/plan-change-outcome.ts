@@ -41,7 +41,7 @@ export function createPlanChangeOutcome(needs: {
   log: Log;
   pace: Pace;
 }): PlanChangeOutcome {
-  const { db, vault, offer, vendor, runner, settlements, vendorSteps, onSettled, log, pace } = needs;
+  const { db, vault, vendor, runner, settlements, vendorSteps, onSettled, log, pace } = needs;
 
   /**
    * The answer when the step is not ours any more: an earlier try of ours settled it and its acknowledgement was lost,
@@ -128,7 +128,7 @@ export function createPlanChangeOutcome(needs: {
     const { resource, requestId } = step;
     const changed = { ...resource, appliedPlan: plan };
     const call = runner.holding(step, (wanted) =>
-      attempt(offer, () =>
+      attempt(needs, resource, () =>
         vendor.changePlan(vendorResource(vault, changed, step.key, wanted), resource.appliedPlan),
       ),
     );

@@ -1,5 +1,5 @@
 import { isDatabaseAway } from "../database/database.ts";
-import type { Hide } from "../logging/hide-while.ts";
+import { mayQuote } from "../redact.ts";
 import type { AccountOf } from "../platform/account.ts";
 import type { IssuedTokens, TokenEndpoint } from "../platform/oauth.ts";
 import { Secret } from "../secret.ts";
@@ -17,7 +17,6 @@ import { personSealContext } from "./tokens/seal-context.ts";
 export interface Returned {
   query: Readonly<Record<string, unknown>>;
   browser: Secret | null;
-  hide: Hide;
 }
 
 /** A completed sign-in: the id for the browser's cookie, and where to go. */
@@ -72,10 +71,10 @@ export function createCallback(needs: {
     return answer.tokens;
   }
 
-  async function open(tokens: IssuedTokens, asked: string[]): Promise<Secret> {
+  async function open(tokens: IssuedTokens, code: Secret, asked: string[]): Promise<Secret> {
     const { accessToken, refreshToken, lifeSeconds, scopes = asked } = tokens;
     const { id, email, name } = await accountOf(accessToken).catch((error: unknown) => {
-      throw accountProblem(error);
+      throw accountProblem(mayQuote(error, [code, ...(refreshToken ? [refreshToken] : [])]));
     });
     const access = vault.seal(personSealContext("sealed_access_token", id), accessToken);
     const refresh = refreshToken && vault.seal(personSealContext("sealed_refresh_token", id), refreshToken);
@@ -91,13 +90,9 @@ export function createCallback(needs: {
   async function signIn(returned: Returned, { scopes, returnTo }: Attempt): Promise<SignedIn> {
     const code = codeIn(returned);
     const tokens = await tokensFor(code);
-    // Hidden only now, when the platform has accepted the code: before, anybody could have put any text in its place.
-    // The platform's messages about a refused code are logged without the code that was sent.
-    const { accessToken, refreshToken } = tokens;
-    returned.hide(code, accessToken, ...(refreshToken ? [refreshToken] : []));
     // A page that needs more scopes than were granted would send the browser back to the platform in an endless loop.
     const isServed = isEnough(tokens.scopes ?? scopes, scopes);
-    return { session: await open(tokens, scopes), returnTo: isServed ? returnTo : null };
+    return { session: await open(tokens, code, scopes), returnTo: isServed ? returnTo : null };
   }
 
   return async function complete(returned: Returned): Promise<SignedIn> {

@@ -1,6 +1,5 @@
 import type { Database } from "../database/database.ts";
 import type { Log } from "../logging/log.ts";
-import type { Scrubber } from "../logging/scrubber.ts";
 import type { TokenEndpoint } from "../platform/oauth.ts";
 import type { Secret } from "../secret.ts";
 import type { Vault } from "../vault/vault.ts";
@@ -30,7 +29,6 @@ export function createPeopleTokens(needs: {
   endpoint: TokenEndpoint;
   db: Database;
   vault: Vault;
-  scrubber: Scrubber;
   /** Called when a scheduled refresh ended: a retry may be due soon. */
   onRefreshEnd(): void;
   log: Log;

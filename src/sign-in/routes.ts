@@ -1,9 +1,7 @@
 import { Router, type Request, type Response } from "express";
-import { hideWhile } from "../logging/hide-while.ts";
 import type { Log } from "../logging/log.ts";
 import { methodNotAllowed } from "../http/method-not-allowed.ts";
 import type { Pages } from "../pages/pages.tsx";
-import type { Scrubber } from "../logging/scrubber.ts";
 import type { Begin } from "./begin.ts";
 import type { Returned, SignedIn } from "./callback.ts";
 import type { Confirm } from "./confirm.ts";
@@ -26,7 +24,6 @@ export function signInRoutes(needs: {
   sessionCookie: IdCookie;
   scopes: readonly string[];
   pages: Pages;
-  scrubber: Scrubber;
   log: Log;
 }): Router {
   const {
@@ -40,7 +37,6 @@ export function signInRoutes(needs: {
     sessionCookie,
     scopes,
     pages,
-    scrubber,
     log,
   } = needs;
 
@@ -59,8 +55,8 @@ export function signInRoutes(needs: {
     .route("/callback")
     .head(methodNotAllowed("GET"))
     .get(async (request, response) => {
-      const returned = { query: request.query, browser: browserCookie.read(request) };
-      const { session, returnTo } = await hideWhile(scrubber, (hide) => complete({ ...returned, hide }));
+      const browser = browserCookie.read(request);
+      const { session, returnTo } = await complete({ query: request.query, browser });
       const former = sessionCookie.read(request);
       sessionCookie.set(request, response, session);
       // The session id is new each time and the old session ends, which prevents session fixation.

@@ -4,7 +4,6 @@ import type { Log } from "../logging/log.ts";
 import type { Pages } from "../pages/pages.tsx";
 import { createAccountOf } from "../platform/account.ts";
 import type { Http } from "../platform/http.ts";
-import type { Scrubber } from "../logging/scrubber.ts";
 import type { Vault } from "../vault/vault.ts";
 import { createAttempts } from "./attempts.ts";
 import { createBegin } from "./begin.ts";
@@ -56,7 +55,6 @@ export function createSignIn(needs: {
   apiUrl: string;
   mediaType: string;
   pages: Pages;
-  scrubber: Scrubber;
   /** Called with the tokens' lifetime in seconds when a person has signed in. */
   onStored(lifeSeconds: number): void;
   log: Log;
@@ -102,7 +100,7 @@ export function createSignIn(needs: {
   return {
     router: signInRoutes({
       ...{ begin, complete, confirm, sessionOf, signOut, sessions, browserCookie, sessionCookie },
-      ...{ scopes, pages, scrubber: needs.scrubber, log: needs.log },
+      ...{ scopes, pages, log: needs.log },
     }),
     async personOf(request) {
       const session = await sessionOf(request);

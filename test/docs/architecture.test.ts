@@ -11,7 +11,8 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
  */
 const mayImport: Record<string, readonly string[]> = {
   secret: [],
-  errors: [],
+  redact: ["secret"],
+  errors: ["redact"],
   uuid: [],
   "json-object": [],
   // Which build runs, and which versions of Node have their fixes.
@@ -24,7 +25,7 @@ const mayImport: Record<string, readonly string[]> = {
   // Around every request: refused bodies and methods, the server, its end.
   http: ["errors", "pace"],
   // What is written to the log, and the scrubber.
-  logging: ["secret"],
+  logging: ["redact", "secret"],
   // The environment becomes settings, and these one checked configuration.
   environment: ["errors"],
   "setting-kinds": ["http", "secret"],
@@ -33,10 +34,21 @@ const mayImport: Record<string, readonly string[]> = {
   config: ["environment", "settings", "setting", "your-service", "secret", "errors"],
   vault: ["errors", "secret"],
   database: ["errors"],
-  platform: ["errors", "secret", "uuid", "json-object", "within"],
+  platform: ["errors", "redact", "secret", "uuid", "json-object", "within"],
   // How many rows of a queue are worked on at once, whatever the queue holds.
   "due-work": [],
-  resources: ["due-work", "pace", "platform", "vault", "database", "errors", "secret", "logging", "uuid"],
+  resources: [
+    "due-work",
+    "pace",
+    "platform",
+    "vault",
+    "database",
+    "errors",
+    "redact",
+    "secret",
+    "logging",
+    "uuid",
+  ],
   // Refusals, and settings of its own; the kit gives it the rest when it calls.
   "your-service": ["errors", "secret", "setting", "setting-kinds"],
   "partner-api": ["resources", "errors", "secret", "logging", "uuid", "json-object", "http"],
@@ -53,6 +65,7 @@ const mayImport: Record<string, readonly string[]> = {
     "vault",
     "database",
     "errors",
+    "redact",
     "secret",
     "logging",
     "http",
@@ -81,6 +94,7 @@ const mayImport: Record<string, readonly string[]> = {
     "vault",
     "database",
     "errors",
+    "redact",
     "logging",
     "secret",
     "manifest",

@@ -1,11 +1,12 @@
 import { randomInt } from "node:crypto";
 import { inspect } from "node:util";
 import { describe, expect, it } from "@jest/globals";
-import { Refusal } from "../../src/errors.ts";
+import { KitError, messageOf, Refusal } from "../../src/errors.ts";
 import { readableLogLine } from "../../src/kit/log-lines.ts";
 import { createLog, type Log } from "../../src/logging/log.ts";
 import { PlatformRefused } from "../../src/platform/api-errors.ts";
 import { createScrubber } from "../../src/logging/scrubber.ts";
+import { mayQuote } from "../../src/redact.ts";
 import { Secret } from "../../src/secret.ts";
 
 function aLog(level = "trace") {
@@ -159,42 +160,6 @@ describe("the scrubber", () => {
     for (const line of lines) expect(JSON.parse(line)).toEqual(expect.any(Object));
   });
 
-  it("hides a value until everyone who asked for that has released it", () => {
-    const { scrub, hide } = createScrubber("SVCK-");
-    const [first, second] = [hide(secret), hide(secret)];
-    first();
-    first();
-    expect(scrub(secret.reveal())).toBe("[secret]");
-    second();
-    expect(scrub(secret.reveal())).toBe(secret.reveal());
-  });
-
-  it.each([
-    [0, 1, 2],
-    [0, 2, 1],
-    [1, 0, 2],
-    [1, 2, 0],
-    [2, 0, 1],
-    [2, 1, 0],
-  ])(
-    "hides each of three values that begin alike until it is released, in the order %s %s %s",
-    (...order) => {
-      const { scrub, hide } = createScrubber("");
-      const values = ["code-of-one", "code-of-two", "code-of-three"];
-      const releases = values.map((value) => hide(new Secret(value)));
-      const shown = new Set<string>();
-      for (const each of order) {
-        releases[each]!();
-        shown.add(values[each]!);
-        expect(values.filter((value) => scrub(`"${value}"`).includes(value))).toEqual(
-          values.filter((value) => shown.has(value)),
-        );
-      }
-      hide(new Secret("code-of-four"));
-      expect(scrub("code-of-four")).toBe("[secret]");
-    },
-  );
-
   it("does not hide every short word", () => {
     const { scrub, hide } = createScrubber("");
     hide(new Secret("abc"), new Secret('":'), new Secret(""));
@@ -246,12 +211,37 @@ describe("the scrubber", () => {
       const length = 4 + (round % 9);
       const value = Array.from({ length }, () => plain[randomInt(plain.length)]).join("");
       const { scrub, hide } = createScrubber("");
-      const reveal = hide(new Secret(value));
+      hide(new Secret(value));
       const lines = ["", "u", "us"].map((before) => Buffer.from(`${before}${value}`).toString("base64"));
       for (const line of [value, ...lines]) expect(scrub(line)).toContain("[secret]");
-      reveal();
-      for (const line of [value, ...lines]) expect(scrub(line)).toBe(line);
     }
+  });
+});
+
+describe("what foreign code throws", () => {
+  const secret = "value of a config var";
+  const thrown: [string, unknown][] = [
+    ["an error", new Error(`No: ${secret}`)],
+    ["one with a cause", new Error("x", { cause: new Error(secret) })],
+    ["a refusal", new Refusal(`No: ${secret}`, { id: secret })],
+    ["a frozen error that quotes JSON", Object.freeze(new Error(JSON.stringify({ a: `"${secret}"` })))],
+    ["an error that quotes an address", new Error(`GET /?a=${encodeURIComponent(secret)}`)],
+    ["a text", `No: ${secret}`],
+    ["an object", { no: { [secret]: secret } }],
+  ];
+
+  it.each(thrown)("is shown without the secrets that its work holds: %s", (_, each) => {
+    const { log, text } = aLog();
+    const error = mayQuote(each, [new Secret(secret)]);
+    log.warn({ error, reason: messageOf(error), list: [new KitError("x", "x", { cause: error })] }, "x");
+    expect(text()).toContain("[secret]");
+    for (const shown of readings(text())) expect(shown).not.toContain(secret);
+  });
+
+  it("stays what it is, for those who judge it", () => {
+    for (const [, each] of thrown)
+      if (each instanceof Error) expect(mayQuote(each, [new Secret(secret)])).toBe(each);
+    expect(mayQuote(undefined, [])).toBeUndefined();
   });
 });
 

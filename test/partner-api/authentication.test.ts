@@ -4,7 +4,6 @@ import { pino } from "pino";
 import { createApp } from "../../src/app.ts";
 import { partnerApi } from "../../src/partner-api/routes.ts";
 import { createRefusedSample } from "../../src/logging/refused-sample.ts";
-import { createScrubber } from "../../src/logging/scrubber.ts";
 import { Secret } from "../../src/secret.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { basic, partnerCalls, type PartnerCalls } from "../support/partner-calls.ts";
@@ -265,7 +264,6 @@ describe("routes without credentials", () => {
         ...{ provision: unused, changePlan: unused, deprovision: unused, untilReady: unused },
         counted: { provision: unused, changePlan: unused, deprovision: unused },
         onAnswered: () => undefined,
-        scrubber: createScrubber("SVCK-"),
       }),
       readiness: () => Promise.resolve("ready"),
       isStopping: () => false,

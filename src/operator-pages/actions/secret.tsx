@@ -1,4 +1,3 @@
-import { hideWhile } from "../../logging/hide-while.ts";
 import { setSecret, waitUntilFresh } from "../../operator/client-secret.ts";
 import { triedSecret } from "../../operator/secret-check.ts";
 import { typedClientSecret } from "../../operator/typed-secret.ts";
@@ -23,13 +22,9 @@ export const setClientSecret: Action = {
     ),
     button: "Set it",
   }),
-  work({ db, vault, credentials, config, scrubber }, _uuid, form) {
+  work({ db, vault, credentials, config }, _uuid, form) {
     const value = typedClientSecret(form["secret"]?.[0] ?? "");
-    // Hidden from the log while the action runs. If it is set, the service hides it from then on; if it is rejected, it
-    // may be an ordinary word that occurs everywhere in the log, so it must not stay hidden.
-    return (how) =>
-      hideWhile(scrubber, async (hide) => {
-        hide(value);
+    return async (how) => {
         const needs = { db, vault, credentials, known: config.clientSecret };
         const begun = await setSecret(needs, value, (secret) => triedSecret(config.platformAuthUrl, secret));
         const { version, due, fresh, unconfirmed } = await waitUntilFresh({ db, credentials, ...how }, begun);
@@ -39,6 +34,6 @@ export const setClientSecret: Action = {
           isDone: true,
           message: `The client secret is version ${version} now.${doubt} ${fresh} of ${due} tokens refreshed.${left}`,
         };
-      });
+      };
   },
 };

@@ -1,6 +1,5 @@
 import type { Log } from "../../logging/log.ts";
 import type { IssuedTokens, TokenEndpoint } from "../../platform/oauth.ts";
-import type { Scrubber } from "../../logging/scrubber.ts";
 import type { Secret } from "../../secret.ts";
 import type { Vault } from "../../vault/vault.ts";
 import { storeHeldTokens } from "./held-tokens.ts";
@@ -41,7 +40,6 @@ export function createTokenCall({
   opening,
   vault,
   endpoint,
-  scrubber,
   log,
 }: {
   admission: Admission;
@@ -49,7 +47,6 @@ export function createTokenCall({
   opening: Opening;
   vault: Vault;
   endpoint: TokenEndpoint;
-  scrubber: Scrubber;
   log: Log;
 }): CallTokenEndpoint {
   /** The grant code or refresh token; null: it does not open, and the row was quarantined. */
@@ -126,29 +123,24 @@ export function createTokenCall({
     const { row, secret } = admitted;
     const credential = await credentialOf(row);
     if (!credential) return { done: "quarantined" };
-    const unhide = scrubber.hide(credential);
-    try {
-      const answer = await ask(admitted, credential, acquire);
-      if (!answer) return await giveBack(row, "not_sent");
-      // Our secret is wrong, not the row's: the row keeps its state.
-      if (answer.outcome === "client_rejected") return await giveBack(row, "secret_rejected");
-      if (answer.outcome !== "issued") return { done: "failed", failure: answer };
-      // Nothing may come between the answer and its storing.
-      const isStored = await storeIssued(row, answer.tokens, { sent: credential, secret });
-      // A success that came too late: the row's present holder may have stored a token that ours has killed.
-      if (!isStored) {
-        log.warn(
-          { uuid: row.uuid },
-          "Tokens arrived after their lease was lost; the stored ones will be verified",
-        );
-        await retryWhileDatabaseAway(() => store.suspect(row.uuid));
-      }
-      await admission.accepted(admitted);
-      return isStored
-        ? { done: "stored", refreshInSeconds: answer.tokens.lifeSeconds * shareOfLife(row.uuid) }
-        : { done: "not_ours" };
-    } finally {
-      unhide();
+    const answer = await ask(admitted, credential, acquire);
+    if (!answer) return await giveBack(row, "not_sent");
+    // Our secret is wrong, not the row's: the row keeps its state.
+    if (answer.outcome === "client_rejected") return await giveBack(row, "secret_rejected");
+    if (answer.outcome !== "issued") return { done: "failed", failure: answer };
+    // Nothing may come between the answer and its storing.
+    const isStored = await storeIssued(row, answer.tokens, { sent: credential, secret });
+    // A success that came too late: the row's present holder may have stored a token that ours has killed.
+    if (!isStored) {
+      log.warn(
+        { uuid: row.uuid },
+        "Tokens arrived after their lease was lost; the stored ones will be verified",
+      );
+      await retryWhileDatabaseAway(() => store.suspect(row.uuid));
     }
+    await admission.accepted(admitted);
+    return isStored
+      ? { done: "stored", refreshInSeconds: answer.tokens.lifeSeconds * shareOfLife(row.uuid) }
+      : { done: "not_ours" };
   };
 }

@@ -1,6 +1,10 @@
 import { types } from "node:util";
 import { KitError, Refusal } from "../../errors.ts";
+import { mayQuote } from "../../redact.ts";
+import type { Vault } from "../../vault/vault.ts";
 import type { Done, Later, NotYet, Offer, Outcome } from "../contract.ts";
+import type { ResourceRow } from "../rows.ts";
+import { secretsOf } from "../secrets-of.ts";
 
 /** Stands in for an empty sentence; it fits a provision, a plan change and a clean-up. */
 const NO_SENTENCE = "The work goes on.";
@@ -29,8 +33,15 @@ export class StillUnderWay extends Error {
   }
 }
 
-/** Calls one of the vendor's functions and says what came of it. Never rejects. */
-export async function attempt(offer: Offer, call: () => Promise<Outcome | NotYet>): Promise<Attempt> {
+/**
+ * Calls one of the vendor's functions for a resource and says what came of it. An error may quote the resource's
+ * secrets, and is shown without them. Never rejects.
+ */
+export async function attempt(
+  { offer, vault }: { offer: Offer; vault: Vault },
+  resource: ResourceRow,
+  call: () => Promise<Outcome | NotYet>,
+): Promise<Attempt> {
   try {
     const outcome = await call();
     if (isNotYet(outcome)) return { is: "later", ...whenAgain(onlyLater(outcome)) };
@@ -38,7 +49,8 @@ export async function attempt(offer: Offer, call: () => Promise<Outcome | NotYet
     if (message !== undefined && typeof message !== "string")
       throw new BrokenContract("The service returned a message that is not a text.");
     return { is: "done", config: checkedConfig(offer, config), message };
-  } catch (error) {
+  } catch (thrown) {
+    const error = mayQuote(thrown, secretsOf(vault, resource));
     return error instanceof Refusal ? { is: "refused", refusal: error } : { is: "failed", error };
   }
 }

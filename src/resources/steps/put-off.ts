@@ -1,7 +1,9 @@
 import { messageOf } from "../../errors.ts";
 import type { Log } from "../../logging/log.ts";
 import type { Scrubber } from "../../logging/scrubber.ts";
+import { mayQuote } from "../../redact.ts";
 import type { Pace } from "../../pace.ts";
+import type { Secret } from "../../secret.ts";
 import { PlatformRefused, RateLimited } from "../../platform/api-errors.ts";
 import { nextTryInSeconds, STEP_AGAIN } from "../credentials/backoff.ts";
 import { StillUnderWay } from "./attempt.ts";
@@ -16,11 +18,14 @@ export type PutOff = (step: Step, error: unknown) => Promise<void>;
 
 export function createPutOff({
   queue,
+  secretsOf,
   scrubber,
   log,
   pace,
 }: {
   queue: StepQueue;
+  /** The secrets of a step's resource that an error may quote. */
+  secretsOf(step: Step): readonly Secret[];
   scrubber: Scrubber;
   log: Log;
   pace: Pace;
@@ -56,7 +61,10 @@ export function createPutOff({
     }
   }
 
-  return (step, error) => (error instanceof StillUnderWay ? lookAgain(step, error) : tryAgain(step, error));
+  return (step, thrown) => {
+    const error = mayQuote(thrown, secretsOf(step));
+    return error instanceof StillUnderWay ? lookAgain(step, error) : tryAgain(step, error);
+  };
 }
 
 /** For the log. */

@@ -26,9 +26,7 @@ export interface StepRunner {
   settled(): Promise<void>;
   /** For the work of a step that a request begins: keeps its lease ({@link LeaseKeeper}). */
   holding: LeaseKeeper["holding"];
-  /** While `work` runs, hides the secrets of the step's resource from every log line of this process. */
-  hiding<Result>(step: Step, work: () => Promise<Result>): Promise<Result>;
-  /** Runs the rest of a step after its request was answered; if `work` fails, puts the step off. Hides its secrets. */
+  /** Runs the rest of a step after its request was answered; if `work` fails, puts the step off. */
   inBackground(step: Step, work: Promise<void>): void;
 }
 
@@ -40,7 +38,7 @@ export function createStepRunner(needs: {
   handlers: StepHandlers;
   /** Whether more grants are due than can be exchanged at once. */
   areGrantsQueued(): boolean;
-  /** The secrets of a step's resource that a vendor's error may quote. */
+  /** The secrets of a step's resource that an error may quote. */
   secretsOf(step: Step): readonly Secret[];
   scrubber: Scrubber;
   /** Called when a step ended, or late ones were found: another may be due soon. */
@@ -50,29 +48,18 @@ export function createStepRunner(needs: {
 }): StepRunner {
   const { queue, handlers, areGrantsQueued, secretsOf, scrubber, onEnd, log, pace } = needs;
   const leases = createLeaseKeeper({ queue, log });
-  const putOff = createPutOff({ queue, scrubber, log, pace });
+  const putOff = createPutOff({ queue, secretsOf, scrubber, log, pace });
   const mustGiveWay = eachLane(() => createGivingWay(areGrantsQueued));
   const pools = eachLane(poolOf);
   const inBackground = new Set<Promise<void>>();
 
-  /** The flow of one claimed step: its handler runs under its lease, its secrets hidden, and settles it or throws. */
+  /** The flow of one claimed step: its handler runs under its lease, and settles it or throws. */
   async function run(step: Step): Promise<void> {
     if (isUnwanted(step)) return endUnwanted(queue, step);
-    await hiding(step, async () => {
-      try {
-        await leases.holding(step, (wanted) => handlers[step.kind](step, wanted));
-      } catch (error) {
-        await putOff(step, error);
-      }
-    });
-  }
-
-  async function hiding<Result>(step: Step, work: () => Promise<Result>): Promise<Result> {
-    const unhide = scrubber.hide(...secretsOf(step));
     try {
-      return await work();
-    } finally {
-      unhide();
+      await leases.holding(step, (wanted) => handlers[step.kind](step, wanted));
+    } catch (error) {
+      await putOff(step, error);
     }
   }
 
@@ -91,9 +78,10 @@ export function createStepRunner(needs: {
   }
 
   return {
-    ...{ holding: leases.holding, hiding },
+    holding: leases.holding,
     inBackground(step, work) {
-      const rest = hiding(step, () => work.catch((error: unknown) => putOff(step, error)))
+      const rest = work
+        .catch((error: unknown) => putOff(step, error))
         .catch(tellLost)
         .finally(() => {
           inBackground.delete(rest);

@@ -36,7 +36,7 @@ export function createVendorSteps(needs: {
   queue: StepQueue;
   log: Log;
 }): VendorSteps {
-  const { db, offer, vendor, vault, platformFor, answers, settlements, queue, log } = needs;
+  const { db, vendor, vault, platformFor, answers, settlements, queue, log } = needs;
 
   async function settle(step: Step, result: Attempt): Promise<void> {
     const { uuid, state, appliedPlan } = step.resource;
@@ -74,7 +74,7 @@ export function createVendorSteps(needs: {
     settle,
 
     async provision(step, wanted) {
-      const result = await attempt(offer, () =>
+      const result = await attempt(needs, step.resource, () =>
         vendor.provision(vendorResource(vault, step.resource, step.key, wanted)),
       );
       if (step.resource.answerStatus !== null) return settle(step, result);
@@ -91,12 +91,14 @@ export function createVendorSteps(needs: {
       const { appliedPlan } = step.resource;
       const { plan = appliedPlan } = step.detail;
       const resource = vendorResource(vault, { ...step.resource, appliedPlan: plan }, step.key, wanted);
-      await settle(step, await attempt(offer, () => vendor.changePlan(resource, appliedPlan)));
+      const call = () => vendor.changePlan(resource, appliedPlan);
+      await settle(step, await attempt(needs, step.resource, call));
     },
 
     async finish(step, wanted) {
       const resource = vendorResource(vault, step.resource, step.key, wanted);
-      await settle(step, await attempt(offer, () => vendor.finish(resource, platformFor(resource.uuid))));
+      const call = () => vendor.finish(resource, platformFor(resource.uuid));
+      await settle(step, await attempt(needs, step.resource, call));
     },
 
     async cleanUp(step, wanted) {

@@ -2,7 +2,6 @@ import { storeHeldTokens } from "../../resources/credentials/held-tokens.ts";
 import { createWorkerPool } from "../../due-work/worker-pool.ts";
 import type { Log } from "../../logging/log.ts";
 import type { NotIssued, TokenEndpoint } from "../../platform/oauth.ts";
-import type { Scrubber } from "../../logging/scrubber.ts";
 import type { Secret } from "../../secret.ts";
 import type { Vault } from "../../vault/vault.ts";
 import type { OAuthClient } from "../oauth-client.ts";
@@ -26,12 +25,11 @@ export function createRefresh(needs: {
   client: OAuthClient;
   endpoint: TokenEndpoint;
   vault: Vault;
-  scrubber: Scrubber;
   /** Called when a scheduled refresh ended: a retry may be due soon. */
   onRefreshEnd(): void;
   log: Log;
 }) {
-  const { store, opening, client, endpoint, vault, scrubber, onRefreshEnd, log } = needs;
+  const { store, opening, client, endpoint, vault, onRefreshEnd, log } = needs;
 
   /** Pairs whose refresh token the platform has replaced, while the replacement is held here until it can be stored. */
   const outdated = new Set<string>();
@@ -42,12 +40,7 @@ export function createRefresh(needs: {
     if (outdated.has(nameOf(row))) return "busy";
     const token = await opening.open(uuid, "sealed_refresh_token", row.sealedRefreshToken);
     if (!token) return "quarantined";
-    const unhide = scrubber.hide(token);
-    try {
-      return await call(row, token);
-    } finally {
-      unhide();
-    }
+    return call(row, token);
   }
 
   async function call(row: ClaimedTokens, token: Secret): Promise<Refreshed> {
