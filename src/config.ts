@@ -8,6 +8,8 @@ import { yourSettings, type YourSettings } from "./your-service/settings.ts";
 export type Config = ValuesOf<typeof settings> & {
   /** The vendor's own settings, from `src/your-service/settings.ts`. */
   readonly yours: YourSettings;
+  /** The names of all settings without which the service does not start. */
+  readonly required: readonly string[];
   /** Warnings for the log: a value was read differently from how it was written. */
   readonly remarks: readonly string[];
 };
@@ -56,6 +58,9 @@ export function readConfig(
   const config = {
     ...readAll(Object.fromEntries(wanted)),
     yours: Object.freeze(isOwnRead ? readAll(own) : {}),
+    required: Object.values<Setting<unknown>>({ ...settings, ...own })
+      .filter(({ standard }) => standard === undefined)
+      .map(({ name }) => name),
     remarks,
   } as unknown as Config;
   if (!insecure) faults.push(...guessable(config));

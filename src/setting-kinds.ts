@@ -160,14 +160,19 @@ export function routePath(value: string): string {
  */
 export function postgresUrl(value: string): Secret {
   const address = value.trim();
-  const isRead = /^postgres(ql)?:\/\//.test(address) && URL.canParse(address.replace("@/", "@localhost/"));
-  if (!isRead || /[\r\n\t]/.test(address))
+  if (!/^postgres(ql)?:\/\//.test(address) || !databaseAddress(address) || /[\r\n\t]/.test(address))
     throw new Error(
       "must be an address like postgresql://user:password@host/database, with whatever is special in the password percent-encoded",
     );
   if (/^\w+:\/\/[^/?]*,/.test(address.replace(/\/\/.*@/, "//")))
     throw new Error("must name one host, not several");
   return new Secret(address);
+}
+
+/** The parts of such an address; null if it cannot be read. Where it names no host, that is `localhost`. */
+export function databaseAddress(text: string): URL | null {
+  const whole = text.replace("@/", "@localhost/");
+  return URL.canParse(whole) ? new URL(whole) : null;
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Config } from "../config.ts";
 import { migrate } from "../database/database.ts";
+import { databaseAddress } from "../setting-kinds.ts";
 import type { SettingName } from "../settings.ts";
 
 /** The settings that migrating needs; the others may be missing. */
@@ -25,7 +26,7 @@ export async function migrateDatabase(
   say: (sentence: string) => void,
 ): Promise<MigrationReport> {
   const url = (migrationDatabaseUrl ?? databaseUrl).reveal();
-  return { ...(await migrate({ url, ca, say })), database: named(new URL(url.replace("@/", "@localhost/"))) };
+  return { ...(await migrate({ url, ca, say })), database: named(databaseAddress(url)!) };
 }
 
 /** Describes a database by its URL. A Unix socket's folder is given in the query, as `host`. */

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
@@ -12,7 +12,9 @@ import { kit, kitJson } from "./kit.ts";
 
 interface Report {
   ok: boolean;
-  checks: { id: string; ok: boolean; message: string; fix: string | null }[];
+  checks: { id: string; ok: boolean; message: string; fix: string | null; isChecked?: boolean }[];
+  failed: number;
+  notChecked: number;
 }
 
 const IDS = [
@@ -54,6 +56,7 @@ async function doctor(change: Record<string, string> = {}) {
   return {
     code,
     ok: data.ok,
+    counts: [data.failed, data.notChecked],
     ids: data.checks.map(({ id }) => id),
     of: (id: string) => data.checks.find((each) => each.id === id)!,
   };
@@ -151,12 +154,33 @@ describe("kit doctor", () => {
     expect(of("keys").fix).toContain("A new one stays");
   });
 
-  it("checks the app manifest if there is one", async () => {
+  it("checks the app manifest if there is one, and whether it gives the app what is required", async () => {
     const folder = await mkdtemp(path.join(tmpdir(), "doctor-"));
+    const { required } = world.service.services.config;
+    expect(required).toEqual(expect.arrayContaining(["DATABASE_URL", "ADDON_ID", "ENCRYPTION_KEY"]));
+    const look = async (app: unknown, needed = required) => {
+      await writeFile(path.join(folder, "app.json"), typeof app === "string" ? app : JSON.stringify(app));
+      return manifest(folder, needed);
+    };
     try {
-      expect(await manifest(folder)).toMatchObject({ ok: true, fix: null });
-      await writeFile(path.join(folder, "app.json"), `{"name": "${"x".repeat(31)}", "env": {"A": 1}}`);
-      expect(await manifest(folder)).toMatchObject({
+      expect(await manifest(folder, required)).toMatchObject({ ok: true, fix: null });
+      const ours = JSON.parse(await readFile("app.json", "utf8")) as { env: object };
+      expect(await look(ours)).toMatchObject({ ok: true, fix: null });
+      for (const env of [{}, { SHOP_URL: { required: false } }, { SHOP_URL: "" }])
+        expect(
+          await look({ ...ours, env: { ...ours.env, ...env } }, [...required, "SHOP_URL"]),
+        ).toMatchObject({
+          ...{ ok: true, fix: expect.stringContaining("env") },
+          message: expect.stringMatching(
+            /^SHOP_URL is required, and app.json does not ask for it[^]*not start/,
+          ),
+        });
+      for (const env of [{ SHOP_URL: "https://shop.example" }, { SHOP_URL: {} }])
+        expect(
+          await look({ ...ours, environments: {}, env: { ...ours.env, ...env } }, [...required, "SHOP_URL"]),
+        ).toMatchObject({ ok: true, fix: null });
+      expect((await look({ ...ours, addons: [] })).message).toContain("DATABASE_URL is required");
+      expect(await look(`{"name": "${"x".repeat(31)}", "env": {"A": 1}}`)).toMatchObject({
         ok: false,
         message: expect.stringContaining("breaks 2 rules"),
       });
@@ -247,7 +271,7 @@ describe("kit doctor", () => {
   it("says who may open the operator's pages, and names missing settings", async () => {
     const told = async (settings: Record<string, string>) => {
       const { code, of } = await doctor(settings);
-      const { ok, message, fix } = of("operators") ?? of("settings");
+      const { ok, message, fix } = of("settings").ok ? of("operators") : of("settings");
       return { code, ok, message, fix: fix !== null };
     };
     const PASSWORD = { OPERATOR_PASSWORD: "a-password-of-the-operator" };
@@ -321,14 +345,33 @@ describe("kit doctor", () => {
 
   it("works when the database is away", async () => {
     const away = { DATABASE_URL: "postgresql://nobody:hidden-password@127.0.0.1:9/none" };
-    const { code, ids, of } = await doctor(away);
-    expect({ code, ids }).toEqual({ code: 1, ids: IDS });
+    const { code, ids, of, counts } = await doctor(away);
+    expect({ code, ids, counts }).toEqual({ code: 1, ids: IDS, counts: [1, 8] });
     expect([of("database").ok, of("keys").ok, of("platform").ok]).toEqual([false, false, true]);
-    expect(of("keys").message).toBe("Not looked at, because of: database.");
+    expect(of("keys")).toMatchObject({ isChecked: false, message: "Not checked, because of: database." });
+    const { stdout } = await kit({ ...world.environment, ...away }, ["doctor"]);
+    expect(stdout).toMatch(/\n– Not checked, because of: database: migrations, plans, keys, secret, sweeps,/);
+    expect(stdout).toMatch(/\n1 of 18 checks failed\.\n$/);
     const list = await kit({ ...world.environment, ...away }, ["resources", "list"]);
     expect(list).toMatchObject({ code: 1, stdout: "" });
     expect(list.stderr).toMatch(/^✗ The database did not answer[^]+\n {2}Is it running\? kit doctor/);
     expect(list.stderr).not.toContain("hidden-password");
+  });
+
+  it("says what it could not check because of the settings", async () => {
+    const { code, ids, counts } = await doctor({ PLATFORM_API_URL: "nowhere" });
+    expect({ code, ids, counts }).toEqual({ code: 78, ids: IDS, counts: [1, IDS.length - 1] });
+  });
+
+  it("takes no check for made whose statement the database did not answer", async () => {
+    const { services } = world.service;
+    const readWhole = () => Promise.reject(new Error("Connection terminated unexpectedly"));
+    const report = await examine({
+      offer: services.offer,
+      readSettings: () => services.config,
+      open: () => Promise.resolve({ ...services, db: { ...services.db, readWhole } }),
+    });
+    expect(report).toMatchObject({ ok: false, failed: 0, notChecked: 2 });
   });
 
   it("distinguishes a database that rejects the login from one that does not answer", async () => {

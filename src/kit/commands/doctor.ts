@@ -9,7 +9,7 @@ export const addDoctor: AddCommand = (program, act) => {
   program
     .command("doctor")
     .description("look at settings, database, keys, client secret, sweeps and platform, and say what to fix")
-    .addHelpText("after", examples("kit doctor"))
+    .addHelpText("after", examples("kit doctor") + EXIT_CODES)
     .action(
       act(async (session) => {
         const { examine } = await import("../../operator/doctor/doctor.ts");
@@ -24,21 +24,36 @@ export const addDoctor: AddCommand = (program, act) => {
     );
 };
 
+const EXIT_CODES = `
+
+Exit code 0: every check was made, and none failed; 1: one failed, or could not be
+made; 78: the settings or the offer are at fault. A check that could not be made is
+counted apart ("notChecked" with --json, where it has "isChecked": false).`;
+
 function exitCodeOf({ ok, checks }: DoctorReport): number {
   if (ok) return DONE;
-  const isMisconfigured = checks.some(({ id, ok }) => ["settings", "offer"].includes(id) && !ok);
+  const isMisconfigured = checks.some(
+    ({ id, ok, isChecked = true }) => ["settings", "offer"].includes(id) && !ok && isChecked,
+  );
   return isMisconfigured ? MISCONFIGURED : FAILED;
 }
 
 function show(screen: Screen, report: DoctorReport): string {
-  return [...report.checks.map((check) => showCheck(screen, check)), "", summed(report)].join("\n");
+  const made = report.checks.filter(({ isChecked = true }) => isChecked);
+  return [...made.map((check) => showCheck(screen, check)), "", ...summed(screen, report)].join("\n");
 }
 
-function summed({ ok, checks }: DoctorReport): string {
-  if (!ok) return `${checks.filter((check) => !check.ok).length} of ${checks.length} checks failed.`;
-  const warnings = checks.filter(({ fix }) => fix !== null);
-  if (warnings.length === 0) return "Fit for work.";
-  return `No check failed; to look at: ${warnings.map(({ id }) => id).join(", ")}.`;
+function summed({ columns, paint }: Screen, { failed, checks }: DoctorReport): string[] {
+  const of = (check: Check) => (check.isChecked === false ? [check.message] : []);
+  const skipped = [...new Set(checks.flatMap(of))].map((message) => {
+    const ids = checks.filter((check) => check.message === message).map(({ id }) => id);
+    return paint.yellow(wrapped(`– ${message.slice(0, -1)}: ${ids.join(", ")}.`, columns, "  "));
+  });
+  const warnings = checks.filter(({ ok, fix }) => ok && fix !== null).map(({ id }) => id);
+  const toLookAt = warnings.length === 0 ? "" : `; to look at: ${warnings.join(", ")}`;
+  if (failed > 0) return [...skipped, `${failed} of ${checks.length} checks failed.`];
+  if (skipped.length > 0) return [...skipped, `No check failed, but not every one was made${toLookAt}.`];
+  return [warnings.length === 0 ? "Fit for work." : `No check failed${toLookAt}.`];
 }
 
 const INDENT = " ".repeat(14);

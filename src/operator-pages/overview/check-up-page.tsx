@@ -3,7 +3,7 @@ import type { DoctorReport } from "../../operator/doctor/doctor.ts";
 import type { Page } from "../../pages/pages.tsx";
 import { State, type Look } from "../state.tsx";
 
-const WORDS = { well: "fine", wait: "warning", bad: "fault", gone: "not looked at" } satisfies Partial<
+const WORDS = { well: "fine", wait: "warning", bad: "fault", gone: "not checked" } satisfies Partial<
   Record<Look, string>
 >;
 
@@ -11,13 +11,17 @@ const WORDS = { well: "fine", wait: "warning", bad: "fault", gone: "not looked a
 export function checkUpPage({ ok, checks }: DoctorReport): Page {
   const idsOf = (look: keyof typeof WORDS) =>
     checks.filter((each) => lookOf(each) === look).map(({ id }) => id);
-  const warnings = idsOf("wait");
-  const well = warnings.length > 0 ? `No check failed; to look at: ${warnings.join(", ")}.` : ALL_WELL;
+  const [bad, warnings, skipped] = [idsOf("bad"), idsOf("wait"), idsOf("gone")];
+  const said = [
+    ...(bad.length > 0 ? [`Something has to be fixed: ${bad.join(", ")}.`] : []),
+    ...(skipped.length > 0 ? [`Not checked: ${skipped.join(", ")}.`] : []),
+    ...(ok && warnings.length > 0 ? [`No check failed; to look at: ${warnings.join(", ")}.`] : []),
+  ];
   return {
     title: "Check-up",
     content: (
       <>
-        <p>{ok ? well : `Something has to be mended: ${idsOf("bad").join(", ")}.`}</p>
+        <p>{said.join(" ") || ALL_WELL}</p>
         <ul class="cards">
           {checks.map((check) => (
             <li class={lookOf(check)}>
@@ -36,8 +40,8 @@ export function checkUpPage({ ok, checks }: DoctorReport): Page {
 
 const ALL_WELL = "Everything the service needs is there.";
 
-function lookOf({ ok, fix, isLookedAt = true }: Check): keyof typeof WORDS {
-  if (!isLookedAt) return "gone";
+function lookOf({ ok, fix, isChecked = true }: Check): keyof typeof WORDS {
+  if (!isChecked) return "gone";
   if (!ok) return "bad";
   return fix === null ? "well" : "wait";
 }

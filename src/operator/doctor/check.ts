@@ -12,8 +12,8 @@ export interface Finding {
 
 export interface Check extends Finding {
   id: string;
-  /** False if the check was skipped because one that it depends on failed. */
-  isLookedAt?: boolean;
+  /** False if the check could not be made; it is then neither `ok` nor a fault. */
+  isChecked?: boolean;
 }
 
 export function fine(message: string): Finding {
@@ -26,6 +26,11 @@ export function warning(message: string, fix: string): Finding {
 
 export function fault(message: string, fix: string | null): Finding {
   return { ok: false, message, fix };
+}
+
+/** A check that could not be made: because another one failed, or for the reason given. */
+export function notChecked(id: string, because: string): Check {
+  return { id, ...fault(`Not checked, because of: ${because}.`, null), isChecked: false };
 }
 
 /** Rows are counted only up to this number; beyond it the exact number does not matter. */

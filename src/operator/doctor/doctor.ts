@@ -1,11 +1,11 @@
 import type { Config } from "../../config.ts";
-import { isLockTimeout } from "../../database/database.ts";
+import { isDatabaseAway, isLockTimeout } from "../../database/database.ts";
 import { messageOf } from "../../errors.ts";
 import { checkOffer } from "../../resources/check-offer.ts";
 import type { Offer } from "../../resources/contract.ts";
 import type { Services } from "../../services.ts";
 import type { OnProgress } from "../progress.ts";
-import { fault, fine, warning, type Check, type Finding } from "./check.ts";
+import { fault, fine, notChecked, warning, type Check, type Finding } from "./check.ts";
 import { attention, secret, sweeps } from "./credential-checks.ts";
 import { database, keys, schema } from "./database-checks.ts";
 import { manifest } from "./manifest-check.ts";
@@ -18,8 +18,12 @@ import { tokens } from "./token-check.ts";
 import { versions } from "./version-check.ts";
 
 export interface DoctorReport {
+  /** Every check was made, and none failed. */
   ok: boolean;
   checks: Check[];
+  failed: number;
+  /** How many checks could not be made. */
+  notChecked: number;
 }
 
 /** The checks, in the order of the report. `after` names the check without which this one makes no sense. */
@@ -41,13 +45,10 @@ const CHECKS: readonly {
   { id: "operators", look: operators },
   { id: "passwords", look: passwords },
   { id: "version", look: () => versions() },
-  { id: "manifest", look: () => manifest(process.cwd()) },
+  { id: "manifest", look: ({ config }) => manifest(process.cwd(), config.required) },
   { id: "steps", after: "migrations", look: steps },
   { id: "attention", after: "migrations", look: attention },
 ];
-
-/** The checks of the settings and of the offer, which come before `CHECKS`. */
-const FIRST_CHECKS = 2;
 
 /**
  * Looks at everything that the service needs and says what to fix. It changes nothing. It works when settings are wrong,
@@ -69,7 +70,7 @@ export async function examine(needs: {
   });
   if (!settings.ok) {
     const fix = "Mend them in the environment, or in the .env beside the process.";
-    return { ok: false, checks: [{ ...settings, fix }] };
+    return reportOf([{ ...settings, fix }], "settings");
   }
   const onOffer = await finding("offer", () => {
     checkOffer(needs.offer);
@@ -77,14 +78,13 @@ export async function examine(needs: {
   });
   // The service cannot be opened with a faulty offer.
   if (!onOffer.ok)
-    return { ok: false, checks: [settings, { ...onOffer, fix: "Mend it there, and build it again." }] };
+    return reportOf([settings, { ...onOffer, fix: "Mend it there, and build it again." }], "offer");
   const checks = [settings, onOffer];
-  const config = needs.readSettings();
   let services: Services;
   try {
-    services = await needs.open(config);
+    services = await needs.open(needs.readSettings());
   } catch (error) {
-    return { ok: false, checks: [...checks, { id: "database", ...fault(messageOf(error), null) }] };
+    return reportOf([...checks, { id: "database", ...fault(messageOf(error), null) }], "database");
   }
   // Checks that depend on no other start at once and run concurrently: if the platform hangs, its time limit passes
   // once and not once per check.
@@ -96,25 +96,33 @@ export async function examine(needs: {
   );
   const causes = new Map<string, string>();
   for (const { id, after, look } of CHECKS) {
-    needs.onProgress?.(checks.length, FIRST_CHECKS + CHECKS.length);
+    needs.onProgress?.(checks.length, IDS.length);
     const blocking = checks.find((check) => check.id === after && !check.ok)?.id;
     // Name the check that failed first, not one that was itself skipped because of it.
     const cause = blocking && (causes.get(blocking) ?? blocking);
     if (cause) causes.set(id, cause);
-    checks.push(
-      cause
-        ? { id, ...fault(`Not looked at, because of: ${cause}.`, null), isLookedAt: false }
-        : await (begun.get(id) ?? finding(id, () => look(services))),
-    );
+    checks.push(cause ? notChecked(id, cause) : await (begun.get(id) ?? finding(id, () => look(services))));
   }
-  return { ok: checks.every(({ ok }) => ok), checks };
+  return reportOf(checks, "database");
+}
+
+const IDS = ["settings", "offer", ...CHECKS.map(({ id }) => id)];
+
+/** The report on `made`; the checks that are missing there could not be made, because of `cause`. */
+function reportOf(made: readonly Check[], cause: string): DoctorReport {
+  const checks = IDS.map((id) => made.find((check) => check.id === id) ?? notChecked(id, cause));
+  const skipped = checks.filter(({ isChecked = true }) => !isChecked).length;
+  const failed = checks.filter(({ ok }) => !ok).length - skipped;
+  return { ok: failed + skipped === 0, checks, failed, notChecked: skipped };
 }
 
 async function finding(id: string, look: () => Promise<Finding> | Finding): Promise<Check> {
   try {
     return { id, ...(await look()) };
   } catch (error) {
-    return { id, ...fault(messageOf(error), isLockTimeout(error) ? WHO_LOCKS : null) };
+    if (isLockTimeout(error)) return { id, ...fault(messageOf(error), WHO_LOCKS) };
+    if (isDatabaseAway(error)) return notChecked(id, `the database (${messageOf(error)})`);
+    return { id, ...fault(messageOf(error), null) };
   }
 }
 

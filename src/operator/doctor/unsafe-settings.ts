@@ -1,11 +1,12 @@
 import type { Config } from "../../config.ts";
+import { databaseAddress } from "../../setting-kinds.ts";
 
 const LOOPBACK = /^(localhost|127\.[\d.]+|\[?::1\]?)?$/;
 
 /** What the settings allow that is safe in development alone, a sentence each. */
 export function unsafeSettings(config: Config): string[] {
   const { allowInsecurePlatform, publicUrl = "", databaseUrl, databaseCa } = config;
-  const { hostname, searchParams } = new URL(databaseUrl.reveal().replace("@/", "@localhost/"));
+  const { hostname, searchParams } = databaseAddress(databaseUrl.reveal())!;
   const isNear = LOOPBACK.test(hostname) || searchParams.get("host")?.startsWith("/");
   const isPlain = /^(|disable|0|false)$/.test(searchParams.get("sslmode") ?? searchParams.get("ssl") ?? "");
   const found: [is: boolean, sentence: string][] = [
