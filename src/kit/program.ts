@@ -2,6 +2,7 @@ import { Command } from "commander";
 import type { Act, AddCommand } from "./command.ts";
 import { addApi } from "./commands/api.ts";
 import { addApps } from "./commands/apps.ts";
+import { addAudit } from "./commands/audit.ts";
 import { addAuthorizations } from "./commands/authorizations.ts";
 import { addConfig } from "./commands/config.ts";
 import { addDoctor } from "./commands/doctor.ts";
@@ -29,6 +30,7 @@ const COMMANDS: readonly AddCommand[] = [
   addApi,
   addAuthorizations,
   addStatus,
+  addAudit,
   addManifest,
 ];
 

@@ -10,6 +10,7 @@ import { screenOf } from "./screen.ts";
 import { createSession, YOURS, type Seller, type Session } from "./session.ts";
 import { NotGiven } from "./standard-input.ts";
 import { jsonText, safe, wrapped } from "./text.ts";
+import { createTrail, type Trail } from "./trail.ts";
 import { build, buildText } from "../version.ts";
 
 /**
@@ -20,11 +21,24 @@ export async function runKit(typed: readonly string[], host: Host, seller: Selle
   const json = asksForJson(typed);
   const words = helpLast(typed);
   const progress = createProgress(host.stderr, { isWanted: !json });
-  const session = createSession(host, seller, { json, progress });
+  let trail: Trail | null = null;
+  const session = createSession(host, seller, {
+    json,
+    progress: {
+      ...progress,
+      update(done, total) {
+        progress.update(done, total);
+        trail?.onProgress(done, total);
+      },
+    },
+    onOpen: async (db) => trail?.begin(db),
+  });
   let outcome: Outcome | null = null;
+  // The one place where commands get their entry in the audit trail.
   const act: Act =
     (run) =>
     async (...args) => {
+      trail = createTrail(args.at(-1) as Command, session.scrub, warn);
       outcome = await run(session, ...args);
     };
   let help = "";
@@ -38,14 +52,23 @@ export async function runKit(typed: readonly string[], host: Host, seller: Selle
     try {
       await program.parseAsync(words, { from: "user" });
       progress.end();
-      return outcome ? print(host, outcome, json) : DONE;
+      if (!outcome) return DONE;
+      const exitCode = print(host, outcome, json);
+      await trail?.end(outcome, session.openDatabaseIfSet);
+      return exitCode;
     } catch (error) {
       progress.end();
       return explain(error);
     }
   }
 
-  function explain(error: unknown): number {
+  function warn(reason: string): void {
+    const { columns, paint } = screenOf(host, "stderr");
+    const message = session.scrub(safe(`This is not in the audit trail: ${reason}`));
+    progress.say(`${paint.yellow("!")} ${wrapped(message, columns, "  ")}`);
+  }
+
+  async function explain(error: unknown): Promise<number> {
     if (error instanceof CommanderError && error.code === "commander.version")
       return print(host, { data: build, show: () => buildText }, json);
     if (error instanceof CommanderError && error.exitCode === 0)
@@ -54,10 +77,14 @@ export async function runKit(typed: readonly string[], host: Host, seller: Selle
       host.stderr.write(`${commandNamed(program, words).helpInformation()}\n`);
       return USED_WRONGLY;
     }
-    if (error instanceof NotGiven) return print(host, NOT_CONFIRMED, json);
+    if (error instanceof NotGiven) {
+      await trail?.end(NOT_CONFIRMED, session.openDatabaseIfSet);
+      return print(host, NOT_CONFIRMED, json);
+    }
     const failure = failureOf(error);
     const scrubbed = { ...failure, message: session.scrub(failure.message) };
     printFailure(host, scrubbed, json, helpFor(program, words));
+    await trail?.end(scrubbed, session.openDatabaseIfSet);
     return failure.exitCode;
   }
 }

@@ -33,6 +33,8 @@ export interface Session {
   settings(only?: readonly SettingName[]): Config;
   /** The database alone, after the check of its migrations: for commands that must work when keys are missing. */
   database(): Promise<Database>;
+  /** The same, where a database is set; a command that needs none may run without. */
+  openDatabaseIfSet(): Promise<unknown>;
   /** All parts of the service, after the checks of a service's start. */
   services(): Promise<Services>;
   /** The same, with the check of the migrations but not of the keys. */
@@ -71,7 +73,7 @@ const DATABASE_SETTINGS = ["databaseUrl", "databaseCa", "databasePool"] as const
 export function createSession(
   host: Host,
   { parts, config: read }: Seller,
-  { json, progress }: { json: boolean; progress: Progress },
+  { json, progress, onOpen }: { json: boolean; progress: Progress; onOpen(db: Database): Promise<void> },
 ): Session {
   const closers: (() => Promise<void>)[] = [];
   const stopping = new AbortController();
@@ -126,7 +128,19 @@ export function createSession(
   async function servicesWithoutKeys(): Promise<Services> {
     const services = await openServices(settings());
     await checkSoon(services.db);
+    await onOpen(services.db);
     return services;
+  }
+
+  async function database(): Promise<Database> {
+    const { databaseUrl, databaseCa, databasePool } = settings(DATABASE_SETTINGS);
+    progress.begin();
+    const { openDatabase } = await import("../database/database.ts");
+    const db = openDatabase({ url: databaseUrl.reveal(), ca: databaseCa, poolSize: databasePool });
+    closers.push(db.close);
+    await checkSoon(db);
+    await onOpen(db);
+    return db;
   }
 
   return {
@@ -142,15 +156,9 @@ export function createSession(
       return services;
     },
     servicesWithoutKeys,
-    async database() {
-      const { databaseUrl, databaseCa, databasePool } = settings(DATABASE_SETTINGS);
-      progress.begin();
-      const { openDatabase } = await import("../database/database.ts");
-      const db = openDatabase({ url: databaseUrl.reveal(), ca: databaseCa, poolSize: databasePool });
-      closers.push(db.close);
-      await checkSoon(db);
-      return db;
-    },
+    database,
+    openDatabaseIfSet: async () =>
+      readEnvironment(host.env, host.cwd())["DATABASE_URL"] ? database() : undefined,
     stopSignal() {
       isStoppedInOrder = true;
       onSignals(host, STOPPING, {

@@ -58,7 +58,7 @@ export function members(
 }
 
 function fit(text: string, width: number): string {
-  return cut(text, width).padEnd(width);
+  return shortened(text, width).padEnd(width);
 }
 
 /** Breaks words that are too long for a line by inserting spaces. */
@@ -66,7 +66,7 @@ function broken(text: string, room: number): string {
   return text.replaceAll(new RegExp(`\\S{${room}}(?=\\S)`, "g"), "$& ");
 }
 
-function cut(text: string, width: number): string {
+export function shortened(text: string, width: number): string {
   if (stripVTControlCharacters(text).length <= width) return text;
   return `${text.slice(0, Math.max(width - 1, 1))}…`;
 }

@@ -95,8 +95,7 @@ export function operatorRoutes(needs: {
     const uuid = typedUuid(String(request.params["uuid"]));
     const record = await showResource(db, uuid);
     const asked = request.get(LOOKS_AGAIN) === undefined ? askPlatform(record) : null;
-    const [times, entries] = [await readTokenTimes(db, uuid), await audit.ofResource(uuid)];
-    return resourcePage({ record, times, entries, asked: await asked }, root);
+    return resourcePage({ record, times: await readTokenTimes(db, uuid), asked: await asked }, root);
   });
 
   /** Never rejects; each part is settled within its time limit. */

@@ -1,12 +1,13 @@
 import { statement, retryWhileDatabaseAway, type Queryable } from "../database/database.ts";
+import type { OnProgress } from "./progress.ts";
 
 /** Who does something as an operator. */
 export interface Operator {
-  /** The name in the audit trail: the account's e-mail, or `operator` for the password. */
+  /** The name in the audit trail: the account's e-mail; `operator` for the password; for a command, the system's user. */
   name: string;
   /** The platform's id of the account; null for the password. */
   account: string | null;
-  /** The client's address; null if there is no client. */
+  /** The client's address, or the host on which a command ran; null if there is no client. */
   address: string | null;
 }
 
@@ -14,7 +15,7 @@ export interface Operator {
 export interface AuditEntry {
   id: number;
   action: string;
-  /** Null if the action is about all resources. */
+  /** Null if the action is not about one resource. */
   uuid: string | null;
   /** The operator, by the name they had at the time. */
   operator: Operator;
@@ -27,7 +28,7 @@ export interface AuditEntry {
   endedAt: Date | null;
 }
 
-/** What an operator asks for by sending a form. */
+/** What an operator asks for, by sending a form or typing a command. */
 export interface ActionRequest {
   action: string;
   uuid: string | null;
@@ -38,6 +39,7 @@ export interface ActionRequest {
 }
 
 const PAGE_SIZE = 50;
+const SEEN_EVERY_MS = 1_000;
 const ENTRY = `id, action, uuid, json_build_object('name', operator, 'account', account, 'address', address) AS operator, message, done, total, started_at AS "startedAt", ended_at AS "endedAt",
   CASE WHEN state = 'running' AND seen_at < now() - interval '30 seconds' THEN 'stopped' ELSE state END AS state`;
 
@@ -103,14 +105,18 @@ export function createAudit(db: Queryable) {
     ): Promise<void> {
       await db.query(note, [action, form, requestId, name, account, address, state, message]);
     },
-    async seen(id: number, done: number, total: number): Promise<void> {
-      await db.query(seen, [id, done, total]);
-    },
-    async end(
-      id: number,
-      { done, total, state, message }: Pick<AuditEntry, "done" | "total" | "state" | "message">,
-    ): Promise<void> {
-      await retryWhileDatabaseAway(() => db.query(end, [id, done, total, state, message]));
+    /** Stores the progress of an action that has begun, each second, until its end is stored. */
+    follow(id: number) {
+      let [done, total] = [0, 0];
+      const store = () => void db.query(seen, [id, done, total]).catch(() => undefined);
+      const timer = setInterval(store, SEEN_EVERY_MS).unref();
+      return {
+        onProgress: ((now, of) => ([done, total] = [now, of])) satisfies OnProgress,
+        async end({ state, message }: Pick<AuditEntry, "state" | "message">): Promise<void> {
+          clearInterval(timer);
+          await retryWhileDatabaseAway(() => db.query(end, [id, done, total, state, message]));
+        },
+      };
     },
     find: async (id: number): Promise<AuditEntry | null> =>
       (await db.query<AuditEntry>(find, [id]))[0] ?? null,

@@ -1,4 +1,5 @@
 import { statement, type Database } from "../database/database.ts";
+import { createAudit, type AuditEntry } from "./audit.ts";
 import { typedUuid, UnknownResource, UsedWrongly } from "./errors.ts";
 import { isDay } from "./is-day.ts";
 import {
@@ -32,10 +33,23 @@ export interface ResourceEvent {
   detail: unknown;
 }
 
-/** One resource with its waiting steps and its events. */
-export type WholeResource = ResourceRecord & { steps: WaitingStep[]; events: ResourceEvent[] };
+/** One resource with its waiting steps, its events, and what operators did to it. */
+export type WholeResource = ResourceRecord & {
+  steps: WaitingStep[];
+  events: ResourceEvent[];
+  actions: AuditEntry[];
+};
+
+/** How many resources are in each state, and how many credentials; estimated where there are very many. */
+export interface Totals {
+  isEstimated: boolean;
+  states: Record<string, number>;
+  credentials: Record<string, number>;
+}
 
 const PAGE_SIZE = 100;
+/** Of `resources`, at most this many pages (8 KiB each) are counted. */
+const MOST_SAMPLE_PAGES = 2_000;
 
 // SQL finds the page and Prisma reads its rows: the position in the list is a time in microseconds, which Prisma's
 // dates cannot hold, and two resources created in one millisecond must neither be skipped nor shown twice.
@@ -48,25 +62,29 @@ const listed = (name: string, where: string) =>
 const BEFORE = `(r.created_at, r.uuid) < ($1::timestamptz, $2::uuid)`;
 const newest = listed("list_resources", `WHERE ${BEFORE}`);
 
-/** How many matches of each kind (uuid, name, app) are looked at: a search is meant to find a few. */
+/** How many matches of each kind (uuid, name, app name; plan, region or app id) are looked at: a search is meant to find a few. */
 export const MOST_FOUND = 1_000;
 const beginning = (column: string) =>
   `octet_length(${column}) <= 1000 AND ${column} ~>=~ $3 AND ${column} ~<~ ($3 || chr(1114111)) LIMIT ${MOST_FOUND + 1}`;
 // `~>=~` and `~<~` let the text_pattern_ops indexes find a prefix even under a generic plan, and the length is the
 // condition of those partial indexes. Each kind has a subquery of its own; otherwise the planner may scan all resources
-// from the newest on.
+// from the newest on. No index has the plans and regions: each provision would have to update it. So all are read, from
+// the newest on, and a page begins where the one before ended.
 const search = statement(
   "search_resources",
   `WITH found AS MATERIALIZED (
      (SELECT uuid, 'uuid' AS way FROM resources WHERE uuid BETWEEN $4::uuid AND $5::uuid LIMIT ${MOST_FOUND + 1})
      UNION ALL (SELECT uuid, 'name' FROM resources WHERE ${beginning("name")})
      UNION ALL (SELECT uuid, 'app' FROM resources WHERE ${beginning("app_name")})
+     UNION ALL (SELECT uuid, 'whole' FROM resources r WHERE ${BEFORE} AND (plan = $3 OR region = $3 OR app_id = $7::uuid)
+       ORDER BY created_at DESC, uuid DESC LIMIT ${MOST_FOUND + 1})
    )
    (SELECT r.uuid, r.created_at::text AS "createdAt", false AS "isCut"
     FROM (SELECT DISTINCT uuid FROM found) each_once JOIN resources r USING (uuid) JOIN credentials c USING (uuid)
     WHERE ${BEFORE} AND ($6::text IS NULL OR r.state = $6 OR c.state = $6)
     ORDER BY r.created_at DESC, r.uuid DESC LIMIT ${PAGE_SIZE + 1})
-   UNION ALL SELECT NULL, NULL, true WHERE EXISTS (SELECT 1 FROM found GROUP BY way HAVING count(*) > ${MOST_FOUND})`,
+   UNION ALL SELECT NULL, NULL, true WHERE EXISTS (SELECT 1 FROM found
+     WHERE way <> 'whole' OR $6::text IS NOT NULL GROUP BY way HAVING count(*) > ${MOST_FOUND})`,
 );
 
 /** A position before the newest resource: the beginning of the list. */
@@ -74,7 +92,7 @@ const START: Place = { createdAt: "infinity", uuid: "ffffffff-ffff-ffff-ffff-fff
 
 /**
  * A page of resources, the newest first, tombstones included. `state` is a state of the resource or of its credential;
- * `text` is a prefix of the uuid, the name or the app's name. Throws {@link UsedWrongly} for an unknown state or an
+ * `text` is a prefix of the uuid, the name or the app's name, or it is the plan, the region or the app's id. Throws {@link UsedWrongly} for an unknown state or an
  * invalid cursor.
  */
 export async function listResources(
@@ -111,13 +129,38 @@ export async function listResources(
 
 async function findByText(db: Database, text: string, state: string | undefined, from: Place) {
   const { createdAt, uuid } = from;
-  const values = [createdAt, uuid, text, ...uuidsFrom(text), state ?? null];
+  const values = [createdAt, uuid, text, ...uuidsFrom(text), state ?? null, readUuid(text)];
   const rows = await db.readWhole<Place & { isCut: boolean }>(search, values);
   const found = rows.filter(({ isCut }) => !isCut);
   return found.length < rows.length ? { found, isCut: true } : { found };
 }
 
-/** One resource with its waiting steps and its events, oldest first. Throws {@link UnknownResource}. */
+// A sample of whole pages, so that it takes no longer for millions of resources than for some ten thousand.
+const readShare = statement(
+  "resources_sample_share",
+  `SELECT least(100, 100.0 * ${MOST_SAMPLE_PAGES} * current_setting('block_size')::int
+     / greatest(pg_relation_size('resources'), 1))::float8 AS share`,
+);
+const readTotals = statement(
+  "resources_by_state",
+  `SELECT r.state, c.state AS credential, count(*)::int AS count
+   FROM resources r TABLESAMPLE SYSTEM ($1::float8) JOIN credentials c USING (uuid) GROUP BY 1, 2 ORDER BY 3 DESC`,
+);
+
+export async function countStates(db: Database): Promise<Totals> {
+  const [{ share } = { share: 100 }] = await db.query<{ share: number }>(readShare);
+  const rows = await db.readWhole<{ state: string; credential: string; count: number }>(readTotals, [share]);
+  const totals: Totals = { isEstimated: share < 100, states: {}, credentials: {} };
+  const add = (counts: Record<string, number>, state: string, count: number) =>
+    (counts[state] = Math.round((counts[state] ?? 0) + count * (100 / share)));
+  for (const { state, credential, count } of rows) {
+    add(totals.states, state, count);
+    add(totals.credentials, credential, count);
+  }
+  return totals;
+}
+
+/** One resource with its waiting steps, its events, oldest first, and operators' actions, newest first. Throws {@link UnknownResource}. */
 export async function showResource(db: Database, typed: string): Promise<WholeResource> {
   const uuid = typedUuid(typed);
   const prisma = await db.prisma();
@@ -130,8 +173,8 @@ export async function showResource(db: Database, typed: string): Promise<WholeRe
   // To spare the busiest path a write, a provision stores no event: it is derived from the resource's row.
   const birth = { at: stored.createdAt.toISOString(), type: "provision_requested", detail: {} };
   const wasImported = events[0]?.type === "imported";
-  const steps = await waitingSteps(db, uuid);
-  return { ...resourceRecord(stored), steps, events: wasImported ? events : [birth, ...events] };
+  const [steps, actions] = [await waitingSteps(db, uuid), await createAudit(db).ofResource(uuid)];
+  return { ...resourceRecord(stored), steps, events: wasImported ? events : [birth, ...events], actions };
 }
 
 function refuseUnknown(state: string | undefined): void {

@@ -15,6 +15,7 @@ const NOWHERE = [
 interface Listed {
   resources: { uuid: string; state: string; credential: { state: string } }[];
   next: string | null;
+  totals?: unknown;
 }
 
 let world: World;
@@ -52,6 +53,7 @@ describe("kit resources", () => {
         { at: time, type: "provision_requested", detail: {} },
         { at: time, type: "tokens_issued", detail: {} },
       ]),
+      actions: [],
     });
   });
 
@@ -93,6 +95,57 @@ describe("kit resources", () => {
     const human = await kit(world.environment, ["resources", "list", "--state", "grant_lost"]);
     expect(human.stdout).toMatch(/^UUID +PLAN +STATE +CREDENTIAL\n/);
     expect(human.stdout).toContain("kit resources list --state grant_lost --after ");
+  });
+
+  it("list finds by uuid, name, app, plan and region, with totals of every state", async () => {
+    const { data } = await kitJson(world.environment, ["resources", "show", uuid]);
+    const { name, app, region } = data as { name: string; region: string; app: { id: string; name: string } };
+    const found = async (text: string, ...more: string[]) =>
+      (await list("--search", text, ...more)).data.resources.map((each) => each.uuid);
+    for (const text of [uuid.slice(0, 13).toUpperCase(), name, app.name.slice(0, 12), app.id, region])
+      expect(await found(text)).toEqual([uuid]);
+    expect(await found("basic", "--state", "active")).toEqual([uuid]);
+    expect(await found("no-plan-of-ours")).toEqual([]);
+    const first = await list("--search", "basic");
+    const second = await list("--search", "basic", "--after", first.data.next!);
+    expect([first.data.resources.length, second.data.resources.length]).toEqual([100, 51]);
+    expect(first.data.totals).toEqual({
+      isEstimated: false,
+      states: { failed: 150, provisioned: 1 },
+      credentials: { grant_lost: 150, active: 1 },
+    });
+    expect(second.data.totals).toBeUndefined();
+  });
+
+  it("list and show tell people which resource it is, how old, and why it is so, in 80 columns", async () => {
+    await world.rows(
+      `UPDATE resources SET name = $1, created_at = now() - interval '3 hours' WHERE state = 'failed'`,
+      ["a-long-name-".repeat(9)],
+    );
+    await world.rows(`UPDATE resources SET name = 'shop', app_name = 'till' WHERE uuid = $1`, [uuid]);
+    await world.rows(`UPDATE credentials SET last_error = 'it answered 500' WHERE state = 'grant_lost'`);
+    const { stdout } = await kit(world.environment, ["resources", "list"]);
+    expect(
+      Math.max(
+        ...stdout
+          .split("\nkit ")[0]!
+          .split("\n")
+          .map((line) => line.length),
+      ),
+    ).toBeLessThanOrEqual(80);
+    const shop = await kit(world.environment, ["resources", "list", "--search", "shop"]);
+    expect(shop.stdout).toMatch(/active\n {2}shop, on till, us, \d+ \w+ old\n/);
+    expect(shop.stdout).toContain(
+      "In all: 150 failed, 1 provisioned. Credentials: 150 grant_lost, 1 active.\n1 resource.\n",
+    );
+    await world.rows(`UPDATE resources SET name = NULL WHERE state = 'failed'`);
+    const lost = await list("--state", "grant_lost");
+    const { stdout: why } = await kit(world.environment, ["resources", "list", "--state", "grant_lost"]);
+    expect(why).toContain("grant_lost\n  3 h old; expired, it answered 500\n");
+    const shown = await kit(world.environment, ["resources", "show", lost.data.resources[0]!.uuid]);
+    expect(shown.stdout).toMatch(/created +\S+ \S+ \(3 h ago\)\n/);
+    expect(shown.stdout).toMatch(/state +grant_lost: expired\n +to do +No token ever came\./);
+    await world.rows(`UPDATE credentials SET last_error = NULL`);
   });
 
   it("list refuses an unknown state or position", async () => {

@@ -64,7 +64,7 @@ describe("an action of the operator", () => {
     expect(await generation()).toBe(before + 1);
     expect(await operator.audit()).toMatchObject([{ action: "refresh", state: "done", uuid }]);
     expect((await operator.get("/actions")).text).toContain("1 refreshed.");
-    expect((await operator.get(`/resources/${uuid}`)).text).toContain("the operator: refresh done");
+    expect((await operator.get(`/resources/${uuid}`)).text).toContain("operator: refresh done");
     expect(operator.world.logged()).toMatch(/"operatorAction":"refresh".*An operator began an action/);
   });
 

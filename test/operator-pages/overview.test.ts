@@ -100,7 +100,7 @@ it("lists tokens that are about to expire, whatever the reason", async () => {
   await age("now() - interval '1 hour'", "20 minutes");
   const late = "1 token waits for a refresh: the first ends in 20 min. The last try: answered 503";
   expect(await overview(late)).not.toContain("Nothing.");
-  expect((await operator.get("/check-up")).text).toMatch(/^.*to be mended: tokens\..*tokens fault/);
+  expect((await operator.get("/check-up")).text).toMatch(/^.*to be fixed: tokens\..*tokens fault/);
 
   await operator.world.rows(`UPDATE credentials SET due_at = NULL, attempts = 0 WHERE attempts = 5`);
   const { html, text } = await operator.get();

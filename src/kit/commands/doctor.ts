@@ -26,9 +26,9 @@ export const addDoctor: AddCommand = (program, act) => {
 
 const EXIT_CODES = `
 
-Exit code 0: every check was made, and none failed; 1: one failed, or could not be
-made; 78: the settings or the offer are at fault. A check that could not be made is
-counted apart ("notChecked" with --json, where it has "isChecked": false).`;
+Exit code 0: every check was made, and none failed; 1: one failed, or could not
+be made; 78: the settings or the offer are at fault. What could not be checked
+is counted apart ("notChecked", "isChecked": false with --json).`;
 
 function exitCodeOf({ ok, checks }: DoctorReport): number {
   if (ok) return DONE;

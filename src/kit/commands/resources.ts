@@ -1,15 +1,23 @@
 import { typedUuid } from "../../operator/errors.ts";
 import type { ResourceRecord } from "../../operator/resource-record.ts";
 import { BUSINESS_STATES, CREDENTIAL_STATES } from "../../operator/resource-states.ts";
-import type { ResourcePage, WholeResource } from "../../operator/resources.ts";
+import type { ResourcePage, Totals, WholeResource } from "../../operator/resources.ts";
 import type { WaitingStep } from "../../operator/waiting-steps.ts";
-import { planInWords } from "../../operator/wording.ts";
+import { duration, planInWords } from "../../operator/wording.ts";
 import { EXAMPLE_UUID, examples, type AddCommand } from "../command.ts";
 import type { Screen } from "../screen.ts";
-import { members, table } from "../table.ts";
+import { nextStep } from "../failure.ts";
+import { members, shortened, table } from "../table.ts";
 import { counted, moment, momentAway, safe, wrapped } from "../text.ts";
+import { showEntry } from "./audit.ts";
 import { addErase } from "./erase.ts";
 import { addImport } from "./import.ts";
+
+interface Asked {
+  state?: string | undefined;
+  search?: string | undefined;
+  after?: string;
+}
 
 export const addResources: AddCommand = (program, act) => {
   const resources = program.command("resources").description("the add-on resources we know of");
@@ -18,13 +26,22 @@ export const addResources: AddCommand = (program, act) => {
     .command("list")
     .description("all resources, the newest first, 100 at a time")
     .option("--state <state>", "only those in this state: of the business, or of the credential")
+    .option("--search <text>", "how the uuid, name or app begins; or its plan, region or app id")
     .option("--after <cursor>", 'the next page: the "next" of the one before')
-    .addHelpText("after", examples("kit resources list", "kit resources list --state grant_lost") + STATES)
+    .addHelpText(
+      "after",
+      examples("kit resources list --state grant_lost", "kit resources list --search shop-") + STATES,
+    )
     .action(
-      act(async (session, { state, after }: { state?: string; after?: string }) => {
-        const { listResources } = await import("../../operator/resources.ts");
-        const page = await listResources(await session.database(), { state, after });
-        return { data: page, show: (screen) => showPage(screen, page, state) };
+      act(async (session, { search, ...asked }: Asked) => {
+        const { countStates, listResources } = await import("../../operator/resources.ts");
+        const db = await session.database();
+        const page = await listResources(db, { ...asked, text: search });
+        const totals = asked.after === undefined ? await countStates(db) : undefined;
+        return {
+          data: { ...page, ...(totals && { totals }) },
+          show: (screen) => showPage(screen, page, { search, ...asked }, totals),
+        };
       }),
     );
 
@@ -53,38 +70,73 @@ States of the credential: ${wrapped(CREDENTIAL_STATES.join(", "), 80, " ".repeat
 const WARNED_OF = ["grant_lost", "needs_reauth", "quarantined", "failed"];
 const ASLEEP = ["deprovisioned", "erased"];
 
-function showPage(screen: Screen, { resources, next }: ResourcePage, state: string | undefined): string {
+function showPage(
+  screen: Screen,
+  { resources, next, isCut }: ResourcePage,
+  { state, search }: Asked,
+  totals?: Totals,
+): string {
+  const { columns, paint } = screen;
+  const isFiltered = state !== undefined || search !== undefined;
+  const filter = [
+    ...(state ? [" --state", state] : []),
+    ...(search ? [" --search", quoted(search)] : []),
+  ].join(" ");
+  const cut = isCut
+    ? [wrapped(`More resources begin like this than were looked through: type more of it.`, columns)]
+    : [];
   if (resources.length === 0 && next === null) {
-    return state ? `No resource is ${state}.` : "There are no resources yet.";
+    return [...cut, isFiltered ? "No resource is like this." : "There are no resources yet."].join("\n");
   }
-  const { paint } = screen;
   const shade = (text: string) => {
     const word = text.trim();
     if (WARNED_OF.includes(word)) return paint.red(text);
     return ASLEEP.includes(word) ? paint.dim(text) : text;
   };
-  const list = table<ResourceRecord>(
+  const [head, ...lines] = table<ResourceRecord>(
     screen,
     [
       { title: "UUID", of: ({ uuid }) => uuid },
       { title: "PLAN", of: ({ plan }) => planInWords(plan), canShrink: true },
       { title: "STATE", of: (resource) => resource.state, paint: shade },
       { title: "CREDENTIAL", of: ({ credential }) => credential.state, paint: shade },
-      ...(screen.columns >= 100
-        ? [{ title: "APP", of: ({ app }: ResourceRecord) => app?.name ?? "", canShrink: true }]
-        : []),
     ],
     resources,
+  ).split("\n");
+  const rows = lines.map(
+    (line, at) => `${line}\n${paint.dim(shortened(`  ${whichAndWhy(resources[at]!)}`, columns))}`,
   );
-  const filter = state ? ` --state ${state}` : "";
   const end = next
     ? `${resources.length} shown, there are more:\nkit resources list${filter} --after ${next}`
     : `${counted(resources.length, "resource")}.`;
-  return `${list}\n\n${end}`;
+  return [head, ...rows, "", ...cut, ...(totals ? [totalsInWords(totals, columns)] : []), end].join("\n");
+}
+
+/** The name, the app, the region and the age of a resource, and why its credential is as it is. */
+function whichAndWhy({ name, app, region, createdAt, credential }: ResourceRecord): string {
+  const age = duration((Date.now() - Date.parse(createdAt)) / 1_000);
+  const why = [credential.reason, credential.lastError].filter(Boolean).join(", ");
+  const which = [name, app && `on ${app.name}`, region, `${age} old`].filter(Boolean).join(", ");
+  return safe(why === "" ? which : `${which}; ${why}`);
+}
+
+function totalsInWords({ isEstimated, states, credentials }: Totals, columns: number): string {
+  const told = (counts: Record<string, number>) =>
+    Object.entries(counts)
+      .map(([state, count]) => `${count} ${state}`)
+      .join(", ");
+  const words = `In all${isEstimated ? ", about" : ""}: ${told(states)}. Credentials: ${told(credentials)}.`;
+  return wrapped(words, columns);
+}
+
+/** As a shell takes it. */
+function quoted(text: string): string {
+  return /^[\w.@-]+$/.test(text) ? text : `'${safe(text).replaceAll("'", `'\\''`)}'`;
 }
 
 function showOne(screen: Screen, resource: WholeResource): string {
-  const { credential, app, steps, events } = resource;
+  const { credential, app, steps, events, actions } = resource;
+  const next = WARNED_OF.includes(credential.state) ? nextStep(credential.state, credential.reason) : null;
   const { paint } = screen;
   const none = "–";
   return [
@@ -95,12 +147,13 @@ function showOne(screen: Screen, resource: WholeResource): string {
       ["region", safe(resource.region ?? none)],
       ["state", resource.state],
       ["app", app ? safe(`${app.name} (${app.id})`) : none],
-      ["created", moment(resource.createdAt)],
-      ["updated", moment(resource.updatedAt)],
+      ["created", momentAway(resource.createdAt)],
+      ["updated", momentAway(resource.updatedAt)],
     ]),
     paint.bold("Credential"),
     members(screen, [
       ["state", credential.state + (credential.reason ? `: ${credential.reason}` : "")],
+      ...(next === null ? [] : [["to do", next] as const]),
       ["generation", String(credential.generation)],
       ["expires", credential.expiresAt ? momentAway(credential.expiresAt) : none],
       ["refresh due", credential.refreshDueAt ? momentAway(credential.refreshDueAt) : none],
@@ -115,6 +168,8 @@ function showOne(screen: Screen, resource: WholeResource): string {
       screen,
       events.map(({ at, type, detail }) => [moment(at), eventInWords(type, detail)]),
     ),
+    ...(actions.length > 0 ? [paint.bold("What operators did (UTC)")] : []),
+    ...actions.map((each) => showEntry(screen, each)),
   ].join("\n");
 }
 

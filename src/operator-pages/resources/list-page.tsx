@@ -64,7 +64,7 @@ function SearchForm({ search: { text, state }, action }: { search: Search; actio
   return (
     <form class="search" method="get" action={action}>
       <label>
-        Uuid, name or app begins with
+        Uuid, name or app begins with, or plan, region or app id is
         <input type="search" name="text" value={text} maxLength={100} />
       </label>
       <label>

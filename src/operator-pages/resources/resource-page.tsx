@@ -9,7 +9,6 @@ import { ACTIONS } from "../actions/all.ts";
 import type { Part } from "../load-part.ts";
 import { Moment } from "../moments.tsx";
 import { State } from "../state.tsx";
-import type { AuditEntry } from "../../operator/audit.ts";
 import { DiffTable } from "./diff-table.tsx";
 import { StepsTable } from "./steps-table.tsx";
 import { Timeline } from "./timeline.tsx";
@@ -21,7 +20,6 @@ const LIVE_MS = 5_000;
 export interface ResourceView {
   record: WholeResource;
   times: TokenTimes;
-  entries: readonly AuditEntry[];
   /**
    * The answers of the platform; null when the script requests the page, because it replaces no part that shows them.
    */
@@ -35,7 +33,7 @@ export interface Asked {
 }
 
 /** One resource: its record, its tokens, its apps, its config vars, and its history. */
-export function resourcePage({ record, times, entries, asked }: ResourceView, root: string): Page {
+export function resourcePage({ record, times, asked }: ResourceView, root: string): Page {
   const { uuid, name, state } = record;
   const isGone = state === "deprovisioned";
   return {
@@ -54,7 +52,7 @@ export function resourcePage({ record, times, entries, asked }: ResourceView, ro
         {asked && <AtThePlatform asked={asked} />}
         <section id="timeline" data-live={LIVE_MS}>
           <h2>What happened</h2>
-          <Timeline events={record.events} entries={entries} />
+          <Timeline of={record} />
         </section>
       </>
     ),

@@ -1,5 +1,5 @@
 import type { AuditEntry } from "../../operator/audit.ts";
-import type { ResourceEvent } from "../../operator/resources.ts";
+import type { ResourceEvent, WholeResource } from "../../operator/resources.ts";
 import { Moment } from "../moments.tsx";
 
 interface Happening {
@@ -9,14 +9,8 @@ interface Happening {
 }
 
 /** A resource's events and the operators' actions on it, the newest first. */
-export function Timeline({
-  events,
-  entries,
-}: {
-  events: readonly ResourceEvent[];
-  entries: readonly AuditEntry[];
-}) {
-  const happenings = [...events.map(happened), ...entries.map(wasDone)].sort((one, other) =>
+export function Timeline({ of: { events, actions } }: { of: WholeResource }) {
+  const happenings = [...events.map(happened), ...actions.map(wasDone)].sort((one, other) =>
     one.at < other.at ? 1 : -1,
   );
   return (
@@ -40,6 +34,5 @@ function happened({ at, type, detail }: ResourceEvent): Happening {
 }
 
 function wasDone({ startedAt, operator, action, state }: AuditEntry): Happening {
-  const who = operator.account === null ? "the operator" : operator.name;
-  return { at: startedAt.toISOString(), what: `${who}: ${action}`, detail: state };
+  return { at: startedAt.toISOString(), what: `${operator.name}: ${action}`, detail: state };
 }

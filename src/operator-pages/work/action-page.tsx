@@ -33,8 +33,14 @@ export function actionPage(entry: AuditEntry, root: string): Page {
         <div id="action" data-live={live}>
           {isRunning && <Progress done={done} total={total} />}
           <dl>
-            <dt>Of</dt>
-            <dd>{uuid === null ? "all resources" : <a href={root + about}>{uuid}</a>}</dd>
+            {uuid !== null && (
+              <>
+                <dt>Of</dt>
+                <dd>
+                  <a href={root + about}>{uuid}</a>
+                </dd>
+              </>
+            )}
             <dt>By</dt>
             <dd>
               {operator.name} {operator.account && <small>{operator.account}</small>}

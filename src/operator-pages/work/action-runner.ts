@@ -15,7 +15,6 @@ export type ActionWork = (how: { signal: AbortSignal; onProgress: OnProgress }) 
 
 /** A request waits this long for its action to end, to show the result at once. */
 const PATIENCE_MS = 2_000;
-const SEEN_EVERY_MS = 1_000;
 
 /**
  * Runs the operators' actions: a request begins one, but the action does not end with the request. Each is in the audit
@@ -43,19 +42,15 @@ export function createActionRunner({
       ...named(request),
     };
     log.info(about, "An operator began an action");
-    let [done, total] = [0, 0];
-    const storeProgress = () => void audit.seen(id, done, total).catch(() => undefined);
-    const timer = setInterval(storeProgress, SEEN_EVERY_MS).unref();
-    const onProgress: OnProgress = (now, of) => ([done, total] = [now, of]);
+    const { onProgress, end } = audit.follow(id);
     const result = await work({ signal: stopping.signal, onProgress }).catch((error: unknown) => {
       if (!(error instanceof KitError)) log.error({ ...about, error }, "An operator's action failed");
       return failed(error);
     });
-    clearInterval(timer);
     const state = result.isDone ? "done" : "failed";
     const message = scrub(result.message);
     log.info({ ...about, state }, "An operator's action ended");
-    await audit.end(id, { done, total, state, message });
+    await end({ state, message });
   }
 
   return {

@@ -51,9 +51,7 @@ function Table({ entries, root }: { entries: readonly AuditEntry[]; root: string
                 {id}: {action}
               </a>
             </td>
-            <td data-label="Of">
-              {uuid === null ? "all" : <a href={`${root}/resources/${uuid}`}>{uuid}</a>}
-            </td>
+            <td data-label="Of">{uuid === null ? "–" : <a href={`${root}/resources/${uuid}`}>{uuid}</a>}</td>
             <td data-label="By">{operator.name}</td>
             <td data-label="From">{operator.address ?? "–"}</td>
             <td data-label="State">
