@@ -137,6 +137,7 @@ const mayImport: Record<string, readonly string[]> = {
     "secret",
     "your-service",
     "version",
+    "uuid",
   ],
   app: ["errors", "logging", "http"],
   services: [
