@@ -27,6 +27,7 @@ async function start(environment: NodeJS.ProcessEnv): Promise<void> {
     `The platform, played locally, on ${url}; it calls ${settings.partnerUrl}${settings.resourcesPath}.`,
   );
   // Credentials that nobody gave were generated, so they are printed here.
+  if (!given.token && settings.token !== null) console.log(`SANDBOX_TOKEN=${settings.token}`);
   if (!given.addonPassword)
     console.log(`ADDON_ID=${settings.addonId}\nADDON_PASSWORD=${settings.addonPassword}`);
   if (!given.clientSecret) console.log(`CLIENT_SECRET=${settings.clientSecret}`);

@@ -32,6 +32,7 @@ export function settingsFromEnvironment(environment: NodeJS.ProcessEnv): Partial
   }
   if (environment["SANDBOX_STATE"]) settings.statePath = environment["SANDBOX_STATE"];
   if (environment["SANDBOX_HOST"]) settings.host = environment["SANDBOX_HOST"];
+  if (environment["SANDBOX_TOKEN"]) settings.token = readToken(environment["SANDBOX_TOKEN"]);
   return settings;
 }
 
@@ -40,6 +41,14 @@ function readPort(text: string): number {
   if (!Number.isInteger(port) || port < 0 || port > 65_535)
     throw new Error("SANDBOX_PORT is not a port number.");
   return port;
+}
+
+function readToken(text: string): string {
+  if (!/^[\x21-\x7e]{16,}$/.test(text))
+    throw new Error(
+      "SANDBOX_TOKEN must have at least 16 characters, letters, digits and signs without white space.",
+    );
+  return text;
 }
 
 /** Adds the name of the variable to the error. */

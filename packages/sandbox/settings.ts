@@ -49,7 +49,10 @@ export interface BehaviourSettings {
 export interface SandboxSettings extends PartnerSettings, BehaviourSettings {
   /** 0: any free port. */
   port: number;
+  /** Any but a loopback address demands the token. */
   host: string;
+  /** What the control API, the pages and the authorize page demand; null: nothing. */
+  token: string | null;
   /** The file that keeps the state across restarts; null: in memory only. */
   statePath: string | null;
   ledgerSize: number;
@@ -72,12 +75,18 @@ export const defaultBehaviour: BehaviourSettings = {
   statusRefreshSeconds: 0,
 };
 
+/** Whether a host name means this machine alone; an IPv6 address may be in brackets. */
+export function isLoopback(host: string): boolean {
+  return /^(localhost|.+\.localhost|127(\.\d+){3}|\[::1\]|::1)$/i.test(host);
+}
+
 /** Completes the given settings with defaults; missing credentials are generated. */
 export function completeSettings(given: Partial<SandboxSettings>): SandboxSettings {
   return {
     ...defaultBehaviour,
     port: 0,
     host: "127.0.0.1",
+    token: isLoopback(given.host ?? "127.0.0.1") ? null : randomBytes(24).toString("hex"),
     statePath: null,
     ledgerSize: 10_000,
     partnerTimeoutMs: 20_000,

@@ -174,11 +174,23 @@ describe("the image that the Dockerfile describes", () => {
     await eventually(async () => (await start("web", stages[""]!.healthcheck).ended) === 0, LONG_MS);
     await eventually(async () => (await fetch(on(ports.web, "/readyz"))).ok, LONG_MS);
     expect(web.output).toContain(commit);
-    await eventually(async () => (await fetch(on(ports.sandbox, "/sandbox/health"))).ok, LONG_MS);
-    await post(on(ports.sandbox, "/sandbox/apps"), { name: "shop" });
-    const { addon } = await post(on(ports.sandbox, "/sandbox/apps/shop/addons"), {});
+    await eventually(() => expect(sandbox.output).toMatch(/^SANDBOX_TOKEN=\w+$/m), LONG_MS);
+    const [, token] = /^SANDBOX_TOKEN=(\w+)$/m.exec(sandbox.output)!;
+    const control = (address: string, init: RequestInit = {}) =>
+      fetch(on(ports.sandbox, `/sandbox${address}`), {
+        headers: { authorization: `Bearer ${token}` },
+        ...init,
+      });
+    const post = async (address: string, body: object) => {
+      const response = await control(address, { method: "POST", body: JSON.stringify(body) });
+      expect(response.status).toBe(201);
+      return (await response.json()) as { addon: { id: string } };
+    };
+    expect((await control("/state", { headers: {} })).status).toBe(401);
+    await post("/apps", { name: "shop" });
+    const { addon } = await post("/apps/shop/addons", {});
     await eventually(async () => {
-      const now = await (await fetch(on(ports.sandbox, `/sandbox/addons/${addon.id}`))).json();
+      const now = await (await control(`/addons/${addon.id}`)).json();
       expect(now).toMatchObject({ state: "provisioned", grant: { state: "exchanged" } });
     }, LONG_MS);
     const shown = start("web", ["node", "dist/kit.js", "resources", "show", addon.id]);
@@ -198,12 +210,6 @@ interface Process {
   child: ChildProcess;
   output: string;
   ended: Promise<number>;
-}
-
-async function post(url: string, body: object): Promise<{ addon: { id: string } }> {
-  const response = await fetch(url, { method: "POST", body: JSON.stringify(body) });
-  expect(response.status).toBe(201);
-  return (await response.json()) as { addon: { id: string } };
 }
 
 async function freePort(): Promise<number> {

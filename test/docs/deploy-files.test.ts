@@ -104,7 +104,7 @@ describe(".env.example", () => {
 describe("compose.yaml", () => {
   const services = composeServices(parseEnv(read("ops/sandbox.env")) as Environment);
   const names = (service: string) => Object.keys(services[service]!.environment!);
-  const ofSandbox = ["PARTNER_URL", "SANDBOX_HOST", "SANDBOX_STATE"];
+  const ofSandbox = ["PARTNER_URL", "SANDBOX_HOST", "SANDBOX_STATE", "SANDBOX_TOKEN"];
 
   it.each(["migrate", "web", "worker", "sandbox"])("gives %s only settings that exist", (service) => {
     const all = [...known.map(({ name }) => name), ...(service === "sandbox" ? ofSandbox : [])];

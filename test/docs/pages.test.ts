@@ -102,6 +102,7 @@ describe.each(documents)("%s", (file) => {
       "SANDBOX_HOST",
       "SANDBOX_PORT",
       "SANDBOX_STATE",
+      "SANDBOX_TOKEN",
       "PARTNER_URL",
       "CHROMIUM_PATH",
       "MIGRATION_DATABASE",

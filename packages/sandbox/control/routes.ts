@@ -1,6 +1,6 @@
 import express, { Router, type Request } from "express";
 import { isObject } from "../is-object.ts";
-import { invalid, notFound } from "../refusal.ts";
+import { forbidden, invalid, notFound } from "../refusal.ts";
 import { isTooDeep } from "../wire/body.ts";
 import type { FaultAction } from "../wire/fault.ts";
 import type { PartnerSettings } from "../settings.ts";
@@ -18,8 +18,11 @@ const seconds: Check = (value) => {
 };
 const faultMembers = { match: asItIs, action: asItIs, times: asItIs };
 
-/** The control API over HTTP, for people, tests in other languages and scripts. */
-export function controlRoutes(control: Control): Router {
+/**
+ * The control API over HTTP, for people, tests in other languages and scripts. `mayReveal`: the ledger may be read without
+ * its mask.
+ */
+export function controlRoutes(control: Control, mayReveal = true): Router {
   const router = Router();
   router.use(express.json({ limit: "1mb", type: () => true }));
 
@@ -29,7 +32,9 @@ export function controlRoutes(control: Control): Router {
   router.get("/ledger", (req, res) => {
     const since = Number(req.query["since"] ?? 0);
     if (!Number.isInteger(since)) throw invalid("since must be a number from an earlier answer's next.");
-    res.json(control.ledger({ since, reveal: req.query["reveal"] === "1" }));
+    const reveal = req.query["reveal"] === "1";
+    if (reveal && !mayReveal) throw forbidden("The sandbox reveals secrets on the loopback address only.");
+    res.json(control.ledger({ since, reveal }));
   });
 
   router.post("/apps", async (req, res) => {

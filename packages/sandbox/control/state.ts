@@ -66,6 +66,12 @@ function tokenStateOf(world: World, token: AccessTokenRecord): "valid" | "expire
 
 /** The settings without the secrets. They are left out, not masked, because a mask could be written back by mistake. */
 export function shownSettings({ settings }: World) {
-  const { addonPassword: _password, clientSecret: _secret, ssoSalt: _salt, ...shown } = settings;
+  const {
+    addonPassword: _password,
+    clientSecret: _secret,
+    ssoSalt: _salt,
+    token: _token,
+    ...shown
+  } = settings;
   return shown;
 }

@@ -1,4 +1,4 @@
-import { request } from "node:http";
+import { type IncomingHttpHeaders, request } from "node:http";
 import { aPerson, type Person } from "./market.ts";
 import { aWorld, type TestWorld } from "./world.ts";
 
@@ -12,24 +12,26 @@ afterAll(() => world.close());
 
 const apps = () => world.control.state().apps;
 
-/** A request with any Host header, which `fetch` does not allow. */
-function statusUnder(
-  host: string,
-  path = "/",
-  method = "GET",
-  base = world.sandbox.url,
-): Promise<number | undefined> {
+/** A request with any headers, of which `fetch` does not allow some. The answer's body is not read. */
+function answerTo(
+  path: string,
+  headers: Record<string, string>,
+  { method = "GET", base = world.sandbox.url } = {},
+): Promise<{ status: number; headers: IncomingHttpHeaders }> {
   const { hostname, port } = new URL(base);
   return new Promise((resolve, reject) => {
-    const headers = { host, accept: "text/html", origin: `http://${host}` };
-    request({ hostname, port, path, method, headers }, (response) => {
-      response.resume();
-      resolve(response.statusCode);
+    const sent = { accept: "text/html", ...headers };
+    request({ hostname, port, path, method, headers: sent }, (response) => {
+      resolve({ status: response.statusCode!, headers: response.headers });
+      response.destroy();
     })
       .on("error", reject)
       .end();
   });
 }
+
+const statusUnder = async (host: string, path = "/", method = "GET") =>
+  (await answerTo(path, { host, origin: `http://${host}` }, { method })).status;
 
 describe("the sandbox's pages are protected from other sites", () => {
   it.each(["https://evil.example", "null", "http://localhost:1", ""])(
@@ -55,13 +57,104 @@ describe("the sandbox's pages are protected from other sites", () => {
   it.each(["localhost:4000", "127.0.0.1", "[::1]:4000"])("a page is shown under %s", async (host) => {
     expect(await statusUnder(host)).toBe(200);
   });
+});
 
-  it("any host name is accepted when SANDBOX_HOST is set, as in a container", async () => {
-    const open = await aWorld({ host: "0.0.0.0" });
-    const { port } = new URL(open.sandbox.url);
-    const response = await fetch(`http://127.0.0.1:${port}/`, { headers: { accept: "text/html" } });
-    await open.close();
-    expect(response.status).toBe(200);
+describe("a GET that a browser sends for another site", () => {
+  const control = ["/sandbox/health", "/sandbox/state", "/sandbox/ledger?reveal=1"];
+  const pages = ["/", "/marketplace/ledger", "/marketplace/platform", "/marketplace/live"];
+  const document = { "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" };
+
+  it.each([...control, ...pages])(
+    "gets nothing of %s, also from another port of this machine",
+    async (path) => {
+      for (const site of ["cross-site", "same-site"]) {
+        expect((await answerTo(path, { "sec-fetch-site": site, "sec-fetch-mode": "no-cors" })).status).toBe(
+          403,
+        );
+        expect((await answerTo(path, { "sec-fetch-site": site, "sec-fetch-dest": "iframe" })).status).toBe(
+          403,
+        );
+      }
+      for (const site of ["same-origin", "none"])
+        expect((await answerTo(path, { "sec-fetch-site": site })).status).toBe(200);
+    },
+  );
+
+  it("may lead a person to a page, but not to the control API", async () => {
+    for (const path of ["/", "/marketplace/ledger"])
+      expect((await answerTo(path, { "sec-fetch-site": "cross-site", ...document })).status).toBe(200);
+    for (const path of control)
+      expect((await answerTo(path, { "sec-fetch-site": "cross-site", ...document })).status).toBe(403);
+  });
+});
+
+describe("a sandbox that listens on more than the loopback address", () => {
+  let open: TestWorld;
+  let base: string;
+  beforeAll(async () => {
+    open = await aWorld({ host: "0.0.0.0" });
+    base = open.sandbox.url.replace("localhost", "127.0.0.1");
+  });
+  afterAll(() => open.close());
+  const at = (call: string, headers: Record<string, string> = {}) => {
+    const [method, path] = call.split(" ") as [string, string];
+    return answerTo(
+      path,
+      { host: "sandbox:4000", origin: "http://sandbox:4000", ...headers },
+      { base, method },
+    );
+  };
+  const basic = (password: string) => `Basic ${Buffer.from(`anyone:${password}`).toString("base64")}`;
+
+  it.each([
+    "GET /sandbox/health",
+    "GET /sandbox/state",
+    "GET /sandbox/ledger?reveal=1",
+    "POST /sandbox/reset",
+    "POST /sandbox/client-secret/reset",
+    "GET /",
+    "GET /marketplace/platform",
+    "GET /marketplace/live",
+    "POST /marketplace/platform/reset",
+    "GET /oauth/authorize",
+    "POST /oauth/authorize/sign-in",
+  ])("answers %s to nobody without its token", async (call) => {
+    for (const authorization of ["", "Bearer ", "Bearer wrong", "Basic !", basic(""), basic("wrong")])
+      expect(await at(call, { authorization })).toMatchObject({
+        status: 401,
+        headers: { "www-authenticate": expect.stringMatching(/^Basic realm="sandbox"/) as string },
+      });
+    const { token } = open.sandbox.settings;
+    for (const authorization of [`Bearer ${token}`, `bearer  ${token}`, basic(token!)])
+      expect((await at(call, { authorization })).status).not.toBe(401);
+  });
+
+  it("reveals no secret with the token either, and shows the token nowhere", async () => {
+    const { token } = open.sandbox.settings;
+    const authorization = `Bearer ${token}`;
+    expect((await at("GET /sandbox/ledger?reveal=1", { authorization })).status).toBe(403);
+    await at("GET /oauth/authorize", { authorization });
+    for (const path of ["/sandbox/state", "/sandbox/ledger", "/marketplace/ledger"]) {
+      const answer = await fetch(base + path, { headers: { authorization, accept: "text/html" } });
+      expect([path, answer.status]).toEqual([path, 200]);
+      expect(await answer.text()).not.toContain(token);
+    }
+  });
+
+  it("is a platform for everybody: the API, the token endpoint and the status feed want no such token", async () => {
+    expect((await at("GET /api/v4/current-status")).status).toBe(200);
+    const { body } = await open.post({ grant_type: "refresh_token" });
+    expect(body).toMatchObject({ error: "invalid_client", error_description: "client_secret is missing." });
+    const { token } = open.control.userToken();
+    expect(await open.call(token, "/account")).toMatchObject({ status: 200 });
+  });
+
+  it("demands a token on the loopback address too if it was given one", async () => {
+    const guarded = await aWorld({ token: "a-token-of-these-tests" });
+    const state = (headers = {}) => fetch(`${guarded.sandbox.url}/sandbox/state`, { headers });
+    const statuses = [await state(), await state({ authorization: "Bearer a-token-of-these-tests" })];
+    await guarded.close();
+    expect(statuses.map(({ status }) => status)).toEqual([401, 200]);
   });
 });
 
@@ -82,13 +175,6 @@ describe("the control API", () => {
     const statuses = await Promise.all(names.map((name) => statusUnder(name, "/sandbox/ledger?reveal=1")));
     expect(statuses).toEqual([403, 403, 200, 200, 200]);
     expect(await statusUnder("evil.example", "/sandbox/reset", "POST")).toBe(403);
-  });
-
-  it("is open under any host name when the sandbox listens on all addresses", async () => {
-    const open = await aWorld({ host: "0.0.0.0" });
-    const base = open.sandbox.url.replace("localhost", "127.0.0.1");
-    expect(await statusUnder("sandbox:4000", "/sandbox/state", "GET", base)).toBe(200);
-    await open.close();
   });
 
   it("accepts programs, which send no Origin, and the sandbox's own pages", async () => {

@@ -3,6 +3,8 @@ import { settingsFromEnvironment } from "../environment.ts";
 it("the command reads its settings from the environment, and omits those that are not set", () => {
   const environment = {
     SANDBOX_PORT: "4100",
+    SANDBOX_HOST: "0.0.0.0",
+    SANDBOX_TOKEN: "a-token-of-these-tests",
     PARTNER_URL: "http://localhost:3100",
     RESOURCES_PATH: "/v2/resources",
     ADDON_MANIFEST: '{"id": "widgets", "plans": [{"name": "basic"}]}',
@@ -10,6 +12,8 @@ it("the command reads its settings from the environment, and omits those that ar
   };
   expect(settingsFromEnvironment(environment)).toEqual({
     port: 4100,
+    host: "0.0.0.0",
+    token: "a-token-of-these-tests",
     partnerUrl: "http://localhost:3100",
     resourcesPath: "/v2/resources",
     addonManifest: { id: "widgets", plans: [{ name: "basic" }] },
@@ -43,6 +47,8 @@ it("a manifest registers the service too, environment variables override it, and
 
 it.each([
   ["SANDBOX_PORT", "http"],
+  ["SANDBOX_TOKEN", "too-short"],
+  ["SANDBOX_TOKEN", "long enough, but in words"],
   ["PARTNER_URL", "localhost:3000"],
   ["RESOURCES_PATH", "resources"],
   ["ADDON_MANIFEST", "{"],

@@ -32,9 +32,9 @@ export function createMasking(world: World): Masking {
     );
 
   function maskText(text: string): string {
-    const { clientSecret, addonPassword, ssoSalt } = world.settings;
+    const { clientSecret, addonPassword, ssoSalt, token } = world.settings;
     let masked = text;
-    for (const secret of [clientSecret, addonPassword, ssoSalt, ...world.formerClientSecrets]) {
+    for (const secret of [clientSecret, addonPassword, ssoSalt, token, ...world.formerClientSecrets]) {
       if (secret) masked = masked.replaceAll(secret, MASK).replaceAll(encodeURIComponent(secret), MASK);
     }
     masked = masked.replace(/[\w-]{20,}/g, (word) => (isKnown(word) ? MASK : word));

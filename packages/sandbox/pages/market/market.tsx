@@ -1,6 +1,7 @@
 import { type ErrorRequestHandler, type Request, type Response, Router } from "express";
 import type { Control } from "../../control/control.ts";
 import type { Platform } from "../../platform.ts";
+import { onlyOwners, onlyOwnPages } from "../../guard.ts";
 import { notFound, Refused } from "../../refusal.ts";
 import { sendPage } from "../send-page.ts";
 import { addonActions } from "./addon-actions.ts";
@@ -15,7 +16,6 @@ import { MarketLayout } from "./layout.tsx";
 import { ledgerPage } from "./ledger-page.tsx";
 import { liveEvents } from "./live.ts";
 import { createNotices } from "./notices.ts";
-import { onlyOwnNames, onlyOwnPages } from "./own-pages.ts";
 import type { Action, Attempt, ShowPage } from "./page.ts";
 import { platformActions } from "./platform-actions.ts";
 import { platformPage } from "./platform-page.tsx";
@@ -79,9 +79,9 @@ export function marketplace(platform: Platform, control: Control): Router {
   router.get(HOME, (req, _res, next) =>
     next(req.accepts(["json", "html"]) === "html" ? undefined : "router"),
   );
-  const ownNames = onlyOwnNames(platform.world.settings);
-  router.get(HOME, marketHeaders, ownNames, onlyOwnPages);
-  router.use(MARKET, marketHeaders, ownNames, onlyOwnPages);
+  const owners = onlyOwners(platform.world.settings);
+  router.get(HOME, marketHeaders, onlyOwnPages, owners);
+  router.use(MARKET, marketHeaders, onlyOwnPages, owners);
   router.get(LIVE, liveEvents(platform));
   for (const [path, page] of Object.entries(pages)) router.get(path, (req, res) => show(req, res, page));
   for (const action of [...appActions, ...addonActions, ...platformActions]) {
