@@ -13,4 +13,7 @@ export const kitPages: string[] = [
   ...readdirSync(new URL("docs/", root))
     .filter((name) => name.endsWith(".md"))
     .map((name) => `docs/${name}`),
+  ...readdirSync(new URL("packages/", root), { recursive: true, encoding: "utf8" })
+    .filter((name) => /^\w+\/\w+\.md$/.test(name))
+    .map((name) => `packages/${name}`),
 ];

@@ -1,4 +1,13 @@
+import { readFileSync } from "node:fs";
 import { settingsFromEnvironment } from "../environment.ts";
+
+it("README.md has every variable that is read, and no other", () => {
+  const page = readFileSync(new URL("../README.md", import.meta.url), "utf8");
+  const told = [...page.matchAll(/^\| `([A-Z_]+)` /gm)].map(([, name]) => name!);
+  const read = new Set<string>();
+  settingsFromEnvironment(new Proxy({}, { get: (_, name) => void read.add(String(name)) }));
+  expect(told.sort()).toEqual([...read].sort());
+});
 
 it("the command reads its settings from the environment, and omits those that are not set", () => {
   const environment = {

@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import type { Control } from "../../packages/sandbox/control/control.ts";
-import { controlRoutes } from "../../packages/sandbox/control/routes.ts";
-import { defaultBehaviour } from "../../packages/sandbox/settings.ts";
-import { aWorld, type TestWorld } from "../../packages/sandbox/test/world.ts";
+import type { Control } from "../control/control.ts";
+import { controlRoutes } from "../control/routes.ts";
+import { defaultBehaviour } from "../settings.ts";
+import { aWorld, type TestWorld } from "./world.ts";
 
-/** docs/sandbox-control.md describes the whole control API of the sandbox, and nothing else. */
-const page = readFileSync(new URL("../../docs/sandbox-control.md", import.meta.url), "utf8");
+/** CONTROL.md describes the whole control API of the sandbox, and nothing else. */
+const page = readFileSync(new URL("../CONTROL.md", import.meta.url), "utf8");
 const chapter = (title: string) => page.split(/^## /m).find((text) => text.startsWith(`${title}\n`)) ?? "";
 
 /** The cells of each row of a chapter's table whose first cell begins with code. */
@@ -42,7 +42,7 @@ async function namesTaken(call: string, body: object = { nonsense: 1 }): Promise
 
 const sorted = (names: readonly string[]) => [...names].sort();
 
-describe("docs/sandbox-control.md", () => {
+describe("CONTROL.md", () => {
   it("has every call of the control API, and no other", () => {
     expect(sorted(told.map(({ call }) => call))).toEqual(sorted(calls));
   });
