@@ -9,13 +9,6 @@ export class Unreadable extends KitError {
   }
 }
 
-const REASONS: Readonly<Record<string, string>> = {
-  ENOENT: "there is no such file",
-  ENOTDIR: "there is no such file",
-  EISDIR: "this is a folder",
-  EACCES: "this user may not read it",
-};
-
 /**
  * Reads a whole file, or standard input for "-". Stops after `mostBytes`, and throws {@link Unreadable} if there is
  * more.
@@ -32,8 +25,7 @@ export async function readInputFile(name: string, mostBytes: number, { stdin }: 
       if (bytes > mostBytes) break;
     }
   } catch (error) {
-    const reason = REASONS[String((error as NodeJS.ErrnoException).code)] ?? messageOf(error);
-    throw new Unreadable(`${named} cannot be read: ${reason}.`, { cause: error });
+    throw new Unreadable(`${named} cannot be read: ${messageOf(error)}.`, { cause: error });
   }
   if (bytes > mostBytes) throw new Unreadable(`${named} is larger than ${mostBytes / 1024} KiB.`);
   return Buffer.concat(chunks);

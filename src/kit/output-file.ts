@@ -5,15 +5,6 @@ import { KitError, messageOf } from "../errors.ts";
 /** The file could not be written; no part of it is left. */
 export class Unwritable extends KitError {}
 
-const REASONS: Readonly<Record<string, string>> = {
-  ENOENT: "there is no such folder",
-  ENOTDIR: "there is no such folder",
-  EISDIR: "this is a folder",
-  EACCES: "this user may not write there",
-  EROFS: "nothing can be written there",
-  ENOSPC: "the disk is full",
-};
-
 /**
  * Writes a file as a whole or not at all. An existing one is replaced only with `overwrite`. A secret file is readable
  * by its owner alone from its first byte on, whatever the mode of the old one was. Throws {@link Unwritable}.
@@ -28,11 +19,9 @@ export async function writeOutput(
     await writeFresh(fresh, text, isSecret ? 0o600 : 0o644);
     if (overwrite) await rename(fresh, name).catch((error: unknown) => removing(fresh, error));
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "EEXIST")
+    if ((error as NodeJS.ErrnoException).code === "EEXIST")
       throw new Unwritable("exists", `${name} exists already: --overwrite replaces it.`, { cause: error });
-    const reason = REASONS[String(code)] ?? messageOf(error);
-    throw new Unwritable("unwritable", `${name} cannot be written: ${reason}.`, { cause: error });
+    throw new Unwritable("unwritable", `${name} cannot be written: ${messageOf(error)}.`, { cause: error });
   }
 }
 

@@ -9,15 +9,11 @@ import {
   type ResourceRecord,
 } from "./resource-record.ts";
 import { readUuid } from "../uuid.ts";
-import { findInState, type InState, type Place } from "./resources-in-state.ts";
 import { waitingSteps, type WaitingStep } from "./waiting-steps.ts";
 
 export interface ResourcePage {
   resources: ResourceRecord[];
-  /**
-   * The cursor to pass as `after` for the next page; null if there is none. For a state that is rare among millions of
-   * resources a page may be short, or empty, and still have a next one.
-   */
+  /** The cursor to pass as `after` for the next page; null if there is none. */
   next: string | null;
   /**
    * More resources match the text than are looked at ({@link MOST_FOUND}): one that is missing here may exist all the
@@ -49,7 +45,7 @@ export interface Totals {
 
 const PAGE_SIZE = 100;
 /** Of `resources`, at most this many pages (8 KiB each) are counted. */
-const MOST_SAMPLE_PAGES = 2_000;
+const MOST_SAMPLE_PAGES = 500;
 
 // SQL finds the page and Prisma reads its rows: the position in the list is a time in microseconds, which Prisma's
 // dates cannot hold, and two resources created in one millisecond must neither be skipped nor shown twice.
@@ -61,6 +57,13 @@ const listed = (name: string, where: string) =>
   );
 const BEFORE = `(r.created_at, r.uuid) < ($1::timestamptz, $2::uuid)`;
 const newest = listed("list_resources", `WHERE ${BEFORE}`);
+// There is no index on state and time together, because each provision would have to update it. A common state is found
+// among the newest resources, a rare one by the partial indexes of its credentials or by reading all.
+const ofBusiness = listed("list_by_state", `WHERE ${BEFORE} AND r.state = $3`);
+const ofCredential = listed(
+  "list_by_credential",
+  `JOIN credentials c USING (uuid) WHERE ${BEFORE} AND c.state = $3`,
+);
 
 /** How many matches of each kind (uuid, name, app name; plan, region or app id) are looked at: a search is meant to find a few. */
 export const MOST_FOUND = 1_000;
@@ -87,6 +90,12 @@ const search = statement(
      WHERE way <> 'whole' OR $6::text IS NOT NULL GROUP BY way HAVING count(*) > ${MOST_FOUND})`,
 );
 
+/** A position in the list. */
+interface Place {
+  createdAt: string;
+  uuid: string;
+}
+
 /** A position before the newest resource: the beginning of the list. */
 const START: Place = { createdAt: "infinity", uuid: "ffffffff-ffff-ffff-ffff-ffffffffffff" };
 
@@ -105,13 +114,10 @@ export async function listResources(
 ): Promise<ResourcePage> {
   const { createdAt, uuid } = after === undefined ? START : placeOf(after);
   refuseUnknown(state);
-  const from = { createdAt, uuid };
-  const { found, reached, isCut }: InState & Pick<ResourcePage, "isCut"> =
+  const { found, isCut = false }: Found =
     text !== undefined
-      ? await findByText(db, text, state, from)
-      : state !== undefined
-        ? await findInState(db, state, from, PAGE_SIZE + 1)
-        : { found: await db.query<Place>(newest, [createdAt, uuid]) };
+      ? await findByText(db, text, state, { createdAt, uuid })
+      : { found: await findInState(db, state, [createdAt, uuid]) };
   const page = found.slice(0, PAGE_SIZE);
   const prisma = await db.prisma();
   const rows = await prisma.resource.findMany({
@@ -119,7 +125,7 @@ export async function listResources(
     include: { credential: true },
   });
   const records = new Map(rows.map((row) => [row.uuid, resourceRecord(row)]));
-  const last = found.length > PAGE_SIZE ? page.at(-1) : reached;
+  const last = found.length > PAGE_SIZE ? page.at(-1) : undefined;
   return {
     resources: page.flatMap((place) => records.get(place.uuid) ?? []),
     next: last ? cursorOf(last) : null,
@@ -127,7 +133,23 @@ export async function listResources(
   };
 }
 
-async function findByText(db: Database, text: string, state: string | undefined, from: Place) {
+interface Found {
+  found: Place[];
+  isCut?: boolean;
+}
+
+function findInState(db: Database, state: string | undefined, from: [string, string]): Promise<Place[]> {
+  if (state === undefined) return db.query<Place>(newest, from);
+  const isOfBusiness = (BUSINESS_STATES as readonly string[]).includes(state);
+  return db.readWhole<Place>(isOfBusiness ? ofBusiness : ofCredential, [...from, state]);
+}
+
+async function findByText(
+  db: Database,
+  text: string,
+  state: string | undefined,
+  from: Place,
+): Promise<Found> {
   const { createdAt, uuid } = from;
   const values = [createdAt, uuid, text, ...uuidsFrom(text), state ?? null, readUuid(text)];
   const rows = await db.readWhole<Place & { isCut: boolean }>(search, values);

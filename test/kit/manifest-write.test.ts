@@ -113,7 +113,7 @@ describe("kit manifest write", () => {
       at("no/where.json"),
     ]);
     expect({ code, data }).toMatchObject({ code: 1, data: { id: "unwritable" } });
-    expect(data.message).toContain("there is no such folder");
+    expect(data.message).toContain("no such file or directory");
   });
 
   it("warns of an address over which the password could be read", async () => {

@@ -78,7 +78,7 @@ describe("kit manifest check", () => {
 
   it.each([
     ["a file that is not there", () => path.join(folder, "nowhere.json"), "no such file"],
-    ["a folder", () => folder, "a folder"],
+    ["a folder", () => folder, "on a directory"],
     ["a file larger than any manifest", () => file("huge.json", " ".repeat(600 * 1024)), "larger than"],
   ])("reports the fault of %s", async (_, at, why) => {
     const { code, data } = await kitJson<{ message: string }>({}, ["manifest", "check", at()]);

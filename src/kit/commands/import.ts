@@ -45,7 +45,7 @@ told). Then: kit grants recover --all`;
 
 /** What is wrong with a line, for people. */
 const SENTENCES: Readonly<Record<Exclude<Skipped["reason"], "exists">, string>> = {
-  not_json: "This is not one JSON object in UTF-8, of at most 64 kB.",
+  not_json: "This is not one JSON object in UTF-8.",
   no_uuid: "It has no uuid.",
   no_plan: "It names no plan.",
   unknown_plan: "Its plan is not on offer: src/your-service/plans.ts.",

@@ -85,7 +85,7 @@ function showPage(
   const cut = isCut
     ? [wrapped(`More resources begin like this than were looked through: type more of it.`, columns)]
     : [];
-  if (resources.length === 0 && next === null) {
+  if (resources.length === 0) {
     return [...cut, isFiltered ? "No resource is like this." : "There are no resources yet."].join("\n");
   }
   const shade = (text: string) => {

@@ -25,15 +25,15 @@ export const setClientSecret: Action = {
   work({ db, vault, credentials, config }, _uuid, form) {
     const value = typedClientSecret(form["secret"]?.[0] ?? "");
     return async (how) => {
-        const needs = { db, vault, credentials, known: config.clientSecret };
-        const begun = await setSecret(needs, value, (secret) => triedSecret(config.platformAuthUrl, secret));
-        const { version, due, fresh, unconfirmed } = await waitUntilFresh({ db, credentials, ...how }, begun);
-        const doubt = unconfirmed ? ` Whether the platform accepts it is not known: ${unconfirmed}.` : "";
-        const left = due > fresh ? ` ${due - fresh} have no working refresh token.` : "";
-        return {
-          isDone: true,
-          message: `The client secret is version ${version} now.${doubt} ${fresh} of ${due} tokens refreshed.${left}`,
-        };
+      const needs = { db, vault, credentials, known: config.clientSecret };
+      const begun = await setSecret(needs, value, (secret) => triedSecret(config.platformAuthUrl, secret));
+      const { version, due, fresh, unconfirmed } = await waitUntilFresh({ db, credentials, ...how }, begun);
+      const doubt = unconfirmed ? ` Whether the platform accepts it is not known: ${unconfirmed}.` : "";
+      const left = due > fresh ? ` ${due - fresh} have no working refresh token.` : "";
+      return {
+        isDone: true,
+        message: `The client secret is version ${version} now.${doubt} ${fresh} of ${due} tokens refreshed.${left}`,
       };
+    };
   },
 };

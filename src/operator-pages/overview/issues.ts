@@ -1,5 +1,5 @@
 import { MOST_NEEDING_ATTENTION } from "../../resources/credentials/needing-attention.ts";
-import { countedToMost } from "../../operator/doctor/check.ts";
+import { countedToMost, type Finding } from "../../operator/doctor/check.ts";
 import { secret, sweeps, unrefreshable } from "../../operator/doctor/credential-checks.ts";
 import { lateGrants, lateRefreshes } from "../../operator/doctor/token-check.ts";
 import { FAILING, failingSteps } from "../../operator/waiting-steps.ts";
@@ -26,10 +26,10 @@ export async function issuesOf(
 ): Promise<Issue[]> {
   return [
     ...(await secretIssue(services)),
-    ...(await sweepIssue(services)),
-    ...(await grantIssue(services)),
+    ...found("sweeps", await sweeps(services)),
+    ...found("grants", await lateGrants(services)),
     ...[
-      ...(await refreshIssue(services)),
+      ...found("refreshes", await lateRefreshes(services)),
       ...(await unrefreshableIssue(services)),
       ...attention.map((group) => stateIssue(group, services.config.legacyGrants)),
     ].sort(badFirst),
@@ -52,23 +52,12 @@ async function secretIssue(services: Services): Promise<Issue[]> {
   return [{ id: "secret", urgency: "bad", what: message, todo, links }];
 }
 
-async function sweepIssue(services: Services): Promise<Issue[]> {
-  const { ok, message, fix } = await sweeps(services);
+/** A finding of the check-up that is not fine, as an issue. */
+function found(id: string, finding: Finding | null): Issue[] {
+  if (finding === null || (finding.ok && finding.fix === null)) return [];
+  const { ok, message: what, fix } = finding;
   const links = [{ label: "Check-up", path: "/check-up" }];
-  return ok ? [] : [{ id: "sweeps", urgency: "bad", what: message, todo: fix ?? "", links }];
-}
-
-async function grantIssue(services: Services): Promise<Issue[]> {
-  const late = await lateGrants(services);
-  const links = [{ label: "Check-up", path: "/check-up" }];
-  return late ? [{ id: "grants", urgency: "bad", what: late.message, todo: late.fix ?? "", links }] : [];
-}
-
-async function refreshIssue(services: Services): Promise<Issue[]> {
-  const late = await lateRefreshes(services);
-  const links = [{ label: "Check-up", path: "/check-up" }];
-  const urgency = late?.ok ? "wait" : "bad";
-  return late ? [{ id: "refreshes", urgency, what: late.message, todo: late.fix ?? "", links }] : [];
+  return [{ id, urgency: ok ? "wait" : "bad", what, todo: fix ?? "", links }];
 }
 
 async function unrefreshableIssue({ db }: Services): Promise<Issue[]> {

@@ -31,11 +31,7 @@ export function listPage(
           </p>
         )}
         {resources.length === 0 ? (
-          <p>
-            {next === null
-              ? nothing(search, isCut)
-              : "None among those that were looked at. Look on among older ones."}
-          </p>
+          <p>{nothing(search, isCut)}</p>
         ) : (
           <Table resources={resources} root={root} />
         )}

@@ -4,8 +4,6 @@ import type { Services } from "../../services.ts";
 import { triedSecret } from "../secret-check.ts";
 import { counted, fault, fine, warning, type Finding } from "./check.ts";
 
-const LEAST_PASSWORD = 16;
-
 /**
  * What the status feed says. Never a fault: the service does not depend on the feed, and an incident is the platform's.
  */
@@ -69,25 +67,8 @@ export function operators({ config }: Services): Finding {
   );
 }
 
-/**
- * Warns of short or shared secrets. With the add-on's password an attacker can delete every customer's resource, with
- * the salt sign on as any customer, with the operator's password act as any operator. The salt can be guessed offline:
- * each customer's browser sees a hash of it.
- */
+/** Warns of secrets that two settings share; one that is easy to guess is a fault of its setting. */
 export function passwords({ config }: Services): Finding {
-  const { addonPassword, addonPasswordPrevious, operatorPassword, ssoSalt } = config;
-  const weak = namesOf({
-    ADDON_PASSWORD: addonPassword,
-    ADDON_PASSWORD_PREVIOUS: addonPasswordPrevious,
-    OPERATOR_PASSWORD: operatorPassword,
-    SSO_SALT: ssoSalt,
-  }).filter(([, password]) => password.length < LEAST_PASSWORD);
-  if (weak.length > 0) {
-    return warning(
-      `${weak.map(([name]) => name).join(" and ")} ${weak.length === 1 ? "has" : "have"} fewer than ${counted(LEAST_PASSWORD, "character")}.`,
-      "Make a long one (openssl rand -hex 24); docs/rotate.md has the order for each.",
-    );
-  }
   const alike = alikeIn(config);
   if (alike) {
     return warning(
@@ -95,13 +76,13 @@ export function passwords({ config }: Services): Finding {
       "Make another one (openssl rand -hex 24); docs/rotate.md has the order for each.",
     );
   }
-  if (addonPasswordPrevious) {
+  if (config.addonPasswordPrevious) {
     return warning(
       "ADDON_PASSWORD_PREVIOUS is still accepted.",
       "Drop it when the platform uses the new password.",
     );
   }
-  return fine("The passwords are long enough, and no two are alike.");
+  return fine("No two passwords are alike.");
 }
 
 /** The names of two settings with the same secret; null if there are none. */

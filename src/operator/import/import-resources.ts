@@ -5,7 +5,7 @@ import type { Vault } from "../../vault/vault.ts";
 import type { OnProgress } from "../progress.ts";
 import { readInstallation, type BadLine } from "./read-installation.ts";
 
-/** A line of the input. `text` is null if the line could not be read: too long, or not UTF-8. */
+/** A line of the input. `text` is null if the line is not UTF-8. */
 export interface InputLine {
   number: number;
   text: string | null;
