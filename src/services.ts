@@ -1,5 +1,6 @@
 import { closeAll } from "./close-all.ts";
 import type { Config } from "./config.ts";
+import type { Context } from "./context.ts";
 import type { CustomerPage } from "./customer/contract.ts";
 import { createPruneCustomers } from "./customer/prune.ts";
 import { openDatabase, statement, type Database } from "./database/database.ts";
@@ -21,12 +22,17 @@ import { createStatusWatch } from "./platform/status-watch.ts";
 import { checkOffer } from "./resources/check-offer.ts";
 import type { Offer, YourService } from "./resources/contract.ts";
 import { createCredentials } from "./resources/credentials/credentials.ts";
-import { createLifecycle } from "./resources/lifecycle.ts";
+import { createAnswers } from "./resources/answers.ts";
 import { createPlatformFor } from "./resources/platform-for.ts";
+import { createFailStranded, failProvision } from "./resources/provision-failure.ts";
+import { createProvisionStore } from "./resources/provision-store.ts";
 import { createRecover } from "./resources/recover.ts";
 import { createPeopleTokens, type PeopleTokens } from "./sign-in/people-tokens.ts";
 import { createPrune } from "./sign-in/prune.ts";
 import { createVault } from "./vault/vault.ts";
+import { createStepQueue } from "./work/queue.ts";
+import { createStepRunner } from "./work/runner.ts";
+import { createSettlements } from "./work/settle.ts";
 import { createYourService } from "./your-service/index.ts";
 import { offer as yourOffer } from "./your-service/plans.ts";
 
@@ -90,7 +96,7 @@ export async function createServices(config: Config, parts: Partial<Parts> = {})
   const yours = () => (own ??= createYourService(config.yours));
 
   // The next step may be in the other lane.
-  const onSettled = () => {
+  const nudge = () => {
     jobs.wake("run-steps", AFTER_AN_END_MS);
     jobs.wake("run-vendor-steps", AFTER_AN_END_MS);
   };
@@ -103,12 +109,12 @@ export async function createServices(config: Config, parts: Partial<Parts> = {})
     endpoint: countedTokens(parts.wrapTokenEndpoint?.(endpoint) ?? endpoint, metrics),
     concurrency: config.tokenConcurrency,
     onIssued(refreshInSeconds) {
-      onSettled();
+      nudge();
       jobs.wake("find-late-steps", AFTER_TOKENS_MS);
       // Tokens live for hours. A sandbox may give them a life of seconds, which would end before the next sweep.
       if (refreshInSeconds < 60) jobs.wake("refresh-tokens", refreshInSeconds * 1_000);
     },
-    onLost: (uuid) => lifecycle.failStranded(uuid),
+    onLost: (uuid) => failProvision(ctx, uuid, { onlyIfStranded: true }),
     onGrantEnd: () => jobs.wake("exchange-grants", AFTER_AN_END_MS),
     onRefreshEnd: () => jobs.wake("refresh-tokens", AFTER_AN_END_MS),
     onSteal: metrics.steal,
@@ -119,10 +125,15 @@ export async function createServices(config: Config, parts: Partial<Parts> = {})
   const grants = createOauthGrantEndpoint({ ...calls, addonId, addonPassword });
   const recover = createRecover({ db, vault, endpoint: grants });
   const vendor = parts.vendor ?? yours();
-  const lifecycle = createLifecycle({
-    ...{ db, vault, offer, vendor, platformFor, scrubber, onSettled, log, pace },
-    areGrantsQueued: credentials.grants.areQueued,
-  });
+  const made = {
+    ...{ db, vault, offer, vendor, platformFor, scrubber, log, pace },
+    provisions: createProvisionStore(db, vault, pace),
+    answers: createAnswers(db, vault, pace),
+    steps: createStepQueue(db),
+    settlements: createSettlements(db, vault),
+  };
+  const work = createStepRunner(made, nudge);
+  const ctx: Context = { ...made, work };
   const peopleTokens = peopleTokensOf(config, {
     ...{ http, db, vault, log },
     onRefreshEnd: () => jobs.wake("refresh-people", AFTER_AN_END_MS),
@@ -130,14 +141,24 @@ export async function createServices(config: Config, parts: Partial<Parts> = {})
   const customerPage = parts.customerPage ?? yours().customerPage;
   const prune = { pruneSignIns: createPrune(db), pruneCustomers: createPruneCustomers(db) };
   const jobs: Jobs<JobName> = createJobs({
-    jobs: timetable({ db, credentials, lifecycle, platformFor, peopleTokens, ...prune, log }),
+    jobs: timetable({
+      db,
+      credentials,
+      work,
+      steps: ctx.steps,
+      failStranded: createFailStranded(ctx),
+      platformFor,
+      peopleTokens,
+      ...prune,
+      log,
+    }),
     beat: async (name) => void (await db.query(beat, [name])),
     log,
   });
   const totals = createTotals({ db, metrics, log });
 
   return {
-    ...{ config, log, scrubber, vault, db, offer, credentials, lifecycle, platformFor, recover, jobs, pace },
+    ...{ config, log, scrubber, vault, db, offer, credentials, ctx, work, platformFor, recover, jobs, pace },
     ...{ platformCalls: calls, peopleTokens, customerPage, metrics, totals, status },
     /**
      * Closes what was opened here, in reverse order: no more work is claimed, and the results of calls that were sent

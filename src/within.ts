@@ -10,3 +10,11 @@ export async function within<T>(ms: number, work: T | Promise<T>, late: () => Er
     clearTimeout(timer);
   }
 }
+
+/** The result of `work`, or null after `ms` milliseconds; the work goes on. */
+export function orNullAfter<T>(ms: number, work: Promise<T>): Promise<T | null> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => resolve(null), ms);
+    work.finally(() => clearTimeout(timer)).then(resolve, reject);
+  });
+}

@@ -50,11 +50,12 @@ const open = statement(
 // Reads the resource each time, so that a session ends at the same moment as its resource.
 const find = statement(
   "find_customer_session",
-  `SELECT s.email, r.uuid, r.name, r.plan, r.region, r.state, r.app_name AS "appName", r.created_at AS "createdAt",
-     r.plan <> r.applied_plan OR EXISTS (
-       SELECT 1 FROM steps WHERE uuid = r.uuid AND kind = 'finish' AND detail ? 'plan') AS "isChangingPlan",
+  `SELECT s.email, r.uuid, r.name, coalesce(change.plan, r.plan) AS plan, change.plan IS NOT NULL AS "isChangingPlan", r.region, r.state,
+     r.app_name AS "appName", r.created_at AS "createdAt",
      (SELECT detail->>'said' FROM steps WHERE uuid = r.uuid AND kind = 'finish' ORDER BY id LIMIT 1) AS progress
-   FROM customer_sessions s JOIN resources r ON r.uuid = s.uuid
+   FROM customer_sessions s JOIN resources r ON r.uuid = s.uuid LEFT JOIN LATERAL (
+     SELECT detail->>'plan' AS plan FROM steps WHERE uuid = r.uuid AND kind IN ('change_plan', 'finish') AND detail ? 'plan'
+     ORDER BY id DESC LIMIT 1) change ON true
    WHERE s.id_hash = ANY($1::bytea[]) AND s.uuid = $2 AND s.expires_at > now()
      AND r.state IN ('provisioning', 'provisioned')`,
 );

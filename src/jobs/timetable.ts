@@ -2,9 +2,10 @@ import type { Queryable } from "../database/database.ts";
 import type { Log } from "../logging/log.ts";
 import type { Credentials } from "../resources/credentials/credentials.ts";
 import { createVerify } from "../resources/credentials/verify.ts";
-import type { Lifecycle } from "../resources/lifecycle.ts";
 import type { PlatformFor } from "../resources/platform-for.ts";
 import type { PeopleTokens } from "../sign-in/people-tokens.ts";
+import type { StepQueue } from "../work/queue.ts";
+import type { StepRunner } from "../work/runner.ts";
 import type { Job } from "./run.ts";
 
 export type JobName = ReturnType<typeof timetable>[number]["name"];
@@ -16,7 +17,9 @@ export type JobName = ReturnType<typeof timetable>[number]["name"];
 export function timetable(needs: {
   db: Queryable;
   credentials: Credentials;
-  lifecycle: Lifecycle;
+  work: StepRunner;
+  steps: StepQueue;
+  failStranded(): Promise<void>;
   platformFor: PlatformFor;
   /** Null: people cannot sign in here. */
   peopleTokens: PeopleTokens | null;
@@ -25,8 +28,7 @@ export function timetable(needs: {
   log: Log;
 }) {
   const { claims, grants, refresh, reopenQuarantined, spreadSecret } = needs.credentials;
-  const { runner, failStranded } = needs.lifecycle;
-  const { peopleTokens, pruneSignIns, pruneCustomers } = needs;
+  const { work, steps, failStranded, peopleTokens, pruneSignIns, pruneCustomers } = needs;
   return [
     {
       name: "exchange-grants",
@@ -42,21 +44,21 @@ export function timetable(needs: {
     },
     {
       name: "run-steps",
-      run: (signal) => runner.runDue("platform", signal),
-      settled: runner.settled,
-      nextInSeconds: () => runner.nextInSeconds("platform"),
+      run: (signal) => work.runDue("platform", signal),
+      settled: work.settled,
+      nextInSeconds: () => steps.nextInSeconds("platform"),
     },
     // A separate job: its run waits while all of its places are taken, and must not hold up the steps above.
     {
       name: "run-vendor-steps",
       mayCompute: true,
-      run: (signal) => runner.runDue("vendor", signal),
-      settled: runner.settled,
-      nextInSeconds: () => runner.nextInSeconds("vendor"),
+      run: (signal) => work.runDue("vendor", signal),
+      settled: work.settled,
+      nextInSeconds: () => steps.nextInSeconds("vendor"),
     },
-    { name: "find-late-steps", run: runner.findLate },
+    { name: "find-late-steps", run: work.findLate },
     { name: "verify-tokens", run: createVerify(needs) },
-    { name: "fail-stranded", run: () => failStranded() },
+    { name: "fail-stranded", run: failStranded },
     { name: "spread-secret", run: spreadSecret },
     { name: "reopen-quarantined", run: reopenQuarantined },
     {

@@ -1,6 +1,6 @@
 import { statement, type Queryable } from "../database/database.ts";
 import { GRANT_SECONDS } from "../resources/grant-time.ts";
-import { isNext } from "../resources/steps/queue.ts";
+import { isNext } from "../work/queue.ts";
 import { NEEDING_ATTENTION } from "../resources/credentials/needing-attention.ts";
 import { gauge, type Family } from "./families.ts";
 

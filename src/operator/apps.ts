@@ -1,6 +1,6 @@
 import type { Queryable } from "../database/database.ts";
 import type { PlatformFor } from "../resources/platform-for.ts";
-import { findApps } from "../resources/steps/platform-steps.ts";
+import { findApps } from "../work/platform-steps.ts";
 import { typedUuid } from "./errors.ts";
 
 interface Named {

@@ -2,7 +2,7 @@ import { statement, type Database } from "../database/database.ts";
 import { Refusal } from "../errors.ts";
 import { createLog } from "../logging/log.ts";
 import { PACE } from "../pace.ts";
-import { createDeprovision, type Deprovision } from "../resources/deprovision.ts";
+import { deprovision } from "../resources/deprovision.ts";
 import { findResource } from "../resources/rows.ts";
 import { createScrubber } from "../logging/scrubber.ts";
 import { typedUuid, UnknownResource } from "./errors.ts";
@@ -26,7 +26,7 @@ const clear = statement(
  * a tombstone, it clears the remaining data of the customer. Throws {@link UnknownResource}.
  */
 export async function eraseResource(
-  { db, deprovision }: { db: Database; deprovision: Deprovision },
+  { db, deprovision }: { db: Database; deprovision: (uuid: string) => Promise<void> },
   typed: string,
 ): Promise<{ erased: string }> {
   const uuid = typedUuid(typed);
@@ -46,11 +46,7 @@ export async function eraseResource(
  * A deprovision that needs only the database and no keys: it stores the clean-up as a step, which the service carries
  * out.
  */
-export function deprovisionWithoutKeys(db: Database): Deprovision {
-  return createDeprovision({
-    db,
-    onSettled: () => undefined,
-    pace: PACE,
-    log: createLog("silent", createScrubber("")),
-  });
+export function deprovisionWithoutKeys(db: Database): (uuid: string) => Promise<void> {
+  const log = createLog("silent", createScrubber(""));
+  return (uuid) => deprovision({ db, log, pace: PACE, work: { nudge: () => undefined } }, uuid);
 }

@@ -1,5 +1,5 @@
 import { statement, type Queryable } from "../database/database.ts";
-import { ALARM_AFTER_ATTEMPTS } from "../resources/steps/put-off.ts";
+import { ALARM_AFTER_ATTEMPTS } from "../work/put-off.ts";
 
 /** A put-off step of a resource that is not done yet. */
 export interface WaitingStep {

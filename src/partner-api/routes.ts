@@ -1,10 +1,11 @@
 import { Router, type Request, type Response } from "express";
 import { methodNotAllowed } from "../http/method-not-allowed.ts";
 import type { Secret } from "../secret.ts";
-import type { ChangePlan } from "../resources/change-plan.ts";
-import type { Deprovision } from "../resources/deprovision.ts";
-import type { Provision } from "../resources/provision.ts";
-import type { Answer } from "../resources/provision-answers.ts";
+import type { Context } from "../context.ts";
+import { changePlan } from "../resources/change-plan.ts";
+import { deprovision } from "../resources/deprovision.ts";
+import { provision } from "../resources/provision.ts";
+import type { Answer } from "../resources/answers.ts";
 import { notFound } from "../resources/refusals.ts";
 import { authenticate } from "./authenticate.ts";
 import { readUuid } from "../uuid.ts";
@@ -17,9 +18,7 @@ type Counted = <A extends { status: number } | void>(work: () => Promise<A>) => 
 export function partnerApi(needs: {
   addonId: string;
   passwords: readonly Secret[];
-  provision: Provision;
-  changePlan: ChangePlan;
-  deprovision: Deprovision;
+  ctx: Context;
   /** Does the work of a call, and counts its outcome. */
   counted: Record<"provision" | "changePlan" | "deprovision", Counted>;
   /** Waits until the service can do work, if it has just started. */
@@ -27,7 +26,7 @@ export function partnerApi(needs: {
   /** Called when a successful answer to a provision has gone out: from then on the grant can be exchanged. */
   onAnswered(): void;
 }): Router {
-  const { provision, changePlan, deprovision, counted, untilReady, onAnswered } = needs;
+  const { ctx, counted, untilReady, onAnswered } = needs;
   const router = Router({ caseSensitive: true });
   router.use(authenticate(needs.addonId, needs.passwords));
 
@@ -38,7 +37,7 @@ export function partnerApi(needs: {
       const answer = await counted.provision(async () => {
         const wanted = readProvision(await readJsonBody(request), String(request.id));
         await untilReady();
-        return provision(wanted, receivedAtMs, () => request.socket.writable);
+        return provision(ctx, wanted, receivedAtMs, () => request.socket.writable);
       });
       if (answer.status < 300) response.on("finish", onAnswered);
       send(response, answer);
@@ -53,7 +52,7 @@ export function partnerApi(needs: {
         const plan = readPlanChange(await readJsonBody(request));
         const uuid = uuidOf(request);
         await untilReady();
-        return changePlan(uuid, plan, String(request.id), receivedAtMs);
+        return changePlan(ctx, uuid, plan, String(request.id), receivedAtMs);
       });
       send(response, answer);
     })
@@ -62,7 +61,7 @@ export function partnerApi(needs: {
       await counted.deprovision(async () => {
         const uuid = uuidOf(request);
         await untilReady();
-        await deprovision(uuid, String(request.id), receivedAtMs);
+        await deprovision(ctx, uuid, String(request.id), receivedAtMs);
       });
       response.status(204).end();
     })

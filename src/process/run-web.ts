@@ -45,7 +45,7 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
 }
 
 async function serve(services: Services, stopping: AbortController): Promise<RunningService> {
-  const { config, lifecycle, jobs, metrics, log, pace } = services;
+  const { config, ctx, jobs, metrics, log, pace } = services;
   announce(log);
   const byPassword = operatorsPassword(config);
   const refusedSample = createRefusedSample(log);
@@ -62,7 +62,7 @@ async function serve(services: Services, stopping: AbortController): Promise<Run
   // Nearly every request finds the service ready, and then needs no timer.
   const untilReady = async () => (isReady ? undefined : within(START_PATIENCE_MS, ready, notReady));
   const api = partnerApi({
-    ...{ ...lifecycle, counted: countedCalls(metrics) },
+    ...{ ctx, counted: countedCalls(metrics) },
     addonId: config.addonId,
     passwords: [config.addonPassword, config.addonPasswordPrevious].filter((each) => each !== undefined),
     untilReady,

@@ -1,18 +1,10 @@
-import { statement, type Database } from "../database/database.ts";
-import type { Log } from "../logging/log.ts";
-import type { Pace } from "../pace.ts";
+import type { Context } from "../context.ts";
+import { statement } from "../database/database.ts";
+import type { Work } from "../work/step.ts";
 import { lockResourceAndCredential } from "./lock-resource.ts";
 import { createRequestDeadline } from "./request-deadline.ts";
 import { deprovisioned, notFound } from "./refusals.ts";
 import { findResource, wasNeverProvisioned } from "./rows.ts";
-
-/**
- * Answers a deprovision, logged under `requestId` (assumed, section 1). Throws a `Refusal` for a uuid never provisioned
- * (404) or already deprovisioned (410). A uuid never seen leaves a tombstone: a provision that this request overtook on
- * its way then finds it, and makes nothing that would never be taken down. `receivedAtMs`: when the request arrived
- * (`performance.now()`); now unless given.
- */
-export type Deprovision = (uuid: string, requestId?: string, receivedAtMs?: number) => Promise<void>;
 
 // The end of a resource, in one statement: the row becomes a tombstone, every secret is erased, running work is fenced
 // off (the credential's lease number rises and the steps are deleted), and a clean-up step is written. The clean-up
@@ -53,39 +45,39 @@ const leaveTombstoneOfUnseen = statement(
    INSERT INTO events (uuid, type) SELECT uuid, 'deprovisioned_before_provision' FROM unseen RETURNING uuid`,
 );
 
-export function createDeprovision({
-  db,
-  onSettled,
-  log,
-  pace,
-}: {
-  db: Database;
-  onSettled(): void;
-  log: Log;
-  pace: Pace;
-}): Deprovision {
-  return async (uuid, requestId, receivedAtMs = performance.now()) => {
-    const withinDeadline = createRequestDeadline(receivedAtMs, pace);
-    let mayBeDone = false;
-    const [gone] = await withinDeadline(() =>
-      db.transaction(async (tx) => {
-        if (!(await lockResourceAndCredential(tx, uuid))) {
-          if ((await tx.query(leaveTombstoneOfUnseen, [uuid])).length > 0) return [];
-          await lockResourceAndCredential(tx, uuid);
-        }
-        const ended = await tx.query(leaveTombstone, [uuid, requestId ?? null]);
-        mayBeDone ||= ended.length > 0;
-        return ended;
-      }),
-    );
-    if (!gone) {
-      const resource = await withinDeadline(() => findResource(db, uuid));
-      if (!resource || wasNeverProvisioned(resource)) throw notFound();
-      // An earlier try may have been committed and its acknowledgement been lost: then this request was the first, and
-      // succeeds.
-      if (!mayBeDone) throw deprovisioned();
-    }
-    log.info({ uuid, requestId }, "Deprovisioned: a tombstone stays, every secret is erased");
-    onSettled();
-  };
+/**
+ * Answers a deprovision, logged under `requestId` (assumed, section 1). Throws a `Refusal` for a uuid never provisioned
+ * (404) or already deprovisioned (410). A uuid never seen leaves a tombstone: a provision that this request overtook on
+ * its way then finds it, and makes nothing that would never be taken down. `receivedAtMs`: when the request arrived
+ * (`performance.now()`).
+ */
+export async function deprovision(
+  ctx: Pick<Context, "db" | "log" | "pace"> & { work: Pick<Work, "nudge"> },
+  uuid: string,
+  requestId?: string,
+  receivedAtMs = performance.now(),
+): Promise<void> {
+  const { db, log, pace, work } = ctx;
+  const within = createRequestDeadline(receivedAtMs, pace);
+  let mayBeDone = false;
+  const [gone] = await within(() =>
+    db.transaction(async (tx) => {
+      if (!(await lockResourceAndCredential(tx, uuid))) {
+        if ((await tx.query(leaveTombstoneOfUnseen, [uuid])).length > 0) return [];
+        await lockResourceAndCredential(tx, uuid);
+      }
+      const ended = await tx.query(leaveTombstone, [uuid, requestId ?? null]);
+      mayBeDone ||= ended.length > 0;
+      return ended;
+    }),
+  );
+  if (!gone) {
+    const resource = await within(() => findResource(db, uuid));
+    if (!resource || wasNeverProvisioned(resource)) throw notFound();
+    // An earlier try may have been committed and its acknowledgement been lost: then this request was the first, and
+    // succeeds.
+    if (!mayBeDone) throw deprovisioned();
+  }
+  log.info({ uuid, requestId }, "Deprovisioned: a tombstone stays, every secret is erased");
+  work.nudge();
 }

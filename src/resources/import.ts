@@ -1,6 +1,6 @@
 import { statement, retryWhileDatabaseAway, type Queryable } from "../database/database.ts";
 import type { Vault } from "../vault/vault.ts";
-import { answerBody } from "./provision-answers.ts";
+import { answerBody } from "./answers.ts";
 import { resourceSealContext } from "./rows.ts";
 
 /** An installation from before the kit, once provisioned by another service or by a person. */

@@ -1,16 +1,10 @@
-import { statement, type Database } from "../database/database.ts";
+import type { Context } from "../context.ts";
+import { statement } from "../database/database.ts";
 import { FIRST_UUID } from "../uuid.ts";
-import type { Vault } from "../vault/vault.ts";
-import { answerBody } from "./provision-answers.ts";
+import { isIn } from "../work/step.ts";
+import { answerBody } from "./answers.ts";
 import { lockResourceAndCredential } from "./lock-resource.ts";
 import { resourceSealContext } from "./rows.ts";
-import { isIn } from "./steps/lanes.ts";
-
-/**
- * Ends a provision that was put off and cannot be completed: stores a refusal, erases the secrets and writes a clean-up
- * step. The clean-up waits until a vendor's function that still runs has noticed.
- */
-export type FailLocally = (uuid: string) => Promise<void>;
 
 const fail = statement(
   "fail_locally",
@@ -44,33 +38,33 @@ const stranded = statement(
 
 const MESSAGE = "Provisioning failed. Please remove the add-on and install it again.";
 
-export function createProvisionFailure(
-  db: Database,
-  vault: Vault,
-): { failLocally: FailLocally; failStranded(uuid?: string): Promise<void> } {
-  let lookedUpTo = FIRST_UUID;
+/**
+ * Ends a provision that was put off and cannot be completed: stores a refusal, erases the secrets and writes a clean-up
+ * step. The clean-up waits until a vendor's function that still runs has noticed. `onlyIfStranded`: only if its grant
+ * was lost, without which the platform can never be told that it is done.
+ */
+export async function failProvision(
+  { db, vault }: Pick<Context, "db" | "vault">,
+  uuid: string,
+  { onlyIfStranded = false } = {},
+): Promise<void> {
+  const sealed = vault.seal(
+    resourceSealContext("sealed_answer", uuid),
+    answerBody({ id: "provision_failed", message: MESSAGE }),
+  );
+  await db.transaction(async (tx) => {
+    await lockResourceAndCredential(tx, uuid);
+    await tx.query(fail, [uuid, sealed, onlyIfStranded]);
+  });
+}
 
-  async function end(uuid: string, onlyStranded: boolean): Promise<void> {
-    const sealed = vault.seal(
-      resourceSealContext("sealed_answer", uuid),
-      answerBody({ id: "provision_failed", message: MESSAGE }),
-    );
-    await db.transaction(async (tx) => {
-      await lockResourceAndCredential(tx, uuid);
-      await tx.query(fail, [uuid, sealed, onlyStranded]);
-    });
-  }
-  return {
-    failLocally: (uuid) => end(uuid, false),
-    /**
-     * Fails put-off provisions whose grant was lost: without a token the platform can never be told that they are done,
-     * and ends them at its own time limit. `uuid`: the one whose grant was just lost; without it they are searched for.
-     */
-    async failStranded(uuid) {
-      if (uuid !== undefined) return end(uuid, true);
-      const lost = await db.query<{ uuid: string; isStranded: boolean }>(stranded, [lookedUpTo]);
-      for (const each of lost) if (each.isStranded) await end(each.uuid, true);
-      lookedUpTo = lost.length < LOOKED_AT ? FIRST_UUID : lost.at(-1)!.uuid;
-    },
+/** Makes a function that finds put-off provisions whose grant was lost, some at each call, and fails them. */
+export function createFailStranded(ctx: Pick<Context, "db" | "vault">): () => Promise<void> {
+  let lookedUpTo = FIRST_UUID;
+  return async () => {
+    const lost = await ctx.db.query<{ uuid: string; isStranded: boolean }>(stranded, [lookedUpTo]);
+    for (const { uuid, isStranded } of lost)
+      if (isStranded) await failProvision(ctx, uuid, { onlyIfStranded: true });
+    lookedUpTo = lost.length < LOOKED_AT ? FIRST_UUID : lost.at(-1)!.uuid;
   };
 }

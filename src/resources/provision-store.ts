@@ -6,9 +6,9 @@ import { credentialSealContext } from "./credentials/opening.ts";
 import { GRANT_SECONDS } from "./grant-time.ts";
 import type { Pace } from "../pace.ts";
 import type { Secret } from "../secret.ts";
-import { sealAnswer, type Answer } from "./provision-answers.ts";
+import { sealAnswer, type Answer } from "./answers.ts";
 import { resourceSealContext } from "./rows.ts";
-import { STEP_LEASE_SECONDS } from "./steps/queue.ts";
+import { STEP_LEASE_SECONDS } from "../work/queue.ts";
 
 /** A provision request (assumed, section 1), checked; members that the kit does not know are dropped. */
 export interface ProvisionRequest {

@@ -14,20 +14,14 @@ const room = aWaitingRoom();
 
 /**
  * The deadline of one request, counted from its arrival `receivedAtMs` (`performance.now()`), since it may have waited
- * for this process to start. `leastAtFirstMs`: how long its first work may wait at least. Once that is done the database
- * is there, and each later work may wait at least 2 s.
+ * for this process to start.
  */
 export function createRequestDeadline(
   receivedAtMs: number,
-  { requestMs }: Pace,
-  leastAtFirstMs?: number,
+  { requestMs }: Pick<Pace, "requestMs">,
 ): WithinDeadline {
   const until = receivedAtMs + requestMs;
-  const usualLeastMs = Math.min(LEAST_MS, requestMs / 4);
-  let leastMs = leastAtFirstMs ?? usualLeastMs;
-  return (work) => {
-    const upToMs = Math.max(until - performance.now(), leastMs);
-    leastMs = usualLeastMs;
-    return retryWhileDatabaseAway(work, { upToMs, room });
-  };
+  const leastMs = Math.min(LEAST_MS, requestMs / 4);
+  return (work) =>
+    retryWhileDatabaseAway(work, { upToMs: Math.max(until - performance.now(), leastMs), room });
 }

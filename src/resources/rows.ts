@@ -1,16 +1,13 @@
 import { statement, type Queryable } from "../database/database.ts";
 import type { SealContext, Vault } from "../vault/vault.ts";
 import type { VendorResource } from "./contract.ts";
-import type { Wanted } from "./steps/wanted.ts";
 
 /** A resource as it is stored. */
 export interface ResourceRow {
   uuid: string;
   name: string | null;
-  /** As accepted from the platform. */
+  /** As the vendor's service has made it; while it changes, the new plan stands in the step. */
   plan: string;
-  /** As the vendor's service has made it, or is making it in `finish`. */
-  appliedPlan: string;
   region: string | null;
   options: Record<string, unknown>;
   state: "provisioning" | "provisioned" | "failed" | "deprovisioned";
@@ -21,8 +18,11 @@ export interface ResourceRow {
   sealedLogDrainToken: Buffer | null;
 }
 
-/** The columns of a {@link ResourceRow}, of a table named or aliased `r`. */
-export const RESOURCE_COLUMNS = `r.uuid, r.name, r.plan, r.applied_plan AS "appliedPlan", r.region, r.options, r.state,
+/**
+ * The columns of a {@link ResourceRow}, of a table named or aliased `r`. The release before wrote an accepted plan into
+ * `plan` before it was made, and the plan that was made into `applied_plan`; this one writes the latter into both.
+ */
+export const RESOURCE_COLUMNS = `r.uuid, r.name, r.applied_plan AS plan, r.region, r.options, r.state,
   r.answer_status AS "answerStatus", r.sealed_answer AS "sealedAnswer", r.sealed_config AS "sealedConfig",
   r.sealed_log_input_url AS "sealedLogInputUrl", r.sealed_log_drain_token AS "sealedLogDrainToken"`;
 
@@ -51,9 +51,9 @@ export function vendorResource(
   vault: Vault,
   row: ResourceRow,
   idempotencyKey: string,
-  wanted: Wanted,
+  signal: AbortSignal,
 ): VendorResource {
-  const { uuid, name, appliedPlan: plan, region, options, sealedLogInputUrl, sealedLogDrainToken } = row;
+  const { uuid, name, plan, region, options, sealedLogInputUrl, sealedLogDrainToken } = row;
   return {
     uuid,
     name,
@@ -61,9 +61,7 @@ export function vendorResource(
     region,
     options,
     idempotencyKey,
-    get signal() {
-      return wanted.signal;
-    },
+    signal,
     logInputUrl:
       sealedLogInputUrl && vault.open(resourceSealContext("sealed_log_input_url", uuid), sealedLogInputUrl),
     logDrainToken:

@@ -1,3 +1,5 @@
+import { deprovision } from "../../src/resources/deprovision.ts";
+import { createFailStranded } from "../../src/resources/provision-failure.ts";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import type { FaultAction } from "../../packages/sandbox/index.ts";
 import { recoverAllGrants, recoverGrants } from "../../src/operator/grants/recover-grants.ts";
@@ -160,7 +162,7 @@ describe("recovery of lost grants", () => {
     );
     await world.rows(`UPDATE resources SET state = 'provisioning' WHERE uuid = $1`, [addon.id]);
     const before = await recover([addon.id]);
-    await world.service.services.lifecycle.failStranded();
+    await createFailStranded(world.service.services.ctx)();
     const after = await recover([addon.id]);
     await world.restart();
     expect(before.skipped).toEqual([{ uuid: addon.id, reason: "provisioning" }]);
@@ -301,7 +303,7 @@ describe("recovery of lost grants", () => {
     world.sandbox.control.fault(`GET /vendor/resources/${uuid}/oauth-grant`, { delayMs: 400 });
     const recovering = recover([uuid!]);
     await eventually(() => world.sandbox.control.faults().length === 0);
-    await world.service.services.lifecycle.deprovision(uuid!);
+    await deprovision(world.service.services.ctx, uuid!);
     expect(await recovering).toEqual({
       ...{ done: [], failed: [] },
       skipped: [{ uuid, reason: "deprovisioned" }],

@@ -173,7 +173,7 @@ it("a database that lets nobody in is worth another try, and logged once for eac
   const log = { warn: (...line: unknown[]) => void logged.push(line) };
   const url = Object.assign(new URL(opened.settings.url), { username: role, password: "one" });
   const refusal = (db: Database) =>
-    retryWhileDatabaseAway(() => db.ping(), { upToMs: 100 }).catch(({ cause }: Error) => cause);
+    retryWhileDatabaseAway(() => db.ping(), { upToMs: 1_000 }).catch(({ cause }: Error) => cause);
   await run(`CREATE ROLE ${role} LOGIN PASSWORD 'one'`);
   await withDatabase({ url: url.href, log }, async (db) => {
     for (const outages of [1, 2]) {

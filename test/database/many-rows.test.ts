@@ -10,7 +10,7 @@ import { listResources } from "../../src/operator/resources.ts";
 import { createClaims } from "../../src/resources/credentials/claims.ts";
 import { createMassRefusal, createTokenCounts } from "../../src/resources/credentials/mass-refusal.ts";
 import { createCredentialStore } from "../../src/resources/credentials/store.ts";
-import { createProvisionFailure } from "../../src/resources/provision-failure.ts";
+import { createFailStranded } from "../../src/resources/provision-failure.ts";
 import type { Services } from "../../src/services.ts";
 import type { Vault } from "../../src/vault/vault.ts";
 import { administer } from "../support/database.ts";
@@ -96,7 +96,7 @@ describe("among many rows, nearly all in good order,", () => {
     for (const work of [
       (db: Database) => tokens(services(db)),
       (db: Database) => attention(services(db)),
-      (db: Database) => createProvisionFailure(db, {} as Vault).failStranded(),
+      (db: Database) => createFailStranded({ db, vault: {} as Vault })(),
       (db: Database) => createCredentialStore(db).reopen(["a"]),
       (db: Database) => createTokenCounts(db).refused(100),
       (db: Database) => listResources(db, { state: "needs_reauth" }),

@@ -35,10 +35,24 @@ const mayImport: Record<string, readonly string[]> = {
   vault: ["errors", "secret"],
   database: ["errors"],
   platform: ["errors", "redact", "secret", "uuid", "json-object", "within"],
-  // How many rows of a queue are worked on at once, whatever the queue holds.
-  "due-work": [],
+  // What is made once, and is the first argument of everything that happens to a resource.
+  context: ["resources", "work", "vault", "database", "logging", "pace"],
+  // The queue of what must happen to a resource, at least once, and what runs it.
+  work: [
+    "context",
+    "resources",
+    "platform",
+    "vault",
+    "database",
+    "errors",
+    "redact",
+    "secret",
+    "logging",
+    "pace",
+  ],
   resources: [
-    "due-work",
+    "context",
+    "work",
     "pace",
     "platform",
     "vault",
@@ -48,10 +62,11 @@ const mayImport: Record<string, readonly string[]> = {
     "secret",
     "logging",
     "uuid",
+    "within",
   ],
   // Refusals, and settings of its own; the kit gives it the rest when it calls.
   "your-service": ["errors", "secret", "setting", "setting-kinds"],
-  "partner-api": ["resources", "errors", "secret", "logging", "uuid", "json-object", "http"],
+  "partner-api": ["context", "resources", "errors", "secret", "logging", "uuid", "json-object", "http"],
   // The frame of every page, the cookies and ids of sessions, and the sign-in of people.
   pages: ["database", "errors", "logging", "http"],
   "web-sessions": ["pages", "vault", "secret"],
@@ -59,7 +74,7 @@ const mayImport: Record<string, readonly string[]> = {
     "web-sessions",
     // Token pairs of people are stored like those of resources.
     "resources",
-    "due-work",
+    "work",
     "pages",
     "platform",
     "vault",
@@ -71,7 +86,7 @@ const mayImport: Record<string, readonly string[]> = {
     "http",
   ],
   // What is counted and timed, around the parts that do the work.
-  metrics: ["platform", "resources", "database", "errors", "logging", "http", "version"],
+  metrics: ["platform", "resources", "work", "database", "errors", "logging", "http", "version"],
   // Customers who come from the platform's dashboard.
   customer: [
     "web-sessions",
@@ -85,11 +100,12 @@ const mayImport: Record<string, readonly string[]> = {
     "http",
     "within",
   ],
-  jobs: ["resources", "sign-in", "database", "logging"],
+  jobs: ["resources", "work", "sign-in", "database", "logging"],
   // What an operator can do needs every layer below, and what may be missing when something is broken.
   operator: [
     "pace",
     "resources",
+    "work",
     "platform",
     "vault",
     "database",
@@ -143,6 +159,7 @@ const mayImport: Record<string, readonly string[]> = {
   services: [
     "close-all",
     "config",
+    "context",
     "customer",
     "database",
     "jobs",
@@ -153,6 +170,7 @@ const mayImport: Record<string, readonly string[]> = {
     "resources",
     "sign-in",
     "vault",
+    "work",
     "your-service",
   ],
   // Everything for browsers, which only the web process loads.
@@ -281,7 +299,7 @@ describe("the imports between folders", () => {
     const ofCommands = files.filter((file) => ["kit", "operator"].includes(roomOf(file)));
     for (const start of ["src/services.ts", "src/worker.ts", "src/process/start-up.ts", ...ofCommands]) {
       const loaded = loadedBy(start);
-      if (start === "src/worker.ts") expect(loaded).toContain("src/resources/lifecycle.ts");
+      if (start === "src/worker.ts") expect(loaded).toContain("src/work/runner.ts");
       const web = loaded.filter((file) => /^import (?!type )[^;]*from "express"/m.test(read(file)));
       expect([...web, ...loaded.filter((file) => /^src\/(pages|website)/.test(file))]).toEqual([]);
     }

@@ -1,3 +1,4 @@
+import type { Context } from "../../src/context.ts";
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
@@ -261,7 +262,7 @@ describe("routes without credentials", () => {
       partnerApi: partnerApi({
         addonId: "teapots",
         passwords: [new Secret(PASSWORD)],
-        ...{ provision: unused, changePlan: unused, deprovision: unused, untilReady: unused },
+        ...{ ctx: {} as Context, untilReady: unused },
         counted: { provision: unused, changePlan: unused, deprovision: unused },
         onAnswered: () => undefined,
       }),

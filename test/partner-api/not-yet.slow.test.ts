@@ -264,7 +264,7 @@ describe("a twelfth attempt that ends without a failure of its own", () => {
 
   it("raises no alarm when its process stops, and leaves the next attempt as the twelfth", async () => {
     const uuid = await twelfth(() => new Promise(() => undefined));
-    await life.world.service.services.lifecycle.runner.settled();
+    await life.world.service.services.work.settled();
     life.vendor.next("finish", () => Promise.reject(new Error("The kiln is cold.")));
     expect(stuck(uuid)).toEqual([]);
     await life.hurry(uuid);

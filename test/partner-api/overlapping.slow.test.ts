@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
-import { PACE } from "../../src/pace.ts";
 import pg from "pg";
 import { Refusal } from "../../src/errors.ts";
 import { aGrant, aProvisionRequest } from "../support/a-provision-request.ts";
@@ -10,10 +9,8 @@ import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { openConfig, sealConfig } from "../../src/resources/config-vars.ts";
 import { credentialSealContext } from "../../src/resources/credentials/opening.ts";
 import { createCredentialStore } from "../../src/resources/credentials/store.ts";
-import { createProvisionFailure } from "../../src/resources/provision-failure.ts";
-import { createProvisionAnswers } from "../../src/resources/provision-answers.ts";
+import { failProvision } from "../../src/resources/provision-failure.ts";
 import { findResource } from "../../src/resources/rows.ts";
-import type { Step } from "../../src/resources/steps/queue.ts";
 import type { Done } from "../../src/resources/contract.ts";
 import { teapots } from "../support/teapots/index.ts";
 import { Secret } from "../../src/secret.ts";
@@ -32,8 +29,7 @@ afterEach(() => {
 });
 
 const nothingLeft = (uuid: string) => eventually(async () => expect(await life.steps(uuid)).toEqual([]));
-const plansOf = async (uuid: string) =>
-  (await life.world.rows(`SELECT plan, applied_plan FROM resources WHERE uuid = $1`, [uuid]))[0];
+const planOf = async (uuid: string) => (await life.resource(uuid))?.plan;
 const urlThere = (uuid: string) => life.control.configVars(life.control.addon(uuid).app.name)["TEAPOT_URL"];
 const urlOf = (uuid: string, plan: string) => `https://${plan}.teapots.example/${uuid}`;
 const slow = () => Promise.resolve({ later: "Wait." });
@@ -107,13 +103,9 @@ describe("a provision", () => {
     });
     const { uuid, id } = await unanswered("1 minute");
     await eventually(() => expect(calls(uuid)).toEqual(["provision"]));
-    const { db, vault, log } = life.world.service.services;
-    const frozen = { id, lease: 1, requestId: null, resource: { uuid } } as Step;
+    const { answers } = life.world.service.services.ctx;
     const refusal = new Refusal("Sold out.");
-    const answer = await createProvisionAnswers(db, vault, log, PACE).decide(frozen, {
-      is: "refused",
-      refusal,
-    });
+    const answer = await answers.decide({ id, lease: 1, uuid }, { is: "refused", refusal });
     expect(answer).toMatchObject({ status: 422 });
     gate.open();
     await eventually(async () => {
@@ -126,7 +118,7 @@ describe("a provision", () => {
   it("that was not answered for half a day is still created, because it may be delivered again", async () => {
     await life.world.service.services.jobs.stop();
     const { uuid } = await unanswered("12 hours");
-    await life.world.service.services.lifecycle.runner.findLate();
+    await life.world.service.services.work.findLate();
     expect(await life.steps(uuid)).toEqual(["provision"]);
     await life.world.restart();
     await eventually(async () =>
@@ -141,12 +133,12 @@ describe("a plan change", () => {
     // The state that a killed process leaves: begun, and not acknowledged.
     await life.world.rows(
       `INSERT INTO steps (uuid, kind, detail, due_at, attempts, lease, leased_until)
-       VALUES ($1, 'change_plan', '{"previousPlan": "basic", "plan": "premium"}', now(), 1, 1, now())`,
+       VALUES ($1, 'change_plan', '{"plan": "premium"}', now(), 1, 1, now())`,
       [uuid],
     );
     await eventually(() => expect(urlThere(uuid)).toBe(urlOf(uuid, "premium")));
     await nothingLeft(uuid);
-    expect(await plansOf(uuid)).toEqual({ plan: "premium", applied_plan: "premium" });
+    expect(await planOf(uuid)).toBe("premium");
     expect((await life.platform.changePlan(uuid, { plan: "basic" })).status).toBe(200);
     await nothingLeft(uuid);
     expect(urlThere(uuid)).toBe(urlOf(uuid, "basic"));
@@ -157,7 +149,7 @@ describe("a plan change", () => {
     // Longer than the requests that revert it wait for it.
     await life.world.rows(
       `INSERT INTO steps (uuid, kind, detail, due_at, attempts, lease, leased_until)
-       VALUES ($1, 'change_plan', '{"previousPlan": "basic", "plan": "premium"}', now(), 1, 1, now() + interval '30 seconds')`,
+       VALUES ($1, 'change_plan', '{"plan": "premium"}', now(), 1, 1, now() + interval '30 seconds')`,
       [uuid],
     );
     expect((await life.platform.changePlan(uuid, { plan: "basic" })).status).toBe(202);
@@ -167,7 +159,7 @@ describe("a plan change", () => {
     await life.hurry(uuid);
     await nothingLeft(uuid);
     expect(life.vendor.callsOf(uuid, "changePlan").map(({ plan }) => plan)).toEqual(["premium", "basic"]);
-    expect(await plansOf(uuid)).toEqual({ plan: "basic", applied_plan: "basic" });
+    expect(await planOf(uuid)).toBe("basic");
     expect(urlThere(uuid)).toBe(urlOf(uuid, "basic"));
   }, 30_000);
 
@@ -180,7 +172,7 @@ describe("a plan change", () => {
     const [accepted, unanswered] = [await life.settled(), await life.settled()];
     const refused = async (uuid: string) => {
       await eventually(async () => expect(await life.events(uuid)).toContain("plan_change_refused"));
-      expect(await plansOf(uuid)).toEqual({ plan: "basic", applied_plan: "basic" });
+      expect(await planOf(uuid)).toBe("basic");
     };
     life.vendor.next("changePlan", () => Promise.reject(new Error("The kiln is cold.")));
     life.vendor.next("changePlan", () => Promise.reject(new Refusal("Cracked.")));
@@ -191,7 +183,7 @@ describe("a plan change", () => {
     life.vendor.next("changePlan", () => Promise.reject(new Refusal("Cracked.")));
     await life.world.rows(
       `INSERT INTO steps (uuid, kind, detail, due_at, attempts, lease, leased_until)
-       VALUES ($1, 'change_plan', '{"previousPlan": "basic", "plan": "premium"}', now(), 1, 1, now())`,
+       VALUES ($1, 'change_plan', '{"plan": "premium"}', now(), 1, 1, now())`,
       [unanswered],
     );
     await refused(unanswered);
@@ -209,15 +201,14 @@ describe("a plan change", () => {
     await eventually(async () => expect(await life.steps(uuid)).toEqual(["change_plan"]));
     // What another process writes after waiting for the first.
     await life.world.rows(
-      `WITH queued AS (INSERT INTO steps (uuid, kind, detail, due_at)
-         VALUES ($1, 'change_plan', '{"previousPlan": "basic", "plan": "premium"}', now()))
-       UPDATE resources SET plan = 'premium' WHERE uuid = $1`,
+      `INSERT INTO steps (uuid, kind, detail, due_at)
+       VALUES ($1, 'change_plan', '{"plan": "premium", "isAccepted": true}', now())`,
       [uuid],
     );
     expect((await first).response.status).toBe(202);
     gate.open();
     await nothingLeft(uuid);
-    expect(await plansOf(uuid)).toEqual({ plan: "premium", applied_plan: "premium" });
+    expect(await planOf(uuid)).toBe("premium");
     expect(urlThere(uuid)).toBe(urlOf(uuid, "premium"));
   });
 
@@ -231,7 +222,7 @@ describe("a plan change", () => {
       });
     await life.world.rows(
       `INSERT INTO steps (uuid, kind, detail, due_at, attempts, lease, leased_until)
-       VALUES ($1, 'change_plan', '{"previousPlan": "basic", "plan": "premium"}', now(), 1, 1, now())`,
+       VALUES ($1, 'change_plan', '{"plan": "premium"}', now(), 1, 1, now())`,
       [uuid],
     );
     await eventually(() => expect(life.vendor.callsOf(uuid, "changePlan")).toHaveLength(1));
@@ -241,19 +232,18 @@ describe("a plan change", () => {
     await other.query(`BEGIN`);
     await other.query(
       `INSERT INTO steps (uuid, kind, detail, due_at)
-       VALUES ($1, 'change_plan', '{"previousPlan": "basic", "plan": "dedicated"}', now())`,
+       VALUES ($1, 'change_plan', '{"plan": "dedicated", "isAccepted": true}', now())`,
       [uuid],
     );
-    await other.query(`UPDATE resources SET plan = 'dedicated' WHERE uuid = $1`, [uuid]);
     first.open();
     await sleep(500);
     await other.query(`COMMIT`);
     await other.end();
     await eventually(() => expect(life.vendor.callsOf(uuid, "changePlan")).toHaveLength(2));
-    expect(await plansOf(uuid)).toEqual({ plan: "dedicated", applied_plan: "premium" });
+    expect(await planOf(uuid)).toBe("premium");
     second.open();
     await nothingLeft(uuid);
-    expect(await plansOf(uuid)).toEqual({ plan: "dedicated", applied_plan: "dedicated" });
+    expect(await planOf(uuid)).toBe("dedicated");
   });
 
   it("that is stored while an operator sets a var keeps that var", async () => {
@@ -296,7 +286,7 @@ describe("a plan change", () => {
     life.vendor.next("finish", () => Promise.reject(new Refusal("Cracked.")));
     gate.open();
     await nothingLeft(uuid);
-    expect(await plansOf(uuid)).toEqual({ plan: "premium", applied_plan: "premium" });
+    expect(await planOf(uuid)).toBe("premium");
   });
 
   it("that takes longer is finished, and blocks no other, when no token will ever come", async () => {
@@ -306,9 +296,7 @@ describe("a plan change", () => {
     life.vendor.next("finish", (resource) => teapots.changePlan(resource, resource.plan) as Promise<Done>);
     expect((await life.platform.changePlan(request.uuid, { plan: "premium" })).status).toBe(202);
     expect((await life.platform.changePlan(request.uuid, { plan: "dedicated" })).status).toBeLessThan(300);
-    await eventually(async () =>
-      expect(await plansOf(request.uuid)).toEqual({ plan: "dedicated", applied_plan: "dedicated" }),
-    );
+    await eventually(async () => expect(await planOf(request.uuid)).toBe("dedicated"));
   });
 
   it("that takes longer is finished, and blocks no other, when its grant is lost", async () => {
@@ -322,9 +310,7 @@ describe("a plan change", () => {
     await life.world.rows(`UPDATE credentials SET grant_deadline = now(), due_at = now() WHERE uuid = $1`, [
       request.uuid,
     ]);
-    await eventually(async () =>
-      expect(await plansOf(request.uuid)).toEqual({ plan: "dedicated", applied_plan: "dedicated" }),
-    );
+    await eventually(async () => expect(await planOf(request.uuid)).toBe("dedicated"));
     expect(await life.credential(request.uuid)).toMatchObject({ state: "grant_lost" });
   });
 
@@ -363,7 +349,7 @@ it("tokens that arrive while a provision fails are not stored", async () => {
     [uuid],
   );
   // The failure waits for that, and the tokens wait behind it: their statement started before both.
-  const failed = createProvisionFailure(db, vault).failStranded(uuid);
+  const failed = failProvision({ db, vault }, uuid, { onlyIfStranded: true });
   await sleep(300);
   const stored = createCredentialStore(db).storeTokens({
     ...{ uuid, lease: 0, first: true, replaces: null, lifeSeconds: 28_800, share: 0.5, secretVersion: 1 },

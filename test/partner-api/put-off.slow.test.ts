@@ -436,7 +436,7 @@ it("a request whose process stops during the vendor's call is answered 202, and 
   const { addon: lasting } = await life.control.install({ plan: "dedicated" });
   await eventually(() => life.vendor.callsOf(lasting.id, "finish").length === 1);
   // A stop waits 10 seconds for a call that continues.
-  const stopped = life.world.service.services.lifecycle.runner.settled();
+  const stopped = life.world.service.services.work.settled();
   await sleep(8_500);
   life.vendor.next("provision", lasts);
   life.vendor.next("changePlan", lasts);

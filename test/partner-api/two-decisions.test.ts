@@ -1,10 +1,7 @@
 import { expect, it } from "@jest/globals";
 import { PACE } from "../../src/pace.ts";
-import { pino } from "pino";
 import type { Queryable } from "../../src/database/database.ts";
-import { createProvisionAnswers } from "../../src/resources/provision-answers.ts";
-import type { ResourceRow } from "../../src/resources/rows.ts";
-import type { Step } from "../../src/resources/steps/queue.ts";
+import { createAnswers } from "../../src/resources/answers.ts";
 import type { Vault } from "../../src/vault/vault.ts";
 
 it("of two decisions about one provision in one batch, only the first is confirmed", async () => {
@@ -16,14 +13,13 @@ it("of two decisions about one provision in one batch, only the first is confirm
     },
   } as unknown as Queryable;
   const vault = { seal: () => Buffer.alloc(0) } as unknown as Vault;
-  const answers = createProvisionAnswers(db, vault, pino({ level: "silent" }), PACE);
-  const resource = { uuid: "01234567-89ab-4def-8123-456789abcdef" } as ResourceRow;
-  const step = { id: 1, lease: 1, resource } as Step;
+  const answers = createAnswers(db, vault, PACE);
+  const uuid = "01234567-89ab-4def-8123-456789abcdef";
   // The first write starts at once; what arrives during it is written together.
-  const other = answers.decideLater({ uuid: "11234567-89ab-4def-8123-456789abcdef" } as ResourceRow);
+  const other = answers.later("11234567-89ab-4def-8123-456789abcdef");
   const [done, later] = await Promise.all([
-    answers.decide(step, { is: "done", config: {}, message: undefined }),
-    answers.decideLater(resource),
+    answers.decide({ id: 1, lease: 1, uuid }, { is: "done", config: {}, message: undefined }),
+    answers.later(uuid),
   ]);
   await other;
   expect(done).toMatchObject({ status: 200 });

@@ -6,10 +6,9 @@ import { PACE } from "../../src/pace.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { teapots } from "../support/teapots/index.ts";
 import { retryWhileDatabaseAway, type Queryable } from "../../src/database/database.ts";
-import { createStepQueue } from "../../src/resources/steps/queue.ts";
-import { createProvisionAnswers } from "../../src/resources/provision-answers.ts";
+import { createAnswers } from "../../src/resources/answers.ts";
+import { createStepQueue } from "../../src/work/queue.ts";
 import { createProvisionStore } from "../../src/resources/provision-store.ts";
-import type { ResourceRow } from "../../src/resources/rows.ts";
 import { Secret } from "../../src/secret.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
@@ -46,6 +45,8 @@ async function grantOf(uuid: string) {
   );
   return row;
 }
+
+const sweep = () => life.world.service.services.work.runDue("vendor", new AbortController().signal);
 
 async function expectExchanged(uuid: string): Promise<void> {
   await life.world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = $1 AND due_at IS NOT NULL`, [
@@ -92,10 +93,13 @@ it("a repeated provision whose caller is gone does not replace a grant that was 
 });
 
 describe("a provision that was stored but not decided, delivered again with a new code", () => {
-  it("is decided by the process that gets it, and the new code is exchanged", async () => {
+  it("is answered with what a sweep makes of it meanwhile, and the new code is exchanged", async () => {
     const uuid = await leftUndecided();
     await life.world.rows(`UPDATE steps SET leased_until = NULL WHERE uuid = $1`, [uuid]);
-    expect((await life.control.redeliver(uuid, { newCode: true })).response.status).toBe(200);
+    const redelivered = life.control.redeliver(uuid, { newCode: true });
+    await eventually(async () => expect(await grantOf(uuid)).toEqual({ number: 2, isDue: false }));
+    await sweep();
+    expect((await redelivered).response.status).toBe(200);
     expect(await grantOf(uuid)).toEqual({ number: 2, isDue: true });
     await expectExchanged(uuid);
   });
@@ -112,6 +116,7 @@ describe("a provision that was stored but not decided, delivered again with a ne
   it("keeps its code when the same one is delivered again", async () => {
     const uuid = await leftUndecided();
     await life.world.rows(`UPDATE steps SET leased_until = NULL WHERE uuid = $1`, [uuid]);
+    await sweep();
     expect((await life.control.redeliver(uuid)).response.status).toBe(200);
     expect(await grantOf(uuid)).toEqual({ number: 1, isDue: true });
     await expectExchanged(uuid);
@@ -133,13 +138,12 @@ describe("a provision that was stored without a grant, delivered again with one"
     ["after it", false],
   ])("makes the grant due although that is stored %s at the same moment", async (_, isGrantFirst) => {
     const uuid = await leftUndecided({ hasGrant: false });
-    const { db, vault, log } = life.world.service.services;
+    const { db, vault } = life.world.service.services;
     const { code } = life.requestFor(uuid).oauth_grant;
     const grant = { code: new Secret(code), expiresAt: null };
-    const resource = { uuid } as ResourceRow;
     const receives = (on: Queryable) =>
       createProvisionStore(on, vault, PACE).receiveGrant(uuid, grant, randomUUID());
-    const decides = (on: Queryable) => createProvisionAnswers(on, vault, log, PACE).decideLater(resource);
+    const decides = (on: Queryable) => createAnswers(on, vault, PACE).later(uuid);
     const [first, second] = isGrantFirst ? [receives, decides] : [decides, receives];
     const { held } = await db.transaction(async (tx) => {
       expect(await first(tx)).toBeTruthy();
@@ -161,12 +165,11 @@ describe("a provision that a sweep decides", () => {
       return teapots.provision(resource);
     });
     await life.world.rows(`UPDATE steps SET leased_until = NULL WHERE uuid = $1`, [uuid]);
-    const { runner } = life.world.service.services.lifecycle;
-    await runner.runDue("vendor", new AbortController().signal);
+    await sweep();
     await eventually(() => life.vendor.callsOf(uuid, "provision").length === 1);
     expect((await life.control.redeliver(uuid)).response.status).toBe(202);
     gate.open();
-    await runner.settled();
+    await life.world.service.services.work.settled();
     expect(await life.steps(uuid)).toEqual(["announce"]);
     expect(life.vendor.callsOf(uuid, "provision")).toHaveLength(1);
   });

@@ -1,9 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { PACE } from "../../src/pace.ts";
 import pg from "pg";
 import type { Database, Queryable } from "../../src/database/database.ts";
-import { createDeprovision } from "../../src/resources/deprovision.ts";
+import { deprovision as deprovisionOf } from "../../src/resources/deprovision.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 
 let life: LifecycleWorld;
@@ -14,9 +13,9 @@ afterAll(() => life.world.close());
 
 /** A deprovision through the database; `around` may do more about each transaction than to run it. */
 function aDeprovision(around: (run: Database["transaction"]) => Database["transaction"]) {
-  const { db, log } = life.world.service.services;
-  const transaction = around((work) => db.transaction(work));
-  return createDeprovision({ db: { ...db, transaction }, onSettled: () => undefined, log, pace: PACE });
+  const { ctx } = life.world.service.services;
+  const transaction = around((work) => ctx.db.transaction(work));
+  return (uuid: string) => deprovisionOf({ ...ctx, db: { ...ctx.db, transaction } }, uuid);
 }
 
 describe("a deprovision", () => {

@@ -1,6 +1,6 @@
 import type { Log } from "../../logging/log.ts";
 import type { Pace } from "../../pace.ts";
-import { createWorkerPool } from "../../due-work/worker-pool.ts";
+import { createWorkerPool } from "../../work/worker-pool.ts";
 import type { Admission, Admitted } from "./admission.ts";
 import type { CallTokenEndpoint } from "./token-call.ts";
 import { ROWS_PER_CALL, type ClaimedCredential, type Claims } from "./claims.ts";
@@ -82,7 +82,5 @@ export function createExchange(needs: {
   return {
     due: async (signal: AbortSignal) => (await ends.fill(signal)) + (await exchanges.fill(signal)),
     settled: async () => void (await Promise.all([ends.settled(), exchanges.settled()])),
-    /** Whether more grants are due than can be exchanged at once. */
-    areQueued: exchanges.isBacklogged,
   };
 }

@@ -1,5 +1,5 @@
 import { storeHeldTokens } from "../../resources/credentials/held-tokens.ts";
-import { createWorkerPool } from "../../due-work/worker-pool.ts";
+import { createWorkerPool } from "../../work/worker-pool.ts";
 import type { Log } from "../../logging/log.ts";
 import type { NotIssued, TokenEndpoint } from "../../platform/oauth.ts";
 import type { Secret } from "../../secret.ts";

@@ -1,9 +1,8 @@
 import { afterEach, expect, it, jest } from "@jest/globals";
 import type { Log } from "../../src/logging/log.ts";
-import { vendorResource, type ResourceRow } from "../../src/resources/rows.ts";
-import { createLeaseKeeper, Stopped } from "../../src/resources/steps/lease-keeper.ts";
-import type { Step, StepQueue } from "../../src/resources/steps/queue.ts";
-import type { Vault } from "../../src/vault/vault.ts";
+import { createLeaseKeeper, Stopped } from "../../src/work/lease-keeper.ts";
+import type { StepQueue } from "../../src/work/queue.ts";
+import type { Step } from "../../src/work/step.ts";
 
 const step = { id: 1, lease: 1, resource: { uuid: "u" } } as Step;
 const keeper = (isOurs = true) =>
@@ -12,18 +11,6 @@ const never = () => new Promise<never>(() => undefined);
 
 afterEach(() => {
   jest.useRealTimers();
-  jest.restoreAllMocks();
-});
-
-it("a step makes no signal that nobody reads", async () => {
-  const made = jest.spyOn(AbortController.prototype, "signal", "get");
-  const row = { sealedLogInputUrl: null, sealedLogDrainToken: null } as ResourceRow;
-  const resource = await keeper().holding(step, async (wanted) =>
-    vendorResource({} as Vault, row, "key", wanted),
-  );
-  expect(made).not.toHaveBeenCalled();
-  expect(resource.signal.aborted).toBe(false);
-  expect(made).toHaveBeenCalledTimes(1);
 });
 
 it("work that is cut off rejects", async () => {
@@ -40,7 +27,7 @@ it.each([
 ])("the signal of a step's work is aborted when %s", async (_, isOurs, ms, words) => {
   jest.useFakeTimers();
   let signal!: AbortSignal;
-  const work = keeper(isOurs).holding(step, (wanted) => ((signal = wanted.signal), never()));
+  const work = keeper(isOurs).holding(step, (given) => ((signal = given), never()));
   const failure = work.catch((error: Error) => error.message);
   await jest.advanceTimersByTimeAsync(ms - 1);
   expect(signal.aborted).toBe(false);
@@ -48,13 +35,4 @@ it.each([
   expect(signal.aborted).toBe(true);
   expect((signal.reason as Error).message).toContain(words);
   expect(await failure).toContain(words);
-});
-
-it("the signal is aborted from the beginning for work that first reads it after it was cut off", async () => {
-  const leases = keeper();
-  let readLate!: () => AbortSignal;
-  const work = leases.holding(step, (wanted) => ((readLate = () => wanted.signal), never()));
-  leases.cutOff();
-  await expect(work).rejects.toThrow(Stopped);
-  expect(readLate().reason).toBeInstanceOf(Stopped);
 });

@@ -1,10 +1,10 @@
 import { expect, it } from "@jest/globals";
 import { pino } from "pino";
 import type { Queryable, Statement } from "../../src/database/database.ts";
-import { createDiscovered } from "../../src/resources/steps/discovered.ts";
-import { createPlatformSteps } from "../../src/resources/steps/platform-steps.ts";
-import type { Step } from "../../src/resources/steps/queue.ts";
-import { createSettlements } from "../../src/resources/steps/settle.ts";
+import type { Context } from "../../src/context.ts";
+import { discoverStep } from "../../src/work/platform-steps.ts";
+import { createSettlements } from "../../src/work/settle.ts";
+import type { Step } from "../../src/work/step.ts";
 import { createVault } from "../../src/vault/vault.ts";
 import { Secret } from "../../src/secret.ts";
 
@@ -40,7 +40,7 @@ it.each([
     what: "steps that are done",
     end: (db: Queryable) => {
       const { done } = createSettlements(db, vault);
-      return (step: Step) => done(step, { URL: "x" }, "basic");
+      return (step: Step) => done(step, { URL: "x" });
     },
   },
   {
@@ -50,7 +50,7 @@ it.each([
   {
     what: "discoveries",
     end: (db: Queryable) => {
-      const discovered = createDiscovered(db);
+      const { discovered } = createSettlements(db, vault);
       return ({ id, lease, resource: { uuid } }: Step) => discovered({ id, lease, uuid, app, attached: 1 });
     },
   },
@@ -73,9 +73,8 @@ it("a discovery that brings no app fails alone, with its reason", async () => {
   });
   const { db, given } = aDatabase(0);
   const log = pino({ level: "silent" });
-  const needs = { db, platformFor, log } as unknown as Parameters<typeof createPlatformSteps>[0];
-  const { discover } = createPlatformSteps(needs);
-  const results = await Promise.allSettled([whole, broken].map(discover));
+  const ctx = { db, platformFor, log, settlements: createSettlements(db, vault) } as unknown as Context;
+  const results = await Promise.allSettled([whole, broken].map((step) => discoverStep(ctx, step)));
   expect(results).toEqual([
     { status: "fulfilled", value: undefined },
     { status: "rejected", reason: expect.objectContaining({ id: "no_primary_app" }) },

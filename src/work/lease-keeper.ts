@@ -1,9 +1,9 @@
-import type { Log } from "../../logging/log.ts";
-import { STEP_LEASE_SECONDS, type Step, type StepQueue } from "./queue.ts";
-import type { Wanted } from "./wanted.ts";
+import type { Log } from "../logging/log.ts";
+import { STEP_LEASE_SECONDS, type StepQueue } from "./queue.ts";
+import type { Step } from "./step.ts";
 
 /** The longest one step may run. */
-const LONGEST_STEP_MS = 10 * 60_000;
+export const LONGEST_STEP_MS = 10 * 60_000;
 
 /** Thrown into work that is cut off because the process stops; nothing is wrong with the work. */
 export class Stopped extends Error {
@@ -18,7 +18,7 @@ export interface LeaseKeeper {
    * Keeps a step's lease while `work` runs, and aborts `work` when the lease is lost (the resource was deprovisioned,
    * or this process was overtaken) or after 10 minutes. Throws {@link Stopped} if the work is cut off, or not begun.
    */
-  holding<Result>(step: Step, work: (wanted: Wanted) => Promise<Result>): Promise<Result>;
+  holding<Result>(step: Step, work: (signal: AbortSignal) => Promise<Result>): Promise<Result>;
   /** Cuts off all work that runs, and begins none until `resume`. */
   cutOff(): void;
   resume(): void;
@@ -63,7 +63,7 @@ export function createLeaseKeeper({ queue, log }: { queue: StepQueue; log: Log }
       const beat = setInterval(() => extend(step, end), (STEP_LEASE_SECONDS * 1000) / 3);
       const limit = setTimeout(() => end(new Error("The step took too long.")), LONGEST_STEP_MS);
       try {
-        return await Promise.race([work(wanted), ended]);
+        return await Promise.race([work(wanted.signal), ended]);
       } finally {
         underWay.delete(held);
         held.end = null;

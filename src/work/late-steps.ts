@@ -1,5 +1,5 @@
-import { statement, type Queryable } from "../../database/database.ts";
-import { ofPlanChange } from "./of-plan-change.ts";
+import { statement, type Queryable } from "../database/database.ts";
+import { ofPlanChange } from "./step.ts";
 
 /**
  * After this time a provision is given up; for any other step to which the vendor still answers "later", an alarm is

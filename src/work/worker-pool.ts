@@ -1,5 +1,3 @@
-import { createBacklog } from "./backlog.ts";
-
 /** Runs due work: at most `concurrency` rows at once, however many calls of `fill` start them. */
 export interface WorkerPool {
   /**
@@ -10,8 +8,6 @@ export interface WorkerPool {
   fill(signal: AbortSignal): Promise<number>;
   /** Resolves when nothing is under way. */
   settled(): Promise<void>;
-  /** Whether claims return as many rows as are asked for, so that more may be due. */
-  isBacklogged(): boolean;
 }
 
 /**
@@ -37,7 +33,6 @@ export function createWorkerPool<Row>(needs: {
   const { claim, handle, concurrency, forNow = () => concurrency, onEnd } = needs;
   let underWay = 0;
   const waiting = new Set<() => void>();
-  const backlog = createBacklog();
   /** Places that claims under way may fill. */
   let reserved = 0;
 
@@ -61,7 +56,6 @@ export function createWorkerPool<Row>(needs: {
     reserved += most;
     try {
       const rows = await claim(most);
-      backlog.observe(rows.length >= most);
       for (const row of rows) void work(row, signal);
       return rows.length;
     } finally {
@@ -108,8 +102,6 @@ export function createWorkerPool<Row>(needs: {
       }
       return taken;
     },
-
-    isBacklogged: backlog.isThere,
 
     async settled() {
       while (underWay > 0) await anEnd();

@@ -1,14 +1,16 @@
-import { messageOf } from "../../errors.ts";
-import type { Log } from "../../logging/log.ts";
-import type { Scrubber } from "../../logging/scrubber.ts";
-import { mayQuote } from "../../redact.ts";
-import type { Pace } from "../../pace.ts";
-import type { Secret } from "../../secret.ts";
-import { PlatformRefused, RateLimited } from "../../platform/api-errors.ts";
-import { nextTryInSeconds, STEP_AGAIN } from "../credentials/backoff.ts";
+import { messageOf } from "../errors.ts";
+import type { Log } from "../logging/log.ts";
+import type { Scrubber } from "../logging/scrubber.ts";
+import { mayQuote } from "../redact.ts";
+import type { Pace } from "../pace.ts";
+import { PlatformRefused, RateLimited } from "../platform/api-errors.ts";
+import type { Vault } from "../vault/vault.ts";
+import { nextTryInSeconds, STEP_AGAIN } from "../resources/credentials/backoff.ts";
+import { secretsOf } from "../resources/secrets-of.ts";
 import { StillUnderWay } from "./attempt.ts";
 import { Stopped } from "./lease-keeper.ts";
-import type { Step, StepQueue } from "./queue.ts";
+import type { StepQueue } from "./queue.ts";
+import type { Step } from "./step.ts";
 
 /** After this many failed attempts an alarm is raised. */
 export const ALARM_AFTER_ATTEMPTS = 12;
@@ -18,14 +20,13 @@ export type PutOff = (step: Step, error: unknown) => Promise<void>;
 
 export function createPutOff({
   queue,
-  secretsOf,
+  vault,
   scrubber,
   log,
   pace,
 }: {
   queue: StepQueue;
-  /** The secrets of a step's resource that an error may quote. */
-  secretsOf(step: Step): readonly Secret[];
+  vault: Vault;
   scrubber: Scrubber;
   log: Log;
   pace: Pace;
@@ -62,7 +63,7 @@ export function createPutOff({
   }
 
   return (step, thrown) => {
-    const error = mayQuote(thrown, secretsOf(step));
+    const error = mayQuote(thrown, secretsOf(vault, step.resource));
     return error instanceof StillUnderWay ? lookAgain(step, error) : tryAgain(step, error);
   };
 }

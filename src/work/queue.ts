@@ -1,27 +1,11 @@
-import { statement, type Queryable } from "../../database/database.ts";
-import { RESOURCE_COLUMNS, type ResourceRow } from "../rows.ts";
-import { eachLane, isIn, type Lane, type StepKind } from "./lanes.ts";
+import { statement, type Queryable } from "../database/database.ts";
+import { RESOURCE_COLUMNS, type ResourceRow } from "../resources/rows.ts";
 import { createLateSteps, GIVEN_UP_AFTER } from "./late-steps.ts";
+import { eachLane, isIn, type Lane, type Step } from "./step.ts";
 
 // Steps are claimed like credentials: one statement, a lease, the database's clock. Two steps of one resource that
 // change it never run at the same time or out of order. Discovering its app and announcing its config vars, as they are
 // by then, wait for no other step and hold none up; a clean-up has nothing left to wait for.
-
-/** A claimed step, with its resource as it was at the claim. */
-export interface Step {
-  id: number;
-  key: string;
-  kind: StepKind;
-  detail: { previousPlan?: string; plan?: string };
-  attempts: number;
-  lease: number;
-  /**
-   * The id of the request it came from, as the log names it. Null for steps that no request caused, and for those from
-   * before this was stored.
-   */
-  requestId: string | null;
-  resource: ResourceRow;
-}
 
 /** Steps of each lane under way at once in one process. */
 export const CONCURRENCY = 16;
@@ -54,12 +38,6 @@ const claimDue = eachLane((lane) =>
       AND ${isNext("due")}
     ORDER BY due.due_at LIMIT ${CONCURRENCY} FOR UPDATE SKIP LOCKED) few LIMIT $1)) ${TAKEN}`,
   ),
-);
-
-const claimUnanswered = statement(
-  "claim_unanswered_provision",
-  `${TAKE} WHERE r.uuid = s.uuid AND s.uuid = $1 AND s.kind = 'provision' AND r.answer_status IS NULL
-     AND (s.leased_until IS NULL OR s.leased_until <= now() OR s.key = $2) ${TAKEN}`,
 );
 
 const hold = statement(
@@ -117,12 +95,6 @@ export function createStepQueue(db: Queryable) {
   return {
     ...createLateSteps(db),
     claim: async (lane: Lane, most: number) => (await db.query<StepRow>(claimDue[lane], [most])).map(toStep),
-    /**
-     * Claims the step of a provision that was never answered, if no process holds it or it was written under `ownKey`;
-     * else null.
-     */
-    claimUnanswered: async (uuid: string, ownKey: string) =>
-      (await db.query<StepRow>(claimUnanswered, [uuid, ownKey])).map(toStep)[0] ?? null,
     /** Extends the lease. False: the step is not ours any more, or no longer wanted. */
     hold: async ({ id, lease }: Step) => (await db.query(hold, [id, lease])).length > 0,
     /**

@@ -1,25 +1,18 @@
-import { statement, type Queryable } from "../../database/database.ts";
-import { KitError } from "../../errors.ts";
-import type { Log } from "../../logging/log.ts";
-import { PlatformRefused } from "../../platform/api-errors.ts";
-import type { Vault } from "../../vault/vault.ts";
-import { notYetSet, openConfig } from "../config-vars.ts";
-import { NoToken } from "../credentials/token-source.ts";
-import type { PlatformFor } from "../platform-for.ts";
-import type { FailLocally } from "../provision-failure.ts";
-import type { ResourceApi } from "../../platform/api.ts";
-import { findResource, type ResourceRow } from "../rows.ts";
-import { createDiscovered } from "./discovered.ts";
-import { fenceOf } from "./fence.ts";
-import { isOfPlanChange } from "./of-plan-change.ts";
-import type { Step, StepQueue } from "./queue.ts";
-import type { Settlements } from "./settle.ts";
+import type { Context } from "../context.ts";
+import { statement, type Queryable } from "../database/database.ts";
+import { KitError } from "../errors.ts";
+import { PlatformRefused } from "../platform/api-errors.ts";
+import type { ResourceApi } from "../platform/api.ts";
+import { notYetSet, openConfig } from "../resources/config-vars.ts";
+import { NoToken } from "../resources/credentials/token-source.ts";
+import type { PlatformFor } from "../resources/platform-for.ts";
+import { failProvision } from "../resources/provision-failure.ts";
+import { findResource, type ResourceRow } from "../resources/rows.ts";
+import { fenceOf } from "./settle.ts";
+import { isOfPlanChange, type Step } from "./step.ts";
 
-export interface PlatformSteps {
-  announce(step: Step): Promise<void>;
-  discover(step: Step): Promise<void>;
-  reportFailure(step: Step): Promise<void>;
-}
+// The steps that tell or ask the platform something. Each throws in order to be tried again. While its credential is
+// quarantined that would be in vain: the step then waits until the credential is active again.
 
 const storeApp = statement(
   "store_app",
@@ -27,80 +20,63 @@ const storeApp = statement(
    WHERE uuid = $1 AND state <> 'deprovisioned' AND (app_id, app_name) IS DISTINCT FROM ($2, $3)`,
 );
 
-/**
- * The steps that tell or ask the platform something. Each throws in order to be tried again. While its credential is
- * quarantined that would be in vain: the step then waits until the credential is active again.
- */
-export function createPlatformSteps(needs: {
-  db: Queryable;
-  vault: Vault;
-  platformFor: PlatformFor;
-  settlements: Settlements;
-  failLocally: FailLocally;
-  queue: StepQueue;
-  log: Log;
-}): PlatformSteps {
-  const { db, platformFor, settlements, failLocally, queue, log } = needs;
-  const discovered = createDiscovered(db);
+type Run = (ctx: Context, step: Step) => Promise<void>;
 
-  const waitingIfQuarantined =
-    (work: (step: Step) => Promise<void>) =>
-    async (step: Step): Promise<void> => {
-      try {
-        await work(step);
-      } catch (error) {
-        if (!isQuarantined(error)) throw error;
-        const { kind, requestId, resource } = step;
-        if (await queue.putOff(step, null, error.message))
-          log.info({ uuid: resource.uuid, requestId, kind }, "A step waits: its credential was put aside");
-      }
-    };
-
-  return {
-    /** Sets the config vars, and if the platform still waits for it, says that provisioning is done. */
-    announce: waitingIfQuarantined(async (step) => {
-      const { uuid, state } = step.resource;
-      const platform = platformFor(uuid);
-      const isFirst = state === "provisioning" && step.attempts === 1;
-      await pushConfig(needs, platform, { uuid, given: isFirst ? step.resource : null });
-      // The announcement of a plan change may run beside that of the provision before it, which tells this once.
-      if (state === "provisioning" && !isOfPlanChange(step)) await markProvisioned(platform);
-      if (await settlements.provisioned(step))
-        log.info({ uuid, requestId: step.requestId }, "The platform knows the config vars");
-    }),
-
-    /** Finds the primary app and all attached apps (platform document, "Usage rules" 1). */
-    discover: waitingIfQuarantined(async (step) => {
-      const { uuid } = step.resource;
-      const { primary: app, attachments } = await lookForApps(platformFor, uuid);
-      const attached = attachments.length;
-      if (await discovered({ ...fenceOf(step), app, attached }))
-        log.info({ uuid, requestId: step.requestId, app: app.name, attached }, "Found the attached apps");
-    }),
-
-    /** Tells the platform that an asynchronous provision failed for good, where it still can be told. */
-    reportFailure: waitingIfQuarantined(async (step) => {
-      const { uuid } = step.resource;
-      let isProvisioned = false;
-      try {
-        isProvisioned = await isDoneOverThere(platformFor(uuid));
-      } catch (error) {
-        if (!isGoneOrMute(error)) throw error;
-      }
-      if (isProvisioned) {
-        if (await settlements.provisioned(step))
-          log.warn(
-            { uuid, requestId: step.requestId },
-            "What was given up is provisioned at the platform, and stays",
-          );
-        return;
-      }
-      await failLocally(uuid);
-      // `failLocally` has deleted this step with the others, unless there was nothing left to fail.
-      await queue.finish(step);
-    }),
+const waitingIfQuarantined =
+  (run: Run): Run =>
+  async (ctx, step) => {
+    try {
+      await run(ctx, step);
+    } catch (error) {
+      if (!isQuarantined(error)) throw error;
+      const { kind, requestId, resource } = step;
+      if (await ctx.steps.putOff(step, null, error.message))
+        ctx.log.info({ uuid: resource.uuid, requestId, kind }, "A step waits: its credential was put aside");
+    }
   };
-}
+
+/** Sets the config vars, and if the platform still waits for it, says that provisioning is done. */
+export const announceStep = waitingIfQuarantined(async (ctx, step) => {
+  const { uuid, state } = step.resource;
+  const platform = ctx.platformFor(uuid);
+  const isFirst = state === "provisioning" && step.attempts === 1;
+  await pushConfig(ctx, platform, { uuid, given: isFirst ? step.resource : null });
+  // The announcement of a plan change may run beside that of the provision before it, which tells this once.
+  if (state === "provisioning" && !isOfPlanChange(step)) await markProvisioned(platform);
+  if (await ctx.settlements.provisioned(step))
+    ctx.log.info({ uuid, requestId: step.requestId }, "The platform knows the config vars");
+});
+
+/** Finds the primary app and all attached apps (platform document, "Usage rules" 1). */
+export const discoverStep = waitingIfQuarantined(async (ctx, step) => {
+  const { uuid } = step.resource;
+  const { primary: app, attachments } = await lookForApps(ctx.platformFor, uuid);
+  const attached = attachments.length;
+  if (await ctx.settlements.discovered({ ...fenceOf(step), app, attached }))
+    ctx.log.info({ uuid, requestId: step.requestId, app: app.name, attached }, "Found the attached apps");
+});
+
+/** Tells the platform that an asynchronous provision failed for good, where it still can be told. */
+export const reportFailureStep = waitingIfQuarantined(async (ctx, step) => {
+  const { uuid } = step.resource;
+  let isProvisioned = false;
+  try {
+    isProvisioned = await isDoneOverThere(ctx.platformFor(uuid));
+  } catch (error) {
+    if (!isGoneOrMute(error)) throw error;
+  }
+  if (isProvisioned) {
+    if (await ctx.settlements.provisioned(step))
+      ctx.log.warn(
+        { uuid, requestId: step.requestId },
+        "What was given up is provisioned at the platform, and stays",
+      );
+    return;
+  }
+  await failProvision(ctx, uuid);
+  // `failProvision` has deleted this step with the others, unless there was nothing left to fail.
+  await ctx.steps.finish(step);
+});
 
 /**
  * Tells the platform that provisioning is done. If that was done before and the answer was lost, the platform rightly
@@ -175,7 +151,7 @@ async function lookForApps(platformFor: PlatformFor, uuid: string) {
  * release declares, since the set may come from a newer one.
  */
 async function pushConfig(
-  { db, vault }: { db: Queryable; vault: Vault },
+  { db, vault }: Pick<Context, "db" | "vault">,
   { config }: ResourceApi,
   { uuid, given }: { uuid: string; given: ResourceRow | null },
 ): Promise<void> {

@@ -1,10 +1,10 @@
 import { types } from "node:util";
-import { KitError, Refusal } from "../../errors.ts";
-import { mayQuote } from "../../redact.ts";
-import type { Vault } from "../../vault/vault.ts";
-import type { Done, Later, NotYet, Offer, Outcome } from "../contract.ts";
-import type { ResourceRow } from "../rows.ts";
-import { secretsOf } from "../secrets-of.ts";
+import { KitError, Refusal } from "../errors.ts";
+import { mayQuote } from "../redact.ts";
+import type { Done, Later, NotYet, Offer, Outcome, YourService } from "../resources/contract.ts";
+import type { ResourceRow } from "../resources/rows.ts";
+import { secretsOf } from "../resources/secrets-of.ts";
+import type { Vault } from "../vault/vault.ts";
 
 /** Stands in for an empty sentence; it fits a provision, a plan change and a clean-up. */
 const NO_SENTENCE = "The work goes on.";
@@ -34,16 +34,22 @@ export class StillUnderWay extends Error {
 }
 
 /**
- * Calls one of the vendor's functions for a resource and says what came of it. An error may quote the resource's
- * secrets, and is shown without them. Never rejects.
+ * Calls one of the vendor's functions that must return something, and says what came of it. An error may quote the
+ * resource's secrets, and is shown without them. Never rejects.
  */
 export async function attempt(
   { offer, vault }: { offer: Offer; vault: Vault },
   resource: ResourceRow,
+  name: Exclude<keyof YourService, "deprovision" | "close">,
   call: () => Promise<Outcome | NotYet>,
 ): Promise<Attempt> {
   try {
     const outcome = await call();
+    // A forgotten `return` would otherwise show as an error in the kit's own code.
+    if (outcome === undefined || outcome === null)
+      throw new BrokenContract(
+        `The service's ${name}() returned nothing; it must return its config, or later. Is a return missing?`,
+      );
     if (isNotYet(outcome)) return { is: "later", ...whenAgain(onlyLater(outcome)) };
     const { config, message } = outcome;
     if (message !== undefined && typeof message !== "string")

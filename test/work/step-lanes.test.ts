@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
-import { createWorkerPool } from "../../src/due-work/worker-pool.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
@@ -67,42 +66,4 @@ it("a step that follows a finished one starts at once, and waiting ones use the 
   gates.forEach((gate) => gate.open());
   await eventually(() => expect(called).toHaveLength(MANY), SOON_MS);
   await life.world.quiet(finishing);
-});
-
-it("a sweep ends when its signal is aborted although every place is taken", async () => {
-  const gate = aGate();
-  const due = ["one", "two"];
-  const pool = createWorkerPool<string>({
-    claim: async (most) => due.splice(0, most),
-    handle: () => gate.opened,
-    concurrency: 1,
-    onEnd: () => undefined,
-  });
-  const stop = new AbortController();
-  const looked = pool.fill(stop.signal);
-  await eventually(() => expect(due).toEqual(["two"]));
-  stop.abort();
-  expect(await looked).toBe(1);
-  gate.open();
-  await pool.settled();
-});
-
-it("free places are filled even if they are less than a quarter of all", async () => {
-  const gate = aGate();
-  const due = Array.from({ length: 13 }, (_, i) => i);
-  const begun: number[] = [];
-  const pool = createWorkerPool<number>({
-    claim: async (most) => due.splice(0, most),
-    handle: (row) => (begun.push(row), gate.opened),
-    concurrency: 16,
-    onEnd: () => undefined,
-  });
-  const signal = AbortSignal.timeout(60_000);
-  expect(await pool.fill(signal)).toBe(13);
-  due.push(13, 14, 15, 16);
-  void pool.fill(signal);
-  await eventually(() => expect(begun).toHaveLength(16), SOON_MS);
-  gate.open();
-  await eventually(() => expect(begun).toHaveLength(17), SOON_MS);
-  await pool.settled();
 });

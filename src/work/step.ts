@@ -1,0 +1,77 @@
+import type { Answer } from "../resources/answers.ts";
+import type { ResourceRow } from "../resources/rows.ts";
+import type { Attempt } from "./attempt.ts";
+
+export type StepKind =
+  "provision" | "finish" | "announce" | "change_plan" | "discover" | "report_failure" | "clean_up";
+
+/** Which of two queues a kind of step stands in. */
+export type Lane = "vendor" | "platform";
+
+/**
+ * The vendor's functions may take minutes each. A step that only sends or requests something at the platform takes a
+ * moment, and must never wait behind them: so each lane is claimed separately and has places of its own.
+ */
+const LANES: Readonly<Record<StepKind, Lane>> = {
+  provision: "vendor",
+  finish: "vendor",
+  change_plan: "vendor",
+  clean_up: "vendor",
+  announce: "platform",
+  discover: "platform",
+  report_failure: "platform",
+};
+
+/** SQL condition on `kind`: the step is in this lane. */
+export const isIn = (lane: Lane) =>
+  `kind IN (${Object.keys(LANES)
+    .filter((kind) => LANES[kind as StepKind] === lane)
+    .map((kind) => `'${kind}'`)
+    .join(", ")})`;
+
+/** Makes something for each lane, such as a statement. */
+export function eachLane<Made>(make: (lane: Lane) => Made): Readonly<Record<Lane, Made>> {
+  return { vendor: make("vendor"), platform: make("platform") };
+}
+
+/** A claimed step, with its resource as it was at the claim. */
+export interface Step {
+  id: number;
+  key: string;
+  kind: StepKind;
+  /**
+   * `plan`: the new plan of a plan change, from its `change_plan` to the `finish` and the `announce` that it turns into;
+   * the steps of a provision have none. `isAccepted`: the platform was answered yes, or "later".
+   */
+  detail: { plan?: string; isAccepted?: boolean };
+  attempts: number;
+  lease: number;
+  /**
+   * The id of the request it came from, as the log names it. Null for steps that no request caused, and for those from
+   * before this was stored.
+   */
+  requestId: string | null;
+  resource: ResourceRow;
+  /** What the vendor's function returned, if it has in this process. */
+  result?: Attempt;
+}
+
+/** The lease number of a newly written step; every claim raises it. */
+export const FIRST_LEASE = 1;
+
+/** Whether a step belongs to a plan change. All others belong to the provision. */
+export const isOfPlanChange = ({ detail }: Pick<Step, "detail">): boolean => detail.plan !== undefined;
+
+/** SQL condition: whether the step aliased `step` belongs to a plan change. */
+export const ofPlanChange = (step: string): string => `(${step}.detail ? 'plan')`;
+
+/** The queue of steps, as requests use it. */
+export interface Work {
+  /**
+   * Runs a claimed step at once, whatever else runs. Resolves when it ended or was put off, to the answer if this was
+   * the first to decide one. Never rejects.
+   */
+  start(step: Step): Promise<Answer | null>;
+  /** Looks for steps that may have fallen due. */
+  nudge(): void;
+}

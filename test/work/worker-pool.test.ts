@@ -1,0 +1,162 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, it } from "@jest/globals";
+import { createWorkerPool } from "../../src/work/worker-pool.ts";
+import { aGate } from "../support/a-vendor.ts";
+import { eventually } from "../support/world.ts";
+
+/** A pool whose rows are under way until the test ends them. */
+function aPool(rows: number, { concurrency, forNow }: { concurrency: number; forNow?: () => number }) {
+  const left = Array.from({ length: rows }, (_, row) => row);
+  const ends: (() => void)[] = [];
+  const pool = createWorkerPool<number>({
+    claim: async (most) => left.splice(0, most),
+    handle: () => new Promise((resolve) => ends.push(resolve)),
+    concurrency,
+    ...(forNow && { forNow }),
+    onEnd: () => undefined,
+  });
+  const filled = pool.fill(new AbortController().signal);
+  return {
+    pool,
+    ends,
+    started: () => rows - left.length,
+    async endAll() {
+      while (left.length > 0 || ends.length > 0) {
+        ends.splice(0).forEach((end) => end());
+        await new Promise(setImmediate);
+      }
+      await filled;
+    },
+  };
+}
+
+it("a worker pool is settled when the last of its rows has ended", async () => {
+  const { pool, ends, started, endAll } = aPool(2, { concurrency: 2 });
+  await eventually(() => expect(started()).toBe(2));
+  let isSettled = false;
+  const settled = pool.settled().then(() => (isSettled = true));
+  ends.pop()!();
+  await new Promise(setImmediate);
+  expect(isSettled).toBe(false);
+  ends.pop()!();
+  await settled;
+  await endAll();
+});
+
+it("a worker pool whose limit is lowered starts no more, and starts the rest as soon as the limit is raised", async () => {
+  let most = 2;
+  const { pool, ends, started, endAll } = aPool(12, { concurrency: 8, forNow: () => most });
+  await eventually(() => expect(started()).toBe(2));
+  ends.shift()!();
+  await eventually(() => expect(started()).toBe(3));
+  expect(ends).toHaveLength(2);
+  most = 8;
+  await eventually(() => expect(ends).toHaveLength(8));
+  await endAll();
+  await pool.settled();
+});
+
+it("a worker pool with a lowered limit checks the limit about ten times a second, however many rows end", async () => {
+  let looks = 0;
+  const held = { concurrency: 8, forNow: () => ((looks += 1), 1) };
+  const { ends, started, endAll } = aPool(200, held);
+  for (let ended = 1; ended <= 100; ended++) {
+    await eventually(() => ends.length > 0);
+    ends.shift()!();
+    await new Promise(setImmediate);
+  }
+  await eventually(() => expect(started()).toBe(101));
+  const before = looks;
+  await sleep(500);
+  expect(looks - before).toBeGreaterThan(0);
+  expect(looks - before).toBeLessThan(20);
+  await endAll();
+});
+
+it("a pool that is filled twice at once starts no more than its places, and takes what one claim has left", async () => {
+  const due = Array.from({ length: 12 }, (_, row) => row);
+  const claims = aGate();
+  const ends = aGate();
+  let running = 0;
+  let isFirst = true;
+  const pool = createWorkerPool<number>({
+    async claim(most) {
+      const rows = due.splice(0, isFirst ? 3 : most);
+      isFirst = false;
+      await claims.opened;
+      return rows;
+    },
+    handle: () => ((running += 1), ends.opened),
+    concurrency: 8,
+    onEnd: () => undefined,
+  });
+  const { signal } = new AbortController();
+  const filled = [pool.fill(signal), pool.fill(signal)];
+  claims.open();
+  await eventually(() => expect(running).toBe(8));
+  expect(due).toHaveLength(4);
+  ends.open();
+  const taken = await Promise.all(filled);
+  expect(taken[0]! + taken[1]!).toBe(12);
+  await pool.settled();
+});
+
+it("a claim that fails leaves its places to the next", async () => {
+  const claim = aGate();
+  const tries = [
+    () => claim.opened.then(() => Promise.reject(new Error("away"))),
+    async () => [1],
+    async () => [],
+  ];
+  const begun: number[] = [];
+  const pool = createWorkerPool<number>({
+    claim: () => tries.shift()!(),
+    handle: async (row) => void begun.push(row),
+    concurrency: 1,
+    onEnd: () => undefined,
+  });
+  const { signal } = new AbortController();
+  const [failed, next] = [pool.fill(signal), pool.fill(signal)];
+  claim.open();
+  await expect(failed).rejects.toThrow("away");
+  expect(await next).toBe(1);
+  expect(begun).toEqual([1]);
+});
+
+it("a sweep ends when its signal is aborted although every place is taken", async () => {
+  const gate = aGate();
+  const due = ["one", "two"];
+  const pool = createWorkerPool<string>({
+    claim: async (most) => due.splice(0, most),
+    handle: () => gate.opened,
+    concurrency: 1,
+    onEnd: () => undefined,
+  });
+  const stop = new AbortController();
+  const looked = pool.fill(stop.signal);
+  await eventually(() => expect(due).toEqual(["two"]));
+  stop.abort();
+  expect(await looked).toBe(1);
+  gate.open();
+  await pool.settled();
+});
+
+it("free places are filled even if they are less than a quarter of all", async () => {
+  const gate = aGate();
+  const due = Array.from({ length: 13 }, (_, i) => i);
+  const begun: number[] = [];
+  const pool = createWorkerPool<number>({
+    claim: async (most) => due.splice(0, most),
+    handle: (row) => (begun.push(row), gate.opened),
+    concurrency: 16,
+    onEnd: () => undefined,
+  });
+  const signal = AbortSignal.timeout(60_000);
+  expect(await pool.fill(signal)).toBe(13);
+  due.push(13, 14, 15, 16);
+  void pool.fill(signal);
+  await eventually(() => expect(begun).toHaveLength(16), 5_000);
+  gate.open();
+  await eventually(() => expect(begun).toHaveLength(17), 5_000);
+  await pool.settled();
+});
