@@ -10,7 +10,7 @@ import type { TokenReport } from "../tokens.ts";
 import { workThrough } from "../work-through.ts";
 import { createAsking } from "./asking.ts";
 import { LegacyGrantsOff, SecretIsRejected } from "./errors.ts";
-import { createWatching } from "./watching.ts";
+import { grantEnd } from "./watching.ts";
 
 interface Needs {
   db: Queryable;
@@ -114,7 +114,6 @@ async function recoverEach(
   const { recover, concurrency, signal, onProgress } = needs;
   const report: TokenReport = { done: [], failed: [], skipped: [] };
   const asking = createAsking(recover, signal);
-  const watching = createWatching(needs);
   let isSecretRejected = false;
   const isHalted = () => isSecretRejected || asking.isHalted();
 
@@ -123,7 +122,7 @@ async function recoverEach(
     const why = isOnItsWay ? null : await asking.ask(uuid);
     if (why === "halted") return;
     if (why) return void report.failed.push({ uuid, ...why });
-    const end = await watching.ended(uuid);
+    const end = await grantEnd(needs, uuid);
     if (end.is === "exchanged") report.done.push(uuid);
     else if (end.is === "gone") report.skipped.push({ uuid, reason: "deprovisioned" });
     else report.failed.push({ uuid, id: end.id, message: end.message });
