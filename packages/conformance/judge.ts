@@ -11,6 +11,8 @@ export interface Verdict {
   /** Why the rule failed, or why it could not be judged. */
   reason: string | null;
   ms: number;
+  /** For a skipped rule, the id of the rule that is broken by what was seen instead, if there is one. */
+  broken?: string | null;
 }
 
 /** How many short rules run at a time; few, so as not to overload a small service. */
@@ -45,7 +47,32 @@ export async function judge(
   // The last rules need calls to look at, even if only they were selected.
   await plain(stage).catch(() => undefined);
   for (const rule of rules) if (rule.isLast) await decide(rule);
-  return rules.map((rule) => verdicts.get(rule)!);
+  return consistent(rules.map((rule) => verdicts.get(rule)!));
+}
+
+/**
+ * Lets each skipped rule name one that really is broken: not one that was itself skipped, but the cause of that; and a
+ * rule that held for the resource it looked at, but not for one of another rule, is broken.
+ */
+function consistent(verdicts: readonly Verdict[]): Verdict[] {
+  const all = new Map(verdicts.map((verdict) => [verdict.rule.id, { ...verdict }]));
+  const causeOf = (verdict: Verdict, seen: readonly Verdict[] = []): Verdict => {
+    const next = all.get(verdict.broken ?? "");
+    return next?.status === "skipped" && !seen.includes(next) ? causeOf(next, [...seen, verdict]) : verdict;
+  };
+  for (const verdict of all.values()) {
+    if (verdict.status !== "skipped") continue;
+    const { reason, broken } = causeOf(verdict);
+    Object.assign(verdict, { reason, broken });
+    const cause = all.get(broken ?? "");
+    if (cause?.status !== "passed") continue;
+    const what = reason!.replace(` (${broken}).`, ".");
+    Object.assign(cause, {
+      status: "failed",
+      reason: `It does not always hold. ${verdict.rule.id} could not be judged: ${what}`,
+    });
+  }
+  return [...all.values()];
 }
 
 async function verdictOf(stage: Stage, rule: Rule): Promise<Verdict> {
@@ -57,7 +84,7 @@ async function verdictOf(stage: Stage, rule: Rule): Promise<Verdict> {
   } catch (error) {
     if (error instanceof NotJudged) {
       const status = error instanceof NotApplicable ? "not_applicable" : "skipped";
-      return { rule, status, reason: error.message, ms: since() };
+      return { rule, status, reason: error.message, broken: error.broken, ms: since() };
     }
     const reason = faultOf(error);
     if (reason !== null) return { rule, status: "failed", reason, ms: since() };

@@ -89,13 +89,13 @@ const ENDING = `
 Your service has to call the platform that is played here. Either start it
 yourself, with http://127.0.0.1:4000 as the platform's address, and run
 
-  npm run conformance -- --url http://127.0.0.1:3000 --id my-addon < password
+  conformance --url http://127.0.0.1:3000 --id my-addon < password
 
 or let it be started, with everything it needs in its environment (PORT,
 ADDON_ID, ADDON_PASSWORD, CLIENT_SECRET, PLATFORM_API_URL, PLATFORM_AUTH_URL,
 PLATFORM_STATUS_URL, and SSO_SALT where one is given):
 
-  npm run conformance -- --command "python service.py" --plan small
+  conformance --command "python service.py" --plan small
 
 Without the client secret, the first one that your service sends is taken for
 it. Without a salt, sign-on is not applicable; without an --async-plan, neither
@@ -103,6 +103,5 @@ is asynchronous provisioning. What needs something else to work first is
 skipped. Neither counts as passed, or as broken.
 
 Exit codes: 0 every must-rule that could be judged holds, 1 one is broken,
-nothing could be judged, or the checker itself failed, 2 used wrongly. Broken should-rules are told, and
-change nothing about that.
-docs/conformance.md lists the rules.`;
+nothing could be judged, the service could not be checked, or the checker itself
+failed, 2 used wrongly. Broken should-rules are reported, and do not change it.`;

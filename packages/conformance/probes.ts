@@ -28,7 +28,11 @@ export const shown = (reply: Reply | null) => (reply === null ? "no answer" : St
 export async function installed(stage: Stage, wish: InstallWish = {}): Promise<Resource> {
   const resource = await stage.install(wish);
   const reply = firstReply(resource);
-  needs(isSuccess(reply), `a provision has to be accepted first, and was answered with ${shown(reply)}.`);
+  needs(
+    isSuccess(reply),
+    `a provision has to be accepted first, and was answered with ${shown(reply)}.`,
+    "PROV-01",
+  );
   return resource;
 }
 
@@ -61,10 +65,43 @@ export function callOf(
   return stage.books.until(() => stage.callsOf(resource).find(isMeant), withinMs);
 }
 
+/** What an exchange can do wrong, each under the rule that demands the opposite; null where it is right. */
+export const EXCHANGE_FAULTS: Record<string, (call: Call, stage: Stage) => string | null> = {
+  "EXCH-02": ({ isEarly }) =>
+    isEarly ? "The code came while the provision request was still waiting for its answer." : null,
+  "EXCH-05"({ method, headers }) {
+    const type = headers["content-type"] ?? "";
+    if (method !== "POST") return `It was a ${method}.`;
+    return /^application\/x-www-form-urlencoded\b/i.test(type)
+      ? null
+      : `The Content-Type was ${type || "missing"}.`;
+  },
+  "EXCH-06"({ form }, { books }) {
+    const { grant_type: type, code = "" } = form;
+    if (type !== "authorization_code") return `grant_type was ${type ? "another" : "missing"}.`;
+    return books.codes.has(code) ? null : "code was missing, or was not the one of the request.";
+  },
+  "EXCH-07": ({ form }) => (form["client_secret"] ? null : "The form has no client_secret."),
+  "EXCH-08": ({ form }, { settings: { clientSecret } }) =>
+    clientSecret === null || form["client_secret"] === clientSecret
+      ? null
+      : "It is not the client secret that the platform was given (CLIENT_SECRET).",
+};
+
+/** Why the resource's grant was not exchanged, with the rule that its exchange breaks. */
+export function notExchanged(stage: Stage, resource: Resource): NotJudged {
+  const tries = stage.callsOf(resource).filter(isExchange);
+  const isBroken = (id: string) => tries.some((call) => EXCHANGE_FAULTS[id]!(call, stage) !== null);
+  const broken = Object.keys(EXCHANGE_FAULTS).find(isBroken) ?? "EXCH-01";
+  const last = tries.at(-1);
+  const how = last ? `its exchange was answered with ${shown(last.reply)}` : "nobody sent its code";
+  return new NotJudged(`a grant has to be exchanged first, and ${how}.`, broken);
+}
+
 /** The successful exchange of the resource's grant. */
 export async function exchanged(stage: Stage, resource: Resource): Promise<Call> {
   const call = await callOf(stage, resource, (call) => isExchange(call) && isDone(call));
-  if (!call) throw new NotJudged("a grant has to be exchanged first, and was not (EXCH-01).");
+  if (!call) throw notExchanged(stage, resource);
   return call;
 }
 
@@ -74,6 +111,29 @@ export async function settled(stage: Stage, wish: InstallWish = {}): Promise<Res
   const resource = await installed(stage, wish);
   await exchanged(stage, resource);
   return resource;
+}
+
+/**
+ * A resource for rules that need no tokens: at a service that exchanges grants it has them, because what happens before
+ * the exchange is judged by other rules.
+ */
+export async function ready(stage: Stage, wish: InstallWish = {}): Promise<Resource> {
+  const isUsual = await plainExchange(stage).then(
+    () => true,
+    () => false,
+  );
+  const resource = await installed(stage, wish);
+  if (isUsual) await callOf(stage, resource, (call) => isExchange(call) && isDone(call));
+  return resource;
+}
+
+const hasTokens = (stage: Stage, resource: Resource) =>
+  stage.callsOf(resource).some((call) => isExchange(call) && isDone(call));
+
+/** Throws NotJudged if a call was refused that the service may have refused for want of tokens. */
+export function hadTokens(stage: Stage, resource: Resource, reply: Reply | null): void {
+  const isTaken = reply !== null && reply.status < 300;
+  if (!isTaken && !hasTokens(stage, resource)) throw notExchanged(stage, resource);
 }
 
 /** How long to watch for things that happen at once or not at all, however patient the settings are. */
@@ -92,14 +152,21 @@ export interface End {
   askedUntil: number;
 }
 
-/** Deprovisions a resource. Throws NotJudged if that is refused, because nothing follows from what happens then. */
-export async function deprovisioned(stage: Stage, resource: Resource): Promise<End> {
+/**
+ * Deprovisions a resource, and returns when that was. Throws NotJudged if it is refused, because nothing follows from
+ * what happens then.
+ */
+async function ended(stage: Stage, resource: Resource): Promise<number> {
   const { reply } = await stage.deprovision(resource);
-  needs(
-    reply && reply.status < 300,
-    `a deprovision has to succeed first, and was answered with ${shown(reply)} (DEPR-01).`,
-  );
-  const endedAt = performance.now();
+  const broken = hasTokens(stage, resource) ? "DEPR-01" : "DEPR-04";
+  const why = `a deprovision has to succeed first, and was answered with ${shown(reply)}.`;
+  needs(reply && reply.status < 300, why, broken);
+  return performance.now();
+}
+
+/** Deprovisions a resource, and asks the service several times afterwards. */
+export async function deprovisioned(stage: Stage, resource: Resource): Promise<End> {
+  const endedAt = await ended(stage, resource);
   for (let left = 3; left > 0; left--) await stage.deprovision(resource);
   return { endedAt, askedUntil: performance.now() };
 }
@@ -129,7 +196,11 @@ export const plain = probe((stage) => stage.install());
 /** The answer to the plain resource's provision, if it is a success. */
 export async function plainAnswer(stage: Stage): Promise<Reply> {
   const reply = firstReply(await plain(stage));
-  needs(isSuccess(reply), `a provision has to be accepted first, and was answered with ${shown(reply)}.`);
+  needs(
+    isSuccess(reply),
+    `a provision has to be accepted first, and was answered with ${shown(reply)}.`,
+    "PROV-01",
+  );
   return reply;
 }
 /** The exchange of the plain resource's grant. */
@@ -141,14 +212,15 @@ export const plainExchange = probe(async (stage) => {
 /** The first call with which the service tried to exchange the plain resource's grant, good or not. */
 export const plainAttempt = probe(async (stage) => {
   await plainAnswer(stage);
-  const call = await callOf(stage, await plain(stage), (call) => isExchange(call) && call.endedAt !== null);
-  needs(call, "a grant has to be exchanged first, and nobody tried (EXCH-01).");
+  const resource = await plain(stage);
+  const call = await callOf(stage, resource, (call) => isExchange(call) && call.endedAt !== null);
+  if (!call) throw notExchanged(stage, resource);
   return call;
 });
 
 /** A provision that is repeated after everything succeeded. */
 export const repeated = probe(async (stage) => {
-  const resource = await settled(stage);
+  const resource = await ready(stage);
   const { reply } = await stage.redeliver(resource);
   return { resource, first: firstReply(resource)!, again: reply };
 });
@@ -159,10 +231,11 @@ export const repeated = probe(async (stage) => {
  */
 export async function repeatsWell(stage: Stage): Promise<void> {
   const { first, again } = await repeated(stage);
-  needs(isSuccess(again), "a repeated provision has to succeed first (IDEM-01).");
+  needs(isSuccess(again), "a repeated provision has to succeed first.", "IDEM-01");
   needs(
     first.status === again.status && first.text === again.text,
-    "a repeated provision has to be answered as the first (IDEM-02).",
+    "a repeated provision has to be answered as the first.",
+    "IDEM-02",
   );
 }
 
@@ -171,13 +244,8 @@ export const strangePlan = probe((stage) => stage.install({ plan: "no-such-plan-
 
 /** One resource from its provision to its end, and calls after that. */
 export const life = probe(async (stage) => {
-  const resource = await settled(stage, { tokenLifeSeconds: stage.settings.patience.tokenLifeSeconds });
-  const end = await stage.deprovision(resource);
-  const endedAt = performance.now();
-  needs(
-    end.reply && end.reply.status < 300,
-    `a deprovision has to succeed first, and was answered with ${shown(end.reply)} (DEPR-01).`,
-  );
+  const resource = await ready(stage, { tokenLifeSeconds: stage.settings.patience.tokenLifeSeconds });
+  const endedAt = await ended(stage, resource);
   const provisionAgain = await stage.redeliver(resource);
   const changeAgain = await stage.changePlan(resource, stage.settings.plan);
   const deprovisionAgain = await stage.deprovision(resource);
@@ -191,13 +259,26 @@ export function otherPlan({ settings }: Stage): string {
   return settings.otherPlan;
 }
 
+/** The plan that is provisioned asynchronously. Throws NotApplicable if none was named. */
+export function laterPlan({ settings }: Stage): string {
+  applies(settings.asyncPlan, "no plan that is provisioned asynchronously was named (--async-plan).");
+  return settings.asyncPlan;
+}
+
 /** A resource with a plan that is provisioned asynchronously. */
 export async function begun(stage: Stage, wish: InstallWish = {}): Promise<Resource> {
-  const plan = stage.settings.asyncPlan;
-  applies(plan, "no plan that is provisioned asynchronously was named (--async-plan).");
+  const plan = laterPlan(stage);
   const resource = await stage.install({ plan, ...wish });
   const reply = firstReply(resource);
-  needs(reply?.status === 202, `the plan ${plan} was to be answered with 202, and was with ${shown(reply)}.`);
+  needs(
+    isSuccess(reply),
+    `the plan ${plan} was to be provisioned, and was answered with ${shown(reply)}.`,
+    "PROV-01",
+  );
+  needs(
+    reply.status === 202,
+    `the plan ${plan} (--async-plan) was to be answered with 202, and was with 200.`,
+  );
   return resource;
 }
 
@@ -207,7 +288,7 @@ export const isConfigPush = ({ method, path }: Call) => method === "PATCH" && /\
 /** The call that told the platform that an asynchronous provision is done. */
 export async function marked(stage: Stage, resource: Resource): Promise<Call> {
   const call = await callOf(stage, resource, (call) => isMark(call) && isDone(call));
-  if (!call) throw new NotJudged("an asynchronous provision has to be completed first (ASYNC-03).");
+  needs(call, "an asynchronous provision has to be completed first.", "ASYNC-03");
   return call;
 }
 
@@ -247,6 +328,12 @@ export function answeredWith(reply: Reply | null, ...statuses: number[]): assert
 }
 
 export const replyOf = ({ reply }: Delivery): Reply | null => reply;
+
+/** All answers of the service to any call. Throws NotJudged if there was none. */
+export function repliesOf({ books: { replies } }: Stage): readonly Reply[] {
+  needs(replies.length > 0, "the service has to answer first.", "PROV-01");
+  return replies;
+}
 
 /** Throws NotApplicable if the client secret was learnt from the service itself: then it cannot be judged. */
 export function needsSecret(stage: Stage): void {

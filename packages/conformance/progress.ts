@@ -4,11 +4,14 @@ import type { WriteStream } from "node:tty";
 /** The progress of the run as a bar on a terminal; nothing is shown elsewhere. */
 export interface Progress {
   step(): void;
+  /** Shows a sentence on a line of its own. */
+  note(sentence: string): void;
   end(): void;
 }
 
 export function createProgress(stream: WriteStream, total: number, isWanted: boolean): Progress {
-  if (!isWanted || !stream.isTTY) return { step: () => undefined, end: () => undefined };
+  const line = (sentence: string) => void stream.write(`${sentence}\n`);
+  if (!isWanted || !stream.isTTY) return { step: () => undefined, note: line, end: () => undefined };
   const bar = new SingleBar({
     stream,
     format: "{bar} {value} of {total} rules · {duration_formatted}",
@@ -20,5 +23,10 @@ export function createProgress(stream: WriteStream, total: number, isWanted: boo
     ...{ hideCursor: false, linewrap: true, gracefulExit: false },
   });
   bar.start(total, 0);
-  return { step: () => bar.increment(), end: () => bar.stop() };
+  return {
+    step: () => bar.increment(),
+    // The bar draws itself again below.
+    note: (sentence) => line(`\r\u001b[2K${sentence}`),
+    end: () => bar.stop(),
+  };
 }

@@ -20,6 +20,8 @@ export async function readSettings(
     options.url ?? options.partner ?? (isStarted ? `http://127.0.0.1:${await freePort()}` : undefined);
   if (!url || !isWebAddress(url))
     throw new UsedWrongly("Say where the service is with --url http://…, or how to start it with --command.");
+  if (!isBare(url))
+    throw new UsedWrongly("--url must be an address without user, password, query and fragment: http://…");
   const addonId = options.id ?? options.addonId ?? env["ADDON_ID"] ?? (isStarted ? "conformance" : undefined);
   if (!addonId) throw new UsedWrongly("Say who the platform is to the service: --id, or ADDON_ID.");
   // Secrets in the environment belong to the add-on that the environment names.
@@ -56,6 +58,12 @@ function platformUrlOf({ platformUrl }: Options): string | null {
   if (href !== `${origin}/`)
     throw new UsedWrongly("--platform-url must be an address without a path: http://…");
   return origin;
+}
+
+/** Whose address this is, is said apart from it: a password would be shown with it. */
+function isBare(url: string): boolean {
+  const { username, password, search, hash } = new URL(url);
+  return username + password + search + hash === "";
 }
 
 const isWebAddress = (text: string) => /^https?:\/\//.test(text) && URL.canParse(text);

@@ -34,7 +34,15 @@ export interface RuleGroup {
 export class Broken extends Error {}
 
 /** Something else has to work before the rule can be judged. The message says what. */
-export class NotJudged extends Error {}
+export class NotJudged extends Error {
+  /** The id of the rule that demands it and is broken by what was seen; null if no rule does. */
+  readonly broken: string | null;
+
+  constructor(because: string, broken: string | null = null) {
+    super(broken === null ? because : because.replace(/\.$/, ` (${broken}).`));
+    this.broken = broken;
+  }
+}
 
 /**
  * The rule concerns something that this service does not have, or that was not given to the checker. The message says
@@ -52,7 +60,7 @@ export function applies(isSo: unknown, because: string): asserts isSo {
   if (!isSo) throw new NotApplicable(because);
 }
 
-/** Throws {@link NotJudged} unless `isSo`. */
-export function needs(isSo: unknown, because: string): asserts isSo {
-  if (!isSo) throw new NotJudged(because);
+/** Throws {@link NotJudged} unless `isSo`; `broken` is the rule that what was seen breaks. */
+export function needs(isSo: unknown, because: string, broken: string | null = null): asserts isSo {
+  if (!isSo) throw new NotJudged(because, broken);
 }

@@ -5,17 +5,19 @@ import { setTimeout as sleep } from "node:timers/promises";
 import picocolors from "picocolors";
 import { judge, type Verdict } from "./judge.ts";
 import { type Options, readOptions, UsedWrongly } from "./options.ts";
-import { createProgress } from "./progress.ts";
+import { createProgress, type Progress } from "./progress.ts";
 import { readSettings } from "./read-settings.ts";
+import { whyNoAnswer, whyNotJudged } from "./reachable.ts";
 import { humanReport, leftBehind } from "./report/human.ts";
 import { jsonReport, rulesJson } from "./report/json.ts";
-import { junitReport } from "./report/junit.ts";
+import { junitOfFailure, junitReport } from "./report/junit.ts";
 import { isFit, type Report } from "./report/report.ts";
 import type { Rule } from "./rule.ts";
 import { chosenRules, groups } from "./rules/index.ts";
-import { Interrupted, type ServiceProcess, startService, whyNoAnswer } from "./service-process.ts";
+import { Interrupted, type ServiceProcess, startService } from "./service-process.ts";
 import type { Settings } from "./settings.ts";
-import { openStage } from "./stage/stage.ts";
+import { MUTE_AFTER, openStage, type Stage } from "./stage/stage.ts";
+import { createWaiting, type Waiting } from "./waiting.ts";
 
 /** The same exit codes as the command line `kit`. */
 const DONE = 0;
@@ -41,16 +43,21 @@ export async function runConformance(
   env: NodeJS.ProcessEnv,
   hasCleanedUp?: HasCleanedUp,
 ): Promise<number> {
+  let junit: string | undefined;
+  const waiting = createWaiting();
   try {
     const options = readOptions(words);
     if (!options) return DONE;
     const rules = rulesOf(options);
     if (options.list) return print(options.json ? JSON.stringify(rulesJson(rules)) : listed(rules), DONE);
-    const settings = await readSettings(options, env, () =>
-      process.stdin.isTTY ? Promise.resolve("") : text(process.stdin),
-    );
     checkIsWritable(options.junit);
-    const report = await check(options, settings, rules, hasCleanedUp);
+    junit = options.junit;
+    const settings = await readSettings(options, env, () =>
+      process.stdin.isTTY
+        ? Promise.resolve("")
+        : waiting.during("the add-on's password on standard input", text(process.stdin)),
+    );
+    const report = await check(options, settings, rules, waiting, hasCleanedUp);
     if (options.junit) writeFileSync(options.junit, junitReport(report));
     const paint = picocolors.createColors(process.stdout.isTTY && picocolors.isColorSupported);
     const shown = options.json ? JSON.stringify(jsonReport(report)) : humanReport(report, paint);
@@ -58,14 +65,17 @@ export async function runConformance(
   } catch (error) {
     const { id, exitCode, next = "" } = endOf(error);
     const { message } = error as Error;
+    if (junit) writeFileSync(junit, junitOfFailure(message));
     if (words.includes("--json")) return print(JSON.stringify({ id, message }), exitCode);
     console.error(`✗ ${message}${next}`);
     return exitCode;
+  } finally {
+    waiting.end();
   }
 }
 
 function endOf(error: unknown): { id: string; exitCode: number; next?: string } {
-  const next = "\n  How it is used: npm run conformance -- --help";
+  const next = "\n  How it is used: --help";
   if (error instanceof UsedWrongly) return { id: "used_wrongly", exitCode: USED_WRONGLY, next };
   if (error instanceof Interrupted) return { id: "interrupted", exitCode: INTERRUPTED };
   return { id: "not_checked", exitCode: FAILED };
@@ -75,6 +85,7 @@ async function check(
   options: Options,
   settings: Settings,
   rules: readonly Rule[],
+  waiting: Waiting,
   hasCleanedUp?: HasCleanedUp,
 ): Promise<Report> {
   const started = performance.now();
@@ -85,11 +96,11 @@ async function check(
         "Stop that, or choose another with --platform-port and tell your service.",
     );
   });
-  const progress = createProgress(process.stderr, rules.length, !options.json);
+  let progress: Progress | null = null;
   let service: ServiceProcess | null = null;
   const end = onSignals({
     stopping() {
-      progress.end();
+      progress?.end();
       if (!options.json) console.error(STOPPING);
     },
     atOnce: () => service?.kill(),
@@ -97,19 +108,29 @@ async function check(
   let left: string[];
   let verdicts: Verdict[] | null = null;
   try {
-    const whyNot = await whyNoAnswer(settings.url);
+    const { url } = settings;
+    const reached = waiting.during(`an answer of ${url}`, whyNoAnswer(url));
+    const whyNot = await Promise.race([reached, end.interrupted]);
     if (options.command && whyNot === null)
-      throw new UsedWrongly(`Somebody answers at ${settings.url} already, before the command is started.`);
+      throw new UsedWrongly(`Somebody answers at ${url} already, before the command is started.`);
     if (options.command)
-      service = await startService(options.command, settings, stage.platformUrl, end.signal);
+      service = await waiting.during(
+        `the started service to answer at ${url}`,
+        startService(options.command, settings, stage.platformUrl, end.signal),
+      );
     else if (whyNot !== null) throw new Error(whyNot);
     else if (!options.json)
       console.error(`The platform is played on ${stage.platformUrl}; your service must call it there.`);
-    const endings = service ? [end.interrupted, service.ended] : [end.interrupted];
+    const endings = [end.interrupted, silence(stage), ...(service ? [service.ended] : [])];
+    waiting.for(stage.waitsFor);
+    const problem = await Promise.race([whyNotJudged(stage), ...endings]);
+    if (problem !== null) throw new Error(problem);
+    progress = createProgress(process.stderr, rules.length, !options.json);
+    waiting.tellBy(progress.note);
     verdicts = await Promise.race([judge(stage, rules, progress.step), ...endings]);
   } finally {
-    progress.end();
-    left = await stage.takeDown();
+    progress?.end();
+    left = await waiting.during("the service to deprovision what was installed", stage.takeDown());
     if (verdicts === null && !options.json) for (const line of leftBehind(left)) console.error(line);
     const isOver = service === null || service.hasEnded() || (await isCleanedUp(settings, hasCleanedUp));
     if (!isOver && !options.json) console.error(NOT_CLEANED_UP);
@@ -119,6 +140,22 @@ async function check(
     end.forget();
   }
   return { url: settings.url, verdicts, ms: Math.round(performance.now() - started), left };
+}
+
+/** How long a service that gives no answers any more may be away, to be started again after a crash, for example. */
+const AWAY_FOR_MS = 10_000;
+
+/** Rejects once the service gives no answer to anything any more: what is left would be waited for in vain. */
+async function silence(stage: Stage): Promise<never> {
+  for (let awaySince: number | null = null; ; await sleep(500, undefined, { ref: false })) {
+    const isMute = stage.unanswered() >= MUTE_AFTER && Number.isFinite(stage.unanswered());
+    const whyNot = isMute ? await whyNoAnswer(stage.settings.url) : null;
+    awaySince = whyNot === null ? null : (awaySince ?? performance.now());
+    if (awaySince !== null && performance.now() - awaySince >= AWAY_FOR_MS)
+      throw new Error(
+        `The service stopped answering in the middle of the run, after ${stage.books.replies.length} answers.`,
+      );
+  }
 }
 
 /** Waits for a clean-up that continues after the 204: what is interrupted there is left behind for good. */

@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
+import { whyNoAnswer } from "./reachable.ts";
 import type { Settings } from "./settings.ts";
 
 /** The run was interrupted. */
@@ -75,41 +76,23 @@ export async function startService(
   }
 
   const until = performance.now() + ANSWERS_WITHIN_MS;
-  while (!(await answers(settings.url)) || isOver) {
+  for (
+    let whyNot = await whyNoAnswer(settings.url);
+    whyNot !== null || isOver;
+    whyNot = await whyNoAnswer(settings.url)
+  ) {
     if (!isOver && !signal.aborted && performance.now() < until) {
       await sleep(100);
       continue;
     }
     if (signal.aborted) throw await stop().then(() => new Interrupted());
-    const what = isOver ? `ended before it answered, ${how}` : `did not answer at ${settings.url}`;
+    const what = isOver
+      ? `ended before it answered, ${how}`
+      : `did not answer within ${ANSWERS_WITHIN_MS / 1000} s: ${whyNot!.replace(/\.$/, "")}`;
     await stop();
     throw failure(what);
   }
   return { ended, hasEnded: () => isOver, stop, kill: () => tell("SIGKILL") };
-}
-
-/** Whether anything answers at the address, with whatever status. */
-export async function answers(url: string): Promise<boolean> {
-  return (await whyNoAnswer(url)) === null;
-}
-
-/**
- * Null if anything answers at the address, with whatever status; else the reason, with what to do about it, as a
- * sentence.
- */
-export async function whyNoAnswer(url: string): Promise<string | null> {
-  try {
-    await (await fetch(url, { redirect: "manual", signal: AbortSignal.timeout(5_000) })).arrayBuffer();
-    return null;
-  } catch (error) {
-    const { cause = error } = error as { cause?: unknown };
-    const { code = "", message } = cause as NodeJS.ErrnoException;
-    if (!/CERT|SIGNATURE/.test(code)) return `Nobody answers at ${url}: ${message || code}.`;
-    return (
-      `The certificate of ${url} is not trusted: ${message} (${code}). Where an authority of your own has signed it, ` +
-      "name that authority's certificate: NODE_EXTRA_CA_CERTS=ca.pem npm run conformance -- …"
-    );
-  }
 }
 
 function environmentOf(

@@ -6,7 +6,7 @@ import { openStage } from "../../packages/conformance/stage/stage.ts";
 import { addonManifest } from "../../src/operator/addon-manifest.ts";
 import { runWeb } from "../../src/process/run-web.ts";
 import { aFreshDatabase } from "../support/database.ts";
-import { exampleSettings } from "./judged.ts";
+import { exampleSettings } from "../../packages/conformance/test/judged.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 import { QUICK } from "../support/world.ts";
 

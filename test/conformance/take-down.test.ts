@@ -12,7 +12,7 @@ import { programOnTerminal } from "../kit/terminal.ts";
 import { program } from "../support/program.ts";
 import { eventually } from "../support/world.ts";
 
-const SERVICE = `exec ${process.execPath} ${fileURLToPath(new URL("foreign-service.mjs", import.meta.url))}`;
+const SERVICE = `exec ${process.execPath} ${fileURLToPath(new URL("../../packages/conformance/test/foreign-service.mjs", import.meta.url))}`;
 const CTRL_C = "\u0003";
 const JUDGED_BY = ["AUTH", "PROV", "REQ", "IDEM", "PLAN-01", "DEPR-01", "DEPR-04", "TOMB"];
 

@@ -28,20 +28,22 @@ export function humanReport(report: Report, paint: Paint): string {
     if (own.length === 0) return "";
     return [
       paint.bold(title),
-      ...(foreign(own, paint) ?? own.map((verdict) => told(verdict, paint))),
+      ...(unjudgedAlike(own, paint) ?? own.map((verdict) => told(verdict, paint))),
       "",
     ].join("\n");
   });
   return [...parts.filter((part) => part !== ""), ending(report, paint)].join("\n");
 }
 
-/** A group whose rules are all not applicable for the same reason is one line. */
-function foreign(verdicts: readonly Verdict[], paint: Paint): string[] | null {
+/** A group whose rules all could not be judged for the same reason is one line. */
+function unjudgedAlike(verdicts: readonly Verdict[], paint: Paint): string[] | null {
   const [first, ...others] = verdicts;
-  const isSame = ({ status, reason }: Verdict) => status === "not_applicable" && reason === first!.reason;
+  const why = first!.status === "not_applicable" ? "not applicable" : "skipped";
+  const isSame = ({ status, reason }: Verdict) =>
+    status === first!.status && status === why.replace(" ", "_") && reason === first!.reason;
   if (!verdicts.every(isSame) || others.length === 0) return null;
   const ids = `${first!.rule.id} to ${others.at(-1)!.rule.id}`;
-  return [paint.dim(`  – ${wrapped(`${ids}: not applicable: ${safe(first!.reason ?? "")}`, " ".repeat(4))}`)];
+  return [paint.dim(`  – ${wrapped(`${ids}: ${why}: ${safe(first!.reason ?? "")}`, " ".repeat(4))}`)];
 }
 
 const MARKS: Record<Outcome, (paint: Paint) => string> = {

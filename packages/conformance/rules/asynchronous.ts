@@ -11,6 +11,7 @@ import {
   isDone,
   isMark,
   isRefresh,
+  laterPlan,
   marked,
   membersOf,
   momentMs,
@@ -38,7 +39,7 @@ async function push(stage: Stage) {
   declaresVars(stage);
   const call = await callOf(stage, await begunWithTokens(stage), isConfigPush);
   if (!call) await hasVars(stage);
-  needs(call, "config vars have to be set first (ASYNC-04).");
+  needs(call, "config vars have to be set first.", "ASYNC-04");
   return call;
 }
 
@@ -185,7 +186,7 @@ export const asynchronous: RuleGroup = {
       isPatient: true,
       async check(stage) {
         const config = pushed((await push(stage)).text);
-        needs(config, "they have to be sent in the right shape first (ASYNC-05).");
+        needs(config, "config vars have to be sent in the right shape first.", "ASYNC-05");
         const [fault] = nameFaults(
           config.map(({ name }) => String(name)),
           stage.settings.manifest,
@@ -231,6 +232,7 @@ export const asynchronous: RuleGroup = {
       severity: "must",
       mend: "Answer from what is stored. The work is not begun again.",
       async check(stage) {
+        laterPlan(stage);
         await repeatsWell(stage);
         const slow = momentMs(stage) / 2;
         const resource = await begun(stage, { react: firstTimes(1, isApi, () => ({ delayMs: slow })) });
@@ -337,7 +339,7 @@ export const asynchronous: RuleGroup = {
 async function begunToEnd(stage: Stage) {
   const resource = await begunWithTokens(stage);
   await callOf(stage, resource, (call) => isMark(call) && isDone(call));
-  needs(apiCalls(stage, resource).length > 0, "the platform API has to be called first (ASYNC-03).");
+  needs(apiCalls(stage, resource).length > 0, "the platform API has to be called first.", "ASYNC-03");
   return resource;
 }
 

@@ -191,21 +191,29 @@ export const authentication: RuleGroup = {
       async check(stage) {
         const body = aProvision(stage.settings, { oauth_grant: aGrant() });
         const { status } = await stage.service.send({ method: "POST", body, authorization: null });
+        needs(
+          status === 401,
+          `a call without credentials has to be refused first, and was answered with ${status}.`,
+          "AUTH-01",
+        );
         const below = `/${String(body["uuid"])}`;
         const never = await stage.service.send({ method: "DELETE", below: `/${randomUUID()}` });
-        needs(never.status >= 300, "a deprovision of what never was has to be refused first (DEPR-02).");
+        needs(never.status >= 300, "a deprovision of what never was has to be refused first.", "DEPR-02");
         // What exists can be deprovisioned, even if the service refuses other calls for it as yet.
         const after = await stage.service.send({ method: "DELETE", below });
         if (after.status < 300)
-          throw new Broken(`A provision that was answered with ${status} has made a resource all the same.`);
+          throw new Broken("A provision that was answered with 401 has made a resource all the same.");
         const resource = await installed(stage);
         const end = { method: "DELETE", below: `/${resource.uuid}`, authorization: null };
         const stranger = await stage.service.send(end);
+        needs(
+          stranger.status === 401,
+          `a deprovision without credentials has to be refused first, and was answered with ${stranger.status}.`,
+          "AUTH-06",
+        );
         const { reply } = await stage.deprovision(resource);
         if (reply?.status === 404 || reply?.status === 410)
-          throw new Broken(
-            `A deprovision that was answered with ${stranger.status} has ended the resource all the same.`,
-          );
+          throw new Broken("A deprovision that was answered with 401 has ended the resource all the same.");
       },
     },
     {
@@ -216,12 +224,13 @@ export const authentication: RuleGroup = {
       mend: 'Send WWW-Authenticate: Basic realm="…" with each 401.',
       async check(stage) {
         const { status, headers } = await knock(stage, null);
-        answeredWith(await knock(stage, null), 401);
-        const challenge = headers["www-authenticate"] ?? "";
-        holds(
-          /^Basic\b/i.test(challenge),
-          `The ${status} has ${challenge ? "another" : "no"} WWW-Authenticate.`,
+        needs(
+          status === 401,
+          `a call without credentials has to be refused with 401 first, and was answered with ${status}.`,
+          "AUTH-01",
         );
+        const challenge = headers["www-authenticate"] ?? "";
+        holds(/^Basic\b/i.test(challenge), `The 401 has ${challenge ? "another" : "no"} WWW-Authenticate.`);
       },
     },
     {
@@ -232,6 +241,12 @@ export const authentication: RuleGroup = {
       mend: 'Compare "Basic" without regard to case.',
       async check(stage) {
         const { addonId, addonPassword } = stage.settings;
+        const stranger = await knock(stage, null);
+        needs(
+          stranger.status === 401,
+          `a call without credentials has to be refused with 401 first, and was answered with ${stranger.status}.`,
+          "AUTH-01",
+        );
         const below = `/${randomUUID()}`;
         const authorization = basic(addonId, addonPassword).replace("Basic", "basic");
         const { status } = await stage.service.send({ method: "DELETE", below, authorization });

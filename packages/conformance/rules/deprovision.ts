@@ -5,16 +5,19 @@ import {
   begun,
   callOf,
   deprovisioned,
+  hadTokens,
   installed,
   isExchange,
   isRefresh,
   life,
+  notExchanged,
+  plainExchange,
   quiet,
-  settled,
+  ready,
   shown,
   underWayMs,
 } from "../probes.ts";
-import { holds, needs, type RuleGroup } from "../rule.ts";
+import { holds, type RuleGroup } from "../rule.ts";
 import { assumed, platform } from "../sections.ts";
 import type { Call } from "../stage/books.ts";
 import { jsonReply, type Reply } from "../stage/wire.ts";
@@ -38,10 +41,10 @@ export const deprovision: RuleGroup = {
       severity: "must",
       mend: "Answer 204 as soon as it is written down, and clean up afterwards if that takes long.",
       async check(stage) {
-        // A deprovision before the exchange is judged by another rule, so this one waits for the exchange if there is
-        // one.
-        const resource = await settled(stage).catch(() => installed(stage));
-        answeredWith((await stage.deprovision(resource)).reply, 204);
+        const resource = await ready(stage);
+        const { reply } = await stage.deprovision(resource);
+        hadTokens(stage, resource, reply);
+        answeredWith(reply, 204);
       },
     },
     {
@@ -86,7 +89,7 @@ export const deprovision: RuleGroup = {
       async check(stage) {
         const resource = await installed(stage, { react: whileExchangeFails });
         const tried = await callOf(stage, resource, (call) => isExchange(call) && call.endedAt !== null);
-        needs(tried, "a grant has to be exchanged first (EXCH-01).");
+        if (!tried) throw notExchanged(stage, resource);
         const end = await deprovisioned(stage, resource);
         await quiet(stage, stage.settings.patience.quietMs + underWayMs(stage, end));
         const tries = stage.callsOf(resource).filter(isExchange).filter(beganAfter(stage, end));
@@ -101,6 +104,7 @@ export const deprovision: RuleGroup = {
       mend: "Erase both tokens when the resource goes: they live as long as the add-on.",
       isPatient: true,
       async check(stage) {
+        await plainExchange(stage);
         const { resource, ...end } = await life(stage);
         const { tokenLifeSeconds, quietMs } = stage.settings.patience;
         await quiet(stage, Math.max(tokenLifeSeconds * 1000, quietMs + underWayMs(stage, end)));

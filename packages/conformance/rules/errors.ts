@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { firstReply, plainAnswer, shown, strangePlan } from "../probes.ts";
+import { firstReply, plainAnswer, repliesOf, shown, strangePlan } from "../probes.ts";
 import { holds, needs, type RuleGroup } from "../rule.ts";
 import { assumed } from "../sections.ts";
 import { basic } from "../stage/service-calls.ts";
@@ -41,7 +41,8 @@ export const errors: RuleGroup = {
         const reply = firstReply(await strangePlan(stage));
         needs(
           reply && reply.status >= 400,
-          `no provision was refused: an unknown plan was answered with ${shown(reply)}.`,
+          `a plan that is not sold has to be refused first, and was answered with ${shown(reply)}.`,
+          "PROV-09",
         );
         holds(isTold(reply), `The body of the ${reply.status} is not {id, message} in JSON.`);
       },
@@ -54,13 +55,17 @@ export const errors: RuleGroup = {
       mend: "Give all errors one shape, those of the framework too.",
       async check({ service, settings }) {
         const below = `/${randomUUID()}`;
-        const replies = [
-          await service.send({ method: "DELETE", below }),
-          await service.send({ method: "DELETE", below, authorization: basic(settings.addonId, "wrong") }),
-          await service.send({ method: "POST", body: "{" }),
-        ];
-        const strange = replies.find((reply) => reply.status >= 400 && !isTold(reply));
+        const authorization = basic(settings.addonId, "wrong");
+        // Each call that must be refused, under the rule that demands it.
+        const replies = {
+          "DEPR-02": await service.send({ method: "DELETE", below }),
+          "AUTH-06": await service.send({ method: "DELETE", below, authorization }),
+          "REQ-11": await service.send({ method: "POST", body: "{" }),
+        };
+        const strange = Object.values(replies).find((reply) => reply.status >= 400 && !isTold(reply));
         holds(!strange, `The body of a ${strange?.status} is not {id, message} in JSON.`);
+        for (const [id, { status }] of Object.entries(replies))
+          needs(status >= 400, `a wrong call has to be refused first, and was answered with ${status}.`, id);
       },
     },
     {
@@ -70,8 +75,8 @@ export const errors: RuleGroup = {
       severity: "must",
       mend: "Answer with a sentence; write the stack into your log.",
       isLast: true,
-      async check({ books }) {
-        const found = books.replies.find(showsStack);
+      async check(stage) {
+        const found = repliesOf(stage).find(showsStack);
         holds(!found, `The body of a ${found?.status} shows a stack of calls.`);
       },
     },
@@ -82,10 +87,11 @@ export const errors: RuleGroup = {
       severity: "must",
       mend: "A passing fault is no reason for a 5xx: write down, answer, finish later. Bad input is a 4xx.",
       isLast: true,
-      async check({ books }) {
+      async check(stage) {
+        const replies = repliesOf(stage);
         // Many servers answer 501 to an unknown method, which HTTP-04 accepts.
-        const count = books.replies.filter(({ status }) => status >= 500 && status !== 501).length;
-        holds(count === 0, `${count} of ${books.replies.length} calls were answered with a 5xx.`);
+        const count = replies.filter(({ status }) => status >= 500 && status !== 501).length;
+        holds(count === 0, `${count} of ${replies.length} calls were answered with a 5xx.`);
       },
     },
   ],

@@ -1,5 +1,6 @@
 import {
   callOf,
+  EXCHANGE_FAULTS,
   exchanged,
   installed,
   isDone,
@@ -9,14 +10,16 @@ import {
   isToldInAddress,
   firstReply,
   needsSecret,
+  notExchanged,
   plain,
   plainAnswer,
   plainAttempt,
   plainExchange,
   quiet,
+  shown,
   strangePlan,
 } from "../probes.ts";
-import { holds, needs, type RuleGroup } from "../rule.ts";
+import { Broken, holds, needs, type RuleGroup } from "../rule.ts";
 import { assumed, platform } from "../sections.ts";
 import type { Call } from "../stage/books.ts";
 import { firstTimes } from "../stage/script.ts";
@@ -25,6 +28,12 @@ import { jsonReply } from "../stage/wire.ts";
 
 const states = platform("States and transitions");
 const endpoint = platform("Authorization service");
+
+/** Throws Broken if the exchange breaks this rule. */
+function right(id: string, call: Call, stage: Stage): void {
+  const fault = EXCHANGE_FAULTS[id]!(call, stage);
+  if (fault !== null) throw new Broken(fault);
+}
 
 export const exchange: RuleGroup = {
   title: "The grant's exchange",
@@ -38,9 +47,24 @@ export const exchange: RuleGroup = {
       isPatient: true,
       async check(stage) {
         await plainAnswer(stage);
-        const call = await callOf(stage, await plain(stage), isExchange);
+        const resource = await plain(stage);
+        if (await callOf(stage, resource, (call) => isExchange(call) && isDone(call))) return;
+        const { broken } = notExchanged(stage, resource);
+        const last = stage.callsOf(resource).findLast(isExchange);
         const seconds = Math.round(stage.settings.patience.eventMs / 1000);
-        holds(call, `No exchange was seen within ${seconds} s. (Does it come later? --patience SECONDS.)`);
+        const see = broken === "EXCH-01" ? "." : `: see ${broken}.`;
+        holds(
+          !last,
+          `The last exchange within ${seconds} s was answered with ${shown(last?.reply ?? null)}${see}`,
+        );
+        holds(
+          stage.books.calls.length > 0,
+          `Within ${seconds} s the service has not called the platform that is played at ${stage.platformUrl}. ` +
+            "(Is that the address of its platform? Does the call come later? --patience SECONDS.)",
+        );
+        throw new Broken(
+          `No exchange was seen within ${seconds} s. (Does it come later? --patience SECONDS.)`,
+        );
       },
     },
     {
@@ -52,9 +76,8 @@ export const exchange: RuleGroup = {
       isPatient: true,
       async check(stage) {
         // Judged even if the early exchange made the provision fail, so no success is needed first.
-        const resource = await plain(stage);
-        const isEarly = stage.callsOf(resource).some((call) => isExchange(call) && call.isEarly);
-        holds(!isEarly, "The code came while the provision request was still waiting for its answer.");
+        const tries = stage.callsOf(await plain(stage)).filter(isExchange);
+        for (const call of tries) right("EXCH-02", call, stage);
         await plainAttempt(stage);
       },
     },
@@ -86,7 +109,11 @@ export const exchange: RuleGroup = {
         await plainAnswer(stage);
         const resource = await strangePlan(stage);
         const reply = firstReply(resource);
-        needs(reply && isRefusal(reply), "no provision was refused (PROV-09).");
+        needs(
+          reply && isRefusal(reply),
+          `a plan that is not sold has to be refused first, and was answered with ${shown(reply)}.`,
+          "PROV-09",
+        );
         await plainAttempt(stage);
         await quiet(stage);
         holds(
@@ -103,13 +130,7 @@ export const exchange: RuleGroup = {
       mend: "Send application/x-www-form-urlencoded in the body; not JSON, not a query.",
       isPatient: true,
       async check(stage) {
-        const { method, headers } = await plainAttempt(stage);
-        const type = headers["content-type"] ?? "";
-        holds(method === "POST", `It was a ${method}.`);
-        holds(
-          /^application\/x-www-form-urlencoded\b/i.test(type),
-          `The Content-Type was ${type || "missing"}.`,
-        );
+        right("EXCH-05", await plainAttempt(stage), stage);
       },
     },
     {
@@ -121,15 +142,8 @@ export const exchange: RuleGroup = {
       isPatient: true,
       async check(stage) {
         const call = await plainAttempt(stage);
-        needs(Object.keys(call.form).length > 0, "the exchange has to be a form first (EXCH-05).");
-        holds(
-          call.form["grant_type"] === "authorization_code",
-          `grant_type was ${call.form["grant_type"] ? "another" : "missing"}.`,
-        );
-        holds(
-          stage.books.codes.has(call.form["code"] ?? ""),
-          "code was missing, or was not the one of the request.",
-        );
+        needs(Object.keys(call.form).length > 0, "the exchange has to be a form first.", "EXCH-05");
+        right("EXCH-06", call, stage);
       },
     },
     {
@@ -141,8 +155,8 @@ export const exchange: RuleGroup = {
       isPatient: true,
       async check(stage) {
         const call = await plainAttempt(stage);
-        needs(Object.keys(call.form).length > 0, "the exchange has to be a form first (EXCH-05).");
-        holds(call.form["client_secret"], "The form has no client_secret.");
+        needs(Object.keys(call.form).length > 0, "the exchange has to be a form first.", "EXCH-05");
+        right("EXCH-07", call, stage);
       },
     },
     {
@@ -154,12 +168,9 @@ export const exchange: RuleGroup = {
       isPatient: true,
       async check(stage) {
         needsSecret(stage);
-        const { form } = await plainAttempt(stage);
-        needs(form["client_secret"], "the client secret has to be in the form first (EXCH-07).");
-        holds(
-          form["client_secret"] === stage.settings.clientSecret,
-          "It is not the client secret of the platform.",
-        );
+        const call = await plainAttempt(stage);
+        needs(call.form["client_secret"], "the client secret has to be in the form first.", "EXCH-07");
+        right("EXCH-08", call, stage);
       },
     },
     {
@@ -170,10 +181,9 @@ export const exchange: RuleGroup = {
       mend: "Put them into the body: addresses end up in logs.",
       isLast: true,
       async check(stage) {
-        holds(
-          !isToldInAddress(await plainAttempt(stage)),
-          "A member of the form stands in the token endpoint's address.",
-        );
+        await plainAttempt(stage);
+        const told = stage.books.calls.find((call) => isExchange(call) && isToldInAddress(call));
+        holds(!told, "A member of the form stands in the token endpoint's address.");
         const found = stage.books.calls.find((call) => isRefresh(call) && tellsSecretInAddress(stage, call));
         holds(!found, "The client secret stands in the address of a refresh.");
       },
@@ -187,7 +197,7 @@ export const exchange: RuleGroup = {
       isLast: true,
       async check(stage) {
         const { form } = await plainAttempt(stage);
-        needs(form["client_secret"], "the client secret has to be in the form first (EXCH-07).");
+        needs(form["client_secret"], "the client secret has to be in the form first.", "EXCH-07");
         const isToken = (call: Call) => isExchange(call) || isRefresh(call);
         const found = stage.books.calls.find((call) => isToken(call) && secretHeaderOf(stage, call));
         holds(!found, `The ${found?.kind} was sent with ${found && secretHeaderOf(stage, found)}.`);
@@ -207,7 +217,7 @@ export const exchange: RuleGroup = {
           react: firstTimes(1, isExchange, () => ({ reply: jsonReply(400, body) })),
         });
         const first = await callOf(stage, resource, isExchange);
-        needs(first, "a grant has to be exchanged first (EXCH-01).");
+        if (!first) throw notExchanged(stage, resource);
         const second = await callOf(stage, resource, (call) => isExchange(call) && isDone(call));
         holds(second, "After one invalid_grant the code was never sent again.");
       },

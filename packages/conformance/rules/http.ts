@@ -100,7 +100,7 @@ export const http: RuleGroup = {
         // If only this rule was selected, nothing has been deprovisioned yet.
         if (!stage.books.replies.some(isEmpty)) await stage.deprovision(await installed(stage));
         const replies = stage.books.replies.filter(isEmpty);
-        needs(replies.length > 0, "a deprovision has to be answered with 204 first (DEPR-01).");
+        needs(replies.length > 0, "a deprovision has to be answered with 204 first.", "DEPR-01");
         const found = replies.find(({ headers }) => (headers["content-length"] ?? "0") !== "0");
         holds(!found, `A 204 promises ${found?.headers["content-length"]} bytes.`);
       },

@@ -1,12 +1,15 @@
 import {
   answeredWith,
   callOf,
+  exchanged,
   firstReply,
   isDone,
   isExchange,
   isSuccess,
   otherPlan,
+  plainExchange,
   quiet,
+  ready,
   repeated,
   repeatsWell,
   settled,
@@ -41,7 +44,7 @@ export const idempotence: RuleGroup = {
       mend: "Keep the answer with the resource and send it again: new passwords or ids are those of nobody.",
       async check(stage) {
         const { first, again } = await repeated(stage);
-        needs(isSuccess(again), "the repeated provision was refused (IDEM-01).");
+        needs(isSuccess(again), "a repeated provision has to succeed first.", "IDEM-01");
         holds(first.status === again.status, `First it was ${first.status}, then ${again.status}.`);
         holds(first.text === again.text, "The second answer's body differs from the first's.");
       },
@@ -54,7 +57,7 @@ export const idempotence: RuleGroup = {
       mend: "The uuid is the identity. Log the difference, answer as before: a refusal would kill the grant.",
       async check(stage) {
         await repeatsWell(stage);
-        const resource = await settled(stage);
+        const resource = await ready(stage);
         const first = firstReply(resource)!.text;
         const changes = { region: "another-region", options: { size: "other" }, name: "another-name" };
         resource.script.alter = (request) => {
@@ -96,6 +99,8 @@ export const idempotence: RuleGroup = {
       isPatient: true,
       async check(stage) {
         const { resource } = await repeated(stage);
+        await plainExchange(stage);
+        await exchanged(stage, resource);
         await quiet(stage);
         const calls = stage.callsOf(resource).filter(isExchange);
         holds(
@@ -118,6 +123,7 @@ export const idempotence: RuleGroup = {
         const { reply } = await stage.redeliver(resource);
         answeredWith(reply, 200, 202);
         holds(first?.text === reply.text, "The second delivery got another answer than the first.");
+        await plainExchange(stage);
         const call = await callOf(stage, resource, (call) => isExchange(call) && isDone(call));
         holds(call, "The grant of a provision whose first answer was lost was never exchanged.");
       },

@@ -4,6 +4,7 @@ import {
   answeredWithObject,
   begun,
   completed,
+  hadTokens,
   installed,
   isExchange,
   isRefusal,
@@ -14,8 +15,8 @@ import {
   plain,
   plainAnswer,
   probe,
+  ready,
   repeatsWell,
-  settled,
 } from "../probes.ts";
 import { valueFaults } from "../config-vars.ts";
 import { Broken, holds, needs, type RuleGroup } from "../rule.ts";
@@ -27,7 +28,7 @@ const section = assumed(1);
 
 const changed = probe(async (stage) => {
   const plan = otherPlan(stage);
-  const resource = await settled(stage);
+  const resource = await ready(stage);
   return { resource, plan, reply: (await stage.changePlan(resource, plan)).reply };
 });
 
@@ -49,7 +50,8 @@ export const planChange: RuleGroup = {
       severity: "must",
       mend: "Answer PUT with 200 when it is done, with 202 when it will be. Where this change is one that you refuse, name another with --other-plan.",
       async check(stage) {
-        const { reply, plan } = await changed(stage);
+        const { resource, reply, plan } = await changed(stage);
+        hadTokens(stage, resource, reply);
         const isOnlyOther = plan === stage.settings.asyncPlan;
         needs(
           !(isOnlyOther && reply?.status === 422),
@@ -66,7 +68,7 @@ export const planChange: RuleGroup = {
       mend: "Answer as to a provision: {config?, message?}, and say so in Content-Type.",
       async check(stage) {
         const { reply } = await changed(stage);
-        needs(isSuccess(reply), "a plan change has to succeed first (PLAN-01).");
+        needs(isSuccess(reply), "a plan change has to succeed first.", "PLAN-01");
         answeredWithObject(reply);
         const { config } = membersOf(reply);
         const [fault] = config === undefined ? [] : valueFaults(config);
@@ -82,8 +84,10 @@ export const planChange: RuleGroup = {
       isPatient: true,
       async check(stage) {
         // A resource of its own: those of other rules may have another plan by now, if the service sells them all.
-        const resource = await settled(stage);
-        answeredWith((await stage.changePlan(resource, stage.settings.plan)).reply, 200, 202);
+        const resource = await ready(stage);
+        const { reply } = await stage.changePlan(resource, stage.settings.plan);
+        hadTokens(stage, resource, reply);
+        answeredWith(reply, 200, 202);
         const { asyncPlan } = stage.settings;
         if (asyncPlan === null) return;
         // The same for a resource that was provisioned asynchronously, once it is done. If it never is, other rules
@@ -146,8 +150,9 @@ export const planChange: RuleGroup = {
       mend: "Read plan by its name and leave the others alone.",
       async check(stage) {
         const plan = otherPlan(stage);
-        needs(isSuccess((await changed(stage)).reply), "a plan change has to succeed first (PLAN-01).");
-        const below = `/${(await settled(stage)).uuid}`;
+        needs(isSuccess((await changed(stage)).reply), "a plan change has to succeed first.", "PLAN-01");
+        const resource = await ready(stage);
+        const below = `/${resource.uuid}`;
         const body = { plan, from_tomorrow: [1], options: {} };
         answeredWith(await stage.service.send({ method: "PUT", below, body }), 200, 202);
       },
@@ -160,7 +165,7 @@ export const planChange: RuleGroup = {
       mend: "Do it at once if it needs no token; answer 202 and do it later if it does.",
       async check(stage) {
         const plan = otherPlan(stage);
-        needs(isSuccess((await changed(stage)).reply), "a plan change has to succeed first (PLAN-01).");
+        needs(isSuccess((await changed(stage)).reply), "a plan change has to succeed first.", "PLAN-01");
         const later = { reply: jsonReply(503, { id: "service_unavailable", message: "Later." }) };
         const resource = await installed(stage, { react: (call) => (isExchange(call) ? later : undefined) });
         answeredWith((await stage.changePlan(resource, plan)).reply, 200, 202);
@@ -175,10 +180,11 @@ export const planChange: RuleGroup = {
       async check(stage) {
         const plan = otherPlan(stage);
         await repeatsWell(stage);
-        const resource = await settled(stage);
+        const resource = await ready(stage);
         needs(
           isSuccess((await stage.changePlan(resource, plan)).reply),
-          "a plan change has to succeed first (PLAN-01).",
+          "a plan change has to succeed first.",
+          "PLAN-01",
         );
         answeredWith((await stage.redeliver(resource, { plan: stage.settings.plan })).reply, 200, 202);
       },

@@ -6,12 +6,13 @@ import {
   isExchange,
   isSuccess,
   momentMs,
+  notExchanged,
   plainExchange,
   quiet,
   repeatsWell,
   shown,
 } from "../probes.ts";
-import { holds, needs, type RuleGroup } from "../rule.ts";
+import { holds, type RuleGroup } from "../rule.ts";
 import { assumed, platform } from "../sections.ts";
 import type { Call } from "../stage/books.ts";
 import { firstTimes, type Reaction } from "../stage/script.ts";
@@ -152,7 +153,7 @@ export const platformFails: RuleGroup = {
           return { reply: { ...jsonReply(307, {}), headers: { location } } };
         };
         const resource = await installed(stage, { react: firstTimes(1, isExchange, redirect) });
-        needs(await callOf(stage, resource, isExchange), "a grant has to be exchanged first (EXCH-01).");
+        if (!(await callOf(stage, resource, isExchange))) throw notExchanged(stage, resource);
         await quiet(stage);
         const strayed = stage.callsOf(resource).some(({ path }) => path.startsWith("/elsewhere"));
         holds(!strayed, "The code and the client secret were sent to where a 307 pointed.");
@@ -167,10 +168,10 @@ export const platformFails: RuleGroup = {
       isPatient: true,
       async check(stage) {
         await plainExchange(stage);
-        const resource = await stage.install({
+        const resource = await installed(stage, {
           react: (call) => (isExchange(call) ? unavailable() : undefined),
         });
-        needs(await callOf(stage, resource, isExchange), "a grant has to be exchanged first (EXCH-01).");
+        if (!(await callOf(stage, resource, isExchange))) throw notExchanged(stage, resource);
         const other = await stage.install();
         holds(isSuccess(firstReply(other)), `A provision was answered with ${shown(firstReply(other))}.`);
         await repeatsWell(stage);
@@ -193,7 +194,7 @@ export const platformFails: RuleGroup = {
         const resource = await installed(stage, {
           react: (call) => (isExchange(call) ? unavailable() : undefined),
         });
-        needs(await callOf(stage, resource, isExchange), "a grant has to be exchanged first (EXCH-01).");
+        if (!(await callOf(stage, resource, isExchange))) throw notExchanged(stage, resource);
         await quiet(stage, momentMs(stage));
         const count = exchangesOf(stage, resource).length;
         holds(

@@ -1,6 +1,7 @@
 import {
   answeredWithObject,
   firstReply,
+  hadTokens,
   isSuccess,
   membersOf,
   plain,
@@ -143,15 +144,16 @@ export const provision: RuleGroup = {
       mend: "Keep uuids in lower case, whatever case they come in.",
       isPatient: true,
       async check(stage) {
+        await plainAnswer(stage);
         // A change before the exchange is judged by another rule.
-        await plainExchange(stage);
-        const { uuid } = await plain(stage);
+        await plainExchange(stage).catch(() => undefined);
+        const old = await plain(stage);
+        const { uuid } = old;
         const body = { plan: stage.settings.plan };
         const change = (below: string) => stage.service.send({ method: "PUT", below, body });
-        needs(
-          isSuccess(await change(`/${uuid}`)),
-          "a change to the plan it has must succeed first (PLAN-03).",
-        );
+        const usual = await change(`/${uuid}`);
+        hadTokens(stage, old, usual);
+        needs(isSuccess(usual), "a change to the plan it has must succeed first.", "PLAN-03");
         const reply = await change(`/${uuid.toUpperCase()}`);
         holds(isSuccess(reply), `In capital letters the uuid was answered with ${reply.status}.`);
         const resource = await stage.install({ alter: inCapitals });

@@ -58,7 +58,10 @@ const headers = (change: Record<string, string>) => (request: Outgoing) => {
 };
 
 /** Throws Broken unless each of these invalid bodies is refused with a 4xx; no answer and a 5xx are wrong. */
-async function refused({ service }: Stage, bodies: Record<string, unknown>): Promise<void> {
+async function refused(stage: Stage, bodies: Record<string, unknown>): Promise<void> {
+  // Where every provision is refused, a refusal says nothing.
+  await plainAnswer(stage);
+  const { service } = stage;
   for (const [what, body] of Object.entries(bodies)) {
     const reply = await service.send({ method: "POST", body }).catch((error: Error) => error);
     if (reply instanceof Error)
@@ -224,6 +227,7 @@ export const requests: RuleGroup = {
       "Text that no database keeps does not make the service fail",
       "Refuse NUL and broken Unicode with 422, or drop them; no answer may be a 5xx.",
       async (stage) => {
+        await plainAnswer(stage);
         for (const name of ["nul\u0000nul", "\ud800 alone"]) {
           const body = aProvision(stage.settings, { name, options: { name } });
           const reply = await stage.service.send({ method: "POST", body });
@@ -245,6 +249,7 @@ export const requests: RuleGroup = {
       "A body of 5 MB is refused, and the service goes on",
       "Limit bodies (64 kB are plenty) and answer 413, or close the connection.",
       async (stage) => {
+        await plainAnswer(stage);
         const body = aProvision(stage.settings, { options: { note: "x".repeat(LARGE_BODY_BYTES) } });
         const reply = await stage.service.send({ method: "POST", body }).catch(hungUp);
         if (reply && reply.status < 300)

@@ -1,4 +1,4 @@
-import { isApi, needsSecret } from "../probes.ts";
+import { isApi, needsSecret, plainAttempt, repliesOf } from "../probes.ts";
 import { applies, holds, type RuleGroup } from "../rule.ts";
 import { assumed, platform } from "../sections.ts";
 
@@ -12,13 +12,16 @@ export const secrets: RuleGroup = {
       severity: "must",
       mend: "Never echo what was sent, nor your settings, in an answer.",
       isLast: true,
-      async check({ books, settings }) {
-        const { addonPassword, clientSecret } = settings;
-        const known = { password: addonPassword, "client secret": clientSecret ?? "" };
+      async check(stage) {
+        const { books, settings } = stage;
+        const { addonPassword } = settings;
+        // Where it was not given, the service's own calls tell it.
+        const sent = books.calls.find(({ form }) => form["client_secret"])?.form["client_secret"];
+        const known = { password: addonPassword, "client secret": settings.clientSecret ?? sent ?? "" };
         const told = Object.entries(known).filter(([, secret]) => !standsByChance(secret));
         applies(told.length > 0, "the password is a word, or so short that any answer may hold it.");
         for (const [what, secret] of told) {
-          const found = books.replies.find((reply) => said(reply).includes(secret));
+          const found = repliesOf(stage).find((reply) => said(reply).includes(secret));
           holds(!found, `The ${what} stands in an answer with ${found?.status}.`);
         }
       },
@@ -30,9 +33,10 @@ export const secrets: RuleGroup = {
       severity: "must",
       mend: "Take what you answer member by member; do not send the request's body back.",
       isLast: true,
-      async check({ books }) {
+      async check(stage) {
+        const { books } = stage;
         const known = [...books.codes.keys(), ...books.tokens.keys()];
-        const found = books.replies.find((reply) => {
+        const found = repliesOf(stage).find((reply) => {
           const all = said(reply);
           return known.some((secret) => all.includes(secret));
         });
@@ -48,6 +52,7 @@ export const secrets: RuleGroup = {
       isLast: true,
       async check(stage) {
         needsSecret(stage);
+        await plainAttempt(stage);
         const secret = stage.settings.clientSecret!;
         const found = stage.books.calls.filter(isApi).find((call) => {
           const { path, headers, text } = call;
@@ -64,10 +69,11 @@ export const secrets: RuleGroup = {
       severity: "should",
       mend: "Turn the X-Powered-By header off, and the version in Server.",
       isLast: true,
-      async check({ books }) {
-        const found = books.replies.find(({ headers }) => headers["x-powered-by"] !== undefined);
+      async check(stage) {
+        const replies = repliesOf(stage);
+        const found = replies.find(({ headers }) => headers["x-powered-by"] !== undefined);
         holds(!found, "There is an X-Powered-By header.");
-        const servers = books.replies.map(({ headers }) => String(headers["server"] ?? ""));
+        const servers = replies.map(({ headers }) => String(headers["server"] ?? ""));
         const server = servers.find((name) => /\/\d/.test(name));
         holds(!server, `The Server header tells a version: ${server}.`);
       },

@@ -105,7 +105,7 @@ async function follow(stage: Stage, from: Reply, keepsCookies = true): Promise<R
 async function worksAtAll(stage: Stage): Promise<void> {
   saltOf(stage);
   const { reply } = await signedOn(stage);
-  needs(isIn(reply), "a customer has to get in first (SSO-01).");
+  needs(isIn(reply), "a customer has to get in first.", "SSO-01");
 }
 
 /** Throws Broken unless the changed form is refused. */
@@ -143,7 +143,8 @@ export const signOn: RuleGroup = {
       async check(stage) {
         saltOf(stage);
         const { reply } = await signedOn(stage);
-        holds(isIn(reply), `It was answered with ${reply.status}; 303 was due.`);
+        const { status } = reply;
+        holds(isIn(reply), `It was answered with ${status}; 303 was due. (Is SSO_SALT the service's salt?)`);
         const { landing } = await visited(stage);
         // In production another server may serve a page that does not exist here, so SSO-11 judges that.
         const isShut = landing && landing.status >= 400 && !NOT_THERE.includes(landing.status);
@@ -208,7 +209,7 @@ export const signOn: RuleGroup = {
       async check(stage) {
         await worksAtAll(stage);
         const form = signed(stage, await aResource(stage));
-        needs(isIn(await stage.service.signOn(form)), "a customer has to get in first (SSO-01).");
+        needs(isIn(await stage.service.signOn(form)), "a customer has to get in first.", "SSO-01");
         refused(await stage.service.signOn(form), "The same form");
       },
     },
@@ -298,7 +299,7 @@ export const signOn: RuleGroup = {
         const { resource, reply, landing } = await visited(stage);
         applies(landing, "the redirect leads to another host.");
         holds(!NOT_THERE.includes(landing.status), `The page was answered with ${landing.status}.`);
-        needs(landing.status < 300, "the page has to open to who signed on first (SSO-01).");
+        needs(landing.status < 300, "the page has to open to who signed on first.", "SSO-01");
         // A page that shows nothing of the resource but its own address may be filled in by a script that asks for the
         // session.
         if (!landing.text.replaceAll(reply.headers.location!, "").includes(resource.uuid)) return;

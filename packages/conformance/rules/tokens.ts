@@ -5,6 +5,7 @@ import {
   isExchange,
   isRefresh,
   isToldInAddress,
+  notExchanged,
   plainExchange,
   probe,
   quiet,
@@ -37,7 +38,7 @@ async function shortLived(stage: Stage, script: Script = {}) {
     ...script,
   });
   const exchange = await callOf(stage, resource, (call) => isExchange(call) && isDone(call));
-  needs(exchange, "a grant has to be exchanged first (EXCH-01).");
+  if (!exchange) throw notExchanged(stage, resource);
   /** The n-th refresh that was answered. */
   async function refresh(nth: number): Promise<Call | null> {
     const look = () =>
@@ -47,16 +48,21 @@ async function shortLived(stage: Stage, script: Script = {}) {
   return { resource, exchange, refresh };
 }
 
-const NONE = "a token has to be refreshed by itself first, and none was (TOK-01).";
+const NONE = "a token has to be refreshed by itself first, and none was.";
 
 /**
  * Throws NotJudged unless a plain refresh, watched at the same time, succeeds: special refreshes prove nothing
  * otherwise.
  */
 async function refreshes(stage: Stage): Promise<void> {
-  const { first } = await lived(stage);
-  needs(first, NONE);
-  needs(isDone(first), "a plain refresh has to succeed first (TOK-02, TOK-03).");
+  const { first, resource } = await lived(stage);
+  needs(first, NONE, "TOK-01");
+  const broken = isOwnToken(stage, resource, first) ? "TOK-02" : "TOK-03";
+  needs(
+    isDone(first),
+    `a plain refresh has to succeed first, and was answered with ${shown(first.reply)}.`,
+    broken,
+  );
 }
 
 /** The whole life of a token and the beginning of the next one, without faults. */
@@ -93,7 +99,7 @@ export const tokens: RuleGroup = {
       isPatient: true,
       async check(stage) {
         const { first, exchange, resource } = await lived(stage);
-        needs(first, NONE);
+        needs(first, NONE, "TOK-01");
         const { method, form } = first;
         holds(method === "POST" && Object.keys(form).length > 0, "It was no POST of a form.");
         holds(form["grant_type"] === "refresh_token", "grant_type was missing or another.");
@@ -116,7 +122,7 @@ export const tokens: RuleGroup = {
       isPatient: true,
       async check(stage) {
         const { first, resource } = await lived(stage);
-        needs(first, NONE);
+        needs(first, NONE, "TOK-01");
         holds(isOwnToken(stage, resource, first), "refresh_token is not the one that was given.");
       },
     },
@@ -129,7 +135,7 @@ export const tokens: RuleGroup = {
       isPatient: true,
       async check(stage) {
         const { resource, first } = await lived(stage);
-        needs(first, NONE);
+        needs(first, NONE, "TOK-01");
         await quiet(stage, lifeMs(stage) / 4);
         const calls = stage.callsOf(resource).filter((call) => isRefresh(call) && isDone(call));
         const soon = calls.filter((call, nth) => nth > 0 && call.at - calls[nth - 1]!.at < lifeMs(stage) / 4);
@@ -164,7 +170,7 @@ export const tokens: RuleGroup = {
         });
         const first = await refresh(1);
         await refreshes(stage);
-        needs(first, NONE);
+        needs(first, NONE, "TOK-01");
         const second = await refresh(2);
         holds(second, "After an answer without a refresh token there was no second refresh.");
         holds(
@@ -187,7 +193,7 @@ export const tokens: RuleGroup = {
         });
         const first = await refresh(1);
         await refreshes(stage);
-        needs(first, NONE);
+        needs(first, NONE, "TOK-01");
         const calls = stage.callsOf(resource).filter(isRefresh);
         const overlap = calls.some((one) =>
           calls.some((two) => two.at > one.at && two.at < (one.endedAt ?? Infinity)),
@@ -209,7 +215,7 @@ export const tokens: RuleGroup = {
         const { resource, refresh } = await shortLived(stage, { react: firstTimes(1, isRefresh, reply) });
         const failed = await refresh(1);
         await refreshes(stage);
-        needs(failed, NONE);
+        needs(failed, NONE, "TOK-01");
         const good = await callOf(stage, resource, (call) => isRefresh(call) && isDone(call));
         holds(good, "After one 503 the token was never refreshed.");
         holds(
@@ -234,7 +240,7 @@ async function replacedRefreshTokens(stage: Stage) {
   });
   const first = await refresh(1);
   await refreshes(stage);
-  needs(first && isDone(first), NONE);
+  needs(first && isDone(first), NONE, "TOK-01");
   // The token as it was given in that answer: there may be newer ones by now.
   const { refresh_token: expected } = membersIn(first.reply!.text);
   const second = await refresh(2);

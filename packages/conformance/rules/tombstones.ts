@@ -1,4 +1,4 @@
-import { answeredWith, isExchange, life, quiet } from "../probes.ts";
+import { answeredWith, isExchange, life, plainExchange, quiet } from "../probes.ts";
 import { holds, type RuleGroup } from "../rule.ts";
 import { assumed, platform } from "../sections.ts";
 
@@ -39,6 +39,7 @@ export const tombstones: RuleGroup = {
       mend: "A provision that is refused starts no work.",
       isPatient: true,
       async check(stage) {
+        await plainExchange(stage);
         const { resource, endedAt } = await life(stage);
         await quiet(stage);
         // The grant was exchanged before the end, so no earlier call can still be under way.

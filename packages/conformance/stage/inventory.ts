@@ -3,8 +3,14 @@ import { membersIn, type Outgoing, type Reply } from "./wire.ts";
 
 /** The resources that the service was asked to make and not yet to deprovision, by any rule and any kind of call. */
 export interface Inventory {
-  /** Makes a call to the service and records its result. Throws once `takeDown` has begun. */
-  watch(outgoing: Outgoing, call: () => Promise<Reply>): Promise<Reply>;
+  /**
+   * Makes a call to the service, which must end `withinMs`, and records its result. Throws once `takeDown` has begun.
+   */
+  watch(outgoing: Outgoing, call: (withinMs: number) => Promise<Reply>): Promise<Reply>;
+  /** The oldest call that is not answered yet. */
+  oldest(): { outgoing: Outgoing; ms: number } | null;
+  /** How many calls got no answer since the last one that got one; Infinity if none ever was answered. */
+  unanswered(): number;
   /**
    * Deprovisions everything that is left with `deprovision`, within `withinMs` at most, and returns the uuids that are
    * still left. From then on no other call is made; calls under way are awaited first.
@@ -17,17 +23,21 @@ const AT_A_TIME = 6;
 const TRIES = 3;
 const PAUSE_MS = 500;
 
-export function createInventory(resourcesPath: string): Inventory {
+/** From so many calls without an answer on, each later one is waited for more briefly, so that the run has an end. */
+const MANY_UNANSWERED = 3;
+const BRIEFLY_MS = 5_000;
+
+export function createInventory(resourcesPath: string, answerMs: number): Inventory {
   const made = new Set<string>();
-  const underWay = new Set<Promise<unknown>>();
-  let isOver = false;
+  const underWay = new Map<Promise<unknown>, { outgoing: Outgoing; at: number }>();
+  let [isOver, isEverAnswered, unanswered] = [false, false, 0];
 
   function note(outgoing: Outgoing, status: number | null): void {
     const [path] = outgoing.path.split("?");
     if (outgoing.method === "POST" && path === resourcesPath) {
       const { uuid } = membersIn(String(outgoing.body ?? ""));
       // Without an answer the resource may exist all the same; after a refusal it does not.
-      if (typeof uuid === "string" && !isRefusal(status)) made.add(uuid.toLowerCase());
+      if (typeof uuid === "string" && !isRefusal(status) && !isRedirect(status)) made.add(uuid.toLowerCase());
     } else if (outgoing.method === "DELETE" && isGone(status)) {
       made.delete(decodeURIComponent(path!.slice(resourcesPath.length + 1)).toLowerCase());
     }
@@ -49,13 +59,15 @@ export function createInventory(resourcesPath: string): Inventory {
   return {
     async watch(outgoing, call) {
       if (isOver) throw new Error("The run is over.");
-      const calling = call();
-      underWay.add(calling);
+      const calling = call(unanswered < MANY_UNANSWERED ? answerMs : Math.min(answerMs, BRIEFLY_MS));
+      underWay.set(calling, { outgoing, at: performance.now() });
       try {
         const reply = await calling;
+        [isEverAnswered, unanswered] = [true, 0];
         note(outgoing, reply.status);
         return reply;
       } catch (error) {
+        unanswered += 1;
         note(outgoing, null);
         throw error;
       } finally {
@@ -63,10 +75,17 @@ export function createInventory(resourcesPath: string): Inventory {
       }
     },
 
+    oldest() {
+      const [first] = underWay.values();
+      return first ? { outgoing: first.outgoing, ms: performance.now() - first.at } : null;
+    },
+
+    unanswered: () => (isEverAnswered || unanswered === 0 ? unanswered : Infinity),
+
     async takeDown(deprovision, withinMs) {
       isOver = true;
       const work = async () => {
-        await Promise.allSettled(underWay);
+        await Promise.allSettled(underWay.keys());
         const queue = [...made];
         const lane = async () => {
           for (let uuid = queue.shift(); uuid !== undefined; uuid = queue.shift())
@@ -82,4 +101,5 @@ export function createInventory(resourcesPath: string): Inventory {
 
 const isGone = (status: number | null) =>
   status !== null && (status < 300 || status === 404 || status === 410);
+const isRedirect = (status: number | null) => status !== null && status >= 300 && status < 400;
 const isRefusal = (status: number | null) => status !== null && status >= 400 && status < 500;

@@ -8,6 +8,8 @@ import { giveReply, listen, membersIn, type Outgoing, passedOn, readText, type R
 export interface Delivery {
   request: Outgoing;
   reply: Reply | null;
+  /** Why there was no answer, as a sentence. */
+  whyNoAnswer: string | null;
 }
 
 /** What is known about one resource: how the platform treats it, and the calls that the service got. */
@@ -58,8 +60,12 @@ export async function openRelay(needs: {
     };
     const code = noteCode(text, uuid);
     resource.script.alter?.(outgoing);
-    const reply = await call(outgoing).catch(() => null);
-    resource.deliveries.push({ request: outgoing, reply });
+    let whyNoAnswer: string | null = null;
+    const reply = await call(outgoing).catch((error: Error) => {
+      whyNoAnswer = error.message;
+      return null;
+    });
+    resource.deliveries.push({ request: outgoing, reply, whyNoAnswer });
     const isLost = (resource.script.lostAnswers ?? 0) > 0 || reply === null;
     if (isLost) resource.script.lostAnswers = (resource.script.lostAnswers ?? 1) - 1;
     if (code && !isLost) code.isAnswered = true;
@@ -79,9 +85,9 @@ export async function openRelay(needs: {
 }
 
 /** Calls the service at its own address, and records each answer and what the service made. */
-export function createServiceLine(books: Books, { url, patience }: Settings, inventory: Inventory) {
+export function createServiceLine(books: Books, { url }: Settings, inventory: Inventory) {
   return async (outgoing: Outgoing, at = url): Promise<Reply> => {
-    const reply = await inventory.watch(outgoing, () => send(at, outgoing, patience.answerMs));
+    const reply = await inventory.watch(outgoing, (withinMs) => send(at, outgoing, withinMs));
     books.replies.push(reply);
     return reply;
   };

@@ -85,9 +85,7 @@ export function createServiceCalls(
       try {
         for (const call of calls) {
           const one = outgoing(call);
-          replies.push(
-            await inventory.watch(one, () => send(settings.url, one, settings.patience.answerMs, agent)),
-          );
+          replies.push(await inventory.watch(one, (withinMs) => send(settings.url, one, withinMs, agent)));
         }
         return replies;
       } finally {

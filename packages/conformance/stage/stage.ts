@@ -1,5 +1,6 @@
 import { startSandbox } from "../../sandbox/index.ts";
 import type { Settings } from "../settings.ts";
+import type { Wait } from "../waiting.ts";
 import { createBooks, type Books, type Call } from "./books.ts";
 import { openFront } from "./front.ts";
 import { createInventory } from "./inventory.ts";
@@ -7,7 +8,7 @@ import { createServiceLine, openRelay, type Delivery, type Resource } from "./re
 import type { Script } from "./script.ts";
 import { basic, createServiceCalls, MEDIA_TYPE, type ServiceCalls } from "./service-calls.ts";
 import { createTurns } from "./turns.ts";
-import { type Reply, send } from "./wire.ts";
+import { type Outgoing, type Reply, send } from "./wire.ts";
 
 export type { Call } from "./books.ts";
 export type { Delivery, Resource } from "./relay.ts";
@@ -33,11 +34,15 @@ export interface Stage {
   changePlan(resource: Resource, plan: string): Promise<Delivery>;
   deprovision(resource: Resource): Promise<Delivery>;
   callsOf(resource: Resource): Call[];
+  /** Which call to the service is not answered yet, the oldest of all. */
+  waitsFor(): Wait | null;
+  /** How many calls got no answer since the last one that got one; Infinity if none ever was answered. */
+  unanswered(): number;
   /** False if the secret was not given, but learnt from the service's first call to the token endpoint. */
   isSecretKnown(): boolean;
   /**
-   * Deprovisions everything that the service was made to provision, within 30 s at most. The platform stays, but no
-   * rule can call the service any more. Returns the uuids that are left.
+   * Deprovisions everything that the service was made to provision, within 30 s at most, or 5 if it does not answer.
+   * The platform stays, but no rule can call the service any more. Returns the uuids that are left.
    */
   takeDown(): Promise<string[]>;
   /** Does the same if it was not done yet, and closes the platform. */
@@ -45,10 +50,13 @@ export interface Stage {
 }
 
 const TAKEN_DOWN_WITHIN_MS = 30_000;
+const MUTE_TAKEN_DOWN_WITHIN_MS = 5_000;
+/** From so many calls without an answer on, a service is taken for one that gives none. */
+export const MUTE_AFTER = 3;
 
 export async function openStage(settings: Settings): Promise<Stage> {
   const books = createBooks();
-  const inventory = createInventory(settings.resourcesPath);
+  const inventory = createInventory(settings.resourcesPath, settings.patience.answerMs);
   const resources = new Map<string, Resource>();
   const scripts = { get: (uuid: string) => resources.get(uuid)?.script } as ReadonlyMap<string, Script>;
   const line = createServiceLine(books, settings, inventory);
@@ -71,8 +79,11 @@ export async function openStage(settings: Settings): Promise<Stage> {
   });
   const turns = createTurns();
   let takingDown: Promise<string[]> | undefined;
-  const takeDown = () =>
-    (takingDown ??= inventory.takeDown((uuid) => deprovision(settings, uuid), TAKEN_DOWN_WITHIN_MS));
+  function takeDown(): Promise<string[]> {
+    const isMute = inventory.unanswered() >= MUTE_AFTER;
+    const withinMs = isMute ? MUTE_TAKEN_DOWN_WITHIN_MS : TAKEN_DOWN_WITHIN_MS;
+    return (takingDown ??= inventory.takeDown((uuid) => deprovision(settings, uuid), withinMs));
+  }
 
   /** Before the platform has processed the answer, no grant of the resource works. */
   async function settled(resource: Resource, delivery: Promise<unknown>): Promise<Delivery> {
@@ -106,6 +117,13 @@ export async function openStage(settings: Settings): Promise<Stage> {
       settled(resource, control.changePlan(resource.uuid, plan, { force: true })),
     deprovision: (resource) => settled(resource, control.deprovision(resource.uuid)),
     callsOf: ({ uuid }) => books.calls.filter((call) => call.uuid === uuid),
+    waitsFor() {
+      const oldest = inventory.oldest();
+      return (
+        oldest && { what: `an answer to ${oldest.outgoing.method} ${pathOf(oldest.outgoing)}`, ms: oldest.ms }
+      );
+    },
+    unanswered: inventory.unanswered,
     isSecretKnown: () => settings.clientSecret !== null,
     takeDown,
     async close() {
@@ -116,6 +134,8 @@ export async function openStage(settings: Settings): Promise<Stage> {
     },
   };
 }
+
+const pathOf = ({ path }: Outgoing) => path.split("?", 1)[0];
 
 function partnerOf(settings: Settings, relayUrl: string): Parameters<typeof startSandbox>[0] {
   const { addonId, addonPassword, clientSecret, ssoSalt, resourcesPath } = settings;

@@ -34,15 +34,20 @@ export const ANSWERED_WITHIN_MS = 20_000;
 export class NoAnswer extends Error {
   /** The time limit was reached, and nobody closed the connection. */
   readonly isTimeout: boolean;
+  /** Somebody had taken the connection by then. */
+  readonly isConnected: boolean;
   /** The whole request had been sent by then. */
   readonly isSent: boolean;
 
-  constructor(cause: NodeJS.ErrnoException, how: { isTimeout: boolean; isSent: boolean }) {
+  constructor(cause: NodeJS.ErrnoException, how: Pick<NoAnswer, "isTimeout" | "isConnected" | "isSent">) {
     super((cause.message || cause.code) ?? String(cause), { cause });
     this.isTimeout = how.isTimeout;
+    this.isConnected = how.isConnected;
     this.isSent = how.isSent;
   }
 }
+
+const LONGEST_BODY = 16 * 1024 * 1024;
 
 /** Headers that belong to one connection and are not forwarded. */
 const OWN_HEADERS = new Set(["host", "connection", "keep-alive", "content-length", "transfer-encoding"]);
@@ -61,10 +66,14 @@ export function send(
   return new Promise<Reply>((resolve, reject) => {
     const options = { method, headers: { ...length, ...headers }, agent: agent ?? false };
     const request = open(url, options as http.RequestOptions);
-    let how: Pick<NoAnswer, "isTimeout" | "isSent"> = { isTimeout: false, isSent: false };
+    const how = { isTimeout: false, isConnected: false, isSent: false };
+    request.on("socket", (socket) => {
+      if (!socket.connecting) how.isConnected = true;
+      else socket.once("connect", () => (how.isConnected = true));
+    });
     const fail = (cause: Error) => reject(new NoAnswer(cause, how));
     const timer = setTimeout(() => {
-      how = { isTimeout: true, isSent: request.writableFinished };
+      Object.assign(how, { isTimeout: true, isSent: request.writableFinished });
       request.destroy(new Error(`There was no answer within ${withinMs / 1000} s.`));
     }, withinMs);
     request.on("close", () => clearTimeout(timer));
@@ -99,9 +108,14 @@ async function sendPieces(
   request.end();
 }
 
+/** Throws for a body without an end. */
 export async function readText(message: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
-  for await (const chunk of message as AsyncIterable<Buffer>) chunks.push(chunk);
+  let length = 0;
+  for await (const chunk of message as AsyncIterable<Buffer>) {
+    chunks.push(chunk);
+    if ((length += chunk.length) > LONGEST_BODY) throw new Error("The body has more than 16 MB.");
+  }
   return Buffer.concat(chunks).toString("utf8");
 }
 

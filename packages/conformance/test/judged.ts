@@ -1,10 +1,10 @@
-import { good, type Habits, startExample } from "../../packages/conformance/examples/service/service.ts";
-import { freePort } from "../../packages/conformance/free-port.ts";
-import { judge, type Verdict } from "../../packages/conformance/judge.ts";
-import { rules } from "../../packages/conformance/rules/index.ts";
-import type { Rule } from "../../packages/conformance/rule.ts";
-import type { Settings } from "../../packages/conformance/settings.ts";
-import { openStage } from "../../packages/conformance/stage/stage.ts";
+import { good, type Habits, startExample } from "../examples/service/service.ts";
+import { freePort } from "../free-port.ts";
+import { judge, type Verdict } from "../judge.ts";
+import { rules } from "../rules/index.ts";
+import type { Rule } from "../rule.ts";
+import type { Settings } from "../settings.ts";
+import { openStage } from "../stage/stage.ts";
 import type { BrokenService } from "./broken/break.ts";
 
 export const exampleSettings: Omit<Settings, "url"> = {
@@ -36,6 +36,16 @@ export const exampleSettings: Omit<Settings, "url"> = {
   platformHost: "127.0.0.1",
   platformUrl: null,
 };
+
+/** The verdicts of all rules, or of these, on what answers at this address. */
+export async function judgedAt(
+  url: string,
+  others: Partial<Settings> = {},
+  judgedBy: readonly Rule[] = rules,
+): Promise<Verdict[]> {
+  const stage = await openStage({ ...exampleSettings, ...others, url });
+  return judge(stage, judgedBy).finally(stage.close);
+}
 
 /** The verdicts of all rules, or of these, on the example with these habits, and with changed settings if given. */
 export async function judgedExample(
@@ -69,18 +79,27 @@ export async function judgedExample(
 /** A failure of the checker counts as a fault too. */
 export const isFault = (status: Verdict["status"]) => status === "failed" || status === "checker_failed";
 
-/** The ids of the rules that a service with these faults breaks, each with the reason. */
-export async function brokenRules(service: BrokenService): Promise<Map<string, string | null>> {
+/** The verdicts on a service with these faults. */
+export async function judgedBroken(service: BrokenService): Promise<Verdict[]> {
   const habits = service.reduce<Habits>((so, each) => ({ ...so, ...each.habits(so) }), good);
   const named = service.map(({ rule }) => rule);
   const isAlone = service.some(({ alone }) => alone);
-  const verdicts = await judgedExample(
+  return judgedExample(
     habits,
     rules.filter(({ id }) => !isAlone || named.includes(id)),
   );
-  return new Map(
-    verdicts.filter(({ status }) => isFault(status)).map(({ rule, reason }) => [rule.id, reason]),
-  );
+}
+
+/** The ids of the rules that are broken, each with the reason. */
+export const faultsIn = (verdicts: readonly Verdict[]): Map<string, string | null> =>
+  new Map(verdicts.filter(({ status }) => isFault(status)).map(({ rule, reason }) => [rule.id, reason]));
+
+/** Skipped rules that name a rule which was judged and is not broken, with what they say. */
+export function falselyBlamed(verdicts: readonly Verdict[]): unknown[] {
+  const isWhole = (id?: string | null) =>
+    verdicts.some(({ rule, status }) => rule.id === id && !isFault(status));
+  const skipped = verdicts.filter(({ status, broken }) => status === "skipped" && isWhole(broken));
+  return skipped.map(({ rule, reason }) => [rule.id, reason]);
 }
 
 /** Works through all items, `count` at a time. */

@@ -3,11 +3,11 @@
 import { expect, it } from "@jest/globals";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, createServer as createTcpServer } from "node:net";
-import { judge, type Verdict } from "../../packages/conformance/judge.ts";
-import { rules } from "../../packages/conformance/rules/index.ts";
-import type { Rule } from "../../packages/conformance/rule.ts";
-import { openStage } from "../../packages/conformance/stage/stage.ts";
-import { NoAnswer } from "../../packages/conformance/stage/wire.ts";
+import { judge, type Verdict } from "../judge.ts";
+import { rules } from "../rules/index.ts";
+import type { Rule } from "../rule.ts";
+import { openStage } from "../stage/stage.ts";
+import { NoAnswer } from "../stage/wire.ts";
 import { exampleSettings, judgedExample } from "./judged.ts";
 
 type Serve = (request: IncomingMessage, response: ServerResponse, server: Server) => void;
@@ -77,7 +77,10 @@ it("a provision without an answer fails its own rule, and other rules that need 
   const verdicts = await Promise.all(ids.map((id) => verdictOn(find(id), mute, 1_000)));
   expect(verdicts).toEqual([
     { status: "failed", reason: "A provision got no answer." },
-    { status: "skipped", reason: "a provision has to be accepted first, and was answered with no answer." },
+    {
+      status: "skipped",
+      reason: "a provision has to be accepted first, and was answered with no answer (PROV-01).",
+    },
     { status: "skipped", reason: expect.any(String) },
   ]);
 }, 60_000);

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from "@jest/globals";
 import type { BrokenService } from "./broken/break.ts";
-import { atATime, brokenRules } from "./judged.ts";
+import type { Verdict } from "../judge.ts";
+import { atATime, falselyBlamed, faultsIn, judgedBroken } from "./judged.ts";
 
 /** They mostly wait; more at once would be late for what they must do in time. */
 const AT_A_TIME = 6;
@@ -12,21 +13,24 @@ export function eachIsCaught(where: string, services: Record<string, BrokenServi
     breaks.map(({ rule, what }) => ({ service, rule, what })),
   );
 
-  /** The rules that each service breaks, with the reasons. */
-  let found: Map<string, Map<string, string | null>>;
+  let found: Map<string, Verdict[]>;
   beforeAll(async () => {
-    found = await atATime(AT_A_TIME, names, (name) => brokenRules(services[name]!));
+    found = await atATime(AT_A_TIME, names, (name) => judgedBroken(services[name]!));
   }, 240_000);
 
   describe(`conformance of a service with a fault in ${where}`, () => {
     it.each(faults)("fails $rule: $what", ({ service, rule }) => {
-      expect([...found.get(service)!.keys()]).toContain(rule);
+      expect([...faultsIn(found.get(service)!).keys()]).toContain(rule);
     });
 
     it.each(names)("fails no other rule: %s", (name) => {
       const named = services[name]!.flatMap(({ rule, also = [] }) => [rule, ...also]);
-      const others = [...found.get(name)!].filter(([rule]) => !named.includes(rule));
+      const others = [...faultsIn(found.get(name)!)].filter(([rule]) => !named.includes(rule));
       expect(others).toEqual([]);
+    });
+
+    it.each(names)("names a rule that is broken where it skips one: %s", (name) => {
+      expect(falselyBlamed(found.get(name)!)).toEqual([]);
     });
   });
 }

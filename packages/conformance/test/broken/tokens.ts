@@ -25,6 +25,7 @@ export const inJson: BrokenService = [
   {
     rule: "EXCH-05",
     what: "the exchange is JSON",
+    also: ["EXCH-01"],
     habits: () => ({
       request: (url, form) => ({
         url,
@@ -38,6 +39,7 @@ export const unencoded: BrokenService = [
   {
     rule: "EXCH-08",
     what: "the client secret is not encoded",
+    also: ["EXCH-01"],
     habits: (good) => ({
       request: (url, form, kind) => ({
         url,
@@ -67,6 +69,7 @@ export const otherGrant: BrokenService = [
   {
     rule: "EXCH-06",
     what: "the grant's type has another name",
+    also: ["EXCH-01"],
     habits: (good) => ({
       exchangeForm: (code, secret) => ({ ...good.exchangeForm(code, secret), grant_type: "code" }),
     }),

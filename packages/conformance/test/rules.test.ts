@@ -1,16 +1,16 @@
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "@jest/globals";
-import { good, type Habits } from "../../packages/conformance/examples/service/service.ts";
-import { readOptions, UsedWrongly } from "../../packages/conformance/options.ts";
-import { humanReport } from "../../packages/conformance/report/human.ts";
-import { jsonReport } from "../../packages/conformance/report/json.ts";
-import { junitReport } from "../../packages/conformance/report/junit.ts";
-import { isFit, type Report } from "../../packages/conformance/report/report.ts";
-import { readSettings } from "../../packages/conformance/read-settings.ts";
-import { chosenRules, rules } from "../../packages/conformance/rules/index.ts";
-import { usualPatience } from "../../packages/conformance/settings.ts";
-import type { Stage } from "../../packages/conformance/stage/stage.ts";
+import { good, type Habits } from "../examples/service/service.ts";
+import { readOptions, UsedWrongly } from "../options.ts";
+import { humanReport } from "../report/human.ts";
+import { jsonReport } from "../report/json.ts";
+import { junitReport } from "../report/junit.ts";
+import { isFit, type Report } from "../report/report.ts";
+import { readSettings } from "../read-settings.ts";
+import { chosenRules, rules } from "../rules/index.ts";
+import { usualPatience } from "../settings.ts";
+import type { Stage } from "../stage/stage.ts";
 import picocolors from "picocolors";
 import { exampleSettings, isFault, judgedExample } from "./judged.ts";
 import type { BrokenService } from "./broken/break.ts";
@@ -47,8 +47,8 @@ describe("the conformance rules", () => {
       });
   });
 
-  it("are listed in docs/conformance.md with their titles", () => {
-    const page = readFileSync(new URL("../../docs/conformance.md", import.meta.url), "utf8");
+  it("are listed in the README with their titles", () => {
+    const page = readFileSync(new URL("../README.md", import.meta.url), "utf8");
     const untold = rules.filter(({ id, title }) => !page.includes(id) || !page.includes(title));
     expect(untold.map(({ id }) => id)).toEqual([]);
     const named = [...page.matchAll(/\b[A-Z]+-\d\d\b/g)].map(([id]) => id);
@@ -239,6 +239,10 @@ describe("the report", () => {
     expect(text).toContain("→ Compare the password");
     expect(text).toContain("\nBroken: AUTH-02.\n");
     expect(text).toContain("  – SSO-01 to SSO-02: not applicable: no sign-on salt was given (SSO_SALT).\n");
+    const skipped = report.verdicts.filter(({ status }) => status === "skipped");
+    const twice = { ...report, verdicts: [...skipped, { ...skipped[0]!, rule: find("EXCH-04") }] };
+    const once = "  – EXCH-03 to EXCH-04: skipped: a grant has to be exchanged first.\n";
+    expect(humanReport(twice, plainText)).toContain(once);
   });
 
   it("counts failed must rules, failed should rules, skipped and not applicable ones separately", () => {

@@ -1,8 +1,8 @@
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { expect, it } from "@jest/globals";
-import { startExample } from "../../packages/conformance/examples/service/service.ts";
-import { freePort } from "../../packages/conformance/free-port.ts";
+import { startExample } from "../examples/service/service.ts";
+import { freePort } from "../free-port.ts";
 
 it("freePort returns no port that the system may assign to another process meanwhile", async () => {
   const ports = await Promise.all(Array.from({ length: 50 }, freePort));

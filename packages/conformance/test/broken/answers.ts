@@ -1,5 +1,5 @@
-import type { Body } from "../../../packages/conformance/examples/service/habits.ts";
-import type { Answer, Request } from "../../../packages/conformance/examples/service/types.ts";
+import type { Body } from "../../examples/service/habits.ts";
+import type { Answer, Request } from "../../examples/service/types.ts";
 import type { Break, BrokenService } from "./break.ts";
 
 // Faults in answers: to calls without credentials, to provisions, and to requests of unusual forms.
@@ -76,7 +76,6 @@ export const strangers: BrokenService = [
   {
     rule: "AUTH-06",
     what: "anybody may deprovision",
-    also: ["AUTH-09"],
     habits: (good) => ({
       isPlatform: (settings, request) =>
         good.isPlatform(settings, request) ||
@@ -122,7 +121,7 @@ export const openDoor: BrokenService = [
   {
     rule: "AUTH-01",
     what: "no credentials are as good as the right ones",
-    also: ["AUTH-06", "AUTH-07", "AUTH-08", "AUTH-09", "AUTH-10"],
+    also: ["AUTH-06", "AUTH-07", "AUTH-08"],
     habits: (good) => ({
       isPlatform: (settings, request) => !request.headers.authorization || good.isPlatform(settings, request),
     }),

@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import { startExample } from "../../packages/conformance/examples/service/service.ts";
-import { freePort } from "../../packages/conformance/free-port.ts";
-import { judge } from "../../packages/conformance/judge.ts";
-import { rules } from "../../packages/conformance/rules/index.ts";
-import { openStage, type Stage } from "../../packages/conformance/stage/stage.ts";
-import { aPartner, type Partner } from "../../packages/sandbox/test/partner.ts";
+import { startExample } from "../examples/service/service.ts";
+import { freePort } from "../free-port.ts";
+import { judge } from "../judge.ts";
+import { rules } from "../rules/index.ts";
+import { openStage, type Stage } from "../stage/stage.ts";
+import { aPartner, type Partner } from "../../sandbox/test/partner.ts";
 import { exampleSettings } from "./judged.ts";
 
 describe("the simulated platform of npm run conformance", () => {

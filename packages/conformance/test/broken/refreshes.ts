@@ -1,4 +1,4 @@
-import type { Answer } from "../../../packages/conformance/examples/service/types.ts";
+import type { Answer } from "../../examples/service/types.ts";
 import { inHeaderToo, type Break, type BrokenService } from "./break.ts";
 
 // Faults in refreshes alone, and in what happens at certain moments.

@@ -1,7 +1,6 @@
 // The checker as a command, on a service of another implementation.
 
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer } from "node:http";
@@ -9,10 +8,9 @@ import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { freePort } from "../../packages/conformance/free-port.ts";
-import { program } from "../support/program.ts";
+import { freePort } from "../free-port.ts";
+import { conformance as inFolder } from "./command.ts";
 
 const at = (place: string) => fileURLToPath(new URL(place, import.meta.url));
 const SERVICE = `exec ${process.execPath} ${at("foreign-service.mjs")}`;
@@ -22,23 +20,12 @@ let folder: string;
 beforeAll(async () => void (folder = await mkdtemp(path.join(tmpdir(), "conformance-"))));
 afterAll(() => rm(folder, { recursive: true }));
 
-/** `npm run conformance -- …`, without our settings in its environment or a developer's .env. */
-async function conformance(...words: string[]) {
-  const args = [program("dev/conformance.ts"), "--grace", "1", ...words];
-  const child = spawn(process.execPath, args, { cwd: folder, env: { PATH: process.env["PATH"] } });
-  child.stdin.end();
-  const [stdout, stderr, [code]] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    once(child, "close") as Promise<[number | null]>,
-  ]);
-  return { code, stdout, stderr };
-}
+const conformance = (...words: string[]) => inFolder(folder, "--grace", "1", ...words);
 
 const judged = (...words: string[]) =>
   conformance("--command", SERVICE, "--plan", "small", "--other-plan", "large", ...words);
 
-describe("npm run conformance against a service of another implementation", () => {
+describe("the command against a service of another implementation", () => {
   it("finds its one fault, and counts nothing that it does not offer", async () => {
     const junit = path.join(folder, "report.xml");
     const { code, stdout, stderr } = await judged("--json", "--junit", junit, "--only", ...JUDGED_BY);

@@ -1,5 +1,5 @@
-import type { Habits } from "../../../packages/conformance/examples/service/service.ts";
-import type { TokenCall } from "../../../packages/conformance/examples/service/token-habits.ts";
+import type { Habits } from "../../examples/service/service.ts";
+import type { TokenCall } from "../../examples/service/token-habits.ts";
 
 /** One deviation of the example from correct behaviour. */
 export interface Break {

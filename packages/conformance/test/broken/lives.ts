@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Answer } from "../../../packages/conformance/examples/service/types.ts";
+import type { Answer } from "../../examples/service/types.ts";
 import type { BrokenService } from "./break.ts";
 
 // Faults in the life of a resource: repeated provision, plan change, deprovision and calls after it; and in the sign-on
