@@ -7,6 +7,7 @@ WORKDIR /app
 FROM base AS build
 COPY package.json package-lock.json .npmrc ./
 COPY packages/sandbox/package.json packages/sandbox/
+COPY packages/conformance/package.json packages/conformance/
 RUN npm ci
 COPY . .
 ARG SOURCE_COMMIT=""

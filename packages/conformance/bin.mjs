@@ -1,0 +1,8 @@
+#!/usr/bin/env node
+// The command of the packed archive. `npm pack` compiles what it starts, unless npm is told to run no scripts.
+await import("./dist/conformance/main.js").catch((error) => {
+  if (error.code !== "ERR_MODULE_NOT_FOUND" || !error.message.includes("dist/conformance/main.js"))
+    throw error;
+  console.error("This package was packed without its JavaScript: npm pack --ignore-scripts=false");
+  process.exit(1);
+});
