@@ -50,12 +50,12 @@ export function createApp(needs: {
   app.disable("x-powered-by");
   app.disable("etag");
   app.set("trust proxy", trustProxy);
-  answerWithRequestId(app);
 
   const logRequest = requestLog(log, refusedSample);
   app.use((request, response, next) => {
     observe?.(request, response);
-    logRequest(request, response, next);
+    logRequest(request, response);
+    answerWithRequestId(request, response, next);
   });
   // First, because most requests go there and each route in front would cost them time.
   app.use(resourcesPath, partnerApi);

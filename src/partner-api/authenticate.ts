@@ -1,9 +1,7 @@
 import { randomBytes, createHmac, timingSafeEqual } from "node:crypto";
-import basicAuth from "express-basic-auth";
-import { Router, type NextFunction, type Request, type RequestHandler, type Response } from "express";
+import type { Request, RequestHandler } from "express";
 import { askForBody } from "../http/ask-for-body.ts";
 import type { Secret } from "../secret.ts";
-import { createAcceptedHeaders } from "./accepted-headers.ts";
 
 const THE_PLATFORM = {
   realm: "add-on partner",
@@ -21,32 +19,14 @@ export function authenticate(
   asked: { realm: string; message: string } = THE_PLATFORM,
 ): RequestHandler {
   const isKnown = oneOf(passwords.map((password) => `${user}:${password.reveal()}`));
-  const acceptedHeaders = createAcceptedHeaders();
-  const judge = Router().use(
-    dropMalformed,
-    basicAuth({
-      challenge: true,
-      realm: asked.realm,
-      // User and password are compared as one text, which is unambiguous because a user name contains no colon.
-      authorizer: (givenUser: string, givenPassword: string) => isKnown(`${givenUser}:${givenPassword}`),
-      unauthorizedResponse(request: Request) {
-        // The body of a refused request is not read, so the connection cannot be used again.
-        request.res?.setHeader("Connection", "close");
-        return { id: "unauthorized", message: asked.message };
-      },
-    }),
-    (request, _response, next) => {
-      acceptedHeaders.add(request.headers.authorization);
-      next();
-    },
-  );
   return (request, response, next) => {
-    const letIn = (error?: unknown) => {
-      if (error === undefined) askForBody(request, response);
-      next(error);
-    };
-    if (acceptedHeaders.has(request.headers.authorization) && isOnlyOne(request)) letIn();
-    else judge(request, response, letIn);
+    if (isKnown(credentialsOf(request) ?? "")) {
+      askForBody(request, response);
+      return next();
+    }
+    // The body of a refused request is not read, so the connection cannot be used again.
+    response.set({ Connection: "close", "WWW-Authenticate": `Basic realm="${asked.realm}"` });
+    response.status(401).json({ id: "unauthorized", message: asked.message });
   };
 }
 
@@ -62,21 +42,16 @@ function oneOf(candidates: readonly string[]): (given: string) => boolean {
 }
 
 /**
- * Removes an Authorization header that does not strictly follow RFC 7617, or is not the only one, so that `basicAuth`
- * answers 401: that library accepts malformed base64, and Node silently keeps the first of two headers.
+ * User and password with a colon in between, which is unambiguous because a user name contains no colon. Null if the
+ * request's Authorization header does not strictly follow RFC 7617, or is not the only one: Node decodes malformed
+ * base64, and keeps the first of two headers.
  */
-function dropMalformed(request: Request, _response: Response, next: NextFunction): void {
-  const { authorization } = request.headers;
-  if (authorization !== undefined && !(isStrict(authorization) && isOnlyOne(request)))
-    delete request.headers.authorization;
-  next();
-}
-
-function isStrict(authorization: string): boolean {
+function credentialsOf(request: Request): string | null {
+  const { authorization = "" } = request.headers;
   const [, base64] = /^Basic +([A-Za-z0-9+/]+={0,2})$/i.exec(authorization) ?? [];
-  if (!base64 || base64.length % 4 !== 0) return false;
+  if (!base64 || base64.length % 4 !== 0 || !isOnlyOne(request)) return null;
   const bytes = Buffer.from(base64, "base64");
-  return bytes.includes(0x3a) && bytes.toString("base64") === base64;
+  return bytes.toString("base64") === base64 ? bytes.toString("utf8") : null;
 }
 
 function isOnlyOne({ rawHeaders }: Request): boolean {

@@ -285,7 +285,6 @@ describe("the imports between folders", () => {
     const ours = files.filter((file) => roomOf(file) !== "your-service");
     const users = (name: string) => ours.filter((file) => read(file).includes(`from "${name}`));
     expect(users("node-cron")).toEqual(["src/jobs/run.ts"]);
-    expect(users("express-basic-auth")).toEqual(["src/partner-api/authenticate.ts"]);
     expect(users("libsodium-wrappers").every((file) => file.startsWith("src/vault/"))).toBe(true);
     expect(users("pg").every((file) => file.startsWith("src/database/"))).toBe(true);
     expect(users("zod").every((file) => file.startsWith("src/manifest/"))).toBe(true);

@@ -30,11 +30,11 @@ it.each([
   "an answer by %s carries the request's id and the headers of every answer",
   async (_, answer) => {
     const app = express();
-    answerWithRequestId(app);
-    app.use((request, response) => {
+    app.use((request, _response, next) => {
       request.id = "the-id-of-the-request";
-      answer(response);
+      next();
     });
+    app.use(answerWithRequestId, (_request, response) => answer(response));
     const { headers } = await request(app).get("/");
     expect(headers).toMatchObject({ "request-id": "the-id-of-the-request", "x-other": "kept" });
     expect(headers).toMatchObject({
@@ -46,7 +46,7 @@ it.each([
 
 it("an answer to a request that no code of ours has seen carries none", async () => {
   const app = express();
-  answerWithRequestId(app);
+  app.use(answerWithRequestId);
   const server = createHttpServer(app).listen(0);
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   try {

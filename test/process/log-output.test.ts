@@ -94,15 +94,15 @@ describe("the log's output stream", () => {
   ] as const)(
     "repeats a write that failed %s",
     async (_, killedBy) => {
-      // It exits just after a write has failed: whether one that is still under way fails, nobody could know.
       const full = `import fs from "node:fs";
-      const { write } = fs;
-      const fail = (done) => {
-        done(Object.assign(new Error("no space left on device"), { code: "ENOSPC" }));
-        if (left === 0 && ${killedBy === null}) process.exit(0);
-      };
+      const { writeSync } = fs;
       let left = 3;
-      fs.write = (fd, text, done) => left-- > 0 ? setImmediate(fail, done) : write(fd, text, done);
+      fs.writeSync = (fd, text) => {
+        if (left === 0) return writeSync(fd, text);
+        left -= 1;
+        if (left === 0 && ${killedBy === null}) setImmediate(() => process.exit(0));
+        throw Object.assign(new Error("no space left on device"), { code: "ENOSPC" });
+      };
       const { logOutput } = await import(${JSON.stringify(program("src/logging/log-output.ts"))});
       logOutput().write("kept\\n");
       setTimeout(() => process.exit(1), 10_000);`;
