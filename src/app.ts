@@ -7,7 +7,8 @@ import express, {
 } from "express";
 import { KitError, Refusal } from "./errors.ts";
 import type { Log } from "./logging/log.ts";
-import { MethodNotAllowed, methodNotAllowed } from "./http/method-not-allowed.ts";
+import { methodNotAllowed } from "./http/method-not-allowed.ts";
+import { leaveTrusted } from "./http/forwarded.ts";
 import type { RefusedSample } from "./logging/refused-sample.ts";
 import { answerWithRequestId } from "./http/request-id.ts";
 import { requestLog } from "./logging/request-log.ts";
@@ -20,7 +21,7 @@ export type Readiness = "ready" | "degraded" | "unavailable";
 export function createApp(needs: {
   resourcesPath: string;
   partnerApi: Router;
-  /** The router of `/metrics`; null while no operator password is set. */
+  /** The router of `/metrics`; null while no password opens it. */
   metrics?: Router | null;
   /** Called for each request when it arrives. */
   observe?(request: Request, response: Response): void;
@@ -53,6 +54,7 @@ export function createApp(needs: {
 
   const logRequest = requestLog(log, refusedSample);
   app.use((request, response, next) => {
+    leaveTrusted(request, trustProxy);
     observe?.(request, response);
     logRequest(request, response);
     answerWithRequestId(request, response, next);
@@ -77,21 +79,17 @@ export function createApp(needs: {
     .all(methodNotAllowed("GET, HEAD"));
   if (metrics) app.use("/metrics", metrics);
   if (site) app.use(site);
-  app.use((request) => {
-    // Anyone can ask for what is not there, by the thousand: the log has a sample of it.
-    refusedSample.isWritten(request, "not_found");
+  app.use(() => {
     throw new Refusal("There is nothing here.", { id: "not_found", status: 404 });
   });
-  app.use(answerError(log, refusedSample));
+  app.use(answerError(log));
   return app;
 }
 
 /** Answers every error with `{id, message}`, without internal details. */
-function answerError(log: Log, refusedSample: RefusedSample): ErrorRequestHandler {
+function answerError(log: Log): ErrorRequestHandler {
   return (error: unknown, request, response, _next) => {
     if (response.headersSent) return void response.destroy();
-    if (error instanceof MethodNotAllowed && error.isFromStranger)
-      refusedSample.isWritten(request, "wrong_method");
     const { status, id, message } = publicFace(error);
     if (status >= 500) log.error({ requestId: request.id, error }, "A request failed");
     if (status === 503) response.setHeader("Retry-After", "5");

@@ -19,6 +19,11 @@ export function hasOperator({ operatorPassword, operatorAccounts }: Config): boo
   return operatorPassword !== undefined || operatorAccounts.length > 0;
 }
 
+/** Whether anybody may see the metrics. */
+export function hasMetrics({ operatorPassword, metricsPassword }: Config): boolean {
+  return operatorPassword !== undefined || metricsPassword !== undefined;
+}
+
 /**
  * Reads the settings, checks all of them and freezes them. Throws one {@link Misconfigured} that names every bad
  * variable and how to mend it, never a value. With `only`, just those settings are required and read. `own` are the
@@ -106,6 +111,7 @@ function guessable(config: Config): string[] {
     "addonPassword",
     "addonPasswordPrevious",
     "operatorPassword",
+    "metricsPassword",
     "ssoSalt",
     "encryptionKey",
   ] as const;

@@ -13,6 +13,8 @@ export interface Pace {
    * an answer that was sent has as long to arrive.
    */
   readonly lastOrdersMs: number;
+  /** How much longer each wrong password waits for its refusal than the one before, from a certain number on. */
+  readonly wrongPasswordMs: number;
 }
 
 export const PACE: Pace = {
@@ -21,4 +23,5 @@ export const PACE: Pace = {
   requestMs: 8_000,
   pauses: 1,
   lastOrdersMs: 500,
+  wrongPasswordMs: 50,
 };

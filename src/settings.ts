@@ -90,7 +90,13 @@ export const settings = {
   ),
   operatorPassword: setting(
     "OPERATOR_PASSWORD",
-    "password of the user operator, for /operator and /metrics; unset: no metrics",
+    "password of the user operator, for /operator and /metrics",
+    optional(secret),
+    "",
+  ),
+  metricsPassword: setting(
+    "METRICS_PASSWORD",
+    "password of the user metrics, for /metrics alone",
     optional(secret),
     "",
   ),

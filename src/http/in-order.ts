@@ -1,14 +1,17 @@
 import type { RequestListener, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import type { Log } from "../logging/log.ts";
+import type { RefusedSample } from "../logging/refused-sample.ts";
 
-/** A client that sends so many requests without reading the answers is cut off. */
-const MOST_WAITING = 100;
+/** A client that sends so many requests ahead of the answers is cut off, and any that does while so many wait in all. */
+const MOST_WAITING = 20;
+const MOST_WAITING_IN_ALL = 1_000;
 
 /** A connection with the response that is being made, the last one to be made, and how many wait. */
 interface Connection extends Socket {
   current?: ServerResponse;
   latest?: ServerResponse;
-  unanswered?: number;
+  waiting?: number;
 }
 
 const isOver = (response: ServerResponse | undefined) =>
@@ -16,11 +19,20 @@ const isOver = (response: ServerResponse | undefined) =>
 
 /**
  * Carries out the requests of one connection one after another, as their answers are sent: Node would begin all that
- * are sent together at once (assumed, section 1).
+ * are sent together at once (assumed, section 1). Other connections have their turn between two of them.
  */
 export function inOrder(handle: RequestListener): RequestListener {
+  let waitingInAll = 0;
+
+  /** Counts `by` more requests of a connection that wait. */
+  function wait(connection: Connection, by: number): number {
+    waitingInAll += by;
+    return (connection.waiting = (connection.waiting ?? 0) + by);
+  }
+
   return (request, response) => {
     const connection: Connection = request.socket;
+    if (connection.destroyed) return;
     const before = connection.latest;
     connection.latest = response;
     const begin = () => {
@@ -28,12 +40,14 @@ export function inOrder(handle: RequestListener): RequestListener {
       handle(request, response);
     };
     if (isOver(before)) return begin();
-    connection.unanswered = (connection.unanswered ?? 0) + 1;
-    if (connection.unanswered > MOST_WAITING) return void connection.destroy();
-    before!.once("close", () => {
-      connection.unanswered! -= 1;
-      if (!connection.destroyed) begin();
-    });
+    if (wait(connection, 1) > MOST_WAITING || waitingInAll > MOST_WAITING_IN_ALL) connection.destroy();
+    before!.once("close", () =>
+      setImmediate(() => {
+        // Of what waits on a connection that ended, only the first is ever told.
+        wait(connection, connection.destroyed ? -connection.waiting! : -1);
+        if (!connection.destroyed) begin();
+      }),
+    );
   };
 }
 
@@ -49,12 +63,25 @@ const REFUSALS: Readonly<Record<string, [status: string, id: string, message: st
 };
 const MALFORMED = ["400 Bad Request", "bad_request", "The request is not well formed."] as const;
 
+/** Without it nothing is logged. */
+export interface Logging {
+  refusedSample: RefusedSample;
+  log: Log;
+}
+
+function report({ code }: NodeJS.ErrnoException, socket: Connection, logging?: Logging): void {
+  if (logging?.refusedSample.isWritten(socket, "no_request"))
+    logging.log.info({ reason: code, address: socket.remoteAddress }, "What came is no HTTP request");
+}
+
 /**
  * Answers what is no HTTP, or does not come in time, with `{id, message}`, after the whole requests in front of it have
  * their answers.
  */
-export function refuseNonsense(server: Server): void {
+export function refuseNonsense(server: Server, logging?: Logging): void {
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Connection) => {
+    // Browsers open connections that they do not use, and clients go away.
+    if (socket.bytesRead > 0 && error.code !== "ECONNRESET") report(error, socket, logging);
     const [status, id, message] = REFUSALS[error.code ?? ""] ?? MALFORMED;
     const body = JSON.stringify({ id, message });
     const refuse = () => {

@@ -1,26 +1,26 @@
 import http, { type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Express } from "express";
-import { inOrder, refuseNonsense } from "./in-order.ts";
+import { inOrder, refuseNonsense, type Logging } from "./in-order.ts";
+import { makeRoom } from "./make-room.ts";
 
 /**
  * The HTTP server of an Express app, not yet listening.
  *
- * Its timeouts cut slow clients off (a whole request within 15 s, two minutes without reading a byte of the answer) and
- * outlast the router in front (90 s idle). A client
- * that sends `Expect: 100-continue` is not asked for its body here: it may be refused first, and the code that lets it
- * in asks for the body (`askForBody`).
+ * Its timeouts cut slow clients off (a whole request within 15 s, half a minute without reading a byte of the answer)
+ * and outlast the router in front (90 s idle). A client that sends `Expect: 100-continue` is not asked for its body here:
+ * it may be refused first, and the code that lets it in asks for the body (`askForBody`).
  */
-export function createHttpServer(app: Express): Server {
+export function createHttpServer(app: Express, logging?: Logging): Server {
   const handle = inOrder(app);
   const server = http.createServer({ ...constructorsFor(app), connectionsCheckingInterval: 1_000 }, handle);
   server.keepAliveTimeout = 95_000;
   server.headersTimeout = 10_000;
   server.requestTimeout = 15_000;
-  server.timeout = 120_000;
-  server.maxConnections = 10_000;
+  server.timeout = 30_000;
   server.on("checkContinue", handle);
-  refuseNonsense(server);
+  makeRoom(server);
+  refuseNonsense(server, logging);
   return server;
 }
 

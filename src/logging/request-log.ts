@@ -1,6 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Request } from "express";
 import { pinoHttp, type HttpLogger } from "pino-http";
+import { clientAddress } from "../http/client-address.ts";
 import type { Log } from "./log.ts";
 import type { RefusedSample } from "./refused-sample.ts";
 
@@ -22,12 +24,12 @@ export function requestLog(
     customErrorMessage: outcomeOf,
     customLogLevel(request, response, error) {
       const status = statusOf(response);
+      if (isRefused(response) && !refusedSample.isWritten(request, kindOf(request, status))) return "silent";
       if (error || (status ?? 0) >= 500) return "error";
-      if (status === null) return "warn";
-      // A page may be refused with another status; then it has been decided before whether the request is logged.
-      const isLeftOut = status === 401 ? !refusedSample.isWritten(request) : refusedSample.isLeftOut(request);
-      return isLeftOut ? "silent" : "info";
+      return status === null ? "warn" : "info";
     },
+    customSuccessObject: withAddress,
+    customErrorObject: (request, response, _error, line: object) => withAddress(request, response, line),
     serializers: {
       req: ({ id, method, url = "" }: IncomingMessage) => ({ id, method, path: pathOf(url) }),
       res: (response: ServerResponse) => ({ status: statusOf(response) }),
@@ -40,6 +42,20 @@ export function requestLog(
 function outcomeOf({ method }: IncomingMessage, response: ServerResponse): string {
   const status = statusOf(response);
   return `${method} ${status === null ? "was not answered: the caller went away" : `answered ${status}`}`;
+}
+
+/** Those who send no password hide no wrong one. */
+function kindOf({ headers }: IncomingMessage, status: number | null): string | number {
+  return status === 401 && headers.authorization ? "wrong_password" : (status ?? "unanswered");
+}
+
+function isRefused(response: ServerResponse): boolean {
+  return (statusOf(response) ?? 400) >= 400;
+}
+
+/** Says of a refused request whence it came. */
+function withAddress(request: IncomingMessage, response: ServerResponse, line: object): object {
+  return isRefused(response) ? { ...line, address: clientAddress(request as Request) } : line;
 }
 
 /** Null if the connection ended before anything was sent: Node's `statusCode` is 200 from the beginning. */

@@ -20,4 +20,5 @@ export const ALARMS = [
   "refresh_misunderstood",
   "step_stuck",
   "stop_incomplete",
+  "wrong_passwords",
 ] as const;

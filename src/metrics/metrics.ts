@@ -1,5 +1,6 @@
 import { Counter, Histogram, Registry } from "prom-client";
 import { ALARMS } from "./alarms.ts";
+import { DOORS } from "../http/wrong-passwords.ts";
 import type { Family } from "./families.ts";
 
 /**
@@ -49,6 +50,12 @@ export function createMetrics() {
       "Alarms in the log; what to do at each stands in docs/operate.md",
       "alarm",
       ALARMS,
+    ),
+    wrongPassword: counted(
+      "addon_wrong_passwords_total",
+      "Refused passwords, by what they would open",
+      "door",
+      DOORS,
     ),
     request: timed(
       "addon_http_request_duration_seconds",

@@ -22,7 +22,7 @@ export function metricsRoutes(needs: { guard: RequestHandler; scrape(): Promise<
       response.set({ "Content-Type": Registry.PROMETHEUS_CONTENT_TYPE, "Cache-Control": "no-store" });
       response.end(await needs.scrape());
     })
-    .all(methodNotAllowed("GET, HEAD", { isGuarded: true }));
+    .all(methodNotAllowed("GET, HEAD"));
   return router;
 }
 

@@ -62,7 +62,7 @@ export function actionRoutes(needs: {
         const { base } = pages.addressOf(request);
         response.status(303).set("Location", `${base}${MOUNT}/actions/${id}`).end();
       })
-      .all(methodNotAllowed("GET, HEAD, POST", { isGuarded: true }));
+      .all(methodNotAllowed("GET, HEAD, POST"));
   }
 
   for (const action of ACTIONS.ofAll) add(action, `/${action.name}`, () => ({ uuid: "", about: "" }));

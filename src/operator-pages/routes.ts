@@ -53,14 +53,11 @@ export function operatorRoutes(needs: {
         const made = await page(request, pages.addressOf(request).base + MOUNT);
         pages.show(request, response, inFrame(made, request, response, pages));
       })
-      .all(methodNotAllowed("GET, HEAD", { isGuarded: true }));
+      .all(methodNotAllowed("GET, HEAD"));
   }
 
   for (const { path, send } of [stylesheet, liveScript])
-    router
-      .route(path)
-      .get(send)
-      .all(methodNotAllowed("GET, HEAD", { isGuarded: true }));
+    router.route(path).get(send).all(methodNotAllowed("GET, HEAD"));
 
   show("/check-up", async () =>
     checkUpPage(

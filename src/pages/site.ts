@@ -43,9 +43,6 @@ export function createSite({
 
 const PASSING = ["overloaded", "not_ready"];
 
-/** Anybody can cause these in great numbers, so their log lines are sampled. */
-const REFUSED = [400, 401, 403];
-
 function showProblem(
   { pages, refusedSample, log }: { pages: Pages; refusedSample: RefusedSample; log: Log },
   frame: Frame = (page) => page,
@@ -62,8 +59,7 @@ function showProblem(
     const named = { requestId: request.id, ...(uuid !== undefined && { uuid }) };
     const about = { ...named, problem: id, ...(cause !== undefined && { error: cause }) };
     if (told === OUR_FAULT) log.error({ ...named, error }, "A page failed");
-    else if (!REFUSED.includes(told.status) || refusedSample.isWritten(request))
-      log.info(about, "A page says what went wrong");
+    else if (refusedSample.isWritten(request, told.status)) log.info(about, "A page says what went wrong");
     if (told.status === 503) response.setHeader("Retry-After", String(told.retryAfterSeconds ?? 5));
     const page = problemPage(told, pages.addressOf(request).base);
     pages.show(request, response, frame(page, request, response));

@@ -1,13 +1,11 @@
-import { Router, type Request, type Response } from "express";
+import { Router, type Request, type RequestHandler, type Response } from "express";
 import { methodNotAllowed } from "../http/method-not-allowed.ts";
-import type { Secret } from "../secret.ts";
 import type { Context } from "../context.ts";
 import { changePlan } from "../resources/change-plan.ts";
 import { deprovision } from "../resources/deprovision.ts";
 import { provision } from "../resources/provision.ts";
 import type { Answer } from "../resources/answers.ts";
 import { notFound } from "../resources/refusals.ts";
-import { authenticate } from "./authenticate.ts";
 import { readUuid } from "../uuid.ts";
 import { readJsonBody } from "./json-body.ts";
 import { readPlanChange, readProvision } from "./requests.ts";
@@ -16,8 +14,8 @@ type Counted = <A extends { status: number } | void>(work: () => Promise<A>) => 
 
 /** The three calls of the platform (assumed, section 1), to be mounted at `RESOURCES_PATH`. */
 export function partnerApi(needs: {
-  addonId: string;
-  passwords: readonly Secret[];
+  /** Lets the platform's requests pass. */
+  guard: RequestHandler;
   ctx: Context;
   /** Does the work of a call, and counts its outcome. */
   counted: Record<"provision" | "changePlan" | "deprovision", Counted>;
@@ -28,7 +26,7 @@ export function partnerApi(needs: {
 }): Router {
   const { ctx, counted, untilReady, onAnswered } = needs;
   const router = Router({ caseSensitive: true });
-  router.use(authenticate(needs.addonId, needs.passwords));
+  router.use(needs.guard);
 
   router
     .route("/")
@@ -42,7 +40,7 @@ export function partnerApi(needs: {
       if (answer.status < 300) response.on("finish", onAnswered);
       send(response, answer);
     })
-    .all(methodNotAllowed("POST", { isGuarded: true }));
+    .all(methodNotAllowed("POST"));
 
   router
     .route("/:uuid")
@@ -65,7 +63,7 @@ export function partnerApi(needs: {
       });
       response.status(204).end();
     })
-    .all(methodNotAllowed("PUT, DELETE", { isGuarded: true }));
+    .all(methodNotAllowed("PUT, DELETE"));
 
   return router;
 }

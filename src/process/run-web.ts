@@ -11,11 +11,11 @@ import { createRefusedSample } from "../logging/refused-sample.ts";
 import { countedCalls, timedRequests } from "../metrics/measured-requests.ts";
 import { createScrape, metricsRoutes } from "../metrics/scrape.ts";
 import { ROUTER_PATHS } from "../http/own-paths.ts";
-import { authenticate } from "../partner-api/authenticate.ts";
 import { partnerApi } from "../partner-api/routes.ts";
 import { createServices, type Parts, type Services } from "../services.ts";
 import { createWebsite } from "../website.ts";
 import { within } from "../within.ts";
+import { createGuards } from "./guards.ts";
 import { readiness } from "./readiness.ts";
 import { becomeReady, once, type RunningService } from "./running-service.ts";
 import { announce, notReady } from "./start-up.ts";
@@ -47,12 +47,12 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
 async function serve(services: Services, stopping: AbortController): Promise<RunningService> {
   const { config, ctx, jobs, metrics, log, pace } = services;
   announce(log);
-  const byPassword = operatorsPassword(config);
+  const guards = createGuards(services);
   const refusedSample = createRefusedSample(log);
   const whenReady: RequestHandler = (_request, _response, next) => void untilReady().then(() => next(), next);
   // Loading its code takes a moment, so it comes first: a process that is ready must be listening. No request comes
   // before that, so `untilReady` exists when one does.
-  const website = await createWebsite({ services, byPassword, whenReady, refusedSample });
+  const website = await createWebsite({ services, byPassword: guards.operator, whenReady, refusedSample });
   const ready = becomeReady(services, stopping.signal, config.webJobs);
   let isReady = false;
   ready.then(
@@ -63,8 +63,7 @@ async function serve(services: Services, stopping: AbortController): Promise<Run
   const untilReady = async () => (isReady ? undefined : within(START_PATIENCE_MS, ready, notReady));
   const api = partnerApi({
     ...{ ctx, counted: countedCalls(metrics) },
-    addonId: config.addonId,
-    passwords: [config.addonPassword, config.addonPasswordPrevious].filter((each) => each !== undefined),
+    guard: guards.platform,
     untilReady,
     onAnswered: () => jobs.wake("exchange-grants", pace.exchangeAfterMs),
   });
@@ -72,8 +71,8 @@ async function serve(services: Services, stopping: AbortController): Promise<Run
     resourcesPath: config.resourcesPath,
     partnerApi: api,
     metrics:
-      byPassword &&
-      metricsRoutes({ guard: byPassword, scrape: createScrape({ ...services, jobs: jobs.names }) }),
+      guards.metrics &&
+      metricsRoutes({ guard: guards.metrics, scrape: createScrape({ ...services, jobs: jobs.names }) }),
     observe: timedRequests(metrics, config.resourcesPath, ROUTER_PATHS),
     site: website.router,
     readiness: () => readiness(services, ready),
@@ -82,7 +81,7 @@ async function serve(services: Services, stopping: AbortController): Promise<Run
     refusedSample,
     log,
   });
-  const server = createHttpServer(app);
+  const server = createHttpServer(app, { refusedSample, log });
   const close = createGracefulClose(server, pace);
   await listen(server, config);
   const name = config.host?.replace(/^.*:.*$/, "[$&]") ?? "localhost";
@@ -100,15 +99,6 @@ async function serve(services: Services, stopping: AbortController): Promise<Run
       await closeAll([() => closeTogether(atOnce, onLater), services.close], onLater);
     }),
   };
-}
-
-/** Lets only a request with the operator's password pass; null if no password is set. */
-function operatorsPassword({ operatorPassword }: Config): RequestHandler | null {
-  const asked = {
-    realm: "operator",
-    message: "Send the user operator and OPERATOR_PASSWORD with HTTP Basic authentication.",
-  };
-  return operatorPassword ? authenticate("operator", [operatorPassword], asked) : null;
 }
 
 /** Connections that the kernel keeps for us before they are accepted; Node's own 511 reset a burst of thousands. */

@@ -1,4 +1,4 @@
-import { hasOperator } from "../config.ts";
+import { hasMetrics, hasOperator } from "../config.ts";
 import type { Services } from "../services.ts";
 import { checkDatabase } from "./start-up.ts";
 
@@ -29,7 +29,7 @@ export function once(work: () => Promise<void>): () => Promise<void> {
 export function becomeReady(services: Services, stopping: AbortSignal, withSweeps: boolean): Promise<void> {
   const ready = checkDatabase(services, stopping).then(() => {
     if (stopping.aborted) return;
-    if (hasOperator(services.config)) services.totals.start();
+    if (hasOperator(services.config) || hasMetrics(services.config)) services.totals.start();
     services.jobs.start(withSweeps ? services.config.sweepCron : null);
     if (withSweeps) services.jobs.wakeAll();
     services.log.info({ sweeps: withSweeps }, "Ready");

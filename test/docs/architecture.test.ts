@@ -22,10 +22,10 @@ const mayImport: Record<string, readonly string[]> = {
   "close-all": [],
   // How long the service waits, which tests shorten.
   pace: [],
-  // Around every request: refused bodies and methods, the server, its end.
+  // Around every request: passwords, refused bodies and methods, the server, its end.
   http: ["errors", "pace"],
   // What is written to the log, and the scrubber.
-  logging: ["redact", "secret"],
+  logging: ["redact", "secret", "http"],
   // The environment becomes settings, and these one checked configuration.
   environment: ["errors"],
   "setting-kinds": ["http", "secret"],
@@ -202,6 +202,7 @@ const mayImport: Record<string, readonly string[]> = {
 const mayImportTypes: Record<string, readonly string[]> = {
   "your-service": ["resources", "customer"],
   operator: ["services", "config", "settings"],
+  http: ["logging", "secret"],
   logging: ["config"],
   "operator-pages": ["services"],
   kit: ["resources", "settings"],

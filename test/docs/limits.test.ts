@@ -64,7 +64,7 @@ describe("the limits of docs/limits.md are in effect", () => {
 
   it("in the HTTP server", () => {
     const server = createHttpServer(express());
-    for (const name of ["headersTimeout", "requestTimeout", "keepAliveTimeout"] as const)
+    for (const name of ["headersTimeout", "requestTimeout", "keepAliveTimeout", "timeout"] as const)
       expect(`${name} ${server[name]}`).toBe(`${name} ${valueOf("src/http/server.ts", name)}`);
   });
 

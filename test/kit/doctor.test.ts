@@ -99,6 +99,8 @@ describe("kit doctor", () => {
     const { code, of } = await doctor({ OPERATOR_PASSWORD: ADDON_PASSWORD! });
     expect(code).toBe(0);
     expect(of("passwords").message).toMatch(/^ADDON_PASSWORD and OPERATOR_PASSWORD are the same/);
+    const metrics = (await doctor({ METRICS_PASSWORD: ADDON_PASSWORD! })).of("passwords");
+    expect(metrics.message).toMatch(/^ADDON_PASSWORD and METRICS_PASSWORD are the same/);
   });
 
   it("warns of a plan in use that is no longer on offer", async () => {
@@ -289,6 +291,8 @@ describe("kit doctor", () => {
       message: said("no metrics"),
       fix: true,
     });
+    const metrics = { METRICS_PASSWORD: "a-password-of-the-metrics" };
+    expect(await told(metrics)).toMatchObject({ ok: true, message: said("the metrics to METRICS_PASSWORD") });
     const half = await told({ ...ACCOUNTS, ...PASSWORD });
     expect(half).toEqual({
       code: 78,

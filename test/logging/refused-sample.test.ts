@@ -13,15 +13,15 @@ function aSample() {
   return { sample, isWritten: () => sample.isWritten({}), lines };
 }
 
-it("of many refused requests twenty in ten seconds are logged, with the number of the others", () => {
+it("of many refused requests twenty in a minute are logged, with the number of the others", () => {
   const { isWritten, lines } = aSample();
   const written = Array.from({ length: 1_000 }, isWritten).filter(Boolean);
   expect(written).toHaveLength(20);
   expect(lines).toEqual([]);
-  jest.advanceTimersByTime(10_000);
+  jest.advanceTimersByTime(60_000);
   expect(lines.map((line) => JSON.parse(line) as object)).toEqual([
     expect.objectContaining({
-      ...{ level: "warn", leftOut: 980 },
+      ...{ level: "info", leftOut: 980 },
       msg: "Refused requests were left out of the log",
     }),
   ]);
@@ -30,12 +30,10 @@ it("of many refused requests twenty in ten seconds are logged, with the number o
 
 it("many requests for unknown paths do not displace the log lines of wrong passwords", () => {
   const { sample, lines } = aSample();
-  for (let times = 0; times < 1_000; times++) sample.isWritten({}, "not_found");
-  expect(sample.isWritten({})).toBe(true);
-  jest.advanceTimersByTime(10_000);
-  expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([
-    { leftOut: 980, kind: "not_found" },
-  ]);
+  for (let times = 0; times < 1_000; times++) sample.isWritten({}, 404);
+  expect(sample.isWritten({}, "wrong_password")).toBe(true);
+  jest.advanceTimersByTime(60_000);
+  expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([{ leftOut: 980, kind: 404 }]);
 });
 
 it("a few refused requests are all logged, without a summary", () => {
@@ -51,6 +49,4 @@ it("all lines of a request are logged, or none", () => {
   const written = requests.map((request) => [sample.isWritten(request), sample.isWritten(request)]);
   expect(written.filter(([first]) => first)).toHaveLength(20);
   expect(written.filter(([first, second]) => first !== second)).toEqual([]);
-  expect(requests.map((request) => sample.isLeftOut(request))).toEqual(written.map(([first]) => !first));
-  expect(sample.isLeftOut({})).toBe(false);
 });

@@ -25,7 +25,7 @@ let isRepaired = false;
   beforeAll(async () => {
     life = await aProcessWorld({
       programs: await programsSelling("test/support/kilns/your-service"),
-      environment: { OPERATOR_PASSWORD: PASSWORD },
+      environment: { METRICS_PASSWORD: PASSWORD },
     });
     proxy = await startDatabaseProxy(life.world.environment["DATABASE_URL"]!);
     await startBoth();

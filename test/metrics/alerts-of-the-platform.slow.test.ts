@@ -13,7 +13,7 @@ let prometheus: Prometheus;
 
 (hasPrometheus ? describe : describe.skip)("a platform and a worker in trouble", () => {
   beforeAll(async () => {
-    life = await aProcessWorld({ environment: { OPERATOR_PASSWORD: PASSWORD, SWEEP_CRON: "* * * * * *" } });
+    life = await aProcessWorld({ environment: { METRICS_PASSWORD: PASSWORD, SWEEP_CRON: "* * * * * *" } });
     const web = await life.start("web", { WEB_JOBS: "off" });
     worker = await life.start("worker");
     uuids = await life.install(20);

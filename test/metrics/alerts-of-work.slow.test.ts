@@ -23,7 +23,7 @@ let isRepaired = false;
 (hasPrometheus ? describe : describe.skip)("alerts of a real Prometheus", () => {
   beforeAll(async () => {
     life = await aProcessWorld({
-      environment: { OPERATOR_PASSWORD: PASSWORD, SWEEP_CRON: "* * * * * *" },
+      environment: { METRICS_PASSWORD: PASSWORD, SWEEP_CRON: "* * * * * *" },
     });
     const web = await life.start("web", { WEB_JOBS: "off" });
     worker = await life.start("worker");

@@ -42,7 +42,7 @@ export async function aPrometheus(target: string, minuteSeconds: number): Promis
   writeFileSync(at("alerts.yml"), hurry(readFileSync("ops/alerts.yml", "utf8")));
   const configuration = readFileSync("ops/prometheus.yml", "utf8")
     .replace("web:3000", new URL(target).host)
-    .replace("/run/secrets/operator_password", at("password"))
+    .replace("/run/secrets/metrics_password", at("password"))
     .replaceAll("15s", `${minuteSeconds}s`);
   writeFileSync(at("prometheus.yml"), configuration);
 

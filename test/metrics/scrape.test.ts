@@ -25,7 +25,7 @@ describe("GET /metrics", () => {
       const refused = await ask(credentials);
       expect([refused.status, refused.headers.get("www-authenticate")]).toEqual([
         401,
-        'Basic realm="operator"',
+        'Basic realm="metrics"',
       ]);
       expect(await refused.text()).not.toContain("addon_");
     }
@@ -36,6 +36,27 @@ describe("GET /metrics", () => {
     expect((await ask(basic("operator", PASSWORD), "HEAD")).status).toBe(200);
     const wrong = await ask(basic("operator", PASSWORD), "POST");
     expect([wrong.status, wrong.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
+  });
+
+  it.each([
+    { set: ["OPERATOR"], opens: { operator: [200, 200], metrics: [401, 401] } },
+    { set: ["METRICS"], opens: { operator: [401, 404], metrics: [200, 404] } },
+    { set: ["OPERATOR", "METRICS"], opens: { operator: [200, 200], metrics: [200, 401] } },
+    { set: [], opens: { operator: [404, 404], metrics: [404, 404] } },
+  ])("with $set as passwords, each user sees what is theirs", async ({ set, opens }) => {
+    const of = (name: string) => (set.includes(name) ? `a-password-of-${name}` : "");
+    const environment = { OPERATOR_PASSWORD: of("OPERATOR"), METRICS_PASSWORD: of("METRICS") };
+    await life.world.restart({ environment });
+    const seen = async (user: string, path: string) => {
+      const authorization = basic(user, of(user.toUpperCase()));
+      return (await fetch(life.world.service.url! + path, { headers: { authorization } })).status;
+    };
+    for (const [user, statuses] of Object.entries(opens))
+      expect([user, await seen(user, "/metrics"), await seen(user, "/operator")]).toEqual([
+        user,
+        ...statuses,
+      ]);
+    await life.world.restart();
   });
 
   it("has the same route label for the platform's calls whatever RESOURCES_PATH is", async () => {

@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
 import { createApp } from "../../src/app.ts";
+import { authenticate } from "../../src/http/authenticate.ts";
 import { partnerApi } from "../../src/partner-api/routes.ts";
 import { createRefusedSample } from "../../src/logging/refused-sample.ts";
 import { Secret } from "../../src/secret.ts";
@@ -260,8 +261,10 @@ describe("routes without credentials", () => {
     const app = createApp({
       resourcesPath: "/resources",
       partnerApi: partnerApi({
-        addonId: "teapots",
-        passwords: [new Secret(PASSWORD)],
+        guard: authenticate(
+          { door: "platform", realm: "", message: "", logins: [["teapots", new Secret(PASSWORD)]] },
+          { slowDown: (_request, _response, _door, refuse) => refuse() },
+        ),
         ...{ ctx: {} as Context, untilReady: unused },
         counted: { provision: unused, changePlan: unused, deprovision: unused },
         onAnswered: () => undefined,

@@ -115,6 +115,7 @@ describe("readConfig", () => {
     ["ADDON_PASSWORD", "change-me"],
     ["ADDON_PASSWORD", "c"],
     ["OPERATOR_PASSWORD", "hunter2"],
+    ["METRICS_PASSWORD", "hunter2"],
     ["SSO_SALT", "abcabcabcabcabc"],
     ["ENCRYPTION_KEY", "k".repeat(32)],
     ["ADDON_PASSWORD", "<the password from the portal>"],

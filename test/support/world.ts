@@ -97,7 +97,12 @@ export async function aWorld({
 }
 
 /** Shorter times than the service's own, so that tests do not wait for it. */
-export const QUICK: Partial<Pace> = { exchangeAfterMs: 150, pauses: 0.1, lastOrdersMs: 25 };
+export const QUICK: Partial<Pace> = {
+  exchangeAfterMs: 150,
+  pauses: 0.1,
+  lastOrdersMs: 25,
+  wrongPasswordMs: 1,
+};
 
 const countQuiet = statement(
   "test_count_quiet",

@@ -53,16 +53,19 @@ export async function signInClient({ config }: Services): Promise<Finding> {
  * a fault of the settings.
  */
 export function operators({ config }: Services): Finding {
-  const { operatorAccounts: accounts, operatorPassword: password } = config;
+  const { operatorAccounts: accounts, operatorPassword: password, metricsPassword } = config;
+  const metrics = metricsPassword ? "the metrics to METRICS_PASSWORD" : "there are no metrics";
   if (accounts.length === 0) {
     return password
       ? fine("The operator's pages and the metrics are open to OPERATOR_PASSWORD.")
-      : fine("There are no operator's pages: neither OPERATOR_PASSWORD nor OPERATOR_ACCOUNTS is set.");
+      : fine(
+          `There are no operator's pages: neither OPERATOR_PASSWORD nor OPERATOR_ACCOUNTS is set; ${metrics}.`,
+        );
   }
   const open = `The operator's pages are open to ${counted(accounts.length, "account")} that can sign in`;
   if (password) return fine(`${open}, and to OPERATOR_PASSWORD.`);
   return warning(
-    `${open}, and to nobody while the platform or the database is in trouble; there are no metrics.`,
+    `${open}, and to nobody while the platform or the database is in trouble; ${metrics}.`,
     "Set OPERATOR_PASSWORD too (openssl rand -hex 24), for when nobody can sign in.",
   );
 }
@@ -94,6 +97,7 @@ function alikeIn(config: Services["config"]): [string, string] | null {
     ENCRYPTION_KEY: config.encryptionKey,
     OAUTH_CLIENT_SECRET: config.oauthClientSecret,
     OPERATOR_PASSWORD: config.operatorPassword,
+    METRICS_PASSWORD: config.metricsPassword,
     SSO_SALT: config.ssoSalt,
   })) {
     const former = known.get(value);

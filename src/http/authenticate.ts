@@ -1,0 +1,70 @@
+import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import type { RequestHandler } from "express";
+import { Refusal } from "../errors.ts";
+import type { Secret } from "../secret.ts";
+import { accept } from "./accepted.ts";
+import { askForBody } from "./ask-for-body.ts";
+import type { Door, WrongPasswords } from "./wrong-passwords.ts";
+
+/**
+ * HTTP Basic guard: lets a request pass that has a user's name and password, at once, whatever wrong ones come beside
+ * it. `realm` and `message` are those of the 401. It comes before the body is read and the uuid is looked up, in every
+ * environment. Each refusal looks the same (assumed, section 1).
+ */
+export function authenticate(
+  { door, realm, message, logins }: Entrance,
+  wrongPasswords: WrongPasswords,
+): RequestHandler {
+  const isRight = oneOf(
+    logins.flatMap(([user, password]) => (password ? `${user}:${password.reveal()}` : [])),
+  );
+  return (request, response, next) => {
+    const given = credentialsIn(request);
+    if (given && isRight(given)) {
+      accept(request);
+      askForBody(request, response);
+      return next();
+    }
+    response.setHeader("WWW-Authenticate", `Basic realm="${realm}"`);
+    // The body of a refused request is not read, so the connection cannot be used again.
+    response.setHeader("Connection", "close");
+    const refuse = () => next(new Refusal(message, { id: "unauthorized", status: 401 }));
+    if (request.headers.authorization === undefined) refuse();
+    else wrongPasswords.slowDown(request, response, door, refuse);
+  };
+}
+
+/** Where a password is wanted. */
+export interface Entrance {
+  door: Door;
+  realm: string;
+  message: string;
+  /** A user's name contains no colon; one without a password is nobody. */
+  logins: readonly (readonly [user: string, password: Secret | undefined])[];
+}
+
+/** Compares keyed hashes of a fixed length, always with all candidates, so that the time taken reveals nothing. */
+function oneOf(candidates: readonly string[]): (given: Buffer) => boolean {
+  const key = randomBytes(32);
+  const hash = (bytes: Buffer | string) => createHmac("sha256", key).update(bytes).digest();
+  const hashes = candidates.map(hash);
+  return (given) => {
+    const givenHash = hash(given);
+    return hashes.map((each) => timingSafeEqual(each, givenHash)).includes(true);
+  };
+}
+
+/**
+ * User and password with the colon between them; null unless the request has exactly one Authorization header, and it
+ * strictly follows RFC 7617: of two, Node silently keeps the first.
+ */
+function credentialsIn({ headers, rawHeaders }: IncomingMessage): Buffer | null {
+  const [, base64] = /^Basic +([A-Za-z0-9+/]+={0,2})$/i.exec(headers.authorization ?? "") ?? [];
+  if (!base64 || base64.length % 4 !== 0) return null;
+  let found = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2)
+    if (rawHeaders[i]!.toLowerCase() === "authorization") found += 1;
+  const bytes = Buffer.from(base64, "base64");
+  return found === 1 && bytes.toString("base64") === base64 ? bytes : null;
+}

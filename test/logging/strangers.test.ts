@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { basic } from "../support/partner-calls.ts";
+import { rawHttp } from "../support/raw-http.ts";
+import { aWorld, eventually, type World } from "../support/world.ts";
+
+// Whatever a stranger is refused for by the thousand, the log has a sample of it.
+
+const MANY = 60;
+const SAMPLE = 20;
+const PASSWORD = "a-password-of-the-operator";
+
+let world: World;
+beforeAll(async () => {
+  world = await aWorld({ environment: { OPERATOR_PASSWORD: PASSWORD, SSO_SALT: "a-salt-of-the-sign-on" } });
+});
+afterAll(() => world.close());
+
+/** The lines that have all these texts. */
+const linesWith = (...texts: string[]) =>
+  world
+    .logged()
+    .split("\n")
+    .filter((line) => texts.every((text) => line.includes(text)));
+
+async function ask(path: string, init: RequestInit = {}, status: number): Promise<void> {
+  for (let asked = 0; asked < MANY; asked++) {
+    const answer = await fetch(world.service.url + path, { redirect: "manual", ...init });
+    expect([path, answer.status]).toEqual([path, status]);
+    await answer.arrayBuffer();
+  }
+}
+
+const form = { "content-type": "application/x-www-form-urlencoded" };
+const FLOODS: [string, number, string, () => Promise<unknown>][] = [
+  ["no password", 401, "/metrics", () => ask("/metrics", {}, 401)],
+  [
+    "a wrong password",
+    401,
+    "/resources",
+    () => ask("/resources", { method: "POST", headers: { authorization: basic("teapots", "x") } }, 401),
+  ],
+  ["a forged sign-on", 403, "/sso/login", () => ask("/sso/login", { method: "POST", body: "a=b", headers: form }, 403)],
+  ["what is not there", 404, "/nothing", () => ask("/nothing?really", {}, 404)],
+  ["a wrong method, whatever it claims", 405, "/sso/login", () => ask("/sso/login", { headers: { authorization: basic("a", "b") } }, 405)],
+  [
+    "a compressed body",
+    415,
+    "/sso/login",
+    () => ask("/sso/login", { method: "POST", body: "a=b", headers: { ...form, "content-encoding": "gzip" } }, 415),
+  ],
+  ["an address that cannot be read", 400, "/customer/%", () => ask("/customer/%", {}, 400)],
+]; // prettier-ignore
+
+it.each(FLOODS)("%s: a sample is logged, with the address", async (_, status, path, flood) => {
+  await flood();
+  const lines = () => linesWith(`"path":"${path}`, `"status":${status}`);
+  await eventually(() => expect(lines().length).toBeGreaterThan(0));
+  expect(lines().length).toBeLessThanOrEqual(2 * SAMPLE);
+  expect(JSON.parse(lines()[0]!)).toMatchObject({ address: expect.stringMatching(/^(127\.0\.0\.1|::1)$/) });
+});
+
+it("what is no HTTP: a sample is logged, with the address", async () => {
+  for (let sent = 0; sent < MANY; sent++) await rawHttp(world.service.url!, "hello\r\n\r\n");
+  const lines = linesWith("no HTTP request", "HPE_INVALID");
+  expect(lines.length).toBeGreaterThan(0);
+  expect(lines.length).toBeLessThanOrEqual(2 * SAMPLE);
+});
+
+it("what the platform and operators are refused is logged each time", async () => {
+  const { addonId, addonPassword } = world.sandbox.settings;
+  const refusals: [path: string, method: string, authorization: string][] = [
+    ["/resources", "PATCH", basic(addonId, addonPassword)],
+    ...["/metrics", "/operator/resources", "/operator/secret"].map(
+      (path) => [path, "DELETE", basic("operator", PASSWORD)] as [string, string, string],
+    ),
+  ];
+  for (const [path, method, authorization] of refusals) {
+    await ask(path, { method, headers: { authorization } }, 405);
+    await eventually(() => expect(linesWith(`"path":"${path}"`, `"status":405`)).toHaveLength(MANY));
+  }
+});
