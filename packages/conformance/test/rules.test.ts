@@ -220,7 +220,7 @@ describe("judging", () => {
       const persistent: Habits = {
         ...good,
         stopsRefreshing: false,
-        refreshAfterMs: (expiresIn = 28_800) => (expiresIn < 60 ? 1_500 : good.refreshAfterMs(expiresIn)),
+        refreshAfterMs: (expiresIn = 28_800) => (expiresIn < 60 ? 3_000 : good.refreshAfterMs(expiresIn)),
         waitMs: () => null,
       };
       const patience = { ...exampleSettings.patience, quietMs: 3_000 };
