@@ -68,8 +68,10 @@ export function readConfig(
       .map(({ name }) => name),
     remarks,
   } as unknown as Config;
+  const isGiven = (key: SettingName) => isWanted(key) && Boolean(env[settings[key].name]);
   if (!insecure) faults.push(...guessable(config));
-  faults.push(...disagreements(config, (key) => isWanted(key) && Boolean(env[settings[key].name])));
+  if (!insecure && !only) faults.push(...withoutAddress(isGiven));
+  faults.push(...disagreements(config, isGiven));
   if (faults.length > 0) {
     throw new Misconfigured(
       `${faults.length === 1 ? "One setting needs" : `${faults.length} settings need`} mending (see .env.example):\n` +
@@ -123,6 +125,16 @@ function guessable(config: Config): string[] {
       ? []
       : `${settings[name].name} is too easy to guess: make a long one (openssl rand -hex 24).`;
   });
+}
+
+/** Where people sign in, a request must not decide which address they are sent to, and whether cookies are secure. */
+function withoutAddress(isGiven: (key: SettingName) => boolean): string[] {
+  const ways = (["oauthClientId", "ssoSalt", "operatorPassword", "operatorAccounts"] as const).filter(
+    isGiven,
+  );
+  if (isGiven("publicUrl") || ways.length === 0) return [];
+  const names = ways.map((key) => settings[key].name).join(", ");
+  return [`PUBLIC_URL is required beside ${names}: the address at which browsers reach this service.`];
 }
 
 /**

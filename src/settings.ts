@@ -27,7 +27,7 @@ export const settings = {
   port: setting("PORT", "where the web process listens", wholeNumber(0, 65535), "3000"),
   publicUrl: setting(
     "PUBLIC_URL",
-    "our address as others see it; unset: as the request says",
+    "our address as others see it; required where people sign in",
     optional(ownUrl),
     "",
   ),
@@ -121,9 +121,9 @@ export const settings = {
   ),
   ssoRequireUser: setting(
     "SSO_REQUIRE_USER",
-    "on: only sign-ons whose token says who the customer is",
+    "off: also sign-ons whose token does not say who the customer is",
     onOrOff,
-    "off",
+    "on",
   ),
   encryptionKey: setting("ENCRYPTION_KEY", "the key that seals: at least 32 characters", encryptionKey),
   decryptionKeys: setting("DECRYPTION_KEYS", "further keys that may open, comma separated", keyList, ""),

@@ -2,6 +2,7 @@ import type { RequestHandler, Router } from "express";
 import { hasOperator } from "./config.ts";
 import type { Customers } from "./customer/customers.ts";
 import type { RefusedSample } from "./logging/refused-sample.ts";
+import { createAccessTrail, type AccessTrail } from "./operator/access-trail.ts";
 import type { createOperatorPages } from "./operator-pages/operator-pages.ts";
 import { createPages, type Pages } from "./pages/pages.tsx";
 import { createSite } from "./pages/site.ts";
@@ -32,9 +33,10 @@ export async function createWebsite(needs: {
   const { services, byPassword, whenReady, refusedSample } = needs;
   const { config, log } = services;
   const pages = createPages({ siteName: config.addonId, publicUrl: config.publicUrl });
-  const signIn = await signInOf(services, pages);
+  const trail = createAccessTrail({ db: services.db, accounts: config.operatorAccounts, log });
+  const signIn = await signInOf(services, pages, trail);
   const customers = await customersOf(services, pages);
-  const operator = await operatorOf({ services, pages, signIn, byPassword, whenReady });
+  const operator = await operatorOf({ services, pages, signIn, byPassword, whenReady, trail, refusedSample });
   const waiting = { ...(signIn && { "/oauth": signIn.router }), ...customers?.routers };
   const routers = {
     ...Object.fromEntries(Object.entries(waiting).map(([path, router]) => [path, [whenReady, router]])),
@@ -51,11 +53,13 @@ export async function createWebsite(needs: {
 async function signInOf(
   { peopleTokens, platformCalls, jobs, config, db, vault, log }: Services,
   pages: Pages,
+  trail: AccessTrail,
 ): Promise<SignIn | null> {
   if (!peopleTokens) return null;
   const { createSignIn } = await import("./sign-in/sign-in.ts");
   return createSignIn({
-    ...{ ...platformCalls, peopleTokens, db, vault, pages, log, authUrl: config.platformAuthUrl },
+    ...{ ...platformCalls, peopleTokens, db, vault, pages, trail, log },
+    authUrl: config.platformAuthUrl,
     onStored(lifeSeconds) {
       if (lifeSeconds < 120) jobs.wake("refresh-people", lifeSeconds * 500);
     },

@@ -24,6 +24,8 @@ export interface BehaviourSettings {
    * nothing, codes and refresh tokens that are no good, or a wrong client secret too.
    */
   plain401: "never" | "tokens" | "always";
+  /** Whether a code challenge (RFC 7636) binds a code of the web flow, must do so, or is not looked at. */
+  pkce: "honoured" | "required" | "ignored";
   /** The `expires_in` that is sent, in seconds. A token never lives longer than 8 hours. */
   expiresIn: number;
   mediaType: string;
@@ -64,6 +66,7 @@ export const defaultBehaviour: BehaviourSettings = {
   refreshToken: "same",
   replayTokens: false,
   plain401: "never",
+  pkce: "honoured",
   expiresIn: 28_800,
   mediaType: "application/vnd.svc+json; version=3",
   legacyGrants: false,

@@ -3,13 +3,16 @@ import type { Queryable } from "../database/database.ts";
 import type { Log } from "../logging/log.ts";
 import type { Pages } from "../pages/pages.tsx";
 import type { Secret } from "../secret.ts";
-import { createIdCookie } from "../web-sessions/id-cookie.ts";
+import { createCookieRoom } from "../web-sessions/cookie-room.ts";
+import { createSecretCookie } from "../web-sessions/secret-cookie.ts";
 import type { Vault } from "../vault/vault.ts";
 import type { CustomerPage } from "./contract.ts";
-import { createCookieRoom } from "./cookie-room.ts";
 import { customerRoutes } from "./routes.ts";
 import { createCustomerSessions, CUSTOMER_SESSION_SECONDS } from "./sessions.ts";
 import { signOnRoutes } from "./sign-on.ts";
+
+/** A cookie takes about 100 bytes. */
+const MOST_COOKIES = 30;
 
 /** The sign-on for customers who come from the platform's dashboard (assumed, section 6), and the page it leads to. */
 export interface Customers {
@@ -30,11 +33,14 @@ export function createCustomers(needs: {
   const sessions = createCustomerSessions(needs);
   // One cookie per resource: a customer with two resources open in two tabs is signed on to both.
   const cookieOf = (uuid: string) =>
-    createIdCookie(pages.addressOf, {
+    createSecretCookie(pages.addressOf, {
       ...{ name: `kit_customer_${uuid}`, path: `/customer/${uuid}` },
       maxAgeSeconds: CUSTOMER_SESSION_SECONDS,
     });
-  const makeRoom = createCookieRoom(cookieOf);
+  const makeRoom = createCookieRoom(cookieOf, {
+    family: /kit_customer_([0-9a-f-]{36})$/,
+    most: MOST_COOKIES,
+  });
   const parts = { ...needs, sessions, cookieOf, makeRoom };
   return { routers: { "/sso": signOnRoutes(parts), "/customer": customerRoutes(parts) } };
 }

@@ -16,7 +16,8 @@ const TOLD = {
   },
   not_signed_on: {
     ...{ status: 401, title: "You are not signed on" },
-    happened: "You have signed out, it was more than four hours ago, or the add-on was removed.",
+    happened:
+      "You have signed out, this page was not used for an hour, you signed on more than four hours ago, or the add-on was removed.",
     advice: FROM_THE_DASHBOARD,
   },
   cross_site: {
@@ -47,7 +48,7 @@ const SENTENCES: Readonly<Record<string, string>> = {
   unreadable: "The sign-on was no form that can be read.",
   incomplete: "The sign-on lacks a member, or one is malformed.",
   wrong_token: "A token of the sign-on does not fit SSO_SALT and the other members.",
-  no_user_token: "The sign-on names no user, and SSO_REQUIRE_USER wants one.",
+  no_user_token: "The sign-on names no user, and SSO_REQUIRE_USER is not off.",
   stale: "The sign-on was signed more than 5 minutes ago, or more than 1 minute in the future.",
   used: "The sign-on was used before.",
   gone: "The sign-on is for a resource that does not exist, or not any more.",

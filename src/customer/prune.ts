@@ -1,10 +1,11 @@
 import { statement, type Queryable } from "../database/database.ts";
 import { FIRST_UUID } from "../uuid.ts";
+import { IS_IN_USE } from "../web-sessions/idle.ts";
 
 const signOns = statement("prune_sign_ons", `DELETE FROM used_sign_ons WHERE expires_at <= now()`);
 const sessions = statement(
   "prune_customer_sessions",
-  `DELETE FROM customer_sessions WHERE expires_at <= now()`,
+  `DELETE FROM customer_sessions WHERE expires_at <= now() OR NOT (${IS_IN_USE})`,
 );
 const LOOKED_AT = 5_000;
 // Reads the resource of each session one by one, since sessions are few: a join would read all resources. The look-up
@@ -23,7 +24,7 @@ const orphans = statement(
 );
 
 /**
- * Deletes used sign-on tokens that are too old to be sent again, expired sessions, and sessions of resources that are
+ * Deletes what was used and is too old to be sent again, sessions that are over, and sessions of resources that are
  * gone.
  */
 export function createPruneCustomers(db: Queryable): () => Promise<void> {

@@ -4,7 +4,7 @@ import { KitError } from "../errors.ts";
 import { methodNotAllowed } from "../http/method-not-allowed.ts";
 import type { Page } from "../pages/page.ts";
 import type { Pages } from "../pages/pages.tsx";
-import type { IdCookie } from "../web-sessions/id-cookie.ts";
+import type { SecretCookie } from "../web-sessions/secret-cookie.ts";
 import { isFromOurPage } from "../web-sessions/same-origin.ts";
 import { readUuid } from "../uuid.ts";
 import { within } from "../within.ts";
@@ -20,7 +20,7 @@ const PAGE_TIME_MS = 5_000;
 export function customerRoutes(needs: {
   customerPage: CustomerPage;
   sessions: CustomerSessions;
-  cookieOf(uuid: string): IdCookie;
+  cookieOf(uuid: string): SecretCookie;
   /** Clears surplus cookies, but never that of the resource that is shown. */
   makeRoom(request: Request, response: Response, openUuid: string): void;
   pages: Pages;

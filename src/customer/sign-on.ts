@@ -1,11 +1,12 @@
 import express, { Router, type ErrorRequestHandler, type RequestHandler } from "express";
 import { askForBody } from "../http/ask-for-body.ts";
+import { clientAddress } from "../http/client-address.ts";
 import { isDatabaseAway } from "../database/database.ts";
 import type { Log } from "../logging/log.ts";
 import { methodNotAllowed } from "../http/method-not-allowed.ts";
 import type { Pages } from "../pages/pages.tsx";
 import type { Secret } from "../secret.ts";
-import type { IdCookie } from "../web-sessions/id-cookie.ts";
+import type { SecretCookie } from "../web-sessions/secret-cookie.ts";
 import { isUnreadableBody } from "../http/unreadable-body.ts";
 import { customerProblem } from "./problems.ts";
 import type { CustomerSessions } from "./sessions.ts";
@@ -21,7 +22,7 @@ export function signOnRoutes(needs: {
   salt: Secret;
   mustNameUser: boolean;
   sessions: CustomerSessions;
-  cookieOf(uuid: string): IdCookie;
+  cookieOf(uuid: string): SecretCookie;
   pages: Pages;
   log: Log;
 }): Router {
@@ -38,12 +39,12 @@ export function signOnRoutes(needs: {
     .post(readForm, async (request, response) => {
       const form = readSignedForm(request.body, salt, { mustNameUser });
       if (typeof form === "string") throw customerProblem("sign_on_refused", form);
-      const opened = await sessions.open(form).catch(notKept);
+      const opened = await sessions.open(form, clientAddress(request)).catch(notKept);
       if (typeof opened === "string") throw customerProblem("sign_on_refused", opened);
       // The session id is new each time, which prevents session fixation.
       cookieOf(form.uuid).set(request, response, opened.session);
-      const about = { uuid: form.uuid, requestId: request.id, namesUser: form.email !== null };
-      log.info(about, "A customer signed on");
+      const about = { uuid: form.uuid, requestId: request.id, address: clientAddress(request) };
+      log.info({ ...about, namesUser: form.user !== null }, "A customer signed on");
       const { base } = pages.addressOf(request);
       response.status(303).set("Location", `${base}/customer/${form.uuid}`).end();
     })

@@ -9,15 +9,15 @@ export interface SignedForm {
   timestamp: number;
   /** The tokens that the form held; all are valid. */
   tokens: Secret[];
-  /** Hash of the token that decides: it makes this form usable only once. */
-  tokenHash: Buffer;
   /**
-   * Hash of the weaker token, which anybody who saw the form could send alone; null if the weaker token is the one that
-   * decides.
+   * Hash of the token that decides: it makes this form usable only once. Where the weaker token is enough, that one
+   * decides, so that whoever saw a form cannot send each of its tokens alone.
    */
-  weakerTokenHash: Buffer | null;
+  tokenHash: Buffer;
+  /** Hash of the other token; null if the form has none. */
+  otherTokenHash: Buffer | null;
   /** The user whom the platform vouches for; null if it names none. */
-  email: string | null;
+  user: { id: string; email: string } | null;
 }
 
 /** Why a form is refused; goes to the log alone. */
@@ -55,9 +55,9 @@ export function readSignedForm(
     uuid,
     timestamp: Number(timestamp),
     tokens: [token, userToken].filter((each) => each !== undefined).map((each) => new Secret(each)),
-    tokenHash: sha256(userToken ?? expected),
-    weakerTokenHash: userToken ? sha256(expected) : null,
-    email: userToken ? email! : null,
+    tokenHash: sha256(mustNameUser ? userToken! : expected),
+    otherTokenHash: userToken ? sha256(mustNameUser ? expected : userToken) : null,
+    user: userToken ? { id: userId!, email: email! } : null,
   };
 }
 

@@ -1,4 +1,6 @@
 import type { RequestHandler, Router } from "express";
+import type { RefusedSample } from "../logging/refused-sample.ts";
+import type { AccessTrail } from "../operator/access-trail.ts";
 import { createAudit } from "../operator/audit.ts";
 import type { Pages } from "../pages/pages.tsx";
 import type { Frame } from "../pages/site.ts";
@@ -22,6 +24,8 @@ export function createOperatorPages({
   signIn,
   byPassword,
   whenReady,
+  trail,
+  refusedSample,
 }: {
   services: Services;
   pages: Pages;
@@ -29,6 +33,9 @@ export function createOperatorPages({
   signIn: SignIn | null;
   byPassword: RequestHandler | null;
   whenReady: RequestHandler;
+  trail: AccessTrail;
+  /** Decides which refused requests are logged. */
+  refusedSample: RefusedSample;
 }): {
   router: Router;
   /** For error pages that are shown in place of one of these. */
@@ -41,7 +48,7 @@ export function createOperatorPages({
   const audit = createAudit(db);
   const runner = createActionRunner({ audit, scrub: scrubber.scrub, log });
   const actions = actionRoutes({ services, pages, tokens: createFormTokens({ vault, password }), runner });
-  const guard = createGuard({ password: byPassword, accounts, signIn, pages, log });
+  const guard = createGuard({ password: byPassword, accounts, signIn, pages, trail, refusedSample, log });
   const wayOut = signIn && accounts.length > 0 ? signOut({ signIn, pages }) : null;
   return {
     router: operatorRoutes({ services, pages, guard, whenReady, audit, actions, signOut: wayOut }),

@@ -11,6 +11,8 @@ export interface Operator {
   address: string | null;
 }
 
+export const BY_PASSWORD: Operator = { name: "operator", account: null, address: null };
+
 /** What somebody did as an operator and its result, without secrets. */
 export interface AuditEntry {
   id: number;

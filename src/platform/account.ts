@@ -10,6 +10,8 @@ export interface Account {
   /** A uuid in lower case. */
   id: string;
   email: string;
+  /** Whether the platform says that it has verified the e-mail. */
+  isEmailVerified: boolean;
   name: string | null;
 }
 
@@ -45,7 +47,9 @@ function accountIn(body: unknown): Account | undefined {
   const id = readUuid(body["id"]);
   if (!id) return undefined;
   if (typeof email !== "string" || !/^[^\s\p{Cc}]{1,320}$/u.test(email)) return undefined;
-  return { id, email, name: typeof name === "string" ? shownName(name) : null };
+  // Assumed (section 7): the account's one word about this is `verified`; the name of OpenID Connect is clearer.
+  const isEmailVerified = (body["email_verified"] ?? body["verified"]) === true;
+  return { id, email, isEmailVerified, name: typeof name === "string" ? shownName(name) : null };
 }
 
 /** A name fit to be stored and shown: one line of whole characters, 200 at most; null if nothing is left. */

@@ -10,8 +10,11 @@ export type { IssuedTokens, NotIssued, TokenAnswer, TokenFailure, TokenFlag } fr
  * The partner's calls to `{auth_url}/oauth/token`. None ever throws or retries: the credential's row schedules retries.
  */
 export interface TokenEndpoint {
-  /** The grant code of a provision request for the first pair of tokens. */
-  exchange(code: Secret, clientSecret: Secret): Promise<TokenAnswer>;
+  /**
+   * A code for the first pair of tokens: the grant code of a provision request, or that of a person's sign-in, with the
+   * verifier of its challenge (RFC 7636).
+   */
+  exchange(code: Secret, clientSecret: Secret, verifier?: Secret): Promise<TokenAnswer>;
   /** A new access token. The old one stops working as soon as the platform has issued it. */
   refresh(refreshToken: Secret, clientSecret: Secret): Promise<TokenAnswer>;
 }
@@ -53,8 +56,11 @@ export function createTokenEndpoint({
   }
 
   return {
-    exchange: (code, clientSecret) =>
-      ask({ grant_type: "authorization_code", code: code.reveal(), client_secret: clientSecret.reveal() }),
+    exchange: (code, clientSecret, verifier) =>
+      ask({
+        ...{ grant_type: "authorization_code", code: code.reveal(), client_secret: clientSecret.reveal() },
+        ...(verifier && { code_verifier: verifier.reveal() }),
+      }),
     refresh: (refreshToken, clientSecret) =>
       ask({
         grant_type: "refresh_token",

@@ -1,17 +1,19 @@
-import { statement, retryWhileDatabaseAway, type Queryable } from "../database/database.ts";
-import type { Secret } from "../secret.ts";
+import { createHash } from "node:crypto";
+import type { Request, Response } from "express";
+import type { AddressOf } from "../pages/pages.tsx";
+import { Secret } from "../secret.ts";
 import type { Vault } from "../vault/vault.ts";
-import { hashesOf, hashOf } from "../web-sessions/random-id.ts";
+import { createCookieRoom } from "../web-sessions/cookie-room.ts";
+import { randomId } from "../web-sessions/random-id.ts";
+import { createSecretCookie } from "../web-sessions/secret-cookie.ts";
 
 /** How long a person may take to sign in at the platform. */
 const ATTEMPT_SECONDS = 600;
-
-/**
- * How many unexpired sign-ins may be pending at once. Anybody can begin one without credentials, so this bounds the
- * rows they leave in the database; the price is that a caller who begins this many keeps others from signing in for ten
- * minutes. A lasting flood may leave four times as many rows, because each row stays for 30 minutes after it expires.
- */
-const MOST_SIGN_INS_WAITING = 10_000;
+/** Longer, so that a person who comes back late is told so. */
+const COOKIE_SECONDS = 3600;
+/** A cookie may take 2 kB, so a browser keeps those of a few tabs. */
+const MOST_COOKIES = 4;
+const FAMILY = /kit_sign_in_([\w-]{8})$/;
 
 /** What was requested when a sign-in began. */
 export interface Attempt {
@@ -19,62 +21,68 @@ export interface Attempt {
   returnTo: string | null;
 }
 
+/** A sign-in under way, as its browser keeps it. */
+export interface Begun extends Attempt {
+  state: Secret;
+  /** Proves to the platform that the code is exchanged by whoever asked for it (RFC 7636). */
+  verifier: Secret;
+  isExpired: boolean;
+}
+
 /**
- * `unknown`: the state was never ours, is used up, or expired long ago. `used`: a concurrent request with the same
- * state took it a moment before.
+ * Sign-ins under way. Anybody can begin one, so none is stored here: each is sealed in a cookie of its browser, bound to
+ * its `state` (platform document, "Authentication" 2), and a browser can have several, one for each tab.
  */
-export type Taken =
-  { found: "it" | "expired"; attempt: Attempt } | { found: "unknown" | "other_browser" | "used" };
+export function createAttempts({ vault, addressOf }: { vault: Vault; addressOf: AddressOf }) {
+  const cookieOf = (key: string) =>
+    createSecretCookie(addressOf, {
+      ...{ name: `kit_sign_in_${key}`, path: "/oauth" },
+      maxAgeSeconds: COOKIE_SECONDS,
+    });
+  const makeRoom = createCookieRoom(cookieOf, { family: FAMILY, most: MOST_COOKIES });
+  const keyOf = (state: string) => state.slice(0, 8);
+  const contextOf = (state: string) => ({ table: "cookies", column: "sign_in", uuid: state });
 
-const begin = statement(
-  "begin_sign_in",
-  `WITH waiting AS (
-     SELECT count(*) < ${MOST_SIGN_INS_WAITING} AS "hasRoom"
-     FROM (SELECT 1 FROM sign_in_attempts WHERE expires_at > now() LIMIT ${MOST_SIGN_INS_WAITING}) each
-   ), begun AS (
-     INSERT INTO sign_in_attempts (state_hash, browser_hash, scopes, return_to, expires_at)
-     SELECT $1, $2, $3, $4, now() + interval '${ATTEMPT_SECONDS} seconds' FROM waiting WHERE "hasRoom" ON CONFLICT DO NOTHING
-   )
-   SELECT "hasRoom" FROM waiting`,
-);
-// The DELETE makes a state single-use: of two requests with the same state, one gets the row. A request from another
-// browser leaves the row, so that nobody who saw a state can use it up.
-const take = statement(
-  "take_sign_in",
-  `WITH known AS (
-     SELECT state_hash, browser_hash = ANY($2::bytea[]) AS "isMine" FROM sign_in_attempts WHERE state_hash = ANY($1::bytea[])
-   ), taken AS (
-     DELETE FROM sign_in_attempts a USING known WHERE a.state_hash = known.state_hash AND known."isMine"
-     RETURNING a.state_hash, a.scopes, a.return_to, a.expires_at > now() AS "isLive"
-   )
-   SELECT known."isMine", taken."isLive", taken.scopes, taken.return_to AS "returnTo"
-   FROM known LEFT JOIN taken USING (state_hash)`,
-);
-
-type Row = { isMine: boolean; isLive: boolean | null } & Attempt;
-
-/** Pending sign-ins: each `state` is bound to the browser it began in (platform document, "Authentication" 2). */
-export function createAttempts({ db, vault }: { db: Queryable; vault: Vault }) {
   return {
-    /** False: too many sign-ins are pending, and this one was not begun. */
-    async begin(state: Secret, browser: Secret, { scopes, returnTo }: Attempt): Promise<boolean> {
-      const values = [hashOf(vault, "state", state), hashOf(vault, "browser", browser), scopes, returnTo];
-      const work = () => db.query<{ hasRoom: boolean }>(begin, values);
-      return (await retryWhileDatabaseAway(work, { upToMs: 2_000 }))[0]!.hasRoom;
+    /** Begins a sign-in; returns its state and its code challenge (S256), for the address at the platform. */
+    begin(request: Request, response: Response, attempt: Attempt): { state: string; challenge: string } {
+      const [state, verifier] = [randomId().reveal(), randomId().reveal()];
+      const kept = JSON.stringify({ ...attempt, verifier, endsAt: Date.now() + ATTEMPT_SECONDS * 1_000 });
+      const sealed = Buffer.from(vault.seal(contextOf(state), kept)).toString("base64url");
+      makeRoom(request, response, keyOf(state));
+      cookieOf(keyOf(state)).set(request, response, new Secret(sealed));
+      return { state, challenge: createHash("sha256").update(verifier).digest("base64url") };
     },
 
-    async take(state: Secret, browser: Secret | null): Promise<Taken> {
-      const browsers = browser ? hashesOf(vault, "browser", browser) : [];
-      const values = [hashesOf(vault, "state", state), browsers];
-      // Not retried: if the answer to the first try was lost, the second would find nothing and blame the person.
-      const [row] = await db.query<Row>(take, values);
-      if (!row) return { found: "unknown" };
-      if (!row.isMine) return { found: "other_browser" };
-      if (row.isLive === null) return { found: "used" };
-      const { scopes, returnTo } = row;
-      return { found: row.isLive ? "it" : "expired", attempt: { scopes, returnTo } };
+    /** The sign-in that began in this browser with the state in the query; null if there is none. */
+    find(request: Request): Begun | null {
+      const state = request.query["state"];
+      const sealed = typeof state === "string" ? cookieOf(keyOf(state)).read(request) : null;
+      if (typeof state !== "string" || !sealed) return null;
+      const kept = opened(() => vault.open(contextOf(state), Buffer.from(sealed.reveal(), "base64url")));
+      if (!kept) return null;
+      const { verifier, endsAt, ...attempt } = JSON.parse(kept.reveal()) as Attempt & {
+        verifier: string;
+        endsAt: number;
+      };
+      const isExpired = endsAt <= Date.now();
+      return { ...attempt, state: new Secret(state), verifier: new Secret(verifier), isExpired };
+    },
+
+    /** Removes it from the browser, once it is completed. */
+    end(request: Request, response: Response, { state }: Begun): void {
+      cookieOf(keyOf(state.reveal())).clear(request, response);
     },
   };
 }
 
 export type Attempts = ReturnType<typeof createAttempts>;
+
+/** Null for what we did not seal for this state, or not with a key that is left. */
+function opened(open: () => Secret): Secret | null {
+  try {
+    return open();
+  } catch {
+    return null;
+  }
+}

@@ -1,36 +1,26 @@
 import type { Request, Response } from "express";
 import type { Attempt, Attempts } from "./attempts.ts";
-import type { IdCookie } from "../web-sessions/id-cookie.ts";
-import { leadingTo, problem } from "./problems.ts";
-import { randomId } from "../web-sessions/random-id.ts";
 import { scopesToAsk } from "./scopes.ts";
 
 /**
- * Sends a browser to the platform to sign in (platform document, "Endpoints: Authorization service"). A browser that
- * begins again keeps its id, so that the sign-ins of both tabs can be completed. If a browser without an id begins two
- * at the same moment, only the one whose answer arrives last can be completed.
+ * Sends a browser to the platform to sign in (platform document, "Endpoints: Authorization service"), with a code
+ * challenge (RFC 7636), which a platform that does not know it ignores.
  */
 export function createBegin({
   attempts,
-  browserCookie,
   authUrl,
   clientId,
 }: {
   attempts: Attempts;
-  browserCookie: IdCookie;
   authUrl: string;
   clientId: string;
 }) {
-  return async (request: Request, response: Response, { scopes, returnTo }: Attempt): Promise<void> => {
-    const state = randomId();
-    const browser = browserCookie.read(request) ?? randomId();
+  return (request: Request, response: Response, { scopes, returnTo }: Attempt): void => {
     const asked = scopesToAsk(scopes);
-    if (!(await attempts.begin(state, browser, { scopes: asked, returnTo })))
-      throw leadingTo(returnTo, problem("too_many"));
-    browserCookie.set(request, response, browser);
+    const { state, challenge } = attempts.begin(request, response, { scopes: asked, returnTo });
     const query = {
-      ...{ client_id: clientId, response_type: "code" },
-      ...{ scope: asked.join(" "), state: state.reveal() },
+      ...{ client_id: clientId, response_type: "code", scope: asked.join(" "), state },
+      ...{ code_challenge: challenge, code_challenge_method: "S256" },
     };
     response
       .status(303)

@@ -1,26 +1,22 @@
+import type { Request } from "express";
 import { isDatabaseAway } from "../database/database.ts";
 import { mayQuote } from "../redact.ts";
 import type { AccountOf } from "../platform/account.ts";
 import type { IssuedTokens, TokenEndpoint } from "../platform/oauth.ts";
 import { Secret } from "../secret.ts";
 import type { Vault } from "../vault/vault.ts";
-import type { Attempt, Attempts } from "./attempts.ts";
+import type { Attempts, Begun } from "./attempts.ts";
 import type { OAuthClient } from "./oauth-client.ts";
 import { accountProblem, authorizeProblem, exchangeProblem } from "./platform-problems.ts";
 import { leadingTo, problem } from "./problems.ts";
-import { readId } from "../web-sessions/random-id.ts";
 import { isEnough } from "./scopes.ts";
-import type { Sessions } from "./sessions.ts";
+import type { NewPerson, Sessions } from "./sessions.ts";
 import { personSealContext } from "./tokens/seal-context.ts";
 
-/** The query with which the platform sent the browser back, and the id in that browser's cookie. */
-export interface Returned {
-  query: Readonly<Record<string, unknown>>;
-  browser: Secret | null;
-}
-
-/** A completed sign-in: the id for the browser's cookie, and where to go. */
+/** A completed sign-in: who signed in, the id for the browser's cookie, and where to go. */
 export interface SignedIn {
+  begun: Begun;
+  person: NewPerson;
   session: Secret;
   returnTo: string | null;
 }
@@ -43,62 +39,60 @@ export function createCallback(needs: {
 }) {
   const { attempts, sessions, client, endpoint, accountOf, vault, onStored } = needs;
 
-  async function attemptOf({ query, browser }: Returned) {
-    const state = readId(query["state"]);
+  function begunIn(request: Request): Begun {
+    const { state, error } = request.query;
     // A denial may come without the state (RFC 6749 asks for it). Whoever made it up has only this page to show.
-    if (query["state"] === undefined && query["error"] === "access_denied")
-      throw authorizeProblem("access_denied");
-    if (!state) throw problem(query["state"] === undefined ? "state_missing" : "state_unknown");
-    const taken = await attempts.take(state, browser).catch((error: unknown) => {
-      throw isDatabaseAway(error) ? problem("state_not_read", error) : error;
-    });
-    if (taken.found === "it") return taken.attempt;
-    if (taken.found === "expired") throw leadingTo(taken.attempt.returnTo, problem("state_expired"));
-    throw problem(taken.found === "other_browser" ? "other_browser" : "state_unknown");
+    if (state === undefined && error === "access_denied") throw authorizeProblem("access_denied");
+    const begun = attempts.find(request);
+    if (!begun) throw problem(state === undefined ? "state_missing" : "state_unknown");
+    if (begun.isExpired) throw leadingTo(begun.returnTo, problem("state_expired"));
+    return begun;
   }
 
-  function codeIn({ query: { code, error } }: Returned): Secret {
+  function codeIn({ query: { code, error } }: Request): Secret {
     if (typeof error === "string" && error !== "") throw authorizeProblem(error);
     if (typeof code !== "string" || !CODE.test(code)) throw problem("code_missing");
     return new Secret(code);
   }
 
-  async function tokensFor(code: Secret): Promise<IssuedTokens> {
-    const answer = await endpoint.exchange(code, client.secret);
+  async function tokensFor(code: Secret, { verifier }: Begun): Promise<IssuedTokens> {
+    const answer = await endpoint.exchange(code, client.secret, verifier);
     if (answer.outcome === "client_rejected") client.rejected();
     if (answer.outcome !== "issued") throw exchangeProblem(answer);
     client.accepted();
     return answer.tokens;
   }
 
-  async function open(tokens: IssuedTokens, code: Secret, asked: string[]): Promise<Secret> {
+  async function open(tokens: IssuedTokens, code: Secret, { state, scopes: asked }: Begun) {
     const { accessToken, refreshToken, lifeSeconds, scopes = asked } = tokens;
-    const { id, email, name } = await accountOf(accessToken).catch((error: unknown) => {
+    const account = await accountOf(accessToken).catch((error: unknown) => {
       throw accountProblem(mayQuote(error, [code, ...(refreshToken ? [refreshToken] : [])]));
     });
+    const { id } = account;
     const access = vault.seal(personSealContext("sealed_access_token", id), accessToken);
     const refresh = refreshToken && vault.seal(personSealContext("sealed_refresh_token", id), refreshToken);
-    const person = { id, email, name, scopes, access, refresh, lifeSeconds };
-    // State and code are used up, so the same callback cannot be retried.
-    const session = await sessions.open(person).catch((error: unknown) => {
+    const person = { ...account, scopes, access, refresh, lifeSeconds };
+    // The code is used up, so the same callback cannot be retried.
+    const session = await sessions.open(person, state).catch((error: unknown) => {
       throw isDatabaseAway(error) ? problem("session_not_kept", error) : error;
     });
+    if (!session) throw problem("state_unknown");
     onStored(lifeSeconds);
-    return session;
+    return { person, session };
   }
 
-  async function signIn(returned: Returned, { scopes, returnTo }: Attempt): Promise<SignedIn> {
-    const code = codeIn(returned);
-    const tokens = await tokensFor(code);
+  async function signIn(request: Request, begun: Begun): Promise<SignedIn> {
+    const code = codeIn(request);
+    const tokens = await tokensFor(code, begun);
     // A page that needs more scopes than were granted would send the browser back to the platform in an endless loop.
-    const isServed = isEnough(tokens.scopes ?? scopes, scopes);
-    return { session: await open(tokens, code, scopes), returnTo: isServed ? returnTo : null };
+    const isServed = isEnough(tokens.scopes ?? begun.scopes, begun.scopes);
+    return { begun, ...(await open(tokens, code, begun)), returnTo: isServed ? begun.returnTo : null };
   }
 
-  return async function complete(returned: Returned): Promise<SignedIn> {
-    const attempt = await attemptOf(returned);
-    return signIn(returned, attempt).catch((error: unknown) => {
-      throw leadingTo(attempt.returnTo, error);
+  return async function complete(request: Request): Promise<SignedIn> {
+    const begun = begunIn(request);
+    return signIn(request, begun).catch((error: unknown) => {
+      throw leadingTo(begun.returnTo, error);
     });
   };
 }

@@ -1,5 +1,6 @@
 import { isDatabaseAway } from "../database/database.ts";
 import { KitError } from "../errors.ts";
+import type { Log } from "../logging/log.ts";
 import type { Account, AccountOf } from "../platform/account.ts";
 import { PlatformRefused } from "../platform/api-errors.ts";
 import type { Secret } from "../secret.ts";
@@ -23,10 +24,12 @@ export function createConfirm({
   tokensOf,
   accountOf,
   sessions,
+  log,
 }: {
   tokensOf(person: string): PersonTokens;
   accountOf: AccountOf;
   sessions: Sessions;
+  log: Log;
 }) {
   async function ask(person: Person): Promise<Person | null> {
     const tokens = tokensOf(person.id);
@@ -35,9 +38,20 @@ export function createConfirm({
       (await accountOf(token).catch(nullIfRefused)) ??
       (await askWithFresh(tokens, await tokens.renew(token)));
     if (!account) return null;
-    const { email, name } = account;
-    if (email !== person.email || name !== person.name) await sessions.rename(person.id, email, name);
-    return { ...person, email, name };
+    // Tokens of another account are not this person's, whoever mixed them up: a session never changes hands.
+    if (account.id !== person.id) {
+      log.error(
+        { account: person.id },
+        "The platform names another account for a person's token: they must sign in again",
+      );
+      await tokens.giveUp(await tokens.current());
+      return null;
+    }
+    const { email, isEmailVerified, name } = account;
+    const isChanged =
+      email !== person.email || isEmailVerified !== person.isEmailVerified || name !== person.name;
+    if (isChanged) await sessions.describe(account);
+    return { ...person, ...account };
   }
 
   /** Null: the platform refuses the fresh token too, and the person must sign in again. */

@@ -22,18 +22,15 @@ const TOLD = {
   },
   state_unknown: {
     ...{ status: 400, title: "This sign-in is over", next: WHO },
-    happened: "It was completed already, it ran out, or it never began here. Each sign-in can be used once.",
-    advice: "You may be signed in already: have a look. If you are not, you can sign in again there.",
+    happened:
+      "It was completed already, it ran out, or it did not begin in this browser, at this address. Or the browser does not keep cookies.",
+    advice:
+      "You may be signed in already: have a look. If you are not, you can sign in again there. If somebody sent you the link you followed, do not follow it again.",
   },
   state_expired: {
     ...{ status: 400, title: "That took too long", next: AGAIN },
     happened: "More than ten minutes passed between the beginning of this sign-in and its end.",
     advice: `${NOTHING_DONE} Sign in again.`,
-  },
-  other_browser: {
-    ...{ status: 400, title: "This sign-in began somewhere else", next: AGAIN },
-    happened: "It did not begin in this browser, at this address, or the browser does not keep cookies.",
-    advice: `${NOTHING_DONE} Sign in again from here. If somebody sent you the link you followed, do not follow it again.`,
   },
   code_missing: {
     ...{ status: 400, title: "The platform's answer is incomplete", next: AGAIN },
@@ -49,18 +46,6 @@ const TOLD = {
     ...{ status: 400, title: "That is not a page of ours", next: SIGN_IN },
     happened: "You were to be sent to an address that is not part of this service after signing in.",
     advice: "If somebody sent you the link you followed, do not follow it again. You can sign in without it.",
-  },
-  too_many: {
-    ...{ status: 503, title: "Too many are signing in", next: AGAIN, retryAfterSeconds: 180 },
-    happened:
-      "Too many sign-ins have begun here and were not completed, so no more are accepted for the moment.",
-    advice: `${NOTHING_DONE} Wait a few minutes, then try again. Who is signed in already stays so.`,
-  },
-  state_not_read: {
-    ...{ status: 503, title: "Not available for the moment", next: AGAIN },
-    happened: "The service cannot reach its database, where it would have looked this sign-in up.",
-    advice:
-      "Wait a moment, then load this page again. If it says then that this sign-in is over, begin again.",
   },
   session_not_kept: {
     ...{ status: 503, title: "Not available for the moment", next: AGAIN },
@@ -98,7 +83,7 @@ const TOLD = {
   },
   not_signed_in: {
     ...{ status: 401, title: "You are not signed in", next: SIGN_IN },
-    happened: "Sign in with your account at the platform.",
+    happened: "Sign in with your account at the platform. A session ends an hour after it was last used.",
     advice:
       "The platform asks you who you are, and whether this service may know. No password is entered here.",
   },

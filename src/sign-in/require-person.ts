@@ -35,6 +35,6 @@ export function createRequirePerson({
         return next();
       }
       if (request.method !== "GET") throw problem(session ? "sign_in_again" : "not_signed_in");
-      await begin(request, response, { scopes: [...scopes], returnTo: localPath(request.originalUrl) });
+      begin(request, response, { scopes: [...scopes], returnTo: localPath(request.originalUrl) });
     };
 }

@@ -2,10 +2,12 @@ import { Router, type Request, type Response } from "express";
 import type { Log } from "../logging/log.ts";
 import { methodNotAllowed } from "../http/method-not-allowed.ts";
 import type { Pages } from "../pages/pages.tsx";
+import type { Account } from "../platform/account.ts";
 import type { Begin } from "./begin.ts";
-import type { Returned, SignedIn } from "./callback.ts";
+import type { Attempts } from "./attempts.ts";
+import type { SignedIn } from "./callback.ts";
 import type { Confirm } from "./confirm.ts";
-import type { IdCookie } from "../web-sessions/id-cookie.ts";
+import type { SecretCookie } from "../web-sessions/secret-cookie.ts";
 import { problem } from "./problems.ts";
 import { localPath } from "../web-sessions/local-path.ts";
 import { isFromOurPage } from "../web-sessions/same-origin.ts";
@@ -15,13 +17,15 @@ import { whoPage } from "./who-page.tsx";
 /** The routes for people, to be mounted at `/oauth`: login, callback, who am I, logout. */
 export function signInRoutes(needs: {
   begin: Begin;
-  complete(returned: Returned): Promise<SignedIn>;
+  complete(request: Request): Promise<SignedIn>;
   confirm: Confirm;
   sessionOf(request: Request): Promise<Session | null>;
   signOut(request: Request, response: Response): Promise<void>;
+  /** Writes down who signed in or out. */
+  note(action: "sign-in" | "sign-out", request: Request, person: Account): Promise<void>;
+  attempts: Attempts;
   sessions: Sessions;
-  browserCookie: IdCookie;
-  sessionCookie: IdCookie;
+  sessionCookie: SecretCookie;
   scopes: readonly string[];
   pages: Pages;
   log: Log;
@@ -31,9 +35,10 @@ export function signInRoutes(needs: {
     complete,
     confirm,
     sessionOf,
+    note,
     signOut,
+    attempts,
     sessions,
-    browserCookie,
     sessionCookie,
     scopes,
     pages,
@@ -55,20 +60,14 @@ export function signInRoutes(needs: {
     .route("/callback")
     .head(methodNotAllowed("GET"))
     .get(async (request, response) => {
-      const browser = browserCookie.read(request);
-      const { session, returnTo } = await complete({ query: request.query, browser });
+      const { begun, person, session, returnTo } = await complete(request);
       const former = sessionCookie.read(request);
+      attempts.end(request, response, begun);
       sessionCookie.set(request, response, session);
       // The session id is new each time and the old session ends, which prevents session fixation.
-      if (former)
-        await sessions
-          .close(former)
-          .catch((error: unknown) =>
-            log.warn(
-              { requestId: request.id, error },
-              "A former session could not be ended; it expires by itself",
-            ),
-          );
+      const gone = former && (await sessions.close(former).catch(cannotEnd(request)));
+      if (gone && gone.id !== person.id) await note("sign-out", request, gone);
+      await note("sign-in", request, person);
       response
         .status(303)
         .set("Location", pages.addressOf(request).base + (returnTo ?? "/oauth/me"))
@@ -99,6 +98,13 @@ export function signInRoutes(needs: {
         .end();
     })
     .all(methodNotAllowed("POST"));
+
+  function cannotEnd({ id: requestId }: Request) {
+    return (error: unknown) => {
+      log.warn({ requestId, error }, "A former session could not be ended; it expires by itself");
+      return null;
+    };
+  }
 
   return router;
 }

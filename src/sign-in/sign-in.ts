@@ -2,14 +2,15 @@ import type { Request, RequestHandler, Response, Router } from "express";
 import type { Database } from "../database/database.ts";
 import type { Log } from "../logging/log.ts";
 import type { Pages } from "../pages/pages.tsx";
-import { createAccountOf } from "../platform/account.ts";
+import { clientAddress } from "../http/client-address.ts";
+import { createAccountOf, type Account } from "../platform/account.ts";
 import type { Http } from "../platform/http.ts";
 import type { Vault } from "../vault/vault.ts";
 import { createAttempts } from "./attempts.ts";
 import { createBegin } from "./begin.ts";
 import { createCallback } from "./callback.ts";
 import { createConfirm } from "./confirm.ts";
-import { createIdCookie } from "../web-sessions/id-cookie.ts";
+import { createSecretCookie } from "../web-sessions/secret-cookie.ts";
 import type { PeopleTokens } from "./people-tokens.ts";
 import { createRequirePerson, type Requirement } from "./require-person.ts";
 import { signInRoutes } from "./routes.ts";
@@ -25,8 +26,9 @@ export interface SignIn {
   router: Router;
   /**
    * The person signed in in the browser that sent this request; null if there is none, or if they must sign in again.
+   * `isUse` false: nobody uses the session with this request, a page loads itself again.
    */
-  personOf(request: Request): Promise<Person | null>;
+  personOf(request: Request, how?: { isUse: boolean }): Promise<Person | null>;
   /** Middleware for routes that only signed-in people may use; it puts the person in `response.locals.person`. */
   requirePerson(requirement?: Requirement): RequestHandler;
   /**
@@ -36,11 +38,6 @@ export interface SignIn {
   signOut(request: Request, response: Response): Promise<void>;
 }
 
-/**
- * Longer than an expired sign-in is kept (prune.ts): a person who comes back late is told so, and not warned of a
- * strange link.
- */
-const BROWSER_SECONDS = 3600;
 /** Shorter than for other calls, because a person is waiting for the page. */
 const CONFIRM_TIMEOUT_MS = 3_000;
 
@@ -55,55 +52,57 @@ export function createSignIn(needs: {
   apiUrl: string;
   mediaType: string;
   pages: Pages;
+  /** Keeps who signed in or out. */
+  trail: {
+    person(action: "sign-in" | "sign-out", request: Request, account: Account): Promise<void>;
+  };
   /** Called with the tokens' lifetime in seconds when a person has signed in. */
   onStored(lifeSeconds: number): void;
   log: Log;
 }): SignIn {
-  const { authUrl, pages, scopes = DEFAULT_SCOPES } = needs;
+  const { authUrl, pages, trail, log, scopes = DEFAULT_SCOPES } = needs;
   const { client, endpoint, tokensOf } = needs.peopleTokens;
-  const attempts = createAttempts(needs);
+  const attempts = createAttempts({ vault: needs.vault, addressOf: pages.addressOf });
   const sessions = createSessions(needs);
-
-  const cookies = {
-    browser: { name: "kit_sign_in", path: "/oauth" },
-    session: { name: "kit_session", path: "/" },
-  };
-  const browserCookie = createIdCookie(pages.addressOf, {
-    ...cookies.browser,
-    maxAgeSeconds: BROWSER_SECONDS,
-  });
-  const sessionCookie = createIdCookie(pages.addressOf, {
-    ...cookies.session,
+  const sessionCookie = createSecretCookie(pages.addressOf, {
+    ...{ name: "kit_session", path: "/" },
     maxAgeSeconds: SESSION_SECONDS,
   });
-  const sessionOf = async (request: Request): Promise<Session | null> => {
+  const sessionOf = async (request: Request, how?: { isUse: boolean }): Promise<Session | null> => {
     const id = sessionCookie.read(request);
-    return id && sessions.find(id);
+    return id && sessions.find(id, how);
   };
+
+  async function note(action: "sign-in" | "sign-out", request: Request, person: Account): Promise<void> {
+    const about = { requestId: request.id, account: person.id, address: clientAddress(request) };
+    log.info(about, action === "sign-in" ? "A person signed in" : "A person signed out");
+    await trail.person(action, request, person);
+  }
 
   async function signOut(request: Request, response: Response): Promise<void> {
     const id = sessionCookie.read(request);
-    if (id) await sessions.close(id);
+    const person = id && (await sessions.close(id));
     sessionCookie.clear(request, response);
+    if (person) await note("sign-out", request, person);
   }
 
-  const begin = createBegin({ attempts, browserCookie, authUrl, clientId: client.id });
+  const begin = createBegin({ attempts, authUrl, clientId: client.id });
   const complete = createCallback({
     ...needs,
     ...{ attempts, sessions, client, endpoint, accountOf: createAccountOf(needs) },
   });
   const confirm = createConfirm({
-    ...{ tokensOf, sessions },
+    ...{ tokensOf, sessions, log },
     accountOf: createAccountOf({ ...needs, timeoutMs: CONFIRM_TIMEOUT_MS }),
   });
 
   return {
     router: signInRoutes({
-      ...{ begin, complete, confirm, sessionOf, signOut, sessions, browserCookie, sessionCookie },
-      ...{ scopes, pages, log: needs.log },
+      ...{ begin, complete, confirm, sessionOf, note, signOut, attempts, sessions, sessionCookie },
+      ...{ scopes, pages, log },
     }),
-    async personOf(request) {
-      const session = await sessionOf(request);
+    async personOf(request, how) {
+      const session = await sessionOf(request, how);
       return session && !session.isRefused ? session.person : null;
     },
     signOut,

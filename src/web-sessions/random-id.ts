@@ -2,23 +2,15 @@ import { randomBytes } from "node:crypto";
 import { Secret } from "../secret.ts";
 import type { Vault } from "../vault/vault.ts";
 
-const BYTES = 32;
-const FORM = /^[A-Za-z0-9_-]{43}$/;
-
 /** What an id is for; the same bytes have another hash for another purpose. */
-export type Purpose = "state" | "browser" | "session" | "customer";
+export type Purpose = "session" | "customer";
 
-/** 256 random bits; the database only stores their keyed hash. */
+/** 256 random bits, in 43 characters. */
 export function randomId(): Secret {
-  return new Secret(randomBytes(BYTES).toString("base64url"));
+  return new Secret(randomBytes(32).toString("base64url"));
 }
 
-/** An id from outside, or null if it cannot be one of ours. */
-export function readId(given: unknown): Secret | null {
-  return typeof given === "string" && FORM.test(given) ? new Secret(given) : null;
-}
-
-/** The hash to store. */
+/** The hash to store in place of an id. */
 export function hashOf(vault: Vault, purpose: Purpose, id: Secret): Uint8Array {
   return vault.hash(labelled(purpose, id));
 }

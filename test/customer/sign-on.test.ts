@@ -37,14 +37,6 @@ describe("POST /sso/login", () => {
     expect((await browser.get(location!)).text).toContain("<strong>ann@example.com</strong>");
   });
 
-  it("accepts the older token alone, and then trusts no name in the form", async () => {
-    const browser = customers.browser();
-    const form = without(customers.signedAt(uuid, -1), "user_scoped_resource_token");
-    const { status, location } = await customers.signOn(browser, { ...form, email: "eve@example.com" });
-    expect(status).toBe(303);
-    expect((await browser.get(location!)).text).not.toContain("eve@example.com");
-  });
-
   it("accepts a form that is up to five minutes old or a minute ahead, with a tolerance for transport", async () => {
     for (const seconds of [-270, 50])
       expect({ seconds, status: (await send(customers.signedAt(uuid, seconds))).status }).toEqual({ seconds, status: 303 }); // prettier-ignore
@@ -67,7 +59,11 @@ describe("POST /sso/login", () => {
       email: "user@example.com",
     };
     const read = readSignedForm(form, new Secret(SALT), { mustNameUser: true });
-    expect(read).toMatchObject({ uuid: form.resource_id, timestamp: 1267597772, email: "user@example.com" });
+    expect(read).toMatchObject({
+      uuid: form.resource_id,
+      timestamp: 1267597772,
+      user: { email: "user@example.com" },
+    });
   });
 });
 
@@ -240,12 +236,41 @@ describe("a sign-on is refused", () => {
 });
 
 describe("the settings of sign-on", () => {
-  it("can require the user-scoped token", async () => {
-    await customers.world.restart({ environment: { SSO_REQUIRE_USER: "on" } });
-    const form = customers.signedAt(uuid, -60);
-    expect((await send(without(form, "user_scoped_resource_token"))).status).toBe(403);
-    expect((await send(form)).status).toBe(303);
+  it("require the user-scoped token, unless they allow the older one", async () => {
+    const older = () => without(customers.signedAt(uuid, -60), "user_scoped_resource_token");
+    const refused = older();
+    expect((await send(refused)).status).toBe(403);
+    await customers.world.restart({ environment: { SSO_REQUIRE_USER: "off" } });
+    const browser = customers.browser();
+    const { status, location } = await customers.signOn(browser, { ...refused, email: "eve@example.com" });
+    expect(status).toBe(303);
+    expect((await browser.get(location!)).text).not.toContain("eve@example.com");
   });
+
+  it.each(["on", "off"])(
+    "let one form open one session, whichever of its tokens comes first: %s",
+    async (required) => {
+      await customers.world.restart({ environment: { SSO_REQUIRE_USER: required } });
+      const parts = (form: Form) => [
+        ...[form, without(form, "user_scoped_resource_token"), without(form, "resource_token")],
+      ];
+      for (const order of [
+        [0, 1, 2],
+        [1, 0, 2],
+        [1, 2, 0],
+        [2, 1, 0],
+        [2, 0, 1],
+      ]) {
+        const form = parts(customers.signedAt(uuid, -90));
+        const statuses = [];
+        for (const each of order) statuses.push((await send(form[each]!)).status);
+        expect([order, statuses.sort()]).toEqual([order, [303, 403, 403]]);
+      }
+      const both = parts(customers.signedAt(uuid, -90));
+      const statuses = await Promise.all([...both, ...both].map(async (form) => (await send(form)).status));
+      expect(statuses.filter((status) => status === 303)).toHaveLength(1);
+    },
+  );
 
   it("turn it off when there is no salt", async () => {
     await customers.world.restart({ environment: { SSO_SALT: "" } });

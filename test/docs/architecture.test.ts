@@ -111,6 +111,7 @@ const mayImport: Record<string, readonly string[]> = {
     "database",
     "errors",
     "redact",
+    "http",
     "logging",
     "secret",
     "manifest",
@@ -174,7 +175,7 @@ const mayImport: Record<string, readonly string[]> = {
     "your-service",
   ],
   // Everything for browsers, which only the web process loads.
-  website: ["config", "customer", "operator-pages", "pages", "sign-in"],
+  website: ["config", "customer", "operator", "operator-pages", "pages", "sign-in"],
   // A service that starts, becomes ready, and stops in good order.
   process: [
     "app",

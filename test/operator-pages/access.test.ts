@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { BY_PASSWORD } from "../../src/operator-pages/access/operator.ts";
+import { BY_PASSWORD } from "../../src/operator/audit.ts";
 import { createFormTokens } from "../../src/operator-pages/form-tokens.ts";
 import { Secret } from "../../src/secret.ts";
 import { buildText } from "../../src/version.ts";

@@ -2,6 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/glo
 import { DatabaseUnavailable } from "../../src/database/database.ts";
 import { SALT } from "../customer/customers.ts";
 import { basic } from "../support/partner-calls.ts";
+import type { Browser } from "../sign-in/browser.ts";
+import { eventually } from "../support/world.ts";
 import { FROM_OUR_PAGE, hiddenIn, PASSWORD } from "./operator.ts";
 import { aWorldOfOperators, linkTo, type OperatorsWorld } from "./signed-in.ts";
 
@@ -173,7 +175,7 @@ describe("a session of an operator", () => {
     const customer = operators.browser();
     await customer.post("/sso/login", {}, new URLSearchParams(operators.control.signOnForm(uuid).form));
     const [name, { value }] = [...customer.cookies][0]!;
-    const ids = ["made-up", "A".repeat(43), value, browser.cookies.get("kit_sign_in")!.value];
+    const ids = ["made-up", "A".repeat(43), value, (await aSignInUnderWay(browser)).value];
     for (const cookie of [`${name}=${value}`, ...ids.map((id) => `kit_session=${id}`)]) {
       const { status } = await fetch(`${operators.url()}/operator`, {
         headers: { cookie, accept: "text/html" },
@@ -199,6 +201,113 @@ describe("a session of an operator", () => {
     expect(text).not.toContain("<nav");
     expect((await browser.get("/operator/sign-out")).status).toBe(405);
     expect((await browser.get("/operator")).status).toBe(200);
+  });
+});
+
+/** The cookie of a sign-in that has begun. */
+async function aSignInUnderWay(browser: Browser): Promise<{ value: string }> {
+  await browser.get("/oauth/login");
+  return [...browser.cookies.values()].at(-1)!;
+}
+
+describe("a session that nobody uses", () => {
+  it("ends, also while a page is open that loads itself again", async () => {
+    const browser = operators.browser();
+    await operators.signIn(browser);
+    const unused = () => operators.world.rows(`UPDATE sessions SET seen_at = now() - interval '59 minutes'`);
+    const isNoted = async () =>
+      (await operators.world.rows(`SELECT 1 FROM sessions WHERE seen_at > now() - interval '1 minute'`))
+        .length;
+    await unused();
+    expect((await browser.get("/operator", { "x-looks-again": "1" })).status).toBe(200);
+    expect(await isNoted()).toBe(0);
+    expect((await browser.get("/operator")).status).toBe(200);
+    expect(await isNoted()).toBe(1);
+  });
+});
+
+describe("the e-mail of an account", () => {
+  const account = { id: "0a1b2c3d-89ab-cdef-0123-456789abcdef", email: "owner@example.com", name: null };
+
+  it.each([{ verified: false }, { email_verified: false, verified: true }, {}, { verified: "true" }])(
+    "makes no operator unless the platform says that it is verified: %j; the id does",
+    async (said) => {
+      const browser = operators.browser();
+      operators.control.fault("GET /account", { status: 200, body: { ...account, ...said } }, 1);
+      await operators.signIn(browser);
+      const { status, text } = await browser.get("/operator");
+      expect([status, text]).toEqual([403, expect.not.stringContaining("with this e-mail")]);
+      await operators.list(`${BOTH},${account.id}`);
+      expect((await browser.get("/operator")).status).toBe(200);
+      await operators.list(BOTH);
+    },
+  );
+
+  it("makes an operator while the platform says that it is verified", async () => {
+    const browser = operators.browser();
+    operators.control.fault("GET /account", { status: 200, body: { ...account, email_verified: true } }, 1);
+    await operators.signIn(browser);
+    expect((await browser.get("/operator")).status).toBe(200);
+    operators.control.fault("GET /account", { status: 200, body: { ...account, verified: false } }, 1);
+    expect((await browser.get("/oauth/me")).status).toBe(200);
+    expect((await browser.get("/operator")).status).toBe(403);
+  });
+
+  it("of another account never comes into a session", async () => {
+    const browser = operators.browser();
+    await operators.signIn(browser, { user: "newcomer@example.com" });
+    operators.control.fault("GET /account", { status: 200, body: { ...account, verified: true } }, 1);
+    const { status, text } = await browser.get("/oauth/me");
+    expect([status, text]).toEqual([401, expect.stringContaining("sign in again")]);
+    expect((await browser.get("/operator")).status).toBe(401);
+    expect(await operators.people.people()).toMatchObject([{ email: "newcomer@example.com" }]);
+  });
+});
+
+describe("the audit trail of who came in", () => {
+  const done = { address: "127.0.0.1", state: "done" };
+  const owner = { operator: "owner@example.com", ...done };
+
+  it("names accounts that signed in and out or were refused, and each with its address", async () => {
+    const browser = operators.browser();
+    await operators.signIn(browser);
+    await browser.get("/operator");
+    expect((await browser.get("/operator/actions")).text).toContain(`data-label="From">127.0.0.1<`);
+    await browser.post("/oauth/logout", FROM_OUR_PAGE);
+    await operators.signIn(browser, { user: "newcomer@example.com" });
+    for (const path of ["", "/resources", "/actions"])
+      expect((await browser.get(`/operator${path}`)).status).toBe(403);
+    await operators.people.signIn(browser);
+    await operators.people.signIn(browser, { user: "newcomer@example.com" });
+    await eventually(async () =>
+      expect(await operators.trail()).toEqual([
+        { action: "sign-in", ...owner },
+        { action: "sign-out", ...owner },
+        { action: "sign-in", ...done, operator: "newcomer@example.com", state: "failed" },
+        { action: "sign-in", ...owner },
+        { action: "sign-out", ...owner },
+      ]),
+    );
+  });
+
+  it("names the uses of the password once for each address, and no more strangers than fit a page", async () => {
+    await operators.world.restart({ environment: { TRUST_PROXY: "1" } });
+    const from = (address: string, authorization: string) =>
+      operators.browser().get("/operator/check-up", { authorization, "x-forwarded-for": address });
+    for (let time = 0; time < 3; time += 1) await from("192.0.2.7", password.authorization);
+    for (let number = 1; number <= 25; number += 1)
+      for (let time = 0; time < 2; time += 1)
+        expect((await from(`198.51.100.${number}`, basic("operator", "wrong"))).status).not.toBe(200);
+    await from("192.0.2.8", password.authorization);
+    await eventually(async () => {
+      const trail = await operators.trail();
+      const of = (state: string) =>
+        trail.filter((each) => each.state === state).map(({ address }) => address);
+      expect(of("done")).toEqual(["192.0.2.7", "192.0.2.8"]);
+      expect(new Set(of("failed")).size).toBe(20);
+      expect(of("failed")).toHaveLength(20);
+    });
+    await operators.world.restart();
   });
 });
 

@@ -88,7 +88,7 @@ it("no secret is unencrypted in any column", async () => {
     `SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public'`,
   );
   expect(tables.map(({ name }) => name)).toEqual(
-    expect.arrayContaining(["people", "sessions", "sign_in_attempts"]),
+    expect.arrayContaining(["people", "sessions", "used_sign_ons"]),
   );
   for (const { name } of tables) {
     const rows = await people.world.rows<Record<string, unknown>>(`SELECT * FROM ${name}`);

@@ -36,10 +36,9 @@ export async function aWorldOfPeople(wishes: Wishes = {}) {
     },
     people: () => world.rows<PersonRow>(`SELECT * FROM people ORDER BY email`),
     sessions: () => world.rows(`SELECT * FROM sessions`),
-    attempts: () => world.rows(`SELECT * FROM sign_in_attempts`),
+    used: () => world.rows(`SELECT * FROM used_sign_ons`),
     async forgetEverybody() {
-      for (const table of ["sessions", "people", "sign_in_attempts"])
-        await world.rows(`DELETE FROM ${table}`);
+      for (const table of ["sessions", "people", "used_sign_ons"]) await world.rows(`DELETE FROM ${table}`);
     },
     /** Runs a job now, until a run that began after this call has ended, and what it started. */
     async job(name: "refresh-people" | "reopen-people" | "prune-sign-ins"): Promise<void> {

@@ -14,26 +14,21 @@ describe("GET /oauth/login and /oauth/callback", () => {
     const [address, query] = location!.split("?");
     expect(address).toBe(`${people.world.sandbox.url}/oauth/authorize`);
     expect(query).toMatch(
-      new RegExp(`^client_id=${people.client.id}&response_type=code&scope=identity&state=[\\w-]{43}$`),
+      new RegExp(
+        `^client_id=${people.client.id}&response_type=code&scope=identity&state=[\\w-]{43}&code_challenge=[\\w-]{43}&code_challenge_method=S256$`,
+      ),
     );
   });
 
-  it("use a new state each time, stored as a keyed hash for ten minutes", async () => {
+  it("use a new state and a new code challenge each time, and store nothing here", async () => {
     const browser = people.browser();
-    const states = [await browser.get("/oauth/login"), await browser.get("/oauth/login")].map(
-      ({ location }) => new URL(location!).searchParams.get("state")!,
-    );
-    expect(states[0]).not.toBe(states[1]);
-    const rows = await people.world.rows<{ state_hash: Buffer; seconds: number }>(
-      `SELECT state_hash, extract(epoch FROM expires_at - now())::int AS seconds FROM sign_in_attempts`,
-    );
-    expect(rows).toHaveLength(2);
-    for (const { state_hash: hash, seconds } of rows) {
-      expect(hash).toHaveLength(32);
-      expect(states).not.toContain(hash.toString("base64url"));
-      expect(seconds).toBeGreaterThan(570);
-      expect(seconds).toBeLessThanOrEqual(600);
-    }
+    const begun = [await browser.get("/oauth/login"), await browser.get("/oauth/login")];
+    for (const name of ["state", "code_challenge"])
+      expect(new Set(begun.map(({ location }) => new URL(location!).searchParams.get(name))).size).toBe(2);
+    expect(await people.used()).toEqual([]);
+    const cookies = JSON.stringify([...browser.cookies.values()]);
+    for (const { location } of begun)
+      expect(cookies).not.toContain(new URL(location!).searchParams.get("state"));
   });
 
   it("lead to a page that shows the person, the scopes and the time of the sign-in", async () => {
@@ -56,7 +51,9 @@ describe("GET /oauth/login and /oauth/callback", () => {
       "GET /account",
     ]);
     const { headers, body } = calls[0]!.request;
-    expect(Object.keys(body as object).sort()).toEqual(["client_secret", "code", "grant_type"]);
+    expect(Object.keys(body as object).sort()).toEqual([
+      ...["client_secret", "code", "code_verifier", "grant_type"],
+    ]);
     expect(headers).not.toHaveProperty("authorization");
   });
 
@@ -66,9 +63,10 @@ describe("GET /oauth/login and /oauth/callback", () => {
     expect(browser.cookies.get("kit_session")!.attributes).toBe(
       "Max-Age=43200; Path=/; HttpOnly; SameSite=Lax",
     );
-    expect(browser.cookies.get("kit_sign_in")!.attributes).toBe(
-      "Max-Age=3600; Path=/oauth; HttpOnly; SameSite=Lax",
-    );
+    expect([...browser.cookies.keys()]).toEqual(["kit_session"]);
+    await browser.get("/oauth/login");
+    const [, { attributes }] = [...browser.cookies].at(-1)!;
+    expect(attributes).toBe("Max-Age=3600; Path=/oauth; HttpOnly; SameSite=Lax");
     const [{ id_hash: hash }] = (await people.sessions()) as [{ id_hash: Buffer }];
     expect(hash.toString("base64url")).not.toBe(browser.cookies.get("kit_session")!.value);
   });
@@ -156,7 +154,6 @@ describe("the return address of a sign-in", () => {
     expect({ status, location }).toEqual({ status: 400, location: null });
     expect(text).toContain("That is not a page of ours");
     expect(text).not.toContain("evil");
-    expect(await people.attempts()).toEqual([]);
   });
 
   it("is refused when it is given twice", async () => {
@@ -203,10 +200,30 @@ describe("signing out", () => {
     await people.world.rows(`UPDATE sessions SET expires_at = now() - interval '1 second'`);
     await people.world.rows(`UPDATE people SET signed_in_at = now() - interval '12 hours'`);
     expect((await browser.get("/oauth/me")).status).toBe(401);
-    await browser.get("/oauth/login");
-    await people.world.rows(`UPDATE sign_in_attempts SET expires_at = now() - interval '31 minutes'`);
     await people.job("prune-sign-ins");
-    expect([await people.sessions(), await people.people(), await people.attempts()]).toEqual([[], [], []]);
+    expect([await people.sessions(), await people.people()]).toEqual([[], []]);
+  });
+
+  it("happens automatically an hour after the last use, and no request before that writes anything", async () => {
+    const browser = people.browser();
+    await people.signIn(browser);
+    const unused = (minutes: number) =>
+      people.world.rows(`UPDATE sessions SET seen_at = now() - make_interval(mins => $1)`, [minutes]);
+    const seen = async () => ((await people.sessions())[0] as { seen_at: Date }).seen_at;
+    for (const [minutes, isNoted] of [
+      [4, false],
+      [59, true],
+    ] as const) {
+      await unused(minutes);
+      const before = await seen();
+      expect((await browser.get("/oauth/me")).status).toBe(200);
+      expect([minutes, (await seen()) > before]).toEqual([minutes, isNoted]);
+    }
+    await unused(61);
+    expect((await browser.get("/oauth/me")).status).toBe(401);
+    await people.world.rows(`UPDATE people SET signed_in_at = now() - interval '12 hours'`);
+    await people.job("prune-sign-ins");
+    expect([await people.sessions(), await people.people()]).toEqual([[], []]);
   });
 });
 
@@ -228,37 +245,34 @@ describe("the routes of the sign-in", () => {
     const browser = people.browser();
     const back = people.atPlatform(await browser.get("/oauth/login"));
     const { pathname, search } = new URL(back);
-    const waiting = (await people.attempts()).length;
     for (const path of ["/oauth/login", pathname + search]) {
       const { status, headers } = await fetch(people.url() + path, { method: "HEAD", redirect: "manual" });
       expect([path, status, headers.get("allow")]).toEqual([path, 405, "GET"]);
     }
-    expect(await people.attempts()).toHaveLength(waiting);
     expect((await browser.get(back)).location).toBe("/oauth/me");
     expect((await fetch(`${people.url()}/oauth/me`, { method: "HEAD" })).status).toBe(401);
   });
 
-  it("limit the number of unfinished sign-ins, and accept more when some have expired", async () => {
-    // A thousand at a time: one statement may take eight seconds, on a slow machine too.
-    for (let first = 1; first <= 10_000; first += 1_000)
-      await people.world.rows(
-        `INSERT INTO sign_in_attempts (state_hash, browser_hash, expires_at)
-         SELECT decode(md5(n::text), 'hex'), '', now() + interval '10 minutes' FROM generate_series($1::int, $1::int + 999) n`,
-        [first],
-      );
-    const waiting = (await people.attempts()).length;
-    const refused = await people.browser().get("/oauth/login");
-    expect([refused.status, refused.headers.get("retry-after"), refused.location]).toEqual([
-      503,
-      "180",
-      null,
-    ]);
-    expect(refused.text).toContain("Too many are signing in");
-    expect(await people.attempts()).toHaveLength(waiting);
-    await people.world.rows(`UPDATE sign_in_attempts SET expires_at = now() - interval '31 minutes'`);
-    expect((await people.browser().get("/oauth/login")).status).toBe(303);
-    await people.job("prune-sign-ins");
-    expect(await people.attempts()).toHaveLength(1);
+  it("let people sign in, and store nothing, however many sign-ins strangers begin", async () => {
+    const stranger = async () => {
+      const { location, headers } = await people.browser().get("/oauth/login");
+      const state = new URL(location!).searchParams.get("state");
+      const cookie = headers.get("set-cookie")!.split(";")[0]!;
+      const back = `${people.url()}/oauth/callback?error=server_error&state=${state}`;
+      expect((await fetch(back, { headers: { cookie } })).status).toBe(503);
+    };
+    for (let wave = 0; wave < 10; wave += 1) await Promise.all(Array.from({ length: 40 }, stranger));
+    expect((await people.signIn(people.browser())).location).toBe("/oauth/me");
+    expect([(await people.used()).length, (await people.sessions()).length]).toEqual([1, 1]);
+  });
+
+  it("keep the sign-ins of a few tabs, and no more than a request can carry", async () => {
+    const browser = people.browser();
+    const tabs = [];
+    for (let tab = 0; tab < 12; tab += 1)
+      tabs.push(await browser.get(`/oauth/login?return_to=/${"x".repeat(990)}`));
+    expect(browser.cookies.size).toBe(4);
+    expect((await browser.get(people.atPlatform(tabs.at(-4)!))).status).toBe(303);
   });
 
   it("do not fill the log when strangers request them often", async () => {

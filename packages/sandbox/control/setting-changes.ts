@@ -28,6 +28,7 @@ const behaviourChecks: Record<keyof BehaviourSettings, Check> = {
   refreshToken: oneOf("same", "new", "none"),
   replayTokens: flag,
   plain401: oneOf("never", "tokens", "always"),
+  pkce: oneOf("honoured", "required", "ignored"),
   expiresIn: count,
   mediaType,
   legacyGrants: flag,

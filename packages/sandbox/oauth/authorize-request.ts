@@ -1,7 +1,8 @@
 import { badRequest, inErrorCharacters, Refused } from "../refusal.ts";
-import type { ClientRecord } from "../world/records.ts";
+import type { Challenge, ClientRecord } from "../world/records.ts";
 import { checkScope, scopesIn } from "../world/scopes.ts";
 import type { World } from "../world/world.ts";
+import { readChallenge } from "./pkce.ts";
 
 /** What a client asks of a person. */
 export interface AuthorizeRequest {
@@ -10,6 +11,7 @@ export interface AuthorizeRequest {
   /** Whether the request named it: only then is it compared when the code is exchanged. */
   isUriNamed: boolean;
   scope: string[];
+  challenge: Challenge | null;
   /** As in the URL, still encoded, because it is returned unchanged. */
   state: string | null;
 }
@@ -31,19 +33,23 @@ export function judgeRequest(world: World, search: string): Judged {
     location: backTo({ redirectUri, state }, { error, error_description: inErrorCharacters(description) }),
   });
 
-  const repeated = ["response_type", "scope", "state"].find((member) => query.getAll(member).length > 1);
+  const repeated = MEMBERS.find((member) => query.getAll(member).length > 1);
   if (repeated) return refuse("invalid_request", `${repeated} was sent more than once.`);
   const responseType = query.get("response_type");
   if (!responseType) return refuse("invalid_request", "response_type is missing.");
   if (responseType !== "code") return refuse("unsupported_response_type", "response_type must be code.");
+  const challenge = readChallenge(world, query);
+  if (typeof challenge === "string") return refuse("invalid_request", challenge);
   try {
     const scope = checkScope(scopesIn(query.get("scope") ?? ""));
-    return { asked: { client, redirectUri, isUriNamed, scope, state } };
+    return { asked: { client, redirectUri, isUriNamed, scope, challenge, state } };
   } catch (error) {
     if (error instanceof Refused) return refuse("invalid_scope", error.message);
     throw error;
   }
 }
+
+const MEMBERS = ["response_type", "scope", "state", "code_challenge", "code_challenge_method"];
 
 /** The client's redirect URI with the answer and the unchanged state in its query. */
 export function backTo(

@@ -8,8 +8,8 @@ export function decide(world: World, asked: AuthorizeRequest, user: UserRecord, 
   if (!isAllowed) {
     return backTo(asked, { error: "access_denied", error_description: "The person said no." });
   }
-  const { client, scope } = asked;
+  const { client, scope, challenge } = asked;
   const redirectUri = asked.isUriNamed ? asked.redirectUri : null;
-  const { code } = issueCode(world, { clientId: client.id, userId: user.id, scope, redirectUri });
+  const { code } = issueCode(world, { clientId: client.id, userId: user.id, scope, redirectUri, challenge });
   return backTo(asked, { code });
 }

@@ -5,11 +5,13 @@ import { invalidateGrants, whyNotExchangeable } from "../world/grants.ts";
 import type { AccessTokenRecord, CodeRecord, GrantRecord } from "../world/records.ts";
 import { issueAccessToken, issuePair, whyDead } from "../world/tokens.ts";
 import type { World } from "../world/world.ts";
+import { whyNotVerified } from "./pkce.ts";
 
 export interface CodeExchange {
   code: string;
   clientId: string;
   redirectUri: string | null;
+  verifier: string | null;
 }
 
 /**
@@ -42,7 +44,7 @@ function exchangeGrant(world: World, grant: GrantRecord): AccessTokenRecord {
  * first use, but the platform's document has no such transition.
  */
 function exchangeCode(world: World, code: CodeRecord, wish: CodeExchange): AccessTokenRecord {
-  const strange = whyNotTheirs(code, wish);
+  const strange = whyNotTheirs(code, wish) ?? whyNotVerified(code, wish.verifier);
   if (strange !== null) throw new OAuthRefused("invalid_grant", strange);
   const replayed = replayOf(world, code);
   if (replayed) return replayed;

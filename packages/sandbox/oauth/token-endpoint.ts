@@ -32,7 +32,10 @@ function answerForm(world: World, req: Request, res: Response): void {
   const clientId = authenticateClient(world, form, req.headers.authorization);
   const grantType = required(form, "grant_type");
   if (grantType === "authorization_code") {
-    const wish = { code: required(form, "code"), clientId, redirectUri: form.get("redirect_uri") };
+    const wish = {
+      ...{ code: required(form, "code"), clientId },
+      ...{ redirectUri: form.get("redirect_uri"), verifier: form.get("code_verifier") },
+    };
     const issued = exchange(world, wish);
     answerPair(world, res.status(200), issued, pairShape(world, issued));
   } else if (grantType === "refresh_token") {

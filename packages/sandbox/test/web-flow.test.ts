@@ -55,14 +55,43 @@ describe("an authorization code", () => {
     expect(await monitor.exchange(late)).toMatchObject(invalidGrant(/older than 10 minutes/));
   });
 
-  it("ignores PKCE parameters", async () => {
-    const challenge = { code_challenge: "of-another-verifier", code_challenge_method: "S256" };
-    const url = monitor.authorizeUrl({ scope: "identity", ...challenge });
-    const location = world.control.authorize({ url, user: "owner@example.com" });
-    const code = new URL(location).searchParams.get("code")!;
-    expect(await monitor.exchange(code, { code_verifier: "wrong" })).toMatchObject({ status: 200 });
-    expect(await monitor.exchange(monitor.code(), { code_verifier: "unasked" })).toMatchObject({
-      status: 200,
+  describe("asked for with a code challenge (RFC 7636)", () => {
+    const verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+    const s256 = {
+      code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
+      code_challenge_method: "S256",
+    };
+    const ask = (members: Record<string, string>) => {
+      const url = monitor.authorizeUrl({ scope: "identity", ...members });
+      return new URL(world.sandbox.control.authorize({ url, user: "owner@example.com" })).searchParams;
+    };
+
+    it.each([
+      ["S256", s256],
+      ["plain", { code_challenge: verifier }],
+    ])("is exchanged with its verifier only: %s", async (_method, challenge) => {
+      const code = ask(challenge).get("code")!;
+      expect(await monitor.exchange(code)).toMatchObject(invalidGrant(/code_verifier is missing/));
+      for (const wrong of ["x".repeat(43), s256.code_challenge, ""])
+        expect(await monitor.exchange(code, { code_verifier: wrong })).toMatchObject(
+          invalidGrant(/code_verifier/),
+        );
+      expect(await monitor.exchange(code, { code_verifier: verifier })).toMatchObject({ status: 200 });
+    });
+
+    it.each([
+      { code_challenge: "short", code_challenge_method: "S256" },
+      { code_challenge: verifier, code_challenge_method: "S512" },
+    ])("is not given for a wrong challenge: %j", (challenge) => {
+      expect(ask(challenge).get("error")).toBe("invalid_request");
+    });
+
+    it("is required, or not looked at, if the setting says so", async () => {
+      world.control.settings({ pkce: "required" });
+      expect(ask({}).get("error")).toBe("invalid_request");
+      world.control.settings({ pkce: "ignored" });
+      const code = ask(s256).get("code")!;
+      expect(await monitor.exchange(code)).toMatchObject({ status: 200 });
     });
   });
 

@@ -1,7 +1,7 @@
 /** Compared in lower case without `_` and `-`. */
 const names = new Set(
   (
-    "access_token refresh_token client_secret code token secret password resource_token user_scoped_resource_token " +
+    "access_token refresh_token client_secret code code_verifier token secret password resource_token user_scoped_resource_token " +
     "log_drain_token log_drain_url log_input_url addon_password sso_salt cookie set_cookie " +
     "api_key api_token auth_key auth_token x_api_key x_api_token x_auth_key x_auth_token"
   )

@@ -8,7 +8,7 @@ export const CODE_LIFE_SECONDS = 600;
 /** Issues a single-use code for the client, after a person has allowed access. */
 export function issueCode(
   world: World,
-  wish: Pick<CodeRecord, "clientId" | "userId" | "scope" | "redirectUri">,
+  wish: Pick<CodeRecord, "clientId" | "userId" | "scope" | "redirectUri" | "challenge">,
 ): CodeRecord {
   return world.codes.add({
     code: randomUUID(),

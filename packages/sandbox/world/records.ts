@@ -103,9 +103,16 @@ export interface CodeRecord {
   scope: string[];
   /** Null: the authorize request named none. */
   redirectUri: string | null;
+  /** What the verifier must fit (RFC 7636). Codes of an old state file have none. */
+  challenge?: Challenge | null;
   expiresAt: number;
   /** The access token it was exchanged for. */
   accessToken: string | null;
+}
+
+export interface Challenge {
+  value: string;
+  method: "S256" | "plain";
 }
 
 /** A person signed in at the authorize page. */

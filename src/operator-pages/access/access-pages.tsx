@@ -38,7 +38,7 @@ export function signInPage({ signIn, password, hasSent }: Ways): Page {
 
 /** The page for a person who is signed in but not listed as an operator: it says why, and how to change the account. */
 export function notListedPage(
-  { email, id }: Person,
+  { email, isEmailVerified, id }: Person,
   { signOut, password }: { signOut: string; password: string | null },
 ): Page {
   return {
@@ -50,8 +50,8 @@ export function notListedPage(
           You are signed in as <strong>{email}</strong>, and the operator's pages are for other accounts.
         </p>
         <p>
-          Whoever runs this service can let you in: with this e-mail, or with the account's id{" "}
-          <code>{id}</code>, in <code>OPERATOR_ACCOUNTS</code>.
+          Whoever runs this service can let you in: {isEmailVerified && "with this e-mail, or "}with the
+          account's id <code>{id}</code>, in <code>OPERATOR_ACCOUNTS</code>.
         </p>
         <form method="post" action={signOut}>
           <button type="submit">Sign out</button>

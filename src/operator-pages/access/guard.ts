@@ -1,16 +1,20 @@
-import { Router, type Request, type RequestHandler } from "express";
+import { Router, type NextFunction, type Request, type RequestHandler, type Response } from "express";
 import { isDatabaseAway } from "../../database/database.ts";
 import { Refusal } from "../../errors.ts";
 import { clientAddress } from "../../http/client-address.ts";
 import type { Log } from "../../logging/log.ts";
+import type { RefusedSample } from "../../logging/refused-sample.ts";
+import type { AccessTrail } from "../../operator/access-trail.ts";
+import { BY_PASSWORD } from "../../operator/audit.ts";
+import { isListed } from "../../operator/is-listed.ts";
 import type { Page, Pages } from "../../pages/pages.tsx";
 import { localPath } from "../../web-sessions/local-path.ts";
 import type { Person, SignIn } from "../../sign-in/sign-in.ts";
 import { MOUNT } from "../frame.tsx";
 import { operatorProblem, WITH_PASSWORD } from "../problems.ts";
 import { notListedPage, signInPage } from "./access-pages.tsx";
-import { isListed } from "./is-listed.ts";
-import { BY_PASSWORD, letIn } from "./operator.ts";
+import { LOOKS_AGAIN } from "../assets/live-script.ts";
+import { letIn } from "./operator.ts";
 
 /**
  * Lets only operators pass: with the password, or signed in with a listed account. The list is checked at each request.
@@ -24,6 +28,8 @@ export function createGuard({
   accounts,
   signIn,
   pages,
+  trail,
+  refusedSample,
   log,
 }: {
   /** Checks the password and lets the request pass; null if no password is set. */
@@ -31,29 +37,47 @@ export function createGuard({
   accounts: readonly string[];
   signIn: SignIn | null;
   pages: Pages;
+  trail: AccessTrail;
+  refusedSample: RefusedSample;
   log: Log;
 }): RequestHandler {
-  const byPassword = password && Router().use(password, nameByPassword);
+  const byPassword = password && Router().use(noteWrong, password, nameByPassword);
   if (!signIn || accounts.length === 0) return byPassword ?? refuseAll;
 
   return async (request, response, next) => {
     if (byPassword && isPasswordWanted(request)) return byPassword(request, response, next);
-    const person = await signIn.personOf(request).catch(byPassword ? offerPassword : rethrow);
+    // The script of an open page is nobody's use of it.
+    const isUse = request.get(LOOKS_AGAIN) === undefined;
+    const person = await signIn.personOf(request, { isUse }).catch(byPassword ? offerPassword : rethrow);
     if (person && isListed(accounts, person)) {
       letIn(response, { name: person.email, account: person.id, address: clientAddress(request) });
       return next();
     }
-    if (person)
-      log.info(
-        { requestId: request.id, account: person.id },
-        "An account that is not an operator was refused",
-      );
+    if (person) noteRefused(person, request);
     else if (byPassword && !isBrowser(request)) return byPassword(request, response, next);
     // The body of a refused request is not read, so the connection cannot be used again.
     if (!isReading(request)) response.setHeader("Connection", "close");
     if (!isBrowser(request)) throw person ? forbidden() : unauthorized();
     pages.show(request, response, refusalOf(person, request));
   };
+
+  function noteWrong(request: Request, response: Response, next: NextFunction): void {
+    const isWrong = () => [401, 429].includes(response.statusCode) && request.headers.authorization;
+    response.once("finish", () => isWrong() && trail.refusedPassword(request));
+    next();
+  }
+
+  function nameByPassword(request: Request, response: Response, next: NextFunction): void {
+    trail.password(request);
+    letIn(response, { ...BY_PASSWORD, address: clientAddress(request) });
+    next();
+  }
+
+  function noteRefused(person: Person, request: Request): void {
+    trail.refusedAccount(request, person);
+    const about = { requestId: request.id, account: person.id, address: clientAddress(request) };
+    if (refusedSample.isWritten(request)) log.info(about, "An account that is not an operator was refused");
+  }
 
   function refusalOf(person: Person | null, request: Request): Page {
     const { base } = pages.addressOf(request);
@@ -90,11 +114,6 @@ function rethrow(cause: unknown): never {
 function isReading({ method }: Request): boolean {
   return method === "GET" || method === "HEAD";
 }
-
-const nameByPassword: RequestHandler = (request, response, next) => {
-  letIn(response, { ...BY_PASSWORD, address: clientAddress(request) });
-  next();
-};
 
 const refuseAll: RequestHandler = () => {
   throw unauthorized();

@@ -1,8 +1,6 @@
 import type { Response } from "express";
 import type { Operator } from "../../operator/audit.ts";
 
-export const BY_PASSWORD: Operator = { name: "operator", account: null, address: null };
-
 export function letIn(response: Response, operator: Operator): void {
   response.locals["operator"] = operator;
 }

@@ -1,13 +1,12 @@
 import { parseCookie, stringifySetCookie } from "cookie";
 import type { Request, Response } from "express";
 import type { AddressOf } from "../pages/pages.tsx";
-import type { Secret } from "../secret.ts";
-import { readId } from "./random-id.ts";
+import { Secret } from "../secret.ts";
 
-/** One cookie that holds an id. */
-export interface IdCookie {
+/** One cookie that holds a secret: an id, or something sealed. What is read may be anything that a client made up. */
+export interface SecretCookie {
   read(request: Request): Secret | null;
-  set(request: Request, response: Response, id: Secret): void;
+  set(request: Request, response: Response, value: Secret): void;
   clear(request: Request, response: Response): void;
 }
 
@@ -16,10 +15,10 @@ export interface IdCookie {
  * Secure, with the `__Host-` prefix: a browser accepts such a cookie from this exact host only, so no sibling domain
  * can plant one. The prefix requires the path `/`; without https the cookie is limited to `path`.
  */
-export function createIdCookie(
+export function createSecretCookie(
   addressOf: AddressOf,
   { name, path, maxAgeSeconds }: { name: string; path: string; maxAgeSeconds: number },
-): IdCookie {
+): SecretCookie {
   function cookie(request: Request) {
     const { base, isSecure } = addressOf(request);
     return isSecure
@@ -31,8 +30,11 @@ export function createIdCookie(
     response.append("Set-Cookie", line);
   }
   return {
-    read: (request) => readId(parseCookie(request.headers.cookie ?? "")[cookie(request).name]),
-    set: (request, response, id) => write(request, response, id.reveal(), maxAgeSeconds),
+    read(request) {
+      const value = parseCookie(request.headers.cookie ?? "")[cookie(request).name];
+      return value ? new Secret(value) : null;
+    },
+    set: (request, response, value) => write(request, response, value.reveal(), maxAgeSeconds),
     clear: (request, response) => write(request, response, "", 0),
   };
 }
