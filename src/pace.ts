@@ -15,6 +15,8 @@ export interface Pace {
   readonly lastOrdersMs: number;
   /** How much longer each wrong password waits for its refusal than the one before, from a certain number on. */
   readonly wrongPasswordMs: number;
+  /** How often the log says of one cause that it lasts; 0: each line is written. */
+  readonly logAgainMs: number;
 }
 
 export const PACE: Pace = {
@@ -24,4 +26,5 @@ export const PACE: Pace = {
   pauses: 1,
   lastOrdersMs: 500,
   wrongPasswordMs: 50,
+  logAgainMs: 60_000,
 };

@@ -3,10 +3,19 @@ import type { Config } from "./config.ts";
 import type { Context } from "./context.ts";
 import type { CustomerPage } from "./customer/contract.ts";
 import { createPruneCustomers } from "./customer/prune.ts";
-import { openDatabase, statement, type Database } from "./database/database.ts";
+import {
+  createOutageWatch,
+  DATABASE_UNREACHABLE,
+  isUnreachable,
+  openDatabase,
+  statement,
+  type Database,
+} from "./database/database.ts";
 import { createJobs, type Jobs } from "./jobs/run.ts";
 import { timetable, type JobName } from "./jobs/timetable.ts";
 import { createLog, type Log } from "./logging/log.ts";
+import { createRepeats, type CauseOf } from "./logging/repeats.ts";
+import { createClocks } from "./metrics/clocks.ts";
 import { countedTokens, timedDatabase, timedHttp } from "./metrics/measured-parts.ts";
 import { createMetrics } from "./metrics/metrics.ts";
 import { createTotals } from "./metrics/totals.ts";
@@ -14,6 +23,7 @@ import { createOwnScrubber } from "./logging/own-secrets.ts";
 import { PACE, type Pace } from "./pace.ts";
 import { createPlatformApi } from "./platform/api.ts";
 import { createHttp, type Http } from "./platform/http.ts";
+import { isPlatformAway } from "./platform/api-errors.ts";
 import { createOauthGrantEndpoint } from "./platform/oauth-grant.ts";
 import { createTokenEndpoint, type TokenEndpoint } from "./platform/oauth.ts";
 import { createStatusFeed } from "./platform/status.ts";
@@ -23,6 +33,7 @@ import { checkOffer } from "./resources/check-offer.ts";
 import type { Offer, YourService } from "./resources/contract.ts";
 import { createCredentials } from "./resources/credentials/credentials.ts";
 import { createAnswers } from "./resources/answers.ts";
+import { createLostProvisions } from "./resources/lost-provisions.ts";
 import { createPlatformFor } from "./resources/platform-for.ts";
 import { createFailStranded, failProvision } from "./resources/provision-failure.ts";
 import { createProvisionStore } from "./resources/provision-store.ts";
@@ -66,28 +77,35 @@ export async function createServices(config: Config, parts: Partial<Parts> = {})
   const pace = { ...PACE, ...parts.pace };
   const scrubber = createOwnScrubber(config);
   const metrics = createMetrics();
+  const repeats = createRepeats(causeOf, pace.logAgainMs);
+  const clocks = createClocks(() => ({ db, askPlatform: status.look, log }));
+  const platformHttp = (maxSockets: number): Http =>
+    timedHttp(clocks.readingDates(createHttp({ maxSockets })), metrics);
   // With connections of its own, so that a status feed that hangs takes none from other calls.
-  const statusHttp = timedHttp(createHttp({ maxSockets: 1 }), metrics);
+  const statusHttp = platformHttp(1);
   const status = createStatusWatch({
     feed: createStatusFeed({ http: statusHttp, statusUrl: config.platformStatusUrl }),
   });
   const noteOn = createIncidentNotes({ watch: status, tell: (note, text) => log.warn(note, text) });
-  const log: Log = createLog(config.logLevel, scrubber, parts.logTo, (alarm) => {
+  const onAlarm = (alarm: string) => {
     metrics.alarm(alarm);
     return noteOn(alarm);
-  });
+  };
+  const log: Log = createLog(config.logLevel, scrubber, parts.logTo, onAlarm, repeats);
   const vault = await createVault(config);
   const opened = openDatabase({
     url: config.databaseUrl.reveal(),
     poolSize: config.databasePool,
     ca: config.databaseCa,
-    log,
+    onError: (error) => isRunning && outages.noticed(error),
   });
   const db = timedDatabase(parts.wrapDatabase?.(opened) ?? opened, metrics);
-  const http = timedHttp(createHttp({ maxSockets: SOCKETS_FOR_API }), metrics);
+  let isRunning = false;
+  const outages = createOutageWatch({ ping: db.ping, forget: repeats.over, log });
+  const http = platformHttp(SOCKETS_FOR_API);
   // No limit on connections: time spent waiting for one would be missing from the time in which the tokens must arrive.
   // `TOKEN_CONCURRENCY` limits the calls before they come here.
-  const tokenHttp = timedHttp(createHttp({ maxSockets: Infinity }), metrics);
+  const tokenHttp = platformHttp(Infinity);
   const endpoint = createTokenEndpoint({ http: tokenHttp, authUrl: config.platformAuthUrl });
   const calls = { http, apiUrl: config.platformApiUrl, mediaType: config.platformMediaType };
   const api = createPlatformApi(calls);
@@ -139,7 +157,12 @@ export async function createServices(config: Config, parts: Partial<Parts> = {})
     onRefreshEnd: () => jobs.wake("refresh-people", AFTER_AN_END_MS),
   });
   const customerPage = parts.customerPage ?? yours().customerPage;
-  const prune = { pruneSignIns: createPrune(db), pruneCustomers: createPruneCustomers(db) };
+  const lostProvisions = createLostProvisions({ db, log });
+  const prune = {
+    pruneSignIns: createPrune(db),
+    pruneCustomers: createPruneCustomers(db),
+    pruneLostProvisions: lostProvisions.prune,
+  };
   const jobs: Jobs<JobName> = createJobs({
     jobs: timetable({
       db,
@@ -159,7 +182,12 @@ export async function createServices(config: Config, parts: Partial<Parts> = {})
 
   return {
     ...{ config, log, scrubber, vault, db, offer, credentials, ctx, work, platformFor, recover, jobs, pace },
-    ...{ platformCalls: calls, peopleTokens, customerPage, metrics, totals, status },
+    ...{ platformCalls: calls, peopleTokens, customerPage, metrics, totals, status, clocks, lostProvisions },
+    /** Begins to watch the database and the clocks: a service does, a command does not. */
+    watch(): void {
+      isRunning = true;
+      clocks.start();
+    },
     /**
      * Closes what was opened here, in reverse order: no more work is claimed, and the results of calls that were sent
      * are stored. Throws the first failure (such as that of the vendor's `close`) after everything is closed; further
@@ -169,6 +197,7 @@ export async function createServices(config: Config, parts: Partial<Parts> = {})
       closeAll(
         [
           () => status.close(),
+          () => clocks.stop(),
           () => jobs.stop(),
           () => totals.stop(),
           // Also refreshes whose caller no longer waits: a page that was answered without them, or a step that was
@@ -177,7 +206,10 @@ export async function createServices(config: Config, parts: Partial<Parts> = {})
           () => peopleTokens?.refreshesSettled(),
           () => Promise.all([http.close(), tokenHttp.close(), statusHttp.close()]),
           () => (parts.vendor ?? own)?.close?.(),
+          () => lostProvisions.stop(),
+          () => outages.close(),
           () => db.close(),
+          () => repeats.end(),
         ],
         (error) => log.error({ error }, "Another part could not be closed"),
       ),
@@ -193,6 +225,12 @@ function peopleTokensOf(
   const endpoint = createTokenEndpoint({ http, authUrl, timeoutMs: PERSON_WAITS_MS });
   return createPeopleTokens({ ...parts, endpoint, client: { id, secret } });
 }
+
+/** The causes that log lines of many kinds share. */
+const causeOf: CauseOf = ({ error, outcome }) => {
+  if (isUnreachable(error)) return DATABASE_UNREACHABLE;
+  return isPlatformAway(error) || outcome === "not_issued" || outcome === "unknown" ? "platform_fails" : null;
+};
 
 /** Work that ended may have made other work due. One look after this delay serves all that ends meanwhile. */
 const AFTER_AN_END_MS = 50;

@@ -67,13 +67,14 @@ async function signInOf(
 }
 
 async function customersOf(
-  { customerPage, config, db, vault, log }: Services,
+  { customerPage, config, db, vault, clocks, log }: Services,
   pages: Pages,
 ): Promise<Customers | null> {
   const { ssoSalt: salt, ssoRequireUser: mustNameUser } = config;
   if (!salt) return null;
   const { createCustomers } = await import("./customer/customers.ts");
-  return createCustomers({ salt, mustNameUser, customerPage, db, vault, pages, log });
+  const clocksTrouble = clocks.trouble;
+  return createCustomers({ salt, mustNameUser, customerPage, clocksTrouble, db, vault, pages, log });
 }
 
 async function operatorOf(needs: Parameters<typeof createOperatorPages>[0]) {

@@ -24,6 +24,8 @@ export function createCustomers(needs: {
   /** Accepts only sign-ons that name the customer. */
   mustNameUser: boolean;
   customerPage: CustomerPage;
+  /** Which clocks are more than a minute apart, as a sentence; null: none. */
+  clocksTrouble(): string | null;
   db: Queryable;
   vault: Vault;
   pages: Pages;

@@ -23,10 +23,11 @@ export function signOnRoutes(needs: {
   mustNameUser: boolean;
   sessions: CustomerSessions;
   cookieOf(uuid: string): SecretCookie;
+  clocksTrouble(): string | null;
   pages: Pages;
   log: Log;
 }): Router {
-  const { salt, mustNameUser, sessions, cookieOf, pages, log } = needs;
+  const { salt, mustNameUser, sessions, cookieOf, clocksTrouble, pages, log } = needs;
   const router = Router({ caseSensitive: true });
   const parseForm = express.urlencoded({ extended: false, limit: MOST_BODY_BYTES, parameterLimit: 50 });
   const readForm: RequestHandler = (request, response, next) => {
@@ -40,6 +41,8 @@ export function signOnRoutes(needs: {
       const form = readSignedForm(request.body, salt, { mustNameUser });
       if (typeof form === "string") throw customerProblem("sign_on_refused", form);
       const opened = await sessions.open(form, clientAddress(request)).catch(notKept);
+      const trouble = opened === "stale" ? clocksTrouble() : null;
+      if (trouble) throw customerProblem("sign_on_refused", { id: "clocks_apart", message: trouble });
       if (typeof opened === "string") throw customerProblem("sign_on_refused", opened);
       // The session id is new each time, which prevents session fixation.
       cookieOf(form.uuid).set(request, response, opened.session);

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { KitError, messageOf } from "../errors.ts";
+import { KitError } from "../errors.ts";
 import { connectionTo } from "./address.ts";
 import type { PrismaClient } from "./client/client.ts";
 import { leavesConnectionSound, noteRefusal } from "./failure.ts";
@@ -12,17 +12,16 @@ export { createGroupCommit, Overloaded } from "./group-commit.ts";
 export { isConflict, isConnectionConfigError, isDataError, isLockTimeout, isTransient } from "./failure.ts";
 export { checkMigrations, HOW_TO_MIGRATE, migrate, MigrationFailed, throwInWords } from "./migrate.ts";
 export { createApplies, statement, type Queryable, type Statement } from "./statement.ts";
+export { createOutageWatch, DATABASE_UNREACHABLE } from "./outage-watch.ts";
 export {
   aWaitingRoom,
   DatabaseUnavailable,
   isDatabaseAway,
+  isUnreachable,
   retryWhileDatabaseAway,
   type Deadline,
   type WaitingRoom,
 } from "./retry.ts";
-
-/** Where the database logs its warnings; a pino logger fits. */
-export type DatabaseLog = { warn(fields: object, message: string): void };
 
 export type DatabaseSettings = {
   /** `DATABASE_URL`. */
@@ -31,7 +30,8 @@ export type DatabaseSettings = {
   poolSize: number;
   /** `DATABASE_CA`: PEM, path or `no-verify`. */
   ca?: string | undefined;
-  log?: DatabaseLog | undefined;
+  /** Called with every error but that of a caller who waits in vain for one of our own connections. */
+  onError?(error: unknown): void;
 };
 
 /** Statements go through `query`; Prisma serves two of the operator's reads. */
@@ -79,10 +79,19 @@ const PING = statement("ping", `SELECT current_setting('transaction_read_only') 
  * Opens the PostgreSQL that the settings name. It is not connected to before the first query, so this succeeds while it
  * is down. Throws `Misconfigured` if the driver cannot read the address, or a file.
  */
-export function openDatabase({ url, ca, poolSize, log }: DatabaseSettings): Database {
+export function openDatabase({ url, ca, poolSize, onError = () => {} }: DatabaseSettings): Database {
   const pool = createPool({ ...connectionTo(url, ca, BY_KEY), max: poolSize });
-  const connect = createConnect(pool, poolSize, log);
   let prisma: Promise<PrismaClient> | undefined;
+
+  async function connect(): Promise<pg.PoolClient> {
+    try {
+      return await pool.connect();
+    } catch (error) {
+      noteRefusal(error);
+      if (pool.totalCount < poolSize) onError(error);
+      throw error;
+    }
+  }
 
   const query: Queryable["query"] = async (...asked) => {
     const client = await connect();
@@ -91,6 +100,7 @@ export function openDatabase({ url, ca, poolSize, log }: DatabaseSettings): Data
       return (await send(client, ...asked)) as never;
     } catch (error) {
       isBroken = !leavesConnectionSound(error);
+      onError(error);
       throw error;
     } finally {
       client.release(isBroken);
@@ -119,25 +129,6 @@ export function openDatabase({ url, ca, poolSize, log }: DatabaseSettings): Data
       await (await prisma)?.$disconnect();
       await pool.end();
     },
-  };
-}
-
-/** Connects, and logs the first refusal after a success, with its reason: no statement tells it to anybody. */
-function createConnect(pool: pg.Pool, poolSize: number, log?: DatabaseLog): () => Promise<pg.PoolClient> {
-  let hasConnected = false;
-  pool.on("connect", () => (hasConnected = true));
-  return async () => {
-    try {
-      return await pool.connect();
-    } catch (error) {
-      noteRefusal(error);
-      // Where all connections are in use, it is not the database that refuses another.
-      if (pool.totalCount === poolSize) throw error;
-      const refused = "The database refuses new connections; waiting until it accepts them";
-      if (hasConnected) log?.warn({ reason: messageOf(error) }, refused);
-      hasConnected = false;
-      throw error;
-    }
   };
 }
 

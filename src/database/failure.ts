@@ -57,6 +57,11 @@ export function isLockTimeout(error: unknown): boolean {
   return clues(error).state === "55P03";
 }
 
+/** Did the server end a statement that waited for a lock, or took, longer than we allow? Other statements may work. */
+export function isPatienceOver(error: unknown): boolean {
+  return ["55P03", "57014"].includes(clues(error).state);
+}
+
 /**
  * Is the database's address at fault, or what it offers us (a name, a password, a right, TLS), so that an operator must
  * change something first?

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { KitError } from "../errors.ts";
-import { isTransient } from "./failure.ts";
+import { isConflict, isPatienceOver, isTransient } from "./failure.ts";
 
 /** The database did not answer in time. The last try may have taken effect all the same. */
 export class DatabaseUnavailable extends KitError {
@@ -13,6 +13,12 @@ export class DatabaseUnavailable extends KitError {
 export function isDatabaseAway(error: unknown): boolean {
   // Other errors of the kit, such as a failed call to the platform, say nothing about the database.
   return error instanceof KitError ? error instanceof DatabaseUnavailable : isTransient(error);
+}
+
+/** Is it the whole database that is away, and not only one row or one statement that is locked, or takes too long? */
+export function isUnreachable(error: unknown): boolean {
+  const last = error instanceof DatabaseUnavailable ? error.cause : error;
+  return isDatabaseAway(error) && !isConflict(last) && !isPatienceOver(last);
 }
 
 /** Limits how many callers wait at once; any more fail at once. One for all whom the same outage would hold up. */

@@ -70,11 +70,11 @@ export function createJobs<Name extends string>({
   /** The jobs that this process runs. */
   let awake: readonly Job[] = [];
 
-  // Messages of node-cron (such as a missed tick, when something blocked the process) go into the log like all others.
+  // Of node-cron only what fails matters: a tick that it missed is made up for by the next one.
   const logger = {
     info: (message: string) => log.debug(message),
     debug: (message: string | Error) => log.debug(message),
-    warn: (message: string) => log.warn(message),
+    warn: (message: string) => log.debug(message),
     error: (message: string | Error, error?: Error) =>
       log.error(
         { error: error ?? (message instanceof Error ? message : new Error(message)) },
@@ -168,7 +168,14 @@ export function createJobs<Name extends string>({
       awake = cron === null ? jobs.filter(({ mayCompute }) => !mayCompute) : jobs;
       if (cron === null) return;
       schedule(cron);
-      stopWatching = watchClock((byMs) => void onClockSet(cron, byMs));
+      stopWatching = watchClock({
+        onSet: (byMs) => void onClockSet(cron, byMs),
+        onStill: (forMs) =>
+          log.warn(
+            { seconds: Math.round(forMs / 1_000) },
+            "The process stood still; what fell due is done now",
+          ),
+      });
     },
     wake(name, inMs = 0) {
       const job = jobs.find((each) => each.name === name);

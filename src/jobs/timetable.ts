@@ -25,10 +25,12 @@ export function timetable(needs: {
   peopleTokens: PeopleTokens | null;
   pruneSignIns(): Promise<void>;
   pruneCustomers(): Promise<void>;
+  pruneLostProvisions(): Promise<void>;
   log: Log;
 }) {
   const { claims, grants, refresh, reopenQuarantined, spreadSecret } = needs.credentials;
-  const { work, steps, failStranded, peopleTokens, pruneSignIns, pruneCustomers } = needs;
+  const { work, steps, failStranded, peopleTokens, pruneSignIns, pruneCustomers, pruneLostProvisions } =
+    needs;
   return [
     {
       name: "exchange-grants",
@@ -70,5 +72,6 @@ export function timetable(needs: {
     { name: "reopen-people", run: async () => peopleTokens?.reopenQuarantined() },
     { name: "prune-sign-ins", run: pruneSignIns },
     { name: "prune-customers", run: pruneCustomers },
+    { name: "prune-lost-provisions", run: pruneLostProvisions },
   ] as const satisfies readonly Job[];
 }

@@ -35,19 +35,29 @@ function headline({ paint }: Screen, { id, title, state, resolved }: Incident): 
   return `${paint.bold(`${id === null ? "" : `#${safe(String(id))} `}${safe(title) || "(no title)"}`)}  ${resolved ? paint.green(word) : paint.red(word)}`;
 }
 
-function span({ created_at: opened, resolved_at: ended }: Incident): string {
-  const begin = opened && Date.parse(opened) > Date.now() ? "begins" : "opened";
-  const times = [opened && `${begin} ${momentAway(opened)}`, ended && `resolved ${momentAway(ended)}`].filter(
-    Boolean,
-  );
+function span(incident: Incident): string {
+  const { created_at: opened, resolved_at: ended } = incident;
+  const now = nowOf(incident);
+  const begin = opened && Date.parse(opened) > now ? "begins" : "opened";
+  const times = [
+    opened && `${begin} ${momentAway(opened, now)}`,
+    ended && `resolved ${momentAway(ended, now)}`,
+  ].filter(Boolean);
   return times.length > 0 ? `${times.join(", ")}, UTC` : "no times given";
+}
+
+/** Now by the platform's clock, as far as is known: no update was written later. */
+function nowOf({ updates }: Pick<Incident, "updates">): number {
+  return Math.max(Date.now(), ...updates.map(({ created_at: at }) => Date.parse(at ?? "") || 0));
 }
 
 function story(
   { columns, paint }: Screen,
   { created_at: at, update_type: type, title, contents }: Update,
 ): string[] {
-  const head = [at && momentAway(at), type, title].filter((each) => each !== null && each !== "");
+  const head = [at && momentAway(at, Math.max(Date.now(), Date.parse(at) || 0)), type, title].filter(
+    (each) => each !== null && each !== "",
+  );
   const told = contents === "" ? [] : [`  ${wrapped(safe(contents), columns - 4, "    ")}`];
   return [paint.dim(safe(head.join("  "))), ...told];
 }

@@ -1,12 +1,14 @@
 import { levels, pino, stdSerializers, type LogFn, type Logger } from "pino";
 import { logOutput } from "./log-output.ts";
 import { withoutQuoted } from "../redact.ts";
+import type { Repeats } from "./repeats.ts";
 import type { Scrubber } from "./scrubber.ts";
 
 export type Log = Logger;
 
 /** Strings longer than this many characters are cut in the log, so that nobody can flood it with one value. */
 const LONGEST_VALUE = 2048;
+const { warn: WARN, error: ERROR } = levels.values as { warn: number; error: number };
 /** Objects nested deeper than this, circular ones among them, are cut there. */
 const DEEPEST = 8;
 
@@ -16,13 +18,14 @@ const DEEPEST = 8;
  *
  * An `alarm` member marks an event that an operator must look at; docs/operate.md lists the words. `noteOn` is called
  * with every alarm, even if the level is above `error` and keeps the line out of the log; the members that it returns
- * are added to the line. It neither waits nor throws.
+ * are added to the line. It neither waits nor throws. `repeats` decides which warnings and errors are written.
  */
 export function createLog(
   level: string,
   scrubber: Scrubber,
   destination?: { write(line: string): void },
   noteOn: NoteOn = () => null,
+  repeats?: Pick<Repeats, "pass">,
 ): Log {
   const { keepable, keepText } = createKeeping(scrubber);
   const least = levels.values[level] ?? Infinity;
@@ -40,7 +43,10 @@ export function createLog(
     hooks: {
       logMethod(this: Logger, given: Parameters<LogFn>, write: LogFn, weight: number) {
         const args = withNote(given, noteOn);
-        if (weight >= least) write.apply(this, args.map(keepText) as typeof args);
+        if (weight < least) return;
+        const put = (line: typeof args) => write.apply(this, line.map(keepText) as typeof args);
+        if (repeats && (weight === WARN || weight === ERROR)) repeats.pass(args, put);
+        else put(args);
       },
       streamWrite: (line: string) => scrubber.scrub(line),
     },

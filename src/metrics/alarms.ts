@@ -4,7 +4,9 @@
  */
 export const ALARMS = [
   "client_secret_rejected",
+  "clocks_apart",
   "crash",
+  "database_unreachable",
   "event_loop_blocked",
   "grant_lost",
   "job_hangs",
@@ -16,6 +18,7 @@ export const ALARMS = [
   "plan_change_refused",
   "plan_unchanged_often",
   "provision_failed",
+  "provision_lost",
   "quarantined",
   "refresh_misunderstood",
   "step_stuck",

@@ -1,9 +1,9 @@
 import { Router, type RequestHandler } from "express";
 import { AggregatorRegistry, collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import type { Database } from "../database/database.ts";
-import { messageOf } from "../errors.ts";
 import { methodNotAllowed } from "../http/method-not-allowed.ts";
 import type { Log } from "../logging/log.ts";
+import type { Clocks } from "./clocks.ts";
 import { databaseState, sweepAges } from "./database-state.ts";
 import { gauge, type Family } from "./families.ts";
 import { build } from "../version.ts";
@@ -36,10 +36,11 @@ export function createScrape(needs: {
   totals: Totals;
   /** The names of this build's jobs. */
   jobs: readonly string[];
+  clocks: Clocks;
   log: Log;
 }) {
-  const { db, totals, jobs, log } = needs;
-  const own = ownProcess(db);
+  const { db, totals, jobs, clocks, log } = needs;
+  const own = ownProcess(db, clocks);
   let known: { families: Promise<Family[]>; atMs: number } | null = null;
 
   async function look(): Promise<Family[]> {
@@ -49,7 +50,7 @@ export function createScrape(needs: {
       await totals.store();
       return [...(await totals.read()), ...(await databaseState(db)), await sweepAges(db, jobs), isUp(1)];
     } catch (error) {
-      log.warn({ reason: messageOf(error) }, "The database's part of the metrics is missing");
+      log.warn({ error }, "The database's part of the metrics is missing");
       return [isUp(0)];
     }
   }
@@ -68,7 +69,7 @@ function isUp(value: 0 | 1): Family {
 }
 
 /** Metrics of the process that answers the scrape: memory, event loop, garbage collection, connections, its build. */
-function ownProcess(db: Pick<Database, "connections">): Registry {
+function ownProcess(db: Pick<Database, "connections">, clocks: Pick<Clocks, "apartMs">): Registry {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
@@ -89,6 +90,14 @@ function ownProcess(db: Pick<Database, "connections">): Registry {
     registers,
     collect() {
       this.set(db.connections().waiting);
+    },
+  });
+  new Gauge({
+    name: "addon_clocks_apart_seconds",
+    help: "By how much the furthest two of the clocks of the database, the platform and this process are apart",
+    registers,
+    collect() {
+      this.set(clocks.apartMs() / 1_000);
     },
   });
   new Gauge({

@@ -7,6 +7,7 @@ import { typedUuid } from "../operator/errors.ts";
 import { listResources, showResource, type WholeResource } from "../operator/resources.ts";
 import { methodNotAllowed } from "../http/method-not-allowed.ts";
 import type { Page, Pages } from "../pages/pages.tsx";
+import { lostProvisions } from "../resources/lost-provisions.ts";
 import type { Services } from "../services.ts";
 import { liveScript, LOOKS_AGAIN } from "./assets/live-script.ts";
 import { stylesheet } from "./assets/stylesheet.ts";
@@ -20,6 +21,7 @@ import { overviewPage } from "./overview/overview-page.tsx";
 import { policyWithScript } from "./policy.ts";
 import { refused } from "./problems.ts";
 import { listPage, type Search } from "./resources/list-page.tsx";
+import { lostPage } from "./resources/lost-page.tsx";
 import { resourcePage, type Asked } from "./resources/resource-page.tsx";
 import { readTokenTimes } from "./resources/token-times.ts";
 import { showRefusal } from "./show-refusal.ts";
@@ -87,6 +89,8 @@ export function operatorRoutes(needs: {
     };
     return listPage(search, await listResources(db, search), root);
   });
+
+  show("/lost", async () => lostPage(await lostProvisions(db)));
 
   show("/resources/:uuid", async (request, root) => {
     const uuid = typedUuid(String(request.params["uuid"]));

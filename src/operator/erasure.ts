@@ -3,6 +3,7 @@ import { Refusal } from "../errors.ts";
 import { createLog } from "../logging/log.ts";
 import { PACE } from "../pace.ts";
 import { deprovision } from "../resources/deprovision.ts";
+import { forgetLostProvision } from "../resources/lost-provisions.ts";
 import { findResource } from "../resources/rows.ts";
 import { createScrubber } from "../logging/scrubber.ts";
 import { typedUuid, UnknownResource } from "./errors.ts";
@@ -23,7 +24,7 @@ const clear = statement(
 
 /**
  * Does locally what a deprovision by the platform would do, for a resource that the platform no longer asks about. For
- * a tombstone, it clears the remaining data of the customer. Throws {@link UnknownResource}.
+ * a tombstone, or a lost provision, it clears the remaining data of the customer. Throws {@link UnknownResource}.
  */
 export async function eraseResource(
   { db, deprovision }: { db: Database; deprovision: (uuid: string) => Promise<void> },
@@ -32,7 +33,11 @@ export async function eraseResource(
   const uuid = typedUuid(typed);
   // `deprovision` would store a tombstone for an unknown uuid too. That is meant for requests of the platform that
   // arrive out of order.
-  if (!(await findResource(db, uuid))) throw new UnknownResource(uuid);
+  const isLost = await forgetLostProvision(db, uuid);
+  if (!(await findResource(db, uuid))) {
+    if (isLost) return { erased: uuid };
+    throw new UnknownResource(uuid);
+  }
   try {
     await deprovision(uuid);
   } catch (error) {

@@ -34,6 +34,8 @@ export type WholeResource = ResourceRecord & {
   steps: WaitingStep[];
   events: ResourceEvent[];
   actions: AuditEntry[];
+  /** When it was read, by the database's clock: what is to come is later. */
+  readAt: string;
 };
 
 /** How many resources are in each state, and how many credentials; estimated where there are very many. */
@@ -42,6 +44,8 @@ export interface Totals {
   states: Record<string, number>;
   credentials: Record<string, number>;
 }
+
+const readNow = statement("resource_read_at", `SELECT now()`);
 
 const PAGE_SIZE = 100;
 /** Of `resources`, at most this many pages (8 KiB each) are counted. */
@@ -196,7 +200,9 @@ export async function showResource(db: Database, typed: string): Promise<WholeRe
   const birth = { at: stored.createdAt.toISOString(), type: "provision_requested", detail: {} };
   const wasImported = events[0]?.type === "imported";
   const [steps, actions] = [await waitingSteps(db, uuid), await createAudit(db).ofResource(uuid)];
-  return { ...resourceRecord(stored), steps, events: wasImported ? events : [birth, ...events], actions };
+  const [{ now }] = (await db.query<{ now: Date }>(readNow)) as [{ now: Date }];
+  const history = { events: wasImported ? events : [birth, ...events], actions };
+  return { ...resourceRecord(stored), steps, ...history, readAt: now.toISOString() };
 }
 
 function refuseUnknown(state: string | undefined): void {

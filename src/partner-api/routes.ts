@@ -1,10 +1,12 @@
 import { Router, type Request, type RequestHandler, type Response } from "express";
+import { Refusal } from "../errors.ts";
 import { methodNotAllowed } from "../http/method-not-allowed.ts";
 import type { Context } from "../context.ts";
 import { changePlan } from "../resources/change-plan.ts";
 import { deprovision } from "../resources/deprovision.ts";
 import { provision } from "../resources/provision.ts";
 import type { Answer } from "../resources/answers.ts";
+import type { ProvisionRequest } from "../resources/provision-store.ts";
 import { notFound } from "../resources/refusals.ts";
 import { readUuid } from "../uuid.ts";
 import { readJsonBody } from "./json-body.ts";
@@ -23,8 +25,10 @@ export function partnerApi(needs: {
   untilReady(): Promise<void>;
   /** Called when a successful answer to a provision has gone out: from then on the grant can be exchanged. */
   onAnswered(): void;
+  /** Called with a provision that is answered with an error of ours. */
+  onLost(request: ProvisionRequest): void;
 }): Router {
-  const { ctx, counted, untilReady, onAnswered } = needs;
+  const { ctx, counted, untilReady, onAnswered, onLost } = needs;
   const router = Router({ caseSensitive: true });
   router.use(needs.guard);
 
@@ -34,8 +38,13 @@ export function partnerApi(needs: {
       const receivedAtMs = performance.now();
       const answer = await counted.provision(async () => {
         const wanted = readProvision(await readJsonBody(request), String(request.id));
-        await untilReady();
-        return provision(ctx, wanted, receivedAtMs, () => request.socket.writable);
+        try {
+          await untilReady();
+          return await provision(ctx, wanted, receivedAtMs, () => request.socket.writable);
+        } catch (error) {
+          if (!(error instanceof Refusal)) onLost(wanted);
+          throw error;
+        }
       });
       if (answer.status < 300) response.on("finish", onAnswered);
       send(response, answer);

@@ -1,7 +1,7 @@
 import { KitError } from "../errors.ts";
 import { foreignText, foreignWord } from "./foreign-text.ts";
 import type { HttpAnswer } from "./http.ts";
-import { type CallName, shown } from "./http-errors.ts";
+import { type CallName, shown, TransportError } from "./http-errors.ts";
 import { isJsonObject, parsedJson } from "../json-object.ts";
 import { retryAfterMs } from "./retry-after.ts";
 
@@ -28,6 +28,12 @@ export class PlatformRefused extends KitError {
     this.platformRequestId = foreignWord(headers["request-id"], sentSecrets) ?? null;
     this.retryAfterMs = retryAfterMs(headers) ?? null;
   }
+}
+
+/** Did a call fail by the platform's own trouble: it could not be reached, or answered 429 or 5xx? */
+export function isPlatformAway(error: unknown): boolean {
+  const isRefusal = error instanceof PlatformRefused && (error.status >= 500 || error.status === 429);
+  return isRefusal || error instanceof TransportError;
 }
 
 /** A success whose content is not what the endpoint is known to answer. The message quotes none of the content. */

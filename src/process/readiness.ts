@@ -9,9 +9,12 @@ const SECRET_PATIENCE_MS = 1_000;
 /**
  * `unavailable` if provisions cannot be answered: the service has not started, or the database is unreachable or takes
  * no writes. `degraded` if an operator should look: the client secret cannot be read or is rejected, for which no
- * provision waits.
+ * provision waits, or clocks are more than a minute apart.
  */
-export async function readiness({ db, credentials }: Services, ready: Promise<void>): Promise<Readiness> {
+export async function readiness(
+  { db, credentials, clocks }: Services,
+  ready: Promise<void>,
+): Promise<Readiness> {
   try {
     await within(0, ready, notReady);
     await db.ping();
@@ -22,5 +25,5 @@ export async function readiness({ db, credentials }: Services, ready: Promise<vo
     ({ isRejected }) => !isRejected,
     () => false,
   );
-  return (await isAccepted) ? "ready" : "degraded";
+  return (await isAccepted) && clocks.trouble() === null ? "ready" : "degraded";
 }

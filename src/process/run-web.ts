@@ -65,6 +65,7 @@ async function serve(services: Services, stopping: AbortController): Promise<Run
     ...{ ctx, counted: countedCalls(metrics) },
     guard: guards.platform,
     untilReady,
+    onLost: services.lostProvisions.note,
     onAnswered: () => jobs.wake("exchange-grants", pace.exchangeAfterMs),
   });
   const app = createApp({

@@ -27,6 +27,7 @@ export function once(work: () => Promise<void>): () => Promise<void> {
  * ends the wait.
  */
 export function becomeReady(services: Services, stopping: AbortSignal, withSweeps: boolean): Promise<void> {
+  services.watch();
   const ready = checkDatabase(services, stopping).then(() => {
     if (stopping.aborted) return;
     if (hasOperator(services.config) || hasMetrics(services.config)) services.totals.start();

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   checkMigrations,
+  DATABASE_UNREACHABLE,
   isDatabaseAway,
   isConnectionConfigError,
   statement,
@@ -45,15 +46,13 @@ export function announce(log: Log): void {
  * if the address is at fault, or migrations or keys are missing, before any row is written.
  */
 export async function checkDatabase(services: Services, signal: AbortSignal): Promise<void> {
-  let told = "";
   for (let pauseMs = 250; ; pauseMs = Math.min(pauseMs * 2, MOST_PAUSE_MS)) {
     try {
       return await check(services);
     } catch (error) {
       if (signal.aborted || isConnectionConfigError(error) || !isDatabaseAway(error)) throwInWords(error);
-      const reason = messageOf(error);
-      if (reason !== told) services.log.warn({ reason }, "The database does not answer yet; waiting for it");
-      told = reason;
+      const about = { cause: DATABASE_UNREACHABLE, reason: messageOf(error) };
+      services.log.warn(about, "The database does not answer yet; waiting for it");
       await sleep(pauseMs, undefined, { signal });
     }
   }

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import {
+  createOutageWatch,
   isConnectionConfigError,
   isTransient,
   openDatabase,
@@ -12,6 +13,7 @@ import {
 import { createPool } from "../../src/database/pool.ts";
 import { administer } from "../support/database.ts";
 import { anOpenDatabase } from "../support/open-database.ts";
+import { eventually } from "../support/world.ts";
 
 const opened = anOpenDatabase();
 const run = (text: string, values: unknown[] = []) =>
@@ -167,35 +169,42 @@ it("sessions that are killed, idle or busy, cost only a retry", async () => {
   expect(await names()).toEqual(["survivor"]);
 });
 
-it("a database that lets nobody in is worth another try, and logged once for each outage", async () => {
+it("a database that lets nobody in is worth another try, and each outage is logged when it begins and ends", async () => {
   const role = `addon_locked_${randomBytes(5).toString("hex")}`;
-  const logged: unknown[] = [];
-  const log = { warn: (...line: unknown[]) => void logged.push(line) };
+  const logged: unknown[][] = [];
+  const log = { warn: (...line: unknown[]) => void logged.push(line), error: () => undefined };
   const url = Object.assign(new URL(opened.settings.url), { username: role, password: "one" });
   const refusal = (db: Database) =>
     retryWhileDatabaseAway(() => db.ping(), { upToMs: 1_000 }).catch(({ cause }: Error) => cause);
   await run(`CREATE ROLE ${role} LOGIN PASSWORD 'one'`);
-  await withDatabase({ url: url.href, log }, async (db) => {
+  let noticed: (error: unknown) => void;
+  await withDatabase({ url: url.href, onError: (error) => noticed(error) }, async (db) => {
+    const watch = createOutageWatch({ ping: db.ping, forget: () => 10, log });
+    noticed = watch.noticed;
     for (const outages of [1, 2]) {
       await retryWhileDatabaseAway(() => db.ping());
       await run(`ALTER ROLE ${role} NOLOGIN`);
       await run(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '${role}'`);
       const errors = await Promise.all(Array.from({ length: 10 }, () => refusal(db)));
-      await run(`ALTER ROLE ${role} LOGIN`);
       for (const error of errors)
         expect([isTransient(error), isConnectionConfigError(error)]).toEqual([true, true]);
-      expect(logged).toHaveLength(outages);
+      await eventually(() => expect(logged).toHaveLength(2 * outages - 1));
+      await run(`ALTER ROLE ${role} LOGIN`);
+      await eventually(() => expect(logged).toHaveLength(2 * outages));
     }
+    await watch.close();
   });
   await run(`DROP ROLE ${role}`);
   const reason = `role "${role}" is not permitted to log in`;
-  expect(logged[0]).toEqual([{ reason }, expect.stringContaining("refuses new connections")]);
+  expect(logged.slice(0, 2)).toEqual([
+    [{ cause: "database_unreachable", reason }, expect.stringContaining("is unreachable")],
+    [{ seconds: expect.any(Number), times: 10 }, "The database is reachable again"],
+  ]);
 });
 
-it("a caller who waits in vain for one of our connections is not logged as refused by the database", async () => {
+it("a caller who waits in vain for one of our connections is no outage of the database", async () => {
   const logged: unknown[] = [];
-  const log = { warn: (...line: unknown[]) => void logged.push(line) };
-  await withDatabase({ poolSize: 1, log }, async (db) => {
+  await withDatabase({ poolSize: 1, onError: (error) => void logged.push(error) }, async (db) => {
     const busy = db.query(statement("busy", `SELECT pg_sleep(2.2)`));
     const error = await db.ping().catch((thrown: unknown) => thrown);
     expect([(error as Error).message, isTransient(error)]).toEqual([

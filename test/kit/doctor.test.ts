@@ -21,6 +21,7 @@ const IDS = [
   "settings",
   "offer",
   "database",
+  "clocks",
   "migrations",
   "plans",
   "keys",
@@ -35,6 +36,7 @@ const IDS = [
   "version",
   "manifest",
   "steps",
+  "lost",
   "attention",
 ];
 const NOWHERE = "http://127.0.0.1:9";

@@ -48,6 +48,7 @@ describe("kit resources", () => {
       app: { id: expect.any(String), name: expect.any(String) },
       createdAt: time,
       updatedAt: time,
+      readAt: time,
       steps: [],
       events: expect.arrayContaining([
         { at: time, type: "provision_requested", detail: {} },

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe } from "@jest/globals";
 import { startDatabaseProxy, type DatabaseProxy } from "../support/database-proxy.ts";
-import { aProcessWorld, type ProcessWorld } from "../support/process-world.ts";
+import { aProcessWorld, before, type ProcessWorld } from "../support/process-world.ts";
 import { programsSelling } from "../support/program.ts";
 import { PASSWORD } from "./operator.ts";
 import { aPrometheus, hasPrometheus, theyRing, type Prometheus } from "./prometheus.ts";
@@ -59,6 +59,11 @@ let isRepaired = false;
     repair: async () => proxy.mode("ok"),
   });
 
+  theyRing("one whose clock is wrong", ["AddonClocksApart"], () => prometheus, {
+    cause: () => startBoth(before(`const now = Date.now; Date.now = () => now() + 600_000;`)),
+    repair: () => startBoth(),
+  });
+
   theyRing("a function that computes", ["AddonEventLoopBlocked"], () => prometheus, {
     async cause() {
       urls = urls.slice(0, 1);
@@ -77,11 +82,16 @@ let isRepaired = false;
 
   theyRing("both killed", ["AddonDown"], () => prometheus, {
     cause: () => life.killAll(),
-    repair: startBoth,
+    repair: () => startBoth(),
   });
 });
 
-async function startBoth(): Promise<void> {
-  const both = await Promise.all([life.start("web"), life.start("web", { DATABASE_URL: proxy.url })]);
+/** Two processes instead of those that ran; the second, with `change`, behind the proxy. */
+async function startBoth(change: Record<string, string> = {}): Promise<void> {
+  await life.killAll();
+  const both = await Promise.all([
+    life.start("web"),
+    life.start("web", { DATABASE_URL: proxy.url, ...change }),
+  ]);
   urls = both.map(({ url }) => url!);
 }

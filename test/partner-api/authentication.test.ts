@@ -267,6 +267,7 @@ describe("routes without credentials", () => {
         ),
         ...{ ctx: {} as Context, untilReady: unused },
         counted: { provision: unused, changePlan: unused, deprovision: unused },
+        onLost: () => undefined,
         onAnswered: () => undefined,
       }),
       readiness: () => Promise.resolve("ready"),

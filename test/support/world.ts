@@ -102,6 +102,7 @@ export const QUICK: Partial<Pace> = {
   pauses: 0.1,
   lastOrdersMs: 25,
   wrongPasswordMs: 1,
+  logAgainMs: 0,
 };
 
 const countQuiet = statement(

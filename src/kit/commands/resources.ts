@@ -1,4 +1,5 @@
 import { typedUuid } from "../../operator/errors.ts";
+import type { LostProvision } from "../../operator/lost-provisions.ts";
 import type { ResourceRecord } from "../../operator/resource-record.ts";
 import { BUSINESS_STATES, CREDENTIAL_STATES } from "../../operator/resource-states.ts";
 import type { ResourcePage, Totals, WholeResource } from "../../operator/resources.ts";
@@ -58,6 +59,18 @@ export const addResources: AddCommand = (program, act) => {
       }),
     );
 
+  resources
+    .command("lost")
+    .description("provisions of the last 30 days that were answered with an error of ours: each a lost sale")
+    .addHelpText("after", examples("kit resources lost"))
+    .action(
+      act(async (session) => {
+        const { lostProvisions } = await import("../../operator/lost-provisions.ts");
+        const lost = await lostProvisions(await session.database());
+        return { data: lost, show: (screen) => showLost(screen, lost) };
+      }),
+    );
+
   addErase(resources, act);
   addImport(resources, act);
 };
@@ -114,7 +127,7 @@ function showPage(
 
 /** The name, the app, the region and the age of a resource, and why its credential is as it is. */
 function whichAndWhy({ name, app, region, createdAt, credential }: ResourceRecord): string {
-  const age = duration((Date.now() - Date.parse(createdAt)) / 1_000);
+  const age = duration(Math.max(0, Date.now() - Date.parse(createdAt)) / 1_000);
   const why = [credential.reason, credential.lastError].filter(Boolean).join(", ");
   const which = [name, app && `on ${app.name}`, region, `${age} old`].filter(Boolean).join(", ");
   return safe(why === "" ? which : `${which}; ${why}`);
@@ -134,9 +147,26 @@ function quoted(text: string): string {
   return /^[\w.@-]+$/.test(text) ? text : `'${safe(text).replaceAll("'", `'\\''`)}'`;
 }
 
+function showLost(screen: Screen, lost: LostProvision[]): string {
+  if (lost.length === 0) return "No provision was lost.";
+  const list = table<LostProvision>(
+    screen,
+    [
+      { title: "UUID", of: ({ uuid }) => uuid },
+      { title: "PLAN", of: ({ plan }) => plan, canShrink: true },
+      { title: "NAME", of: ({ name }) => name ?? "", canShrink: true },
+      { title: "LOST (UTC)", of: ({ at }) => moment(at) },
+      ...(screen.columns >= 120 ? [{ title: "REQUEST", of: (one: LostProvision) => one.requestId }] : []),
+    ],
+    lost,
+  );
+  return `${list}\n\n${counted(lost.length, "provision")}. Take one off the list: kit resources erase UUID`;
+}
+
 function showOne(screen: Screen, resource: WholeResource): string {
-  const { credential, app, steps, events, actions } = resource;
+  const { credential, app, steps, events, actions, readAt } = resource;
   const next = WARNED_OF.includes(credential.state) ? nextStep(credential.state, credential.reason) : null;
+  const away = (iso: string | null) => (iso ? momentAway(iso, Date.parse(readAt)) : "–");
   const { paint } = screen;
   const none = "–";
   return [
@@ -155,14 +185,22 @@ function showOne(screen: Screen, resource: WholeResource): string {
       ["state", credential.state + (credential.reason ? `: ${credential.reason}` : "")],
       ...(next === null ? [] : [["to do", next] as const]),
       ["generation", String(credential.generation)],
-      ["expires", credential.expiresAt ? momentAway(credential.expiresAt) : none],
-      ["refresh due", credential.refreshDueAt ? momentAway(credential.refreshDueAt) : none],
+      ["expires", away(credential.expiresAt)],
+      ["refresh due", away(credential.refreshDueAt)],
       ["secret", credential.secretVersion === null ? none : `version ${credential.secretVersion}`],
       ["sealed with", credential.keyId ?? none],
       ["last error", safe(credential.lastError ?? none)],
       ["flags", safe(credential.flags.join(", ") || none)],
     ]),
-    ...(steps.length > 0 ? [paint.bold("Waiting steps"), members(screen, steps.map(stepInWords))] : []),
+    ...(steps.length > 0
+      ? [
+          paint.bold("Waiting steps"),
+          members(
+            screen,
+            steps.map((step) => stepInWords(step, readAt)),
+          ),
+        ]
+      : []),
     paint.bold("Events (UTC)"),
     members(
       screen,
@@ -173,18 +211,18 @@ function showOne(screen: Screen, resource: WholeResource): string {
   ].join("\n");
 }
 
-function stepInWords(step: WaitingStep): [kind: string, words: string] {
+function stepInWords(step: WaitingStep, now: string): [kind: string, words: string] {
   const { kind, tries, lastError, said } = step;
   const often =
     said === null ? `${tries} ${tries === 1 ? "try" : "tries"}, the next` : "goes on, the next look";
   const answer = lastError ?? said;
-  return [kind, `${often} ${nextTry(step)}` + (answer === null ? "" : `\n${safe(answer)}`)];
+  return [kind, `${often} ${nextTry(step, now)}` + (answer === null ? "" : `\n${safe(answer)}`)];
 }
 
-function nextTry({ isUnderWay, nextTryAt }: WaitingStep): string {
+function nextTry({ isUnderWay, nextTryAt }: WaitingStep, now: string): string {
   if (isUnderWay) return "is under way";
   if (nextTryAt === null) return "when there is a working token";
-  return Date.parse(nextTryAt) > Date.now() ? momentAway(nextTryAt) : "in its turn";
+  return nextTryAt > now ? momentAway(nextTryAt, Date.parse(now)) : "in its turn";
 }
 
 function eventInWords(type: string, detail: unknown): string {

@@ -1,5 +1,6 @@
 import { MOST_NEEDING_ATTENTION } from "../../resources/credentials/needing-attention.ts";
 import { countedToMost, type Finding } from "../../operator/doctor/check.ts";
+import { clocksNow, lost } from "../../operator/doctor/outage-checks.ts";
 import { secret, sweeps, unrefreshable } from "../../operator/doctor/credential-checks.ts";
 import { lateGrants, lateRefreshes } from "../../operator/doctor/token-check.ts";
 import { FAILING, failingSteps } from "../../operator/waiting-steps.ts";
@@ -28,6 +29,8 @@ export async function issuesOf(
     ...(await secretIssue(services)),
     ...found("sweeps", await sweeps(services)),
     ...found("grants", await lateGrants(services)),
+    ...found("lost", await lost(services), [{ label: "See them", path: "/lost" }]),
+    ...found("clocks", clocksNow(services)),
     ...[
       ...found("refreshes", await lateRefreshes(services)),
       ...(await unrefreshableIssue(services)),
@@ -52,11 +55,12 @@ async function secretIssue(services: Services): Promise<Issue[]> {
   return [{ id: "secret", urgency: "bad", what: message, todo, links }];
 }
 
+const CHECK_UP = [{ label: "Check-up", path: "/check-up" }];
+
 /** A finding of the check-up that is not fine, as an issue. */
-function found(id: string, finding: Finding | null): Issue[] {
+function found(id: string, finding: Finding | null, links = CHECK_UP): Issue[] {
   if (finding === null || (finding.ok && finding.fix === null)) return [];
   const { ok, message: what, fix } = finding;
-  const links = [{ label: "Check-up", path: "/check-up" }];
   return [{ id, urgency: ok ? "wait" : "bad", what, todo: fix ?? "", links }];
 }
 

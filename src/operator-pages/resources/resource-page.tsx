@@ -47,7 +47,7 @@ export function resourcePage({ record, times, asked }: ResourceView, root: strin
         </div>
         <section id="steps" data-live={LIVE_MS}>
           <h2>Waiting steps</h2>
-          <StepsTable steps={record.steps} />
+          <StepsTable steps={record.steps} now={record.readAt} />
         </section>
         {asked && <AtThePlatform asked={asked} />}
         <section id="timeline" data-live={LIVE_MS}>
@@ -113,7 +113,7 @@ function About({
   );
 }
 
-function Credential({ record: { credential }, times }: { record: ResourceRecord; times: TokenTimes }) {
+function Credential({ record: { credential, readAt }, times }: { record: WholeResource; times: TokenTimes }) {
   const { state, reason, generation, expiresAt, refreshDueAt, lastError, secretVersion, keyId, flags } =
     credential;
   return (
@@ -135,13 +135,13 @@ function Credential({ record: { credential }, times }: { record: ResourceRecord;
           {times.isBeingRefreshed ? (
             "just now"
           ) : refreshDueAt ? (
-            <Moment at={refreshDueAt} />
+            <Moment at={refreshDueAt} now={readAt} />
           ) : (
             "never by itself"
           )}
         </dd>
         <dt>Expires</dt>
-        <dd>{expiresAt ? <Moment at={expiresAt} /> : "–"}</dd>
+        <dd>{expiresAt ? <Moment at={expiresAt} now={readAt} /> : "–"}</dd>
         {lastError !== null && (
           <>
             <dt>Last error</dt>

@@ -1,8 +1,8 @@
 import type { WaitingStep } from "../../operator/waiting-steps.ts";
 import { Moment } from "../moments.tsx";
 
-/** The waiting steps of a resource, and what came of their last try. */
-export function StepsTable({ steps }: { steps: readonly WaitingStep[] }) {
+/** The waiting steps of a resource, and what came of their last try. `now`: by the database's clock. */
+export function StepsTable({ steps, now }: { steps: readonly WaitingStep[]; now: string }) {
   if (steps.length === 0) return <p>Nothing is waiting to be done.</p>;
   return (
     <table class="stacked">
@@ -22,7 +22,7 @@ export function StepsTable({ steps }: { steps: readonly WaitingStep[] }) {
             </th>
             <td data-label="Tries">{step.tries}</td>
             <td data-label="Next try">
-              <NextTry of={step} />
+              <NextTry of={step} now={now} />
             </td>
             <td data-label="Last answer">{step.lastError ?? step.said ?? <span class="quiet">none</span>}</td>
           </tr>
@@ -32,8 +32,8 @@ export function StepsTable({ steps }: { steps: readonly WaitingStep[] }) {
   );
 }
 
-function NextTry({ of: { isUnderWay, nextTryAt } }: { of: WaitingStep }) {
+function NextTry({ of: { isUnderWay, nextTryAt }, now }: { of: WaitingStep; now: string }) {
   if (isUnderWay) return <>under way</>;
   if (nextTryAt === null) return <>when there is a working token</>;
-  return Date.parse(nextTryAt) > Date.now() ? <Moment at={nextTryAt} /> : <>in its turn</>;
+  return nextTryAt > now ? <Moment at={nextTryAt} now={now} /> : <>in its turn</>;
 }

@@ -9,6 +9,7 @@ import { fault, fine, notChecked, warning, type Check, type Finding } from "./ch
 import { attention, secret, sweeps } from "./credential-checks.ts";
 import { database, keys, schema } from "./database-checks.ts";
 import { manifest } from "./manifest-check.ts";
+import { clocks, lost } from "./outage-checks.ts";
 import { operators, passwords, platformStatus, signInClient } from "./outward-checks.ts";
 import { plans } from "./plans-check.ts";
 import { platform } from "./platform-check.ts";
@@ -33,6 +34,7 @@ const CHECKS: readonly {
   look(services: Services): Promise<Finding> | Finding;
 }[] = [
   { id: "database", look: database },
+  { id: "clocks", after: "database", look: clocks },
   { id: "migrations", after: "database", look: schema },
   { id: "plans", after: "migrations", look: plans },
   { id: "keys", after: "migrations", look: keys },
@@ -47,6 +49,7 @@ const CHECKS: readonly {
   { id: "version", look: () => versions() },
   { id: "manifest", look: ({ config }) => manifest(process.cwd(), config.required) },
   { id: "steps", after: "migrations", look: steps },
+  { id: "lost", after: "migrations", look: lost },
   { id: "attention", after: "migrations", look: attention },
 ];
 

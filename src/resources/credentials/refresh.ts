@@ -5,15 +5,13 @@ import { createWorkerPool } from "../../work/worker-pool.ts";
 import type { Admission, Admitted } from "./admission.ts";
 import type { CallResult, CallTokenEndpoint } from "./token-call.ts";
 import { ROWS_PER_CALL, type ClaimedCredential, type Claims } from "./claims.ts";
-import type { MassRefusal, Wave } from "./mass-refusal.ts";
+import type { MassRefusal } from "./mass-refusal.ts";
 import type { CircuitBreaker } from "./circuit-breaker.ts";
 import { type Acquire, type PrioritySemaphore, withoutPermit } from "./priority-semaphore.ts";
 import type { CredentialStore } from "./store.ts";
 import { judgeFailedRefresh, type RefreshVerdict } from "./verdict.ts";
 
 const MASS_FAILURE_PAUSE_SECONDS = 600;
-/** At most one alarm in this time for calls that the platform calls malformed: all calls are made alike. */
-const TOLD_AGAIN_AFTER_MS = 600_000;
 
 export interface Refresh {
   /** Starts refreshing every token pair that is due. Returns how many rows it took. */
@@ -81,17 +79,14 @@ export function createRefresh(needs: {
     return result;
   }
 
-  let misunderstoodAtMs = -Infinity;
   /**
    * Logs a failed refresh. Trouble passes, and metrics watch it, so it is a warning; a call that the platform calls
-   * malformed fails until a person looks, so it is an alarm, at most once in {@link TOLD_AGAIN_AFTER_MS}.
+   * malformed fails until a person looks, so it is an alarm.
    */
   function tellOfFailure(
     about: { uuid: string; outcome: TokenFailure } & RefreshVerdict & { error: unknown },
   ): void {
-    const isNews = performance.now() - misunderstoodAtMs >= TOLD_AGAIN_AFTER_MS;
-    if (about.outcome !== "bug" || !isNews) return log.warn(about, "A token could not be refreshed yet");
-    misunderstoodAtMs = performance.now();
+    if (about.outcome !== "bug") return log.warn(about, "A token could not be refreshed yet");
     log.error(
       { alarm: "refresh_misunderstood", ...about },
       "The platform refuses a refresh for another reason than its token",
@@ -106,19 +101,11 @@ export function createRefresh(needs: {
     if (row.state === "needs_reauth" || verdict.state === "active") return verdict;
     const wave = await massRefusal.wave();
     if (!wave) return verdict;
-    tellOfWave(wave);
-    return { state: "active", againInSeconds: MASS_FAILURE_PAUSE_SECONDS, rejected: true };
-  }
-
-  let toldAtMs = -Infinity;
-  /** Raises one alarm until all these tokens are tried again, not one for each of thousands. */
-  function tellOfWave({ refused, all }: Wave): void {
-    if (performance.now() - toldAtMs < MASS_FAILURE_PAUSE_SECONDS * 1000) return;
-    toldAtMs = performance.now();
     log.error(
-      { alarm: "mass_refusal", refused, all },
+      { alarm: "mass_refusal", ...wave },
       "Too many refresh tokens are refused at once: none is given up",
     );
+    return { state: "active", againInSeconds: MASS_FAILURE_PAUSE_SECONDS, rejected: true };
   }
 
   const refreshes = createWorkerPool({

@@ -1,0 +1,1 @@
+export { lostProvisions, type LostProvision } from "../resources/lost-provisions.ts";

@@ -1,0 +1,137 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { kit, kitJson } from "../kit/kit.ts";
+import { PASSWORD } from "../metrics/operator.ts";
+import { aProvisionRequest } from "../support/a-provision-request.ts";
+import { startDatabaseProxy, type DatabaseProxy } from "../support/database-proxy.ts";
+import { partnerCalls } from "../support/partner-calls.ts";
+import { aProcessWorld, type ProcessWorld } from "../support/process-world.ts";
+import type { ServiceProcess } from "../support/process.ts";
+import { eventually } from "../support/world.ts";
+
+// What an outage leaves behind: in the log, and of the sales that it cost.
+
+interface Line {
+  level: string;
+  msg: string;
+  [member: string]: unknown;
+}
+
+let life: ProcessWorld;
+let proxy: DatabaseProxy;
+let web: ServiceProcess;
+beforeAll(async () => {
+  life = await aProcessWorld({ environment: { SWEEP_CRON: "* * * * * *", OPERATOR_PASSWORD: PASSWORD } });
+  proxy = await startDatabaseProxy(life.world.environment["DATABASE_URL"]!);
+  web = await life.start("web", { DATABASE_URL: proxy.url });
+}, 60_000);
+afterAll(async () => {
+  await life.killAll();
+  await proxy.close();
+  await life.world.close();
+});
+
+/** The warnings and errors since `from`, without the lines about requests. */
+const troubleSince = (from: number) =>
+  web
+    .output()
+    .slice(from)
+    .trim()
+    .split("\n")
+    .filter((line) => line.startsWith("{"))
+    .map((line) => JSON.parse(line) as Line)
+    .filter((line) => ["warn", "error"].includes(line.level) && !("res" in line));
+const messages = (lines: Line[]) => lines.map(({ msg }) => msg);
+
+describe("an outage of the database", () => {
+  const requests = [1, 2, 3].map((number) =>
+    aProvisionRequest({ plan: "basic", name: `customer-${number}` }),
+  );
+  const [kept, delivered, erased] = requests.map(({ uuid }) => uuid) as [string, string, string];
+  const calls = () => partnerCalls({ sandbox: life.world.sandbox, service: web });
+  let from = 0;
+
+  it("is logged when it begins and ends, and as one alarm; each lost provision by its name", async () => {
+    from = web.output().length;
+    proxy.mode("refuse");
+    const answers = await Promise.all(requests.map((request) => calls().provision(request)));
+    expect(answers.map(({ status }) => status)).toEqual([503, 503, 503]);
+    await eventually(() => expect(web.output().slice(from)).toContain(`"alarm":"database_unreachable"`));
+    expect((await fetch(`${web.url}/readyz`)).status).toBe(503);
+    proxy.mode("ok");
+    await eventually(() => expect(web.output().slice(from)).toContain("reachable again"));
+    const lines = troubleSince(from);
+    const lost = lines.filter(({ msg }) => msg === "A provision is lost");
+    expect(lost.map(({ uuid }) => uuid).sort()).toEqual([kept, delivered, erased].sort());
+    for (const { name, plan, requestId } of lost)
+      expect({ name, plan, requestId }).toEqual({
+        ...{ name: expect.stringContaining("customer-"), plan: "basic", requestId: expect.any(String) },
+      });
+    expect(lost.filter(({ alarm }) => alarm === "provision_lost")).toHaveLength(1);
+    const others = lines.filter((line) => !lost.includes(line));
+    expect(others).toHaveLength(3);
+    expect(others.filter(({ alarm }) => alarm === "database_unreachable")).toHaveLength(1);
+    expect(others.at(-1)).toMatchObject({
+      msg: "The database is reachable again",
+      times: expect.any(Number),
+    });
+  });
+
+  it("leaves a list of the lost provisions, which kit and the operator's page show", async () => {
+    const listed = async () =>
+      (await kitJson<{ uuid: string }[]>(life.world.environment, ["resources", "lost"])).data.map(
+        ({ uuid }) => uuid,
+      );
+    await eventually(async () => expect((await listed()).sort()).toEqual([kept, delivered, erased].sort()));
+    const { stdout } = await kit(life.world.environment, ["resources", "lost"]);
+    expect(stdout).toMatch(new RegExp(`${kept} +basic +customer-1`));
+    const headers = { authorization: `Basic ${Buffer.from(`operator:${PASSWORD}`).toString("base64")}` };
+    const page = async (path: string) => (await fetch(`${web.url}/operator${path}`, { headers })).text();
+    expect(await page("/")).toContain("3 provisions were lost");
+    expect(await page("/lost")).toContain("customer-2");
+    for (const { oauth_grant: grant } of requests)
+      for (const text of [web.output(), await page("/lost")])
+        expect(text).not.toContain((grant as { code: string }).code);
+
+    await calls().provision(requests[1]!);
+    await kit(life.world.environment, ["resources", "erase", erased, "--yes"]);
+    expect(await listed()).toEqual([kept]);
+  });
+});
+
+it("an outage of the platform is logged when it begins and, with the number of all failures, when it ends", async () => {
+  const uuids = await life.install(20);
+  await life.become(uuids, 1);
+  const from = web.output().length;
+  life.control.fault("POST /oauth/token", { status: 503 }, 1_000_000);
+  await life.makeDue(uuids);
+  await eventually(async () => {
+    const tried = await life.world.rows(
+      `SELECT 1 FROM credentials WHERE attempts > 0 AND last_error LIKE '%503%'`,
+    );
+    expect(tried.length).toBeGreaterThan(3);
+  });
+  await eventually(() =>
+    expect(messages(troubleSince(from))).toEqual(["A token could not be refreshed yet"]),
+  );
+  life.control.clearFaults();
+});
+
+it("a process that was frozen logs it in one line", async () => {
+  const from = web.output().length;
+  web.signal("SIGSTOP");
+  await sleep(8_000);
+  web.signal("SIGCONT");
+  await eventually(() => expect(messages(troubleSince(from)).join()).toContain("stood still"));
+  await sleep(2_000);
+  expect(
+    messages(troubleSince(from)).filter((msg) => !/stood still|unreachable|reachable again/.test(msg)),
+  ).toEqual([]);
+  expect(web.output().slice(from)).not.toContain("missed");
+});
+
+it("a process that stops logs how often it has left a cause out", async () => {
+  web.signal("SIGTERM");
+  await web.ended;
+  expect(troubleSince(0).at(-1)).toMatchObject({ cause: "platform_fails", times: expect.any(Number) });
+});
