@@ -9,10 +9,10 @@ import type { Offer } from "../resources/contract.ts";
 import type { Parts, Services } from "../services.ts";
 import { onSignals } from "../process/stop-signals.ts";
 import type { Host } from "./host.ts";
-import { createLogLines } from "./log-lines.ts";
+import { readableLogLine } from "./log-lines.ts";
 import type { Progress } from "./progress.ts";
 import { screenOf } from "./screen.ts";
-import { counted } from "./text.ts";
+import { counted, wrapped } from "./text.ts";
 
 /** Whose service the command works for: its parts, and the reading of its settings. */
 export interface Seller {
@@ -91,8 +91,8 @@ export function createSession(
     progress.begin();
     const { createServices } = await import("../services.ts");
     const logLevel = json ? "silent" : quiet(config.logLevel);
-    const logTo = createLogLines(say, screenOf(host, "stderr").columns);
-    closers.push(() => Promise.resolve(logTo.end()));
+    const { columns } = screenOf(host, "stderr");
+    const logTo = { write: (line: string) => say(wrapped(readableLogLine(line), columns, "  ")) };
     const services = await createServices({ ...config, logLevel }, { ...parts, logTo });
     scrubber = services.scrubber;
     closers.push(services.close);

@@ -59,7 +59,8 @@ export function createRepeats(causeOf: CauseOf, everyMs: number): Repeats {
 
   function writeEnd({ name, text, times, beganMs, lastMs, others, write }: Cause): void {
     const seconds = Math.round((lastMs - beganMs) / 1_000);
-    if (times > 1) write([{ ...name, times, seconds, others: [...others] }, `No longer: ${text}`]);
+    if (times > 1)
+      write([{ ...name, times, seconds, others: [...others] }, `${text}: ${times} times in ${seconds} s`]);
   }
 
   function look(): void {
