@@ -124,9 +124,7 @@ it("a process that was frozen logs it in one line", async () => {
   web.signal("SIGCONT");
   await eventually(() => expect(messages(troubleSince(from)).join()).toContain("stood still"));
   await sleep(2_000);
-  expect(
-    messages(troubleSince(from)).filter((msg) => !/stood still|unreachable|reachable again/.test(msg)),
-  ).toEqual([]);
+  expect(messages(troubleSince(from)).filter((msg) => msg.includes("stood still"))).toHaveLength(1);
   expect(web.output().slice(from)).not.toContain("missed");
 });
 

@@ -21,15 +21,19 @@ export function addErase(resources: Command, act: Act): void {
     .action(
       act(async (session, uuid: string, { yes = false }: { yes?: boolean }) => {
         const { deprovisionWithoutKeys, eraseResource } = await import("../../operator/erasure.ts");
+        const { lostProvisions } = await import("../../operator/lost-provisions.ts");
         const { showResource } = await import("../../operator/resources.ts");
         const db = await session.database();
-        const resource = await showResource(db, uuid);
+        const lost = (await lostProvisions(db)).find((each) => each.uuid === uuid);
+        const resource = lost ? null : await showResource(db, uuid);
         if (!yes) {
-          session.say(wrapped(inWords(resource), screenOf(session.host, "stderr").columns, "  "));
+          if (resource)
+            session.say(wrapped(inWords(resource), screenOf(session.host, "stderr").columns, "  "));
           if (!(await session.confirm("Erase it for good?"))) return NOT_CONFIRMED;
         }
         const report = await eraseResource({ db, deprovision: deprovisionWithoutKeys(db) }, uuid);
-        return { data: report, show: () => `Erased ${report.erased}. Its uuid can never live again.` };
+        const end = resource ? "Its uuid can never live again." : "It is no longer listed as lost.";
+        return { data: report, show: () => `Erased ${report.erased}. ${end}` };
       }),
     );
 }
