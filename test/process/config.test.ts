@@ -47,11 +47,13 @@ const good: Environment = {
   ENCRYPTION_KEY: KEY,
   DATABASE_URL: "postgresql://shop@127.0.0.1:5432/shop",
 };
+/** Required where people sign in. */
+const OURS = { PUBLIC_URL: "https://addon.example.com" };
 
 /** The error message for these settings. */
 function refusalOf(change: Environment): string {
   try {
-    readConfig({ ...good, ...change });
+    readConfig({ ...good, ...OURS, ...change });
   } catch (error) {
     expect(error).toBeInstanceOf(Misconfigured);
     return (error as Error).message;
@@ -257,6 +259,7 @@ describe("OPERATOR_ACCOUNTS", () => {
     const { operatorAccounts } = readConfig({
       ...good,
       ...CLIENT,
+      ...OURS,
       OPERATOR_ACCOUNTS: ` Ops+1@Example.com , ${ID}`,
     });
     expect(operatorAccounts).toEqual(["Ops+1@Example.com", ID]);
@@ -270,6 +273,27 @@ describe("OPERATOR_ACCOUNTS", () => {
       expect(refusalOf({ OPERATOR_ACCOUNTS: ID, ...Object.fromEntries([half]) })).toMatch(
         /^One setting needs/,
       );
+  });
+});
+
+describe("PUBLIC_URL", () => {
+  const ways: Environment[] = [
+    { OAUTH_CLIENT_ID: "01234567", OAUTH_CLIENT_SECRET: "abcdefghijklmnop" },
+    { SSO_SALT: "2f97bfa52ca102f8874716e2" },
+    { OPERATOR_PASSWORD: "a-password-of-tests" },
+  ];
+
+  it.each(ways)("is required where people sign in in production: %j", (way) => {
+    expect(refusalOf({ ...way, PUBLIC_URL: "" })).toContain(
+      `PUBLIC_URL is required beside ${Object.keys(way)[0]}:`,
+    );
+    expect(readConfig({ ...good, ...way, ...OURS }).publicUrl).toBe(OURS.PUBLIC_URL);
+    const inDevelopment = { ...good, ...way, PUBLIC_URL: "", ALLOW_INSECURE_PLATFORM: "on" };
+    expect(readConfig(inDevelopment).publicUrl).toBeUndefined();
+  });
+
+  it("is not required where nobody does", () => {
+    expect(readConfig({ ...good, PUBLIC_URL: "" }).publicUrl).toBeUndefined();
   });
 });
 
