@@ -2,6 +2,7 @@ import { runSandbox } from "../packages/sandbox/command.ts";
 import { readRegistration } from "../packages/sandbox/registration.ts";
 import { madeUpNames, readEnvironment } from "../src/environment.ts";
 import { addonManifest } from "../src/operator/addon-manifest.ts";
+import { exitWith } from "../src/process/run-process.ts";
 import { addonId, offer } from "../src/your-service/plans.ts";
 
 // `npm run sandbox`: the platform alone, for a service that is started by hand. It uses the same credentials as the
@@ -9,20 +10,26 @@ import { addonId, offer } from "../src/your-service/plans.ts";
 // `ADDON_MANIFEST` is set, its values take precedence over generated credentials.
 
 const shared = ["RESOURCES_PATH", "ADDON_ID", "ADDON_PASSWORD", "CLIENT_SECRET", "SSO_SALT"];
-const known = readEnvironment();
-const usual: Record<string, string> = {
-  PARTNER_URL: `http://localhost:${known["PORT"] ?? "3000"}`,
-  ADDON_MANIFEST: JSON.stringify(addonManifest(known["ADDON_ID"] ?? addonId, offer)),
-};
-const nobodyChose = madeUpNames();
-const registered = namesIn(known["ADDON_MANIFEST"]);
+try {
+  await runSandbox(sandboxEnvironment());
+} catch (error) {
+  exitWith(error);
+}
 
-const ofPartner = [...shared, ...Object.keys(usual)].map((name) => {
-  const chosen = nobodyChose.includes(name) ? undefined : known[name];
-  return [name, chosen ?? (registered.includes(name) ? "" : (known[name] ?? usual[name] ?? ""))];
-});
-
-await runSandbox({ ...known, ...(Object.fromEntries(ofPartner) as NodeJS.ProcessEnv) });
+function sandboxEnvironment(): NodeJS.ProcessEnv {
+  const known = readEnvironment();
+  const usual: Record<string, string> = {
+    PARTNER_URL: `http://localhost:${known["PORT"] ?? "3000"}`,
+    ADDON_MANIFEST: JSON.stringify(addonManifest(known["ADDON_ID"] ?? addonId, offer)),
+  };
+  const nobodyChose = madeUpNames();
+  const registered = namesIn(known["ADDON_MANIFEST"]);
+  const ofPartner = [...shared, ...Object.keys(usual)].map((name) => {
+    const chosen = nobodyChose.includes(name) ? undefined : known[name];
+    return [name, chosen ?? (registered.includes(name) ? "" : (known[name] ?? usual[name] ?? ""))];
+  });
+  return { ...known, ...(Object.fromEntries(ofPartner) as NodeJS.ProcessEnv) };
+}
 
 /** The settings that a manifest contains. If it cannot be read, the sandbox reports that. */
 function namesIn(manifest: string | undefined): string[] {
