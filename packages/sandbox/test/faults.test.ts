@@ -2,7 +2,7 @@ import { request } from "node:http";
 import { aWorld, type TestWorld } from "./world.ts";
 
 let world: TestWorld;
-beforeEach(async () => void (world = await aWorld({ partnerTimeoutMs: 200 })));
+beforeEach(async () => void (world = await aWorld({ partnerTimeoutMs: 3_000 })));
 afterEach(() => world.close());
 
 const exchange = () => world.exchange(world.lastCode());

@@ -267,7 +267,7 @@ describe("unusual input", () => {
   const json = { "content-type": "application/json" };
   it.each([
     ["no JSON", "{", json, 400],
-    ["nothing", "", json, 400],
+    ["nothing", "", json, 422],
     ["no content type", "{}", { "content-type": "text/plain" }, 400],
     ["an array", "[]", json, 422],
     ["null", "null", json, 422],
