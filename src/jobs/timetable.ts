@@ -1,7 +1,6 @@
 import type { Queryable } from "../database/database.ts";
 import type { Log } from "../logging/log.ts";
 import type { Credentials } from "../resources/credentials/credentials.ts";
-import { createVerify } from "../resources/credentials/verify.ts";
 import type { PlatformFor } from "../resources/platform-for.ts";
 import type { PeopleTokens } from "../sign-in/people-tokens.ts";
 import type { StepQueue } from "../work/queue.ts";
@@ -59,7 +58,6 @@ export function timetable(needs: {
       nextInSeconds: () => steps.nextInSeconds("vendor"),
     },
     { name: "find-late-steps", run: work.findLate },
-    { name: "verify-tokens", run: createVerify(needs) },
     { name: "fail-stranded", run: failStranded },
     { name: "spread-secret", run: spreadSecret },
     { name: "reopen-quarantined", run: reopenQuarantined },

@@ -34,7 +34,6 @@ const readQueues = statement(
       "due_at",
       "state IN ('active', 'needs_reauth') AND sealed_refresh_token IS NOT NULL",
     ),
-    queue("verifications", "credentials", "verify_at", "verify_at IS NOT NULL"),
     // A step behind an earlier one is late only if that one is late, and that one may itself have answered "later" for
     // hours. A step that a process is working on is not late.
     queue(

@@ -121,7 +121,7 @@ const quarantined = {
 };
 const overtaken = {
   id: "overtaken",
-  message: "Another process refreshed it at the same moment; its token will be verified.",
+  message: "Another process refreshed it at the same moment, and its token is stored.",
 };
 const busy = { id: "busy", message: "Another process is at work on it; try again." };
 const secretRejected = {

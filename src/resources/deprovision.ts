@@ -19,7 +19,7 @@ const leaveTombstone = statement(
      WHERE uuid = $1 AND state <> 'deprovisioned' RETURNING uuid
    ), erased AS (
      UPDATE credentials c SET state = 'erased', reason = NULL, sealed_grant_code = NULL, sealed_access_token = NULL,
-       sealed_refresh_token = NULL, due_at = NULL, verify_at = NULL, expires_at = NULL, grant_deadline = NULL,
+       sealed_refresh_token = NULL, due_at = NULL, expires_at = NULL, grant_deadline = NULL,
        lease = c.lease + 1, leased_until = NULL, sent_at = NULL, last_error = NULL
      FROM gone WHERE c.uuid = gone.uuid
    ), cancelled AS (

@@ -16,7 +16,7 @@ const fail = statement(
    ), erased AS (
      UPDATE credentials c SET state = CASE WHEN c.state = 'grant_lost' THEN c.state ELSE 'erased' END,
        sealed_grant_code = NULL, sealed_access_token = NULL, sealed_refresh_token = NULL, due_at = NULL,
-       grant_deadline = NULL, lease = c.lease + 1, leased_until = NULL, sent_at = NULL, verify_at = NULL
+       grant_deadline = NULL, lease = c.lease + 1, leased_until = NULL, sent_at = NULL
      FROM failed WHERE c.uuid = failed.uuid
    ), cancelled AS (DELETE FROM steps s USING failed WHERE s.uuid = failed.uuid RETURNING s.kind, s.leased_until
    ), cleaned AS (

@@ -149,17 +149,3 @@ it("a refresh that was refused while the database was away is recorded, and its 
   );
   expect(row).toEqual({ state: "active", attempts: 1, refused: true, held: false });
 });
-
-it("a token that arrives after the lease was lost has the stored token verified, even if the database is away then", async () => {
-  const uuid = await life.settled();
-  before.set("store_tokens", () =>
-    life.world.rows(`UPDATE credentials SET lease = lease + 1, leased_until = NULL WHERE uuid = $1`, [uuid]),
-  );
-  before.set("suspect_token", away);
-  expect(await life.world.service.services.credentials.refresh.now(uuid)).toMatchObject({ done: "not_ours" });
-  const [row] = await life.world.rows(
-    `SELECT verify_at IS NOT NULL AS suspected FROM credentials WHERE uuid = $1`,
-    [uuid],
-  );
-  expect(row).toEqual({ suspected: true });
-});

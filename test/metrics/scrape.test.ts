@@ -171,7 +171,7 @@ describe("GET /metrics", () => {
       [uuid],
     );
     await life.world.rows(
-      `UPDATE heartbeats SET at = now() - interval '2 hours' WHERE name = 'verify-tokens'`,
+      `UPDATE heartbeats SET at = now() - interval '2 hours' WHERE name = 'find-late-steps'`,
     );
     // One that cannot be refreshed, and a job of another build.
     const ageing = await life.settled();

@@ -26,6 +26,11 @@ export async function comeToRest(needs: {
   sandbox.control.settings({ acceptDelayMs: 0 });
   for (const member of fleet.members) if (member.isFrozen) fleet.thaw(member);
 
+  // Each resource makes a call: a token that a late success has killed is replaced at its first 401 (I3).
+  await ask(
+    `INSERT INTO steps (uuid, kind, due_at) SELECT uuid, 'discover', now() FROM credentials WHERE state = 'active'`,
+  );
+
   const until = Date.now() + LONGEST_MS;
   for (;;) {
     // A code that was exchanged already would be refused until its five minutes are over: here it expires at once.
@@ -53,6 +58,6 @@ export async function comeToRest(needs: {
 const LEFT = `
   SELECT 'grant ' || uuid AS what FROM credentials WHERE state = 'grant_pending'
   UNION ALL SELECT 'token ' || uuid || coalesce(': ' || last_error, '') FROM credentials
-    WHERE state = 'active' AND (due_at < now() - interval '15 seconds' OR expires_at < now() + interval '2 minutes' OR verify_at IS NOT NULL)
+    WHERE state = 'active' AND (due_at < now() - interval '15 seconds' OR expires_at < now() + interval '2 minutes')
   UNION ALL SELECT 'step ' || kind || ' of ' || uuid || coalesce(': ' || s.last_error, '') FROM steps s
     JOIN credentials c USING (uuid) WHERE s.due_at IS NOT NULL OR c.state = 'active'`;

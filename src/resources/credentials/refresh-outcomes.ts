@@ -20,12 +20,7 @@ const putOffRefresh = statement(
    SELECT uuid, turned FROM put_off`,
 );
 
-const suspect = statement(
-  "suspect_token",
-  `UPDATE credentials SET verify_at = now() + interval '2 seconds' WHERE uuid = $1 AND state IN ('active', 'needs_reauth')`,
-);
-
-/** Stores what became of a refresh that brought no tokens, or brought them too late. */
+/** Stores what became of a refresh that brought no tokens. */
 export function createRefreshOutcomes(db: Queryable) {
   return {
     /** True if this turned the row into `needs_reauth`. */
@@ -37,7 +32,5 @@ export function createRefreshOutcomes(db: Queryable) {
       const putOff = () => db.query<{ turned: boolean }>(putOffRefresh, values);
       return (await retryWhileDatabaseAway(putOff, AFTER_CALL))[0]?.turned ?? false;
     },
-    /** Has the stored token verified: the platform may have killed it. */
-    suspect: async (uuid: string) => void (await db.query(suspect, [uuid])),
   };
 }

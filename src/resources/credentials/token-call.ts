@@ -3,7 +3,6 @@ import type { IssuedTokens, TokenEndpoint } from "../../platform/oauth.ts";
 import type { Secret } from "../../secret.ts";
 import type { Vault } from "../../vault/vault.ts";
 import { storeHeldTokens } from "./held-tokens.ts";
-import { retryWhileDatabaseAway } from "../../database/retry.ts";
 import type { Admission, Admitted, JudgedAnswer } from "./admission.ts";
 import { isMarked, NEEDED_LEASE_SECONDS, type ClaimedCredential } from "./claims.ts";
 import type { ClientSecret } from "./client-secrets.ts";
@@ -130,14 +129,10 @@ export function createTokenCall({
     if (answer.outcome !== "issued") return { done: "failed", failure: answer };
     // Nothing may come between the answer and its storing.
     const isStored = await storeIssued(row, answer.tokens, { sent: credential, secret });
-    // A success that came too late: the row's present holder may have stored a token that ours has killed.
-    if (!isStored) {
-      log.warn(
-        { uuid: row.uuid },
-        "Tokens arrived after their lease was lost; the stored ones will be verified",
-      );
-      await retryWhileDatabaseAway(() => store.suspect(row.uuid));
-    }
+    // A success that came too late: if the platform has killed the stored token by it, the first call that is refused
+    // for that (401) replaces it.
+    if (!isStored)
+      log.warn({ uuid: row.uuid }, "Tokens arrived after their lease was lost, and were not stored");
     await admission.accepted(admitted);
     return isStored
       ? { done: "stored", refreshInSeconds: answer.tokens.lifeSeconds * shareOfLife(row.uuid) }
