@@ -40,7 +40,7 @@ export function createProgram(act: Act, tell: (text: string) => unknown = () => 
     .description("The operator's command line: what the service keeps, and what you can do about it.")
     .option("--json", "print one JSON document and nothing else")
     .version(buildText, "--version", "print the version, the commit that was built, and Node's version")
-    .configureHelp({ showGlobalOptions: true, subcommandTerm: termOf })
+    .configureHelp({ showGlobalOptions: true, subcommandTerm: termOf, minWidthToWrap: 30 })
     .exitOverride()
     .configureOutput({ writeOut: (text) => void tell(text), writeErr: () => undefined })
     .addHelpText("after", ENDING);

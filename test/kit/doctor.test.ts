@@ -340,12 +340,12 @@ describe("kit doctor", () => {
   it("works when the database is away", async () => {
     const away = { DATABASE_URL: "postgresql://nobody:hidden-password@127.0.0.1:9/none" };
     const { code, ids, of, counts } = await doctor(away);
-    expect({ code, ids, counts }).toEqual({ code: 1, ids: IDS, counts: [1, 8] });
+    expect({ code, ids, counts }).toEqual({ code: 1, ids: IDS, counts: [1, 10] });
     expect([of("database").ok, of("keys").ok, of("platform").ok]).toEqual([false, false, true]);
     expect(of("keys")).toMatchObject({ isChecked: false, message: "Not checked, because of: database." });
     const { stdout } = await kit({ ...world.environment, ...away }, ["doctor"]);
-    expect(stdout).toMatch(/\n– Not checked, because of: database: migrations, plans, keys, secret, sweeps,/);
-    expect(stdout).toMatch(/\n1 of 18 checks failed\.\n$/);
+    expect(stdout).toMatch(/\n– Not checked, because of: database: clocks, migrations, plans, keys, secret,/);
+    expect(stdout).toMatch(/\n1 of 20 checks failed\.\n$/);
     const list = await kit({ ...world.environment, ...away }, ["resources", "list"]);
     expect(list).toMatchObject({ code: 1, stdout: "" });
     expect(list.stderr).toMatch(/^✗ The database did not answer[^]+\n {2}Is it running\? kit doctor/);
