@@ -82,6 +82,7 @@ export function createClocks(
     apartMs,
     trouble,
     start() {
+      platformSeenMs = performance.now();
       timer ??= setInterval(() => void watch(), LOOK_EVERY_MS).unref();
       void watch();
     },

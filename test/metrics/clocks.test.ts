@@ -11,8 +11,9 @@ let customers: CustomersWorld;
 let aheadMinutes = 0;
 let uuid: string;
 beforeAll(async () => {
-  const shifted = <S extends { text: string }>(statement: S): S => ({
+  const shifted = <S extends { name: string; text: string }>(statement: S): S => ({
     ...statement,
+    name: `${statement.name}_${aheadMinutes}`,
     text: statement.text.replaceAll("now()", `(now() + interval '${aheadMinutes} minutes')`),
   });
   const wrapDatabase = (database: Database): Database => ({

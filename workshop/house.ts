@@ -1,0 +1,124 @@
+import { readFileSync, readdirSync } from "node:fs";
+import { Session } from "node:inspector/promises";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import ts from "typescript";
+import { startTestServer } from "../test/support/test-server.ts";
+import { aWorld } from "../test/support/world.ts";
+
+// The size and the shape of src/, in numbers: npx tsx workshop/house.ts
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const GENERATED = "src/database/client/";
+const CORE = /^src\/(partner-api|resources|work|your-service)\//;
+const SQL = /[`"]\s*(SELECT|INSERT INTO|UPDATE|DELETE FROM|WITH \w+ AS)\s/;
+
+const files = readdirSync(path.join(root, "src"), { recursive: true, encoding: "utf8" })
+  .map((name) => `src/${name}`)
+  .filter((name) => /\.tsx?$/.test(name) && !name.startsWith(GENERATED));
+const sources = new Map(files.map((file) => [file, parse(file)]));
+const importsOf = new Map(files.map((file) => [file, imports(file).filter((to) => sources.has(to))]));
+const lines = (file: string) => sources.get(file)!.text.split("\n").length - 1;
+const sum = (some: readonly string[]) => some.reduce((all, file) => all + lines(file), 0);
+const core = files.filter((file) => CORE.test(file));
+const lengths = files
+  .flatMap((file) => functionLengths(sources.get(file)!))
+  .sort((one, other) => one - other);
+
+const rows: [string, number | string, number | string][] = [
+  ["lines of src/", sum(files), 15_000],
+  ["files of src/", files.length, 240],
+  ["lines of partner-api, resources, work, your-service", sum(core), 4_000],
+  ["files with SQL", files.filter((file) => SQL.test(sources.get(file)!.text)).length, 10],
+  ["longest import chain", Math.max(...files.map((file) => chainFrom(file))), 15],
+  ["files entered by a provision until its tokens are stored", await filesEntered(), 30],
+  ["factories without state", files.flatMap(statelessFactories).length, 0],
+  ["uses of any", files.flatMap(anys).length, 0],
+  ["files over 300 lines", files.filter((file) => lines(file) > 300).length, 0],
+  ["lines of a function, 90 in 100", lengths[Math.floor(lengths.length * 0.9)]!, 30],
+];
+for (const [what, is, wanted] of rows)
+  console.log(`${what.padEnd(58)}${String(is).padStart(7)}   at most ${wanted}`);
+process.exit(0);
+
+function parse(file: string): ts.SourceFile {
+  const text = readFileSync(path.join(root, file), "utf8");
+  return ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
+}
+
+/** The files that a file imports, types and dynamic imports included. */
+function imports(file: string): string[] {
+  const found = [...sources.get(file)!.text.matchAll(/(?:from|import\()\s*"(\.[^"]+)"/g)];
+  return found.map(([, to]) => path.posix.join(path.posix.dirname(file), to!));
+}
+
+/** How many files there are on the longest way along imports that begins with a file. No circles: a test holds that. */
+function chainFrom(file: string, known = new Map<string, number>()): number {
+  const cached = known.get(file);
+  if (cached !== undefined) return cached;
+  const longest = 1 + Math.max(0, ...importsOf.get(file)!.map((to) => chainFrom(to, known)));
+  known.set(file, longest);
+  return longest;
+}
+
+function all<Node extends ts.Node>(within: ts.Node, is: (node: ts.Node) => node is Node): Node[] {
+  const found: Node[] = is(within) ? [within] : [];
+  ts.forEachChild(within, (child) => void found.push(...all(child, is)));
+  return found;
+}
+
+function functionLengths(source: ts.SourceFile): number[] {
+  const lineOf = (at: number) => source.getLineAndCharacterOfPosition(at).line;
+  return all(source, ts.isFunctionLike)
+    .filter((node) => "body" in node && node.body)
+    .map((node) => lineOf(node.end) - lineOf(node.getStart()) + 1);
+}
+
+/** Exported functions `createX` that keep nothing between the calls of what they return. */
+function statelessFactories(file: string): string[] {
+  return all(sources.get(file)!, ts.isFunctionDeclaration)
+    .filter((node) => /^create[A-Z]/.test(node.name?.text ?? ""))
+    .filter(
+      (node) =>
+        !/\blet \w|new (Map|Set|WeakMap|WeakSet)\b|= create[A-Z]\w*\(|GroupCommit|Pool\(|= \[\]/.test(
+          node.getText(),
+        ),
+    )
+    .map((node) => node.name!.text);
+}
+
+function anys(file: string): ts.Node[] {
+  const isAny = (node: ts.Node): node is ts.Node => node.kind === ts.SyntaxKind.AnyKeyword;
+  return all(sources.get(file)!, isAny);
+}
+
+/** Files of which a function was called between the request of a provision and the storing of its tokens. */
+async function filesEntered(): Promise<number> {
+  const stopServer = await startTestServer();
+  const world = await aWorld();
+  const session = new Session();
+  session.connect();
+  await session.post("Profiler.enable");
+  await session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
+  // What runs anyway is not counted.
+  const idle = await entered(session);
+  const { addon } = await world.sandbox.control.install({ plan: "basic" });
+  while (
+    (await world.rows(`SELECT 1 FROM credentials WHERE uuid = $1 AND state = 'active'`, [addon.id]))
+      .length === 0
+  )
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  const during = await entered(session);
+  await world.close();
+  await stopServer();
+  return during.filter((file) => !idle.includes(file)).length;
+}
+
+async function entered(session: Session): Promise<string[]> {
+  const { result } = await session.post("Profiler.takePreciseCoverage");
+  return result
+    .filter(({ functions }) => functions.some(({ ranges }) => ranges.some(({ count }) => count > 0)))
+    .filter(({ url }) => url.startsWith("file:"))
+    .map(({ url }) => path.relative(root, fileURLToPath(url)))
+    .filter((file) => sources.has(file));
+}
