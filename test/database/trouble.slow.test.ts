@@ -48,7 +48,8 @@ async function becomeActive(uuids: string[]): Promise<void> {
   }, 60_000);
 }
 const allSucceed = async (deliveries: Awaited<ReturnType<typeof install>>[]) => {
-  expect(deliveries.map(({ response }) => response.status)).toEqual(deliveries.map(() => 200));
+  // 202 where the database was away for longer than the answer may wait for the vendor's result.
+  for (const { response } of deliveries) expect([200, 202]).toContain(response.status);
   await becomeActive(deliveries.map(({ addon }) => addon.id));
 };
 const position = () => world.sandbox.control.ledger().next;

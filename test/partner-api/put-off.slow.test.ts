@@ -403,7 +403,7 @@ describe("a provision whose function", () => {
 
 it.each([
   ["undefined", undefined, "undefined was thrown, and no error."],
-  ["an object without a text", Object.create(null), {}],
+  ["an object without a text", Object.create(null), "[Object: null prototype] {}"],
 ])("a finish that throws %s is tried again as after any other error", async (_, thrown, logged) => {
   life.vendor.next("finish", () => Promise.reject(thrown as Error));
   const { addon } = await life.control.install({ plan: "dedicated" });
