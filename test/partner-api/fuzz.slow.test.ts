@@ -9,7 +9,7 @@ import { createLogWatch } from "../../workshop/fuzz/log-watch.ts";
 import { fuzzProvisions } from "../../workshop/fuzz/provisions.ts";
 import { partnerCalls } from "../support/partner-calls.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
-import { aWorld, type World } from "../support/world.ts";
+import { aWorld, QUICK, type World } from "../support/world.ts";
 
 /** Cases that are always tried. Add the seed of a run of `npm run fuzz` that found something. */
 const SEEDS = [7, 4_711, 20_260];
@@ -20,7 +20,7 @@ const log = createLogWatch();
 let world: World;
 beforeAll(async () => {
   // Without exchanges: the sandbox does not know the grants made up here.
-  const parts = { logTo: log, pace: { exchangeAfterMs: 3_600_000 } };
+  const parts = { logTo: log, pace: { ...QUICK, exchangeAfterMs: 3_600_000 } };
   world = await aWorld({ environment: { WEB_JOBS: "off" }, parts });
 });
 afterAll(() => world.close());

@@ -1,7 +1,7 @@
 import { randomInt } from "node:crypto";
 import { parseArgs } from "node:util";
 import { startTestServer } from "../../test/support/test-server.ts";
-import { aWorld } from "../../test/support/world.ts";
+import { aWorld, QUICK } from "../../test/support/world.ts";
 import { fuzzAuthorizations } from "./authorizations.ts";
 import { createLogWatch } from "./log-watch.ts";
 import { fuzzProvisions } from "./provisions.ts";
@@ -28,7 +28,7 @@ console.log(`Seed ${seed} (repeat it with --count ${count} --seed ${seed})`);
 const stopServer = await startTestServer();
 const log = createLogWatch();
 // Without exchanges: the sandbox does not know the grants made up here.
-const parts = { logTo: log, pace: { exchangeAfterMs: 3_600_000 } };
+const parts = { logTo: log, pace: { ...QUICK, exchangeAfterMs: 3_600_000 } };
 const world = await aWorld({ environment: { WEB_JOBS: "off" }, parts });
 const { addonId: user, addonPassword: password } = world.sandbox.settings;
 const onProgress = (done: number) => process.stdout.isTTY && process.stdout.write(`\r${done} of ${count}\r`);
