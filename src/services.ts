@@ -41,6 +41,7 @@ import { createRecover } from "./resources/recover.ts";
 import { createPeopleTokens, type PeopleTokens } from "./sign-in/people-tokens.ts";
 import { createPrune } from "./sign-in/prune.ts";
 import { createVault } from "./vault/vault.ts";
+import { createGrantsFirst } from "./work/grants-first.ts";
 import { createStepQueue } from "./work/queue.ts";
 import { createStepRunner } from "./work/runner.ts";
 import { createSettlements } from "./work/settle.ts";
@@ -118,6 +119,7 @@ export async function createServices(config: Config, parts: Partial<Parts> = {})
     jobs.wake("run-steps", AFTER_AN_END_MS);
     jobs.wake("run-vendor-steps", AFTER_AN_END_MS);
   };
+  const grantsFirst = createGrantsFirst();
   const credentials = createCredentials({
     db,
     vault,
@@ -126,6 +128,7 @@ export async function createServices(config: Config, parts: Partial<Parts> = {})
     pace,
     endpoint: countedTokens(parts.wrapTokenEndpoint?.(endpoint) ?? endpoint, metrics),
     concurrency: config.tokenConcurrency,
+    grantsFirst,
     onIssued(refreshInSeconds) {
       nudge();
       jobs.wake("find-late-steps", AFTER_TOKENS_MS);
@@ -150,7 +153,7 @@ export async function createServices(config: Config, parts: Partial<Parts> = {})
     steps: createStepQueue(db),
     settlements: createSettlements(db, vault),
   };
-  const work = createStepRunner(made, nudge);
+  const work = createStepRunner(made, grantsFirst, nudge);
   const ctx: Context = { ...made, work };
   const peopleTokens = peopleTokensOf(config, {
     ...{ http, db, vault, log },
@@ -168,7 +171,6 @@ export async function createServices(config: Config, parts: Partial<Parts> = {})
       db,
       credentials,
       work,
-      steps: ctx.steps,
       failStranded: createFailStranded(ctx),
       platformFor,
       peopleTokens,

@@ -3,7 +3,6 @@ import type { Log } from "../logging/log.ts";
 import type { Credentials } from "../resources/credentials/credentials.ts";
 import type { PlatformFor } from "../resources/platform-for.ts";
 import type { PeopleTokens } from "../sign-in/people-tokens.ts";
-import type { StepQueue } from "../work/queue.ts";
 import type { StepRunner } from "../work/runner.ts";
 import type { Job } from "./run.ts";
 
@@ -17,7 +16,6 @@ export function timetable(needs: {
   db: Queryable;
   credentials: Credentials;
   work: StepRunner;
-  steps: StepQueue;
   failStranded(): Promise<void>;
   platformFor: PlatformFor;
   /** Null: people cannot sign in here. */
@@ -28,8 +26,7 @@ export function timetable(needs: {
   log: Log;
 }) {
   const { claims, grants, refresh, reopenQuarantined, spreadSecret } = needs.credentials;
-  const { work, steps, failStranded, peopleTokens, pruneSignIns, pruneCustomers, pruneLostProvisions } =
-    needs;
+  const { work, failStranded, peopleTokens, pruneSignIns, pruneCustomers, pruneLostProvisions } = needs;
   return [
     {
       name: "exchange-grants",
@@ -47,7 +44,7 @@ export function timetable(needs: {
       name: "run-steps",
       run: (signal) => work.runDue("platform", signal),
       settled: work.settled,
-      nextInSeconds: () => steps.nextInSeconds("platform"),
+      nextInSeconds: () => work.nextInSeconds("platform"),
     },
     // A separate job: its run waits while all of its places are taken, and must not hold up the steps above.
     {
@@ -55,7 +52,7 @@ export function timetable(needs: {
       mayCompute: true,
       run: (signal) => work.runDue("vendor", signal),
       settled: work.settled,
-      nextInSeconds: () => steps.nextInSeconds("vendor"),
+      nextInSeconds: () => work.nextInSeconds("vendor"),
     },
     { name: "find-late-steps", run: work.findLate },
     { name: "fail-stranded", run: failStranded },

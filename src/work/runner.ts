@@ -1,5 +1,6 @@
 import type { Context } from "../context.ts";
 import type { Answer } from "../resources/answers.ts";
+import type { GrantsFirst } from "./grants-first.ts";
 import { createLeaseKeeper } from "./lease-keeper.ts";
 import { announceStep, discoverStep, reportFailureStep } from "./platform-steps.ts";
 import { createPutOff } from "./put-off.ts";
@@ -27,6 +28,8 @@ const KINDS: Readonly<
 export interface StepRunner extends Work {
   /** Starts every step of a lane that is due. Returns how many it took. */
   runDue(lane: Lane, signal: AbortSignal): Promise<number>;
+  /** Seconds until the next step of a lane is to be looked for; null: none is waiting. */
+  nextInSeconds(lane: Lane): Promise<number | null>;
   /** Finds what no due time brings up: provisions that took too long, and waiting steps that were not woken. */
   findLate(): Promise<void>;
   /** Resolves when no step is under way. Steps that still run after 10 seconds are aborted and put off. */
@@ -37,7 +40,11 @@ export interface StepRunner extends Work {
 const STOP_PATIENCE_MS = 10_000;
 
 /** The only place that runs steps, for sweeps and for requests. `nudge`: looks for steps that may have fallen due. */
-export function createStepRunner(needs: Omit<Context, "work">, nudge: () => void): StepRunner {
+export function createStepRunner(
+  needs: Omit<Context, "work">,
+  grantsFirst: Pick<GrantsFirst, "mustWait">,
+  nudge: () => void,
+): StepRunner {
   const { steps: queue, log } = needs;
   const leases = createLeaseKeeper({ queue, log });
   const putOff = createPutOff({ ...needs, queue });
@@ -75,6 +82,7 @@ export function createStepRunner(needs: Omit<Context, "work">, nudge: () => void
       claim: (most) => queue.claim(lane, most),
       handle: async (step: Step) => void (await run(step).catch(logLost)),
       concurrency: CONCURRENCY,
+      forNow: () => (grantsFirst.mustWait() ? 0 : CONCURRENCY),
       onEnd: nudge,
     }),
   );
@@ -91,6 +99,8 @@ export function createStepRunner(needs: Omit<Context, "work">, nudge: () => void
       return end;
     },
     runDue: (lane, signal) => pools[lane].fill(signal),
+    // A run may have ended while the steps waited for grants, with all that was due still waiting.
+    nextInSeconds: async (lane) => (grantsFirst.mustWait() ? 0 : queue.nextInSeconds(lane)),
     async findLate() {
       const expired = await queue.expire();
       for (const uuid of expired) {

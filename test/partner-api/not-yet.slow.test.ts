@@ -230,7 +230,7 @@ it("deprovision that fails for the twelfth time raises one alarm, and is retried
     await life.hurry(uuid);
     const last_error = "The kiln is bricked up.";
     await eventually(async () => expect(await step(uuid)).toMatchObject({ attempts, last_error }));
-    expect(stuck(uuid)).toEqual([expect.stringContaining('"kind":"clean_up"')]);
+    await eventually(() => expect(stuck(uuid)).toEqual([expect.stringContaining('"kind":"clean_up"')]));
   }
   await life.hurry(uuid);
   await done(uuid);

@@ -5,6 +5,7 @@ import type { TokenSource } from "../../platform/api.ts";
 import type { TokenEndpoint } from "../../platform/oauth.ts";
 import type { Scrubber } from "../../logging/scrubber.ts";
 import type { Vault } from "../../vault/vault.ts";
+import type { GrantsFirst } from "../../work/grants-first.ts";
 import { createAdmission } from "./admission.ts";
 import { createTokenCall } from "./token-call.ts";
 import { createClaims, type Claims } from "./claims.ts";
@@ -40,6 +41,7 @@ export function createCredentials(needs: {
   endpoint: TokenEndpoint;
   /** Calls to the token endpoint in flight at once. */
   concurrency: number;
+  grantsFirst: GrantsFirst;
   /** Called after a first pair of tokens was stored. */
   onIssued(refreshInSeconds: number): void;
   /** Called after a grant was stored as lost. */
@@ -79,7 +81,13 @@ export function createCredentials(needs: {
   return {
     claims,
     secrets,
-    grants: createExchange({ ...shared, onIssued, onLost, onEnd: needs.onGrantEnd }),
+    grants: createExchange({
+      ...shared,
+      grantsFirst: needs.grantsFirst,
+      onIssued,
+      onLost,
+      onEnd: needs.onGrantEnd,
+    }),
     refresh,
     async spreadSecret(signal) {
       const due = await spread(signal);

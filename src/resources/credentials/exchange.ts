@@ -1,3 +1,4 @@
+import type { GrantsFirst } from "../../work/grants-first.ts";
 import type { Log } from "../../logging/log.ts";
 import type { Pace } from "../../pace.ts";
 import { createWorkerPool } from "../../work/worker-pool.ts";
@@ -21,6 +22,7 @@ export function createExchange(needs: {
   call: CallTokenEndpoint;
   semaphore: PrioritySemaphore;
   concurrency: number;
+  grantsFirst: Pick<GrantsFirst, "observe">;
   /** Called after tokens were stored: steps that waited for them are due. */
   onIssued(refreshInSeconds: number): void;
   /** Called after a grant was stored as lost. */
@@ -30,8 +32,20 @@ export function createExchange(needs: {
   log: Log;
   pace: Pace;
 }) {
-  const { claims, store, admission, call, semaphore, concurrency, onIssued, onLost, onEnd, log, pace } =
-    needs;
+  const {
+    claims,
+    store,
+    admission,
+    call,
+    semaphore,
+    concurrency,
+    grantsFirst,
+    onIssued,
+    onLost,
+    onEnd,
+    log,
+    pace,
+  } = needs;
 
   async function exchange(admitted: Admitted, signal: AbortSignal): Promise<void> {
     const { row } = admitted;
@@ -73,7 +87,11 @@ export function createExchange(needs: {
   // Ending a grant needs no call, so it happens whatever the client secret is worth.
   const ends = createWorkerPool({ claim: claims.expiredGrants, handle: alone(end), concurrency: 16, onEnd });
   const exchanges = createWorkerPool({
-    claim: (most) => admission.claim(claims.grants, most, true),
+    async claim(most) {
+      const rows = await admission.claim(claims.grants, most, true);
+      grantsFirst.observe(rows.length >= most);
+      return rows;
+    },
     handle: alone(exchange),
     concurrency: concurrency * ROWS_PER_CALL,
     onEnd,
