@@ -102,7 +102,9 @@ describe("reset of the client secret", () => {
         { rejected_at: null },
       ]),
     );
-    expect(await count([uuid], `state = 'active' AND rejected_at IS NOT NULL`)).toBe(1);
+    await eventually(async () =>
+      expect(await count([uuid], `state = 'active' AND rejected_at IS NOT NULL`)).toBe(1),
+    );
     // The tests that follow look at every token.
     await world.sandbox.control.deprovision(uuid);
   }, 60_000);

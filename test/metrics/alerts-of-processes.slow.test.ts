@@ -10,7 +10,7 @@ import { PASSWORD } from "./operator.ts";
 import { aPrometheus, hasPrometheus, theyRing, type Prometheus } from "./prometheus.ts";
 
 /** Leaves the process some time for a scrape. */
-const PAUSE_MS = 300;
+const PAUSE_MS = 100;
 
 let life: ProcessWorld;
 let proxy: DatabaseProxy;

@@ -35,8 +35,14 @@ function sells(request: IncomingMessage, response: ServerResponse, refusal = 401
 
 /** Sells for a while, and then does this. */
 function later(serve: Serve): Serve {
-  let count = 0;
-  return (request, response) => ((count += 1) > 40 ? serve(request, response) : sells(request, response));
+  /** How many requests came, by the port of the server: two runs with a server each go on at the same time. */
+  const counts = new Map<number, number>();
+  return (request, response) => {
+    const port = request.socket.localPort!;
+    const count = (counts.get(port) ?? 0) + 1;
+    counts.set(port, count);
+    return count > 40 ? serve(request, response) : sells(request, response);
+  };
 }
 
 async function listening(server: Server): Promise<{ server: Server; port: number }> {

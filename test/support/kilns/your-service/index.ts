@@ -5,7 +5,7 @@ import type { YourService } from "../resources/contract.ts";
 
 /** Longer than the platform waits. */
 const MOVING_MS = 5_000;
-const COUNTING_MS = 700;
+const COUNTING_MS = 950;
 
 export function createYourService(): YourService & { customerPage: CustomerPage } {
   return {
