@@ -31,7 +31,7 @@ import { createIncidentNotes } from "./platform/status-notes.ts";
 import { createStatusWatch } from "./platform/status-watch.ts";
 import { checkOffer } from "./resources/check-offer.ts";
 import type { Offer, YourService } from "./resources/contract.ts";
-import { createCredentials } from "./resources/credentials/credentials.ts";
+import { createCredentials } from "./credentials/credentials.ts";
 import { createAnswers } from "./resources/answers.ts";
 import { createLostProvisions } from "./resources/lost-provisions.ts";
 import { createPlatformFor } from "./resources/platform-for.ts";

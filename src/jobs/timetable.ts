@@ -1,6 +1,6 @@
 import type { Queryable } from "../database/database.ts";
 import type { Log } from "../logging/log.ts";
-import type { Credentials } from "../resources/credentials/credentials.ts";
+import type { Credentials } from "../credentials/credentials.ts";
 import type { PlatformFor } from "../resources/platform-for.ts";
 import type { PeopleTokens } from "../sign-in/people-tokens.ts";
 import type { StepRunner } from "../work/runner.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { statement, type Database, type Queryable } from "../database/database.ts";
-import { sealedSecrets, clientSecretSealContext } from "../resources/credentials/client-secrets.ts";
+import { sealedSecrets, clientSecretSealContext } from "../credentials/client-secrets.ts";
 import { countKeyUse, registerKey, type KeyUse } from "../resources/keys.ts";
 import { createReseal, type ResealResult } from "../resources/reseal.ts";
 import { KeyMissing, SealBroken } from "../vault/errors.ts";

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { statement, type Database, type Queryable } from "../database/database.ts";
 import { errorIdOf, messageOf } from "../errors.ts";
-import type { Credentials } from "../resources/credentials/credentials.ts";
+import type { Credentials } from "../credentials/credentials.ts";
 import { countRows } from "./count-rows.ts";
 import { failedUnknown, typedUuid } from "./errors.ts";
 import type { OnProgress } from "./progress.ts";

@@ -1,5 +1,5 @@
 import { statement, type Database, type Queryable } from "../database/database.ts";
-import { sealedSecrets, clientSecretSealContext } from "../resources/credentials/client-secrets.ts";
+import { sealedSecrets, clientSecretSealContext } from "../credentials/client-secrets.ts";
 import { checkKeys, countKeyUse, registerKey } from "../resources/keys.ts";
 import { KeyMissing, SealBroken } from "../vault/errors.ts";
 import { keyIdOf, type Vault } from "../vault/vault.ts";

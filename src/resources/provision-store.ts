@@ -2,7 +2,7 @@ import { statement, type Queryable } from "../database/database.ts";
 import { createGroupCommit } from "../database/group-commit.ts";
 import type { Deadline } from "../database/retry.ts";
 import type { Vault } from "../vault/vault.ts";
-import { credentialSealContext } from "./credentials/opening.ts";
+import { credentialSealContext } from "../credentials/opening.ts";
 import { GRANT_SECONDS } from "./grant-time.ts";
 import type { Pace } from "../pace.ts";
 import type { Secret } from "../secret.ts";

@@ -1,7 +1,7 @@
 import { statement, type Queryable } from "../database/database.ts";
 import type { NoGrant, OauthGrantEndpoint } from "../platform/oauth-grant.ts";
 import type { Vault } from "../vault/vault.ts";
-import { credentialSealContext } from "./credentials/opening.ts";
+import { credentialSealContext } from "../credentials/opening.ts";
 import { GRANT_SECONDS, readTime } from "./grant-time.ts";
 
 /**

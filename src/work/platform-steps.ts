@@ -4,7 +4,7 @@ import { KitError } from "../errors.ts";
 import { PlatformRefused } from "../platform/api-errors.ts";
 import type { ResourceApi } from "../platform/api.ts";
 import { notYetSet, openConfig } from "../resources/config-vars.ts";
-import { NoToken } from "../resources/credentials/token-source.ts";
+import { NoToken } from "../credentials/token-source.ts";
 import type { PlatformFor } from "../resources/platform-for.ts";
 import { failProvision } from "../resources/provision-failure.ts";
 import { findResource, type ResourceRow } from "../resources/rows.ts";

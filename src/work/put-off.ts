@@ -5,7 +5,7 @@ import { mayQuote } from "../redact.ts";
 import type { Pace } from "../pace.ts";
 import { PlatformRefused, RateLimited } from "../platform/api-errors.ts";
 import type { Vault } from "../vault/vault.ts";
-import { nextTryInSeconds, STEP_AGAIN } from "../resources/credentials/backoff.ts";
+import { nextTryInSeconds, STEP_AGAIN } from "../credentials/backoff.ts";
 import { secretsOf } from "../resources/secrets-of.ts";
 import { StillUnderWay } from "./attempt.ts";
 import { Stopped } from "./lease-keeper.ts";

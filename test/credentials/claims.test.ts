@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { createClaims, isMarked, type ClaimedCredential } from "../../src/resources/credentials/claims.ts";
-import { createCredentialStore } from "../../src/resources/credentials/store.ts";
+import { createClaims, isMarked, type ClaimedCredential } from "../../src/credentials/claims.ts";
+import { createCredentialStore } from "../../src/credentials/store.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 
 let world: World;

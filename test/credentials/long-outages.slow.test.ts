@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from "@jest/globals";
-import { createMassRefusal } from "../../src/resources/credentials/mass-refusal.ts";
-import { createCircuitBreaker } from "../../src/resources/credentials/circuit-breaker.ts";
+import { createMassRefusal } from "../../src/credentials/mass-refusal.ts";
+import { createCircuitBreaker } from "../../src/credentials/circuit-breaker.ts";
 import { aWorld, type World } from "../support/world.ts";
 import type { FaultAction } from "../../packages/sandbox/index.ts";
 

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import type { TokenEndpoint } from "../../src/platform/oauth.ts";
-import { createPrioritySemaphore } from "../../src/resources/credentials/priority-semaphore.ts";
+import { createPrioritySemaphore } from "../../src/credentials/priority-semaphore.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { partnerCalls } from "../support/partner-calls.ts";
 import { aGate } from "../support/a-vendor.ts";

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/glob
 import { randomUUID } from "node:crypto";
 import type { Database } from "../../src/database/database.ts";
 import type { TokenEndpoint } from "../../src/platform/oauth.ts";
-import { shareOfLife } from "../../src/resources/credentials/verdict.ts";
+import { shareOfLife } from "../../src/credentials/verdict.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 
 // Refreshes that coincide with another process, a deprovision, callers, or a Retry-After.

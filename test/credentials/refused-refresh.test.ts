@@ -1,9 +1,9 @@
 import { expect, it } from "@jest/globals";
 import { PACE } from "../../src/pace.ts";
 import { pino } from "pino";
-import { createCircuitBreaker } from "../../src/resources/credentials/circuit-breaker.ts";
-import { createRefresh } from "../../src/resources/credentials/refresh.ts";
-import { createTokenSources } from "../../src/resources/credentials/token-source.ts";
+import { createCircuitBreaker } from "../../src/credentials/circuit-breaker.ts";
+import { createRefresh } from "../../src/credentials/refresh.ts";
+import { createTokenSources } from "../../src/credentials/token-source.ts";
 import { Secret } from "../../src/secret.ts";
 
 const massRefusal = { saw: () => undefined, wave: async () => null };

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "@jest/globals";
 import pg from "pg";
 import { statement, type Queryable } from "../../src/database/database.ts";
-import { createSecretSpread } from "../../src/resources/credentials/secret-spread.ts";
-import { createCredentialStore } from "../../src/resources/credentials/store.ts";
+import { createSecretSpread } from "../../src/credentials/secret-spread.ts";
+import { createCredentialStore } from "../../src/credentials/store.ts";
 import { anOpenDatabase } from "../support/open-database.ts";
 
 const opened = anOpenDatabase();

@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
 import { randomUUID } from "node:crypto";
-import { createTokenSources } from "../../src/resources/credentials/token-source.ts";
+import { createTokenSources } from "../../src/credentials/token-source.ts";
 
 // Reads of access tokens that share a statement, when that statement fails.
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
-import { createClaims } from "../../src/resources/credentials/claims.ts";
+import { createClaims } from "../../src/credentials/claims.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 
 let world: World;

@@ -40,6 +40,7 @@ const mayImport: Record<string, readonly string[]> = {
   // The queue of what must happen to a resource, at least once, and what runs it.
   work: [
     "context",
+    "credentials",
     "resources",
     "platform",
     "vault",
@@ -50,8 +51,11 @@ const mayImport: Record<string, readonly string[]> = {
     "logging",
     "pace",
   ],
+  // Grants, token pairs and the client secret: everything that calls the token endpoint.
+  credentials: ["work", "pace", "platform", "vault", "database", "errors", "secret", "logging", "uuid"],
   resources: [
     "context",
+    "credentials",
     "work",
     "pace",
     "platform",
@@ -73,7 +77,7 @@ const mayImport: Record<string, readonly string[]> = {
   "sign-in": [
     "web-sessions",
     // Token pairs of people are stored like those of resources.
-    "resources",
+    "credentials",
     "work",
     "pages",
     "platform",
@@ -86,7 +90,17 @@ const mayImport: Record<string, readonly string[]> = {
     "http",
   ],
   // What is counted and timed, around the parts that do the work.
-  metrics: ["platform", "resources", "work", "database", "errors", "logging", "http", "version"],
+  metrics: [
+    "platform",
+    "credentials",
+    "resources",
+    "work",
+    "database",
+    "errors",
+    "logging",
+    "http",
+    "version",
+  ],
   // Customers who come from the platform's dashboard.
   customer: [
     "web-sessions",
@@ -100,10 +114,11 @@ const mayImport: Record<string, readonly string[]> = {
     "http",
     "within",
   ],
-  jobs: ["resources", "work", "sign-in", "database", "logging"],
+  jobs: ["credentials", "resources", "work", "sign-in", "database", "logging"],
   // What an operator can do needs every layer below, and what may be missing when something is broken.
   operator: [
     "pace",
+    "credentials",
     "resources",
     "work",
     "platform",
@@ -129,6 +144,7 @@ const mayImport: Record<string, readonly string[]> = {
     "web-sessions",
     "metrics",
     "platform",
+    "credentials",
     "resources",
     "database",
     "errors",
@@ -161,6 +177,7 @@ const mayImport: Record<string, readonly string[]> = {
     "close-all",
     "config",
     "context",
+    "credentials",
     "customer",
     "database",
     "jobs",

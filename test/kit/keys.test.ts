@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import type { Queryable } from "../../src/database/database.ts";
-import { credentialSealContext } from "../../src/resources/credentials/opening.ts";
+import { credentialSealContext } from "../../src/credentials/opening.ts";
 import { createReseal } from "../../src/resources/reseal.ts";
 import { Secret } from "../../src/secret.ts";
 import { createVault, type Vault } from "../../src/vault/vault.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { clientSecretSealContext } from "../../src/resources/credentials/client-secrets.ts";
+import { clientSecretSealContext } from "../../src/credentials/client-secrets.ts";
 import { Secret } from "../../src/secret.ts";
 import { createServices } from "../../src/services.ts";
 import { checkDatabase } from "../../src/process/start-up.ts";

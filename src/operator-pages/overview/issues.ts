@@ -1,4 +1,4 @@
-import { MOST_NEEDING_ATTENTION } from "../../resources/credentials/needing-attention.ts";
+import { MOST_NEEDING_ATTENTION } from "../../credentials/needing-attention.ts";
 import { countedToMost, type Finding } from "../../operator/doctor/check.ts";
 import { clocksNow, lost } from "../../operator/doctor/outage-checks.ts";
 import { secret, sweeps, unrefreshable } from "../../operator/doctor/credential-checks.ts";

@@ -2,7 +2,7 @@ import { statement, type Queryable } from "../../database/database.ts";
 import { messageOf, Misconfigured } from "../../errors.ts";
 import type { Trial } from "../../platform/secret-trial.ts";
 import type { Services } from "../../services.ts";
-import { NEEDING_ATTENTION } from "../../resources/credentials/needing-attention.ts";
+import { NEEDING_ATTENTION } from "../../credentials/needing-attention.ts";
 import { triedSecret } from "../secret-check.ts";
 import { duration } from "../wording.ts";
 import { countedToMost, fault, fine, MOST_COUNTED, warning, type Finding } from "./check.ts";

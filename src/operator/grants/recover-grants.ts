@@ -1,6 +1,6 @@
 import { statement, type Queryable } from "../../database/database.ts";
 import { errorIdOf, messageOf } from "../../errors.ts";
-import type { Credentials } from "../../resources/credentials/credentials.ts";
+import type { Credentials } from "../../credentials/credentials.ts";
 import { IS_RECOVERABLE, type Recover } from "../../resources/recover.ts";
 import { FIRST_UUID } from "../../uuid.ts";
 import { failedUnknown, typedUuid } from "../errors.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { statement, retryWhileDatabaseAway, type Queryable } from "../../database/database.ts";
-import type { Credentials } from "../../resources/credentials/credentials.ts";
+import type { Credentials } from "../../credentials/credentials.ts";
 
 /** What became of a grant: exchanged for tokens, or the reason why not; `gone`: the resource was deprovisioned. */
 export type GrantEnd = { is: "exchanged" } | { is: "gone" } | { is: "failed"; id: string; message: string };

@@ -1,4 +1,4 @@
-import { storeHeldTokens } from "../../resources/credentials/held-tokens.ts";
+import { storeHeldTokens } from "../../credentials/held-tokens.ts";
 import { createWorkerPool } from "../../work/worker-pool.ts";
 import type { Log } from "../../logging/log.ts";
 import type { NotIssued, TokenEndpoint } from "../../platform/oauth.ts";

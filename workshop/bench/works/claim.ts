@@ -1,5 +1,5 @@
 import { openDatabase, type Queryable, type Statement } from "../../../src/database/database.ts";
-import { createClaims } from "../../../src/resources/credentials/claims.ts";
+import { createClaims } from "../../../src/credentials/claims.ts";
 import { Missing } from "../books.ts";
 import { median } from "../contest.ts";
 import type { Database } from "../databases.ts";

@@ -1,4 +1,4 @@
-import { statement, type Queryable } from "../../database/database.ts";
+import { statement, type Queryable } from "../database/database.ts";
 import { LEASE_SECONDS } from "./claims.ts";
 
 /** A lease: which row, and the number of the claim. */

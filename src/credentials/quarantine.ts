@@ -1,5 +1,5 @@
-import { createApplies, statement, type Queryable } from "../../database/database.ts";
-import { keyIdInSql } from "../../vault/key-id-in-sql.ts";
+import { createApplies, statement, type Queryable } from "../database/database.ts";
+import { keyIdInSql } from "../vault/key-id-in-sql.ts";
 
 // Only while the row holds what did not open: another process may have stored a fresh pair, or another code, meanwhile.
 const quarantine = statement(

@@ -1,4 +1,4 @@
-import { statement, type Queryable, type Statement } from "../../database/database.ts";
+import { statement, type Queryable, type Statement } from "../database/database.ts";
 
 // How work on credentials is found and claimed, in one statement each, so that there is no moment between seeing a row
 // and owning it. `id = ANY(ARRAY(SELECT … FOR UPDATE SKIP LOCKED))` makes the sub-select run once whatever the planner

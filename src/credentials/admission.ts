@@ -1,6 +1,6 @@
-import { retryWhileDatabaseAway } from "../../database/retry.ts";
-import type { TokenAnswer } from "../../platform/oauth.ts";
-import { createRefusals } from "../../platform/refusals.ts";
+import { retryWhileDatabaseAway } from "../database/retry.ts";
+import type { TokenAnswer } from "../platform/oauth.ts";
+import { createRefusals } from "../platform/refusals.ts";
 import { BEFORE_CALL_MS, type ClaimedCredential } from "./claims.ts";
 import type { ClientSecret, ClientSecrets } from "./client-secrets.ts";
 

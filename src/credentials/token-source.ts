@@ -1,8 +1,8 @@
-import { createGroupCommit, isDataError, statement, type Queryable } from "../../database/database.ts";
-import { KitError } from "../../errors.ts";
-import type { TokenSource } from "../../platform/api.ts";
-import { tokenAfter } from "../../platform/token-after.ts";
-import type { Secret } from "../../secret.ts";
+import { createGroupCommit, isDataError, statement, type Queryable } from "../database/database.ts";
+import { KitError } from "../errors.ts";
+import type { TokenSource } from "../platform/api.ts";
+import { tokenAfter } from "../platform/token-after.ts";
+import type { Secret } from "../secret.ts";
 import type { Opening } from "./opening.ts";
 import type { Refresh } from "./refresh.ts";
 

@@ -1,5 +1,5 @@
-import { createApplies, statement, type Queryable } from "../../database/database.ts";
-import { retryWhileDatabaseAway } from "../../database/retry.ts";
+import { createApplies, statement, type Queryable } from "../database/database.ts";
+import { retryWhileDatabaseAway } from "../database/retry.ts";
 import { AFTER_CALL, releaseLease, type Lease } from "./lease.ts";
 import { ASK_AGAIN_DAILY_SECONDS } from "./verdict.ts";
 

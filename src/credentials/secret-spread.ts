@@ -1,6 +1,6 @@
-import { isLockTimeout } from "../../database/failure.ts";
-import { statement, type Queryable } from "../../database/database.ts";
-import { FIRST_UUID } from "../../uuid.ts";
+import { isLockTimeout } from "../database/failure.ts";
+import { statement, type Queryable } from "../database/database.ts";
+import { FIRST_UUID } from "../uuid.ts";
 
 // When a new client secret is set, exactly the tokens that an older one issued fall due: the reset killed their access
 // tokens. This runs page by page, so that a million of them neither hold a lock for long nor run into a time limit.

@@ -3,7 +3,7 @@ import {
   isDataError,
   isTransient,
   retryWhileDatabaseAway,
-} from "../../database/database.ts";
+} from "../database/database.ts";
 
 /**
  * How long tokens that cannot be stored are held in memory and tried again. Those of a grant, and a refresh token that

@@ -1,5 +1,5 @@
-import { statement, type Queryable } from "../../database/database.ts";
-import { retryWhileDatabaseAway } from "../../database/retry.ts";
+import { statement, type Queryable } from "../database/database.ts";
+import { retryWhileDatabaseAway } from "../database/retry.ts";
 import { AFTER_CALL, type Lease } from "./lease.ts";
 
 // Takes effect once for each claim, as for a grant (grant-outcomes.ts).

@@ -1,4 +1,4 @@
-import { statement, type Queryable, type Statement } from "../../database/database.ts";
+import { statement, type Queryable, type Statement } from "../database/database.ts";
 
 // A refused token that is not given up counts however long ago that began: the platform's trouble may last. Both counts
 // run while thousands of tokens are refused, so both read a bounded part: the refused ones up to a limit, and of all

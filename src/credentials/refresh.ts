@@ -1,7 +1,7 @@
-import type { Log } from "../../logging/log.ts";
-import type { Pace } from "../../pace.ts";
-import type { TokenFailure } from "../../platform/oauth.ts";
-import { createWorkerPool } from "../../work/worker-pool.ts";
+import type { Log } from "../logging/log.ts";
+import type { Pace } from "../pace.ts";
+import type { TokenFailure } from "../platform/oauth.ts";
+import { createWorkerPool } from "../work/worker-pool.ts";
 import type { Admission, Admitted } from "./admission.ts";
 import type { CallResult, CallTokenEndpoint } from "./token-call.ts";
 import { ROWS_PER_CALL, type ClaimedCredential, type Claims } from "./claims.ts";

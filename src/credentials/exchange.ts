@@ -1,7 +1,7 @@
-import type { GrantsFirst } from "../../work/grants-first.ts";
-import type { Log } from "../../logging/log.ts";
-import type { Pace } from "../../pace.ts";
-import { createWorkerPool } from "../../work/worker-pool.ts";
+import type { GrantsFirst } from "../work/grants-first.ts";
+import type { Log } from "../logging/log.ts";
+import type { Pace } from "../pace.ts";
+import { createWorkerPool } from "../work/worker-pool.ts";
 import type { Admission, Admitted } from "./admission.ts";
 import type { CallTokenEndpoint } from "./token-call.ts";
 import { ROWS_PER_CALL, type ClaimedCredential, type Claims } from "./claims.ts";

@@ -1,5 +1,5 @@
-import { statement, type Queryable } from "../../database/database.ts";
-import { createGroupCommit } from "../../database/group-commit.ts";
+import { statement, type Queryable } from "../database/database.ts";
+import { createGroupCommit } from "../database/group-commit.ts";
 import { BESIDE_CALLS } from "./beside-calls.ts";
 import { areAmong, type Lease } from "./lease.ts";
 

@@ -1,7 +1,7 @@
-import type { Log } from "../../logging/log.ts";
-import type { Secret } from "../../secret.ts";
-import { KeyMissing, SealBroken } from "../../vault/errors.ts";
-import type { SealContext, Vault } from "../../vault/vault.ts";
+import type { Log } from "../logging/log.ts";
+import type { Secret } from "../secret.ts";
+import { KeyMissing, SealBroken } from "../vault/errors.ts";
+import type { SealContext, Vault } from "../vault/vault.ts";
 import type { CredentialStore } from "./store.ts";
 
 type SecretColumn = "sealed_grant_code" | "sealed_access_token" | "sealed_refresh_token";

@@ -1,5 +1,5 @@
-import type { Pace } from "../../pace.ts";
-import type { TokenAnswer } from "../../platform/oauth.ts";
+import type { Pace } from "../pace.ts";
+import type { TokenAnswer } from "../platform/oauth.ts";
 import {
   GRANT_NOT_YET,
   GRANT_UNREACHABLE,

@@ -1,6 +1,6 @@
-import { statement, type Queryable } from "../../database/database.ts";
-import { createGroupCommit } from "../../database/group-commit.ts";
-import { retryWhileDatabaseAway } from "../../database/retry.ts";
+import { statement, type Queryable } from "../database/database.ts";
+import { createGroupCommit } from "../database/group-commit.ts";
+import { retryWhileDatabaseAway } from "../database/retry.ts";
 import { BEFORE_CALL_MS } from "./claims.ts";
 import { BESIDE_CALLS } from "./beside-calls.ts";
 import { areAmong, type Lease } from "./lease.ts";

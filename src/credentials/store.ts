@@ -1,5 +1,5 @@
-import type { Queryable } from "../../database/database.ts";
-import { retryWhileDatabaseAway } from "../../database/retry.ts";
+import type { Queryable } from "../database/database.ts";
+import { retryWhileDatabaseAway } from "../database/retry.ts";
 import { createGrantOutcomes } from "./grant-outcomes.ts";
 import { AFTER_CALL, releaseLease, type Lease } from "./lease.ts";
 import { createMarkSent } from "./mark-sent.ts";

@@ -1,7 +1,7 @@
-import type { Log } from "../../logging/log.ts";
-import type { IssuedTokens, TokenEndpoint } from "../../platform/oauth.ts";
-import type { Secret } from "../../secret.ts";
-import type { Vault } from "../../vault/vault.ts";
+import type { Log } from "../logging/log.ts";
+import type { IssuedTokens, TokenEndpoint } from "../platform/oauth.ts";
+import type { Secret } from "../secret.ts";
+import type { Vault } from "../vault/vault.ts";
 import { storeHeldTokens } from "./held-tokens.ts";
 import type { Admission, Admitted, JudgedAnswer } from "./admission.ts";
 import { isMarked, NEEDED_LEASE_SECONDS, type ClaimedCredential } from "./claims.ts";

@@ -1,10 +1,10 @@
-import { statement, type Database, type Queryable } from "../../database/database.ts";
-import { Misconfigured } from "../../errors.ts";
-import type { Log } from "../../logging/log.ts";
-import type { Scrubber } from "../../logging/scrubber.ts";
-import type { Secret } from "../../secret.ts";
+import { statement, type Database, type Queryable } from "../database/database.ts";
+import { Misconfigured } from "../errors.ts";
+import type { Log } from "../logging/log.ts";
+import type { Scrubber } from "../logging/scrubber.ts";
+import type { Secret } from "../secret.ts";
 import type { SpreadSecret } from "./secret-spread.ts";
-import { keyIdOf, type Vault } from "../../vault/vault.ts";
+import { keyIdOf, type Vault } from "../vault/vault.ts";
 
 /** The client secret of one version, as all processes see it. */
 export interface ClientSecret {
