@@ -1,5 +1,5 @@
-import { watchOutput } from "./kit/lost-output.ts";
-import { runKit } from "./kit/run.ts";
+import { watchOutput } from "./operator/commands/lost-output.ts";
+import { runKit } from "./operator/commands/run.ts";
 
 const exitCode = watchOutput();
 // The operator's command line.

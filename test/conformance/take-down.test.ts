@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { programOnTerminal } from "../kit/terminal.ts";
+import { programOnTerminal } from "../support/terminal.ts";
 import { program } from "../support/program.ts";
 import { eventually } from "../support/world.ts";
 

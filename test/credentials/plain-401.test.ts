@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
-import { kitJson } from "../kit/kit.ts";
+import { kitJson } from "../support/kit.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 
 // A platform that answers dead codes and tokens with a 401 that gives no reason, as a wrong client secret may be.

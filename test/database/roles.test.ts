@@ -4,7 +4,7 @@ import { migrate, openDatabase } from "../../src/database/database.ts";
 import type { Environment } from "../../src/environment.ts";
 import { schema } from "../../src/operator/doctor/database-checks.ts";
 import type { Services } from "../../src/services.ts";
-import { kitJson } from "../kit/kit.ts";
+import { kitJson } from "../support/kit.ts";
 import { aWorldOfPeople, type PeopleWorld } from "../sign-in/people.ts";
 import { administer, databaseUrl, testServerUrl } from "../support/database.ts";
 import { statementsOf, twoRoles } from "../support/database-roles.ts";

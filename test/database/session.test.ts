@@ -1,6 +1,6 @@
 import { expect, it } from "@jest/globals";
 import pg from "pg";
-import { kitJson } from "../kit/kit.ts";
+import { kitJson } from "../support/kit.ts";
 import { aWorld } from "../support/world.ts";
 import { basic } from "../support/partner-calls.ts";
 

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from "@jes
 import supertest from "supertest";
 import type { Database } from "../../src/database/database.ts";
 import { runWeb } from "../../src/process/run-web.ts";
-import { kitJson } from "../kit/kit.ts";
+import { kitJson } from "../support/kit.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { aFreshDatabase } from "../support/database.ts";
 import { startDatabaseProxy, type DatabaseProxy } from "../support/database-proxy.ts";

@@ -6,7 +6,7 @@ import { appendFile, cp, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { programOnTerminal } from "../kit/terminal.ts";
+import { programOnTerminal } from "../support/terminal.ts";
 import { testServerUrl } from "../support/database.ts";
 
 // `npm run make-it-yours` and `npm run check` in a copy of this repository, in a folder whose path has a space.

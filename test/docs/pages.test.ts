@@ -9,7 +9,7 @@ import { offer as drawers } from "../../examples/postgres-product/your-service/p
 import { alarmWords } from "../support/alarm-words.ts";
 import { excerptsIn, isIn } from "../support/excerpts.ts";
 import { kitPages } from "../support/kit-pages.ts";
-import { createProgram } from "../../src/kit/program.ts";
+import { createProgram } from "../../src/operator/commands/program.ts";
 import { wrongCitations } from "../support/cited-tests.ts";
 import { limitsInCode } from "../support/limits-in-code.ts";
 import { offer } from "../support/teapots/plans.ts";

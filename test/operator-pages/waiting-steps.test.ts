@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { kit, kitJson } from "../kit/kit.ts";
+import { kit, kitJson } from "../support/kit.ts";
 import { eventually } from "../support/world.ts";
 import { aWorldOfAnOperator, type OperatorWorld } from "./operator.ts";
 

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Done, Outcome } from "../../src/resources/contract.ts";
-import { kit } from "../kit/kit.ts";
+import { kit } from "../support/kit.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
 

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import type { NotYet } from "../../src/resources/contract.ts";
-import { kit, kitJson } from "../kit/kit.ts";
+import { kit, kitJson } from "../support/kit.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually, QUICK } from "../support/world.ts";

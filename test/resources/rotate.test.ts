@@ -5,7 +5,7 @@ import { runWeb } from "../../src/process/run-web.ts";
 import type { RunningService } from "../../src/process/running-service.ts";
 import type { Secret } from "../../src/secret.ts";
 import { signed } from "../customer/customers.ts";
-import { kitJson } from "../kit/kit.ts";
+import { kitJson } from "../support/kit.ts";
 import { FROM_OUR_PAGE, hiddenIn } from "../operator-pages/operator.ts";
 import type { Browser } from "../sign-in/browser.ts";
 import { aWorldOfPeople, type PeopleWorld } from "../sign-in/people.ts";

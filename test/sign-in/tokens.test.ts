@@ -5,7 +5,7 @@ import { createServices } from "../../src/services.ts";
 import { Secret } from "../../src/secret.ts";
 import { personSealContext } from "../../src/sign-in/tokens/seal-context.ts";
 import { createVault } from "../../src/vault/vault.ts";
-import { kitJson } from "../kit/kit.ts";
+import { kitJson } from "../support/kit.ts";
 import { eventually } from "../support/world.ts";
 import type { Browser } from "./browser.ts";
 import { aWorldOfPeople, type PeopleWorld } from "./people.ts";

@@ -29,7 +29,7 @@ const NAMES: readonly [RegExp, number][] = [
 const UNITS: Record<string, number> = { second: 1_000, minute: 60_000, hour: 3_600_000 };
 
 /** Folders whose limits concern texts on a screen or in a file, and are not documented together. */
-const ELSEWHERE = /^src\/(manifest|kit|pages|your-service|database\/client)\//;
+const ELSEWHERE = /^src\/(manifest|operator\/commands|pages|your-service|database\/client)\//;
 
 /** Every limit in src/: in constants, settings of libraries, defaults of parameters, and SQL intervals. */
 export function limitsInCode(): Limit[] {

@@ -1,0 +1,76 @@
+import { Command } from "commander";
+import type { Act, AddCommand } from "./command.ts";
+import { addApi } from "./api.ts";
+import { addApps } from "./apps.ts";
+import { addAudit } from "./audit.ts";
+import { addAuthorizations } from "./authorizations.ts";
+import { addConfig } from "./config.ts";
+import { addDoctor } from "./doctor.ts";
+import { addGrants } from "./grants.ts";
+import { addKeys } from "./keys.ts";
+import { addManifest } from "./manifest.ts";
+import { addMigrate } from "./migrate.ts";
+import { addResources } from "./resources.ts";
+import { addSecret } from "./secret.ts";
+import { addStatus } from "./status.ts";
+import { addTokens } from "./tokens.ts";
+import { buildText } from "../../version.ts";
+
+/** Every command, in the order of the help. To add one, add its file. */
+const COMMANDS: readonly AddCommand[] = [
+  addDoctor,
+  addMigrate,
+  addResources,
+  addTokens,
+  addGrants,
+  addSecret,
+  addKeys,
+  addApps,
+  addConfig,
+  addApi,
+  addAuthorizations,
+  addStatus,
+  addAudit,
+  addManifest,
+];
+
+/** The command line as a commander program. It prints nothing but help, through `tell`, and never exits the process. */
+export function createProgram(act: Act, tell: (text: string) => unknown = () => undefined): Command {
+  const program = new Command("kit")
+    .description("The operator's command line: what the service keeps, and what you can do about it.")
+    .option("--json", "print one JSON document and nothing else")
+    .version(buildText, "--version", "print the version, the commit that was built, and Node's version")
+    .configureHelp({ showGlobalOptions: true, subcommandTerm: termOf, minWidthToWrap: 30 })
+    .exitOverride()
+    .configureOutput({ writeOut: (text) => void tell(text), writeErr: () => undefined })
+    .addHelpText("after", ENDING);
+  for (const add of COMMANDS) add(program, act);
+  for (const group of program.commands.filter(({ commands }) => commands.length > 0))
+    group.addHelpText("after", `\nkit ${group.name()} COMMAND --help says more, with an example.`);
+  return program;
+}
+
+/** A command as it is typed; a group lists its subcommands, so that nobody has to open each one's help. */
+function termOf(command: Command): string {
+  const inner = command.commands.map((each) => each.name());
+  if (inner.length > 0) return `${command.name()} ${inner.join("|")}`;
+  const taken = command.registeredArguments.map((each) =>
+    each.required ? `<${each.name()}>` : `[${each.name()}]`,
+  );
+  return [command.name(), ...taken].join(" ");
+}
+
+const ENDING = `
+Often wanted:
+  $ kit doctor                               is all well, and what is to do?
+  $ kit resources list --state needs_reauth  what needs somebody
+  $ kit secret set < new-secret.txt          after a reset in the portal
+  $ kit config diff --all                    which config vars are not as wanted
+
+Run it with: npm run --silent kit -- COMMAND
+(where the service is deployed: node dist/kit.js COMMAND).
+Settings are read from the environment and from .env, as the service reads them.
+kit COMMAND --help says more, with an example.
+
+Exit codes: 0 done, 1 failed, 2 used wrongly, 78 misconfigured;
+3 done, but something could not be closed at the end.`;

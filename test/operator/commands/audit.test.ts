@@ -1,0 +1,206 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import os from "node:os";
+import { createAudit, type AuditEntry } from "../../../src/operator/audit.ts";
+import { aLifecycle } from "../../support/lifecycle.ts";
+import { kit, kitJson } from "../../support/kit.ts";
+
+let life: Awaited<ReturnType<typeof aLifecycle>>;
+let uuid: string;
+beforeAll(async () => {
+  life = await aLifecycle({ environment: { OPERATOR_PASSWORD: "a-password-of-the-operator" } });
+  uuid = await life.settled();
+});
+afterAll(() => life.world.close());
+
+const environment = () => life.world.environment;
+/** Runs a command, and answers what it added to the audit trail, and its output. */
+async function trailOf(words: string[], input = "", change: Record<string, string> = {}) {
+  await life.world.rows(`DELETE FROM operator_actions`);
+  const said = await kit({ ...environment(), ...change }, words, input);
+  return { said, added: await entries() };
+}
+const entries = async (): Promise<AuditEntry[]> =>
+  (await createAudit(life.world.service.services.db).page(null)).entries;
+
+describe("the audit trail", () => {
+  it.each<[words: string[], input: string, action: string, isOfOne: boolean, message: RegExp]>([
+    [
+      ["config", "set", "UUID", "TEAPOT_URL=https://user:hush@x.example"],
+      "",
+      "kit config set TEAPOT_URL=…",
+      true,
+      /^$/,
+    ],
+    [
+      ["config", "set", "UUID", "TEAPOT_TOKEN=-", "--reveal"],
+      "hush",
+      "kit config set TEAPOT_TOKEN=… --reveal",
+      true,
+      /^$/,
+    ],
+    [["config", "get", "UUID", "--reveal"], "", "kit config get --reveal", true, /^$/],
+    [["config", "diff", "UUID", "--reveal"], "", "kit config diff --reveal", true, /^$/],
+    [
+      ["config", "push", "UUID", "--yes", "--overwrite", "TEAPOT_URL"],
+      "",
+      "kit config push --overwrite TEAPOT_URL --yes",
+      true,
+      /^$/,
+    ],
+    [
+      ["api", "GET", "/addons/UUID", "--resource", "UUID", "--reveal"],
+      "",
+      "kit api GET /addons/UUID --reveal",
+      true,
+      /^status 200$/,
+    ],
+    [
+      [
+        "api",
+        "PATCH",
+        "/addons/UUID/config",
+        "--resource",
+        "UUID",
+        "--data",
+        '{"config":[{"name":"TEAPOT_URL","value":"hush"}]}',
+      ],
+      "",
+      "kit api PATCH /addons/UUID/config --data …",
+      true,
+      /^status 200, body 2$/,
+    ],
+    [["tokens", "refresh", "UUID"], "", "kit tokens refresh", true, /^done 1, failed 0, skipped 0$/],
+    [["tokens", "refresh", "--all"], "", "kit tokens refresh --all", false, /^done 1, /],
+    [["keys", "reseal"], "", "kit keys reseal", false, /^resealed \d+, byKey 1$/],
+    [
+      ["resources", "import"],
+      '{"uuid":"11234567-89ab-cdef-0123-456789abcdef","plan":"basic"}',
+      "kit resources import",
+      false,
+      /^imported 1, skipped 0$/,
+    ],
+    [["migrate"], "", "kit migrate", false, /^applied 0$/],
+    [["manifest", "write", "--reveal"], "", "kit manifest write --reveal", false, /^plans \d/],
+    [
+      ["resources", "erase", "11234567-89ab-cdef-0123-456789abcdef", "--yes"],
+      "",
+      "kit resources erase --yes",
+      true,
+      /^erased 11234567-/,
+    ],
+  ])("has %j", async (typed, input, action, isOfOne, message) => {
+    const words = typed.map((word) => word.replace("UUID", uuid));
+    const { said, added } = await trailOf(words, input, { PUBLIC_URL: "https://teapots.example" });
+    const { username } = os.userInfo();
+    expect(added).toMatchObject([
+      {
+        action: action.replace("UUID", uuid),
+        uuid: isOfOne ? (words.find((word) => /^[0-9a-f-]{36}$/.test(word)) ?? null) : null,
+        operator: { name: username, account: null, address: os.hostname() },
+        state: said.code === 0 ? "done" : "failed",
+        message: expect.stringMatching(message),
+      },
+    ]);
+    expect(JSON.stringify(added)).not.toContain("hush");
+  });
+
+  it("has who set a client secret, and who failed to, and never the secret", async () => {
+    const { clientSecret } = life.world.sandbox.settings;
+    const refused = await trailOf(["secret", "set"], "one-of-yesterday-or-before");
+    expect(refused.said.code).toBe(1);
+    expect(refused.added).toMatchObject([
+      {
+        action: "kit secret set",
+        state: "failed",
+        message: expect.stringContaining("rejects this client secret"),
+      },
+    ]);
+    const set = await trailOf(["secret", "set", "--no-wait"], clientSecret);
+    expect(set.added).toMatchObject([
+      {
+        action: "kit secret set --no-wait",
+        state: "done",
+        message: expect.stringMatching(/^version \d+, due/),
+      },
+    ]);
+    expect(JSON.stringify([refused.added, set.added])).not.toContain("yesterday");
+  });
+
+  it("has the authorizations that were made with a person's token, and not the token", async () => {
+    const { token } = life.world.sandbox.control.userToken("ada@example.com");
+    const { said, added } = await trailOf(
+      ["authorizations", "create", "--description", "plots", "--scope", "read"],
+      token,
+    );
+    expect(said.code).toBe(0);
+    expect(added).toMatchObject([
+      { action: "kit authorizations create --description plots --scope read", state: "done" },
+    ]);
+    const [, issued] = /\n\n(\S+)\n\n/.exec(said.stdout)!;
+    expect(issued).toMatch(/^\S{10,}$/);
+    expect(JSON.stringify(added)).not.toContain(issued);
+  });
+
+  it("has nothing of commands that only look, and of those that were used wrongly", async () => {
+    for (const words of [
+      ["resources", "list", "--search", "x"],
+      ["resources", "show", uuid],
+      ["config", "get", uuid],
+      ["config", "diff", uuid],
+      ["apps", uuid],
+      ["api", "GET", "/addons", "--resource", uuid],
+      ["doctor"],
+      ["status"],
+      ["config", "set", uuid],
+    ])
+      expect((await trailOf(words)).added).toEqual([]);
+  });
+
+  it("is shown page by page, for one resource, on its page, and on the operator's", async () => {
+    await kit(environment(), ["keys", "reseal"]);
+    await kit(environment(), ["tokens", "refresh", uuid]);
+    const { stdout } = await kit(environment(), ["audit", "--resource", uuid]);
+    expect(stdout).toMatch(
+      /^\d{4}-\S+ \S+ {2}done {2}kit tokens refresh\n {2}\S+ \(\S+\); \S{36}; done 1, failed/,
+    );
+    expect(stdout).not.toContain("reseal");
+    expect((await kit(environment(), ["resources", "show", uuid])).stdout).toContain("kit tokens refresh");
+    const authorization = `Basic ${Buffer.from("operator:a-password-of-the-operator").toString("base64")}`;
+    for (const path of [`/resources/${uuid}`, "/actions"]) {
+      const page = await fetch(new URL(`/operator${path}`, life.world.service.url!), {
+        headers: { authorization },
+      });
+      expect(await page.text()).toContain("kit tokens refresh");
+    }
+    await life.world.rows(
+      `INSERT INTO operator_actions (action, form, state, ended_at) SELECT 'older', n::text, 'done', now() FROM generate_series(1, 60) n`,
+    );
+    const first = await kitJson<{ entries: AuditEntry[]; next: number }>(environment(), ["audit"]);
+    expect(first.data.entries).toHaveLength(50);
+    const second = await kitJson<{ entries: AuditEntry[] }>(environment(), [
+      "audit",
+      "--after",
+      String(first.data.next),
+    ]);
+    expect(second.data.entries[0]!.action).toBe("older");
+    expect((await kitJson(environment(), ["audit", "--after", "x"])).code).toBe(2);
+  });
+
+  it("that cannot be written is a warning, and keeps secrets from being revealed", async () => {
+    await life.world.rows(`ALTER TABLE operator_actions RENAME TO out_of_the_way`);
+    try {
+      const refreshed = await kit(environment(), ["tokens", "refresh", uuid]);
+      expect(refreshed).toMatchObject({ code: 0, stdout: expect.stringMatching(/^1 refreshed/) });
+      expect(refreshed.stderr).toMatch(/^! This is not in the audit trail: .*operator_actions/);
+      const json = await kit(environment(), ["tokens", "refresh", uuid, "--json"]);
+      expect(JSON.parse(json.stdout)).toMatchObject({ done: [uuid] });
+      expect(json.stderr).toContain("not in the audit trail");
+      const revealed = await kitJson(environment(), ["config", "get", uuid, "--reveal"]);
+      expect(revealed).toMatchObject({ code: 1, data: { id: "audit_unavailable" } });
+      const asked = await kit(environment(), ["config", "get", uuid]);
+      expect(asked).toMatchObject({ code: 0, stderr: "" });
+    } finally {
+      await life.world.rows(`ALTER TABLE out_of_the_way RENAME TO operator_actions`);
+    }
+  });
+});

@@ -1,0 +1,155 @@
+import { afterAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { inOrder } from "../../platform/api-client.ts";
+import { aClosedPort, type Answering, aServer } from "../../platform/local-server.ts";
+import { kit, kitJson } from "../../support/kit.ts";
+
+const ID = "01234567-89ab-cdef-0123-456789abcdef";
+const RECORD = {
+  id: ID,
+  access_token: { expires_in: null, id: "1", token: "SVCK-brand-new" },
+  refresh_token: { expires_in: null, id: "2", token: "refresh-brand-new" },
+  grant: { code: "code-brand-new", expires_in: 300, id: "3" },
+  client: { id: "4", name: "you", redirect_uri: "https://client.example" },
+  scope: ["read"],
+  created_at: "2026-01-01T00:00:00Z",
+  updated_at: "2026-01-01T00:00:00Z",
+};
+const UNLIMITED = ["authorizations", "create", "--description", "dashboards"];
+const CREATE = [...UNLIMITED, "--scope", "read"];
+const USERS_TOKEN = "SVCK-of-the-user";
+
+let answer: Answering;
+const server = await aServer((seen, response) => answer(seen, response));
+afterAll(() => server.close());
+beforeEach(() => {
+  answer = inOrder(RECORD);
+  server.seen.length = 0;
+});
+
+/** The address is the only setting. */
+const environment = { PLATFORM_API_URL: server.url, ALLOW_INSECURE_PLATFORM: "on" };
+const run = (words: string[], input = `${USERS_TOKEN}\n`) => kit(environment, words, input);
+const runJson = (words: string[], input = `${USERS_TOKEN}\n`) => kitJson(environment, words, input);
+
+describe("kit authorizations create", () => {
+  it("shows the new token once, in text and in JSON", async () => {
+    const { code, stdout, stderr } = await run(CREATE);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toMatch(/shown this once.*\n\nSVCK-brand-new\n\n/);
+    expect(stdout).toContain(`kit authorizations revoke ${ID}`);
+    expect(stdout).toMatch(/expires +never/);
+    expect(stdout).not.toMatch(/refresh-brand-new|code-brand-new|SVCK-of-the-user/);
+    expect(await runJson(CREATE)).toEqual({ code: 0, data: RECORD });
+  });
+
+  it.each([1e15, 9e11])(
+    "shows the token and that it never expires, whatever its life: %d s",
+    async (life) => {
+      answer = inOrder({ ...RECORD, access_token: { ...RECORD.access_token, expires_in: life } });
+      const { code, stdout, stderr } = await run(CREATE);
+      expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+      expect(stdout).toMatch(/SVCK-brand-new[^]+expires +never/);
+    },
+  );
+
+  it("sends description and scopes, with the token from standard input", async () => {
+    const { stderr } = await run([...CREATE, "identity", "--scope", "read write-protected"]);
+    expect(stderr).toBe("");
+    expect(JSON.parse(server.seen[0]!.body)).toEqual({
+      description: "dashboards",
+      scope: ["read", "identity", "write-protected"],
+    });
+    expect(server.seen[0]!.headers.authorization).toBe(`Bearer ${USERS_TOKEN}`);
+  });
+
+  it("says in one sentence that it wants a scope, for global too", async () => {
+    const { code, stdout, stderr } = await run(UNLIMITED);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toMatch(/^✗ [^\n]*--scope[^\n]*\n[^\n]* --help\n$/);
+    await run([...UNLIMITED, "--scope", "global"]);
+    expect(JSON.parse(server.seen[0]!.body)).toMatchObject({ scope: ["global"] });
+  });
+
+  it("sends an unknown scope too, with a warning", async () => {
+    const { code, stderr } = await run([...UNLIMITED, "--scope", "tomorrow"]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining("tomorrow") });
+    expect(JSON.parse(server.seen[0]!.body)).toMatchObject({ scope: ["tomorrow"] });
+  });
+
+  it.each([
+    ["no description", ["authorizations", "create", "--scope", "read"], USERS_TOKEN],
+    ["an empty description", [...CREATE, "--description", " "], USERS_TOKEN],
+    ["no scope", UNLIMITED, USERS_TOKEN],
+    ["a scope without a value", [...UNLIMITED, "--scope"], USERS_TOKEN],
+    ["an empty scope", [...UNLIMITED, "--scope", " , "], USERS_TOKEN],
+    ["no token", CREATE, "\n"],
+    ["a token of two words", CREATE, "Bearer SVCK-of-the-user"],
+    ["a token as an argument", [...CREATE, "SVCK-of-the-user"], ""],
+  ])("is a usage error with %s", async (_, words, input) => {
+    const { code, data } = await runJson(words, input);
+    expect({ code, data }).toMatchObject({ code: 2, data: { id: "used_wrongly" } });
+    expect(data["message"]).not.toContain("of-the-user");
+    expect(server.seen).toEqual([]);
+  });
+
+  it("names the missing setting of the platform's address", async () => {
+    const { code, stderr } = await kit({}, CREATE, USERS_TOKEN);
+    expect({ code, stderr }).toEqual({ code: 78, stderr: expect.stringContaining("PLATFORM_API_URL") });
+    expect(stderr).not.toMatch(/DATABASE|ADDON|ENCRYPTION/);
+  });
+});
+
+describe("kit authorizations revoke", () => {
+  it("revokes the authorization, and shows none of its tokens", async () => {
+    const { code, data } = await runJson(["authorizations", "revoke", "an id/of theirs"]);
+    expect({ code, data }).toMatchObject({ code: 0, data: { id: ID, client: { name: "you" } } });
+    expect(JSON.stringify(data)).not.toContain("brand-new");
+    expect(data["access_token"]).toEqual({ expires_in: null, id: "1", token: "[secret]" });
+    expect(server.seen).toMatchObject([
+      { method: "DELETE", url: "/oauth/authorizations/an%20id%2Fof%20theirs" },
+    ]);
+    const human = await run(["authorizations", "revoke", ID]);
+    expect(human).toEqual({ code: 0, stdout: `Revoked ${ID}: its tokens are blocked.\n`, stderr: "" });
+  });
+
+  it("is a usage error with an invalid id", async () => {
+    expect(await runJson(["authorizations", "revoke", ".."])).toMatchObject({ code: 2 });
+    expect(server.seen).toEqual([]);
+  });
+});
+
+describe("an error answer of the platform", () => {
+  it.each([
+    [401, "user_token_rejected", "get a new one"],
+    [403, "user_token_forbidden", "scope is global"],
+    [404, "unknown_authorization", "Check the id"],
+    [422, "authorization_refused", "Mend the description"],
+  ])("with %i is printed in one sentence with advice", async (status, id, advice) => {
+    answer = inOrder(status);
+    const { code, data } = await runJson(["authorizations", "revoke", ID]);
+    expect({ code, data }).toEqual({ code: 1, data: { id, message: expect.stringContaining(`${status}`) } });
+    const { stdout, stderr } = await run(["authorizations", "revoke", ID]);
+    expect(stdout).toBe("");
+    expect(stderr.replace(/\s+/g, " ")).toContain(advice);
+  });
+
+  it("is printed without the echoed token", async () => {
+    answer = ({ headers }, response) =>
+      response.writeHead(401).end(JSON.stringify({ id: "unauthorized", message: headers.authorization }));
+    const { stdout, stderr } = await run(CREATE);
+    expect(stdout + stderr).toContain("[secret]");
+    expect(stdout + stderr).not.toContain("of-the-user");
+  });
+
+  it("is distinguished from a lost answer, after which an unknown token may exist", async () => {
+    answer = (_, response) => void response.destroy();
+    const { code, stderr } = await run(CREATE);
+    expect(code).toBe(1);
+    expect(stderr.replace(/\s+/g, " ")).toContain("Look at your authorizations on the platform");
+    const away = { ...environment, PLATFORM_API_URL: await aClosedPort() };
+    expect(await kitJson(away, CREATE, USERS_TOKEN)).toMatchObject({
+      code: 1,
+      data: { id: "connection_failed" },
+    });
+  });
+});

@@ -1,0 +1,215 @@
+// The progress bar of each bulk command: what it counts, and what is left on the screen afterwards.
+
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { randomBytes } from "node:crypto";
+import { aWorld, eventually, type World } from "../../support/world.ts";
+import { kit, kitJson, runningKit } from "../../support/kit.ts";
+import { onTerminal } from "../../support/terminal.ts";
+
+const CTRL_C = "\u0003";
+const STOPPING = /^(\^C)?Stopping: what was sent is finished first\. Ctrl-C again stops at once\.$/;
+
+let world: World;
+let uuids: string[];
+beforeAll(async () => {
+  world = await aWorld({ environment: { WEB_JOBS: "off" } });
+  const installed = await Promise.all(
+    [1, 2, 3, 4, 5].map(() => world.sandbox.control.install({ plan: "basic" })),
+  );
+  uuids = installed.map(({ addon }) => addon.id).sort();
+  await world.quiet(uuids);
+});
+afterEach(() => world.sandbox.control.clearFaults());
+afterAll(() => world.close());
+
+/** One after the other, so that the progress is visible. */
+const slowly = () => ({ ...world.environment, TOKEN_CONCURRENCY: "1" });
+const slow = (calls: string, delayMs = 500) => world.sandbox.control.fault(calls, { delayMs }, 100);
+
+describe("kit secret set with a progress bar", () => {
+  /** Resets the secret as the portal does, and types the new one. */
+  async function typed() {
+    const { secret } = world.sandbox.control.resetClientSecret();
+    slow("POST /oauth/token");
+    const terminal = onTerminal(slowly(), ["secret", "set"]);
+    await terminal.type(`${secret}\r`, /The new client secret \(not shown\): /);
+    return { terminal, secret };
+  }
+
+  it("counts the refreshed tokens, and leaves neither bar nor secret on the screen", async () => {
+    const { terminal, secret } = await typed();
+    const { code, sent, screen } = await terminal.ended();
+    expect(code).toBe(0);
+    expect(sent).toMatch(/█░+ [1-4] of 5 · \d+s/);
+    expect(sent).not.toContain(secret);
+    expect(screen).toEqual([
+      "The new client secret (not shown): ",
+      expect.stringMatching(/^The client secret is version \d now\. 5 tokens refreshed\.$/),
+    ]);
+  });
+
+  it("when it is stopped says how many are refreshed, and that the service refreshes the rest", async () => {
+    const { terminal, secret } = await typed();
+    await terminal.type(CTRL_C, /░ [12] of 5 ·/);
+    const { code, screen } = await terminal.ended();
+    expect(code).toBe(1);
+    const [, stopping, ...said] = screen;
+    expect(stopping).toMatch(STOPPING);
+    expect(said.join(" ")).toMatch(
+      /^✗ The client secret is version \d now\. Stopped with [1-4] of 5 tokens\s+fresh;\s+a\s+running\s+service\s+refreshes\s+the\s+rest\.$/,
+    );
+    world.sandbox.control.clearFaults();
+    const { data } = await kitJson(world.environment, ["secret", "set"], secret);
+    expect(data["fresh"]).toBe(data["due"]);
+  });
+});
+
+describe("kit config push --all with a progress bar", () => {
+  /** Removes a var of each resource, and makes the platform slow. */
+  async function missing(delayMs?: number) {
+    const { platformFor } = world.service.services;
+    for (const uuid of uuids) await platformFor(uuid).config.update([{ name: "TEAPOT_URL", value: null }]);
+    slow("* /addons/*", delayMs);
+  }
+  const lacking = async () => (await kitJson<Lacking>(world.environment, ["config", "diff", "--all"])).data;
+  interface Lacking {
+    different: unknown[];
+  }
+
+  it("counts the comparison and the update separately, with the question between them", async () => {
+    await missing(350);
+    const terminal = onTerminal(slowly(), ["config", "push", "--all"]);
+    await terminal.type("y\r", /Go on\? \(y\/N\) /);
+    const { code, sent, screen } = await terminal.ended();
+    expect(code).toBe(0);
+    const [comparing, setting] = sent.split("Go on? (y/N) ");
+    expect(comparing).toMatch(/█░+ [1-4] of 5 · \d+s/);
+    expect(setting).toMatch(/█░+ [1-4] of 5 · \d+s/);
+    expect(screen.slice(-3)).toEqual([
+      "5 resources to change.",
+      "Go on? (y/N) y",
+      "5 changed, 0 failed, 0 skipped.",
+    ]);
+    expect(screen.filter((line) => /[█░]|\d of 5/.test(line))).toEqual([]);
+  });
+
+  it("when it is stopped says what is left, and the same command continues", async () => {
+    await missing();
+    const terminal = onTerminal(slowly(), ["config", "push", "--all", "--yes"]);
+    await terminal.type(CTRL_C, /5 resources to change\.[^]*░ [12] of 5 ·/);
+    const { code, screen } = await terminal.ended();
+    expect(code).toBe(1);
+    const [stopping, stopped, end, ...more] = screen.slice(screen.indexOf("5 resources to change.") + 1);
+    expect(stopping).toMatch(STOPPING);
+    const done = Number(/^(\d) changed, 0 failed, 0 skipped\.$/.exec(end!)![1]);
+    expect(stopped).toMatch(
+      new RegExp(`^Stopped: ${5 - done} resources? left\\. The same command goes on\\.$`),
+    );
+    expect(more).toEqual([]);
+    world.sandbox.control.clearFaults();
+    expect((await lacking()).different).toHaveLength(5 - done);
+    await kitJson(world.environment, ["config", "push", "--all", "--yes"]);
+    expect((await lacking()).different).toEqual([]);
+  });
+
+  it("in a script prints one JSON document of what was done when it is stopped", async () => {
+    await missing(100);
+    const since = world.sandbox.control.ledger({}).next;
+    const { signal, ended } = runningKit(slowly(), ["config", "push", "--all", "--yes", "--json"]);
+    await eventually(() =>
+      world.sandbox.control.ledger({ since }).entries.some(({ method }) => method === "PATCH"),
+    );
+    signal("SIGINT");
+    const { code, stdout, stderr } = await ended;
+    expect({ code, stderr }).toEqual({ code: 1, stderr: "" });
+    const report = JSON.parse(stdout) as { done: string[] };
+    expect(report.done.length).toBeGreaterThan(0);
+    expect(report.done.length).toBeLessThan(5);
+    expect(report).toEqual({ ...report, failed: [], skipped: [], left: 5 - report.done.length });
+  });
+});
+
+describe("a bulk command that is stopped in a script", () => {
+  /** Runs the command until it has called the platform, and stops it there. */
+  async function stopped(words: string[], calls: string) {
+    const since = world.sandbox.control.ledger({}).next;
+    slow(calls, 200);
+    const { signal, ended } = runningKit(slowly(), [...words, "--json"]);
+    await eventually(() => world.sandbox.control.ledger({ since }).entries.length > 1);
+    signal("SIGINT");
+    const { code, stdout } = await ended;
+    return { code, data: JSON.parse(stdout) as Record<string, unknown> };
+  }
+
+  it("says how many tokens are left", async () => {
+    const { code, data } = await stopped(["tokens", "refresh", "--all"], "POST /oauth/token");
+    const done = (data["done"] as string[]).length;
+    expect({ code, data }).toEqual({ code: 1, data: { ...data, failed: [], skipped: [], left: 5 - done } });
+    expect(done).toBeLessThan(5);
+  });
+
+  it("says how many resources were not compared, and exits as for a difference", async () => {
+    const { code, data } = await stopped(["config", "diff", "--all"], "* /addons/*");
+    const checked = data["checked"] as number;
+    expect({ code, data }).toMatchObject({ code: 1, data: { failed: [], skipped: [], left: 5 - checked } });
+    expect(checked).toBeLessThan(5);
+  });
+
+  it("counts all resources as left when a push is stopped during the comparison", async () => {
+    const { code, data } = await stopped(["config", "push", "--all", "--yes"], "* /addons/*");
+    expect({ code, data }).toMatchObject({ code: 1, data: { done: [], failed: [], skipped: [] } });
+    expect(data["left"]).toBeGreaterThan(0);
+  });
+});
+
+describe("kit keys reseal with a progress bar", () => {
+  const key = randomBytes(24).toString("hex");
+  const rotated = () => ({
+    ...world.environment,
+    ...{ ENCRYPTION_KEY: key, DECRYPTION_KEYS: world.environment["ENCRYPTION_KEY"]! },
+  });
+  const reseal = () => onTerminal(rotated(), ["keys", "reseal"]);
+
+  /** A locked row is tried repeatedly. */
+  beforeAll(() =>
+    world.rows(`CREATE FUNCTION leave_alone() RETURNS trigger AS 'BEGIN RETURN NULL; END' LANGUAGE plpgsql`),
+  );
+  const holdOne = () =>
+    world.rows(
+      `CREATE TRIGGER busy BEFORE UPDATE ON credentials FOR EACH ROW WHEN (OLD.uuid = '${uuids[0]}') EXECUTE FUNCTION leave_alone()`,
+    );
+  const letGo = () => world.rows(`DROP TRIGGER IF EXISTS busy ON credentials`);
+  afterEach(letGo);
+
+  it("counts the rows, and when it is stopped says what is left", async () => {
+    await holdOne();
+    const terminal = reseal();
+    await terminal.type(CTRL_C, /█ 10 of 10 · \d+s/);
+    const { code, screen } = await terminal.ended();
+    expect(code).toBe(1);
+    expect(screen[0]).toMatch(STOPPING);
+    expect(screen.slice(1).join(" ").replace(/\s+/g, " ")).toBe(
+      "✗ Stopped. What was resealed stays; the same command goes on from there.",
+    );
+  });
+
+  it("exits with 1 when a row stays locked, and says that an older key is still needed", async () => {
+    await holdOne();
+    const { code, stdout, stderr } = await kit(rotated(), ["keys", "reseal"]);
+    expect({ code, stderr }).toEqual({ code: 1, stderr: "" });
+    expect(stdout).toMatch(
+      /\nSome rows still need an older key: keep it in DECRYPTION_KEYS, and reseal again\.\n$/,
+    );
+  }, 60_000);
+
+  it("ends with the list of the keys in use when a locked row is free again", async () => {
+    await holdOne();
+    const terminal = reseal();
+    await terminal.type("", /█ 10 of 10 ·/);
+    await letGo();
+    const { code, screen } = await terminal.ended();
+    expect(code).toBe(0);
+    expect(screen.filter((line) => /[█░]| of \d|Working/.test(line))).toEqual([]);
+    expect(screen.join("\n")).toMatch(/^1 row resealed\.\nKEY +ROWS\n[^]+\nNo other key is in use\.$/);
+  });
+});

@@ -1,0 +1,275 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from "@jest/globals";
+import { addonManifest } from "../../../src/operator/addon-manifest.ts";
+import { sealConfig, type ConfigVar } from "../../../src/resources/config-vars.ts";
+import { aGate } from "../../support/a-vendor.ts";
+import { aLifecycle, type LifecycleWorld } from "../../support/lifecycle.ts";
+import { eventually } from "../../support/world.ts";
+import { kit, kitJson } from "../../support/kit.ts";
+
+let life: LifecycleWorld;
+let uuid: string;
+let wanted: Record<string, string>;
+beforeAll(async () => {
+  life = await aLifecycle();
+  uuid = await life.settled();
+  wanted = await onPlatform();
+}, 60_000);
+afterAll(() => life.world.close());
+beforeEach(() => change(...Object.entries(wanted).map(([name, value]) => ({ name, value }))));
+
+/** Changes config vars at the platform by hand. */
+const change = (...vars: ConfigVar[]) => life.world.service.services.platformFor(uuid).config.update(vars);
+
+async function onPlatform(): Promise<Record<string, string>> {
+  const config = await life.world.service.services.platformFor(uuid).config.get();
+  return Object.fromEntries(config.map(({ name, value }) => [name, value!]));
+}
+
+const run = <Data>(...words: string[]) => kitJson<Data>(life.world.environment, words);
+const say = (...words: string[]) => kit(life.world.environment, words);
+
+interface Told {
+  name: string;
+  state: string;
+  value: string | null;
+  fingerprint: string | null;
+  platform: { value: string; fingerprint: string } | null;
+}
+
+it("config diff shows equal, different, missing and extra vars, without values", async () => {
+  expect(await run("config", "diff", uuid)).toMatchObject({
+    code: 0,
+    data: [
+      { name: "TEAPOT_TOKEN", state: "same", value: "[secret]" },
+      { name: "TEAPOT_URL", state: "same", platform: { value: "[secret]" } },
+    ],
+  });
+  await change(
+    { name: "TEAPOT_URL", value: "https://by-hand.example" },
+    { name: "TEAPOT_TOKEN", value: null },
+  );
+  const { code, data } = await run<Told[]>("config", "diff", uuid);
+  const [token, url] = data as [Told, Told];
+  expect({ code, token, url }).toMatchObject({
+    code: 1,
+    token: { state: "missing", platform: null },
+    url: { state: "differs" },
+  });
+  expect(url.fingerprint).toMatch(/^[0-9a-f]{8}$/);
+  expect(url.platform!.fingerprint).not.toBe(url.fingerprint);
+  expect(JSON.stringify(data)).not.toContain("by-hand");
+
+  const revealed = await run<Told[]>("config", "diff", uuid, "--reveal");
+  expect(revealed.data[1]).toMatchObject({
+    value: wanted["TEAPOT_URL"],
+    platform: { value: "https://by-hand.example" },
+  });
+});
+
+it("config diff prints a table in 80 columns, and the command that helps", async () => {
+  await change({ name: "TEAPOT_URL", value: "https://by-hand.example" });
+  const { code, stdout } = await say("config", "diff", uuid);
+  expect(code).toBe(1);
+  expect(stdout).toMatch(/^NAME +STATE +WANTED +PLATFORM\nTEAPOT_TOKEN +same .*\nTEAPOT_URL +differs /);
+  expect(stdout).toContain(`kit config push ${uuid} \\\n    --overwrite TEAPOT_URL\n`);
+  expect(Math.max(...stdout.split("\n").map(({ length }) => length))).toBeLessThanOrEqual(80);
+
+  const revealed = await say("config", "diff", uuid, "--reveal");
+  expect(revealed.stdout).toContain(
+    `TEAPOT_URL  differs\n  wanted    ${wanted["TEAPOT_URL"]}\n  platform  https://by-hand.example\n`,
+  );
+});
+
+it("config push sets missing vars, and keeps those that were changed by hand", async () => {
+  await change(
+    { name: "TEAPOT_URL", value: "https://by-hand.example" },
+    { name: "TEAPOT_TOKEN", value: null },
+  );
+  const { code, stdout, stderr } = await say("config", "push", uuid, "--yes");
+  expect({ code, stderr }).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining("To be set: TEAPOT_TOKEN"),
+  });
+  expect(stdout).toContain("1 var changed. Kept as the platform has it: TEAPOT_URL");
+  expect(await onPlatform()).toEqual({ ...wanted, TEAPOT_URL: "https://by-hand.example" });
+
+  const again = await run("config", "push", uuid, "--overwrite", "TEAPOT_URL", "--yes");
+  expect(again).toMatchObject({
+    code: 0,
+    data: [{ name: "TEAPOT_TOKEN" }, { name: "TEAPOT_URL", value: "[secret]" }],
+  });
+  expect(await onPlatform()).toEqual(wanted);
+});
+
+it("config push removes an extra var only when it is named", async () => {
+  await run("config", "set", uuid, "--unset", "TEAPOT_TOKEN");
+  await change({ name: "TEAPOT_TOKEN", value: "by-hand" });
+  expect((await run<Told[]>("config", "diff", uuid)).data[0]).toMatchObject({ state: "extra", value: null });
+  await run("config", "push", uuid, "--yes");
+  expect(await onPlatform()).toHaveProperty("TEAPOT_TOKEN", "by-hand");
+  await run("config", "push", uuid, "--overwrite", "TEAPOT_TOKEN", "--yes");
+  expect(await onPlatform()).not.toHaveProperty("TEAPOT_TOKEN");
+  await run("config", "set", uuid, `TEAPOT_TOKEN=${wanted["TEAPOT_TOKEN"]}`);
+});
+
+it.each([
+  ["and let go of in a plan change", null],
+  ["and has not spoken of since", "left"],
+  ["where somebody changed it by hand", "as it was"],
+])(
+  "config push removes a var that is no longer declared, %s, by the printed command and by name",
+  async (_, value) => {
+    const { vault, offer } = life.world.service.services;
+    const manifest = addonManifest("teapots", offer);
+    /** The service set it, and has retired it since: the manifest names it no more, so the platform takes no value for it. */
+    async function leaveBehind(name: string): Promise<void> {
+      const kept = Object.entries(wanted).map(([each, value]) => ({ name: each, value }));
+      await life.world.rows(`UPDATE resources SET sealed_config = $2 WHERE uuid = $1`, [
+        uuid,
+        sealConfig(vault, uuid, [...kept, { name, value }]),
+      ]);
+      life.control.partner({ addonManifest: { ...manifest, config_vars: [...offer.configVars, name] } });
+      await change({ name, value: "left" });
+      life.control.partner({ addonManifest: manifest });
+    }
+
+    await leaveBehind("TEAPOT_LID");
+    const { stdout } = await say("config", "diff", uuid);
+    expect(stdout).toContain("--overwrite TEAPOT_LID");
+    const [, words] = /kit (config push [^]*)$/.exec(stdout)!;
+    const pushed = await say(...words!.replaceAll("\\\n", " ").trim().split(/ +/), "--yes");
+    expect(pushed).toMatchObject({ code: 0, stdout: expect.stringContaining("1 var changed.") });
+    expect(await onPlatform()).toEqual(wanted);
+
+    await leaveBehind("TEAPOT_LID");
+    const push = ["config", "push", "--all", "--overwrite", "TEAPOT_LID", "--yes"];
+    expect(await run(...push)).toMatchObject({ code: 0, data: { done: [uuid] } });
+    expect(await onPlatform()).toEqual(wanted);
+    expect(await run(...push)).toMatchObject({ code: 0, data: { done: [], failed: [] } });
+    expect((await say(...push)).stdout).toContain("There was nothing to do.\n");
+    expect(await say("config", "push", uuid, "--overwrite", "TEAPOT_LID", "--yes")).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining("The platform has all that is wanted."),
+    });
+    expect(await run("config", "push", "--all", "--overwrite", "KETTLE", "--yes")).toMatchObject({ code: 2 });
+
+    // The platform has removed it and would refuse it: nothing is missing.
+    expect(await run("config", "diff", uuid)).toMatchObject({ code: 0 });
+    await change({ name: "TEAPOT_TOKEN", value: null });
+    expect(await run("config", "push", uuid, "--yes")).toMatchObject({ code: 0 });
+    expect(await onPlatform()).toEqual(wanted);
+
+    await leaveBehind("TEAPOT_LID");
+    expect(await run("config", "set", uuid, "--unset", "KETTLE")).toMatchObject({ code: 2 });
+    expect(await run("config", "set", uuid, "TEAPOT_LID=on")).toMatchObject({ code: 2 });
+    expect(await run("config", "set", uuid, "--unset", "TEAPOT_LID")).toMatchObject({ code: 0 });
+    expect(await onPlatform()).toEqual(wanted);
+  },
+);
+
+it("config push changes nothing without a yes, and nothing when a name is wrong", async () => {
+  await change({ name: "TEAPOT_TOKEN", value: null });
+  const unasked = await say("config", "push", uuid);
+  expect(unasked).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/TEAPOT_TOKEN +missing[^]*Say --yes/),
+  });
+  expect(await run("config", "push", uuid)).toMatchObject({ code: 2, data: { id: "used_wrongly" } });
+  expect(await run("config", "push", uuid, "--yes", "--overwrite", "KETTLE")).toMatchObject({
+    code: 2,
+    data: { message: expect.stringContaining("TEAPOT_URL, TEAPOT_TOKEN") },
+  });
+  expect(await onPlatform()).not.toHaveProperty("TEAPOT_TOKEN");
+});
+
+it("config diff --all lists resources that differ, that could not be asked, and that are fine", async () => {
+  const [fine, mute] = [await life.settled(), await life.settled()];
+  await life.world.rows(`UPDATE credentials SET state = 'grant_lost', reason = 'expired' WHERE uuid = $1`, [
+    mute,
+  ]);
+  await change({ name: "TEAPOT_TOKEN", value: null });
+  const { code, data } = await run("config", "diff", "--all");
+  expect({ code, data }).toEqual({
+    code: 1,
+    data: {
+      checked: 2,
+      different: [{ uuid, vars: expect.arrayContaining([expect.objectContaining({ state: "missing" })]) }],
+      failed: [],
+      skipped: [{ uuid: mute, reason: "grant_lost" }],
+    },
+  });
+  const human = await say("config", "diff", "--all");
+  expect(human.stdout).toContain(`! ${uuid}\n    TEAPOT_TOKEN missing\n`);
+  expect(human.stdout).not.toContain(fine);
+
+  const since = life.position();
+  expect(await run("config", "push", "--all")).toMatchObject({ code: 2 });
+  // Resources that cannot be asked are reported before all config vars are read.
+  expect(life.entries(since)).toEqual([]);
+  expect(await run("config", "push", "--all", "--yes")).toEqual({
+    code: 0,
+    data: { done: [uuid], failed: [], skipped: [{ uuid: mute, reason: "grant_lost" }] },
+  });
+  expect(await onPlatform()).toEqual(wanted);
+});
+
+it("config diff says what to do for an unknown resource, and when the platform is away", async () => {
+  const unknown = await say("config", "diff", "01234567-89ab-cdef-0123-456789abcdef");
+  expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining("kit resources list") });
+  life.control.fault("GET /addons/*", { status: 503 }, 9);
+  const away = await run<{ failed: object[] }>("config", "diff", "--all");
+  expect(away.code).toBe(1);
+  expect(away.data.failed[0]).toMatchObject({ id: expect.any(String), message: expect.any(String) });
+  life.control.clearFaults();
+});
+
+it.each<[string, () => Promise<{ later: string }>]>([
+  ["said later", async () => ({ later: "Kneading the clay." })],
+  ["failed", () => Promise.reject(new Error("The kiln is cold."))],
+])("config diff skips a provision that %s, instead of expecting no vars", async (_, made) => {
+  life.vendor.next("provision", made);
+  const later = aGate();
+  for (const what of ["finish", "provision"] as const)
+    life.vendor.next(what, async () => later.opened.then(() => ({ config: {} })));
+  const { addon } = await life.control.install();
+  await eventually(async () => expect(await life.credential(addon.id)).toMatchObject({ state: "active" }));
+  const said = await say("config", "diff", addon.id);
+  expect(said).toMatchObject({ code: 0, stdout: expect.stringContaining("not known yet") });
+  expect(said.stdout).not.toContain("none are wanted");
+  later.open();
+  life.vendor.asUsual();
+  await life.control.deprovision(addon.id);
+});
+
+it("config diff and push leave vars alone that were set before the kit", async () => {
+  const imported = await life.settled();
+  // The state after an import.
+  await life.world.rows(`UPDATE resources SET sealed_config = NULL WHERE uuid = $1`, [imported]);
+  const theirs = () => life.world.service.services.platformFor(imported).config.get();
+  const before = await theirs();
+  const states = async () => {
+    const { code, data } = await run<Told[]>("config", "diff", imported);
+    return { code, states: data.map(({ name, state }) => `${name} ${state}`) };
+  };
+  const overwrite = ["--overwrite", "TEAPOT_TOKEN", "TEAPOT_URL", "--yes"];
+
+  expect(await states()).toEqual({ code: 0, states: ["TEAPOT_TOKEN foreign", "TEAPOT_URL foreign"] });
+  const human = (await say("config", "diff", imported)).stdout;
+  expect(human).toContain("not known yet");
+  expect(human).not.toContain("kit config push");
+  expect(await run("config", "push", imported, ...overwrite)).toMatchObject({ code: 0 });
+  const { data } = await run<{ skipped: object[] }>("config", "diff", "--all");
+  expect(data.skipped).toContainEqual({ uuid: imported, reason: "not_known_yet" });
+  expect(await theirs()).toEqual(before);
+
+  await run("config", "set", imported, "TEAPOT_URL=https://set.example");
+  expect(await states()).toEqual({ code: 0, states: ["TEAPOT_TOKEN foreign", "TEAPOT_URL same"] });
+  expect((await say("config", "diff", imported)).stdout).toContain("Nothing differs.");
+  const left = await say("config", "push", imported, ...overwrite);
+  expect(left.code).toBe(0);
+  expect(left.stdout.replace(/\s+/g, " ")).toContain(
+    "it was never set from here: TEAPOT_TOKEN (kit config set",
+  );
+  expect((await say("config", "push", "--all", ...overwrite)).code).toBe(0);
+  expect(await theirs()).toContainEqual(before.find(({ name }) => name === "TEAPOT_TOKEN"));
+});

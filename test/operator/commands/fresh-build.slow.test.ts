@@ -1,0 +1,127 @@
+// The script `kit` of package.json, in a folder with a compiler that says that it ran.
+
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { spawn, spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { copyFile, mkdir, mkdtemp, readdir, rm, utimes, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+
+const { scripts } = JSON.parse(
+  readFileSync(new URL("../../../package.json", import.meta.url), "utf8"),
+) as { scripts: { kit: string } }; // prettier-ignore
+const DEV = fileURLToPath(new URL("../../../dev", import.meta.url));
+/** The compiler takes a moment in which only a part of the build exists. */
+const COMPILER = `#!/bin/sh
+echo building
+mkdir -p "$4" && echo 'import "./part.js"; console.log("new")' > "$4/kit.js" && sleep 0.5 && echo > "$4/part.js"
+`;
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), "fresh-build-"));
+  const manifest = { name: "a-kit", type: "module", scripts: { kit: scripts.kit, generate: "true" } };
+  await put("package.json", JSON.stringify(manifest));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+async function put(file: string, content = "", writtenSecondsAgo = 60): Promise<void> {
+  const place = path.join(folder, file);
+  await mkdir(path.dirname(place), { recursive: true });
+  await writeFile(place, content, { mode: 0o755 });
+  const at = Date.now() / 1000 - writtenSecondsAgo;
+  await utimes(place, at, at);
+}
+
+const aCheckout = async (compiler = COMPILER) => {
+  for (const file of ["src/your-service/plans.ts", "prisma/schema.prisma", "tsconfig.json"]) await put(file);
+  await put("node_modules/.bin/tsc", compiler);
+  await mkdir(path.join(folder, "dev"));
+  for (const script of ["first-build.mjs", "write-commit.mjs"])
+    await copyFile(path.join(DEV, script), path.join(folder, "dev", script));
+};
+const aBuild = (writtenSecondsAgo: number) =>
+  put("dist/kit.js", "console.log('old', ...process.argv.slice(2))", writtenSecondsAgo);
+
+const npm = (...words: string[]) => run("npm", "run", "--silent", "kit", "--", ...words);
+/** As npm runs the script, without npm's own start. */
+const kit = () => run("sh", "-c", scripts.kit);
+
+async function run(program: string, ...words: string[]) {
+  const PATH = `${folder}/node_modules/.bin:${process.env["PATH"]}`;
+  const child = spawn(program, words, { cwd: folder, env: { ...process.env, PATH } });
+  const [ran, said] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  // Printed before the wait that it explains.
+  const hasBuilt = /^Building dist\/.*\nbuilding\n/.test(said);
+  return { ran: ran.trim(), hasBuilt, isTold: said.includes("npm run build") };
+}
+const OLD = { ran: "old", hasBuilt: false, isTold: false };
+
+describe("npm run kit", () => {
+  it("builds when there is no build, and not when the build is up to date", async () => {
+    await aCheckout();
+    expect(await kit()).toEqual({ ran: "new", hasBuilt: true, isTold: false });
+    expect(await kit()).toEqual({ ran: "new", hasBuilt: false, isTold: false });
+    await aBuild(30);
+    expect(await npm("doctor", "--json")).toEqual({ ...OLD, ran: "old doctor --json" });
+  });
+
+  it.each(["src/your-service/plans.ts", "prisma/schema.prisma", "tsconfig.build.json"])(
+    "keeps a build that a service may be using after a change of %s, with a warning",
+    async (file) => {
+      await aCheckout();
+      await aBuild(30);
+      await put(file, "", 10);
+      expect(await kit()).toEqual({ ...OLD, isTold: true });
+    },
+  );
+
+  it("ignores changes of the generated client", async () => {
+    await aCheckout();
+    await aBuild(30);
+    await put("src/database/client/client.ts", "", 10);
+    expect(await kit()).toEqual(OLD);
+  });
+
+  it("run twice at once, gives both a complete build", async () => {
+    await aCheckout();
+    const started = await Promise.all([kit(), kit(), kit()]);
+    expect(started.map(({ ran }) => ran)).toEqual(["new", "new", "new"]);
+    expect((await readdir(folder)).filter((name) => name.startsWith("dist"))).toEqual(["dist"]);
+    expect((await readdir(path.join(folder, "dist"))).sort()).toEqual(["commit", "kit.js", "part.js"]);
+  });
+
+  it("writes down which commit was built", async () => {
+    await aCheckout();
+    const commit = async (environment: Record<string, string>) => {
+      const env = { ...process.env, GIT_CEILING_DIRECTORIES: path.dirname(folder), ...environment };
+      spawnSync(process.execPath, ["dev/write-commit.mjs", "."], { cwd: folder, env });
+      return readFileSync(path.join(folder, "commit"), "utf8");
+    };
+    expect(await commit({ SOURCE_COMMIT: "", SOURCE_VERSION: "" })).toBe("");
+    const named = { SOURCE_COMMIT: "", SOURCE_VERSION: "0123456789abcdef0123456789abcdef01234567" };
+    expect(await commit(named)).toBe("0123456789ab");
+    expect(await commit({ ...named, SOURCE_COMMIT: "release-7" })).toBe("release-7");
+    const git = (words: string) =>
+      spawnSync("git", ["-c", "user.name=a", "-c", "user.email=a@b.c", ...words.split(" ")], { cwd: folder });
+    for (const words of ["init -q", "add dev", "commit -q -m one"]) git(words);
+    expect(await commit(named)).toBe(String(git("rev-parse --short=12 HEAD").stdout).trim());
+    await put("dev/write-commit.mjs", `${readFileSync(path.join(DEV, "write-commit.mjs"), "utf8")}\n`);
+    expect(await commit(named)).toMatch(/^[0-9a-f]{12}-dirty$/);
+  });
+
+  it("does not run when the build fails, and leaves no partial build", async () => {
+    await aCheckout(`${COMPILER}exit 2\n`);
+    expect(await kit()).toEqual({ ran: "", hasBuilt: true, isTold: false });
+    expect((await readdir(folder)).filter((name) => name.startsWith("dist"))).toEqual([]);
+  });
+
+  it("never builds in a deployed service, without the compiler or the sources", async () => {
+    await aBuild(30);
+    expect(await kit()).toEqual(OLD);
+    await put("src/your-service/plans.ts", "", 10);
+    expect(await kit()).toEqual(OLD);
+  });
+});

@@ -1,0 +1,186 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from "@jest/globals";
+import { randomBytes, randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
+import type { Queryable } from "../../../src/database/database.ts";
+import { credentialSealContext } from "../../../src/credentials/opening.ts";
+import { createReseal } from "../../../src/resources/reseal.ts";
+import { Secret } from "../../../src/secret.ts";
+import { createVault, type Vault } from "../../../src/vault/vault.ts";
+import { aWorld, eventually, type World } from "../../support/world.ts";
+import { kit, kitJson, startKit } from "../../support/kit.ts";
+
+interface Report {
+  resealed: number;
+  byKey: { keyId: string; rows: number }[];
+}
+
+const MANY = 6_000;
+
+let world: World;
+let oldKey: string;
+let newKey: string;
+let old: Vault;
+let both: Vault;
+beforeAll(async () => {
+  world = await aWorld();
+  await world.sandbox.control.install({ plan: "basic" });
+  await eventually(
+    async () => (await world.rows(`SELECT 1 FROM credentials WHERE state = 'active'`)).length === 1,
+  );
+  await eventually(async () => (await world.rows(`SELECT 1 FROM steps`)).length === 0);
+  oldKey = world.environment["ENCRYPTION_KEY"]!;
+});
+afterAll(() => world.close());
+
+it("a command with fewer keys searches all rows for the removed one, however long that takes", async () => {
+  await world.rows(`INSERT INTO sealing_keys (key_id) VALUES ('0123456789abcdef')`);
+  // Together longer than one statement may take, and than a command waits for its database.
+  const { query } = pg.Client.prototype as { query: (...asked: unknown[]) => unknown };
+  const slow = jest.spyOn(pg.Client.prototype, "query").mockImplementation(function (
+    this: pg.Client,
+    ...asked
+  ) {
+    const ask = () => query.apply(this, asked);
+    return (asked[0] as { text?: string }).text?.includes("by_keys") ? sleep(1_000).then(ask) : ask();
+  });
+  const { code, data } = await kitJson(world.environment, ["tokens", "refresh", "--all"]);
+  slow.mockRestore();
+  expect({ code, data }).toMatchObject({ code: 0, data: { failed: [] } });
+  expect(await world.rows(`SELECT 1 FROM sealing_keys WHERE key_id = '0123456789abcdef'`)).toEqual([]);
+}, 30_000);
+
+/** Each test rotates to a key of its own. */
+beforeEach(async () => {
+  newKey = randomBytes(24).toString("hex");
+  old = await createVault({ encryptionKey: new Secret(oldKey) });
+  both = await createVault({ encryptionKey: new Secret(newKey), decryptionKeys: [new Secret(oldKey)] });
+});
+
+const rotated = () => ({ ...world.environment, ENCRYPTION_KEY: newKey, DECRYPTION_KEYS: oldKey });
+
+/** Resources with sealed tokens, each token named after its uuid. */
+async function manyResources(count: number): Promise<string[]> {
+  const uuids = Array.from({ length: count }, () => randomUUID()).sort();
+  const sealed = (column: "sealed_access_token" | "sealed_refresh_token") =>
+    uuids.map((uuid) => old.seal(credentialSealContext(column, uuid), `${column} of ${uuid}`));
+  await world.rows(
+    `INSERT INTO resources (uuid, plan, applied_plan, state) SELECT unnest($1::uuid[]), 'basic', 'basic', 'provisioned'`,
+    [uuids],
+  );
+  await world.rows(
+    `INSERT INTO credentials (uuid, state, sealed_access_token, sealed_refresh_token, secret_version)
+     SELECT uuid, 'active', access, refresh, 1 FROM unnest($1::uuid[], $2::bytea[], $3::bytea[]) AS i(uuid, access, refresh)`,
+    [uuids, sealed("sealed_access_token"), sealed("sealed_refresh_token")],
+  );
+  return uuids;
+}
+
+async function countFresh(): Promise<number> {
+  const [row] = await world.rows<{ fresh: number }>(
+    `SELECT count(*)::int AS fresh FROM credentials WHERE encode(substring(sealed_access_token FROM 2 FOR 8), 'hex') = $1`,
+    [both.keyId],
+  );
+  return row!.fresh;
+}
+
+describe("kit keys reseal", () => {
+  it("continues after it was killed, and leaves nothing encrypted with the old key", async () => {
+    const uuids = await manyResources(MANY);
+    const child = startKit(rotated(), ["keys", "reseal", "--json"]);
+    const closed = once(child, "close");
+    await eventually(async () => (await countFresh()) > 0 || child.exitCode !== null);
+    child.kill("SIGKILL");
+    await closed;
+    const done = await countFresh();
+    expect(done).toBeGreaterThan(0);
+
+    const { code, data } = await kitJson<Report>(rotated(), ["keys", "reseal"]);
+    expect(code).toBe(0);
+    expect(data.resealed).toBeLessThanOrEqual(MANY + 3 - done);
+    expect(data.byKey).toEqual([{ keyId: both.keyId, rows: MANY + 3 }]);
+    const rows = await world.rows<{ uuid: string; access: Buffer; refresh: Buffer }>(
+      `SELECT uuid, sealed_access_token AS access, sealed_refresh_token AS refresh FROM credentials WHERE uuid = ANY($1)`,
+      [uuids],
+    );
+    for (const { uuid, access, refresh } of rows) {
+      expect(both.open(credentialSealContext("sealed_access_token", uuid), access).reveal()).toBe(
+        `sealed_access_token of ${uuid}`,
+      );
+      expect(both.open(credentialSealContext("sealed_refresh_token", uuid), refresh).reveal()).toBe(
+        `sealed_refresh_token of ${uuid}`,
+      );
+    }
+
+    const again = await kit(rotated(), ["keys", "reseal"]);
+    expect(again).toMatchObject({ code: 0, stderr: "", stdout: expect.stringContaining("0 rows resealed.") });
+
+    // The old key can be removed now, and the client secret is recognised by its hash: it is not imported a second
+    // time.
+    oldKey = newKey;
+    await world.restart({ environment: { ENCRYPTION_KEY: newKey } });
+    world.environment = { ...world.environment, ENCRYPTION_KEY: newKey };
+    expect(await world.rows(`SELECT version FROM client_secrets`)).toEqual([{ version: 1 }]);
+    await world.rows(`DELETE FROM credentials WHERE uuid = ANY($1)`, [uuids]);
+    await world.rows(`DELETE FROM resources WHERE uuid = ANY($1)`, [uuids]);
+  });
+
+  it("never overwrites a token that was refreshed meanwhile", async () => {
+    const [uuid, other] = await manyResources(2);
+    const fresh = both.seal(credentialSealContext("sealed_access_token", uuid!), "fresh");
+    let isMeanwhile = true;
+    const db: Queryable = {
+      async query(what, values) {
+        if (what.name === "reseal_credentials" && isMeanwhile) {
+          isMeanwhile = false;
+          await world.rows(`UPDATE credentials SET sealed_access_token = $2 WHERE uuid = $1`, [uuid, fresh]);
+        }
+        return world.db.query(what, values);
+      },
+    };
+    const reseal = createReseal({ db, vault: both }, "credentials");
+    const result = await reseal({
+      signal: new AbortController().signal,
+      onRows: () => undefined,
+      onUnopened: (error) => {
+        throw error;
+      },
+    });
+    expect(result).toMatchObject({ passedOver: 1 });
+    const rows = await world.rows<{ uuid: string; access: Buffer; refresh: Buffer }>(
+      `SELECT uuid, sealed_access_token AS access, sealed_refresh_token AS refresh FROM credentials WHERE uuid = ANY($1)`,
+      [[uuid, other]],
+    );
+    const tokens = new Map(
+      rows.map((row) => [
+        row.uuid,
+        both.open(credentialSealContext("sealed_access_token", row.uuid), row.access).reveal(),
+      ]),
+    );
+    expect(tokens.get(uuid!)).toBe("fresh");
+    expect(tokens.get(other!)).toBe(`sealed_access_token of ${other}`);
+  });
+
+  it("leaves values that cannot be decrypted unchanged, lists them, and exits with 1", async () => {
+    // Only the first few are shown, so nothing else may be wrong.
+    await world.rows(`DELETE FROM credentials`);
+    const [broken, lost] = await manyResources(2);
+    const stranger = await createVault({ encryptionKey: new Secret("z".repeat(40)) });
+    await world.rows(
+      `UPDATE credentials SET sealed_access_token = sealed_access_token || '\\x00'::bytea WHERE uuid = $1`,
+      [broken],
+    );
+    const sealed = stranger.seal(credentialSealContext("sealed_access_token", lost!), "token");
+    await world.rows(`UPDATE credentials SET sealed_access_token = $2 WHERE uuid = $1`, [lost, sealed]);
+    const { code, stdout, stderr } = await kit(rotated(), ["keys", "reseal"]);
+    expect(code).toBe(1);
+    expect(stderr).toContain(`credentials.sealed_access_token of ${broken}`);
+    expect(stderr).toContain(`needs key ${stranger.keyId}`);
+    expect(stdout).toContain(`Put the old key ${stranger.keyId} into DECRYPTION_KEYS, and reseal again.`);
+    const [row] = await world.rows(`SELECT sealed_access_token AS sealed FROM credentials WHERE uuid = $1`, [
+      lost,
+    ]);
+    expect(row!["sealed"]).toEqual(Buffer.from(sealed));
+  });
+});

@@ -1,0 +1,129 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { kit, kitJson } from "../../support/kit.ts";
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(path.join(tmpdir(), "manifests-"));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const OURS = fileURLToPath(new URL("../../../app.json", import.meta.url));
+const broken = { env: { PORT: { value: 5000 } }, addons: ["redis"] };
+
+function file(name: string, content: unknown): string {
+  const at = path.join(folder, name);
+  writeFileSync(at, typeof content === "string" ? content : JSON.stringify(content, null, 2));
+  return at;
+}
+
+// Without any settings and without a database: kit() gives none.
+describe("kit manifest check", () => {
+  it("lists every fault with its JSON pointer, and exits with 1 on an error", async () => {
+    const { code, data } = await kitJson({}, ["manifest", "check", file("broken.json", broken)]);
+    expect({ code, data }).toEqual({
+      code: 1,
+      data: {
+        ok: false,
+        faults: [
+          { pointer: "/env/PORT/value", severity: "error", message: expect.any(String) },
+          { pointer: "/addons/0", severity: "warning", message: expect.any(String) },
+        ],
+      },
+    });
+  });
+
+  it("exits with 0 when there are only warnings", async () => {
+    const { code, data } = await kitJson({}, ["manifest", "check", file("fair.json", { addons: ["redis"] })]);
+    expect({ code, data }).toMatchObject({ code: 0, data: { ok: true, faults: [{ severity: "warning" }] } });
+  });
+
+  it("prints the positions aligned, and a summary", async () => {
+    const at = file("broken.json", broken);
+    const { code, stdout, stderr } = await kit({}, ["manifest", "check", at]);
+    expect({ code, stderr }).toEqual({ code: 1, stderr: "" });
+    expect(stdout).toBe(
+      [
+        "✗ 4:7  /env/PORT/value",
+        "       This must be a string: put it in quotes.",
+        "",
+        "! 8:5  /addons/0",
+        '       The object form is preferred: { "plan": "redis" }.',
+        "",
+        `${at}: 1 error, 1 warning.`,
+        "",
+      ].join("\n"),
+    );
+  });
+
+  it("reads standard input for -", async () => {
+    const sound = await kit({}, ["manifest", "check", "-"], '{ "name": "x" }');
+    expect(sound).toEqual({ code: 0, stdout: "standard input is sound.\n", stderr: "" });
+    const empty = await kitJson({}, ["manifest", "check", "-"]);
+    expect(empty).toMatchObject({
+      code: 1,
+      data: { ok: false, faults: [{ pointer: "", severity: "error" }] },
+    });
+  });
+
+  it("escapes control characters of the file", async () => {
+    const at = file("coloured.json", { name: "x", "\u001b[2J\u001b[31m": 1 });
+    const { stdout } = await kit({}, ["manifest", "check", at]);
+    expect(stdout).toContain("[2J");
+    expect(stdout).not.toContain("\u001b");
+  });
+
+  it.each([
+    ["a file that is not there", () => path.join(folder, "nowhere.json"), "no such file"],
+    ["a folder", () => folder, "on a directory"],
+    ["a file larger than any manifest", () => file("huge.json", " ".repeat(600 * 1024)), "larger than"],
+  ])("reports the fault of %s", async (_, at, why) => {
+    const { code, data } = await kitJson<{ message: string }>({}, ["manifest", "check", at()]);
+    expect({ code, data }).toMatchObject({ code: 1, data: { id: "unreadable" } });
+    expect(data.message).toContain(why);
+  });
+
+  it("finds no fault in the kit's own manifest", async () => {
+    const { code, data } = await kitJson({}, ["manifest", "check", OURS]);
+    expect({ code, data }).toMatchObject({ code: 0, data: { ok: true } });
+  });
+});
+
+describe("kit manifest resolve", () => {
+  const manifest = {
+    name: "x",
+    env: { A: "1", B: "2" },
+    environments: { test: { env: { A: "3" } }, review: { env: {} } },
+  };
+
+  it.each([
+    [[], { A: "1", B: "2" }],
+    [["--environment", "test"], { A: "3" }],
+    [["--environment", "review"], {}],
+  ])("prints the effective manifest of an environment: %j", async (options, env) => {
+    const words = ["manifest", "resolve", file("app.json", manifest), ...options];
+    const { code, data } = await kitJson({}, words);
+    expect({ code, data }).toEqual({ code: 0, data: { name: "x", env } });
+    const { stdout } = await kit({}, words);
+    expect(JSON.parse(stdout)).toEqual(data);
+    expect(stdout.split("\n").length).toBeGreaterThan(3);
+  });
+
+  it("refuses unknown environments", async () => {
+    const words = ["manifest", "resolve", file("app.json", manifest), "--environment", "production"];
+    expect(await kitJson({}, words)).toMatchObject({ code: 2, data: { id: "used_wrongly" } });
+  });
+
+  it("prints no result for an invalid manifest, and its faults on standard error", async () => {
+    const words = ["manifest", "resolve", file("broken.json", broken)];
+    const { code, data } = await kitJson<{ faults: object[] }>({}, words);
+    expect({ code, data }).toMatchObject({ code: 1, data: { id: "manifest_broken" } });
+    expect(data.faults).toContainEqual(expect.objectContaining({ pointer: "/env/PORT/value" }));
+    const { stdout, stderr } = await kit({}, words);
+    expect(stdout).toBe("");
+    expect(stderr).toContain("/env/PORT/value");
+  });
+});

@@ -1,0 +1,210 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { Secret } from "../../../src/secret.ts";
+import { aWorld, eventually, type World } from "../../support/world.ts";
+import { kit, kitJson } from "../../support/kit.ts";
+
+let world: World;
+let uuid: string;
+beforeAll(async () => {
+  world = await aWorld();
+  uuid = (await world.sandbox.control.install({ plan: "basic" })).addon.id;
+  await eventually(async () => {
+    const rows = await world.rows(
+      `SELECT 1 FROM steps UNION ALL SELECT 1 FROM credentials WHERE state <> 'active'`,
+    );
+    return rows.length === 0;
+  });
+});
+afterAll(() => world.close());
+
+const run = <Data>(words: string[], input?: string) => kitJson<Data>(world.environment, words, input);
+
+describe("kit apps", () => {
+  it("lists the primary app and every attachment", async () => {
+    const other = world.sandbox.control.createApp({});
+    world.sandbox.control.attach(uuid, { app: other.id, name: "SPARE_TEAPOT" });
+    const { code, data } = await run<{ attachments: object[] }>(["apps", uuid]);
+    const named = { id: expect.any(String), name: expect.any(String) };
+    expect({ code, data }).toEqual({ code: 0, data: { primary: named, attachments: expect.any(Array) } });
+    expect(data.attachments).toContainEqual({
+      ...named,
+      name: "SPARE_TEAPOT",
+      app: { id: other.id, name: other.name },
+    });
+    const { stdout } = await kit(world.environment, ["apps", uuid]);
+    expect(stdout).toMatch(/^Installed on \S+, 2 attachments\.\nAPP +ATTACHED AS +APP ID\n/);
+  });
+});
+
+describe("kit config", () => {
+  it("masks values without --reveal", async () => {
+    const masked = await run(["config", "get", uuid]);
+    expect(masked).toEqual({
+      code: 0,
+      data: [
+        { name: "TEAPOT_TOKEN", value: "[secret]" },
+        { name: "TEAPOT_URL", value: "[secret]" },
+      ],
+    });
+    const revealed = await run<{ value: string }[]>(["config", "get", uuid, "--reveal"]);
+    expect(revealed.data[1]!.value).toContain("https://basic.teapots.example/");
+    const { stdout } = await kit(world.environment, ["config", "get", uuid]);
+    expect(stdout).not.toContain("https://");
+  });
+
+  it("set keeps a single var, so that a later push does not undo it", async () => {
+    const values = ["TEAPOT_URL=https://moved.example/a=b", "TEAPOT_TOKEN=-"];
+    const changed = await run(["config", "set", uuid, ...values, "--reveal"], "from-standard-input\n");
+    const wanted = [
+      { name: "TEAPOT_TOKEN", value: "from-standard-input" },
+      { name: "TEAPOT_URL", value: "https://moved.example/a=b" },
+    ];
+    expect(changed).toEqual({ code: 0, data: wanted });
+    expect((await run(["config", "push", uuid, "--reveal"])).data).toEqual(wanted);
+  });
+
+  it("set --unset removes a var, and a push does not restore it", async () => {
+    await run(["config", "set", uuid, "--unset", "TEAPOT_TOKEN"]);
+    const pushed = await run(["config", "push", uuid]);
+    expect(pushed.data).toEqual([{ name: "TEAPOT_URL", value: "[secret]" }]);
+  });
+
+  it("push overwrites what was changed at the platform when it is told to", async () => {
+    await world.service.services
+      .platformFor(uuid)
+      .config.update([{ name: "TEAPOT_URL", value: "https://wrong.example" }]);
+    const pushed = await run(["config", "push", uuid, "--overwrite", "TEAPOT_URL", "--yes", "--reveal"]);
+    expect(pushed.data).toEqual([{ name: "TEAPOT_URL", value: "https://moved.example/a=b" }]);
+  });
+
+  it("refuses names that the service does not declare", async () => {
+    const { code, data } = await run<{ message: string }>(["config", "set", uuid, "KETTLE=on"]);
+    expect(code).toBe(2);
+    expect(data.message).toContain("TEAPOT_URL, TEAPOT_TOKEN");
+  });
+});
+
+describe("kit api", () => {
+  it("prints the platform's answer", async () => {
+    const { code, data } = await run(["api", "get", `/addons/${uuid}`, "--resource", uuid]);
+    expect({ code, data }).toMatchObject({ code: 0, data: { status: 200, body: { id: uuid } } });
+    expect(data).toHaveProperty(["headers", "request-id"]);
+  });
+
+  it("sends data, and exits with 1 on an error answer", async () => {
+    const config = JSON.stringify({ config: [{ name: "KETTLE", value: "on" }] });
+    const words = ["api", "PATCH", `/addons/${uuid}/config`, "--resource", uuid, "--data", config];
+    expect(await run(words)).toMatchObject({
+      code: 1,
+      data: { status: 422, body: { id: "invalid_params" } },
+    });
+    const human = await kit(world.environment, words);
+    expect(human).toMatchObject({ code: 1, stdout: expect.stringMatching(/^422\n\{/) });
+  });
+
+  it("sends data with DELETE, and prints the answer", async () => {
+    const words = ["api", "DELETE", `/addons/${uuid}/nothing`, "--resource", uuid, "--data", '{"a":1}'];
+    expect((await run(words)).data).toMatchObject({ status: 404, body: { id: "not_found" } });
+  });
+
+  it("masks tokens in the answer, also without the prefix, unless --reveal is given", async () => {
+    const { credentials, vault } = world.service.services;
+    const token = (await credentials.tokensOf(uuid).current()).reveal();
+    const echo = (said: string) =>
+      world.sandbox.control.fault("GET /addons/*", {
+        status: 200,
+        headers: { "x-echo": said },
+        body: { deep: [{ said: `Bearer ${said}` }], number: 5 },
+      });
+    const words = ["api", "GET", `/addons/${uuid}`, "--resource", uuid];
+    echo(token);
+    expect((await run(words)).data).toMatchObject({
+      headers: { "x-echo": "[secret]" },
+      body: { deep: [{ said: "Bearer [secret]" }], number: 5 },
+    });
+    echo(token);
+    expect((await kit(world.environment, words)).stdout).not.toContain(token);
+    echo(token);
+    expect((await run([...words, "--reveal"])).data).toMatchObject({
+      body: { deep: [{ said: `Bearer ${token}` }] },
+    });
+    await world.rows(`UPDATE credentials SET sealed_access_token = $2 WHERE uuid = $1`, [
+      uuid,
+      vault.seal(
+        { table: "credentials", column: "sealed_access_token", uuid },
+        new Secret("issued-long-ago"),
+      ),
+    ]);
+    echo("issued-long-ago");
+    expect((await run(words)).data).toMatchObject({ body: { deep: [{ said: "Bearer [secret]" }] } });
+    await world.service.services.credentials.refresh.now(uuid);
+  });
+
+  it("masks secret members by name: config vars, tokens, log addresses, unless --reveal is given", async () => {
+    const config = ["api", "GET", `/addons/${uuid}/config`, "--resource", uuid];
+    const { data: revealed } = await run<{ body: { name: string; value: string }[] }>([
+      ...config,
+      "--reveal",
+    ]);
+    expect(revealed.body).toContainEqual({ name: "TEAPOT_URL", value: expect.stringMatching(/^https:/) });
+    const { data: shown } = await run<{ body: object[] }>(config);
+    expect(shown.body).toEqual(revealed.body.map(({ name }) => ({ name, value: "[secret]" })));
+    expect((await kit(world.environment, config)).stdout).not.toContain("https:");
+
+    const open = { name: "x", url: "https://teapots.example/", value: null, id: "1", expires_in: 5 };
+    const answer = (secret: string) => ({
+      ...open,
+      access_token: { id: "1", token: secret },
+      grant: { code: secret },
+      client: { name: "x", secret },
+      session: { session_nonce: secret, password: "" },
+      config: { KETTLE: secret, "KETTLE-TOO": secret },
+      drains: [{ id: "1", token: secret, url: secret }],
+      Log_Input_URL: secret,
+      log_drain_url: secret,
+    });
+    const said = { status: 200, headers: { "set-cookie": "a=hidden" }, body: answer("hidden") };
+    world.sandbox.control.fault("GET /addons/*", said, 2);
+    const words = ["api", "GET", `/addons/${uuid}`, "--resource", uuid];
+    expect((await run(words)).data).toMatchObject({
+      ...{ headers: { "set-cookie": ["[secret]"] } },
+      body: { ...answer("[secret]"), session: { session_nonce: "[secret]", password: "" } },
+    });
+    expect((await run([...words, "--reveal"])).data).toMatchObject({ body: answer("hidden") });
+  });
+
+  it("masks all values of an app's config vars", async () => {
+    world.sandbox.control.fault("GET /apps/*/config-vars", { status: 200, body: { KETTLE: "hidden", POT: "hidden" } }); // prettier-ignore
+    const { data } = await run(["api", "GET", "/apps/teapots/config-vars?x=1", "--resource", uuid]);
+    expect(data).toMatchObject({ body: { KETTLE: "[secret]", POT: "[secret]" } });
+    const refused = await run(["api", "GET", "/apps/teapots/config-vars", "--resource", uuid]);
+    expect(refused.data).toMatchObject({ body: { id: expect.not.stringContaining("[secret]") } });
+  });
+
+  it("masks tokens and our secrets in an error answer of any form", async () => {
+    const token = (await world.service.services.credentials.tokensOf(uuid).current()).reveal();
+    const secret = world.environment["ADDON_PASSWORD"]!;
+    const refused = {
+      status: 422,
+      body: { id: "invalid_params", message: `Not with Bearer ${token} of ${secret}.` },
+    };
+    world.sandbox.control.fault("GET /addons/*", refused, 9);
+    const people = await kit(world.environment, ["apps", uuid]);
+    const script = await kit(world.environment, ["apps", uuid, "--json"]);
+    world.sandbox.control.clearFaults();
+    for (const { code, stdout, stderr } of [people, script]) {
+      expect(code).toBe(1);
+      expect(stdout + stderr).toContain("Not with Bearer");
+      for (const hidden of [token, secret]) expect(stdout + stderr).not.toContain(hidden);
+    }
+  });
+
+  it("sends a resource's token for no other resource", async () => {
+    const path = "/addons/01234567-89ab-cdef-0123-456789abcdef";
+    expect(await run(["api", "GET", path, "--resource", uuid])).toMatchObject({ code: 2 });
+    expect(await run(["api", "GET", "/", "--resource", uuid])).toMatchObject({ code: 2 });
+    expect(await run(["api", "GET", "https://elsewhere.example/", "--resource", uuid])).toMatchObject({
+      code: 2,
+    });
+  });
+});

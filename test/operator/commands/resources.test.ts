@@ -1,0 +1,205 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { aWorld, eventually, type World } from "../../support/world.ts";
+import { kit, kitJson } from "../../support/kit.ts";
+
+const UNKNOWN = "01234567-89ab-cdef-0123-456789abcdef";
+
+/** Cursors that look valid, and contain no time or no resource. */
+const NOWHERE = [
+  `2024-99-99 10:00:00+00|${UNKNOWN}`,
+  `2024-02-31 10:00:00+00|${UNKNOWN}`,
+  `2024-02-01 10:00:00+99|${UNKNOWN}`,
+  `2024-02-01 10:00:00+00|${"-".repeat(36)}`,
+].map((place) => Buffer.from(place).toString("base64url"));
+
+interface Listed {
+  resources: { uuid: string; state: string; credential: { state: string } }[];
+  next: string | null;
+  totals?: unknown;
+}
+
+let world: World;
+let uuid: string;
+beforeAll(async () => {
+  world = await aWorld();
+  uuid = (await world.sandbox.control.install({ plan: "basic" })).addon.id;
+  await eventually(async () => {
+    const [row] = await world.rows(`SELECT app_id IS NOT NULL AS found FROM resources WHERE uuid = $1`, [
+      uuid,
+    ]);
+    return row?.["found"] as boolean;
+  });
+});
+afterAll(() => world.close());
+
+const list = (...words: string[]) => kitJson<Listed>(world.environment, ["resources", "list", ...words]);
+
+describe("kit resources", () => {
+  it("show prints a resource with its credential, its app and its events", async () => {
+    const { code, data } = await kitJson(world.environment, ["resources", "show", uuid]);
+    expect(code).toBe(0);
+    const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+    expect(data).toEqual({
+      ...{ uuid, name: expect.any(String), plan: "basic", region: "us", state: "provisioned" },
+      credential: {
+        ...{ state: "active", reason: null, generation: 1, lastError: null, secretVersion: 1, flags: [] },
+        ...{ expiresAt: time, refreshDueAt: time, keyId: world.service.services.vault.keyId },
+      },
+      app: { id: expect.any(String), name: expect.any(String) },
+      createdAt: time,
+      updatedAt: time,
+      readAt: time,
+      steps: [],
+      events: expect.arrayContaining([
+        { at: time, type: "provision_requested", detail: {} },
+        { at: time, type: "tokens_issued", detail: {} },
+      ]),
+      actions: [],
+    });
+  });
+
+  it("show reports an unknown uuid", async () => {
+    for (const word of ["show", "erase"]) {
+      const { code, data } = await kitJson(world.environment, ["resources", word, UNKNOWN]);
+      expect({ code, id: data["id"] }).toEqual({ code: 1, id: "not_found" });
+    }
+  });
+
+  it("list prints page by page, the newest first, each resource once", async () => {
+    // Many are created in the same microsecond: the uuid decides.
+    await world.rows(
+      `WITH born AS (
+         INSERT INTO resources (uuid, plan, applied_plan, state, created_at)
+         SELECT gen_random_uuid(), 'basic', 'basic', 'failed', now() - make_interval(secs => (n / 30) * 1e-6)
+         FROM generate_series(1, 150) n RETURNING uuid
+       )
+       INSERT INTO credentials (uuid, state, reason) SELECT uuid, 'grant_lost', 'expired' FROM born`,
+    );
+    const first = await list();
+    const second = await list("--after", first.data.next!);
+    expect([first.data.resources.length, second.data.resources.length]).toEqual([100, 51]);
+    expect(second.data.next).toBeNull();
+    const all = [...first.data.resources, ...second.data.resources].map((each) => each.uuid);
+    expect(new Set(all).size).toBe(151);
+    const [byTime] = await world.rows<{ uuids: string[] }>(
+      `SELECT array_agg(uuid ORDER BY created_at DESC, uuid DESC)::text[] AS uuids FROM resources`,
+    );
+    expect(all).toEqual(byTime!.uuids);
+  });
+
+  it("list filters by the state of the resource or of the credential", async () => {
+    const active = await list("--state", "active");
+    expect(active.data).toMatchObject({ resources: [{ uuid }], next: null });
+    const failed = await list("--state", "failed");
+    expect(failed.data.resources).toHaveLength(100);
+    expect(failed.data.resources.every(({ state }) => state === "failed")).toBe(true);
+    const human = await kit(world.environment, ["resources", "list", "--state", "grant_lost"]);
+    expect(human.stdout).toMatch(/^UUID +PLAN +STATE +CREDENTIAL\n/);
+    expect(human.stdout).toContain("kit resources list --state grant_lost --after ");
+  });
+
+  it("list finds by uuid, name, app, plan and region, with totals of every state", async () => {
+    const { data } = await kitJson(world.environment, ["resources", "show", uuid]);
+    const { name, app, region } = data as { name: string; region: string; app: { id: string; name: string } };
+    const found = async (text: string, ...more: string[]) =>
+      (await list("--search", text, ...more)).data.resources.map((each) => each.uuid);
+    for (const text of [uuid.slice(0, 13).toUpperCase(), name, app.name.slice(0, 12), app.id, region])
+      expect(await found(text)).toEqual([uuid]);
+    expect(await found("basic", "--state", "active")).toEqual([uuid]);
+    expect(await found("no-plan-of-ours")).toEqual([]);
+    const first = await list("--search", "basic");
+    const second = await list("--search", "basic", "--after", first.data.next!);
+    expect([first.data.resources.length, second.data.resources.length]).toEqual([100, 51]);
+    expect(first.data.totals).toEqual({
+      isEstimated: false,
+      states: { failed: 150, provisioned: 1 },
+      credentials: { grant_lost: 150, active: 1 },
+    });
+    expect(second.data.totals).toBeUndefined();
+  });
+
+  it("list and show tell people which resource it is, how old, and why it is so, in 80 columns", async () => {
+    await world.rows(
+      `UPDATE resources SET name = $1, created_at = now() - interval '3 hours' WHERE state = 'failed'`,
+      ["a-long-name-".repeat(9)],
+    );
+    await world.rows(`UPDATE resources SET name = 'shop', app_name = 'till' WHERE uuid = $1`, [uuid]);
+    await world.rows(`UPDATE credentials SET last_error = 'it answered 500' WHERE state = 'grant_lost'`);
+    const { stdout } = await kit(world.environment, ["resources", "list"]);
+    expect(
+      Math.max(
+        ...stdout
+          .split("\nkit ")[0]!
+          .split("\n")
+          .map((line) => line.length),
+      ),
+    ).toBeLessThanOrEqual(80);
+    const shop = await kit(world.environment, ["resources", "list", "--search", "shop"]);
+    expect(shop.stdout).toMatch(/active\n {2}shop, on till, us, \d+ \w+ old\n/);
+    expect(shop.stdout).toContain(
+      "In all: 150 failed, 1 provisioned. Credentials: 150 grant_lost, 1 active.\n1 resource.\n",
+    );
+    await world.rows(`UPDATE resources SET name = NULL WHERE state = 'failed'`);
+    const lost = await list("--state", "grant_lost");
+    const { stdout: why } = await kit(world.environment, ["resources", "list", "--state", "grant_lost"]);
+    expect(why).toContain("grant_lost\n  3 h old; expired, it answered 500\n");
+    const shown = await kit(world.environment, ["resources", "show", lost.data.resources[0]!.uuid]);
+    expect(shown.stdout).toMatch(/created +\S+ \S+ \(3 h ago\)\n/);
+    expect(shown.stdout).toMatch(/state +grant_lost: expired\n +to do +No token ever came\./);
+    await world.rows(`UPDATE credentials SET last_error = NULL`);
+  });
+
+  it("list refuses an unknown state or position", async () => {
+    expect(await list("--state", "asleep")).toMatchObject({ code: 2, data: { id: "used_wrongly" } });
+    for (const place of ["teapot", ...NOWHERE])
+      expect(await list("--after", place)).toMatchObject({ code: 2, data: { id: "used_wrongly" } });
+  });
+
+  it("list and show work without the encryption keys", async () => {
+    const wrongKey = {
+      ...world.environment,
+      ENCRYPTION_KEY: "another key, which sealed nothing at all".replaceAll(/[ ,]/g, "-"),
+    };
+    expect((await kitJson(wrongKey, ["resources", "show", uuid])).code).toBe(0);
+    const { ENCRYPTION_KEY: _, ...noKey } = world.environment;
+    expect((await kitJson(noKey, ["resources", "list"])).code).toBe(0);
+  });
+
+  it("show says of a tombstone without a plan that it was never provisioned", async () => {
+    await world.rows(
+      `WITH made AS (INSERT INTO resources (uuid, plan, applied_plan, state) VALUES ($1, '', '', 'deprovisioned') RETURNING uuid)
+       INSERT INTO credentials (uuid, state) SELECT uuid, 'erased' FROM made`,
+      [UNKNOWN],
+    );
+    const { stdout } = await kit(world.environment, ["resources", "list"]);
+    expect(stdout).toMatch(new RegExp(`${UNKNOWN} +never provis\\S+ +deprovisioned`));
+    expect((await kit(world.environment, ["resources", "show", UNKNOWN])).stdout).toMatch(
+      /plan +never provisioned\n/,
+    );
+    const { data } = await kitJson(world.environment, ["resources", "show", UNKNOWN]);
+    expect(data["plan"]).toBe("");
+    await world.rows(`DELETE FROM credentials WHERE uuid = $1`, [UNKNOWN]);
+    await world.rows(`DELETE FROM resources WHERE uuid = $1`, [UNKNOWN]);
+  });
+
+  it("erase removes what the platform no longer needs, and keeps a tombstone", async () => {
+    await world.rows(
+      `INSERT INTO events (uuid, type, detail) VALUES ($1, 'noted', '{"who": "a customer"}')`,
+      [uuid],
+    );
+    const erased = await kitJson(world.environment, ["resources", "erase", uuid.toUpperCase(), "--yes"]);
+    expect(erased).toEqual({ code: 0, data: { erased: uuid } });
+    // Of a tombstone it removes the remaining data.
+    expect((await kitJson(world.environment, ["resources", "erase", uuid, "--yes"])).code).toBe(0);
+    const { data } = await kitJson(world.environment, ["resources", "show", uuid]);
+    expect(data).toMatchObject({
+      name: null,
+      state: "deprovisioned",
+      app: null,
+      credential: { state: "erased", keyId: null },
+    });
+    expect(JSON.stringify(data)).not.toContain("a customer");
+    const again = await world.sandbox.control.redeliver(uuid, { newCode: true });
+    expect(again.response.status).toBe(410);
+  });
+});

@@ -1,0 +1,211 @@
+// Output on a real terminal, and output in a script, which has no terminal.
+
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { aWorld, type World } from "../../support/world.ts";
+import { kit, kitJson } from "../../support/kit.ts";
+import { onTerminal } from "../../support/terminal.ts";
+
+const COLOURED = "\u001b[";
+
+let world: World;
+let uuids: string[];
+beforeAll(async () => {
+  world = await aWorld({ environment: { WEB_JOBS: "off" } });
+  const installed = await Promise.all(
+    [1, 2, 3, 4, 5].map(() => world.sandbox.control.install({ plan: "basic" })),
+  );
+  uuids = installed.map(({ addon }) => addon.id).sort();
+  await world.quiet(uuids);
+});
+afterEach(() => world.sandbox.control.clearFaults());
+afterAll(() => world.close());
+
+/** Makes the platform unreachable for this one command. */
+const platformAway = () => ({
+  ...world.environment,
+  PLATFORM_API_URL: "http://127.0.0.1:1",
+  PLATFORM_AUTH_URL: "http://127.0.0.1:1",
+  PLATFORM_STATUS_URL: "http://127.0.0.1:1",
+});
+
+const widest = (text: string) => Math.max(...text.split("\n").map((line) => [...line].length));
+
+describe("the progress bar of a long command", () => {
+  it("is an activity message when no total is known, and the terminal stays unchanged", async () => {
+    world.sandbox.control.fault("GET /addons/*", { delayMs: 1_300 });
+    const { code, sent, screen } = await onTerminal(world.environment, ["apps", uuids[0]!]).ended();
+    expect(code).toBe(0);
+    expect(sent).toContain("Working · ");
+    expect(sent).not.toContain("0 of ");
+    // Hidden cursors and lines that are cut would stay after a Ctrl-C.
+    expect(sent).not.toMatch(/\[\?/);
+    expect(screen[0]).toMatch(/^Installed on /);
+  });
+
+  it("is not shown without a terminal", async () => {
+    world.sandbox.control.fault("GET /addons/*", { delayMs: 1_200 });
+    expect(await kit(world.environment, ["apps", uuids[0]!])).toMatchObject({ code: 0, stderr: "" });
+  });
+});
+
+describe("failures of a bulk command", () => {
+  it("are printed once with the affected resources and advice, in 80 columns; the log repeats few of them", async () => {
+    const { code, stdout, stderr } = await kit(platformAway(), ["tokens", "refresh", "--all"]);
+    expect(code).toBe(1);
+    for (const uuid of uuids) expect(stdout).toContain(`✗ ${uuid}\n`);
+    expect(stdout.match(/could not be sent/g)).toHaveLength(1);
+    expect(stdout).toContain("Is the platform reachable from here? kit doctor tries.");
+    const logged = stderr.match(/^warn: A token could not be refreshed yet.*/gm);
+    expect(logged).toEqual([expect.any(String), expect.stringContaining(": 5 times in ")]);
+    expect(widest(stdout + stderr)).toBeLessThanOrEqual(80);
+  });
+
+  it("are printed in the same way for config vars that could not be compared", async () => {
+    const { code, stdout } = await kit(platformAway(), ["config", "diff", "--all"]);
+    expect(code).toBe(1);
+    expect(stdout).toContain("GET http://127.0.0.1:1/addons/UUID/config could not be sent");
+    expect(stdout).toContain("0 looked at, 0 different, 5 failed, 0 skipped.\nIs the platform reachable");
+    expect(widest(stdout)).toBeLessThanOrEqual(80);
+  });
+});
+
+describe("kit resources erase", () => {
+  it("asks at a terminal, and changes nothing without a yes", async () => {
+    const terminal = onTerminal(world.environment, ["resources", "erase", uuids[4]!]);
+    await terminal.type("n\r", /\(y\/N\) /);
+    const { code, screen } = await terminal.ended();
+    expect(code).toBe(1);
+    expect(screen[0]).toBe(`${uuids[4]}:`);
+    const about = screen.slice(1, -2);
+    expect(about.join(" ").replace(/\s+/g, " ")).toMatch(
+      /^ ".+", plan basic, provisioned, credential active, on app \S+\.$/,
+    );
+    expect(Math.max(...about.map((line) => line.length))).toBeLessThanOrEqual(80);
+    expect(screen.slice(-2)).toEqual(["Erase it for good? (y/N) n", "Nothing was changed."]);
+    const { data } = await kitJson(world.environment, ["resources", "show", uuids[4]!]);
+    expect(data).toMatchObject({ state: "provisioned", credential: { state: "active" } });
+  });
+
+  it.each([
+    ["Enter alone", "\r"],
+    ["a word that only begins like a yes", "yesterday\r"],
+    ["Ctrl-D", "\u0004"],
+    ["Ctrl-C", "\u0003"],
+  ])("treats %s as a no", async (_, typed) => {
+    const terminal = onTerminal(world.environment, ["resources", "erase", uuids[4]!]);
+    await terminal.type(typed, /\(y\/N\) /);
+    const { code, sent } = await terminal.ended();
+    expect(code).toBe(1);
+    expect(sent).toContain("Nothing was changed.");
+    const { data } = await kitJson(world.environment, ["resources", "show", uuids[4]!]);
+    expect(data).toMatchObject({ state: "provisioned" });
+  });
+
+  it("requires --yes in a script", async () => {
+    const { code, data } = await kitJson(world.environment, ["resources", "erase", uuids[4]!]);
+    expect({ code, data }).toMatchObject({
+      code: 2,
+      data: { id: "used_wrongly", message: expect.stringContaining("--yes") },
+    });
+    const shown = await kitJson(world.environment, ["resources", "show", uuids[4]!]);
+    expect(shown.data).toMatchObject({ state: "provisioned" });
+  });
+
+  it("erases after a yes", async () => {
+    const terminal = onTerminal(world.environment, ["resources", "erase", uuids[4]!]);
+    await terminal.type("y\r", /\(y\/N\) /);
+    const { code, screen } = await terminal.ended();
+    expect({ code, last: screen.at(-1) }).toEqual({
+      code: 0,
+      last: `Erased ${uuids[4]}. Its uuid can never live again.`,
+    });
+    const { data } = await kitJson(world.environment, ["resources", "show", uuids[4]!]);
+    expect(data).toMatchObject({ state: "deprovisioned", credential: { state: "erased" } });
+  });
+});
+
+describe("the prompt for a secret", () => {
+  it.each([
+    ["Ctrl-C", "\u0003", ["secret", "set"]],
+    ["Ctrl-D", "\u0004", ["secret", "set"]],
+    ["Ctrl-C", "\u0003", ["authorizations", "revoke", "some-id"]],
+  ])("is cancelled with %s, and nothing changes", async (_, typed, words) => {
+    const terminal = onTerminal(world.environment, words);
+    await terminal.type(typed, /\(not shown\): /);
+    const { code, screen } = await terminal.ended();
+    expect({ code, screen }).toEqual({
+      code: 1,
+      screen: [expect.stringMatching(/\(not shown\): $/), "Nothing was changed."],
+    });
+  });
+
+  it("reports the cancellation in JSON too", async () => {
+    const terminal = onTerminal(world.environment, ["secret", "set", "--json"]);
+    await terminal.type("\u0003", /\(not shown\): /);
+    const { code, screen } = await terminal.ended();
+    expect(code).toBe(1);
+    expect(JSON.parse(screen.at(-1)!)).toMatchObject({ id: "not_confirmed" });
+  });
+});
+
+describe("kit resources show and list", () => {
+  it("print the last error completely, however long", async () => {
+    const error = `POST http://platform.example/oauth/token answered ${"503 ".repeat(30)}and ended`;
+    await world.rows(`UPDATE credentials SET last_error = $2 WHERE uuid = $1`, [uuids[0], error]);
+    await world.rows(`UPDATE resources SET name = repeat('x', 150) WHERE uuid = $1`, [uuids[0]]);
+    const { stdout } = await kit(world.environment, ["resources", "show", uuids[0]!]);
+    expect(widest(stdout)).toBeLessThanOrEqual(80);
+    expect(stdout.replace(/\s+/g, " ")).toContain(error);
+    expect(stdout.replace(/\s+/g, "")).toContain("x".repeat(150));
+  });
+});
+
+describe("a config var with control characters", () => {
+  const value = "one\u001b]0;title\u0007\u001b[2J\u009b31m\ntwo\tthree\u202e";
+  const written = "one\\u001b]0;title\\u0007\\u001b[2J\\u009b31m\\ntwo\\tthree\\u202e";
+  const get = () => ["config", "get", uuids[2]!, "--reveal"];
+  beforeAll(() =>
+    world.service.services.platformFor(uuids[2]!).config.update([{ name: "TEAPOT_TOKEN", value }]),
+  );
+
+  it("is escaped on a terminal, and unchanged in a script", async () => {
+    const { sent } = await onTerminal(world.environment, get()).ended();
+    expect(sent).toContain(`TEAPOT_TOKEN=${written}\r\nTEAPOT_URL=`);
+    const piped = await kit(world.environment, get());
+    expect(piped.stdout).toContain(`TEAPOT_TOKEN=${value}\nTEAPOT_URL=`);
+  });
+
+  it("is escaped in config diff and config push too", async () => {
+    for (const command of ["diff", "push"]) {
+      const terminal = onTerminal(world.environment, ["config", command, uuids[2]!, "--reveal"]);
+      expect((await terminal.ended()).sent).toContain(written);
+    }
+  });
+
+  it("is escaped as JSON", async () => {
+    const { sent } = await onTerminal(world.environment, [...get(), "--json"]).ended();
+    const [token] = JSON.parse(sent) as { value: string }[];
+    expect(token).toEqual({ name: "TEAPOT_TOKEN", value });
+    for (const acting of ["\u001b", "\u009b", "\u202e"]) expect(sent).not.toContain(acting);
+    const call = ["api", "GET", `/addons/${uuids[2]}/config`, "--resource", uuids[2]!, "--reveal"];
+    expect((await onTerminal(world.environment, call).ended()).sent).toContain("\\u009b31m");
+  });
+});
+
+describe("colours", () => {
+  it("are used on a terminal only", async () => {
+    expect((await onTerminal({}, ["teapots"]).ended()).sent).toContain(COLOURED);
+    expect((await kit({}, ["teapots"])).stderr).not.toContain(COLOURED);
+  });
+
+  it("are used with FORCE_COLOR, but never in JSON", async () => {
+    expect((await kit({ FORCE_COLOR: "1" }, ["teapots"])).stderr).toContain(COLOURED);
+    const json = await kit({ FORCE_COLOR: "1" }, ["teapots", "--json"]);
+    expect(json.stdout + json.stderr).not.toContain(COLOURED);
+  });
+
+  it("are not used with NO_COLOR or TERM=dumb", async () => {
+    expect((await onTerminal({ NO_COLOR: "1" }, ["teapots"]).ended()).sent).not.toContain(COLOURED);
+    expect((await onTerminal({ TERM: "dumb" }, ["teapots"]).ended()).sent).not.toContain(COLOURED);
+  });
+});

@@ -1,0 +1,275 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import type { Database } from "../../../src/database/database.ts";
+import { waitUntilFresh } from "../../../src/operator/client-secret.ts";
+import { triedSecret } from "../../../src/operator/secret-check.ts";
+import { Secret } from "../../../src/secret.ts";
+import { aWorld, type World } from "../../support/world.ts";
+import { kit, kitJson } from "../../support/kit.ts";
+
+const UNKNOWN = "01234567-89ab-cdef-0123-456789abcdef";
+
+interface Report {
+  done: string[];
+  failed: { uuid: string; id: string; message: string }[];
+  skipped: { uuid: string; reason: string }[];
+}
+
+let world: World;
+let uuids: string[];
+/** The output of all commands in this file. */
+const said: string[] = [];
+beforeAll(async () => {
+  // Without sweeps, so that only kit acts.
+  world = await aWorld({ environment: { WEB_JOBS: "off" } });
+  const installed = await Promise.all([1, 2, 3].map(() => world.sandbox.control.install({ plan: "basic" })));
+  uuids = installed.map(({ addon }) => addon.id).sort();
+  await world.quiet(uuids);
+});
+afterAll(() => world.close());
+
+const generations = () =>
+  world.rows<{ uuid: string; generation: number; secretVersion: number }>(
+    `SELECT uuid, generation, secret_version AS "secretVersion" FROM credentials ORDER BY uuid`,
+  );
+
+async function run<Data>(words: string[], input?: string) {
+  const answer = await kitJson<Data>(world.environment, words, input);
+  said.push(JSON.stringify(answer.data));
+  return answer;
+}
+
+describe("kit tokens refresh", () => {
+  it("refreshes the named resources, and says why others were not", async () => {
+    await world.rows(`UPDATE credentials SET state = 'grant_lost' WHERE uuid = $1`, [uuids[1]]);
+    const { code, data } = await run<Report>(["tokens", "refresh", uuids[0]!, uuids[1]!, UNKNOWN]);
+    expect(code).toBe(1);
+    expect(data).toEqual({
+      done: [uuids[0]],
+      failed: [{ uuid: UNKNOWN, id: "not_found", message: expect.any(String) }],
+      skipped: [{ uuid: uuids[1], reason: "grant_lost" }],
+    });
+    expect((await generations()).map(({ generation }) => generation)).toEqual([2, 1, 1]);
+  });
+
+  it("refreshes all working tokens with --all", async () => {
+    const { code, data } = await run<Report>(["tokens", "refresh", "--all"]);
+    expect({ code, ...data, done: data.done.sort() }).toEqual({
+      ...{ code: 0, done: [uuids[0], uuids[2]], failed: [] },
+      skipped: [{ uuid: uuids[1], reason: "grant_lost" }],
+    });
+    await world.rows(`UPDATE credentials SET state = 'active' WHERE uuid = $1`, [uuids[1]]);
+  });
+
+  it("skips a working token that has no refresh token", async () => {
+    const [before] = await world.rows(
+      `SELECT sealed_refresh_token AS sealed FROM credentials WHERE uuid = $1`,
+      [uuids[0]],
+    );
+    await world.rows(`UPDATE credentials SET sealed_refresh_token = NULL WHERE uuid = $1`, [uuids[0]]);
+    const { data } = await run<Report>(["tokens", "refresh", uuids[0]!]);
+    expect(data.skipped).toEqual([{ uuid: uuids[0], reason: "no_refresh_token" }]);
+    await world.rows(`UPDATE credentials SET sealed_refresh_token = $2 WHERE uuid = $1`, [
+      uuids[0],
+      before!["sealed"],
+    ]);
+  });
+});
+
+describe("the advice of kit", () => {
+  const saidOf = async (words: string[]) => {
+    const { stdout, stderr } = await kit(world.environment, words);
+    said.push(stdout, stderr);
+    return (stdout + stderr).replace(/\s+/g, " ");
+  };
+
+  it("depends on the platform's answer", async () => {
+    const { control } = world.sandbox;
+    control.fault("GET /addons/*", { status: 200, body: "<h1>Hello</h1>" });
+    expect(await saidOf(["apps", uuids[0]!])).toContain("Does the platform stand there? kit doctor looks.");
+    // Longer than a command waits.
+    const rest = { "retry-after": "11" };
+    control.fault("GET /addons/*", { status: 429, body: { id: "rate_limit" }, headers: rest });
+    expect(await saidOf(["apps", uuids[0]!])).toContain("Wait a minute, then run it again.");
+    control.clearFaults();
+    control.fault("POST /oauth/token", { status: 503, body: { id: "service_unavailable" } });
+    expect(await saidOf(["tokens", "refresh", uuids[0]!])).toContain(
+      "The platform is in trouble: kit status",
+    );
+    control.fault("POST /oauth/token", { status: 400, body: { error: "invalid_grant" } });
+    expect(await saidOf(["tokens", "refresh", uuids[0]!])).toContain("Ask the platform's support");
+    await saidOf(["tokens", "refresh", uuids[0]!]);
+  }, 60_000);
+
+  it.each([
+    ["integrity", "kit tokens refresh UUID may bring fresh tokens"],
+    ["key_missing", "kit doctor says which key is missing"],
+  ])("depends on why a credential is quarantined: %s", async (reason, advice) => {
+    await world.rows(`UPDATE credentials SET state = 'quarantined', reason = $2 WHERE uuid = $1`, [
+      uuids[1],
+      reason,
+    ]);
+    expect(await saidOf(["apps", uuids[1]!])).toContain(advice);
+    // A report on many resources has no reason, so the advice covers both.
+    const all = await saidOf(["tokens", "refresh", "--all"]);
+    expect(all).toContain("kit resources show UUID says why");
+    await saidOf(["tokens", "refresh", uuids[1]!]);
+  });
+});
+
+describe("kit secret set", () => {
+  it("sets a secret that was reset: every token is fresh when it ends", async () => {
+    const { secret } = world.sandbox.control.resetClientSecret();
+    const { code, data } = await run(["secret", "set"], `${secret}\n`);
+    expect({ code, data }).toEqual({ code: 0, data: { version: 2, due: 3, fresh: 3 } });
+    expect((await generations()).every(({ secretVersion }) => secretVersion === 2)).toBe(true);
+    for (const uuid of uuids)
+      expect(await world.service.services.platformFor(uuid).addons.own()).toMatchObject({ id: uuid });
+    expect(said.join("")).not.toContain(secret);
+  });
+
+  it("repeated, continues where it stopped", async () => {
+    const { clientSecret } = world.sandbox.settings;
+    const { data } = await run(["secret", "set"], clientSecret);
+    expect(data).toEqual({ version: 2, due: 0, fresh: 0 });
+  });
+
+  it("repeated after a kill, makes tokens due that the first run did not, without a running service", async () => {
+    await world.rows(
+      `UPDATE client_secrets SET spread_at = NULL WHERE version = (SELECT max(version) FROM client_secrets)`,
+    );
+    await world.rows(`UPDATE credentials SET secret_version = 1, due_at = now() + interval '4 hours'`);
+    const { code, data } = await run(["secret", "set"], world.sandbox.settings.clientSecret);
+    expect({ code, data }).toEqual({ code: 0, data: { version: expect.any(Number), due: 3, fresh: 3 } });
+  }, 20_000);
+
+  it("changes nothing when the platform rejects the secret", async () => {
+    const before = await generations();
+    const { code, data } = await run(["secret", "set"], "not-the-right-secret");
+    expect({ code, data }).toEqual({
+      code: 1,
+      data: { id: "client_secret_rejected", message: expect.stringContaining("Nothing was changed") },
+    });
+    expect(await world.rows(`SELECT version FROM client_secrets ORDER BY version`)).toHaveLength(2);
+    const all = await run<Report>(["tokens", "refresh", "--all"]);
+    expect(all.data.done).toHaveLength(3);
+    expect((await generations()).map(({ generation }) => generation)).toEqual(
+      before.map(({ generation }) => generation + 1),
+    );
+  });
+
+  it("changes nothing when the platform cannot be asked and the current secret may be valid", async () => {
+    world.sandbox.control.fault("POST /oauth/token", { status: 503 });
+    const { code, data } = await run(["secret", "set"], "perhaps-the-right-secret");
+    expect({ code, data }).toEqual({
+      code: 1,
+      data: { id: "client_secret_untried", message: expect.stringContaining("Nothing was changed") },
+    });
+    expect(await world.rows(`SELECT version FROM client_secrets ORDER BY version`)).toHaveLength(2);
+  });
+
+  it.each([
+    ["is not there", { status: 404, body: { id: "not_found" } }],
+    ["is shut off by a firewall", { status: 403, body: "<h1>Forbidden</h1>" }],
+  ])("changes nothing when the token endpoint %s, and prints the answer", async (_, answer) => {
+    world.sandbox.control.fault("POST /oauth/token", answer);
+    const { code, data } = await run(["secret", "set"], "perhaps-the-right-secret");
+    expect({ code, data }).toEqual({
+      code: 1,
+      data: {
+        id: "client_secret_untried",
+        message: expect.stringContaining(`POST /oauth/token answered ${answer.status}`),
+      },
+    });
+    expect(await world.rows(`SELECT version FROM client_secrets ORDER BY version`)).toHaveLength(2);
+  });
+
+  it("accepts an error that is not about the client as proof of the secret", async () => {
+    world.sandbox.control.fault("POST /oauth/token", { status: 400, body: { error: "invalid_request" } });
+    const { clientSecret } = world.sandbox.settings;
+    const trial = await triedSecret(world.sandbox.url, new Secret(clientSecret));
+    expect(trial).toEqual({ outcome: "accepted" });
+  });
+
+  it("sets the secret when the platform cannot be asked and the current one is rejected", async () => {
+    world.sandbox.control.fault("POST /oauth/token", { status: 503 });
+    const { clientSecret } = world.sandbox.settings;
+    await world.rows(`UPDATE client_secrets SET rejected_at = now(), probe_at = now() WHERE version = 2`);
+    const { code, data } = await run(["secret", "set"], clientSecret);
+    expect({ code, data }).toEqual({ code: 0, data: { version: 3, due: 3, fresh: 3 } });
+  });
+
+  it("reports a secret that is in use and rejected; --no-wait returns at once", async () => {
+    const wrong = await kit(world.environment, ["secret", "set", "--no-check"], "not-the-right-secret");
+    said.push(wrong.stdout, wrong.stderr);
+    expect(wrong).toMatchObject({ code: 1, stdout: "" });
+    expect(wrong.stderr.replace(/\s+/g, " ")).toContain("It is in use now, as version 4");
+    const all = await run<Report>(["tokens", "refresh", "--all"]);
+    expect(all.data.failed.map(({ id }) => id)).toEqual(Array(3).fill("client_secret_rejected"));
+    const right = await run(["secret", "set", "--no-wait"], world.sandbox.settings.clientSecret);
+    expect(right).toEqual({ code: 0, data: { version: 5, due: 3, fresh: 0 } });
+    const human = await kit(world.environment, ["secret", "set"], world.sandbox.settings.clientSecret);
+    expect(human.stdout).toBe("The client secret is version 5 now. 3 tokens refreshed.\n");
+  });
+
+  it("does not count tokens that cannot be refreshed", async () => {
+    const lone = [uuids[0]];
+    const read = `SELECT sealed_refresh_token AS sealed FROM credentials WHERE uuid = $1`;
+    const [before] = await world.rows<{ sealed: Buffer }>(read, lone);
+    await world.rows(
+      `UPDATE credentials SET sealed_refresh_token = NULL, due_at = NULL, secret_version = 1 WHERE uuid = $1`,
+      lone,
+    );
+    const { secret } = world.sandbox.control.resetClientSecret();
+    const { data } = await run(["secret", "set"], secret);
+    const again = await run(["secret", "set"], secret);
+    await world.rows(`UPDATE credentials SET sealed_refresh_token = $2, due_at = now() WHERE uuid = $1`, [
+      ...lone,
+      before!.sealed,
+    ]);
+    expect(data).toMatchObject({ due: 2, fresh: 2 });
+    expect(again.data).toMatchObject({ due: 0, fresh: 0 });
+  });
+
+  it("keeps waiting when a database connection is lost", async () => {
+    const { db, credentials } = world.service.services;
+    await world.rows(`UPDATE credentials SET secret_version = 1, due_at = now()`);
+    world.sandbox.control.fault("POST /oauth/token", { delayMs: 400 }, 3);
+    const [{ version }] = (await world.rows(`SELECT max(version) AS version FROM client_secrets`)) as [
+      { version: number },
+    ];
+    let asked = 0;
+    const losing: Database = {
+      ...db,
+      readWhole: async (statement, values) => {
+        if (statement.name === "count_stale_tokens" && (asked += 1) === 2)
+          throw new Error("Connection terminated unexpectedly");
+        return db.readWhole(statement, values);
+      },
+    };
+    const needs = { db: losing, credentials, signal: AbortSignal.timeout(5_000) };
+    expect(await waitUntilFresh(needs, { version, due: 3, fresh: 0 })).toEqual({ version, due: 3, fresh: 3 });
+    expect(asked).toBeGreaterThan(2);
+  }, 20_000);
+
+  it("ends when another process sets a secret that the platform rejects", async () => {
+    const { db, credentials } = world.service.services;
+    await world.rows(`UPDATE credentials SET secret_version = 1`);
+    const { version } = await credentials.secrets.set(new Secret("not-the-right-secret"));
+    const needs = { db, credentials, signal: AbortSignal.timeout(5_000) };
+    await expect(waitUntilFresh(needs, { version: version - 1, due: 3, fresh: 0 })).rejects.toMatchObject({
+      id: "client_secret_rejected",
+      message: expect.stringContaining(`as version ${version}`),
+    });
+    const { data } = await run(["secret", "set"], world.sandbox.settings.clientSecret);
+    expect(data).toMatchObject({ due: 3, fresh: 3 });
+  }, 20_000);
+});
+
+describe("the output of kit tokens and kit secret", () => {
+  it("contains no token and no secret", () => {
+    const { ADDON_PASSWORD, CLIENT_SECRET, ENCRYPTION_KEY } = world.environment;
+    for (const secret of [ADDON_PASSWORD, CLIENT_SECRET, ENCRYPTION_KEY, "SVCK-", "not-the-right-secret"]) {
+      expect(said.join("\n")).not.toContain(secret);
+    }
+  });
+});
