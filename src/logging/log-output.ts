@@ -63,12 +63,14 @@ export function logOutput(): { write(line: string): void; flushSync(): void } {
     if (timer) clearTimeout(timer);
     timer = null;
     enqueueHeld();
+    const before = waitingBytes;
     if (!writeWaiting()) enqueueDropped();
-    if (writeWaiting()) writeSoon();
+    // A reader that takes something takes more in a moment.
+    if (writeWaiting()) writeSoon(waitingBytes < before ? 1 : AT_THE_LATEST_MS);
   }
 
-  function writeSoon(): void {
-    timer ??= setTimeout(writeNow, AT_THE_LATEST_MS).unref();
+  function writeSoon(ms = AT_THE_LATEST_MS): void {
+    timer ??= setTimeout(writeNow, ms).unref();
   }
 
   function flushSync(): void {

@@ -26,6 +26,8 @@ export async function aPartner(port = 0) {
     let body = "";
     req.on("data", (chunk: Buffer) => (body += chunk.toString()));
     req.on("end", () => {
+      // From the service of another test, whose own sandbox had this port before it was stopped.
+      if (req.url === "/oauth/token") return void res.writeHead(404).end();
       const request = { method: req.method ?? "", path: req.url ?? "", headers: req.headers, body };
       requests.push(request);
       void Promise.resolve(answer(request)).then(
