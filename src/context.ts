@@ -1,29 +1,62 @@
+import type { Config } from "./config.ts";
+import type { CustomerPage } from "./customer/contract.ts";
 import type { Database } from "./database/database.ts";
+import type { JobName } from "./jobs/names.ts";
+import type { Jobs } from "./jobs/run.ts";
 import type { Log } from "./logging/log.ts";
 import type { Scrubber } from "./logging/scrubber.ts";
+import type { Clocks } from "./metrics/clocks.ts";
+import type { Metrics } from "./metrics/metrics.ts";
+import type { Totals } from "./metrics/totals.ts";
 import type { Pace } from "./pace.ts";
+import type { Http } from "./platform/http.ts";
+import type { StatusWatch } from "./platform/status-watch.ts";
 import type { Answers } from "./resources/answers.ts";
 import type { Offer, YourService } from "./resources/contract.ts";
+import type { Credentials } from "./credentials/credentials.ts";
+import type { LostProvisions } from "./resources/lost-provisions.ts";
 import type { PlatformFor } from "./resources/platform-for.ts";
 import type { ProvisionStore } from "./resources/provision-store.ts";
+import type { Recover } from "./resources/recover.ts";
+import type { PeopleTokens } from "./sign-in/people-tokens.ts";
 import type { Vault } from "./vault/vault.ts";
 import type { StepQueue } from "./work/queue.ts";
 import type { Settlements } from "./work/settle.ts";
-import type { Work } from "./work/step.ts";
+import type { StepRunner } from "./work/step.ts";
 
-/** What is made once and used by everything that happens to a resource: the first argument of each such function. */
+/** What a process makes once: the first argument of the functions that do its work. */
 export interface Context {
-  readonly db: Database;
-  readonly vault: Vault;
+  readonly config: Config;
+  readonly pace: Pace;
+  /** What the service sells, and your functions that make it. */
   readonly offer: Offer;
   readonly vendor: YourService;
-  readonly platformFor: PlatformFor;
-  readonly scrubber: Scrubber;
+  readonly customerPage: CustomerPage;
+
   readonly log: Log;
-  readonly pace: Pace;
+  readonly scrubber: Scrubber;
+  readonly metrics: Metrics;
+  readonly totals: Totals;
+  readonly clocks: Clocks;
+  readonly db: Database;
+  readonly vault: Vault;
+
+  readonly platformCalls: { http: Http; apiUrl: string; mediaType: string };
+  readonly platformFor: PlatformFor;
+  readonly status: StatusWatch;
+
+  readonly credentials: Credentials;
+  /** Null: people cannot sign in here. */
+  readonly peopleTokens: PeopleTokens | null;
+  readonly recover: Recover;
+  readonly lostProvisions: LostProvisions;
   readonly provisions: ProvisionStore;
   readonly answers: Answers;
   readonly steps: StepQueue;
   readonly settlements: Settlements;
-  readonly work: Work;
+  readonly work: StepRunner;
+
+  readonly jobs: Jobs<JobName>;
+  /** Something has fallen due: a job looks for it in `inMs` ms (50 by default), once for all that happens meanwhile. */
+  nudge(job: JobName, inMs?: number): void;
 }

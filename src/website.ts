@@ -6,7 +6,7 @@ import { createAccessTrail, type AccessTrail } from "./operator/access-trail.ts"
 import type { createOperatorPages } from "./operator-pages/operator-pages.ts";
 import { createPages, type Pages } from "./pages/pages.tsx";
 import { createSite } from "./pages/site.ts";
-import type { Services } from "./services.ts";
+import type { OpenContext } from "./open-context.ts";
 import type { SignIn } from "./sign-in/sign-in.ts";
 
 /** Everything that browsers see of the web process. */
@@ -25,7 +25,7 @@ export interface Website {
  * before it is.
  */
 export async function createWebsite(needs: {
-  services: Services;
+  services: OpenContext;
   byPassword: RequestHandler | null;
   whenReady: RequestHandler;
   refusedSample: RefusedSample;
@@ -51,7 +51,7 @@ export async function createWebsite(needs: {
 }
 
 async function signInOf(
-  { peopleTokens, platformCalls, jobs, config, db, vault, log }: Services,
+  { peopleTokens, platformCalls, jobs, config, db, vault, log }: OpenContext,
   pages: Pages,
   trail: AccessTrail,
 ): Promise<SignIn | null> {
@@ -67,7 +67,7 @@ async function signInOf(
 }
 
 async function customersOf(
-  { customerPage, config, db, vault, clocks, log }: Services,
+  { customerPage, config, db, vault, clocks, log }: OpenContext,
   pages: Pages,
 ): Promise<Customers | null> {
   const { ssoSalt: salt, ssoRequireUser: mustNameUser } = config;

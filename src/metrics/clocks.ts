@@ -1,6 +1,7 @@
 import { statement, type Queryable } from "../database/database.ts";
 import type { Log } from "../logging/log.ts";
 import type { Http } from "../platform/http.ts";
+import type { StatusWatch } from "../platform/status-watch.ts";
 
 /** Clocks further apart than this (ms) are a fault: decisions about times go wrong. */
 const MOST_APART_MS = 60_000;
@@ -25,12 +26,10 @@ export interface Clocks {
 }
 
 /**
- * Compares the clocks of the database and the platform with that of this process. `needs` is called when something is
- * looked at; `askPlatform` makes a call by a client whose dates are read, and never rejects.
+ * Compares the clocks of the database and the platform with that of this process. What `ctx` has is used when something
+ * is looked at; `status.look` makes a call by a client whose dates are read, and never rejects.
  */
-export function createClocks(
-  needs: () => { db: Queryable; askPlatform(): Promise<unknown>; log: Log },
-): Clocks {
+export function createClocks(ctx: { db: Queryable; status: Pick<StatusWatch, "look">; log: Log }): Clocks {
   /** By how much (ms) each that was seen is ahead of ours. */
   const ahead: { database?: number; platform?: number } = {};
   let platformSeenMs = -Infinity;
@@ -47,19 +46,17 @@ export function createClocks(
 
   async function look(): Promise<void> {
     const sentMs = Date.now();
-    const { db, askPlatform } = needs();
-    const [row] = await db.query<{ nowMs: number }>(readClock);
+    const [row] = await ctx.db.query<{ nowMs: number }>(readClock);
     ahead.database = aheadMs(row!.nowMs, sentMs);
-    if (trouble() || performance.now() - platformSeenMs > PLATFORM_SEEN_MS) await askPlatform();
+    if (trouble() || performance.now() - platformSeenMs > PLATFORM_SEEN_MS) await ctx.status.look();
   }
 
   async function watch(): Promise<void> {
     // Without the database there is nothing to compare, and its outage is logged elsewhere.
     await look().catch(() => undefined);
     const sentence = trouble();
-    const { log } = needs();
-    if (sentence && !isAlarmed) log.error({ alarm: "clocks_apart" }, sentence);
-    if (!sentence && isAlarmed) log.warn("The clocks agree again");
+    if (sentence && !isAlarmed) ctx.log.error({ alarm: "clocks_apart" }, sentence);
+    if (!sentence && isAlarmed) ctx.log.warn("The clocks agree again");
     isAlarmed = sentence !== null;
   }
 

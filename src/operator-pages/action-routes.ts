@@ -3,7 +3,7 @@ import { typedUuid, UsedWrongly } from "../operator/errors.ts";
 import { methodNotAllowed } from "../http/method-not-allowed.ts";
 import { showResource } from "../operator/resources.ts";
 import type { Pages } from "../pages/pages.tsx";
-import type { Services } from "../services.ts";
+import type { OpenContext } from "../open-context.ts";
 import { isFromOurPage } from "../web-sessions/same-origin.ts";
 import type { Action } from "./actions/action.ts";
 import { ACTIONS } from "./actions/all.ts";
@@ -17,7 +17,7 @@ import type { ActionWork, ActionRunner } from "./work/action-runner.ts";
 
 /** The routes of the actions: for each, a page that asks for confirmation, and the form that it sends. */
 export function actionRoutes(needs: {
-  services: Services;
+  services: OpenContext;
   pages: Pages;
   tokens: FormTokens;
   runner: ActionRunner;

@@ -1,7 +1,7 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import type { Operator } from "../operator/audit.ts";
 import { Secret } from "../secret.ts";
-import type { Services } from "../services.ts";
+import type { OpenContext } from "../open-context.ts";
 
 /** How long a confirmation page may stay open before its button is pressed. */
 const FORM_SECONDS = 3_600;
@@ -19,7 +19,7 @@ export function createFormTokens({
   password,
   now = () => Date.now() / 1_000,
 }: {
-  vault: Pick<Services["vault"], "keyId" | "keyIds" | "hash">;
+  vault: Pick<OpenContext["vault"], "keyId" | "keyIds" | "hash">;
   password: Secret | undefined;
   now?: () => number;
 }) {

@@ -4,7 +4,7 @@ import type { AccessTrail } from "../operator/access-trail.ts";
 import { createAudit } from "../operator/audit.ts";
 import type { Pages } from "../pages/pages.tsx";
 import type { Frame } from "../pages/site.ts";
-import type { Services } from "../services.ts";
+import type { OpenContext } from "../open-context.ts";
 import type { SignIn } from "../sign-in/sign-in.ts";
 import { createGuard } from "./access/guard.ts";
 import { signOut } from "./access/sign-out.ts";
@@ -27,7 +27,7 @@ export function createOperatorPages({
   trail,
   refusedSample,
 }: {
-  services: Services;
+  services: OpenContext;
   pages: Pages;
   /** Null: people cannot sign in here. */
   signIn: SignIn | null;

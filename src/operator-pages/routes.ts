@@ -8,7 +8,7 @@ import { listResources, showResource, type WholeResource } from "../operator/res
 import { methodNotAllowed } from "../http/method-not-allowed.ts";
 import type { Page, Pages } from "../pages/pages.tsx";
 import { lostProvisions } from "../resources/lost-provisions.ts";
-import type { Services } from "../services.ts";
+import type { OpenContext } from "../open-context.ts";
 import { liveScript, LOOKS_AGAIN } from "./assets/live-script.ts";
 import { stylesheet } from "./assets/stylesheet.ts";
 import { inFrame, MOUNT } from "./frame.tsx";
@@ -33,7 +33,7 @@ import { auditPage } from "./work/audit-page.tsx";
  * are the routes of the actions; `signOut` signs out, and is null if nobody can sign in.
  */
 export function operatorRoutes(needs: {
-  services: Services;
+  services: OpenContext;
   pages: Pages;
   guard: RequestHandler;
   whenReady: RequestHandler;

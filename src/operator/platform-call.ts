@@ -2,7 +2,7 @@ import { ForeignResource } from "../platform/raw-path.ts";
 import { InvalidPath } from "../platform/path.ts";
 import { parsedJson } from "../json-object.ts";
 import type { PlatformFor } from "../resources/platform-for.ts";
-import type { Services } from "../services.ts";
+import type { OpenContext } from "../open-context.ts";
 import { redact } from "../redact.ts";
 import { typedUuid, UsedWrongly } from "./errors.ts";
 import { withoutSecretMembers, withoutValues } from "./secret-members.ts";
@@ -66,7 +66,7 @@ export async function callPlatform(
  * begin like a token, and every other secret that this process knows.
  */
 export async function masked(
-  { scrubber, credentials }: Pick<Services, "scrubber" | "credentials">,
+  { scrubber, credentials }: Pick<OpenContext, "scrubber" | "credentials">,
   { path, uuid }: Pick<PlatformCall, "path" | "uuid">,
   answer: PlatformAnswer,
 ): Promise<PlatformAnswer> {

@@ -1,3 +1,4 @@
+import type { Log } from "../logging/log.ts";
 import { foreignText } from "./foreign-text.ts";
 import { openIncidents } from "./status.ts";
 import type { Known, StatusWatch } from "./status-watch.ts";
@@ -20,15 +21,12 @@ const STALE_MS = 600_000;
 
 /**
  * Finds the platform's incident that an alarm may come from. An alarm never waits for the feed: it carries the incident
- * that is known to be open. If none is known, the feed is asked in the background, and if one turns out to be open,
- * `tell` is called once, with the number of each alarm that was logged without it.
+ * that is known to be open. If none is known, the feed is asked in the background, and if one turns out to be open, that is
+ * logged once, with the number of each alarm that was logged without it. What `ctx` has is used when an alarm comes.
  */
-export function createIncidentNotes({
-  watch,
-  tell,
-}: {
-  watch: StatusWatch;
-  tell(members: IncidentNote & { alarms: Record<string, number> }, text: string): void;
+export function createIncidentNotes(ctx: {
+  status: StatusWatch;
+  log: Pick<Log, "warn">;
 }): (alarm: string) => IncidentNote | null {
   const without = new Map<string, number>();
   let reporting: Promise<void> | null = null;
@@ -38,16 +36,17 @@ export function createIncidentNotes({
     const alarms = Object.fromEntries(without);
     without.clear();
     reporting = null;
-    if (note) tell({ ...note, alarms }, "An incident is open at the platform; these alarms may come from it");
+    if (note)
+      ctx.log.warn({ ...note, alarms }, "An incident is open at the platform; these alarms may come from it");
   }
 
   return (alarm) => {
-    const note = noteOf(watch.known(), FRESH_MS);
+    const note = noteOf(ctx.status.known(), FRESH_MS);
     if (note) {
-      void watch.look(); // so that it stays fresh, or ends
+      void ctx.status.look(); // so that it stays fresh, or ends
     } else {
       without.set(alarm, (without.get(alarm) ?? 0) + 1);
-      reporting ??= watch.next().then(report);
+      reporting ??= ctx.status.next().then(report);
     }
     return note;
   };

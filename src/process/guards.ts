@@ -2,10 +2,10 @@ import type { RequestHandler } from "express";
 import { hasMetrics } from "../config.ts";
 import { authenticate } from "../http/authenticate.ts";
 import { createWrongPasswords } from "../http/wrong-passwords.ts";
-import type { Services } from "../services.ts";
+import type { OpenContext } from "../open-context.ts";
 
 /** Who lets requests with a password pass; null where none is set. The operator may see the metrics too. */
-export function createGuards({ config, metrics, pace, log }: Services): {
+export function createGuards({ config, metrics, pace, log }: OpenContext): {
   platform: RequestHandler;
   operator: RequestHandler | null;
   metrics: RequestHandler | null;

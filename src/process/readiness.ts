@@ -1,5 +1,5 @@
 import type { Readiness } from "../app.ts";
-import type { Services } from "../services.ts";
+import type { OpenContext } from "../open-context.ts";
 import { within } from "../within.ts";
 import { notReady } from "./start-up.ts";
 
@@ -12,7 +12,7 @@ const SECRET_PATIENCE_MS = 1_000;
  * provision waits, or clocks are more than a minute apart.
  */
 export async function readiness(
-  { db, credentials, clocks }: Services,
+  { db, credentials, clocks }: OpenContext,
   ready: Promise<void>,
 ): Promise<Readiness> {
   try {

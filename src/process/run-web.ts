@@ -12,7 +12,7 @@ import { countedCalls, timedRequests } from "../metrics/measured-requests.ts";
 import { createScrape, metricsRoutes } from "../metrics/scrape.ts";
 import { ROUTER_PATHS } from "../http/own-paths.ts";
 import { partnerApi } from "../partner-api/routes.ts";
-import { createServices, type Parts, type Services } from "../services.ts";
+import { openContext, type Parts, type OpenContext } from "../open-context.ts";
 import { createWebsite } from "../website.ts";
 import { within } from "../within.ts";
 import { createGuards } from "./guards.ts";
@@ -31,7 +31,7 @@ const LONGEST_CLOSE_MS = 5_000;
  * and all that was opened closed, as far as that takes five seconds.
  */
 export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<RunningService> {
-  const services = await createServices(config, parts);
+  const services = await openContext(config, parts);
   const stopping = new AbortController();
   try {
     return await serve(services, stopping);
@@ -44,8 +44,8 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
   }
 }
 
-async function serve(services: Services, stopping: AbortController): Promise<RunningService> {
-  const { config, ctx, jobs, metrics, log, pace } = services;
+async function serve(services: OpenContext, stopping: AbortController): Promise<RunningService> {
+  const { config, jobs, metrics, log, pace } = services;
   announce(log);
   const guards = createGuards(services);
   const refusedSample = createRefusedSample(log);
@@ -62,7 +62,7 @@ async function serve(services: Services, stopping: AbortController): Promise<Run
   // Nearly every request finds the service ready, and then needs no timer.
   const untilReady = async () => (isReady ? undefined : within(START_PATIENCE_MS, ready, notReady));
   const api = partnerApi({
-    ...{ ctx, counted: countedCalls(metrics) },
+    ...{ ctx: services, counted: countedCalls(metrics) },
     guard: guards.platform,
     untilReady,
     onLost: services.lostProvisions.note,

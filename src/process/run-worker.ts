@@ -1,11 +1,11 @@
 import type { Config } from "../config.ts";
-import { createServices, type Parts } from "../services.ts";
+import { openContext, type Parts } from "../open-context.ts";
 import { becomeReady, once, type RunningService } from "./running-service.ts";
 import { announce } from "./start-up.ts";
 
 /** Starts a process that runs the jobs and nothing else. */
 export async function runWorker(config: Config, parts?: Partial<Parts>): Promise<RunningService> {
-  const services = await createServices(config, parts);
+  const services = await openContext(config, parts);
   announce(services.log);
   const stopping = new AbortController();
   return {

@@ -1,10 +1,10 @@
 import { hasMetrics, hasOperator } from "../config.ts";
-import type { Services } from "../services.ts";
+import type { OpenContext } from "../open-context.ts";
 import { checkDatabase } from "./start-up.ts";
 
 /** A running service: the web process, or a worker, which does not listen. */
 export interface RunningService {
-  services: Services;
+  services: OpenContext;
   /** Where it listens; null for a worker. */
   url: string | null;
   /** Resolves when it can work; rejects with `Misconfigured` if it never will. */
@@ -26,7 +26,11 @@ export function once(work: () => Promise<void>): () => Promise<void> {
  * Checks the database as soon as it answers, and then starts the jobs: by the timetable only `withSweeps`. `stopping`
  * ends the wait.
  */
-export function becomeReady(services: Services, stopping: AbortSignal, withSweeps: boolean): Promise<void> {
+export function becomeReady(
+  services: OpenContext,
+  stopping: AbortSignal,
+  withSweeps: boolean,
+): Promise<void> {
   services.watch();
   const ready = checkDatabase(services, stopping).then(() => {
     if (stopping.aborted) return;

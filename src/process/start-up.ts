@@ -11,7 +11,7 @@ import { KitError, messageOf, Misconfigured } from "../errors.ts";
 import type { Log } from "../logging/log.ts";
 import { HOW_TO_FIX_NODE, missingNodeFixes } from "../node-version.ts";
 import { checkKeys } from "../resources/keys.ts";
-import type { Services } from "../services.ts";
+import type { OpenContext } from "../open-context.ts";
 import { KeyMissing, SealBroken } from "../vault/errors.ts";
 import { build } from "../version.ts";
 
@@ -45,7 +45,7 @@ export function announce(log: Log): void {
  * database that is away, for as long as it takes, until `signal` is aborted; then it throws. Throws {@link Misconfigured}
  * if the address is at fault, or migrations or keys are missing, before any row is written.
  */
-export async function checkDatabase(services: Services, signal: AbortSignal): Promise<void> {
+export async function checkDatabase(services: OpenContext, signal: AbortSignal): Promise<void> {
   for (let pauseMs = 250; ; pauseMs = Math.min(pauseMs * 2, MOST_PAUSE_MS)) {
     try {
       return await check(services);
@@ -58,7 +58,7 @@ export async function checkDatabase(services: Services, signal: AbortSignal): Pr
   }
 }
 
-async function check(services: Services): Promise<void> {
+async function check(services: OpenContext): Promise<void> {
   await checkMigrations(services.db);
   await checkStored(services);
   await services.credentials.secrets.current().catch(tellTheCure);
@@ -69,7 +69,7 @@ async function check(services: Services): Promise<void> {
 /**
  * Checks the keys, and imports `CLIENT_SECRET` if it is new. Callers that need a client secret check that there is one.
  */
-export async function checkStored({ db, vault, credentials, config, log }: Services): Promise<void> {
+export async function checkStored({ db, vault, credentials, config, log }: OpenContext): Promise<void> {
   await checkKeys(db, vault);
   if (config.clientSecret && (await credentials.secrets.importOnce(config.clientSecret))) {
     log.info("CLIENT_SECRET is new and was imported");

@@ -1,6 +1,6 @@
 import type { Context } from "../context.ts";
 import { statement } from "../database/database.ts";
-import type { Work } from "../work/step.ts";
+import type { StepRunner } from "../work/step.ts";
 import { lockResourceAndCredential } from "./lock-resource.ts";
 import { createRequestDeadline } from "./request-deadline.ts";
 import { deprovisioned, notFound } from "./refusals.ts";
@@ -52,7 +52,7 @@ const leaveTombstoneOfUnseen = statement(
  * (`performance.now()`).
  */
 export async function deprovision(
-  ctx: Pick<Context, "db" | "log" | "pace"> & { work: Pick<Work, "nudge"> },
+  ctx: Pick<Context, "db" | "log" | "pace"> & { work: Pick<StepRunner, "nudge"> },
   uuid: string,
   requestId?: string,
   receivedAtMs = performance.now(),

@@ -61,6 +61,8 @@ export async function forgetLostProvision(db: Queryable, uuid: string): Promise<
   return (await db.query(forgetOne, [uuid])).length > 0;
 }
 
+export type LostProvisions = ReturnType<typeof createLostProvisions>;
+
 /** Keeps the lost provisions of this process until the database takes them. */
 export function createLostProvisions({ db, log }: { db: Queryable; log: Log }) {
   const held: { uuid: string; detail: object; atMs: number }[] = [];

@@ -5,7 +5,7 @@ import { createLeaseKeeper } from "./lease-keeper.ts";
 import { announceStep, discoverStep, reportFailureStep } from "./platform-steps.ts";
 import { createPutOff } from "./put-off.ts";
 import { CONCURRENCY } from "./queue.ts";
-import { eachLane, type Lane, type Step, type StepKind, type Work } from "./step.ts";
+import { eachLane, type Step, type StepKind, type StepRunner } from "./step.ts";
 import { changePlanStep, cleanUpStep, finishStep, provisionStep } from "./vendor-steps.ts";
 import { createWorkerPool } from "./worker-pool.ts";
 
@@ -25,29 +25,14 @@ const KINDS: Readonly<
   report_failure: reportFailureStep,
 };
 
-export interface StepRunner extends Work {
-  /** Starts every step of a lane that is due. Returns how many it took. */
-  runDue(lane: Lane, signal: AbortSignal): Promise<number>;
-  /** Seconds until the next step of a lane is to be looked for; null: none is waiting. */
-  nextInSeconds(lane: Lane): Promise<number | null>;
-  /** Finds what no due time brings up: provisions that took too long, and waiting steps that were not woken. */
-  findLate(): Promise<void>;
-  /** Resolves when no step is under way. Steps that still run after 10 seconds are aborted and put off. */
-  settled(): Promise<void>;
-}
-
 /** How long running steps may go on when the process stops; it has 25 seconds in all. */
 const STOP_PATIENCE_MS = 10_000;
 
-/** The only place that runs steps, for sweeps and for requests. `nudge`: looks for steps that may have fallen due. */
-export function createStepRunner(
-  needs: Omit<Context, "work">,
-  grantsFirst: Pick<GrantsFirst, "mustWait">,
-  nudge: () => void,
-): StepRunner {
-  const { steps: queue, log } = needs;
+/** The only place that runs steps, for sweeps and for requests. */
+export function createStepRunner(ctx: Context, grantsFirst: Pick<GrantsFirst, "mustWait">): StepRunner {
+  const { steps: queue, log } = ctx;
   const leases = createLeaseKeeper({ queue, log });
-  const putOff = createPutOff({ ...needs, queue });
+  const putOff = createPutOff({ ...ctx, queue });
   const started = new Set<Promise<unknown>>();
 
   /** Runs one claimed step under its lease: its function settles it, or throws. */
@@ -87,7 +72,13 @@ export function createStepRunner(
     }),
   );
 
-  const runner: StepRunner = {
+  /** The next step may be in the other lane. */
+  function nudge(): void {
+    ctx.nudge("run-steps");
+    ctx.nudge("run-vendor-steps");
+  }
+
+  return {
     nudge,
     start(step) {
       const end = run(step)
@@ -118,8 +109,6 @@ export function createStepRunner(
       leases.resume();
     },
   };
-  const ctx: Context = { ...needs, work: runner };
-  return runner;
 }
 
 /** Whether the resource has ended, so that only its clean-up is still wanted. */

@@ -65,8 +65,8 @@ export const isOfPlanChange = ({ detail }: Pick<Step, "detail">): boolean => det
 /** SQL condition: whether the step aliased `step` belongs to a plan change. */
 export const ofPlanChange = (step: string): string => `(${step}.detail ? 'plan')`;
 
-/** The queue of steps, as requests use it. */
-export interface Work {
+/** What runs steps, for requests and for the jobs. */
+export interface StepRunner {
   /**
    * Runs a claimed step at once, whatever else runs. Resolves when it ended or was put off, to the answer if this was
    * the first to decide one. Never rejects.
@@ -74,4 +74,12 @@ export interface Work {
   start(step: Step): Promise<Answer | null>;
   /** Looks for steps that may have fallen due. */
   nudge(): void;
+  /** Starts every step of a lane that is due. Returns how many it took. */
+  runDue(lane: Lane, signal: AbortSignal): Promise<number>;
+  /** Seconds until the next step of a lane is to be looked for; null: none is waiting. */
+  nextInSeconds(lane: Lane): Promise<number | null>;
+  /** Finds what no due time brings up: provisions that took too long, and waiting steps that were not woken. */
+  findLate(): Promise<void>;
+  /** Resolves when no step is under way. Steps that still run after 10 seconds are aborted and put off. */
+  settled(): Promise<void>;
 }

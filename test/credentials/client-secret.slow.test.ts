@@ -5,7 +5,7 @@ import type { Database } from "../../src/database/database.ts";
 import { runWorker } from "../../src/process/run-worker.ts";
 import type { RunningService } from "../../src/process/running-service.ts";
 import { Secret } from "../../src/secret.ts";
-import { createServices } from "../../src/services.ts";
+import { openContext } from "../../src/open-context.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 
@@ -161,7 +161,7 @@ describe("reset of the client secret", () => {
     const since = world.logged().length;
     const { secret } = world.sandbox.control.resetClientSecret();
     const logTo = { write: () => undefined };
-    const elsewhere = await createServices(teapotConfig(world.environment), {
+    const elsewhere = await openContext(teapotConfig(world.environment), {
       ...teapotParts,
       logTo,
     });

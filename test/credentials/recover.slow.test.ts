@@ -162,7 +162,7 @@ describe("recovery of lost grants", () => {
     );
     await world.rows(`UPDATE resources SET state = 'provisioning' WHERE uuid = $1`, [addon.id]);
     const before = await recover([addon.id]);
-    await createFailStranded(world.service.services.ctx)();
+    await createFailStranded(world.service.services)();
     const after = await recover([addon.id]);
     await world.restart();
     expect(before.skipped).toEqual([{ uuid: addon.id, reason: "provisioning" }]);
@@ -303,7 +303,7 @@ describe("recovery of lost grants", () => {
     world.sandbox.control.fault(`GET /vendor/resources/${uuid}/oauth-grant`, { delayMs: 400 });
     const recovering = recover([uuid!]);
     await eventually(() => world.sandbox.control.faults().length === 0);
-    await deprovision(world.service.services.ctx, uuid!);
+    await deprovision(world.service.services, uuid!);
     expect(await recovering).toEqual({
       ...{ done: [], failed: [] },
       skipped: [{ uuid, reason: "deprovisioned" }],

@@ -11,7 +11,7 @@ import { createClaims } from "../../src/credentials/claims.ts";
 import { createMassRefusal, createTokenCounts } from "../../src/credentials/mass-refusal.ts";
 import { createCredentialStore } from "../../src/credentials/store.ts";
 import { createFailStranded } from "../../src/resources/provision-failure.ts";
-import type { Services } from "../../src/services.ts";
+import type { OpenContext } from "../../src/open-context.ts";
 import type { Vault } from "../../src/vault/vault.ts";
 import { administer } from "../support/database.ts";
 import { anOpenDatabase } from "../support/open-database.ts";
@@ -21,7 +21,7 @@ const opened = anOpenDatabase();
 const MANY = 16_000;
 const run = <Row = unknown>(text: string) =>
   opened.database.query<Row>(statement(`test_${text.length}_${text.slice(0, 20)}`, text));
-const services = (db: Database) => ({ db, config: {} }) as unknown as Services;
+const services = (db: Database) => ({ db, config: {} }) as unknown as OpenContext;
 
 describe("among many rows, nearly all in good order,", () => {
   beforeEach(async () => {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { migrate, openDatabase } from "../../src/database/database.ts";
 import type { Environment } from "../../src/environment.ts";
 import { schema } from "../../src/operator/doctor/database-checks.ts";
-import type { Services } from "../../src/services.ts";
+import type { OpenContext } from "../../src/open-context.ts";
 import { kitJson } from "../support/kit.ts";
 import { aWorldOfPeople, type PeopleWorld } from "../sign-in/people.ts";
 import { administer, databaseUrl, testServerUrl } from "../support/database.ts";
@@ -21,7 +21,7 @@ it("docs/database.md has the four blocks of SQL that these tests run", () => {
 /** What `kit doctor` finds in the database at this address, at `migrations`. */
 async function schemaCheck(url: string) {
   const db = openDatabase({ url, poolSize: 1 });
-  return schema({ db } as Services).finally(() => db.close());
+  return schema({ db } as OpenContext).finally(() => db.close());
 }
 
 describe("a service whose role cannot change the schema, set up as docs/database.md says,", () => {

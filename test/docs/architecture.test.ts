@@ -6,228 +6,21 @@ import { describe, expect, it } from "@jest/globals";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
 /**
- * Who may import whom in src/: the arrows of the house. A room is a folder or a file of src/; `config` and `process`
- * are missing on purpose from most rows: only those who start something read settings.
+ * The layers of src/, the ground first: no file imports, at run time, from a layer above its own. A room is a folder or
+ * a file of src/. Types may be imported from anywhere, as long as no circle comes of it.
  */
-const mayImport: Record<string, readonly string[]> = {
-  secret: [],
-  redact: ["secret"],
-  errors: ["redact"],
-  uuid: [],
-  "json-object": [],
-  // Which build runs, and which versions of Node have their fixes.
-  version: [],
-  "node-version": [],
-  within: [],
-  "close-all": [],
-  // How long the service waits, which tests shorten.
-  pace: [],
-  // Around every request: passwords, refused bodies and methods, the server, its end.
-  http: ["errors", "pace"],
-  // What is written to the log, and the scrubber.
-  logging: ["redact", "secret", "http"],
-  // The environment becomes settings, and these one checked configuration.
-  environment: ["errors"],
-  "setting-kinds": ["http", "secret"],
-  setting: [],
-  settings: ["environment", "setting", "setting-kinds"],
-  config: ["environment", "settings", "setting", "your-service", "secret", "errors"],
-  vault: ["errors", "secret"],
-  database: ["errors"],
-  platform: ["errors", "redact", "secret", "uuid", "json-object", "within"],
-  // What is made once, and is the first argument of everything that happens to a resource.
-  context: ["resources", "work", "vault", "database", "logging", "pace"],
-  // The queue of what must happen to a resource, at least once, and what runs it.
-  work: [
-    "context",
-    "credentials",
-    "resources",
-    "platform",
-    "vault",
-    "database",
-    "errors",
-    "redact",
-    "secret",
-    "logging",
-    "pace",
-  ],
-  // Grants, token pairs and the client secret: everything that calls the token endpoint.
-  credentials: ["work", "pace", "platform", "vault", "database", "errors", "secret", "logging", "uuid"],
-  resources: [
-    "context",
-    "credentials",
-    "work",
-    "pace",
-    "platform",
-    "vault",
-    "database",
-    "errors",
-    "redact",
-    "secret",
-    "logging",
-    "uuid",
-    "within",
-  ],
-  // Refusals, and settings of its own; the kit gives it the rest when it calls.
-  "your-service": ["errors", "secret", "setting", "setting-kinds"],
-  "partner-api": ["context", "resources", "errors", "secret", "logging", "uuid", "json-object", "http"],
-  // The frame of every page, the cookies and ids of sessions, and the sign-in of people.
-  pages: ["database", "errors", "logging", "http"],
-  "web-sessions": ["pages", "vault", "secret"],
-  "sign-in": [
-    "web-sessions",
-    // Token pairs of people are stored like those of resources.
-    "credentials",
-    "work",
-    "pages",
-    "platform",
-    "vault",
-    "database",
-    "errors",
-    "redact",
-    "secret",
-    "logging",
-    "http",
-  ],
-  // What is counted and timed, around the parts that do the work.
-  metrics: [
-    "platform",
-    "credentials",
-    "resources",
-    "work",
-    "database",
-    "errors",
-    "logging",
-    "http",
-    "version",
-  ],
-  // Customers who come from the platform's dashboard.
-  customer: [
-    "web-sessions",
-    "pages",
-    "vault",
-    "database",
-    "errors",
-    "logging",
-    "secret",
-    "uuid",
-    "http",
-    "within",
-  ],
-  jobs: ["credentials", "resources", "work", "sign-in", "database", "logging"],
-  // What an operator can do needs every layer below, and what may be missing when something is broken.
-  operator: [
-    "pace",
-    "credentials",
-    "resources",
-    "work",
-    "platform",
-    "vault",
-    "database",
-    "errors",
-    "redact",
-    "http",
-    "logging",
-    "secret",
-    "manifest",
-    "uuid",
-    "json-object",
-    "setting-kinds",
-    "version",
-    "node-version",
-  ],
-  // The same on pages: thin, with nothing that `operator` does not do.
-  "operator-pages": [
-    "operator",
-    "pages",
-    "sign-in",
-    "web-sessions",
-    "metrics",
-    "platform",
-    "credentials",
-    "resources",
-    "database",
-    "errors",
-    "logging",
-    "secret",
-    "http",
-    "within",
-    "version",
-  ],
-  manifest: ["json-object"],
-  kit: ["commands"],
-  // The command line: it shows what `operator` answers. What is on offer, it tells the platform without starting the
-  // service.
-  commands: [
-    "close-all",
-    "process",
-    "operator",
-    "manifest",
-    "services",
-    "environment",
-    "config",
-    "database",
-    "errors",
-    "logging",
-    "secret",
-    "your-service",
-    "version",
-    "uuid",
-  ],
-  app: ["errors", "logging", "http"],
-  services: [
-    "close-all",
-    "config",
-    "context",
-    "credentials",
-    "customer",
-    "database",
-    "jobs",
-    "logging",
-    "metrics",
-    "pace",
-    "platform",
-    "resources",
-    "sign-in",
-    "vault",
-    "work",
-    "your-service",
-  ],
-  // Everything for browsers, which only the web process loads.
-  website: ["config", "customer", "operator", "operator-pages", "pages", "sign-in"],
-  // A service that starts, becomes ready, and stops in good order.
-  process: [
-    "app",
-    "close-all",
-    "config",
-    "database",
-    "errors",
-    "http",
-    "logging",
-    "metrics",
-    "node-version",
-    "partner-api",
-    "resources",
-    "services",
-    "vault",
-    "version",
-    "website",
-    "within",
-  ],
-  web: ["config", "environment", "process"],
-  worker: ["config", "environment", "errors", "process"],
-};
-
-/** Type imports only: types that a folder may use of another without needing it at run time. */
-const mayImportTypes: Record<string, readonly string[]> = {
-  "your-service": ["resources", "customer"],
-  operator: ["services", "config", "settings"],
-  http: ["logging", "secret"],
-  logging: ["config"],
-  "operator-pages": ["services"],
-  commands: ["resources", "settings"],
-  website: ["logging", "services"],
-};
+const LAYERS: readonly (readonly string[])[] = [
+  "close-all context errors json-object node-version pace redact secret setting uuid version within".split(
+    " ",
+  ),
+  "database http logging manifest platform vault".split(" "),
+  "config environment setting-kinds settings your-service".split(" "),
+  "credentials customer metrics pages partner-api people resources sign-in web-sessions work".split(" "),
+  ["app", "jobs"],
+  ["open-context"],
+  ["kit", "operator", "operator-pages", "process", "website"],
+  ["web", "worker"],
+];
 
 interface Import {
   from: string;
@@ -240,18 +33,11 @@ const files = sourceFiles(path.join(root, "src"));
 const imports = files.flatMap(importsOf);
 
 describe("the imports between folders", () => {
-  it("follow the table of allowed imports", () => {
-    const strange = imports
-      .map(({ from, to, isType }) => ({ from: roomOf(from), to: roomOf(to), isType, file: from }))
-      .filter(({ from, to }) => from !== to)
-      .filter(({ from, to }) => !mayImport[from]?.includes(to))
-      .filter(({ from, to, isType }) => !(isType && mayImportTypes[from]?.includes(to)));
-    expect(strange).toEqual([]);
-  });
-
-  it("have no row in the table for a folder that does not exist", () => {
-    const rooms = new Set(files.map((file) => roomOf(file)));
-    expect(Object.keys(mayImport).filter((room) => !rooms.has(room))).toEqual([]);
+  it("go down the layers, or stay on one", () => {
+    const layerOf = (file: string) => LAYERS.findIndex((rooms) => rooms.includes(roomOf(file)));
+    expect(files.filter((file) => layerOf(file) === -1)).toEqual([]);
+    const upward = imports.filter(({ from, to, isType }) => !isType && layerOf(to) > layerOf(from));
+    expect(upward.map(({ from, to }) => `${from} imports ${to}`)).toEqual([]);
   });
 
   it("leave src only for packages, and the sandbox imports nothing of src", () => {
@@ -319,8 +105,8 @@ describe("the imports between folders", () => {
 
   it("keep the web out of commands and workers: neither loads Express or src/pages", () => {
     // Commands import some of their parts only when they need them.
-    const ofCommands = files.filter((file) => ["kit", "commands", "operator"].includes(roomOf(file)));
-    for (const start of ["src/services.ts", "src/worker.ts", "src/process/start-up.ts", ...ofCommands]) {
+    const ofCommands = files.filter((file) => ["kit", "operator"].includes(roomOf(file)));
+    for (const start of ["src/open-context.ts", "src/worker.ts", "src/process/start-up.ts", ...ofCommands]) {
       const loaded = loadedBy(start);
       if (start === "src/worker.ts") expect(loaded).toContain("src/work/runner.ts");
       const web = loaded.filter((file) => /^import (?!type )[^;]*from "express"/m.test(read(file)));
@@ -366,9 +152,8 @@ function loadedBy(start: string): string[] {
   return [...loaded];
 }
 
-/** The folder of a file below src/, or its own name. The command line is a room inside `operator`. */
+/** The folder of a file below src/, or its own name. */
 function roomOf(file: string): string {
-  if (file.startsWith("src/operator/commands/")) return "commands";
   const [, first = ""] = file.split("/");
   return first.replace(/\.tsx?$/, "");
 }

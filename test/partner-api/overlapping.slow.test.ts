@@ -103,7 +103,7 @@ describe("a provision", () => {
     });
     const { uuid, id } = await unanswered("1 minute");
     await eventually(() => expect(calls(uuid)).toEqual(["provision"]));
-    const { answers } = life.world.service.services.ctx;
+    const { answers } = life.world.service.services;
     const refusal = new Refusal("Sold out.");
     const answer = await answers.decide({ id, lease: 1, uuid }, { is: "refused", refusal });
     expect(answer).toMatchObject({ status: 422 });

@@ -114,7 +114,10 @@ describe("the watch on the status feed", () => {
 async function aLog(answer: Answering, everyMs = 60_000) {
   const lines: Record<string, unknown>[] = [];
   const { watch, seen } = await aWatch(answer, everyMs);
-  const noteOn = createIncidentNotes({ watch, tell: (note, text) => log.warn(note, text) });
+  const noteOn = createIncidentNotes({
+    status: watch,
+    log: { warn: (...line: unknown[]) => log.warn(...(line as [object, string])) },
+  });
   const destination = { write: (line: string) => void lines.push(JSON.parse(line)) };
   const log = createLog("info", createScrubber("SVCK-"), destination, noteOn);
   const until = (count: number) => eventually(() => lines.length >= count);

@@ -18,7 +18,7 @@ import { settings } from "../../src/settings.ts";
 import { Misconfigured } from "../../src/errors.ts";
 import { createOwnScrubber } from "../../src/logging/own-secrets.ts";
 import { Secret } from "../../src/secret.ts";
-import { createServices } from "../../src/services.ts";
+import { openContext } from "../../src/open-context.ts";
 import { setting } from "../../src/setting.ts";
 import { cron, keyList, postgresUrl, text } from "../../src/setting-kinds.ts";
 import { openDatabase, statement } from "../../src/database/database.ts";
@@ -373,7 +373,7 @@ describe("the vendor's settings", () => {
     const theirs = { SHOP_KEYS: keys.join(","), SHOP_ACCOUNT: JSON.stringify(account) };
     const config = readAny({ ...environment, ...theirs, ...database.environment }, undefined, all);
     const logTo = { write: (line: string) => void lines.push(line) };
-    const { log, close } = await createServices(config, { ...teapotParts, logTo });
+    const { log, close } = await openContext(config, { ...teapotParts, logTo });
     log.info(`The shop is at ${url}`);
     log.info(`It opens with ${keys.join(" or ")} or ${account.password}`);
     await close();

@@ -5,13 +5,13 @@ import { diffConfig, isDifferent } from "../../src/operator/config-diff.ts";
 import { pushShown } from "../../src/operator/config-push.ts";
 import { setConfig } from "../../src/operator/config-vars.ts";
 import type { PlatformFor } from "../../src/resources/platform-for.ts";
-import type { Services } from "../../src/services.ts";
+import type { OpenContext } from "../../src/open-context.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
 
 let life: LifecycleWorld;
-let services: Services;
+let services: OpenContext;
 let uuid: string;
 beforeAll(async () => {
   life = await aLifecycle();

@@ -13,7 +13,7 @@ afterAll(() => life.world.close());
 
 /** A deprovision through the database; `around` may do more about each transaction than to run it. */
 function aDeprovision(around: (run: Database["transaction"]) => Database["transaction"]) {
-  const { ctx } = life.world.service.services;
+  const ctx = life.world.service.services;
   const transaction = around((work) => ctx.db.transaction(work));
   return (uuid: string) => deprovisionOf({ ...ctx, db: { ...ctx.db, transaction } }, uuid);
 }

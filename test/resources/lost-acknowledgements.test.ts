@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Database } from "../../src/database/database.ts";
 import { Refusal } from "../../src/errors.ts";
-import { createServices } from "../../src/services.ts";
+import { openContext } from "../../src/open-context.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
@@ -151,11 +151,11 @@ describe("a stored plan change, when the acknowledgement is lost", () => {
   it("is the plan in the end if it is answered after a change that another process made meanwhile", async () => {
     const request = aProvisionRequest({ oauth_grant: null });
     expect((await life.platform.provision(request)).status).toBe(200);
-    const other = await createServices(teapotConfig(life.world.environment), {
+    const other = await openContext(teapotConfig(life.world.environment), {
       ...teapotParts,
       logTo: { write: () => undefined },
     });
-    const later = () => changePlan(other.ctx, request.uuid, "premium", "another-request");
+    const later = () => changePlan(other, request.uuid, "premium", "another-request");
     lost.set("settle_done", async () => expect((await later()).status).toBe(200));
     expect((await life.platform.changePlan(request.uuid, { plan: "dedicated" })).status).toBe(200);
     await other.close();

@@ -8,7 +8,7 @@ import { describe, expect, it } from "@jest/globals";
 import { Misconfigured } from "../../src/errors.ts";
 import { addonManifest } from "../../src/operator/addon-manifest.ts";
 import type { Offer } from "../../src/resources/contract.ts";
-import { createServices } from "../../src/services.ts";
+import { openContext } from "../../src/open-context.ts";
 import { program } from "../support/program.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 import { offer } from "../support/teapots/plans.ts";
@@ -46,7 +46,7 @@ describe("an inconsistent offer", () => {
   ])("is registered nowhere, and opens no database: %j", async (change, sentence) => {
     const misfit = { ...offer, ...change };
     expect(() => addonManifest("teapots", misfit)).toThrow(sentence);
-    const start = createServices(teapotConfig(environment), { ...teapotParts, offer: misfit });
+    const start = openContext(teapotConfig(environment), { ...teapotParts, offer: misfit });
     await expect(start).rejects.toThrow(sentence);
     await expect(start).rejects.toBeInstanceOf(Misconfigured);
   });

@@ -12,7 +12,7 @@ jest.unstable_mockModule("../../src/your-service/index.ts", () => ({
     throw new Error("The shop is closed.");
   },
 }));
-const { createServices } = await import("../../src/services.ts");
+const { openContext } = await import("../../src/open-context.ts");
 const { before } = await import("../support/process-world.ts");
 
 const settings = {
@@ -26,7 +26,7 @@ const settings = {
 it("when createYourService throws, no database stays open that would keep a command from exiting", async () => {
   const database = await aFreshDatabase();
   const config = teapotConfig({ ...settings, ...database.environment });
-  await expect(createServices(config)).rejects.toThrow("The shop is closed.");
+  await expect(openContext(config)).rejects.toThrow("The shop is closed.");
   // Fails if the database is still open.
   await database.close();
 });
@@ -35,7 +35,7 @@ it("when the vendor's close throws, the database is closed too, and the error is
   const database = await aFreshDatabase();
   const config = teapotConfig({ ...settings, ...database.environment });
   const vendor = { ...teapotParts.vendor, close: () => Promise.reject(new Error("The door is stuck.")) };
-  const services = await createServices(config, { ...teapotParts, vendor });
+  const services = await openContext(config, { ...teapotParts, vendor });
   await expect(services.close()).rejects.toThrow("The door is stuck.");
   await database.close();
 });

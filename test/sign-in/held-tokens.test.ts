@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createServices } from "../../src/services.ts";
+import { openContext } from "../../src/open-context.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 import { eventually } from "../support/world.ts";
 import type { Browser } from "./browser.ts";
@@ -109,7 +109,7 @@ describe("tokens of a person that cannot be stored", () => {
   });
 
   it("are stored although another process was refused with the old token and ended the sign-in", async () => {
-    const other = await createServices(teapotConfig(people.world.environment), {
+    const other = await openContext(teapotConfig(people.world.environment), {
       ...teapotParts,
       logTo: { write: () => undefined },
     });

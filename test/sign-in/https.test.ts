@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { createApp } from "../../src/app.ts";
 import { createHttpServer } from "../../src/http/server.ts";
 import { createRefusedSample } from "../../src/logging/refused-sample.ts";
-import { createServices, type Services } from "../../src/services.ts";
+import { openContext, type OpenContext } from "../../src/open-context.ts";
 import { createWebsite } from "../../src/website.ts";
 import { Router, type RequestHandler } from "express";
 import { aBrowser, type Browser } from "./browser.ts";
@@ -78,12 +78,12 @@ describe("sign-in behind https", () => {
 });
 
 describe("sign-in with two web processes on one database", () => {
-  let services: Services;
+  let services: OpenContext;
   let server: Server;
   let url: string;
   beforeAll(async () => {
     const config = teapotConfig(people.world.environment);
-    services = await createServices(config, { ...teapotParts, logTo: { write: () => undefined } });
+    services = await openContext(config, { ...teapotParts, logTo: { write: () => undefined } });
     const refusedSample = createRefusedSample(services.log);
     const whenReady: RequestHandler = (_request, _response, next) => next();
     const website = await createWebsite({ services, byPassword: null, whenReady, refusedSample });

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { randomBytes } from "node:crypto";
 import { runWeb } from "../../src/process/run-web.ts";
-import { createServices } from "../../src/services.ts";
+import { openContext } from "../../src/open-context.ts";
 import { Secret } from "../../src/secret.ts";
 import { personSealContext } from "../../src/sign-in/tokens/seal-context.ts";
 import { createVault } from "../../src/vault/vault.ts";
@@ -240,7 +240,7 @@ describe("refresh of a person's tokens", () => {
   });
 
   it("happens once, however many processes find it due or use the token", async () => {
-    const other = await createServices(teapotConfig(people.world.environment), {
+    const other = await openContext(teapotConfig(people.world.environment), {
       ...teapotParts,
       logTo: { write: () => undefined },
     });

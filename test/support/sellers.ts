@@ -1,7 +1,7 @@
 import { readConfig, type Config } from "../../src/config.ts";
 import type { Environment } from "../../src/environment.ts";
 import type { SettingName } from "../../src/settings.ts";
-import type { Parts } from "../../src/services.ts";
+import type { Parts } from "../../src/open-context.ts";
 import { offer as yourOffer } from "../../src/your-service/plans.ts";
 import { teapots } from "./teapots/index.ts";
 import { offer } from "./teapots/plans.ts";

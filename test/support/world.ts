@@ -7,7 +7,7 @@ import { addonManifest } from "../../src/operator/addon-manifest.ts";
 import { runWeb } from "../../src/process/run-web.ts";
 import type { RunningService } from "../../src/process/running-service.ts";
 import type { Pace } from "../../src/pace.ts";
-import type { Parts } from "../../src/services.ts";
+import type { Parts } from "../../src/open-context.ts";
 import { aFreshDatabase } from "./database.ts";
 import { sellers } from "./sellers.ts";
 

@@ -1,4 +1,4 @@
-// Services with faults that the example cannot have: in connections, and in JSON.
+// OpenContext with faults that the example cannot have: in connections, and in JSON.
 
 import { expect, it } from "@jest/globals";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";

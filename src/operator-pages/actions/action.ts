@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import type { Services } from "../../services.ts";
+import type { OpenContext } from "../../open-context.ts";
 import type { Form } from "../read-form.ts";
 import type { ActionWork } from "../work/action-runner.ts";
 
@@ -18,9 +18,9 @@ export interface Action {
   name: string;
   /** The text of links to it. */
   label: string;
-  ask(services: Services, uuid: string): Promise<Question> | Question;
+  ask(services: OpenContext, uuid: string): Promise<Question> | Question;
   /** The work that a form asks for. Throws `UsedWrongly` if the form is invalid: then nothing was begun. */
-  work(services: Services, uuid: string, form: Form): ActionWork;
+  work(services: OpenContext, uuid: string, form: Form): ActionWork;
 }
 
 /**

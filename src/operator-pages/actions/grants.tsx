@@ -1,11 +1,11 @@
 import { recoverAllGrants, recoverGrants } from "../../operator/grants/recover-grants.ts";
-import type { Services } from "../../services.ts";
+import type { OpenContext } from "../../open-context.ts";
 import type { ActionWork } from "../work/action-runner.ts";
 import type { Action, Question } from "./action.ts";
 import { inWords } from "./report.ts";
 
 const work =
-  ({ db, credentials, recover, config }: Services, uuid: string | null): ActionWork =>
+  ({ db, credentials, recover, config }: OpenContext, uuid: string | null): ActionWork =>
   async (how) => {
     const { legacyGrants: isOn, tokenConcurrency: concurrency } = config;
     const needs = { db, credentials, recover, isOn, concurrency, ...how };
@@ -24,7 +24,7 @@ const OFF = (
   </p>
 );
 
-const question = ({ config }: Services, title: string, what: string, button: string): Question => ({
+const question = ({ config }: OpenContext, title: string, what: string, button: string): Question => ({
   title,
   content: config.legacyGrants ? <p>{what}</p> : OFF,
   button: config.legacyGrants ? button : null,

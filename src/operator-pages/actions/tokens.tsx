@@ -1,11 +1,11 @@
 import { refreshAllTokens, refreshTokens } from "../../operator/tokens.ts";
-import type { Services } from "../../services.ts";
+import type { OpenContext } from "../../open-context.ts";
 import type { ActionWork } from "../work/action-runner.ts";
 import type { Action } from "./action.ts";
 import { inWords } from "./report.ts";
 
 const work =
-  ({ db, credentials, config }: Services, uuid: string | null): ActionWork =>
+  ({ db, credentials, config }: OpenContext, uuid: string | null): ActionWork =>
   async (how) => {
     const needs = { db, credentials, concurrency: config.tokenConcurrency, ...how };
     const report = await (uuid === null ? refreshAllTokens(needs) : refreshTokens(needs, [uuid]));

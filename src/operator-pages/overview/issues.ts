@@ -4,7 +4,7 @@ import { clocksNow, lost } from "../../operator/doctor/outage-checks.ts";
 import { secret, sweeps, unrefreshable } from "../../operator/doctor/credential-checks.ts";
 import { lateGrants, lateRefreshes } from "../../operator/doctor/token-check.ts";
 import { FAILING, failingSteps } from "../../operator/waiting-steps.ts";
-import type { Services } from "../../services.ts";
+import type { OpenContext } from "../../open-context.ts";
 import type { Gauges } from "./gauges.ts";
 import type { Hour } from "./hours.ts";
 
@@ -21,7 +21,7 @@ export interface Issue {
 
 /** Everything that an operator must deal with, the most urgent first. */
 export async function issuesOf(
-  services: Services,
+  services: OpenContext,
   { attention }: Gauges,
   hours: readonly Hour[],
 ): Promise<Issue[]> {
@@ -44,7 +44,7 @@ export async function issuesOf(
 const badFirst = (one: Issue, other: Issue) =>
   Number(other.urgency === "bad") - Number(one.urgency === "bad");
 
-async function secretIssue(services: Services): Promise<Issue[]> {
+async function secretIssue(services: OpenContext): Promise<Issue[]> {
   // The page reloads every few seconds, so it does not try the secret on the platform: the service's ordinary token
   // calls show whether it works.
   const { ok, message } = await secret(services, { isTried: false });
@@ -64,7 +64,7 @@ function found(id: string, finding: Finding | null, links = CHECK_UP): Issue[] {
   return [{ id, urgency: ok ? "wait" : "bad", what, todo: fix ?? "", links }];
 }
 
-async function unrefreshableIssue({ db }: Services): Promise<Issue[]> {
+async function unrefreshableIssue({ db }: OpenContext): Promise<Issue[]> {
   const ending = await unrefreshable(db);
   if (!ending) return [];
   const what = `${countedToMost(ending.count, "resource")} without a refresh token: access ends, or has ended, with the token there is.`;
@@ -136,7 +136,7 @@ const STATES: Readonly<Record<string, ToldState>> = {
   },
 };
 
-async function stepIssue({ db }: Services): Promise<Issue[]> {
+async function stepIssue({ db }: OpenContext): Promise<Issue[]> {
   const { count, kinds, someUuids } = await failingSteps(db);
   if (count === 0) return [];
   const many = count === 1 ? "A step" : `${count} steps`;

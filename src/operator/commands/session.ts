@@ -6,7 +6,7 @@ import type { Database } from "../../database/database.ts";
 import { createOwnScrubber } from "../../logging/own-secrets.ts";
 import type { Scrubber } from "../../logging/scrubber.ts";
 import type { Offer } from "../../resources/contract.ts";
-import type { Parts, Services } from "../../services.ts";
+import type { Parts, OpenContext } from "../../open-context.ts";
 import { onSignals } from "../../process/stop-signals.ts";
 import type { Host } from "./host.ts";
 import { readableLogLine } from "./log-lines.ts";
@@ -36,11 +36,11 @@ export interface Session {
   /** The same, where a database is set; a command that needs none may run without. */
   openDatabaseIfSet(): Promise<unknown>;
   /** All parts of the service, after the checks of a service's start. */
-  services(): Promise<Services>;
+  services(): Promise<OpenContext>;
   /** The same, with the check of the migrations but not of the keys. */
-  servicesWithoutKeys(): Promise<Services>;
+  servicesWithoutKeys(): Promise<OpenContext>;
   /** The same, without any check. */
-  openServices(config: Config): Promise<Services>;
+  openServices(config: Config): Promise<OpenContext>;
   /**
    * A signal that is aborted by SIGINT (Ctrl-C), SIGTERM or SIGHUP. A command that takes it must end soon after the
    * abort.
@@ -87,13 +87,13 @@ export function createSession(
     return config;
   };
 
-  async function openServices(config: Config): Promise<Services> {
+  async function openServices(config: Config): Promise<OpenContext> {
     progress.begin();
-    const { createServices } = await import("../../services.ts");
+    const { openContext } = await import("../../open-context.ts");
     const logLevel = json ? "silent" : quiet(config.logLevel);
     const { columns } = screenOf(host, "stderr");
     const logTo = { write: (line: string) => say(wrapped(readableLogLine(line), columns, "  ")) };
-    const services = await createServices({ ...config, logLevel }, { ...parts, logTo });
+    const services = await openContext({ ...config, logLevel }, { ...parts, logTo });
     scrubber = services.scrubber;
     closers.push(services.close);
     endOnSignals(services);
@@ -104,7 +104,7 @@ export function createSession(
    * Ends the process at a signal, but waits for a token call in progress: the pair that it brings may be the only valid
    * one.
    */
-  function endOnSignals({ credentials }: Services): void {
+  function endOnSignals({ credentials }: OpenContext): void {
     const end = (signal: NodeJS.Signals) => {
       progress.end();
       for (const each of STOPPING) host.removeAllListeners(each);
@@ -125,7 +125,7 @@ export function createSession(
     });
   }
 
-  async function servicesWithoutKeys(): Promise<Services> {
+  async function servicesWithoutKeys(): Promise<OpenContext> {
     const services = await openServices(settings());
     await checkSoon(services.db);
     await onOpen(services.db);

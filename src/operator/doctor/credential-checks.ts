@@ -1,7 +1,7 @@
 import { statement, type Queryable } from "../../database/database.ts";
 import { messageOf, Misconfigured } from "../../errors.ts";
 import type { Trial } from "../../platform/secret-trial.ts";
-import type { Services } from "../../services.ts";
+import type { OpenContext } from "../../open-context.ts";
 import { NEEDING_ATTENTION } from "../../credentials/needing-attention.ts";
 import { triedSecret } from "../secret-check.ts";
 import { duration } from "../wording.ts";
@@ -30,7 +30,7 @@ const countUnrefreshable = statement(
 
 /** Checks the client secret. Asks the platform whether it accepts it, unless `isTried` is false. */
 export async function secret(
-  { db, config, credentials }: Services,
+  { db, config, credentials }: OpenContext,
   { isTried = true } = {},
 ): Promise<Finding> {
   const setIt = "Run kit secret set, and give it the one that the platform's partner portal shows.";
@@ -78,7 +78,7 @@ export async function secret(
  * Checks that the jobs run. Only the jobs of this build count: no process updates the heartbeat of a job that an older
  * or newer build has under another name.
  */
-export async function sweeps({ db, config, jobs }: Services): Promise<Finding> {
+export async function sweeps({ db, config, jobs }: OpenContext): Promise<Finding> {
   const beats = await db.query<{ name: string; age: number }>(heartbeats, [jobs.names]);
   const start = "Start the web process with WEB_JOBS=on, or a worker beside it.";
   if (beats.length === 0) return fault("No sweep has ever run: nothing is exchanged or refreshed.", start);
@@ -91,7 +91,7 @@ export async function sweeps({ db, config, jobs }: Services): Promise<Finding> {
   );
 }
 
-export async function attention({ db, config }: Services): Promise<Finding> {
+export async function attention({ db, config }: OpenContext): Promise<Finding> {
   const found = await db.query<{ state: string; count: number }>(countAttention);
   const lacking = await unrefreshable(db);
   const ending = lacking ? [lacking] : [];

@@ -7,10 +7,10 @@ import {
 } from "../../database/database.ts";
 import { messageOf, Misconfigured } from "../../errors.ts";
 import { countKeyUse, type KeyUse } from "../../resources/keys.ts";
-import type { Services } from "../../services.ts";
+import type { OpenContext } from "../../open-context.ts";
 import { counted, fault, fine, warning, type Finding } from "./check.ts";
 
-export async function database({ db }: Services): Promise<Finding> {
+export async function database({ db }: OpenContext): Promise<Finding> {
   try {
     const asked = performance.now();
     await db.ping().catch(throwInWords);
@@ -56,7 +56,7 @@ const lacking = statement(
 );
 
 /** Whether the schema is up to date, and the service can use all of it. */
-export async function schema({ db }: Services): Promise<Finding> {
+export async function schema({ db }: OpenContext): Promise<Finding> {
   const pending = await db.pendingMigrations();
   if (pending.length > 0)
     return fault(`The database lacks ${counted(pending.length, "migration")}.`, HOW_TO_MIGRATE);
@@ -71,7 +71,7 @@ export async function schema({ db }: Services): Promise<Finding> {
 }
 
 /** Tells which keys are in use, and whether an old one can be dropped: each sealed value names its key. */
-export async function keys({ db, vault, config }: Services): Promise<Finding> {
+export async function keys({ db, vault, config }: OpenContext): Promise<Finding> {
   const uses = await countKeyUse(db);
   const missing = uses.filter(({ keyId }) => !vault.keyIds.includes(keyId));
   if (missing.length > 0) {

@@ -3,7 +3,7 @@ import { isDatabaseAway, isLockTimeout } from "../../database/database.ts";
 import { messageOf } from "../../errors.ts";
 import { checkOffer } from "../../resources/check-offer.ts";
 import type { Offer } from "../../resources/contract.ts";
-import type { Services } from "../../services.ts";
+import type { OpenContext } from "../../open-context.ts";
 import type { OnProgress } from "../progress.ts";
 import { fault, fine, notChecked, warning, type Check, type Finding } from "./check.ts";
 import { attention, secret, sweeps } from "./credential-checks.ts";
@@ -31,7 +31,7 @@ export interface DoctorReport {
 const CHECKS: readonly {
   id: string;
   after?: string;
-  look(services: Services): Promise<Finding> | Finding;
+  look(services: OpenContext): Promise<Finding> | Finding;
 }[] = [
   { id: "database", look: database },
   { id: "clocks", after: "database", look: clocks },
@@ -60,7 +60,7 @@ const CHECKS: readonly {
 export async function examine(needs: {
   /** Throws `Misconfigured` with all faults of the settings. */
   readSettings(): Config;
-  open(config: Config): Promise<Services>;
+  open(config: Config): Promise<OpenContext>;
   offer: Offer;
   onProgress?: OnProgress | undefined;
 }): Promise<DoctorReport> {
@@ -83,7 +83,7 @@ export async function examine(needs: {
   if (!onOffer.ok)
     return reportOf([settings, { ...onOffer, fix: "Mend it there, and build it again." }], "offer");
   const checks = [settings, onOffer];
-  let services: Services;
+  let services: OpenContext;
   try {
     services = await needs.open(needs.readSettings());
   } catch (error) {

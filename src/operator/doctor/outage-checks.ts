@@ -1,15 +1,15 @@
 import { lostProvisions } from "../../resources/lost-provisions.ts";
-import type { Services } from "../../services.ts";
+import type { OpenContext } from "../../open-context.ts";
 import { counted, fault, fine, warning, type Finding } from "./check.ts";
 
 /** Compares the clocks of the database, the platform and this process. */
-export async function clocks(services: Services): Promise<Finding> {
+export async function clocks(services: OpenContext): Promise<Finding> {
   await services.clocks.look();
   return clocksNow(services);
 }
 
 /** The same, as they were last seen. */
-export function clocksNow({ clocks }: Services): Finding {
+export function clocksNow({ clocks }: OpenContext): Finding {
   const trouble = clocks.trouble();
   if (!trouble) return fine("No two clocks are more than a minute apart.");
   return fault(
@@ -19,7 +19,7 @@ export function clocksNow({ clocks }: Services): Finding {
 }
 
 /** Tells of provisions that were answered with an error of ours. */
-export async function lost({ db }: Services): Promise<Finding> {
+export async function lost({ db }: OpenContext): Promise<Finding> {
   const { length } = await lostProvisions(db);
   if (length === 0) return fine("No provision was lost within 30 days.");
   return warning(

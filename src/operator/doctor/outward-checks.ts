@@ -1,13 +1,13 @@
 import { openIncidents } from "../../platform/status.ts";
 import type { Secret } from "../../secret.ts";
-import type { Services } from "../../services.ts";
+import type { OpenContext } from "../../open-context.ts";
 import { triedSecret } from "../secret-check.ts";
 import { counted, fault, fine, warning, type Finding } from "./check.ts";
 
 /**
  * What the status feed says. Never a fault: the service does not depend on the feed, and an incident is the platform's.
  */
-export async function platformStatus({ status }: Services): Promise<Finding> {
+export async function platformStatus({ status }: OpenContext): Promise<Finding> {
   const { last, failure } = await status.look();
   if (!last || failure) {
     const fix = "Check PLATFORM_STATUS_URL. Nothing depends on the feed: alarms only miss its incidents.";
@@ -25,7 +25,7 @@ export async function platformStatus({ status }: Services): Promise<Finding> {
 }
 
 /** Checks whether the platform accepts the secret of the OAuth client that people sign in with, if one is set. */
-export async function signInClient({ config }: Services): Promise<Finding> {
+export async function signInClient({ config }: OpenContext): Promise<Finding> {
   const { oauthClientId: id, oauthClientSecret: secret, platformAuthUrl } = config;
   if (!id || !secret) return fine("Nobody can sign in here: OAUTH_CLIENT_ID is not set.");
   const { outcome } = await triedSecret(platformAuthUrl, secret);
@@ -52,7 +52,7 @@ export async function signInClient({ config }: Services): Promise<Finding> {
  * Tells who may open the operator's pages. An incomplete configuration of them never gets here: it fails the start, as
  * a fault of the settings.
  */
-export function operators({ config }: Services): Finding {
+export function operators({ config }: OpenContext): Finding {
   const { operatorAccounts: accounts, operatorPassword: password, metricsPassword } = config;
   const metrics = metricsPassword ? "the metrics to METRICS_PASSWORD" : "there are no metrics";
   if (accounts.length === 0) {
@@ -71,7 +71,7 @@ export function operators({ config }: Services): Finding {
 }
 
 /** Warns of secrets that two settings share; one that is easy to guess is a fault of its setting. */
-export function passwords({ config }: Services): Finding {
+export function passwords({ config }: OpenContext): Finding {
   const alike = alikeIn(config);
   if (alike) {
     return warning(
@@ -89,7 +89,7 @@ export function passwords({ config }: Services): Finding {
 }
 
 /** The names of two settings with the same secret; null if there are none. */
-function alikeIn(config: Services["config"]): [string, string] | null {
+function alikeIn(config: OpenContext["config"]): [string, string] | null {
   const known = new Map<string, string>();
   for (const [name, value] of namesOf({
     ADDON_PASSWORD: config.addonPassword,

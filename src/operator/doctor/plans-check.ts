@@ -1,5 +1,5 @@
 import { statement } from "../../database/database.ts";
-import type { Services } from "../../services.ts";
+import type { OpenContext } from "../../open-context.ts";
 import { counted, fine, warning, type Finding } from "./check.ts";
 
 const notOffered = statement(
@@ -15,7 +15,7 @@ const MOST_NAMED = 10;
  * Checks that every plan a customer has is still on offer, because the vendor's functions are called with it. Reads
  * every resource.
  */
-export async function plans({ db, offer }: Services): Promise<Finding> {
+export async function plans({ db, offer }: OpenContext): Promise<Finding> {
   const names = Object.keys(offer.plans);
   const missing = await db.readWhole<{ plan: string; count: number }>(notOffered, [names]);
   if (missing.length === 0) return fine("Every plan that a customer has is on offer.");

@@ -4,7 +4,7 @@ import { RedirectRefused } from "../../platform/http-errors.ts";
 import type { Http, HttpAnswer } from "../../platform/http.ts";
 import { baseAddress } from "../../platform/path.ts";
 import { withHttp } from "../../platform/with-http.ts";
-import type { Services } from "../../services.ts";
+import type { OpenContext } from "../../open-context.ts";
 import { fault, fine, warning, type Finding } from "./check.ts";
 
 const PATIENCE_MS = 5_000;
@@ -24,7 +24,7 @@ interface Look {
  * refusal is enough, as long as it is JSON (assumed, section 4). Another check tries the token endpoint with the client
  * secret.
  */
-export async function platform({ config }: Services): Promise<Finding> {
+export async function platform({ config }: OpenContext): Promise<Finding> {
   const api = { url: `${baseAddress(config.platformApiUrl)}/addons`, accept: config.platformMediaType };
   const looks = await withHttp(
     (http) =>

@@ -1,6 +1,6 @@
 import { statement } from "../../database/database.ts";
 import { GRANT_SECONDS } from "../../resources/grant-time.ts";
-import type { Services } from "../../services.ts";
+import type { OpenContext } from "../../open-context.ts";
 import { duration } from "../wording.ts";
 import { counted, countedToMost, fault, fine, MOST_COUNTED, warning, type Finding } from "./check.ts";
 
@@ -43,7 +43,7 @@ interface Late {
 }
 
 /** Finds grants that are not exchanged in time; null if there are none. */
-export async function lateGrants({ db }: Services): Promise<Finding | null> {
+export async function lateGrants({ db }: OpenContext): Promise<Finding | null> {
   const [late] = await db.query<Late>(readLateGrants);
   if (!late?.count) return null;
   const left =
@@ -53,7 +53,7 @@ export async function lateGrants({ db }: Services): Promise<Finding | null> {
 }
 
 /** Checks that grants are exchanged and tokens refreshed in time. */
-export async function tokens(services: Services): Promise<Finding> {
+export async function tokens(services: OpenContext): Promise<Finding> {
   const late = (await lateGrants(services)) ?? (await lateRefreshes(services));
   return late ?? fine("Grants are exchanged and tokens refreshed in time.");
 }
@@ -61,7 +61,7 @@ export async function tokens(services: Services): Promise<Finding> {
 /**
  * Finds tokens that wait for a refresh; null if none is late. A fault once the first of them expires within an hour.
  */
-export async function lateRefreshes({ db }: Services): Promise<Finding | null> {
+export async function lateRefreshes({ db }: OpenContext): Promise<Finding | null> {
   const [late] = await db.query<Late>(readLateRefreshes);
   if (!late?.count) return null;
   const { count, leftSeconds } = late;

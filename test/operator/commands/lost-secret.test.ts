@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { clientSecretSealContext } from "../../../src/credentials/client-secrets.ts";
 import { Secret } from "../../../src/secret.ts";
-import { createServices } from "../../../src/services.ts";
+import { openContext } from "../../../src/open-context.ts";
 import { checkDatabase } from "../../../src/process/start-up.ts";
 import { createVault } from "../../../src/vault/vault.ts";
 import { teapotConfig, teapotParts } from "../../support/sellers.ts";
@@ -30,7 +30,7 @@ const run = <Data>(words: string[], input?: string) => kitJson<Data>(world.envir
 /** The database error of a process that starts now, without CLIENT_SECRET. */
 async function start(): Promise<string> {
   const config = teapotConfig({ ...world.environment, CLIENT_SECRET: "" });
-  const services = await createServices(config, {
+  const services = await openContext(config, {
     ...teapotParts,
     logTo: { write: () => undefined },
   });

@@ -1,0 +1,228 @@
+import { closeAll } from "./close-all.ts";
+import type { Config } from "./config.ts";
+import type { Context } from "./context.ts";
+import type { CustomerPage } from "./customer/contract.ts";
+import {
+  createOutageWatch,
+  DATABASE_UNREACHABLE,
+  isUnreachable,
+  openDatabase,
+  statement,
+  type Database,
+} from "./database/database.ts";
+import { createJobs } from "./jobs/run.ts";
+import { timetable } from "./jobs/timetable.ts";
+import { createLog } from "./logging/log.ts";
+import { createOwnScrubber } from "./logging/own-secrets.ts";
+import { createRepeats, type CauseOf } from "./logging/repeats.ts";
+import { createClocks } from "./metrics/clocks.ts";
+import { countedTokens, timedDatabase, timedHttp } from "./metrics/measured-parts.ts";
+import { createMetrics } from "./metrics/metrics.ts";
+import { createTotals } from "./metrics/totals.ts";
+import { PACE, type Pace } from "./pace.ts";
+import { isPlatformAway } from "./platform/api-errors.ts";
+import { createPlatformApi } from "./platform/api.ts";
+import { createHttp } from "./platform/http.ts";
+import { createOauthGrantEndpoint } from "./platform/oauth-grant.ts";
+import { createTokenEndpoint, type TokenEndpoint } from "./platform/oauth.ts";
+import { createIncidentNotes } from "./platform/status-notes.ts";
+import { createStatusWatch } from "./platform/status-watch.ts";
+import { createStatusFeed } from "./platform/status.ts";
+import { createAnswers } from "./resources/answers.ts";
+import { checkOffer } from "./resources/check-offer.ts";
+import type { Offer, YourService } from "./resources/contract.ts";
+import { createCredentials } from "./credentials/credentials.ts";
+import { createLostProvisions } from "./resources/lost-provisions.ts";
+import { createPlatformFor } from "./resources/platform-for.ts";
+import { failProvision } from "./resources/provision-failure.ts";
+import { createProvisionStore } from "./resources/provision-store.ts";
+import { createRecover } from "./resources/recover.ts";
+import { createPeopleTokens } from "./sign-in/people-tokens.ts";
+import { createVault } from "./vault/vault.ts";
+import { createGrantsFirst } from "./work/grants-first.ts";
+import { createStepQueue } from "./work/queue.ts";
+import { createStepRunner } from "./work/runner.ts";
+import { createSettlements } from "./work/settle.ts";
+import { createYourService } from "./your-service/index.ts";
+import { offer as yourOffer } from "./your-service/plans.ts";
+
+/** Replacements for parts, or wrappers around them: for tests, and for another vendor's service. */
+export interface Parts {
+  offer: Offer;
+  vendor: YourService;
+  customerPage: CustomerPage;
+  /** Where log lines go; standard output unless given. */
+  logTo: { write(line: string): void };
+  wrapDatabase(database: Database): Database;
+  pace: Partial<Pace>;
+  wrapTokenEndpoint(endpoint: TokenEndpoint): TokenEndpoint;
+}
+
+/** A context that is open: its connections can be closed. */
+export interface OpenContext extends Context {
+  /** Begins to watch the database and the clocks: a service does, a command does not. */
+  watch(): void;
+  /**
+   * Closes what was opened, in reverse order: no more work is claimed, and the results of calls that were sent are
+   * stored. Throws the first failure (such as that of the vendor's `close`) after everything is closed; further ones are
+   * logged.
+   */
+  close(): Promise<void>;
+}
+
+/** Being filled: a part may use another one as soon as it works, however late that one is made. */
+type Growing = { -readonly [Part in keyof Context]: Context[Part] };
+
+const beat = statement(
+  "beat",
+  `INSERT INTO heartbeats (name, at) VALUES ($1, now()) ON CONFLICT (name) DO UPDATE SET at = now()`,
+);
+
+/**
+ * Makes the parts of every process. Nothing runs yet. The web process adds its routes (process/run-web.ts, website.ts),
+ * which no command and no worker loads. Throws `Misconfigured` if the offer contradicts itself, or a file that
+ * `DATABASE_CA` names cannot be read.
+ */
+export async function openContext(config: Config, parts: Partial<Parts> = {}): Promise<OpenContext> {
+  const ctx = { config, pace: { ...PACE, ...parts.pace }, offer: parts.offer ?? yourOffer } as Growing;
+  checkOffer(ctx.offer);
+  const closers: (() => unknown)[] = [];
+  ctx.nudge = (job, inMs = SOON_MS) => ctx.jobs.wake(job, inMs);
+
+  const repeats = createRepeats(causeOf, ctx.pace.logAgainMs);
+  closers.push(() => repeats.end());
+  ctx.metrics = createMetrics();
+  ctx.scrubber = createOwnScrubber(config);
+  const noteOn = createIncidentNotes(ctx);
+  ctx.log = createLog(
+    config.logLevel,
+    ctx.scrubber,
+    parts.logTo,
+    (alarm) => {
+      ctx.metrics.alarm(alarm);
+      return noteOn(alarm);
+    },
+    repeats,
+  );
+  ctx.vault = await createVault(config);
+
+  const outages = createOutageWatch({ ping: () => ctx.db.ping(), forget: repeats.over, log: ctx.log });
+  let isWatching = false;
+  const opened = openDatabase({
+    url: config.databaseUrl.reveal(),
+    poolSize: config.databasePool,
+    ca: config.databaseCa,
+    onError: (error) => isWatching && outages.noticed(error),
+  });
+  ctx.db = timedDatabase(parts.wrapDatabase?.(opened) ?? opened, ctx.metrics);
+  ctx.totals = createTotals(ctx);
+  ctx.lostProvisions = createLostProvisions(ctx);
+  closers.push(
+    () => ctx.db.close(),
+    () => outages.close(),
+    () => ctx.lostProvisions.stop(),
+  );
+
+  // Your service is made only if `parts` does not replace it.
+  let own: ReturnType<typeof createYourService> | undefined;
+  const yours = () => (own ??= createYourService(config.yours));
+  ctx.vendor = parts.vendor ?? yours();
+  ctx.customerPage = parts.customerPage ?? yours().customerPage;
+  closers.push(() => (parts.vendor ?? own)?.close?.());
+
+  ctx.clocks = createClocks(ctx);
+  const platformHttp = (maxSockets: number) =>
+    timedHttp(ctx.clocks.readingDates(createHttp({ maxSockets })), ctx.metrics);
+  const http = platformHttp(SOCKETS_FOR_API);
+  // No limit on connections: time spent waiting for one would be missing from the time in which the tokens must arrive.
+  // `TOKEN_CONCURRENCY` limits the calls before they come here.
+  const tokenHttp = platformHttp(Infinity);
+  // With connections of its own, so that a status feed that hangs takes none from other calls.
+  const statusHttp = platformHttp(1);
+  closers.push(() => Promise.all([http, tokenHttp, statusHttp].map((each) => each.close())));
+  ctx.status = createStatusWatch({
+    feed: createStatusFeed({ http: statusHttp, statusUrl: config.platformStatusUrl }),
+  });
+  ctx.platformCalls = { http, apiUrl: config.platformApiUrl, mediaType: config.platformMediaType };
+
+  const grantsFirst = createGrantsFirst();
+  const endpoint = createTokenEndpoint({ http: tokenHttp, authUrl: config.platformAuthUrl });
+  ctx.credentials = createCredentials({
+    ...ctx,
+    endpoint: countedTokens(parts.wrapTokenEndpoint?.(endpoint) ?? endpoint, ctx.metrics),
+    concurrency: config.tokenConcurrency,
+    grantsFirst,
+    onIssued(refreshInSeconds) {
+      ctx.work.nudge();
+      ctx.nudge("find-late-steps", AFTER_TOKENS_MS);
+      // Tokens live for hours. A sandbox may give them a life of seconds, which would end before the next sweep.
+      if (refreshInSeconds < 60) ctx.nudge("refresh-tokens", refreshInSeconds * 1_000);
+    },
+    onLost: (uuid) => failProvision(ctx, uuid, { onlyIfStranded: true }),
+    onGrantEnd: () => ctx.nudge("exchange-grants"),
+    onRefreshEnd: () => ctx.nudge("refresh-tokens"),
+    onSteal: ctx.metrics.steal,
+    onBreakerOpen: ctx.metrics.breakerOpens,
+  });
+  ctx.platformFor = createPlatformFor(createPlatformApi(ctx.platformCalls), ctx.credentials.tokensOf);
+  const { addonId, addonPassword, oauthClientId: id, oauthClientSecret: secret } = config;
+  const grants = createOauthGrantEndpoint({ ...ctx.platformCalls, addonId, addonPassword });
+  ctx.recover = createRecover({ ...ctx, endpoint: grants });
+  ctx.peopleTokens =
+    id && secret
+      ? createPeopleTokens({
+          ...ctx,
+          client: { id, secret },
+          endpoint: createTokenEndpoint({
+            ...{ http, authUrl: config.platformAuthUrl, timeoutMs: PERSON_WAITS_MS },
+          }),
+          onRefreshEnd: () => ctx.nudge("refresh-people"),
+        })
+      : null;
+
+  ctx.provisions = createProvisionStore(ctx.db, ctx.vault, ctx.pace);
+  ctx.answers = createAnswers(ctx.db, ctx.vault, ctx.pace);
+  ctx.steps = createStepQueue(ctx.db);
+  ctx.settlements = createSettlements(ctx.db, ctx.vault);
+  ctx.work = createStepRunner(ctx, grantsFirst);
+  ctx.jobs = createJobs({
+    jobs: timetable(ctx),
+    beat: async (name) => void (await ctx.db.query(beat, [name])),
+    log: ctx.log,
+  });
+  closers.push(
+    // Also refreshes whose caller no longer waits: a page that was answered without them, or a step that was stopped.
+    () => ctx.peopleTokens?.refreshesSettled(),
+    () => ctx.credentials.refresh.settled(),
+    () => ctx.totals.stop(),
+    () => ctx.jobs.stop(),
+    () => ctx.clocks.stop(),
+    () => ctx.status.close(),
+  );
+
+  return Object.assign(ctx, {
+    watch(): void {
+      isWatching = true;
+      ctx.clocks.start();
+    },
+    close: () =>
+      closeAll(closers.reverse(), (error) => ctx.log.error({ error }, "Another part could not be closed")),
+  });
+}
+
+/** The causes that log lines of many kinds share. */
+const causeOf: CauseOf = ({ error, outcome }) => {
+  if (isUnreachable(error)) return DATABASE_UNREACHABLE;
+  return isPlatformAway(error) || outcome === "not_issued" || outcome === "unknown" ? "platform_fails" : null;
+};
+
+/** Work that ended may have made other work due. One look after this delay serves all that ends meanwhile. */
+const SOON_MS = 50;
+/**
+ * The delay before looking for steps that were put off while their tokens were being stored: one look serves a burst.
+ */
+const AFTER_TOKENS_MS = 5_000;
+/** Connections to the platform's API at most; further calls wait for one. */
+const SOCKETS_FOR_API = 64;
+/** How long a call to the token endpoint may take while a person waits in front of a browser. */
+const PERSON_WAITS_MS = 10_000;
