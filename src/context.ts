@@ -1,5 +1,5 @@
 import type { Config } from "./config.ts";
-import type { CustomerPage } from "./customer/contract.ts";
+import type { CustomerPage } from "./people/contract.ts";
 import type { Database } from "./database/database.ts";
 import type { JobName } from "./jobs/names.ts";
 import type { Jobs } from "./jobs/run.ts";
@@ -18,7 +18,7 @@ import type { LostProvisions } from "./resources/lost-provisions.ts";
 import type { PlatformFor } from "./resources/platform-for.ts";
 import type { ProvisionStore } from "./resources/provision-store.ts";
 import type { Recover } from "./resources/recover.ts";
-import type { PeopleTokens } from "./sign-in/people-tokens.ts";
+import type { PeopleTokens } from "./people/people-tokens.ts";
 import type { Vault } from "./vault/vault.ts";
 import type { StepQueue } from "./work/queue.ts";
 import type { Settlements } from "./work/settle.ts";

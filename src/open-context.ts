@@ -1,7 +1,7 @@
 import { closeAll } from "./close-all.ts";
 import type { Config } from "./config.ts";
 import type { Context } from "./context.ts";
-import type { CustomerPage } from "./customer/contract.ts";
+import type { CustomerPage } from "./people/contract.ts";
 import {
   createOutageWatch,
   DATABASE_UNREACHABLE,
@@ -37,7 +37,7 @@ import { createPlatformFor } from "./resources/platform-for.ts";
 import { failProvision } from "./resources/provision-failure.ts";
 import { createProvisionStore } from "./resources/provision-store.ts";
 import { createRecover } from "./resources/recover.ts";
-import { createPeopleTokens } from "./sign-in/people-tokens.ts";
+import { createPeopleTokens } from "./people/people-tokens.ts";
 import { createVault } from "./vault/vault.ts";
 import { createGrantsFirst } from "./work/grants-first.ts";
 import { createStepQueue } from "./work/queue.ts";

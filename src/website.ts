@@ -1,13 +1,13 @@
 import type { RequestHandler, Router } from "express";
 import { hasOperator } from "./config.ts";
-import type { Customers } from "./customer/customers.ts";
+import type { Customers } from "./people/customers.ts";
 import type { RefusedSample } from "./logging/refused-sample.ts";
 import { createAccessTrail, type AccessTrail } from "./operator/access-trail.ts";
 import type { createOperatorPages } from "./operator-pages/operator-pages.ts";
 import { createPages, type Pages } from "./pages/pages.tsx";
 import { createSite } from "./pages/site.ts";
 import type { OpenContext } from "./open-context.ts";
-import type { SignIn } from "./sign-in/sign-in.ts";
+import type { SignIn } from "./people/sign-in.ts";
 
 /** Everything that browsers see of the web process. */
 export interface Website {
@@ -56,7 +56,7 @@ async function signInOf(
   trail: AccessTrail,
 ): Promise<SignIn | null> {
   if (!peopleTokens) return null;
-  const { createSignIn } = await import("./sign-in/sign-in.ts");
+  const { createSignIn } = await import("./people/sign-in.ts");
   return createSignIn({
     ...{ ...platformCalls, peopleTokens, db, vault, pages, trail, log },
     authUrl: config.platformAuthUrl,
@@ -72,7 +72,7 @@ async function customersOf(
 ): Promise<Customers | null> {
   const { ssoSalt: salt, ssoRequireUser: mustNameUser } = config;
   if (!salt) return null;
-  const { createCustomers } = await import("./customer/customers.ts");
+  const { createCustomers } = await import("./people/customers.ts");
   const clocksTrouble = clocks.trouble;
   return createCustomers({ salt, mustNameUser, customerPage, clocksTrouble, db, vault, pages, log });
 }

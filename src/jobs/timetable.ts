@@ -1,7 +1,7 @@
 import type { Context } from "../context.ts";
-import { createPruneCustomers } from "../customer/prune.ts";
+import { createPruneCustomers } from "../people/customer-prune.ts";
 import { createFailStranded } from "../resources/provision-failure.ts";
-import { createPrune } from "../sign-in/prune.ts";
+import { createPrune } from "../people/prune.ts";
 import type { JobName } from "./names.ts";
 import type { Job } from "./run.ts";
 

@@ -4,7 +4,7 @@ import { methodNotAllowed } from "../http/method-not-allowed.ts";
 import { showResource } from "../operator/resources.ts";
 import type { Pages } from "../pages/pages.tsx";
 import type { OpenContext } from "../open-context.ts";
-import { isFromOurPage } from "../web-sessions/same-origin.ts";
+import { isFromOurPage } from "../people/same-site.ts";
 import type { Action } from "./actions/action.ts";
 import { ACTIONS } from "./actions/all.ts";
 import { operatorOf } from "./access/operator.ts";

@@ -5,7 +5,7 @@ import { createAudit } from "../operator/audit.ts";
 import type { Pages } from "../pages/pages.tsx";
 import type { Frame } from "../pages/site.ts";
 import type { OpenContext } from "../open-context.ts";
-import type { SignIn } from "../sign-in/sign-in.ts";
+import type { SignIn } from "../people/sign-in.ts";
 import { createGuard } from "./access/guard.ts";
 import { signOut } from "./access/sign-out.ts";
 import { actionRoutes } from "./action-routes.ts";

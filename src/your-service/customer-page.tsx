@@ -1,4 +1,4 @@
-import type { CustomerPage, CustomerResource } from "../customer/contract.ts";
+import type { CustomerPage, CustomerResource } from "../people/contract.ts";
 import { offer } from "./plans.ts";
 import { usageOf, type Usage } from "./usage.ts";
 

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { CustomerPage } from "../customer/contract.ts";
+import type { CustomerPage } from "../people/contract.ts";
 import type { Done, VendorResource, YourService } from "../resources/contract.ts";
 import { customerPage } from "./customer-page.tsx";
 import { addonId, messages } from "./plans.ts";

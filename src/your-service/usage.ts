@@ -1,4 +1,4 @@
-import type { CustomerResource } from "../customer/contract.ts";
+import type { CustomerResource } from "../people/contract.ts";
 
 /** How much of the quota is used. */
 export interface Usage {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Browser, Page } from "playwright-core";
 import { h } from "preact";
-import { aWorldOfCustomers, type CustomersWorld, type Form } from "../customer/customers.ts";
+import { aWorldOfCustomers, type CustomersWorld, type Form } from "../people/customers.ts";
 import { aVisitor, chromiumPath, seriousFindings, startChromium } from "../support/chromium.ts";
 
 // A customer with a real browser, coming from another site: the browser applies cookies, redirect and policy.

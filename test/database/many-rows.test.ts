@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { expectBoundedPlan } from "../../workshop/bench/plan.ts";
-import { createPruneCustomers } from "../../src/customer/prune.ts";
+import { createPruneCustomers } from "../../src/people/customer-prune.ts";
 import { statement, type Database, type Queryable, type Statement } from "../../src/database/database.ts";
 import { databaseState } from "../../src/metrics/database-state.ts";
 import { attention } from "../../src/operator/doctor/credential-checks.ts";

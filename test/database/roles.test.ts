@@ -5,7 +5,7 @@ import type { Environment } from "../../src/environment.ts";
 import { schema } from "../../src/operator/doctor/database-checks.ts";
 import type { OpenContext } from "../../src/open-context.ts";
 import { kitJson } from "../support/kit.ts";
-import { aWorldOfPeople, type PeopleWorld } from "../sign-in/people.ts";
+import { aWorldOfPeople, type PeopleWorld } from "../people/people.ts";
 import { administer, databaseUrl, testServerUrl } from "../support/database.ts";
 import { statementsOf, twoRoles } from "../support/database-roles.ts";
 import { eventually } from "../support/world.ts";

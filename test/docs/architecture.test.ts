@@ -15,7 +15,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ),
   "database http logging manifest platform vault".split(" "),
   "config environment setting-kinds settings your-service".split(" "),
-  "credentials customer metrics pages partner-api people resources sign-in web-sessions work".split(" "),
+  "credentials metrics pages partner-api people resources work".split(" "),
   ["app", "jobs"],
   ["open-context"],
   ["kit", "operator", "operator-pages", "process", "website"],
@@ -117,7 +117,7 @@ describe("the imports between folders", () => {
   it("keep pages out of a web process that has none", () => {
     const loaded = loadedBy("src/process/run-web.ts");
     expect(loaded).toContain("src/website.ts");
-    const optional = /^src\/(operator-pages\/|sign-in\/sign-in|customer\/customers)/;
+    const optional = /^src\/(operator-pages\/|people\/sign-in|people\/customers)/;
     expect(loaded.filter((file) => optional.test(file))).toEqual([]);
   });
 

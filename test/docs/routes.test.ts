@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
-import { aWorldOfPeople, type PeopleWorld } from "../sign-in/people.ts";
+import { aWorldOfPeople, type PeopleWorld } from "../people/people.ts";
 import { kitPages } from "../support/kit-pages.ts";
 import { basic } from "../support/partner-calls.ts";
 

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import pg from "pg";
 import { createProduct } from "../../examples/postgres-product/your-service/product.ts";
 import { Secret } from "../../src/secret.ts";
-import { aBrowser } from "../sign-in/browser.ts";
+import { aBrowser } from "../people/browser.ts";
 import { before } from "../support/process-world.ts";
 import { eventually } from "../support/world.ts";
 import { as, aWorldOfDrawers } from "./drawers.ts";

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
-import { aWorldOfPeople, type PeopleWorld } from "../sign-in/people.ts";
+import { aWorldOfPeople, type PeopleWorld } from "../people/people.ts";
 import { basic } from "../support/partner-calls.ts";
 import { eventually } from "../support/world.ts";
 

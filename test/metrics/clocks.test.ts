@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { aWorldOfCustomers, type CustomersWorld } from "../customer/customers.ts";
+import { aWorldOfCustomers, type CustomersWorld } from "../people/customers.ts";
 import type { Database } from "../../src/database/database.ts";
 import { examine } from "../../src/operator/doctor/doctor.ts";
 import { eventually } from "../support/world.ts";

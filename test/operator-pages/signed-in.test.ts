@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { DatabaseUnavailable } from "../../src/database/database.ts";
-import { SALT } from "../customer/customers.ts";
+import { SALT } from "../people/customers.ts";
 import { basic } from "../support/partner-calls.ts";
-import type { Browser } from "../sign-in/browser.ts";
+import type { Browser } from "../people/browser.ts";
 import { eventually } from "../support/world.ts";
 import { FROM_OUR_PAGE, hiddenIn, PASSWORD } from "./operator.ts";
 import { aWorldOfOperators, linkTo, type OperatorsWorld } from "./signed-in.ts";

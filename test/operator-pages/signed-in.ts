@@ -1,5 +1,5 @@
-import { aBrowser, type Browser, type Shown } from "../sign-in/browser.ts";
-import { aWorldOfPeople, type Choice } from "../sign-in/people.ts";
+import { aBrowser, type Browser, type Shown } from "../people/browser.ts";
+import { aWorldOfPeople, type Choice } from "../people/people.ts";
 import type { Wishes } from "../support/world.ts";
 import { FROM_OUR_PAGE, hiddenIn, PASSWORD } from "./operator.ts";
 

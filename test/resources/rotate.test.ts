@@ -4,11 +4,11 @@ import type { Environment } from "../../src/environment.ts";
 import { runWeb } from "../../src/process/run-web.ts";
 import type { RunningService } from "../../src/process/running-service.ts";
 import type { Secret } from "../../src/secret.ts";
-import { signed } from "../customer/customers.ts";
+import { signed } from "../people/customers.ts";
 import { kitJson } from "../support/kit.ts";
 import { FROM_OUR_PAGE, hiddenIn } from "../operator-pages/operator.ts";
-import type { Browser } from "../sign-in/browser.ts";
-import { aWorldOfPeople, type PeopleWorld } from "../sign-in/people.ts";
+import type { Browser } from "../people/browser.ts";
+import { aWorldOfPeople, type PeopleWorld } from "../people/people.ts";
 import { basic } from "../support/partner-calls.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 

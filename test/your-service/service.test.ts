@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { aBrowser } from "../sign-in/browser.ts";
+import { aBrowser } from "../people/browser.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 import { addonId, offer } from "../../src/your-service/plans.ts";
 import { usageOf } from "../../src/your-service/usage.ts";

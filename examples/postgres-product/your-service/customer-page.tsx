@@ -1,4 +1,4 @@
-import type { CustomerPage } from "../customer/contract.ts";
+import type { CustomerPage } from "../people/contract.ts";
 import { offer, sizes } from "./plans.ts";
 import type { Product } from "./product.ts";
 

@@ -1,4 +1,4 @@
-import type { CustomerPage } from "../customer/contract.ts";
+import type { CustomerPage } from "../people/contract.ts";
 import { Refusal } from "../errors.ts";
 import type { Done, YourService } from "../resources/contract.ts";
 import { createCustomerPage } from "./customer-page.tsx";

@@ -1,5 +1,5 @@
 import type { Page } from "../../pages/pages.tsx";
-import type { Person } from "../../sign-in/sign-in.ts";
+import type { Person } from "../../people/sign-in.ts";
 
 /** The addresses of the ways to sign in. `password` is null if there is no password. */
 export interface Ways {

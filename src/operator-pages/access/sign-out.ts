@@ -1,7 +1,7 @@
 import type { RequestHandler } from "express";
 import type { Pages } from "../../pages/pages.tsx";
-import { isFromOurPage } from "../../web-sessions/same-origin.ts";
-import type { SignIn } from "../../sign-in/sign-in.ts";
+import { isFromOurPage } from "../../people/same-site.ts";
+import type { SignIn } from "../../people/sign-in.ts";
 import { MOUNT } from "../frame.tsx";
 import { operatorProblem } from "../problems.ts";
 

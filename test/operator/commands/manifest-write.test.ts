@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { settingsFromEnvironment } from "../../../packages/sandbox/environment.ts";
 import { addonManifest } from "../../../src/operator/addon-manifest.ts";
 import { offer } from "../../support/teapots/plans.ts";
-import { signed } from "../../customer/customers.ts";
+import { signed } from "../../people/customers.ts";
 import { aWorld, type World } from "../../support/world.ts";
 import { kit, kitJson } from "../../support/kit.ts";
 

@@ -1,4 +1,4 @@
-import type { CustomerPage } from "../../../src/customer/contract.ts";
+import type { CustomerPage } from "../../../src/people/contract.ts";
 import { offer } from "./plans.ts";
 
 /** Shows everything that a customer page is given. */

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { CustomerPage } from "../../../src/customer/contract.ts";
+import type { CustomerPage } from "../../../src/people/contract.ts";
 import type { Done, VendorResource, YourService } from "../../../src/resources/contract.ts";
 import { customerPage } from "./customer-page.tsx";
 

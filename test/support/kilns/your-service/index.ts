@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { CustomerPage } from "../customer/contract.ts";
+import type { CustomerPage } from "../people/contract.ts";
 import { Refusal } from "../errors.ts";
 import type { YourService } from "../resources/contract.ts";
 

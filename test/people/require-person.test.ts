@@ -6,7 +6,7 @@ import { createRefusedSample } from "../../src/logging/refused-sample.ts";
 import { createAccessTrail } from "../../src/operator/access-trail.ts";
 import { createPages } from "../../src/pages/pages.tsx";
 import { createSite } from "../../src/pages/site.ts";
-import { createSignIn, type Person } from "../../src/sign-in/sign-in.ts";
+import { createSignIn, type Person } from "../../src/people/sign-in.ts";
 import { aBrowser } from "./browser.ts";
 import { aWorldOfPeople, type PeopleWorld } from "./people.ts";
 

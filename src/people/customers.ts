@@ -3,12 +3,12 @@ import type { Queryable } from "../database/database.ts";
 import type { Log } from "../logging/log.ts";
 import type { Pages } from "../pages/pages.tsx";
 import type { Secret } from "../secret.ts";
-import { createCookieRoom } from "../web-sessions/cookie-room.ts";
-import { createSecretCookie } from "../web-sessions/secret-cookie.ts";
+import { createCookieRoom } from "./cookie-room.ts";
+import { createSecretCookie } from "./secret-cookie.ts";
 import type { Vault } from "../vault/vault.ts";
 import type { CustomerPage } from "./contract.ts";
-import { customerRoutes } from "./routes.ts";
-import { createCustomerSessions, CUSTOMER_SESSION_SECONDS } from "./sessions.ts";
+import { customerRoutes } from "./customer-pages.ts";
+import { createCustomerSessions, CUSTOMER_SESSION_SECONDS } from "./customer-sessions.ts";
 import { signOnRoutes } from "./sign-on.ts";
 
 /** A cookie takes about 100 bytes. */

@@ -3,10 +3,10 @@ import { statement, retryWhileDatabaseAway, type Database } from "../database/da
 import type { Account } from "../platform/account.ts";
 import type { Secret } from "../secret.ts";
 import type { Vault } from "../vault/vault.ts";
-import { IS_IN_USE, IS_TO_NOTE } from "../web-sessions/idle.ts";
-import { hashesOf, hashOf, randomId } from "../web-sessions/random-id.ts";
+import { IS_IN_USE, IS_TO_NOTE } from "./idle.ts";
+import { hashesOf, hashOf, randomId } from "./random-id.ts";
 
-/** How long a session lasts at most; it ends earlier when it is not used (web-sessions/idle.ts). */
+/** How long a session lasts at most; it ends earlier when it is not used (idle.ts). */
 export const SESSION_SECONDS = 12 * 3600;
 
 /** A signed-in person, as the parts of the service see them. */

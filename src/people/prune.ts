@@ -1,5 +1,5 @@
 import { statement, type Queryable } from "../database/database.ts";
-import { IS_IN_USE } from "../web-sessions/idle.ts";
+import { IS_IN_USE } from "./idle.ts";
 
 const sessions = statement(
   "prune_sessions",

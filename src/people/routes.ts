@@ -7,10 +7,9 @@ import type { Begin } from "./begin.ts";
 import type { Attempts } from "./attempts.ts";
 import type { SignedIn } from "./callback.ts";
 import type { Confirm } from "./confirm.ts";
-import type { SecretCookie } from "../web-sessions/secret-cookie.ts";
+import type { SecretCookie } from "./secret-cookie.ts";
 import { problem } from "./problems.ts";
-import { localPath } from "../web-sessions/local-path.ts";
-import { isFromOurPage } from "../web-sessions/same-origin.ts";
+import { isFromOurPage, localPath } from "./same-site.ts";
 import type { Session, Sessions } from "./sessions.ts";
 import { whoPage } from "./who-page.tsx";
 

@@ -10,7 +10,7 @@ import { createAttempts } from "./attempts.ts";
 import { createBegin } from "./begin.ts";
 import { createCallback } from "./callback.ts";
 import { createConfirm } from "./confirm.ts";
-import { createSecretCookie } from "../web-sessions/secret-cookie.ts";
+import { createSecretCookie } from "./secret-cookie.ts";
 import type { PeopleTokens } from "./people-tokens.ts";
 import { createRequirePerson, type Requirement } from "./require-person.ts";
 import { signInRoutes } from "./routes.ts";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { aLifecycle } from "../support/lifecycle.ts";
 import { eventually, type Wishes } from "../support/world.ts";
-import { aBrowser, type Browser } from "../sign-in/browser.ts";
+import { aBrowser, type Browser } from "./browser.ts";
 
 export const SALT = "2f97bfa52ca102f8874716e2eb1d3b4920ad0be4";
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
-import { createOAuthClient } from "../../src/sign-in/oauth-client.ts";
-import { createOpening } from "../../src/sign-in/tokens/opening.ts";
-import { createRefresh } from "../../src/sign-in/tokens/refresh.ts";
-import { createTokenStore } from "../../src/sign-in/tokens/store.ts";
+import { createOAuthClient } from "../../src/people/oauth-client.ts";
+import { createOpening } from "../../src/people/tokens/opening.ts";
+import { createRefresh } from "../../src/people/tokens/refresh.ts";
+import { createTokenStore } from "../../src/people/tokens/store.ts";
 import { KitError } from "../../src/errors.ts";
 import { Secret } from "../../src/secret.ts";
 import { aWorldOfPeople, type PeopleWorld } from "./people.ts";

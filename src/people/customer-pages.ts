@@ -4,14 +4,14 @@ import { KitError } from "../errors.ts";
 import { methodNotAllowed } from "../http/method-not-allowed.ts";
 import type { Page } from "../pages/page.ts";
 import type { Pages } from "../pages/pages.tsx";
-import type { SecretCookie } from "../web-sessions/secret-cookie.ts";
-import { isFromOurPage } from "../web-sessions/same-origin.ts";
+import type { SecretCookie } from "./secret-cookie.ts";
+import { isFromOurPage } from "./same-site.ts";
 import { readUuid } from "../uuid.ts";
 import { within } from "../within.ts";
 import type { CustomerPage, CustomerResource } from "./contract.ts";
 import { framed, SIGNED_OUT } from "./page-frame.tsx";
-import { customerProblem } from "./problems.ts";
-import type { CustomerSession, CustomerSessions } from "./sessions.ts";
+import { customerProblem } from "./customer-problems.ts";
+import type { CustomerSession, CustomerSessions } from "./customer-sessions.ts";
 
 /** A customer waits in front of a browser; a page that takes longer than this is a fault of the vendor's service. */
 const PAGE_TIME_MS = 5_000;

@@ -1,5 +1,5 @@
 import type { Page } from "../pages/page.ts";
-import type { CustomerSession } from "./sessions.ts";
+import type { CustomerSession } from "./customer-sessions.ts";
 
 /** The vendor's page, followed by the e-mail address of the customer and the button for signing out. */
 export function framed({ content, ...page }: Page, { email, resource }: CustomerSession, base: string): Page {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import type { CustomerPage } from "../../src/customer/contract.ts";
+import type { CustomerPage } from "../../src/people/contract.ts";
 import type { Page } from "../../src/pages/page.ts";
 import { eventually } from "../support/world.ts";
 import { aWorldOfCustomers, type CustomersWorld } from "./customers.ts";

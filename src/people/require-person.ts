@@ -1,7 +1,7 @@
 import type { Request, RequestHandler } from "express";
 import type { Begin } from "./begin.ts";
 import { problem } from "./problems.ts";
-import { localPath } from "../web-sessions/local-path.ts";
+import { localPath } from "./same-site.ts";
 import { isEnough } from "./scopes.ts";
 import type { Person, Session } from "./sessions.ts";
 

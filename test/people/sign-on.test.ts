@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { readSignedForm } from "../../src/customer/signed-form.ts";
+import { readSignedForm } from "../../src/people/signed-form.ts";
 import type { Database } from "../../src/database/database.ts";
 import { Secret } from "../../src/secret.ts";
 import { rawHttp } from "../support/raw-http.ts";

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { runWeb } from "../../src/process/run-web.ts";
 import { openContext } from "../../src/open-context.ts";
 import { Secret } from "../../src/secret.ts";
-import { personSealContext } from "../../src/sign-in/tokens/seal-context.ts";
+import { personSealContext } from "../../src/people/tokens/seal-context.ts";
 import { createVault } from "../../src/vault/vault.ts";
 import { kitJson } from "../support/kit.ts";
 import { eventually } from "../support/world.ts";

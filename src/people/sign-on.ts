@@ -6,10 +6,10 @@ import type { Log } from "../logging/log.ts";
 import { methodNotAllowed } from "../http/method-not-allowed.ts";
 import type { Pages } from "../pages/pages.tsx";
 import type { Secret } from "../secret.ts";
-import type { SecretCookie } from "../web-sessions/secret-cookie.ts";
+import type { SecretCookie } from "./secret-cookie.ts";
 import { isUnreadableBody } from "../http/unreadable-body.ts";
-import { customerProblem } from "./problems.ts";
-import type { CustomerSessions } from "./sessions.ts";
+import { customerProblem } from "./customer-problems.ts";
+import type { CustomerSessions } from "./customer-sessions.ts";
 import { readSignedForm } from "./signed-form.ts";
 
 /** A form of at most eight members; the longest is an e-mail address. */

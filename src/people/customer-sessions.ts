@@ -1,12 +1,12 @@
 import { statement, retryWhileDatabaseAway, type Queryable } from "../database/database.ts";
 import type { Secret } from "../secret.ts";
-import { IS_IN_USE, IS_TO_NOTE } from "../web-sessions/idle.ts";
-import { hashesOf, hashOf, randomId } from "../web-sessions/random-id.ts";
+import { IS_IN_USE, IS_TO_NOTE } from "./idle.ts";
+import { hashesOf, hashOf, randomId } from "./random-id.ts";
 import type { Vault } from "../vault/vault.ts";
 import type { CustomerResource } from "./contract.ts";
 import type { SignedForm } from "./signed-form.ts";
 
-/** How long a customer stays signed on at most (web-sessions/idle.ts); one click in the platform's dashboard signs them on again. */
+/** How long a customer stays signed on at most (idle.ts); one click in the platform's dashboard signs them on again. */
 export const CUSTOMER_SESSION_SECONDS = 4 * 3600;
 
 /** A customer who is signed on to one resource. `email` is null when the platform did not name a user. */

@@ -1,6 +1,6 @@
 import { statement, type Queryable } from "../database/database.ts";
 import { FIRST_UUID } from "../uuid.ts";
-import { IS_IN_USE } from "../web-sessions/idle.ts";
+import { IS_IN_USE } from "./idle.ts";
 
 const signOns = statement("prune_sign_ons", `DELETE FROM used_sign_ons WHERE expires_at <= now()`);
 const sessions = statement(

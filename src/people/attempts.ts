@@ -3,9 +3,9 @@ import type { Request, Response } from "express";
 import type { AddressOf } from "../pages/pages.tsx";
 import { Secret } from "../secret.ts";
 import type { Vault } from "../vault/vault.ts";
-import { createCookieRoom } from "../web-sessions/cookie-room.ts";
-import { randomId } from "../web-sessions/random-id.ts";
-import { createSecretCookie } from "../web-sessions/secret-cookie.ts";
+import { createCookieRoom } from "./cookie-room.ts";
+import { randomId } from "./random-id.ts";
+import { createSecretCookie } from "./secret-cookie.ts";
 
 /** How long a person may take to sign in at the platform. */
 const ATTEMPT_SECONDS = 600;

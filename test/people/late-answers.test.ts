@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { Secret } from "../../src/secret.ts";
-import { personSealContext } from "../../src/sign-in/tokens/seal-context.ts";
-import { createTokenStore, type ClaimedTokens, type TokenStore } from "../../src/sign-in/tokens/store.ts";
+import { personSealContext } from "../../src/people/tokens/seal-context.ts";
+import { createTokenStore, type ClaimedTokens, type TokenStore } from "../../src/people/tokens/store.ts";
 import { eventually } from "../support/world.ts";
 import type { Browser } from "./browser.ts";
 import { aWorldOfPeople, type PeopleWorld } from "./people.ts";
