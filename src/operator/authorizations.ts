@@ -1,5 +1,4 @@
-import type { Config } from "../config.ts";
-import type { SettingName } from "../settings.ts";
+import type { Config, SettingName } from "../config.ts";
 import { KitError } from "../errors.ts";
 import { PlatformRefused, UnreadableAnswer } from "../platform/api-errors.ts";
 import {

@@ -1,7 +1,6 @@
-import type { Config } from "../config.ts";
+import type { Config, SettingName } from "../config.ts";
 import { migrate } from "../database/database.ts";
-import { databaseAddress } from "../setting-kinds.ts";
-import type { SettingName } from "../settings.ts";
+import { databaseAddress } from "../setting.ts";
 
 /** The settings that migrating needs; the others may be missing. */
 export const MIGRATION_SETTINGS = [

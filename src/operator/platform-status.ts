@@ -1,5 +1,4 @@
-import type { Config } from "../config.ts";
-import type { SettingName } from "../settings.ts";
+import type { Config, SettingName } from "../config.ts";
 import { KitError, messageOf } from "../errors.ts";
 import { PlatformRefused } from "../platform/api-errors.ts";
 import {

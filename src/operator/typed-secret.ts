@@ -1,6 +1,6 @@
 import { messageOf } from "../errors.ts";
 import type { Secret } from "../secret.ts";
-import { clientSecret } from "../setting-kinds.ts";
+import { clientSecret } from "../setting.ts";
 import { UsedWrongly } from "./errors.ts";
 
 /**

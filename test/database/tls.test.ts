@@ -5,7 +5,7 @@ import path from "node:path";
 import pg from "pg";
 import { connectionTo, withCa, withQuery } from "../../src/database/address.ts";
 import { Misconfigured } from "../../src/errors.ts";
-import { postgresUrl } from "../../src/setting-kinds.ts";
+import { postgresUrl } from "../../src/setting.ts";
 
 const ADDRESS = "postgresql://u:p@db.example/addon";
 const PEM = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";

@@ -5,7 +5,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it } from "@jest/globals";
 import { parseAllDocuments } from "yaml";
-import { settings } from "../../src/settings.ts";
+import { settings } from "../../src/config.ts";
 import { limitsInCode } from "../support/limits-in-code.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));

@@ -3,7 +3,7 @@ import http from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, describe, expect, it, test } from "@jest/globals";
 import express from "express";
-import { settings } from "../../src/settings.ts";
+import { settings } from "../../src/config.ts";
 import { openDatabase, statement } from "../../src/database/database.ts";
 import { createPool } from "../../src/database/pool.ts";
 import { createHttpServer } from "../../src/http/server.ts";
@@ -41,7 +41,7 @@ const valueOf = (file: string, name: string) =>
 
 describe("docs/limits.md", () => {
   it("has every limit of the code with its value, and no other", () => {
-    expect(lines(told.filter(({ file }) => file !== "src/settings.ts"))).toEqual(lines(limitsInCode()));
+    expect(lines(told.filter(({ file }) => file !== "src/config.ts"))).toEqual(lines(limitsInCode()));
   });
 
   it("gives a reason for each", () => {
@@ -49,9 +49,9 @@ describe("docs/limits.md", () => {
   });
 
   it("has the default values of the settings", () => {
-    expect(valueOf("src/settings.ts", "DATABASE_POOL")).toBe(Number(settings.databasePool.standard));
-    expect(valueOf("src/settings.ts", "TOKEN_CONCURRENCY")).toBe(Number(settings.tokenConcurrency.standard));
-    const seconds = valueOf("src/settings.ts", "SWEEP_CRON") / 1_000;
+    expect(valueOf("src/config.ts", "DATABASE_POOL")).toBe(Number(settings.databasePool.standard));
+    expect(valueOf("src/config.ts", "TOKEN_CONCURRENCY")).toBe(Number(settings.tokenConcurrency.standard));
+    const seconds = valueOf("src/config.ts", "SWEEP_CRON") / 1_000;
     expect(settings.sweepCron.standard).toBe(`*/${seconds} * * * * *`);
   });
 });

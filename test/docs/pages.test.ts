@@ -4,7 +4,7 @@ import path from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import type { Command } from "commander";
 import { assumed } from "../../packages/conformance/sections.ts";
-import { settings } from "../../src/settings.ts";
+import { settings } from "../../src/config.ts";
 import { offer as drawers } from "../../examples/postgres-product/your-service/plans.ts";
 import { alarmWords } from "../support/alarm-words.ts";
 import { excerptsIn, isIn } from "../support/excerpts.ts";

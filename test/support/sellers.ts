@@ -1,6 +1,5 @@
-import { readConfig, type Config } from "../../src/config.ts";
+import { readConfig, type Config, type SettingName } from "../../src/config.ts";
 import type { Environment } from "../../src/environment.ts";
-import type { SettingName } from "../../src/settings.ts";
 import type { Parts } from "../../src/open-context.ts";
 import { offer as yourOffer } from "../../src/your-service/plans.ts";
 import { teapots } from "./teapots/index.ts";

@@ -1,5 +1,4 @@
-import { setting, type ValuesOf } from "../setting.ts";
-import { encryptionKey, postgresUrl } from "../setting-kinds.ts";
+import { encryptionKey, postgresUrl, setting, type ValuesOf } from "../setting.ts";
 
 /** Settings of our own; both become a `Secret`, which no log line shows. */
 export const yourSettings = {

@@ -1,7 +1,6 @@
 import { closeAll } from "../../close-all.ts";
-import { readConfig, type Config } from "../../config.ts";
+import { readConfig, type Config, type SettingName } from "../../config.ts";
 import { readEnvironment, type Environment } from "../../environment.ts";
-import type { SettingName } from "../../settings.ts";
 import type { Database } from "../../database/database.ts";
 import { createOwnScrubber } from "../../logging/own-secrets.ts";
 import type { Scrubber } from "../../logging/scrubber.ts";

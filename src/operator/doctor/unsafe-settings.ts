@@ -1,5 +1,5 @@
 import type { Config } from "../../config.ts";
-import { databaseAddress } from "../../setting-kinds.ts";
+import { databaseAddress } from "../../setting.ts";
 
 const LOOPBACK = /^(localhost|127\.[\d.]+|\[?::1\]?)?$/;
 
