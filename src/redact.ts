@@ -27,22 +27,26 @@ export function mayQuote(thrown: unknown, secrets: readonly Secret[]): unknown {
 
 /** Redacts, in the texts of an error, the secrets that it or one of its causes may quote. */
 export function withoutQuoted(error: Error): (text: string) => string {
-  const secrets = secretsBehind(error);
+  const secrets = chainOf(error).flatMap((each) => quotedBy.get(each) ?? []);
   return (text) => redact(text, secrets);
 }
 
-function secretsBehind(error: unknown, depth = 0): readonly string[] {
-  if (!(error instanceof Error) || depth === DEEPEST_CAUSE) return [];
-  const own = quotedBy.get(error) ?? [];
-  try {
-    return [...own, ...secretsBehind(error.cause, depth + 1)];
-  } catch {
-    // A getter may throw.
-    return own;
-  }
-}
-
 const DEEPEST_CAUSE = 8;
+
+/** The error, its cause, that one's cause and so on, as far as they can be read. */
+export function chainOf(error: unknown): Error[] {
+  const chain: Error[] = [];
+  try {
+    // Some libraries' errors have a function there. A getter may throw.
+    for (let each = error; each instanceof Error && chain.length < DEEPEST_CAUSE;) {
+      chain.push(each);
+      each = typeof each.cause === "function" ? (each.cause.call(each) as unknown) : each.cause;
+    }
+  } catch {
+    // The causes so far are all that can be read.
+  }
+  return chain;
+}
 
 /** A text without these secrets, in any form. */
 export function redact(text: string, secrets: readonly string[]): string {

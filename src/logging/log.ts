@@ -1,6 +1,6 @@
-import { levels, pino, stdSerializers, type LogFn, type Logger } from "pino";
+import { levels, pino, type LogFn, type Logger } from "pino";
 import { logOutput } from "./log-output.ts";
-import { withoutQuoted } from "../redact.ts";
+import { chainOf, withoutQuoted } from "../redact.ts";
 import type { Repeats } from "./repeats.ts";
 import type { Scrubber } from "./scrubber.ts";
 
@@ -62,18 +62,6 @@ function withNote([members, ...rest]: Parameters<LogFn>, noteOn: NoteOn): Parame
   return [noted, ...rest] as Parameters<LogFn>;
 }
 
-/** The platform's id of its request, from the first that has one: the error, its cause, that one's cause, and so on. */
-function platformRequestIdOf(error: unknown, depth = 0): string | undefined {
-  try {
-    if (!(error instanceof Error) || depth === DEEPEST) return undefined;
-    const { platformRequestId: id, cause } = error as { platformRequestId?: unknown; cause?: unknown };
-    return typeof id === "string" ? id : platformRequestIdOf(cause, depth + 1);
-  } catch {
-    // A getter may throw.
-    return undefined;
-  }
-}
-
 /** The first frame of a stack in the vendor's code, as `src/your-service/index.ts:17`; in a build it is one of `dist/`. */
 function vendorsPlace(stack: string): string | undefined {
   return /^ +at .*?((?:src|dist)\/your-service\/[^\s:?]+:\d+)/m.exec(stack)?.[1];
@@ -83,70 +71,41 @@ function vendorsPlace(stack: string): string | undefined {
 function createKeeping({ scrub }: Scrubber) {
   /**
    * The value with long strings cut and errors spelled out, also in arrays and plain objects. Other objects have
-   * serializers. What throws when it is read (a getter of an error that the vendor's code threw) costs only itself.
+   * serializers. What throws when it is read (as the vendor's code may throw) costs only itself.
    */
   function keepable(value: unknown, depth = 0): unknown {
     try {
-      return kept(value, depth);
+      if (typeof value !== "object" || value === null) return keepText(value);
+      if (value instanceof Error) return spelledOut(value);
+      if (depth === DEEPEST) return "… (deeper)";
+      if (Array.isArray(value)) return value.map((item) => keepable(item, depth + 1));
+      if (Object.getPrototypeOf(value) !== Object.prototype) return value;
+      return Object.fromEntries(
+        Object.entries(value).map(([name, member]) => [name, keepable(member, depth + 1)]),
+      );
     } catch {
       return "(unreadable)";
     }
   }
 
-  function kept(value: unknown, depth: number): unknown {
-    if (typeof value !== "object" || value === null) return keepText(value);
-    if (value instanceof Error) return spelledOut(value);
-    if (depth === DEEPEST) return "… (deeper)";
-    if (Array.isArray(value)) return value.map((item) => keepable(item, depth + 1));
-    if (Object.getPrototypeOf(value) !== Object.prototype) return value;
-    return Object.fromEntries(
-      Object.entries(value).map(([name, member]) => [name, keepable(member, depth + 1)]),
-    );
-  }
-
   /**
    * Type, id, message and stack, with those of the causes, the platform's request id, and the place in the vendor's code
-   * that the stack names first. Other members may hold secrets. The serializer gets a copy, as it marks what it is given,
-   * which may be frozen, and reads every member.
+   * that the stack names first. Other members may hold secrets.
    */
   function spelledOut(error: Error): object {
-    const [name = "Error", words = "", trace = ""] = [textOf("name"), textOf("message"), textOf("stack")];
-    const copy = { constructor: error.constructor, name, message: words, stack: trace };
-    const { type, message, stack } = withCauses(copy, error);
-    const platformRequestId = keepText(platformRequestIdOf(error));
+    const chain = chainOf(error);
+    const texts = (member: string) => chain.map((each) => textOf(each, member) ?? "");
     const redact = withoutQuoted(error);
-    const id = textOf("id");
+    const stack = texts("stack").join("\ncaused by: ");
+    const id = textOf(error, "id");
     return {
-      type: String(type),
+      type: error.constructor.name,
       id: id && redact(id),
-      platformRequestId,
-      message: cut(redact(message)),
+      platformRequestId: keepText(texts("platformRequestId").find((each) => each !== "")),
+      message: cut(redact(texts("message").join(": "))),
       at: vendorsPlace(stack),
       stack: cut(redact(stack)),
     };
-
-    function textOf(member: "name" | "message" | "stack" | "id"): string | undefined {
-      try {
-        const value = (error as { id?: unknown } & Error)[member];
-        return value === undefined ? value : String(value);
-      } catch {
-        return "(unreadable)";
-      }
-    }
-  }
-
-  /** The copy serialised, with the causes of the original if they can be read. */
-  function withCauses(copy: Error, original: Error) {
-    try {
-      const { cause } = original;
-      // Some libraries' errors have a function there.
-      return stdSerializers.err({
-        ...copy,
-        cause: typeof cause === "function" ? cause.bind(original) : cause,
-      });
-    } catch {
-      return stdSerializers.err(copy);
-    }
   }
 
   function keepText(value: unknown): unknown {
@@ -161,4 +120,13 @@ function createKeeping({ scrub }: Scrubber) {
   }
 
   return { keepable, keepText };
+}
+
+function textOf(error: Error, member: string): string | undefined {
+  try {
+    const value = (error as Error & Record<string, unknown>)[member];
+    return value === undefined || value === null ? undefined : String(value);
+  } catch {
+    return "(unreadable)";
+  }
 }
