@@ -3,7 +3,7 @@ import { BrokenStateFile } from "../packages/sandbox/world/state-file.ts";
 import { StateFileInUse } from "../packages/sandbox/world/state-owner.ts";
 import { readConfig, type Config } from "../src/config.ts";
 import { Misconfigured } from "../src/errors.ts";
-import { createOwnScrubber } from "../src/logging/own-secrets.ts";
+import { createOwnScrubber } from "../src/logging/scrubber.ts";
 import { exitWith } from "../src/process/run-process.ts";
 import { onSignals } from "../src/process/stop-signals.ts";
 import { offer } from "../src/your-service/plans.ts";

@@ -9,9 +9,8 @@ import { KitError, Refusal } from "./errors.ts";
 import type { Log } from "./logging/log.ts";
 import { methodNotAllowed } from "./http/method-not-allowed.ts";
 import { leaveTrusted } from "./http/forwarded.ts";
-import type { RefusedSample } from "./logging/refused-sample.ts";
+import { type RefusedSample, requestLog } from "./logging/request-log.ts";
 import { answerWithRequestId } from "./http/request-id.ts";
-import { requestLog } from "./logging/request-log.ts";
 import { refuseCompressed } from "./http/compressed.ts";
 import { isUnreadableBody } from "./http/unreadable-body.ts";
 

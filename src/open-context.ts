@@ -13,10 +13,10 @@ import {
 import { createJobs } from "./jobs/run.ts";
 import { timetable } from "./jobs/timetable.ts";
 import { createLog } from "./logging/log.ts";
-import { createOwnScrubber } from "./logging/own-secrets.ts";
+import { createOwnScrubber } from "./logging/scrubber.ts";
 import { createRepeats, type CauseOf } from "./logging/repeats.ts";
 import { createClocks } from "./metrics/clocks.ts";
-import { countedTokens, timedDatabase, timedHttp } from "./metrics/measured-parts.ts";
+import { countedTokens, timedDatabase, timedHttp } from "./metrics/measured.ts";
 import { createMetrics } from "./metrics/metrics.ts";
 import { createTotals } from "./metrics/totals.ts";
 import { PACE, type Pace } from "./pace.ts";

@@ -1,7 +1,7 @@
 import type { RequestHandler, Router } from "express";
 import { hasOperator } from "./config.ts";
 import type { Customers } from "./people/customers.ts";
-import type { RefusedSample } from "./logging/refused-sample.ts";
+import type { RefusedSample } from "./logging/request-log.ts";
 import { createAccessTrail, type AccessTrail } from "./operator/access-trail.ts";
 import type { createOperatorPages } from "./operator-pages/operator-pages.ts";
 import { createPages, type Pages } from "./pages/pages.tsx";

@@ -1,7 +1,7 @@
 import type { RequestListener, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Log } from "../logging/log.ts";
-import type { RefusedSample } from "../logging/refused-sample.ts";
+import type { RefusedSample } from "../logging/request-log.ts";
 
 /** A client that sends so many requests ahead of the answers is cut off, and any that does while so many wait in all. */
 const MOST_WAITING = 20;

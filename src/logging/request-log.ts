@@ -2,9 +2,9 @@ import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Request } from "express";
 import { pinoHttp, type HttpLogger } from "pino-http";
+import { isAccepted } from "../http/accepted.ts";
 import { clientAddress } from "../http/client-address.ts";
 import type { Log } from "./log.ts";
-import type { RefusedSample } from "./refused-sample.ts";
 
 /**
  * Logs one line for each request when its answer has gone out, or its connection has ended before that. The line has no
@@ -71,4 +71,48 @@ function idOf({ headers }: IncomingMessage): string {
 
 function pathOf(url: string): string {
   return url.split("?", 1)[0]!.slice(0, 200);
+}
+
+/** This many refused requests of a kind in each window are logged; the others are only counted. */
+const MOST_LINES = 20;
+const WINDOW_MS = 60_000;
+
+export interface RefusedSample {
+  /**
+   * Whether a refused request is logged; always, if it has right credentials. The first call decides, so either all
+   * lines about a request are logged or none. Kinds, such as the status, are counted apart: thousands of requests for
+   * what is not there hide no wrong password.
+   */
+  isWritten(request: object, kind?: string | number): boolean;
+}
+
+/**
+ * Keeps strangers whose requests are refused by the thousand from filling the log: decides for each whether it is
+ * logged, and logs at the end of each window how many were not.
+ */
+export function createRefusedSample(log: Log): RefusedSample {
+  const decided = new WeakMap<object, boolean>();
+  const counts = new Map<string | number, number>();
+
+  function report(kind: string | number): void {
+    const leftOut = counts.get(kind)! - MOST_LINES;
+    counts.delete(kind);
+    if (leftOut > 0) log.info({ leftOut, kind }, "Refused requests were left out of the log");
+  }
+
+  function decide(kind: string | number): boolean {
+    const count = (counts.get(kind) ?? 0) + 1;
+    counts.set(kind, count);
+    if (count === 1) setTimeout(report, WINDOW_MS, kind).unref();
+    return count <= MOST_LINES;
+  }
+
+  return {
+    isWritten(request, kind = "refused") {
+      if (isAccepted(request)) return true;
+      const isWritten = decided.get(request) ?? decide(kind);
+      decided.set(request, isWritten);
+      return isWritten;
+    },
+  };
 }

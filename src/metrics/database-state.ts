@@ -2,7 +2,7 @@ import { statement, type Queryable } from "../database/database.ts";
 import { GRANT_SECONDS } from "../resources/grant-time.ts";
 import { isNext } from "../work/queue.ts";
 import { NEEDING_ATTENTION } from "../credentials/needing-attention.ts";
-import { gauge, type Family } from "./families.ts";
+import { gauge, type Family } from "./metrics.ts";
 
 // Gauges read from the database, whichever process does the work. Each statement reads a bounded part, however many
 // resources there are: the head of a queue's index, the few rows that need attention, and a sample of whole pages of

@@ -5,7 +5,7 @@ import { methodNotAllowed } from "../http/method-not-allowed.ts";
 import type { Log } from "../logging/log.ts";
 import type { Clocks } from "./clocks.ts";
 import { databaseState, sweepAges } from "./database-state.ts";
-import { gauge, type Family } from "./families.ts";
+import { gauge, type Family } from "./metrics.ts";
 import { build } from "../version.ts";
 import type { Totals } from "./totals.ts";
 

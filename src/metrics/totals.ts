@@ -1,8 +1,7 @@
 import { statement, type Queryable } from "../database/database.ts";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../logging/log.ts";
-import type { Family, Value } from "./families.ts";
-import type { Metrics } from "./metrics.ts";
+import type { Family, Metrics, Value } from "./metrics.ts";
 
 // One total for each series, over all processes and beyond their restarts. Behind a router, a scrape reaches an
 // arbitrary web process and never a worker: totals of one process would jump from scrape to scrape, and miss the work

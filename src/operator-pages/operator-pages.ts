@@ -1,5 +1,5 @@
 import type { RequestHandler, Router } from "express";
-import type { RefusedSample } from "../logging/refused-sample.ts";
+import type { RefusedSample } from "../logging/request-log.ts";
 import type { AccessTrail } from "../operator/access-trail.ts";
 import { createAudit } from "../operator/audit.ts";
 import type { Pages } from "../pages/pages.tsx";

@@ -3,7 +3,7 @@ import { isDatabaseAway } from "../database/database.ts";
 import { KitError, Refusal } from "../errors.ts";
 import type { Log } from "../logging/log.ts";
 import { methodNotAllowed } from "../http/method-not-allowed.ts";
-import type { RefusedSample } from "../logging/refused-sample.ts";
+import type { RefusedSample } from "../logging/request-log.ts";
 import type { Page, Pages } from "./pages.tsx";
 import { problemPage } from "./problem-page.tsx";
 import { NO_ADDRESS, NOT_AVAILABLE, OUR_FAULT, Problem, type Told } from "./problem.ts";

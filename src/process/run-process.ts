@@ -1,9 +1,8 @@
 import type { Config } from "../config.ts";
 import { Misconfigured } from "../errors.ts";
 import { watchEventLoop } from "./event-loop-watch.ts";
-import { growHeapSlowly } from "./heap-growth.ts";
 import type { Log } from "../logging/log.ts";
-import { createOwnScrubber } from "../logging/own-secrets.ts";
+import { createOwnScrubber } from "../logging/scrubber.ts";
 import type { RunningService } from "./running-service.ts";
 import { onSignals } from "./stop-signals.ts";
 
@@ -25,7 +24,6 @@ export async function runProcess(
   read: () => Config,
   start: (config: Config) => Promise<RunningService>,
 ): Promise<void> {
-  growHeapSlowly();
   // Node would open its inspector, through which anybody on this machine reads every secret.
   process.on("SIGUSR1", () => undefined);
   let scrub = (text: string) => text;

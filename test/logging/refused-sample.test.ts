@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, jest } from "@jest/globals";
 import { createLog } from "../../src/logging/log.ts";
 import { createScrubber } from "../../src/logging/scrubber.ts";
-import { createRefusedSample } from "../../src/logging/refused-sample.ts";
+import { createRefusedSample } from "../../src/logging/request-log.ts";
 
 beforeEach(() => void jest.useFakeTimers());
 afterEach(() => void jest.useRealTimers());

@@ -3,8 +3,7 @@ import http, { type ServerResponse } from "node:http";
 import { connect, type AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { createLog } from "../../src/logging/log.ts";
-import { createRefusedSample } from "../../src/logging/refused-sample.ts";
-import { requestLog } from "../../src/logging/request-log.ts";
+import { createRefusedSample, requestLog } from "../../src/logging/request-log.ts";
 import { createScrubber } from "../../src/logging/scrubber.ts";
 import { eventually } from "../support/world.ts";
 

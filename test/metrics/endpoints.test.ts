@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { endpointOf } from "../../src/metrics/platform-endpoints.ts";
+import { endpointOf } from "../../src/metrics/measured.ts";
 import { clientEndpoints } from "../support/client-endpoints.ts";
 
 describe("endpointOf: the endpoint label of a call", () => {

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { createLog } from "../../src/logging/log.ts";
 import { createPages } from "../../src/pages/pages.tsx";
 import { createSite } from "../../src/pages/site.ts";
-import { createRefusedSample } from "../../src/logging/refused-sample.ts";
+import { createRefusedSample } from "../../src/logging/request-log.ts";
 import { createScrubber } from "../../src/logging/scrubber.ts";
 
 let server: Server;

@@ -5,7 +5,7 @@ import { pino } from "pino";
 import { createApp } from "../../src/app.ts";
 import { authenticate } from "../../src/http/authenticate.ts";
 import { partnerApi } from "../../src/partner-api/routes.ts";
-import { createRefusedSample } from "../../src/logging/refused-sample.ts";
+import { createRefusedSample } from "../../src/logging/request-log.ts";
 import { Secret } from "../../src/secret.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { basic, partnerCalls, type PartnerCalls } from "../support/partner-calls.ts";

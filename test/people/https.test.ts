@@ -3,7 +3,7 @@ import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createApp } from "../../src/app.ts";
 import { createHttpServer } from "../../src/http/server.ts";
-import { createRefusedSample } from "../../src/logging/refused-sample.ts";
+import { createRefusedSample } from "../../src/logging/request-log.ts";
 import { openContext, type OpenContext } from "../../src/open-context.ts";
 import { createWebsite } from "../../src/website.ts";
 import { Router, type RequestHandler } from "express";

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/glo
 import express, { Router } from "express";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createRefusedSample } from "../../src/logging/refused-sample.ts";
+import { createRefusedSample } from "../../src/logging/request-log.ts";
 import { createAccessTrail } from "../../src/operator/access-trail.ts";
 import { createPages } from "../../src/pages/pages.tsx";
 import { createSite } from "../../src/pages/site.ts";

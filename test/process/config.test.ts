@@ -14,7 +14,7 @@ import {
   type Environment,
 } from "../../src/environment.ts";
 import { Misconfigured } from "../../src/errors.ts";
-import { createOwnScrubber } from "../../src/logging/own-secrets.ts";
+import { createOwnScrubber } from "../../src/logging/scrubber.ts";
 import { Secret } from "../../src/secret.ts";
 import { openContext } from "../../src/open-context.ts";
 import { setting, keyList, postgresUrl, text } from "../../src/setting.ts";

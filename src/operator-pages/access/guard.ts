@@ -3,7 +3,7 @@ import { isDatabaseAway } from "../../database/database.ts";
 import { Refusal } from "../../errors.ts";
 import { clientAddress } from "../../http/client-address.ts";
 import type { Log } from "../../logging/log.ts";
-import type { RefusedSample } from "../../logging/refused-sample.ts";
+import type { RefusedSample } from "../../logging/request-log.ts";
 import type { AccessTrail } from "../../operator/access-trail.ts";
 import { BY_PASSWORD } from "../../operator/audit.ts";
 import { isListed } from "../../operator/is-listed.ts";
