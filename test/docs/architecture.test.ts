@@ -24,7 +24,6 @@ interface Import {
   from: string;
   to: string;
   isType: boolean;
-  isDynamic: boolean;
 }
 
 const files = sourceFiles(path.join(root, "src"));
@@ -74,49 +73,13 @@ describe("the imports between folders", () => {
     expect(others.filter(({ to }) => to.startsWith("packages/conformance/"))).toEqual([]);
   });
 
-  it("of the conformance example are of Node alone", () => {
-    const example = sourceFiles(path.join(root, "packages/conformance/examples"));
-    expect(
-      example.flatMap(importsOf).filter(({ to }) => !to.startsWith("packages/conformance/examples/")),
-    ).toEqual([]);
-    const packages = example
-      .flatMap((file) => [...read(file).matchAll(/from "([^."][^"]*)"/g)])
-      .map(([, name]) => name!);
-    expect(packages.filter((name) => !name.startsWith("node:"))).toEqual([]);
-  });
-
   it("use each library in one place", () => {
     // The libraries of your service are your choice.
     const ours = files.filter((file) => roomOf(file) !== "your-service");
     const users = (name: string) => ours.filter((file) => read(file).includes(`from "${name}`));
-    expect(users("node-cron").sort()).toEqual(["src/jobs/run.ts", "src/setting.ts"]);
     expect(users("libsodium-wrappers").every((file) => file.startsWith("src/vault/"))).toBe(true);
     expect(users("pg").every((file) => file.startsWith("src/database/"))).toBe(true);
     expect(users("zod").every((file) => file.startsWith("src/manifest/"))).toBe(true);
-  });
-
-  it("load the manifest's schema only dynamically outside src/manifest", () => {
-    const others = files.filter((file) => roomOf(file) !== "manifest");
-    const atStart = /^(?:import|export)\s+(?!type\s)[^;]*?from\s+"[^"]*\/manifest\//m;
-    expect(others.filter((file) => atStart.test(read(file)))).toEqual([]);
-  });
-
-  it("keep the web out of commands and workers: neither loads Express or src/pages", () => {
-    // Commands import some of their parts only when they need them.
-    const ofCommands = files.filter((file) => ["kit", "operator"].includes(roomOf(file)));
-    for (const start of ["src/open-context.ts", "src/worker.ts", "src/process/start-up.ts", ...ofCommands]) {
-      const loaded = loadedBy(start);
-      if (start === "src/worker.ts") expect(loaded).toContain("src/work/runner.ts");
-      const web = loaded.filter((file) => /^import (?!type )[^;]*from "express"/m.test(read(file)));
-      expect([...web, ...loaded.filter((file) => /^src\/(pages|website)/.test(file))]).toEqual([]);
-    }
-  });
-
-  it("keep pages out of a web process that has none", () => {
-    const loaded = loadedBy("src/process/run-web.ts");
-    expect(loaded).toContain("src/website.ts");
-    const optional = /^src\/(operator-pages\/|people\/sign-in|people\/customers)/;
-    expect(loaded.filter((file) => optional.test(file))).toEqual([]);
   });
 
   it("leave process.env to one file", () => {
@@ -133,22 +96,7 @@ describe("the imports between folders", () => {
     // The one lets a fork's own tests use its service; the other reads the fork's files, whatever they contain.
     expect(users.sort()).toEqual(["test/docs/deploy-files.test.ts", "test/support/sellers.ts"]);
   });
-
-  it("lead to no folder for miscellaneous code", () => {
-    const drawers = /(^|\/)(utils?|helpers?|lib|common|core|managers?|misc)(\/|\.ts$)/;
-    const ours = [...files, ...sourceFiles(path.join(root, "packages/sandbox"))];
-    // The file names of your service are your choice too.
-    expect(ours.filter((file) => roomOf(file) !== "your-service" && drawers.test(file))).toEqual([]);
-  });
 });
-
-/** The files that are loaded with this one: it, what it imports for more than types, and what these import. */
-function loadedBy(start: string): string[] {
-  const loaded = new Set([start]);
-  for (const file of loaded)
-    for (const { to, isType, isDynamic } of importsOf(file)) if (!isType && !isDynamic) loaded.add(to);
-  return [...loaded];
-}
 
 /** The folder of a file below src/, or its own name. */
 function roomOf(file: string): string {
@@ -174,6 +122,5 @@ function importsOf(file: string): Import[] {
     from: file,
     to: path.join(path.dirname(file), (fixed ?? dynamic)!),
     isType: type !== undefined,
-    isDynamic: fixed === undefined,
   }));
 }
