@@ -1,60 +1,50 @@
 import express, {
   type ErrorRequestHandler,
   type Express,
-  type Request,
-  type Response,
   type Router,
 } from "express";
+import type { Config } from "./config.ts";
+import type { Context } from "./context.ts";
 import { KitError, Refusal } from "./errors.ts";
+import { ROUTER_PATHS } from "./http/own-paths.ts";
+import { timedRequests } from "./metrics/measured.ts";
 import type { Log } from "./logging/log.ts";
 import { methodNotAllowed } from "./http/method-not-allowed.ts";
 import { leaveTrusted } from "./http/forwarded.ts";
-import { type RefusedSample, requestLog } from "./logging/request-log.ts";
+import { requestLog } from "./logging/request-log.ts";
 import { answerWithRequestId } from "./http/request-id.ts";
 import { refuseCompressed } from "./http/compressed.ts";
 import { isUnreadableBody } from "./http/unreadable-body.ts";
 
+type AppContext = Pick<Context, "metrics" | "refusedSample" | "log"> & {
+  config: Pick<Config, "resourcesPath" | "trustProxy">;
+};
+
 export type Readiness = "ready" | "degraded" | "unavailable";
 
-/** Builds the Express app; it does not listen. */
-export function createApp(needs: {
-  resourcesPath: string;
-  partnerApi: Router;
-  /** The router of `/metrics`; null while no password opens it. */
-  metrics?: Router | null;
-  /** Called for each request when it arrives. */
-  observe?(request: Request, response: Response): void;
-  /** The pages for people; null if the settings enable none. */
-  site?: Router | null;
-  /** Whether provisions can be answered; `degraded`: they can, but an operator should look. */
-  readiness(): Promise<Readiness>;
-  isStopping(): boolean;
-  trustProxy: number;
-  /** Decides which refused requests are logged. */
-  refusedSample: RefusedSample;
-  log: Log;
-}): Express {
-  const {
-    resourcesPath,
-    partnerApi,
-    metrics,
-    observe,
-    site,
-    readiness,
-    isStopping,
-    trustProxy,
-    refusedSample,
-    log,
-  } = needs;
+/** Builds the Express app; it does not listen. `metrics` and `site` are null if the settings enable none. */
+export function createApp(
+  { config, metrics: measured, refusedSample, log }: AppContext,
+  parts: {
+    partnerApi: Router;
+    metrics: Router | null;
+    site: Router | null;
+    /** Whether provisions can be answered; `degraded`: they can, but an operator should look. */
+    readiness(): Promise<Readiness>;
+  },
+): Express {
+  const { partnerApi, metrics, site, readiness } = parts;
+  const { resourcesPath, trustProxy } = config;
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
   app.set("trust proxy", trustProxy);
 
+  const observe = timedRequests(measured, resourcesPath, ROUTER_PATHS);
   const logRequest = requestLog(log, refusedSample);
   app.use((request, response, next) => {
     leaveTrusted(request, trustProxy);
-    observe?.(request, response);
+    observe(request, response);
     logRequest(request, response);
     answerWithRequestId(request, response, next);
   });
@@ -72,7 +62,7 @@ export function createApp(needs: {
   app
     .route("/readyz")
     .get(async (_request, response) => {
-      const status = isStopping() ? "unavailable" : await readiness();
+      const status = await readiness();
       response.status(status === "unavailable" ? 503 : 200).json({ status });
     })
     .all(methodNotAllowed("GET, HEAD"));

@@ -4,6 +4,7 @@ import type { Database } from "./database/database.ts";
 import type { JobName } from "./jobs/names.ts";
 import type { Jobs } from "./jobs/run.ts";
 import type { Log } from "./logging/log.ts";
+import type { RefusedSample } from "./logging/request-log.ts";
 import type { Scrubber } from "./logging/scrubber.ts";
 import type { Clocks } from "./metrics/clocks.ts";
 import type { Metrics } from "./metrics/metrics.ts";
@@ -35,6 +36,8 @@ export interface Context {
 
   readonly log: Log;
   readonly scrubber: Scrubber;
+  /** Decides which refused requests are logged. */
+  readonly refusedSample: RefusedSample;
   readonly metrics: Metrics;
   readonly totals: Totals;
   readonly clocks: Clocks;

@@ -14,6 +14,7 @@ import { createJobs } from "./jobs/run.ts";
 import { timetable } from "./jobs/timetable.ts";
 import { createLog } from "./logging/log.ts";
 import { createOwnScrubber } from "./logging/scrubber.ts";
+import { createRefusedSample } from "./logging/request-log.ts";
 import { createRepeats, type CauseOf } from "./logging/repeats.ts";
 import { createClocks } from "./metrics/clocks.ts";
 import { countedTokens, timedDatabase, timedHttp } from "./metrics/measured.ts";
@@ -104,6 +105,7 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
     },
     repeats,
   );
+  ctx.refusedSample = createRefusedSample(ctx.log);
   ctx.vault = await createVault(config);
 
   const outages = createOutageWatch({ ping: () => ctx.db.ping(), forget: repeats.over, log: ctx.log });

@@ -1,13 +1,9 @@
 import type { RequestHandler, Router } from "express";
 import { hasOperator } from "./config.ts";
-import type { Customers } from "./people/customers.ts";
-import type { RefusedSample } from "./logging/request-log.ts";
-import { createAccessTrail, type AccessTrail } from "./operator/access-trail.ts";
-import type { createOperatorPages } from "./operator-pages/operator-pages.ts";
-import { createPages, type Pages } from "./pages/pages.tsx";
+import { createAccessTrail } from "./operator/access-trail.ts";
+import { createPages } from "./pages/pages.tsx";
 import { createSite } from "./pages/site.ts";
 import type { OpenContext } from "./open-context.ts";
-import type { SignIn } from "./people/sign-in.ts";
 
 /** Everything that browsers see of the web process. */
 export interface Website {
@@ -24,19 +20,33 @@ export interface Website {
  * those to the operator's pages, which wait where they must: the page that says why the service is not ready opens
  * before it is.
  */
-export async function createWebsite(needs: {
-  services: OpenContext;
-  byPassword: RequestHandler | null;
-  whenReady: RequestHandler;
-  refusedSample: RefusedSample;
-}): Promise<Website> {
-  const { services, byPassword, whenReady, refusedSample } = needs;
-  const { config, log } = services;
+export async function createWebsite(
+  ctx: OpenContext,
+  { byPassword, whenReady }: { byPassword: RequestHandler | null; whenReady: RequestHandler },
+): Promise<Website> {
+  const { config, db, log, peopleTokens, refusedSample } = ctx;
   const pages = createPages({ siteName: config.addonId, publicUrl: config.publicUrl });
-  const trail = createAccessTrail({ db: services.db, accounts: config.operatorAccounts, log });
-  const signIn = await signInOf(services, pages, trail);
-  const customers = await customersOf(services, pages);
-  const operator = await operatorOf({ services, pages, signIn, byPassword, whenReady, trail, refusedSample });
+  const trail = createAccessTrail({ db, accounts: config.operatorAccounts, log });
+  const signIn =
+    peopleTokens &&
+    (await import("./people/sign-in.ts")).createSignIn({
+      ...{ ...ctx, ...ctx.platformCalls, peopleTokens, pages, trail },
+      authUrl: config.platformAuthUrl,
+      onStored(lifeSeconds) {
+        if (lifeSeconds < 120) ctx.nudge("refresh-people", lifeSeconds * 500);
+      },
+    });
+  const customers = config.ssoSalt
+    ? (await import("./people/customers.ts")).createCustomers({
+        ...{ ...ctx, salt: config.ssoSalt, mustNameUser: config.ssoRequireUser, pages },
+        clocksTrouble: ctx.clocks.trouble,
+      })
+    : null;
+  const operator = hasOperator(config)
+    ? (await import("./operator-pages/operator-pages.ts")).createOperatorPages({
+        ...{ services: ctx, pages, signIn, byPassword, whenReady, trail, refusedSample },
+      })
+    : null;
   const waiting = { ...(signIn && { "/oauth": signIn.router }), ...customers?.routers };
   const routers = {
     ...Object.fromEntries(Object.entries(waiting).map(([path, router]) => [path, [whenReady, router]])),
@@ -48,36 +58,4 @@ export async function createWebsite(needs: {
     router: isEmpty ? null : createSite({ routers, frames, pages, refusedSample, log }),
     stop: async () => operator?.stop(),
   };
-}
-
-async function signInOf(
-  { peopleTokens, platformCalls, jobs, config, db, vault, log }: OpenContext,
-  pages: Pages,
-  trail: AccessTrail,
-): Promise<SignIn | null> {
-  if (!peopleTokens) return null;
-  const { createSignIn } = await import("./people/sign-in.ts");
-  return createSignIn({
-    ...{ ...platformCalls, peopleTokens, db, vault, pages, trail, log },
-    authUrl: config.platformAuthUrl,
-    onStored(lifeSeconds) {
-      if (lifeSeconds < 120) jobs.wake("refresh-people", lifeSeconds * 500);
-    },
-  });
-}
-
-async function customersOf(
-  { customerPage, config, db, vault, clocks, log }: OpenContext,
-  pages: Pages,
-): Promise<Customers | null> {
-  const { ssoSalt: salt, ssoRequireUser: mustNameUser } = config;
-  if (!salt) return null;
-  const { createCustomers } = await import("./people/customers.ts");
-  const clocksTrouble = clocks.trouble;
-  return createCustomers({ salt, mustNameUser, customerPage, clocksTrouble, db, vault, pages, log });
-}
-
-async function operatorOf(needs: Parameters<typeof createOperatorPages>[0]) {
-  if (!hasOperator(needs.services.config)) return null;
-  return (await import("./operator-pages/operator-pages.ts")).createOperatorPages(needs);
 }

@@ -9,7 +9,7 @@ import type { Environment } from "../../src/environment.ts";
 import { statement } from "../../src/database/database.ts";
 import { addonManifest } from "../../src/operator/addon-manifest.ts";
 import { runWeb } from "../../src/process/run-web.ts";
-import type { RunningService } from "../../src/process/running-service.ts";
+import type { RunningService } from "../../src/process/start-up.ts";
 import { addonId, offer } from "../../src/your-service/plans.ts";
 import { newUrl } from "../postgresql.ts";
 import { temporaryDatabase } from "../temporary-database.ts";

@@ -7,18 +7,14 @@ import type { Config } from "../config.ts";
 import { Misconfigured } from "../errors.ts";
 import { createGracefulClose } from "../http/graceful-close.ts";
 import { createHttpServer } from "../http/server.ts";
-import { createRefusedSample } from "../logging/request-log.ts";
-import { countedCalls, timedRequests } from "../metrics/measured.ts";
+import { countedCalls } from "../metrics/measured.ts";
 import { createScrape, metricsRoutes } from "../metrics/scrape.ts";
-import { ROUTER_PATHS } from "../http/own-paths.ts";
+import { openContext, type OpenContext, type Parts } from "../open-context.ts";
 import { partnerApi } from "../partner-api/routes.ts";
-import { openContext, type Parts, type OpenContext } from "../open-context.ts";
 import { createWebsite } from "../website.ts";
 import { within } from "../within.ts";
 import { createGuards } from "./guards.ts";
-import { readiness } from "./readiness.ts";
-import { becomeReady, once, type RunningService } from "./running-service.ts";
-import { announce, notReady } from "./start-up.ts";
+import { announce, becomeReady, notReady, once, readiness, type RunningService } from "./start-up.ts";
 
 /** How long a request waits for a service that has just started. A running service waits as long for its database. */
 const START_PATIENCE_MS = 8_000;
@@ -31,29 +27,28 @@ const LONGEST_CLOSE_MS = 5_000;
  * and all that was opened closed, as far as that takes five seconds.
  */
 export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<RunningService> {
-  const services = await openContext(config, parts);
+  const ctx = await openContext(config, parts);
   const stopping = new AbortController();
   try {
-    return await serve(services, stopping);
+    return await serve(ctx, stopping);
   } catch (error) {
     stopping.abort();
-    await within(LONGEST_CLOSE_MS, services.close(), () => new Error("Closing took too long")).catch(
-      (later: unknown) => services.log.error({ error: later }, "A part could not be closed"),
+    await within(LONGEST_CLOSE_MS, ctx.close(), () => new Error("Closing took too long")).catch(
+      (later: unknown) => ctx.log.error({ error: later }, "A part could not be closed"),
     );
     throw error;
   }
 }
 
-async function serve(services: OpenContext, stopping: AbortController): Promise<RunningService> {
-  const { config, jobs, metrics, log, pace } = services;
+async function serve(ctx: OpenContext, stopping: AbortController): Promise<RunningService> {
+  const { config, jobs, log, pace } = ctx;
   announce(log);
-  const guards = createGuards(services);
-  const refusedSample = createRefusedSample(log);
+  const guards = createGuards(ctx);
   const whenReady: RequestHandler = (_request, _response, next) => void untilReady().then(() => next(), next);
   // Loading its code takes a moment, so it comes first: a process that is ready must be listening. No request comes
   // before that, so `untilReady` exists when one does.
-  const website = await createWebsite({ services, byPassword: guards.operator, whenReady, refusedSample });
-  const ready = becomeReady(services, stopping.signal, config.webJobs);
+  const website = await createWebsite(ctx, { byPassword: guards.operator, whenReady });
+  const ready = becomeReady(ctx, stopping.signal, config.webJobs);
   let isReady = false;
   ready.then(
     () => (isReady = true),
@@ -62,27 +57,21 @@ async function serve(services: OpenContext, stopping: AbortController): Promise<
   // Nearly every request finds the service ready, and then needs no timer.
   const untilReady = async () => (isReady ? undefined : within(START_PATIENCE_MS, ready, notReady));
   const api = partnerApi({
-    ...{ ctx: services, counted: countedCalls(metrics) },
+    ...{ ctx, counted: countedCalls(ctx.metrics) },
     guard: guards.platform,
     untilReady,
-    onLost: services.lostProvisions.note,
-    onAnswered: () => jobs.wake("exchange-grants", pace.exchangeAfterMs),
+    onLost: ctx.lostProvisions.note,
+    onAnswered: () => ctx.nudge("exchange-grants", pace.exchangeAfterMs),
   });
-  const app = createApp({
-    resourcesPath: config.resourcesPath,
+  const app = createApp(ctx, {
     partnerApi: api,
     metrics:
       guards.metrics &&
-      metricsRoutes({ guard: guards.metrics, scrape: createScrape({ ...services, jobs: jobs.names }) }),
-    observe: timedRequests(metrics, config.resourcesPath, ROUTER_PATHS),
+      metricsRoutes({ guard: guards.metrics, scrape: createScrape({ ...ctx, jobs: jobs.names }) }),
     site: website.router,
-    readiness: () => readiness(services, ready),
-    isStopping: () => stopping.signal.aborted,
-    trustProxy: config.trustProxy,
-    refusedSample,
-    log,
+    readiness: async () => (stopping.signal.aborted ? "unavailable" : readiness(ctx, ready)),
   });
-  const server = createHttpServer(app, { refusedSample, log });
+  const server = createHttpServer(app, ctx);
   const close = createGracefulClose(server, pace);
   await listen(server, config);
   const name = config.host?.replace(/^.*:.*$/, "[$&]") ?? "localhost";
@@ -90,14 +79,14 @@ async function serve(services: OpenContext, stopping: AbortController): Promise<
   log.info({ url }, "Listening");
 
   return {
-    services,
+    services: ctx,
     url,
     ready,
     stop: once(async () => {
       stopping.abort();
       const atOnce = [close, () => jobs.stop(), website.stop];
       const onLater = (error: unknown) => log.error({ error }, "Another part could not be stopped");
-      await closeAll([() => closeTogether(atOnce, onLater), services.close], onLater);
+      await closeAll([() => closeTogether(atOnce, onLater), ctx.close], onLater);
     }),
   };
 }

@@ -1,7 +1,6 @@
 import type { Config } from "../config.ts";
 import { openContext, type Parts } from "../open-context.ts";
-import { becomeReady, once, type RunningService } from "./running-service.ts";
-import { announce } from "./start-up.ts";
+import { announce, becomeReady, once, type RunningService } from "./start-up.ts";
 
 /** Starts a process that runs the jobs and nothing else. */
 export async function runWorker(config: Config, parts?: Partial<Parts>): Promise<RunningService> {

@@ -11,7 +11,10 @@ import { KitError, messageOf, Misconfigured } from "../errors.ts";
 import type { Log } from "../logging/log.ts";
 import { HOW_TO_FIX_NODE, missingNodeFixes } from "../node-version.ts";
 import { checkKeys } from "../resources/keys.ts";
+import type { Readiness } from "../app.ts";
+import { hasMetrics, hasOperator } from "../config.ts";
 import type { OpenContext } from "../open-context.ts";
+import { within } from "../within.ts";
 import { KeyMissing, SealBroken } from "../vault/errors.ts";
 import { build } from "../version.ts";
 
@@ -82,4 +85,70 @@ function tellTheCure(error: unknown): never {
     `${error.message}\nMend the keys, or give the client secret anew: npm run --silent kit -- secret set`,
     { cause: error },
   );
+}
+
+/** A running service: the web process, or a worker, which does not listen. */
+export interface RunningService {
+  services: OpenContext;
+  /** Where it listens; null for a worker. */
+  url: string | null;
+  /** Resolves when it can work; rejects with `Misconfigured` if it never will. */
+  ready: Promise<void>;
+  /**
+   * Stops in good order: from now on no work is claimed and no new connection accepted; the results of calls that were
+   * sent are awaited and stored, and requests on open connections are answered. A second call returns the same promise.
+   * Rejects with the first failure after everything was stopped; further ones are logged.
+   */
+  stop(): Promise<void>;
+}
+
+export function once(work: () => Promise<void>): () => Promise<void> {
+  let begun: Promise<void> | null = null;
+  return () => (begun ??= work());
+}
+
+/**
+ * Checks the database as soon as it answers, and then starts the jobs: by the timetable only `withSweeps`. `stopping`
+ * ends the wait.
+ */
+export function becomeReady(
+  services: OpenContext,
+  stopping: AbortSignal,
+  withSweeps: boolean,
+): Promise<void> {
+  services.watch();
+  const ready = checkDatabase(services, stopping).then(() => {
+    if (stopping.aborted) return;
+    if (hasOperator(services.config) || hasMetrics(services.config)) services.totals.start();
+    services.jobs.start(withSweeps ? services.config.sweepCron : null);
+    if (withSweeps) services.jobs.wakeAll();
+    services.log.info({ sweeps: withSweeps }, "Ready");
+  });
+  ready.catch(() => undefined);
+  return ready;
+}
+
+/** How long the check waits for the client secret, whose table another session may have locked. */
+const SECRET_PATIENCE_MS = 1_000;
+
+/**
+ * `unavailable` if provisions cannot be answered: the service has not started, or the database is unreachable or takes
+ * no writes. `degraded` if an operator should look: the client secret cannot be read or is rejected, for which no
+ * provision waits, or clocks are more than a minute apart.
+ */
+export async function readiness(
+  { db, credentials, clocks }: OpenContext,
+  ready: Promise<void>,
+): Promise<Readiness> {
+  try {
+    await within(0, ready, notReady);
+    await db.ping();
+  } catch {
+    return "unavailable";
+  }
+  const isAccepted = within(SECRET_PATIENCE_MS, credentials.secrets.current(), notReady).then(
+    ({ isRejected }) => !isRejected,
+    () => false,
+  );
+  return (await isAccepted) && clocks.trouble() === null ? "ready" : "degraded";
 }

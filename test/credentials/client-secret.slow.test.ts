@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/glob
 import pg from "pg";
 import type { Database } from "../../src/database/database.ts";
 import { runWorker } from "../../src/process/run-worker.ts";
-import type { RunningService } from "../../src/process/running-service.ts";
+import type { RunningService } from "../../src/process/start-up.ts";
 import { Secret } from "../../src/secret.ts";
 import { openContext } from "../../src/open-context.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";

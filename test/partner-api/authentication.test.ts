@@ -5,6 +5,7 @@ import { pino } from "pino";
 import { createApp } from "../../src/app.ts";
 import { authenticate } from "../../src/http/authenticate.ts";
 import { partnerApi } from "../../src/partner-api/routes.ts";
+import { createMetrics } from "../../src/metrics/metrics.ts";
 import { createRefusedSample } from "../../src/logging/request-log.ts";
 import { Secret } from "../../src/secret.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
@@ -258,8 +259,12 @@ describe("routes without credentials", () => {
   function anApp(): RouterLike {
     const unused = () => Promise.reject(new Error("not called"));
     const log = pino({ level: "silent" });
-    const app = createApp({
-      resourcesPath: "/resources",
+    const ctx = {
+      config: { resourcesPath: "/resources", trustProxy: 0 },
+      ...{ metrics: createMetrics(), refusedSample: createRefusedSample(log), log },
+    };
+    const app = createApp(ctx, {
+      ...{ metrics: null, site: null, readiness: () => Promise.resolve("ready" as const) },
       partnerApi: partnerApi({
         guard: authenticate(
           { door: "platform", realm: "", message: "", logins: [["teapots", new Secret(PASSWORD)]] },
@@ -270,10 +275,6 @@ describe("routes without credentials", () => {
         onLost: () => undefined,
         onAnswered: () => undefined,
       }),
-      readiness: () => Promise.resolve("ready"),
-      isStopping: () => false,
-      trustProxy: 0,
-      ...{ refusedSample: createRefusedSample(log), log },
     });
     return (app as unknown as { router: RouterLike }).router;
   }

@@ -1,12 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import type { Server } from "node:http";
-import type { AddressInfo } from "node:net";
-import { createApp } from "../../src/app.ts";
-import { createHttpServer } from "../../src/http/server.ts";
-import { createRefusedSample } from "../../src/logging/request-log.ts";
-import { openContext, type OpenContext } from "../../src/open-context.ts";
-import { createWebsite } from "../../src/website.ts";
-import { Router, type RequestHandler } from "express";
+import { runWeb } from "../../src/process/run-web.ts";
+import type { RunningService } from "../../src/process/start-up.ts";
 import { aBrowser, type Browser } from "./browser.ts";
 import { aWorldOfPeople, type PeopleWorld } from "./people.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
@@ -78,32 +72,15 @@ describe("sign-in behind https", () => {
 });
 
 describe("sign-in with two web processes on one database", () => {
-  let services: OpenContext;
-  let server: Server;
+  let other: RunningService;
   let url: string;
   beforeAll(async () => {
-    const config = teapotConfig(people.world.environment);
-    services = await openContext(config, { ...teapotParts, logTo: { write: () => undefined } });
-    const refusedSample = createRefusedSample(services.log);
-    const whenReady: RequestHandler = (_request, _response, next) => next();
-    const website = await createWebsite({ services, byPassword: null, whenReady, refusedSample });
-    const app = {
-      resourcesPath: "/resources",
-      partnerApi: Router(),
-      readiness: () => Promise.resolve("ready" as const),
-      ...{ isStopping: () => false, trustProxy: 0, refusedSample, log: services.log },
-    };
-    server = createHttpServer(createApp({ ...app, site: website.router }));
-    await new Promise<void>((resolve) => server.listen(0, resolve));
-    url = `http://localhost:${(server.address() as AddressInfo).port}`;
+    const config = teapotConfig({ ...people.world.environment, PORT: "0" });
+    other = await runWeb(config, { ...teapotParts, logTo: { write: () => undefined } });
+    await other.ready;
+    url = other.url!;
   });
-  afterAll(async () => {
-    await new Promise((resolve) => {
-      server.close(resolve);
-      server.closeAllConnections();
-    });
-    await services.close();
-  });
+  afterAll(() => other.stop());
 
   /** One browser whose requests go alternately to the two processes. */
   function aBrowserOfBoth(): { one: Browser; other: Browser } {

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import type { Environment } from "../../src/environment.ts";
 import { runWeb } from "../../src/process/run-web.ts";
-import type { RunningService } from "../../src/process/running-service.ts";
+import type { RunningService } from "../../src/process/start-up.ts";
 import type { Secret } from "../../src/secret.ts";
 import { signed } from "../people/customers.ts";
 import { kitJson } from "../support/kit.ts";

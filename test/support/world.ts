@@ -5,7 +5,7 @@ import type { Environment } from "../../src/environment.ts";
 import { openDatabase, statement, type Database } from "../../src/database/database.ts";
 import { addonManifest } from "../../src/operator/addon-manifest.ts";
 import { runWeb } from "../../src/process/run-web.ts";
-import type { RunningService } from "../../src/process/running-service.ts";
+import type { RunningService } from "../../src/process/start-up.ts";
 import type { Pace } from "../../src/pace.ts";
 import type { Parts } from "../../src/open-context.ts";
 import { aFreshDatabase } from "./database.ts";

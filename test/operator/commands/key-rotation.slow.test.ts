@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, afterEach, beforeAll, expect, it } from "@jest/globals";
 import { runWorker } from "../../../src/process/run-worker.ts";
-import type { RunningService } from "../../../src/process/running-service.ts";
+import type { RunningService } from "../../../src/process/start-up.ts";
 import { aWorld, eventually, type World } from "../../support/world.ts";
 import { kit } from "../../support/kit.ts";
 import { teapotConfig, teapotParts } from "../../support/sellers.ts";
