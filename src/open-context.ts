@@ -7,7 +7,6 @@ import {
   DATABASE_UNREACHABLE,
   isUnreachable,
   openDatabase,
-  statement,
   type Database,
 } from "./database/database.ts";
 import { createJobs } from "./jobs/run.ts";
@@ -19,6 +18,7 @@ import { createRepeats, type CauseOf } from "./logging/repeats.ts";
 import { createClocks } from "./metrics/clocks.ts";
 import { countedTokens, timedDatabase, timedHttp } from "./metrics/measured.ts";
 import { createMetrics } from "./metrics/metrics.ts";
+import { noteBeat } from "./metrics/store.ts";
 import { createTotals } from "./metrics/totals.ts";
 import { PACE, type Pace } from "./pace.ts";
 import { isPlatformAway } from "./platform/api-errors.ts";
@@ -73,11 +73,6 @@ export interface OpenContext extends Context {
 
 /** Being filled: a part may use another one as soon as it works, however late that one is made. */
 type Growing = { -readonly [Part in keyof Context]: Context[Part] };
-
-const beat = statement(
-  "beat",
-  `INSERT INTO heartbeats (name, at) VALUES ($1, now()) ON CONFLICT (name) DO UPDATE SET at = now()`,
-);
 
 /**
  * Makes the parts of every process. Nothing runs yet. The web process adds its routes (process/run-web.ts, website.ts),
@@ -189,7 +184,7 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   ctx.work = createStepRunner(ctx, grantsFirst);
   ctx.jobs = createJobs({
     jobs: timetable(ctx),
-    beat: async (name) => void (await ctx.db.query(beat, [name])),
+    beat: (name) => noteBeat(ctx.db, name),
     log: ctx.log,
   });
   closers.push(

@@ -1,6 +1,7 @@
-import { statement, type Queryable } from "../database/database.ts";
+import type { Queryable } from "../database/database.ts";
 import type { Log } from "../logging/log.ts";
 import type { Http } from "../platform/http.ts";
+import { databaseClock } from "./store.ts";
 import type { StatusWatch } from "../platform/status-watch.ts";
 
 /** Clocks further apart than this (ms) are a fault: decisions about times go wrong. */
@@ -8,8 +9,6 @@ const MOST_APART_MS = 60_000;
 const LOOK_EVERY_MS = 60_000;
 /** The platform is asked for its clock if no other call has shown it for this long. */
 const PLATFORM_SEEN_MS = 600_000;
-
-const readClock = statement("database_clock", `SELECT extract(epoch FROM now())::float8 * 1000 AS "nowMs"`);
 
 export interface Clocks {
   /** Wraps a client for the platform: the `Date` header of its answers shows the platform's clock. */
@@ -46,8 +45,7 @@ export function createClocks(ctx: { db: Queryable; status: Pick<StatusWatch, "lo
 
   async function look(): Promise<void> {
     const sentMs = Date.now();
-    const [row] = await ctx.db.query<{ nowMs: number }>(readClock);
-    ahead.database = aheadMs(row!.nowMs, sentMs);
+    ahead.database = aheadMs(await databaseClock(ctx.db), sentMs);
     if (trouble() || performance.now() - platformSeenMs > PLATFORM_SEEN_MS) await ctx.status.look();
   }
 

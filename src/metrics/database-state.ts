@@ -1,91 +1,8 @@
-import { statement, type Queryable } from "../database/database.ts";
-import { GRANT_SECONDS } from "../resources/grant-time.ts";
-import { isNext } from "../work/queue.ts";
-import { NEEDING_ATTENTION } from "../credentials/needing-attention.ts";
+import type { Queryable } from "../database/database.ts";
 import { gauge, type Family } from "./metrics.ts";
+import * as store from "./store.ts";
 
-// Gauges read from the database, whichever process does the work. Each statement reads a bounded part, however many
-// resources there are: the head of a queue's index, the few rows that need attention, and a sample of whole pages of
-// all credentials.
-
-/** The rows of a queue are counted up to this number. */
-export const MOST_ROWS_WAITING = 10_000;
-/** At most this many pages (8 KiB each) of `credentials` are read; a smaller table is read completely. */
-const MOST_SAMPLE_PAGES = 2_000;
-
-const queue = (
-  name: string,
-  from: string,
-  due: string,
-  condition: string,
-  isWaiting = "true",
-  columns = "",
-) =>
-  `SELECT '${name}' AS queue, count(*)::int AS due, coalesce(extract(epoch FROM now() - min(at)), 0)::float8 AS "ageSeconds"
-   FROM (SELECT ${due} AS at ${columns} FROM ${from} WHERE ${due} <= now() AND ${condition} ORDER BY 1 LIMIT ${MOST_ROWS_WAITING}) waiting
-   WHERE ${isWaiting}`;
-const readQueues = statement(
-  "metrics_queues",
-  [
-    queue("grants", "credentials", "due_at", "state = 'grant_pending'"),
-    queue(
-      "refreshes",
-      "credentials",
-      "due_at",
-      "state IN ('active', 'needs_reauth') AND sealed_refresh_token IS NOT NULL",
-    ),
-    // A step behind an earlier one is late only if that one is late, and that one may itself have answered "later" for
-    // hours. A step that a process is working on is not late.
-    queue(
-      "steps",
-      "steps",
-      "due_at",
-      "due_at IS NOT NULL AND (leased_until IS NULL OR leased_until <= now())",
-      isNext("waiting"),
-      ", uuid, id, kind",
-    ),
-    queue("people", "people", "due_at", "state = 'active'"),
-  ].join("\nUNION ALL\n"),
-);
-const readAttention = statement(
-  "metrics_attention",
-  `SELECT state, coalesce(reason, '') AS reason, count(*)::int AS count FROM ${NEEDING_ATTENTION} c GROUP BY 1, 2`,
-);
-const readUnknown = statement(
-  "metrics_outcome_unknown",
-  `SELECT count(*)::int AS count FROM (SELECT 1 FROM credentials
-   WHERE state = 'grant_pending' AND outcome_unknown LIMIT ${MOST_ROWS_WAITING}) unknown`,
-);
-// A grant that is retried is hardly ever due, so only its age shows that the token endpoint fails. A grant that the
-// platform refuses is left out: the platform has not processed our answer yet, and no operator can change that.
-const readOldestGrant = statement(
-  "metrics_oldest_grant",
-  `SELECT coalesce(extract(epoch FROM now() - min(grant_deadline)) + ${GRANT_SECONDS}, 0)::float8 AS "ageSeconds"
-   FROM (SELECT grant_deadline FROM credentials WHERE state = 'grant_pending' AND rejected_at IS NULL
-     ORDER BY grant_deadline LIMIT 1) oldest`,
-);
-const readSecret = statement(
-  "metrics_client_secret",
-  `SELECT (rejected_at IS NOT NULL)::int AS rejected FROM client_secrets ORDER BY version DESC LIMIT 1`,
-);
-const readSweeps = statement(
-  "metrics_sweeps",
-  `SELECT name AS sweep, extract(epoch FROM now() - at)::float8 AS "ageSeconds" FROM heartbeats WHERE name = ANY($1)`,
-);
-const readShare = statement(
-  "metrics_sample_share",
-  `SELECT least(100, 100.0 * ${MOST_SAMPLE_PAGES} * current_setting('block_size')::int
-     / greatest(pg_relation_size('credentials'), 1))::float8 AS share`,
-);
-const AGE = `extract(epoch FROM now() - issued_at)::float8`;
-/** Without a refresh token a credential ages for ever, and that is no sign of a late sweep. */
-const IS_REFRESHED = `state = 'active' AND (due_at IS NOT NULL OR sealed_refresh_token IS NOT NULL)`;
-const readSample = statement(
-  "metrics_credentials",
-  `SELECT state, CASE WHEN ${IS_REFRESHED} THEN width_bucket(${AGE}, $2::float8[]) END AS bucket,
-     count(*)::int AS count, coalesce(sum(CASE WHEN ${IS_REFRESHED} THEN ${AGE} END), 0)::float8 AS "ageSeconds"
-   FROM credentials TABLESAMPLE SYSTEM ($1::float8) GROUP BY 1, 2`,
-);
+// Gauges read from the database, whichever process does the work.
 
 const MINUTE = 60;
 const HOUR = 60 * MINUTE;
@@ -94,11 +11,11 @@ const STATES = ["grant_pending", "active", "needs_reauth", "grant_lost", "no_gra
 
 /** The state of the work, as gauges. Throws when the database does not answer. */
 export async function databaseState(db: Queryable): Promise<Family[]> {
-  const queues = await db.query<{ queue: string; due: number; ageSeconds: number }>(readQueues);
-  const attention = await db.query<{ state: string; reason: string; count: number }>(readAttention);
-  const oldest = await db.query<{ ageSeconds: number }>(readOldestGrant);
-  const unknown = await db.query<{ count: number }>(readUnknown);
-  const secret = await db.query<{ rejected: number }>(readSecret);
+  const queues = await store.queues(db);
+  const attention = await store.attention(db);
+  const oldest = await store.oldestGrant(db);
+  const unknown = await store.outcomesUnknown(db);
+  const secret = await store.secretRejected(db);
   return [
     gauge("addon_due", "What is due and not done, by queue; 10000 means that or more", queues, (row) => [
       { queue: row.queue },
@@ -139,7 +56,7 @@ export async function databaseState(db: Queryable): Promise<Family[]> {
  * or newer build has under another name.
  */
 export async function sweepAges(db: Queryable, jobs: readonly string[]): Promise<Family> {
-  const sweeps = await db.query<{ sweep: string; ageSeconds: number }>(readSweeps, [jobs]);
+  const sweeps = await store.sweeps(db, jobs);
   return gauge(
     "addon_sweep_age_seconds",
     "Since a job last ran to its end, in whichever process",
@@ -148,16 +65,10 @@ export async function sweepAges(db: Queryable, jobs: readonly string[]): Promise
   );
 }
 
-/** How many percent of the credentials' table are read as the sample; 100: all of it. */
-export async function sampleShare(db: Queryable): Promise<number> {
-  const [{ share }] = (await db.query<{ share: number }>(readShare)) as [{ share: number }];
-  return share;
-}
-
 /** The number of credentials by state, and the ages of the tokens; scaled up if only a sample was read. */
 async function credentials(db: Queryable): Promise<Family[]> {
-  const share = await sampleShare(db);
-  const rows = await db.query<Sampled>(readSample, [share, AGES]);
+  const share = await store.sampleShare(db);
+  const rows = await store.sampled(db, share, AGES);
   const scaled = rows.map((row) => ({ ...row, count: Math.round((row.count * 100) / share) }));
   const states = STATES.map((state) => ({ state, count: sum(scaled.filter((row) => row.state === state)) }));
   const active = scaled.filter(({ bucket }) => bucket !== null);
@@ -192,13 +103,6 @@ function tokenAges({ counts, count, seconds }: { counts: number[]; count: number
       { metricName: `${name}_count`, labels: {}, value: count },
     ],
   };
-}
-
-interface Sampled {
-  state: string;
-  bucket: number | null;
-  count: number;
-  ageSeconds: number;
 }
 
 function sum(rows: readonly { count: number }[]): number {

@@ -1,42 +1,11 @@
-import { statement, type Queryable } from "../database/database.ts";
+import type { Queryable } from "../database/database.ts";
+import { addTotals, readTotals, type Total } from "./store.ts";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../logging/log.ts";
 import type { Family, Metrics, Value } from "./metrics.ts";
 
-// One total for each series, over all processes and beyond their restarts. Behind a router, a scrape reaches an
-// arbitrary web process and never a worker: totals of one process would jump from scrape to scrape, and miss the work
-// of the workers. Rows are written in the order of their key, so that two processes cannot deadlock.
-
 /** How often each process adds its counts to the totals; a process that is killed loses those since the last time. */
 const STORE_EVERY_MS = 10_000;
-
-/** The metrics that are also stored by the hour, for the plots of the operator's pages. */
-export const KEPT_BY_THE_HOUR = ["addon_refreshes_total", "addon_refresh_breaker_openings_total"] as const;
-
-const add = statement(
-  "add_metric_totals",
-  `WITH news AS (
-     SELECT sample, labels, value FROM unnest($1::text[], $2::text[], $3::float8[]) AS i(sample, labels, value)
-   ), hourly AS (
-     INSERT INTO metric_hours AS h (hour, sample, labels, value)
-     SELECT date_trunc('hour', now(), 'UTC'), sample, labels, value FROM news
-     WHERE sample = ANY($4::text[]) AND value > 0 ORDER BY sample, labels
-     ON CONFLICT (hour, sample, labels) DO UPDATE SET value = h.value + excluded.value
-   ), past AS (
-     DELETE FROM metric_hours WHERE hour < now() - make_interval(days => 14)
-   )
-   INSERT INTO metric_totals AS t (sample, labels, value) SELECT sample, labels, value FROM news ORDER BY sample, labels
-   ON CONFLICT (sample, labels) DO UPDATE SET value = t.value + excluded.value`,
-);
-const readAll = statement("read_metric_totals", `SELECT sample, labels, value FROM metric_totals`);
-
-/** One sample: a counter's value, or one of a histogram's. */
-interface Total {
-  sample: string;
-  /** JSON, sorted by the labels' names. */
-  labels: string;
-  value: number;
-}
 
 /** Stores the counts of this process in the database, added to those of other processes; before `start`, nothing. */
 export function createTotals({ db, metrics, log }: { db: Queryable; metrics: Metrics; log: Log }) {
@@ -50,12 +19,10 @@ export function createTotals({ db, metrics, log }: { db: Queryable; metrics: Met
       .map((total) => ({ ...total, before: stored.get(keyOf(total)) }))
       .filter(({ value, before }) => value !== before);
     if (news.length === 0) return;
-    await db.query(add, [
-      news.map(({ sample }) => sample),
-      news.map(({ labels }) => labels),
-      news.map(({ value, before = 0 }) => value - before),
-      KEPT_BY_THE_HOUR,
-    ]);
+    await addTotals(
+      db,
+      news.map(({ sample, labels, value, before = 0 }) => ({ sample, labels, value: value - before })),
+    );
     for (const total of news) stored.set(keyOf(total), total.value);
   }
 
@@ -83,7 +50,7 @@ export function createTotals({ db, metrics, log }: { db: Queryable; metrics: Met
     },
     /** The metrics summed over all processes. */
     async read(): Promise<Family[]> {
-      const totals = await db.query<Total>(readAll);
+      const totals = await readTotals(db);
       return (await metrics.families()).map((family) => ({
         ...family,
         values: totals

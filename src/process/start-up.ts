@@ -4,11 +4,11 @@ import {
   DATABASE_UNREACHABLE,
   isDatabaseAway,
   isConnectionConfigError,
-  statement,
   throwInWords,
 } from "../database/database.ts";
 import { KitError, messageOf, Misconfigured } from "../errors.ts";
 import type { Log } from "../logging/log.ts";
+import { expectBeats } from "../metrics/store.ts";
 import { HOW_TO_FIX_NODE, missingNodeFixes } from "../node-version.ts";
 import { checkKeys } from "../resources/keys.ts";
 import type { Readiness } from "../app.ts";
@@ -17,12 +17,6 @@ import type { OpenContext } from "../open-context.ts";
 import { within } from "../within.ts";
 import { KeyMissing, SealBroken } from "../vault/errors.ts";
 import { build } from "../version.ts";
-
-// Each job gets a heartbeat at the first start of all, so that one which never completes a run is noticed as late too.
-const expectBeats = statement(
-  "expect_beats",
-  `INSERT INTO heartbeats (name, at) SELECT name, now() FROM unnest($1::text[]) AS name ON CONFLICT DO NOTHING`,
-);
 
 /** Far less than a request waits: a request that comes after a failed check is answered once the next one succeeds. */
 const MOST_PAUSE_MS = 1_000;
@@ -65,7 +59,7 @@ async function check(services: OpenContext): Promise<void> {
   await checkMigrations(services.db);
   await checkStored(services);
   await services.credentials.secrets.current().catch(tellTheCure);
-  await services.db.query(expectBeats, [services.jobs.names]);
+  await expectBeats(services.db, services.jobs.names);
   for (const remark of services.config.remarks) services.log.warn(remark);
 }
 

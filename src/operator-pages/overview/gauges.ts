@@ -1,5 +1,6 @@
 import type { Queryable } from "../../database/database.ts";
-import { databaseState, sampleShare } from "../../metrics/database-state.ts";
+import { databaseState } from "../../metrics/database-state.ts";
+import { sampleShare } from "../../metrics/store.ts";
 import type { Family } from "../../metrics/metrics.ts";
 
 /** The same gauges as in the metrics; each statement behind them reads a bounded number of rows. */

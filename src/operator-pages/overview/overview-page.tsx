@@ -1,4 +1,4 @@
-import { MOST_ROWS_WAITING } from "../../metrics/database-state.ts";
+import { MOST_ROWS_WAITING } from "../../metrics/store.ts";
 import { duration } from "../../operator/wording.ts";
 import type { Page } from "../../pages/pages.tsx";
 import type { Known } from "../../platform/status-watch.ts";
