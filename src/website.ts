@@ -43,7 +43,7 @@ export async function createWebsite(
       })
     : null;
   const operator = hasOperator(config)
-    ? (await import("./operator-pages/operator-pages.ts")).createOperatorPages({
+    ? (await import("./operator/pages/operator-pages.ts")).createOperatorPages({
         ...{ services: ctx, pages, signIn, byPassword, whenReady, trail, refusedSample },
       })
     : null;

@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Browser, Page } from "playwright-core";
-import { aWorldOfOperators, type OperatorsWorld } from "../operator-pages/signed-in.ts";
+import { aWorldOfOperators, type OperatorsWorld } from "../operator/pages/signed-in.ts";
 import { aVisitor, chromiumPath, seriousFindings, startChromium } from "../support/chromium.ts";
 
 // An operator who signs in at the platform with a real browser, which applies redirects, cookies and policies.

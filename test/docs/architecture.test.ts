@@ -16,7 +16,7 @@ const LAYERS: readonly (readonly string[])[] = [
   "credentials metrics pages partner-api people resources work".split(" "),
   ["app", "jobs"],
   ["open-context"],
-  ["kit", "operator", "operator-pages", "process", "website"],
+  ["kit", "operator", "process", "website"],
   ["web", "worker"],
 ];
 

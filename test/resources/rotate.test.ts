@@ -6,7 +6,7 @@ import type { RunningService } from "../../src/process/start-up.ts";
 import type { Secret } from "../../src/secret.ts";
 import { signed } from "../people/customers.ts";
 import { kitJson } from "../support/kit.ts";
-import { FROM_OUR_PAGE, hiddenIn } from "../operator-pages/operator.ts";
+import { FROM_OUR_PAGE, hiddenIn } from "../operator/pages/operator.ts";
 import type { Browser } from "../people/browser.ts";
 import { aWorldOfPeople, type PeopleWorld } from "../people/people.ts";
 import { basic } from "../support/partner-calls.ts";

@@ -1,0 +1,90 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { KitError, messageOf } from "../../../errors.ts";
+import type { Log } from "../../../logging/log.ts";
+import type { OnProgress } from "../../progress.ts";
+import type { ActionRequest, Audit } from "../../audit.ts";
+
+/** How an action ended. The message may be shown. */
+export interface ActionResult {
+  isDone: boolean;
+  message: string;
+}
+
+/** What an action does. It ends soon after `signal` is aborted; an error that it throws becomes its failure. */
+export type ActionWork = (how: { signal: AbortSignal; onProgress: OnProgress }) => Promise<ActionResult>;
+
+/** A request waits this long for its action to end, to show the result at once. */
+const PATIENCE_MS = 2_000;
+
+/**
+ * Runs the operators' actions: a request begins one, but the action does not end with the request. Each is in the audit
+ * trail before its first step, and stores its progress there. `stop` aborts the running actions and waits for them.
+ */
+export function createActionRunner({
+  audit,
+  scrub,
+  log,
+}: {
+  audit: Audit;
+  scrub(text: string): string;
+  log: Log;
+}) {
+  const stopping = new AbortController();
+  const running = new Set<Promise<void>>();
+
+  async function perform(id: number, request: ActionRequest, work: ActionWork): Promise<void> {
+    const { action, requestId, operator } = request;
+    const about = {
+      operatorAction: action,
+      actionId: id,
+      requestId,
+      account: operator.account,
+      ...named(request),
+    };
+    log.info(about, "An operator began an action");
+    const { onProgress, end } = audit.follow(id);
+    const result = await work({ signal: stopping.signal, onProgress }).catch((error: unknown) => {
+      if (!(error instanceof KitError)) log.error({ ...about, error }, "An operator's action failed");
+      return failed(error);
+    });
+    const state = result.isDone ? "done" : "failed";
+    const message = scrub(result.message);
+    log.info({ ...about, state }, "An operator's action ended");
+    await end({ state, message });
+  }
+
+  return {
+    /**
+     * Begins an action, unless its form was sent before, and waits up to `PATIENCE_MS` for its end. Answers the id of
+     * its audit entry.
+     */
+    async begin(request: ActionRequest, work: ActionWork): Promise<number> {
+      const { id, isNew } = await audit.begin(request);
+      if (!isNew) return id;
+      const run = perform(id, request, work)
+        .catch((error: unknown) =>
+          log.warn({ actionId: id, error }, "The outcome of an action could not be recorded"),
+        )
+        .finally(() => running.delete(run));
+      running.add(run);
+      await Promise.race([run, sleep(PATIENCE_MS, undefined, { ref: false })]);
+      return id;
+    },
+    async stop(): Promise<void> {
+      stopping.abort();
+      await Promise.all(running);
+    },
+  };
+}
+
+export type ActionRunner = ReturnType<typeof createActionRunner>;
+
+function failed(error: unknown): ActionResult {
+  const message =
+    error instanceof KitError ? messageOf(error) : "Something went wrong here. The log knows more.";
+  return { isDone: false, message };
+}
+
+function named({ uuid }: ActionRequest): { uuid?: string } {
+  return uuid === null ? {} : { uuid };
+}

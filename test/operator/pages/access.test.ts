@@ -1,0 +1,192 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { BY_PASSWORD } from "../../../src/operator/audit.ts";
+import { createFormTokens } from "../../../src/operator/pages/form-tokens.ts";
+import { Secret } from "../../../src/secret.ts";
+import { buildText } from "../../../src/version.ts";
+import { aWorldOfAnOperator, FROM_OUR_PAGE, hiddenIn, PASSWORD, type OperatorWorld } from "./operator.ts";
+
+let operator: OperatorWorld;
+let uuid: string;
+beforeAll(async () => {
+  operator = await aWorldOfAnOperator();
+  uuid = await operator.life.settled();
+}, 60_000);
+afterAll(() => operator.close());
+
+it("every page of an operator ends with the version", async () => {
+  for (const path of ["", "/resources", "/check-up", "/nothing"])
+    expect((await operator.get(path)).html).toContain(`<footer>${buildText}</footer>`);
+});
+
+describe("access to /operator", () => {
+  it.each(["", "/resources", "/actions", "/secret", "/assets/live.js", "/nothing"])(
+    "requires the password: /operator%s",
+    async (path) => {
+      for (const authorization of ["", `Basic ${btoa("operator:wrong")}`, `Basic ${btoa("teapots:x")}`]) {
+        const { status, headers, html } = await operator.get(path, { authorization });
+        expect([status, headers.get("www-authenticate")]).toEqual([401, `Basic realm="operator"`]);
+        expect(JSON.parse(html)).toMatchObject({ id: "unauthorized" });
+      }
+    },
+  );
+
+  it("allows only our own script, no caching and no framing", async () => {
+    const { status, headers, html } = await operator.get();
+    expect(status).toBe(200);
+    expect(headers.get("content-security-policy")).toBe(
+      "default-src 'none';style-src 'self';script-src 'self';connect-src 'self';img-src data:;form-action 'self';frame-ancestors 'none';base-uri 'none'",
+    );
+    expect(Object.fromEntries(headers)).toMatchObject({
+      "cache-control": "no-store",
+      "x-frame-options": "DENY",
+    });
+    expect(html).not.toMatch(
+      /<style|<script(?! src="\/operator\/assets\/live\.js\?v=[0-9a-f]{12}" defer)| style=| on\w+=/,
+    );
+  });
+
+  it("uses new addresses for assets when their content changes", async () => {
+    const { html } = await operator.get();
+    for (const [, path] of html.matchAll(/(?:href|src)="\/operator(\/assets\/[^"]+)"/g)) {
+      const { status, headers } = await operator.get(path);
+      expect([path, status, headers.get("cache-control")]).toEqual([
+        path,
+        200,
+        "private, max-age=31536000, immutable",
+      ]);
+    }
+  });
+
+  it("does not exist without a password or accounts", async () => {
+    await operator.world.restart({ environment: { OPERATOR_PASSWORD: "" } });
+    expect((await operator.get()).status).toBe(404);
+    await operator.world.restart();
+    expect((await operator.get()).status).toBe(200);
+  });
+
+  it("answers a wrong method, an invalid uuid and an unknown path with a page", async () => {
+    expect((await operator.post("/resources", [])).status).toBe(405);
+    expect(await operator.get("/resources/teapot")).toMatchObject({
+      status: 400,
+      text: expect.stringContaining(`"teapot" is not the uuid of a resource.`),
+    });
+    const unknown = "01234567-89ab-cdef-0123-456789abcdef";
+    expect((await operator.get(`/resources/${unknown}`)).status).toBe(404);
+    expect((await operator.get(`/resources/${unknown}/refresh`)).status).toBe(404);
+    expect((await operator.get("/actions/999")).status).toBe(404);
+    expect((await operator.get("/resources?after=nonsense")).status).toBe(400);
+    expect((await operator.get("/resources?state=boiling")).status).toBe(400);
+    expect((await operator.get("/nothing")).status).toBe(404);
+  });
+});
+
+describe("an error page of /operator", () => {
+  const places = ["Overview", "Resources", "Check-up", "Audit trail"];
+  const none = "01234567-89ab-cdef-0123-456789abcdef";
+
+  it.each([
+    ["an unknown place", 404, () => operator.get("/nothing")],
+    ["an unknown place below another", 404, () => operator.get("/resources/nothing/at/all")],
+    ["an address that is not well formed", 400, () => operator.get("/resources/%zz")],
+    ["an unknown resource", 404, () => operator.get(`/resources/${none}`)],
+    ["an unknown resource's action", 404, () => operator.get(`/resources/${none}/refresh`)],
+    ["an unknown action", 404, () => operator.get("/actions/999")],
+    ["what is no uuid", 400, () => operator.get("/resources/teapot")],
+    ["a form without its token", 403, () => operator.post("/refresh-all", [])],
+    ["a form of another site", 403, () => operator.post("/reseal", [], { "sec-fetch-site": "cross-site" })],
+    ["a form that is too long", 400, () => operator.post("/secret", [["secret", "x".repeat(40_000)]])],
+    ["what breaks", 500, () => broken(() => operator.get("/actions"))],
+  ] as const)("has the same navigation as all others: %s", async (_what, status, ask) => {
+    const page = await ask();
+    expect(page.status).toBe(status);
+    expect(page.html).toMatch(/<link rel="stylesheet" href="\/operator\/assets\/operator\.css/);
+    const [navigation] = /<nav.*<\/nav>/s.exec(page.html)!;
+    expect([...navigation.matchAll(/<a href="[^"]+"[^>]*>([^<]+)</g)].map(([, name]) => name)).toEqual(
+      places,
+    );
+    // It is not itself one of these pages.
+    expect(navigation).not.toContain(`aria-current="page"`);
+    expect(page.headers.get("content-security-policy")).toContain("script-src 'self'");
+  });
+
+  it("shows nothing of them to strangers", async () => {
+    const { html } = await operator.get("/nothing", { authorization: "" });
+    expect(html).not.toContain("<nav");
+  });
+
+  async function broken<Answer>(work: () => Promise<Answer>): Promise<Answer> {
+    await operator.world.rows(`ALTER TABLE operator_actions RENAME TO out_of_the_way`);
+    try {
+      return await work();
+    } finally {
+      await operator.world.rows(`ALTER TABLE out_of_the_way RENAME TO operator_actions`);
+    }
+  }
+});
+
+describe("a form of /operator", () => {
+  const path = () => `/resources/${uuid}/refresh`;
+  const pairs = async () => (await operator.life.credential(uuid))!.generation;
+
+  it.each([
+    ["of another site", { "sec-fetch-site": "cross-site" }],
+    ["of a neighbour's site", { "sec-fetch-site": "same-site" }],
+    ["of another origin, from an old browser", { origin: "https://elsewhere.example" }],
+  ])("%s is refused, even with a valid form token", async (_where, headers) => {
+    const before = await pairs();
+    const fields = hiddenIn((await operator.get(path())).html);
+    const { status, text } = await operator.post(path(), fields, headers);
+    expect([status, text]).toEqual([403, expect.stringContaining("Nothing was done")]);
+    expect(await operator.audit()).toEqual([]);
+    expect(await pairs()).toBe(before);
+  });
+
+  it("is refused without its form token, with that of another page, or with a changed one", async () => {
+    const [[, token]] = hiddenIn((await operator.get(path())).html) as [[string, string]];
+    const [[, ofAnother]] = hiddenIn((await operator.get("/refresh-all")).html) as [[string, string]];
+    const [at, form, signature] = token.split(".") as [string, string, string];
+    const wrong = [
+      "",
+      ofAnother,
+      `${Number(at) + 1}.${form}.${signature}`,
+      `${at}.${form}`,
+      "x".repeat(5_000),
+    ];
+    for (const each of wrong) expect((await operator.post(path(), [["token", each]])).status).toBe(403);
+    expect((await operator.post(path(), [])).status).toBe(403);
+    expect(await operator.audit()).toEqual([]);
+  });
+
+  it("is valid for an hour", async () => {
+    const { vault } = operator.world.service.services;
+    const tokenOf = (minutesAgo: number) =>
+      createFormTokens({
+        ...{ vault, password: new Secret(PASSWORD) },
+        now: () => Date.now() / 1_000 - minutesAgo * 60,
+      }).tokenFor(path(), BY_PASSWORD);
+    expect((await operator.post(path(), [["token", tokenOf(61)]])).status).toBe(403);
+    expect((await operator.post(path(), [["token", tokenOf(59)]])).status).toBe(303);
+    await operator.world.rows(`DELETE FROM operator_actions`);
+  });
+
+  it("that is too long or malformed is refused with a page", async () => {
+    expect((await operator.post(path(), [["token", "x".repeat(40_000)]])).status).toBe(400);
+    const json = await fetch(`${operator.url()}/operator${path()}`, {
+      method: "POST",
+      headers: { authorization: `Basic ${btoa("operator:a-password-of-the-operator")}`, ...FROM_OUR_PAGE },
+      body: "{",
+    });
+    expect(json.status).toBe(403);
+  });
+
+  it("that is sent twice is carried out once", async () => {
+    const before = await pairs();
+    const fields = hiddenIn((await operator.get(path())).html);
+    const both = await Promise.all([operator.post(path(), fields), operator.post(path(), fields)]);
+    expect(new Set(both.map(({ status, location }) => `${status} ${location}`)).size).toBe(1);
+    expect((await operator.audit()).map(({ action }) => action)).toEqual(["refresh"]);
+    await operator.post(path(), fields);
+    expect(await operator.audit()).toHaveLength(1);
+    expect(await pairs()).toBe(before + 1);
+  });
+});

@@ -1,0 +1,230 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { randomBytes } from "node:crypto";
+import { basic } from "../../support/partner-calls.ts";
+import { rawHttp } from "../../support/raw-http.ts";
+import { eventually } from "../../support/world.ts";
+import { aWorldOfAnOperator, PASSWORD, type OperatorWorld } from "./operator.ts";
+
+let operator: OperatorWorld;
+let uuid: string;
+beforeAll(async () => {
+  operator = await aWorldOfAnOperator({
+    environment: { LEGACY_GRANTS: "on" },
+    sandbox: { legacyGrants: true },
+  });
+  uuid = await operator.life.settled();
+}, 60_000);
+afterAll(() => operator.close());
+afterEach(() => operator.control.clearFaults());
+
+const generation = async () => (await operator.life.credential(uuid))!.generation;
+
+describe("an action of the operator", () => {
+  it("has a confirmation page, and does nothing before its button is pressed", async () => {
+    const before = await generation();
+    for (const path of [
+      `/resources/${uuid}/refresh`,
+      `/resources/${uuid}/recover`,
+      `/resources/${uuid}/push`,
+      "/refresh-all",
+      "/recover-all",
+      "/secret",
+      "/reseal",
+    ])
+      expect([path, (await operator.get(path)).status]).toEqual([path, 200]);
+    expect(await generation()).toBe(before);
+    expect(await operator.audit()).toEqual([]);
+  });
+
+  it("sends 100 Continue once to a client that expects it", async () => {
+    const authorization = `Authorization: ${basic("operator", PASSWORD)}`;
+    const head = `Host: x\r\n${authorization}\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 3`;
+    const request = `POST /operator/refresh-all HTTP/1.1\r\n${head}\r\nExpect: 100-continue\r\n\r\na=b`;
+    expect((await rawHttp(operator.url(), request)).statuses).toEqual([100, 403]);
+  });
+
+  it("with a compressed body is refused without an error in the log", async () => {
+    const headers = {
+      ...{ Authorization: basic("operator", PASSWORD), "Content-Encoding": "gzip" },
+      "Content-Type": "application/x-www-form-urlencoded",
+    };
+    const before = operator.world.logged().length;
+    const answer = await fetch(`${operator.url()}/operator/refresh-all`, {
+      method: "POST",
+      headers,
+      body: "x",
+    });
+    expect(answer.status).toBe(415);
+    expect(operator.world.logged().slice(before)).not.toContain('"level":"error"');
+  });
+
+  it("refreshes a token, and is in the audit trail, the timeline and the log", async () => {
+    const before = await generation();
+    expect((await operator.done(`/resources/${uuid}/refresh`)).text).toMatch(/done.*1 refreshed\./);
+    expect(await generation()).toBe(before + 1);
+    expect(await operator.audit()).toMatchObject([{ action: "refresh", state: "done", uuid }]);
+    expect((await operator.get("/actions")).text).toContain("1 refreshed.");
+    expect((await operator.get(`/resources/${uuid}`)).text).toContain("operator: refresh done");
+    expect(operator.world.logged()).toMatch(/"operatorAction":"refresh".*An operator began an action/);
+  });
+
+  it("that fails shows the reason", async () => {
+    operator.control.fault("POST /oauth/token", { status: 503 }, 1);
+    const { text } = await operator.done(`/resources/${uuid}/refresh`);
+    expect(text).toMatch(/failed .*0 refreshed\. 1 failed:.*503/);
+  });
+
+  it("refreshes all tokens", async () => {
+    const before = await generation();
+    expect((await operator.done("/refresh-all")).text).toContain("1 refreshed.");
+    // The refresh that failed before may have been tried again at the same moment.
+    expect(await generation()).toBeGreaterThan(before);
+  });
+
+  it("shows its progress while it runs", async () => {
+    operator.control.fault("POST /oauth/token", { delayMs: 4_000 }, 1);
+    const { location } = await operator.press("/refresh-all");
+    const page = await operator.get(location!.replace("/operator", ""));
+    expect(page.text).toMatch(/running .*Look again/);
+    expect(page.html).toContain(`data-live="1000"`);
+    await eventually(async () => {
+      const { html } = await operator.get(location!.replace("/operator", ""));
+      expect(html).toMatch(/done|1 of 1|<progress value="0" max="1"/);
+      expect(html).not.toContain("running");
+      return true;
+    });
+  });
+
+  it("that runs when the service stops is completed, or marked as stopped", async () => {
+    operator.control.fault("POST /oauth/token", { delayMs: 3_000 }, 1);
+    await operator.press("/refresh-all");
+    expect((await operator.audit()).at(-1)).toMatchObject({ state: "running" });
+    await operator.world.restart();
+    const ended = (await operator.audit()).at(-1)!;
+    expect(ended).toMatchObject({ action: "refresh-all", state: "failed" });
+    expect(ended.message).toMatch(/^1 refreshed\.\nStopped, because the service stops\./);
+  });
+
+  it("whose process was killed is marked as such", async () => {
+    await operator.world.rows(
+      `INSERT INTO operator_actions (action, form, seen_at) VALUES ('reseal', 'lost', now() - interval '1 hour')`,
+    );
+    const { html } = await operator.get("/actions");
+    const [, id] = /\/operator\/actions\/(\d+)"/.exec(html)!;
+    expect((await operator.get(`/actions/${id}`)).text).toMatch(/stopped.*Its process ended/);
+  });
+});
+
+describe("pushing config vars", () => {
+  const vars = async () => {
+    const config = await operator.world.service.services.platformFor(uuid).config.get();
+    return Object.fromEntries(config.map(({ name, value }) => [name, value]));
+  };
+  const change = (name: string, value: string | null) =>
+    operator.world.service.services.platformFor(uuid).config.update([{ name, value }]);
+
+  it("sets missing vars, and overwrites different ones only when their box is ticked", async () => {
+    const wanted = await vars();
+    await change("TEAPOT_TOKEN", null);
+    await change("TEAPOT_URL", "https://by-hand.example");
+    expect((await operator.done(`/resources/${uuid}/push`)).text).toContain("Changed: TEAPOT_TOKEN.");
+    expect(await vars()).toEqual({ ...wanted, TEAPOT_URL: "https://by-hand.example" });
+    const { text } = await operator.done(`/resources/${uuid}/push`, [["overwrite", "TEAPOT_URL"]]);
+    expect(text).toContain("Changed: TEAPOT_URL.");
+    expect(await vars()).toEqual(wanted);
+    expect((await operator.get(`/resources/${uuid}/push`)).text).toContain(
+      "The platform has all that is wanted.",
+    );
+  });
+
+  it("does not overwrite what changed at the platform since it was shown", async () => {
+    const wanted = await vars();
+    await change("TEAPOT_URL", "https://first.example");
+    const { html } = await operator.get(`/resources/${uuid}/push`);
+    await change("TEAPOT_URL", "https://second.example");
+    const hidden = [...html.matchAll(/name="(token|shown)" value="([^"]*)"/g)];
+    const fields = hidden.map(([, name, value]) => [name!, value!] as [string, string]);
+    await operator.post(`/resources/${uuid}/push`, [...fields, ["overwrite", "TEAPOT_URL"]]);
+    await eventually(async () =>
+      expect((await operator.audit()).at(-1)!.message).toBe("Nothing had to be changed."),
+    );
+    expect(await vars()).toMatchObject({ TEAPOT_URL: "https://second.example" });
+    await change("TEAPOT_URL", wanted["TEAPOT_URL"]!);
+  });
+});
+
+describe("setting a client secret", () => {
+  it("changes nothing when the secret is missing or the platform rejects it", async () => {
+    expect((await operator.press("/secret", [["secret", " "]])).status).toBe(400);
+    const { text } = await operator.done("/secret", [["secret", "wrong-but-well-formed"]]);
+    expect(text).toMatch(/failed.*Nothing was changed: the one before is still in use/);
+  });
+
+  it.each([
+    ["nothing", "\r\n"],
+    ["more than any client secret", "x".repeat(4_097)],
+  ])("that is %s leads back to the form without an action", async (_, typed) => {
+    const before = await operator.audit();
+    const { status, html } = await operator.press("/secret", [["secret", typed]]);
+    expect({ status, html }).toEqual({
+      status: 400,
+      html: expect.stringMatching(/<a href="[^"]*\/operator\/secret"[^>]*>Back to the form</),
+    });
+    expect(await operator.audit()).toEqual(before);
+  });
+
+  it("accepts any text that the platform accepts", async () => {
+    const { clientSecret } = operator.world.sandbox.settings;
+    operator.control.partner({ clientSecret: "p ss&+%=ü1" });
+    expect((await operator.done("/secret", [["secret", "p ss&+%=ü1"]])).text).toContain(
+      "1 of 1 tokens refreshed",
+    );
+    operator.control.partner({ clientSecret });
+    expect((await operator.done("/secret", [["secret", clientSecret]])).text).toContain(
+      "1 of 1 tokens refreshed",
+    );
+  });
+
+  it("stops hiding a secret in the log when it was not set", async () => {
+    await operator.done("/secret", [["secret", "operator"]]);
+    operator.control.fault("POST /oauth/token", { status: 503 }, 1);
+    const { text } = await operator.done("/secret", [["secret", "Listening"]]);
+    expect(text).toMatch(/could not be asked/);
+    const before = operator.world.logged().length;
+    operator.world.service.services.log.info("An operator: Listening");
+    await eventually(() => expect(operator.world.logged().slice(before)).toContain("An operator: Listening"));
+  });
+
+  it("refreshes all tokens, and shows the secret on no page and in no log", async () => {
+    const before = await generation();
+    const { secret } = operator.control.resetClientSecret();
+    const { text } = await operator.done("/secret", [["secret", secret]]);
+    expect(text).toMatch(/The client secret is version \d now\. 1 of 1 tokens refreshed\./);
+    expect(await generation()).toBeGreaterThan(before);
+    expect(operator.shown.join("")).not.toContain(secret);
+    expect(operator.world.logged()).not.toContain(secret);
+    expect(JSON.stringify(await operator.audit())).not.toContain(secret);
+  });
+});
+
+it("recovers a lost grant", async () => {
+  const { addon } = operator.control.installWithoutProvision({ plan: "basic" });
+  await operator.world.rows(
+    `WITH made AS (INSERT INTO resources (uuid, plan, applied_plan, state) VALUES ($1, 'basic', 'basic', 'provisioned') RETURNING uuid)
+     INSERT INTO credentials (uuid, state) SELECT uuid, 'no_grant' FROM made`,
+    [addon.id],
+  );
+  expect((await operator.get()).text).toContain("Recover all lost grants");
+  expect((await operator.done(`/resources/${addon.id}/recover`)).text).toMatch(/done.*1 recovered\./);
+  expect(await operator.life.credential(addon.id)).toMatchObject({ state: "active" });
+  expect((await operator.done("/recover-all")).text).toMatch(/done.*0 recovered\./);
+});
+
+it("re-encrypts everything with a new key", async () => {
+  const old = operator.world.environment["ENCRYPTION_KEY"]!;
+  const environment = { ENCRYPTION_KEY: randomBytes(24).toString("hex"), DECRYPTION_KEYS: old };
+  await operator.world.restart({ environment });
+  const { text } = await operator.done("/reseal");
+  expect(text).toMatch(/done.*\d+ resealed\. No other key is in use: drop the old ones in 12 hours\./);
+  expect((await operator.get("/reseal")).text).toContain("there is nothing to do");
+});

@@ -1,0 +1,71 @@
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import type { Database } from "../../../src/database/database.ts";
+import { runWeb } from "../../../src/process/run-web.ts";
+import { basic } from "../../support/partner-calls.ts";
+import { teapotConfig, teapotParts } from "../../support/sellers.ts";
+import { aWorldOfAnOperator, PASSWORD, type OperatorWorld } from "./operator.ts";
+
+let isAway = false;
+const refused = () =>
+  Promise.reject(
+    Object.assign(new Error("connect ECONNREFUSED 127.0.0.1:5432"), { code: "ECONNREFUSED", syscall: "connect" }),
+  ); // prettier-ignore
+const wrapDatabase = (database: Database): Database => ({
+  ...database,
+  query: (...given) => (isAway ? refused() : database.query(...given)),
+  prisma: () => (isAway ? refused() : database.prisma()),
+  ping: () => (isAway ? refused() : database.ping()),
+});
+
+let operator: OperatorWorld;
+let uuid: string;
+beforeAll(async () => {
+  operator = await aWorldOfAnOperator({ parts: { wrapDatabase } });
+  uuid = await operator.life.settled();
+  isAway = true;
+}, 60_000);
+afterAll(() => {
+  isAway = false;
+  return operator.close();
+});
+
+it("every page says that the database cannot be reached, and where to look", async () => {
+  for (const path of ["", "/resources", `/resources/${uuid}`, "/actions"]) {
+    const { status, headers, text, html } = await operator.get(path);
+    expect([path, status, headers.get("retry-after")]).toEqual([path, 503, "5"]);
+    expect(text).toContain("The service cannot reach its database.");
+    expect(text).not.toContain("fault of the service");
+    expect(html).toContain(`<a href="/operator/check-up" role="button">`);
+  }
+  const { status, text } = await operator.get("/check-up");
+  expect([status, text]).toEqual([200, expect.stringContaining("does not answer")]);
+});
+
+it("the check-up opens although the service was started without the database, and strangers are refused at once", async () => {
+  const { environment } = operator.world;
+  const service = await runWeb(
+    teapotConfig({ ...environment, DATABASE_URL: "postgres://u:p@127.0.0.1:1/none" }),
+    {
+      ...teapotParts,
+      logTo: { write: () => undefined },
+    },
+  );
+  try {
+    const get = (path: string, headers: Record<string, string> = {}) =>
+      fetch(`${service.url}/operator${path}`, { headers });
+    const since = performance.now();
+    const authorization = basic("operator", PASSWORD);
+    const checkUp = await get("/check-up", { authorization });
+    expect([checkUp.status, await checkUp.text()]).toEqual([200, expect.stringContaining("does not answer")]);
+    expect((await get("/assets/operator.css", { authorization })).status).toBe(200);
+    expect((await get("")).status).toBe(401);
+    expect(performance.now() - since).toBeLessThan(7_000);
+    const overview = await get("", { authorization });
+    expect([overview.status, await overview.text()]).toEqual([
+      503,
+      expect.stringContaining(`<a href="/operator/check-up" role="button">`),
+    ]);
+  } finally {
+    await service.stop();
+  }
+}, 30_000);

@@ -1,0 +1,172 @@
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import type { Database } from "../../../src/database/database.ts";
+import { eventually } from "../../support/world.ts";
+import { aWorldOfAnOperator, type OperatorWorld } from "./operator.ts";
+
+let operator: OperatorWorld;
+let uuid: string;
+/** Results of statements, by the statement's name. */
+let made: Record<string, unknown[]> = {};
+const wrapDatabase = (database: Database): Database => ({
+  ...database,
+  query: (asked, values) => (made[asked.name] as never) ?? database.query(asked, values),
+});
+beforeAll(async () => {
+  operator = await aWorldOfAnOperator({ parts: { wrapDatabase } });
+  uuid = await operator.life.settled();
+}, 60_000);
+afterAll(() => operator.close());
+
+/** Counts are refreshed after two seconds. */
+const overview = (...parts: string[]) =>
+  eventually(async () => {
+    const { text } = await operator.get();
+    for (const part of parts) expect(text).toContain(part);
+    return text;
+  });
+
+it("says that nothing needs attention, with the platform's status", async () => {
+  const { id } = operator.control.openIncident({ title: "Slow dashboards", contents: "We look into it." });
+  operator.control.updateIncident(id, { contents: "A disk was full." });
+  const said = "Slow dashboards A disk was full.";
+  await overview("Nothing. Tokens are exchanged and refreshed", said, "active 1");
+  await overview("The service refreshed none within the last 24 hours. What kit refreshes is not counted");
+});
+
+it("shows the ages of tokens and the refreshes per hour as charts with text", async () => {
+  await operator.done(`/resources/${uuid}/refresh`);
+  await operator.world.service.services.totals.stop();
+  await overview("Age of the tokens in use", "0 s to 15 min: 1", "UTC: 1 refreshed, 0 failed");
+  const { html } = await operator.get();
+  expect(html.match(/<svg [^>]*role="img"/g)).toHaveLength(2);
+});
+
+it("opens while the platform fails, and so does a resource's page", async () => {
+  operator.control.fault("* /*", { status: 503 }, 1_000);
+  expect((await operator.get()).status).toBe(200);
+  const page = await operator.get(`/resources/${uuid}`);
+  expect([page.status, page.text]).toEqual([200, expect.stringContaining("What happened")]);
+  operator.control.clearFaults();
+  operator.control.fault("GET /addons/*", { delayMs: 4_000 }, 10);
+  expect((await operator.get(`/resources/${uuid}`)).text).toContain("The platform has not answered yet.");
+  operator.control.clearFaults();
+});
+
+it("makes no call that needs the client secret", async () => {
+  const since = operator.life.position();
+  for (let looks = 0; looks < 3; looks++) expect((await operator.get()).status).toBe(200);
+  expect(operator.life.entries(since).filter(({ path }) => path === "/oauth/token")).toEqual([]);
+});
+
+it("checks everything that the service needs, with a result for each", async () => {
+  const { text, html } = await operator.get("/check-up");
+  for (const part of ["database", "migrations", "keys", "secret", "sweeps", "platform"])
+    expect(text).toContain(part);
+  expect(text).toMatch(/No check failed; to look at: settings, status(, version)?\./);
+  expect(looks(html)).toEqual(html.match(/<li class="(well|wait)">/g)!.map((card) => LOOKS[card]));
+});
+
+const LOOKS: Record<string, string> = {
+  '<li class="well">': "fine",
+  '<li class="wait">': "warning",
+  '<li class="bad">': "fault",
+};
+const looks = (html: string) =>
+  [...html.matchAll(/<h2>[\w-]+ <span class="state \w+">(\w+)<\/span><\/h2>/g)].map(([, word]) => word);
+
+it("marks limited counts and estimates as such", async () => {
+  made = {
+    metrics_queues: [
+      { queue: "refreshes", due: 10_000, ageSeconds: 7_200 },
+      { queue: "steps", due: 9_999, ageSeconds: 60 },
+    ],
+    metrics_sample_share: [{ share: 4 }],
+    metrics_credentials: [{ state: "active", bucket: 0, count: 2_000, ageSeconds: 2_000 }],
+  };
+  await overview("refreshes 10,000 or more (the oldest for 2 h)", "steps 9,999 (", "active about 50,000");
+  made = {};
+  expect(await overview("active 1 ")).not.toContain("about");
+});
+
+it("lists tokens that are about to expire, whatever the reason", async () => {
+  await operator.world.restart({ environment: { WEB_JOBS: "off" } });
+  const age = (dueAt: string, endsIn: string) =>
+    operator.world.rows(
+      `WITH made AS (INSERT INTO resources (uuid, plan, applied_plan, state)
+         VALUES (gen_random_uuid(), 'about-to-end', 'basic', 'provisioned') RETURNING uuid)
+       INSERT INTO credentials (uuid, state, attempts, due_at, expires_at, last_error)
+       SELECT uuid, 'active', 5, ${dueAt}, now() + interval '${endsIn}', 'answered 503' FROM made RETURNING uuid`,
+    ) as Promise<[{ uuid: string }]>;
+  await age("now() - interval '1 hour'", "20 minutes");
+  const late = "1 token waits for a refresh: the first ends in 20 min. The last try: answered 503";
+  expect(await overview(late)).not.toContain("Nothing.");
+  expect((await operator.get("/check-up")).text).toMatch(/^.*to be fixed: tokens\..*tokens fault/);
+
+  await operator.world.rows(`UPDATE credentials SET due_at = NULL, attempts = 0 WHERE attempts = 5`);
+  const { html, text } = await operator.get();
+  expect(text).toContain("1 resource without a refresh token");
+  expect(text).not.toContain("Nothing.");
+  const [{ uuid: ending }] = (await operator.world.rows<{ uuid: string }>(
+    `DELETE FROM credentials USING resources r WHERE r.uuid = credentials.uuid AND r.plan = 'about-to-end' RETURNING r.uuid`,
+  )) as [{ uuid: string }];
+  expect(html).toContain(`href="/operator/resources/${ending}"`);
+  await operator.world.rows(`DELETE FROM resources WHERE plan = 'about-to-end'`);
+  await operator.world.restart();
+});
+
+it("lists what needs attention, the worst first, with advice", async () => {
+  // No process repairs it meanwhile.
+  await operator.world.restart({ environment: { WEB_JOBS: "off" } });
+  await operator.world.rows(
+    `WITH made AS (INSERT INTO resources (uuid, plan, applied_plan, state)
+       SELECT gen_random_uuid(), 'basic', 'basic', 'provisioned' FROM generate_series(1, 4) RETURNING uuid)
+     INSERT INTO credentials (uuid, state, reason) SELECT uuid,
+       (ARRAY['no_grant', 'grant_lost', 'needs_reauth', 'quarantined'])[row_number() OVER ()],
+       (ARRAY[NULL, 'expired', NULL, 'key_missing'])[row_number() OVER ()] FROM made`,
+  );
+  await operator.world.rows(
+    `UPDATE client_secrets SET rejected_at = now(), probe_at = now() + interval '1 day'`,
+  );
+  await operator.world.rows(`UPDATE heartbeats SET at = now() - interval '1 hour'`);
+  await operator.world.rows(
+    `INSERT INTO metric_hours VALUES (date_trunc('hour', now(), 'UTC'), 'addon_refresh_breaker_openings_total', '{}', 2)`,
+  );
+  await operator.world.rows(
+    `UPDATE credentials SET state = 'grant_pending', grant_deadline = now() + interval '90 seconds' WHERE uuid = $1`,
+    [uuid],
+  );
+  const text = await overview("The platform rejects our client secret");
+  const cards = (await operator.get()).html.match(
+    /<li class="(bad|wait)"><p><span class="state \1">(urgent|can wait)/g,
+  );
+  expect(cards).toHaveLength(8);
+  const inOrder = [
+    "The platform rejects our client secret",
+    "Set the secret that the platform's partner portal shows now.",
+    "Late sweeps",
+    "Start the web process with WEB_JOBS=on",
+    "1 grant is not exchanged: the first is lost in",
+    "1 resource no_grant",
+    "Refreshes were held back 2 times",
+    "Look at the platform's status.",
+  ];
+  const places = inOrder.map((part) => text.indexOf(part));
+  expect(places).toEqual([...places].sort((one, other) => one - other));
+  expect(places[0]).toBeGreaterThan(0);
+  for (const part of [
+    "1 resource grant_lost (expired)",
+    "1 resource needs_reauth: the platform refused",
+    "1 resource quarantined (key_missing)",
+    "Put the missing key into DECRYPTION_KEYS",
+  ])
+    expect(text).toContain(part);
+  for (const state of ["grant_lost", "needs_reauth", "quarantined", "no_grant"])
+    expect((await operator.get(`/resources?state=${state}`)).text).toContain(state);
+});
+
+it("does not call an incident closed when the feed has no list of incidents", async () => {
+  const body = { status: [{ system: "Apps", status: "green" }] };
+  operator.control.fault("GET /api/v4/current-status", { status: 200, body }, 1_000);
+  await operator.world.restart();
+  await overview("Apps green", "The feed has no list of incidents.");
+});

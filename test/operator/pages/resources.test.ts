@@ -1,0 +1,179 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { LOOKS_AGAIN } from "../../../src/operator/pages/assets/live-script.ts";
+import { aWorldOfAnOperator, type OperatorWorld } from "./operator.ts";
+
+let operator: OperatorWorld;
+let uuids: string[];
+beforeAll(async () => {
+  operator = await aWorldOfAnOperator();
+  uuids = [await operator.life.settled(), await operator.life.settled("premium")];
+}, 60_000);
+afterAll(() => operator.close());
+
+const listed = async (query: string) => {
+  const { html } = await operator.get(`/resources?${query}`);
+  return [...html.matchAll(/href="\/operator\/resources\/([0-9a-f-]{36})"/g)].map(([, uuid]) => uuid!);
+};
+const row = async (uuid: string) =>
+  (await operator.world.rows<{ name: string; app_name: string }>(
+    `SELECT name, app_name FROM resources WHERE uuid = $1`,
+    [uuid],
+  ))[0]!; // prettier-ignore
+
+describe("a tombstone without a plan", () => {
+  it("is shown as never provisioned in the list and on its page", async () => {
+    const uuid = "01234567-89ab-cdef-0123-456789abcdef";
+    await operator.world.rows(
+      `WITH made AS (INSERT INTO resources (uuid, plan, applied_plan, state) VALUES ($1, '', '', 'deprovisioned') RETURNING uuid)
+       INSERT INTO credentials (uuid, state) SELECT uuid, 'erased' FROM made`,
+      [uuid],
+    );
+    for (const path of ["/resources", `/resources/${uuid}`])
+      expect((await operator.get(path)).text).toContain("never provisioned");
+    await operator.world.rows(`DELETE FROM credentials WHERE uuid = $1`, [uuid]);
+    await operator.world.rows(`DELETE FROM resources WHERE uuid = $1`, [uuid]);
+  });
+});
+
+describe("the list of resources", () => {
+  it("has all of them, the newest first", async () => {
+    expect(await listed("")).toEqual([...uuids].reverse());
+  });
+
+  it("finds by the beginning of uuid, name or app name, and by state", async () => {
+    const [uuid, other] = uuids as [string, string];
+    const { name, app_name: app } = await row(uuid);
+    expect(await listed(`text=${uuid}`)).toEqual([uuid]);
+    expect(await listed(`text=${uuid.slice(0, 13).toUpperCase()}`)).toEqual([uuid]);
+    expect(await listed(`text=${encodeURIComponent(name)}`)).toContain(uuid);
+    expect(await listed(`text=${app.slice(0, 12)}`)).toContain(uuid);
+    expect(await listed(`text=${other}&state=active`)).toEqual([other]);
+    expect(await listed(`text=${other}&state=needs_reauth`)).toEqual([]);
+    expect(await listed("text=nothing-like-it")).toEqual([]);
+    expect(await listed("text=%25")).toEqual([]);
+    expect((await operator.get("/resources?text=%00%F0%9F%8D%B5%27")).text).toContain(
+      "No resource is like this",
+    );
+  });
+
+  it("has pages without gaps and duplicates", async () => {
+    await operator.world.rows(
+      `WITH made AS (INSERT INTO resources (uuid, plan, applied_plan, state, name)
+         SELECT gen_random_uuid(), 'basic', 'basic', 'provisioned', 'many-' || n FROM generate_series(1, 230) n RETURNING uuid)
+       INSERT INTO credentials (uuid, state) SELECT uuid, 'no_grant' FROM made`,
+    );
+    const seen: string[] = [];
+    let address: string | undefined = "/resources?text=many-";
+    for (let page = 1; address; page++) {
+      const { html } = await operator.get(address);
+      seen.push(
+        ...[...html.matchAll(/href="\/operator\/resources\/([0-9a-f-]{36})"/g)].map(([, uuid]) => uuid!),
+      );
+      const [, next] = /href="\/operator([^"]+)" rel="next"/.exec(html) ?? [];
+      address = next?.replaceAll("&amp;", "&");
+      expect(page).toBeLessThan(5);
+    }
+    expect([seen.length, new Set(seen).size]).toEqual([230, 230]);
+    await operator.world.rows(`DELETE FROM credentials WHERE state = 'no_grant'`);
+    await operator.world.rows(`DELETE FROM resources WHERE name LIKE 'many-%'`);
+  });
+
+  it("refuses an invalid position", async () => {
+    for (const place of [`2024-99-99 10:00:00+00|${uuids[0]}`, `2024-02-01 10:00:00+00|${"-".repeat(36)}`])
+      expect(
+        (await operator.get(`/resources?after=${Buffer.from(place).toString("base64url")}`)).status,
+      ).toBe(400);
+  });
+
+  it("says that there may be more when too many begin with the search text", async () => {
+    await operator.world.rows(
+      `WITH made AS (INSERT INTO resources (uuid, plan, applied_plan, state, name)
+         SELECT gen_random_uuid(), 'basic', 'basic', 'provisioned', 'like-' || n FROM generate_series(1000, 2499) n RETURNING uuid, name)
+       INSERT INTO credentials (uuid, state)
+       SELECT uuid, CASE name WHEN 'like-2499' THEN 'needs_reauth' ELSE 'no_grant' END FROM made`,
+    );
+    const { text } = await operator.get("/resources?text=like-&state=needs_reauth");
+    expect(text).toContain("More than 1,000 begin like this");
+    expect(text).not.toContain("No resource is like this");
+    expect((await operator.get("/resources?text=like-&state=failed")).text).toContain(
+      "None among those that were looked through.",
+    );
+    expect((await operator.get("/resources?text=like-1")).text).not.toContain("More than");
+    const found = await operator.get("/resources?text=like-24&state=needs_reauth");
+    expect(found.text).toContain("like-2499");
+    expect(found.text).not.toContain("More than");
+    await operator.world.rows(`DELETE FROM credentials WHERE state IN ('no_grant', 'needs_reauth')`);
+    await operator.world.rows(`DELETE FROM resources WHERE name LIKE 'like-%'`);
+  });
+});
+
+const LIVE = ["record", "steps", "timeline"];
+
+describe("the page of a resource", () => {
+  it("shows the age of its token, its next refresh, apps, events, and config vars without values", async () => {
+    const [uuid] = uuids as [string];
+    const { app_name: app } = await row(uuid);
+    const { status, text } = await operator.get(`/resources/${uuid}`);
+    expect(status).toBe(200);
+    for (const part of ["Token age", "Next refresh", app, "TEAPOT_URL", "••••••••", "same", "tokens issued"])
+      expect(text).toContain(part);
+  });
+
+  it("changes nothing, except a renamed or different app", async () => {
+    const [uuid] = uuids as [string];
+    const stored = async () =>
+      (
+        await operator.world.rows(`SELECT updated_at::text, app_name FROM resources WHERE uuid = $1`, [uuid])
+      )[0]!;
+    const before = await stored();
+    await operator.get(`/resources/${uuid}`);
+    expect(await stored()).toEqual(before);
+    await operator.world.rows(`UPDATE resources SET app_name = 'renamed-since' WHERE uuid = $1`, [uuid]);
+    await operator.get(`/resources/${uuid}`);
+    const after = await stored();
+    expect(after["app_name"]).toBe(before["app_name"]);
+    expect(after["updated_at"]).not.toBe(before["updated_at"]);
+  });
+
+  it("updated by the script contains the current state, and asks the platform nothing", async () => {
+    const [uuid] = uuids as [string];
+    const asked = async (headers: Record<string, string>) => {
+      const since = operator.life.position();
+      const { html } = await operator.get(`/resources/${uuid}`, headers);
+      expect([...html.matchAll(/ id="(\w+)" data-live="/g)].map(([, id]) => id)).toEqual(LIVE);
+      return operator.life.entries(since).filter(({ direction }) => direction === "in").length;
+    };
+    expect(await asked({})).toBeGreaterThan(1);
+    expect(await asked({ [LOOKS_AGAIN]: "1" })).toBe(0);
+    expect((await operator.get("/assets/live.js")).html).toContain(`"${LOOKS_AGAIN}": "1"`);
+  });
+
+  it("escapes text from outside", async () => {
+    const [uuid] = uuids as [string];
+    await operator.world.rows(`UPDATE credentials SET last_error = '<b onclick=x>' WHERE uuid = $1`, [uuid]);
+    const { html } = await operator.get(`/resources/${uuid}`);
+    expect(html).not.toContain("<b onclick");
+    expect(html).toContain("&lt;b onclick");
+  });
+
+  it("opens for a removed resource without asking the platform", async () => {
+    const { addon } = await operator.control.install({ plan: "basic" });
+    await operator.world.quiet([addon.id]);
+    await operator.control.deprovision(addon.id);
+    const { status, text } = await operator.get(`/resources/${addon.id}`);
+    expect([status, text]).toEqual([200, expect.stringContaining("deprovisioned")]);
+    expect(text).not.toContain("Refresh its token");
+    const push = await operator.get(`/resources/${addon.id}/push`);
+    expect([push.status, push.text]).toEqual([409, expect.stringContaining("That cannot be done")]);
+  });
+});
+
+it("no page of these tests contained a secret", async () => {
+  const ledger = operator.control.ledger({ reveal: true });
+  const secrets = JSON.stringify(ledger).match(/SVCK-[\w-]+/g) ?? [];
+  const config = await operator.world.service.services.platformFor(uuids[0]!).config.get();
+  const all = [...new Set(secrets), ...config.map(({ value }) => value!), "a-password-of-the-operator"];
+  expect(all.length).toBeGreaterThan(4);
+  expect(operator.shown.length).toBeGreaterThan(10);
+  for (const secret of all) expect(operator.shown.filter((html) => html.includes(secret))).toEqual([]);
+});

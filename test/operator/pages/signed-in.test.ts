@@ -1,0 +1,424 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { DatabaseUnavailable } from "../../../src/database/database.ts";
+import { SALT } from "../../people/customers.ts";
+import { basic } from "../../support/partner-calls.ts";
+import type { Browser } from "../../people/browser.ts";
+import { eventually } from "../../support/world.ts";
+import { FROM_OUR_PAGE, hiddenIn, PASSWORD } from "./operator.ts";
+import { aWorldOfOperators, linkTo, type OperatorsWorld } from "./signed-in.ts";
+
+const BOTH = "Owner@Example.com, colleague@example.com";
+
+let operators: OperatorsWorld;
+let uuid: string;
+let isAway = false;
+beforeAll(async () => {
+  operators = await aWorldOfOperators(BOTH, {
+    sandbox: { ssoSalt: SALT },
+    environment: { SSO_SALT: SALT },
+    parts: {
+      wrapDatabase: (db) => ({
+        ...db,
+        query: (...asked) =>
+          isAway ? Promise.reject(new DatabaseUnavailable("the database is away")) : db.query(...asked),
+      }),
+    },
+  });
+  uuid = await operators.settle();
+}, 60_000);
+beforeEach(async () => {
+  await operators.people.forgetEverybody();
+  await operators.world.rows(`DELETE FROM operator_actions`);
+});
+afterAll(() => operators.close());
+
+const password = { authorization: basic("operator", PASSWORD) };
+
+describe("an operator with an account", () => {
+  it("signs in at the platform, returns to the page they wanted, acts, and signs out", async () => {
+    const browser = operators.browser();
+    const path = `/operator/resources/${uuid}`;
+    const asked = await browser.get(path);
+    expect([asked.status, asked.headers.get("www-authenticate")]).toEqual([401, null]);
+    const begun = await browser.get(linkTo("Sign in", asked.text));
+    expect(new URL(begun.location!).searchParams.get("scope")).toBe("identity");
+    const back = await browser.get(operators.people.atPlatform(begun));
+    expect([back.status, back.location]).toEqual([303, path]);
+    const page = await browser.get(back.location!);
+    expect(page.status).toBe(200);
+    expect(page.text).toMatch(/<form class="signed-in"[^>]*><span>owner@example\.com<\/span>/);
+
+    const done = await operators.press(browser, `${path}/refresh`);
+    expect(done.status).toBe(303);
+    expect((await browser.get(done.location!)).text).toContain("owner@example.com");
+    const account = await operators.idOf("owner@example.com");
+    expect(await operators.audit()).toEqual([{ action: "refresh", operator: "owner@example.com", account }]);
+    expect(operators.world.logged()).toMatch(
+      new RegExp(`"account":"${account}".*An operator began an action`),
+    );
+    expect((await browser.get("/operator/actions")).text).toContain(`data-label="By">owner@example.com<`);
+    expect((await browser.get(path)).text).toContain("owner@example.com: refresh");
+
+    const out = await browser.post("/operator/sign-out", FROM_OUR_PAGE);
+    expect([out.status, out.location]).toEqual([303, "/operator"]);
+    expect(browser.cookies.has("kit_session")).toBe(false);
+    expect((await browser.get("/operator")).status).toBe(401);
+    expect(await operators.people.sessions()).toEqual([]);
+  });
+
+  it("is recognised by the account's id too, whatever its e-mail", async () => {
+    const browser = operators.browser();
+    await operators.signIn(browser, { user: "newcomer@example.com" });
+    expect((await browser.get("/operator")).status).toBe(403);
+    await operators.list((await operators.idOf("newcomer@example.com"))!.toUpperCase());
+    expect((await browser.get("/operator")).status).toBe(200);
+    await operators.list(BOTH);
+  });
+
+  it("can use every page, file and form", async () => {
+    const browser = operators.browser();
+    await operators.signIn(browser);
+    for (const path of ["", "/resources", "/check-up", "/actions", "/secret"])
+      expect([path, (await browser.get(`/operator${path}`)).status]).toEqual([path, 200]);
+    const { headers, text } = await browser.get("/operator");
+    expect(headers.get("content-security-policy")).toContain("script-src 'self'");
+    for (const [, file] of text.matchAll(/(?:href|src)="(\/operator\/assets\/[^"]+)"/g))
+      expect([file, (await browser.get(file!)).status]).toEqual([file, 200]);
+    expect(text).not.toContain(browser.cookies.get("kit_session")!.value);
+  });
+
+  it("cannot open /metrics, which needs the password", async () => {
+    const browser = operators.browser();
+    await operators.signIn(browser);
+    expect((await browser.get("/metrics")).status).toBe(401);
+    expect((await browser.get("/metrics", password)).status).toBe(200);
+  });
+});
+
+describe("an account that is not listed", () => {
+  it("is refused with a page that offers another account", async () => {
+    const browser = operators.browser();
+    const back = await operators.signIn(browser, { user: "newcomer@example.com" });
+    expect(back.location).toBe("/operator");
+    for (const path of ["", "/resources", "/actions", "/secret", "/nothing", `/resources/${uuid}`]) {
+      const { status, text, headers } = await browser.get(`/operator${path}`);
+      expect([path, status]).toEqual([path, 403]);
+      expect(text).toMatch(/Not for this account.*newcomer@example\.com/s);
+      expect(text).not.toMatch(/<nav|<script|colleague@/);
+      expect(headers.get("content-security-policy")).not.toContain("script-src");
+    }
+    const form = new URLSearchParams({ token: "any" });
+    const refused = await browser.post("/operator/refresh-all", FROM_OUR_PAGE, form);
+    expect([refused.status, refused.headers.get("connection")]).toEqual([403, "close"]);
+    expect(await operators.audit()).toEqual([]);
+    expect((await browser.post("/operator/sign-out", FROM_OUR_PAGE)).status).toBe(303);
+    await operators.signIn(browser);
+    expect((await browser.get("/operator")).status).toBe(200);
+  });
+
+  it("that was removed from the list is refused at once, with its open session and forms", async () => {
+    const [owner, colleague] = [operators.browser(), operators.browser()];
+    await operators.signIn(owner);
+    await operators.signIn(colleague, { user: "colleague@example.com" });
+    const form = new URLSearchParams(hiddenIn((await colleague.get("/operator/refresh-all")).text));
+    await operators.list("owner@example.com");
+    expect((await owner.get("/operator")).status).toBe(200);
+    expect((await colleague.get("/operator")).status).toBe(403);
+    expect((await colleague.post("/operator/refresh-all", FROM_OUR_PAGE, form)).status).toBe(403);
+    expect(await operators.audit()).toEqual([]);
+    await operators.list(BOTH);
+    expect((await colleague.get("/operator")).status).toBe(200);
+  });
+
+  it.each([
+    ["a kelvin sign for a k", "kay@example.com", "\u212Aay@example.com"],
+    ["another top-level domain", "owner@example.com", "owner@example.com.evil.example"],
+    ["an address before it", "owner@example.com", "x,owner@example.com"],
+  ])("is not mistaken for a listed one with %s", async (_what, listed, email) => {
+    await operators.list(listed);
+    const browser = operators.browser();
+    await operators.signIn(browser);
+    await operators.world.rows(`UPDATE people SET email = $1`, [email]);
+    expect((await browser.get("/operator")).status).toBe(403);
+    await operators.world.rows(`UPDATE people SET email = $1`, [listed.toUpperCase()]);
+    expect((await browser.get("/operator")).status).toBe(200);
+    await operators.list(BOTH);
+  });
+
+  it("is not mistaken for a listed one when its e-mail is the id of that one", async () => {
+    const browser = operators.browser();
+    await operators.signIn(browser);
+    await operators.list(uuid);
+    await operators.world.rows(`UPDATE people SET email = $1`, [uuid]);
+    expect((await browser.get("/operator")).status).toBe(403);
+    await operators.list(BOTH);
+  });
+});
+
+describe("a session of an operator", () => {
+  it("ends after its time, and when the platform refuses the person's tokens", async () => {
+    const browser = operators.browser();
+    await operators.signIn(browser);
+    await operators.world.rows(
+      `UPDATE people SET state = 'needs_sign_in', sealed_access_token = NULL, sealed_refresh_token = NULL`,
+    );
+    expect((await browser.get("/operator")).status).toBe(401);
+    await operators.signIn(browser);
+    expect((await browser.get("/operator")).status).toBe(200);
+    await operators.world.rows(`UPDATE sessions SET expires_at = now()`);
+    expect((await browser.get("/operator")).status).toBe(401);
+  });
+
+  it("is required: an invalid one, a customer's, or another kind of id is refused", async () => {
+    const browser = operators.browser();
+    await operators.signIn(browser);
+    const customer = operators.browser();
+    await customer.post("/sso/login", {}, new URLSearchParams(operators.control.signOnForm(uuid).form));
+    const [name, { value }] = [...customer.cookies][0]!;
+    const ids = ["made-up", "A".repeat(43), value, (await aSignInUnderWay(browser)).value];
+    for (const cookie of [`${name}=${value}`, ...ids.map((id) => `kit_session=${id}`)]) {
+      const { status } = await fetch(`${operators.url()}/operator`, {
+        headers: { cookie, accept: "text/html" },
+      });
+      expect([cookie, status]).toEqual([cookie, 401]);
+    }
+  });
+
+  it("is a new one after signing in", async () => {
+    const browser = operators.browser();
+    const planted = "A".repeat(43);
+    browser.cookies.set("kit_session", { value: planted, attributes: "Path=/" });
+    await operators.signIn(browser);
+    expect(browser.cookies.get("kit_session")!.value).not.toBe(planted);
+  });
+
+  it("cannot be ended by another site", async () => {
+    const browser = operators.browser();
+    await operators.signIn(browser);
+    const { status, text } = await browser.post("/operator/sign-out", { "sec-fetch-site": "cross-site" });
+    expect([status, text]).toEqual([403, expect.stringContaining("Nothing was done")]);
+    // The sign-out is open to everybody, so its pages show nothing of the others.
+    expect(text).not.toContain("<nav");
+    expect((await browser.get("/operator/sign-out")).status).toBe(405);
+    expect((await browser.get("/operator")).status).toBe(200);
+  });
+});
+
+/** The cookie of a sign-in that has begun. */
+async function aSignInUnderWay(browser: Browser): Promise<{ value: string }> {
+  await browser.get("/oauth/login");
+  return [...browser.cookies.values()].at(-1)!;
+}
+
+describe("a session that nobody uses", () => {
+  it("ends, also while a page is open that loads itself again", async () => {
+    const browser = operators.browser();
+    await operators.signIn(browser);
+    const unused = () => operators.world.rows(`UPDATE sessions SET seen_at = now() - interval '59 minutes'`);
+    const isNoted = async () =>
+      (await operators.world.rows(`SELECT 1 FROM sessions WHERE seen_at > now() - interval '1 minute'`))
+        .length;
+    await unused();
+    expect((await browser.get("/operator", { "x-looks-again": "1" })).status).toBe(200);
+    expect(await isNoted()).toBe(0);
+    expect((await browser.get("/operator")).status).toBe(200);
+    expect(await isNoted()).toBe(1);
+  });
+});
+
+describe("the e-mail of an account", () => {
+  const account = { id: "0a1b2c3d-89ab-cdef-0123-456789abcdef", email: "owner@example.com", name: null };
+
+  it.each([{ verified: false }, { email_verified: false, verified: true }, {}, { verified: "true" }])(
+    "makes no operator unless the platform says that it is verified: %j; the id does",
+    async (said) => {
+      const browser = operators.browser();
+      operators.control.fault("GET /account", { status: 200, body: { ...account, ...said } }, 1);
+      await operators.signIn(browser);
+      const { status, text } = await browser.get("/operator");
+      expect([status, text]).toEqual([403, expect.not.stringContaining("with this e-mail")]);
+      await operators.list(`${BOTH},${account.id}`);
+      expect((await browser.get("/operator")).status).toBe(200);
+      await operators.list(BOTH);
+    },
+  );
+
+  it("makes an operator while the platform says that it is verified", async () => {
+    const browser = operators.browser();
+    operators.control.fault("GET /account", { status: 200, body: { ...account, email_verified: true } }, 1);
+    await operators.signIn(browser);
+    expect((await browser.get("/operator")).status).toBe(200);
+    operators.control.fault("GET /account", { status: 200, body: { ...account, verified: false } }, 1);
+    expect((await browser.get("/oauth/me")).status).toBe(200);
+    expect((await browser.get("/operator")).status).toBe(403);
+  });
+
+  it("of another account never comes into a session", async () => {
+    const browser = operators.browser();
+    await operators.signIn(browser, { user: "newcomer@example.com" });
+    operators.control.fault("GET /account", { status: 200, body: { ...account, verified: true } }, 1);
+    const { status, text } = await browser.get("/oauth/me");
+    expect([status, text]).toEqual([401, expect.stringContaining("sign in again")]);
+    expect((await browser.get("/operator")).status).toBe(401);
+    expect(await operators.people.people()).toMatchObject([{ email: "newcomer@example.com" }]);
+  });
+});
+
+describe("the audit trail of who came in", () => {
+  const done = { address: "127.0.0.1", state: "done" };
+  const owner = { operator: "owner@example.com", ...done };
+
+  it("names accounts that signed in and out or were refused, and each with its address", async () => {
+    const browser = operators.browser();
+    await operators.signIn(browser);
+    await browser.get("/operator");
+    expect((await browser.get("/operator/actions")).text).toContain(`data-label="From">127.0.0.1<`);
+    await browser.post("/oauth/logout", FROM_OUR_PAGE);
+    await operators.signIn(browser, { user: "newcomer@example.com" });
+    for (const path of ["", "/resources", "/actions"])
+      expect((await browser.get(`/operator${path}`)).status).toBe(403);
+    await operators.people.signIn(browser);
+    await operators.people.signIn(browser, { user: "newcomer@example.com" });
+    await eventually(async () =>
+      expect(await operators.trail()).toEqual([
+        { action: "sign-in", ...owner },
+        { action: "sign-out", ...owner },
+        { action: "sign-in", ...done, operator: "newcomer@example.com", state: "failed" },
+        { action: "sign-in", ...owner },
+        { action: "sign-out", ...owner },
+      ]),
+    );
+  });
+
+  it("names the uses of the password once for each address, and no more strangers than fit a page", async () => {
+    await operators.world.restart({ environment: { TRUST_PROXY: "1" } });
+    const from = (address: string, authorization: string) =>
+      operators.browser().get("/operator/check-up", { authorization, "x-forwarded-for": address });
+    for (let time = 0; time < 3; time += 1) await from("192.0.2.7", password.authorization);
+    for (let number = 1; number <= 25; number += 1)
+      for (let time = 0; time < 2; time += 1)
+        expect((await from(`198.51.100.${number}`, basic("operator", "wrong"))).status).not.toBe(200);
+    await from("192.0.2.8", password.authorization);
+    await eventually(async () => {
+      const trail = await operators.trail();
+      const of = (state: string) =>
+        trail.filter((each) => each.state === state).map(({ address }) => address);
+      expect(of("done")).toEqual(["192.0.2.7", "192.0.2.8"]);
+      expect(new Set(of("failed")).size).toBe(20);
+      expect(of("failed")).toHaveLength(20);
+    });
+    await operators.world.restart();
+  });
+});
+
+describe("a form of an operator", () => {
+  it("is valid only for the operator who opened it", async () => {
+    const [owner, colleague] = [operators.browser(), operators.browser()];
+    await operators.signIn(owner);
+    await operators.signIn(colleague, { user: "colleague@example.com" });
+    const path = "/operator/refresh-all";
+    const form = new URLSearchParams(hiddenIn((await owner.get(path)).text));
+    expect((await colleague.post(path, FROM_OUR_PAGE, form)).status).toBe(403);
+    expect((await owner.post(path, { ...FROM_OUR_PAGE, ...password }, form)).status).toBe(403);
+    // A browser does not send the cookie from another site, but does from a sibling subdomain.
+    expect((await owner.post(path, { "sec-fetch-site": "cross-site" }, form)).status).toBe(401);
+    expect((await owner.post(path, { "sec-fetch-site": "same-site" }, form)).status).toBe(403);
+    expect((await owner.post(path, { origin: "https://elsewhere.example" }, form)).status).toBe(403);
+    const { status, text } = await operators.browser().post(path, FROM_OUR_PAGE, form);
+    expect([status, text]).toEqual([401, expect.stringContaining("Nothing was done")]);
+    expect(linkTo("Sign in", text)).toBe("/oauth/login?return_to=%2Foperator");
+    expect(await operators.audit()).toEqual([]);
+    expect((await owner.post(path, FROM_OUR_PAGE, form)).status).toBe(303);
+    expect(await operators.audit()).toMatchObject([{ action: "refresh-all", operator: "owner@example.com" }]);
+  });
+});
+
+describe("the operator's password beside accounts", () => {
+  it("is asked for on request, and is named in the audit trail", async () => {
+    const browser = operators.browser();
+    const { text } = await browser.get("/operator/resources");
+    const asked = await browser.get(linkTo("Use the operator's password", text));
+    expect([asked.status, asked.headers.get("www-authenticate")]).toEqual([401, `Basic realm="operator"`]);
+    const withPassword = operators.browser(password);
+    expect((await withPassword.get("/operator?with=password")).status).toBe(200);
+    const done = await operators.press(withPassword, "/operator/refresh-all");
+    expect(done.status).toBe(303);
+    expect(await operators.audit()).toEqual([{ action: "refresh-all", operator: "operator", account: null }]);
+    expect((await withPassword.get("/operator")).text).not.toContain("Sign out");
+  });
+
+  it("decides alone when it is sent, right or wrong", async () => {
+    const browser = operators.browser();
+    await operators.signIn(browser, { user: "newcomer@example.com" });
+    expect((await browser.get("/operator", password)).status).toBe(200);
+    const owner = operators.browser();
+    await operators.signIn(owner);
+    const wrong = { authorization: basic("operator", "wrong") };
+    for (const each of [browser, owner]) expect((await each.get("/operator", wrong)).status).toBe(401);
+  });
+
+  it("is requested from programs, and from browsers only on request", async () => {
+    const ask = (headers: Record<string, string>) => fetch(`${operators.url()}/operator`, { headers });
+    const program = await ask({ accept: "*/*" });
+    expect([program.status, program.headers.get("www-authenticate")]).toEqual([
+      401,
+      `Basic realm="operator"`,
+    ]);
+    const stylesheet = await ask({ accept: "text/css,*/*;q=0.1", "sec-fetch-site": "same-origin" });
+    expect([stylesheet.status, stylesheet.headers.get("www-authenticate")]).toEqual([401, null]);
+  });
+
+  it("is offered while the database is away, also to signed-in people", async () => {
+    const [owner, nobody] = [operators.browser(), operators.browser()];
+    await operators.signIn(owner);
+    isAway = true;
+    try {
+      const { status, headers, text } = await owner.get("/operator/resources");
+      expect([status, headers.get("retry-after")]).toEqual([503, "5"]);
+      expect(text).not.toContain("<nav");
+      const asked = await owner.get(linkTo("Use the operator's password", text));
+      expect([asked.status, asked.headers.get("www-authenticate")]).toEqual([401, `Basic realm="operator"`]);
+      expect((await owner.get("/operator/check-up", password)).status).toBe(200);
+      const { text: ways } = await nobody.get("/operator");
+      expect(linkTo("Use the operator's password", ways)).toBe("/operator?with=password");
+    } finally {
+      isAway = false;
+    }
+    expect((await owner.get("/operator/resources")).status).toBe(200);
+  });
+
+  it("is optional: without it there are the accounts, and no /metrics", async () => {
+    await operators.list(BOTH, { OPERATOR_PASSWORD: "" });
+    const browser = operators.browser();
+    const { status, text } = await browser.get("/operator");
+    expect([status, text]).toEqual([401, expect.not.stringContaining("password")]);
+    for (const path of ["/operator", "/operator?with=password"])
+      expect([path, (await browser.get(path, password)).status]).toEqual([path, 401]);
+    const program = await fetch(`${operators.url()}/operator`, { headers: { accept: "*/*" } });
+    expect([program.status, await program.json()]).toMatchObject([401, { id: "unauthorized" }]);
+    await operators.signIn(browser);
+    expect((await browser.get("/operator")).status).toBe(200);
+    expect((await operators.press(browser, "/operator/refresh-all")).status).toBe(303);
+    expect((await browser.get("/metrics")).status).toBe(404);
+    isAway = true;
+    const away = await browser.get("/operator").finally(() => (isAway = false));
+    expect([away.status, away.text]).toEqual([503, expect.not.stringContaining("password")]);
+    await operators.list(BOTH);
+  });
+});
+
+it("a return address of another server is ignored after signing in", async () => {
+  for (const path of [
+    "/operator//evil.example",
+    "/operator/..//evil.example",
+    "/operator/%2e%2e//evil.example",
+    "/operator?//evil.example",
+  ]) {
+    const response = await fetch(operators.url() + path, { headers: { accept: "text/html" } });
+    const html = await response.text();
+    if (response.status !== 401) continue;
+    const login = new URL(linkTo("Sign in", html), operators.url());
+    expect(login.origin).toBe(operators.url());
+    expect(login.searchParams.get("return_to")).toMatch(/^\/operator/);
+  }
+});

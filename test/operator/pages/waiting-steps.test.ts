@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { kit, kitJson } from "../../support/kit.ts";
+import { eventually } from "../../support/world.ts";
+import { aWorldOfAnOperator, type OperatorWorld } from "./operator.ts";
+
+interface Report {
+  checks: { id: string; ok: boolean; message: string; fix: string | null }[];
+}
+
+let operator: OperatorWorld;
+let uuid: string;
+beforeAll(async () => {
+  operator = await aWorldOfAnOperator();
+  const fails = () => Promise.reject(new Error("The kiln is cold."));
+  for (let tries = 0; tries < 20; tries++) operator.life.vendor.next("finish", fails);
+  uuid = (await operator.control.install({ plan: "dedicated" })).addon.id;
+  await eventually(async () => {
+    const [row] = await operator.world.rows(
+      `SELECT 1 FROM steps WHERE kind = 'finish' AND last_error IS NOT NULL`,
+    );
+    return row !== undefined;
+  });
+  // No process runs it meanwhile.
+  await operator.world.restart({ environment: { WEB_JOBS: "off" } });
+  await tried(7);
+}, 60_000);
+afterAll(() => operator.close());
+
+const tried = (times: number) =>
+  operator.world.rows(
+    `UPDATE steps SET attempts = $1, due_at = now() + interval '5 minutes', leased_until = NULL`,
+    [times],
+  );
+const run = (...words: string[]) => kit(operator.world.environment, words);
+const doctor = async () => {
+  const { data } = await kitJson<Report>(operator.world.environment, ["doctor"]);
+  return data.checks.find(({ id }) => id === "steps");
+};
+
+describe("a step that keeps failing", () => {
+  it("is shown by kit resources show with its last error and its next try", async () => {
+    const { stdout } = await run("resources", "show", uuid);
+    expect(stdout).toMatch(/Waiting steps\n {2}finish +7 tries, the next \d{4}-.* \(in [45] min\)\n/);
+    expect(stdout).toContain("The kiln is cold.");
+    expect(Math.max(...stdout.split("\n").map(({ length }) => length))).toBeLessThanOrEqual(80);
+    const { data } = await kitJson(operator.world.environment, ["resources", "show", uuid]);
+    const nextTryAt = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+    expect(data["steps"]).toContainEqual({
+      ...{
+        kind: "finish",
+        tries: 7,
+        lastError: "The kiln is cold.",
+        said: null,
+        nextTryAt,
+        isUnderWay: false,
+      },
+    });
+  });
+
+  it("is shown on the page of its resource", async () => {
+    const { text } = await operator.get(`/resources/${uuid}`);
+    expect(text).toMatch(/finish 7 .* \(in [45] min\) The kiln is cold\./);
+  });
+
+  it("is counted by the check-up: as a warning, and as a fault after its alarm", async () => {
+    const fix = expect.stringContaining(`kit resources show ${uuid}`);
+    expect(await doctor()).toMatchObject({ ok: true, message: expect.stringContaining("finish"), fix });
+    await tried(12);
+    expect(await doctor()).toMatchObject({ ok: false, fix });
+    await tried(2);
+    expect(await doctor()).toMatchObject({ ok: true, fix: null });
+    await tried(7);
+  });
+
+  it("is listed under what needs attention, with a link to its resource", async () => {
+    const { html, text } = await operator.get();
+    expect(text).toContain("put-off work that does not end");
+    expect(html).toContain(`href="/operator/resources/${uuid}"`);
+  });
+});
+
+describe("config vars that were never stored", () => {
+  it("are not shown as an empty list", async () => {
+    const { code, stdout } = await run("config", "diff", uuid);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining("not known yet") });
+    expect(stdout).not.toContain("none are wanted");
+    expect(stdout).not.toContain("Nothing differs.");
+    const pushed = await run("config", "push", uuid);
+    expect(pushed.stdout).toContain("not known yet");
+    for (const page of [`/resources/${uuid}`, `/resources/${uuid}/push`])
+      expect((await operator.get(page)).text).toContain("not known yet");
+    const all = await kitJson(operator.world.environment, ["config", "diff", "--all"]);
+    expect(all.data).toMatchObject({ checked: 0, skipped: [{ uuid, reason: "not_known_yet" }] });
+  });
+});
