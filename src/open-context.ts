@@ -26,9 +26,8 @@ import { createPlatformApi } from "./platform/api.ts";
 import { createHttp } from "./platform/http.ts";
 import { createOauthGrantEndpoint } from "./platform/oauth-grant.ts";
 import { createTokenEndpoint, type TokenEndpoint } from "./platform/oauth.ts";
-import { createIncidentNotes } from "./platform/status-notes.ts";
-import { createStatusWatch } from "./platform/status-watch.ts";
-import { createStatusFeed } from "./platform/status.ts";
+import { createIncidentNotes, createStatusWatch } from "./platform/status-watch.ts";
+import { currentStatus } from "./platform/status.ts";
 import { createAnswers } from "./resources/answers.ts";
 import { checkOffer } from "./resources/check-offer.ts";
 import type { Offer, YourService } from "./resources/contract.ts";
@@ -137,9 +136,8 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   // With connections of its own, so that a status feed that hangs takes none from other calls.
   const statusHttp = platformHttp(1);
   closers.push(() => Promise.all([http, tokenHttp, statusHttp].map((each) => each.close())));
-  ctx.status = createStatusWatch({
-    feed: createStatusFeed({ http: statusHttp, statusUrl: config.platformStatusUrl }),
-  });
+  const feed = { http: statusHttp, statusUrl: config.platformStatusUrl };
+  ctx.status = createStatusWatch((signal) => currentStatus(feed, signal));
   ctx.platformCalls = { http, apiUrl: config.platformApiUrl, mediaType: config.platformMediaType };
 
   const grantsFirst = createGrantsFirst();

@@ -1,17 +1,12 @@
 import type { Config, SettingName } from "../config.ts";
 import { KitError } from "../errors.ts";
 import { PlatformRefused, UnreadableAnswer } from "../platform/api-errors.ts";
-import {
-  createAuthorizations,
-  revealed,
-  SCOPES,
-  type Authorization,
-  type AuthorizationRequest,
-  type Authorizations,
-} from "../platform/authorizations.ts";
+import type { PlatformCalls } from "../platform/ask-once.ts";
+import * as platform from "../platform/authorizations.ts";
+import type { Authorization, AuthorizationRequest } from "../platform/authorizations.ts";
 import { TransportError } from "../platform/http-errors.ts";
 import { InvalidPath } from "../platform/path.ts";
-import { withHttp } from "../platform/with-http.ts";
+import { withHttp } from "../platform/http.ts";
 import type { Secret } from "../secret.ts";
 import { UsedWrongly } from "./errors.ts";
 
@@ -40,7 +35,7 @@ export function createAuthorization(
   if (request.description.trim() === "") throw new UsedWrongly("Describe what the authorization is for.");
   if (request.scope.length === 0)
     throw new UsedWrongly("Say with --scope what it may do: without a scope it could do everything.");
-  return asking(settings, userToken, (authorizations) => authorizations.create(request, userToken));
+  return asking(settings, userToken, (calls) => platform.createAuthorization(calls, request, userToken));
 }
 
 /** Revokes an authorization: its tokens are blocked at once. Throws what {@link createAuthorization} throws. */
@@ -49,28 +44,28 @@ export function revokeAuthorization(
   id: string,
   userToken: Secret,
 ): Promise<Authorization> {
-  return asking(settings, userToken, (authorizations) => authorizations.revoke(id, userToken));
+  return asking(settings, userToken, (calls) => platform.revokeAuthorization(calls, id, userToken));
 }
 
 /** The record with its tokens in clear text. Show it once, and never log it. */
 export function openRecord(record: Authorization): unknown {
-  return revealed(record);
+  return platform.revealed(record);
 }
 
 /** The scopes that the platform's document does not name. The list there is not closed, so the platform decides. */
 export function unheardOf(scope: readonly string[]): string[] {
-  return scope.filter((name) => !(SCOPES as readonly string[]).includes(name));
+  return scope.filter((name) => !(platform.SCOPES as readonly string[]).includes(name));
 }
 
 async function asking(
   { platformApiUrl: apiUrl, platformMediaType: mediaType }: Settings,
   userToken: Secret,
-  ask: (authorizations: Authorizations) => Promise<Authorization>,
+  ask: (calls: PlatformCalls) => Promise<Authorization>,
 ): Promise<Authorization> {
   if (!/^[\x21-\x7e]+$/.test(userToken.reveal()))
     throw new UsedWrongly("Standard input does not hold a token: it has white space or odd characters.");
   try {
-    return await withHttp((http) => ask(createAuthorizations({ http, apiUrl, mediaType })));
+    return await withHttp((http) => ask({ http, apiUrl, mediaType }));
   } catch (error) {
     throw inWords(error);
   }

@@ -1,5 +1,4 @@
-import { ForeignResource } from "../platform/raw-path.ts";
-import { InvalidPath } from "../platform/path.ts";
+import { ForeignResource, InvalidPath } from "../platform/path.ts";
 import { parsedJson } from "../json-object.ts";
 import type { PlatformFor } from "../resources/platform-for.ts";
 import type { OpenContext } from "../open-context.ts";

@@ -1,14 +1,9 @@
 import type { Config, SettingName } from "../config.ts";
 import { KitError, messageOf } from "../errors.ts";
 import { PlatformRefused } from "../platform/api-errors.ts";
-import {
-  createStatusFeed,
-  type CurrentStatus,
-  type Incident,
-  type StatusFeed,
-  type Told,
-} from "../platform/status.ts";
-import { withHttp } from "../platform/with-http.ts";
+import * as platform from "../platform/status.ts";
+import type { CurrentStatus, Feed, Incident, Told } from "../platform/status.ts";
+import { withHttp } from "../platform/http.ts";
 import { UsedWrongly } from "./errors.ts";
 import { isDay } from "./is-day.ts";
 
@@ -36,7 +31,7 @@ export class UnknownIncident extends KitError {
 
 /** The state of the platform's systems, open incidents, and maintenance. Throws {@link StatusUnavailable}. */
 export function currentStatus(settings: Settings): Promise<Told<CurrentStatus>> {
-  return asking(settings, (feed) => feed.current());
+  return asking(settings, (feed) => platform.currentStatus(feed));
 }
 
 /** The incidents since `since`, at most `perPage` of them. Throws {@link UsedWrongly} and {@link StatusUnavailable}. */
@@ -47,7 +42,7 @@ export async function listIncidents(
   if (since !== undefined && !isDay(since))
     throw new UsedWrongly(`"${since}" is not a day. Write it like 2026-01-31.`);
   const query = { since, perPage: perPage === undefined ? undefined : positive(perPage, "--per-page") };
-  return asking(settings, (feed) => feed.incidents(query));
+  return asking(settings, (feed) => platform.incidents(feed, query));
 }
 
 /** One incident. Throws {@link UsedWrongly}, {@link UnknownIncident} and {@link StatusUnavailable}. */
@@ -57,18 +52,18 @@ export async function showIncident(settings: Settings, typed: string): Promise<T
     throw new UsedWrongly(`--incident takes the id of an incident, not "${typed}".`);
   return asking(
     settings,
-    (feed) => feed.incident(id),
+    (feed) => platform.incident(feed, id),
     (status) => (status === 404 ? new UnknownIncident(id) : null),
   );
 }
 
 async function asking<T>(
   { platformStatusUrl: statusUrl }: Settings,
-  ask: (feed: StatusFeed) => Promise<T>,
+  ask: (feed: Feed) => Promise<T>,
   meaningOf: (status: number) => KitError | null = () => null,
 ): Promise<T> {
   try {
-    return await withHttp((http) => ask(createStatusFeed({ http, statusUrl })));
+    return await withHttp((http) => ask({ http, statusUrl }));
   } catch (error) {
     throw (error instanceof PlatformRefused && meaningOf(error.status)) || new StatusUnavailable(error);
   }

@@ -1,6 +1,6 @@
 import { createTokenEndpoint } from "../platform/oauth.ts";
 import { trySecret, type Trial } from "../platform/secret-trial.ts";
-import { withHttp } from "../platform/with-http.ts";
+import { withHttp } from "../platform/http.ts";
 import type { Secret } from "../secret.ts";
 
 const PATIENCE_MS = 5_000;

@@ -1,7 +1,7 @@
 import type { Request } from "express";
 import { isDatabaseAway } from "../database/database.ts";
 import { mayQuote } from "../redact.ts";
-import type { AccountOf } from "../platform/account.ts";
+import type { Account } from "../platform/account.ts";
 import type { IssuedTokens, TokenEndpoint } from "../platform/oauth.ts";
 import { Secret } from "../secret.ts";
 import type { Vault } from "../vault/vault.ts";
@@ -32,7 +32,7 @@ export function createCallback(needs: {
   sessions: Sessions;
   client: OAuthClient;
   endpoint: TokenEndpoint;
-  accountOf: AccountOf;
+  accountOf(token: Secret): Promise<Account>;
   vault: Vault;
   /** Called with the tokens' lifetime in seconds once they are stored. */
   onStored(lifeSeconds: number): void;

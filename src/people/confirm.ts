@@ -1,7 +1,7 @@
 import { isDatabaseAway } from "../database/database.ts";
 import { KitError } from "../errors.ts";
 import type { Log } from "../logging/log.ts";
-import type { Account, AccountOf } from "../platform/account.ts";
+import type { Account } from "../platform/account.ts";
 import { PlatformRefused } from "../platform/api-errors.ts";
 import type { Secret } from "../secret.ts";
 import { isForLater } from "./platform-problems.ts";
@@ -27,7 +27,7 @@ export function createConfirm({
   log,
 }: {
   tokensOf(person: string): PersonTokens;
-  accountOf: AccountOf;
+  accountOf(token: Secret): Promise<Account>;
   sessions: Sessions;
   log: Log;
 }) {

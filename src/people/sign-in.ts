@@ -3,7 +3,7 @@ import type { Database } from "../database/database.ts";
 import type { Log } from "../logging/log.ts";
 import type { Pages } from "../pages/pages.tsx";
 import { clientAddress } from "../http/client-address.ts";
-import { createAccountOf, type Account } from "../platform/account.ts";
+import { accountOf, type Account } from "../platform/account.ts";
 import type { Http } from "../platform/http.ts";
 import type { Vault } from "../vault/vault.ts";
 import { createAttempts } from "./attempts.ts";
@@ -89,11 +89,11 @@ export function createSignIn(needs: {
   const begin = createBegin({ attempts, authUrl, clientId: client.id });
   const complete = createCallback({
     ...needs,
-    ...{ attempts, sessions, client, endpoint, accountOf: createAccountOf(needs) },
+    ...{ attempts, sessions, client, endpoint, accountOf: (token) => accountOf(needs, token) },
   });
   const confirm = createConfirm({
     ...{ tokensOf, sessions, log },
-    accountOf: createAccountOf({ ...needs, timeoutMs: CONFIRM_TIMEOUT_MS }),
+    accountOf: (token) => accountOf(needs, token, CONFIRM_TIMEOUT_MS),
   });
 
   return {

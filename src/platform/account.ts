@@ -1,8 +1,7 @@
+import { isJsonObject } from "../json-object.ts";
 import type { Secret } from "../secret.ts";
 import { readUuid } from "../uuid.ts";
-import { askOnce } from "./ask-once.ts";
-import type { Http } from "./http.ts";
-import { isJsonObject } from "../json-object.ts";
+import { askOnce, type PlatformCalls } from "./ask-once.ts";
 import { baseAddress } from "./path.ts";
 
 /** The account that a token belongs to, as the platform describes it; further members are ignored. */
@@ -15,30 +14,23 @@ export interface Account {
   name: string | null;
 }
 
-/** Asks once whose token this is. Rejects with `PlatformRefused`, `UnreadableAnswer` or a `TransportError`. */
-export type AccountOf = (token: Secret) => Promise<Account>;
-
 const MOST_BYTES = 64_000;
 const LONGEST_NAME = 200;
 
-/** `GET /account` with a person's own token (assumed, section 7). `timeoutMs` covers the whole call. */
-export function createAccountOf({
-  http,
-  apiUrl,
-  mediaType,
+/**
+ * Asks once whose token this is: `GET /account` (assumed, section 7). `timeoutMs` covers the whole call. Rejects with
+ * `PlatformRefused`, `UnreadableAnswer` or a `TransportError`.
+ */
+export function accountOf(
+  { http, apiUrl, mediaType }: PlatformCalls,
+  token: Secret,
   timeoutMs = 8_000,
-}: {
-  http: Http;
-  apiUrl: string;
-  mediaType: string;
-  timeoutMs?: number;
-}): AccountOf {
-  return (token) =>
-    askOnce(http, {
-      ...{ method: "GET", url: `${baseAddress(apiUrl)}/account`, headers: { accept: mediaType } },
-      ...{ token, timeoutMs, maxBytes: MOST_BYTES },
-      ...{ read: accountIn, expected: "an account with an id and an e-mail" },
-    });
+): Promise<Account> {
+  return askOnce(http, {
+    ...{ method: "GET", url: `${baseAddress(apiUrl)}/account`, headers: { accept: mediaType } },
+    ...{ token, timeoutMs, maxBytes: MOST_BYTES },
+    ...{ read: accountIn, expected: "an account with an id and an e-mail" },
+  });
 }
 
 function accountIn(body: unknown): Account | undefined {

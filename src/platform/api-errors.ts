@@ -1,9 +1,9 @@
+import type { IncomingHttpHeaders } from "node:http";
 import { KitError } from "../errors.ts";
-import { foreignText, foreignWord } from "./foreign-text.ts";
+import { isJsonObject, parsedJson } from "../json-object.ts";
+import { redact } from "../redact.ts";
 import type { HttpAnswer } from "./http.ts";
 import { type CallName, shown, TransportError } from "./http-errors.ts";
-import { isJsonObject, parsedJson } from "../json-object.ts";
-import { retryAfterMs } from "./retry-after.ts";
 
 /**
  * An answer of 400 or more. `id` is the platform's word for it (assumed, section 4; an open set), or `http_<status>`.
@@ -57,4 +57,40 @@ export class RateLimited extends KitError {
     );
     this.retryAfterMs = retryAfterMs;
   }
+}
+
+/** The longest text of another server that enters an error of ours. */
+const MOST_CHARACTERS = 200;
+
+/**
+ * Text that another server wrote, made fit for a message and a log line: what we sent as a secret is masked (a server
+ * may echo it), control characters are gone, the rest is cut at 200 characters.
+ */
+export function foreignText(text: string, sentSecrets: readonly string[]): string {
+  const oneLine = redact(text, sentSecrets)
+    .replace(/[\p{Cc}\u2028\u2029]+/gu, " ")
+    .trim();
+  return oneLine.length > MOST_CHARACTERS ? `${oneLine.slice(0, MOST_CHARACTERS)}…` : oneLine;
+}
+
+/** A machine word that another server wrote, or undefined if it is none, or holds one of our secrets. */
+export function foreignWord(word: unknown, sentSecrets: readonly string[]): string | undefined {
+  const isWord =
+    typeof word === "string" && /^[\w.-]{1,64}$/.test(word) && foreignText(word, sentSecrets) === word;
+  return isWord ? word : undefined;
+}
+
+const LEAST_WAIT_MS = 1_000;
+const MOST_WAIT_MS = 15 * 60_000;
+
+/**
+ * How long the other side asks us to wait, in milliseconds between 1 s and 15 min; undefined if it does not say, or
+ * says nothing readable. A date is counted from the answer's own `Date`, so that our clock may be wrong.
+ */
+export function retryAfterMs(headers: IncomingHttpHeaders, nowMs: number = Date.now()): number | undefined {
+  const value = headers["retry-after"]?.trim();
+  if (!value) return undefined;
+  const sentAtMs = Date.parse(headers.date ?? "") || nowMs;
+  const waitMs = Number.isNaN(Number(value)) ? Date.parse(value) - sentAtMs : Number(value) * 1_000;
+  return Number.isNaN(waitMs) ? undefined : Math.min(Math.max(waitMs, LEAST_WAIT_MS), MOST_WAIT_MS);
 }

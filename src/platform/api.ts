@@ -1,14 +1,11 @@
 import { setTimeout as sleepMs } from "node:timers/promises";
-import type { TokenSource } from "./caller.ts";
+import { createResourceClient, type ResourceClient, type TokenSource } from "./client.ts";
 import type { Http } from "./http.ts";
-import { baseAddress, path } from "./path.ts";
-import { rawPath } from "./raw-path.ts";
-import { type RawRequest, rawCall } from "./raw-request.ts";
-import { createResourceClient, type ResourceClient } from "./resource-client.ts";
+import { baseAddress, path, rawPath } from "./path.ts";
 import { createThrottles } from "./throttle.ts";
 import type * as Platform from "./types.ts";
 
-export type { TokenSource } from "./caller.ts";
+export type { TokenSource } from "./client.ts";
 
 /** The calls that a partner may make for one resource. Drains are named by id, address or token; users may be "~". */
 export type ResourceApi = ReturnType<typeof endpoints>;
@@ -121,7 +118,29 @@ function endpoints(uuid: string, apiUrl: string, { one, many, pages, vars, done,
      * Any call that a person types; an error status is an answer too. The path must stay on the API and with this
      * resource.
      */
-    request: async (method: string, typedPath: string, request: RawRequest = {}) =>
-      raw(rawCall(method, typedPath, request, { apiUrl, uuid })),
+    request: async (method: string, typedPath: string, { body, headers = {} }: RawRequest = {}) =>
+      raw({
+        method: method.toUpperCase(),
+        path: rawPath(typedPath, { apiUrl, uuid }),
+        headers: withoutOurs(headers),
+        ...(body !== undefined && { body }),
+      }),
   };
+}
+
+export interface RawRequest {
+  /** Sent as it is, as JSON unless the headers say otherwise. */
+  body?: string;
+  headers?: Record<string, string>;
+}
+
+/**
+ * Headers that decide where a request goes, with whose credentials, and where it ends. With `expect` or `trailer`, Node
+ * would send a body in chunks.
+ */
+const OURS = /^(authorization|host|connection|content-length|transfer-encoding|expect|trailer)$/;
+
+function withoutOurs(headers: Record<string, string>): Record<string, string> {
+  const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
+  return Object.fromEntries(named.filter(([name]) => !OURS.test(name)));
 }

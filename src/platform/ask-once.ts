@@ -1,10 +1,18 @@
+import { parsedJson } from "../json-object.ts";
 import type { Secret } from "../secret.ts";
 import { PlatformRefused, UnreadableAnswer } from "./api-errors.ts";
 import type { Http, HttpRequest } from "./http.ts";
-import { parsedJson } from "../json-object.ts";
+
+/** What every call to the API needs. */
+export interface PlatformCalls {
+  http: Http;
+  apiUrl: string;
+  /** The `Accept` header, which selects the version (platform document, "Versioning"). */
+  mediaType: string;
+}
 
 /** A call, and what is made of its answer. */
-export interface Question<T> extends HttpRequest {
+interface Question<T> extends HttpRequest {
   /** Sent as bearer, and masked wherever the platform repeats it. */
   token?: Secret;
   /** The value in the JSON of an answer; undefined: it is not what was asked for. */

@@ -1,8 +1,7 @@
+import { isJsonObject } from "../json-object.ts";
 import { Secret } from "../secret.ts";
-import { askOnce } from "./ask-once.ts";
-import type { Http } from "./http.ts";
-import { baseAddress, path, type Path } from "./path.ts";
-import { anObject } from "./shape.ts";
+import { askOnce, type PlatformCalls } from "./ask-once.ts";
+import { baseAddress, path } from "./path.ts";
 import type { Named, Open } from "./types.ts";
 
 /** What an authorization allows; the platform may have further scopes. */
@@ -38,69 +37,54 @@ export interface AuthorizationRequest {
   scope: readonly Scope[];
 }
 
-/** A user's own authorizations; each call is made with a token that the user already has. */
-export interface Authorizations {
-  create(request: AuthorizationRequest, userToken: Secret): Promise<Authorization>;
-  /** Its tokens are blocked from then on. */
-  revoke(id: string, userToken: Secret): Promise<Authorization>;
+// Direct authorization: exchanges an expiring token for one that does not expire, and revokes that one. Follows the
+// platform document, "Authorization management". Each call is made with a token that the user already has. No call is
+// tried twice, because the first try may have made a token although its answer was lost.
+
+/** Creates an authorization. Rejects with `PlatformRefused`, `UnreadableAnswer` or a `TransportError`. */
+export function createAuthorization(
+  { http, apiUrl, mediaType }: PlatformCalls,
+  request: AuthorizationRequest,
+  userToken: Secret,
+): Promise<Authorization> {
+  return askOnce(http, {
+    ...{ method: "POST", url: baseAddress(apiUrl) + path`/oauth/authorizations` },
+    headers: { accept: mediaType, "content-type": "application/json" },
+    body: JSON.stringify(request),
+    ...{ token: userToken, read: recordIn, expected: RECORD },
+  });
 }
 
-/**
- * Direct authorization: exchanges an expiring token for one that does not expire, and revokes that one. Follows the
- * platform document, "Authorization management". Every credential in an answer is a {@link Secret}, so a record can be
- * logged and printed. Rejects with `PlatformRefused`, `UnreadableAnswer` or a `TransportError`; no call is tried twice,
- * because the first try may have made a token although its answer was lost.
- */
-export function createAuthorizations({
-  http,
-  apiUrl,
-  mediaType,
-}: {
-  http: Http;
-  apiUrl: string;
-  mediaType: string;
-}): Authorizations {
-  function ask(method: string, below: Path, token: Secret, body?: object): Promise<Authorization> {
-    const contentType = body && { "content-type": "application/json" };
-    return askOnce(http, {
-      ...{ method, url: baseAddress(apiUrl) + below, headers: { accept: mediaType, ...contentType } },
-      ...(body && { body: JSON.stringify(body) }),
-      ...{ token, read: recordIn, expected: shape.expected },
-    });
-  }
-
-  return {
-    create: ({ description, scope }, userToken) =>
-      ask("POST", path`/oauth/authorizations`, userToken, { description, scope }),
-    revoke: async (id, userToken) => ask("DELETE", path`/oauth/authorizations/${id}`, userToken),
-  };
+/** Revokes an authorization: its tokens are blocked from then on. Throws and rejects like {@link createAuthorization}. */
+export async function revokeAuthorization(
+  { http, apiUrl, mediaType }: PlatformCalls,
+  id: string,
+  userToken: Secret,
+): Promise<Authorization> {
+  return askOnce(http, {
+    ...{ method: "DELETE", url: baseAddress(apiUrl) + path`/oauth/authorizations/${id}` },
+    headers: { accept: mediaType },
+    ...{ token: userToken, read: recordIn, expected: RECORD },
+  });
 }
 
 /** The record as plain JSON with its secrets in the clear: for the one moment in which a person is shown them. */
 export function revealed(value: unknown): unknown {
   if (value instanceof Secret) return value.reveal();
   if (Array.isArray(value)) return value.map(revealed);
-  if (typeof value !== "object" || value === null) return value;
+  if (!isJsonObject(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, revealed(member)]));
 }
 
-const shape = anObject<Authorization>();
-
-function recordIn(json: unknown): Authorization | undefined {
-  const record = sealed(json);
-  return shape.fits(record) ? record : undefined;
-}
+const RECORD = "an object with an id";
 
 /** Members whose text is a credential, at any depth. */
 const SECRET_MEMBERS = ["token", "access_token", "refresh_token", "code", "secret", "session_nonce"];
 
-function sealed(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sealed);
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => [
-      name,
-      typeof member === "string" && SECRET_MEMBERS.includes(name) ? new Secret(member) : sealed(member),
-    ]),
-  );
+/** The record, in which every credential is a {@link Secret}: it can be logged and printed. */
+function recordIn(json: unknown): Authorization | undefined {
+  if (!isJsonObject(json) || typeof json["id"] !== "string" || json["id"] === "") return undefined;
+  return JSON.parse(JSON.stringify(json), (name, member: unknown) =>
+    typeof member === "string" && SECRET_MEMBERS.includes(name) ? new Secret(member) : member,
+  ) as Authorization;
 }

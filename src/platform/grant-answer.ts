@@ -1,9 +1,8 @@
 import { Secret } from "../secret.ts";
-import { foreignText, foreignWord } from "./foreign-text.ts";
+import { foreignText, foreignWord, retryAfterMs } from "./api-errors.ts";
 import type { HttpAnswer } from "./http.ts";
 import { TransportError } from "./http-errors.ts";
 import { isJsonObject, type JsonObject, parsedJson } from "../json-object.ts";
-import { retryAfterMs } from "./retry-after.ts";
 
 /** A grant as the oauth-grant endpoint gives it. */
 export interface OauthGrant {

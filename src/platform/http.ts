@@ -1,7 +1,7 @@
-import http, { type IncomingHttpHeaders, type IncomingMessage, type OutgoingHttpHeaders } from "node:http";
+import http, { type IncomingHttpHeaders, type IncomingMessage } from "node:http";
 import https from "node:https";
+import type { Socket } from "node:net";
 import { messageOf } from "../errors.ts";
-import { mayHaveArrived } from "./arrival.ts";
 import { AnswerTooLarge, type CallName, ConnectionFailed, RedirectRefused, TimedOut } from "./http-errors.ts";
 
 export interface HttpRequest {
@@ -39,14 +39,13 @@ export function createHttp({
   timeoutMs = 15_000,
   maxBytes = 1_000_000,
   maxSockets = 128,
-  // Most servers close an idle connection after 5 s or more; letting go earlier avoids writing into a closed one.
+  // Most servers close an idle connection after 5 s or more; closing earlier avoids writing into a closed one.
   idleSocketMs = 4_000,
 } = {}): Http {
   const options = { keepAlive: true, maxSockets, timeout: idleSocketMs };
   const agents = { "http:": new http.Agent(options), "https:": new https.Agent(options) };
-  const client = { timeoutMs, maxBytes, agents };
+  const client: Client = { timeoutMs, maxBytes, agents, open: new WeakSet() };
   let isClosed = false;
-  // A number: to keep the promises of all calls in a set costs a tenth of a call.
   let inFlight = 0;
   const closing: (() => void)[] = [];
 
@@ -72,69 +71,79 @@ export function createHttp({
   return { send, close };
 }
 
-/** A timer this late means that the whole process stood still (a frozen container, a sleeping machine). */
-const OVERSLEPT_MS = 500;
-const SECOND_LOOK_MS = 250;
+/** Runs `ask` with an HTTP client of its own, which is closed afterwards in any case. */
+export async function withHttp<Result>(
+  ask: (http: Http) => Promise<Result>,
+  limits?: Parameters<typeof createHttp>[0],
+): Promise<Result> {
+  const http = createHttp(limits);
+  try {
+    return await ask(http);
+  } finally {
+    await http.close();
+  }
+}
 
-type Agents = { "http:": http.Agent; "https:": https.Agent };
+interface Client {
+  timeoutMs: number;
+  maxBytes: number;
+  agents: { "http:": http.Agent; "https:": https.Agent };
+  /** Connections on which a request can be written: connected, and over https with a certificate that was checked. */
+  open: WeakSet<Socket>;
+}
 
-function exchange(
-  client: { timeoutMs: number; maxBytes: number; agents: Agents },
-  call: CallName,
-  { headers, body, signal, timeoutMs = client.timeoutMs, maxBytes = client.maxBytes }: HttpRequest,
-): Promise<HttpAnswer> {
+function exchange(client: Client, call: CallName, sent: HttpRequest): Promise<HttpAnswer> {
+  const { timeoutMs = client.timeoutMs, maxBytes = client.maxBytes } = sent;
   return new Promise((resolve, reject) => {
-    const request = open(call, { headers: framed(call, headers, body), signal }, client.agents);
-    const settle = (end: () => void) => {
-      clearTimeout(timer);
-      end();
-    };
+    const request = open(client, call, sent);
     const fail = (error: Error) => {
-      settle(() => reject(error));
+      clearTimeout(timer);
+      reject(error);
       request.destroy();
     };
-    const timedOut = () => fail(new TimedOut(call, timeoutMs));
-    const dueAt = performance.now() + timeoutMs;
-    let timer = setTimeout(() => {
-      // So late, the process stood still for a while; the answer may be in the socket, which Node reads after the
-      // timers.
-      if (performance.now() - dueAt < OVERSLEPT_MS) timedOut();
-      else timer = setTimeout(timedOut, SECOND_LOOK_MS);
-    }, timeoutMs);
+    // Node runs timers before it reads sockets: after the process was suspended, the answer may be waiting there.
+    const timer = setTimeout(() => setImmediate(fail, new TimedOut(call, timeoutMs)), timeoutMs);
 
-    let isSecured = false;
+    let socket: Socket | undefined;
     let hasAnswer = false;
-    const broken = (error: Error) => fail(connectionFailed(call, error, isSecured));
-    request.on("socket", (socket) => {
-      isSecured = request.reusedSocket;
-      if (!isSecured) socket.once("secureConnect", () => (isSecured = true));
+    // Before the connection is open, the other side certainly saw nothing of the request; from then on it may have.
+    const broken = (error: Error) =>
+      fail(connectionFailed(call, error, socket !== undefined && client.open.has(socket)));
+    request.on("socket", (assigned) => {
+      socket = assigned;
+      if (client.open.has(assigned)) return;
+      assigned.once(call.url.protocol === "https:" ? "secureConnect" : "connect", () =>
+        client.open.add(assigned),
+      );
     });
     request.on("error", broken);
     request.on("response", (response) => {
       hasAnswer = true;
       const status = response.statusCode ?? 0;
-      if (isRedirect(status)) return fail(new RedirectRefused(call, status));
+      if (status >= 300 && status < 400 && status !== 304) return fail(new RedirectRefused(call, status));
       response.on("error", broken);
       readBody(response, maxBytes, {
-        complete: (text) => settle(() => resolve({ status, headers: response.headers, body: text })),
+        complete(body) {
+          clearTimeout(timer);
+          resolve({ status, headers: response.headers, body });
+        },
         tooLarge: () => fail(new AnswerTooLarge(call, status, maxBytes)),
       });
     });
     // An answer that switches to another protocol closes the request without an error and without a response.
     request.on("close", () => hasAnswer || broken(new Error("closed without an answer")));
-    request.end(body);
+    request.end(sent.body);
   });
 }
 
 /**
- * Starts the request; an address or a header that cannot be sent is an error like any other, without its value. Of the
- * address, Node gets what it needs, and all options in one literal: of a URL it copies three times as many members
- * twice, and to copy options costs as much again; each is a tenth of a call's time.
+ * Starts the request; an address or a header that cannot be sent is an error like any other, without its value. Node
+ * gets only the parts of the address that it needs, in one literal: it would copy a whole URL twice.
  */
 function open(
+  { agents }: Client,
   call: CallName,
-  { headers, signal }: { headers: OutgoingHttpHeaders; signal: AbortSignal | undefined },
-  agents: Agents,
+  { headers, body, signal }: HttpRequest,
 ): http.ClientRequest {
   const { protocol, hostname, port, pathname, search } = call.url;
   try {
@@ -143,7 +152,12 @@ function open(
       hostname: hostname.replace(/^\[|\]$/g, ""),
       port,
       path: pathname + search,
-      headers,
+      // Node sends no length of a body after GET or DELETE, and the server would read it as the next request.
+      headers: {
+        "accept-encoding": "identity",
+        ...headers,
+        ...(body !== undefined && { "Content-Length": Buffer.byteLength(body) }),
+      },
       signal,
       agent: protocol === "https:" ? agents["https:"] : agents["http:"],
     };
@@ -151,23 +165,6 @@ function open(
   } catch (error) {
     throw new ConnectionFailed(call, messageOf(error), false);
   }
-}
-
-/** The methods whose body Node sends with its length. */
-const FRAMED_BY_NODE = ["POST", "PUT", "PATCH"];
-
-/**
- * Adds the length of the body where Node does not. After a GET or a DELETE, a body without its length would be read as
- * the next request.
- */
-function framed(
-  { method }: CallName,
-  headers: HttpRequest["headers"],
-  body: string | undefined,
-): OutgoingHttpHeaders {
-  const all: OutgoingHttpHeaders = { "accept-encoding": "identity", ...headers };
-  if (body !== undefined && !FRAMED_BY_NODE.includes(method)) all["Content-Length"] = Buffer.byteLength(body);
-  return all;
 }
 
 function readBody(
@@ -185,13 +182,9 @@ function readBody(
   response.on("end", () => complete(Buffer.concat(chunks).toString("utf8")));
 }
 
-function connectionFailed(call: CallName, error: Error, isSecured: boolean): ConnectionFailed {
+function connectionFailed(call: CallName, error: Error, mayHaveArrived: boolean): ConnectionFailed {
   // Node adds the bytes that it could not parse to the error; they may hold tokens.
   Reflect.deleteProperty(error, "rawPacket");
   const reason = error.message || ((error as NodeJS.ErrnoException).code ?? error.name);
-  return new ConnectionFailed(call, reason, mayHaveArrived(error, { isSecured }), error);
-}
-
-function isRedirect(status: number): boolean {
-  return status >= 300 && status < 400 && status !== 304;
+  return new ConnectionFailed(call, reason, mayHaveArrived, error);
 }

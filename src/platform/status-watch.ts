@@ -1,6 +1,7 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../errors.ts";
-import type { CurrentStatus, StatusFeed } from "./status.ts";
+import type { Log } from "../logging/log.ts";
+import { foreignText } from "./api-errors.ts";
+import { openIncidents, type CurrentStatus, type Told } from "./status.ts";
 
 /** What is known of the platform's status. */
 export interface Known {
@@ -19,8 +20,6 @@ export interface StatusWatch {
   known(): Known;
   /** Asks the feed, if the last call is long enough ago; otherwise resolves with what is known. */
   look(): Promise<Known>;
-  /** Waits until the feed may be asked again, and asks. It keeps no process alive. */
-  next(): Promise<Known>;
   /** Ends a call in flight at once; no further call is made. */
   close(): void;
 }
@@ -28,51 +27,97 @@ export interface StatusWatch {
 /** How often the feed's own content changes (platform document, "Limits"). */
 const EVERY_MS = 30_000;
 
-export function createStatusWatch({
-  feed,
+/** `ask` asks the feed once. */
+export function createStatusWatch(
+  ask: (signal: AbortSignal) => Promise<Told<CurrentStatus>>,
   everyMs = EVERY_MS,
-}: {
-  feed: Pick<StatusFeed, "current">;
-  everyMs?: number;
-}): StatusWatch {
+): StatusWatch {
   const closing = new AbortController();
   let known: Known = { last: null, failure: null };
   let askedAt = -Infinity;
-  let inFlight: Promise<Known> | null = null;
-  let coming: Promise<Known> | null = null;
+  let asking: Promise<Known> | null = null;
 
   async function call(): Promise<Known> {
     askedAt = performance.now();
     try {
-      const { value } = await feed.current(closing.signal);
+      const { value } = await ask(closing.signal);
       known = { last: { status: value, at: Date.now() }, failure: null };
     } catch (error) {
       known = { ...known, failure: messageOf(error) };
     }
-    inFlight = null;
+    asking = null;
     return known;
-  }
-
-  const leftMs = () => askedAt + everyMs - performance.now();
-
-  async function look(): Promise<Known> {
-    if (inFlight) return inFlight;
-    return leftMs() > 0 || closing.signal.aborted ? known : (inFlight = call());
-  }
-
-  async function inTurn(): Promise<Known> {
-    // In a loop, because a timer may fire a moment early.
-    while (leftMs() > 0 && !inFlight && !closing.signal.aborted) {
-      await sleep(leftMs(), undefined, { ref: false, signal: closing.signal }).catch(() => undefined);
-    }
-    coming = null;
-    return look();
   }
 
   return {
     known: () => known,
-    look,
-    next: () => (coming ??= inTurn()),
+    async look() {
+      if (asking) return asking;
+      const isTooSoon = performance.now() - askedAt < everyMs;
+      return isTooSoon || closing.signal.aborted ? known : (asking = call());
+    },
     close: () => closing.abort(),
+  };
+}
+
+/** An incident at the platform, as a log line carries it. */
+export interface IncidentNote {
+  incident: {
+    id: number | string | null;
+    title: string;
+    full_url: string | null;
+    /** How many more are open. */
+    others?: number;
+  };
+}
+
+/** An alarm carries what the feed said up to this long ago; the feed is asked again meanwhile. */
+const FRESH_MS = 120_000;
+/** An incident counts as open for this long after the feed's last answer, if the feed answers no more. */
+const STALE_MS = 600_000;
+
+/**
+ * Finds the platform's incident that an alarm may come from. An alarm never waits for the feed: it carries the incident
+ * that is known to be open, and the feed is asked in the background. If that shows an open incident after alarms
+ * without it, one line names it, with the number of each of those alarms.
+ */
+export function createIncidentNotes(ctx: {
+  status: StatusWatch;
+  log: Pick<Log, "warn">;
+}): (alarm: string) => IncidentNote | null {
+  const without = new Map<string, number>();
+  let reporting: Promise<void> | null = null;
+
+  function report(known: Known): void {
+    const note = noteOf(known, STALE_MS);
+    const alarms = Object.fromEntries(without);
+    without.clear();
+    reporting = null;
+    if (note)
+      ctx.log.warn({ ...note, alarms }, "An incident is open at the platform; these alarms may come from it");
+  }
+
+  return (alarm) => {
+    const note = noteOf(ctx.status.known(), FRESH_MS);
+    const asked = ctx.status.look();
+    if (note) return note;
+    without.set(alarm, (without.get(alarm) ?? 0) + 1);
+    reporting ??= asked.then(report);
+    return null;
+  };
+}
+
+function noteOf({ last }: Known, maxAgeMs: number): IncidentNote | null {
+  if (!last || Date.now() - last.at > maxAgeMs) return null;
+  const [incident, ...others] = openIncidents(last.status) ?? [];
+  if (!incident) return null;
+  const { id, title, full_url: page } = incident;
+  return {
+    incident: {
+      id,
+      title: foreignText(title, []),
+      full_url: page && foreignText(page, []),
+      ...(others.length > 0 && { others: others.length }),
+    },
   };
 }

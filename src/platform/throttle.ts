@@ -1,99 +1,72 @@
-import { RateLimited } from "./api-errors.ts";
+import { RateLimited, retryAfterMs } from "./api-errors.ts";
 import type { HttpAnswer } from "./http.ts";
-import { retryAfterMs } from "./retry-after.ts";
 
 export interface Clock {
+  /** Monotonic. */
   nowMs: () => number;
   sleep: (ms: number) => Promise<unknown>;
 }
 
 /** Sends the calls of one resource no faster than the platform's rate limit for it allows. */
-export interface Throttle {
-  inTurn(send: () => Promise<HttpAnswer>): Promise<HttpAnswer>;
-}
+export type Throttle = (send: () => Promise<HttpAnswer>) => Promise<HttpAnswer>;
+
+/** The platform is assumed to refill 75 calls a minute (section 4). */
+const REFILL_MS = 1_000;
+/** A longer wait becomes an error for the caller. */
+const MOST_WAIT_MS = 10_000;
 
 /**
- * Trusts the last `RateLimit-Remaining`, plus what has been refilled since then, minus the calls still in flight. At
- * zero, one call goes per `refillMs` instead of being refused (the platform is assumed to refill 75 a minute, section
- * 4); after a 429 none goes before the time it asks for. A call that would have to wait longer than `mostWaitMs`
- * rejects with `RateLimited`. Every resource has its own limit (platform document, "Limits"), so one cannot slow
- * another.
+ * Counts down from the last `RateLimit-Remaining`, and up by one a second. Without credit, a call waits until it is
+ * covered, so that waiting calls go one by one; a 429 is a debt until the time that it asks for. A call that would wait
+ * longer than 10 s rejects with `RateLimited`, and is not sent.
  */
-export function createThrottle({
-  nowMs,
-  sleep,
-  refillMs = 1_000,
-  mostWaitMs = 10_000,
-}: Clock & ThrottleLimits): Throttle {
-  const count = createCount(nowMs, refillMs);
-  let inFlight = 0;
-  let turns = 0;
-  let closedUntilMs = 0; // asked for by a 429
-  let nextTurnMs = 0; // when one more call has been refilled since the last went
+function createThrottle({ nowMs, sleep }: Clock): Throttle {
+  /** The calls that are left, each as the time in which it is refilled; unknown before the first answer. */
+  let creditMs = Infinity;
+  let countedAtMs = nowMs();
+  let [turns, believed, inFlight] = [0, 0, 0];
 
-  async function inTurn(send: () => Promise<HttpAnswer>): Promise<HttpAnswer> {
-    const now = nowMs();
-    const turnMs = Math.max(now, closedUntilMs, count.remaining() > inFlight ? 0 : nextTurnMs);
-    if (turnMs - now > mostWaitMs) throw new RateLimited(turnMs - now);
-    nextTurnMs = Math.max(nextTurnMs, turnMs + refillMs);
+  function refill(): void {
+    creditMs += Math.max(0, nowMs() - countedAtMs);
+    countedAtMs = nowMs();
+  }
+
+  function count({ status, headers }: HttpAnswer, turn: number): void {
+    refill();
+    const left = Number.parseInt(String(headers["ratelimit-remaining"]), 10);
+    if (left >= 0) {
+      // The platform may not have counted yet what is still in flight. Answers overtake each other: the larger count of
+      // an earlier call is old news.
+      const saidMs = (left - inFlight) * REFILL_MS;
+      creditMs = turn > believed ? saidMs : Math.min(creditMs, saidMs);
+      believed = Math.max(believed, turn);
+    }
+    if (status === 429) creditMs = Math.min(creditMs, REFILL_MS - (retryAfterMs(headers) ?? REFILL_MS));
+  }
+
+  return async function inTurn(send) {
+    refill();
+    const waitMs = Math.max(0, REFILL_MS - creditMs);
+    if (waitMs > MOST_WAIT_MS) throw new RateLimited(waitMs);
+    creditMs -= REFILL_MS;
     inFlight += 1;
     const turn = (turns += 1);
-    let answer: HttpAnswer | undefined;
+    let answer: HttpAnswer;
     try {
-      if (turnMs > now) await sleep(turnMs - now);
-      return (answer = await send());
+      if (waitMs > 0) await sleep(waitMs);
+      answer = await send();
     } finally {
       inFlight -= 1;
-      count.note(answer?.headers["ratelimit-remaining"], turn);
-      if (answer?.status === 429) close(answer);
     }
-  }
-
-  function close({ headers }: HttpAnswer): void {
-    count.empty();
-    closedUntilMs = Math.max(closedUntilMs, nowMs() + (retryAfterMs(headers) ?? refillMs));
-  }
-
-  return { inTurn };
-}
-
-/**
- * The number of calls that the platform still allows: the last count it sent, corrected for refills and our calls
- * since.
- */
-function createCount(nowMs: Clock["nowMs"], refillMs: number) {
-  let noted = Infinity;
-  let notedAtMs = 0;
-  let notedTurn = 0; // whose count is believed
-
-  function set(remaining: number): void {
-    noted = remaining;
-    notedAtMs = nowMs();
-  }
-
-  return {
-    remaining: () => noted + Math.max(0, Math.floor((nowMs() - notedAtMs) / refillMs)),
-    empty: () => set(0),
-    /**
-     * Takes the count from the answer to a call. A call whose answer has none (undefined) has used one up all the same.
-     */
-    note(header: string | string[] | undefined, turn: number): void {
-      const said = Number.parseInt(String(header), 10);
-      if (!(said >= 0)) return void (noted -= 1);
-      // Answers overtake each other: an earlier call's larger count is old news.
-      if (said >= noted && turn <= notedTurn) return;
-      set(said);
-      notedTurn = Math.max(notedTurn, turn);
-    },
+    count(answer, turn);
+    return answer;
   };
 }
 
-interface ThrottleLimits {
-  refillMs?: number;
-  mostWaitMs?: number;
-}
-
-/** A throttle per resource that outlives its clients; the `mostResources` that called last are remembered. */
+/**
+ * A throttle per resource that outlives its clients: every resource has its own limit (platform document, "Limits"), so
+ * one cannot slow another. The `mostResources` that called last are remembered.
+ */
 export function createThrottles(clock: Clock, mostResources = 10_000): (uuid: string) => Throttle {
   const throttles = new Map<string, Throttle>();
   return (uuid) => {

@@ -1,8 +1,7 @@
 import { Secret } from "../secret.ts";
-import { foreignText, foreignWord } from "./foreign-text.ts";
+import { foreignText, foreignWord, retryAfterMs } from "./api-errors.ts";
 import type { HttpAnswer } from "./http.ts";
 import { isJsonObject, type JsonObject, parsedJson } from "../json-object.ts";
-import { retryAfterMs } from "./retry-after.ts";
 
 export type TokenFlag = "no_refresh_token" | "refresh_token_malformed" | "odd_token_type" | "odd_expires_in";
 

@@ -104,16 +104,15 @@ it("the client ends an asynchronous provision in both ways", async () => {
   expect(world.control.addon(failed.addon.id).state).toBe("deprovisioned");
 });
 
-it("the client reads lists of 450 page by page, and unchanged small answers by a 304", async () => {
+it("the client reads lists of 450 page by page", async () => {
   for (let count = 1; count < 450; count++) {
     world.control.attach(addon.id, { app: world.control.createApp().id });
   }
   const since = world.control.ledger().next;
   const apps = await api.apps.list();
   expect(new Set(apps.map(({ id }) => id)).size).toBe(450);
-  expect(await api.addons.list()).toEqual(await api.addons.list());
   const entries = world.control.ledger({ since }).entries.filter(({ direction }) => direction === "in");
-  expect(entries.map(({ response }) => response?.status)).toEqual([206, 206, 200, 200, 304]);
+  expect(entries.map(({ response }) => response?.status)).toEqual([206, 206, 200]);
   expect(await api.apps.filter(apps.map(({ id }) => id))).toHaveLength(450);
   expect(await api.attachments.ofAddon()).toHaveLength(450);
 });

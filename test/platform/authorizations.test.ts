@@ -1,6 +1,11 @@
 import { inspect } from "node:util";
 import { afterEach, describe, expect, it } from "@jest/globals";
-import { createAuthorizations, revealed } from "../../src/platform/authorizations.ts";
+import {
+  createAuthorization,
+  revealed,
+  revokeAuthorization,
+  type AuthorizationRequest,
+} from "../../src/platform/authorizations.ts";
 import { createHttp } from "../../src/platform/http.ts";
 import { Secret } from "../../src/secret.ts";
 import { inOrder } from "./api-client.ts";
@@ -32,13 +37,18 @@ async function aClient(answer: Answering, { below = "" } = {}) {
   const { url, seen, close } = await aServer(answer);
   const http = createHttp();
   closing.push(http.close, close);
-  return { seen, url, ...createAuthorizations({ http, apiUrl: url + below, mediaType: MEDIA_TYPE }) };
+  const calls = { http, apiUrl: url + below, mediaType: MEDIA_TYPE };
+  return {
+    seen,
+    create: (request: AuthorizationRequest) => createAuthorization(calls, request, TOKEN),
+    revoke: (id: string) => revokeAuthorization(calls, id, TOKEN),
+  };
 }
 
 describe("creating an authorization", () => {
   it("posts description and scopes with the user's token as bearer", async () => {
     const { create, seen } = await aClient(inOrder(RECORD), { below: "/platform/" });
-    await create({ description: "dashboards", scope: ["read", "identity"] }, TOKEN);
+    await create({ description: "dashboards", scope: ["read", "identity"] });
     expect(seen).toMatchObject([
       {
         method: "POST",
@@ -55,7 +65,7 @@ describe("creating an authorization", () => {
 
   it("returns a record that shows its tokens only when revealed", async () => {
     const { create } = await aClient(inOrder(RECORD));
-    const record = await create({ description: "dashboards", scope: ["read"] }, TOKEN);
+    const record = await create({ description: "dashboards", scope: ["read"] });
     expect(record.access_token?.token.reveal()).toBe("SVCK-new-access");
     for (const text of [JSON.stringify(record), inspect(record, { depth: 9 })]) {
       expect(text).not.toMatch(/SVCK-new-access|new-refresh|a-grant-code/);
@@ -66,7 +76,7 @@ describe("creating an authorization", () => {
 
   it("is never retried, because the first try may have created a token", async () => {
     const { create, seen } = await aClient(inOrder(503));
-    await expect(create({ description: "d", scope: ["read"] }, TOKEN)).rejects.toMatchObject({
+    await expect(create({ description: "d", scope: ["read"] })).rejects.toMatchObject({
       id: "said_503",
       status: 503,
     });
@@ -77,7 +87,7 @@ describe("creating an authorization", () => {
 describe("revoking an authorization", () => {
   it("sends a DELETE with the id encoded", async () => {
     const { revoke, seen } = await aClient(inOrder(RECORD));
-    await expect(revoke("a/b?c=d#e ü", TOKEN)).resolves.toMatchObject({ id: RECORD.id });
+    await expect(revoke("a/b?c=d#e ü")).resolves.toMatchObject({ id: RECORD.id });
     expect(seen).toMatchObject([
       { method: "DELETE", url: "/oauth/authorizations/a%2Fb%3Fc%3Dd%23e%20%C3%BC", body: "" },
     ]);
@@ -86,7 +96,7 @@ describe("revoking an authorization", () => {
 
   it.each(["", ".", ".."])("refuses the id %j without a call", async (id) => {
     const { revoke, seen } = await aClient(inOrder(RECORD));
-    await expect(revoke(id, TOKEN)).rejects.toMatchObject({ id: "invalid_path" });
+    await expect(revoke(id)).rejects.toMatchObject({ id: "invalid_path" });
     expect(seen).toEqual([]);
   });
 });
@@ -99,7 +109,7 @@ describe("an answer that is not a record", () => {
         const message = `no: ${TOKEN.reveal()}`;
         response.writeHead(status).end(JSON.stringify({ id: "a_word", message }));
       });
-      const refusal = await revoke("1", TOKEN).catch((error: unknown) => error as Error);
+      const refusal = await revoke("1").catch((error: unknown) => error as Error);
       expect(refusal).toMatchObject({ id: "a_word", status, message: expect.stringContaining("[secret]") });
       expect(inspect(refusal)).not.toContain(TOKEN.reveal());
     },
@@ -112,7 +122,7 @@ describe("an answer that is not a record", () => {
     ["nothing", ""],
   ])("with %s is unreadable, and its content is not shown", async (_, answer) => {
     const { create } = await aClient(inOrder(answer));
-    const error = await create({ description: "d", scope: ["read"] }, TOKEN).catch((each: unknown) => each);
+    const error = await create({ description: "d", scope: ["read"] }).catch((each: unknown) => each);
     expect(error).toMatchObject({ id: "unreadable_answer" });
     expect(inspect(error)).not.toContain("SVCK-lost");
   });
@@ -123,7 +133,7 @@ describe("an answer that is not a record", () => {
     const { create } = await aClient((_, response) =>
       response.writeHead(307, { location: elsewhere.url }).end(),
     );
-    await expect(create({ description: "d", scope: ["read"] }, TOKEN)).rejects.toMatchObject({
+    await expect(create({ description: "d", scope: ["read"] })).rejects.toMatchObject({
       id: "redirect_refused",
     });
     expect(elsewhere.seen).toEqual([]);

@@ -1,5 +1,4 @@
-import { path } from "../../src/platform/path.ts";
-import { rawPath } from "../../src/platform/raw-path.ts";
+import { path, rawPath } from "../../src/platform/path.ts";
 import { aBench, OTHER, UUID } from "./api-client.ts";
 
 describe("the path tag", () => {

@@ -2,9 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, it, jest } from "@jest/globals";
 import { createLog } from "../../src/logging/log.ts";
 import { createHttp } from "../../src/platform/http.ts";
-import { createIncidentNotes } from "../../src/platform/status-notes.ts";
-import { createStatusWatch } from "../../src/platform/status-watch.ts";
-import { createStatusFeed } from "../../src/platform/status.ts";
+import { createIncidentNotes, createStatusWatch } from "../../src/platform/status-watch.ts";
+import { currentStatus } from "../../src/platform/status.ts";
 import { createScrubber } from "../../src/logging/scrubber.ts";
 import { eventually } from "../support/world.ts";
 import { inOrder } from "./api-client.ts";
@@ -29,18 +28,12 @@ const NOTE = { id: 7, title: "Slow builds", full_url: "https://status.example/in
 
 /** A watch on a real feed, asked at most every `everyMs`. */
 async function aWatch(answer: Answering, everyMs = 60_000) {
-  const askedAt: number[] = [];
-  const { url, seen, close } = await aServer((...call) => {
-    askedAt.push(performance.now());
-    answer(...call);
-  });
+  const { url, seen, close } = await aServer(answer);
   const http = createHttp();
-  const watch = createStatusWatch({
-    feed: createStatusFeed({ http, statusUrl: url, timeoutMs: 10_000 }),
-    everyMs,
-  });
+  const feed = { http, statusUrl: url, timeoutMs: 10_000 };
+  const watch = createStatusWatch((signal) => currentStatus(feed, signal), everyMs);
   closing.push(watch.close, http.close, close);
-  return { watch, seen, askedAt };
+  return { watch, seen };
 }
 
 describe("the watch on the status feed", () => {
@@ -49,23 +42,15 @@ describe("the watch on the status feed", () => {
     expect(watch.known()).toEqual({ last: null, failure: null });
     await sleep(30);
     expect(seen).toHaveLength(0);
-    const told = await Promise.all([watch.look(), watch.look(), watch.next(), watch.look()]);
-    expect(told.map(({ last }) => last?.status)).toEqual(Array(4).fill(GREEN));
+    const told = await Promise.all([watch.look(), watch.look(), watch.look()]);
+    expect(told.map(({ last }) => last?.status)).toEqual(Array(3).fill(GREEN));
     expect((await watch.look()).last?.status).toEqual(GREEN);
     expect(seen).toHaveLength(1);
   });
 
-  it("makes another call when the last answer is too old", async () => {
-    const { watch, askedAt } = await aWatch(inOrder(GREEN, troubled(anIncident())), 500);
-    await watch.look();
-    expect((await watch.next()).last?.status.incidents).toHaveLength(1);
-    expect(askedAt).toHaveLength(2);
-    expect(askedAt[1]! - askedAt[0]!).toBeGreaterThan(400);
-  });
-
   it("calls at most every 30 s, however often it is asked", async () => {
     const current = jest.fn(() => Promise.reject(new Error("away")));
-    const watch = createStatusWatch({ feed: { current } });
+    const watch = createStatusWatch(current);
     const asked: number[] = [];
     for (const ms of [0, 29_999, 30_000, 59_999, 60_000]) {
       const now = jest.spyOn(performance, "now").mockReturnValue(1_000 + ms);
@@ -94,18 +79,9 @@ describe("the watch on the status feed", () => {
     const begun = performance.now();
     watch.close();
     expect(await asked).toMatchObject({ last: null, failure: expect.any(String) });
-    await Promise.all([watch.look(), watch.next()]);
+    await watch.look();
     // Less than the time limit of a call.
     expect(performance.now() - begun).toBeLessThan(10_000);
-    expect(seen).toHaveLength(1);
-  });
-
-  it("stops waiting for its turn when it is closed", async () => {
-    const { watch, seen } = await aWatch(inOrder(GREEN));
-    await watch.look();
-    const turn = watch.next();
-    watch.close();
-    expect((await turn).last?.status).toEqual(GREEN);
     expect(seen).toHaveLength(1);
   });
 });
@@ -171,13 +147,14 @@ describe("an alarm in the log", () => {
     expect(lines[0]!["incident"]).toEqual({ id: 3, title: "New line", full_url: null, others: 1 });
   });
 
-  it("has no line after it when all is well, and one when an incident opens soon after", async () => {
-    const { log, lines, seen, until, watch } = await aLog(inOrder(GREEN, troubled(anIncident())), 200);
+  it("has no line after it when all is well, and names an incident that opened since", async () => {
+    const { log, lines, seen, watch, until } = await aLog(inOrder(GREEN, troubled(anIncident())), 100);
     await watch.look();
     log.error({ alarm: "grant_lost" }, "A grant ended");
-    expect(seen).toHaveLength(1);
-    await until(2);
-    expect(lines[1]).toMatchObject({ incident: NOTE, alarms: { grant_lost: 1 } });
+    await sleep(100);
+    log.error({ alarm: "grant_lost" }, "A grant ended");
+    await until(3);
+    expect(lines[2]).toMatchObject({ incident: NOTE, alarms: { grant_lost: 1 } });
     expect(seen).toHaveLength(2);
   });
 

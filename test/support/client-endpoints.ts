@@ -1,10 +1,10 @@
-import { createAccountOf } from "../../src/platform/account.ts";
+import { accountOf } from "../../src/platform/account.ts";
 import { createPlatformApi } from "../../src/platform/api.ts";
-import { createAuthorizations } from "../../src/platform/authorizations.ts";
+import { createAuthorization, revokeAuthorization } from "../../src/platform/authorizations.ts";
 import type { Http } from "../../src/platform/http.ts";
 import { createTokenEndpoint } from "../../src/platform/oauth.ts";
 import { createOauthGrantEndpoint } from "../../src/platform/oauth-grant.ts";
-import { createStatusFeed } from "../../src/platform/status.ts";
+import { currentStatus, incident, incidents } from "../../src/platform/status.ts";
 import { Secret } from "../../src/secret.ts";
 
 /**
@@ -27,8 +27,7 @@ export async function clientEndpoints(): Promise<string[]> {
 
   const { request: _request, pages: _pages, ...groups } = createPlatformApi(needs).forResource("KEY", tokens);
   const endpoint = createTokenEndpoint({ http, authUrl: url });
-  const authorizations = createAuthorizations(needs);
-  const feed = createStatusFeed({ http, statusUrl: url });
+  const feed = { http, statusUrl: url };
   const grants = createOauthGrantEndpoint({ ...needs, addonId: "x", addonPassword: secret });
   const calls = Object.values(groups)
     .flatMap((group) => Object.values(group) as ((...keys: unknown[]) => Promise<unknown>)[])
@@ -36,11 +35,11 @@ export async function clientEndpoints(): Promise<string[]> {
   const others = [
     () => endpoint.exchange(secret, secret),
     () => endpoint.refresh(secret, secret),
-    () => authorizations.create({ description: "x", scope: [] }, secret),
-    () => authorizations.revoke("KEY", secret),
+    () => createAuthorization(needs, { description: "x", scope: [] }, secret),
+    () => revokeAuthorization(needs, "KEY", secret),
     () => grants.grantOf("KEY"),
-    () => createAccountOf(needs)(secret),
-    ...[() => feed.current(), () => feed.incidents(), () => feed.incident("KEY" as never)],
+    () => accountOf(needs, secret),
+    ...[() => currentStatus(feed), () => incidents(feed), () => incident(feed, "KEY")],
   ];
   // How they handle the answer does not matter here.
   await Promise.allSettled([...calls, ...others].map(async (call) => call()));

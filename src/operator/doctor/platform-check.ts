@@ -1,9 +1,8 @@
 import { messageOf } from "../../errors.ts";
 import { parsedJson } from "../../json-object.ts";
 import { RedirectRefused } from "../../platform/http-errors.ts";
-import type { Http, HttpAnswer } from "../../platform/http.ts";
+import { withHttp, type Http, type HttpAnswer } from "../../platform/http.ts";
 import { baseAddress } from "../../platform/path.ts";
-import { withHttp } from "../../platform/with-http.ts";
 import type { OpenContext } from "../../open-context.ts";
 import { fault, fine, warning, type Finding } from "./check.ts";
 
