@@ -35,18 +35,3 @@ it("many requests for unknown paths do not displace the log lines of wrong passw
   jest.advanceTimersByTime(60_000);
   expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([{ leftOut: 980, kind: 404 }]);
 });
-
-it("a few refused requests are all logged, without a summary", () => {
-  const { isWritten, lines } = aSample();
-  expect(Array.from({ length: 20 }, isWritten)).not.toContain(false);
-  jest.advanceTimersByTime(60_000);
-  expect(lines).toEqual([]);
-});
-
-it("all lines of a request are logged, or none", () => {
-  const { sample } = aSample();
-  const requests = Array.from({ length: 30 }, () => ({}));
-  const written = requests.map((request) => [sample.isWritten(request), sample.isWritten(request)]);
-  expect(written.filter(([first]) => first)).toHaveLength(20);
-  expect(written.filter(([first, second]) => first !== second)).toEqual([]);
-});

@@ -1,15 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { afterEach, describe, expect, it, jest } from "@jest/globals";
 import { createJobs, type Job, type Jobs } from "../../src/jobs/run.ts";
 import { createLog } from "../../src/logging/log.ts";
 import { createScrubber } from "../../src/logging/scrubber.ts";
 import { eventually } from "../support/world.ts";
-
-const RUNS = 10_000;
-/** Less than the smallest object that a run could leak. */
-const MOST_BYTES_A_RUN = 20;
 
 let jobs: Jobs;
 const beats: string[] = [];
@@ -21,7 +15,6 @@ function started(...given: Job[]): void {
 }
 afterEach(async () => {
   jest.restoreAllMocks();
-  jest.useRealTimers();
   await jobs.stop();
 });
 
@@ -79,28 +72,4 @@ describe("a job", () => {
     await jobs.stop();
     expect(seen.map(({ aborted }) => aborted)).not.toContain(false);
   });
-
-  it("leaks no memory, however often it runs", async () => {
-    setFlagsFromString("--expose-gc");
-    const gc = runInNewContext("gc") as () => void;
-    jest.useFakeTimers();
-    let runs = 0;
-    const nothing = { name: "nothing", run: async () => void (runs += 1) };
-    jobs = createJobs({ jobs: [nothing], beat: async () => undefined, log });
-    jobs.start(null);
-    const heapAfterRuns = async () => {
-      for (let woken = 0; woken < RUNS; woken++) {
-        jobs.wake("nothing");
-        await jest.advanceTimersByTimeAsync(20);
-      }
-      await jest.advanceTimersByTimeAsync(20_000);
-      gc();
-      return process.memoryUsage().heapUsed;
-    };
-    // What is allocated once exists after the first round.
-    const atFirst = await heapAfterRuns();
-    const grownBy = (await heapAfterRuns()) - atFirst;
-    expect(runs).toBe(2 * RUNS);
-    expect(grownBy).toBeLessThan(RUNS * MOST_BYTES_A_RUN);
-  }, 60_000);
 });

@@ -1,9 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
-import { addonManifest } from "../../src/operator/addon-manifest.ts";
 import { aProcessWorld, before, type ProcessWorld } from "../support/process-world.ts";
-import { offer } from "../support/teapots/plans.ts";
 import { eventually } from "../support/world.ts";
 
 // Signals, uncaught errors and a busy process, with real processes.
@@ -17,14 +15,6 @@ afterEach(async () => {
   await life.killAll();
 });
 afterAll(() => life.world.close());
-
-it("the test world installs the default plan, whatever its name", async () => {
-  await life.start();
-  life.control.partner({ addonManifest: addonManifest("teapots", { ...offer, defaultPlan: "premium" }) });
-  const [uuid] = await life.install(1);
-  expect(life.control.addon(uuid!).plan.name).toBe("teapots:premium");
-  life.control.partner({ addonManifest: addonManifest("teapots", offer) });
-});
 
 it("the test world reports a process that was not ended when it closes", async () => {
   const forgotten = await aProcessWorld();
@@ -40,8 +30,6 @@ describe("the first lines of the log", () => {
     );
   it.each([
     ["web", "22.23.3", true],
-    ["worker", "20.20.2", true],
-    ["web", "22.23.4", false],
     ["worker", "26.13.0", false],
   ] as const)("name the build, and warn where Node lacks fixes: %s on %s", async (kind, node, isWarned) => {
     const { output } = await life.start(kind, on(node));
