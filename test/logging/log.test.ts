@@ -2,7 +2,7 @@ import { randomInt } from "node:crypto";
 import { inspect } from "node:util";
 import { describe, expect, it } from "@jest/globals";
 import { KitError, messageOf, Refusal } from "../../src/errors.ts";
-import { readableLogLine } from "../../src/operator/commands/log-lines.ts";
+import { readableLogLine } from "../../src/operator/commands/session.ts";
 import { createLog, type Log } from "../../src/logging/log.ts";
 import { PlatformRefused } from "../../src/platform/api-errors.ts";
 import { createScrubber } from "../../src/logging/scrubber.ts";

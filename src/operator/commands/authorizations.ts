@@ -1,14 +1,23 @@
-import type { Authorization } from "../authorizations.ts";
-import { EXAMPLE_UUID, examples, type AddCommand } from "./command.ts";
-import type { Outcome } from "./outcome.ts";
-import type { Screen } from "./screen.ts";
+import type { Command } from "commander";
 import { Secret } from "../../secret.ts";
-import type { Session } from "./session.ts";
-import { readSecret } from "./standard-input.ts";
+import {
+  AUTHORIZATION_SETTINGS,
+  createAuthorization,
+  openRecord,
+  revokeAuthorization,
+  unheardOf,
+  type Authorization,
+} from "../authorizations.ts";
+import { EXAMPLE_UUID, examples } from "./examples.ts";
+import type { Screen } from "./host.ts";
+import type { Act } from "./session.ts";
 import { members } from "./table.ts";
 import { momentAway, safe } from "./text.ts";
 
-export const addAuthorizations: AddCommand = (program, act) => {
+const USERS_TOKEN = "Your token for the platform's API";
+const MOST_TOKEN_BYTES = 64 * 1024;
+
+export function addAuthorizations(program: Command, act: Act): void {
   const authorizations = program
     .command("authorizations")
     .description("tokens of your own for the platform's API; your present token comes on standard input");
@@ -28,7 +37,18 @@ export const addAuthorizations: AddCommand = (program, act) => {
 The new token is shown this once (with --json, the whole record): nobody can
 show it again, so --reveal is not needed here. It is not stored and not logged.`,
     )
-    .action(act(create));
+    .action(
+      act(async (session, { description, scope: typed }: { description: string; scope: string[] }) => {
+        const settings = session.settings(AUTHORIZATION_SETTINGS);
+        const scope = [...new Set(typed.flatMap((names) => names.split(/[\s,]+/)).filter(Boolean))];
+        const odd = unheardOf(scope);
+        if (odd.length > 0)
+          session.say(`Not a scope we know, so the platform decides: ${safe(odd.join(", "))}`);
+        const token = await session.secret(USERS_TOKEN, MOST_TOKEN_BYTES);
+        const record = await createAuthorization(settings, { description, scope }, token);
+        return { data: openRecord(record), show: (screen) => showCreated(screen, record) };
+      }),
+    );
 
   authorizations
     .command("revoke")
@@ -40,52 +60,30 @@ show it again, so --reveal is not needed here. It is not stored and not logged.`
 
 The tokens in the answer are dead, and shown as [secret].`,
     )
-    .action(act(revoke));
-};
-
-async function create(
-  session: Session,
-  { description, scope }: { description: string; scope: string[] },
-): Promise<Outcome> {
-  const { AUTHORIZATION_SETTINGS, createAuthorization, openRecord, unheardOf } = await parts();
-  const settings = session.settings(AUTHORIZATION_SETTINGS);
-  const wanted = [...new Set(scope.flatMap((names) => names.split(/[\s,]+/)).filter(Boolean))];
-  const odd = unheardOf(wanted);
-  if (odd.length > 0) session.say(`Not a scope we know, so the platform decides: ${safe(odd.join(", "))}`);
-  const token = await userToken(session);
-  session.begin();
-  const record = await createAuthorization(settings, { description, scope: wanted }, token);
-  return { data: openRecord(record), show: (screen) => showCreated(screen, record) };
+    .action(
+      act(async (session, id: string) => {
+        const settings = session.settings(AUTHORIZATION_SETTINGS);
+        const token = await session.secret(USERS_TOKEN, MOST_TOKEN_BYTES);
+        const record = await revokeAuthorization(settings, id, token);
+        return { data: record, show: () => `Revoked ${safe(record.id)}: its tokens are blocked.` };
+      }),
+    );
 }
 
-async function revoke(session: Session, id: string): Promise<Outcome> {
-  const { AUTHORIZATION_SETTINGS, revokeAuthorization } = await parts();
-  const settings = session.settings(AUTHORIZATION_SETTINGS);
-  const token = await userToken(session);
-  session.begin();
-  const record = await revokeAuthorization(settings, id, token);
-  return { data: record, show: () => `Revoked ${safe(record.id)}: its tokens are blocked.` };
-}
-
-const parts = () => import("../authorizations.ts");
-const userToken = ({ host }: Session) => readSecret(host, "Your token for the platform's API");
-
-function showCreated(screen: Screen, record: Authorization): string {
-  const { id, access_token: issued, scope } = record;
+function showCreated(screen: Screen, { id, access_token: issued, scope }: Authorization): string {
   const life = issued?.expires_in;
-  const facts = members(screen, [
-    ["id", safe(id)],
-    ["scope", Array.isArray(scope) ? safe(scope.join(" ")) : "–"],
-    ["expires", typeof life === "number" ? expiryIn(life) : "never"],
-  ]);
+  const facts = members(screen, {
+    id,
+    scope: Array.isArray(scope) ? scope.join(" ") : null,
+    expires: typeof life === "number" ? expiryIn(life) : "never",
+  });
   const token: unknown = issued?.token;
   if (!(token instanceof Secret)) return `Created, but the platform sent no token.\n${facts}`;
-  const { paint } = screen;
   return [
     "Created. Its token is shown this once; keep it where secrets are kept:",
-    `\n${paint.bold(safe(token.reveal()))}\n`,
+    `\n${screen.paint.bold(safe(token.reveal()))}\n`,
     facts,
-    paint.dim(`To end it: kit authorizations revoke ${safe(id)}`),
+    screen.paint.dim(`To end it: kit authorizations revoke ${safe(id)}`),
   ].join("\n");
 }
 

@@ -1,21 +1,20 @@
-import { typedUuid, UsedWrongly } from "../errors.ts";
+import type { Command } from "commander";
 import type { ConfigVar } from "../../resources/config-vars.ts";
-import { EXAMPLE_UUID, examples, type AddCommand } from "./command.ts";
-import type { Outcome } from "./outcome.ts";
-import type { Session } from "./session.ts";
-import { readSecret } from "./standard-input.ts";
-import { addDiff } from "./config-diff.ts";
-import { addPush } from "./config-push.ts";
-import { maskedConfig } from "./masked-config.ts";
+import { getConfig, setConfig } from "../config-vars.ts";
+import { typedUuid, UsedWrongly } from "../errors.ts";
+import { addCompare, REVEAL, showConfig } from "./config-compare.ts";
+import { EXAMPLE_UUID, examples } from "./examples.ts";
+import type { Act, Session } from "./session.ts";
 
 interface Options {
   reveal?: boolean;
   unset?: string[];
 }
 
-const REVEAL = ["--reveal", "show the values: they are the customer's secrets"] as const;
+/** One value of a config var may come on standard input. */
+const MOST_VALUE_BYTES = 1024 * 1024;
 
-export const addConfig: AddCommand = (program, act) => {
+export function addConfig(program: Command, act: Act): void {
   const config = program.command("config").description("the config vars of a resource's apps");
 
   config
@@ -24,7 +23,11 @@ export const addConfig: AddCommand = (program, act) => {
     .option(...REVEAL)
     .description("the config vars as the platform has them")
     .addHelpText("after", examples(`kit config get ${EXAMPLE_UUID}`))
-    .action(act(get));
+    .action(
+      act(async (session, uuid: string, options: Options) =>
+        showConfig(await getConfig(await session.context(), uuid), options),
+      ),
+    );
 
   config
     .command("set")
@@ -40,61 +43,42 @@ export const addConfig: AddCommand = (program, act) => {
         `kit config set ${EXAMPLE_UUID} SHOP_TOKEN=- < token.txt`,
       ),
     )
-    .action(act(set));
+    .action(
+      act(async (session, uuid: string, pairs: string[], options: Options) => {
+        const changes = await readChanges(session, pairs, options.unset ?? []);
+        const now = await setConfig(await session.context(), uuid, changes);
+        const [set, removed] = [false, true].map((isRemoved) =>
+          changes.filter(({ value }) => (value === null) === isRemoved).map(({ name }) => name),
+        );
+        const told = [
+          set!.length > 0 && `Set ${set!.join(", ")}.`,
+          removed!.length > 0 && `Removed ${removed!.join(", ")}.`,
+        ];
+        return showConfig(now, options, told.filter(Boolean).join(" "));
+      }),
+    );
 
-  addDiff(config, act);
-  addPush(config, act);
-};
-
-async function get(session: Session, uuid: string, options: Options): Promise<Outcome> {
-  const { getConfig } = await import("../config-vars.ts");
-  return maskedConfig(await getConfig(await session.services(), uuid), options);
-}
-
-async function set(session: Session, uuid: string, pairs: string[], options: Options): Promise<Outcome> {
-  const changes = await readChanges(session, pairs, options.unset ?? []);
-  const { setConfig } = await import("../config-vars.ts");
-  const config = await setConfig(await session.services(), uuid, changes);
-  return maskedConfig(config, options, inWords(changes));
-}
-
-function inWords(changes: readonly ConfigVar[]): string {
-  const names = (isWanted: (value: string | null) => boolean) =>
-    changes.filter(({ value }) => isWanted(value)).map(({ name }) => name);
-  const line = (what: string, those: string[]) => (those.length > 0 ? [`${what} ${those.join(", ")}.`] : []);
-  return [
-    ...line(
-      "Set",
-      names((value) => value !== null),
-    ),
-    ...line(
-      "Removed",
-      names((value) => value === null),
-    ),
-  ].join(" ");
+  addCompare(config, act);
 }
 
 async function readChanges(
-  { host }: Session,
+  session: Session,
   pairs: readonly string[],
   unset: readonly string[],
 ): Promise<ConfigVar[]> {
-  const changes: ConfigVar[] = unset.map((name) => ({ name, value: null }));
-  let fromInput: ConfigVar | undefined;
-  for (const pair of pairs) {
+  const set = pairs.map((pair): ConfigVar => {
     const end = pair.indexOf("=");
     // The pair may hold a secret, so the message does not repeat it.
     if (end < 1) throw new UsedWrongly("A config var is given as NAME=VALUE.");
-    const change = { name: pair.slice(0, end), value: pair.slice(end + 1) };
-    changes.push(change);
-    if (change.value !== "-") continue;
-    if (fromInput) throw new UsedWrongly("Only one value can come from standard input.");
-    fromInput = change;
-  }
+    return { name: pair.slice(0, end), value: pair.slice(end + 1) };
+  });
+  const changes = [...unset.map((name): ConfigVar => ({ name, value: null })), ...set];
   if (changes.length === 0) throw new UsedWrongly("Nothing to change: give NAME=VALUE, or --unset NAME.");
-  if (new Set(changes.map(({ name }) => name)).size < changes.length) {
+  if (new Set(changes.map(({ name }) => name)).size < changes.length)
     throw new UsedWrongly("A config var is named twice.");
-  }
-  if (fromInput) fromInput.value = (await readSecret(host, `The value of ${fromInput.name}`)).reveal();
+  const [fromInput, another] = set.filter(({ value }) => value === "-");
+  if (another) throw new UsedWrongly("Only one value can come from standard input.");
+  if (fromInput)
+    fromInput.value = (await session.secret(`The value of ${fromInput.name}`, MOST_VALUE_BYTES)).reveal();
   return changes;
 }

@@ -1,34 +1,60 @@
+import type { Command } from "commander";
 import type { Check } from "../doctor/check.ts";
-import type { DoctorReport } from "../doctor/doctor.ts";
-import { examples, type AddCommand } from "./command.ts";
-import { DONE, FAILED, MISCONFIGURED } from "./exit-codes.ts";
-import type { Screen } from "./screen.ts";
-import { safe, wrapped } from "./text.ts";
+import { examine, type DoctorReport } from "../doctor/doctor.ts";
+import { migrateDatabase, MIGRATION_SETTINGS } from "../migrations.ts";
+import { examples } from "./examples.ts";
+import type { Screen } from "./host.ts";
+import { DONE, FAILED, MISCONFIGURED } from "./outcome.ts";
+import type { Act } from "./session.ts";
+import { counted, safe, wrapped } from "./text.ts";
 
-export const addDoctor: AddCommand = (program, act) => {
+export function addMigrate(program: Command, act: Act): void {
+  program
+    .command("migrate")
+    .description("bring the database's schema up to date (in the release phase of each deploy)")
+    .addHelpText("after", examples("kit migrate"))
+    .action(
+      act(async (session) => {
+        const config = session.settings(MIGRATION_SETTINGS);
+        const report = await migrateDatabase(config, (sentence) => session.say(safe(sentence)));
+        const { applied, database } = report;
+        return {
+          data: report,
+          show: () =>
+            applied.length === 0
+              ? `The schema is up to date: ${safe(database)}.`
+              : [`Applied ${counted(applied.length, "migration")} to ${safe(database)}:`, ...applied].join(
+                  "\n  ",
+                ),
+        };
+      }),
+    );
+}
+
+export function addDoctor(program: Command, act: Act): void {
   program
     .command("doctor")
     .description("look at settings, database, keys, client secret, sweeps and platform, and say what to fix")
-    .addHelpText("after", examples("kit doctor") + EXIT_CODES)
+    .addHelpText(
+      "after",
+      `${examples("kit doctor")}
+
+Exit code 0: every check was made, and none failed; 1: one failed, or could not
+be made; 78: the settings or the offer are at fault. What could not be checked
+is counted apart ("notChecked", "isChecked": false with --json).`,
+    )
     .action(
       act(async (session) => {
-        const { examine } = await import("../doctor/doctor.ts");
         const report = await examine({
           offer: await session.offer(),
           readSettings: () => session.settings(),
-          open: session.openServices,
+          open: session.openContext,
           onProgress: session.onProgress,
         });
         return { data: report, show: (screen) => show(screen, report), exitCode: exitCodeOf(report) };
       }),
     );
-};
-
-const EXIT_CODES = `
-
-Exit code 0: every check was made, and none failed; 1: one failed, or could not
-be made; 78: the settings or the offer are at fault. What could not be checked
-is counted apart ("notChecked", "isChecked": false with --json).`;
+}
 
 function exitCodeOf({ ok, checks }: DoctorReport): number {
   if (ok) return DONE;
@@ -44,8 +70,8 @@ function show(screen: Screen, report: DoctorReport): string {
 }
 
 function summed({ columns, paint }: Screen, { failed, checks }: DoctorReport): string[] {
-  const of = (check: Check) => (check.isChecked === false ? [check.message] : []);
-  const skipped = [...new Set(checks.flatMap(of))].map((message) => {
+  const reasons = new Set(checks.flatMap((check) => (check.isChecked === false ? [check.message] : [])));
+  const skipped = [...reasons].map((message) => {
     const ids = checks.filter((check) => check.message === message).map(({ id }) => id);
     return paint.yellow(wrapped(`– ${message.slice(0, -1)}: ${ids.join(", ")}.`, columns, "  "));
   });
@@ -60,10 +86,7 @@ const INDENT = " ".repeat(14);
 
 function showCheck({ columns, paint }: Screen, { id, ok, message, fix }: Check): string {
   const mark = ok ? (fix === null ? paint.green("✓") : paint.yellow("!")) : paint.red("✗");
-  const room = columns - INDENT.length;
-  const told = wrapped(message.split("\n").map(safe).join("\n"), room).replaceAll("\n", `\n${INDENT}`);
-  const first = `${mark} ${paint.bold(id.padEnd(INDENT.length - 2))}${told}`;
-  if (fix === null) return first;
-  const advice = wrapped(`→ ${fix}`, room, "  ").replaceAll("\n", `\n${INDENT}`);
-  return `${first}\n${INDENT}${paint.cyan(advice)}`;
+  const text = wrapped(message.split("\n").map(safe).join("\n"), columns, INDENT);
+  const advice = fix === null ? "" : `\n${INDENT}${paint.cyan(wrapped(`→ ${fix}`, columns, `${INDENT}  `))}`;
+  return `${mark} ${paint.bold(id.padEnd(INDENT.length - 2))}${text}${advice}`;
 }

@@ -1,12 +1,12 @@
+import { constants } from "node:fs";
+import { open, rename, rm } from "node:fs/promises";
 import type { Command } from "commander";
 import { madeUpNames } from "../../environment.ts";
-import { Misconfigured } from "../../errors.ts";
-import type { AddonManifest, Addresses } from "../addon-manifest.ts";
-import { examples, type Act } from "./command.ts";
+import { KitError, messageOf, Misconfigured } from "../../errors.ts";
+import { addonManifest, addressesOf, type AddonManifest, type Addresses } from "../addon-manifest.ts";
+import { examples } from "./examples.ts";
 import type { Host } from "./host.ts";
-import type { Outcome } from "./outcome.ts";
-import { writeOutput } from "./output-file.ts";
-import type { Session } from "./session.ts";
+import type { Act, Session } from "./session.ts";
 import { counted, wrapped } from "./text.ts";
 
 interface Options {
@@ -14,13 +14,8 @@ interface Options {
   overwrite?: boolean;
 }
 
-/** The secrets that the platform and the service share; only with --reveal. */
-interface Secrets {
-  password?: string;
-  sso_salt?: string;
-}
-
-type Registration = AddonManifest & Addresses & Secrets;
+/** The secrets that the platform and the service share stand in it only with --reveal. */
+type Registration = AddonManifest & Addresses & { password?: string; sso_salt?: string };
 
 /** `kit manifest write`, a subcommand of `manifest`. */
 export function addWrite(manifest: Command, act: Act): void {
@@ -38,39 +33,33 @@ It is made of src/your-service/plans.ts and of ADDON_ID, PUBLIC_URL,
 RESOURCES_PATH and SSO_SALT. Without --reveal it holds no secret, and may be
 committed and compared.`,
     )
-    .action(act(write));
-}
-
-async function write(
-  session: Session,
-  file: string | undefined,
-  { reveal = false, overwrite = false }: Options,
-): Promise<Outcome> {
-  const manifest = await registrationFrom(session, reveal);
-  if (file === undefined || file === "-") {
-    if (reveal) session.say("It holds the add-on's secrets: let it pass through nobody else's hands.");
-    return { data: manifest, show: () => asText(manifest) };
-  }
-  await writeOutput(file, `${asText(manifest)}\n`, { isSecret: reveal, overwrite });
-  const secrets = ["password", "sso_salt"].filter((name) => name in manifest);
-  return {
-    data: { written: file, secrets },
-    show: ({ columns }) =>
-      [`${file}: ${inWords(manifest)}`, whatNow(manifest)].map((each) => wrapped(each, columns)).join("\n"),
-  };
+    .action(
+      act(async (session, file: string | undefined, { reveal = false, overwrite = false }: Options) => {
+        const registration = await registrationFrom(session, reveal);
+        const text = JSON.stringify(registration, null, 2);
+        if (file === undefined || file === "-") {
+          if (reveal) session.say("It holds the add-on's secrets: let it pass through nobody else's hands.");
+          return { data: registration, show: () => text };
+        }
+        await writeFile(file, `${text}\n`, { mode: reveal ? 0o600 : 0o644, overwrite });
+        const secrets = ["password", "sso_salt"].filter((name) => name in registration);
+        return {
+          data: { written: file, secrets },
+          show: ({ columns }) => wrapped(`${file}: ${inWords(registration)}`, columns),
+        };
+      }),
+    );
 }
 
 async function registrationFrom(session: Session, reveal: boolean): Promise<Registration> {
-  const { addonManifest, addressesOf } = await import("../addon-manifest.ts");
   if (reveal) refuseMadeUp(session.host);
   const secret = reveal ? (["addonPassword"] as const) : [];
   const config = session.settings(["addonId", "publicUrl", "resourcesPath", "ssoSalt", ...secret]);
   const { addonId, publicUrl, resourcesPath, addonPassword: password, ssoSalt: salt } = config;
-  if (publicUrl === undefined) {
+  if (publicUrl === undefined)
     throw new Misconfigured(
       "PUBLIC_URL is required here: the address at which the platform reaches us, like https://addon.example.com",
     );
-  }
   if (!publicUrl.startsWith("https:"))
     session.say(
       "PUBLIC_URL is not https: on the way, anybody could read the password that it is called with.",
@@ -83,34 +72,56 @@ async function registrationFrom(session: Session, reveal: boolean): Promise<Regi
 }
 
 /**
- * Refuses secrets that `npm run dev` made up: the platform would use them, and the production service would refuse its
+ * Refuses secrets that `npm run dev` generated: the platform would use them, and the production service would refuse its
  * calls.
  */
 function refuseMadeUp(host: Host): void {
   const shared = ["ADDON_ID", "ADDON_PASSWORD", "SSO_SALT"];
   const names = madeUpNames(host.env, host.cwd()).filter((name) => shared.includes(name));
   if (names.length === 0) return;
-  const [were, those] = names.length > 1 ? ["were", "those"] : ["was", "the one"];
   throw new Misconfigured(
-    `${names.join(", ")} ${were} not set by you: npm run dev made ${names.length > 1 ? "them" : "it"} up for the sandbox. ` +
-      `Set ${those} of your service in the environment or in .env, and write the manifest again.`,
+    `${names.join(", ")}: not set by you, but generated by npm run dev for the sandbox. ` +
+      "Set what your service has, in the environment or in .env, and write the manifest again.",
   );
 }
 
-const asText = (manifest: Registration) => JSON.stringify(manifest, null, 2);
-
-function inWords({ id, plans, regions, config_vars: vars, base_url: url }: Registration): string {
+function inWords(registration: Registration): string {
+  const { id, plans, regions, config_vars: vars, base_url: url, sso_url: signOn, password } = registration;
   const parts = [
     counted(plans.length, "plan"),
     counted(regions.length, "region"),
     counted(vars.length, "config var"),
   ];
-  return `the add-on ${id} at ${url}, with ${parts.join(", ")}.`;
+  const secrets = password
+    ? "Its secrets open everything that the platform may do here. Only you can read it: give it to the platform, then delete it, and commit it nowhere."
+    : "No secret is in it: --reveal puts in what the platform needs.";
+  const noSignOn = signOn ? "" : " Customers cannot sign on: SSO_SALT is not set.";
+  return `the add-on ${id} at ${url}, with ${parts.join(", ")}.\n${secrets}${noSignOn}`;
 }
 
-function whatNow({ password, sso_url: signOn }: Registration): string {
-  const noSignOn = signOn ? "" : " Customers cannot sign on: SSO_SALT is not set.";
-  if (password === undefined)
-    return `No secret is in it: --reveal puts in what the platform needs.${noSignOn}`;
-  return `Its secrets open everything that the platform may do here. Only you can read it: give it to the platform, then delete it, and commit it nowhere.${noSignOn}`;
+/** The file could not be written; no part of it is left. */
+class Unwritable extends KitError {}
+
+/**
+ * Writes a file as a whole or not at all. An existing one is replaced only with `overwrite`. It has its mode from its
+ * first byte on, whatever the mode of the old one was. Throws `Unwritable`.
+ */
+async function writeFile(
+  name: string,
+  text: string,
+  how: { mode: number; overwrite: boolean },
+): Promise<void> {
+  const fresh = how.overwrite ? `${name}.${process.pid}.new` : name;
+  let isOurs = false;
+  try {
+    const file = await open(fresh, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, how.mode);
+    isOurs = true;
+    await file.writeFile(text).finally(() => file.close());
+    if (how.overwrite) await rename(fresh, name);
+  } catch (error) {
+    if (isOurs) await rm(fresh, { force: true });
+    if ((error as NodeJS.ErrnoException).code === "EEXIST")
+      throw new Unwritable("exists", `${name} exists already: --overwrite replaces it.`, { cause: error });
+    throw new Unwritable("unwritable", `${name} cannot be written: ${messageOf(error)}.`, { cause: error });
+  }
 }

@@ -1,21 +1,21 @@
-import { Argument, Option } from "commander";
+import { Argument, Option, type Command } from "commander";
 import type { ManifestReport } from "../../manifest/check.ts";
 import type { EnvironmentName } from "../../manifest/schema.ts";
-import { examples, type AddCommand } from "./command.ts";
-import { DONE, FAILED } from "./exit-codes.ts";
-import { faultList } from "./fault-list.ts";
-import type { Host } from "./host.ts";
-import { nameOfInput, readInputFile } from "./input-file.ts";
-import type { Outcome } from "./outcome.ts";
-import type { Session } from "./session.ts";
-import { counted, jsonText } from "./text.ts";
+import { examples } from "./examples.ts";
+import type { Host, Screen } from "./host.ts";
+import { readInputFile } from "./input.ts";
 import { addWrite } from "./manifest-write.ts";
+import { DONE, FAILED } from "./outcome.ts";
+import type { Act } from "./session.ts";
+import { counted, jsonText, safe, wrapped } from "./text.ts";
 
 const FILE = new Argument("<file>", "an app.json, or - for standard input");
 /** Many times the size of a long manifest. */
 const MOST_BYTES = 512 * 1024;
 
-export const addManifest: AddCommand = (program, act) => {
+type Faults = ManifestReport["faults"];
+
+export function addManifest(program: Command, act: Act): void {
   const manifest = program
     .command("manifest")
     .description("app.json, from which the platform makes an app; and the add-on's own manifest");
@@ -25,7 +25,16 @@ export const addManifest: AddCommand = (program, act) => {
     .addArgument(FILE)
     .description("name every broken rule, and what else is worth a look; exits with 1 on a broken rule")
     .addHelpText("after", examples("kit manifest check app.json", "kit manifest check - < app.json"))
-    .action(act(check));
+    .action(
+      act(async ({ host }, file: string) => {
+        const { ok, faults } = await examine(file, host);
+        return {
+          data: { ok, faults: faults.map(withoutPlace) },
+          show: (screen) => faultList(screen, nameOf(file), faults),
+          exitCode: ok ? DONE : FAILED,
+        };
+      }),
+    );
 
   manifest
     .command("resolve")
@@ -33,30 +42,18 @@ export const addManifest: AddCommand = (program, act) => {
     .addOption(new Option("--environment <name>", "for such an app").choices(["test", "review"]))
     .description("print what an app is made from: each key of the environment replaces the whole key")
     .addHelpText("after", examples("kit manifest resolve app.json --environment review"))
-    .action(act(resolve));
+    .action(
+      act(async ({ host }, file: string, { environment }: { environment?: EnvironmentName }) => {
+        const { manifest: whole, faults } = await examine(file, host);
+        // A broken manifest gives no result at all, so that nobody uses half of one.
+        if (!whole) return refusal(nameOf(file), faults);
+        const { effectiveManifest } = await import("../../manifest/effective.ts");
+        const data = effectiveManifest(whole, environment);
+        return { data, show: () => jsonText(data, 2) };
+      }),
+    );
 
   addWrite(manifest, act);
-};
-
-async function check({ host }: Session, file: string): Promise<Outcome> {
-  const { ok, faults } = await examine(file, host);
-  return {
-    data: { ok, faults: faults.map(withoutPlace) },
-    show: (screen) => faultList(screen, nameOfInput(file), faults),
-    exitCode: ok ? DONE : FAILED,
-  };
-}
-
-async function resolve(
-  { host }: Session,
-  file: string,
-  { environment }: { environment?: EnvironmentName },
-): Promise<Outcome> {
-  const { manifest, faults } = await examine(file, host);
-  if (!manifest) return refusal(file, faults);
-  const { effectiveManifest } = await import("../../manifest/effective.ts");
-  const data = effectiveManifest(manifest, environment);
-  return { data, show: () => jsonText(data, 2) };
 }
 
 async function examine(file: string, host: Host): Promise<ManifestReport> {
@@ -65,18 +62,39 @@ async function examine(file: string, host: Host): Promise<ManifestReport> {
   return checkManifestText(bytes);
 }
 
-/** A broken manifest gives no result at all, so that nobody uses half of one. */
-function refusal(file: string, faults: ManifestReport["faults"]): Outcome {
+const nameOf = (file: string) => (file === "-" ? "standard input" : file);
+const withoutPlace = ({ pointer, severity, message }: Faults[number]) => ({ pointer, severity, message });
+
+function refusal(name: string, faults: Faults) {
   const errors = faults.filter(({ severity }) => severity === "error");
-  const message = `${nameOfInput(file)} breaks rules of the platform's manifest: ${counted(errors.length, "error")}.`;
+  const message = `${name} breaks rules of the platform's manifest: ${counted(errors.length, "error")}.`;
   return {
     data: { id: "manifest_broken", message, faults: faults.map(withoutPlace) },
-    show: (screen) => faultList(screen, nameOfInput(file), errors),
+    show: (screen: Screen) => faultList(screen, name, errors),
     isComplaint: true,
     exitCode: FAILED,
   };
 }
 
-function withoutPlace({ pointer, severity, message }: ManifestReport["faults"][number]) {
-  return { pointer, severity, message };
+/** The faults of a file, one below the other, and a summary line. */
+function faultList(screen: Screen, name: string, faults: Faults): string {
+  const { columns, paint } = screen;
+  const places = faults.map(({ place }) => (place ? `${place.line}:${place.column}` : ""));
+  const width = Math.max(0, ...places.map((place) => place.length));
+  const indent = " ".repeat(width + 4);
+  const lines = faults.map(({ pointer, severity, message }, at) => {
+    const mark = severity === "error" ? paint.red("✗") : paint.yellow("!");
+    const where = paint.bold(pointer === "" ? "(the whole file)" : safe(pointer));
+    const head = `${mark} ${paint.dim(places[at]!.padEnd(width))}  ${where}`;
+    return `${head}\n${indent}${wrapped(safe(message), columns, indent)}\n`;
+  });
+  const errors = faults.filter(({ severity }) => severity === "error").length;
+  const counts = [counted(errors, "error"), counted(faults.length - errors, "warning")];
+  const [shownErrors, shownWarnings] = counts as [string, string];
+  const more = faults.length > errors ? `, ${shownWarnings}` : "";
+  if (errors > 0) return [...lines, paint.red(`${safe(name)}: ${shownErrors}${more}.`)].join("\n");
+  const end = more
+    ? `${safe(name)} breaks no rule: ${shownWarnings}.`
+    : paint.green(`${safe(name)} is sound.`);
+  return [...lines, end].join("\n");
 }

@@ -1,5 +1,15 @@
-import { FAILED } from "./exit-codes.ts";
-import type { Screen } from "./screen.ts";
+import { CommanderError } from "commander";
+import { isTransient } from "../../database/failure.ts";
+import { errorIdOf, KitError, messageOf } from "../../errors.ts";
+import type { Screen } from "./host.ts";
+
+/** The exit codes of `kit`. Scripts rely on them. */
+export const DONE = 0;
+export const FAILED = 1;
+export const USED_WRONGLY = 2;
+/** The command was done and its outcome printed, but something could not be closed at the end: do not run it again. */
+export const DONE_NOT_CLOSED = 3;
+export const MISCONFIGURED = 78;
 
 /** The result of a command: one JSON document, and the same as text for people. */
 export interface Outcome {
@@ -12,10 +22,105 @@ export interface Outcome {
   exitCode?: number;
 }
 
-/** The operator was asked to confirm, and said no. */
-export const NOT_CONFIRMED: Outcome = {
-  data: { id: "not_confirmed", message: "Nothing was changed." },
-  show: () => "Nothing was changed.",
-  isComplaint: true,
-  exitCode: FAILED,
+/** Why a command failed: an id and a sentence, what to do next, and the exit code. */
+export interface Failure {
+  id: string;
+  message: string;
+  next: string | null;
+  exitCode: number;
+}
+
+/** The operator was asked, and said no or cancelled. */
+export class NotConfirmed extends KitError {
+  constructor() {
+    super("not_confirmed", "Nothing was changed.");
+  }
+}
+
+export const HOW_IT_IS_USED = "How it is used: the same command with --help";
+const SLOW_DOWN = "The platform takes no more calls for now. Wait a minute, then run it again.";
+const IS_IT_THERE = "Is the platform reachable from here? kit doctor tries.";
+
+/** What to do about a failure, by its id, or by its id and its reason. */
+const NEXT: Readonly<Record<string, string>> = {
+  used_wrongly: HOW_IT_IS_USED,
+  misconfigured: "kit doctor looks at everything that is set.",
+  not_found: "See what there is: kit resources list",
+  database_unavailable: "Is it running? kit doctor looks at everything the service needs.",
+  migration_failed:
+    "Correct what the database says: its user may not change the schema (MIGRATION_DATABASE_URL can name another), or a session held a table for ten minutes. Then run kit migrate again: it begins where this one ended.",
+  client_secret_rejected: "Run kit secret set, and give it the newest one of the platform's partner portal.",
+  key_missing: "kit doctor says which key is missing.",
+  integrity: "kit doctor says how many rows are affected.",
+  connection_failed: IS_IT_THERE,
+  timed_out: IS_IT_THERE,
+  unreadable_answer: IS_IT_THERE,
+  erased: "It was deprovisioned: there is nothing left to ask with.",
+  grant_lost: "No token ever came. If the platform opened its oauth-grant endpoint: kit grants recover UUID",
+  no_grant: "No grant ever came. Where the platform opened its oauth-grant endpoint: kit grants recover UUID",
+  grant_pending:
+    "Its grant is not exchanged yet: within five minutes of the provision it has tokens, or is grant_lost.",
+  needs_reauth: "The platform refused its refresh token. Named by its uuid, it is tried once more.",
+  invalid_grant:
+    "Ask the platform's support: a refresh token that is refused twice, a minute apart, was revoked. kit resources list --state needs_reauth",
+  quarantined:
+    "kit resources show UUID says why: for key_missing kit doctor names the key, for integrity kit tokens refresh UUID may bring fresh tokens.",
+  "quarantined key_missing": "kit doctor says which key is missing.",
+  "quarantined integrity":
+    "Its row was changed. If the refresh token can still be decrypted, kit tokens refresh UUID may bring fresh tokens.",
+  user_token_rejected: "It may have expired: get a new one from the platform's own command-line tool.",
+  user_token_forbidden: "Use a token whose scope is global, and of an account that may do it.",
+  unknown_authorization:
+    "Check the id, and that the token is of the same user. What was revoked before is gone.",
+  authorization_refused: "Correct the description or the scopes as it says.",
+  authorization_unknown: "Look at your authorizations on the platform before you try again.",
+  status_unavailable: "Look at the platform's status site. Grants and refreshes go on without the feed.",
+  unknown_incident: "See what there is: kit status --since YYYY-MM-DD",
+  rate_limit: SLOW_DOWN,
+  slow_down: SLOW_DOWN,
+  http_429: SLOW_DOWN,
+  kept: "What differs on the platform stays as it is there; --overwrite NAME changes it.",
 };
+
+/** The ids of the platform's errors for its own failures; `http_5xx` if the answer named none. */
+const PLATFORM_IN_TROUBLE = /^(http_5\d\d|(service|temporarily)_unavailable|(internal_)?server_error)$/;
+
+/** What to do about a failure, as a sentence; null if nothing is known to help. */
+export function nextStep(id: string, reason?: unknown): string | null {
+  if (PLATFORM_IN_TROUBLE.test(id))
+    return "The platform is in trouble: kit status shows what it says of it. Then the same command can be run again.";
+  return NEXT[`${id} ${String(reason)}`] ?? NEXT[id] ?? null;
+}
+
+const EXIT_CODES: Readonly<Record<string, number>> = {
+  used_wrongly: USED_WRONGLY,
+  misconfigured: MISCONFIGURED,
+};
+
+export function failureOf(error: unknown): Failure {
+  const { id, message: text } = described(error);
+  // Messages from elsewhere begin small; names, codes and calls stay as they are.
+  const message = text.replace(/^[a-z](?=[a-z]* )/, (letter) => letter.toUpperCase());
+  const { reason } = Object(error) as { reason?: unknown };
+  return { id, message, next: nextStep(id, reason), exitCode: EXIT_CODES[id] ?? FAILED };
+}
+
+function described(error: unknown): { id: string; message: string } {
+  const message = messageOf(error);
+  if (error instanceof CommanderError) {
+    const isMissing = error.code === "commander.help";
+    return {
+      id: "used_wrongly",
+      message: isMissing ? "A command is missing." : message.replace(/^error: /, ""),
+    };
+  }
+  const id = errorIdOf(error);
+  if (id === "database_unavailable")
+    return {
+      id,
+      message: `${message}${(error as Error).cause ? ` (${messageOf((error as Error).cause)})` : ""}`,
+    };
+  if (!(error instanceof KitError) && isTransient(error))
+    return { id: "database_unavailable", message: `The database does not answer: ${message}` };
+  return { id, message };
+}

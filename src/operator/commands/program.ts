@@ -1,52 +1,38 @@
-import { Command } from "commander";
-import type { Act, AddCommand } from "./command.ts";
-import { addApi } from "./api.ts";
-import { addApps } from "./apps.ts";
+import { Command, type OutputConfiguration } from "commander";
+import { buildText } from "../../version.ts";
+import { addApi, addApps } from "./platform.ts";
 import { addAudit } from "./audit.ts";
 import { addAuthorizations } from "./authorizations.ts";
 import { addConfig } from "./config.ts";
-import { addDoctor } from "./doctor.ts";
-import { addGrants } from "./grants.ts";
-import { addKeys } from "./keys.ts";
+import { addGrants, addKeys, addSecret, addTokens } from "./credentials.ts";
+import { addDoctor, addMigrate } from "./doctor.ts";
+import { HOW_IT_IS_USED } from "./outcome.ts";
 import { addManifest } from "./manifest.ts";
-import { addMigrate } from "./migrate.ts";
 import { addResources } from "./resources.ts";
-import { addSecret } from "./secret.ts";
+import type { Act } from "./session.ts";
 import { addStatus } from "./status.ts";
-import { addTokens } from "./tokens.ts";
-import { buildText } from "../../version.ts";
 
-/** Every command, in the order of the help. To add one, add its file. */
+/** Declares commands with their arguments and options, and says what they do. */
+type AddCommand = (program: Command, act: Act) => void;
+
+/** Every command, in the order of the help. */
 const COMMANDS: readonly AddCommand[] = [
-  addDoctor,
-  addMigrate,
-  addResources,
-  addTokens,
-  addGrants,
-  addSecret,
-  addKeys,
-  addApps,
-  addConfig,
-  addApi,
-  addAuthorizations,
-  addStatus,
-  addAudit,
-  addManifest,
+  ...[addDoctor, addMigrate, addResources, addTokens, addGrants, addSecret, addKeys, addApps, addConfig],
+  ...[addApi, addAuthorizations, addStatus, addAudit, addManifest],
 ];
 
-/** The command line as a commander program. It prints nothing but help, through `tell`, and never exits the process. */
-export function createProgram(act: Act, tell: (text: string) => unknown = () => undefined): Command {
+/** The command line as a commander program, which never exits the process. */
+export function createProgram(act: Act, output: OutputConfiguration = {}): Command {
   const program = new Command("kit")
     .description("The operator's command line: what the service keeps, and what you can do about it.")
     .option("--json", "print one JSON document and nothing else")
     .version(buildText, "--version", "print the version, the commit that was built, and Node's version")
     .configureHelp({ showGlobalOptions: true, subcommandTerm: termOf, minWidthToWrap: 30 })
     .exitOverride()
-    .configureOutput({ writeOut: (text) => void tell(text), writeErr: () => undefined })
+    .configureOutput(output)
+    .showHelpAfterError(`  ${HOW_IT_IS_USED}`)
     .addHelpText("after", ENDING);
   for (const add of COMMANDS) add(program, act);
-  for (const group of program.commands.filter(({ commands }) => commands.length > 0))
-    group.addHelpText("after", `\nkit ${group.name()} COMMAND --help says more, with an example.`);
   return program;
 }
 

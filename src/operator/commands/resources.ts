@@ -1,26 +1,26 @@
+import type { Command } from "commander";
+import { deprovisionWithoutKeys, eraseResource } from "../erasure.ts";
 import { typedUuid } from "../errors.ts";
-import type { LostProvision } from "../lost-provisions.ts";
-import type { ResourceRecord } from "../resource-record.ts";
+import { importInstallations, isWhole, type Skipped } from "../import/import-resources.ts";
+import { lostProvisions, type LostProvision } from "../lost-provisions.ts";
 import { BUSINESS_STATES, CREDENTIAL_STATES } from "../resource-states.ts";
-import type { ResourcePage, Totals, WholeResource } from "../resources.ts";
-import type { WaitingStep } from "../waiting-steps.ts";
-import { duration, planInWords } from "../wording.ts";
-import { EXAMPLE_UUID, examples, type AddCommand } from "./command.ts";
-import type { Screen } from "./screen.ts";
-import { nextStep } from "./failure.ts";
-import { members, shortened, table } from "./table.ts";
-import { counted, moment, momentAway, safe, wrapped } from "./text.ts";
-import { showEntry } from "./audit.ts";
-import { addErase } from "./erase.ts";
-import { addImport } from "./import.ts";
+import { countStates, listResources, showResource } from "../resources.ts";
+import { EXAMPLE_UUID, examples } from "./examples.ts";
+import type { Screen } from "./host.ts";
+import { inputLines } from "./input.ts";
+import { DONE, FAILED } from "./outcome.ts";
+import { some } from "./report.ts";
+import { aboutOne, showOne, showPage, type Asked } from "./resource-text.ts";
+import type { Act } from "./session.ts";
+import { table } from "./table.ts";
+import { counted, moment, wrapped } from "./text.ts";
 
-interface Asked {
-  state?: string | undefined;
-  search?: string | undefined;
-  after?: string;
-}
+const STATES = `
 
-export const addResources: AddCommand = (program, act) => {
+States of the business:   ${BUSINESS_STATES.join(", ")}
+States of the credential: ${wrapped(CREDENTIAL_STATES.join(", "), 80, " ".repeat(26))}`;
+
+export function addResources(program: Command, act: Act): void {
   const resources = program.command("resources").description("the add-on resources we know of");
 
   resources
@@ -34,14 +34,13 @@ export const addResources: AddCommand = (program, act) => {
       examples("kit resources list --state grant_lost", "kit resources list --search shop-") + STATES,
     )
     .action(
-      act(async (session, { search, ...asked }: Asked) => {
-        const { countStates, listResources } = await import("../resources.ts");
+      act(async (session, asked: Asked) => {
         const db = await session.database();
-        const page = await listResources(db, { ...asked, text: search });
+        const page = await listResources(db, { ...asked, text: asked.search });
         const totals = asked.after === undefined ? await countStates(db) : undefined;
         return {
           data: { ...page, ...(totals && { totals }) },
-          show: (screen) => showPage(screen, page, { search, ...asked }, totals),
+          show: (screen) => showPage(screen, page, asked, totals),
         };
       }),
     );
@@ -53,7 +52,6 @@ export const addResources: AddCommand = (program, act) => {
     .addHelpText("after", examples(`kit resources show ${EXAMPLE_UUID}`))
     .action(
       act(async (session, uuid: string) => {
-        const { showResource } = await import("../resources.ts");
         const resource = await showResource(await session.database(), uuid);
         return { data: resource, show: (screen) => showOne(screen, resource) };
       }),
@@ -65,7 +63,6 @@ export const addResources: AddCommand = (program, act) => {
     .addHelpText("after", examples("kit resources lost"))
     .action(
       act(async (session) => {
-        const { lostProvisions } = await import("../lost-provisions.ts");
         const lost = await lostProvisions(await session.database());
         return { data: lost, show: (screen) => showLost(screen, lost) };
       }),
@@ -73,159 +70,93 @@ export const addResources: AddCommand = (program, act) => {
 
   addErase(resources, act);
   addImport(resources, act);
-};
-
-const STATES = `
-
-States of the business:   ${BUSINESS_STATES.join(", ")}
-States of the credential: ${wrapped(CREDENTIAL_STATES.join(", "), 80, " ".repeat(26))}`;
-
-const WARNED_OF = ["grant_lost", "needs_reauth", "quarantined", "failed"];
-const ASLEEP = ["deprovisioned", "erased"];
-
-function showPage(
-  screen: Screen,
-  { resources, next, isCut }: ResourcePage,
-  { state, search }: Asked,
-  totals?: Totals,
-): string {
-  const { columns, paint } = screen;
-  const isFiltered = state !== undefined || search !== undefined;
-  const filter = [
-    ...(state ? [" --state", state] : []),
-    ...(search ? [" --search", quoted(search)] : []),
-  ].join(" ");
-  const cut = isCut
-    ? [wrapped(`More resources begin like this than were looked through: type more of it.`, columns)]
-    : [];
-  if (resources.length === 0) {
-    return [...cut, isFiltered ? "No resource is like this." : "There are no resources yet."].join("\n");
-  }
-  const shade = (text: string) => {
-    const word = text.trim();
-    if (WARNED_OF.includes(word)) return paint.red(text);
-    return ASLEEP.includes(word) ? paint.dim(text) : text;
-  };
-  const [head, ...lines] = table<ResourceRecord>(
-    screen,
-    [
-      { title: "UUID", of: ({ uuid }) => uuid },
-      { title: "PLAN", of: ({ plan }) => planInWords(plan), canShrink: true },
-      { title: "STATE", of: (resource) => resource.state, paint: shade },
-      { title: "CREDENTIAL", of: ({ credential }) => credential.state, paint: shade },
-    ],
-    resources,
-  ).split("\n");
-  const rows = lines.map(
-    (line, at) => `${line}\n${paint.dim(shortened(`  ${whichAndWhy(resources[at]!)}`, columns))}`,
-  );
-  const end = next
-    ? `${resources.length} shown, there are more:\nkit resources list${filter} --after ${next}`
-    : `${counted(resources.length, "resource")}.`;
-  return [head, ...rows, "", ...cut, ...(totals ? [totalsInWords(totals, columns)] : []), end].join("\n");
-}
-
-/** The name, the app, the region and the age of a resource, and why its credential is as it is. */
-function whichAndWhy({ name, app, region, createdAt, credential }: ResourceRecord): string {
-  const age = duration(Math.max(0, Date.now() - Date.parse(createdAt)) / 1_000);
-  const why = [credential.reason, credential.lastError].filter(Boolean).join(", ");
-  const which = [name, app && `on ${app.name}`, region, `${age} old`].filter(Boolean).join(", ");
-  return safe(why === "" ? which : `${which}; ${why}`);
-}
-
-function totalsInWords({ isEstimated, states, credentials }: Totals, columns: number): string {
-  const told = (counts: Record<string, number>) =>
-    Object.entries(counts)
-      .map(([state, count]) => `${count} ${state}`)
-      .join(", ");
-  const words = `In all${isEstimated ? ", about" : ""}: ${told(states)}. Credentials: ${told(credentials)}.`;
-  return wrapped(words, columns);
-}
-
-/** As a shell takes it. */
-function quoted(text: string): string {
-  return /^[\w.@-]+$/.test(text) ? text : `'${safe(text).replaceAll("'", `'\\''`)}'`;
 }
 
 function showLost(screen: Screen, lost: LostProvision[]): string {
   if (lost.length === 0) return "No provision was lost.";
-  const list = table<LostProvision>(
-    screen,
-    [
-      { title: "UUID", of: ({ uuid }) => uuid },
-      { title: "PLAN", of: ({ plan }) => plan, canShrink: true },
-      { title: "NAME", of: ({ name }) => name ?? "", canShrink: true },
-      { title: "LOST (UTC)", of: ({ at }) => moment(at) },
-      ...(screen.columns >= 120 ? [{ title: "REQUEST", of: (one: LostProvision) => one.requestId }] : []),
-    ],
-    lost,
-  );
-  return `${list}\n\n${counted(lost.length, "provision")}. Take one off the list: kit resources erase UUID`;
+  const rows = lost.map(({ uuid, plan, name, at, requestId: request }) => ({
+    ...{ uuid, plan, name: name ?? "", "lost (UTC)": moment(at) },
+    ...(screen.columns >= 120 && { request }),
+  }));
+  const end = `${counted(lost.length, "provision")}. Take one off the list: kit resources erase UUID`;
+  return `${table(screen, rows)}\n\n${end}`;
 }
 
-function showOne(screen: Screen, resource: WholeResource): string {
-  const { credential, app, steps, events, actions, readAt } = resource;
-  const next = WARNED_OF.includes(credential.state) ? nextStep(credential.state, credential.reason) : null;
-  const away = (iso: string | null) => (iso ? momentAway(iso, Date.parse(readAt)) : "–");
-  const { paint } = screen;
-  const none = "–";
-  return [
-    paint.bold(`Resource ${resource.uuid}`),
-    members(screen, [
-      ["name", safe(resource.name ?? none)],
-      ["plan", safe(planInWords(resource.plan))],
-      ["region", safe(resource.region ?? none)],
-      ["state", resource.state],
-      ["app", app ? safe(`${app.name} (${app.id})`) : none],
-      ["created", momentAway(resource.createdAt)],
-      ["updated", momentAway(resource.updatedAt)],
-    ]),
-    paint.bold("Credential"),
-    members(screen, [
-      ["state", credential.state + (credential.reason ? `: ${credential.reason}` : "")],
-      ...(next === null ? [] : [["to do", next] as const]),
-      ["generation", String(credential.generation)],
-      ["expires", away(credential.expiresAt)],
-      ["refresh due", away(credential.refreshDueAt)],
-      ["secret", credential.secretVersion === null ? none : `version ${credential.secretVersion}`],
-      ["sealed with", credential.keyId ?? none],
-      ["last error", safe(credential.lastError ?? none)],
-      ["flags", safe(credential.flags.join(", ") || none)],
-    ]),
-    ...(steps.length > 0
-      ? [
-          paint.bold("Waiting steps"),
-          members(
-            screen,
-            steps.map((step) => stepInWords(step, readAt)),
-          ),
-        ]
-      : []),
-    paint.bold("Events (UTC)"),
-    members(
-      screen,
-      events.map(({ at, type, detail }) => [moment(at), eventInWords(type, detail)]),
-    ),
-    ...(actions.length > 0 ? [paint.bold("What operators did (UTC)")] : []),
-    ...actions.map((each) => showEntry(screen, each)),
-  ].join("\n");
+function addErase(resources: Command, act: Act): void {
+  resources
+    .command("erase")
+    .argument("<uuid>", "the resource", typedUuid)
+    .option("--yes", "do not ask")
+    .description("end a resource that the platform no longer asks about; a tombstone stays")
+    .addHelpText(
+      "after",
+      `${examples(`kit resources erase ${EXAMPLE_UUID}`, `kit resources erase ${EXAMPLE_UUID} --yes`)}
+
+Its tokens and config vars are gone for good, and what your service keeps for it
+is cleaned up. Said of a tombstone, it takes what is left of the customer: name,
+app and options. A person at a terminal is asked; a script says --yes.`,
+    )
+    .action(
+      act(async (session, uuid: string, { yes = false }: { yes?: boolean }) => {
+        const db = await session.database();
+        const isLost = (await lostProvisions(db)).some((each) => each.uuid === uuid);
+        const resource = isLost ? null : await showResource(db, uuid);
+        if (!yes) {
+          if (resource) session.say(aboutOne(resource));
+          await session.confirm("Erase it for good?");
+        }
+        const report = await eraseResource({ db, deprovision: deprovisionWithoutKeys(db) }, uuid);
+        const end = isLost ? "It is no longer listed as lost." : "Its uuid can never live again.";
+        return { data: report, show: () => `Erased ${report.erased}. ${end}` };
+      }),
+    );
 }
 
-function stepInWords(step: WaitingStep, now: string): [kind: string, words: string] {
-  const { kind, tries, lastError, said } = step;
-  const often =
-    said === null ? `${tries} ${tries === 1 ? "try" : "tries"}, the next` : "goes on, the next look";
-  const answer = lastError ?? said;
-  return [kind, `${often} ${nextTry(step, now)}` + (answer === null ? "" : `\n${safe(answer)}`)];
-}
+/** What is wrong with a line, for people. */
+const SENTENCES: Readonly<Record<Exclude<Skipped["reason"], "exists">, string>> = {
+  not_json: "This is not one JSON object in UTF-8.",
+  no_uuid: "It has no uuid.",
+  no_plan: "It names no plan.",
+  unknown_plan: "Its plan is not on offer: src/your-service/plans.ts.",
+  bad_text: "Its region or name is no text that can be kept.",
+};
 
-function nextTry({ isUnderWay, nextTryAt }: WaitingStep, now: string): string {
-  if (isUnderWay) return "is under way";
-  if (nextTryAt === null) return "when there is a working token";
-  return nextTryAt > now ? momentAway(nextTryAt, Date.parse(now)) : "in its turn";
-}
+function addImport(resources: Command, act: Act): void {
+  resources
+    .command("import")
+    .description("take over installations from before the kit: JSON lines on standard input")
+    .addHelpText(
+      "after",
+      `${examples("kit resources import < installations.jsonl")}
 
-function eventInWords(type: string, detail: unknown): string {
-  const pairs = Object.entries(detail ?? {}).map(([name, value]) => `${name} ${String(value)}`);
-  return safe([type, ...pairs].join("  "));
+A line is {"uuid": "…", "plan": "basic", "region": "us", "name": "…"}; region
+and name may be missing. What exists is never changed. Exit code 0: every line
+is imported or exists; 1: some line was not usable (its number and reason are
+told). Then: kit grants recover --all`,
+    )
+    .action(
+      act(async (session) => {
+        const context = await session.context();
+        const signal = session.stopSignal();
+        const { stdin } = session.host;
+        if (stdin.isTTY) {
+          session.endProgress();
+          session.say("Type or paste one JSON object a line; Ctrl-D ends.");
+        }
+        const needs = { ...context, signal, onProgress: session.onProgress };
+        const report = await importInstallations(needs, inputLines(signal, stdin));
+        if (signal.aborted)
+          session.say("Stopped: what was taken is kept. The same command with all lines goes on.");
+        const { imported, skipped } = report;
+        const bad = skipped.flatMap(({ line, uuid, reason }) =>
+          reason === "exists" ? [] : [`line ${line}: ${uuid ? `${uuid}: ` : ""}${SENTENCES[reason]}`],
+        );
+        const sum = `${counted(imported, "resource")} imported, ${skipped.length - bad.length} existed, ${bad.length} not usable.`;
+        return {
+          data: report,
+          show: ({ paint }) => [...some(bad, (each) => `${paint.red("✗")} ${each}`), sum].join("\n"),
+          exitCode: isWhole(report) && !signal.aborted ? DONE : FAILED,
+        };
+      }),
+    );
 }

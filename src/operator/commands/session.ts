@@ -1,16 +1,20 @@
+import type { Command } from "commander";
 import { closeAll } from "../../close-all.ts";
 import { readConfig, type Config, type SettingName } from "../../config.ts";
-import { readEnvironment, type Environment } from "../../environment.ts";
 import type { Database } from "../../database/database.ts";
+import { readEnvironment, type Environment } from "../../environment.ts";
 import { createOwnScrubber, type Scrubber } from "../../logging/scrubber.ts";
-import type { Offer } from "../../resources/contract.ts";
-import type { Parts, OpenContext } from "../../open-context.ts";
+import type { OpenContext, Parts } from "../../open-context.ts";
 import { onSignals } from "../../process/stop-signals.ts";
-import type { Host } from "./host.ts";
-import { readableLogLine } from "./log-lines.ts";
-import type { Progress } from "./progress.ts";
-import { screenOf } from "./screen.ts";
-import { counted, wrapped } from "./text.ts";
+import type { Offer } from "../../resources/contract.ts";
+import { Secret } from "../../secret.ts";
+import { UsedWrongly } from "../errors.ts";
+import { screenOf, type Host } from "./host.ts";
+import { asked, readUpTo } from "./input.ts";
+import { NotConfirmed, type Failure, type Outcome } from "./outcome.ts";
+import { createProgress } from "./progress.ts";
+import { counted, safe, wrapped } from "./text.ts";
+import { createTrail } from "./trail.ts";
 
 /** Whose service the command works for: its parts, and the reading of its settings. */
 export interface Seller {
@@ -21,188 +25,199 @@ export interface Seller {
 /** The service of `src/your-service`. */
 export const YOURS: Seller = { parts: {}, config: readConfig };
 
-/** What a command may use. Each part is opened on demand, and closed when the command has ended. */
-export interface Session {
-  /** The process it runs in; what it prints is its outcome, or goes through `say`. */
-  host: Host;
-  /** What the service sells. */
-  offer(): Promise<Offer>;
-  /** Reads the settings. Throws `Misconfigured` for faults; with `only`, just for those of the named settings. */
-  settings(only?: readonly SettingName[]): Config;
-  /** The database alone, after the check of its migrations: for commands that must work when keys are missing. */
-  database(): Promise<Database>;
-  /** The same, where a database is set; a command that needs none may run without. */
-  openDatabaseIfSet(): Promise<unknown>;
-  /** All parts of the service, after the checks of a service's start. */
-  services(): Promise<OpenContext>;
-  /** The same, with the check of the migrations but not of the keys. */
-  servicesWithoutKeys(): Promise<OpenContext>;
-  /** The same, without any check. */
-  openServices(config: Config): Promise<OpenContext>;
-  /**
-   * A signal that is aborted by SIGINT (Ctrl-C), SIGTERM or SIGHUP. A command that takes it must end soon after the
-   * abort.
-   */
-  stopSignal(): AbortSignal;
-  /** Starts the progress bar, for a command that opens no part of the service. */
-  begin(): void;
-  onProgress(done: number, total: number): void;
-  /** If a stop left resources undone, says how many, and how to continue. */
-  sayWhatIsLeft(left: number | undefined, howToGoOn: string): void;
-  /** Ends the progress bar, so that it does not disturb a person who types. */
-  letThemType(): void;
-  /** Writes a line to standard error, for people; nothing under --json. */
-  say(line: string): void;
-  /** Throws what `confirm` would throw if there is nobody to ask. */
-  checkMayAsk(): Promise<void>;
-  /** Asks the person at the terminal. Throws `UsedWrongly` if there is none: a script must give --yes. */
-  confirm(question: string): Promise<boolean>;
-  /** Redacts this process's secrets in a text. */
-  scrub(text: string): string;
-  /** Closes what was opened, in reverse order. Throws the first failure; `onLater` is called with the others. */
-  close(onLater: (error: unknown) => void): Promise<void>;
-}
+/** What a command may use. What it opens is closed when the command has ended. */
+export type Session = ReturnType<typeof createSession>;
+
+/** Turns the function of a command into the action that commander calls. */
+export type Act = <Args extends unknown[]>(
+  run: (session: Session, ...args: Args) => Promise<Outcome>,
+) => (...args: Args) => Promise<void>;
 
 /** A wait shorter than this is not mentioned. */
 const TELL_AFTER_MS = 200;
 const STOPPING = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 const DATABASE_SETTINGS = ["databaseUrl", "databaseCa", "databasePool"] as const;
+/** The input may end with a line end. */
+const LINE_END_BYTES = 2;
 
-export function createSession(
-  host: Host,
-  { parts, config: read }: Seller,
-  { json, progress, onOpen }: { json: boolean; progress: Progress; onOpen(db: Database): Promise<void> },
-): Session {
+export function createSession(host: Host, { parts, config: read }: Seller, command: Command) {
+  const { json = false } = command.optsWithGlobals<{ json?: boolean }>();
+  const progress = createProgress(host.stderr, { isWanted: !json });
+  progress.begin();
   const closers: (() => Promise<void>)[] = [];
   const stopping = new AbortController();
   let isStoppedInOrder = false;
-  let ownScrubber: Scrubber | undefined;
-  let scrubber: Scrubber | undefined;
-  const say = (line: string) => void (json || progress.say(line));
-  const settings = (only?: readonly SettingName[]) => {
-    const config = read(readEnvironment(host.env, host.cwd()), only);
-    ownScrubber = createOwnScrubber(config);
-    return config;
+  let scrubber: Scrubber | null = null;
+  let tokensStored = () => Promise.resolve();
+
+  const screen = () => screenOf(host, "stderr");
+  const scrub = (text: string) => scrubber?.scrub(text) ?? text;
+  /** Writes a line to standard error, for people; nothing under --json. */
+  const say = (line: string): void => {
+    if (!json) progress.say(wrapped(line, screen().columns, "  "));
   };
+  const trail = createTrail(command, {
+    scrub,
+    warn: (reason) => {
+      const line = `${screen().paint.yellow("!")} This is not in the audit trail: ${scrub(safe(reason))}`;
+      progress.say(wrapped(line, screen().columns, "  "));
+    },
+  });
 
-  async function openServices(config: Config): Promise<OpenContext> {
-    progress.begin();
-    const { openContext } = await import("../../open-context.ts");
-    const logLevel = json ? "silent" : quiet(config.logLevel);
-    const { columns } = screenOf(host, "stderr");
-    const logTo = { write: (line: string) => say(wrapped(readableLogLine(line), columns, "  ")) };
-    const services = await openContext({ ...config, logLevel }, { ...parts, logTo });
-    scrubber = services.scrubber;
-    closers.push(services.close);
-    endOnSignals(services);
-    return services;
+  /** Reads the settings. Throws `Misconfigured` for faults; with `only`, just for those of the named settings. */
+  function settings(only?: readonly SettingName[]): Config {
+    const config = read(readEnvironment(host.env, host.cwd()), only);
+    scrubber ??= createOwnScrubber(config);
+    return config;
   }
 
-  /**
-   * Ends the process at a signal, but waits for a token call in progress: the pair that it brings may be the only valid
-   * one.
-   */
-  function endOnSignals({ credentials }: OpenContext): void {
-    const end = (signal: NodeJS.Signals) => {
-      progress.end();
-      for (const each of STOPPING) host.removeAllListeners(each);
-      host.kill(host.pid, signal);
-    };
-    onSignals(host, STOPPING, {
-      first(signal) {
-        if (isStoppedInOrder) return;
-        const told = setTimeout(() => say("A token is on its way and is stored first. Ctrl-C again stops at once."), TELL_AFTER_MS); // prettier-ignore
-        void credentials.refresh.settled().finally(() => {
-          clearTimeout(told);
-          end(signal);
-        });
-      },
-      again(signal) {
-        if (!isStoppedInOrder) end(signal);
-      },
-    });
+  /** All parts of the service, without any check. */
+  async function openContext(config: Config): Promise<OpenContext> {
+    const { openContext: open } = await import("../../open-context.ts");
+    const isQuiet = ["trace", "debug", "info"].includes(config.logLevel);
+    const logLevel = json ? "silent" : isQuiet ? "warn" : config.logLevel;
+    const logTo = { write: (line: string) => say(readableLogLine(line)) };
+    const context = await open({ ...config, logLevel }, { ...parts, logTo });
+    scrubber = context.scrubber;
+    tokensStored = () => context.credentials.refresh.settled();
+    closers.push(context.close);
+    return context;
   }
 
-  async function servicesWithoutKeys(): Promise<OpenContext> {
-    const services = await openServices(settings());
-    await checkSoon(services.db);
-    await onOpen(services.db);
-    return services;
+  /** The same, with the check of the migrations but not of the keys. */
+  async function contextWithoutKeys(): Promise<OpenContext> {
+    const context = await openContext(settings());
+    await checkSoon(context.db);
+    await trail.begin(context.db);
+    return context;
   }
 
+  /** The same, after all checks of a service's start. */
+  async function context(): Promise<OpenContext> {
+    const opened = await contextWithoutKeys();
+    const { checkStored } = await import("../../process/start-up.ts");
+    await checkStored(opened);
+    return opened;
+  }
+
+  /** The database alone, after the check of its migrations: for commands that must work when keys are missing. */
   async function database(): Promise<Database> {
     const { databaseUrl, databaseCa, databasePool } = settings(DATABASE_SETTINGS);
-    progress.begin();
     const { openDatabase } = await import("../../database/database.ts");
     const db = openDatabase({ url: databaseUrl.reveal(), ca: databaseCa, poolSize: databasePool });
     closers.push(db.close);
     await checkSoon(db);
-    await onOpen(db);
+    await trail.begin(db);
     return db;
   }
 
-  return {
-    host,
-    offer: async () => parts.offer ?? (await import("../../your-service/plans.ts")).offer,
-    settings,
-    openServices,
-    say,
-    async services() {
-      const services = await servicesWithoutKeys();
-      const { checkStored } = await import("../../process/start-up.ts");
-      await checkStored(services);
-      return services;
-    },
-    servicesWithoutKeys,
-    database,
-    openDatabaseIfSet: async () =>
-      readEnvironment(host.env, host.cwd())["DATABASE_URL"] ? database() : undefined,
-    stopSignal() {
-      isStoppedInOrder = true;
-      onSignals(host, STOPPING, {
-        first() {
-          say("Stopping: what was sent is finished first. Ctrl-C again stops at once.");
-          stopping.abort();
-        },
-        again() {
-          progress.end();
-          host.exit(1);
-        },
+  const end = (signal: NodeJS.Signals) => {
+    progress.end();
+    for (const each of STOPPING) host.removeAllListeners(each);
+    host.kill(host.pid, signal);
+  };
+  onSignals(host, STOPPING, {
+    first(signal) {
+      if (isStoppedInOrder) {
+        say("Stopping: what was sent is finished first. Ctrl-C again stops at once.");
+        return stopping.abort();
+      }
+      // The pair of tokens that a call in progress brings may be the only valid one.
+      const waits = "A token is on its way and is stored first. Ctrl-C again stops at once.";
+      const told = setTimeout(() => say(waits), TELL_AFTER_MS);
+      void tokensStored().finally(() => {
+        clearTimeout(told);
+        end(signal);
       });
+    },
+    again: end,
+  });
+
+  /** Throws `UsedWrongly` if there is nobody to be asked: a script must give --yes. */
+  function checkMayAsk(): void {
+    if (json || !host.stdin.isTTY || !host.stderr.isTTY)
+      throw new UsedWrongly("Nothing was changed: nobody is here to be asked. Say --yes to do it.");
+  }
+
+  return {
+    ...{ host, say, settings, openContext, contextWithoutKeys, context, database, checkMayAsk, scrub },
+    /** What people see who run it, on standard error. */
+    screen,
+    /** What the service sells. */
+    offer: async (): Promise<Offer> => parts.offer ?? (await import("../../your-service/plans.ts")).offer,
+    /** Aborted by SIGINT (Ctrl-C), SIGTERM or SIGHUP. A command that takes it must end soon after the abort. */
+    stopSignal(): AbortSignal {
+      isStoppedInOrder = true;
       return stopping.signal;
     },
-    begin: progress.begin,
-    onProgress: progress.update,
-    sayWhatIsLeft(left, howToGoOn) {
+    onProgress(done: number, total: number): void {
+      progress.update(done, total);
+      trail.onProgress(done, total);
+    },
+    /** If a stop left resources undone, says how many, and how to continue. */
+    sayWhatIsLeft(left: number | undefined, howToGoOn: string): void {
       if (left) say(`Stopped: ${counted(left, "resource")} left. ${howToGoOn}`);
     },
-    letThemType: progress.end,
-    async checkMayAsk() {
-      const { checkSomebodyIsThere } = await import("./yes-or-no.ts");
-      checkSomebodyIsThere(host, { mayAsk: !json });
-    },
-    async confirm(question) {
+    /** Ends the progress bar, so that it does not disturb a person who types. */
+    endProgress: progress.end,
+    /** Asks the person at the terminal. Throws `NotConfirmed` unless they say yes, and what `checkMayAsk` throws. */
+    async confirm(question: string): Promise<void> {
+      checkMayAsk();
       progress.end();
-      const { askYesOrNo } = await import("./yes-or-no.ts");
-      const isYes = await askYesOrNo(host, question, { mayAsk: !json });
+      const typed = await asked(host, `${question} (y/N) `, true);
       progress.begin();
-      return isYes;
+      if (!/^y(es)?$/i.test(typed?.trim() ?? "")) throw new NotConfirmed();
     },
-    scrub: (text) => (scrubber ?? ownScrubber)?.scrub(text) ?? text,
-    close: (onLater) => closeAll([...closers.reverse(), () => progress.end()], onLater),
+    /**
+     * Reads a secret from standard input, without a trailing line end; a person at a terminal is asked, without an echo.
+     * Throws `UsedWrongly` if it is empty, and `NotConfirmed` if a person cancels.
+     */
+    async secret(what: string, mostBytes = Infinity): Promise<Secret> {
+      progress.end();
+      const typed = host.stdin.isTTY
+        ? await asked(host, `${what} (not shown): `, false)
+        : (await readUpTo(host.stdin, mostBytes + LINE_END_BYTES)).toString("utf8");
+      progress.begin();
+      if (typed === null) throw new NotConfirmed();
+      const value = typed.replace(/\r?\n$/, "");
+      if (value === "") throw new UsedWrongly(`${what}: nothing came on standard input.`);
+      return new Secret(value);
+    },
+    /** Ends the progress, and writes the end of the command to the audit trail. */
+    async end(result: Outcome | Failure): Promise<void> {
+      const isSet = readEnvironment(host.env, host.cwd())["DATABASE_URL"];
+      await trail.end(result, async () => (isSet ? database() : undefined));
+    },
+    /** Closes what was opened, in reverse order. Answers what failed. */
+    async close(): Promise<unknown[]> {
+      const failed: unknown[] = [];
+      const all = [...closers.reverse(), () => progress.end()];
+      await closeAll(all, (later) => failed.push(later)).catch((first: unknown) => failed.unshift(first));
+      return failed;
+    },
   };
 }
 
 /**
- * If the database is away, a command waits 3 seconds for it, less than a service would. Its later statements have no
- * such limit.
+ * If the database is unreachable, a command waits 3 seconds for it, less than a service would. Its later statements have
+ * no such limit.
  */
 async function checkSoon(db: Database): Promise<void> {
   const { checkMigrations, retryWhileDatabaseAway } = await import("../../database/database.ts");
   await retryWhileDatabaseAway(() => checkMigrations(db), { upToMs: 3_000 });
 }
 
-/** The log level under a command's output: at least `warn`. */
-function quiet(level: Config["logLevel"]): Config["logLevel"] {
-  return level === "trace" || level === "debug" || level === "info" ? "warn" : level;
+/** A line of the log as a sentence for people, with its resource and its cause. */
+export function readableLogLine(line: string): string {
+  const { level, msg, uuid, error, reason, incident } = JSON.parse(line) as {
+    level: string;
+    msg?: string;
+    uuid?: string;
+    error?: { message?: string };
+    reason?: string;
+    incident?: { title: string };
+  };
+  const trouble = incident && `the platform reports: ${incident.title}`;
+  const about = [uuid, error?.message ?? reason, trouble].filter(Boolean).join(": ");
+  return safe(`${level}: ${msg ?? ""}${about && ` (${about})`}`);
 }

@@ -1,11 +1,18 @@
-import type { CurrentStatus, Incident } from "../platform-status.ts";
-import { UsedWrongly } from "../errors.ts";
-import { examples, type AddCommand } from "./command.ts";
-import { icon, incidentText, latestUpdate } from "./incident-text.ts";
-import type { Outcome } from "./outcome.ts";
-import type { Screen } from "./screen.ts";
-import type { Session } from "./session.ts";
-import { counted, safe } from "./text.ts";
+import { Option, type Command } from "commander";
+import {
+  currentStatus,
+  listIncidents,
+  openIncidents,
+  showIncident,
+  STATUS_SETTINGS,
+  type CurrentStatus,
+  type Incident,
+  type SystemStatus,
+} from "../platform-status.ts";
+import { examples } from "./examples.ts";
+import type { Screen } from "./host.ts";
+import type { Act } from "./session.ts";
+import { counted, momentAway, safe, wrapped } from "./text.ts";
 
 interface Options {
   since?: string;
@@ -13,66 +20,104 @@ interface Options {
   incident?: string;
 }
 
-export const addStatus: AddCommand = (program, act) => {
+export function addStatus(program: Command, act: Act): void {
   program
     .command("status")
     .option("--since <YYYY-MM-DD>", "the incidents since that day")
     .option("--per-page <n>", "as many incidents")
-    .option("--incident <id>", "one incident with its whole story")
+    .addOption(
+      new Option("--incident <id>", "one incident with its whole story").conflicts(["since", "perPage"]),
+    )
     .description("how the platform is: its status feed, which nothing of the service depends on")
     .addHelpText("after", examples("kit status", "kit status --since 2026-01-31", "kit status --incident 7"))
-    .action(act(status));
-};
-
-async function status(session: Session, { since, perPage, incident }: Options): Promise<Outcome> {
-  const parts = await import("../platform-status.ts");
-  const settings = session.settings(parts.STATUS_SETTINGS);
-  session.begin();
-  const isList = since !== undefined || perPage !== undefined;
-  if (incident !== undefined) {
-    if (isList)
-      throw new UsedWrongly("--incident shows one incident; --since and --per-page are for a list.");
-    const { json, value } = await parts.showIncident(settings, incident);
-    return { data: json, show: (screen) => incidentText(screen, value, value.updates) };
-  }
-  if (isList) {
-    const { json, value } = await parts.listIncidents(settings, { since, perPage });
-    return { data: json, show: (screen) => showList(screen, value) };
-  }
-  const { json, value } = await parts.currentStatus(settings);
-  return {
-    data: json,
-    show: (screen) => showCurrent(screen, value, parts.openIncidents(value)),
-  };
+    .action(
+      act(async (session, { since, perPage, incident }: Options) => {
+        const settings = session.settings(STATUS_SETTINGS);
+        if (incident !== undefined) {
+          const { json, value } = await showIncident(settings, incident);
+          return { data: json, show: (screen) => inWords(screen, value, value.updates) };
+        }
+        if (since !== undefined || perPage !== undefined) {
+          const { json, value } = await listIncidents(settings, { since, perPage });
+          return { data: json, show: (screen) => showList(screen, value) };
+        }
+        const { json, value } = await currentStatus(settings);
+        return { data: json, show: (screen) => showCurrent(screen, value) };
+      }),
+    );
 }
 
-function showCurrent(
-  screen: Screen,
-  { status: systems, scheduled }: CurrentStatus,
-  open: Incident[] | null,
-): string {
-  const width = Math.max(0, ...systems.map(({ system }) => system.length));
+function showCurrent(screen: Screen, current: CurrentStatus): string {
+  const { status: systems, scheduled } = current;
+  const open = openIncidents(current);
   const coming = scheduled.filter(({ resolved }) => !resolved);
+  const width = Math.max(0, ...systems.map(({ system }) => system.length));
+  const latest = (each: Incident) => `\n${inWords(screen, each, latestUpdate(each))}`;
   return [
     ...systems.map((each) => `${safe(each.system).padEnd(width)}  ${icon(screen, each.status)}`),
     ...(systems.length === 0 ? ["The feed names no systems: how they are is not known."] : []),
     "",
-    openInWords(open),
-    ...(open ?? []).map((each) => `\n${incidentText(screen, each, latestUpdate(each))}`),
-    ...(coming.length > 0 ? ["", "Maintenance:"] : []),
-    ...coming.map((each) => `\n${incidentText(screen, each, latestUpdate(each))}`),
+    open === null
+      ? "The feed has no list of incidents."
+      : open.length === 0
+        ? "No incident is open."
+        : `${counted(open.length, "incident")} open:`,
+    ...(open ?? []).map(latest),
+    ...(coming.length > 0 ? ["", "Maintenance:", ...coming.map(latest)] : []),
   ].join("\n");
-}
-
-function openInWords(open: Incident[] | null): string {
-  if (open === null) return "The feed has no list of incidents.";
-  return open.length === 0 ? "No incident is open." : `${counted(open.length, "incident")} open:`;
 }
 
 function showList(screen: Screen, incidents: Incident[]): string {
   if (incidents.length === 0) return "There was no incident.";
   return [
-    ...incidents.map((each) => `${incidentText(screen, each, [])}\n`),
+    ...incidents.map((each) => `${inWords(screen, each, [])}\n`),
     `${counted(incidents.length, "incident")}. One with its story: kit status --incident ${incidents[0]!.id}`,
   ].join("\n");
+}
+
+type Update = Incident["updates"][number];
+
+/** An incident with the given updates. Times are UTC, with their distance from now. */
+function inWords(screen: Screen, incident: Incident, updates: readonly Update[]): string {
+  const { columns, paint } = screen;
+  const { id, title, state, resolved, created_at: begin, resolved_at: end, full_url: page } = incident;
+  // Now by the platform's clock, as far as is known: no update was written later.
+  const now = Math.max(
+    Date.now(),
+    ...incident.updates.map(({ created_at: at }) => Date.parse(at ?? "") || 0),
+  );
+  const word = safe(state ?? (resolved ? "resolved" : "open"));
+  const number = id === null ? "" : `#${safe(String(id))} `;
+  const times = [
+    begin && `${Date.parse(begin) > now ? "begins" : "opened"} ${momentAway(begin, now)}`,
+    end && `resolved ${momentAway(end, now)}`,
+  ].filter(Boolean);
+  return [
+    `${paint.bold(`${number}${safe(title) || "(no title)"}`)}  ${resolved ? paint.green(word) : paint.red(word)}`,
+    times.length > 0 ? `${times.join(", ")}, UTC` : "no times given",
+    ...incident.systems.map(({ name, services, status }) => {
+      const which = services.length > 0 ? ` (${safe(services.join(", "))})` : "";
+      return `${safe(name)}${which}: ${icon(screen, status)}`;
+    }),
+    ...updates.flatMap(({ created_at: at, update_type: type, title: head, contents }) => [
+      paint.dim(safe([at && momentAway(at, now), type, head].filter(Boolean).join("  "))),
+      ...(contents === "" ? [] : [`  ${wrapped(safe(contents), columns, "    ")}`]),
+    ]),
+    ...(page ? [safe(page)] : []),
+  ].join("\n  ");
+}
+
+/** The latest update; empty if there is none. */
+function latestUpdate({ updates }: Incident): Update[] {
+  const at = ({ created_at: time }: Update) => Date.parse(time ?? "") || 0;
+  return [...updates].sort((one, other) => at(other) - at(one)).slice(0, 1);
+}
+
+/** The words of the status site's icons; any other status is shown unchanged. */
+function icon({ paint }: Screen, status: SystemStatus): string {
+  if (status === "green") return paint.green("● Available");
+  if (status === "yellow") return paint.yellow("▲ Performance Degradation");
+  if (status === "red") return paint.red("■ Service Disruption");
+  if (status === "blue" || status === "maintenance") return paint.blue("◆ Maintenance");
+  return safe(status) || "–";
 }

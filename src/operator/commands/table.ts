@@ -1,72 +1,75 @@
-import { stripVTControlCharacters } from "node:util";
-import type { Screen } from "./screen.ts";
-import { safe, wrapped } from "./text.ts";
-
-export interface Column<Row> {
-  title: string;
-  of(row: Row): string;
-  /** Changes the finished cell, for colours. */
-  paint?(text: string, row: Row): string;
-  /** May be shortened on a narrow screen, the last such column first. */
-  canShrink?: boolean;
-}
+import type { Screen } from "./host.ts";
+import { momentAway, safe, wrapped } from "./text.ts";
 
 const GAP = "  ";
 const LEAST_WIDTH = 6;
+/** Ids are copied, and stay whole. */
+const WHOLE = /^[0-9a-f-]{16,36}$/;
 
-/** A table that fits the screen: a dim header, then one line for each row. */
-export function table<Row>(
+/**
+ * Records as a table that fits the screen: a dim header of their names, then one line for each. On a narrow screen the
+ * widest columns are shortened. `shade` colours a finished cell by its text.
+ */
+export function table(
   { columns, paint }: Screen,
-  shape: readonly Column<Row>[],
-  rows: readonly Row[],
+  records: readonly Readonly<Record<string, string>>[],
+  shade = (text: string) => text,
 ): string {
-  const cells = rows.map((row) => shape.map((column) => safe(column.of(row))));
-  const widths = shape.map(({ title }, index) =>
-    Math.max(title.length, ...cells.map((row) => row[index]!.length)),
-  );
-  for (let index = shape.length - 1; index >= 0; index--) {
-    const excess = widths.reduce((sum, width) => sum + width, 0) + GAP.length * (shape.length - 1) - columns;
-    if (excess > 0 && shape[index]!.canShrink) {
-      widths[index] = Math.max(widths[index]! - excess, LEAST_WIDTH);
-    }
+  const titles = Object.keys(records[0] ?? {});
+  const rows = records.map((record) => titles.map((title) => safe(record[title] ?? "")));
+  const widths = titles.map((title, at) => Math.max(title.length, ...rows.map((row) => row[at]!.length)));
+  const isWhole = titles.map((_, at) => rows.some((row) => WHOLE.test(row[at]!)));
+  for (
+    let excess = widths.reduce((sum, width) => sum + width + GAP.length, -GAP.length) - columns;
+    excess > 0;
+  ) {
+    const at = widths.reduce(
+      (most, width, each) => (!isWhole[each] && width > (widths[most] ?? 0) ? each : most),
+      -1,
+    );
+    const room = (widths[at] ?? 0) - LEAST_WIDTH;
+    if (room <= 0) break;
+    widths[at]! -= Math.min(room, excess);
+    excess -= Math.min(room, excess);
   }
-  const line = (parts: string[]) => parts.join(GAP).trimEnd();
-  const head = paint.dim(line(shape.map(({ title }, index) => fit(title, widths[index]!))));
-  const body = rows.map((row, at) =>
-    line(
-      shape.map((column, index) => {
-        const cell = fit(cells[at]![index]!, widths[index]!);
-        return column.paint ? column.paint(cell, row) : cell;
-      }),
-    ),
+  const line = (cells: readonly string[]) =>
+    cells.map((cell, at) => shortened(cell, widths[at]!).padEnd(widths[at]!));
+  const head = paint.dim(
+    line(titles.map((title) => title.toUpperCase()))
+      .join(GAP)
+      .trimEnd(),
   );
-  return [head, ...body].join("\n");
-}
-
-/** Names and their values, one below the other, indented. */
-export function members(
-  { columns, paint }: Screen,
-  pairs: readonly (readonly [name: string, value: string])[],
-): string {
-  const width = Math.max(...pairs.map(([name]) => name.length));
-  const indent = " ".repeat(width + 2 * GAP.length);
-  // Values are not cut, because the missing part may be what the reader needs.
-  const hung = (value: string) => wrapped(broken(value, columns - indent.length), columns, indent);
-  return pairs
-    .map(([name, value]) => `${GAP}${paint.dim(name.padEnd(width))}${GAP}${hung(value)}`)
-    .join("\n");
-}
-
-function fit(text: string, width: number): string {
-  return shortened(text, width).padEnd(width);
-}
-
-/** Breaks words that are too long for a line by inserting spaces. */
-function broken(text: string, room: number): string {
-  return text.replaceAll(new RegExp(`\\S{${room}}(?=\\S)`, "g"), "$& ");
+  return [head, ...rows.map((row) => line(row).map(shade).join(GAP).trimEnd())].join("\n");
 }
 
 export function shortened(text: string, width: number): string {
-  if (stripVTControlCharacters(text).length <= width) return text;
-  return `${text.slice(0, Math.max(width - 1, 1))}…`;
+  return text.length <= width ? text : `${text.slice(0, Math.max(width - 1, 1))}…`;
+}
+
+/** A fact for people; none is shown as a dash, and a time with its distance from now. */
+export type Fact = string | number | null | undefined | readonly string[];
+
+/** Names and their values, one below the other, indented. `now` is that of the clock that wrote the times. */
+export function members(
+  { columns, paint }: Screen,
+  facts: Readonly<Record<string, Fact>> | readonly (readonly [name: string, fact: Fact])[],
+  now?: number,
+): string {
+  const pairs = (Array.isArray(facts) ? facts : Object.entries(facts)) as [string, Fact][];
+  const width = Math.max(...pairs.map(([name]) => name.length));
+  const indent = " ".repeat(width + 2 * GAP.length);
+  return pairs
+    .map(
+      ([name, fact]) =>
+        `${GAP}${paint.dim(name.padEnd(width))}${GAP}${wrapped(inWords(fact, now), columns, indent)}`,
+    )
+    .join("\n");
+}
+
+const ISO_TIME = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;
+
+function inWords(fact: Fact, now?: number): string {
+  const text = Array.isArray(fact) ? fact.join(", ") : String(fact ?? "");
+  if (ISO_TIME.test(text)) return momentAway(text, now);
+  return text.split("\n").map(safe).join("\n") || "–";
 }

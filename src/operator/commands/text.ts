@@ -1,3 +1,4 @@
+import { Help } from "commander";
 import { duration } from "../wording.ts";
 
 export { counted } from "../wording.ts";
@@ -13,48 +14,31 @@ export function safe(text: string): string {
 
 /** Shows text from elsewhere completely, with control characters escaped as in JSON: \u001b, \n. */
 export function writtenOut(text: string): string {
-  return text.replace(ACTING, (letter) => SHORT[letter] ?? escaped(letter));
+  return text.replace(ACTING, (letter) =>
+    letter < " " ? JSON.stringify(letter).slice(1, -1) : code(letter),
+  );
 }
 
 /** A JSON document without control characters that act on a terminal; JSON itself escapes only some of them. */
 export function jsonText(data: unknown, indent?: number): string {
-  const text = JSON.stringify(data, null, indent);
-  return text.replace(ACTING, (letter) => (letter === "\n" ? letter : escaped(letter)));
+  return JSON.stringify(data, null, indent).replace(ACTING, (letter) =>
+    letter === "\n" ? letter : code(letter),
+  );
 }
 
-const SHORT: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
-
-function escaped(letter: string): string {
+function code(letter: string): string {
   return `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
-/** Breaks a text into lines of at most `columns`, the second and later ones indented by `indent`. */
-export function wrapped(text: string, columns: number, indent = ""): string {
-  return text
-    .split("\n")
-    .map((paragraph) => wrapParagraph(paragraph, columns - indent.length))
-    .join("\n")
-    .replaceAll("\n", `\n${indent}`);
-}
-
-function wrapParagraph(text: string, columns: number): string {
-  const lead = /^ */.exec(text)![0];
-  const lines: string[] = [];
-  for (const word of text.trim().replace(COMMAND, glued).split(" ")) {
-    const last = lines.at(-1);
-    if (last !== undefined && last.length + 1 + word.length <= columns)
-      lines[lines.length - 1] = `${last} ${word}`;
-    else lines.push(lead + word);
-  }
-  return lines.join("\n").replaceAll(GLUE, " ");
-}
-
+const layout = Object.assign(new Help(), { minWidthToWrap: 1 });
 /** A command about one resource, which the reader may copy: it stays on one line. */
 const COMMAND = /\bkit(?: [a-z-]+)+ [0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
-const GLUE = "\u00a0";
 
-function glued(command: string): string {
-  return command.replaceAll(" ", GLUE);
+/** Breaks a text into lines of at most `columns`, the second and later ones indented by `indent`. */
+export function wrapped(text: string, columns: number, indent = ""): string {
+  const glued = text.replace(COMMAND, (command) => command.replaceAll(" ", "\0"));
+  const lines = layout.boxWrap(glued, columns - indent.length).replaceAll("\0", " ");
+  return lines.replaceAll("\n", `\n${indent}`);
 }
 
 /** A time in readable form, UTC: 2026-01-31 12:00:00. */

@@ -123,7 +123,7 @@ describe("an error answer of the platform", () => {
     [401, "user_token_rejected", "get a new one"],
     [403, "user_token_forbidden", "scope is global"],
     [404, "unknown_authorization", "Check the id"],
-    [422, "authorization_refused", "Mend the description"],
+    [422, "authorization_refused", "Correct the description"],
   ])("with %i is printed in one sentence with advice", async (status, id, advice) => {
     answer = inOrder(status);
     const { code, data } = await runJson(["authorizations", "revoke", ID]);

@@ -75,8 +75,8 @@ it("config diff prints a table in 80 columns, and the command that helps", async
   expect(Math.max(...stdout.split("\n").map(({ length }) => length))).toBeLessThanOrEqual(80);
 
   const revealed = await say("config", "diff", uuid, "--reveal");
-  expect(revealed.stdout).toContain(
-    `TEAPOT_URL  differs\n  wanted    ${wanted["TEAPOT_URL"]}\n  platform  https://by-hand.example\n`,
+  expect(revealed.stdout).toMatch(
+    new RegExp(`TEAPOT_URL +differs +${wanted["TEAPOT_URL"]} +https://by-hand\\.example\n`),
   );
 });
 
@@ -146,10 +146,10 @@ it.each([
     expect(await run(...push)).toMatchObject({ code: 0, data: { done: [uuid] } });
     expect(await onPlatform()).toEqual(wanted);
     expect(await run(...push)).toMatchObject({ code: 0, data: { done: [], failed: [] } });
-    expect((await say(...push)).stdout).toContain("There was nothing to do.\n");
+    expect((await say(...push)).stdout).toContain("0 changed, 0 failed, 0 skipped.\n");
     expect(await say("config", "push", uuid, "--overwrite", "TEAPOT_LID", "--yes")).toMatchObject({
       code: 0,
-      stdout: expect.stringContaining("The platform has all that is wanted."),
+      stdout: expect.stringContaining("The platform has all that can be set."),
     });
     expect(await run("config", "push", "--all", "--overwrite", "KETTLE", "--yes")).toMatchObject({ code: 2 });
 

@@ -79,7 +79,7 @@ describe("a command on a terminal of the operating system", () => {
     await terminal.type(CTRL_C, /\(not shown\): /);
     expect(await terminal.ended()).toMatchObject({
       code: 1,
-      screen: [expect.stringMatching(/\(not shown\): $/), "Nothing was changed."],
+      screen: [expect.stringMatching(/\(not shown\): $/), "✗ Nothing was changed."],
     });
   });
 
@@ -133,7 +133,7 @@ describe("a signal while a token is being refreshed", () => {
 
   it.each([
     ["config", "get", [null, "SIGINT"]],
-    ["tokens", "refresh", [1, null]],
+    ["tokens", "refresh", [null, "SIGINT"]],
   ] as const)("stops a command at once when it comes again: kit %s %s", async (noun, verb, how) => {
     const { uuid, environment, words, underWay } = await aRefresh([noun, verb], 6_000);
     const child = startKit(environment, words);

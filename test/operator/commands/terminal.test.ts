@@ -81,7 +81,7 @@ describe("kit resources erase", () => {
       /^ ".+", plan basic, provisioned, credential active, on app \S+\.$/,
     );
     expect(Math.max(...about.map((line) => line.length))).toBeLessThanOrEqual(80);
-    expect(screen.slice(-2)).toEqual(["Erase it for good? (y/N) n", "Nothing was changed."]);
+    expect(screen.slice(-2)).toEqual(["Erase it for good? (y/N) n", "✗ Nothing was changed."]);
     const { data } = await kitJson(world.environment, ["resources", "show", uuids[4]!]);
     expect(data).toMatchObject({ state: "provisioned", credential: { state: "active" } });
   });
@@ -135,7 +135,7 @@ describe("the prompt for a secret", () => {
     const { code, screen } = await terminal.ended();
     expect({ code, screen }).toEqual({
       code: 1,
-      screen: [expect.stringMatching(/\(not shown\): $/), "Nothing was changed."],
+      screen: [expect.stringMatching(/\(not shown\): $/), "✗ Nothing was changed."],
     });
   });
 
@@ -152,11 +152,9 @@ describe("kit resources show and list", () => {
   it("print the last error completely, however long", async () => {
     const error = `POST http://platform.example/oauth/token answered ${"503 ".repeat(30)}and ended`;
     await world.rows(`UPDATE credentials SET last_error = $2 WHERE uuid = $1`, [uuids[0], error]);
-    await world.rows(`UPDATE resources SET name = repeat('x', 150) WHERE uuid = $1`, [uuids[0]]);
     const { stdout } = await kit(world.environment, ["resources", "show", uuids[0]!]);
     expect(widest(stdout)).toBeLessThanOrEqual(80);
     expect(stdout.replace(/\s+/g, " ")).toContain(error);
-    expect(stdout.replace(/\s+/g, "")).toContain("x".repeat(150));
   });
 });
 

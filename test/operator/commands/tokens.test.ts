@@ -85,7 +85,9 @@ describe("the advice of kit", () => {
   it("depends on the platform's answer", async () => {
     const { control } = world.sandbox;
     control.fault("GET /addons/*", { status: 200, body: "<h1>Hello</h1>" });
-    expect(await saidOf(["apps", uuids[0]!])).toContain("Does the platform stand there? kit doctor looks.");
+    expect(await saidOf(["apps", uuids[0]!])).toContain(
+      "Is the platform reachable from here? kit doctor tries.",
+    );
     // Longer than a command waits.
     const rest = { "retry-after": "11" };
     control.fault("GET /addons/*", { status: 429, body: { id: "rate_limit" }, headers: rest });

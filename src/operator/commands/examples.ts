@@ -1,25 +1,11 @@
-import type { Command } from "commander";
-import type { Outcome } from "./outcome.ts";
-import type { Session } from "./session.ts";
-
-/** Turns the function of a command into the action that commander calls. */
-export type Act = <Args extends unknown[]>(
-  run: (session: Session, ...args: Args) => Promise<Outcome>,
-) => (...args: Args) => Promise<void>;
-
-/**
- * What each file of `commands/` exports: it declares a command with its arguments and options, and says what it does.
- */
-export type AddCommand = (program: Command, act: Act) => void;
+/** The uuid in the examples of the help. */
+export const EXAMPLE_UUID = "01234567-89ab-cdef-0123-456789abcdef";
 
 /** Help text of the commands that work on many resources. */
 export const STOPPED = `
 
 Stopped with Ctrl-C, it finishes what was sent, and tells how many are left
 ("left" with --json). Where none is left it ends as if nobody had stopped it.`;
-
-/** The uuid in the examples of the help. */
-export const EXAMPLE_UUID = "01234567-89ab-cdef-0123-456789abcdef";
 
 /**
  * The examples after the options in a command's help. A line that does not fit into 80 columns continues on the next,
