@@ -12,17 +12,13 @@ import type { Totals } from "./metrics/totals.ts";
 import type { Pace } from "./pace.ts";
 import type { Http } from "./platform/http.ts";
 import type { StatusWatch } from "./platform/status-watch.ts";
-import type { Answers } from "./resources/answers.ts";
 import type { Offer, YourService } from "./resources/contract.ts";
 import type { Credentials } from "./credentials/credentials.ts";
 import type { LostProvisions } from "./resources/lost-provisions.ts";
 import type { PlatformFor } from "./resources/platform-for.ts";
-import type { ProvisionStore } from "./resources/provision-store.ts";
 import type { Recover } from "./resources/recover.ts";
 import type { PeopleTokens } from "./people/people-tokens.ts";
 import type { Vault } from "./vault/vault.ts";
-import type { StepQueue } from "./work/queue.ts";
-import type { Settlements } from "./work/settle.ts";
 import type { StepRunner } from "./work/step.ts";
 
 /** What a process makes once: the first argument of the functions that do its work. */
@@ -53,10 +49,6 @@ export interface Context {
   readonly peopleTokens: PeopleTokens | null;
   readonly recover: Recover;
   readonly lostProvisions: LostProvisions;
-  readonly provisions: ProvisionStore;
-  readonly answers: Answers;
-  readonly steps: StepQueue;
-  readonly settlements: Settlements;
   readonly work: StepRunner;
 
   readonly jobs: Jobs<JobName>;

@@ -28,21 +28,17 @@ import { createOauthGrantEndpoint } from "./platform/oauth-grant.ts";
 import { createTokenEndpoint, type TokenEndpoint } from "./platform/oauth.ts";
 import { createIncidentNotes, createStatusWatch } from "./platform/status-watch.ts";
 import { currentStatus } from "./platform/status.ts";
-import { createAnswers } from "./resources/answers.ts";
 import { checkOffer } from "./resources/check-offer.ts";
 import type { Offer, YourService } from "./resources/contract.ts";
 import { createCredentials } from "./credentials/credentials.ts";
 import { createLostProvisions } from "./resources/lost-provisions.ts";
 import { createPlatformFor } from "./resources/platform-for.ts";
-import { failProvision } from "./resources/provision-failure.ts";
-import { createProvisionStore } from "./resources/provision-store.ts";
+import { failProvision } from "./resources/end-store.ts";
 import { createRecover } from "./resources/recover.ts";
 import { createPeopleTokens } from "./people/people-tokens.ts";
 import { createVault } from "./vault/vault.ts";
 import { createGrantsFirst } from "./work/grants-first.ts";
-import { createStepQueue } from "./work/queue.ts";
 import { createStepRunner } from "./work/runner.ts";
-import { createSettlements } from "./work/settle.ts";
 import { createYourService } from "./your-service/index.ts";
 import { offer as yourOffer } from "./your-service/plans.ts";
 
@@ -148,7 +144,8 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
     concurrency: config.tokenConcurrency,
     grantsFirst,
     onIssued(refreshInSeconds) {
-      ctx.work.nudge();
+      ctx.nudge("run-steps");
+      ctx.nudge("run-vendor-steps");
       ctx.nudge("find-late-steps", AFTER_TOKENS_MS);
       // Tokens live for hours. A sandbox may give them a life of seconds, which would end before the next sweep.
       if (refreshInSeconds < 60) ctx.nudge("refresh-tokens", refreshInSeconds * 1_000);
@@ -175,10 +172,6 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
         })
       : null;
 
-  ctx.provisions = createProvisionStore(ctx.db, ctx.vault, ctx.pace);
-  ctx.answers = createAnswers(ctx.db, ctx.vault, ctx.pace);
-  ctx.steps = createStepQueue(ctx.db);
-  ctx.settlements = createSettlements(ctx.db, ctx.vault);
   ctx.work = createStepRunner(ctx, grantsFirst);
   ctx.jobs = createJobs({
     jobs: timetable(ctx),

@@ -8,7 +8,7 @@ import { createPool } from "./pool.ts";
 import { statement, type Queryable, type Statement } from "./statement.ts";
 import { inTransaction, send } from "./transaction.ts";
 
-export { createGroupCommit, Overloaded } from "./group-commit.ts";
+export { createGroupCommit, groupCommit, Overloaded } from "./group-commit.ts";
 export { isConflict, isConnectionConfigError, isDataError, isLockTimeout, isTransient } from "./failure.ts";
 export { checkMigrations, HOW_TO_MIGRATE, migrate, MigrationFailed, throwInWords } from "./migrate.ts";
 export { createApplies, statement, type Queryable, type Statement } from "./statement.ts";

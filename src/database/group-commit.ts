@@ -116,3 +116,24 @@ export function createGroupCommit<Row, Result>({
       schedule();
     });
 }
+
+/**
+ * The same as a plain function of a context, for statements of a store: each context (a process has one) has a queue of
+ * its own.
+ */
+export function groupCommit<Ctx extends object, Row, Result>({
+  write,
+  ...needs
+}: Omit<Needs<Row, Result>, "write"> & {
+  write(ctx: Ctx, rows: Row[]): Promise<Result[]>;
+}): (ctx: Ctx, row: Row) => Promise<Result> {
+  const commits = new WeakMap<Ctx, (row: Row) => Promise<Result>>();
+  return (ctx, row) => {
+    let commit = commits.get(ctx);
+    if (!commit) {
+      commit = createGroupCommit({ ...needs, write: (rows) => write(ctx, rows) });
+      commits.set(ctx, commit);
+    }
+    return commit(row);
+  };
+}

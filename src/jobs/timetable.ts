@@ -1,6 +1,6 @@
 import type { Context } from "../context.ts";
 import { createPruneCustomers } from "../people/customer-prune.ts";
-import { createFailStranded } from "../resources/provision-failure.ts";
+import { createFailStranded } from "../resources/end-store.ts";
 import { createPrune } from "../people/prune.ts";
 import type { JobName } from "./names.ts";
 import type { Job } from "./run.ts";

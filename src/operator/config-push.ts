@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { ConfigVar } from "../resources/config-vars.ts";
-import { findResource } from "../resources/rows.ts";
+import { findResource } from "../resources/store.ts";
 import {
   diffConfig,
   wantedConfig,

@@ -4,7 +4,7 @@ import { createLog } from "../logging/log.ts";
 import { PACE } from "../pace.ts";
 import { deprovision } from "../resources/deprovision.ts";
 import { forgetLostProvision } from "../resources/lost-provisions.ts";
-import { findResource } from "../resources/rows.ts";
+import { findResource } from "../resources/store.ts";
 import { createScrubber } from "../logging/scrubber.ts";
 import { typedUuid, UnknownResource } from "./errors.ts";
 
@@ -53,5 +53,5 @@ export async function eraseResource(
  */
 export function deprovisionWithoutKeys(db: Database): (uuid: string) => Promise<void> {
   const log = createLog("silent", createScrubber(""));
-  return (uuid) => deprovision({ db, log, pace: PACE, work: { nudge: () => undefined } }, uuid);
+  return (uuid) => deprovision({ db, log, pace: PACE, nudge: () => undefined }, uuid);
 }

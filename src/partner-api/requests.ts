@@ -1,7 +1,7 @@
 import { Refusal } from "../errors.ts";
 import { isJsonObject, type JsonObject } from "../json-object.ts";
 import { readTime } from "../resources/grant-time.ts";
-import type { Grant, ProvisionRequest } from "../resources/provision-store.ts";
+import type { Grant, ProvisionRequest } from "../resources/rows.ts";
 import { Secret } from "../secret.ts";
 import { readUuid } from "../uuid.ts";
 import { refuseUnstorable } from "./refuse-unstorable.ts";

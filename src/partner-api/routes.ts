@@ -5,9 +5,7 @@ import type { Context } from "../context.ts";
 import { changePlan } from "../resources/change-plan.ts";
 import { deprovision } from "../resources/deprovision.ts";
 import { provision } from "../resources/provision.ts";
-import type { Answer } from "../resources/answers.ts";
-import type { ProvisionRequest } from "../resources/provision-store.ts";
-import { notFound } from "../resources/refusals.ts";
+import { notFound, type Answer } from "../resources/answers.ts";
 import { readUuid } from "../uuid.ts";
 import { readJsonBody } from "./json-body.ts";
 import { readPlanChange, readProvision } from "./requests.ts";
@@ -23,12 +21,8 @@ export function partnerApi(needs: {
   counted: Record<"provision" | "changePlan" | "deprovision", Counted>;
   /** Waits until the service can do work, if it has just started. */
   untilReady(): Promise<void>;
-  /** Called when a successful answer to a provision has gone out: from then on the grant can be exchanged. */
-  onAnswered(): void;
-  /** Called with a provision that is answered with an error of ours. */
-  onLost(request: ProvisionRequest): void;
 }): Router {
-  const { ctx, counted, untilReady, onAnswered, onLost } = needs;
+  const { ctx, counted, untilReady } = needs;
   const router = Router({ caseSensitive: true });
   router.use(needs.guard);
 
@@ -42,11 +36,13 @@ export function partnerApi(needs: {
           await untilReady();
           return await provision(ctx, wanted, receivedAtMs, () => request.socket.writable);
         } catch (error) {
-          if (!(error instanceof Refusal)) onLost(wanted);
+          if (!(error instanceof Refusal)) ctx.lostProvisions.note(wanted);
           throw error;
         }
       });
-      if (answer.status < 300) response.on("finish", onAnswered);
+      // From then on the grant can be exchanged.
+      if (answer.status < 300)
+        response.on("finish", () => ctx.nudge("exchange-grants", ctx.pace.exchangeAfterMs));
       send(response, answer);
     })
     .all(methodNotAllowed("POST"));

@@ -60,8 +60,6 @@ async function serve(ctx: OpenContext, stopping: AbortController): Promise<Runni
     ...{ ctx, counted: countedCalls(ctx.metrics) },
     guard: guards.platform,
     untilReady,
-    onLost: ctx.lostProvisions.note,
-    onAnswered: () => ctx.nudge("exchange-grants", pace.exchangeAfterMs),
   });
   const app = createApp(ctx, {
     partnerApi: api,

@@ -1,67 +1,35 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Context } from "../context.ts";
-import { statement, type Queryable } from "../database/database.ts";
-import { STEP_LEASE_SECONDS } from "../work/queue.ts";
-import { FIRST_LEASE, type Step } from "../work/step.ts";
+import type { Queryable } from "../database/database.ts";
+import {
+  acceptChange,
+  beginChange,
+  enqueueChange,
+  openStepsOf,
+  writeProvisionStep,
+  type OpenStep,
+  type PlanChange,
+} from "../work/queue.ts";
+import { FIRST_LEASE, newStep, type Step } from "../work/step.ts";
 import { orNullAfter } from "../within.ts";
-import { answerBody, laterAnswer, refusalAnswer, type Answer } from "./answers.ts";
-import { deprovisioned, notFound, provisionFailed, unknownPlan } from "./refusals.ts";
+import {
+  answerBody,
+  deprovisioned,
+  laterAnswer,
+  notFound,
+  provisionFailed,
+  refusalAnswer,
+  unknownPlan,
+  type Answer,
+} from "./answers.ts";
 import { createRequestDeadline, type WithinDeadline } from "./request-deadline.ts";
-import { RESOURCE_COLUMNS, wasNeverProvisioned, type ResourceRow } from "./rows.ts";
+import { wasNeverProvisioned } from "./rows.ts";
+import { lockedResource, MOST_UNCHANGED_CALLS, noteUnchanged } from "./store.ts";
 
 // While a plan changes, the new plan stands in its step, and the resource keeps the plan it has until the change is
 // made. So a refused change leaves nothing to take back, and changes that wait for one another start from what is then
 // there.
-
-/** How many changes of one resource to the plan it already has raise no alarm within an hour. */
-const MOST_UNCHANGED_CALLS = 3;
-
-const lockResource = statement(
-  "lock_resource",
-  `SELECT ${RESOURCE_COLUMNS} FROM resources r WHERE r.uuid = $1 FOR UPDATE`,
-);
-const openSteps = statement(
-  "open_steps",
-  `SELECT id, key, kind, detail->>'plan' AS plan, detail ? 'isAccepted' AS "isAccepted", lease FROM steps
-   WHERE uuid = $1 AND kind NOT IN ('discover', 'announce') ORDER BY id`,
-);
-const begin = statement(
-  "begin_plan_change",
-  `INSERT INTO steps (uuid, key, kind, detail, due_at, attempts, lease, leased_until, request_id)
-   VALUES ($1, $3, 'change_plan', jsonb_build_object('plan', $2::text), now(), 1, ${FIRST_LEASE}, now() + interval '${STEP_LEASE_SECONDS} seconds', $4) RETURNING id`,
-);
-// Its lease number is 0, so that a request which tries again, and does not know whether it began or queued, does not take
-// a step that another process has claimed.
-const enqueue = statement(
-  "enqueue_plan_change",
-  `WITH step AS (INSERT INTO steps (uuid, key, kind, detail, due_at, lease, request_id) VALUES ($1, $3, 'change_plan', jsonb_build_object('plan', $2::text, 'isAccepted', true), now(), 0, $4))
-   INSERT INTO events (uuid, type, detail) VALUES ($1, 'plan_change_queued', jsonb_build_object('plan', $2::text))`,
-);
-const accept = statement(
-  "accept_plan",
-  `UPDATE steps SET detail = detail || '{"isAccepted": true}' WHERE id = $1 AND kind IN ('change_plan', 'finish') RETURNING id`,
-);
-// Returns how often the same change was requested within the last hour, counted up to one more than raises the alarm.
-// Only that many events are written, however long the platform repeats itself.
-const noteUnchanged = statement(
-  "note_unchanged",
-  `WITH earlier AS (
-     SELECT 1 FROM events WHERE uuid = $1 AND type = 'plan_unchanged' AND at > now() - interval '1 hour'
-     ORDER BY id DESC LIMIT ${MOST_UNCHANGED_CALLS + 1}
-   ), noted AS (
-     INSERT INTO events (uuid, type) SELECT $1, 'plan_unchanged' WHERE (SELECT count(*) FROM earlier) <= ${MOST_UNCHANGED_CALLS}
-   )
-   SELECT count(*)::int AS earlier FROM earlier`,
-);
-
-/** A requested plan change, with the idempotency key of its step. */
-interface Wish {
-  uuid: string;
-  plan: string;
-  key: string;
-  requestId: string;
-}
 
 type Begun =
   | { is: "begun"; step: Step }
@@ -91,13 +59,13 @@ export async function changePlan(
     const begun = await within(() => ctx.db.transaction((tx) => beginOrQueue(ctx, tx, wish, mayQueue)));
     if (begun.is === "unchanged") return unchanged(ctx, wish, begun.earlier);
     if (begun.is === "queued") {
-      ctx.work.nudge();
+      ctx.nudge("run-vendor-steps");
       return laterAnswer(`The change to ${plan} follows what is under way.`);
     }
     if (begun.is === "begun") {
       const answer = await resultOrAccepted(ctx, begun.step, plan, within);
       if (answer) return answer;
-    } else if (mayQueue && (await within(() => isAccepted(ctx, begun.step.id)))) {
+    } else if (mayQueue && (await within(() => acceptChange(ctx.db, uuid, begun.step.key)))) {
       return takesLonger(plan);
     }
     await sleep(50);
@@ -107,15 +75,20 @@ export async function changePlan(
 async function beginOrQueue(
   { offer }: Context,
   tx: Queryable,
-  wish: Wish,
+  wish: PlanChange,
   mayQueue: boolean,
 ): Promise<Begun> {
   const { uuid, plan, key, requestId } = wish;
-  const [resource] = await tx.query<ResourceRow>(lockResource, [uuid]);
+  const resource = await lockedResource(tx, uuid);
   if (!resource || wasNeverProvisioned(resource)) throw notFound();
   if (resource.state === "deprovisioned") throw deprovisioned();
   if (resource.state === "failed") throw provisionFailed();
-  const open = await tx.query<OpenStep>(openSteps, [uuid]);
+  const begun = () =>
+    ({
+      is: "begun",
+      step: newStep(resource, { key, kind: "change_plan", detail: { plan }, requestId }),
+    }) as const;
+  const open = await openStepsOf(tx, uuid);
   const last = open.findLast((step) => step.plan !== null);
   // The present plan may no longer be on offer; a repeated change to it still succeeds.
   if (plan !== (last?.plan ?? resource.plan) && !Object.hasOwn(offer.plans, plan))
@@ -123,18 +96,18 @@ async function beginOrQueue(
   // Written by an earlier try of this request, whose acknowledgement was lost.
   const own = open.find((step) => step.key === key);
   if (own?.isAccepted) return { is: "queued" };
-  if (own?.lease === FIRST_LEASE) return { is: "begun", step: newStep(resource, own.id, wish) };
+  if (own?.lease === FIRST_LEASE) return begun();
   if (last && !last.isAccepted && (last.plan === plan || !mayQueue)) return { is: "running", step: last };
-  if (plan === (last?.plan ?? resource.plan)) {
-    const [noted] = await tx.query<{ earlier: number }>(noteUnchanged, [uuid]);
-    return { is: "unchanged", earlier: noted!.earlier };
-  }
+  if (plan === (last?.plan ?? resource.plan))
+    return { is: "unchanged", earlier: await noteUnchanged(tx, uuid) };
   if (open.length > 0 || resource.state === "provisioning") {
-    await tx.query(enqueue, [uuid, plan, key, requestId]);
+    // A change that is queued behind a provision needs a step to wait for.
+    if (resource.answerStatus === null) await writeProvisionStep(tx, uuid);
+    await enqueueChange(tx, wish);
     return { is: "queued" };
   }
-  const [row] = await tx.query<{ id: number }>(begin, [uuid, plan, key, requestId]);
-  return { is: "begun", step: newStep(resource, row!.id, wish) };
+  await beginChange(tx, wish);
+  return begun();
 }
 
 /**
@@ -152,7 +125,7 @@ async function resultOrAccepted(
   const answer = await orNullAfter(ctx.pace.vendorMs, run);
   if (answer) return answer;
   try {
-    if (await within(() => isAccepted(ctx, step.id))) return takesLonger(plan);
+    if (await within(() => acceptChange(ctx.db, step.resource.uuid, step.key))) return takesLonger(plan);
   } catch (error) {
     const { uuid } = step.resource;
     ctx.log.warn(
@@ -167,12 +140,7 @@ async function resultOrAccepted(
   return orNullAfter(ctx.pace.vendorMs, run);
 }
 
-/** Accepts a change that is still to be made. False: its step has ended. */
-async function isAccepted({ db }: Context, id: number): Promise<boolean> {
-  return (await db.query(accept, [id])).length > 0;
-}
-
-function unchanged({ log }: Context, { uuid, plan }: Wish, earlier: number): Answer {
+function unchanged({ log }: Context, { uuid, plan }: PlanChange, earlier: number): Answer {
   // Only when the limit is passed, not at each call beyond it: a flood of calls must not become a flood of alarms.
   if (earlier === MOST_UNCHANGED_CALLS)
     log.error({ alarm: "plan_unchanged_often", uuid, plan }, "Asked again and again for the plan it has");
@@ -181,27 +149,4 @@ function unchanged({ log }: Context, { uuid, plan }: Wish, earlier: number): Ans
 
 function takesLonger(plan: string): Answer {
   return laterAnswer(`The change to ${plan} takes a little longer.`);
-}
-
-interface OpenStep {
-  id: number;
-  key: string;
-  kind: string;
-  /** The new plan of a plan change; null for other kinds of step. */
-  plan: string | null;
-  isAccepted: boolean;
-  lease: number;
-}
-
-function newStep(resource: ResourceRow, id: number, { key, plan, requestId }: Wish): Step {
-  return {
-    id,
-    key,
-    kind: "change_plan",
-    detail: { plan },
-    attempts: 1,
-    lease: FIRST_LEASE,
-    requestId,
-    resource,
-  };
 }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { isDataError, statement, type Queryable } from "../database/database.ts";
 import type { Log } from "../logging/log.ts";
 import { EACH } from "../logging/repeats.ts";
-import type { ProvisionRequest } from "./provision-store.ts";
+import type { ProvisionRequest } from "./rows.ts";
 
 /** So many wait in memory for the database; of further ones only the log knows. */
 const MOST_HELD = 1_000;

@@ -1,6 +1,29 @@
-import { statement, type Queryable } from "../database/database.ts";
-import type { SealContext, Vault } from "../vault/vault.ts";
-import type { VendorResource } from "./contract.ts";
+import type { Secret } from "../secret.ts";
+import type { SealContext } from "../vault/vault.ts";
+import type { ResourceState } from "./states.ts";
+
+/** A provision request (assumed, section 1), checked; members that the kit does not know are dropped. */
+export interface ProvisionRequest {
+  uuid: string;
+  plan: string;
+  name: string | null;
+  region: string | null;
+  options: Record<string, unknown>;
+  callbackUrl: string | null;
+  logInputUrl: Secret | null;
+  logDrainToken: Secret | null;
+  grant: Grant | null;
+  /** The id under which the log names the request, so that what follows from it can be found. */
+  requestId: string;
+}
+
+export interface Grant {
+  code: Secret;
+  /**
+   * When the code expires, as the platform says. Stored for information only: clocks differ, so no decision uses it.
+   */
+  expiresAt: Date | null;
+}
 
 /** A resource as it is stored. */
 export interface ResourceRow {
@@ -10,7 +33,7 @@ export interface ResourceRow {
   plan: string;
   region: string | null;
   options: Record<string, unknown>;
-  state: "provisioning" | "provisioned" | "failed" | "deprovisioned";
+  state: ResourceState;
   answerStatus: number | null;
   sealedAnswer: Buffer | null;
   sealedConfig: Buffer | null;
@@ -26,13 +49,6 @@ export const RESOURCE_COLUMNS = `r.uuid, r.name, r.applied_plan AS plan, r.regio
   r.answer_status AS "answerStatus", r.sealed_answer AS "sealedAnswer", r.sealed_config AS "sealedConfig",
   r.sealed_log_input_url AS "sealedLogInputUrl", r.sealed_log_drain_token AS "sealedLogDrainToken"`;
 
-const find = statement("find_resource", `SELECT ${RESOURCE_COLUMNS} FROM resources r WHERE r.uuid = $1`);
-
-/** The resource of a uuid, tombstones included; null if the platform never asked for it. */
-export async function findResource(db: Queryable, uuid: string): Promise<ResourceRow | null> {
-  return (await db.query<ResourceRow>(find, [uuid]))[0] ?? null;
-}
-
 /** A tombstone without a plan: a deprovision came, and no provision before it. */
 export function wasNeverProvisioned({ plan, state }: Pick<ResourceRow, "plan" | "state">): boolean {
   return state === "deprovisioned" && plan === "";
@@ -44,28 +60,4 @@ export function resourceSealContext(
   uuid: string,
 ): SealContext {
   return { table: "resources", column, uuid };
-}
-
-/** A stored resource as a vendor's function gets it, in a step with this idempotency key. */
-export function vendorResource(
-  vault: Vault,
-  row: ResourceRow,
-  idempotencyKey: string,
-  signal: AbortSignal,
-): VendorResource {
-  const { uuid, name, plan, region, options, sealedLogInputUrl, sealedLogDrainToken } = row;
-  return {
-    uuid,
-    name,
-    plan,
-    region,
-    options,
-    idempotencyKey,
-    signal,
-    logInputUrl:
-      sealedLogInputUrl && vault.open(resourceSealContext("sealed_log_input_url", uuid), sealedLogInputUrl),
-    logDrainToken:
-      sealedLogDrainToken &&
-      vault.open(resourceSealContext("sealed_log_drain_token", uuid), sealedLogDrainToken),
-  };
 }

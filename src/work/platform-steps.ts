@@ -1,63 +1,58 @@
 import type { Context } from "../context.ts";
-import { statement, type Queryable } from "../database/database.ts";
+import type { Queryable } from "../database/database.ts";
 import { KitError } from "../errors.ts";
 import { PlatformRefused } from "../platform/api-errors.ts";
 import type { ResourceApi } from "../platform/api.ts";
 import { notYetSet, openConfig } from "../resources/config-vars.ts";
 import { NoToken } from "../credentials/token-source.ts";
 import type { PlatformFor } from "../resources/platform-for.ts";
-import { failProvision } from "../resources/provision-failure.ts";
-import { findResource, type ResourceRow } from "../resources/rows.ts";
-import { fenceOf } from "./settle.ts";
+import { failProvision } from "../resources/end-store.ts";
+import type { ResourceRow } from "../resources/rows.ts";
+import { findResource } from "../resources/store.ts";
+import { finishStep, putOffStep } from "./queue.ts";
 import { isOfPlanChange, type Step } from "./step.ts";
+import { settleAnnounced, settleDiscovered, storePrimaryApp } from "./store.ts";
 
-// The steps that tell or ask the platform something. Each throws in order to be tried again. While its credential is
-// quarantined that would be in vain: the step then waits until the credential is active again.
+// The steps that tell or ask the platform something. Each throws in order to be tried again.
 
-const storeApp = statement(
-  "store_app",
-  `UPDATE resources SET app_id = $2, app_name = $3, updated_at = now()
-   WHERE uuid = $1 AND state <> 'deprovisioned' AND (app_id, app_name) IS DISTINCT FROM ($2, $3)`,
-);
+/** Runs one of these steps. While its credential is quarantined that is in vain: the step waits until it is active. */
+export async function runPlatformStep(ctx: Context, step: Step): Promise<null> {
+  try {
+    await RUN[step.kind as keyof typeof RUN](ctx, step);
+  } catch (error) {
+    if (!isQuarantined(error)) throw error;
+    const { kind, requestId, resource } = step;
+    if (await putOffStep(ctx.db, step, null, error.message))
+      ctx.log.info({ uuid: resource.uuid, requestId, kind }, "A step waits: its credential was put aside");
+  }
+  return null;
+}
 
-type Run = (ctx: Context, step: Step) => Promise<void>;
-
-const waitingIfQuarantined =
-  (run: Run): Run =>
-  async (ctx, step) => {
-    try {
-      await run(ctx, step);
-    } catch (error) {
-      if (!isQuarantined(error)) throw error;
-      const { kind, requestId, resource } = step;
-      if (await ctx.steps.putOff(step, null, error.message))
-        ctx.log.info({ uuid: resource.uuid, requestId, kind }, "A step waits: its credential was put aside");
-    }
-  };
+const RUN = { announce, discover, report_failure: reportFailure };
 
 /** Sets the config vars, and if the platform still waits for it, says that provisioning is done. */
-export const announceStep = waitingIfQuarantined(async (ctx, step) => {
+async function announce(ctx: Context, step: Step): Promise<void> {
   const { uuid, state } = step.resource;
   const platform = ctx.platformFor(uuid);
   const isFirst = state === "provisioning" && step.attempts === 1;
   await pushConfig(ctx, platform, { uuid, given: isFirst ? step.resource : null });
   // The announcement of a plan change may run beside that of the provision before it, which tells this once.
   if (state === "provisioning" && !isOfPlanChange(step)) await markProvisioned(platform);
-  if (await ctx.settlements.provisioned(step))
+  if (await settleAnnounced(ctx, step))
     ctx.log.info({ uuid, requestId: step.requestId }, "The platform knows the config vars");
-});
+}
 
 /** Finds the primary app and all attached apps (platform document, "Usage rules" 1). */
-export const discoverStep = waitingIfQuarantined(async (ctx, step) => {
+async function discover(ctx: Context, step: Step): Promise<void> {
   const { uuid } = step.resource;
   const { primary: app, attachments } = await lookForApps(ctx.platformFor, uuid);
   const attached = attachments.length;
-  if (await ctx.settlements.discovered({ ...fenceOf(step), app, attached }))
+  if (await settleDiscovered(ctx, step, { app, attached }))
     ctx.log.info({ uuid, requestId: step.requestId, app: app.name, attached }, "Found the attached apps");
-});
+}
 
 /** Tells the platform that an asynchronous provision failed for good, where it still can be told. */
-export const reportFailureStep = waitingIfQuarantined(async (ctx, step) => {
+async function reportFailure(ctx: Context, step: Step): Promise<void> {
   const { uuid } = step.resource;
   let isProvisioned = false;
   try {
@@ -66,7 +61,7 @@ export const reportFailureStep = waitingIfQuarantined(async (ctx, step) => {
     if (!isGoneOrMute(error)) throw error;
   }
   if (isProvisioned) {
-    if (await ctx.settlements.provisioned(step))
+    if (await settleAnnounced(ctx, step))
       ctx.log.warn(
         { uuid, requestId: step.requestId },
         "What was given up is provisioned at the platform, and stays",
@@ -75,8 +70,8 @@ export const reportFailureStep = waitingIfQuarantined(async (ctx, step) => {
   }
   await failProvision(ctx, uuid);
   // `failProvision` has deleted this step with the others, unless there was nothing left to fail.
-  await ctx.steps.finish(step);
-});
+  await finishStep(ctx.db, step);
+}
 
 /**
  * Tells the platform that provisioning is done. If that was done before and the answer was lost, the platform rightly
@@ -130,7 +125,7 @@ function isRefusedWith(error: unknown, ...statuses: number[]): boolean {
 /** Finds the primary app, which is stored as last seen, and every attachment. */
 export async function findApps(db: Queryable, platformFor: PlatformFor, uuid: string) {
   const found = await lookForApps(platformFor, uuid);
-  await db.query(storeApp, [uuid, found.primary.id, found.primary.name]);
+  await storePrimaryApp(db, uuid, found.primary);
   return found;
 }
 

@@ -1,24 +1,31 @@
 import { statement, type Queryable } from "../database/database.ts";
 import { RESOURCE_COLUMNS, type ResourceRow } from "../resources/rows.ts";
-import { createLateSteps, GIVEN_UP_AFTER } from "./late-steps.ts";
-import { eachLane, isIn, type Lane, type Step } from "./step.ts";
+import { mayBe } from "../resources/states.ts";
+import {
+  eachLane,
+  FIRST_LEASE,
+  isIn,
+  ofPlanChange,
+  STEP_LEASE_SECONDS,
+  type Lane,
+  type Step,
+} from "./step.ts";
 
-// Steps are claimed like credentials: one statement, a lease, the database's clock. Two steps of one resource that
-// change it never run at the same time or out of order. Discovering its app and announcing its config vars, as they are
-// by then, wait for no other step and hold none up; a clean-up has nothing left to wait for.
+// The queue of steps: claim, hold, put off, end, next due; what their results leave behind is in store.ts. Steps
+// are claimed like credentials: one statement, a lease, the database's clock. What is written after a claim is fenced by
+// its lease number. Two steps of one resource that change it never run at the same time or out of order. Discovering its
+// app and announcing its config vars, as they are by then, wait for no other step and hold none up; a clean-up has
+// nothing left to wait for.
 
 /** Steps of each lane under way at once in one process. */
 export const CONCURRENCY = 16;
-/** A running step's lease, from its first moment; extended every third of this while its process lives. */
-export const STEP_LEASE_SECONDS = 30;
+/** For so long a provision may be answered "later"; for any other step that goes on for longer, an alarm is raised. */
+const GIVEN_UP_AFTER = "interval '11 hours'";
 
-const TAKE = `
-  UPDATE steps s SET lease = s.lease + 1, attempts = s.attempts + 1,
-    leased_until = now() + interval '${STEP_LEASE_SECONDS} seconds'
-  FROM resources r`;
-
-const TAKEN = `
-  RETURNING s.id, s.key, s.kind, s.detail, s.attempts, s.lease, s.request_id AS "requestId", ${RESOURCE_COLUMNS}`;
+const LEASE = `interval '${STEP_LEASE_SECONDS} seconds'`;
+/** The step that was claimed, by the first three values of a statement. */
+const IS_OURS = `uuid = $1 AND key = $2 AND lease = $3`;
+const claimOf = ({ resource: { uuid }, key, lease }: Step) => [uuid, key, lease];
 
 /** SQL condition: no earlier step of its resource holds up the step aliased `step`. */
 export function isNext(step: string): string {
@@ -32,50 +39,105 @@ export function isNext(step: string): string {
 const claimDue = eachLane((lane) =>
   statement(
     `claim_${lane}_steps`,
-    `${TAKE} WHERE r.uuid = s.uuid AND s.id = ANY(ARRAY(SELECT id FROM (
+    `UPDATE steps s SET lease = s.lease + 1, attempts = s.attempts + 1, leased_until = now() + ${LEASE}
+  FROM resources r WHERE r.uuid = s.uuid AND s.id = ANY(ARRAY(SELECT id FROM (
     SELECT due.id FROM steps due
     WHERE due.due_at <= now() AND due.${isIn(lane)} AND (due.leased_until IS NULL OR due.leased_until <= now())
       AND ${isNext("due")}
-    ORDER BY due.due_at LIMIT ${CONCURRENCY} FOR UPDATE SKIP LOCKED) few LIMIT $1)) ${TAKEN}`,
+    ORDER BY due.due_at LIMIT ${CONCURRENCY} FOR UPDATE SKIP LOCKED) few LIMIT $1))
+  RETURNING s.key, s.kind, s.detail, s.attempts, s.lease, s.request_id AS "requestId", ${RESOURCE_COLUMNS}`,
   ),
 );
 
+/** Takes at most so many due steps of a lane. */
+export async function claimSteps(db: Queryable, lane: Lane, most: number): Promise<Step[]> {
+  const rows = await db.query<Omit<Step, "resource"> & ResourceRow>(claimDue[lane], [most]);
+  return rows.map(({ key, kind, detail, attempts, lease, requestId, ...resource }) => ({
+    ...{ key, kind, detail, attempts, lease, requestId, resource },
+  }));
+}
+
 const hold = statement(
   "hold_step",
-  `UPDATE steps SET leased_until = now() + interval '${STEP_LEASE_SECONDS} seconds' WHERE id = $1 AND lease = $2 RETURNING id`,
+  `UPDATE steps SET leased_until = now() + ${LEASE} WHERE ${IS_OURS} RETURNING id`,
 );
 
+/** Extends the lease. False: the step is not ours any more, or no longer wanted. */
+export async function holdStep(db: Queryable, step: Step): Promise<boolean> {
+  return (await db.query(hold, claimOf(step))).length > 0;
+}
+
 // Checks the step's kind too: a statement that ended its work may have been committed and only the acknowledgement
-// lost. A step that was cut off ($4 null) or waits for its credential ($3 null) has made no try.
+// lost. A step that was cut off ($5 null) or waits for its credential ($4 null) has made no try.
 const putOff = statement(
   "put_off_step",
-  `UPDATE steps SET due_at = now() + make_interval(secs => $3::float8), leased_until = NULL,
-     last_error = coalesce($4, last_error), attempts = attempts - CASE WHEN $4::text IS NULL OR $3 IS NULL THEN 1 ELSE 0 END
-   WHERE id = $1 AND lease = $2 AND kind = $5 RETURNING id`,
+  `UPDATE steps SET due_at = now() + make_interval(secs => $4::float8), leased_until = NULL,
+     last_error = coalesce($5, last_error), attempts = attempts - CASE WHEN $5::text IS NULL OR $4 IS NULL THEN 1 ELSE 0 END
+   WHERE ${IS_OURS} AND kind = $6 RETURNING id`,
 );
+
+/**
+ * Puts a step off. `seconds` null: until the credential is active. `error` null: the step was cut off and has not failed.
+ * False: the step is not ours any more, or its end is stored already.
+ */
+export async function putOffStep(
+  db: Queryable,
+  step: Step,
+  seconds: number | null,
+  error: string | null,
+): Promise<boolean> {
+  return (await db.query(putOff, [...claimOf(step), seconds, error, step.kind])).length > 0;
+}
 
 // Not a failure, so the attempts are counted anew. `isLate`: the first "later" is longer ago than a provision may take,
 // and the alarm for that is still to be raised.
 const lookAgain = statement(
   "look_at_step_again",
-  `UPDATE steps s SET due_at = now() + make_interval(secs => $3::float8), leased_until = NULL, last_error = NULL, attempts = 0,
-     detail = s.detail || jsonb_build_object('said', $4::text, 'saidSince', coalesce(s.detail->>'saidSince', now()::text))
-   WHERE id = $1 AND lease = $2
+  `UPDATE steps s SET due_at = now() + make_interval(secs => $4::float8), leased_until = NULL, last_error = NULL, attempts = 0,
+     detail = s.detail || jsonb_build_object('said', $5::text, 'saidSince', coalesce(s.detail->>'saidSince', now()::text))
+   WHERE ${IS_OURS}
    RETURNING (detail->>'saidSince')::timestamptz < now() - ${GIVEN_UP_AFTER} AND NOT detail ? 'isLate' AS "isLate"`,
 );
 const markLate = statement(
   "mark_step_late",
-  `UPDATE steps SET detail = detail || jsonb_build_object('isLate', true) WHERE id = $1`,
+  `UPDATE steps SET detail = detail || jsonb_build_object('isLate', true) WHERE ${IS_OURS}`,
 );
 
-const finish = statement("finish_step", `DELETE FROM steps WHERE id = $1 AND lease = $2 RETURNING id`);
+/**
+ * Puts off a step that is not done and has not failed. True: it has gone on for 11 hours, and no alarm was raised yet.
+ */
+export async function lookAgainAtStep(
+  db: Queryable,
+  step: Step,
+  seconds: number,
+  said: string,
+): Promise<boolean> {
+  const [row] = await db.query<{ isLate: boolean }>(lookAgain, [...claimOf(step), seconds, said]);
+  return row?.isLate ?? false;
+}
+
+/** Records that the alarm was raised. */
+export async function markStepLate(db: Queryable, step: Step): Promise<void> {
+  await db.query(markLate, claimOf(step));
+}
+
+const finish = statement("finish_step", `DELETE FROM steps WHERE ${IS_OURS}`);
+
+export async function finishStep(db: Queryable, step: Step): Promise<void> {
+  await db.query(finish, claimOf(step));
+}
 
 const cleanUpAfter = statement(
   "clean_up_after_step",
   `UPDATE steps SET kind = 'clean_up', due_at = now(), attempts = 0, leased_until = NULL, last_error = NULL,
      detail = detail - '{said,saidSince,isLate}'::text[]
-   WHERE id = $1 AND lease = $2`,
+   WHERE ${IS_OURS}`,
 );
+
+/** Turns a step that is not wanted any more into the clean-up of what it may have made. */
+export async function cleanUpAfterStep(db: Queryable, step: Step): Promise<void> {
+  await db.query(cleanUpAfter, claimOf(step));
+}
 
 const nextDue = eachLane((lane) =>
   statement(
@@ -85,41 +147,149 @@ const nextDue = eachLane((lane) =>
   ),
 );
 
-type StepRow = Omit<Step, "resource"> & ResourceRow;
-
-function toStep({ id, key, kind, detail, attempts, lease, requestId, ...resource }: StepRow): Step {
-  return { id, key, kind, detail, attempts, lease, requestId, resource };
+/** Seconds until the next step of a lane falls due; null: none is waiting. */
+export async function nextStepInSeconds(db: Queryable, lane: Lane): Promise<number | null> {
+  return (await db.query<{ seconds: number | null }>(nextDue[lane]))[0]?.seconds ?? null;
 }
 
-export function createStepQueue(db: Queryable) {
-  return {
-    ...createLateSteps(db),
-    claim: async (lane: Lane, most: number) => (await db.query<StepRow>(claimDue[lane], [most])).map(toStep),
-    /** Extends the lease. False: the step is not ours any more, or no longer wanted. */
-    hold: async ({ id, lease }: Step) => (await db.query(hold, [id, lease])).length > 0,
-    /**
-     * Puts the step off. `seconds` null: until the credential is active. `error` null: the step was cut off and has not
-     * failed. False: the step is not ours any more, or its end is stored already.
-     */
-    putOff: async ({ id, lease, kind }: Step, seconds: number | null, error: string | null) =>
-      (await db.query(putOff, [id, lease, seconds, error, kind])).length > 0,
-    /**
-     * Puts off a step that is not done and has not failed. True: it has gone on for 11 hours, and no alarm was raised
-     * yet.
-     */
-    async lookAgain({ id, lease }: Step, seconds: number, said: string): Promise<boolean> {
-      const [row] = await db.query<{ isLate: boolean }>(lookAgain, [id, lease, seconds, said]);
-      return row?.isLate ?? false;
-    },
-    /** Records that the alarm was raised. */
-    markLate: async ({ id }: Step) => void (await db.query(markLate, [id])),
-    finish: async ({ id, lease }: Step) => (await db.query(finish, [id, lease])).length > 0,
-    /** Turns a step that is not wanted any more into the clean-up of what it may have made. */
-    cleanUpAfter: async ({ id, lease }: Step) => void (await db.query(cleanUpAfter, [id, lease])),
-    /** Seconds until the next step of a lane falls due; null: none is waiting. */
-    nextInSeconds: async (lane: Lane) =>
-      (await db.query<{ seconds: number | null }>(nextDue[lane], []))[0]?.seconds ?? null,
-  };
+// A provision needs a step of its own once it outlasts its request: its process died before it was answered, or its
+// first try failed. It is leased for as long as the process that stored it may be at work. To be sent in a transaction
+// that has locked the resource.
+const writeProvision = statement(
+  "write_provision_step",
+  `INSERT INTO steps (uuid, key, kind, due_at, attempts, lease, leased_until, created_at, request_id)
+   SELECT r.uuid, r.uuid, 'provision', now(), 1, 1, r.created_at + ${LEASE}, r.created_at,
+     (SELECT c.request_id FROM credentials c WHERE c.uuid = r.uuid)
+   FROM resources r WHERE r.uuid = $1 AND ${mayBe("done")} AND NOT EXISTS (
+     SELECT FROM steps s WHERE s.uuid = r.uuid AND s.kind IN ('provision', 'finish', 'announce', 'report_failure') AND NOT ${ofPlanChange("s")})`,
+);
+
+/** Writes the step of a provision that has none, in a transaction that has locked the resource. */
+export async function writeProvisionStep(tx: Queryable, uuid: string): Promise<void> {
+  await tx.query(writeProvision, [uuid]);
 }
 
-export type StepQueue = ReturnType<typeof createStepQueue>;
+// A grant whose provision is not answered has no due time, so the queue of grants holds these at its end.
+const findUnanswered = statement(
+  "find_unanswered",
+  `SELECT c.uuid FROM credentials c JOIN resources r ON r.uuid = c.uuid
+   WHERE c.state = 'grant_pending' AND c.due_at IS NULL AND r.answer_status IS NULL AND ${mayBe("done")}
+     AND r.created_at < now() - ${LEASE} AND NOT EXISTS (SELECT FROM steps s WHERE s.uuid = c.uuid AND s.kind = 'provision')
+   LIMIT 1000`,
+);
+
+/** Provisions whose process died before they were answered, and that have no step yet. */
+export async function findUnansweredProvisions(db: Queryable): Promise<string[]> {
+  return (await db.query<{ uuid: string }>(findUnanswered)).map(({ uuid }) => uuid);
+}
+
+// The statement that stores tokens wakes the steps that wait for them; this finds steps that were missed. Some wait for
+// ever, for a grant that never comes, and may be many: each look reads `LOOKED_AT` of them, in the order of their ids,
+// and the next one continues from there. The `finish` of a plan change whose grant was lost meanwhile runs without
+// tokens, as it does if the grant was lost before: it holds up every change behind it. A put-off provision whose grant
+// was lost is failed by the job fail-stranded.
+const LOOKED_AT = 10_000;
+const wake = statement(
+  "wake_steps",
+  `WITH part AS MATERIALIZED (
+     SELECT id, kind, (SELECT state FROM credentials c WHERE c.uuid = s.uuid) AS credential,
+       (SELECT state FROM resources r WHERE r.uuid = s.uuid) AS resource
+     FROM steps s WHERE due_at IS NULL AND id > $1 ORDER BY id LIMIT ${LOOKED_AT}
+   ), woken AS (
+     UPDATE steps SET due_at = now() WHERE due_at IS NULL AND id = ANY(ARRAY(
+       SELECT id FROM part WHERE credential IN ('active', 'needs_reauth')
+         OR (kind = 'finish' AND credential <> 'grant_pending' AND resource = 'provisioned'))) RETURNING id
+   )
+   SELECT (SELECT count(*) FROM woken)::int AS woken, count(*)::int AS looked, coalesce(max(id), 0) AS last FROM part`,
+);
+
+/**
+ * Wakes steps whose credential is active, or whose grant will not come, among those behind the step `after`. Returns
+ * their number, and where the next look begins.
+ */
+export async function wakeSteps(db: Queryable, after: number): Promise<{ woken: number; next: number }> {
+  const [part] = await db.query<{ woken: number; looked: number; last: number }>(wake, [after]);
+  return { woken: part?.woken ?? 0, next: part?.looked === LOOKED_AT ? part.last : 0 };
+}
+
+// The platform gives an asynchronous provision up after 12 hours; we decide after 11 (assumed, section 2). A provision
+// that was never answered is not asynchronous: its step decides it. A plan change behind it is not the provision, and
+// has its own step. `leased_until` stays: the report waits until work that still runs has noticed.
+const expire = statement(
+  "expire_steps",
+  `UPDATE steps s SET kind = 'report_failure', due_at = now(), attempts = 0, lease = s.lease + 1
+   FROM resources r
+   WHERE r.uuid = s.uuid AND ${mayBe("given_up")} AND s.kind IN ('provision', 'finish', 'announce')
+     AND r.answer_status IS NOT NULL AND NOT ${ofPlanChange("s")}
+     AND s.created_at < now() - ${GIVEN_UP_AFTER} RETURNING s.uuid`,
+);
+
+/** Turns steps that took too long into the report of failure; returns the uuids of their resources. */
+export async function expireSteps(db: Queryable): Promise<string[]> {
+  return (await db.query<{ uuid: string }>(expire)).map(({ uuid }) => uuid);
+}
+
+/** A step of a resource that is not done: a plan change waits for it, or takes its plan for the present one. */
+export interface OpenStep {
+  key: string;
+  kind: string;
+  /** The new plan of a plan change; null for other kinds of step. */
+  plan: string | null;
+  isAccepted: boolean;
+  lease: number;
+}
+
+const openSteps = statement(
+  "open_steps",
+  `SELECT key, kind, detail->>'plan' AS plan, detail ? 'isAccepted' AS "isAccepted", lease FROM steps
+   WHERE uuid = $1 AND kind NOT IN ('discover', 'announce') ORDER BY id`,
+);
+
+export function openStepsOf(tx: Queryable, uuid: string): Promise<OpenStep[]> {
+  return tx.query<OpenStep>(openSteps, [uuid]);
+}
+
+/** A requested plan change, with the idempotency key of its step. */
+export interface PlanChange {
+  uuid: string;
+  plan: string;
+  key: string;
+  requestId: string;
+}
+
+const begin = statement(
+  "begin_plan_change",
+  `INSERT INTO steps (uuid, key, kind, detail, due_at, attempts, lease, leased_until, request_id)
+   VALUES ($1, $3, 'change_plan', jsonb_build_object('plan', $2::text), now(), 1, ${FIRST_LEASE}, now() + ${LEASE}, $4)`,
+);
+
+/** Writes the step of a plan change, as claimed by this process. */
+export async function beginChange(tx: Queryable, { uuid, plan, key, requestId }: PlanChange): Promise<void> {
+  await tx.query(begin, [uuid, plan, key, requestId]);
+}
+
+// Its lease number is 0, so that a request which tries again, and does not know whether it began or queued, does not take
+// a step that another process has claimed.
+const enqueue = statement(
+  "enqueue_plan_change",
+  `WITH step AS (INSERT INTO steps (uuid, key, kind, detail, due_at, lease, request_id) VALUES ($1, $3, 'change_plan', jsonb_build_object('plan', $2::text, 'isAccepted', true), now(), 0, $4))
+   INSERT INTO events (uuid, type, detail) VALUES ($1, 'plan_change_queued', jsonb_build_object('plan', $2::text))`,
+);
+
+/** Writes the step of a plan change that follows what is under way. */
+export async function enqueueChange(
+  tx: Queryable,
+  { uuid, plan, key, requestId }: PlanChange,
+): Promise<void> {
+  await tx.query(enqueue, [uuid, plan, key, requestId]);
+}
+
+const accept = statement(
+  "accept_plan",
+  `UPDATE steps SET detail = detail || '{"isAccepted": true}' WHERE uuid = $1 AND key = $2 AND kind IN ('change_plan', 'finish') RETURNING id`,
+);
+
+/** Accepts a change that is still to be made. False: its step has ended. */
+export async function acceptChange(db: Queryable, uuid: string, key: string): Promise<boolean> {
+  return (await db.query(accept, [uuid, key])).length > 0;
+}

@@ -1,12 +1,22 @@
 import type { Context } from "../context.ts";
 import type { Answer } from "../resources/answers.ts";
+import { canBe } from "../resources/states.ts";
 import type { GrantsFirst } from "./grants-first.ts";
-import { createLeaseKeeper } from "./lease-keeper.ts";
-import { announceStep, discoverStep, reportFailureStep } from "./platform-steps.ts";
-import { createPutOff } from "./put-off.ts";
-import { CONCURRENCY } from "./queue.ts";
-import { eachLane, type Step, type StepKind, type StepRunner } from "./step.ts";
-import { changePlanStep, cleanUpStep, finishStep, provisionStep } from "./vendor-steps.ts";
+import { holding, Stopped } from "./lease.ts";
+import { runPlatformStep } from "./platform-steps.ts";
+import { putOff } from "./put-off.ts";
+import {
+  claimSteps,
+  cleanUpAfterStep,
+  CONCURRENCY,
+  expireSteps,
+  findUnansweredProvisions,
+  finishStep,
+  nextStepInSeconds,
+  wakeSteps,
+} from "./queue.ts";
+import { eachLane, FIRST_LEASE, type Step, type StepKind, type StepRunner } from "./step.ts";
+import { runChangePlan, runCleanUp, runFinish, runProvision, writeStepOf } from "./vendor-steps.ts";
 import { createWorkerPool } from "./worker-pool.ts";
 
 /**
@@ -14,58 +24,31 @@ import { createWorkerPool } from "./worker-pool.ts";
  * yet, try again.
  */
 const KINDS: Readonly<
-  Record<StepKind, (ctx: Context, step: Step, signal: AbortSignal) => Promise<Answer | null | void>>
+  Record<StepKind, (ctx: Context, step: Step, signal: AbortSignal) => Promise<Answer | null>>
 > = {
-  provision: provisionStep,
-  finish: finishStep,
-  change_plan: changePlanStep,
-  clean_up: cleanUpStep,
-  announce: announceStep,
-  discover: discoverStep,
-  report_failure: reportFailureStep,
+  provision: runProvision,
+  finish: runFinish,
+  change_plan: runChangePlan,
+  clean_up: runCleanUp,
+  announce: runPlatformStep,
+  discover: runPlatformStep,
+  report_failure: runPlatformStep,
 };
 
 /** How long running steps may go on when the process stops; it has 25 seconds in all. */
 const STOP_PATIENCE_MS = 10_000;
 
-/** The only place that runs steps, for sweeps and for requests. */
+/** The only place that runs steps, for sweeps and for requests. Keeps what is under way in this process. */
 export function createStepRunner(ctx: Context, grantsFirst: Pick<GrantsFirst, "mustWait">): StepRunner {
-  const { steps: queue, log } = ctx;
-  const leases = createLeaseKeeper({ queue, log });
-  const putOff = createPutOff({ ...ctx, queue });
+  const { db, log } = ctx;
   const started = new Set<Promise<unknown>>();
-
-  /** Runs one claimed step under its lease: its function settles it, or throws. */
-  async function run(step: Step): Promise<Answer | null> {
-    if (isUnwanted(step)) return endUnwanted(step);
-    try {
-      return (await leases.holding(step, (signal) => KINDS[step.kind](ctx, step, signal))) ?? null;
-    } catch (error) {
-      await putOff(step, error);
-      return null;
-    }
-  }
-
-  /**
-   * Ends a step that was written by a process that did not see the resource's end. That of a provision that failed
-   * becomes a clean-up, as it may have been made in part.
-   */
-  async function endUnwanted(step: Step): Promise<null> {
-    const isBeingMade = step.kind === "provision" || step.kind === "finish";
-    if (step.resource.state === "failed" && isBeingMade) await queue.cleanUpAfter(step);
-    else await queue.finish(step);
-    return null;
-  }
-
-  function logLost(error: unknown): null {
-    log.error({ error }, "The end of a step could not be stored; its lease ends by itself");
-    return null;
-  }
+  let stopping = new AbortController();
+  let lookedUpTo = 0;
 
   const pools = eachLane((lane) =>
     createWorkerPool({
-      claim: (most) => queue.claim(lane, most),
-      handle: async (step: Step) => void (await run(step).catch(logLost)),
+      claim: (most) => claimSteps(db, lane, most),
+      handle: async (step: Step) => void (await end(step)),
       concurrency: CONCURRENCY,
       forNow: () => (grantsFirst.mustWait() ? 0 : CONCURRENCY),
       onEnd: nudge,
@@ -78,40 +61,77 @@ export function createStepRunner(ctx: Context, grantsFirst: Pick<GrantsFirst, "m
     ctx.nudge("run-vendor-steps");
   }
 
+  /** Runs a step. Never rejects. */
+  async function end(step: Step): Promise<Answer | null> {
+    try {
+      return await run(ctx, step, stopping.signal);
+    } catch (error) {
+      log.error({ error }, "The end of a step could not be stored; its lease ends by itself");
+      return null;
+    }
+  }
+
   return {
-    nudge,
     start(step) {
-      const end = run(step)
-        .catch(logLost)
-        .finally(() => started.delete(end));
-      started.add(end);
+      const ended = end(step).finally(() => started.delete(ended));
+      started.add(ended);
       // The commonest end, a provision that is done, leaves no step behind.
-      void end.then((answer) => (step.kind === "provision" && answer?.status === 200) || nudge());
-      return end;
+      void ended.then((answer) => (step.kind === "provision" && answer?.status === 200) || nudge());
+      return ended;
     },
     runDue: (lane, signal) => pools[lane].fill(signal),
     // A run may have ended while the steps waited for grants, with all that was due still waiting.
-    nextInSeconds: async (lane) => (grantsFirst.mustWait() ? 0 : queue.nextInSeconds(lane)),
+    nextInSeconds: async (lane) => (grantsFirst.mustWait() ? 0 : nextStepInSeconds(db, lane)),
     async findLate() {
-      const expired = await queue.expire();
-      for (const uuid of expired) {
+      const expired = await expireSteps(db);
+      for (const uuid of expired)
         log.error(
           { alarm: "provision_failed", uuid },
           "A provision was not completed in 11 hours and is given up",
         );
-      }
-      if ((await queue.wake()) + expired.length > 0) nudge();
+      const { woken, next } = await wakeSteps(db, lookedUpTo);
+      lookedUpTo = next;
+      const unanswered = await findUnansweredProvisions(db);
+      for (const uuid of unanswered) await writeStepOf(ctx, uuid);
+      if (woken + expired.length + unanswered.length > 0) nudge();
     },
     async settled() {
-      const limit = setTimeout(leases.cutOff, STOP_PATIENCE_MS);
+      const limit = setTimeout(() => stopping.abort(new Stopped()), STOP_PATIENCE_MS);
       await Promise.all([pools.vendor.settled(), pools.platform.settled(), ...started]);
       clearTimeout(limit);
-      leases.resume();
+      if (stopping.signal.aborted) stopping = new AbortController();
     },
   };
 }
 
-/** Whether the resource has ended, so that only its clean-up is still wanted. */
+/** Runs one claimed step under its lease: its function settles it, or it is put off. Rejects if that cannot be stored. */
+async function run(ctx: Context, step: Step, cut: AbortSignal): Promise<Answer | null> {
+  if (isUnwanted(step)) return endUnwanted(ctx, step);
+  try {
+    return await holding(ctx, step, cut, (signal) => KINDS[step.kind](ctx, step, signal));
+  } catch (error) {
+    if (step.kind === "provision" && step.lease === FIRST_LEASE) await writeStepOf(ctx, step.resource.uuid);
+    await putOff(ctx, step, error);
+    return null;
+  }
+}
+
+/**
+ * Whether only a clean-up is still wanted: the resource has ended. Or its provision is done: another process, of which
+ * this step's writer did not know, came first.
+ */
 function isUnwanted({ kind, resource: { state } }: Step): boolean {
-  return (state === "deprovisioned" || state === "failed") && kind !== "clean_up";
+  if (kind === "provision" && state === "provisioned") return true;
+  return kind !== "clean_up" && !canBe("change_plan", state);
+}
+
+/**
+ * Ends a step that was written by a process that did not see the resource's end. That of a provision that failed becomes
+ * a clean-up, as it may have been made in part.
+ */
+async function endUnwanted({ db }: Context, step: Step): Promise<null> {
+  const isBeingMade = step.kind === "provision" || step.kind === "finish";
+  if (step.resource.state === "failed" && isBeingMade) await cleanUpAfterStep(db, step);
+  else await finishStep(db, step);
+  return null;
 }

@@ -1,6 +1,5 @@
-import type { Answer } from "../resources/answers.ts";
+import type { Answer, Result } from "../resources/answers.ts";
 import type { ResourceRow } from "../resources/rows.ts";
-import type { Attempt } from "./attempt.ts";
 
 export type StepKind =
   "provision" | "finish" | "announce" | "change_plan" | "discover" | "report_failure" | "clean_up";
@@ -34,9 +33,18 @@ export function eachLane<Made>(make: (lane: Lane) => Made): Readonly<Record<Lane
   return { vendor: make("vendor"), platform: make("platform") };
 }
 
+/** A running step's lease, from its first moment; extended every third of this while its process lives. */
+export const STEP_LEASE_SECONDS = 30;
+
+/** The longest one step may run. */
+export const LONGEST_STEP_MS = 10 * 60_000;
+
+/** The lease number of newly written work; every claim raises it. */
+export const FIRST_LEASE = 1;
+
 /** A claimed step, with its resource as it was at the claim. */
 export interface Step {
-  id: number;
+  /** The idempotency key of the work; of a provision, its uuid. With the lease number it names the claim. */
   key: string;
   kind: StepKind;
   /**
@@ -53,11 +61,16 @@ export interface Step {
   requestId: string | null;
   resource: ResourceRow;
   /** What the vendor's function returned, if it has in this process. */
-  result?: Attempt;
+  result?: Result;
 }
 
-/** The lease number of a newly written step; every claim raises it. */
-export const FIRST_LEASE = 1;
+/** Work that a request has just stored, as claimed by this process. */
+export function newStep(
+  resource: ResourceRow,
+  { key, kind, detail = {}, requestId }: Pick<Step, "key" | "kind" | "requestId"> & Partial<Step>,
+): Step {
+  return { key, kind, detail, attempts: 1, lease: FIRST_LEASE, requestId, resource };
+}
 
 /** Whether a step belongs to a plan change. All others belong to the provision. */
 export const isOfPlanChange = ({ detail }: Pick<Step, "detail">): boolean => detail.plan !== undefined;
@@ -72,13 +85,11 @@ export interface StepRunner {
    * the first to decide one. Never rejects.
    */
   start(step: Step): Promise<Answer | null>;
-  /** Looks for steps that may have fallen due. */
-  nudge(): void;
   /** Starts every step of a lane that is due. Returns how many it took. */
   runDue(lane: Lane, signal: AbortSignal): Promise<number>;
   /** Seconds until the next step of a lane is to be looked for; null: none is waiting. */
   nextInSeconds(lane: Lane): Promise<number | null>;
-  /** Finds what no due time brings up: provisions that took too long, and waiting steps that were not woken. */
+  /** Finds what no due time brings up: provisions that took too long, waiting steps that were not woken, orphans. */
   findLate(): Promise<void>;
   /** Resolves when no step is under way. Steps that still run after 10 seconds are aborted and put off. */
   settled(): Promise<void>;

@@ -1,5 +1,5 @@
 import { deprovision } from "../../src/resources/deprovision.ts";
-import { createFailStranded } from "../../src/resources/provision-failure.ts";
+import { createFailStranded } from "../../src/resources/end-store.ts";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import type { FaultAction } from "../../packages/sandbox/index.ts";
 import { recoverAllGrants, recoverGrants } from "../../src/operator/grants/recover-grants.ts";

@@ -10,7 +10,7 @@ import { listResources } from "../../src/operator/resources.ts";
 import { createClaims } from "../../src/credentials/claims.ts";
 import { createMassRefusal, createTokenCounts } from "../../src/credentials/mass-refusal.ts";
 import { createCredentialStore } from "../../src/credentials/store.ts";
-import { createFailStranded } from "../../src/resources/provision-failure.ts";
+import { createFailStranded } from "../../src/resources/end-store.ts";
 import type { OpenContext } from "../../src/open-context.ts";
 import type { Vault } from "../../src/vault/vault.ts";
 import { administer } from "../support/database.ts";

@@ -272,8 +272,6 @@ describe("routes without credentials", () => {
         ),
         ...{ ctx: {} as Context, untilReady: unused },
         counted: { provision: unused, changePlan: unused, deprovision: unused },
-        onLost: () => undefined,
-        onAnswered: () => undefined,
       }),
     });
     return (app as unknown as { router: RouterLike }).router;

@@ -72,32 +72,20 @@ describe("a vendor's function that returns nothing is reported with what is miss
 });
 
 describe("a config var that is not a string is reported by its type, never by its value", () => {
-  class Drawer {
-    key = "hunter2hunter2";
-    constructor() {
-      Object.defineProperty(this, "constructor", { value: { name: "hunter2hunter2" } });
-    }
-  }
-
   it.each<[string, () => unknown, string]>([
-    ["a number", () => 27_182_818, "to a number, and not to a text."],
-    ["a boolean", () => true, "to a boolean, and not to a text."],
-    ["null", () => null, "to null, and not to a text."],
-    ["undefined", () => undefined, "to undefined, and not to a text."],
-    ["a list", () => ["hunter2hunter2"], "to an Array, and not to a text."],
-    ["an address", () => new URL("https://hunter2hunter2.example"), "to a URL, and not to a text."],
-    ["something that names itself", () => new Drawer(), "to a Drawer, and not to a text."],
-    ["without a class", () => Object.create(null) as unknown, "to an object, and not to a text."],
+    ["a number", () => 27_182_818, "of type number, and not to a text."],
+    ["null", () => null, "of type null, and not to a text."],
+    ["an address", () => new URL("https://hunter2hunter2.example"), "of type object, and not to a text."],
     [
       "a Promise",
       () => Promise.resolve("hunter2hunter2"),
-      "to a Promise, and not to a text. Is an await missing?",
+      "of type object, and not to a text. Is an await missing?",
     ],
   ])("%s", async (_, value, said) => {
     answers("provision", { config: { ...config, TEAPOT_URL: value() } });
     const { addon } = await life.control.install({ plan: "basic" });
     await done(addon.id);
-    expect(saidOf(addon.id)).toContain(`The service set TEAPOT_URL ${said}`);
+    expect(saidOf(addon.id)).toContain(`The service set TEAPOT_URL to something ${said}`);
     expect(life.world.logged()).not.toMatch(/hunter2hunter2|27_?182_?818/);
   });
 });

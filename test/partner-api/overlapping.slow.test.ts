@@ -9,8 +9,9 @@ import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { openConfig, sealConfig } from "../../src/resources/config-vars.ts";
 import { credentialSealContext } from "../../src/credentials/opening.ts";
 import { createCredentialStore } from "../../src/credentials/store.ts";
-import { failProvision } from "../../src/resources/provision-failure.ts";
-import { findResource } from "../../src/resources/rows.ts";
+import { failProvision } from "../../src/resources/end-store.ts";
+import { refusalAnswer } from "../../src/resources/answers.ts";
+import { answerFirst, findResource } from "../../src/resources/store.ts";
 import type { Done } from "../../src/resources/contract.ts";
 import { teapots } from "../support/teapots/index.ts";
 import { Secret } from "../../src/secret.ts";
@@ -101,12 +102,15 @@ describe("a provision", () => {
       await gate.opened;
       return teapots.provision(resource);
     });
-    const { uuid, id } = await unanswered("1 minute");
+    const { uuid } = await unanswered("1 minute");
     await eventually(() => expect(calls(uuid)).toEqual(["provision"]));
-    const { answers } = life.world.service.services;
-    const refusal = new Refusal("Sold out.");
-    const answer = await answers.decide({ id, lease: 1, uuid }, { is: "refused", refusal });
-    expect(answer).toMatchObject({ status: 422 });
+    const refused = {
+      answer: refusalAnswer(new Refusal("Sold out.")),
+      state: "failed",
+      next: "clean_up",
+    } as const;
+    const ctx = life.world.service.services;
+    expect(await answerFirst(ctx, { uuid, lease: 1, config: null, ...refused })).toBe(true);
     gate.open();
     await eventually(async () => {
       await life.hurry(uuid);

@@ -113,7 +113,7 @@ describe("a provision delivered again", () => {
   it("with another plan is answered although the database cannot say whether the plan was changed", async () => {
     const request = aProvisionRequest();
     const first = await life.platform.provision(request);
-    failing = "count_plan_changes";
+    failing = "find_plan_change";
     const second = await life.platform.provision({ ...request, plan: "premium" });
     failing = null;
     expect(second.text).toBe(first.text);

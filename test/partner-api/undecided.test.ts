@@ -2,13 +2,16 @@ import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { PACE } from "../../src/pace.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { teapots } from "../support/teapots/index.ts";
-import { retryWhileDatabaseAway, type Queryable } from "../../src/database/database.ts";
-import { createAnswers } from "../../src/resources/answers.ts";
-import { createStepQueue } from "../../src/work/queue.ts";
-import { createProvisionStore } from "../../src/resources/provision-store.ts";
+import {
+  retryWhileDatabaseAway,
+  type Database,
+  type Deadline,
+  type Queryable,
+} from "../../src/database/database.ts";
+import { laterAnswer } from "../../src/resources/answers.ts";
+import { answerFirst, insertProvision, receiveGrant } from "../../src/resources/store.ts";
 import { Secret } from "../../src/secret.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
@@ -26,15 +29,15 @@ const HELD_UP = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database
 async function leftUndecided({ hasGrant = true } = {}): Promise<string> {
   life.control.fault("> POST /resources", { reset: "before" });
   const { addon } = await life.control.install({ plan: "basic" });
-  const { db, vault } = life.world.service.services;
   const { code } = life.requestFor(addon.id).oauth_grant;
   const request = {
     ...{ uuid: addon.id, plan: "basic", name: null, region: "us", options: {}, callbackUrl: null },
     ...{ logInputUrl: null, logDrainToken: null, requestId: randomUUID() },
     grant: hasGrant ? { code: new Secret(code), expiresAt: null } : null,
   };
-  const { insert } = createProvisionStore(db, vault, PACE);
-  expect(await retryWhileDatabaseAway((wait) => insert(request, randomUUID(), null, wait))).not.toBeNull();
+  const ctx = life.world.service.services;
+  const insert = (deadline: Deadline) => insertProvision(ctx, { request, answer: null, deadline });
+  expect(await retryWhileDatabaseAway(insert)).not.toBeNull();
   return addon.id;
 }
 
@@ -44,6 +47,24 @@ async function grantOf(uuid: string) {
     [uuid],
   );
   return row;
+}
+
+const laterFor = (uuid: string) =>
+  ({
+    uuid,
+    answer: laterAnswer("Later.", uuid),
+    state: "provisioning",
+    config: null,
+    next: "provision",
+  }) as const;
+
+/** The process that stored a provision has died, and what it was at is anybody's. */
+async function lastsForAMinute(uuid: string): Promise<void> {
+  await life.world.rows(`UPDATE resources SET created_at = now() - interval '1 minute' WHERE uuid = $1`, [
+    uuid,
+  ]);
+  await life.world.service.services.work.findLate();
+  await life.hurry(uuid);
 }
 
 const sweep = () => life.world.service.services.work.runDue("vendor", new AbortController().signal);
@@ -59,13 +80,6 @@ async function expectExchanged(uuid: string): Promise<void> {
   expect(life.exchangesOf(code).map(({ response }) => response?.status)).toEqual([200]);
   expect(await life.credential(uuid)).toEqual({ state: "active", generation: 1 });
 }
-
-it("a stored provision counts as tried once, so that a stop of the process sets it back to none", async () => {
-  const uuid = await leftUndecided();
-  expect(await life.world.rows(`SELECT attempts FROM steps WHERE uuid = $1`, [uuid])).toEqual([
-    { attempts: 1 },
-  ]);
-});
 
 it("a repeated provision whose caller is gone does not replace a grant that was answered", async () => {
   const { addon } = await life.control.install({ plan: "basic" });
@@ -95,7 +109,7 @@ it("a repeated provision whose caller is gone does not replace a grant that was 
 describe("a provision that was stored but not decided, delivered again with a new code", () => {
   it("is answered with what a sweep makes of it meanwhile, and the new code is exchanged", async () => {
     const uuid = await leftUndecided();
-    await life.world.rows(`UPDATE steps SET leased_until = NULL WHERE uuid = $1`, [uuid]);
+    await lastsForAMinute(uuid);
     const redelivered = life.control.redeliver(uuid, { newCode: true });
     await eventually(async () => expect(await grantOf(uuid)).toEqual({ number: 2, isDue: false }));
     await sweep();
@@ -115,7 +129,7 @@ describe("a provision that was stored but not decided, delivered again with a ne
 
   it("keeps its code when the same one is delivered again", async () => {
     const uuid = await leftUndecided();
-    await life.world.rows(`UPDATE steps SET leased_until = NULL WHERE uuid = $1`, [uuid]);
+    await lastsForAMinute(uuid);
     await sweep();
     expect((await life.control.redeliver(uuid)).response.status).toBe(200);
     expect(await grantOf(uuid)).toEqual({ number: 1, isDue: true });
@@ -138,12 +152,14 @@ describe("a provision that was stored without a grant, delivered again with one"
     ["after it", false],
   ])("makes the grant due although that is stored %s at the same moment", async (_, isGrantFirst) => {
     const uuid = await leftUndecided({ hasGrant: false });
-    const { db, vault } = life.world.service.services;
+    const ctx = life.world.service.services;
+    const { db } = ctx;
     const { code } = life.requestFor(uuid).oauth_grant;
     const grant = { code: new Secret(code), expiresAt: null };
     const receives = (on: Queryable) =>
-      createProvisionStore(on, vault, PACE).receiveGrant(uuid, grant, randomUUID());
-    const decides = (on: Queryable) => createAnswers(on, vault, PACE).later(uuid);
+      receiveGrant({ ...ctx, db: on as Database }, uuid, grant, randomUUID());
+    const decides = (on: Queryable) =>
+      answerFirst({ ...ctx, db: on as Database }, { ...laterFor(uuid), lease: 1 });
     const [first, second] = isGrantFirst ? [receives, decides] : [decides, receives];
     const { held } = await db.transaction(async (tx) => {
       expect(await first(tx)).toBeTruthy();
@@ -164,7 +180,7 @@ describe("a provision that a sweep decides", () => {
       await gate.opened;
       return teapots.provision(resource);
     });
-    await life.world.rows(`UPDATE steps SET leased_until = NULL WHERE uuid = $1`, [uuid]);
+    await lastsForAMinute(uuid);
     await sweep();
     await eventually(() => life.vendor.callsOf(uuid, "provision").length === 1);
     expect((await life.control.redeliver(uuid)).response.status).toBe(202);
@@ -172,23 +188,5 @@ describe("a provision that a sweep decides", () => {
     await life.world.service.services.work.settled();
     expect(await life.steps(uuid)).toEqual(["announce"]);
     expect(life.vendor.callsOf(uuid, "provision")).toHaveLength(1);
-  });
-
-  it("keeps its stored result when only the acknowledgement of the database was lost", async () => {
-    const uuid = await leftUndecided();
-    const step = async () =>
-      (
-        await life.world.rows<{ id: number; lease: number; kind: string; due_at: Date | null }>(
-          `SELECT id, lease, kind, due_at FROM steps WHERE uuid = $1`,
-          [uuid],
-        )
-      )[0]!;
-    const { id, lease } = await step();
-    await life.world.rows(`UPDATE steps SET kind = 'finish', due_at = NULL WHERE id = $1`, [id]);
-    const claimed = { id, lease, kind: "provision" } as Parameters<
-      ReturnType<typeof createStepQueue>["putOff"]
-    >[0];
-    await createStepQueue(life.world.db).putOff(claimed, 1, "The connection was lost.");
-    expect(await step()).toMatchObject({ kind: "finish", due_at: null });
   });
 });

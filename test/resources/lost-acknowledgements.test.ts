@@ -52,7 +52,7 @@ const calls = (uuid: string) =>
 describe("the stored decision about a provision, when its acknowledgement is lost", () => {
   it("a refusal is followed by a clean-up without an alarm", async () => {
     life.vendor.next("provision", () => Promise.reject(new Refusal("Sold out.")));
-    lost.set("decide_provision", 0);
+    lost.set("answer_provisions", 0);
     const { addon, response } = await life.control.install({ plan: "basic" });
     expect(response.status).toBe(422);
     await eventually(() => expect(calls(addon.id)).toEqual(["provision", "deprovision"]));
@@ -67,7 +67,7 @@ describe("the stored decision about a provision, when its acknowledgement is los
     { what: "a failure", instead: () => Promise.reject(new Error("The kiln is cold.")), status: 202 },
   ])("a result that is $what is carried out to its end", async ({ instead, status }) => {
     if (instead) life.vendor.next("provision", instead);
-    lost.set("decide_provision", 0);
+    lost.set("answer_provisions", 0);
     const { addon, response } = await life.control.install({ plan: "basic" });
     expect(response.status).toBe(status);
     await nothingLeft(addon.id);
@@ -100,11 +100,11 @@ describe("stored tokens, when the acknowledgement is lost", () => {
 
 describe("a stored plan change, when the acknowledgement is lost", () => {
   it.each([
-    { what: "made", instead: null, statement: "settle_done", status: 200 },
+    { what: "made", instead: null, statement: "settle_steps", status: 200 },
     {
       what: "put off",
       instead: () => Promise.resolve({ later: "Wait." }),
-      statement: "settle_later",
+      statement: "settle_steps",
       status: 200,
     },
     {
@@ -156,7 +156,7 @@ describe("a stored plan change, when the acknowledgement is lost", () => {
       logTo: { write: () => undefined },
     });
     const later = () => changePlan(other, request.uuid, "premium", "another-request");
-    lost.set("settle_done", async () => expect((await later()).status).toBe(200));
+    lost.set("settle_steps", async () => expect((await later()).status).toBe(200));
     expect((await life.platform.changePlan(request.uuid, { plan: "dedicated" })).status).toBe(200);
     await other.close();
     expect(await life.resource(request.uuid)).toMatchObject({ plan: "dedicated" });

@@ -1,230 +1,221 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterAll, afterEach, beforeAll, expect, it } from "@jest/globals";
 import type { Database } from "../../src/database/database.ts";
 import { Refusal } from "../../src/errors.ts";
-import type { TokenEndpoint } from "../../src/platform/oauth.ts";
-import { aGate } from "../support/a-vendor.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
+import { teapots } from "../support/teapots/index.ts";
 import { eventually } from "../support/world.ts";
 
-// Races: each test makes two events happen in the order that once lost something.
+// Everything that can happen to a resource while something else happens to it. A row of the table is an interleaving:
+// event A, with what the vendor's function makes of it; event B, at a moment of A; then the answers to both, the state
+// in the end, and the calls of the vendor's functions. In the end nothing is left to do, and the platform has the config
+// vars of the plan that is stored.
 
 let life: LifecycleWorld;
-/** Runs once, before a statement of this name. */
-const before = new Map<string, () => Promise<unknown>>();
-/** Runs once, when a statement of this name has returned rows, before the service has them. */
-const after = new Map<string, () => Promise<unknown>>();
-/** Delays the next exchange's answer after the platform has given it. */
-let exchangeHeld: Promise<void>[] = [];
+/** What happens at a moment of A, once. */
+const moments = new Map<string, () => Promise<unknown>>();
+
+async function reach(moment: string): Promise<boolean> {
+  const happens = moments.get(moment);
+  moments.delete(moment);
+  await happens?.();
+  return happens !== undefined;
+}
+
+const lost = () => Object.assign(new Error("The connection is lost."), { code: "08006", severity: "ERROR" });
 
 beforeAll(async () => {
   const wrapDatabase = (database: Database): Database => ({
     ...database,
     async query(statement, values) {
-      const first = before.get(statement.name);
-      before.delete(statement.name);
-      await first?.();
+      await reach(`before ${statement.name}`);
       const rows = await database.query<never>(statement, values);
-      if (rows.length > 0) {
-        const last = after.get(statement.name);
-        after.delete(statement.name);
-        await last?.();
-      }
+      if (rows.length > 0 && (await reach(`unheard ${statement.name}`))) throw lost();
       return rows;
     },
-  });
-  const wrapTokenEndpoint = (endpoint: TokenEndpoint): TokenEndpoint => ({
-    ...endpoint,
-    async exchange(...args) {
-      const held = exchangeHeld.shift();
-      const answer = await endpoint.exchange(...args);
-      await held;
-      return answer;
+    async transaction(work) {
+      let last = "";
+      const result = await database.transaction((tx) =>
+        work({ query: (statement, values) => ((last = statement.name), tx.query(statement, values)) }),
+      );
+      if (await reach(`unheard ${last}`)) throw lost();
+      return result;
     },
   });
-  life = await aLifecycle({ parts: { wrapDatabase, wrapTokenEndpoint } });
+  // The platform waits for 2.8 s; here it waits for less.
+  const pace = { ...PACE_OF_TESTS, vendorMs: 800 };
+  life = await aLifecycle({ parts: { wrapDatabase, pace } });
 });
 afterAll(() => life.world.close());
 afterEach(() => {
-  before.clear();
-  after.clear();
-  exchangeHeld = [];
+  moments.clear();
   life.vendor.asUsual();
   life.control.clearFaults();
 });
 
-const becomesActive = (uuid: string) =>
-  eventually(async () => expect(await life.credential(uuid)).toMatchObject({ state: "active" }));
+const PACE_OF_TESTS = {
+  exchangeAfterMs: 150,
+  pauses: 0.1,
+  lastOrdersMs: 25,
+  wrongPasswordMs: 1,
+  logAgainMs: 0,
+};
 
-describe("tokens that are to be stored", () => {
-  it("wait for a locked row, and are not lost", async () => {
-    const { addon } = await life.control.install({ plan: "basic" });
-    before.set("store_tokens", async () => {
-      before.set("store_tokens", () => Promise.resolve());
-      throw Object.assign(new Error("canceling statement due to lock timeout"), {
-        code: "55P03",
-        severity: "ERROR",
-      });
+const newest = () => life.control.state().addons.at(-1)!.id;
+const status = async (sent: Promise<{ status: number }>) => (await sent).status;
+
+/** Each answers the status of the answer. */
+const EVENTS = {
+  provision: async () => (await life.control.install({ plan: "basic" })).response.status!,
+  "provision dedicated": async () => (await life.control.install({ plan: "dedicated" })).response.status!,
+  again: async (uuid: string) => (await life.control.redeliver(uuid)).response.status!,
+  "again with a new code": async (uuid: string) =>
+    (await life.control.redeliver(uuid, { newCode: true })).response.status!,
+  premium: (uuid: string) => status(life.platform.changePlan(uuid, { plan: "premium" })),
+  dedicated: (uuid: string) => status(life.platform.changePlan(uuid, { plan: "dedicated" })),
+  basic: (uuid: string) => status(life.platform.changePlan(uuid, { plan: "basic" })),
+  deprovision: (uuid: string) => status(life.platform.deprovision(uuid)),
+  // The platform has waited for long enough.
+  time: () => sleep(1_200).then(() => 0),
+  nothing: async () => 0,
+};
+type Event = keyof typeof EVENTS;
+
+const OUTCOMES = {
+  done: null,
+  later: async () => ({ later: "Wait." }),
+  refuses: () => Promise.reject(new Refusal("Too much tea in it.")),
+  fails: () => Promise.reject(new Error("The kiln is cold.")),
+};
+type Outcome = keyof typeof OUTCOMES;
+
+type Row = [a: Event, outcome: Outcome, at: string, b: Event, answers: number[], end: string, calls: string];
+
+/** `end`: state and plan. A call of a function is its first letter: Provision, Change plan, Finish, Deprovision. */
+const TABLE: Row[] = [
+  // A provision, while the vendor's function runs,
+  ["provision", "done", "during provision", "again", [200, 200], "provisioned basic", "P"],
+  ["provision", "done", "during provision", "again with a new code", [200, 200], "provisioned basic", "P"],
+  ["provision", "refuses", "during provision", "again", [422, 422], "failed basic", "PD"],
+  ["provision", "later", "during provision", "again", [202, 202], "provisioned basic", "PF"],
+  ["provision", "fails", "during provision", "again", [202, 202], "provisioned basic", "PP"],
+  ["provision", "done", "during provision", "premium", [200, 202], "provisioned premium", "PC"],
+  ["provision", "refuses", "during provision", "premium", [422, 202], "failed basic", "PD"],
+  ["provision", "done", "during provision", "deprovision", [410, 204], "deprovisioned basic", "PD"],
+  ["provision", "done", "during provision", "time", [202, 0], "provisioned basic", "P"],
+  ["provision", "refuses", "during provision", "time", [202, 0], "failed basic", "PD"],
+  ["provision", "later", "during provision", "time", [202, 0], "provisioned basic", "PF"],
+  ["provision", "fails", "during provision", "time", [202, 0], "provisioned basic", "PP"],
+  // before its result is stored,
+  ["provision", "done", "before answer_provisions", "time", [202, 0], "provisioned basic", "P"],
+  ["provision", "done", "before answer_provisions", "deprovision", [410, 204], "deprovisioned basic", "PD"],
+  ["provision", "done", "before answer_provisions", "premium", [200, 202], "provisioned premium", "PC"],
+  // and when that is stored, but not acknowledged.
+  ["provision", "done", "unheard answer_provisions", "nothing", [200, 0], "provisioned basic", "P"],
+  ["provision", "later", "unheard answer_provisions", "nothing", [202, 0], "provisioned basic", "PF"],
+  ["provision", "refuses", "unheard answer_provisions", "nothing", [422, 0], "failed basic", "PD"],
+  ["provision", "fails", "unheard answer_provisions", "nothing", [202, 0], "provisioned basic", "PP"],
+  ["provision", "done", "unheard answer_provisions", "deprovision", [410, 204], "deprovisioned basic", "PD"],
+  // A provision that was put off.
+  ["provision dedicated", "done", "during finish", "again", [202, 202], "provisioned dedicated", "F"],
+  ["provision dedicated", "done", "during finish", "premium", [202, 202], "provisioned premium", "FC"],
+  [
+    "provision dedicated",
+    "done",
+    "during finish",
+    "deprovision",
+    [202, 204],
+    "deprovisioned dedicated",
+    "FD",
+  ],
+  ["provision dedicated", "refuses", "during finish", "premium", [202, 202], "failed dedicated", "FD"],
+  ["provision dedicated", "done", "unheard settle_steps", "nothing", [202, 0], "provisioned dedicated", "F"],
+  [
+    "provision dedicated",
+    "done",
+    "unheard settle_announced",
+    "premium",
+    [202, 200],
+    "provisioned premium",
+    "FC",
+  ],
+  // A plan change.
+  ["premium", "done", "during changePlan", "premium", [202, 200], "provisioned premium", "C"],
+  ["premium", "done", "during changePlan", "dedicated", [202, 202], "provisioned dedicated", "CC"],
+  ["premium", "done", "during changePlan", "basic", [202, 202], "provisioned basic", "CC"],
+  ["premium", "refuses", "during changePlan", "dedicated", [202, 202], "provisioned dedicated", "CC"],
+  ["premium", "refuses", "during changePlan", "nothing", [422, 0], "provisioned basic", "C"],
+  ["premium", "later", "during changePlan", "nothing", [202, 0], "provisioned premium", "CF"],
+  ["premium", "fails", "during changePlan", "time", [202, 0], "provisioned premium", "CC"],
+  ["premium", "refuses", "during changePlan", "time", [202, 0], "provisioned basic", "C"],
+  ["premium", "done", "during changePlan", "deprovision", [410, 204], "deprovisioned basic", "CD"],
+  ["premium", "done", "unheard settle_steps", "nothing", [200, 0], "provisioned premium", "C"],
+  ["premium", "done", "unheard begin_plan_change", "nothing", [200, 0], "provisioned premium", "C"],
+  ["premium", "fails", "unheard accept_plan", "nothing", [202, 0], "provisioned premium", "CC"],
+  ["premium", "done", "before settle_steps", "deprovision", [410, 204], "deprovisioned basic", "CD"],
+  // A deprovision.
+  ["deprovision", "done", "unheard deprovision", "nothing", [204, 0], "deprovisioned basic", "D"],
+  ["deprovision", "done", "unheard deprovision", "deprovision", [204, 410], "deprovisioned basic", "D"],
+  ["deprovision", "fails", "during deprovision", "again", [204, 410], "deprovisioned basic", "DD"],
+];
+
+it.each(TABLE)(
+  "%s (%s), %s: %s",
+  async (a, outcome, at, b, answers, end, calls) => {
+    const isNew = a.startsWith("provision");
+    let uuid = isNew ? "" : await life.settled();
+    const before = life.vendor.calls.length;
+    let second: Promise<number> = Promise.resolve(-1);
+    moments.set(at, async () => {
+      uuid ||= newest();
+      second = EVENTS[b](uuid);
+      // A repeated delivery waits for the answer to A itself.
+      await Promise.race([second, sleep(b.startsWith("again") ? 200 : 1_500)]);
     });
-    await becomesActive(addon.id);
-    expect(life.exchangesOf(life.requestFor(addon.id).oauth_grant.code)).toHaveLength(1);
-  });
+    tell(a, outcome);
 
-  it("are not requested by a process whose lease was lost before its call", async () => {
-    before.set("mark_sent", () =>
-      life.world.rows(
-        `UPDATE credentials SET lease = lease + 1, leased_until = now() + interval '3 seconds' WHERE state = 'grant_pending'`,
-      ),
-    );
-    const { addon } = await life.control.install({ plan: "basic" });
-    await eventually(() => expect(before.has("mark_sent")).toBe(false));
-    const { code } = life.requestFor(addon.id).oauth_grant;
-    await sleep(300);
-    expect(life.exchangesOf(code)).toHaveLength(0);
-    await becomesActive(addon.id);
-    expect(life.exchangesOf(code)).toHaveLength(1);
-  });
+    const first = await EVENTS[a](uuid);
+    uuid ||= newest();
+    await eventually(() => expect(moments.size).toBe(0));
+    expect([first, await second]).toEqual(answers);
 
-  it("are not requested again by a process that was frozen after its claim and lost it", async () => {
-    const uuid = await life.settled();
-    const asked = life.control.ledger().next;
-    let isAwake = false;
-    after.set("claim_refreshes", async () => {
+    await eventually(async () => {
       await life.world.rows(
-        `UPDATE credentials SET lease = lease + 1, leased_until = NULL, due_at = now() + interval '1 hour' WHERE uuid = $1`,
+        `UPDATE steps SET due_at = now() WHERE uuid = $1 AND due_at IS NOT NULL AND (leased_until IS NULL OR kind = 'clean_up')`,
         [uuid],
       );
-      await sleep(1_050);
-      isAwake = true;
+      await life.world.rows(`UPDATE steps SET leased_until = NULL WHERE uuid = $1 AND attempts = 0`, [uuid]);
+      expect(await life.steps(uuid)).toEqual([]);
+    }, 20_000);
+    const { state, plan } = (await life.resource(uuid))!;
+    expect(`${state} ${plan}`).toBe(end);
+    const called = life.vendor.calls.slice(before).filter((call) => call.uuid === uuid);
+    expect(called.map(({ what }) => what[0]!.toUpperCase()).join("")).toBe(calls);
+  },
+  60_000,
+);
+
+/** What the first call of the vendor's function for an event does; its moment comes first. */
+function tell(a: Event, outcome: Outcome): void {
+  const instead = OUTCOMES[outcome];
+  if (a === "provision")
+    life.vendor.next("provision", async (resource) => {
+      await reach("during provision");
+      return instead ? instead() : teapots.provision(resource);
     });
-    await life.world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = $1`, [uuid]);
-    life.world.service.services.jobs.wake("refresh-tokens");
-    await eventually(() => expect(isAwake).toBe(true));
-    await sleep(300);
-    const { entries } = life.control.ledger({ since: asked });
-    expect(entries.filter(({ path }) => path === "/oauth/token")).toEqual([]);
-  });
-
-  it("do not delay the grants of others", async () => {
-    const gate = aGate();
-    exchangeHeld = [gate.opened];
-    const slow = await life.control.install({ plan: "basic" });
-    await eventually(() => expect(exchangeHeld).toHaveLength(0));
-    const quick = await life.control.install({ plan: "basic" });
-    await becomesActive(quick.addon.id);
-    expect(await life.credential(slow.addon.id)).toMatchObject({ state: "grant_pending" });
-    gate.open();
-    await becomesActive(slow.addon.id);
-  });
-});
-
-describe("a deprovision", () => {
-  it("during the wait of a plan change for its lock leaves nothing of that change", async () => {
-    const uuid = await life.settled();
-    const running = aGate();
-    life.vendor.next("changePlan", async () => {
-      await running.opened;
-      return { config: { TEAPOT_URL: "https://late.example" } };
+  else if (a === "provision dedicated")
+    life.vendor.next("finish", async (resource, platform) => {
+      await reach("during finish");
+      return instead ? instead() : teapots.finish(resource, platform);
     });
-    const changing = life.control.changePlan(uuid, "premium");
-    await eventually(() => expect(life.vendor.callsOf(uuid, "changePlan")).toHaveLength(1));
-    const gone = await life.control.deprovision(uuid).catch((error: unknown) => error);
-    running.open();
-    await changing;
-    expect(gone).toBeDefined();
-    await eventually(async () => expect((await life.resource(uuid))?.state).toBe("deprovisioned"));
-    await life.hurry(uuid);
-    await eventually(async () => expect(await life.steps(uuid)).toEqual([]));
-    const [row] = await life.world.rows(
-      `SELECT sealed_config, sealed_answer FROM resources WHERE uuid = $1`,
-      [uuid],
-    );
-    expect(row).toEqual({ sealed_config: null, sealed_answer: null });
-    expect(life.vendor.callsOf(uuid, "deprovision").length).toBeGreaterThan(0);
-  });
-
-  it("removes whatever other steps are still queued for a tombstone", async () => {
-    const uuid = await life.settled();
-    await life.world.rows(`INSERT INTO steps (uuid, kind) VALUES ($1, 'announce')`, [uuid]);
-    await life.control.deprovision(uuid);
-    await life.world.rows(`INSERT INTO steps (uuid, kind, due_at) VALUES ($1, 'change_plan', now())`, [uuid]);
-    // If a sweep had just started the update, the clean-up would wait 30 s for its lease, which the test does not.
-    await life.world.rows(
-      `UPDATE steps SET leased_until = NULL WHERE uuid = $1 AND kind = 'clean_up' AND attempts = 0`,
-      [uuid],
-    );
-    await eventually(async () => expect(await life.steps(uuid)).toEqual([]));
-    expect(life.vendor.callsOf(uuid, "deprovision")).toHaveLength(1);
-    expect(life.vendor.callsOf(uuid, "changePlan")).toHaveLength(0);
-  });
-});
-
-describe("a provision that was put off", () => {
-  it("and then fails is reported to the platform once there is a token, whatever fails on the way", async () => {
-    life.vendor.next("finish", () => Promise.reject(new Refusal("The kiln broke.")));
-    life.control.fault("POST /addons/*/actions/deprovision", { status: 503 }, 1);
-    const { addon } = await life.control.install({ plan: "dedicated" });
-    await eventually(async () => expect((await life.resource(addon.id))?.state).toBe("failed"));
-    expect(life.actionsOf(addon.id).at(-1)).toMatch(/^deprovision 2/);
-  });
-
-  it("is answered 202 to a repeated request when the process that had it is gone", async () => {
-    const uuid = await life.settled();
-    // As if another process handled the request: the row exists, undecided, and its step is leased.
-    await life.world.rows(
-      `WITH r AS (UPDATE resources SET state = 'provisioning', answer_status = NULL, sealed_answer = NULL WHERE uuid = $1)
-       INSERT INTO steps (uuid, kind, due_at, lease, leased_until) VALUES ($1, 'provision', now(), 1, now() + interval '30 seconds')`,
-      [uuid],
-    );
-    const repeated = await life.control.redeliver(uuid);
-    expect(repeated.response.status).toBe(202);
-    await life.hurry(uuid);
-    await eventually(async () => expect((await life.resource(uuid))?.state).toBe("provisioned"));
-  });
-});
-
-describe("plan changes", () => {
-  it("that arrive while a plan change is being finished end with the last one accepted", async () => {
-    const gate = aGate();
-    life.vendor.next("finish", async () => {
-      await gate.opened;
-      return { config: { TEAPOT_URL: "https://dedicated.example" } };
+  else if (a === "deprovision")
+    life.vendor.next("deprovision", async () => {
+      await reach("during deprovision");
+      await instead?.();
     });
-    const { addon } = await life.control.install({ plan: "dedicated" });
-    await eventually(() => expect(life.vendor.callsOf(addon.id, "finish")).toHaveLength(1));
-    const statuses = [
-      (await life.control.changePlan(addon.id, "basic")).response.status,
-      (await life.control.changePlan(addon.id, "dedicated")).response.status,
-    ];
-    expect(statuses).toEqual([202, 202]);
-    gate.open();
-    await eventually(async () => expect(await life.steps(addon.id)).toEqual([]));
-    const [row] = await life.world.rows(`SELECT plan, applied_plan FROM resources WHERE uuid = $1`, [
-      addon.id,
-    ]);
-    expect(row).toEqual({ plan: "dedicated", applied_plan: "dedicated" });
-    expect(life.vendor.callsOf(addon.id, "finish")[0]).toMatchObject({ plan: "dedicated" });
-  });
-});
-
-describe("an error of the vendor's code", () => {
-  it("that quotes a config value shows it neither in the log nor in the database", async () => {
-    const uuid = await life.settled();
-    const secret = "a-config-value-nobody-may-see";
-    life.vendor.next("changePlan", () => Promise.resolve({ config: { TEAPOT_TOKEN: secret } }));
-    await life.control.changePlan(uuid, "premium");
-    await eventually(async () => expect(await life.steps(uuid)).toEqual([]));
-    life.vendor.next("changePlan", () => Promise.reject(new Error("First try fails.")));
-    life.vendor.next("changePlan", () => Promise.reject(new Error(`Could not set ${secret}.`)));
-    await life.control.changePlan(uuid, "basic");
-    await life.hurry(uuid);
-    await eventually(() => expect(life.vendor.callsOf(uuid, "changePlan").length).toBeGreaterThanOrEqual(3));
-    await eventually(() => expect(life.world.logged()).toMatch(/Could not set \[secret\]\./));
-    expect(life.world.logged()).not.toContain(secret);
-    const errors = await life.world.rows<{ last_error: string | null }>(
-      `SELECT last_error FROM steps WHERE uuid = $1`,
-      [uuid],
-    );
-    expect(JSON.stringify(errors)).not.toContain(secret);
-  });
-});
+  else
+    life.vendor.next("changePlan", async (resource, previous) => {
+      await reach("during changePlan");
+      return instead ? instead() : teapots.changePlan(resource, previous);
+    });
+}

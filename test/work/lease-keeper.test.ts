@@ -1,12 +1,10 @@
 import { afterEach, expect, it, jest } from "@jest/globals";
-import type { Log } from "../../src/logging/log.ts";
-import { createLeaseKeeper, Stopped } from "../../src/work/lease-keeper.ts";
-import type { StepQueue } from "../../src/work/queue.ts";
+import type { Context } from "../../src/context.ts";
+import { holding, Stopped } from "../../src/work/lease.ts";
 import type { Step } from "../../src/work/step.ts";
 
-const step = { id: 1, lease: 1, resource: { uuid: "u" } } as Step;
-const keeper = (isOurs = true) =>
-  createLeaseKeeper({ queue: { hold: async () => isOurs } as unknown as StepQueue, log: {} as Log });
+const step = { key: "k", lease: 1, resource: { uuid: "u" } } as Step;
+const ctx = (isOurs = true) => ({ db: { query: async () => (isOurs ? [{}] : []) } }) as unknown as Context;
 const never = () => new Promise<never>(() => undefined);
 
 afterEach(() => {
@@ -14,11 +12,11 @@ afterEach(() => {
 });
 
 it("work that is cut off rejects", async () => {
-  const leases = keeper();
-  const work = leases.holding(step, never);
-  leases.cutOff();
+  const cut = new AbortController();
+  const work = holding(ctx(), step, cut.signal, never);
+  cut.abort(new Stopped());
   await expect(work).rejects.toThrow(Stopped);
-  await expect(leases.holding(step, never)).rejects.toThrow(Stopped);
+  await expect(holding(ctx(), step, cut.signal, never)).rejects.toThrow(Stopped);
 });
 
 it.each([
@@ -27,7 +25,8 @@ it.each([
 ])("the signal of a step's work is aborted when %s", async (_, isOurs, ms, words) => {
   jest.useFakeTimers();
   let signal!: AbortSignal;
-  const work = keeper(isOurs).holding(step, (given) => ((signal = given), never()));
+  const { signal: cut } = new AbortController();
+  const work = holding(ctx(isOurs), step, cut, (given) => ((signal = given), never()));
   const failure = work.catch((error: Error) => error.message);
   await jest.advanceTimersByTimeAsync(ms - 1);
   expect(signal.aborted).toBe(false);

@@ -1,6 +1,6 @@
 import type { Queryable } from "../../database/database.ts";
 import type { Offer } from "../../resources/contract.ts";
-import { createImport, type Installation } from "../../resources/import.ts";
+import { importResources, type Installation } from "../../resources/end-store.ts";
 import type { Vault } from "../../vault/vault.ts";
 import type { OnProgress } from "../progress.ts";
 import { readInstallation, type BadLine } from "./read-installation.ts";
@@ -36,7 +36,6 @@ export async function importInstallations(
   lines: AsyncIterable<InputLine>,
 ): Promise<ImportReport> {
   const { db, vault, offer, signal, onProgress } = needs;
-  const importResources = createImport(db, vault);
   const report: ImportReport = { imported: 0, skipped: [] };
   let batch = new Map<string, { line: number; installation: Installation }>();
 
@@ -50,7 +49,10 @@ export async function importInstallations(
   async function write(): Promise<void> {
     const rows = [...batch.values()];
     batch = new Map();
-    const born = await importResources(rows.map(({ installation }) => installation));
+    const born = await importResources(
+      { db, vault },
+      rows.map(({ installation }) => installation),
+    );
     report.imported += born.size;
     for (const { line, installation } of rows)
       if (!born.has(installation.uuid)) report.skipped.push(existing(line, installation.uuid));

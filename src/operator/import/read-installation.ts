@@ -1,6 +1,6 @@
 import { isJsonObject, parsedJson, type JsonObject } from "../../json-object.ts";
 import type { Offer } from "../../resources/contract.ts";
-import type { Installation } from "../../resources/import.ts";
+import type { Installation } from "../../resources/end-store.ts";
 import { readUuid } from "../../uuid.ts";
 
 /** What is wrong with a line, and its uuid if that could be read. */

@@ -1,0 +1,287 @@
+import type { Context } from "../context.ts";
+import { credentialSealContext } from "../credentials/opening.ts";
+import { groupCommit, statement, type Queryable } from "../database/database.ts";
+import type { Deadline } from "../database/retry.ts";
+import type { Secret } from "../secret.ts";
+import type { Vault } from "../vault/vault.ts";
+import { STEP_LEASE_SECONDS } from "../work/step.ts";
+import { sealAnswer, type Answer } from "./answers.ts";
+import { fullSet, sealConfig } from "./config-vars.ts";
+import { GRANT_SECONDS } from "./grant-time.ts";
+import {
+  RESOURCE_COLUMNS,
+  resourceSealContext,
+  type Grant,
+  type ProvisionRequest,
+  type ResourceRow,
+} from "./rows.ts";
+import { mayBe, type ResourceState } from "./states.ts";
+
+// The statements that a resource lives by; those that end one are in end-store.ts. A provision is an intent as soon as its
+// resource is stored, without an answer: the process that stored it calls the vendor's function at once, with no step.
+// Only what outlasts the request gets one: a provision that is put off, fails, or is answered "later" while it runs.
+
+const LEASE = `interval '${STEP_LEASE_SECONDS} seconds'`;
+
+const find = statement("find_resource", `SELECT ${RESOURCE_COLUMNS} FROM resources r WHERE r.uuid = $1`);
+
+/** The resource of a uuid, tombstones included; null if the platform never asked for it. */
+export async function findResource(db: Queryable, uuid: string): Promise<ResourceRow | null> {
+  return (await db.query<ResourceRow>(find, [uuid]))[0] ?? null;
+}
+
+// The resource and its credential, for all requests that arrived at the same moment, in one statement and one commit.
+// The unique uuid makes repeated requests harmless. An answered resource (202) may exchange its grant a moment later, and
+// its `finish` waits for the tokens; an unanswered one only after its answer is decided. One without a grant stands in no
+// queue of grants, where `findUnanswered` looks, and so gets its step at once.
+const insert = statement(
+  "provision",
+  `WITH incoming AS (
+     SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::jsonb[], $6::text[], $7::bytea[], $8::bytea[],
+         $9::int[], $10::bytea[], $11::bytea[], $12::timestamptz[], $13::text[])
+       AS i(uuid, plan, name, region, options, callback_url, log_input_url, log_drain_token,
+         answer_status, answer, grant_code, grant_expires_at, request_id)
+   ), born AS (
+     INSERT INTO resources (uuid, plan, applied_plan, name, region, options, callback_url, sealed_log_input_url, sealed_log_drain_token,
+         answer_status, sealed_answer)
+     SELECT uuid, plan, plan, name, region, options, callback_url, log_input_url, log_drain_token, answer_status, answer
+     FROM incoming ON CONFLICT (uuid) DO NOTHING RETURNING uuid
+   ), credential AS (
+     INSERT INTO credentials (uuid, state, sealed_grant_code, grant_number, grant_expires_at, grant_deadline, due_at, request_id)
+     SELECT uuid, CASE WHEN grant_code IS NULL THEN 'no_grant' ELSE 'grant_pending' END, grant_code,
+       CASE WHEN grant_code IS NULL THEN 0 ELSE 1 END, grant_expires_at,
+       CASE WHEN grant_code IS NOT NULL THEN now() + interval '${GRANT_SECONDS} seconds' END,
+       CASE WHEN grant_code IS NOT NULL AND answer_status IS NOT NULL THEN now() + make_interval(secs => $14::float8) END, request_id
+     FROM incoming JOIN born USING (uuid)
+   ), step AS (
+     INSERT INTO steps (uuid, key, kind, due_at, attempts, lease, leased_until, request_id)
+     SELECT uuid, uuid, CASE WHEN answer_status IS NULL THEN 'provision' ELSE 'finish' END,
+       CASE WHEN answer_status IS NULL THEN now() END, CASE WHEN answer_status IS NULL THEN 1 ELSE 0 END, 1,
+       CASE WHEN answer_status IS NULL THEN now() + ${LEASE} END, request_id
+     FROM incoming JOIN born USING (uuid) WHERE answer_status IS NOT NULL OR grant_code IS NULL
+   )
+   SELECT uuid FROM born`,
+);
+
+interface NewProvision {
+  request: ProvisionRequest;
+  /** Null: not decided yet. */
+  answer: Answer | null;
+  /** Nothing is sent to the database once it has passed: the platform would know nothing of that resource. */
+  deadline: Deadline;
+}
+
+type Sealed = Pick<ResourceRow, "sealedLogInputUrl" | "sealedLogDrainToken">;
+
+/** Writes a new resource, and returns its sealed values. Null: the uuid was stored before. */
+export const insertProvision = groupCommit<Context, NewProvision, Sealed | null>({
+  deadlineOf: ({ deadline }) => deadline,
+  async write({ db, vault, pace }, rows) {
+    const requests = rows.map(({ request }) => request);
+    const sealed = requests.map(({ uuid, logInputUrl, logDrainToken }) => ({
+      sealedLogInputUrl: logInputUrl && sealLog(vault, "sealed_log_input_url", uuid, logInputUrl),
+      sealedLogDrainToken: logDrainToken && sealLog(vault, "sealed_log_drain_token", uuid, logDrainToken),
+    }));
+    const values = [
+      requests.map(({ uuid }) => uuid),
+      requests.map(({ plan }) => plan),
+      requests.map(({ name }) => name),
+      requests.map(({ region }) => region),
+      requests.map(({ options }) => JSON.stringify(options)),
+      requests.map(({ callbackUrl }) => callbackUrl),
+      sealed.map(({ sealedLogInputUrl }) => sealedLogInputUrl),
+      sealed.map(({ sealedLogDrainToken }) => sealedLogDrainToken),
+      rows.map(({ answer }) => answer?.status ?? null),
+      rows.map(({ request, answer }) => answer && sealAnswer(vault, request.uuid, answer.body)),
+      requests.map(({ uuid, grant }) => grant && sealCode(vault, uuid, grant.code)),
+      requests.map(({ grant }) => grant?.expiresAt ?? null),
+      requests.map(({ requestId }) => requestId),
+      pace.exchangeAfterMs / 1_000,
+    ];
+    const born = new Set((await db.query<{ uuid: string }>(insert, values)).map(({ uuid }) => uuid));
+    return requests.map(({ uuid }, i) => (born.has(uuid) ? sealed[i]! : null));
+  },
+});
+
+function sealLog(
+  vault: Vault,
+  column: "sealed_log_input_url" | "sealed_log_drain_token",
+  uuid: string,
+  value: Secret,
+) {
+  return Buffer.from(vault.seal(resourceSealContext(column, uuid), value));
+}
+
+function sealCode(vault: Vault, uuid: string, code: Secret) {
+  return vault.seal(credentialSealContext("sealed_grant_code", uuid), code);
+}
+
+const readGrant = statement(
+  "read_grant",
+  `SELECT state, sealed_grant_code AS "sealedGrantCode" FROM credentials WHERE uuid = $1`,
+);
+
+// A new code replaces one that was not exchanged, and starts its five minutes anew. Existing tokens stay. So does
+// `outcome_unknown`: the code may be a redelivery of the one whose call had an unknown outcome. While no answer is
+// decided, the grant gets no due time; the decision sets it. The lock on the resource orders the two. A failed
+// provision takes no code: its repeated answer is the refusal. A credential quarantined before it had tokens held
+// nothing but its code, so another code may replace it.
+const replaceGrant = statement(
+  "replace_grant",
+  `WITH alive AS (
+     SELECT uuid, answer_status FROM resources WHERE uuid = $1 AND state <> 'failed' FOR SHARE
+   ), replaced AS (
+     UPDATE credentials c SET state = 'grant_pending', reason = NULL, sealed_grant_code = $2, grant_expires_at = $3,
+       grant_number = c.grant_number + 1, grant_deadline = now() + interval '${GRANT_SECONDS} seconds',
+       due_at = CASE WHEN alive.answer_status IS NOT NULL THEN now() + make_interval(secs => $5::float8) END,
+       attempts = 0, rejected_at = NULL, last_error = NULL, request_id = $4
+     FROM alive WHERE c.uuid = alive.uuid AND (c.state IN ('grant_pending', 'grant_lost', 'no_grant')
+       OR (c.state = 'quarantined' AND c.generation = 0)) RETURNING c.uuid
+   )
+   INSERT INTO events (uuid, type) SELECT uuid, 'grant_replaced' FROM replaced RETURNING uuid`,
+);
+
+/** Takes over the grant of a repeated request. True if it will be exchanged, false if it is not needed. */
+export async function receiveGrant(
+  { db, vault, pace }: Pick<Context, "db" | "vault" | "pace">,
+  uuid: string,
+  grant: Grant,
+  requestId: string,
+): Promise<boolean> {
+  const [row] = await db.query<{ state: string; sealedGrantCode: Buffer | null }>(readGrant, [uuid]);
+  if (row?.state === "grant_pending" && isSameCode(vault, uuid, row.sealedGrantCode, grant.code))
+    return false;
+  const code = sealCode(vault, uuid, grant.code);
+  const values = [uuid, code, grant.expiresAt, requestId, pace.exchangeAfterMs / 1_000];
+  return (await db.query(replaceGrant, values)).length > 0;
+}
+
+function isSameCode(vault: Vault, uuid: string, sealed: Buffer | null, code: Secret): boolean {
+  if (!sealed) return false;
+  try {
+    return vault.open(credentialSealContext("sealed_grant_code", uuid), sealed).reveal() === code.reveal();
+  } catch {
+    return false;
+  }
+}
+
+// The answer to a provision, with what follows from it: state, config vars, the grant's fate and the next step, in one
+// statement. The first writer decides; any later one, also after a deprovision, matches no row. The provision's step, if
+// it has one, is deleted (`step_next` null) or becomes the next one, and whoever holds it loses it; an answer that was
+// given while the vendor's function runs (`step_next` = 'provision') writes it, leased to who runs it. `exchangeable`
+// updates the credential whatever its state: PostgreSQL then re-reads the row's latest version, so that a grant which
+// arrived while this statement waited for the resource gets its due time too.
+const answer = statement(
+  "answer_provisions",
+  `WITH incoming AS (
+     SELECT * FROM unnest($1::uuid[], $2::text[], $3::int[], $4::bytea[], $5::bytea[], $6::text[], $7::int[])
+       AS i(uuid, state, answer_status, sealed_answer, sealed_config, step_next, step_lease)
+   ), answered AS (
+     UPDATE resources r SET state = i.state, answer_status = i.answer_status, sealed_answer = i.sealed_answer,
+       sealed_config = i.sealed_config, updated_at = now(),
+       sealed_log_input_url = CASE WHEN i.state <> 'failed' THEN r.sealed_log_input_url END,
+       sealed_log_drain_token = CASE WHEN i.state <> 'failed' THEN r.sealed_log_drain_token END
+     FROM incoming i WHERE r.uuid = i.uuid AND ${mayBe("done")} AND r.answer_status IS NULL
+     RETURNING r.uuid, i.state, i.step_next, i.step_lease, r.created_at
+   ), exchangeable AS (
+     UPDATE credentials c SET due_at = CASE WHEN c.state = 'grant_pending' THEN now() + make_interval(secs => $8::float8) ELSE c.due_at END
+     FROM answered a WHERE c.uuid = a.uuid AND a.state <> 'failed'
+   ), erased AS (
+     UPDATE credentials c SET state = 'erased', sealed_grant_code = NULL, due_at = NULL
+     FROM answered a WHERE c.uuid = a.uuid AND a.state = 'failed'
+   ), ended AS (
+     DELETE FROM steps s USING answered a WHERE s.uuid = a.uuid AND s.kind = 'provision' AND a.step_next IS NULL
+   ), turned AS (
+     UPDATE steps s SET kind = a.step_next, lease = s.lease + 1, due_at = CASE WHEN a.step_next = 'clean_up' THEN now() END,
+       leased_until = CASE WHEN s.lease <> a.step_lease THEN s.leased_until END
+     FROM answered a WHERE s.uuid = a.uuid AND s.kind = 'provision' AND a.step_next IN ('finish', 'clean_up')
+   ), written AS (
+     INSERT INTO steps (uuid, key, kind, due_at, attempts, lease, leased_until, request_id)
+     SELECT a.uuid, a.uuid, a.step_next, CASE WHEN a.step_next <> 'finish' THEN now() END,
+       CASE WHEN a.step_next = 'provision' THEN 1 ELSE 0 END, 1,
+       CASE WHEN a.step_next = 'provision' THEN a.created_at + ${LEASE} END,
+       (SELECT c.request_id FROM credentials c WHERE c.uuid = a.uuid)
+     FROM answered a WHERE a.step_next IS NOT NULL
+       AND NOT EXISTS (SELECT FROM steps s WHERE s.uuid = a.uuid AND s.kind = 'provision')
+   )
+   SELECT uuid FROM answered`,
+);
+
+/** An answer to a provision, and what follows from it. */
+export interface FirstAnswer {
+  uuid: string;
+  state: ResourceState;
+  answer: Answer;
+  /** Null: the vendor's service has returned none yet. */
+  config: Readonly<Record<string, string>> | null;
+  /** The lease number of the caller's step; of another one, the clean-up waits until its work has noticed. */
+  lease: number;
+  /** `finish` waits for the credential; `provision`: the vendor's function is still running. */
+  next: "provision" | "finish" | "clean_up" | null;
+}
+
+/**
+ * Stores the answer to a provision, if none is stored yet: true. However late it is: the resource exists, and the
+ * vendor's function need not be called again for it.
+ */
+export const answerFirst = groupCommit<Context, FirstAnswer, boolean>({
+  async write({ db, vault, pace }, rows) {
+    // Of two answers to one provision in a batch, only the first is written, and only its caller gets true.
+    const first = new Map<string, FirstAnswer>();
+    for (const row of rows) if (!first.has(row.uuid)) first.set(row.uuid, row);
+    const written = [...first.values()];
+    const values = [
+      written.map((row) => row.uuid),
+      written.map((row) => row.state),
+      written.map((row) => row.answer.status),
+      written.map((row) => sealAnswer(vault, row.uuid, row.answer.body)),
+      written.map(({ uuid, config }) => config && sealConfig(vault, uuid, fullSet([], config))),
+      written.map((row) => row.next),
+      written.map((row) => row.lease),
+      pace.exchangeAfterMs / 1_000,
+    ];
+    const answered = new Set((await db.query<{ uuid: string }>(answer, values)).map(({ uuid }) => uuid));
+    return rows.map((row) => answered.has(row.uuid) && first.get(row.uuid) === row);
+  },
+});
+
+// After a plan change, the plan of the first request is no longer stored.
+const findPlanChange = statement(
+  "find_plan_change",
+  `SELECT FROM events WHERE uuid = $1 AND type IN ('plan_change_queued', 'plan_changed') LIMIT 1`,
+);
+
+export async function wasPlanChanged({ db }: Pick<Context, "db">, uuid: string): Promise<boolean> {
+  return (await db.query(findPlanChange, [uuid])).length > 0;
+}
+
+/** How many changes of one resource to the plan it already has raise no alarm within an hour. */
+export const MOST_UNCHANGED_CALLS = 3;
+
+// Returns how often the same change was requested within the last hour, counted up to one more than raises the alarm.
+// Only that many events are written, however long the platform repeats itself.
+const unchanged = statement(
+  "note_unchanged",
+  `WITH earlier AS (
+     SELECT 1 FROM events WHERE uuid = $1 AND type = 'plan_unchanged' AND at > now() - interval '1 hour'
+     ORDER BY id DESC LIMIT ${MOST_UNCHANGED_CALLS + 1}
+   ), noted AS (
+     INSERT INTO events (uuid, type) SELECT $1, 'plan_unchanged' WHERE (SELECT count(*) FROM earlier) <= ${MOST_UNCHANGED_CALLS}
+   )
+   SELECT count(*)::int AS earlier FROM earlier`,
+);
+
+/** Notes a change to the present plan; returns how many there were within the last hour. */
+export async function noteUnchanged(tx: Queryable, uuid: string): Promise<number> {
+  return (await tx.query<{ earlier: number }>(unchanged, [uuid]))[0]!.earlier;
+}
+
+const lockResource = statement(
+  "lock_resource",
+  `SELECT ${RESOURCE_COLUMNS} FROM resources r WHERE r.uuid = $1 FOR UPDATE`,
+);
+
+/** The resource of a uuid, locked until the transaction ends. */
+export async function lockedResource(tx: Queryable, uuid: string): Promise<ResourceRow | null> {
+  return (await tx.query<ResourceRow>(lockResource, [uuid]))[0] ?? null;
+}
