@@ -1,6 +1,6 @@
-/** One move of a state machine, as data. `from` null: there is no row yet. */
+/** One move of a state machine, as data. From `none`: there is no row yet. */
 export interface Move<State extends string = string, Event extends string = string> {
-  from: State | null;
+  from: State | "none" | "any";
   on: Event;
   to: State;
   why: string;
@@ -16,19 +16,19 @@ export type ResourceEvent =
 /** Every move of a resource; docs/states.md draws them. The statements of store.ts take their conditions from here. */
 export const RESOURCE_MOVES: readonly Move<ResourceState, ResourceEvent>[] = [
   {
-    from: null,
+    from: "none",
     on: "provision",
     to: "provisioning",
     why: "The platform asks for it. A row without an answer is work that must be done.",
   },
   {
-    from: null,
+    from: "none",
     on: "import",
     to: "provisioned",
     why: "It was installed before this service used the kit.",
   },
   {
-    from: null,
+    from: "none",
     on: "deprovision",
     to: "deprovisioned",
     why: "A deprovision overtook its provision: the tombstone stops that.",
