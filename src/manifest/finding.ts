@@ -1,4 +1,5 @@
-import type { Path } from "./path.ts";
+/** The path to a value in a JSON document, from its root: member names and element indexes. */
+export type Path = readonly PropertyKey[];
 
 /** An error breaks a rule of the platform's document. A warning is worth a person's attention. */
 export type Severity = "error" | "warning";
@@ -8,4 +9,8 @@ export interface Finding {
   path: Path;
   severity: Severity;
   message: string;
+}
+
+export function warning(path: Path, message: string): Finding {
+  return { path, severity: "warning", message };
 }

@@ -1,122 +1,111 @@
-import { whyNoKey, whyNoString, whyNotSeparated, whyNoValue } from "./json-mistakes.ts";
-import type { Path } from "./path.ts";
+import { parseTree, printParseErrorCode, type Node, type ParseError } from "jsonc-parser";
+import type { Path } from "./finding.ts";
 
-/** The index at which a value of a JSON text begins (for a member, its key), and the same for the values inside it. */
-export interface Spot {
-  at: number;
-  inside: Map<PropertyKey, Spot>;
+/** Both count from 1; a column is a UTF-16 unit, as editors count. */
+export interface Place {
+  line: number;
+  column: number;
 }
 
 export interface JsonText {
   value: unknown;
-  spot: Spot;
   /** Members whose name occurred before in their object. The last one counts, as in JSON.parse. */
-  repeated: readonly Path[];
+  repeated: Path[];
+  /**
+   * The index of the value at `path` (for a member, of its key); if it is missing, that of the innermost value on the
+   * path that exists.
+   */
+  indexOf(path: Path): number;
+  placeAt(index: number): Place;
 }
 
-/**
- * The text is not JSON. The message says what is wrong and repeats nothing of the text; `at` is the index of the
- * character.
- */
+/** The text is not JSON. The message says what is wrong, and repeats nothing of the text. */
 export class NotJson extends Error {
-  readonly at: number;
+  readonly place: Place;
 
-  constructor(at: number, message: string) {
-    super(message);
-    this.at = at;
+  constructor(message: string, place: Place) {
+    super(`Not JSON, at line ${place.line}, column ${place.column}: ${message}`);
+    this.place = place;
   }
 }
 
-const DEEPEST = 100;
+const NO_COMMENTS = "JSON has no comments.";
+const NO_NUMBER = "This is no number as JSON writes them.";
+const NO_ESCAPE = 'There is no such escape: a backslash itself is written as "\\\\".';
+const SENTENCES: Readonly<Record<string, string>> = {
+  InvalidSymbol:
+    "Keys and strings are written in double quotes; without them there are only true, false, null and numbers.",
+  InvalidNumberFormat: NO_NUMBER,
+  UnexpectedEndOfNumber: NO_NUMBER,
+  PropertyNameExpected: "A key in double quotes is missing here, or there is a comma too many before it.",
+  ValueExpected: "A value is missing here, or there is a comma too many before it.",
+  ColonExpected: "A colon is missing after the key.",
+  CommaExpected: "A comma is missing before this, or a closing bracket.",
+  CloseBraceExpected: "The text ends here, before a { is closed.",
+  CloseBracketExpected: "The text ends here, before a [ is closed.",
+  EndOfFileExpected: "The text goes on after the end of the first value: one object is all there may be.",
+  InvalidCommentToken: NO_COMMENTS,
+  UnexpectedEndOfComment: NO_COMMENTS,
+  UnexpectedEndOfString: "This string is not closed on its line.",
+  InvalidUnicode: NO_ESCAPE,
+  InvalidEscapeCharacter: NO_ESCAPE,
+  InvalidCharacter:
+    "This string holds a tab or another control character: write it with an escape, like \\t.",
+};
 
-const SPACE = /[ \t\r\n]*/y;
-const PLAIN_VALUE = /(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)(?![\w.+-])/y;
-const STRING_UP_TO_QUOTE = /"[^"\\\u0000-\u001f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\u0000-\u001f]*)*/y; // eslint-disable-line no-control-regex
-
-/**
- * Reads JSON (RFC 8259) with the same result as JSON.parse, but also tells where each value stands and which members
- * are repeated, and its messages do not depend on Node's version. Throws {@link NotJson}.
- */
+/** Reads JSON as JSON.parse does, and tells where each value stands. Throws {@link NotJson}. */
 export function readJson(text: string): JsonText {
-  let at = 0;
-  const path: PropertyKey[] = [];
-  const opened: number[] = [];
-  const repeated: Path[] = [];
-
-  const fail = (message: string, where = at): never => {
-    throw new NotJson(where, message);
+  const placeAt = placesIn(text);
+  if (text.trim() === "") throw new NotJson("There is nothing in it.", placeAt(0));
+  const errors: ParseError[] = [];
+  const tree = parseTree(text, errors, { disallowComments: true });
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    const [first] = errors;
+    const sentence = first && SENTENCES[printParseErrorCode(first.error)];
+    throw new NotJson(sentence ?? "This is not JSON.", placeAt(first?.offset ?? 0));
+  }
+  return {
+    value,
+    placeAt,
+    indexOf: (path) => indexIn(tree, path),
+    repeated: tree ? repeatedIn(tree, []) : [],
   };
-  const take = (pattern: RegExp): string | undefined => {
-    pattern.lastIndex = at;
-    const found = pattern.exec(text)?.[0];
-    at += found?.length ?? 0;
-    return found;
+}
+
+function indexIn(tree: Node | undefined, path: Path): number {
+  let [at, found] = [tree?.offset ?? 0, tree];
+  for (const step of path) {
+    const inner: Node | undefined =
+      typeof step === "number"
+        ? found?.children?.[step]
+        : found?.children?.findLast(({ children }) => children?.[0]?.value === step);
+    if (!inner) break;
+    at = inner.offset;
+    found = inner.type === "property" ? inner.children?.[1] : inner;
+  }
+  return at;
+}
+
+function repeatedIn({ type, children = [] }: Node, above: Path): Path[] {
+  const names = new Set<string>();
+  return children.flatMap((child, index) => {
+    if (type === "array") return repeatedIn(child, [...above, index]);
+    const [key, value] = child.children ?? [];
+    const name = String(key?.value);
+    const path = [...above, name];
+    const isRepeated = names.has(name);
+    names.add(name);
+    return [...(isRepeated ? [path] : []), ...(value ? repeatedIn(value, path) : [])];
+  });
+}
+
+function placesIn(text: string): (index: number) => Place {
+  const starts = [0, ...Array.from(text.matchAll(/\n/g), ({ index }) => index + 1)];
+  return (index) => {
+    const line = starts.findLastIndex((start) => start <= index);
+    return { line: line + 1, column: index - starts[line]! + 1 };
   };
-  const skipSpace = () => take(SPACE);
-  const isNext = (sign: string): boolean => text[at] === sign;
-
-  function readValue(): Spot {
-    const spot: Spot = { at, inside: new Map() };
-    if (isNext("{")) readInside(spot, "}", readMember);
-    else if (isNext("[")) readInside(spot, "]", readElement);
-    else if (isNext('"')) readString();
-    else if (take(PLAIN_VALUE) === undefined) fail(whyNoValue(text, at, opened.at(-1)));
-    return spot;
-  }
-
-  function readInside(spot: Spot, end: "}" | "]", readOne: (spot: Spot) => void): void {
-    if (opened.push(at) > DEEPEST) fail(`This is nested deeper than ${DEEPEST} levels: no manifest is.`);
-    at++;
-    skipSpace();
-    for (let isFirst = true; !isNext(end); isFirst = false) {
-      if (!isFirst) readComma(end);
-      readOne(spot);
-      skipSpace();
-    }
-    at++;
-    opened.pop();
-  }
-
-  function readComma(end: string): void {
-    if (!isNext(",")) fail(whyNotSeparated(text, at, opened.at(-1)!, end));
-    const comma = at++;
-    skipSpace();
-    if (isNext(end)) fail(`There is a comma too many before the closing ${end}.`, comma);
-  }
-
-  function readMember({ inside }: Spot): void {
-    if (!isNext('"')) fail(whyNoKey(text, at, opened.at(-1)!));
-    const begin = at;
-    const key = JSON.parse(readString()) as string;
-    skipSpace();
-    if (!isNext(":")) fail("A colon is missing after the key.");
-    at++;
-    skipSpace();
-    path.push(key);
-    if (inside.has(key)) repeated.push([...path]);
-    inside.set(key, { ...readValue(), at: begin });
-    path.pop();
-  }
-
-  function readElement({ inside }: Spot): void {
-    path.push(inside.size);
-    inside.set(inside.size, readValue());
-    path.pop();
-  }
-
-  function readString(): string {
-    const begin = at;
-    take(STRING_UP_TO_QUOTE);
-    if (!isNext('"')) fail(...whyNoString(text, at, begin));
-    at++;
-    return text.slice(begin, at);
-  }
-
-  skipSpace();
-  if (at === text.length) fail("There is nothing in it.", 0);
-  const spot = readValue();
-  skipSpace();
-  if (at < text.length)
-    fail("The text goes on after the end of the first value: one object is all there may be.");
-  return { value: JSON.parse(text) as unknown, spot, repeated };
 }

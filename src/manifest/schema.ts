@@ -1,12 +1,11 @@
 import { z } from "zod";
-import { repeatedNames } from "./attachment-names.ts";
 
 // The app manifest as the platform's document describes it (Resources, "App manifest"). The types below, the check and
 // the published JSON Schema all derive from this schema. An unknown key is no error (unknown-keys.ts), and mere advice
-// is not here either (advice/). In a union the object form comes first, because editors suggest the first form.
+// is not here either (advice.ts). In a union the object form comes first, because editors suggest the first form.
 
 const MOST_NAME_CHARACTERS = 30;
-/** Some authors append command-line flags to the plan. They do no harm; advice/addons.ts says where they belong. */
+/** Some authors append command-line flags to the plan. They do no harm; advice.ts says where they belong. */
 const PLAN = /^[^\s:]+(:[^\s:]+)?( +--\S.*)?$/;
 /** A name that an environment variable can have: not empty, and without = and NUL. */
 const VARIABLE_NAME = /^[^=\0]+$/;
@@ -15,7 +14,7 @@ const PLAN_SENTENCE = "An add-on is named as addon or addon:plan, without spaces
 const VARIABLE_NAME_SENTENCE = "A config var's name cannot be empty, nor hold = or NUL: rename it.";
 const QUANTITY_SENTENCE = "This must be a whole number of processes, 0 or more, without quotes.";
 
-/** A required string, with a message for when it is missing. A wrong type gets the sentence of type-sentence.ts. */
+/** A required string, with a message for when it is missing. A wrong type gets the sentence of broken-rules.ts. */
 const requiredText = (missing: string) =>
   z.string({ error: ({ input }) => (input === undefined ? `Missing: ${missing}` : undefined) });
 
@@ -63,12 +62,20 @@ const addon = z
   })
   .meta({ id: "addon", description: "An add-on that is provisioned before the app is deployed." });
 
+/** The attachment name in an add-on's `as`, in upper case as the platform writes it; "" for the default name. */
+export function attachmentName(addon: string | { as?: string | undefined }): string {
+  return typeof addon === "string" ? "" : (addon.as ?? "").trim().toUpperCase();
+}
+
 const addons = z
   .array(z.union([addon, plan("")]))
   .superRefine((all, { addIssue }) => {
-    for (const index of repeatedNames(all)) {
+    const taken = new Set<string>();
+    for (const [index, each] of all.entries()) {
+      const name = attachmentName(each);
       const message = "Another add-on has this name already: give each attachment its own.";
-      addIssue({ code: "custom", path: [index, "as"], message });
+      if (name !== "" && taken.has(name)) addIssue({ code: "custom", path: [index, "as"], message });
+      taken.add(name);
     }
   })
   .optional()

@@ -1,98 +1,9 @@
 import { describe, expect, it } from "@jest/globals";
 import { checkManifest } from "../../src/manifest/check.ts";
 
-// Every key of the platform document's tables ("App manifest"), with each type it must not have.
+// What each rule takes and refuses, and where, is in agreement.test.ts: here is what the check says of it.
 
-const oneOfEachType = { string: "text", number: 5, boolean: true, null: null, array: [], object: {} };
-type TypeName = keyof typeof oneOfEachType;
-
-const types: Record<string, TypeName[]> = {
-  "/name": ["string"],
-  "/description": ["string"],
-  "/keywords": ["array"],
-  "/keywords/0": ["string"],
-  "/website": ["string"],
-  "/repository": ["string"],
-  "/logo": ["string"],
-  "/success_url": ["string"],
-  "/stack": ["string"],
-  "/image": ["string"],
-  "/env": ["object"],
-  "/env/PORT": ["string", "object"],
-  "/env/PORT/description": ["string"],
-  "/env/PORT/value": ["string"],
-  "/env/PORT/required": ["boolean"],
-  "/env/PORT/generator": ["string"],
-  "/formation": ["object"],
-  "/formation/web": ["object"],
-  "/formation/web/quantity": ["number"],
-  "/formation/web/size": ["string"],
-  "/addons": ["array"],
-  "/addons/0": ["string", "object"],
-  "/addons/0/plan": ["string"],
-  "/addons/0/as": ["string"],
-  "/addons/0/options": ["object"],
-  "/buildpacks": ["array"],
-  "/buildpacks/0": ["object"],
-  "/buildpacks/0/url": ["string"],
-  "/scripts": ["object"],
-  "/scripts/postdeploy": ["string", "object"],
-  "/scripts/postdeploy/command": ["string"],
-  "/scripts/postdeploy/size": ["string"],
-  "/scripts/pr-predestroy": ["string", "object"],
-  "/scripts/pr-predestroy/command": ["string"],
-  "/scripts/pr-predestroy/size": ["string"],
-  "/environments": ["object"],
-  "/environments/test": ["object"],
-  "/environments/review": ["object"],
-};
-
-const wrong = Object.entries(types).flatMap(([pointer, right]) =>
-  Object.keys(oneOfEachType)
-    .filter((type) => !right.includes(type as TypeName))
-    .map((type) => [pointer, type] as const),
-);
-/** The same keys inside an environment. */
-const everywhere = [
-  ...wrong,
-  ...wrong
-    .filter(([pointer]) => !pointer.startsWith("/environments"))
-    .map(([pointer, type]) => [`/environments/review${pointer}`, type] as const),
-];
-
-describe("a manifest with one value of a wrong type", () => {
-  it.each(everywhere)("has one error, at %s, for %s", (pointer, type) => {
-    const { ok, faults } = checkManifest(manifestWith(pointer, oneOfEachType[type as TypeName]));
-    const errors = faults.filter(({ severity }) => severity === "error");
-    expect(ok).toBe(false);
-    expect(errors).toEqual([{ pointer, severity: "error", message: expect.any(String) }]);
-    expect(errors[0]!.message).not.toMatch(/invalid|expected|undefined/i);
-  });
-});
-
-describe("each rule of the manifest", () => {
-  const table: [name: string, pointer: string, good: readonly unknown[], bad: readonly unknown[]][] = [
-    ["a name has at most 30 characters", "/name", ["a".repeat(30), "é😀".repeat(15)], ["a".repeat(31)]],
-    ["secret is the only generator", "/env/KEY/generator", ["secret"], ["uuid", "Secret", ""]],
-    ["a quantity is a whole number from 0", "/formation/web/quantity", [0, 1, 3.0], [-1, 1.5, Infinity, "1"]],
-    [
-      "an add-on is addon or addon:plan",
-      "/addons/0",
-      ["postgresql", "postgresql:basic", "postgresql:basic --version=17", "postgresql --version 17"],
-      ["", ":basic", "postgresql:", "a:b:c", "a b", " a", "a ", "a --"],
-    ],
-    ["so is an add-on's plan", "/addons/0/plan", ["redis", "redis:mini"], ["", "redis:", ":mini", "a:b:c"]],
-    ["a buildpack says where it is", "/buildpacks/0/url", ["node", "https://example.com/b.git"], ["", " "]],
-    ["the only environments are test and review", "/environments/production", [], [{}]],
-    ["a config var has a name", "/env/", [], ["x", { value: "x" }]],
-    ["no name of a config var holds =", "/env/A=B", [], ["x", {}]],
-  ];
-
-  it.each(table)("%s (%s)", (_, pointer, good, bad) => {
-    for (const value of good) expect(errorsOf(manifestWith(pointer, value))).toEqual([]);
-    for (const value of bad) expect(errorsOf(manifestWith(pointer, value))).toEqual([pointer]);
-  });
-
+describe("the manifest", () => {
   it.each([
     ["/addons/0/plan", { addons: [{ as: "DB" }] }],
     ["/buildpacks/0/url", { buildpacks: [{}] }],
@@ -156,21 +67,4 @@ function errorsOf(manifest: unknown): string[] {
 
 function inReview(manifest: object) {
   return { environments: { review: manifest } };
-}
-
-/** A manifest that is valid except for the value at one place, with all required members. */
-function manifestWith(pointer: string, value: unknown): unknown {
-  const beside: Record<string, object> = {
-    as: { plan: "redis" },
-    options: { plan: "redis" },
-    size: { command: "run" },
-  };
-  return pointer
-    .split("/")
-    .slice(1)
-    .reduceRight((inner, step) => {
-      if (/^\d$/.test(step)) return [inner];
-      const others = step === "size" && pointer.includes("/formation/") ? {} : beside[step];
-      return { ...others, [step]: inner };
-    }, value);
 }
