@@ -1,14 +1,10 @@
 import { readFileSync } from "node:fs";
-import pg from "pg";
+import type pg from "pg";
+import { parse } from "pg-connection-string";
 import { Misconfigured } from "../errors.ts";
 
 /** The documented opt-out, for managed databases with self-signed certificates: encrypted, but anyone may answer. */
 const NO_VERIFICATION = "no-verify";
-
-/** Members of an address from which the driver would make TLS settings that override ours. */
-const TLS_MEMBERS = ["ssl", "sslmode", "sslrootcert", "sslcert", "sslkey", "sslnegotiation"];
-
-type Tls = { ca?: string; rejectUnauthorized: boolean; cert?: string; key?: string };
 
 /** What the driver, Prisma and our statements rely on, whatever the server or the role has set. */
 const RELIED_ON =
@@ -18,85 +14,56 @@ const RELIED_ON =
  * How the driver connects to `url`, with options of the connection in front of the address's own: of two that set the
  * same, PostgreSQL takes the last.
  *
- * @throws Misconfigured if the driver cannot read the address or a file that it names, or `ca` is at fault
+ * `ca` is `DATABASE_CA`. Unset, the address alone decides about TLS, and the driver verifies certificates against the
+ * system's CAs, whatever the `sslmode`. Set, it replaces all that the address says about TLS except a client
+ * certificate; an address that turns TLS off stays as it is.
+ *
+ * @throws Misconfigured if the address or a file that it names cannot be read, or `ca` is neither PEM, nor a readable
+ * file, nor `no-verify`
  */
 export function connectionTo(url: string, ca?: string, options = ""): pg.ClientConfig {
-  const whole = withQuery(url, (query) => {
-    const own = query.getAll("options").slice(-1);
-    query.set("options", [options, ...own, RELIED_ON].join(" ").trim());
-  });
-  const config = withCa(whole, ca);
+  const config = parsed(ca ? withoutTls(url) : inTheDriversWords(url));
+  config.options = [options, config.options, RELIED_ON].filter(Boolean).join(" ");
+  if (!ca || config.ssl === false) return config;
+  const own = typeof config.ssl === "object" ? config.ssl : {};
+  const trusted = ca === NO_VERIFICATION ? {} : { ca: pem(ca) };
+  return { ...config, ssl: { ...own, ...trusted, rejectUnauthorized: ca !== NO_VERIFICATION } };
+}
+
+function parsed(url: string): pg.ClientConfig {
   try {
-    new pg.Client(config);
-    return config;
+    return parse(url) as unknown as pg.ClientConfig;
   } catch (cause) {
+    const isFile = (cause as NodeJS.ErrnoException).syscall !== undefined;
     throw new Misconfigured(
-      "DATABASE_URL cannot be read. In its user and password, what is not a letter or a digit must be percent-encoded: % as %25",
+      isFile
+        ? "DATABASE_URL names a certificate or a key whose file cannot be read"
+        : "DATABASE_URL cannot be read. In its user and password, what is not a letter or a digit must be percent-encoded: % as %25",
       { cause },
     );
   }
 }
 
-/** The same address with another query; the part in front of the query means the same to the driver as before. */
-export function withQuery(url: string, edit: (query: URLSearchParams) => void): string {
-  // The driver escapes an address that contains a blank or a lone %. It would escape what is added here once more, so
-  // the address is escaped here, as the driver does it.
-  const isEscapedLater = / |%[^a-f0-9]|%[a-f0-9][^a-f0-9]/i.test(url);
-  const read = isEscapedLater ? encodeURI(url).replace(/%25(\d\d)/g, "%$1") : url;
-  const [before = "", ...rest] = read.split("?");
-  const query = new URLSearchParams(rest.join("?"));
-  edit(query);
-  return query.size > 0 ? `${before}?${query.toString()}` : before;
-}
-
-/**
- * What `DATABASE_CA` asks for, as connection settings. Unset, the address alone decides (`sslmode`, `sslrootcert`), and
- * the driver verifies certificates against the system's CAs, whatever the `sslmode`. Set, it replaces all that the
- * address says about TLS, which the driver would otherwise prefer, except a client certificate; an address that turns
- * TLS off stays as it is.
- *
- * @throws Misconfigured if it is neither PEM, nor a readable file, nor `no-verify`, or a client certificate cannot be
- * read
- */
-export function withCa(url: string, ca: string | undefined): { connectionString: string; ssl?: Tls } {
-  if (!ca || /[?&](sslmode=disable|ssl=0)(&|$)/.test(url))
-    return { connectionString: withQuery(url, asTheDriver) };
-  const own: Partial<Tls> = {};
-  const connectionString = withQuery(url, (query) => {
-    for (const [member, name] of [
-      ["cert", "sslcert"],
-      ["key", "sslkey"],
-    ] as const)
-      if (query.has(name)) own[member] = readNamed(query, name);
-    for (const name of TLS_MEMBERS) query.delete(name);
-  });
-  if (ca === NO_VERIFICATION) return { connectionString, ssl: { ...own, rejectUnauthorized: false } };
-  return { connectionString, ssl: { ...own, ca: pem(ca), rejectUnauthorized: true } };
+/** What the address says about TLS would win over our own settings, and a file that it names need not be there. */
+function withoutTls(url: string): string {
+  return url.replace(/([?&])(sslmode=(?!disable(&|$))|sslrootcert=)[^&]*/g, "$1");
 }
 
 /** Says what libpq's words mean to the driver, which would fail at the one and warn of the others. */
-function asTheDriver(query: URLSearchParams): void {
-  if (query.get("sslrootcert") === "system") query.delete("sslrootcert");
-  for (const name of ["sslrootcert", "sslcert", "sslkey"]) if (query.has(name)) readNamed(query, name);
-  if (/^(prefer|require|verify-ca)$/.test(query.get("sslmode") ?? "") && !query.has("uselibpqcompat"))
-    query.set("sslmode", "verify-full");
+function inTheDriversWords(url: string): string {
+  const rootsOfTheSystem = url.replace(/([?&])sslrootcert=system(?=&|$)/, "$1sslmode=verify-full");
+  if (/[?&]uselibpqcompat=/.test(url)) return rootsOfTheSystem;
+  return rootsOfTheSystem.replace(/([?&]sslmode=)(prefer|require|verify-ca)(?=&|$)/, "$1verify-full");
 }
-
-const readNamed = (query: URLSearchParams, name: string) =>
-  readFile(query.get(name)!, `DATABASE_URL: the file of its ${name} cannot be read`);
 
 function pem(ca: string): string {
   if (ca.includes("-----BEGIN CERTIFICATE-----")) return ca.replaceAll("\\n", "\n");
-  return readFile(
-    ca,
-    "DATABASE_CA must be a certificate in PEM, the path of a file that holds one, or no-verify",
-  );
-}
-
-function readFile(file: string, otherwise: string): string {
   try {
-    return readFileSync(file, "utf8");
+    return readFileSync(ca, "utf8");
   } catch (cause) {
-    throw new Misconfigured(otherwise, { cause });
+    throw new Misconfigured(
+      "DATABASE_CA must be a certificate in PEM, the path of a file that holds one, or no-verify",
+      { cause },
+    );
   }
 }

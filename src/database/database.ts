@@ -5,8 +5,7 @@ import type { PrismaClient } from "./client/client.ts";
 import { leavesConnectionSound, noteRefusal } from "./failure.ts";
 import { pendingMigrations } from "./migrate.ts";
 import { createPool } from "./pool.ts";
-import { statement, type Queryable, type Statement } from "./statement.ts";
-import { inTransaction, send } from "./transaction.ts";
+import { inTransaction, send, statement, type Queryable, type Statement } from "./statement.ts";
 
 export { createGroupCommit, groupCommit, Overloaded } from "./group-commit.ts";
 export { isConflict, isConnectionConfigError, isDataError, isLockTimeout, isTransient } from "./failure.ts";

@@ -5,6 +5,11 @@ import { messageOf } from "../errors.ts";
 
 /** Connection (08), resources (53), a lock (55P03), cancelled (57014), shut down (57P…), too long (25P…), read-only. */
 const PASSING_STATES = /^(08|53|55P03|57014|57P0[1235]|25006|25P0[34])/;
+const PASSING_CODES =
+  /^(ECONN(REFUSED|RESET|ABORTED)|ETIMEDOUT|EPIPE|EPROTO|ENOTFOUND|EAI_\w+|E(HOST|NET)(UNREACH|DOWN)|P10(01|02|08|17)|P20(24|28|37))$/;
+const PASSING_MESSAGES =
+  /Connection (terminated|ended)|Query read timeout|not queryable|has closed the connection/;
+
 const CONFLICT_STATES = /^(40001|40P01)/;
 /** A value that does not fit (22), breaks a constraint (23), or is more than PostgreSQL can hold in one place (54). */
 const DATA_STATES = /^(22|23|54)/;
@@ -19,12 +24,6 @@ const NO_PASSWORD = /client password must be a (non-empty )?string/;
 const SHARED_SESSION_STATES = /^(42P05|26000)/;
 /** PgBouncer refuses what each of our connections begins with, unless it is told to ignore it. */
 const POOLER_MESSAGE = /unsupported startup parameter/;
-
-const PASSING_PRISMA_CODES = new Set(["P1001", "P1002", "P1008", "P1017", "P2024", "P2028", "P2037"]);
-const PASSING_NODE_CODES =
-  /^(ECONN(REFUSED|RESET|ABORTED)|ETIMEDOUT|EPIPE|EPROTO|ENOTFOUND|EAI_\w+|E(HOST|NET)(UNREACH|DOWN))$/;
-const PASSING_MESSAGES =
-  /Connection (terminated|ended)|Query read timeout|not queryable|has closed the connection/;
 
 const beforeAnyStatement = new WeakSet<object>();
 
@@ -43,7 +42,7 @@ export function isTransient(error: unknown): boolean {
   const { state, code, message, routine } = clues(error);
   // The plan of a named statement whose table has changed; the connection is closed, and with it the plan.
   if (state) return PASSING_STATES.test(state) || routine === "RevalidateCachedQuery";
-  return PASSING_PRISMA_CODES.has(code) || PASSING_NODE_CODES.test(code) || PASSING_MESSAGES.test(message);
+  return PASSING_CODES.test(code) || PASSING_MESSAGES.test(message);
 }
 
 /** A deadlock or a serialization failure: PostgreSQL ended one of two transactions that stood in each other's way. */
@@ -60,6 +59,16 @@ export function isLockTimeout(error: unknown): boolean {
 /** Did the server end a statement that waited for a lock, or took, longer than we allow? Other statements may work. */
 export function isPatienceOver(error: unknown): boolean {
   return ["55P03", "57014"].includes(clues(error).state);
+}
+
+/** Are the values at fault, so that the same values will fail again, and others may not? */
+export function isDataError(error: unknown): boolean {
+  return DATA_STATES.test(clues(error).state);
+}
+
+/** May the connection serve others after this error? In doubt, no: opening another one is cheap. */
+export function leavesConnectionSound(error: unknown): boolean {
+  return clues(error).state !== "" && !isTransient(error);
 }
 
 /**
@@ -98,26 +107,12 @@ function isFaultOfTls(error: unknown): boolean {
   return !state && (TLS_CODES.test(code) || TLS_MESSAGES.test(message));
 }
 
-/** Are the values at fault, so that the same values will fail again, and others may not? */
-export function isDataError(error: unknown): boolean {
-  return DATA_STATES.test(clues(error).state);
-}
-
-/** May the connection serve others after this error? In doubt, no: opening another one is cheap. */
-export function leavesConnectionSound(error: unknown): boolean {
-  return clues(error).state !== "" && !isTransient(error);
-}
-
 /** PostgreSQL's own errors carry a SQLSTATE (and a `severity`), which Prisma hides in `meta`; others have a `code`. */
-function clues(error: unknown): { state: string; code: string; message: string; routine: string } {
+function clues(error: unknown) {
   const { message = "", code = "", severity, routine = "", meta } = Object(error) as Partial<DriverError>;
   const prisma = meta?.driverAdapterError;
-  return {
-    state: prisma?.cause?.originalCode ?? (severity === undefined ? "" : code),
-    code,
-    message: `${message} ${prisma?.message ?? ""}`,
-    routine,
-  };
+  const state = prisma?.cause?.originalCode ?? (severity === undefined ? "" : code);
+  return { state, code, message: `${message} ${prisma?.message ?? ""}`, routine };
 }
 
 type DriverError = {

@@ -28,10 +28,8 @@ export const aWaitingRoom = (seats = 100): WaitingRoom => ({ waiting: 0, seats }
 
 /** How long one caller waits for the database, passed to the work that is done for it: no try begins after its end. */
 export type Deadline = {
-  /** Its end, by `performance.now()`; `hasPassed` reads it. */
-  until: number;
-  readonly upToMs: number;
-  wasSuspended: boolean;
+  /** Its end, by `performance.now()`. */
+  readonly until: number;
   /** The caller has its answer, or was refused. */
   hasEnded: boolean;
   /** The last error; it becomes the `cause` of the error that the caller gets. */
@@ -40,10 +38,6 @@ export type Deadline = {
 
 /** A try that hangs is left alone this long after the deadline, because it may be about to succeed. */
 const GRACE_MS = 1000;
-/** If that end is noticed this late, the process stood still (a frozen container): the database need not be away. */
-const OVERSLEPT_MS = 500;
-/** How much longer the database is tried then, at most. */
-const AGAIN_MS = 5000;
 
 type Patience = {
   upToMs?: number;
@@ -55,17 +49,16 @@ type Patience = {
 /**
  * Runs `work` until it succeeds: the database may be restarting, failing over or out of reach for a moment. `work` must
  * be idempotent: after a lost connection nobody knows whether it was done. Errors that waiting cannot cure are thrown as
- * they are. A process that stood still beyond the deadline tries for up to five seconds more.
+ * they are.
  *
- * @throws DatabaseUnavailable after `upToMs` (8 s unless given; at most a second later unless the process stood still),
- * or at once when the room is full
+ * @throws DatabaseUnavailable after `upToMs` (8 s unless given; at most a second later), or at once when the room is
+ * full
  */
 export async function retryWhileDatabaseAway<T>(
   work: (deadline: Deadline) => Promise<T>,
   { upToMs = 8000, room, isCurable = isTransient }: Patience = {},
 ): Promise<T> {
-  const until = performance.now() + upToMs;
-  const deadline: Deadline = { until, upToMs, wasSuspended: false, hasEnded: false, trouble: undefined };
+  const deadline: Deadline = { until: performance.now() + upToMs, hasEnded: false, trouble: undefined };
   let isSeated = false;
   try {
     for (let tries = 1; ; tries++) {
@@ -73,11 +66,10 @@ export async function retryWhileDatabaseAway<T>(
         return await inTime(work(deadline), deadline);
       } catch (error) {
         if (!isCurable(error)) throw error;
+        deadline.trouble = error;
         // Jittered, so that callers that failed together do not try again together.
         const pauseMs = Math.min(50 * 2 ** (tries - 1), 1000) * (0.5 + Math.random() / 2);
-        if (pauseMs > timeLeftMs(deadline))
-          throw unavailable(`did not answer within ${Math.round(upToMs)} ms`, error);
-        deadline.trouble = error;
+        if (performance.now() + pauseMs > deadline.until) throw deadlinePassed(deadline);
         if (room && !isSeated) isSeated = takeSeat(room, error);
         await sleep(pauseMs);
       }
@@ -89,41 +81,28 @@ export async function retryWhileDatabaseAway<T>(
 }
 
 /** Is it too late to begin another try? Then the caller is refused, and nothing may be done for it afterwards. */
-export function hasPassed(deadline: Deadline): boolean {
-  return deadline.hasEnded || timeLeftMs(deadline) <= 0;
+export function hasPassed({ hasEnded, until }: Deadline): boolean {
+  return hasEnded || performance.now() >= until;
 }
 
 export function deadlinePassed({ trouble }: Deadline): DatabaseUnavailable {
-  return unavailable("did not answer in time", trouble);
+  return new DatabaseUnavailable("the database did not answer in time", { cause: trouble });
 }
 
 function takeSeat(room: WaitingRoom, cause: unknown): true {
   if (room.waiting >= room.seats)
-    throw unavailable(`does not answer, and ${room.waiting} are waiting already`, cause);
+    throw new DatabaseUnavailable(`the database does not answer, and ${room.waiting} are waiting already`, {
+      cause,
+    });
   room.waiting += 1;
   return true;
-}
-
-/** Milliseconds until the deadline. If the process stood still past it, it is moved once. */
-function timeLeftMs(deadline: Deadline): number {
-  const leftMs = deadline.until - performance.now();
-  if (deadline.wasSuspended || leftMs > -(GRACE_MS + OVERSLEPT_MS)) return leftMs;
-  deadline.wasSuspended = true;
-  deadline.until = performance.now() + Math.min(deadline.upToMs, AGAIN_MS);
-  return deadline.until - performance.now();
 }
 
 async function inTime<T>(work: Promise<T>, deadline: Deadline): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const tooLate = new Promise<never>((_, reject) => {
-    const look = () => void (timer = setTimeout(act, Math.max(timeLeftMs(deadline) + GRACE_MS, 0)));
-    // Looks again: the process may have stood still, and the deadline been moved.
-    const act = () => (timeLeftMs(deadline) + GRACE_MS > 0 ? look() : reject(deadlinePassed(deadline)));
-    look();
+    const leftMs = deadline.until - performance.now() + GRACE_MS;
+    timer = setTimeout(() => reject(deadlinePassed(deadline)), leftMs);
   });
   return Promise.race([work, tooLate]).finally(() => clearTimeout(timer));
-}
-
-function unavailable(what: string, cause?: unknown): DatabaseUnavailable {
-  return new DatabaseUnavailable(`the database ${what}`, { cause });
 }

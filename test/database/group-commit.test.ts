@@ -98,10 +98,9 @@ it.each([
   expect(answers.map(({ status }) => status === "fulfilled")).toEqual([isTriedAlone, false, isTriedAlone]);
 });
 
-const aDeadline = (inMs: number): Deadline => {
-  const until = performance.now() + inMs;
-  return { until, upToMs: inMs, wasSuspended: false, hasEnded: false, trouble: undefined };
-};
+const aDeadline = (inMs: number): Deadline => ({
+  ...{ until: performance.now() + inMs, hasEnded: false, trouble: undefined },
+});
 
 it("a row is not written once its caller's deadline has passed: neither from the queue, nor alone after its batch failed", async () => {
   const tries: number[][] = [];

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, it, jest } from "@jest/globals";
 import { aWaitingRoom, DatabaseUnavailable, retryWhileDatabaseAway } from "../../src/database/database.ts";
 
@@ -54,52 +53,6 @@ it("leaves no timer behind, whether the attempt succeeds or fails", async () => 
   const timers = set.mock.results.map(({ value }) => value as unknown);
   expect(timers).toHaveLength(2);
   expect(cleared.mock.calls.map(([timer]) => timer)).toEqual(timers);
-});
-
-const now = performance.now.bind(performance);
-let stoodStillMs = 0;
-/** As after a suspended process or frozen container: time has passed, and nothing ran. */
-function standStill(): void {
-  stoodStillMs += 2_000;
-  jest.spyOn(performance, "now").mockImplementation(() => now() + stoodStillMs);
-}
-
-it.each<[string, (tries: number) => Promise<string>]>([
-  [
-    "between two tries",
-    async (tries) => {
-      if (tries > 1) return sleep(100, "done");
-      setImmediate(standStill);
-      throw lost();
-    },
-  ],
-  [
-    "during a try that failed",
-    async (tries) => {
-      if (tries > 1) return "done";
-      standStill();
-      throw lost();
-    },
-  ],
-  [
-    "during a try whose answer was there",
-    async (tries) => {
-      if (tries > 1) throw lost();
-      setImmediate(standStill);
-      return sleep(1_100, "done");
-    },
-  ],
-])("a process that was suspended beyond the deadline %s tries once more", async (_, work) => {
-  let tries = 0;
-  expect(await retryWhileDatabaseAway(() => work((tries += 1)), { upToMs: 200 })).toBe("done");
-});
-
-it("a process that was suspended gives up soon when there is no database", async () => {
-  const work = async () => {
-    standStill();
-    throw lost();
-  };
-  await expect(retryWhileDatabaseAway(work, { upToMs: 300 })).rejects.toThrow(DatabaseUnavailable);
 });
 
 it("when too many callers wait, the next fails at once; places become free again", async () => {

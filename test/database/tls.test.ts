@@ -3,64 +3,47 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import pg from "pg";
-import { connectionTo, withCa, withQuery } from "../../src/database/address.ts";
+import { connectionTo } from "../../src/database/address.ts";
 import { Misconfigured } from "../../src/errors.ts";
 import { postgresUrl } from "../../src/setting.ts";
 
 const ADDRESS = "postgresql://u:p@db.example/addon";
 const PEM = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
 
-it.each([
-  ["is not set", "?sslmode=verify-full", undefined],
-  ["is set, but the address turns TLS off", "?sslmode=disable", PEM],
-  ["is set, but the address turns TLS off", "?ssl=0", PEM],
-])("the address alone decides about TLS if DATABASE_CA %s: %s", (_, query, ca) => {
-  expect(withCa(ADDRESS + query, ca)).toEqual({ connectionString: ADDRESS + query });
-});
+/** What the driver makes of an address. */
+type Resulting = pg.Client & {
+  password: string;
+  connectionParameters: { ssl: false | { key?: string }; options: string };
+};
+const clientOf = (...address: Parameters<typeof connectionTo>) =>
+  new pg.Client(connectionTo(...address)) as Resulting;
+const tlsOf = (query: string, ca?: string) => clientOf(ADDRESS + query, ca).connectionParameters.ssl;
 
-it.each([
-  ["?sslmode=require", {}],
-  ["?sslmode=verify-ca", {}],
-  ["?sslmode=verify-full&sslrootcert=system", {}],
-  ["?uselibpqcompat=true&sslmode=require", { rejectUnauthorized: false }],
-])("the driver verifies certificates unless it is told not to, and warns of nothing: %s", (query, ssl) => {
+it.each<[string, string | undefined, object | boolean]>([
+  ["", undefined, false],
+  ["?sslmode=disable", PEM, false],
+  ["?ssl=0", PEM, false],
+  ["?sslmode=no-verify", undefined, { rejectUnauthorized: false }],
+  ["?ssl=no-verify", undefined, { rejectUnauthorized: false }],
+  ["?uselibpqcompat=true&sslmode=require", undefined, { rejectUnauthorized: false }],
+  ["?sslmode=require", undefined, {}],
+  ["?sslmode=verify-ca", undefined, {}],
+  ["?sslmode=verify-full", undefined, {}],
+  ["?sslmode=verify-full&sslrootcert=system", undefined, {}],
+])("the address alone decides about TLS, and warns of nothing: %s", (query, ca, ssl) => {
   const warnings: string[] = [];
   const emit = jest
     .spyOn(process, "emitWarning")
     .mockImplementation((said) => void warnings.push(String(said)));
-  const client = new pg.Client(connectionTo(ADDRESS + query)) as unknown as { ssl: object };
+  const found = tlsOf(query, ca);
   emit.mockRestore();
-  expect({ ssl: client.ssl, warnings }).toEqual({ ssl, warnings: [] });
+  expect({ ssl: found, warnings }).toEqual({ ssl, warnings: [] });
 });
-
-it.each([
-  ["a socket", "postgresql://app:pw@/addon?host=/var/run/postgresql", "/var/run/postgresql"],
-  ["a blank around it", "  postgresql://app:pw@db.example/addon\n", "db.example"],
-  ["IPv6", "postgres://app:pw@[::1]:5433/addon", "::1"],
-])("an address is taken as libpq takes it: %s", (_, address, host) => {
-  const client = new pg.Client(connectionTo(postgresUrl(address).reveal()));
-  expect(client).toMatchObject({ host, user: "app", password: "pw", database: "addon" });
-});
-
-it.each(["postgresql://app:100%de2@db.example/addon", `${ADDRESS}?sslrootcert=/no/such/file`])(
-  "an address that the driver cannot read is refused in a sentence, without its value: %s",
-  (address) => {
-    expect(() => connectionTo(address)).toThrow(Misconfigured);
-    expect(() => connectionTo(address)).toThrow(/^DATABASE_URL(?!.*(100|such))/);
-  },
-);
-
-/** The driver's resulting settings; in the driver an address overrides other options. */
-const tlsOf = (query: string, ca: string) => {
-  const client = new pg.Client(withCa(ADDRESS + query, ca));
-  return (client as unknown as { connectionParameters: { ssl: { key?: string } } }).connectionParameters.ssl;
-};
 
 it.each([
   "",
   "?application_name=a",
   "?ssl=true",
-  "?ssl=1",
   "?ssl=no-verify",
   "?sslmode=require",
   "?sslmode=no-verify",
@@ -74,36 +57,43 @@ it.each([
   expect(tlsOf(query, "no-verify")).toEqual({ rejectUnauthorized: false });
 });
 
-it.each(["pa%ss", "100%", "pa ss", "pa%20ss", "p%40ss"])(
-  "adding options to an address keeps its password: %s",
-  (word) => {
-    const url = `postgresql://somebody:${word}@db.example/addon`;
-    const of = (connectionString: string) =>
-      new pg.Client({ connectionString }) as unknown as {
-        password: string;
-        connectionParameters: { options: string };
-      };
-    const added = of(withQuery(url, (query) => query.set("options", "-c one=1")));
-    expect(added.password).toBe(of(url).password);
-    expect(added.connectionParameters.options).toBe("-c one=1");
-  },
-);
+it.each([
+  ["a socket", "postgresql://app:pw@/addon?host=/var/run/postgresql", "/var/run/postgresql", "pw"],
+  ["a blank around it", "  postgresql://app:pw@db.example/addon\n", "db.example", "pw"],
+  ["IPv6", "postgres://app:pw@[::1]:5433/addon", "::1", "pw"],
+  ["an encoded password", "postgres://app:p%40s%25@db.example/addon", "db.example", "p@s%"],
+  ["a blank in the password", "postgres://app:pa ss@db.example/addon", "db.example", "pa ss"],
+  ["a lone % in the password", "postgres://app:100%@db.example/addon", "db.example", "100%"],
+])("an address is taken as libpq and the driver take it: %s", (_, address, host, password) => {
+  const client = clientOf(postgresUrl(address).reveal());
+  expect(client).toMatchObject({ host, user: "app", database: "addon" });
+  expect(client.password).toBe(password);
+});
+
+it("options of the address come behind ours, and before those that everything relies on", () => {
+  const options = encodeURIComponent("-c a=2");
+  const client = clientOf(`${ADDRESS}?options=${options}`, undefined, "-c a=1");
+  expect(client.connectionParameters.options).toMatch(/^-c a=1 -c a=2 -c TimeZone=UTC /);
+});
 
 it("a client certificate in the address is kept, and a CA may be a file", async () => {
   const folder = await mkdtemp(path.join(tmpdir(), "addon-tls-"));
   const file = path.join(folder, "client.pem");
   await writeFile(file, "one of ours");
   const tls = tlsOf(`?sslcert=${file}&sslkey=${file}`, file);
-  const all = { ca: "one of ours", rejectUnauthorized: true, cert: "one of ours", key: "one of ours" };
   // The driver makes the key non-enumerable.
-  expect({ ...tls, key: tls.key }).toEqual(all);
+  expect({ ...(tls as object), key: (tls as { key?: string }).key }).toEqual({
+    ...{ ca: "one of ours", rejectUnauthorized: true, cert: "one of ours", key: "one of ours" },
+  });
   await rm(folder, { recursive: true });
 });
 
-it("a file that cannot be read is refused by the setting's name, without its value", () => {
-  expect(() => withCa(ADDRESS, "/no/such/file")).toThrow(Misconfigured);
-  expect(() => withCa(ADDRESS, "/no/such/file")).toThrow(/^DATABASE_CA must be (?!.*such)/);
-  expect(() => tlsOf("?sslcert=/no/such/file", PEM)).toThrow(
-    /^DATABASE_URL: the file of its sslcert(?!.*such)/,
-  );
+it.each([
+  ["postgresql://app:100%de2@db.example/addon", undefined, /^DATABASE_URL cannot be read(?!.*100)/],
+  [`${ADDRESS}?sslrootcert=/no/such/file`, undefined, /^DATABASE_URL names a certificate(?!.*such)/],
+  [`${ADDRESS}?sslcert=/no/such/file`, PEM, /^DATABASE_URL names a certificate(?!.*such)/],
+  [ADDRESS, "/no/such/file", /^DATABASE_CA must be (?!.*such)/],
+])("what cannot be read is refused by the setting's name, without its value: %s", (url, ca, words) => {
+  expect(() => connectionTo(url, ca)).toThrow(Misconfigured);
+  expect(() => connectionTo(url, ca)).toThrow(words);
 });

@@ -1,5 +1,5 @@
 import { inspect } from "node:util";
-import { afterEach, describe, expect, it } from "@jest/globals";
+import { afterEach, expect, it } from "@jest/globals";
 import {
   createAuthorization,
   revealed,
@@ -8,11 +8,11 @@ import {
 } from "../../src/platform/authorizations.ts";
 import { createHttp } from "../../src/platform/http.ts";
 import { Secret } from "../../src/secret.ts";
-import { inOrder } from "./api-client.ts";
+import { inOrder, MEDIA_TYPE } from "./api-client.ts";
 import { type Answering, aServer } from "./local-server.ts";
 
-const MEDIA_TYPE = "application/vnd.svc+json; version=3";
 const TOKEN = new Secret("SVCK-the-token-a-user-has");
+const REQUEST: AuthorizationRequest = { description: "dashboards", scope: ["read", "identity"] };
 
 /** The record of the platform document, with one additional member. */
 const RECORD = {
@@ -40,102 +40,62 @@ async function aClient(answer: Answering, { below = "" } = {}) {
   const calls = { http, apiUrl: url + below, mediaType: MEDIA_TYPE };
   return {
     seen,
-    create: (request: AuthorizationRequest) => createAuthorization(calls, request, TOKEN),
+    create: () => createAuthorization(calls, REQUEST, TOKEN),
     revoke: (id: string) => revokeAuthorization(calls, id, TOKEN),
   };
 }
 
-describe("creating an authorization", () => {
-  it("posts description and scopes with the user's token as bearer", async () => {
-    const { create, seen } = await aClient(inOrder(RECORD), { below: "/platform/" });
-    await create({ description: "dashboards", scope: ["read", "identity"] });
-    expect(seen).toMatchObject([
-      {
-        method: "POST",
-        url: "/platform/oauth/authorizations",
-        headers: {
-          accept: MEDIA_TYPE,
-          "content-type": "application/json",
-          authorization: "Bearer SVCK-the-token-a-user-has",
-        },
-      },
-    ]);
-    expect(JSON.parse(seen[0]!.body)).toEqual({ description: "dashboards", scope: ["read", "identity"] });
-  });
-
-  it("returns a record that shows its tokens only when revealed", async () => {
-    const { create } = await aClient(inOrder(RECORD));
-    const record = await create({ description: "dashboards", scope: ["read"] });
-    expect(record.access_token?.token.reveal()).toBe("SVCK-new-access");
-    for (const text of [JSON.stringify(record), inspect(record, { depth: 9 })]) {
-      expect(text).not.toMatch(/SVCK-new-access|new-refresh|a-grant-code/);
-      expect(text).toContain("a client");
-    }
-    expect(revealed(record)).toEqual(RECORD);
-  });
-
-  it("is never retried, because the first try may have created a token", async () => {
-    const { create, seen } = await aClient(inOrder(503));
-    await expect(create({ description: "d", scope: ["read"] })).rejects.toMatchObject({
-      id: "said_503",
-      status: 503,
-    });
-    expect(seen).toHaveLength(1);
-  });
+it("creating an authorization posts description and scopes with the user's token", async () => {
+  const { create, seen } = await aClient(inOrder(RECORD), { below: "/platform/" });
+  await create();
+  const headers = { accept: MEDIA_TYPE, authorization: `Bearer ${TOKEN.reveal()}` };
+  expect(seen).toMatchObject([{ method: "POST", url: "/platform/oauth/authorizations", headers }]);
+  expect(seen[0]!.headers["content-type"]).toBe("application/json");
+  expect(JSON.parse(seen[0]!.body)).toEqual(REQUEST);
 });
 
-describe("revoking an authorization", () => {
-  it("sends a DELETE with the id encoded", async () => {
-    const { revoke, seen } = await aClient(inOrder(RECORD));
-    await expect(revoke("a/b?c=d#e ü")).resolves.toMatchObject({ id: RECORD.id });
-    expect(seen).toMatchObject([
-      { method: "DELETE", url: "/oauth/authorizations/a%2Fb%3Fc%3Dd%23e%20%C3%BC", body: "" },
-    ]);
-    expect(seen[0]!.headers).not.toHaveProperty("content-type");
-  });
-
-  it.each(["", ".", ".."])("refuses the id %j without a call", async (id) => {
-    const { revoke, seen } = await aClient(inOrder(RECORD));
-    await expect(revoke(id)).rejects.toMatchObject({ id: "invalid_path" });
-    expect(seen).toEqual([]);
-  });
+it("the record shows its tokens only when revealed", async () => {
+  const record = await (await aClient(inOrder(RECORD))).create();
+  expect(record.access_token?.token.reveal()).toBe("SVCK-new-access");
+  for (const text of [JSON.stringify(record), inspect(record, { depth: 9 })]) {
+    expect(text).not.toMatch(/SVCK-new-access|new-refresh|a-grant-code/);
+    expect(text).toContain("a client");
+  }
+  expect(revealed(record)).toEqual(RECORD);
 });
 
-describe("an answer that is not a record", () => {
-  it.each([401, 403, 404, 422, 429])(
-    "with status %i is a refusal without the echoed token",
-    async (status) => {
-      const { revoke } = await aClient((_, response) => {
-        const message = `no: ${TOKEN.reveal()}`;
-        response.writeHead(status).end(JSON.stringify({ id: "a_word", message }));
-      });
-      const refusal = await revoke("1").catch((error: unknown) => error as Error);
-      expect(refusal).toMatchObject({ id: "a_word", status, message: expect.stringContaining("[secret]") });
-      expect(inspect(refusal)).not.toContain(TOKEN.reveal());
-    },
+it("revoking an authorization sends a DELETE with the id encoded", async () => {
+  const { revoke, seen } = await aClient(inOrder(RECORD));
+  await expect(revoke("a/b?c=d#e ü")).resolves.toMatchObject({ id: RECORD.id });
+  const url = "/oauth/authorizations/a%2Fb%3Fc%3Dd%23e%20%C3%BC";
+  expect(seen).toMatchObject([{ method: "DELETE", url, body: "" }]);
+  for (const id of ["", ".", ".."]) await expect(revoke(id)).rejects.toMatchObject({ id: "invalid_path" });
+  expect(seen).toHaveLength(1);
+});
+
+const redirect: Answering = (_, response) => response.writeHead(307, { location: "/elsewhere" }).end();
+
+it.each<[string, string, number | string | object | Answering]>([
+  ["a refusal", "said_422", 422],
+  ["trouble at the platform: the first call may have created a token", "said_503", 503],
+  ["a redirect: the token would be sent along", "redirect_refused", redirect],
+  ["a page", "unreadable_answer", "<html>"],
+  ["a list", "unreadable_answer", []],
+  ["an object without an id", "unreadable_answer", { access_token: { token: "SVCK-lost" } }],
+  ["nothing", "unreadable_answer", ""],
+])("an answer that is no record ends the call at once, and is not shown: %s", async (_, id, answer) => {
+  const { create, seen } = await aClient(inOrder(answer));
+  const error = await create().catch((thrown: unknown) => thrown);
+  expect(error).toMatchObject({ id });
+  expect(inspect(error)).not.toContain("SVCK-lost");
+  expect(seen).toHaveLength(1);
+});
+
+it("a refusal does not repeat the token that it echoes", async () => {
+  const { revoke } = await aClient((_, response) =>
+    response.writeHead(403).end(JSON.stringify({ id: "a_word", message: `no: ${TOKEN.reveal()}` })),
   );
-
-  it.each([
-    ["a page", "<html>"],
-    ["a list", []],
-    ["an object without an id", { access_token: { token: "SVCK-lost" } }],
-    ["nothing", ""],
-  ])("with %s is unreadable, and its content is not shown", async (_, answer) => {
-    const { create } = await aClient(inOrder(answer));
-    const error = await create({ description: "d", scope: ["read"] }).catch((each: unknown) => each);
-    expect(error).toMatchObject({ id: "unreadable_answer" });
-    expect(inspect(error)).not.toContain("SVCK-lost");
-  });
-
-  it("that redirects is not followed, because the token would be sent along", async () => {
-    const elsewhere = await aServer(inOrder(RECORD));
-    closing.push(elsewhere.close);
-    const { create } = await aClient((_, response) =>
-      response.writeHead(307, { location: elsewhere.url }).end(),
-    );
-    await expect(create({ description: "d", scope: ["read"] })).rejects.toMatchObject({
-      id: "redirect_refused",
-    });
-    expect(elsewhere.seen).toEqual([]);
-  });
+  const refusal = await revoke("1").catch((error: unknown) => error);
+  expect(refusal).toMatchObject({ id: "a_word", status: 403, message: expect.stringContaining("[secret]") });
+  expect(inspect(refusal)).not.toContain(TOKEN.reveal());
 });

@@ -72,7 +72,6 @@ const answering =
   (status: number, body: unknown, headers = {}): Answering =>
   (_seen, response) =>
     response.writeHead(status, headers).end(JSON.stringify(body));
-const refusing = (status: number) => answering(status, { id: `said_${status}`, message: "no" });
 const goodAnswer = (kind: Kind) => (kind === "many" || kind === "vars" ? [item] : item);
 const goodResult = (kind: Kind) => (kind === "done" ? undefined : goodAnswer(kind));
 
@@ -122,52 +121,7 @@ describe.each(ROWS)("%s %s", (...[method, path, kind, call, body]: Row) => {
     if (kind === "done") await expect(result).resolves.toBeUndefined();
     else await expect(result).rejects.toMatchObject({ id: "unreadable_answer", status: 200 });
   });
-
-  it("renews its token once after a 401", async () => {
-    let tries = 0;
-    answer = (...about) => ((tries += 1) === 1 ? refusing(401) : answering(200, goodAnswer(kind)))(...about);
-    await expect(call(bench.api, key)).resolves.toEqual(goodResult(kind));
-    expect(calls()).toEqual([expected(key), expected(key)]);
-    expect(bench.seen.map((request) => request.body)).toEqual(Array(2).fill(bench.seen[0]!.body));
-    expect(bench.renewed).toHaveLength(1);
-    answer = refusing(401);
-    await expect(call(bench.api, key)).rejects.toMatchObject({ name: "PlatformRefused", status: 401 });
-    expect(bench.renewed).toHaveLength(2);
-  });
-
-  it.each([403, 404, 422])("throws at once on %d", async (status) => {
-    answer = refusing(status);
-    const refusal = { name: "PlatformRefused", status, id: `said_${status}` };
-    await expect(call(bench.api, key)).rejects.toMatchObject(refusal);
-    expect([bench.seen.length, bench.renewed.length]).toEqual([1, 0]);
-  });
-
-  it.each([429, 503])("is retried after %d if it only reads", async (status) => {
-    answer = refusing(status);
-    await expect(call(bench.api, key)).rejects.toMatchObject({ status, id: `said_${status}` });
-    expect(bench.seen).toHaveLength(method === "GET" ? 3 : 1);
-  });
 });
-
-const pages = ["1", "2", "3"].map((id) => [{ id, app: { id } }]);
-const rangeOf = (page: number) => `id ]${page}..; max=1,order=desc`;
-const paged: Answering = (seen, response) => {
-  const page = Number(/^id \](\d)\.\.; max=1,order=desc$/.exec(seen.headers.range ?? rangeOf(0))?.[1]);
-  const more = page < 2 ? { "next-range": rangeOf(page + 1) } : {};
-  answering(page < 2 ? 206 : 200, pages[page], more)(seen, response);
-};
-
-it.each(ROWS.filter(([, , kind]) => kind === "many"))(
-  "%s %s reads all pages",
-  async (...[method, path, , call]: Row) => {
-    answer = paged;
-    await expect(call(bench.api, "my-app")).resolves.toEqual(pages.flat());
-    expect(bench.seen.map(({ headers }) => headers.range)).toEqual([undefined, rangeOf(1), rangeOf(2)]);
-    const asked = bench.seen.map((request) => `${request.method} ${request.url} ${request.body}`);
-    expect(new Set(asked).size).toBe(1);
-    expect(asked[0]).toContain(`${method} /v3${path.replaceAll("KEY", "my-app")} `);
-  },
-);
 
 it.each(["", ".", ".."])("the key %j is not requested", async (key) => {
   const keyed = ROWS.filter(([, path]) => path.includes("KEY"));
