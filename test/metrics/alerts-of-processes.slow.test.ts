@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe } from "@jest/globals";
 import { startDatabaseProxy, type DatabaseProxy } from "../support/database-proxy.ts";
 import { aProcessWorld, before, type ProcessWorld } from "../support/process-world.ts";
 import { programsSelling } from "../support/program.ts";
+import { eventually } from "../support/world.ts";
 import { PASSWORD } from "./operator.ts";
 import { aPrometheus, hasPrometheus, theyRing, type Prometheus } from "./prometheus.ts";
 
@@ -40,51 +41,72 @@ let isRepaired = false;
       asked.pipe(sent.on("error", () => answer.destroy()));
     }).listen(0, "127.0.0.1");
     await once(router, "listening");
-    const routed = `http://127.0.0.1:${(router.address() as AddressInfo).port}`;
-    life.control.partner({ partnerUrl: routed });
-    prometheus = await aPrometheus(routed, 2);
   });
   afterAll(async () => {
     isRepaired = true;
     await installing;
-    await prometheus.close();
     router.close();
     await life.killAll();
     await proxy.close();
     await life.world.close();
   });
 
-  theyRing("one without its database", ["AddonDatabaseAway"], () => prometheus, {
-    cause: async () => proxy.mode("refuse"),
-    repair: async () => proxy.mode("ok"),
+  describe("in a hurry", () => {
+    watched(1);
+
+    theyRing(
+      "one without its database, whose clock is wrong",
+      ["AddonDatabaseAway", "AddonClocksApart"],
+      () => prometheus,
+      {
+        async cause() {
+          await startBoth(before(`const now = Date.now; Date.now = () => now() + 600_000;`));
+          await eventually(() => prometheus.fired.get("AddonClocksApart") ?? null, 80_000);
+          proxy.mode("refuse");
+        },
+        async repair() {
+          proxy.mode("ok");
+          await startBoth();
+        },
+      },
+    );
+
+    theyRing("both killed", ["AddonDown"], () => prometheus, {
+      cause: () => life.killAll(),
+      repair: () => startBoth(),
+    });
   });
 
-  theyRing("one whose clock is wrong", ["AddonClocksApart"], () => prometheus, {
-    cause: () => startBoth(before(`const now = Date.now; Date.now = () => now() + 600_000;`)),
-    repair: () => startBoth(),
-  });
+  describe("with time for a scrape between two computations", () => {
+    watched(2);
 
-  theyRing("a function that computes", ["AddonEventLoopBlocked"], () => prometheus, {
-    async cause() {
-      urls = urls.slice(0, 1);
-      installing = (async () => {
-        while (!isRepaired) {
-          await life.control.install({ plan: "clay", force: true, options: { bricks: "many" } });
-          await sleep(PAUSE_MS);
-        }
-      })();
-    },
-    async repair() {
-      isRepaired = true;
-      await installing;
-    },
-  });
-
-  theyRing("both killed", ["AddonDown"], () => prometheus, {
-    cause: () => life.killAll(),
-    repair: () => startBoth(),
+    theyRing("a function that computes", ["AddonEventLoopBlocked"], () => prometheus, {
+      async cause() {
+        urls = urls.slice(0, 1);
+        life.control.partner({ partnerUrl: urls[0]! });
+        installing = (async () => {
+          while (!isRepaired) {
+            await life.control.install({ plan: "clay", force: true, options: { bricks: "many" } });
+            await sleep(PAUSE_MS);
+          }
+        })();
+      },
+      async repair() {
+        isRepaired = true;
+        await installing;
+      },
+    });
   });
 });
+
+/** A Prometheus for the tests of a `describe`, which scrapes through the router. */
+function watched(minuteSeconds: number): void {
+  beforeAll(async () => {
+    const { port } = router.address() as AddressInfo;
+    prometheus = await aPrometheus(`http://127.0.0.1:${port}`, minuteSeconds);
+  });
+  afterAll(() => prometheus.close());
+}
 
 /** Two processes instead of those that ran; the second, with `change`, behind the proxy. */
 async function startBoth(change: Record<string, string> = {}): Promise<void> {
