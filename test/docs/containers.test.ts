@@ -33,10 +33,8 @@ const services = composeServices(sandboxEnv);
 /** A process that stops ends within this time, in s. */
 const LONGEST_STOP = 25;
 
-describe("the Dockerfile", () => {
-  it("is without faults", () => {
-    expect(validate(read("Dockerfile"), {}).map(({ message }) => message)).toEqual([]);
-  });
+it("the Dockerfile is without faults", () => {
+  expect(validate(read("Dockerfile"), {}).map(({ message }) => message)).toEqual([]);
 });
 
 describe("compose.yaml", () => {

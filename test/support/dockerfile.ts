@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { cpSync, mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import path from "node:path";
 import { DockerfileParser, type Instruction } from "dockerfile-ast";
 import type { ModifiableInstruction } from "dockerfile-ast/lib/modifiableInstruction.js";
@@ -17,16 +17,15 @@ export interface Stage {
 
 /**
  * Carries out the steps of the Dockerfile in a folder, on this machine: each stage has its files in a folder of its own,
- * and what it runs finds the programs and the npm cache of this machine. `given` are the build's arguments. Returns the
- * stages by name; the last one, the image, is named "". An instruction, or a form of it, that it does not know is an
- * error.
+ * and what it runs finds the programs of this machine. `given` are the build's arguments. Returns the stages by name; the
+ * last one, the image, is named "". An instruction, or a form of it, that it does not know is an error.
  */
 export function carryOut(
   project: string,
   folder: string,
   given: Record<string, string> = {},
 ): Record<string, Stage> {
-  const context = contextOf(project);
+  const isInContext = contextOf(project);
   const stages: Record<string, Stage> = {};
   let stage!: Stage;
   const at = (file: string) => path.join(stage.root, path.posix.resolve(stage.workdir, file));
@@ -34,19 +33,10 @@ export function carryOut(
   const steps: Record<string, (step: Instruction, words: string[]) => void> = {
     FROM(_step, [image, , name = ""]) {
       const base = stages[image!];
-      stage = {
-        workdir: "/",
-        environment: {},
-        user: "root",
-        command: [],
-        healthcheck: [],
-        ...base,
-        root: "",
-      };
+      const fresh = { workdir: "/", environment: {}, user: "root", command: [], healthcheck: [] };
+      stage = { ...fresh, ...base, root: path.join(folder, name || "image") };
       stage.environment = { ...stage.environment };
-      stage.root = path.join(folder, name || "image");
-      // Files of a base are shared, not copied: what npm changes it replaces.
-      if (base) execFileSync("cp", ["-Rl", base.root, stage.root]);
+      if (base) link(base.root, stage.root);
       else mkdirSync(stage.root);
       stages[name] = stage;
     },
@@ -55,15 +45,16 @@ export function carryOut(
       mkdirSync(at("."), { recursive: true });
     },
     COPY(step, names) {
-      const from = flagsOf(step)["from"];
+      const flags = (step as ModifiableInstruction).getFlags();
+      const from = flags.find((flag) => flag.getName() === "from")?.getValue();
       const to = names.pop()!;
       for (const name of names) {
-        const source = from ? path.join(stages[from]!.root, name) : path.join(project, name);
-        const isFolder = statSync(source).isDirectory();
-        cpSync(source, to.endsWith("/") && !isFolder ? path.join(at(to), path.basename(name)) : at(to), {
+        const source = path.join(from ? stages[from]!.root : project, name);
+        const isInto = to.endsWith("/") && !statSync(source).isDirectory();
+        cpSync(source, isInto ? path.join(at(to), path.basename(name)) : at(to), {
           recursive: true,
           verbatimSymlinks: true,
-          filter: (file) => from !== undefined || context(path.relative(project, file)),
+          filter: (file) => !!from || isInContext(path.relative(project, file)),
         });
       }
     },
@@ -75,12 +66,14 @@ export function carryOut(
       stage.environment[pair!.split("=")[0]!] = pair!.split("=")[1]!;
     },
     RUN(step) {
+      const command = step.getArgumentsContent()!;
       const { PATH, HOME } = process.env;
-      execFileSync("sh", ["-c", step.getArgumentsContent()!], {
-        cwd: at("."),
-        env: { PATH, HOME, ...stage.environment },
-        stdio: ["ignore", "pipe", "pipe"],
-      });
+      const how = { cwd: at("."), env: { PATH, HOME, ...stage.environment }, stdio: "pipe" } as const;
+      if (command !== "npm ci") return void execFileSync("sh", ["-c", command], how);
+      // It has what it needs, and what it would install is here.
+      execFileSync("npm", ["ci", "--dry-run", "--offline"], how);
+      link(path.join(project, "node_modules"), at("node_modules"));
+      rmSync(at("node_modules/.cache"), { recursive: true, force: true });
     },
     USER: (_step, [user]) => void (stage.user = user!),
     CMD: (step) => void (stage.command = execForm(step)),
@@ -89,9 +82,8 @@ export function carryOut(
     EXPOSE: () => undefined,
   };
 
-  for (const step of DockerfileParser.parse(
-    readFileSync(path.join(project, "Dockerfile"), "utf8"),
-  ).getInstructions()) {
+  const text = readFileSync(path.join(project, "Dockerfile"), "utf8");
+  for (const step of DockerfileParser.parse(text).getInstructions()) {
     const carry = steps[step.getKeyword()];
     if (!carry) throw new Error(`${step.getKeyword()} is not known here`);
     carry(step, step.getArgumentsContent()!.split(/\s+/));
@@ -99,10 +91,11 @@ export function carryOut(
   return stages;
 }
 
-const flagsOf = (step: Instruction): Record<string, string | null> =>
-  Object.fromEntries(
-    (step as ModifiableInstruction).getFlags().map((flag) => [flag.getName(), flag.getValue()]),
-  );
+/** The same files under another name, not copied unless it is another disk: what npm changes it replaces. */
+function link(from: string, to: string): void {
+  const isOneDisk = statSync(from).dev === statSync(path.dirname(to)).dev;
+  execFileSync("cp", [isOneDisk ? "-al" : "-a", from, to]);
+}
 
 /** The words of a command in JSON, the only form that gets signals itself. */
 function execForm(step: Instruction): string[] {
@@ -113,13 +106,8 @@ function execForm(step: Instruction): string[] {
 
 /** Whether .dockerignore lets a file into the context: the last pattern that matches it, or a folder of it, decides. */
 function contextOf(project: string): (file: string) => boolean {
-  const patterns = readFileSync(path.join(project, ".dockerignore"), "utf8")
-    .split("\n")
-    .filter((line) => line !== "" && !line.startsWith("#"));
-  const known = new Set(readdirSync(project));
-  for (const pattern of patterns)
-    if (pattern !== "*" && !known.has(pattern.replace(/^!/, "").split("/")[0]!))
-      throw new Error(`.dockerignore names ${pattern}, which does not exist`);
+  const lines = readFileSync(path.join(project, ".dockerignore"), "utf8").split("\n");
+  const patterns = lines.filter((line) => line !== "" && !line.startsWith("#"));
   return (file) => {
     const deciding = patterns.findLast((pattern) => {
       const name = pattern.replace(/^!/, "");
@@ -129,13 +117,8 @@ function contextOf(project: string): (file: string) => boolean {
   };
 }
 
-/** What the files below a folder take, in MB (10^6 bytes) of the disk; a file with two names counts once. */
+/** What the files below a folder take on the disk, in MB (10^6 bytes); a file with two names counts once. */
 export function megabytes(folder: string): number {
-  const seen = new Map<number, number>();
-  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
-    if (!entry.isFile()) continue;
-    const { ino, blocks } = statSync(path.join(entry.parentPath, entry.name));
-    seen.set(ino, blocks * 512);
-  }
-  return [...seen.values()].reduce((sum, bytes) => sum + bytes, 0) / 1e6;
+  const [kilobytes] = execFileSync("du", ["-sk", folder], { encoding: "utf8" }).split("\t");
+  return (Number(kilobytes) * 1_024) / 1e6;
 }
