@@ -1,0 +1,293 @@
+import { readFileSync } from "node:fs";
+import { Validator } from "@seriousme/openapi-schema-validator";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import formats from "ajv-formats";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { parse } from "yaml";
+import type { createControl } from "../../packages/sandbox/control/control.ts";
+import { controlRoutes } from "../../packages/sandbox/control/routes.ts";
+import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
+import { basic } from "../support/partner-calls.ts";
+
+// The OpenAPI descriptions, held to what the service and the sandbox do.
+
+const read = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), "utf8");
+const PARTNER = "docs/openapi/partner.yaml";
+const CONTROL = "packages/sandbox/control-api.yaml";
+
+interface Operation {
+  requestBody?: { content: Record<string, { schema: object }> };
+  responses: Record<string, { $ref?: string; content?: Record<string, { schema: object }> }>;
+}
+type Path = Record<string, Operation> & { parameters?: unknown };
+interface Description {
+  paths: Record<string, Path>;
+  components: { responses: Description["paths"][string][string]["responses"] };
+}
+
+/** A description: what it says of a request and of an answer, each as a list of faults. */
+function described(file: string) {
+  const description = parse(read(file)) as Description;
+  const ajv = new Ajv2020({ strict: false, validateFormats: true });
+  formats.default(ajv);
+  ajv.addSchema({ $id: "all", ...description });
+  const patterns = Object.keys(description.paths).map((path) => ({
+    path,
+    pattern: new RegExp(`^${path.replace(/\{\w+\}/g, "[^/]+")}$`),
+  }));
+  const seen = new Set<string>();
+
+  function operationOf(method: string, address: string): [name: string, operation: Operation] {
+    const [where] = address.split("?");
+    const { path } = patterns.find(({ pattern }) => pattern.test(where!)) ?? { path: where! };
+    const operation = description.paths[path]?.[method.toLowerCase()];
+    if (!operation) throw new Error(`${method} ${path} is not described.`);
+    return [`${method} ${path}`, operation];
+  }
+  const pointer = (...parts: string[]) =>
+    `all#/${parts.map((part) => encodeURIComponent(part.replaceAll("~", "~0").replaceAll("/", "~1"))).join("/")}`;
+
+  function faultsOf(value: unknown, ...at: string[]): string[] {
+    const validate = ajv.compile({ $ref: pointer(...at) });
+    return validate(value)
+      ? []
+      : validate.errors!.map(({ instancePath, message }) => `${instancePath} ${message}`);
+  }
+
+  return {
+    description,
+    seen,
+    operations: () =>
+      Object.entries(description.paths).flatMap(([path, methods]) =>
+        Object.keys(methods).flatMap((method) =>
+          method === "parameters" ? [] : [`${method.toUpperCase()} ${path}`],
+        ),
+      ),
+    request(method: string, address: string, body: unknown): string[] {
+      const [name, { requestBody }] = operationOf(method, address);
+      const type = Object.keys(requestBody?.content ?? {})[0];
+      const [, path] = name.split(" ") as [string, string];
+      return type
+        ? faultsOf(body, "paths", path, method.toLowerCase(), "requestBody", "content", type, "schema")
+        : [];
+    },
+    answer(method: string, address: string, status: number, body: unknown): string[] {
+      const [name, { responses }] = operationOf(method, address);
+      seen.add(name);
+      const [, path] = name.split(" ") as [string, string];
+      const key = responses[status] ? String(status) : "default";
+      const response = responses[key];
+      if (!response) return [`${status} is not described`];
+      const shared = response.$ref?.split("/").at(-1);
+      const { content } = shared ? description.components.responses[shared]! : response;
+      if (!content?.["application/json"]) return [];
+      const at = shared
+        ? ["components", "responses", shared]
+        : ["paths", path, method.toLowerCase(), "responses", key];
+      return faultsOf(body, ...at, "content", "application/json", "schema");
+    },
+  };
+}
+
+const partner = described(PARTNER);
+const control = described(CONTROL);
+
+let life: LifecycleWorld;
+beforeAll(async () => {
+  life = await aLifecycle({
+    sandbox: { ssoSalt: "a-salt-of-the-sign-on" },
+    environment: { SSO_SALT: "a-salt-of-the-sign-on" },
+  });
+}, 60_000);
+afterAll(() => life.world.close());
+
+it.each([PARTNER, CONTROL])("%s is valid OpenAPI", async (file) => {
+  expect(await new Validator().validate(parse(read(file)) as Record<string, unknown>)).toEqual({
+    valid: true,
+  });
+});
+
+describe("packages/sandbox/control-api.yaml", () => {
+  /** Makes a call of the control side as described, and returns its answer. */
+  async function call<Answer = unknown>(method: string, path: string, body?: object): Promise<Answer> {
+    expect([path, control.request(method, path, body ?? {})]).toEqual([path, []]);
+    const response = await fetch(life.world.sandbox.url + path, {
+      method,
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    const answer = (await response.json()) as Answer;
+    expect([method, path, response.status, control.answer(method, path, response.status, answer)]).toEqual([
+      ...[method, path, expect.any(Number), []],
+    ]);
+    return answer;
+  }
+  interface Delivery {
+    addon: { id: string };
+  }
+
+  it("has every call that the sandbox has, and no other", () => {
+    const { stack } = controlRoutes({} as ReturnType<typeof createControl>) as unknown as {
+      stack: { route?: { path: string; methods: Record<string, boolean> } }[];
+    };
+    const calls = stack.flatMap(({ route }) =>
+      Object.keys(route?.methods ?? {}).map(
+        (method) => `${method.toUpperCase()} /sandbox${route!.path.replace(/:(\w+)/g, "{$1}")}`,
+      ),
+    );
+    expect(control.operations().sort()).toEqual(calls.sort());
+  });
+
+  it("says of every call what it takes and what it answers", async () => {
+    await call("GET", "/sandbox/health");
+    const app = await call<{ id: string }>("POST", "/sandbox/apps", { name: "tea", generation: "newer" });
+    await call("PATCH", `/sandbox/apps/${app.id}`, { name: "teas" });
+    await call("GET", "/sandbox/apps/teas");
+    await call("POST", "/sandbox/apps/teas/deploys");
+    const { addon } = await call<Delivery>("POST", "/sandbox/apps/teas/addons", { plan: "basic", as: "POT" });
+    await life.world.quiet([addon.id]);
+    await call("POST", "/sandbox/apps/teas/addons", { silent: true });
+    const at = `/sandbox/addons/${addon.id}`;
+    await call("GET", at);
+    await call("GET", "/sandbox/apps/teas/config-vars");
+    await call("POST", `${at}/redeliver`, { newCode: true });
+    await call("PATCH", at, { plan: "premium" });
+    await call("POST", "/sandbox/apps", { name: "cups" });
+    await call("POST", `${at}/attachments`, { app: "cups", name: "POT" });
+    await call("POST", `${at}/sso`, { form: true });
+    await call("POST", `${at}/sso`, { user: "a@example.com" });
+    await call("POST", "/sandbox/users/a@example.com/token", { scope: ["global"] });
+    const address = "http://localhost/back";
+    const client = await call<{ id: string }>("POST", "/sandbox/clients", {
+      name: "c",
+      redirect_uri: address,
+    });
+    const url = `/oauth/authorize?client_id=${client.id}&response_type=code&scope=identity&state=s`;
+    await call("POST", "/sandbox/authorize", { url });
+    await call("POST", "/sandbox/clock", { advance: 1 });
+    await call("POST", "/sandbox/faults", {
+      match: "GET /nowhere",
+      times: 2,
+      action: { delayMs: 1, duplicate: true },
+    });
+    await call("GET", "/sandbox/faults");
+    await call("DELETE", "/sandbox/faults");
+    const incident = await call<{ id: number }>("POST", "/sandbox/incidents", {
+      title: "Slow",
+      systems: ["Apps"],
+    });
+    await call("PATCH", `/sandbox/incidents/${incident.id}`, { resolved: true });
+    await call("POST", "/sandbox/settings", { expiresIn: 28_800 });
+    await call("PUT", "/sandbox/partner", { addonId: life.world.sandbox.settings.addonId });
+    await call("GET", "/sandbox/state");
+    await call("GET", "/sandbox/ledger?since=0&reveal=1");
+    await call("GET", "/sandbox/addons/none");
+    await call("POST", `${at}/revoke`, { token: "access" });
+    await call("POST", "/sandbox/client-secret/reset");
+    await call("DELETE", at);
+    await call("DELETE", "/sandbox/apps/cups");
+    await call("POST", "/sandbox/reset");
+    expect([...control.seen].sort()).toEqual(control.operations().sort());
+  });
+
+  it.each([
+    ["POST", "/sandbox/apps", { generation: "newest" }],
+    ["POST", "/sandbox/apps/a/addons", { plans: "basic" }],
+    ["POST", "/sandbox/addons/a/revoke", {}],
+    ["POST", "/sandbox/faults", { match: "GET /", action: { explode: true } }],
+    ["POST", "/sandbox/settings", { refreshStatus: 204 }],
+  ])("refuses what the sandbox refuses: %s %s %j", async (method, path, body) => {
+    expect(control.request(method, path, body)).not.toEqual([]);
+    const { status } = await fetch(life.world.sandbox.url + path, { method, body: JSON.stringify(body) });
+    expect(status).toBe(422);
+  });
+});
+
+describe("docs/openapi/partner.yaml", () => {
+  it("says of each call what the platform sends and what the kit answers", async () => {
+    const since = life.position();
+    const uuid = await life.settled("basic");
+    const later = await life.settled("dedicated");
+    await life.control.changePlan(uuid, "premium");
+    await life.control.redeliver(uuid);
+    await life.control.signOn(uuid);
+    const send = async (method: string, path: string, body: object | null, authorization: string) => {
+      const response = await fetch(life.world.service.url + path, {
+        ...{ method, headers: { authorization }, body: body && JSON.stringify(body) },
+      });
+      const text = await response.text();
+      expect([path, partner.answer(method, path, response.status, text && JSON.parse(text))]).toEqual([
+        path,
+        [],
+      ]);
+      return response.status;
+    };
+    const { addonId, addonPassword } = life.world.sandbox.settings;
+    const right = basic(addonId, addonPassword);
+    const statuses = [
+      await send("POST", "/resources", {}, basic("a", "b")),
+      await send("POST", "/resources", { plan: "basic" }, right),
+      await send("PUT", `/resources/${later}`, { plan: "none" }, right),
+      await send("PUT", "/resources/01234567-89ab-cdef-0123-456789abcdef", { plan: "basic" }, right),
+      await send("DELETE", `/resources/${uuid}`, null, right),
+      await send("DELETE", `/resources/${uuid}`, null, right),
+    ];
+    expect(statuses).toEqual([401, 422, 422, 404, 204, 410]);
+    const calls = life.entries(since).filter(({ direction }) => direction === "out");
+    expect(calls.length).toBeGreaterThanOrEqual(5);
+    for (const { method, path, request, response } of calls) {
+      expect([path, partner.request(method, path, request.body)]).toEqual([path, []]);
+      expect([path, partner.answer(method, path, response!.status, response!.body)]).toEqual([path, []]);
+    }
+    expect([...partner.seen].sort()).toEqual(partner.operations().sort());
+  });
+
+  it("knows a wrong answer when it sees one", () => {
+    expect(partner.answer("POST", "/resources", 200, { config: {} })).not.toEqual([]);
+    expect(partner.answer("POST", "/resources", 201, { id: "1" })).toEqual(["201 is not described"]);
+    expect(partner.answer("POST", "/resources", 422, { error: "no" })).not.toEqual([]);
+    expect(partner.request("PUT", "/resources/1", {})).not.toEqual([]);
+  });
+});
+
+it("docs/openapi/try.http runs from its first call to its last", async () => {
+  const { addonId, addonPassword } = life.world.sandbox.settings;
+  const given = {
+    sandbox: life.world.sandbox.url,
+    service: life.world.service.url!,
+    addon: addonId,
+    password: addonPassword,
+  };
+  const answers: Record<string, unknown> = {};
+  const filled = (text: string) =>
+    text.replace(
+      /\{\{(\w+)(?:\.response\.body\.\$\.([\w.]+))?\}\}/g,
+      (_, name: keyof typeof given, path?: string) =>
+        path
+          ? path
+              .split(".")
+              .reduce<string>(
+                (value, key) => (value as unknown as Record<string, string>)[key]!,
+                answers[name] as string,
+              )
+          : given[name],
+    );
+  const calls = read("docs/openapi/try.http")
+    .split(/^###.*$/m)
+    .slice(1);
+  expect(calls.length).toBeGreaterThan(10);
+  for (const call of calls) {
+    const [, name] = /^# @name (\w+)$/m.exec(call) ?? [];
+    const [head = "", body] = filled(call.replace(/^#.*$/gm, "").trim()).split("\n\n");
+    const [first = "", ...headers] = head.split("\n");
+    const [method, address] = first.split(" ") as [string, string];
+    const pairs = headers.map((line) => line.split(": ") as [string, string]);
+    const sent = pairs.map(([key, value]): [string, string] => {
+      const [, user, secret] = /^Basic (\S+) (\S+)$/.exec(value) ?? [];
+      return [key, user ? basic(user, secret!) : value];
+    });
+    const response = await fetch(address, { method, headers: sent, ...(body && { body }) });
+    expect([first, response.ok]).toEqual([first, true]);
+    const text = await response.text();
+    if (name) answers[name] = JSON.parse(text);
+  }
+});
