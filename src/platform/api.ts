@@ -1,5 +1,5 @@
 import { setTimeout as sleepMs } from "node:timers/promises";
-import { createResourceClient, type ResourceClient, type TokenSource } from "./client.ts";
+import { done, many, one, pages, raw, vars, type ResourceClient, type TokenSource } from "./client.ts";
 import type { Http } from "./http.ts";
 import { baseAddress, path, rawPath } from "./path.ts";
 import { createThrottles } from "./throttle.ts";
@@ -32,11 +32,10 @@ export function createPlatformApi({
   sleep = (ms) => sleepMs(ms),
   random = Math.random,
 }: PlatformApiNeeds): PlatformApi {
-  const needs = { http, apiUrl: baseAddress(apiUrl), mediaType, sleep, random };
+  const shared = { http, apiUrl: baseAddress(apiUrl), mediaType, sleep, random };
   const throttleOf = createThrottles({ nowMs, sleep });
   return {
-    forResource: (uuid, tokens) =>
-      endpoints(uuid, needs.apiUrl, createResourceClient({ ...needs, tokens, throttle: throttleOf(uuid) })),
+    forResource: (uuid, tokens) => endpoints(uuid, { ...shared, tokens, throttle: throttleOf(uuid) }),
   };
 }
 
@@ -51,77 +50,83 @@ export interface PlatformApiNeeds {
 }
 
 /** One line per endpoint. To add one that is enabled for you, add a line. */
-function endpoints(uuid: string, apiUrl: string, { one, many, pages, vars, done, raw }: ResourceClient) {
+function endpoints(uuid: string, client: ResourceClient) {
+  const own = { apiUrl: client.apiUrl, uuid };
   return {
     addons: {
-      own: () => one<Platform.Addon>("GET", path`/addons/${uuid}`),
-      list: () => many<Platform.Addon>(path`/addons`),
-      ofUser: (user: string) => many<Platform.Addon>(path`/users/${user}/addons`),
-      ofApp: (app: string) => many<Platform.Addon>(path`/apps/${app}/addons`),
+      own: () => one<Platform.Addon>(client, "GET", path`/addons/${uuid}`),
+      list: () => many<Platform.Addon>(client, path`/addons`),
+      ofUser: (user: string) => many<Platform.Addon>(client, path`/users/${user}/addons`),
+      ofApp: (app: string) => many<Platform.Addon>(client, path`/apps/${app}/addons`),
     },
     attachments: {
-      ofAddon: () => many<Platform.Attachment>(path`/addons/${uuid}/addon-attachments`, { parts: ["app"] }),
-      ofApp: (app: string) => many<Platform.Attachment>(path`/apps/${app}/addon-attachments`),
+      ofAddon: () =>
+        many<Platform.Attachment>(client, path`/addons/${uuid}/addon-attachments`, { parts: ["app"] }),
+      ofApp: (app: string) => many<Platform.Attachment>(client, path`/apps/${app}/addon-attachments`),
       get: (app: string, attachment: string) =>
-        one<Platform.Attachment>("GET", path`/apps/${app}/addon-attachments/${attachment}`),
+        one<Platform.Attachment>(client, "GET", path`/apps/${app}/addon-attachments/${attachment}`),
     },
     config: {
-      get: () => vars("GET", path`/addons/${uuid}/config`),
-      update: (config: Platform.ConfigVar[]) => vars("PATCH", path`/addons/${uuid}/config`, { config }),
+      get: () => vars(client, "GET", path`/addons/${uuid}/config`),
+      update: (config: Platform.ConfigVar[]) =>
+        vars(client, "PATCH", path`/addons/${uuid}/config`, { config }),
     },
     apps: {
-      get: (app: string) => one<Platform.App>("GET", path`/apps/${app}`),
-      list: () => many<Platform.App>(path`/apps`),
-      ofUser: (user: string) => many<Platform.App>(path`/users/${user}/apps`),
-      filter: (ids: string[]) => many<Platform.TeamApp>(path`/filters/apps`, { filter: { in: { id: ids } } }),
+      get: (app: string) => one<Platform.App>(client, "GET", path`/apps/${app}`),
+      list: () => many<Platform.App>(client, path`/apps`),
+      ofUser: (user: string) => many<Platform.App>(client, path`/users/${user}/apps`),
+      filter: (ids: string[]) =>
+        many<Platform.TeamApp>(client, path`/filters/apps`, { filter: { in: { id: ids } } }),
     },
     collaborators: {
-      ofApp: (app: string) => many<Platform.Collaborator>(path`/apps/${app}/collaborators`),
+      ofApp: (app: string) => many<Platform.Collaborator>(client, path`/apps/${app}/collaborators`),
     },
     domains: {
-      ofApp: (app: string) => many<Platform.Domain>(path`/apps/${app}/domains`),
+      ofApp: (app: string) => many<Platform.Domain>(client, path`/apps/${app}/domains`),
     },
     logDrains: {
-      ofAddon: () => many<Platform.LogDrain>(path`/addons/${uuid}/log-drains`),
-      ofApp: (app: string) => many<Platform.LogDrain>(path`/apps/${app}/log-drains`),
+      ofAddon: () => many<Platform.LogDrain>(client, path`/addons/${uuid}/log-drains`),
+      ofApp: (app: string) => many<Platform.LogDrain>(client, path`/apps/${app}/log-drains`),
       get: (app: string, drain: string) =>
-        one<Platform.LogDrain>("GET", path`/apps/${app}/log-drains/${drain}`),
+        one<Platform.LogDrain>(client, "GET", path`/apps/${app}/log-drains/${drain}`),
       create: (app: string, url: string) =>
-        one<Platform.LogDrain>("POST", path`/apps/${app}/log-drains`, { url }),
+        one<Platform.LogDrain>(client, "POST", path`/apps/${app}/log-drains`, { url }),
       update: (drain: string, url: string) =>
-        one<Platform.LogDrain>("PUT", path`/addons/${uuid}/log-drains/${drain}`, { url }),
-      remove: (app: string, drain: string) => done("DELETE", path`/apps/${app}/log-drains/${drain}`),
+        one<Platform.LogDrain>(client, "PUT", path`/addons/${uuid}/log-drains/${drain}`, { url }),
+      remove: (app: string, drain: string) => done(client, "DELETE", path`/apps/${app}/log-drains/${drain}`),
     },
     pipelines: {
-      get: (pipeline: string) => one<Platform.Pipeline>("GET", path`/pipelines/${pipeline}`),
-      list: () => many<Platform.Pipeline>(path`/pipelines`),
+      get: (pipeline: string) => one<Platform.Pipeline>(client, "GET", path`/pipelines/${pipeline}`),
+      list: () => many<Platform.Pipeline>(client, path`/pipelines`),
     },
     pipelineCouplings: {
-      get: (coupling: string) => one<Platform.PipelineCoupling>("GET", path`/pipeline-couplings/${coupling}`),
-      list: () => many<Platform.PipelineCoupling>(path`/pipeline-couplings`),
+      get: (coupling: string) =>
+        one<Platform.PipelineCoupling>(client, "GET", path`/pipeline-couplings/${coupling}`),
+      list: () => many<Platform.PipelineCoupling>(client, path`/pipeline-couplings`),
       ofPipeline: (pipeline: string) =>
-        many<Platform.PipelineCoupling>(path`/pipelines/${pipeline}/pipeline-couplings`),
-      ofApp: (app: string) => one<Platform.PipelineCoupling>("GET", path`/apps/${app}/pipeline-couplings`),
+        many<Platform.PipelineCoupling>(client, path`/pipelines/${pipeline}/pipeline-couplings`),
+      ofApp: (app: string) =>
+        one<Platform.PipelineCoupling>(client, "GET", path`/apps/${app}/pipeline-couplings`),
     },
     teamMembers: {
-      ofTeam: (team: string) => many<Platform.TeamMember>(path`/teams/${team}/members`),
+      ofTeam: (team: string) => many<Platform.TeamMember>(client, path`/teams/${team}/members`),
     },
     /** The end of an asynchronous provisioning: done, or failed for good (assumed, section 2). */
     actions: {
-      provision: () => done("POST", path`/addons/${uuid}/actions/provision`),
-      deprovision: () => done("POST", path`/addons/${uuid}/actions/deprovision`),
+      provision: () => done(client, "POST", path`/addons/${uuid}/actions/provision`),
+      deprovision: () => done(client, "POST", path`/addons/${uuid}/actions/deprovision`),
     },
     /** Any list, page by page, for lists too long to hold. The path must stay on the API and with this resource. */
     pages: <T>(typedPath: string, filter?: object) =>
-      pages<T>(rawPath(typedPath, { apiUrl, uuid }), filter && { filter }),
+      pages<T>(client, rawPath(typedPath, own), filter && { filter }),
     /**
      * Any call that a person types; an error status is an answer too. The path must stay on the API and with this
      * resource.
      */
     request: async (method: string, typedPath: string, { body, headers = {} }: RawRequest = {}) =>
-      raw({
+      raw(client, {
         method: method.toUpperCase(),
-        path: rawPath(typedPath, { apiUrl, uuid }),
+        path: rawPath(typedPath, own),
         headers: withoutOurs(headers),
         ...(body !== undefined && { body }),
       }),

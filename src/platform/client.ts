@@ -21,7 +21,8 @@ export interface Call {
   body?: string;
 }
 
-export interface ClientNeeds {
+/** What calls with one resource's token need. */
+export interface ResourceClient {
   http: Http;
   /** Without a slash at its end. */
   apiUrl: string;
@@ -47,49 +48,69 @@ const FIRST_WAIT_MS = 400;
 /** A longer list is taken for a mistake of the platform's. At 200 a page these are 20,000 objects. */
 const MOST_PAGES = 100;
 
-/** The kinds of answers that the endpoints have; `api.ts` is written in these words. */
-export type ResourceClient = ReturnType<typeof createResourceClient>;
+// The kinds of answers that the endpoints have; `api.ts` is written in these words.
 
-export function createResourceClient(needs: ClientNeeds) {
-  return {
-    /** An object. */
-    async one<T>(method: string, path: Path, body?: object): Promise<T> {
-      const call = aCall(method, path, body);
-      const answer = await judged(needs, call);
-      const object = jsonIn(answer);
-      if (!hasText(object, "id")) throw unreadable(needs, call, answer, "an object with an id");
-      return object as T;
-    },
-
-    /** All objects of a list, from all its pages. */
-    async many<T>(path: Path, options?: ListOptions): Promise<T[]> {
-      const all: T[] = [];
-      for await (const page of pages<T>(needs, path, options)) all.push(...page);
-      return all;
-    },
-
-    /** The same list page by page. */
-    pages: <T>(path: Path, options?: ListOptions) => pages<T>(needs, path, options),
-
-    /** Config variables. */
-    async vars(method: string, path: Path, body?: object): Promise<ConfigVar[]> {
-      const call = aCall(method, path, body);
-      return listIn<ConfigVar>(needs, call, await judged(needs, call), "name");
-    },
-
-    /** A call that only has to succeed; the content of its answer is ignored. */
-    async done(method: string, path: Path): Promise<void> {
-      const call = aCall(method, path);
-      const answer = await judged(needs, call);
-      if (!isSuccess(answer)) throw unreadable(needs, call, answer, "a success");
-    },
-
-    /** Any answer as it is, a refusal too. */
-    raw: async (call: Call): Promise<HttpAnswer> => (await tried(needs, call)).answer,
-  };
+/** An object. */
+export async function one<T>(client: ResourceClient, method: string, path: Path, body?: object): Promise<T> {
+  const call = aCall(method, path, body);
+  const answer = await judged(client, call);
+  const object = jsonIn(answer);
+  if (!hasText(object, "id")) throw unreadable(client, call, answer, "an object with an id");
+  return object as T;
 }
 
-function send({ http, apiUrl, mediaType }: ClientNeeds, call: Call, token: Secret): Promise<HttpAnswer> {
+/** All objects of a list, from all its pages. */
+export async function many<T>(client: ResourceClient, path: Path, options?: ListOptions): Promise<T[]> {
+  const all: T[] = [];
+  for await (const page of pages<T>(client, path, options)) all.push(...page);
+  return all;
+}
+
+/** A list page by page. */
+export async function* pages<T>(
+  client: ResourceClient,
+  path: Path,
+  { filter, parts }: ListOptions = {},
+): AsyncGenerator<T[], void, undefined> {
+  let range: string | undefined;
+  for (let page = 1; ; page += 1) {
+    const call = aCall(filter ? "POST" : "GET", path, filter, range);
+    const answer = await judged(client, call);
+    yield listIn<T>(client, call, answer, "id", parts);
+    // The platform's text for the next page is sent back unread (assumed, section 4).
+    const next = answer.headers["next-range"];
+    if (!next && answer.status !== 206) return;
+    // Otherwise the list would end in the middle, or never.
+    if (typeof next !== "string" || next === range || page === MOST_PAGES)
+      throw unreadable(client, call, answer, `a Next-Range that ends within ${MOST_PAGES} pages`);
+    range = next;
+  }
+}
+
+/** Config variables. */
+export async function vars(
+  client: ResourceClient,
+  method: string,
+  path: Path,
+  body?: object,
+): Promise<ConfigVar[]> {
+  const call = aCall(method, path, body);
+  return listIn<ConfigVar>(client, call, await judged(client, call), "name");
+}
+
+/** A call that only has to succeed; the content of its answer is ignored. */
+export async function done(client: ResourceClient, method: string, path: Path): Promise<void> {
+  const call = aCall(method, path);
+  const answer = await judged(client, call);
+  if (!isSuccess(answer)) throw unreadable(client, call, answer, "a success");
+}
+
+/** Any answer as it is, a refusal too. */
+export async function raw(client: ResourceClient, call: Call): Promise<HttpAnswer> {
+  return (await tried(client, call)).answer;
+}
+
+function send({ http, apiUrl, mediaType }: ResourceClient, call: Call, token: Secret): Promise<HttpAnswer> {
   const { path, headers, ...request } = call;
   const contentType = request.body !== undefined && { "content-type": "application/json" };
   const authorization = `Bearer ${token.reveal()}`;
@@ -107,12 +128,12 @@ function send({ http, apiUrl, mediaType }: ClientNeeds, call: Call, token: Secre
  *   and compares before it asks again.
  * - 403 and every other 4xx: final.
  */
-async function tried(needs: ClientNeeds, call: Call): Promise<{ answer: HttpAnswer; token: Secret }> {
-  const { tokens, throttle, sleep, random } = needs;
+async function tried(client: ResourceClient, call: Call): Promise<{ answer: HttpAnswer; token: Secret }> {
+  const { tokens, throttle, sleep, random } = client;
   let token = await tokens.current();
   let hasRenewed = false;
   for (let waits = 0; ;) {
-    const outcome = await throttle(() => send(needs, call, token)).catch(transportErrorOf);
+    const outcome = await throttle(() => send(client, call, token)).catch(transportErrorOf);
     if (isAnswer(outcome) && outcome.status === 401 && !hasRenewed) {
       token = await tokens.renew(token);
       hasRenewed = true;
@@ -129,40 +150,15 @@ async function tried(needs: ClientNeeds, call: Call): Promise<{ answer: HttpAnsw
   }
 }
 
-async function judged(needs: ClientNeeds, call: Call): Promise<HttpAnswer> {
-  const { answer, token } = await tried(needs, call);
+async function judged(client: ResourceClient, call: Call): Promise<HttpAnswer> {
+  const { answer, token } = await tried(client, call);
   if (answer.status < 400) return answer;
-  throw new PlatformRefused(nameOf(needs, call), answer, [token.reveal(), ...secretsIn(call.body)]);
-}
-
-async function* pages<T>(
-  needs: ClientNeeds,
-  path: Path,
-  { filter, parts }: ListOptions = {},
-): AsyncGenerator<T[], void, undefined> {
-  let range: string | undefined;
-  for (let page = 1; ; page += 1) {
-    const call = aCall(filter ? "POST" : "GET", path, filter, range);
-    const answer = await judged(needs, call);
-    yield listIn<T>(needs, call, answer, "id", parts);
-    // The platform's text for the next page is sent back unread (assumed, section 4).
-    const next = answer.headers["next-range"];
-    if (!next && answer.status !== 206) return;
-    // Otherwise the list would end in the middle, or never.
-    if (typeof next !== "string" || next === range || page === MOST_PAGES)
-      throw unreadable(
-        needs,
-        call,
-        answer,
-        `a Next-Range that leads on to an end within ${MOST_PAGES} pages`,
-      );
-    range = next;
-  }
+  throw new PlatformRefused(nameOf(client, call), answer, [token.reveal(), ...secretsIn(call.body)]);
 }
 
 /** Only what the kit relies on is checked; everything else may be absent, odd or new. */
 function listIn<T>(
-  needs: ClientNeeds,
+  client: ResourceClient,
   call: Call,
   answer: HttpAnswer,
   key: "id" | "name",
@@ -173,14 +169,14 @@ function listIn<T>(
     hasText(item, key) && parts.every((part) => hasText((item as JsonObject)[part], "id"));
   if (Array.isArray(list) && list.every(fits)) return list as T[];
   const members = [key, ...parts].map((member) => `"${member}"`).join(" and ");
-  throw unreadable(needs, call, answer, `a list of objects that have ${members}`);
+  throw unreadable(client, call, answer, `a list of objects that have ${members}`);
 }
 
-function unreadable(needs: ClientNeeds, call: Call, { status }: HttpAnswer, expected: string) {
-  return new UnreadableAnswer(nameOf(needs, call), status, expected);
+function unreadable(client: ResourceClient, call: Call, { status }: HttpAnswer, expected: string) {
+  return new UnreadableAnswer(nameOf(client, call), status, expected);
 }
 
-function nameOf({ apiUrl }: ClientNeeds, { method, path }: Call): CallName {
+function nameOf({ apiUrl }: ResourceClient, { method, path }: Call): CallName {
   return { method, url: new URL(apiUrl + path) };
 }
 

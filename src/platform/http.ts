@@ -1,4 +1,4 @@
-import http, { type IncomingHttpHeaders, type IncomingMessage } from "node:http";
+import http, { type IncomingHttpHeaders } from "node:http";
 import https from "node:https";
 import type { Socket } from "node:net";
 import { messageOf } from "../errors.ts";
@@ -122,12 +122,15 @@ function exchange(client: Client, call: CallName, sent: HttpRequest): Promise<Ht
       const status = response.statusCode ?? 0;
       if (status >= 300 && status < 400 && status !== 304) return fail(new RedirectRefused(call, status));
       response.on("error", broken);
-      readBody(response, maxBytes, {
-        complete(body) {
-          clearTimeout(timer);
-          resolve({ status, headers: response.headers, body });
-        },
-        tooLarge: () => fail(new AnswerTooLarge(call, status, maxBytes)),
+      const chunks: Buffer[] = [];
+      let bytes = 0;
+      response.on("data", (chunk: Buffer) => {
+        chunks.push(chunk);
+        if ((bytes += chunk.length) > maxBytes) fail(new AnswerTooLarge(call, status, maxBytes));
+      });
+      response.on("end", () => {
+        clearTimeout(timer);
+        resolve({ status, headers: response.headers, body: Buffer.concat(chunks).toString("utf8") });
       });
     });
     // An answer that switches to another protocol closes the request without an error and without a response.
@@ -165,21 +168,6 @@ function open(
   } catch (error) {
     throw new ConnectionFailed(call, messageOf(error), false);
   }
-}
-
-function readBody(
-  response: IncomingMessage,
-  maxBytes: number,
-  { complete, tooLarge }: { complete: (text: string) => void; tooLarge: () => void },
-): void {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  response.on("data", (chunk: Buffer) => {
-    bytes += chunk.length;
-    if (bytes > maxBytes) return tooLarge();
-    chunks.push(chunk);
-  });
-  response.on("end", () => complete(Buffer.concat(chunks).toString("utf8")));
 }
 
 function connectionFailed(call: CallName, error: Error, mayHaveArrived: boolean): ConnectionFailed {
