@@ -116,3 +116,25 @@ describe("tokens that are to be stored", () => {
     await becomesActive(slow.addon.id);
   });
 });
+
+describe("stored tokens whose acknowledgement is lost", () => {
+  const loseOne = () => after.set("store_tokens", () => Promise.reject(new Error("Query read timeout")));
+
+  it("of a grant are recognised as stored", async () => {
+    loseOne();
+    const { addon } = await life.control.install({ plan: "basic" });
+    await eventually(() =>
+      expect(life.world.logged()).toMatch(
+        new RegExp(`"uuid":"${addon.id}","requestId":"[^"]+","msg":"Grant exchanged`),
+      ),
+    );
+    expect(await life.credential(addon.id)).toMatchObject({ state: "active", generation: 1 });
+  });
+
+  it("of a refresh are reported as fresh to the callers", async () => {
+    const uuid = await life.settled();
+    loseOne();
+    expect(await life.world.service.services.credentials.refresh.now(uuid)).toMatchObject({ done: "stored" });
+    expect(await life.credential(uuid)).toMatchObject({ state: "active", generation: 2 });
+  });
+});

@@ -106,3 +106,25 @@ it("a config var may be an empty string", async () => {
   const { app } = life.control.addon(addon.id);
   expect(life.control.configVars(app.name)["TEAPOT_TOKEN"]).toBe("");
 });
+
+describe("an error of the vendor's code", () => {
+  it("that quotes a config value shows it neither in the log nor in the database", async () => {
+    const uuid = await life.settled();
+    const secret = "a-config-value-nobody-may-see";
+    life.vendor.next("changePlan", () => Promise.resolve({ config: { TEAPOT_TOKEN: secret } }));
+    await life.control.changePlan(uuid, "premium");
+    await eventually(async () => expect(await life.steps(uuid)).toEqual([]));
+    life.vendor.next("changePlan", () => Promise.reject(new Error("First try fails.")));
+    life.vendor.next("changePlan", () => Promise.reject(new Error(`Could not set ${secret}.`)));
+    await life.control.changePlan(uuid, "basic");
+    await life.hurry(uuid);
+    await eventually(() => expect(life.vendor.callsOf(uuid, "changePlan").length).toBeGreaterThanOrEqual(3));
+    await eventually(() => expect(life.world.logged()).toMatch(/Could not set \[secret\]\./));
+    expect(life.world.logged()).not.toContain(secret);
+    const errors = await life.world.rows<{ last_error: string | null }>(
+      `SELECT last_error FROM steps WHERE uuid = $1`,
+      [uuid],
+    );
+    expect(JSON.stringify(errors)).not.toContain(secret);
+  });
+});

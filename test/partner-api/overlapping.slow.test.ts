@@ -167,89 +167,6 @@ describe("a plan change", () => {
     expect(urlThere(uuid)).toBe(urlOf(uuid, "basic"));
   }, 30_000);
 
-  it("that is refused in the end raises an alarm only if the platform was told yes", async () => {
-    const alarms = (uuid: string) =>
-      life.world
-        .logged()
-        .split("\n")
-        .filter((line) => line.includes('"alarm":"plan_change_refused"') && line.includes(uuid));
-    const [accepted, unanswered] = [await life.settled(), await life.settled()];
-    const refused = async (uuid: string) => {
-      await eventually(async () => expect(await life.events(uuid)).toContain("plan_change_refused"));
-      expect(await planOf(uuid)).toBe("basic");
-    };
-    life.vendor.next("changePlan", () => Promise.reject(new Error("The kiln is cold.")));
-    life.vendor.next("changePlan", () => Promise.reject(new Refusal("Cracked.")));
-    expect((await life.control.changePlan(accepted, "premium")).response.status).toBe(202);
-    await refused(accepted);
-    expect(alarms(accepted)).toHaveLength(1);
-
-    life.vendor.next("changePlan", () => Promise.reject(new Refusal("Cracked.")));
-    await life.world.rows(
-      `INSERT INTO steps (uuid, kind, detail, due_at, attempts, lease, leased_until)
-       VALUES ($1, 'change_plan', '{"plan": "premium"}', now(), 1, 1, now())`,
-      [unanswered],
-    );
-    await refused(unanswered);
-    expect(alarms(unanswered)).toEqual([]);
-  });
-
-  it("that is accepted late does not override a change that was queued behind it", async () => {
-    const uuid = await life.settled();
-    const gate = aGate();
-    life.vendor.next("changePlan", async (...given) => {
-      await gate.opened;
-      return teapots.changePlan(...given);
-    });
-    const first = life.control.changePlan(uuid, "dedicated");
-    await eventually(async () => expect(await life.steps(uuid)).toEqual(["change_plan"]));
-    // What another process writes after waiting for the first.
-    await life.world.rows(
-      `INSERT INTO steps (uuid, kind, detail, due_at)
-       VALUES ($1, 'change_plan', '{"plan": "premium", "isAccepted": true}', now())`,
-      [uuid],
-    );
-    expect((await first).response.status).toBe(202);
-    gate.open();
-    await nothingLeft(uuid);
-    expect(await planOf(uuid)).toBe("premium");
-    expect(urlThere(uuid)).toBe(urlOf(uuid, "premium"));
-  });
-
-  it("that is queued while another is being stored overrides it", async () => {
-    const uuid = await life.settled();
-    const [first, second] = [aGate(), aGate()];
-    for (const { opened } of [first, second])
-      life.vendor.next("changePlan", async (...given) => {
-        await opened;
-        return teapots.changePlan(...given);
-      });
-    await life.world.rows(
-      `INSERT INTO steps (uuid, kind, detail, due_at, attempts, lease, leased_until)
-       VALUES ($1, 'change_plan', '{"plan": "premium"}', now(), 1, 1, now())`,
-      [uuid],
-    );
-    await eventually(() => expect(life.vendor.callsOf(uuid, "changePlan")).toHaveLength(1));
-    // What another process does that is queueing a change, and has not committed it.
-    const other = new pg.Client({ connectionString: life.world.environment["DATABASE_URL"] });
-    await other.connect();
-    await other.query(`BEGIN`);
-    await other.query(
-      `INSERT INTO steps (uuid, kind, detail, due_at)
-       VALUES ($1, 'change_plan', '{"plan": "dedicated", "isAccepted": true}', now())`,
-      [uuid],
-    );
-    first.open();
-    await sleep(500);
-    await other.query(`COMMIT`);
-    await other.end();
-    await eventually(() => expect(life.vendor.callsOf(uuid, "changePlan")).toHaveLength(2));
-    expect(await planOf(uuid)).toBe("premium");
-    second.open();
-    await nothingLeft(uuid);
-    expect(await planOf(uuid)).toBe("dedicated");
-  });
-
   it("that is stored while an operator sets a var keeps that var", async () => {
     const { db, vault } = life.world.service.services;
     const uuid = await life.settled();
@@ -316,26 +233,6 @@ describe("a plan change", () => {
     ]);
     await eventually(async () => expect(await planOf(request.uuid)).toBe("dedicated"));
     expect(await life.credential(request.uuid)).toMatchObject({ state: "grant_lost" });
-  });
-
-  it("that is queued behind a provision that is then refused is not made", async () => {
-    const uuid = randomUUID();
-    // A provision that another process is deciding: stored, and not decided.
-    await life.world.rows(
-      `WITH made AS (INSERT INTO resources (uuid, plan, applied_plan) VALUES ($1, 'basic', 'basic')),
-         without AS (INSERT INTO credentials (uuid, state) VALUES ($1, 'no_grant'))
-       INSERT INTO steps (uuid, kind, due_at, lease, leased_until)
-       VALUES ($1, 'provision', now(), 1, now() + interval '1 second')`,
-      [uuid],
-    );
-    life.vendor.next("provision", () => Promise.reject(new Refusal("Sold out.")));
-    expect((await life.platform.changePlan(uuid, { plan: "premium" })).status).toBe(202);
-    await eventually(async () => expect(await life.resource(uuid)).toMatchObject({ state: "failed" }));
-    await nothingLeft(uuid);
-    expect(life.vendor.calls.filter((call) => call.uuid === uuid).map(({ what }) => what)).toEqual([
-      "provision",
-      "deprovision",
-    ]);
   });
 });
 

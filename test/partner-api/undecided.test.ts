@@ -2,8 +2,6 @@ import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { aGate } from "../support/a-vendor.ts";
-import { teapots } from "../support/teapots/index.ts";
 import {
   retryWhileDatabaseAway,
   type Database,
@@ -169,24 +167,5 @@ describe("a provision that was stored without a grant, delivered again with one"
     });
     expect(await held).toBeTruthy();
     expect(await grantOf(uuid)).toEqual({ number: 1, isDue: true });
-  });
-});
-
-describe("a provision that a sweep decides", () => {
-  it("gets its result although a request was answered 202 meanwhile", async () => {
-    const uuid = await leftUndecided();
-    const gate = aGate();
-    life.vendor.next("provision", async (resource) => {
-      await gate.opened;
-      return teapots.provision(resource);
-    });
-    await lastsForAMinute(uuid);
-    await sweep();
-    await eventually(() => life.vendor.callsOf(uuid, "provision").length === 1);
-    expect((await life.control.redeliver(uuid)).response.status).toBe(202);
-    gate.open();
-    await life.world.service.services.work.settled();
-    expect(await life.steps(uuid)).toEqual(["announce"]);
-    expect(life.vendor.callsOf(uuid, "provision")).toHaveLength(1);
   });
 });

@@ -2,7 +2,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, expect, it } from "@jest/globals";
 import type { Database } from "../../src/database/database.ts";
 import { Refusal } from "../../src/errors.ts";
+import { openContext } from "../../src/open-context.ts";
+import { changePlan } from "../../src/resources/change-plan.ts";
+import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
+import { teapotConfig, teapotParts } from "../support/sellers.ts";
 import { teapots } from "../support/teapots/index.ts";
 import { eventually } from "../support/world.ts";
 
@@ -15,6 +19,9 @@ let life: LifecycleWorld;
 /** What happens at a moment of A, once. */
 const moments = new Map<string, () => Promise<unknown>>();
 
+/** Statements that fail as on a locked table, until A is answered. */
+const locked = new Set<string>();
+
 async function reach(moment: string): Promise<boolean> {
   const happens = moments.get(moment);
   moments.delete(moment);
@@ -22,13 +29,15 @@ async function reach(moment: string): Promise<boolean> {
   return happens !== undefined;
 }
 
-const lost = () => Object.assign(new Error("The connection is lost."), { code: "08006", severity: "ERROR" });
+const failure = (code: string) => Object.assign(new Error("It failed."), { code, severity: "ERROR" });
+const lost = () => failure("08006");
 
 beforeAll(async () => {
   const wrapDatabase = (database: Database): Database => ({
     ...database,
     async query(statement, values) {
       await reach(`before ${statement.name}`);
+      if (locked.has(statement.name)) throw failure("55P03");
       const rows = await database.query<never>(statement, values);
       if (rows.length > 0 && (await reach(`unheard ${statement.name}`))) throw lost();
       return rows;
@@ -36,19 +45,26 @@ beforeAll(async () => {
     async transaction(work) {
       let last = "";
       const result = await database.transaction((tx) =>
-        work({ query: (statement, values) => ((last = statement.name), tx.query(statement, values)) }),
+        work({
+          async query(statement, values) {
+            last = statement.name;
+            if (await reach(`deadlock ${last}`)) throw failure("40P01");
+            return tx.query(statement, values);
+          },
+        }),
       );
       if (await reach(`unheard ${last}`)) throw lost();
       return result;
     },
   });
   // The platform waits for 2.8 s; here it waits for less.
-  const pace = { ...PACE_OF_TESTS, vendorMs: 800 };
+  const pace = { ...PACE_OF_TESTS, vendorMs: 800, requestMs: 3_000 };
   life = await aLifecycle({ parts: { wrapDatabase, pace } });
 });
 afterAll(() => life.world.close());
 afterEach(() => {
   moments.clear();
+  locked.clear();
   life.vendor.asUsual();
   life.control.clearFaults();
 });
@@ -153,7 +169,12 @@ const TABLE: Row[] = [
   ["premium", "done", "unheard begin_plan_change", "nothing", [200, 0], "provisioned premium", "C"],
   ["premium", "fails", "unheard accept_plan", "nothing", [202, 0], "provisioned premium", "CC"],
   ["premium", "done", "before settle_steps", "deprovision", [410, 204], "deprovisioned basic", "CD"],
+  // One whose result cannot be stored: what the platform was answered stays.
+  ["premium", "done", "locked", "nothing", [202, 0], "provisioned premium", "C"],
+  ["premium", "later", "locked", "nothing", [202, 0], "provisioned premium", "CF"],
+  ["premium", "refuses", "locked", "nothing", [422, 0], "provisioned basic", "C"],
   // A deprovision.
+  ["deprovision", "done", "deadlock lock_resource", "nothing", [204, 0], "deprovisioned basic", "D"],
   ["deprovision", "done", "unheard deprovision", "nothing", [204, 0], "deprovisioned basic", "D"],
   ["deprovision", "done", "unheard deprovision", "deprovision", [204, 410], "deprovisioned basic", "D"],
   ["deprovision", "fails", "during deprovision", "again", [204, 410], "deprovisioned basic", "DD"],
@@ -166,7 +187,8 @@ it.each(TABLE)(
     let uuid = isNew ? "" : await life.settled();
     const before = life.vendor.calls.length;
     let second: Promise<number> = Promise.resolve(-1);
-    moments.set(at, async () => {
+    if (at === "locked") for (const name of ["settle_steps", "accept_plan"]) locked.add(name);
+    moments.set(at === "locked" ? "during changePlan" : at, async () => {
       uuid ||= newest();
       second = EVENTS[b](uuid);
       // A repeated delivery waits for the answer to A itself.
@@ -175,6 +197,7 @@ it.each(TABLE)(
     tell(a, outcome);
 
     const first = await EVENTS[a](uuid);
+    locked.clear();
     uuid ||= newest();
     await eventually(() => expect(moments.size).toBe(0));
     expect([first, await second]).toEqual(answers);
@@ -219,3 +242,66 @@ function tell(a: Event, outcome: Outcome): void {
       return instead ? instead() : teapots.changePlan(resource, previous);
     });
 }
+
+it("a plan change that is refused raises an alarm only if the platform was answered yes", async () => {
+  const alarmsOf = (uuid: string) =>
+    life.world
+      .logged()
+      .split("\n")
+      .filter((line) => line.includes('"alarm":"plan_change_refused"') && line.includes(uuid));
+  for (const { wait, status, alarms } of [
+    { wait: 0, status: 422, alarms: 0 },
+    { wait: 1_200, status: 202, alarms: 1 },
+  ]) {
+    const uuid = await life.settled();
+    life.vendor.next("changePlan", () => sleep(wait).then(OUTCOMES.refuses));
+    expect(await EVENTS.premium(uuid)).toBe(status);
+    await eventually(async () => expect(await life.steps(uuid)).toEqual([]));
+    expect(alarmsOf(uuid)).toHaveLength(alarms);
+  }
+});
+
+it("steps that a process wrote that did not see the end of their resource are dropped", async () => {
+  const uuid = await life.settled();
+  await life.control.deprovision(uuid);
+  await life.world.rows(`INSERT INTO steps (uuid, kind, due_at) VALUES ($1, 'change_plan', now())`, [uuid]);
+  await eventually(async () => {
+    await life.world.rows(`UPDATE steps SET leased_until = NULL WHERE uuid = $1 AND attempts = 0`, [uuid]);
+    expect(await life.steps(uuid)).toEqual([]);
+  });
+  const calls = life.vendor.calls.filter((call) => call.uuid === uuid).map(({ what }) => what);
+  expect(calls).toEqual(["provision", "deprovision"]);
+});
+
+it("a plan change that was queued without an acknowledgement, and claimed by another process, is not made twice", async () => {
+  const uuid = await life.settled();
+  life.vendor.next("changePlan", () => sleep(1_200).then(() => ({ later: "Wait." })));
+  expect(await EVENTS.premium(uuid)).toBe(202);
+  // As if the step before had ended, and another process had claimed this one.
+  moments.set("unheard enqueue_plan_change", () =>
+    life.world.rows(
+      `WITH ended AS (DELETE FROM steps WHERE uuid = $1 AND detail->>'plan' = 'premium')
+       UPDATE steps SET lease = lease + 1, attempts = attempts + 1, leased_until = now() + interval '1 hour'
+       WHERE uuid = $1 AND detail->>'plan' = 'dedicated'`,
+      [uuid],
+    ),
+  );
+  expect(await EVENTS.dedicated(uuid)).toBe(202);
+  expect(moments.size).toBe(0);
+  expect(life.vendor.callsOf(uuid, "changePlan")).toHaveLength(1);
+});
+
+it("of two plan changes by two processes, the one that is answered last is the plan in the end", async () => {
+  const request = aProvisionRequest({ oauth_grant: null });
+  expect(await status(life.platform.provision(request))).toBe(200);
+  const other = await openContext(teapotConfig(life.world.environment), {
+    ...teapotParts,
+    logTo: { write: () => undefined },
+  });
+  moments.set("unheard settle_steps", async () =>
+    expect((await changePlan(other, request.uuid, "premium", "another-request")).status).toBe(200),
+  );
+  expect(await EVENTS.dedicated(request.uuid)).toBe(200);
+  await other.close();
+  expect(await life.resource(request.uuid)).toMatchObject({ plan: "dedicated" });
+});
