@@ -12,10 +12,11 @@ import { EXAMPLE_UUID, examples } from "./examples.ts";
 import type { Screen } from "./host.ts";
 import type { Act } from "./session.ts";
 import { members } from "./table.ts";
-import { momentAway, safe } from "./text.ts";
+import { safe } from "./text.ts";
 
 const USERS_TOKEN = "Your token for the platform's API";
 const MOST_TOKEN_BYTES = 64 * 1024;
+const MOST_LIFE_SECONDS = 1e11;
 
 export function addAuthorizations(program: Command, act: Act): void {
   const authorizations = program
@@ -72,11 +73,10 @@ The tokens in the answer are dead, and shown as [secret].`,
 
 function showCreated(screen: Screen, { id, access_token: issued, scope }: Authorization): string {
   const life = issued?.expires_in;
-  const facts = members(screen, {
-    id,
-    scope: Array.isArray(scope) ? scope.join(" ") : null,
-    expires: typeof life === "number" ? expiryIn(life) : "never",
-  });
+  // One beyond what a date can hold is as good as none.
+  const endsAt = typeof life === "number" && life < MOST_LIFE_SECONDS ? Date.now() + life * 1_000 : null;
+  const expires = endsAt === null ? "never" : new Date(endsAt).toISOString();
+  const facts = members(screen, { id, scope: Array.isArray(scope) ? scope : null, expires });
   const token: unknown = issued?.token;
   if (!(token instanceof Secret)) return `Created, but the platform sent no token.\n${facts}`;
   return [
@@ -85,10 +85,4 @@ function showCreated(screen: Screen, { id, access_token: issued, scope }: Author
     facts,
     screen.paint.dim(`To end it: kit authorizations revoke ${safe(id)}`),
   ].join("\n");
-}
-
-/** A time after the year 9999, or beyond what a date can hold, is shown as never. */
-function expiryIn(seconds: number): string {
-  const at = new Date(Date.now() + seconds * 1_000);
-  return at.getUTCFullYear() <= 9999 ? momentAway(at.toISOString()) : "never";
 }

@@ -1,5 +1,4 @@
-import { constants } from "node:fs";
-import { open, rename, rm } from "node:fs/promises";
+import { rename, rm, writeFile } from "node:fs/promises";
 import type { Command } from "commander";
 import { madeUpNames } from "../../environment.ts";
 import { KitError, messageOf, Misconfigured } from "../../errors.ts";
@@ -41,7 +40,7 @@ committed and compared.`,
           if (reveal) session.say("It holds the add-on's secrets: let it pass through nobody else's hands.");
           return { data: registration, show: () => text };
         }
-        await writeFile(file, `${text}\n`, { mode: reveal ? 0o600 : 0o644, overwrite });
+        await write(file, `${text}\n`, { mode: reveal ? 0o600 : 0o644, overwrite });
         const secrets = ["password", "sso_salt"].filter((name) => name in registration);
         return {
           data: { written: file, secrets },
@@ -87,41 +86,32 @@ function refuseMadeUp(host: Host): void {
 
 function inWords(registration: Registration): string {
   const { id, plans, regions, config_vars: vars, base_url: url, sso_url: signOn, password } = registration;
-  const parts = [
-    counted(plans.length, "plan"),
-    counted(regions.length, "region"),
-    counted(vars.length, "config var"),
-  ];
+  const counts = `${counted(plans.length, "plan")}, ${counted(regions.length, "region")}, ${counted(vars.length, "config var")}`;
   const secrets = password
     ? "Its secrets open everything that the platform may do here. Only you can read it: give it to the platform, then delete it, and commit it nowhere."
     : "No secret is in it: --reveal puts in what the platform needs.";
   const noSignOn = signOn ? "" : " Customers cannot sign on: SSO_SALT is not set.";
-  return `the add-on ${id} at ${url}, with ${parts.join(", ")}.\n${secrets}${noSignOn}`;
+  return `the add-on ${id} at ${url}, with ${counts}.\n${secrets}${noSignOn}`;
 }
 
 /** The file could not be written; no part of it is left. */
 class Unwritable extends KitError {}
 
 /**
- * Writes a file as a whole or not at all. An existing one is replaced only with `overwrite`. It has its mode from its
- * first byte on, whatever the mode of the old one was. Throws `Unwritable`.
+ * Writes a file that has its mode from its first byte on. An existing one is replaced only with `overwrite`. Throws
+ * `Unwritable`.
  */
-async function writeFile(
-  name: string,
-  text: string,
-  how: { mode: number; overwrite: boolean },
-): Promise<void> {
+async function write(name: string, text: string, how: { mode: number; overwrite: boolean }): Promise<void> {
   const fresh = how.overwrite ? `${name}.${process.pid}.new` : name;
-  let isOurs = false;
   try {
-    const file = await open(fresh, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, how.mode);
-    isOurs = true;
-    await file.writeFile(text).finally(() => file.close());
+    await writeFile(fresh, text, { mode: how.mode, flag: "wx" });
     if (how.overwrite) await rename(fresh, name);
   } catch (error) {
-    if (isOurs) await rm(fresh, { force: true });
-    if ((error as NodeJS.ErrnoException).code === "EEXIST")
-      throw new Unwritable("exists", `${name} exists already: --overwrite replaces it.`, { cause: error });
-    throw new Unwritable("unwritable", `${name} cannot be written: ${messageOf(error)}.`, { cause: error });
+    const isThere = (error as NodeJS.ErrnoException).code === "EEXIST";
+    if (!isThere) await rm(fresh, { force: true });
+    const why = isThere
+      ? "exists already: --overwrite replaces it"
+      : `cannot be written: ${messageOf(error)}`;
+    throw new Unwritable(isThere ? "exists" : "unwritable", `${name} ${why}.`, { cause: error });
   }
 }

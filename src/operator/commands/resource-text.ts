@@ -113,16 +113,13 @@ export function showOne(screen: Screen, resource: WholeResource): string {
 }
 
 function stepInWords({ tries, lastError, said, isUnderWay, nextTryAt }: WaitingStep, now: number): string {
+  const when = nextTryAt === null ? "when there is a working token" : momentAway(nextTryAt, now);
+  const isDue = nextTryAt !== null && Date.parse(nextTryAt) <= now;
+  const next = isUnderWay ? "is under way" : isDue ? "in its turn" : when;
   const often =
-    said === null ? `${counted(tries, "try").replace("trys", "tries")}, the next` : "goes on, the next look";
-  const when = isUnderWay
-    ? "is under way"
-    : nextTryAt === null
-      ? "when there is a working token"
-      : Date.parse(nextTryAt) > now
-        ? momentAway(nextTryAt, now)
-        : "in its turn";
-  return [`${often} ${when}`, ...[lastError ?? said ?? []].flat()].join("\n");
+    said === null ? `${tries} ${tries === 1 ? "try" : "tries"}, the next` : "goes on, the next look";
+  const answer = lastError ?? said;
+  return `${often} ${next}${answer === null ? "" : `\n${answer}`}`;
 }
 
 function eventInWords(type: string, detail: unknown): string {
@@ -131,12 +128,7 @@ function eventInWords(type: string, detail: unknown): string {
 }
 
 /** What a person reads before erasing a resource. */
-export function aboutOne({ uuid, name, plan, state, credential, app }: ResourceRecord): string {
-  const which = [
-    name && `"${safe(name)}"`,
-    plan === "" ? planInWords(plan) : `plan ${safe(plan)}`,
-    state,
-    `credential ${credential.state}`,
-  ];
-  return `${uuid}:\n${which.filter(Boolean).join(", ")}${app ? `, on app ${safe(app.name)}` : ""}.`;
+export function aboutOne(resource: ResourceRecord): string {
+  const { uuid, plan, state, credential } = resource;
+  return `${uuid}:\nplan ${planInWords(safe(plan))}, ${state}, credential ${credential.state}\n${whichAndWhy(resource)}`;
 }

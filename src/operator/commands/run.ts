@@ -1,6 +1,6 @@
 import { CommanderError, type Command } from "commander";
 import { build } from "../../version.ts";
-import { DONE, DONE_NOT_CLOSED, failureOf, type Failure, type Outcome, USED_WRONGLY } from "./outcome.ts";
+import { DONE, DONE_NOT_CLOSED, failureOf, type Outcome } from "./outcome.ts";
 import { screenOf, type Host } from "./host.ts";
 import { createProgram } from "./program.ts";
 import { createSession, YOURS, type Act, type Seller, type Session } from "./session.ts";
@@ -43,8 +43,8 @@ export async function runKit(typed: readonly string[], host: Host, seller: Selle
   const [session] = sessions;
   const unclosed = (await session?.close()) ?? [];
   for (const error of unclosed) {
-    complain(`Something could not be closed at the end: ${session!.scrub(failureOf(error).message)}`);
-    advise("What the command did stays done.");
+    const message = `Something could not be closed at the end: ${session!.scrub(failureOf(error).message)}`;
+    complain(message, "What the command did stays done.");
   }
   return exitCode === DONE && unclosed.length > 0 ? DONE_NOT_CLOSED : exitCode;
 
@@ -55,22 +55,14 @@ export async function runKit(typed: readonly string[], host: Host, seller: Selle
     }
     const failure = failureOf(error);
     const [session] = sessions;
-    if (!session) return explainUse(failure, error instanceof CommanderError);
-    session.endProgress();
-    const scrubbed = { ...failure, message: session.scrub(failure.message) };
-    explainUse(scrubbed, false);
-    await session.end(scrubbed);
-    return failure.exitCode;
-  }
-
-  /** What commander found, it has explained to people itself. */
-  function explainUse({ id, message, next, exitCode: code }: Failure, isExplained: boolean): number {
+    session?.endProgress();
+    const scrubbed = { ...failure, message: session?.scrub(failure.message) ?? failure.message };
+    const { id, message, next } = scrubbed;
+    // What commander found, it has explained to people itself.
     if (json) host.stdout.write(`${jsonText({ id, message })}\n`);
-    else if (!isExplained) {
-      complain(message);
-      advise(next);
-    }
-    return isExplained ? USED_WRONGLY : code;
+    else if (!(error instanceof CommanderError)) complain(message, next);
+    await session?.end(scrubbed);
+    return failure.exitCode;
   }
 
   function print(outcome: Outcome): number {
@@ -80,14 +72,10 @@ export async function runKit(typed: readonly string[], host: Host, seller: Selle
     return outcome.exitCode ?? DONE;
   }
 
-  function complain(message: string): void {
+  function complain(message: string, advice: string | null = null): void {
     const { columns, paint } = screenOf(host, "stderr");
     const text = message.split("\n").map(safe).join("\n");
     host.stderr.write(`${paint.red("✗")} ${wrapped(text, columns, "  ")}\n`);
-  }
-
-  function advise(advice: string | null): void {
-    const { columns, paint } = screenOf(host, "stderr");
     if (advice) host.stderr.write(`  ${paint.dim(wrapped(advice, columns, "  "))}\n`);
   }
 }

@@ -4,7 +4,7 @@ import type { Command } from "commander";
 import type { Database } from "../../database/database.ts";
 import { KitError, messageOf } from "../../errors.ts";
 import { readUuid } from "../../uuid.ts";
-import { createAudit, type ActionRequest, type Audit } from "../audit.ts";
+import { createAudit, type Audit } from "../audit.ts";
 import { DONE, type Failure, type Outcome } from "./outcome.ts";
 
 /** Every other command changes something, and is in the audit trail; so are these with `--reveal`. */
@@ -38,16 +38,6 @@ export function createTrail(
   let entry: ReturnType<Audit["follow"]> | null = null;
   let isTried = false;
 
-  function request(): ActionRequest {
-    const form = `kit-${randomUUID()}`;
-    return {
-      action: scrub(["kit", ...words].join(" ")).slice(0, LONGEST_ACTION),
-      uuid: uuids.length === 1 ? uuids[0]! : null,
-      operator: { name: systemUser(), account: null, address: os.hostname() },
-      ...{ form, requestId: form },
-    };
-  }
-
   return {
     /**
      * Writes it, as soon as the database is open and before the command uses it. A failure is a warning, unless the
@@ -58,7 +48,14 @@ export function createTrail(
       isTried = true;
       try {
         const audit = createAudit(db);
-        entry = audit.follow((await audit.begin(request())).id);
+        const form = `kit-${randomUUID()}`;
+        const { id } = await audit.begin({
+          action: scrub(["kit", ...words].join(" ")).slice(0, LONGEST_ACTION),
+          uuid: uuids.length === 1 ? uuids[0]! : null,
+          operator: { name: systemUser(), account: null, address: os.hostname() },
+          ...{ form, requestId: form },
+        });
+        entry = audit.follow(id);
       } catch (error) {
         if (isRevealing) throw new AuditUnavailable(error);
         warn(messageOf(error));

@@ -78,7 +78,7 @@ describe("kit resources erase", () => {
     expect(screen[0]).toBe(`${uuids[4]}:`);
     const about = screen.slice(1, -2);
     expect(about.join(" ").replace(/\s+/g, " ")).toMatch(
-      /^ ".+", plan basic, provisioned, credential active, on app \S+\.$/,
+      /^ plan basic, provisioned, credential active .+, on \S+, us, \d+ \w+ old/,
     );
     expect(Math.max(...about.map((line) => line.length))).toBeLessThanOrEqual(80);
     expect(screen.slice(-2)).toEqual(["Erase it for good? (y/N) n", "✗ Nothing was changed."]);

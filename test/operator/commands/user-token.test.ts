@@ -45,23 +45,6 @@ describe("kit authorizations against the sandbox", () => {
     expect(await accountOf(data.access_token.token)).toBe(401);
     expect(await accountOf(fresh.token)).toBe(200);
   });
-
-  it("is refused with an invalid token or an unknown scope", async () => {
-    expect(await create("SVCK-no-such-token", "--scope", "read")).toMatchObject({
-      code: 1,
-      data: { id: "user_token_rejected" },
-    });
-    const { token } = sandbox.control.userToken();
-    const odd = await create(token, "--scope", "everything");
-    expect(odd).toMatchObject({ code: 1, data: { id: "authorization_refused" } });
-  });
-
-  it("cannot revoke an unknown id", async () => {
-    const { token } = sandbox.control.userToken();
-    const unknown = "01234567-89ab-cdef-0123-456789abcdef";
-    const { code, data } = await kitJson(environment(), ["authorizations", "revoke", unknown], token);
-    expect({ code, data }).toMatchObject({ code: 1, data: { id: "unknown_authorization" } });
-  });
 });
 
 describe("kit status against the sandbox", () => {
