@@ -18,10 +18,9 @@ const LOOKS_EVERY_MS = 200;
 
 /**
  * A migration that needs a table for itself waits until all who read it have let go, and everybody who comes then waits
- * behind the migration. Behind a backup that would stop the whole service, so it waits this long, lets the others
- * through, and tries again. `lockMs` is longer than `deadlock_timeout`, after which PostgreSQL ends its own vacuum for
- * the migration, and shorter than the service's patience with a lock. Who holds a table for longer than `inAllMs` may
- * never let go of it, so the migration fails.
+ * behind the migration. Behind a backup that would stop the whole service, so it waits for `lockMs` (longer than
+ * `deadlock_timeout`, after which PostgreSQL ends its own vacuum for the migration), lets the others through, and tries
+ * again, until `inAllMs` are over.
  */
 const PATIENCE = { lockMs: 1_500, stepsBackMs: 2_000, inAllMs: 10 * 60_000 };
 
@@ -45,10 +44,7 @@ const NO_LIMITS = `SELECT set_config(name, '0', false) FROM pg_settings
   WHERE name IN ('statement_timeout', 'lock_timeout', 'transaction_timeout', 'idle_in_transaction_session_timeout',
     'idle_session_timeout')`;
 
-/**
- * The database refused a migration, or it was cut off. Nothing is half done, except outside of a transaction; the next
- * run begins it again.
- */
+/** The database refused a migration, or it was cut off. The next run begins it again. */
 export class MigrationFailed extends KitError {
   constructor(name: string, cause: unknown) {
     super("migration_failed", `the migration ${name} failed: ${messageOf(cause)}`, { cause });
@@ -74,13 +70,8 @@ interface Wishes {
  *
  * @throws MigrationFailed; Misconfigured if the address is at fault; the driver's own errors if nothing answers there
  */
-export async function migrate({
-  url,
-  ca,
-  folder = FOLDER,
-  say = () => undefined,
-  patience = PATIENCE,
-}: Wishes): Promise<{ applied: string[] }> {
+export async function migrate(wishes: Wishes): Promise<{ applied: string[] }> {
+  const { url, ca, folder = FOLDER, say = () => undefined, patience = PATIENCE } = wishes;
   const client = new pg.Client({
     ...connectionTo(url, ca),
     ...{ application_name: "addon-migrate", connectionTimeoutMillis: 10_000, keepAlive: true },
@@ -98,7 +89,8 @@ export async function migrate({
     for (const name of pending) {
       try {
         const script = await readFile(path.join(folder, name, "migration.sql"), "utf8");
-        await apply(client, { name, script, say, patience });
+        if (script.startsWith(NOT_IN_A_TRANSACTION)) await applyInSteps(client, name, script);
+        else await applyAtOnce(client, name, script, { say, patience });
       } catch (error) {
         throw new MigrationFailed(name, error);
       }
@@ -124,28 +116,32 @@ async function takeLock(client: pg.Client, say: (sentence: string) => void): Pro
   }
 }
 
-async function apply(
-  client: pg.Client,
-  {
-    name,
-    script,
-    say,
-    patience,
-  }: { name: string; script: string } & Pick<Required<Wishes>, "say" | "patience">,
-): Promise<void> {
+/** The statements that record the beginning and the end of a migration. */
+function recordsOf(name: string, script: string): { begin: string; finish: string } {
   const checksum = createHash("sha256").update(script).digest("hex");
   const id = randomUUID();
-  const begin = `INSERT INTO _prisma_migrations (id, checksum, migration_name) VALUES ('${id}', '${checksum}', '${name}')`;
-  const finish = `UPDATE _prisma_migrations SET finished_at = clock_timestamp(), applied_steps_count = 1 WHERE id = '${id}'`;
-  if (script.startsWith(NOT_IN_A_TRANSACTION)) {
-    await client.query(begin);
-    // PostgreSQL runs statements that are sent together in one transaction.
-    for (const each of script.split(/;[^\S\n]*$/m)) if (each.trim() !== "") await client.query(each);
-    await client.query(finish);
-    return;
-  }
-  // The transaction that does the work also records it: if this process dies, PostgreSQL may still complete it. The
-  // script may end with a comment, or with a statement without its semicolon.
+  return {
+    begin: `INSERT INTO _prisma_migrations (id, checksum, migration_name) VALUES ('${id}', '${checksum}', '${name}')`,
+    finish: `UPDATE _prisma_migrations SET finished_at = clock_timestamp(), applied_steps_count = 1 WHERE id = '${id}'`,
+  };
+}
+
+async function applyInSteps(client: pg.Client, name: string, script: string): Promise<void> {
+  const { begin, finish } = recordsOf(name, script);
+  // PostgreSQL runs statements that are sent together in one transaction.
+  const steps = script.split(/;[^\S\n]*$/m).filter((each) => each.trim() !== "");
+  for (const each of [begin, ...steps, finish]) await client.query(each);
+}
+
+/** The transaction that does the work also records it: if this process dies, PostgreSQL may still complete it. */
+async function applyAtOnce(
+  client: pg.Client,
+  name: string,
+  script: string,
+  { say, patience }: Required<Pick<Wishes, "say" | "patience">>,
+): Promise<void> {
+  const { begin, finish } = recordsOf(name, script);
+  // The script may end with a comment, or with a statement without its semicolon.
   const whole = `BEGIN; SET LOCAL lock_timeout = ${patience.lockMs};\n${begin};\n${script}\n;${finish}; COMMIT`;
   const until = performance.now() + patience.inAllMs;
   for (let isFirst = true; ; isFirst = false) {

@@ -158,32 +158,12 @@ describe("reading the status feed", () => {
     expect(seen).toHaveLength(1);
   });
 
-  it("follows no redirect, limits the size and time of an answer", async () => {
-    const redirecting: Answering = (_, response) => response.writeHead(302, { location: "/other" }).end();
-    const huge: Answering = (_, response) => response.end(`[${" ".repeat(1_000_000)}]`);
-    const dripping: Answering = (_, response) => {
-      const drip = setInterval(() => response.write(" "), 20);
-      response.on("close", () => clearInterval(drip));
-    };
-    const ends = [redirecting, huge, dripping].map(async (answer) => {
-      const { feed } = await aFeed(answer);
-      return feed.incidents().catch((error: unknown) => (error as { id: string }).id);
-    });
-    expect(await Promise.all(ends)).toEqual(["redirect_refused", "answer_too_large", "timed_out"]);
-  });
-
-  it.each([
-    ["before a byte came", (): void => undefined],
-    [
-      "in the middle of an answer",
-      (_: unknown, response: { write(text: string): void }) => response.write("{"),
-    ],
-  ])("can be cancelled %s", async (_, answer) => {
-    const { feed, seen } = await aFeed(answer as Answering, { timeoutMs: 60_000 });
+  it("can be cancelled in the middle of an answer", async () => {
+    const { feed, seen } = await aFeed((_, response) => void response.write("{"), { timeoutMs: 60_000 });
     const stop = new AbortController();
     const asked = feed.current(stop.signal);
     await eventually(() => seen.length > 0);
-    setTimeout(() => stop.abort(), 20);
+    stop.abort();
     await expect(asked).rejects.toMatchObject({ id: "connection_failed" });
   });
 });
