@@ -43,8 +43,8 @@ export async function createWebsite(
       })
     : null;
   const operator = hasOperator(config)
-    ? (await import("./operator/pages/operator-pages.ts")).createOperatorPages({
-        ...{ services: ctx, pages, signIn, byPassword, whenReady, trail, refusedSample },
+    ? (await import("./operator/pages/operator-pages.ts")).createOperatorPages(ctx, {
+        ...{ pages, signIn, byPassword, whenReady, trail },
       })
     : null;
   const waiting = { ...(signIn && { "/oauth": signIn.router }), ...customers?.routers };

@@ -6,8 +6,9 @@ import * as store from "./store.ts";
 
 const MINUTE = 60;
 const HOUR = 60 * MINUTE;
-const AGES = [15 * MINUTE, 30 * MINUTE, ...[1, 2, 3, 4, 5, 6, 7, 8, 10].map((hours) => hours * HOUR)];
-const STATES = ["grant_pending", "active", "needs_reauth", "grant_lost", "no_grant", "quarantined", "erased"];
+/** The bounds of the ages of tokens, in seconds. */
+export const AGES = [15 * MINUTE, 30 * MINUTE, ...[1, 2, 3, 4, 5, 6, 7, 8, 10].map((hours) => hours * HOUR)];
+export const STATES = ["grant_pending", "active", "needs_reauth", "grant_lost", "no_grant", "quarantined", "erased"];
 
 /** The state of the work, as gauges. Throws when the database does not answer. */
 export async function databaseState(db: Queryable): Promise<Family[]> {

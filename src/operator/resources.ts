@@ -1,4 +1,4 @@
-import { statement, type Database } from "../database/database.ts";
+import { statement, type Database, type Queryable } from "../database/database.ts";
 import { createAudit, type AuditEntry } from "./audit.ts";
 import { typedUuid, UnknownResource, UsedWrongly } from "./errors.ts";
 import { isDay } from "./is-day.ts";
@@ -235,3 +235,21 @@ function placeOf(cursor: string): Place {
 /** A time in the format in which PostgreSQL writes and reads it. */
 const TIME =
   /^[1-9]\d{3}-\d\d-\d\d ([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,6})?[+-](0\d|1[0-5])(:[0-5]\d){0,2}$/;
+
+/** The age of a resource's access token, by the database's clock. */
+export interface TokenTimes {
+  ageSeconds: number | null;
+  isBeingRefreshed: boolean;
+}
+
+const readTimes = statement(
+  "operator_token_times",
+  `SELECT extract(epoch FROM now() - issued_at)::float8 AS "ageSeconds",
+     coalesce(leased_until > now() AND sent_at IS NOT NULL, false) AS "isBeingRefreshed"
+   FROM credentials WHERE uuid = $1`,
+);
+
+export async function tokenTimes(db: Queryable, uuid: string): Promise<TokenTimes> {
+  const [row] = await db.query<TokenTimes>(readTimes, [uuid]);
+  return row ?? { ageSeconds: null, isBeingRefreshed: false };
+}

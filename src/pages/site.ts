@@ -1,14 +1,48 @@
 import { Router, type ErrorRequestHandler, type Request, type RequestHandler, type Response } from "express";
+import helmet from "helmet";
 import { isDatabaseAway } from "../database/database.ts";
 import { KitError, Refusal } from "../errors.ts";
 import type { Log } from "../logging/log.ts";
 import { methodNotAllowed } from "../http/method-not-allowed.ts";
 import type { RefusedSample } from "../logging/request-log.ts";
-import type { Page, Pages } from "./pages.tsx";
-import { problemPage } from "./problem-page.tsx";
+import { stylesheet } from "./asset.ts";
+import { problemPage, type Page, type Pages } from "./pages.tsx";
 import { NO_ADDRESS, NOT_AVAILABLE, OUR_FAULT, Problem, type Told } from "./problem.ts";
-import { securityHeaders } from "./security-headers.ts";
-import { sendStylesheet, STYLESHEET_PATH } from "./stylesheet.ts";
+
+/**
+ * A policy that allows only our stylesheet, `data:` images and forms that post to us, plus the directives in `more`.
+ * All directives are written out: helmet's default `upgrade-insecure-requests` would break a service that is tried
+ * without https.
+ */
+export function policyWith(more: Record<string, string[]> = {}) {
+  const directives = {
+    "default-src": ["'none'"],
+    "style-src": ["'self'"],
+    ...more,
+    "img-src": ["data:"],
+    "form-action": ["'self'"],
+    "frame-ancestors": ["'none'"],
+    "base-uri": ["'none'"],
+  };
+  return { useDefaults: false, directives };
+}
+
+const headers = helmet({
+  contentSecurityPolicy: policyWith(),
+  // The address of a callback contains a code, so other sites must not get it. `no-referrer` would go too far: with it
+  // a browser sends no usable Origin with our forms.
+  referrerPolicy: { policy: "same-origin" },
+  // Every answer has these.
+  strictTransportSecurity: false,
+  xContentTypeOptions: false,
+  xFrameOptions: { action: "deny" },
+});
+
+/** The headers of everything that people see: a strict policy, and no caching. */
+const securityHeaders: RequestHandler = (request, response, next) => {
+  response.set("Cache-Control", "no-store");
+  headers(request, response, next);
+};
 
 /** What a part puts around a problem page that replaces one of its own pages. */
 export type Frame = (page: Page, request: Request, response: Response) => Page;
@@ -34,7 +68,7 @@ export function createSite({
   log: Log;
 }): Router {
   const site = Router({ caseSensitive: true });
-  site.route(STYLESHEET_PATH).get(sendStylesheet).all(methodNotAllowed("GET, HEAD"));
+  site.route(stylesheet.path).get(stylesheet.send).all(methodNotAllowed("GET, HEAD"));
   for (const [path, handlers] of Object.entries(routers)) {
     site.use(path, securityHeaders, ...handlers, showProblem({ pages, refusedSample, log }, frames[path]));
   }

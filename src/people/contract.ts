@@ -1,4 +1,4 @@
-import type { Page } from "../pages/page.ts";
+import type { Page } from "../pages/pages.tsx";
 
 /** One add-on resource, as the vendor's page for its customer sees it. */
 export interface CustomerResource {

@@ -2,7 +2,7 @@ import { Router, type Request, type Response } from "express";
 import { isDatabaseAway } from "../database/database.ts";
 import { KitError } from "../errors.ts";
 import { methodNotAllowed } from "../http/method-not-allowed.ts";
-import type { Page } from "../pages/page.ts";
+import type { Page } from "../pages/pages.tsx";
 import type { Pages } from "../pages/pages.tsx";
 import type { SecretCookie } from "./secret-cookie.ts";
 import { isFromOurPage } from "./same-site.ts";

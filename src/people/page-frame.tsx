@@ -1,4 +1,4 @@
-import type { Page } from "../pages/page.ts";
+import type { Page } from "../pages/pages.tsx";
 import type { CustomerSession } from "./customer-sessions.ts";
 
 /** The vendor's page, followed by the e-mail address of the customer and the button for signing out. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { CustomerPage } from "../../src/people/contract.ts";
-import type { Page } from "../../src/pages/page.ts";
+import type { Page } from "../../src/pages/pages.tsx";
 import { eventually } from "../support/world.ts";
 import { aWorldOfCustomers, type CustomersWorld } from "./customers.ts";
 

@@ -1,13 +1,30 @@
-import type { Request, Response } from "express";
-import type { Operator } from "../audit.ts";
+import type { Request, RequestHandler, Response } from "express";
+import helmet from "helmet";
 import type { Page, Pages } from "../../pages/pages.tsx";
+import { policyWith } from "../../pages/site.ts";
 import { buildText } from "../../version.ts";
-import { operatorOf } from "./access/operator.ts";
-import { liveScript } from "./assets/live-script.ts";
-import { stylesheet } from "./assets/stylesheet.ts";
+import type { Operator } from "../audit.ts";
+import { liveScript, stylesheet } from "./assets.ts";
 
 /** The path at which these pages are mounted. */
 export const MOUNT = "/operator";
+
+/**
+ * Replaces the content security policy of pages without a script: the same, but it allows our own script, and lets that
+ * script request pages from us.
+ */
+export const policyWithScript: RequestHandler = helmet.contentSecurityPolicy(
+  policyWith({ "script-src": ["'self'"], "connect-src": ["'self'"] }),
+);
+
+export function letIn(response: Response, operator: Operator): void {
+  response.locals["operator"] = operator;
+}
+
+/** The operator whom the guard has let in; null if it has let in none yet. */
+export function operatorOf(response: Response): Operator | null {
+  return (response.locals["operator"] as Operator | undefined) ?? null;
+}
 
 const PLACES = [
   { path: "", name: "Overview" },
@@ -24,10 +41,9 @@ export function inFrame(page: Page, request: Request, response: Response, { addr
   const operator = operatorOf(response);
   if (!operator) return page;
   const root = addressOf(request).base + MOUNT;
-  const here = PLACES.findLast(({ path }) => request.path.startsWith(path))!;
-  // An error page is none of these places, but perhaps below one of them.
+  // An error page is none of the places, but perhaps below one of them.
   const isProblem = (page.status ?? 200) >= 400;
-  const current = isProblem ? "true" : "page";
+  const here = PLACES.findLast(({ path }) => request.path.startsWith(path) && !(isProblem && path === ""));
   const navigation = (
     <>
       <nav aria-label="The operator's pages">
@@ -36,7 +52,7 @@ export function inFrame(page: Page, request: Request, response: Response, { addr
             <li>
               <a
                 href={root + path}
-                aria-current={path === here.path && !(isProblem && path === "") ? current : undefined}
+                aria-current={path === here?.path ? (isProblem ? "true" : "page") : undefined}
               >
                 {name}
               </a>
@@ -44,7 +60,13 @@ export function inFrame(page: Page, request: Request, response: Response, { addr
           ))}
         </ul>
       </nav>
-      <SignedIn operator={operator} root={root} />
+      {/* None for the password, because a browser keeps that until it is closed. */}
+      {operator.account !== null && (
+        <form class="signed-in" method="post" action={`${root}/sign-out`}>
+          <span>{operator.name}</span>
+          <button type="submit">Sign out</button>
+        </form>
+      )}
     </>
   );
   const extras = {
@@ -52,18 +74,4 @@ export function inFrame(page: Page, request: Request, response: Response, { addr
     ...{ navigation, footer: buildText },
   };
   return { ...page, extras };
-}
-
-/**
- * The name of the account and a sign-out button. There is none for the password, because a browser keeps that until it
- * is closed.
- */
-function SignedIn({ operator: { name, account }, root }: { operator: Operator; root: string }) {
-  if (account === null) return null;
-  return (
-    <form class="signed-in" method="post" action={`${root}/sign-out`}>
-      <span>{name}</span>
-      <button type="submit">Sign out</button>
-    </form>
-  );
 }

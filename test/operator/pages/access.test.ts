@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { BY_PASSWORD } from "../../../src/operator/audit.ts";
-import { createFormTokens } from "../../../src/operator/pages/form-tokens.ts";
+import { createFormTokens } from "../../../src/operator/pages/forms.ts";
 import { Secret } from "../../../src/secret.ts";
 import { buildText } from "../../../src/version.ts";
 import { aWorldOfAnOperator, FROM_OUR_PAGE, hiddenIn, PASSWORD, type OperatorWorld } from "./operator.ts";

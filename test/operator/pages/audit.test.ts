@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { openDatabase, type Database, type Queryable } from "../../../src/database/database.ts";
 import { BY_PASSWORD, createAudit } from "../../../src/operator/audit.ts";
-import { createActionRunner } from "../../../src/operator/pages/work/action-runner.ts";
+import { createActionRunner } from "../../../src/operator/pages/action-runner.ts";
 import { createLog } from "../../../src/logging/log.ts";
 import { createScrubber } from "../../../src/logging/scrubber.ts";
 import { aFreshDatabase, type FreshDatabase } from "../../support/database.ts";

@@ -1,7 +1,32 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
-import type { Operator } from "../audit.ts";
+import express, { type ErrorRequestHandler, type RequestHandler } from "express";
+import { askForBody } from "../../http/ask-for-body.ts";
+import { isUnreadableBody } from "../../http/unreadable-body.ts";
 import { Secret } from "../../secret.ts";
-import type { OpenContext } from "../../open-context.ts";
+import type { Vault } from "../../vault/vault.ts";
+import type { Operator } from "../audit.ts";
+import { operatorProblem } from "./problems.ts";
+
+/** The members of a form; each has all values that were sent under its name. */
+export type Form = Readonly<Record<string, readonly string[]>>;
+
+// The largest form holds a client secret, or a name and a fingerprint for each config var.
+const parse = express.urlencoded({ extended: false, limit: 32 * 1024, parameterLimit: 500 });
+
+export const parseForm: RequestHandler = (request, response, next) => {
+  askForBody(request, response);
+  parse(request, response, next);
+};
+
+export const refuseUnreadable: ErrorRequestHandler = (error: unknown, _request, _response, next) => {
+  next(isUnreadableBody(error) ? operatorProblem("unreadable") : error);
+};
+
+export function formIn(body: unknown): Form {
+  const members = Object.entries((body ?? {}) as Record<string, unknown>);
+  const texts = (value: unknown) => [value].flat().filter((each) => typeof each === "string");
+  return Object.fromEntries(members.map(([name, value]) => [name, texts(value)]));
+}
 
 /** How long a confirmation page may stay open before its button is pressed. */
 const FORM_SECONDS = 3_600;
@@ -19,7 +44,7 @@ export function createFormTokens({
   password,
   now = () => Date.now() / 1_000,
 }: {
-  vault: Pick<OpenContext["vault"], "keyId" | "keyIds" | "hash">;
+  vault: Pick<Vault, "keyId" | "keyIds" | "hash">;
   password: Secret | undefined;
   now?: () => number;
 }) {
@@ -36,8 +61,7 @@ export function createFormTokens({
       return `${at}.${form}.${sign(path, holder, form, at, vault.keyId).toString("base64url")}`;
     },
     /** The form's name; null if the token is not valid for this path and operator, or too old. */
-    formOf(path: string, holder: Operator, token: unknown): string | null {
-      if (typeof token !== "string") return null;
+    formOf(path: string, holder: Operator, token = ""): string | null {
       const [, time, form, signature] = /^(\d{1,12})\.([\w-]{16})\.([\w-]{43})$/.exec(token) ?? [];
       if (!time || !form || !signature) return null;
       const given = Buffer.from(signature, "base64url");
@@ -48,5 +72,3 @@ export function createFormTokens({
     },
   };
 }
-
-export type FormTokens = ReturnType<typeof createFormTokens>;

@@ -1,4 +1,5 @@
-import type { ConfigDifference, ShownValue, VarDifference } from "../../config-diff.ts";
+import type { ConfigDifference, ShownValue, VarDifference } from "../config-diff.ts";
+import { Table } from "./parts.tsx";
 
 const MEANINGS: Readonly<Record<VarDifference["state"], string>> = {
   same: "same",
@@ -19,32 +20,15 @@ export function DiffTable({ of: { vars, isKnown } }: { of: ConfigDifference }) {
     );
   if (vars.length === 0) return <p>There are no config vars, here or on the platform.</p>;
   return (
-    <table class="stacked">
-      <thead>
-        <tr>
-          <th scope="col">Name</th>
-          <th scope="col">Your service</th>
-          <th scope="col">The platform</th>
-          <th scope="col">Compared</th>
-        </tr>
-      </thead>
-      <tbody>
-        {vars.map(({ name, state, wanted, platform }) => (
-          <tr>
-            <th scope="row">
-              <code>{name}</code>
-            </th>
-            <td data-label="Your service">
-              <Masked of={wanted} />
-            </td>
-            <td data-label="The platform">
-              <Masked of={platform} />
-            </td>
-            <td data-label="Compared">{MEANINGS[state]}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+    <Table
+      columns={[
+        ["Name", ({ name }) => <code>{name}</code>],
+        ["Your service", ({ wanted }) => <Masked of={wanted} />],
+        ["The platform", ({ platform }) => <Masked of={platform} />],
+        ["Compared", ({ state }) => MEANINGS[state]],
+      ]}
+      rows={vars}
+    />
   );
 }
 

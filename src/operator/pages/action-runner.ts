@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { KitError, messageOf } from "../../../errors.ts";
-import type { Log } from "../../../logging/log.ts";
-import type { OnProgress } from "../../progress.ts";
-import type { ActionRequest, Audit } from "../../audit.ts";
+import { KitError, messageOf } from "../../errors.ts";
+import type { Log } from "../../logging/log.ts";
+import type { ActionRequest, Audit } from "../audit.ts";
+import type { OnProgress } from "../progress.ts";
 
 /** How an action ended. The message may be shown. */
 export interface ActionResult {
@@ -12,6 +12,8 @@ export interface ActionResult {
 
 /** What an action does. It ends soon after `signal` is aborted; an error that it throws becomes its failure. */
 export type ActionWork = (how: { signal: AbortSignal; onProgress: OnProgress }) => Promise<ActionResult>;
+
+export type ActionRunner = ReturnType<typeof createActionRunner>;
 
 /** A request waits this long for its action to end, to show the result at once. */
 const PATIENCE_MS = 2_000;
@@ -33,24 +35,21 @@ export function createActionRunner({
   const running = new Set<Promise<void>>();
 
   async function perform(id: number, request: ActionRequest, work: ActionWork): Promise<void> {
-    const { action, requestId, operator } = request;
+    const { action, uuid, requestId, operator } = request;
     const about = {
-      operatorAction: action,
-      actionId: id,
-      requestId,
-      account: operator.account,
-      ...named(request),
+      ...{ operatorAction: action, actionId: id, requestId, account: operator.account },
+      ...(uuid !== null && { uuid }),
     };
     log.info(about, "An operator began an action");
     const { onProgress, end } = audit.follow(id);
     const result = await work({ signal: stopping.signal, onProgress }).catch((error: unknown) => {
-      if (!(error instanceof KitError)) log.error({ ...about, error }, "An operator's action failed");
-      return failed(error);
+      if (error instanceof KitError) return { isDone: false, message: messageOf(error) };
+      log.error({ ...about, error }, "An operator's action failed");
+      return { isDone: false, message: "Something went wrong here. The log knows more." };
     });
     const state = result.isDone ? "done" : "failed";
-    const message = scrub(result.message);
     log.info({ ...about, state }, "An operator's action ended");
-    await end({ state, message });
+    await end({ state, message: scrub(result.message) });
   }
 
   return {
@@ -75,16 +74,4 @@ export function createActionRunner({
       await Promise.all(running);
     },
   };
-}
-
-export type ActionRunner = ReturnType<typeof createActionRunner>;
-
-function failed(error: unknown): ActionResult {
-  const message =
-    error instanceof KitError ? messageOf(error) : "Something went wrong here. The log knows more.";
-  return { isDone: false, message };
-}
-
-function named({ uuid }: ActionRequest): { uuid?: string } {
-  return uuid === null ? {} : { uuid };
 }

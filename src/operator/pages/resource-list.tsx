@@ -1,0 +1,142 @@
+import type { Page } from "../../pages/pages.tsx";
+import type { LostProvision } from "../../resources/lost-provisions.ts";
+import { BUSINESS_STATES, CREDENTIAL_STATES } from "../resource-states.ts";
+import { MOST_FOUND, type ResourcePage } from "../resources.ts";
+import { planInWords } from "../wording.ts";
+import { Moment, State, Table } from "./parts.tsx";
+
+/** What the operator searches for. */
+export interface Search {
+  text?: string | undefined;
+  state?: string | undefined;
+  after?: string | undefined;
+}
+
+export function listPage(
+  search: Search,
+  { resources, next, isCut = false }: ResourcePage,
+  root: string,
+): Page {
+  const address = (after?: string) => {
+    const members = Object.entries({ ...search, after }).filter(
+      (member): member is [string, string] => !!member[1],
+    );
+    return `${root}/resources?${new URLSearchParams(members).toString()}`;
+  };
+  return {
+    title: "Resources",
+    content: (
+      <>
+        <search>
+          <SearchForm search={search} action={`${root}/resources`} />
+        </search>
+        {isCut && (
+          <p>
+            More than {MOST_FOUND.toLocaleString("en-GB")} begin like this, and no more than that were looked
+            through. Type more of the word.
+          </p>
+        )}
+        {resources.length === 0 ? (
+          <p>{nothing(search, isCut)}</p>
+        ) : (
+          <Table
+            columns={[
+              ["Resource", ({ uuid, name }) => <Named uuid={uuid} name={name} root={root} />],
+              ["App", ({ app }) => app?.name ?? "–"],
+              ["Plan", ({ plan }) => planInWords(plan)],
+              ["State", ({ state }) => <State of={state} />],
+              ["Credential", ({ credential }) => <State of={credential.state} />],
+              ["Made", ({ createdAt }) => <Moment at={createdAt} />],
+            ]}
+            rows={resources}
+          />
+        )}
+        <nav aria-label="Pages of the list">
+          <ul>
+            {search.after !== undefined && (
+              <li>
+                <a href={address()}>To the newest</a>
+              </li>
+            )}
+            {next !== null && (
+              <li>
+                <a href={address(next)} rel="next">
+                  Older ones
+                </a>
+              </li>
+            )}
+          </ul>
+        </nav>
+      </>
+    ),
+  };
+}
+
+function SearchForm({ search: { text, state }, action }: { search: Search; action: string }) {
+  return (
+    <form class="search" method="get" action={action}>
+      <label>
+        Uuid, name or app begins with, or plan, region or app id is
+        <input type="search" name="text" value={text} maxLength={100} />
+      </label>
+      <label>
+        State
+        <select name="state">
+          <option value="">any</option>
+          {[...BUSINESS_STATES, ...CREDENTIAL_STATES].map((each) => (
+            <option value={each} selected={each === state}>
+              {each}
+            </option>
+          ))}
+        </select>
+      </label>
+      <button type="submit">Search</button>
+    </form>
+  );
+}
+
+function Named({ uuid, name, root }: { uuid: string; name: string | null; root: string }) {
+  return (
+    <span>
+      <a href={`${root}/resources/${uuid}`}>{name ?? uuid}</a>
+      {name !== null && <small> {uuid}</small>}
+    </span>
+  );
+}
+
+function nothing({ text, state, after }: Search, isCut: boolean): string {
+  if (isCut) return "None among those that were looked through.";
+  if (after !== undefined) return "There are no older ones.";
+  if (text === undefined && state === undefined) return "There are no resources yet.";
+  return "No resource is like this. Names are looked for as they begin, in the case they are written in.";
+}
+
+/** Provisions that were answered with an error of ours, the latest first. */
+export function lostPage(lost: readonly LostProvision[]): Page {
+  return {
+    title: "Lost provisions",
+    content: (
+      <>
+        <p>
+          The service answered these provisions with an error, so the platform has given them up, and their
+          customers have no add-on: write to them, or to the platform's support.{" "}
+          <code>kit resources erase UUID</code> takes one off the list; after 30 days it leaves it by itself.
+        </p>
+        {lost.length === 0 ? (
+          <p>There are none.</p>
+        ) : (
+          <Table
+            columns={[
+              ["Uuid", ({ uuid }) => <code>{uuid}</code>],
+              ["Plan", ({ plan }) => plan],
+              ["Name", ({ name }) => name ?? "–"],
+              ["Request", ({ requestId }) => <code>{requestId}</code>],
+              ["When", ({ at }) => <Moment at={at} />],
+            ]}
+            rows={lost}
+          />
+        )}
+      </>
+    ),
+  };
+}
