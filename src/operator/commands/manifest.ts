@@ -2,11 +2,11 @@ import { Argument, Option, type Command } from "commander";
 import type { ManifestReport } from "../../manifest/check.ts";
 import type { EnvironmentName } from "../../manifest/schema.ts";
 import { examples } from "./examples.ts";
-import type { Host, Screen } from "./host.ts";
+import type { Screen } from "./host.ts";
 import { readInputFile } from "./input.ts";
 import { addWrite } from "./manifest-write.ts";
 import { DONE, FAILED } from "./outcome.ts";
-import type { Act } from "./session.ts";
+import type { Act, Session } from "./session.ts";
 import { counted, jsonText, safe, wrapped } from "./text.ts";
 
 const FILE = new Argument("<file>", "an app.json, or - for standard input");
@@ -26,8 +26,8 @@ export function addManifest(program: Command, act: Act): void {
     .description("name every broken rule, and what else is worth a look; exits with 1 on a broken rule")
     .addHelpText("after", examples("kit manifest check app.json", "kit manifest check - < app.json"))
     .action(
-      act(async ({ host }, file: string) => {
-        const { ok, faults } = await examine(file, host);
+      act(async (session, file: string) => {
+        const { ok, faults } = await examine(session, file);
         return {
           data: { ok, faults: faults.map(withoutPlace) },
           show: (screen) => faultList(screen, nameOf(file), faults),
@@ -43,8 +43,8 @@ export function addManifest(program: Command, act: Act): void {
     .description("print what an app is made from: each key of the environment replaces the whole key")
     .addHelpText("after", examples("kit manifest resolve app.json --environment review"))
     .action(
-      act(async ({ host }, file: string, { environment }: { environment?: EnvironmentName }) => {
-        const { manifest: whole, faults } = await examine(file, host);
+      act(async (session, file: string, { environment }: { environment?: EnvironmentName }) => {
+        const { manifest: whole, faults } = await examine(session, file);
         // A broken manifest gives no result at all, so that nobody uses half of one.
         if (!whole) return refusal(nameOf(file), faults);
         const { effectiveManifest } = await import("../../manifest/effective.ts");
@@ -56,8 +56,10 @@ export function addManifest(program: Command, act: Act): void {
   addWrite(manifest, act);
 }
 
-async function examine(file: string, host: Host): Promise<ManifestReport> {
-  const bytes = await readInputFile(file, MOST_BYTES, host);
+async function examine(session: Session, file: string): Promise<ManifestReport> {
+  // Somebody may type it.
+  if (file === "-") session.endProgress();
+  const bytes = await readInputFile(file, MOST_BYTES, session.host);
   const { checkManifestText } = await import("../../manifest/check.ts");
   return checkManifestText(bytes);
 }

@@ -53,26 +53,23 @@ function showCurrent(screen: Screen, current: CurrentStatus): string {
   const coming = scheduled.filter(({ resolved }) => !resolved);
   const width = Math.max(0, ...systems.map(({ system }) => system.length));
   const latest = (each: Incident) => `\n${inWords(screen, each, latestUpdate(each))}`;
+  const count =
+    open?.length === 0 ? "No incident is open." : `${counted(open?.length ?? 0, "incident")} open:`;
   return [
     ...systems.map((each) => `${safe(each.system).padEnd(width)}  ${icon(screen, each.status)}`),
     ...(systems.length === 0 ? ["The feed names no systems: how they are is not known."] : []),
     "",
-    open === null
-      ? "The feed has no list of incidents."
-      : open.length === 0
-        ? "No incident is open."
-        : `${counted(open.length, "incident")} open:`,
+    open === null ? "The feed has no list of incidents." : count,
     ...(open ?? []).map(latest),
     ...(coming.length > 0 ? ["", "Maintenance:", ...coming.map(latest)] : []),
   ].join("\n");
 }
 
 function showList(screen: Screen, incidents: Incident[]): string {
-  if (incidents.length === 0) return "There was no incident.";
-  return [
-    ...incidents.map((each) => `${inWords(screen, each, [])}\n`),
-    `${counted(incidents.length, "incident")}. One with its story: kit status --incident ${incidents[0]!.id}`,
-  ].join("\n");
+  const [first] = incidents;
+  if (!first) return "There was no incident.";
+  const end = `${counted(incidents.length, "incident")}. One with its story: kit status --incident ${first.id}`;
+  return [...incidents.map((each) => `${inWords(screen, each, [])}\n`), end].join("\n");
 }
 
 type Update = Incident["updates"][number];

@@ -9,7 +9,17 @@ import { DONE, type Failure, type Outcome } from "./outcome.ts";
 
 /** Every other command changes something, and is in the audit trail; so are these with `--reveal`. */
 const ONLY_READ: readonly string[] = [
-  ...["doctor", "status", "audit", "apps", "resources list", "resources show", "config get", "config diff"],
+  ...[
+    "doctor",
+    "status",
+    "audit",
+    "apps",
+    "resources list",
+    "resources show",
+    "resources lost",
+    "config get",
+    "config diff",
+  ],
   ...["manifest check", "manifest resolve", "manifest write", "api GET"],
 ];
 /** A command that failed like this before the database was open did nothing at all. */

@@ -69,14 +69,6 @@ describe("kit config", () => {
     expect(pushed.data).toEqual([{ name: "TEAPOT_URL", value: "[secret]" }]);
   });
 
-  it("push overwrites what was changed at the platform when it is told to", async () => {
-    await world.service.services
-      .platformFor(uuid)
-      .config.update([{ name: "TEAPOT_URL", value: "https://wrong.example" }]);
-    const pushed = await run(["config", "push", uuid, "--overwrite", "TEAPOT_URL", "--yes", "--reveal"]);
-    expect(pushed.data).toEqual([{ name: "TEAPOT_URL", value: "https://moved.example/a=b" }]);
-  });
-
   it("refuses names that the service does not declare", async () => {
     const { code, data } = await run<{ message: string }>(["config", "set", uuid, "KETTLE=on"]);
     expect(code).toBe(2);
@@ -100,11 +92,6 @@ describe("kit api", () => {
     });
     const human = await kit(world.environment, words);
     expect(human).toMatchObject({ code: 1, stdout: expect.stringMatching(/^422\n\{/) });
-  });
-
-  it("sends data with DELETE, and prints the answer", async () => {
-    const words = ["api", "DELETE", `/addons/${uuid}/nothing`, "--resource", uuid, "--data", '{"a":1}'];
-    expect((await run(words)).data).toMatchObject({ status: 404, body: { id: "not_found" } });
   });
 
   it("masks tokens in the answer, also without the prefix, unless --reveal is given", async () => {
