@@ -15,7 +15,7 @@ import type { StatusWatch } from "./platform/status-watch.ts";
 import type { Offer, YourService } from "./resources/contract.ts";
 import type { Credentials } from "./credentials/credentials.ts";
 import type { LostProvisions } from "./resources/lost-provisions.ts";
-import type { PlatformFor } from "./resources/platform-for.ts";
+import type { PlatformFor } from "./platform/api.ts";
 import type { Recover } from "./resources/recover.ts";
 import type { PeopleTokens } from "./people/people-tokens.ts";
 import type { Vault } from "./vault/vault.ts";

@@ -22,7 +22,7 @@ import { noteBeat } from "./metrics/store.ts";
 import { createTotals } from "./metrics/totals.ts";
 import { PACE, type Pace } from "./pace.ts";
 import { isPlatformAway } from "./platform/api-errors.ts";
-import { createPlatformApi } from "./platform/api.ts";
+import { createPlatformFor } from "./platform/api.ts";
 import { createHttp } from "./platform/http.ts";
 import { createOauthGrantEndpoint } from "./platform/oauth-grant.ts";
 import { createTokenEndpoint, type TokenEndpoint } from "./platform/oauth.ts";
@@ -32,7 +32,6 @@ import { checkOffer } from "./resources/check-offer.ts";
 import type { Offer, YourService } from "./resources/contract.ts";
 import { createCredentials } from "./credentials/credentials.ts";
 import { createLostProvisions } from "./resources/lost-provisions.ts";
-import { createPlatformFor } from "./resources/platform-for.ts";
 import { failProvision } from "./resources/end-store.ts";
 import { createRecover } from "./resources/recover.ts";
 import { createPeopleTokens } from "./people/people-tokens.ts";
@@ -156,7 +155,7 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
     onSteal: ctx.metrics.steal,
     onBreakerOpen: ctx.metrics.breakerOpens,
   });
-  ctx.platformFor = createPlatformFor(createPlatformApi(ctx.platformCalls), ctx.credentials.tokensOf);
+  ctx.platformFor = createPlatformFor({ ...ctx.platformCalls, tokensOf: ctx.credentials.tokensOf });
   const { addonId, addonPassword, oauthClientId: id, oauthClientSecret: secret } = config;
   const grants = createOauthGrantEndpoint({ ...ctx.platformCalls, addonId, addonPassword });
   ctx.recover = createRecover({ ...ctx, endpoint: grants });

@@ -1,5 +1,5 @@
 import type { Queryable } from "../database/database.ts";
-import type { PlatformFor } from "../resources/platform-for.ts";
+import type { PlatformFor } from "../platform/api.ts";
 import { findApps } from "../work/platform-steps.ts";
 import { typedUuid } from "./errors.ts";
 

@@ -2,7 +2,7 @@ import { statement, type Database, type Queryable } from "../database/database.t
 import { errorIdOf, messageOf } from "../errors.ts";
 import { openConfig, type ConfigVar } from "../resources/config-vars.ts";
 import type { Offer } from "../resources/contract.ts";
-import type { PlatformFor } from "../resources/platform-for.ts";
+import type { PlatformFor } from "../platform/api.ts";
 import type { ResourceRow } from "../resources/rows.ts";
 import { findResource } from "../resources/store.ts";
 import { Secret } from "../secret.ts";

@@ -2,7 +2,7 @@ import { statement, type Queryable } from "../database/database.ts";
 import { KitError } from "../errors.ts";
 import { openConfig, sealConfig, type ConfigVar } from "../resources/config-vars.ts";
 import type { Offer } from "../resources/contract.ts";
-import type { PlatformFor } from "../resources/platform-for.ts";
+import type { PlatformFor } from "../platform/api.ts";
 import { findResource } from "../resources/store.ts";
 import type { Vault } from "../vault/vault.ts";
 import { typedUuid, UsedWrongly } from "./errors.ts";

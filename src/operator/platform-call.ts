@@ -1,6 +1,6 @@
 import { ForeignResource, InvalidPath } from "../platform/path.ts";
 import { parsedJson } from "../json-object.ts";
-import type { PlatformFor } from "../resources/platform-for.ts";
+import type { PlatformFor } from "../platform/api.ts";
 import type { OpenContext } from "../open-context.ts";
 import { redact } from "../redact.ts";
 import { typedUuid, UsedWrongly } from "./errors.ts";

@@ -10,43 +10,32 @@ export type { TokenSource } from "./client.ts";
 /** The calls that a partner may make for one resource. Drains are named by id, address or token; users may be "~". */
 export type ResourceApi = ReturnType<typeof endpoints>;
 
-export interface PlatformApi {
-  /**
-   * The client of one resource, bound to its uuid and its tokens: endpoints below `/addons/{uuid}` take no id, so that
-   * the token of one resource is never sent for another. Cheap to make; rate limits are remembered across clients.
-   */
-  forResource(uuid: string, tokens: TokenSource): ResourceApi;
-}
+/**
+ * Makes the client of one resource, bound to its uuid and its tokens: endpoints below `/addons/{uuid}` take no id, so
+ * that the token of one resource is never sent for another. Cheap; rate limits are remembered across clients.
+ */
+export type PlatformFor = (uuid: string) => ResourceApi;
 
 /**
  * Follows the platform document, "Add-on partner endpoints". Each method rejects with `PlatformRefused`,
- * `UnreadableAnswer`, `RateLimited`, a `TransportError`, or what `tokens` rejects with; an id that cannot be a path
- * segment throws `InvalidPath` at once. One try takes 15 s at most, and a call makes at most three, plus one after a
- * renewal of the token.
+ * `UnreadableAnswer`, `RateLimited`, a `TransportError`, or what the tokens' source rejects with; an id that cannot be a
+ * path segment throws `InvalidPath` at once. One try takes 15 s at most, and a call makes at most three, plus one after
+ * a renewal of the token.
  */
-export function createPlatformApi({
-  http,
-  apiUrl,
-  mediaType,
-  nowMs = () => performance.now(),
-  sleep = (ms) => sleepMs(ms),
-  random = Math.random,
-}: PlatformApiNeeds): PlatformApi {
-  const shared = { http, apiUrl: baseAddress(apiUrl), mediaType, sleep, random };
-  const throttleOf = createThrottles({ nowMs, sleep });
-  return {
-    forResource: (uuid, tokens) => endpoints(uuid, { ...shared, tokens, throttle: throttleOf(uuid) }),
-  };
-}
-
-export interface PlatformApiNeeds {
+export function createPlatformFor(needs: {
   http: Http;
   apiUrl: string;
   mediaType: string;
+  tokensOf(uuid: string): TokenSource;
   /** A monotonic clock (ms), the pauses and the random numbers; replaced in tests. */
-  nowMs?: () => number;
-  sleep?: (ms: number) => Promise<unknown>;
-  random?: () => number;
+  nowMs?(): number;
+  sleep?(ms: number): Promise<unknown>;
+  random?(): number;
+}): PlatformFor {
+  const { http, mediaType, tokensOf, sleep = (ms) => sleepMs(ms), random = Math.random } = needs;
+  const shared = { http, apiUrl: baseAddress(needs.apiUrl), mediaType, sleep, random };
+  const throttleOf = createThrottles({ nowMs: needs.nowMs ?? (() => performance.now()), sleep });
+  return (uuid) => endpoints(uuid, { ...shared, tokens: tokensOf(uuid), throttle: throttleOf(uuid) });
 }
 
 /** One line per endpoint. To add one that is enabled for you, add a line. */

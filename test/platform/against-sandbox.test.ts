@@ -1,4 +1,4 @@
-import { createPlatformApi, type ResourceApi } from "../../src/platform/api.ts";
+import { createPlatformFor, type ResourceApi } from "../../src/platform/api.ts";
 import { createHttp, type Http } from "../../src/platform/http.ts";
 import { Secret } from "../../src/secret.ts";
 import { aWorld, type TestWorld } from "../../packages/sandbox/test/world.ts";
@@ -34,8 +34,8 @@ function clientOf({ addon: { id }, token, refreshToken }: Awaited<ReturnType<Tes
     return new Secret(current);
   };
   const tokens = { current: () => Promise.resolve(new Secret(current)), renew };
-  const platform = createPlatformApi({ http, apiUrl: world.sandbox.url, mediaType: MEDIA_TYPE });
-  return platform.forResource(id, tokens);
+  const needs = { http, apiUrl: world.sandbox.url, mediaType: MEDIA_TYPE, tokensOf: () => tokens };
+  return createPlatformFor(needs)(id);
 }
 
 const DRAIN = "https://user:pass@logs.example:8443/in?t=1&u=%C3%A4#x";

@@ -1,4 +1,4 @@
-import { createPlatformApi, type ResourceApi, type TokenSource } from "../../src/platform/api.ts";
+import { createPlatformFor, type ResourceApi, type TokenSource } from "../../src/platform/api.ts";
 import { createHttp } from "../../src/platform/http.ts";
 import { Secret } from "../../src/secret.ts";
 import { type Answering, aServer, type Seen } from "./local-server.ts";
@@ -53,8 +53,8 @@ export async function aBench(answer: Answering, { timeoutMs = 10_000, apiPath = 
   const { tokens, renewed } = aTokenSource();
   const { slept, ...clock } = aClock();
   const apiUrl = `${server.url}${apiPath}`;
-  const platform = createPlatformApi({ http, apiUrl, mediaType: MEDIA_TYPE, random: () => 1, ...clock });
-  const forResource = (uuid: string) => platform.forResource(uuid, tokens);
+  const needs = { http, apiUrl, mediaType: MEDIA_TYPE, tokensOf: () => tokens };
+  const forResource = createPlatformFor({ ...needs, random: () => 1, ...clock });
   const close = async () => {
     await http.close();
     await server.close();

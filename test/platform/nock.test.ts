@@ -1,5 +1,5 @@
 import nock from "nock";
-import { createPlatformApi } from "../../src/platform/api.ts";
+import { createPlatformFor } from "../../src/platform/api.ts";
 import { createHttp } from "../../src/platform/http.ts";
 import { createTokenEndpoint } from "../../src/platform/oauth.ts";
 import { Secret } from "../../src/secret.ts";
@@ -8,7 +8,10 @@ import { aTokenSource, MEDIA_TYPE, UUID } from "./api-client.ts";
 /** Over https through nock, as the tests of the whole service simulate a faulty platform. */
 describe("the platform mocked with nock", () => {
   const http = createHttp({ timeoutMs: 1_000 });
-  const api = createPlatformApi({ http, apiUrl: "https://api.example", mediaType: MEDIA_TYPE });
+  const platformFor = createPlatformFor({
+    ...{ http, apiUrl: "https://api.example", mediaType: MEDIA_TYPE },
+    tokensOf: () => aTokenSource().tokens,
+  });
   const endpoint = createTokenEndpoint({ http, authUrl: "https://auth.example", timeoutMs: 1_000 });
   const secret = new Secret("secret");
 
@@ -28,7 +31,7 @@ describe("the platform mocked with nock", () => {
     nock("https://api.example", { reqheaders: { authorization: "Bearer token-1" } })
       .get(`/addons/${UUID}`)
       .reply(200, { id: UUID });
-    await expect(api.forResource(UUID, aTokenSource().tokens).addons.own()).resolves.toEqual({ id: UUID });
+    await expect(platformFor(UUID).addons.own()).resolves.toEqual({ id: UUID });
   });
 
   it("issues tokens", async () => {

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/glo
 import { diffConfig, isDifferent } from "../../src/operator/config-diff.ts";
 import { pushShown } from "../../src/operator/config-push.ts";
 import { setConfig } from "../../src/operator/config-vars.ts";
-import type { PlatformFor } from "../../src/resources/platform-for.ts";
+import type { PlatformFor } from "../../src/platform/api.ts";
 import type { OpenContext } from "../../src/open-context.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";

@@ -1,5 +1,5 @@
 import { accountOf } from "../../src/platform/account.ts";
-import { createPlatformApi } from "../../src/platform/api.ts";
+import { createPlatformFor } from "../../src/platform/api.ts";
 import { createAuthorization, revokeAuthorization } from "../../src/platform/authorizations.ts";
 import type { Http } from "../../src/platform/http.ts";
 import { createTokenEndpoint } from "../../src/platform/oauth.ts";
@@ -25,7 +25,11 @@ export async function clientEndpoints(): Promise<string[]> {
   const needs = { http, apiUrl: url, mediaType: "application/json" };
   const tokens = { current: () => Promise.resolve(secret), renew: () => Promise.resolve(secret) };
 
-  const { request: _request, pages: _pages, ...groups } = createPlatformApi(needs).forResource("KEY", tokens);
+  const {
+    request: _request,
+    pages: _pages,
+    ...groups
+  } = createPlatformFor({ ...needs, tokensOf: () => tokens })("KEY");
   const endpoint = createTokenEndpoint({ http, authUrl: url });
   const feed = { http, statusUrl: url };
   const grants = createOauthGrantEndpoint({ ...needs, addonId: "x", addonPassword: secret });
