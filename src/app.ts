@@ -1,8 +1,4 @@
-import express, {
-  type ErrorRequestHandler,
-  type Express,
-  type Router,
-} from "express";
+import express, { type ErrorRequestHandler, type Express, type Router } from "express";
 import type { Config } from "./config.ts";
 import type { Context } from "./context.ts";
 import { KitError, Refusal } from "./errors.ts";
@@ -10,11 +6,9 @@ import { ROUTER_PATHS } from "./http/own-paths.ts";
 import { timedRequests } from "./metrics/measured.ts";
 import type { Log } from "./logging/log.ts";
 import { methodNotAllowed } from "./http/method-not-allowed.ts";
-import { leaveTrusted } from "./http/forwarded.ts";
+import { leaveTrusted } from "./http/proxies.ts";
 import { requestLog } from "./logging/request-log.ts";
-import { answerWithRequestId } from "./http/request-id.ts";
-import { refuseCompressed } from "./http/compressed.ts";
-import { isUnreadableBody } from "./http/unreadable-body.ts";
+import { isUnreadableBody, refuseCompressed } from "./http/bodies.ts";
 
 type AppContext = Pick<Context, "metrics" | "refusedSample" | "log"> & {
   config: Pick<Config, "resourcesPath" | "trustProxy">;
@@ -46,7 +40,11 @@ export function createApp(
     leaveTrusted(request, trustProxy);
     observe(request, response);
     logRequest(request, response);
-    answerWithRequestId(request, response, next);
+    // Our subdomains may belong to others, so the transport rule is not extended to them.
+    response.setHeader("Strict-Transport-Security", "max-age=31536000");
+    response.setHeader("X-Content-Type-Options", "nosniff");
+    response.setHeader("Request-Id", String(request.id));
+    next();
   });
   // First, because most requests go there and each route in front would cost them time.
   app.use(resourcesPath, partnerApi);

@@ -4,7 +4,7 @@ import type { RequestHandler } from "express";
 import { Refusal } from "../errors.ts";
 import type { Secret } from "../secret.ts";
 import { accept } from "./accepted.ts";
-import { askForBody } from "./ask-for-body.ts";
+import { askForBody } from "./bodies.ts";
 import type { Door, WrongPasswords } from "./wrong-passwords.ts";
 
 /**

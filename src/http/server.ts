@@ -1,8 +1,8 @@
 import http, { type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Express } from "express";
+import { hasAccepted } from "./accepted.ts";
 import { inOrder, refuseNonsense, type Logging } from "./in-order.ts";
-import { makeRoom } from "./make-room.ts";
 
 /**
  * The HTTP server of an Express app, not yet listening.
@@ -50,4 +50,33 @@ function constructorsFor(app: Express): http.ServerOptions {
   Request.prototype = app.request;
   Response.prototype = app.response;
   return { IncomingMessage: Request, ServerResponse: Response } as unknown as http.ServerOptions;
+}
+
+/** Beyond these, each new connection ends a stranger's oldest one. */
+const MOST_CONNECTIONS = 3_000;
+
+/**
+ * Lets every new connection in, whatever strangers hold: a provision that finds no room is a lost sale. Connections on
+ * which right credentials came are spared.
+ */
+function makeRoom(server: Server): void {
+  const strangers = new Set<Socket>();
+  let open = 0;
+  server.on("connection", (connection: Socket) => {
+    open += 1;
+    strangers.add(connection);
+    connection.once("close", () => {
+      open -= 1;
+      strangers.delete(connection);
+    });
+    if (open > MOST_CONNECTIONS) endOne();
+  });
+
+  function endOne(): void {
+    for (const connection of strangers) {
+      strangers.delete(connection);
+      // A reset, so that the kernel too drops what its client does not read.
+      if (!hasAccepted(connection)) return void connection.resetAndDestroy();
+    }
+  }
 }

@@ -1,6 +1,6 @@
 import type { Request, Response } from "express";
 import type { Log } from "../logging/log.ts";
-import { clientAddress } from "./client-address.ts";
+import { clientAddress } from "./proxies.ts";
 
 /** What a password opens. */
 export const DOORS = ["platform", "operator", "metrics"] as const;

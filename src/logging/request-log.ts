@@ -3,13 +3,13 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Request } from "express";
 import { pinoHttp, type HttpLogger } from "pino-http";
 import { isAccepted } from "../http/accepted.ts";
-import { clientAddress } from "../http/client-address.ts";
+import { clientAddress } from "../http/proxies.ts";
 import type { Log } from "./log.ts";
 
 /**
  * Logs one line for each request when its answer has gone out, or its connection has ended before that. The line has no
  * headers, query or body: a few members cost little and leak nothing. Sets `request.id`, the request's id in the log
- * and in its answer (http/request-id.ts).
+ * and in its answer (app.ts).
  */
 export function requestLog(
   log: Log,

@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import { Refusal } from "../errors.ts";
-import { refuseCompressed } from "../http/compressed.ts";
+import { refuseCompressed } from "../http/bodies.ts";
 
 /** Larger bodies are answered 413. */
 const MOST_BODY_BYTES = 64 * 1024;

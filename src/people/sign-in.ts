@@ -2,7 +2,7 @@ import type { Request, RequestHandler, Response, Router } from "express";
 import type { Database } from "../database/database.ts";
 import type { Log } from "../logging/log.ts";
 import type { Pages } from "../pages/pages.tsx";
-import { clientAddress } from "../http/client-address.ts";
+import { clientAddress } from "../http/proxies.ts";
 import { accountOf, type Account } from "../platform/account.ts";
 import type { Http } from "../platform/http.ts";
 import type { Vault } from "../vault/vault.ts";

@@ -1,13 +1,12 @@
 import express, { Router, type ErrorRequestHandler, type RequestHandler } from "express";
-import { askForBody } from "../http/ask-for-body.ts";
-import { clientAddress } from "../http/client-address.ts";
+import { askForBody, isUnreadableBody } from "../http/bodies.ts";
+import { clientAddress } from "../http/proxies.ts";
 import { isDatabaseAway } from "../database/database.ts";
 import type { Log } from "../logging/log.ts";
 import { methodNotAllowed } from "../http/method-not-allowed.ts";
 import type { Pages } from "../pages/pages.tsx";
 import type { Secret } from "../secret.ts";
 import type { SecretCookie } from "./secret-cookie.ts";
-import { isUnreadableBody } from "../http/unreadable-body.ts";
 import { customerProblem } from "./customer-problems.ts";
 import type { CustomerSessions } from "./customer-sessions.ts";
 import { readSignedForm } from "./signed-form.ts";

@@ -23,7 +23,7 @@ import {
   unknownPlan,
   type Answer,
 } from "./answers.ts";
-import { createRequestDeadline, type WithinDeadline } from "./request-deadline.ts";
+import { requestDeadline, type WithinDeadline } from "./request-deadline.ts";
 import { wasNeverProvisioned } from "./rows.ts";
 import { lockedResource, MOST_UNCHANGED_CALLS, noteUnchanged } from "./store.ts";
 
@@ -51,7 +51,7 @@ export async function changePlan(
   requestId: string,
   receivedAtMs = performance.now(),
 ): Promise<Answer> {
-  const within = createRequestDeadline(receivedAtMs, ctx.pace);
+  const within = requestDeadline(receivedAtMs, ctx.pace);
   const wish = { uuid, plan, key: randomUUID(), requestId };
   const until = receivedAtMs + ctx.pace.vendorMs;
   for (;;) {

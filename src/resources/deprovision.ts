@@ -1,7 +1,7 @@
 import type { Context } from "../context.ts";
 import { deprovisioned, notFound } from "./answers.ts";
 import { endResource } from "./end-store.ts";
-import { createRequestDeadline } from "./request-deadline.ts";
+import { requestDeadline } from "./request-deadline.ts";
 import { wasNeverProvisioned } from "./rows.ts";
 import { findResource } from "./store.ts";
 
@@ -17,7 +17,7 @@ export async function deprovision(
   requestId: string | null = null,
   receivedAtMs = performance.now(),
 ): Promise<void> {
-  const within = createRequestDeadline(receivedAtMs, ctx.pace);
+  const within = requestDeadline(receivedAtMs, ctx.pace);
   let mayBeDone = false;
   const isDone = await within(() =>
     ctx.db.transaction(async (tx) => {

@@ -11,7 +11,7 @@ import {
   unknownPlan,
   type Answer,
 } from "./answers.ts";
-import { createRequestDeadline, type WithinDeadline } from "./request-deadline.ts";
+import { requestDeadline, type WithinDeadline } from "./request-deadline.ts";
 import type { ProvisionRequest, ResourceRow } from "./rows.ts";
 import { answerFirst, findResource, insertProvision, receiveGrant, wasPlanChanged } from "./store.ts";
 
@@ -29,7 +29,7 @@ export async function provision(
   isHeard = () => true,
 ): Promise<Answer> {
   const { uuid, requestId } = request;
-  const within = createRequestDeadline(receivedAtMs, ctx.pace);
+  const within = requestDeadline(receivedAtMs, ctx.pace);
   const plan = Object.hasOwn(ctx.offer.plans, request.plan) ? ctx.offer.plans[request.plan]! : null;
   if (!plan) {
     if (await within(() => findResource(ctx.db, uuid))) return again(ctx, request, within, isHeard);

@@ -16,7 +16,7 @@ const room = aWaitingRoom();
  * The deadline of one request, counted from its arrival `receivedAtMs` (`performance.now()`), since it may have waited
  * for this process to start.
  */
-export function createRequestDeadline(
+export function requestDeadline(
   receivedAtMs: number,
   { requestMs }: Pick<Pace, "requestMs">,
 ): WithinDeadline {

@@ -1,7 +1,7 @@
 import { Router, type NextFunction, type Request, type RequestHandler, type Response } from "express";
 import { isDatabaseAway } from "../../database/database.ts";
 import { Refusal } from "../../errors.ts";
-import { clientAddress } from "../../http/client-address.ts";
+import { clientAddress } from "../../http/proxies.ts";
 import type { OpenContext } from "../../open-context.ts";
 import type { Page, Pages } from "../../pages/pages.tsx";
 import { isFromOurPage, localPath } from "../../people/same-site.ts";

@@ -1,7 +1,6 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import express, { type ErrorRequestHandler, type RequestHandler } from "express";
-import { askForBody } from "../../http/ask-for-body.ts";
-import { isUnreadableBody } from "../../http/unreadable-body.ts";
+import { askForBody, isUnreadableBody } from "../../http/bodies.ts";
 import { Secret } from "../../secret.ts";
 import type { Vault } from "../../vault/vault.ts";
 import type { Operator } from "../audit.ts";
