@@ -2,7 +2,6 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { VendorResource } from "../../src/resources/contract.ts";
 import { teapots } from "../support/teapots/index.ts";
-import { aGate } from "../support/a-vendor.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
@@ -108,66 +107,6 @@ describe("DELETE /resources/:uuid", () => {
     await life.settled();
     expect(life.exchangesOf(life.requestFor(addon.id).oauth_grant.code)).toEqual([]);
     expect(await sealedOf(addon.id)).toEqual([]);
-  });
-
-  it("during a provision: answers 204, discards the provision and cleans up what it created", async () => {
-    const gate = aGate();
-    life.vendor.next("provision", async (resource) => {
-      await gate.opened;
-      return teapots.provision(resource);
-    });
-    const request = aProvisionRequest();
-    const provision = life.platform.provision(request);
-    await eventually(() => life.vendor.callsOf(request.uuid, "provision").length === 1);
-    expect((await life.platform.deprovision(request.uuid)).status).toBe(204);
-    // It waits until the running call ends.
-    expect(life.vendor.callsOf(request.uuid, "deprovision")).toEqual([]);
-    gate.open();
-    expect((await provision).status).toBe(410);
-    expect(await life.steps(request.uuid)).toEqual(["clean_up"]);
-    await life.hurry(request.uuid);
-    await eventually(async () => expect(await life.steps(request.uuid)).toEqual([]));
-    expect(life.vendor.callsOf(request.uuid, "deprovision")).toHaveLength(1);
-    expect(await sealedOf(request.uuid)).toEqual([]);
-    expect(await life.resource(request.uuid)).toMatchObject({ state: "deprovisioned" });
-  });
-
-  it("while a provision that was put off is being finished: discards its result", async () => {
-    const gate = aGate();
-    let aborted: () => boolean = () => false;
-    life.vendor.next("finish", async (resource, platform) => {
-      aborted = () => resource.signal.aborted;
-      await gate.opened;
-      return teapots.finish(resource, platform);
-    });
-    const { addon } = await life.control.install({ plan: "dedicated" });
-    await eventually(() => life.vendor.callsOf(addon.id, "finish").length === 1);
-    expect((await life.control.deprovision(addon.id)).response.status).toBe(204);
-    gate.open();
-    await life.hurry(addon.id);
-    await eventually(async () => expect(await life.steps(addon.id)).toEqual([]));
-    expect(aborted()).toBe(false);
-    expect(life.vendor.callsOf(addon.id, "deprovision")).toHaveLength(1);
-    expect(life.patchesOf(addon.id)).toEqual([]);
-    expect(life.actionsOf(addon.id)).toEqual([]);
-    expect(await sealedOf(addon.id)).toEqual([]);
-  });
-
-  it("during a plan change: answers 204 and discards the change", async () => {
-    const gate = aGate();
-    const request = aProvisionRequest();
-    await life.platform.provision(request);
-    life.vendor.next("changePlan", async (resource, previous) => {
-      await gate.opened;
-      return teapots.changePlan(resource, previous);
-    });
-    const change = life.platform.changePlan(request.uuid, { plan: "premium" });
-    await eventually(() => life.vendor.callsOf(request.uuid, "changePlan").length === 1);
-    expect((await life.platform.deprovision(request.uuid)).status).toBe(204);
-    gate.open();
-    expect((await change).status).toBe(410);
-    expect(await sealedOf(request.uuid)).toEqual([]);
-    expect(await life.resource(request.uuid)).toMatchObject({ state: "deprovisioned", plan: "basic" });
   });
 
   it("answers 204 although the clean-up fails, and repeats that under the same idempotency key", async () => {

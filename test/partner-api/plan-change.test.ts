@@ -4,7 +4,6 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/glob
 import { Refusal } from "../../src/errors.ts";
 import type { Done } from "../../src/resources/contract.ts";
 import { teapots } from "../support/teapots/index.ts";
-import { aGate } from "../support/a-vendor.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
@@ -220,41 +219,6 @@ describe("a plan change whose function", () => {
       life.patchesOf(uuid, since).flatMap(({ config }) => config.map(({ value }) => value)),
     ).not.toContain(null);
     expect(life.world.logged()).toContain(said);
-  });
-
-  it("answers later: 202, then finish, then the platform is told", async () => {
-    const uuid = await life.settled();
-    life.vendor.next("changePlan", () => Promise.resolve({ later: "Kneading the clay." }));
-    const { response } = await life.control.changePlan(uuid, "premium");
-    expect(response).toMatchObject({ status: 202, body: { message: "Kneading the clay." } });
-    await eventually(async () => expect(await life.steps(uuid)).toEqual([]));
-    expect(life.vendor.callsOf(uuid, "finish")).toHaveLength(1);
-    expect(life.patchesOf(uuid).at(-1)!.config).toContainEqual({
-      name: "TEAPOT_URL",
-      value: `https://premium.teapots.example/${uuid}`,
-    });
-    expect(life.actionsOf(uuid)).toEqual([]);
-    expect((await life.events(uuid)).at(-1)).toBe("plan_changed");
-  });
-
-  it("takes more than 3 s: 202, and the platform is told when it is done", async () => {
-    const uuid = await life.settled();
-    const gate = aGate();
-    life.vendor.next("changePlan", async (resource, previous) => {
-      await gate.opened;
-      return teapots.changePlan(resource, previous);
-    });
-    const { response } = await life.control.changePlan(uuid, "premium");
-    expect(response.status).toBe(202);
-    expect(response.ms).toBeLessThan(10_000);
-    // The next change finds it still running, and is queued behind it.
-    const next = life.platform.changePlan(uuid, { plan: "basic" });
-    gate.open();
-    expect((await next).status).toBeLessThan(300);
-    await eventually(async () => expect(await life.steps(uuid)).toEqual([]));
-    expect(life.vendor.callsOf(uuid, "changePlan").map(({ plan }) => plan)).toEqual(["premium", "basic"]);
-    const { app } = life.control.addon(uuid);
-    expect(life.control.configVars(app.name)["TEAPOT_URL"]).toContain("//basic.");
   });
 
   it("refuses in the end while the provision is still being reported: the provision does not fail", async () => {

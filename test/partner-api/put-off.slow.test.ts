@@ -382,23 +382,6 @@ describe("a provision whose function", () => {
     expect(Object.keys(life.patchesOf(addon.id)[0]!.config)).toHaveLength(2);
     expect(life.actionsOf(addon.id)).toEqual(["provision 200"]);
   });
-
-  it("takes more than 3 s: 202 by then, and configured and reported when it is done, without a second call", async () => {
-    const gate = aGate();
-    life.vendor.next("provision", async (resource) => {
-      await gate.opened;
-      return teapots.provision(resource);
-    });
-    const { addon, response } = await life.control.install();
-    expect(response.status).toBe(202);
-    expect(response.ms).toBeLessThan(10_000);
-    await eventually(async () => expect(await life.credential(addon.id)).toMatchObject({ state: "active" }));
-    expect(life.control.addon(addon.id).state).toBe("provisioning");
-    gate.open();
-    await done(addon.id);
-    expect(life.vendor.callsOf(addon.id, "provision")).toHaveLength(1);
-    expect(life.actionsOf(addon.id)).toEqual(["provision 200"]);
-  });
 });
 
 it.each([

@@ -212,6 +212,10 @@ it.each(TABLE)(
     }, 20_000);
     const { state, plan } = (await life.resource(uuid))!;
     expect(`${state} ${plan}`).toBe(end);
+    if (state === "provisioned")
+      expect(life.control.configVars(life.control.addon(uuid).app.name)["TEAPOT_URL"]).toBe(
+        `https://${plan}.teapots.example/${uuid}`,
+      );
     const called = life.vendor.calls.slice(before).filter((call) => call.uuid === uuid);
     expect(called.map(({ what }) => what[0]!.toUpperCase()).join("")).toBe(calls);
   },

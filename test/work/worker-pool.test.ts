@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "@jest/globals";
 import { createWorkerPool } from "../../src/work/worker-pool.ts";
 import { aGate } from "../support/a-vendor.ts";
@@ -54,23 +53,6 @@ it("a worker pool whose limit is lowered starts no more, and starts the rest as 
   await eventually(() => expect(ends).toHaveLength(8));
   await endAll();
   await pool.settled();
-});
-
-it("a worker pool with a lowered limit checks the limit about ten times a second, however many rows end", async () => {
-  let looks = 0;
-  const held = { concurrency: 8, forNow: () => ((looks += 1), 1) };
-  const { ends, started, endAll } = aPool(200, held);
-  for (let ended = 1; ended <= 100; ended++) {
-    await eventually(() => ends.length > 0);
-    ends.shift()!();
-    await new Promise(setImmediate);
-  }
-  await eventually(() => expect(started()).toBe(101));
-  const before = looks;
-  await sleep(500);
-  expect(looks - before).toBeGreaterThan(0);
-  expect(looks - before).toBeLessThan(20);
-  await endAll();
 });
 
 it("a pool that is filled twice at once starts no more than its places, and takes what one claim has left", async () => {
