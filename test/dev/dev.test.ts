@@ -148,18 +148,6 @@ it("npm run dev delivers unfinished requests of the last run to its own service 
   await once(before.close(), "close");
 }, 60_000);
 
-it("npm run dev prints no suggestions when it is stopped before it is ready", async () => {
-  // The platform accepts no grant while the service waits for what the sample add-on still lacks.
-  const last = await startSandbox({ statePath: path.join(folder, "sandbox.json") });
-  last.control.settings({ acceptDelayMs: 60_000 });
-  await last.close();
-  const { until, end, output } = dev();
-  await until("Both are up");
-  expect(await end("SIGINT")).toBe(0);
-  expect(output()).toMatch(/Stopping: [^]*\nStopped\. [^\n]*\n$/);
-  expect(output()).not.toMatch(/Ready\.|What runs/);
-}, 60_000);
-
 it("npm run dev says in one sentence which port is taken", async () => {
   const other: Server = createServer().listen(Number(ports.PORT));
   await once(other, "listening");

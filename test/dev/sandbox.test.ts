@@ -41,14 +41,6 @@ it("npm run sandbox reads all its settings from .env too", async () => {
   });
 });
 
-it("npm run sandbox names the line of a .env that it cannot read", async () => {
-  await writeFile(path.join(folder, ".env"), "SANDBOX_PORT=4999\nnot a setting\n");
-  const { ended, output } = run("sandbox", {}, [], folder);
-  expect(await ended).toBe(78);
-  expect(output()).toMatch(/\.env, line 2: this is neither NAME=value nor a comment\.\s*$/);
-  expect(output()).not.toContain(" at ");
-});
-
 it.each([
   ["where npm sends on to it the Ctrl-C that it had itself", "SIGINT"],
   ["when its terminal is closed", "SIGHUP"],

@@ -1,8 +1,8 @@
 // The procedure of docs/upgrade.md, run with its own git commands in a temporary folder: a small kit and a fork of it.
 
-import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { afterEach, beforeEach, expect, it } from "@jest/globals";
 import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -12,14 +12,11 @@ const page = readFileSync(new URL("../../docs/upgrade.md", import.meta.url), "ut
 /** The git commands of each code block below a heading of the page. */
 function blocksBelow(heading: string): string[] {
   const part = page.split(`\n## ${heading}\n`)[1]!.split("\n## ")[0]!;
+  const isGit = (line: string) => line.startsWith("git ");
   return [...part.matchAll(/```sh\n([^]*?)```/g)].map(([, block]) =>
-    block!
-      .split("\n")
-      .filter((line) => line.startsWith("git "))
-      .join("\n"),
+    block!.split("\n").filter(isGit).join("\n"),
   );
 }
-
 const [once] = blocksBelow("Once") as [string];
 const [merge, keepYours, commit] = blocksBelow("Each time") as [string, string, string];
 
@@ -35,7 +32,6 @@ const KIT = {
   "src/your-service/settings.ts": "export const yourSettings = {};\n",
   "src/your-service/customer-page.tsx": "export const Page = 1;\n",
   "test/your-service/sample.test.ts": "it.todo('sells');\n",
-  "prisma/migrations/1/migration.sql": "CREATE TABLE one ();\n",
 };
 /** A new release of the kit, which also changes the sample, in its middle and at its edges. */
 const LATER = {
@@ -48,20 +44,14 @@ const LATER = {
   "src/your-service/customer-page.tsx": "export const Page = 2;\n",
   "src/your-service/usage.ts": "export const usage = 1;\n",
   "test/your-service/sample.test.ts": "it.todo('sells more');\n",
-  "prisma/migrations/2/migration.sql": "CREATE TABLE two ();\n",
 };
 /** A fork with its own service and settings, which has removed parts of the sample. */
 const FORK = {
   "app.json": KIT["app.json"].replace('"env": {}', '"env": { "DRAWERS": {} }'),
   "src/your-service/index.ts": "export const drawers = 1;\n",
-  "src/your-service/drawers.ts": "export const drawer = 1;\n",
   "src/your-service/customer-page.tsx": null,
   "test/your-service/sample.test.ts": null,
-  "test/your-service/drawers.test.ts": "it.todo('opens');\n",
 };
-/** The files that stay as in the fork, and those that come from the kit. */
-const YOURS = "src/your-service test/your-service";
-const THEIRS = "CHANGELOG.md src/app.ts src/metrics.ts prisma";
 
 let folder: string;
 let kit: string;
@@ -70,34 +60,23 @@ beforeEach(async () => {
   folder = await mkdtemp(path.join(tmpdir(), "upgrade-"));
   [kit, fork] = [path.join(folder, "kit"), path.join(folder, "fork")];
   await mkdir(kit);
-  git(kit, "git init -q -b main");
+  run(kit, "git init -q -b main");
   await change(kit, KIT);
-  git(folder, "git clone -q kit fork");
+  run(folder, "git clone -q kit fork");
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-/** A shell for the page's commands, without this machine's git settings. */
-function shell(where: string, script: string) {
-  const who = (role: string) => ({
-    [`GIT_${role}_NAME`]: "A fork",
-    [`GIT_${role}_EMAIL`]: "fork@example.com",
-  });
-  return spawnSync("sh", ["-c", script], {
-    env: {
-      ...{ PATH: process.env["PATH"], HOME: folder, GIT_CONFIG_NOSYSTEM: "1", GIT_EDITOR: "true" },
-      ...who("AUTHOR"),
-      ...who("COMMITTER"),
-    },
-    ...{ cwd: where, encoding: "utf8" },
-  });
-}
-
-/** The same, where each line must succeed; returns the output. */
-function git(where: string, script: string): string {
-  const { status, stdout, stderr } = shell(where, `set -e\n${script}`);
-  if (status !== 0) throw new Error(`${script}\n${stdout}${stderr}`);
+/** Runs these lines without this machine's git settings; each must succeed, unless they may stop at conflicts. */
+function run(cwd: string, script: string, { mayStop = false } = {}): string {
+  const who = (role: string) => ({ [`GIT_${role}_NAME`]: "A", [`GIT_${role}_EMAIL`]: "a@example.com" });
+  const alone = { PATH: process.env["PATH"], HOME: folder, GIT_CONFIG_NOSYSTEM: "1", GIT_EDITOR: "true" };
+  const env = { ...alone, ...who("AUTHOR"), ...who("COMMITTER") };
+  const words = ["-c", mayStop ? script : `set -e\n${script}`];
+  const { status, stdout, stderr } = spawnSync("sh", words, { cwd, env, encoding: "utf8" });
+  if (status !== 0 && !mayStop) throw new Error(`${script}\n${stdout}${stderr}`);
   return stdout.trim();
 }
+const inFork = (script: string) => run(fork, script);
 
 /** Writes these files, deletes those that are null, and commits. */
 async function change(where: string, files: Record<string, string | null>): Promise<void> {
@@ -106,94 +85,50 @@ async function change(where: string, files: Record<string, string | null>): Prom
     await mkdir(path.dirname(file), { recursive: true });
     await (text === null ? rm(file) : writeFile(file, text));
   }
-  git(where, "git add -A && git commit -q -m change");
+  run(where, "git add -A && git commit -q -m change");
 }
 
-/** The page's commands up to the point at which a person checks what is left. */
-async function upgraded(yours: Record<string, string | null>, answer = keepYours): Promise<string> {
+/** The page's commands up to the point at which a person checks what is left. Returns the fork's commit before. */
+async function upgraded(yours: Record<string, string | null>): Promise<string> {
   await change(fork, yours);
-  const before = git(fork, "git rev-parse HEAD");
-  git(fork, once.replace("ADDRESS-OF-THE-KIT", kit));
+  const before = inFork("git rev-parse HEAD");
+  inFork(once.replace("ADDRESS-OF-THE-KIT", kit));
   await change(kit, LATER);
-  git(kit, "git tag -a v0.2.0 -m 0.2.0");
+  run(kit, "git tag -a v0.2.0 -m 0.2.0");
   // What is not released yet is not merged.
   await change(kit, { "src/app.ts": "unfinished" });
-  // Stopping at conflicts is no failure.
-  const said = shell(fork, merge);
-  expect(said.stdout).toMatch(/^v0\.2\.0\n[^]*\+What a fork must know\./);
-  expect(git(fork, "git branch --show-current")).toBe("upgrade");
-  // Nor is a line that finds nothing to restore.
-  shell(fork, answer);
+  expect(run(fork, merge, { mayStop: true })).toMatch(/^v0\.2\.0\n[^]*\+What a fork must know\./);
+  run(fork, keepYours, { mayStop: true });
   return before;
 }
 
-const conflicts = () => git(fork, "git diff --name-only --diff-filter=U");
-const differing = (from: string, what: string) => git(fork, `git diff --name-only ${from} -- ${what}`);
+const conflicts = () => inFork("git diff --name-only --diff-filter=U");
+const differing = (from: string, what: string) => inFork(`git diff --name-only ${from} -- ${what}`);
 
-describe("an upgrade by docs/upgrade.md", () => {
-  it("merges without conflicts in a fork that changed only its own files, and keeps both sides", async () => {
-    const before = await upgraded(FORK);
-    expect(conflicts()).toBe("");
-    git(fork, commit);
-    expect(differing(before, YOURS)).toBe("");
-    expect(differing("v0.2.0", THEIRS)).toBe("");
-    expect(readFileSync(path.join(fork, "app.json"), "utf8")).toMatch(/"DRAWERS"[^]*"web"/);
-    expect(git(fork, "git status --porcelain")).toBe("");
-    expect(git(fork, "git rev-list --parents -1 HEAD").split(" ")).toHaveLength(3);
-    // The next merge has nothing to do.
-    expect(git(fork, "git merge v0.2.0")).toBe("Already up to date.");
-  });
+it("an upgrade by docs/upgrade.md merges without conflicts, keeps both sides, and can be undone and redone", async () => {
+  const before = await upgraded({ ...FORK, "test/your-service/drawers.test.ts": "it.todo('opens');\n" });
+  expect(conflicts()).toBe("");
+  inFork(commit);
+  expect(differing(before, "src/your-service test/your-service")).toBe("");
+  expect(differing("v0.2.0", "CHANGELOG.md src/app.ts src/metrics.ts")).toBe("");
+  expect(readFileSync(path.join(fork, "app.json"), "utf8")).toMatch(/"DRAWERS"[^]*"web"/);
+  // The next merge has nothing to do.
+  expect(inFork("git merge v0.2.0")).toBe("Already up to date.");
+  const [show] = /git show v0\.2\.0:\S+(?=`)/.exec(page)!;
+  expect(inFork(show)).toBe("export const yourSettings = {};");
 
-  it("needs the commands that keep the own files of the fork: without them the sample causes conflicts", async () => {
-    await upgraded(FORK, "true");
-    expect(conflicts().split("\n")).toEqual([
-      "src/your-service/customer-page.tsx",
-      "src/your-service/index.ts",
-      "test/your-service/sample.test.ts",
-    ]);
-    expect(existsSync(path.join(fork, "src/your-service/usage.ts"))).toBe(true);
-  });
-
-  it("leaves conflicts in other files that both sides changed", async () => {
-    await upgraded({ ...FORK, "README.md": "# Drawers\n" });
-    expect(conflicts()).toBe("README.md");
-    git(fork, `git checkout -q --ours README.md\ngit add README.md\n${commit}`);
-    expect(readFileSync(path.join(fork, "README.md"), "utf8")).toBe("# Drawers\n");
-  });
-
-  it("works for a fork without test/your-service/", async () => {
-    const { "test/your-service/drawers.test.ts": _, ...none } = FORK;
-    const before = await upgraded(none);
-    expect(conflicts()).toBe("");
-    git(fork, commit);
-    expect(differing(before, YOURS)).toBe("");
-  });
-
-  it("shows a file of the kit's sample that the fork lacks", async () => {
-    await upgraded(FORK);
-    const [show] = /git show v0\.2\.0:\S+(?=`)/.exec(page)!;
-    expect(git(fork, show)).toBe("export const yourSettings = {};");
-  });
+  const merged = inFork("git rev-parse HEAD");
+  const [revert] = /git revert -m 1 MERGE/.exec(page)!;
+  inFork(revert.replace("MERGE", merged));
+  expect(differing(before, ".")).toBe("");
+  inFork("git revert HEAD");
+  expect(differing(merged, ".")).toBe("");
 });
 
-describe("undoing an upgrade by docs/upgrade.md", () => {
-  it("before the commit restores the fork's files", async () => {
-    const before = await upgraded(FORK);
-    git(fork, "git merge --abort");
-    expect(git(fork, "git rev-parse HEAD")).toBe(before);
-    expect(git(fork, "git status --porcelain")).toBe("");
-  });
-
-  it("after the commit restores the fork's files; reverting the revert restores the upgrade", async () => {
-    const before = await upgraded(FORK);
-    git(fork, commit);
-    const merged = git(fork, "git rev-parse HEAD");
-    const [revert] = /git revert -m 1 MERGE/.exec(page)!;
-    git(fork, revert.replace("MERGE", merged));
-    expect(differing(before, ".")).toBe("");
-    // A merge does not restore what was reverted.
-    expect(git(fork, "git merge v0.2.0")).toBe("Already up to date.");
-    git(fork, "git revert HEAD");
-    expect(differing(merged, ".")).toBe("");
-  });
+it("an upgrade leaves conflicts in other files that both sides changed, and can be given up there", async () => {
+  // This fork has no test/your-service/.
+  const before = await upgraded({ ...FORK, "README.md": "# Drawers\n" });
+  expect(conflicts()).toBe("README.md");
+  inFork("git merge --abort");
+  expect([inFork("git rev-parse HEAD"), inFork("git status --porcelain")]).toEqual([before, ""]);
 });
