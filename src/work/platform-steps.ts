@@ -11,6 +11,7 @@ import { findResource } from "../resources/store.ts";
 import { finishStep, putOffStep } from "./queue.ts";
 import { isOfPlanChange, type Step } from "./step.ts";
 import { settleAnnounced, settleDiscovered, storePrimaryApp } from "./store.ts";
+import { writeStepOf } from "./vendor-steps.ts";
 
 // The steps that tell or ask the platform something. Each throws in order to be tried again.
 
@@ -43,7 +44,9 @@ async function announce(ctx: Context, step: Step): Promise<void> {
 
 /** Finds the primary app and all attached apps (platform document, "Usage rules" 1). */
 async function discover(ctx: Context, step: Step): Promise<void> {
-  const { uuid } = step.resource;
+  const { uuid, state } = step.resource;
+  // A process of the release before may have answered "later" for one that died, and wrote no step for it.
+  if (state === "provisioning") await writeStepOf(ctx, uuid);
   const { primary: app, attachments } = await lookForApps(ctx.platformFor, uuid);
   const attached = attachments.length;
   if (await settleDiscovered(ctx, step, { app, attached }))

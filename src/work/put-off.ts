@@ -4,7 +4,7 @@ import { messageOf } from "../errors.ts";
 import { mayQuote } from "../redact.ts";
 import { PlatformRefused, RateLimited } from "../platform/api-errors.ts";
 import { Stopped } from "./lease.ts";
-import { lookAgainAtStep, markStepLate, putOffStep } from "./queue.ts";
+import { lookAgainAtStep, putOffStep } from "./queue.ts";
 import type { Step } from "./step.ts";
 import { secretsOf, StillUnderWay } from "./vendor-call.ts";
 
@@ -22,9 +22,8 @@ async function lookAgain(ctx: Context, step: Step, notYet: StillUnderWay): Promi
   const againInSeconds = notYet.againInSeconds * ctx.pace.pauses;
   const about = { ...named(step), words: inWords(ctx, notYet) };
   ctx.log.debug({ ...about, againInSeconds }, "The service is not done with a step yet");
-  if (!(await lookAgainAtStep(ctx.db, step, againInSeconds, about.words))) return;
-  ctx.log.error({ alarm: "step_stuck", ...about }, "The service is not done with a step after 11 hours");
-  await markStepLate(ctx.db, step);
+  if (await lookAgainAtStep(ctx.db, step, againInSeconds, about.words))
+    ctx.log.error({ alarm: "step_stuck", ...about }, "The service is not done with a step after 11 hours");
 }
 
 async function tryAgain(ctx: Context, step: Step, error: unknown): Promise<void> {

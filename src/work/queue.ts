@@ -89,22 +89,21 @@ export async function putOffStep(
   return (await db.query(putOff, [...claimOf(step), seconds, error, step.kind])).length > 0;
 }
 
-// Not a failure, so the attempts are counted anew. `isLate`: the first "later" is longer ago than a provision may take,
-// and the alarm for that is still to be raised.
+// Not a failure, so the attempts are counted anew. `isLate`: the first "later" is longer ago than a provision may take;
+// it stays in the step, and is returned once.
+const IS_LATE = `coalesce((before.detail->>'saidSince')::timestamptz < now() - ${GIVEN_UP_AFTER}, false)`;
 const lookAgain = statement(
   "look_at_step_again",
   `UPDATE steps s SET due_at = now() + make_interval(secs => $4::float8), leased_until = NULL, last_error = NULL, attempts = 0,
      detail = s.detail || jsonb_build_object('said', $5::text, 'saidSince', coalesce(s.detail->>'saidSince', now()::text))
-   WHERE ${IS_OURS}
-   RETURNING (detail->>'saidSince')::timestamptz < now() - ${GIVEN_UP_AFTER} AND NOT detail ? 'isLate' AS "isLate"`,
-);
-const markLate = statement(
-  "mark_step_late",
-  `UPDATE steps SET detail = detail || jsonb_build_object('isLate', true) WHERE ${IS_OURS}`,
+       || CASE WHEN ${IS_LATE} THEN '{"isLate": true}' ELSE '{}' END::jsonb
+   FROM steps before WHERE before.id = s.id AND s.uuid = $1 AND s.key = $2 AND s.lease = $3
+   RETURNING ${IS_LATE} AND NOT before.detail ? 'isLate' AS "isLate"`,
 );
 
 /**
- * Puts off a step that is not done and has not failed. True: it has gone on for 11 hours, and no alarm was raised yet.
+ * Puts off a step that is not done and has not failed. True: it has gone on for 11 hours, and that was not returned
+ * before.
  */
 export async function lookAgainAtStep(
   db: Queryable,
@@ -114,11 +113,6 @@ export async function lookAgainAtStep(
 ): Promise<boolean> {
   const [row] = await db.query<{ isLate: boolean }>(lookAgain, [...claimOf(step), seconds, said]);
   return row?.isLate ?? false;
-}
-
-/** Records that the alarm was raised. */
-export async function markStepLate(db: Queryable, step: Step): Promise<void> {
-  await db.query(markLate, claimOf(step));
 }
 
 const finish = statement("finish_step", `DELETE FROM steps WHERE ${IS_OURS}`);

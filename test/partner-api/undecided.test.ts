@@ -169,3 +169,18 @@ describe("a provision that was stored without a grant, delivered again with one"
     expect(await grantOf(uuid)).toEqual({ number: 1, isDue: true });
   });
 });
+
+it("a provision for which a process of the release before answered 202, without a step, is made once there are tokens", async () => {
+  const uuid = await leftUndecided();
+  const ctx = life.world.service.services;
+  expect((await life.control.redeliver(uuid)).response.status).toBe(202);
+  await life.world.rows(`DELETE FROM steps WHERE uuid = $1`, [uuid]);
+  await expectExchanged(uuid);
+  await ctx.work.runDue("platform", new AbortController().signal);
+  await ctx.work.settled();
+  await life.hurry(uuid);
+  await sweep();
+  await ctx.work.settled();
+  expect(await life.steps(uuid)).toEqual(["announce"]);
+  expect(life.vendor.callsOf(uuid, "provision")).toHaveLength(1);
+});
