@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { Agent, request, type IncomingMessage, type Server } from "node:http";
 import { connect, type AddressInfo, type Socket } from "node:net";
-import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import express from "express";
 import { createGracefulClose } from "../../src/http/graceful-close.ts";
@@ -29,12 +29,13 @@ afterEach(() => {
 });
 
 /** Resolves with the Connection header of the answer, or with the code of the error. */
-function ask(by = agent): Promise<string> {
+function ask(by = agent, connected = () => {}): Promise<string> {
   const options = { host: "127.0.0.1", port, method: "POST", agent: by };
   return new Promise((resolve) => {
     const asked = request(options, (response: IncomingMessage) => {
       response.resume().on("end", () => resolve(response.headers.connection ?? "nothing"));
     });
+    asked.on("socket", (socket) => socket.once("connect", connected));
     asked.on("error", (error: NodeJS.ErrnoException) => resolve(error.code!)).end("x");
   });
 }
@@ -60,10 +61,15 @@ describe("graceful close of the HTTP server", () => {
   });
 
   it("answers clients that have already connected", async () => {
-    const askers = Array.from({ length: 20 }, () => ask(new Agent()));
-    await turn();
+    const asking: Promise<string>[] = [];
+    await Promise.all(
+      Array.from(
+        { length: 20 },
+        () => new Promise<void>((connected) => asking.push(ask(new Agent(), connected))),
+      ),
+    );
     await close();
-    expect(new Set(await Promise.all(askers))).toEqual(new Set(["close"]));
+    expect(new Set(await Promise.all(asking))).toEqual(new Set(["close"]));
   });
 
   it("sends Connection: close also with the answer to an earlier request", async () => {
@@ -79,7 +85,7 @@ describe("graceful close of the HTTP server", () => {
 
   it("resets no client that keeps sending requests", async () => {
     const askers = Array.from({ length: 16 }, () => new Agent({ keepAlive: true, maxSockets: 1 }));
-    expect(new Set(await Promise.all(askers.map(ask)))).toEqual(new Set(["keep-alive"]));
+    expect(new Set(await Promise.all(askers.map((asker) => ask(asker))))).toEqual(new Set(["keep-alive"]));
     const asking = askers.map(async (asker) => {
       const answers: string[] = [];
       do {
