@@ -112,22 +112,12 @@ function isBelow(address: string, path: string): boolean {
   return next === undefined || next === "/" || next === "?";
 }
 
-/**
- * Counts each of the platform's three calls by the result of the whole request, from reading its body to its answer.
- */
-export function countedCalls({ provision, planChange, deprovision }: Metrics) {
-  return {
-    provision: <A extends Answer>(work: () => Promise<A>) => counted(work, provision),
-    changePlan: <A extends Answer>(work: () => Promise<A>) => counted(work, planChange),
-    deprovision: <A extends Answer>(work: () => Promise<A>) => counted(work, deprovision),
-  };
-}
-
 type Answer = { status: number } | void;
 
-async function counted<A extends Answer>(
-  work: () => Promise<A>,
+/** Counts one of the platform's three calls by the result of the whole request, from reading its body to its answer. */
+export async function counted<A extends Answer>(
   count: (result: CallResult) => void,
+  work: () => Promise<A>,
 ): Promise<A> {
   try {
     const answer = await work();

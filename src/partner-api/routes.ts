@@ -1,6 +1,7 @@
 import { Router, type Request, type RequestHandler, type Response } from "express";
 import { Refusal } from "../errors.ts";
 import { methodNotAllowed } from "../http/method-not-allowed.ts";
+import { counted } from "../metrics/measured.ts";
 import type { Context } from "../context.ts";
 import { changePlan } from "../resources/change-plan.ts";
 import { deprovision } from "../resources/deprovision.ts";
@@ -10,27 +11,26 @@ import { readUuid } from "../uuid.ts";
 import { readJsonBody } from "./json-body.ts";
 import { readPlanChange, readProvision } from "./requests.ts";
 
-type Counted = <A extends { status: number } | void>(work: () => Promise<A>) => Promise<A>;
-
 /** The three calls of the platform (assumed, section 1), to be mounted at `RESOURCES_PATH`. */
-export function partnerApi(needs: {
-  /** Lets the platform's requests pass. */
-  guard: RequestHandler;
-  ctx: Context;
-  /** Does the work of a call, and counts its outcome. */
-  counted: Record<"provision" | "changePlan" | "deprovision", Counted>;
-  /** Waits until the service can do work, if it has just started. */
-  untilReady(): Promise<void>;
-}): Router {
-  const { ctx, counted, untilReady } = needs;
+export function partnerApi(
+  ctx: Context,
+  needs: {
+    /** Lets the platform's requests pass. */
+    guard: RequestHandler;
+    /** Waits until the service can do work, if it has just started. */
+    untilReady(): Promise<void>;
+  },
+): Router {
+  const { guard, untilReady } = needs;
+  const { metrics } = ctx;
   const router = Router({ caseSensitive: true });
-  router.use(needs.guard);
+  router.use(guard);
 
   router
     .route("/")
     .post(async (request, response) => {
       const receivedAtMs = performance.now();
-      const answer = await counted.provision(async () => {
+      const answer = await counted(metrics.provision, async () => {
         const wanted = readProvision(await readJsonBody(request), String(request.id));
         try {
           await untilReady();
@@ -51,7 +51,7 @@ export function partnerApi(needs: {
     .route("/:uuid")
     .put(async (request, response) => {
       const receivedAtMs = performance.now();
-      const answer = await counted.changePlan(async () => {
+      const answer = await counted(metrics.planChange, async () => {
         const plan = readPlanChange(await readJsonBody(request));
         const uuid = uuidOf(request);
         await untilReady();
@@ -61,7 +61,7 @@ export function partnerApi(needs: {
     })
     .delete(async (request, response) => {
       const receivedAtMs = performance.now();
-      await counted.deprovision(async () => {
+      await counted(metrics.deprovision, async () => {
         const uuid = uuidOf(request);
         await untilReady();
         await deprovision(ctx, uuid, String(request.id), receivedAtMs);

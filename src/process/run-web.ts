@@ -7,7 +7,6 @@ import type { Config } from "../config.ts";
 import { Misconfigured } from "../errors.ts";
 import { createGracefulClose } from "../http/graceful-close.ts";
 import { createHttpServer } from "../http/server.ts";
-import { countedCalls } from "../metrics/measured.ts";
 import { createScrape, metricsRoutes } from "../metrics/scrape.ts";
 import { openContext, type OpenContext, type Parts } from "../open-context.ts";
 import { partnerApi } from "../partner-api/routes.ts";
@@ -56,11 +55,7 @@ async function serve(ctx: OpenContext, stopping: AbortController): Promise<Runni
   );
   // Nearly every request finds the service ready, and then needs no timer.
   const untilReady = async () => (isReady ? undefined : within(START_PATIENCE_MS, ready, notReady));
-  const api = partnerApi({
-    ...{ ctx, counted: countedCalls(ctx.metrics) },
-    guard: guards.platform,
-    untilReady,
-  });
+  const api = partnerApi(ctx, { guard: guards.platform, untilReady });
   const app = createApp(ctx, {
     partnerApi: api,
     metrics:

@@ -265,13 +265,12 @@ describe("routes without credentials", () => {
     };
     const app = createApp(ctx, {
       ...{ metrics: null, site: null, readiness: () => Promise.resolve("ready" as const) },
-      partnerApi: partnerApi({
+      partnerApi: partnerApi({} as Context, {
         guard: authenticate(
           { door: "platform", realm: "", message: "", logins: [["teapots", new Secret(PASSWORD)]] },
           { slowDown: (_request, _response, _door, refuse) => refuse() },
         ),
-        ...{ ctx: {} as Context, untilReady: unused },
-        counted: { provision: unused, changePlan: unused, deprovision: unused },
+        untilReady: unused,
       }),
     });
     return (app as unknown as { router: RouterLike }).router;
