@@ -1,13 +1,18 @@
 import { isDeepStrictEqual } from "node:util";
+import { errorIdOf, messageOf } from "../errors.ts";
 import type { ConfigVar } from "../resources/config-vars.ts";
 import { findResource } from "../resources/store.ts";
 import {
   diffConfig,
   wantedConfig,
   type DiffNeeds,
+  type FleetDifference,
   type ShownValue,
   type VarDifference,
 } from "./config-diff.ts";
+import type { OnProgress } from "./progress.ts";
+import type { TokenReport } from "./tokens.ts";
+import { workThrough } from "./work-through.ts";
 
 /** What a push would do to a resource's config vars, as lists of names. */
 export interface PushPlan {
@@ -72,6 +77,36 @@ export async function pushShown(
     .map((each): ConfigVar => ({ name: each.name, value: each.wanted?.value.reveal() ?? null }));
   if (changes.length > 0) await update(needs, uuid, changes, wanted);
   return changes.map(({ name }) => name);
+}
+
+/** What a push to all resources changes, and what is settled before it: failed comparisons, and resources left alone. */
+export function planFleet({ different, failed, skipped }: FleetDifference, overwrite: readonly string[]) {
+  const isKept = ({ vars }: FleetDifference["different"][number]) => isEmpty(planPush(vars, overwrite));
+  const kept = different.filter(isKept).map(({ uuid }) => ({ uuid, reason: "kept" }));
+  const report: TokenReport = { done: [], failed: [...failed], skipped: [...skipped, ...kept] };
+  return { todo: different.filter((each) => !isKept(each)), report };
+}
+
+/** Carries out such a push, and adds to its report. Answers how many resources are left because it was stopped. */
+export async function pushFleet(
+  needs: DiffNeeds & { concurrency: number; signal: AbortSignal; onProgress?: OnProgress },
+  { todo, report }: ReturnType<typeof planFleet>,
+  overwrite: readonly string[],
+): Promise<number> {
+  const { concurrency, signal, onProgress } = needs;
+  const how = { concurrency, total: todo.length, isHalted: () => signal.aborted, onProgress };
+  return workThrough(
+    todo,
+    async ({ uuid, vars }) => {
+      try {
+        await pushShown(needs, uuid, { shown: vars, overwrite });
+        report.done.push(uuid);
+      } catch (error) {
+        report.failed.push({ uuid, id: errorIdOf(error), message: messageOf(error) });
+      }
+    },
+    how,
+  );
 }
 
 /**

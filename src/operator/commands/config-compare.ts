@@ -1,5 +1,4 @@
 import type { Command } from "commander";
-import { errorIdOf, messageOf } from "../../errors.ts";
 import type { ConfigVar } from "../../resources/config-vars.ts";
 import {
   diffAllConfigs,
@@ -10,10 +9,8 @@ import {
   type ShownValue,
   type VarDifference,
 } from "../config-diff.ts";
-import { isEmpty, planPush, pushShown, type PushPlan } from "../config-push.ts";
+import { isEmpty, planFleet, planPush, pushFleet, pushShown, type PushPlan } from "../config-push.ts";
 import { checkNames, getConfig } from "../config-vars.ts";
-import type { TokenReport } from "../tokens.ts";
-import { workThrough } from "../work-through.ts";
 import { bulk } from "./credentials.ts";
 import { EXAMPLE_UUID, examples, STOPPED } from "./examples.ts";
 import type { Screen } from "./host.ts";
@@ -133,25 +130,14 @@ async function pushAll(session: Session, { overwrite = [], yes = false }: Option
   const fleet = await diffAllConfigs({ ...context, ...how });
   // Not checked if any comparison failed or was stopped: such a resource may still have a var of this name.
   if (!signal.aborted && fleet.failed.length === 0) checkNames(context.offer, overwrite, [...fleet.retired]);
-  const isKept = ({ vars }: FleetDifference["different"][number]) => isEmpty(planPush(vars, overwrite));
-  const todo = fleet.different.filter((each) => !isKept(each));
-  const kept = fleet.different.filter(isKept).map(({ uuid }) => ({ uuid, reason: "kept" }));
-  const report: TokenReport = { done: [], failed: [...fleet.failed], skipped: [...fleet.skipped, ...kept] };
-  async function push({ uuid, vars }: { uuid: string; vars: VarDifference[] }): Promise<void> {
-    try {
-      await pushShown(context, uuid, { shown: vars, overwrite });
-      report.done.push(uuid);
-    } catch (error) {
-      report.failed.push({ uuid, id: errorIdOf(error), message: messageOf(error) });
-    }
-  }
-
+  const plan = planFleet(fleet, overwrite);
   if (fleet.different.length > 0) session.say(showFleet(session.screen(), fleet));
+  const { todo, report } = plan;
   let left = todo.length + (fleet.left ?? 0);
   if (todo.length > 0 && !signal.aborted) {
     session.say(`${counted(todo.length, "resource")} to change.`);
     if (!yes) await session.confirm("Go on?");
-    left = await workThrough(todo, push, { ...how, total: todo.length, isHalted: () => signal.aborted });
+    left = await pushFleet({ ...context, ...how }, plan, overwrite);
   }
   session.sayWhatIsLeft(left, "The same command goes on.");
   return bulkOutcome(signal.aborted ? { ...report, left } : report, "changed");
