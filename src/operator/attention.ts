@@ -1,9 +1,9 @@
 import { MOST_NEEDING_ATTENTION } from "../credentials/needing-attention.ts";
 import type { OpenContext } from "../open-context.ts";
-import { countedToMost, type Finding } from "./doctor/check.ts";
-import { secret, sweeps, unrefreshable } from "./doctor/credential-checks.ts";
-import { clocksNow, lost } from "./doctor/outage-checks.ts";
-import { lateGrants, lateRefreshes } from "./doctor/token-check.ts";
+import { countedToMost, type Finding } from "./doctor/finding.ts";
+import { clocksNow, secret } from "./doctor/platform.ts";
+import { unrefreshable } from "./doctor/store.ts";
+import { lateGrants, lateRefreshes, lost, sweeps } from "./doctor/work.ts";
 import type { Gauges, Hour } from "./gauges.ts";
 import { FAILING, failingSteps } from "./waiting-steps.ts";
 import { counted } from "./wording.ts";

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { Check } from "../doctor/check.ts";
+import type { Check } from "../doctor/finding.ts";
 import { examine, type DoctorReport } from "../doctor/doctor.ts";
 import { migrateDatabase, MIGRATION_SETTINGS } from "../migrations.ts";
 import { examples } from "./examples.ts";

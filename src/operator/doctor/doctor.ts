@@ -1,22 +1,15 @@
 import type { Config } from "../../config.ts";
 import { isDatabaseAway, isLockTimeout } from "../../database/database.ts";
 import { messageOf } from "../../errors.ts";
+import type { OpenContext } from "../../open-context.ts";
 import { checkOffer } from "../../resources/check-offer.ts";
 import type { Offer } from "../../resources/contract.ts";
-import type { OpenContext } from "../../open-context.ts";
 import type { OnProgress } from "../progress.ts";
-import { fault, fine, notChecked, warning, type Check, type Finding } from "./check.ts";
-import { attention, secret, sweeps } from "./credential-checks.ts";
-import { database, keys, schema } from "./database-checks.ts";
-import { manifest } from "./manifest-check.ts";
-import { clocks, lost } from "./outage-checks.ts";
-import { operators, passwords, platformStatus, signInClient } from "./outward-checks.ts";
-import { plans } from "./plans-check.ts";
-import { platform } from "./platform-check.ts";
-import { steps } from "./step-check.ts";
-import { unsafeSettings } from "./unsafe-settings.ts";
-import { tokens } from "./token-check.ts";
-import { versions } from "./version-check.ts";
+import { database, keys, plans, schema } from "./database.ts";
+import { fault, fine, notChecked, warning, type Check, type Finding } from "./finding.ts";
+import { clocks, platform, platformStatus, secret, signInClient } from "./platform.ts";
+import { manifest, operators, passwords, unsafeSettings, version } from "./settings.ts";
+import { attention, lost, steps, sweeps, tokens } from "./work.ts";
 
 export interface DoctorReport {
   /** Every check was made, and none failed. */
@@ -28,30 +21,28 @@ export interface DoctorReport {
 }
 
 /** The checks, in the order of the report. `after` names the check without which this one makes no sense. */
-const CHECKS: readonly {
-  id: string;
-  after?: string;
-  look(services: OpenContext): Promise<Finding> | Finding;
-}[] = [
-  { id: "database", look: database },
-  { id: "clocks", after: "database", look: clocks },
-  { id: "migrations", after: "database", look: schema },
-  { id: "plans", after: "migrations", look: plans },
-  { id: "keys", after: "migrations", look: keys },
-  { id: "secret", after: "migrations", look: secret },
-  { id: "sweeps", after: "migrations", look: sweeps },
-  { id: "tokens", after: "migrations", look: tokens },
-  { id: "platform", look: platform },
-  { id: "status", look: platformStatus },
-  { id: "sign-in", look: signInClient },
-  { id: "operators", look: operators },
-  { id: "passwords", look: passwords },
-  { id: "version", look: () => versions() },
-  { id: "manifest", look: ({ config }) => manifest(process.cwd(), config.required) },
-  { id: "steps", after: "migrations", look: steps },
-  { id: "lost", after: "migrations", look: lost },
-  { id: "attention", after: "migrations", look: attention },
-];
+const CHECKS: readonly { id: string; after?: string; look(ctx: OpenContext): Promise<Finding> | Finding }[] =
+  [
+    { id: "database", look: database },
+    { id: "clocks", after: "database", look: clocks },
+    { id: "migrations", after: "database", look: schema },
+    { id: "plans", after: "migrations", look: plans },
+    { id: "keys", after: "migrations", look: keys },
+    { id: "secret", after: "migrations", look: (ctx) => secret(ctx) },
+    { id: "sweeps", after: "migrations", look: sweeps },
+    { id: "tokens", after: "migrations", look: tokens },
+    { id: "platform", look: platform },
+    { id: "status", look: platformStatus },
+    { id: "sign-in", look: signInClient },
+    { id: "operators", look: operators },
+    { id: "passwords", look: passwords },
+    { id: "version", look: version },
+    { id: "manifest", look: ({ config }) => manifest(process.cwd(), config.required) },
+    { id: "steps", after: "migrations", look: steps },
+    { id: "lost", after: "migrations", look: lost },
+    { id: "attention", after: "migrations", look: attention },
+  ];
+const IDS = ["settings", "offer", ...CHECKS.map(({ id }) => id)];
 
 /**
  * Looks at everything that the service needs and says what to fix. It changes nothing. It works when settings are wrong,
@@ -66,26 +57,26 @@ export async function examine(needs: {
 }): Promise<DoctorReport> {
   const settings = await finding("settings", () => {
     const config = needs.readSettings();
-    const told = [...config.remarks, ...unsafeSettings(config)];
-    if (told.length > 0)
-      return warning(told.join(" "), "Mend them where they are set, unless this is development.");
+    const remarks = [...config.remarks, ...unsafeSettings(config)];
+    if (remarks.length > 0)
+      return warning(remarks.join(" "), "Change them where they are set, unless this is development.");
     return fine("All settings are there and make sense.");
   });
   if (!settings.ok) {
-    const fix = "Mend them in the environment, or in the .env beside the process.";
+    const fix = "Fix them in the environment, or in the .env beside the process.";
     return reportOf([{ ...settings, fix }], "settings");
   }
-  const onOffer = await finding("offer", () => {
+  const offered = await finding("offer", () => {
     checkOffer(needs.offer);
     return fine("Plans, regions and config vars fit together.");
   });
   // The service cannot be opened with a faulty offer.
-  if (!onOffer.ok)
-    return reportOf([settings, { ...onOffer, fix: "Mend it there, and build it again." }], "offer");
-  const checks = [settings, onOffer];
-  let services: OpenContext;
+  if (!offered.ok)
+    return reportOf([settings, { ...offered, fix: "Fix it there, and build it again." }], "offer");
+  const checks = [settings, offered];
+  let ctx: OpenContext;
   try {
-    services = await needs.open(needs.readSettings());
+    ctx = await needs.open(needs.readSettings());
   } catch (error) {
     return reportOf([...checks, { id: "database", ...fault(messageOf(error), null) }], "database");
   }
@@ -94,7 +85,7 @@ export async function examine(needs: {
   const begun = new Map(
     CHECKS.filter(({ after }) => after === undefined).map(({ id, look }) => [
       id,
-      finding(id, () => look(services)),
+      finding(id, () => look(ctx)),
     ]),
   );
   const causes = new Map<string, string>();
@@ -104,12 +95,10 @@ export async function examine(needs: {
     // Name the check that failed first, not one that was itself skipped because of it.
     const cause = blocking && (causes.get(blocking) ?? blocking);
     if (cause) causes.set(id, cause);
-    checks.push(cause ? notChecked(id, cause) : await (begun.get(id) ?? finding(id, () => look(services))));
+    checks.push(cause ? notChecked(id, cause) : await (begun.get(id) ?? finding(id, () => look(ctx))));
   }
   return reportOf(checks, "database");
 }
-
-const IDS = ["settings", "offer", ...CHECKS.map(({ id }) => id)];
 
 /** The report on `made`; the checks that are missing there could not be made, because of `cause`. */
 function reportOf(made: readonly Check[], cause: string): DoctorReport {

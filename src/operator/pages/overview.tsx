@@ -3,7 +3,7 @@ import type { Page } from "../../pages/pages.tsx";
 import { openIncidents, type CurrentStatus, type Incident } from "../../platform/status.ts";
 import type { Known } from "../../platform/status-watch.ts";
 import type { Issue } from "../attention.ts";
-import type { Check } from "../doctor/check.ts";
+import type { Check } from "../doctor/finding.ts";
 import type { DoctorReport } from "../doctor/doctor.ts";
 import type { Gauges, Hour } from "../gauges.ts";
 import { duration } from "../wording.ts";

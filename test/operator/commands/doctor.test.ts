@@ -6,7 +6,7 @@ import { aRefusingDatabase } from "../../support/refusing-database.ts";
 import { aWorld, eventually, type World } from "../../support/world.ts";
 import { HOW_TO_FIX_NODE, missingNodeFixes } from "../../../src/node-version.ts";
 import { examine } from "../../../src/operator/doctor/doctor.ts";
-import { manifest } from "../../../src/operator/doctor/manifest-check.ts";
+import { manifest } from "../../../src/operator/doctor/settings.ts";
 import { buildText } from "../../../src/version.ts";
 import { kit, kitJson } from "../../support/kit.ts";
 

@@ -1,6 +1,5 @@
 import { counted } from "../wording.ts";
-
-export { counted };
+import { MOST_COUNTED } from "./store.ts";
 
 /** What one check found. A finding that is `ok` and has a `fix` is a warning. */
 export interface Finding {
@@ -16,25 +15,14 @@ export interface Check extends Finding {
   isChecked?: boolean;
 }
 
-export function fine(message: string): Finding {
-  return { ok: true, message, fix: null };
-}
-
-export function warning(message: string, fix: string): Finding {
-  return { ok: true, message, fix };
-}
-
-export function fault(message: string, fix: string | null): Finding {
-  return { ok: false, message, fix };
-}
+export const fine = (message: string): Finding => ({ ok: true, message, fix: null });
+export const warning = (message: string, fix: string): Finding => ({ ok: true, message, fix });
+export const fault = (message: string, fix: string | null): Finding => ({ ok: false, message, fix });
 
 /** A check that could not be made: because another one failed, or for the reason given. */
 export function notChecked(id: string, because: string): Check {
   return { id, ...fault(`Not checked, because of: ${because}.`, null), isChecked: false };
 }
-
-/** Rows are counted only up to this number; beyond it the exact number does not matter. */
-export const MOST_COUNTED = 10_000;
 
 /** "1 row", "2 rows", "10000 rows or more". */
 export function countedToMost(count: number, thing: string): string {
