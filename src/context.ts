@@ -16,10 +16,9 @@ import type { Offer, YourService } from "./resources/contract.ts";
 import type { Credentials } from "./credentials/credentials.ts";
 import type { LostProvisions } from "./resources/lost-provisions.ts";
 import type { PlatformFor } from "./platform/api.ts";
-import type { Recover } from "./resources/recover.ts";
-import type { PeopleTokens } from "./people/people-tokens.ts";
 import type { Vault } from "./vault/vault.ts";
 import type { StepRunner } from "./work/step.ts";
+import type { WorkerPool } from "./work/worker-pool.ts";
 
 /** What a process makes once: the first argument of the functions that do its work. */
 export interface Context {
@@ -45,9 +44,9 @@ export interface Context {
   readonly status: StatusWatch;
 
   readonly credentials: Credentials;
-  /** Null: people cannot sign in here. */
-  readonly peopleTokens: PeopleTokens | null;
-  readonly recover: Recover;
+  /** What calls the token endpoint for grants, and for token pairs, that are due. */
+  readonly exchanges: WorkerPool;
+  readonly refreshes: WorkerPool;
   readonly lostProvisions: LostProvisions;
   readonly work: StepRunner;
 

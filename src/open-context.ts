@@ -24,17 +24,16 @@ import { PACE, type Pace } from "./pace.ts";
 import { isPlatformAway } from "./platform/api-errors.ts";
 import { createPlatformFor } from "./platform/api.ts";
 import { createHttp } from "./platform/http.ts";
-import { createOauthGrantEndpoint } from "./platform/oauth-grant.ts";
 import { createTokenEndpoint, type TokenEndpoint } from "./platform/oauth.ts";
 import { createIncidentNotes, createStatusWatch } from "./platform/status-watch.ts";
 import { currentStatus } from "./platform/status.ts";
 import { checkOffer } from "./resources/check-offer.ts";
 import type { Offer, YourService } from "./resources/contract.ts";
 import { createCredentials } from "./credentials/credentials.ts";
+import { createExchanges } from "./credentials/exchange.ts";
+import { createRefreshes, refreshesSettled } from "./credentials/refresh.ts";
+import { tokensOf } from "./credentials/token-source.ts";
 import { createLostProvisions } from "./resources/lost-provisions.ts";
-import { failProvision } from "./resources/end-store.ts";
-import { createRecover } from "./resources/recover.ts";
-import { createPeopleTokens } from "./people/people-tokens.ts";
 import { createVault } from "./vault/vault.ts";
 import { createGrantsFirst } from "./work/grants-first.ts";
 import { createStepRunner } from "./work/runner.ts";
@@ -140,36 +139,11 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   ctx.credentials = createCredentials({
     ...ctx,
     endpoint: countedTokens(parts.wrapTokenEndpoint?.(endpoint) ?? endpoint, ctx.metrics),
-    concurrency: config.tokenConcurrency,
     grantsFirst,
-    onIssued(refreshInSeconds) {
-      ctx.nudge("run-steps");
-      ctx.nudge("run-vendor-steps");
-      ctx.nudge("find-late-steps", AFTER_TOKENS_MS);
-      // Tokens live for hours. A sandbox may give them a life of seconds, which would end before the next sweep.
-      if (refreshInSeconds < 60) ctx.nudge("refresh-tokens", refreshInSeconds * 1_000);
-    },
-    onLost: (uuid) => failProvision(ctx, uuid, { onlyIfStranded: true }),
-    onGrantEnd: () => ctx.nudge("exchange-grants"),
-    onRefreshEnd: () => ctx.nudge("refresh-tokens"),
-    onSteal: ctx.metrics.steal,
-    onBreakerOpen: ctx.metrics.breakerOpens,
   });
-  ctx.platformFor = createPlatformFor({ ...ctx.platformCalls, tokensOf: ctx.credentials.tokensOf });
-  const { addonId, addonPassword, oauthClientId: id, oauthClientSecret: secret } = config;
-  const grants = createOauthGrantEndpoint({ ...ctx.platformCalls, addonId, addonPassword });
-  ctx.recover = createRecover({ ...ctx, endpoint: grants });
-  ctx.peopleTokens =
-    id && secret
-      ? createPeopleTokens({
-          ...ctx,
-          client: { id, secret },
-          endpoint: createTokenEndpoint({
-            ...{ http, authUrl: config.platformAuthUrl, timeoutMs: PERSON_WAITS_MS },
-          }),
-          onRefreshEnd: () => ctx.nudge("refresh-people"),
-        })
-      : null;
+  ctx.exchanges = createExchanges(ctx);
+  ctx.refreshes = createRefreshes(ctx);
+  ctx.platformFor = createPlatformFor({ ...ctx.platformCalls, tokensOf: (uuid) => tokensOf(ctx, uuid) });
 
   ctx.work = createStepRunner(ctx, grantsFirst);
   ctx.jobs = createJobs({
@@ -179,8 +153,7 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   });
   closers.push(
     // Also refreshes whose caller no longer waits: a page that was answered without them, or a step that was stopped.
-    () => ctx.peopleTokens?.refreshesSettled(),
-    () => ctx.credentials.refresh.settled(),
+    () => refreshesSettled(ctx),
     () => ctx.totals.stop(),
     () => ctx.jobs.stop(),
     () => ctx.clocks.stop(),
@@ -205,11 +178,5 @@ const causeOf: CauseOf = ({ error, outcome }) => {
 
 /** Work that ended may have made other work due. One look after this delay serves all that ends meanwhile. */
 const SOON_MS = 50;
-/**
- * The delay before looking for steps that were put off while their tokens were being stored: one look serves a burst.
- */
-const AFTER_TOKENS_MS = 5_000;
 /** Connections to the platform's API at most; further calls wait for one. */
 const SOCKETS_FOR_API = 64;
-/** How long a call to the token endpoint may take while a person waits in front of a browser. */
-const PERSON_WAITS_MS = 10_000;

@@ -6,7 +6,7 @@ export interface Pace {
   readonly vendorMs: number;
   /** How long one request may wait for the database in all, so that it is answered before the platform gives up. */
   readonly requestMs: number;
-  /** A factor of all pauses between tries (credentials/backoff.ts, and `againInSeconds` of the vendor's). */
+  /** A factor of all pauses between tries (credentials/verdict.ts, and `againInSeconds` of the vendor's). */
   readonly pauses: number;
   /**
    * How long callers of a server that closes may still send requests on open connections, and are told to close them;

@@ -24,30 +24,21 @@ export async function createWebsite(
   ctx: OpenContext,
   { byPassword, whenReady }: { byPassword: RequestHandler | null; whenReady: RequestHandler },
 ): Promise<Website> {
-  const { config, db, log, peopleTokens, refusedSample } = ctx;
+  const { config, db, log, refusedSample } = ctx;
   const pages = createPages({ siteName: config.addonId, publicUrl: config.publicUrl });
   const trail = createAccessTrail({ db, accounts: config.operatorAccounts, log });
-  const signIn =
-    peopleTokens &&
-    (await import("./people/sign-in.ts")).createSignIn({
-      ...{ ...ctx, ...ctx.platformCalls, peopleTokens, pages, trail },
-      authUrl: config.platformAuthUrl,
-      onStored(lifeSeconds) {
-        if (lifeSeconds < 120) ctx.nudge("refresh-people", lifeSeconds * 500);
-      },
-    });
-  const customers = config.ssoSalt
-    ? (await import("./people/customers.ts")).createCustomers({
-        ...{ ...ctx, salt: config.ssoSalt, mustNameUser: config.ssoRequireUser, pages },
-        clocksTrouble: ctx.clocks.trouble,
-      })
+  const signIn = ctx.credentials.people
+    ? (await import("./people/sign-in.ts")).createSignIn(ctx, { pages, trail })
     : null;
+  const customers = config.ssoSalt
+    ? (await import("./people/customers.tsx")).customerRouters({ ...ctx, pages, salt: config.ssoSalt })
+    : {};
   const operator = hasOperator(config)
     ? (await import("./operator/pages/operator-pages.ts")).createOperatorPages(ctx, {
         ...{ pages, signIn, byPassword, whenReady, trail },
       })
     : null;
-  const waiting = { ...(signIn && { "/oauth": signIn.router }), ...customers?.routers };
+  const waiting = { ...(signIn && { "/oauth": signIn.router }), ...customers };
   const routers = {
     ...Object.fromEntries(Object.entries(waiting).map(([path, router]) => [path, [whenReady, router]])),
     ...(operator && { "/operator": [operator.router] }),

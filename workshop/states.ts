@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { CREDENTIAL_MOVES, CREDENTIAL_STATES } from "../src/credentials/states.ts";
 import { RESOURCE_MOVES, RESOURCE_STATES, type Move } from "../src/resources/states.ts";
 
 // Draws the state machines: npx tsx workshop/states.ts writes docs/states.md anew.
@@ -22,6 +23,13 @@ export const MACHINES: readonly Machine[] = [
     file: "src/resources/states.ts",
     states: RESOURCE_STATES,
     moves: RESOURCE_MOVES,
+  },
+  {
+    title: "A credential",
+    table: "credentials",
+    file: "src/credentials/states.ts",
+    states: CREDENTIAL_STATES,
+    moves: CREDENTIAL_MOVES,
   },
 ];
 

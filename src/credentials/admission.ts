@@ -1,65 +1,80 @@
 import { retryWhileDatabaseAway } from "../database/retry.ts";
-import type { TokenAnswer } from "../platform/oauth.ts";
-import { createRefusals } from "../platform/refusals.ts";
-import { BEFORE_CALL_MS, type ClaimedCredential } from "./claims.ts";
-import type { ClientSecret, ClientSecrets } from "./client-secrets.ts";
+import type { NotIssued, TokenAnswer } from "../platform/oauth.ts";
+import type { ClientSecret, OAuthClient } from "./client-secret.ts";
+import { AROUND_CALL, type ClaimedCredential } from "./queue.ts";
 
-/** A claimed row and the client secret its call will carry. */
+// The first of three gates before a call: whether the client secret is worth sending (then the row's turn, `turns.ts`,
+// and its mark, `queue.ts`). A rejected secret is our fault and no row's: rows stay as they are and wait.
+
+/** A claimed row and the client secret that its call will carry. */
 export interface Admitted {
   row: ClaimedCredential;
+  client: Admission;
   secret: ClientSecret;
   /** The one call a minute that finds out whether a rejected secret is accepted again. */
   isProbe: boolean;
 }
 
 /** An answer after {@link Admission.judge}: what a 401 means has been decided. */
-export type JudgedAnswer = TokenAnswer & { outcome: Exclude<TokenAnswer["outcome"], "unauthorized"> };
+export type JudgedAnswer =
+  | Extract<TokenAnswer, { outcome: "issued" }>
+  | (NotIssued & { outcome: Exclude<NotIssued["outcome"], "unauthorized"> });
 
 /** The most rows claimed to find, for a probe, one that was not refused before. */
 const MOST_LOOKED_AT = 100;
+/** The most refusals remembered. */
+const MOST_REMEMBERED = 1_000;
+/** Two refused without a reason within this time, and no success since: the client secret is presumed wrong. */
+const TOGETHER_MS = 60_000;
+
+export type Admission<Client extends OAuthClient = OAuthClient> = ReturnType<typeof createAdmission<Client>>;
 
 /**
- * Lets claimed rows through to the token endpoint only while the client secret is worth sending. A rejected secret is
- * our fault and no row's: rows stay as they are and wait, and one of them is the probe; a row that was refused before
- * lets others probe. But a 401 without a word of RFC 6749 may be about the row's own code or token (assumed, section
- * 3). So a secret that is only presumed wrong holds back refreshes, which have hours, and no grant, which has minutes.
+ * Guards one OAuth client. A 401 without a word of RFC 6749 may be about the row's own code or token (assumed, section
+ * 3), so a secret that is only presumed wrong holds back refreshes, which have hours, and no grant, which has minutes.
  */
-export function createAdmission(secrets: ClientSecrets, release: (row: ClaimedCredential) => Promise<void>) {
-  let known = { version: 0, refusals: createRefusals() };
+export function createAdmission<Client extends OAuthClient>(client: Client) {
+  let refusals = { version: 0, of: createRefusals() };
 
   const holdsBack = ({ isRejected, isPresumed }: ClientSecret, isGrant: boolean) =>
     isRejected && !(isPresumed && isGrant);
 
   function refusalsOf({ version }: ClientSecret) {
-    if (version > known.version) known = { version, refusals: createRefusals() };
-    return version === known.version ? known.refusals : createRefusals();
+    if (version > refusals.version) refusals = { version, of: createRefusals() };
+    return version === refusals.version ? refusals.of : createRefusals();
   }
 
   /** The platform has accepted the secret: it issued tokens, or complained about a token in the words of RFC 6749. */
-  async function accepted({ row, secret }: Admitted): Promise<void> {
+  async function accepted({ row, secret }: Pick<Admitted, "row" | "secret">): Promise<void> {
     refusalsOf(secret).succeeded(row.uuid);
-    await secrets.accepted(secret);
+    await client.accepted(secret);
   }
 
-  return {
+  const admission = {
+    client,
+    accepted,
+
+    /** The secret to claim rows with; null: it holds them back. */
+    async open(isGrant: boolean): Promise<ClientSecret | null> {
+      const secret = await client.current();
+      return holdsBack(secret, isGrant) ? null : secret;
+    },
+
     /**
-     * Claims up to `most` rows. While the secret holds them back, it lets at most one through, and only if a probe is
-     * due.
+     * While the secret holds rows back: claims one for the probe, if that is due. A row that was refused before lets
+     * others probe; what else was claimed is given to `release`.
      */
-    async claim(
+    async probe(
       claim: (most: number) => Promise<ClaimedCredential[]>,
-      most: number,
-      isGrant: boolean,
+      release: (row: ClaimedCredential) => Promise<void>,
     ): Promise<Admitted[]> {
-      const secret = await secrets.current();
-      if (!holdsBack(secret, isGrant))
-        return (await claim(most)).map((row) => ({ row, secret, isProbe: false }));
-      const refusals = refusalsOf(secret);
-      const rows = await claim(Math.min(refusals.count() + 1, MOST_LOOKED_AT));
-      const row = rows.find(({ uuid }) => !refusals.has(uuid)) ?? rows[0];
-      const isProbe = row !== undefined && (await secrets.takeProbe(secret));
+      const secret = await client.current();
+      const refused = refusalsOf(secret);
+      const rows = await claim(Math.min(refused.count() + 1, MOST_LOOKED_AT));
+      const row = rows.find(({ uuid }) => !refused.has(uuid)) ?? rows[0];
+      const isProbe = row !== undefined && (await client.takeProbe(secret));
       await Promise.all(rows.filter((other) => !isProbe || other !== row).map(release));
-      return isProbe ? [{ row, secret, isProbe }] : [];
+      return isProbe ? [{ row, client: admission, secret, isProbe }] : [];
     },
 
     /**
@@ -72,25 +87,50 @@ export function createAdmission(secrets: ClientSecrets, release: (row: ClaimedCr
       if (outcome === "token_rejected") await accepted(admitted);
       if (outcome !== "client_rejected" && outcome !== "unauthorized") return answer as JudgedAnswer;
       const isPresumed = outcome === "unauthorized";
-      const refusals = refusalsOf(secret);
-      const isOfSecret = refusals.note(row.uuid) || !isPresumed;
-      if (isOfSecret) await secrets.rejected(secret, { isPresumed });
+      const refused = refusalsOf(secret);
+      const isOfSecret = refused.note(row.uuid) || !isPresumed;
+      if (isOfSecret) await client.rejected(secret, { isPresumed });
       // Another row has succeeded meanwhile.
-      if (isPresumed && isOfSecret && refusals.isDead(row.uuid)) await secrets.accepted(secret);
+      if (isPresumed && isOfSecret && refused.isDead(row.uuid)) await client.accepted(secret);
       const isHeldBack = isOfSecret || secret.isRejected;
       const isTriedAgain = isPresumed && row.state === "grant_pending";
       return { ...answer, outcome: isHeldBack && !isTriedAgain ? "client_rejected" : "token_rejected" };
     },
 
-    accepted,
-
-    /** Checked again just before the call: the secret may have been rejected, or replaced, since the claim. */
+    /** Looked at again just before the call: the secret may have been rejected, or replaced, since the claim. */
     async isStillGood({ row, secret, isProbe }: Admitted): Promise<boolean> {
-      const now =
-        secrets.cached() ?? (await retryWhileDatabaseAway(secrets.current, { upToMs: BEFORE_CALL_MS }));
+      const now = client.cached() ?? (await retryWhileDatabaseAway(() => client.current(), AROUND_CALL));
       return now.version === secret.version && (isProbe || !holdsBack(now, row.state === "grant_pending"));
     },
   };
+  return admission;
 }
 
-export type Admission = ReturnType<typeof createAdmission>;
+/**
+ * Who was refused with one client secret. A platform may answer a dead code or token and a wrong client secret with the
+ * same 401; so whether it is the secret shows only when it happens to several while nobody succeeds. Who was refused
+ * before a success is known to be dead, and says nothing about the secret any more.
+ */
+function createRefusals() {
+  const refused = new Map<string, { at: number; isDead: boolean }>();
+  const isDead = (who: string) => refused.get(who)?.isDead ?? false;
+  return {
+    isDead,
+    count: () => refused.size,
+    has: (who: string) => refused.has(who),
+    /** Notes a refusal; true: the secret is to be presumed wrong. */
+    note(who: string): boolean {
+      const wasDead = isDead(who);
+      refused.delete(who);
+      refused.set(who, { at: performance.now(), isDead: wasDead });
+      if (refused.size > MOST_REMEMBERED) refused.delete(refused.keys().next().value!);
+      const since = performance.now() - TOGETHER_MS;
+      return !wasDead && [...refused.values()].filter((each) => !each.isDead && each.at > since).length > 1;
+    },
+    /** The secret works for this one. */
+    succeeded(who: string): void {
+      refused.delete(who);
+      for (const each of refused.values()) each.isDead = true;
+    },
+  };
+}

@@ -1,101 +1,55 @@
+import type { Config } from "../config.ts";
 import type { Database } from "../database/database.ts";
 import type { Log } from "../logging/log.ts";
-import type { Pace } from "../pace.ts";
-import type { TokenSource } from "../platform/api.ts";
-import type { TokenEndpoint } from "../platform/oauth.ts";
 import type { Scrubber } from "../logging/scrubber.ts";
+import type { TokenEndpoint } from "../platform/oauth.ts";
+import type { Secret } from "../secret.ts";
 import type { Vault } from "../vault/vault.ts";
 import type { GrantsFirst } from "../work/grants-first.ts";
 import { createAdmission } from "./admission.ts";
-import { createTokenCall } from "./token-call.ts";
-import { createClaims, type Claims } from "./claims.ts";
-import { createClientSecrets, type ClientSecrets } from "./client-secrets.ts";
-import { createExchange, type GrantExchange } from "./exchange.ts";
-import { createMassRefusal, createTokenCounts } from "./mass-refusal.ts";
-import { createCircuitBreaker } from "./circuit-breaker.ts";
-import { createOpening } from "./opening.ts";
-import { createRefresh, type Refresh } from "./refresh.ts";
-import { createPrioritySemaphore } from "./priority-semaphore.ts";
-import { createSecretSpread, type SpreadSecret } from "./secret-spread.ts";
-import { createCredentialStore } from "./store.ts";
-import { createTokenSources } from "./token-source.ts";
+import { createBreaker } from "./breaker.ts";
+import { createClientSecrets, createPeopleClient } from "./client-secret.ts";
+import { createMarkSent } from "./queue.ts";
+import { createReadTokens, createStoreTokens } from "./store.ts";
+import { createTurns } from "./turns.ts";
 
-/** The life of all credentials: grants are exchanged, tokens refreshed and handed to callers of the platform. */
-export interface Credentials {
-  claims: Claims;
-  secrets: ClientSecrets;
-  grants: GrantExchange;
-  refresh: Refresh;
-  spreadSecret: SpreadSecret;
-  /** Reopens the credentials that were quarantined for a missing key that is in the ring now. */
-  reopenQuarantined(): Promise<void>;
-  tokensOf(uuid: string): TokenSource;
-}
+/** What the functions of this room remember between calls; a process makes it once. */
+export type Credentials = ReturnType<typeof createCredentials>;
 
 export function createCredentials(needs: {
+  config: Pick<Config, "tokenConcurrency" | "oauthClientId" | "oauthClientSecret">;
   db: Database;
   vault: Vault;
   scrubber: Scrubber;
   log: Log;
-  pace: Pace;
+  metrics: { breakerOpens(): void };
   endpoint: TokenEndpoint;
-  /** Calls to the token endpoint in flight at once. */
-  concurrency: number;
   grantsFirst: GrantsFirst;
-  /** Called after a first pair of tokens was stored. */
-  onIssued(refreshInSeconds: number): void;
-  /** Called after a grant was stored as lost. */
-  onLost(uuid: string): Promise<void>;
-  /** Called when work on a grant or on a refresh ended: another try may be due soon. */
-  onGrantEnd(): void;
-  onRefreshEnd(): void;
-  /** Called with the number of rows taken over from holders that neither finished nor released them. */
-  onSteal(rows: number): void;
-  /** Called when refreshes are held back, because the token endpoint keeps failing. */
-  onBreakerOpen(): void;
-}): Credentials {
-  const { db, vault, concurrency, onIssued, onLost, log } = needs;
-  const claims = createClaims(db, needs.onSteal);
-  const store = createCredentialStore(db);
-  const spread = createSecretSpread(db);
-  const secrets = createClientSecrets({ ...needs, spread });
-  const opening = createOpening({ vault, store, log });
-  const admission = createAdmission(secrets, store.release);
-  const call = createTokenCall({ ...needs, admission, store, opening });
-  const shared = {
-    claims,
-    store,
-    admission,
-    call,
-    concurrency,
-    log,
-    pace: needs.pace,
-    semaphore: createPrioritySemaphore(concurrency),
-  };
-  const refresh = createRefresh({
-    ...shared,
-    breaker: createCircuitBreaker(undefined, needs.onBreakerOpen),
-    massRefusal: createMassRefusal(createTokenCounts(db)),
-    onEnd: needs.onRefreshEnd,
-  });
+}) {
+  const { config, db, log, metrics, endpoint, grantsFirst } = needs;
+  const { oauthClientId: id, oauthClientSecret: secret } = config;
+  const secrets = createClientSecrets(needs);
   return {
-    claims,
+    endpoint,
+    grantsFirst,
+    /** The versions of our client secret. */
     secrets,
-    grants: createExchange({
-      ...shared,
-      grantsFirst: needs.grantsFirst,
-      onIssued,
-      onLost,
-      onEnd: needs.onGrantEnd,
-    }),
-    refresh,
-    async spreadSecret(signal) {
-      const due = await spread(signal);
-      // These tokens are dead, so they are refreshed now: the next sweep would come late.
-      if (due > 0) needs.onRefreshEnd();
-      return due;
-    },
-    reopenQuarantined: opening.reopen,
-    tokensOf: createTokenSources({ db, opening, refresh }),
+    /** The gates of the two clients: the one that resources' tokens belong to, and the one that people sign in with. */
+    resources: createAdmission(secrets),
+    /** Null: people cannot sign in here. */
+    people: id && secret ? createAdmission(createPeopleClient({ id, secret }, log)) : null,
+    turns: createTurns(config.tokenConcurrency),
+    breaker: createBreaker(metrics.breakerOpens),
+    markSent: createMarkSent(db),
+    storeTokens: createStoreTokens(db),
+    readTokens: createReadTokens(db),
+    /** Rows whose only valid refresh token is in memory, until it can be stored. */
+    held: new Set<string>(),
+    /** Refreshes that callers asked for, so that a stop can wait for those whose caller went away. */
+    asked: new Set<Promise<unknown>>(),
+    /** Dead tokens that are being renewed in this process. */
+    renewals: new Map<string, Promise<Secret>>(),
+    /** When tokens were last replaced because the platform refused them (ms, monotonic). */
+    forced: new Map<string, number[]>(),
   };
 }

@@ -1,109 +1,111 @@
 import type { Pace } from "../pace.ts";
-import type { TokenAnswer } from "../platform/oauth.ts";
-import {
-  GRANT_NOT_YET,
-  GRANT_UNREACHABLE,
-  nextTryInSeconds,
-  OUR_FAULT,
-  REFRESH_UNREACHABLE,
-} from "./backoff.ts";
+import type { NotIssued } from "../platform/oauth.ts";
+import type { Owner } from "./states.ts";
 
-/** What a claimed row says about its grant. */
-export interface GrantFacts {
+/** Seconds to wait after the n-th try, the last value repeating; `spread` is the share that jitter adds or subtracts. */
+export interface Backoff {
+  seconds: readonly number[];
+  spread: number;
+}
+
+/** The platform may not have registered our answer yet. At most 15 tries fit into the five minutes. */
+export const GRANT_NOT_YET: Backoff = { seconds: [1.25, 2.5, 5, 10, 20, 33], spread: 0.1 };
+/** The token endpoint cannot be reached or fails, while a grant runs out. */
+export const GRANT_UNREACHABLE: Backoff = { seconds: [1, 2, 4, 8, 10], spread: 0.25 };
+/** A refresh has hours, and the circuit breaker spares the endpoint: this sets how soon tokens recover. */
+export const REFRESH_UNREACHABLE: Backoff = { seconds: [5, 15, 30, 45], spread: 0.25 };
+/** The platform refuses the refresh token, in a wave perhaps: after it, all are fresh within an hour. */
+export const REFRESH_REFUSED: Backoff = { seconds: [60, 300, 900, 1800, 3600], spread: 0.1 };
+/** The platform calls our request malformed: only a new release can fix that. */
+export const OUR_FAULT: Backoff = { seconds: [600], spread: 0.25 };
+/** The vendor's own code, and calls to the platform made on its behalf. */
+export const STEP_AGAIN: Backoff = { seconds: [1, 2, 5, 10, 30, 60, 120, 300], spread: 0.25 };
+
+/** A longer `Retry-After` is cut to this: a grant has five minutes, and a customer depends on it. */
+const LONGEST_GRANT_REST_SECONDS = 60;
+/** How long a grant is tried after its arrival: the five minutes that it lives, and 5 s for clocks that differ. */
+export const GRANT_SECONDS = 305;
+const LEAST_REFUSALS = 3;
+const REFUSED_FOR_SECONDS = 24 * 3600;
+export const ASK_AGAIN_DAILY_SECONDS = 24 * 3600;
+
+/** Seconds until the next try, when `tries` have been made. `chance` is in [0, 1). */
+export function nextTryInSeconds(
+  { seconds, spread }: Backoff,
+  tries: number,
+  chance: () => number = Math.random,
+): number {
+  const base = seconds[Math.min(Math.max(tries, 1), seconds.length) - 1]!;
+  return base * (1 + spread * (2 * chance() - 1));
+}
+
+/** What a claimed row says about its tries. */
+export interface Tries {
+  owner: Owner;
+  state: string;
   attempts: number;
   outcomeUnknown: boolean;
-  /** Whether the platform ever answered a definite `invalid_grant` for this grant. */
-  wasRefused: boolean;
-}
-
-export interface RefreshFacts {
-  state: "grant_pending" | "active" | "needs_reauth" | "quarantined";
-  attempts: number;
-  /** Seconds since the platform first refused this refresh token, by the database's clock; null: it never did. */
+  /** Seconds since the platform first refused this code or refresh token, by the database's clock; null: it never did. */
   rejectedForSeconds: number | null;
 }
-
-type Failure = Exclude<TokenAnswer, { outcome: "issued" }>;
 
 export interface GrantVerdict {
   againInSeconds: number;
   outcomeUnknown: boolean;
 }
 
-/** A longer `Retry-After` is cut to this: a grant has five minutes, and a customer depends on it. */
-const LONGEST_GRANT_REST_SECONDS = 60;
-/** After two refusals this far apart, the second for a row read anew, the refresh token counts as revoked. */
-const SECOND_REFUSAL_SECONDS = 60;
-export const ASK_AGAIN_DAILY_SECONDS = 24 * 3600;
-
 /**
  * What a failed exchange means. Nothing is final before the deadline: a refused code may only be early (the platform
  * registers our answer late), and a call whose outcome is unknown may still succeed if the platform replays its answer.
  */
 export function judgeFailedExchange(
-  facts: GrantFacts,
-  { outcome, retryAfterMs }: Failure,
+  tries: Tries,
+  { outcome, retryAfterMs }: NotIssued,
   { pauses }: Pace,
 ): GrantVerdict {
   const backoff = outcome === "token_rejected" ? GRANT_NOT_YET : GRANT_UNREACHABLE;
   const restSeconds = Math.min((retryAfterMs ?? 0) / 1000, LONGEST_GRANT_REST_SECONDS);
   return {
-    againInSeconds: Math.max(nextTryInSeconds(backoff, facts.attempts + 1) * pauses, restSeconds),
-    outcomeUnknown: facts.outcomeUnknown || outcome === "unknown",
+    againInSeconds: Math.max(nextTryInSeconds(backoff, tries.attempts + 1) * pauses, restSeconds),
+    outcomeUnknown: tries.outcomeUnknown || outcome === "unknown",
   };
 }
 
 /** Why a grant whose deadline has passed is lost. */
-export function reasonForLoss({
-  outcomeUnknown,
-  wasRefused,
-}: GrantFacts): "outcome_unknown" | "never_accepted" | "expired" {
+export function reasonForLoss({ outcomeUnknown, rejectedForSeconds }: Tries) {
   if (outcomeUnknown) return "outcome_unknown";
-  return wasRefused ? "never_accepted" : "expired";
+  return rejectedForSeconds === null ? "expired" : "never_accepted";
 }
 
+/** `givesUp`: a resource needs to be authorized again, a person must sign in again. */
 export interface RefreshVerdict {
-  state: "active" | "needs_reauth";
   againInSeconds: number;
-  /** Whether this was a refusal of the refresh token. */
-  rejected: boolean;
+  isRefused: boolean;
+  givesUp: boolean;
 }
 
-/**
- * What a failed refresh means. A first refusal is not final: another process may just have changed the row, or the
- * platform may be in trouble. After the second, the token is tried once a day, in case the platform changes its mind.
- */
+/** What a failed refresh means. */
 export function judgeFailedRefresh(
-  facts: RefreshFacts,
-  { outcome, retryAfterMs }: Failure,
+  { owner, state, attempts, rejectedForSeconds }: Tries,
+  { outcome, retryAfterMs }: NotIssued,
   { pauses }: Pace,
 ): RefreshVerdict {
-  if (outcome === "token_rejected") {
-    const waited = facts.rejectedForSeconds;
-    if (waited !== null && waited >= SECOND_REFUSAL_SECONDS) {
-      return { state: "needs_reauth", againInSeconds: ASK_AGAIN_DAILY_SECONDS, rejected: true };
-    }
-    return {
-      state: "active",
-      againInSeconds: Math.max(SECOND_REFUSAL_SECONDS - (waited ?? 0) + 1, 1),
-      rejected: true,
-    };
-  }
-  if (facts.state === "needs_reauth") {
-    return { state: "needs_reauth", againInSeconds: ASK_AGAIN_DAILY_SECONDS, rejected: false };
-  }
-  const backoff = outcome === "bug" ? OUR_FAULT : REFRESH_UNREACHABLE;
-  const againInSeconds = Math.max(
-    nextTryInSeconds(backoff, facts.attempts + 1) * pauses,
-    (retryAfterMs ?? 0) / 1000,
-  );
-  return { state: "active", againInSeconds, rejected: false };
+  const tries = attempts + 1;
+  const isRefused = outcome === "token_rejected";
+  // No wave of refusals gives up a resource: it takes three over a day. A person just signs in again.
+  const isOver =
+    owner === "person" || (tries >= LEAST_REFUSALS && (rejectedForSeconds ?? 0) >= REFUSED_FOR_SECONDS);
+  const givesUp = isRefused && isOver;
+  if (givesUp || state === "needs_reauth")
+    return { againInSeconds: ASK_AGAIN_DAILY_SECONDS, isRefused, givesUp: true };
+  const backoff = isRefused ? REFRESH_REFUSED : outcome === "bug" ? OUR_FAULT : REFRESH_UNREACHABLE;
+  const againInSeconds = Math.max(nextTryInSeconds(backoff, tries) * pauses, (retryAfterMs ?? 0) / 1000);
+  return { againInSeconds, isRefused, givesUp };
 }
 
 /**
- * When a token falls due, as a share of its life: 45 to 55 %, fixed for a resource by its uuid. Tokens issued together
- * fall due at different times, so they cause no thundering herd; and half a life is left to outlast the platform's
- * trouble.
+ * When a token falls due, as a share of its life: 45 to 55 %, fixed by the uuid. Tokens issued together fall due at
+ * different times, so they cause no thundering herd; and half a life is left to outlast the platform's trouble.
  */
 export function shareOfLife(uuid: string): number {
   // FNV-1a over the text: the uuid need not be random.

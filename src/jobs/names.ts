@@ -8,8 +8,5 @@ export type JobName =
   | "fail-stranded"
   | "spread-secret"
   | "reopen-quarantined"
-  | "refresh-people"
-  | "reopen-people"
-  | "prune-sign-ins"
-  | "prune-customers"
+  | "prune-sessions"
   | "prune-lost-provisions";

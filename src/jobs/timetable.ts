@@ -1,7 +1,9 @@
 import type { Context } from "../context.ts";
-import { createPruneCustomers } from "../people/customer-prune.ts";
+import { nextGrantInSeconds, nextRefreshInSeconds } from "../credentials/queue.ts";
+import { refreshDue, refreshesSettled, spreadSecret } from "../credentials/refresh.ts";
+import { reopenQuarantined } from "../credentials/sealed.ts";
+import { prunePeopleAndCustomers } from "../people/store.ts";
 import { createFailStranded } from "../resources/end-store.ts";
-import { createPrune } from "../people/prune.ts";
 import type { JobName } from "./names.ts";
 import type { Job } from "./run.ts";
 
@@ -10,18 +12,18 @@ import type { Job } from "./run.ts";
  * known to be due; so whatever a crash left behind is found.
  */
 export function timetable(ctx: Context): Job<JobName>[] {
-  const { credentials, work, peopleTokens, lostProvisions, db } = ctx;
-  const { claims, grants, refresh } = credentials;
+  const { exchanges, work, lostProvisions } = ctx;
   const jobs: Record<JobName, Omit<Job, "name">> = {
     "exchange-grants": {
-      run: grants.due,
-      settled: grants.settled,
-      nextInSeconds: claims.nextGrantInSeconds,
+      run: exchanges.fill,
+      settled: exchanges.settled,
+      nextInSeconds: () => nextGrantInSeconds(ctx),
     },
+    // Token pairs of resources and of people who signed in.
     "refresh-tokens": {
-      run: refresh.due,
-      settled: refresh.settled,
-      nextInSeconds: claims.nextRefreshInSeconds,
+      run: (signal) => refreshDue(ctx, signal),
+      settled: () => refreshesSettled(ctx),
+      nextInSeconds: () => nextRefreshInSeconds(ctx),
     },
     "run-steps": {
       run: (signal) => work.runDue("platform", signal),
@@ -37,16 +39,9 @@ export function timetable(ctx: Context): Job<JobName>[] {
     },
     "find-late-steps": { run: work.findLate },
     "fail-stranded": { run: createFailStranded(ctx) },
-    "spread-secret": { run: credentials.spreadSecret },
-    "reopen-quarantined": { run: credentials.reopenQuarantined },
-    "refresh-people": {
-      run: async (signal) => peopleTokens?.refreshDue(signal),
-      settled: async () => peopleTokens?.refreshesSettled(),
-      nextInSeconds: async () => peopleTokens?.nextRefreshInSeconds() ?? null,
-    },
-    "reopen-people": { run: async () => peopleTokens?.reopenQuarantined() },
-    "prune-sign-ins": { run: createPrune(db) },
-    "prune-customers": { run: createPruneCustomers(db) },
+    "spread-secret": { run: (signal) => spreadSecret(ctx, signal) },
+    "reopen-quarantined": { run: () => reopenQuarantined(ctx) },
+    "prune-sessions": { run: () => prunePeopleAndCustomers(ctx) },
     "prune-lost-provisions": { run: lostProvisions.prune },
   };
   return Object.entries(jobs).map(([name, job]) => ({ ...job, name: name as JobName }));

@@ -108,7 +108,6 @@ export const ALARMS = [
   "event_loop_blocked",
   "grant_lost",
   "job_hangs",
-  "mass_refusal",
   "needs_reauth",
   "no_grant",
   "no_refresh_token",

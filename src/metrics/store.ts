@@ -1,5 +1,5 @@
 import { statement, type Queryable } from "../database/database.ts";
-import { GRANT_SECONDS } from "../resources/grant-time.ts";
+import { GRANT_SECONDS } from "../credentials/verdict.ts";
 import { isNext } from "../work/queue.ts";
 import { NEEDING_ATTENTION } from "../credentials/needing-attention.ts";
 
@@ -31,7 +31,7 @@ const readQueues = statement(
       "refreshes",
       "credentials",
       "due_at",
-      "state IN ('active', 'needs_reauth') AND sealed_refresh_token IS NOT NULL",
+      "state IN ('active', 'needs_reauth', 'signed_in') AND sealed_refresh_token IS NOT NULL",
     ),
     // A step behind an earlier one is late only if that one is late, and that one may itself have answered "later" for
     // hours. A step that a process is working on is not late.
@@ -43,7 +43,6 @@ const readQueues = statement(
       isNext("waiting"),
       ", uuid, id, kind",
     ),
-    queue("people", "people", "due_at", "state = 'active'"),
   ].join("\nUNION ALL\n"),
 );
 const readAttention = statement(
@@ -83,7 +82,7 @@ const readSample = statement(
   "metrics_credentials",
   `SELECT state, CASE WHEN ${IS_REFRESHED} THEN width_bucket(${AGE}, $2::float8[]) END AS bucket,
      count(*)::int AS count, coalesce(sum(CASE WHEN ${IS_REFRESHED} THEN ${AGE} END), 0)::float8 AS "ageSeconds"
-   FROM credentials TABLESAMPLE SYSTEM ($1::float8) GROUP BY 1, 2`,
+   FROM credentials TABLESAMPLE SYSTEM ($1::float8) WHERE owner = 'resource' GROUP BY 1, 2`,
 );
 
 // One total for each series, over all processes and beyond their restarts. Behind a router, a scrape reaches an

@@ -105,7 +105,7 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   },
   needs_reauth: {
     urgency: "bad",
-    what: "the platform refused the refresh token twice; it was revoked.",
+    what: "the platform refused the refresh token for a day; it was revoked.",
     todo: "Ask the platform's support. The service asks again once a day.",
   },
   quarantined: {

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { isTransient, statement, retryWhileDatabaseAway, type Database } from "../database/database.ts";
+import type { Context } from "../context.ts";
 import { KitError, Misconfigured } from "../errors.ts";
 import type { Trial } from "../platform/secret-trial.ts";
-import type { ClientSecret } from "../credentials/client-secrets.ts";
-import type { Credentials } from "../credentials/credentials.ts";
+import type { ClientSecret } from "../credentials/client-secret.ts";
+import { refreshDue, spreadSecret } from "../credentials/refresh.ts";
 import type { Secret } from "../secret.ts";
-import type { Vault } from "../vault/vault.ts";
 import { Interrupted } from "./errors.ts";
 import type { OnProgress } from "./progress.ts";
 import { forgetSecrets, unopenedSecrets } from "./unopened-secrets.ts";
@@ -46,16 +46,13 @@ export class SecretUntried extends KitError {
   }
 }
 
-interface Needs {
-  db: Database;
-  credentials: Pick<Credentials, "secrets" | "refresh" | "spreadSecret">;
+interface Needs extends Context {
   /** When aborted, the waiting ends. The service, or the same command again, refreshes the remaining tokens. */
   signal: AbortSignal;
   onProgress?: OnProgress | undefined;
 }
 
-interface SetNeeds extends Pick<Needs, "db" | "credentials"> {
-  vault: Vault;
+interface SetNeeds extends Pick<Context, "db" | "vault" | "credentials"> {
   known?: Secret | undefined;
 }
 
@@ -159,13 +156,13 @@ export async function waitUntilFresh(needs: Needs, begun: SecretReport): Promise
   }
 }
 
-async function help({ credentials: { refresh, spreadSecret } }: Needs, signal: AbortSignal): Promise<void> {
+async function help(needs: Needs, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     // An error here is ignored: a running service meets the same one, and the counts show the lack of progress.
-    const taken = await refresh.due(signal).catch(() => 0);
+    const taken = await refreshDue(needs, signal).catch(() => 0);
     if (taken > 0) continue;
     // The process that set the secret may have died before it made every older token due.
-    await spreadSecret(signal).catch(() => 0);
+    await spreadSecret(needs, signal).catch(() => 0);
     await sleep(LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined);
   }
 }
@@ -176,9 +173,9 @@ interface Looked {
 }
 
 /** Counts again after a passing database error. Throws when the database stays away for too long. */
-async function look({ db, credentials: { secrets } }: Needs, version: number): Promise<Looked> {
+async function look({ db, credentials }: Needs, version: number): Promise<Looked> {
   for (;;) {
-    await retryWhileDatabaseAway(secrets.current);
+    await retryWhileDatabaseAway(credentials.secrets.current);
     try {
       return await count(db, version);
     } catch (error) {

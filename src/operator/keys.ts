@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { statement, type Database, type Queryable } from "../database/database.ts";
-import { sealedSecrets, clientSecretSealContext } from "../credentials/client-secrets.ts";
-import { countKeyUse, registerKey, type KeyUse } from "../resources/keys.ts";
-import { createReseal, type ResealResult } from "../resources/reseal.ts";
+import { clientSecretSealContext } from "../credentials/client-secret.ts";
+import { sealedSecrets } from "../credentials/secret-store.ts";
+import { countKeyUse, registerKey, type KeyUse } from "../vault/store.ts";
+import { createReseal, type ResealResult } from "../vault/store.ts";
 import { KeyMissing, SealBroken } from "../vault/errors.ts";
 import { keyIdOf, type Vault } from "../vault/vault.ts";
 import { countRows } from "./count-rows.ts";
@@ -45,7 +46,7 @@ const MOST_MESSAGES = 5;
 const MOST_ROUNDS = 20;
 const ROUND_PAUSE_MS = 500;
 
-const TABLES = ["resources", "credentials", "people"] as const;
+const TABLES = ["resources", "credentials"] as const;
 // The hash is keyed with the key that sealed the row, so both must change together.
 const storeSecret = statement(
   "reseal_client_secret",

@@ -1,3 +1,4 @@
+import { tokensOf } from "../credentials/token-source.ts";
 import { ForeignResource, InvalidPath } from "../platform/path.ts";
 import { parsedJson } from "../json-object.ts";
 import type { PlatformFor } from "../platform/api.ts";
@@ -65,15 +66,14 @@ export async function callPlatform(
  * begin like a token, and every other secret that this process knows.
  */
 export async function masked(
-  { scrubber, credentials }: Pick<OpenContext, "scrubber" | "credentials">,
+  ctx: OpenContext,
   { path, uuid }: Pick<PlatformCall, "path" | "uuid">,
   answer: PlatformAnswer,
 ): Promise<PlatformAnswer> {
   const { status, headers, body } = answer;
   // An error answer has members of its own, and no values of vars.
   const isOfVars = status < 300 && /^\/apps\/[^/]+\/config-vars\/?(\?|$)/i.test(path);
-  const token = await credentials
-    .tokensOf(uuid)
+  const token = await tokensOf(ctx, uuid)
     .current()
     .catch(() => null);
   const told = {
@@ -81,7 +81,7 @@ export async function masked(
     body: isOfVars ? withoutValues(body) : withoutSecretMembers(body),
   };
   return withTexts(told, (text) =>
-    scrubber.scrub(redact(text, token ? [token.reveal()] : [])),
+    ctx.scrubber.scrub(redact(text, token ? [token.reveal()] : [])),
   ) as PlatformAnswer;
 }
 

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { statement, type Database, type Queryable } from "../database/database.ts";
+import { statement, type Queryable } from "../database/database.ts";
 import { errorIdOf, messageOf } from "../errors.ts";
-import type { Credentials } from "../credentials/credentials.ts";
+import type { Context } from "../context.ts";
+import { refreshNow } from "../credentials/refresh.ts";
 import { countRows } from "./count-rows.ts";
 import { failedUnknown, typedUuid } from "./errors.ts";
 import type { OnProgress } from "./progress.ts";
@@ -23,9 +24,7 @@ interface Found {
   hasRefreshToken: boolean;
 }
 
-interface Needs {
-  db: Database;
-  credentials: Pick<Credentials, "refresh" | "secrets">;
+interface Needs extends Context {
   /** Calls to the token endpoint at once. */
   concurrency: number;
   signal: AbortSignal;
@@ -36,10 +35,10 @@ const PAGE_SIZE = 500;
 /** How long to wait for a token that another process is refreshing. */
 const BUSY_PATIENCE_MS = 5_000;
 
-const FOUND = `SELECT uuid, state, sealed_refresh_token IS NOT NULL AND NOT (state = 'quarantined' AND sealed_grant_code IS NOT NULL) AS "hasRefreshToken" FROM credentials`;
-const named = statement("find_tokens", `${FOUND} WHERE uuid = ANY($1::uuid[])`);
+const FOUND = `SELECT uuid, state, sealed_refresh_token IS NOT NULL AND NOT (state = 'quarantined' AND sealed_grant_code IS NOT NULL) AS "hasRefreshToken" FROM credentials WHERE owner = 'resource'`;
+const named = statement("find_tokens", `${FOUND} AND uuid = ANY($1::uuid[])`);
 const page = (name: string, after: string) =>
-  statement(name, `${FOUND} WHERE state <> 'erased' ${after} ORDER BY uuid LIMIT ${PAGE_SIZE}`);
+  statement(name, `${FOUND} AND state <> 'erased' ${after} ORDER BY uuid LIMIT ${PAGE_SIZE}`);
 const firstPage = page("first_page_of_tokens", "");
 const nextPage = page("next_page_of_tokens", "AND uuid > $1");
 
@@ -61,7 +60,12 @@ export async function refreshTokens(needs: Needs, typed: readonly string[]): Pro
 
 /** Refreshes the tokens of all resources that have working ones, page by page. */
 export async function refreshAllTokens(needs: Needs): Promise<TokenReport> {
-  const total = await countRows(needs.db, "count_tokens", ["credentials"], "state <> 'erased'");
+  const total = await countRows(
+    needs.db,
+    "count_tokens",
+    ["credentials"],
+    "owner = 'resource' AND state <> 'erased'",
+  );
   const isWanted = ({ state }: Found) => state === "active";
   return refreshEach(needs, allTokens(needs.db), { total, isWanted });
 }
@@ -97,11 +101,11 @@ async function refreshEach(
 
 /** Refreshes one token. Answers null, or why it failed. */
 async function refreshOne(needs: Needs, uuid: string): Promise<{ id: string; message: string } | null> {
-  const { refresh, secrets } = needs.credentials;
+  const { secrets } = needs.credentials;
   const until = performance.now() + BUSY_PATIENCE_MS;
   for (;;) {
     try {
-      const result = await refresh.now(uuid);
+      const result = await refreshNow(needs, uuid);
       if (result.done === "stored") return null;
       if (result.done === "failed") return result.failure.error;
       if (result.done === "quarantined") return quarantined;

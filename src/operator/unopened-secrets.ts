@@ -1,6 +1,7 @@
 import { statement, type Database, type Queryable } from "../database/database.ts";
-import { sealedSecrets, clientSecretSealContext } from "../credentials/client-secrets.ts";
-import { checkKeys, countKeyUse, registerKey } from "../resources/keys.ts";
+import { clientSecretSealContext } from "../credentials/client-secret.ts";
+import { sealedSecrets } from "../credentials/secret-store.ts";
+import { checkKeys, countKeyUse, registerKey } from "../vault/store.ts";
 import { KeyMissing, SealBroken } from "../vault/errors.ts";
 import { keyIdOf, type Vault } from "../vault/vault.ts";
 

@@ -1,6 +1,6 @@
 import { Refusal } from "../errors.ts";
 import { isJsonObject, type JsonObject } from "../json-object.ts";
-import { readTime } from "../resources/grant-time.ts";
+import { readTime } from "../credentials/grant.ts";
 import type { Grant, ProvisionRequest } from "../resources/rows.ts";
 import { Secret } from "../secret.ts";
 import { readUuid } from "../uuid.ts";

@@ -1,12 +1,14 @@
+import type { Context } from "../context.ts";
+import { giveUpPerson, NoToken, tokensOf } from "../credentials/token-source.ts";
 import { isDatabaseAway } from "../database/database.ts";
 import { KitError } from "../errors.ts";
-import type { Log } from "../logging/log.ts";
-import type { Account } from "../platform/account.ts";
+import { accountOf, type Account } from "../platform/account.ts";
 import { PlatformRefused } from "../platform/api-errors.ts";
+import type { TokenSource } from "../platform/api.ts";
 import type { Secret } from "../secret.ts";
-import { isForLater } from "./platform-problems.ts";
-import type { Person, Sessions } from "./sessions.ts";
-import { NoPersonToken, type PersonTokens } from "./tokens/token-source.ts";
+import { within } from "../within.ts";
+import { isForLater } from "./problems.ts";
+import { describePerson, type Person } from "./store.ts";
 
 /**
  * `unknown`: the platform could not be asked. `withheld`: it accepts the token, but does not say whose it is.
@@ -16,64 +18,61 @@ import { NoPersonToken, type PersonTokens } from "./tokens/token-source.ts";
 export type Confirmed =
   { person: Person; as: "live" | "unknown" | "withheld" | "forbidden" } | { as: "refused" };
 
+/** Shorter than for other calls, because a person is waiting for the page. */
+const CONFIRM_TIMEOUT_MS = 3_000;
+/** For a token that is refreshed first. */
+const TOKEN_TIMEOUT_MS = 10_000;
+
 /**
  * Asks the platform again who a person is, with their token, which is refreshed if necessary, and stores a changed
  * answer.
  */
-export function createConfirm({
-  tokensOf,
-  accountOf,
-  sessions,
-  log,
-}: {
-  tokensOf(person: string): PersonTokens;
-  accountOf(token: Secret): Promise<Account>;
-  sessions: Sessions;
-  log: Log;
-}) {
-  async function ask(person: Person): Promise<Person | null> {
-    const tokens = tokensOf(person.id);
-    const token = await tokens.current();
-    const account =
-      (await accountOf(token).catch(nullIfRefused)) ??
-      (await askWithFresh(tokens, await tokens.renew(token)));
-    if (!account) return null;
-    // Tokens of another account are not this person's, whoever mixed them up: a session never changes hands.
-    if (account.id !== person.id) {
-      log.error(
-        { account: person.id },
-        "The platform names another account for a person's token: they must sign in again",
-      );
-      await tokens.giveUp(await tokens.current());
-      return null;
-    }
-    const { email, isEmailVerified, name } = account;
-    const isChanged =
-      email !== person.email || isEmailVerified !== person.isEmailVerified || name !== person.name;
-    if (isChanged) await sessions.describe(account);
-    return { ...person, ...account };
+export async function confirm(ctx: Context, person: Person): Promise<Confirmed> {
+  try {
+    const confirmed = await ask(ctx, person);
+    return confirmed ? { person: confirmed, as: "live" } : { as: "refused" };
+  } catch (error) {
+    if (!(error instanceof KitError) || isDatabaseAway(error)) throw error;
+    if (error instanceof NoToken && error.id === "needs_sign_in") return { as: "refused" };
+    return { person, as: whyNotLive(error) };
   }
+}
 
-  /** Null: the platform refuses the fresh token too, and the person must sign in again. */
-  async function askWithFresh(tokens: PersonTokens, token: Secret): Promise<Account | null> {
-    try {
-      return await accountOf(token);
-    } catch (error) {
-      if (isRefused(error) && (await tokens.giveUp(token))) return null;
-      throw error;
-    }
+async function ask(ctx: Context, person: Person): Promise<Person | null> {
+  const tokens = inTime(tokensOf(ctx, person.id));
+  const token = await tokens.current();
+  const account =
+    (await accountOf(ctx.platformCalls, token, CONFIRM_TIMEOUT_MS).catch(nullIfRefused)) ??
+    (await askWithFresh(ctx, person.id, await tokens.renew(token)));
+  if (!account) return null;
+  // Tokens of another account are not this person's, whoever mixed them up: a session never changes hands.
+  if (account.id !== person.id) {
+    const what = "The platform names another account for a person's token: they must sign in again";
+    ctx.log.error({ account: person.id }, what);
+    await giveUpPerson(ctx, person.id, await tokens.current());
+    return null;
   }
+  const { email, isEmailVerified, name } = account;
+  if (email !== person.email || isEmailVerified !== person.isEmailVerified || name !== person.name)
+    await describePerson(ctx, account);
+  return { ...person, ...account };
+}
 
-  return async function confirm(person: Person): Promise<Confirmed> {
-    try {
-      const confirmed = await ask(person);
-      return confirmed ? { person: confirmed, as: "live" } : { as: "refused" };
-    } catch (error) {
-      if (!(error instanceof KitError) || isDatabaseAway(error)) throw error;
-      const isOver = error instanceof NoPersonToken && error.id === "refused";
-      if (isOver) return { as: "refused" };
-      return { person, as: whyNotLive(error) };
-    }
+/** Null: the platform refuses the fresh token too, and the person must sign in again. */
+async function askWithFresh(ctx: Context, person: string, token: Secret): Promise<Account | null> {
+  try {
+    return await accountOf(ctx.platformCalls, token, CONFIRM_TIMEOUT_MS);
+  } catch (error) {
+    if (isRefused(error) && (await giveUpPerson(ctx, person, token))) return null;
+    throw error;
+  }
+}
+
+function inTime({ current, renew }: TokenSource): TokenSource {
+  const late = () => new NoToken("not_refreshed", "This person's token could not be refreshed in time.");
+  return {
+    current: () => within(TOKEN_TIMEOUT_MS, current(), late),
+    renew: (token) => within(TOKEN_TIMEOUT_MS, renew(token), late),
   };
 }
 
@@ -90,5 +89,3 @@ function nullIfRefused(error: unknown): null {
   if (isRefused(error)) return null;
   throw error;
 }
-
-export type Confirm = ReturnType<typeof createConfirm>;

@@ -1,4 +1,7 @@
 import { Problem, type Told } from "../pages/pages.tsx";
+import { PlatformRefused, UnreadableAnswer } from "../platform/api-errors.ts";
+import { AnswerTooLarge, TransportError } from "../platform/http-errors.ts";
+import type { NotIssued } from "../platform/oauth.ts";
 
 const LOGIN = "/oauth/login";
 const SIGN_IN = { label: "Sign in", path: LOGIN };
@@ -122,3 +125,100 @@ export function leadingTo(returnTo: string | null, failed: unknown): unknown {
   const next = { ...told.next, path: `${LOGIN}?return_to=${encodeURIComponent(returnTo)}` };
   return new Problem(id, { ...told, next }, { cause });
 }
+
+/** Why the platform sent a browser back without a code (RFC 6749, section 4.1.2.1): `error` is its error code. */
+export function authorizeProblem(error: string): Problem {
+  if (error === "access_denied") return problem("denied");
+  const isTransient = ["server_error", "temporarily_unavailable"].includes(error);
+  return problem(isTransient ? "platform_says_later" : "platform_refuses_us", { authorize: known(error) });
+}
+
+/** Why the platform issued no tokens for a code. */
+export function exchangeProblem({ outcome, error }: NotIssued): Problem {
+  if (outcome === "token_rejected" || outcome === "unauthorized") return problem("code_refused", error);
+  if (outcome === "client_rejected" || outcome === "bug") return problem("platform_refuses_us", error);
+  if (["unreadable_answer", "answer_too_large"].includes(error.id))
+    return problem("platform_unreadable", error);
+  return problem("platform_says_later", error);
+}
+
+/**
+ * Why the platform does not say whose the fresh tokens are. An error that is not the platform's is returned as it is.
+ */
+export function accountProblem(error: unknown): unknown {
+  if (error instanceof PlatformRefused) return refusedAccount(error);
+  if (error instanceof UnreadableAnswer || error instanceof AnswerTooLarge)
+    return problem("platform_unreadable", error);
+  return error instanceof TransportError ? problem("platform_says_later", error) : error;
+}
+
+function refusedAccount(error: PlatformRefused): Problem {
+  if (error.status === 401 || error.status === 403) return problem("account_refused", error);
+  return problem(isForLater(error) ? "platform_says_later" : "platform_refuses_us", error);
+}
+
+/** Whether a retry soon may succeed. */
+export function isForLater({ status }: PlatformRefused): boolean {
+  return status === 429 || status >= 500;
+}
+
+const ERRORS = ["invalid_request", "unauthorized_client", "unsupported_response_type", "invalid_scope"];
+
+/** Anybody can write the query of a callback, so only error codes that we know reach the log. */
+function known(error: string): string {
+  return [...ERRORS, "server_error", "temporarily_unavailable"].includes(error) ? error : "another word";
+}
+
+const FROM_THE_DASHBOARD = "Open the add-on from the platform's dashboard: that signs you on.";
+
+/** Everything that can go wrong for a customer, and the text of its page. */
+const CUSTOMER_TOLD = {
+  sign_on_refused: {
+    ...{ status: 403, title: "You are not signed on" },
+    happened: "This way in is not valid, or not any more. Each one can be used once, within five minutes.",
+    advice: `${FROM_THE_DASHBOARD} If that does not help, tell whoever runs this service the time.`,
+  },
+  sign_on_not_kept: {
+    ...{ status: 503, title: "Not available for the moment" },
+    happened: "The service cannot reach its database, where it would have recorded that you are signed on.",
+    advice: "Wait a moment, then open the add-on from the platform's dashboard again.",
+  },
+  not_signed_on: {
+    ...{ status: 401, title: "You are not signed on" },
+    happened:
+      "You have signed out, this page was not used for an hour, you signed on more than four hours ago, or the add-on was removed.",
+    advice: FROM_THE_DASHBOARD,
+  },
+  cross_site: {
+    ...{ status: 403, title: "That did not come from our page" },
+    happened: "Another site tried to sign you out, or your browser hides where the request came from.",
+    advice: "You are still signed on. Sign out with the button on our own page.",
+  },
+  page_late: {
+    ...{ status: 503, title: "This takes too long" },
+    happened: "Your add-on works; only this page about it could not be made in time.",
+    advice: "Wait a moment, then load this page again.",
+  },
+} satisfies Record<string, Told>;
+
+export type CustomerProblemId = keyof typeof CUSTOMER_TOLD;
+
+/**
+ * The page for what went wrong. `why`, an error or a short code, goes to the log alone: the page reveals nothing to a
+ * stranger. A code is logged without a stack, which would say nothing about a form and would let strangers fill the
+ * log.
+ */
+export function customerProblem(id: CustomerProblemId, why?: unknown): Problem {
+  const cause = typeof why === "string" ? { id: why, message: SENTENCES[why] ?? why } : why;
+  return new Problem(id, CUSTOMER_TOLD[id], { cause });
+}
+
+const SENTENCES: Readonly<Record<string, string>> = {
+  unreadable: "The sign-on was no form that can be read.",
+  incomplete: "The sign-on lacks a member, or one is malformed.",
+  wrong_token: "A token of the sign-on does not fit SSO_SALT and the other members.",
+  no_user_token: "The sign-on names no user, and SSO_REQUIRE_USER is not off.",
+  stale: "The sign-on was signed more than 5 minutes ago, or more than 1 minute in the future.",
+  used: "The sign-on was used before.",
+  gone: "The sign-on is for a resource that does not exist, or not any more.",
+};

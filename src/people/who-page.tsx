@@ -1,7 +1,7 @@
 import type { Page } from "../pages/pages.tsx";
 import type { Confirmed } from "./confirm.ts";
 import { meaningOfScope } from "./scopes.ts";
-import type { Person } from "./sessions.ts";
+import type { Person } from "./store.ts";
 
 type As = Exclude<Confirmed["as"], "refused">;
 

@@ -10,7 +10,7 @@ import { KitError, messageOf, Misconfigured } from "../errors.ts";
 import type { Log } from "../logging/log.ts";
 import { expectBeats } from "../metrics/store.ts";
 import { HOW_TO_FIX_NODE, missingNodeFixes } from "../node-version.ts";
-import { checkKeys } from "../resources/keys.ts";
+import { checkKeys } from "../vault/store.ts";
 import type { Readiness } from "../app.ts";
 import { hasMetrics, hasOperator } from "../config.ts";
 import type { OpenContext } from "../open-context.ts";

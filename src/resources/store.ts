@@ -1,5 +1,5 @@
 import type { Context } from "../context.ts";
-import { credentialSealContext } from "../credentials/opening.ts";
+import { credentialSealContext } from "../credentials/sealed.ts";
 import { groupCommit, statement, type Queryable } from "../database/database.ts";
 import type { Deadline } from "../database/retry.ts";
 import type { Secret } from "../secret.ts";
@@ -7,7 +7,7 @@ import type { Vault } from "../vault/vault.ts";
 import { STEP_LEASE_SECONDS } from "../work/step.ts";
 import { sealAnswer, type Answer } from "./answers.ts";
 import { fullSet, sealConfig } from "./config-vars.ts";
-import { GRANT_SECONDS } from "./grant-time.ts";
+import { GRANT_SECONDS } from "../credentials/verdict.ts";
 import {
   RESOURCE_COLUMNS,
   resourceSealContext,

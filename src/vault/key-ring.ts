@@ -38,3 +38,8 @@ function deriveKey(na: typeof sodium, text: Secret): Key {
     .slice(0, KEY_ID_BYTES);
   return { id: Buffer.from(idBytes).toString("hex"), idBytes, sealing: subkey(1), hashing: subkey(2) };
 }
+
+/** SQL for the id of the key that sealed the envelope in `column`, in hex: it stands after the version byte. */
+export function keyIdInSql(column: string): string {
+  return `encode(substring(${column} FROM 2 FOR ${KEY_ID_BYTES}), 'hex')`;
+}

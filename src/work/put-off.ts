@@ -1,5 +1,5 @@
 import type { Context } from "../context.ts";
-import { nextTryInSeconds, STEP_AGAIN } from "../credentials/backoff.ts";
+import { nextTryInSeconds, STEP_AGAIN } from "../credentials/verdict.ts";
 import { messageOf } from "../errors.ts";
 import { mayQuote } from "../redact.ts";
 import { PlatformRefused, RateLimited } from "../platform/api-errors.ts";

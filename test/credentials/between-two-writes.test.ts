@@ -3,6 +3,7 @@ import type { Database } from "../../src/database/database.ts";
 import type { NotIssued, TokenEndpoint } from "../../src/platform/oauth.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
+import { refreshNow } from "../../src/credentials/refresh.ts";
 
 // Events between a call's answer and its database write: another code, and a database that is away.
 
@@ -132,7 +133,7 @@ it("a fresh token pair is not quarantined because the previous one could not be 
   const uuid = await life.settled();
   const flip = "set_byte(sealed_access_token, 60, get_byte(sealed_access_token, 60) # 1)";
   await life.world.rows(`UPDATE credentials SET sealed_access_token = ${flip} WHERE uuid = $1`, [uuid]);
-  before.set("quarantine", () => life.world.service.services.credentials.refresh.now(uuid));
+  before.set("quarantine", () => refreshNow(life.world.service.services, uuid));
   expect(await life.world.service.services.platformFor(uuid).addons.own()).toMatchObject({ id: uuid });
   expect(await life.credential(uuid)).toMatchObject({ state: "active", generation: 2 });
 });
@@ -141,7 +142,7 @@ it("a refresh that was refused while the database was away is recorded, and its 
   const uuid = await life.settled();
   life.control.fault("POST /oauth/token", { status: 400, body: { error: "invalid_grant" } });
   before.set("put_off_refresh", away);
-  expect(await life.world.service.services.credentials.refresh.now(uuid)).toMatchObject({ done: "failed" });
+  expect(await refreshNow(life.world.service.services, uuid)).toMatchObject({ done: "failed" });
   const [row] = await life.world.rows(
     `SELECT state, attempts, rejected_at IS NOT NULL AS refused, leased_until IS NOT NULL AS held
      FROM credentials WHERE uuid = $1`,

@@ -1,6 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { createClaims, isMarked, type ClaimedCredential } from "../../src/credentials/claims.ts";
-import { createCredentialStore } from "../../src/credentials/store.ts";
+import {
+  claimGrants,
+  claimRefresh,
+  claimRefreshes,
+  isMarked,
+  releaseCredential,
+  type ClaimedCredential,
+} from "../../src/credentials/queue.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 
 let world: World;
@@ -18,11 +24,14 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => world.close());
 
+const grants = (most: number) => claimGrants(world.service.services, most);
+const refreshes = (most: number) => claimRefreshes(world.service.services, most, ["resource"]);
+const refresh = (uuid: string) => claimRefresh(world.service.services, uuid);
+
 describe("claims on credentials", () => {
   it("gives each row to one claimant only, and marks token pairs as possibly sent", async () => {
     await world.rows(`UPDATE credentials SET due_at = now()`);
 
-    const { refreshes, refresh } = createClaims(world.service.services.db, () => undefined);
     const claimed = (await Promise.all([refreshes(5), refreshes(5), refreshes(5)])).flat();
     claimed.push(...(await refreshes(12)));
     expect(claimed.map(({ uuid }) => uuid).sort()).toEqual(uuids.sort());
@@ -39,12 +48,10 @@ describe("claims on credentials", () => {
     ["more are due than are wanted", 5],
     ["all that are due are wanted", 12],
   ])("gives each grant to one claimant only, if %s", async (_, most) => {
-    const { db } = world.service.services;
     await world.rows(
       `UPDATE credentials SET state = 'grant_pending', due_at = now(), leased_until = NULL, sent_at = NULL,
          grant_deadline = now() + interval '1 minute'`,
     );
-    const { grants } = createClaims(db, () => undefined);
     const claimed = (await Promise.all([grants(most), grants(most), grants(most)])).flat();
     claimed.push(...(await grants(12)));
     expect(claimed.map(({ uuid }) => uuid).sort()).toEqual(uuids.sort());
@@ -58,7 +65,6 @@ describe("claims on credentials", () => {
       `UPDATE credentials SET due_at = now() + interval '4 hours', leased_until = NULL, sent_at = NULL WHERE uuid = $1`,
       [uuid],
     );
-    const { refresh, refreshes } = createClaims(world.service.services.db, () => undefined);
     expect(await refresh(uuid)).toMatchObject({ uuid });
     await world.rows(`UPDATE credentials SET leased_until = now() WHERE uuid = $1`, [uuid]);
     expect((await refreshes(12)).map((row) => row.uuid)).toContain(uuid);
@@ -66,12 +72,11 @@ describe("claims on credentials", () => {
 
   it("restores the due time of a row that was not due when it is released", async () => {
     const [uuid] = uuids as [string];
-    const { db } = world.service.services;
     await world.rows(
       `UPDATE credentials SET due_at = '2100-01-01', leased_until = NULL, sent_at = NULL WHERE uuid = $1`,
       [uuid],
     );
-    await createCredentialStore(db).release((await createClaims(db, () => undefined).refresh(uuid))!);
+    await releaseCredential(world.service.services, (await refresh(uuid))!);
     const [row] = await world.rows(`SELECT due_at, leased_until FROM credentials WHERE uuid = $1`, [uuid]);
     expect(row).toEqual({ due_at: new Date("2100-01-01"), leased_until: null });
   });
@@ -85,14 +90,13 @@ describe("claims on credentials", () => {
     ],
   ])("leaves the row due if, before the release, %s", async (_, change, state) => {
     const [uuid] = uuids as [string];
-    const { db } = world.service.services;
     await world.rows(
       `UPDATE credentials SET state = 'active', due_at = '2100-01-01', leased_until = NULL, sent_at = NULL WHERE uuid = $1`,
       [uuid],
     );
-    const claimed = (await createClaims(db, () => undefined).refresh(uuid))!;
+    const claimed = (await refresh(uuid))!;
     await world.rows(`UPDATE credentials SET ${change} WHERE uuid = $1`, [uuid]);
-    await createCredentialStore(db).release(claimed);
+    await releaseCredential(world.service.services, claimed);
     const [row] = await world.rows(
       `SELECT state, due_at <= now() AS due, leased_until FROM credentials WHERE uuid = $1`,
       [uuid],
@@ -106,8 +110,8 @@ describe("claims on credentials", () => {
       `UPDATE credentials SET leased_until = now() + interval '45 seconds' WHERE uuid = $1 RETURNING lease`,
       [uuid],
     );
-    const { markSent } = createCredentialStore(world.service.services.db);
-    const asked = [row!.lease - 1, row!.lease].map((lease) => markSent({ uuid, lease }, 24));
+    const { markSent } = world.service.services.credentials;
+    const asked = [row!.lease - 1, row!.lease].map((lease) => markSent({ uuid, lease }));
     expect(await Promise.all(asked)).toEqual([false, true]);
   });
 
@@ -116,8 +120,7 @@ describe("claims on credentials", () => {
       `UPDATE credentials SET state = 'grant_pending', due_at = now(), grant_deadline = now() + interval '1 minute',
          leased_until = NULL, sent_at = NULL`,
     );
-    const claims = createClaims(world.service.services.db, () => undefined);
-    const claimed = await claims.grants(12);
+    const claimed = await grants(12);
     expect(claimed).toHaveLength(12);
     expect(claimed.some(isMarked)).toBe(false);
     expect(await world.rows(`SELECT 1 FROM credentials WHERE sent_at IS NOT NULL`)).toEqual([]);

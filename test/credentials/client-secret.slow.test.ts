@@ -5,6 +5,7 @@ import type { Database } from "../../src/database/database.ts";
 import { runWorker } from "../../src/process/run-worker.ts";
 import type { RunningService } from "../../src/process/start-up.ts";
 import { Secret } from "../../src/secret.ts";
+import { refreshNow } from "../../src/credentials/refresh.ts";
 import { openContext } from "../../src/open-context.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
@@ -167,8 +168,8 @@ describe("reset of the client secret", () => {
     });
     const { version } = await elsewhere.credentials.secrets.set(new Secret(secret));
     await elsewhere.close();
-    expect(await credentials.refresh.now(uuid)).toEqual({ done: "secret_rejected" });
-    expect(await credentials.refresh.now(uuid)).toMatchObject({ done: "stored" });
+    expect(await refreshNow(world.service.services, uuid)).toEqual({ done: "secret_rejected" });
+    expect(await refreshNow(world.service.services, uuid)).toMatchObject({ done: "stored" });
     expect(await count([uuid], `secret_version = ${version}`)).toBe(1);
     expect(world.logged().slice(since)).not.toContain("client_secret_rejected");
     await world.restart();

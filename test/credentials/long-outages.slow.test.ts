@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from "@jest/globals";
-import { createMassRefusal } from "../../src/credentials/mass-refusal.ts";
-import { createCircuitBreaker } from "../../src/credentials/circuit-breaker.ts";
+import { createBreaker } from "../../src/credentials/breaker.ts";
 import { aWorld, type World } from "../support/world.ts";
 import type { FaultAction } from "../../packages/sandbox/index.ts";
+import { refreshNow } from "../../src/credentials/refresh.ts";
 
 // Minutes and hours of the platform's trouble. Rows are aged instead of waited for; from the start the test alone looks
 // for due work.
@@ -27,15 +27,15 @@ const calls = (since: number) =>
   world.sandbox.control.ledger({ since }).entries.filter(({ path }) => path === "/oauth/token").length;
 
 async function lookForGrants(): Promise<void> {
-  const { grants } = world.service.services.credentials;
-  await grants.due(new AbortController().signal);
-  await grants.settled();
+  const { exchanges } = world.service.services;
+  await exchanges.fill(new AbortController().signal);
+  await exchanges.settled();
 }
 
 async function lookForRefreshes(): Promise<void> {
-  const { refresh } = world.service.services.credentials;
-  await refresh.due(new AbortController().signal);
-  await refresh.settled();
+  const { refreshes } = world.service.services;
+  await refreshes.fill(new AbortController().signal);
+  await refreshes.settled();
 }
 
 /**
@@ -197,87 +197,49 @@ describe("tokens are refreshed after", () => {
 });
 
 describe("refused refresh tokens", () => {
-  it("are given up one by one when they are few, and affect no other token", async () => {
+  it("are given up one by one after three refusals over a day, and affect no other token", async () => {
     const uuids = await active(40);
     const revoked = uuids.slice(0, 3);
     for (const uuid of revoked) world.sandbox.control.revoke(uuid, "refresh");
     await makeDue(uuids);
-    await lookForRefreshes();
-    await age(revoked, "62 seconds");
+    for (const passes of ["62 seconds", "23 hours", "62 minutes"]) {
+      await lookForRefreshes();
+      expect(await states(uuids)).toEqual({ active: 40 });
+      await age(revoked, passes);
+    }
     const since = position();
     await lookForRefreshes();
     expect(calls(since)).toBe(3);
     expect(await states(uuids)).toEqual({ active: 37, needs_reauth: 3 });
-    expect(await states(revoked)).toEqual({ needs_reauth: 3 });
+    expect(world.logged()).toContain(`"alarm":"needs_reauth"`);
   });
 
-  it("are not given up when they are many, however long the platform refuses them", async () => {
+  it("are not given up by a wave, however many there are, and work again within an hour after it", async () => {
     await world.rows(`DELETE FROM credentials`);
     const uuids = await active(30);
     world.sandbox.control.fault(TOKENS, { status: 400, body: { error: "invalid_grant" } }, 10_000);
-    await makeDue(uuids.slice(0, 10));
-    for (const passes of ["62 seconds", "11 minutes", "11 minutes", "3 hours"]) {
+    await makeDue(uuids);
+    for (const passes of ["62 seconds", "11 minutes", "1 hour", "3 hours", "19 hours"]) {
       await lookForRefreshes();
       expect(await states(uuids)).toEqual({ active: 30 });
-      await age(uuids.slice(0, 10), passes);
+      const [next] = await world.rows<{ seconds: number }>(
+        `SELECT extract(epoch FROM max(due_at) - now())::float8 AS seconds FROM credentials`,
+      );
+      expect(next!.seconds).toBeLessThan(3_600 * 1.1);
+      await age(uuids, passes);
     }
-    // One log line covers all of them.
-    expect(world.logged().match(/"alarm":"mass_refusal"/g)).toHaveLength(1);
     world.sandbox.control.clearFaults();
     await lookForRefreshes();
     await expectAlive(uuids);
   });
 });
 
-describe("a platform that refuses every refresh token", () => {
-  // They fall due over hours: fewer than a twentieth of all are refused within ten minutes.
-  it("ends no credential, even if only few tokens are due", async () => {
-    await world.rows(`DELETE FROM credentials`);
-    const uuids = await active(8);
-    await world.rows(
-      `INSERT INTO resources (uuid, plan, applied_plan, state) SELECT gen_random_uuid(), 'basic', 'basic', 'provisioned' FROM generate_series(1, 400)`,
-    );
-    await world.rows(
-      `INSERT INTO credentials (uuid, state) SELECT uuid, 'active' FROM resources WHERE name IS NULL AND answer_status IS NULL`,
-    );
-    world.sandbox.control.fault(TOKENS, { status: 400, body: { error: "invalid_grant" } }, 10_000);
-    await makeDue(uuids);
-    await lookForRefreshes();
-    await age(uuids, "62 seconds");
-    await lookForRefreshes();
-    expect(await states(uuids)).toEqual({ active: 8 });
-    world.sandbox.control.clearFaults();
-    await age(uuids, "11 minutes");
-    await lookForRefreshes();
-    await expectAlive(uuids);
-  });
-});
-
-describe("detection of a wave of refusals among the latest answers", () => {
-  const none = () => Promise.resolve(0);
-  const waveAfter = async (answers: string, agoMs = 0) => {
-    let now = 0;
-    const refusals = createMassRefusal({ refused: none, all: none }, () => now);
-    for (const answer of answers) refusals.saw(answer === "x");
-    now += agoMs;
-    return (await refusals.wave()) !== null;
-  };
-
-  it.each([
-    ["all of five", "xxxxx", true],
-    ["all of four", "xxxx", false],
-    ["five of twenty", "x...x...x...x...x...", false],
-    ["six of twenty", "x..x..x..x..x..x....", true],
-    ["many, and then twenty that went well", "xxxxxxxxxx....................", false],
-  ])("%s", async (_, answers, isWave) => expect(await waveAfter(answers)).toBe(isWave));
-
-  it("ends after an hour", async () => expect(await waveAfter("xxxxx", 3_600_000)).toBe(false));
-});
+const ignore = () => undefined;
 
 describe("circuit breaker for refreshes", () => {
   it("lets four calls a minute through while the token endpoint fails, and all after one success", () => {
     let now = 0;
-    const breaker = createCircuitBreaker(() => now);
+    const breaker = createBreaker(ignore, () => now);
     expect(breaker.allowance()).toBe(Infinity);
     for (let failure = 0; failure < 5; failure++) breaker.failed();
     let calls = 0;
@@ -295,9 +257,9 @@ describe("circuit breaker for refreshes", () => {
   it("logs repeatedly during an outage that refreshes are held back", () => {
     let now = 0;
     let heldBack = 0;
-    const breaker = createCircuitBreaker(
-      () => now,
+    const breaker = createBreaker(
       () => (heldBack += 1),
+      () => now,
     );
     for (let failure = 0; failure < 64; failure++) breaker.failed();
     expect(heldBack).toBe(1);
@@ -310,7 +272,7 @@ describe("circuit breaker for refreshes", () => {
 
   it("honours the platform's Retry-After", () => {
     let now = 0;
-    const breaker = createCircuitBreaker(() => now);
+    const breaker = createBreaker(ignore, () => now);
     breaker.failed(60_000);
     now = 59_000;
     expect(breaker.allowance()).toBe(0);
@@ -320,7 +282,7 @@ describe("circuit breaker for refreshes", () => {
 
   it("keeps waiting when a call that was already under way succeeds, until a later one does", () => {
     let now = 1_000;
-    const breaker = createCircuitBreaker(() => now);
+    const breaker = createBreaker(ignore, () => now);
     breaker.failed(60_000);
     breaker.succeeded(900);
     expect(breaker.allowance()).toBe(0);
@@ -334,7 +296,7 @@ it("work that an outage delayed is done within a minute after it", async () => {
   const uuids = await active(1);
   world.sandbox.control.fault(TOKENS, unavailable, 10_000);
   for (let failure = 0; failure < 12; failure++) {
-    await world.service.services.credentials.refresh.now(uuids[0]!);
+    await refreshNow(world.service.services, uuids[0]!);
     const [row] = await world.rows<{ seconds: number }>(
       `SELECT extract(epoch FROM due_at - now())::float8 AS seconds FROM credentials WHERE uuid = $1`,
       [uuids[0]],

@@ -2,11 +2,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { retryWhileDatabaseAway, type Database, type Queryable } from "../../src/database/database.ts";
 import type { TokenEndpoint } from "../../src/platform/oauth.ts";
-import { credentialSealContext } from "../../src/credentials/opening.ts";
-import { createCredentialStore } from "../../src/credentials/store.ts";
+import { credentialSealContext } from "../../src/credentials/sealed.ts";
+import { createStoreTokens, quarantine } from "../../src/credentials/store.ts";
 import { Secret } from "../../src/secret.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
+import { tokensOf } from "../../src/credentials/token-source.ts";
+import { refreshNow as refresh } from "../../src/credentials/refresh.ts";
 
 // Tokens that cannot be obtained a second time: those of a grant, and a refresh token that replaces another.
 
@@ -53,7 +55,7 @@ afterEach(() => {
   life.control.settings({ refreshToken: "same" });
 });
 
-const refreshNow = (uuid: string) => life.world.service.services.credentials.refresh.now(uuid);
+const refreshNow = (uuid: string) => refresh(life.world.service.services, uuid);
 /** No sweep runs before the caller that asks for this row. */
 const leaseEnds = (uuid: string) =>
   life.world.rows(
@@ -132,8 +134,7 @@ describe("a refresh token that replaces the stored one", () => {
   it("is stored although a process without the key has quarantined the row", async () => {
     const uuid = await life.settled();
     life.control.settings({ refreshToken: "new" });
-    meanwhile = () =>
-      createCredentialStore(life.world.service.services.db).quarantine({ uuid }, null, "key_missing");
+    meanwhile = () => quarantine(life.world.service.services.db, { uuid }, null, "key_missing");
     expect(await refreshNow(uuid)).toMatchObject({ done: "stored" });
     await expectAlive(uuid);
   });
@@ -145,12 +146,12 @@ describe("a refresh token that replaces the stored one", () => {
       `UPDATE credentials SET lease = lease + 2, leased_until = now() + interval '45 seconds' WHERE uuid = $1 RETURNING lease, generation`,
       [uuid],
     );
-    const { storeTokens } = createCredentialStore(db);
+    const storeTokens = createStoreTokens(db);
     const pair = (lease: number, token: string) => ({
       ...{ uuid, lease, first: false, replaces: row!.generation, lifeSeconds: 28_800, share: 0.5 },
       access: vault.seal(credentialSealContext("sealed_access_token", uuid), new Secret(`SVCK-${token}`)),
       refresh: vault.seal(credentialSealContext("sealed_refresh_token", uuid), new Secret(token)),
-      ...{ secretVersion: 1, flags: [] },
+      ...{ secretVersion: 1, flags: "" },
     });
     const late = storeTokens(pair(row!.lease - 1, "late"));
     const ours = storeTokens(pair(row!.lease, "ours"));
@@ -184,11 +185,11 @@ it("tokens that wait for a locked row are stored, even after the caller has stop
       ...{ code: "55P03", severity: "ERROR" },
     });
   };
-  const { storeTokens } = createCredentialStore({ query } as Queryable);
+  const storeTokens = createStoreTokens({ query } as Queryable);
   const stored = ["one", "two"].map((uuid) =>
     storeTokens({
       ...{ uuid, lease: 1, first: true, access: Buffer.from("a"), refresh: Buffer.from("r"), replaces: null },
-      ...{ lifeSeconds: 28_800, share: 0.5, secretVersion: 1, flags: [] },
+      ...{ lifeSeconds: 28_800, share: 0.5, secretVersion: 1, flags: "" },
     }),
   );
   const told = await Promise.allSettled(
@@ -201,8 +202,8 @@ it("tokens that wait for a locked row are stored, even after the caller has stop
 
 it("a refresh that returns the same access token is not repeated endlessly", async () => {
   const uuid = await life.settled();
-  const { tokensOf } = life.world.service.services.credentials;
-  const stored = await tokensOf(uuid).current();
+  const tokens = tokensOf(life.world.service.services, uuid);
+  const stored = await tokens.current();
   const since = life.position();
   // As a platform does that extends a token's life instead of replacing it.
   await life.world.rows(
@@ -213,7 +214,7 @@ it("a refresh that returns the same access token is not repeated endlessly", asy
     `CREATE TRIGGER keep BEFORE UPDATE ON credentials FOR EACH ROW EXECUTE FUNCTION keep_token()`,
   );
   try {
-    expect((await tokensOf(uuid).renew(stored)).reveal()).toBe(stored.reveal());
+    expect((await tokens.renew(stored)).reveal()).toBe(stored.reveal());
     expect(life.entries(since).filter(({ path }) => path === "/oauth/token")).toHaveLength(1);
   } finally {
     await life.world.rows(`DROP TRIGGER keep ON credentials`);

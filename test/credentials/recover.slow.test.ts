@@ -5,6 +5,7 @@ import type { FaultAction } from "../../packages/sandbox/index.ts";
 import { recoverAllGrants, recoverGrants } from "../../src/operator/grants/recover-grants.ts";
 import { importInstallations } from "../../src/operator/import/import-resources.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
+import { refreshNow } from "../../src/credentials/refresh.ts";
 
 // `kit grants recover`, called as kit calls it, beside a running service that also exchanges grants.
 
@@ -27,8 +28,8 @@ afterEach(async () => {
 });
 
 async function recover(which: string[] | "all", signal = new AbortController().signal) {
-  const { db, credentials, recover, config } = world.service.services;
-  const needs = { db, credentials, recover, isOn: config.legacyGrants, concurrency: 8, signal };
+  const ctx = world.service.services;
+  const needs = { ...ctx, isOn: ctx.config.legacyGrants, concurrency: 8, signal };
   const { report } = await (which === "all" ? recoverAllGrants(needs) : recoverGrants(needs, which));
   return { ...report, done: report.done.sort() };
 }
@@ -140,7 +141,7 @@ describe("recovery of lost grants", () => {
     );
     expect(await recovering).toMatchObject({ failed: [{ uuid, id: "needs_reauth" }] });
     expect(await credential(uuid)).toMatchObject({ state: "needs_reauth", reason: "refresh_token_rejected" });
-    // The grant had expired, which is not counted as a refusal: several refusals would look like a mass refusal.
+    // The grant had expired, which is no refusal of the refresh token.
     const refusedSince = await world.rows(
       `SELECT uuid FROM credentials WHERE uuid = $1 AND rejected_at > now() - interval '10 minutes'`,
       [uuid],
@@ -148,7 +149,7 @@ describe("recovery of lost grants", () => {
     expect(refusedSince).toEqual([]);
     expect((await platform.addons.own()).id).toBe(uuid);
     world.sandbox.control.clearFaults();
-    expect(await world.service.services.credentials.refresh.now(uuid)).toMatchObject({ done: "stored" });
+    expect(await refreshNow(world.service.services, uuid)).toMatchObject({ done: "stored" });
   });
 
   it("does not revive an asynchronous provision that failed because its grant was lost", async () => {
@@ -229,7 +230,7 @@ describe("recovery of lost grants", () => {
     const data = await recover("all");
     expect(calls(since, GRANTS).length).toBeLessThan(20);
     expect(new Set(data.failed.map(({ id }) => id))).toEqual(new Set(["client_secret_rejected"]));
-    await world.service.services.credentials.grants.settled();
+    await world.service.services.exchanges.settled();
     world.sandbox.control.clearFaults();
     await secretIsAccepted();
     // The service's own sweep may be first to exchange some of the grants that were stored above.
@@ -334,11 +335,13 @@ describe("recovering that is off, or pointless because the platform rejects our 
     ["all", "client_secret_rejected", all],
     ["named ones", "client_secret_rejected", named],
   ])("is refused before any row is read: %s, %s", async (_, id, start) => {
-    const { credentials, recover } = world.service.services;
+    const ctx = world.service.services;
+    const { credentials } = ctx;
     const current = () =>
       Promise.resolve({ isRejected: true }) as ReturnType<typeof credentials.secrets.current>;
     const started = start({
-      ...{ recover, isOn: id !== "legacy_grants_off", concurrency: 8 },
+      ...{ isOn: id !== "legacy_grants_off", concurrency: 8 },
+      ...ctx,
       db: { query: () => Promise.reject(new Error("a row was read")) } as unknown as World["db"],
       credentials: { ...credentials, secrets: { ...credentials.secrets, current } },
       signal: new AbortController().signal,

@@ -4,6 +4,7 @@ import type { Database } from "../../src/database/database.ts";
 import type { TokenEndpoint } from "../../src/platform/oauth.ts";
 import { shareOfLife } from "../../src/credentials/verdict.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
+import { refreshNow } from "../../src/credentials/refresh.ts";
 
 // Refreshes that coincide with another process, a deprovision, callers, or a Retry-After.
 
@@ -111,7 +112,7 @@ describe("refresh of a token", () => {
         `UPDATE credentials SET leased_until = NULL, sent_at = NULL, due_at = now() + interval '1 hour' WHERE uuid = $1`,
         [uuid],
       );
-      expect(await world.service.services.credentials.refresh.now(uuid)).toMatchObject({ done: "stored" });
+      expect(await refreshNow(world.service.services, uuid)).toMatchObject({ done: "stored" });
     };
     await makeDue([uuid]);
     await become([uuid], 2);
@@ -173,7 +174,7 @@ describe("refresh of a token", () => {
       expect(reads).toBe(1);
       return asking;
     });
-    expect(await world.service.services.credentials.refresh.now(uuid)).toMatchObject({ done: "stored" });
+    expect(await refreshNow(world.service.services, uuid)).toMatchObject({ done: "stored" });
     for (let call = 0; call < 3; call += 1) expect((await client.addons.own()).id).toBe(uuid);
     expect(tokenCalls(since)).toHaveLength(1);
   });

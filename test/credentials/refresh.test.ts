@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/glob
 import type { TokenEndpoint } from "../../src/platform/oauth.ts";
 import { refreshTokens } from "../../src/operator/tokens.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
+import { refreshNow } from "../../src/credentials/refresh.ts";
 
 let world: World;
 /** Delays an answer to a refresh after the platform has given it. */
@@ -39,8 +40,9 @@ async function credential(uuid: string) {
     life: number;
     due: number;
     rejected: boolean;
+    attempts: number;
   }>(
-    `SELECT state, generation, rejected_at IS NOT NULL AS rejected,
+    `SELECT state, generation, attempts, rejected_at IS NOT NULL AS rejected,
        extract(epoch FROM expires_at - issued_at)::float8 AS life, extract(epoch FROM due_at - issued_at)::float8 AS due
      FROM credentials WHERE uuid = $1`,
     [uuid],
@@ -114,19 +116,35 @@ describe("refresh of a token", () => {
     await platform(uuid).addons.own();
   });
 
-  it("gives up a refresh token only at the second refusal a minute later, with one alarm", async () => {
+  it("gives up a refresh token only after three refusals over a day, with one alarm", async () => {
     const uuid = await anActiveResource();
     world.sandbox.control.revoke(uuid, "refresh");
-    await makeDue(uuid);
-    await eventually(async () =>
-      expect(await credential(uuid)).toMatchObject({ state: "active", rejected: true }),
-    );
-    await world.rows(`UPDATE credentials SET rejected_at = now() - interval '61 seconds' WHERE uuid = $1`, [
-      uuid,
-    ]);
+    for (const [refusals, since] of [
+      [1, "1 minute"],
+      [2, "25 hours"],
+    ]) {
+      await makeDue(uuid);
+      await eventually(async () =>
+        expect(await credential(uuid)).toMatchObject({ state: "active", rejected: true, attempts: refusals }),
+      );
+      await world.rows(`UPDATE credentials SET rejected_at = now() - $2::interval WHERE uuid = $1`, [
+        uuid,
+        since,
+      ]);
+    }
     await makeDue(uuid);
     await eventually(async () => expect((await credential(uuid)).state).toBe("needs_reauth"));
     expect(world.logged().match(new RegExp(`"alarm":"needs_reauth","uuid":"${uuid}"`, "g"))).toHaveLength(1);
+  });
+
+  it("raises an alarm when the platform refuses it for another reason than its token", async () => {
+    const uuid = await anActiveResource();
+    world.sandbox.control.fault("POST /oauth/token", { status: 403, body: { id: "suspended" } });
+    await makeDue(uuid);
+    await eventually(() =>
+      expect(world.logged()).toMatch(new RegExp(`"alarm":"refresh_misunderstood","uuid":"${uuid}"`)),
+    );
+    expect(await credential(uuid)).toMatchObject({ state: "active" });
   });
 
   it("quarantines a row whose token cannot be decrypted, and continues with the others", async () => {
@@ -166,7 +184,7 @@ describe("refresh of a token", () => {
       [one, other],
     );
     const since = position();
-    await expect(platform(one).addons.own()).rejects.toThrow(/does not open/);
+    await expect(platform(one).addons.own()).rejects.toThrow(/cannot be decrypted/);
     expect(world.sandbox.control.ledger({ since }).entries).toEqual([]);
     expect(await credential(one)).toMatchObject({ state: "quarantined" });
   });
@@ -179,9 +197,8 @@ describe("refresh of a token", () => {
         [uuid],
       );
     await flip("sealed_access_token");
-    await expect(platform(uuid).addons.own()).rejects.toThrow(/does not open/);
-    const { db, credentials } = world.service.services;
-    const needs = { db, credentials, concurrency: 1, signal: new AbortController().signal };
+    await expect(platform(uuid).addons.own()).rejects.toThrow(/cannot be decrypted/);
+    const needs = { ...world.service.services, concurrency: 1, signal: new AbortController().signal };
     const free = async () =>
       (await world.rows(`SELECT state, leased_until, due_at FROM credentials WHERE uuid = $1`, [uuid]))[0];
     const aside = { state: "quarantined", leased_until: null, due_at: null };
@@ -235,10 +252,9 @@ describe("a call to the platform with a dead token", () => {
     await makeDue(uuid);
     await hasGeneration(uuid, 2);
     const since = position();
-    const { refresh } = world.service.services.credentials;
-    expect(await refresh.now(uuid, 1)).toEqual({ done: "busy" });
+    expect(await refreshNow(world.service.services, uuid, 1)).toEqual({ done: "busy" });
     expect(refreshes(since)).toHaveLength(0);
-    expect(await refresh.now(uuid, 2)).toMatchObject({ done: "stored" });
+    expect(await refreshNow(world.service.services, uuid, 2)).toMatchObject({ done: "stored" });
   });
 
   it("gives up after two forced refreshes when the platform refuses fresh tokens too", async () => {
@@ -273,14 +289,14 @@ describe("a call to the platform with a dead token", () => {
     let arrive = () => {};
     onTheWay = new Promise((resolve) => (arrive = resolve));
     const since = position();
-    void world.service.services.credentials.refresh.now(uuid).catch(() => undefined);
+    void refreshNow(world.service.services, uuid).catch(() => undefined);
     await eventually(() => expect(refreshes(since)).toHaveLength(1));
     const restarted = world.restart();
     setTimeout(arrive, 500);
     await restarted;
     expect((await credential(uuid)).generation).toBe(2);
     expect(await platform(uuid).addons.own()).toMatchObject({ id: uuid });
-    expect(await world.service.services.credentials.refresh.now(uuid)).toMatchObject({ done: "stored" });
+    expect(await refreshNow(world.service.services, uuid)).toMatchObject({ done: "stored" });
   });
 
   it("refreshes an expired token on use", async () => {

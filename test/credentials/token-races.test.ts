@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/glob
 import type { Database } from "../../src/database/database.ts";
 import type { TokenEndpoint } from "../../src/platform/oauth.ts";
 import { aGate } from "../support/a-vendor.ts";
+import { refreshNow } from "../../src/credentials/refresh.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
 
@@ -134,7 +135,7 @@ describe("stored tokens whose acknowledgement is lost", () => {
   it("of a refresh are reported as fresh to the callers", async () => {
     const uuid = await life.settled();
     loseOne();
-    expect(await life.world.service.services.credentials.refresh.now(uuid)).toMatchObject({ done: "stored" });
+    expect(await refreshNow(life.world.service.services, uuid)).toMatchObject({ done: "stored" });
     expect(await life.credential(uuid)).toMatchObject({ state: "active", generation: 2 });
   });
 });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
-import { createClaims } from "../../src/credentials/claims.ts";
+import { claimGrants } from "../../src/credentials/queue.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 
 let world: World;
@@ -35,12 +35,12 @@ it("grants are exchanged in the order of their deadlines, whatever the order in 
   );
   const byUrgency = uuids.toSorted((one, other) => left[uuids.indexOf(one)]! - left[uuids.indexOf(other)]!);
   // Also within one claim, because fewer calls may be under way than rows were claimed.
-  const claimed = await createClaims(world.service.services.db, () => undefined).grants(8);
+  const claimed = await claimGrants(world.service.services, 8);
   expect(claimed.map(({ uuid }) => uuid)).toEqual(byUrgency);
   await world.rows(`UPDATE credentials SET lease = lease + 1, leased_until = NULL`);
 
-  const { grants } = world.service.services.credentials;
-  await grants.due(new AbortController().signal);
+  const grants = world.service.services.exchanges;
+  await grants.fill(new AbortController().signal);
   await grants.settled();
   await eventually(async () => {
     const [row] = await world.rows(`SELECT count(*)::int AS active FROM credentials WHERE state = 'active'`);

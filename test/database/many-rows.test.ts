@@ -1,14 +1,13 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { expectBoundedPlan } from "../../workshop/bench/plan.ts";
-import { createPruneCustomers } from "../../src/people/customer-prune.ts";
+import { prunePeopleAndCustomers } from "../../src/people/store.ts";
 import { statement, type Database, type Queryable, type Statement } from "../../src/database/database.ts";
 import { databaseState } from "../../src/metrics/database-state.ts";
 import { attention, tokens } from "../../src/operator/doctor/work.ts";
 import { recoverAllGrants } from "../../src/operator/grants/recover-grants.ts";
 import { listResources } from "../../src/operator/resources.ts";
-import { createClaims } from "../../src/credentials/claims.ts";
-import { createMassRefusal, createTokenCounts } from "../../src/credentials/mass-refusal.ts";
-import { createCredentialStore } from "../../src/credentials/store.ts";
+import { claimGrants, claimRefreshes, createMarkSent } from "../../src/credentials/queue.ts";
+import { reopenSome } from "../../src/credentials/store.ts";
 import { createFailStranded } from "../../src/resources/end-store.ts";
 import type { OpenContext } from "../../src/open-context.ts";
 import type { Vault } from "../../src/vault/vault.ts";
@@ -18,6 +17,7 @@ import { eventually } from "../support/world.ts";
 
 const opened = anOpenDatabase();
 const MANY = 16_000;
+const metrics = { steal: () => undefined };
 const run = <Row = unknown>(text: string) =>
   opened.database.query<Row>(statement(`test_${text.length}_${text.slice(0, 20)}`, text));
 const services = (db: Database) => ({ db, config: {} }) as unknown as OpenContext;
@@ -96,18 +96,13 @@ describe("among many rows, nearly all in good order,", () => {
       (db: Database) => tokens(services(db)),
       (db: Database) => attention(services(db)),
       (db: Database) => createFailStranded({ db, vault: {} as Vault })(),
-      (db: Database) => createCredentialStore(db).reopen(["a"]),
-      (db: Database) => createTokenCounts(db).refused(100),
+      (db: Database) => reopenSome(db, ["a"]),
       (db: Database) => listResources(db, { state: "needs_reauth" }),
-      (db: Database) => createPruneCustomers(db)(),
+      (db: Database) => prunePeopleAndCustomers({ db }),
       (db: Database) =>
         recoverAllGrants({
-          db,
-          isOn: true,
-          concurrency: 1,
-          signal,
-          recover: async () => never(),
-          credentials,
+          ...({ db, credentials } as unknown as OpenContext),
+          ...{ isOn: true, concurrency: 1, signal },
         }),
       async (db: Database) => {
         const query: Queryable["query"] = async (what, values) =>
@@ -140,7 +135,7 @@ describe("among many rows, nearly all in good order,", () => {
         due_at = now() + CASE WHEN nth > ${due} THEN interval '1 hour' ELSE -random() * interval '1 minute' END
       FROM ${numbered}`);
       let claim!: Statement;
-      await createClaims({ query: async (what) => ((claim = what), []) }, () => undefined).grants(64);
+      await claimGrants({ db: { query: async (what) => ((claim = what), []) }, metrics }, 64);
       await administer(opened.settings.url, async (ask) => {
         await ask(await settingsOfTheService());
         await ask(`PREPARE claim AS ${claim.text}`);
@@ -171,7 +166,7 @@ describe("among many rows, nearly all in good order,", () => {
   it("everything that was quarantined for a missing key is reopened, however many rows; none that cannot be refreshed is made due", async () => {
     await set("credentials", `state = 'quarantined', reason = 'key_missing', due_at = NULL, sealed_refresh_token = NULL,
       sealed_access_token = '\\x01' || decode('00112233445566770000', 'hex')`, 2_500); // prettier-ignore
-    const { reopen } = createCredentialStore(opened.database);
+    const reopen = (keyIds: string[]) => reopenSome(opened.database, keyIds);
     const sizes: number[] = [];
     do sizes.push((await reopen(["0011223344556677"])).length);
     while (sizes.at(-1)! > 0);
@@ -190,25 +185,6 @@ describe("among many rows, nearly all in good order,", () => {
     expect(new Set(all.map(({ uuid }) => uuid)).size).toBe(150);
   });
 });
-
-it.each([
-  ["few of few", 4, 4, false],
-  ["more than a twentieth", 6, 100, true],
-  ["a twentieth", 5, 100, false],
-  ["a twentieth of very many", 10_000, 10_000_000, false],
-  ["more than anybody loses at once", 10_001, 10_000_000, true],
-])(
-  "a wave of refusals is found by counting up to a limit, once for all who ask together: %s",
-  async (_, refused, all, isWave) => {
-    const asked: number[] = [];
-    const count = (rows: number) => async (most: number) => (asked.push(most), Math.min(rows, most));
-    const { wave } = createMassRefusal({ refused: count(refused), all: count(all) });
-    const found = await Promise.all(Array.from({ length: 64 }, wave));
-    expect(new Set(found.map((each) => each !== null))).toEqual(new Set([isWave]));
-    expect(asked.length).toBeLessThanOrEqual(2);
-    expect(Math.max(...asked)).toBeLessThanOrEqual(200_000);
-  },
-);
 
 describe("a credential that is claimed and marked stays on its page, so that no index changes:", () => {
   it("no index covers a column that a claim, a mark or a re-seal writes", async () => {
@@ -241,10 +217,10 @@ describe("a credential that is claimed and marked stays on its page, so that no 
         const after = await pages();
         return [...before].filter(([uuid, page]) => after.get(uuid) !== page).length;
       };
-      const claimed = await createClaims(opened.database, () => undefined).refreshes(100);
+      const claimed = await claimRefreshes({ db: opened.database, metrics }, 100, ["resource"]);
       expect([claimed.length, (await moved()) < 10]).toEqual([100, true]);
-      const { markSent } = createCredentialStore(opened.database);
-      expect(await Promise.all(claimed.map((row) => markSent(row, 1)))).not.toContain(false);
+      const markSent = createMarkSent(opened.database);
+      expect(await Promise.all(claimed.map((row) => markSent(row)))).not.toContain(false);
       expect(await moved()).toBeLessThan(25);
     });
   });

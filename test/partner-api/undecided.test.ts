@@ -71,8 +71,8 @@ async function expectExchanged(uuid: string): Promise<void> {
   await life.world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = $1 AND due_at IS NOT NULL`, [
     uuid,
   ]);
-  const { grants } = life.world.service.services.credentials;
-  await grants.due(new AbortController().signal);
+  const grants = life.world.service.services.exchanges;
+  await grants.fill(new AbortController().signal);
   await grants.settled();
   const { code } = life.requestFor(uuid).oauth_grant;
   expect(life.exchangesOf(code).map(({ response }) => response?.status)).toEqual([200]);

@@ -47,9 +47,9 @@ export async function aWorldOfCustomers(wishes: Wishes = {}) {
     used: () => world.rows(`SELECT * FROM used_sign_ons`),
     sessions: () => world.rows(`SELECT * FROM customer_sessions`),
     async prune(): Promise<void> {
-      await world.rows(`DELETE FROM heartbeats WHERE name = 'prune-customers'`);
-      world.service.services.jobs.wake("prune-customers");
-      const beats = () => world.rows(`SELECT 1 FROM heartbeats WHERE name = 'prune-customers'`);
+      await world.rows(`DELETE FROM heartbeats WHERE name = 'prune-sessions'`);
+      world.service.services.jobs.wake("prune-sessions");
+      const beats = () => world.rows(`SELECT 1 FROM heartbeats WHERE name = 'prune-sessions'`);
       await eventually(async () => (await beats()).length === 1);
     },
     close: () => world.close(),

@@ -384,7 +384,7 @@ describe("GET /oauth/me", () => {
     "answers 503 when the database fails for a moment (%#)",
     async (error) => {
       await people.signIn(browser);
-      broken.set("read_person_tokens", error);
+      broken.set("read_tokens", error);
       const { status, text, headers } = await browser.get("/oauth/me");
       expect([status, headers.get("retry-after")]).toEqual([503, "5"]);
       expect(text).toContain("Not available for the moment");

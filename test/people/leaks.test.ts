@@ -14,8 +14,8 @@ beforeAll(async () => {
   secrets.set("the client's secret", people.client.secret);
   await signInAndStay("owner@example.com");
   await signInAndStay("colleague@example.com");
-  await people.world.rows(`UPDATE people SET due_at = now()`);
-  await people.job("refresh-people");
+  await people.world.rows(`UPDATE credentials SET due_at = now()`);
+  await people.job("refresh-tokens");
   await failInManyWays();
   for (const { request, response } of people.control.ledger({ reveal: true }).entries)
     note(request, response);
@@ -53,9 +53,9 @@ async function failInManyWays(): Promise<void> {
       shown += (await browser.get(back)).text;
       people.control.clearFaults();
     }
-    await people.world.rows(`UPDATE people SET due_at = now(), expires_at = now()`);
+    await people.world.rows(`UPDATE credentials SET due_at = now(), expires_at = now()`);
     people.control.fault("POST /oauth/token", fault);
-    await people.job("refresh-people");
+    await people.job("refresh-tokens");
     people.control.clearFaults();
   }
 }

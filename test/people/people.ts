@@ -1,3 +1,4 @@
+import { refreshesSettled } from "../../src/credentials/refresh.ts";
 import type { Environment } from "../../src/environment.ts";
 import { aWorld, eventually, type Wishes } from "../support/world.ts";
 import { aBrowser, type Browser, type Shown } from "./browser.ts";
@@ -34,14 +35,18 @@ export async function aWorldOfPeople(wishes: Wishes = {}) {
     ): Promise<Shown> {
       return browser.get(atPlatform(await browser.get(begin), choice));
     },
-    people: () => world.rows<PersonRow>(`SELECT * FROM people ORDER BY email`),
+    people: () =>
+      world.rows<PersonRow>(
+        `SELECT c.*, p.email, p.scopes FROM people p JOIN credentials c USING (uuid) ORDER BY email`,
+      ),
     sessions: () => world.rows(`SELECT * FROM sessions`),
     used: () => world.rows(`SELECT * FROM used_sign_ons`),
     async forgetEverybody() {
       for (const table of ["sessions", "people", "used_sign_ons"]) await world.rows(`DELETE FROM ${table}`);
+      await world.rows(`DELETE FROM credentials WHERE owner = 'person'`);
     },
     /** Runs a job now, until a run that began after this call has ended, and what it started. */
-    async job(name: "refresh-people" | "reopen-people" | "prune-sign-ins"): Promise<void> {
+    async job(name: "refresh-tokens" | "reopen-quarantined" | "prune-sessions"): Promise<void> {
       // The first heartbeat may be of a run that began before.
       for (let beats = 0; beats < 2; beats += 1) {
         await world.rows(`DELETE FROM heartbeats WHERE name = $1`, [name]);
@@ -50,7 +55,7 @@ export async function aWorldOfPeople(wishes: Wishes = {}) {
           async () => (await world.rows(`SELECT 1 FROM heartbeats WHERE name = $1`, [name])).length === 1,
         );
       }
-      await world.service.services.peopleTokens!.refreshesSettled();
+      await refreshesSettled(world.service.services);
     },
     close: () => world.close(),
   };

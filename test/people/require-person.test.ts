@@ -19,14 +19,10 @@ let url: string;
 beforeAll(async () => {
   people = await aWorldOfPeople({ environment: { WEB_JOBS: "off" } });
   const { services } = people.world.service;
-  const { peopleTokens, platformCalls, config, db, vault, scrubber, log } = services;
+  const { db, log } = services;
   const refusedSample = createRefusedSample(log);
   const pages = createPages({ siteName: "teapots", publicUrl: undefined });
-  const signIn = createSignIn({
-    ...{ ...platformCalls, peopleTokens: peopleTokens!, authUrl: config.platformAuthUrl },
-    ...{ db, vault, pages, scrubber, log, onStored: () => undefined },
-    trail: createAccessTrail({ db, accounts: [], log }),
-  });
+  const signIn = createSignIn(services, { pages, trail: createAccessTrail({ db, accounts: [], log }) })!;
   const router = Router();
   router.get("/open", async (request, response) => void response.json(await signIn.personOf(request)));
   const requirements = {
@@ -116,7 +112,7 @@ describe("a page for signed-in people", () => {
     const visitor = browser();
     await people.signIn(visitor);
     await people.world.rows(
-      `UPDATE people SET state = 'needs_sign_in', sealed_access_token = NULL, sealed_refresh_token = NULL`,
+      `UPDATE credentials SET state = 'needs_sign_in', sealed_access_token = NULL, sealed_refresh_token = NULL`,
     );
     expect((await visitor.get("/inside/anybody")).status).toBe(303);
     expect((await visitor.post("/inside/anybody")).status).toBe(401);

@@ -118,7 +118,7 @@ describe("GET /oauth/login and /oauth/callback", () => {
     expect((await one.get("/oauth/me")).status).toBe(401);
     expect((await other.get("/oauth/me")).status).toBe(200);
     expect(await people.people()).toMatchObject([
-      { state: "active", sealed_refresh_token: expect.anything() },
+      { state: "signed_in", sealed_refresh_token: expect.anything() },
     ]);
   });
 });
@@ -200,7 +200,7 @@ describe("signing out", () => {
     await people.world.rows(`UPDATE sessions SET expires_at = now() - interval '1 second'`);
     await people.world.rows(`UPDATE people SET signed_in_at = now() - interval '12 hours'`);
     expect((await browser.get("/oauth/me")).status).toBe(401);
-    await people.job("prune-sign-ins");
+    await people.job("prune-sessions");
     expect([await people.sessions(), await people.people()]).toEqual([[], []]);
   });
 
@@ -222,7 +222,7 @@ describe("signing out", () => {
     await unused(61);
     expect((await browser.get("/oauth/me")).status).toBe(401);
     await people.world.rows(`UPDATE people SET signed_in_at = now() - interval '12 hours'`);
-    await people.job("prune-sign-ins");
+    await people.job("prune-sessions");
     expect([await people.sessions(), await people.people()]).toEqual([[], []]);
   });
 });

@@ -2,7 +2,7 @@ import { inspect } from "node:util";
 import { createHttp } from "../../src/platform/http.ts";
 import { judgeGrantAnswer } from "../../src/platform/grant-answer.ts";
 import { createOauthGrantEndpoint } from "../../src/platform/oauth-grant.ts";
-import { readTime } from "../../src/resources/grant-time.ts";
+import { readTime } from "../../src/credentials/grant.ts";
 import { Secret } from "../../src/secret.ts";
 import { type Answering, aClosedPort, aServer } from "./local-server.ts";
 

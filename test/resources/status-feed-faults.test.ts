@@ -3,6 +3,7 @@ import { type Answering, aServer, aClosedPort } from "../platform/local-server.t
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { partnerCalls } from "../support/partner-calls.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
+import { refreshNow } from "../../src/credentials/refresh.ts";
 
 /** Fault G5: the status feed is only information; none of its faults affects grants, refreshes or the log. */
 let world: World;
@@ -72,13 +73,13 @@ describe.each(Object.entries(modes))("a status feed that is %s", (_, answer) => 
     await eventually(async () =>
       expect(await credential(addon.id)).toEqual({ state: "active", generation: 1 }),
     );
-    await services.credentials.refresh.now(addon.id);
+    await refreshNow(services, addon.id);
     expect(await credential(addon.id)).toEqual({ state: "active", generation: 2 });
     expect(seen).toEqual([]); // nobody asked
 
     const uuids = await provisionsWithoutGrant(3);
     expect(alarms().filter(({ uuid }) => uuids.includes(uuid))).toHaveLength(3);
-    await services.credentials.refresh.now(addon.id);
+    await refreshNow(services, addon.id);
     expect(await credential(addon.id)).toEqual({ state: "active", generation: 3 });
     if (answer) await eventually(() => seen.length > 0);
     expect(seen.length).toBeLessThanOrEqual(1);

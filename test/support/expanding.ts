@@ -3,6 +3,12 @@ const HARMLESS = [
   /^CREATE TABLE "/,
   /^CREATE INDEX (IF NOT EXISTS )?"/,
   /^COMMENT ON /,
+  // What the older build writes may be moved elsewhere.
+  /^CREATE (FUNCTION|TRIGGER) /,
+  // Changes nothing itself, and has the triggers see each row.
+  /^UPDATE "\w+" SET "(\w+)" = "\1"$/,
+  // About a state that the older build does not know.
+  /^ALTER TABLE "\w+" ADD CONSTRAINT "\w+" CHECK \("state" <> '\w+' OR .*\) NOT VALID$/,
   // Changes only how pages are filled from now on.
   /^ALTER TABLE "\w+" SET \(fillfactor = \d+\)$/,
   // An older build writes rows without the new column.
@@ -16,6 +22,7 @@ const HARMLESS = [
 export function harmfulTo(migration: string): string[] {
   const statements = migration
     .replace(/--.*$/gm, "")
+    .replace(/\$\$.*?\$\$/gs, "")
     .split(";")
     .map((each) => each.replace(/\s+/g, " ").trim())
     .filter((each) => each !== "");
@@ -24,7 +31,22 @@ export function harmfulTo(migration: string): string[] {
     (each) =>
       !HARMLESS.some((allowed) => allowed.test(each)) &&
       !own.some((table) => isAbout(each, table)) &&
-      !isReplacing(each, statements),
+      !isReplacing(each, statements) &&
+      !isWidening(each, statements),
+  );
+}
+
+/** Whether a statement takes part in replacing the check of a column's words, without a look at the rows there are. */
+function isWidening(statement: string, all: readonly string[]): boolean {
+  const [, table, name] = /^ALTER TABLE "(\w+)" (?:DROP|ADD) CONSTRAINT "(\w+)"/.exec(statement) ?? [];
+  return (
+    name !== undefined &&
+    all.includes(`ALTER TABLE "${table}" DROP CONSTRAINT "${name}"`) &&
+    all.some(
+      (each) =>
+        each.startsWith(`ALTER TABLE "${table}" ADD CONSTRAINT "${name}" CHECK (`) &&
+        each.endsWith(" NOT VALID"),
+    )
   );
 }
 

@@ -90,17 +90,14 @@ export function addSecret(program: Command, act: Act): void {
         const typed = await session.secret("The new client secret", MOST_SECRET_BYTES);
         const value = typedClientSecret(typed.reveal());
         // This command is the remedy for stored secrets that cannot be decrypted, so those must not keep it from running.
-        const { db, vault, credentials, config } = await session.contextWithoutKeys();
-        await checkOtherKeys(db, vault);
-        const ask = (secret: Secret) => triedSecret(config.platformAuthUrl, secret);
-        const needs = { db, vault, credentials, known: config.clientSecret };
+        const context = await session.contextWithoutKeys();
+        await checkOtherKeys(context.db, context.vault);
+        const ask = (secret: Secret) => triedSecret(context.config.platformAuthUrl, secret);
+        const needs = { ...context, known: context.config.clientSecret };
         const begun = await setSecret(needs, value, check ? ask : undefined);
         if (!wait) return { data: begun, show: () => inWords(begun, wait) };
         const { onProgress } = session;
-        const report = await waitUntilFresh(
-          { db, credentials, signal: session.stopSignal(), onProgress },
-          begun,
-        );
+        const report = await waitUntilFresh({ ...context, signal: session.stopSignal(), onProgress }, begun);
         return { data: report, show: () => inWords(report, wait) };
       }),
     );

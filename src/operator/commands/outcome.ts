@@ -62,7 +62,7 @@ const NEXT: Readonly<Record<string, string>> = {
     "Its grant is not exchanged yet: within five minutes of the provision it has tokens, or is grant_lost.",
   needs_reauth: "The platform refused its refresh token. Named by its uuid, it is tried once more.",
   invalid_grant:
-    "Ask the platform's support: a refresh token that is refused twice, a minute apart, was revoked. kit resources list --state needs_reauth",
+    "Ask the platform's support: a refresh token that is refused for a day was revoked. kit resources list --state needs_reauth",
   quarantined:
     "kit resources show UUID says why: for key_missing kit doctor names the key, for integrity kit tokens refresh UUID may bring fresh tokens.",
   "quarantined key_missing": "kit doctor says which key is missing.",

@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { closeAll } from "../../close-all.ts";
 import { readConfig, type Config, type SettingName } from "../../config.ts";
 import type { Database } from "../../database/database.ts";
+import { refreshesSettled } from "../../credentials/refresh.ts";
 import { readEnvironment, type Environment } from "../../environment.ts";
 import { createOwnScrubber, type Scrubber } from "../../logging/scrubber.ts";
 import type { OpenContext, Parts } from "../../open-context.ts";
@@ -79,7 +80,7 @@ export function createSession(host: Host, { parts, config: read }: Seller, comma
     const logTo = { write: (line: string) => say(readableLogLine(line)) };
     const context = await open({ ...config, logLevel }, { ...parts, logTo });
     scrubber = context.scrubber;
-    tokensStored = () => context.credentials.refresh.settled();
+    tokensStored = () => refreshesSettled(context);
     closers.push(context.close);
     return context;
   }

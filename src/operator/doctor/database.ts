@@ -1,7 +1,7 @@
 import { HOW_TO_MIGRATE, isDatabaseAway, TakesNoWrites, throwInWords } from "../../database/database.ts";
 import { messageOf, Misconfigured } from "../../errors.ts";
 import type { OpenContext } from "../../open-context.ts";
-import { countKeyUse, type KeyUse } from "../../resources/keys.ts";
+import { countKeyUse, type KeyUse } from "../../vault/store.ts";
 import { counted } from "../wording.ts";
 import { fault, fine, warning, type Finding } from "./finding.ts";
 import { lacking, notOffered } from "./store.ts";

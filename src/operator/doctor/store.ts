@@ -1,6 +1,6 @@
 import { NEEDING_ATTENTION } from "../../credentials/needing-attention.ts";
 import { statement, type Database, type Queryable } from "../../database/database.ts";
-import { GRANT_SECONDS } from "../../resources/grant-time.ts";
+import { GRANT_SECONDS } from "../../credentials/verdict.ts";
 
 // What the check-up reads. Each statement reads a bounded number of rows, but that of the plans, which reads all.
 

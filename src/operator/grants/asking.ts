@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { KitError } from "../../errors.ts";
 import type { NoGrant } from "../../platform/oauth-grant.ts";
-import type { Recover, Recovery } from "../../resources/recover.ts";
+import type { Recovery } from "../../credentials/grant.ts";
 import { GrantsClosed, LegacyCredentialsRejected } from "./errors.ts";
 
 /** Why a resource got no grant. */
@@ -29,7 +29,7 @@ const MOST_IN_TROUBLE = 3;
  * Until the endpoint has given an answer about one resource, the resources are asked for one at a time: so a closed
  * endpoint or wrong credentials are met only once. After that, such an answer counts for its resource alone.
  */
-export function createAsking(recover: Recover, signal: AbortSignal): Asking {
+export function createAsking(recover: (uuid: string) => Promise<Recovery>, signal: AbortSignal): Asking {
   let isOpen = false;
   let turn: Promise<unknown> = Promise.resolve();
   let inTrouble = 0;

@@ -1,7 +1,8 @@
 import { statement, type Queryable } from "../../database/database.ts";
 import { errorIdOf, messageOf } from "../../errors.ts";
-import type { Credentials } from "../../credentials/credentials.ts";
-import { IS_RECOVERABLE, type Recover } from "../../resources/recover.ts";
+import type { Context } from "../../context.ts";
+import { recoverGrant } from "../../credentials/grant.ts";
+import { IS_RECOVERABLE } from "../../credentials/queue.ts";
 import { FIRST_UUID } from "../../uuid.ts";
 import { failedUnknown, typedUuid } from "../errors.ts";
 import type { OnProgress } from "../progress.ts";
@@ -12,10 +13,10 @@ import { createAsking } from "./asking.ts";
 import { LegacyGrantsOff, SecretIsRejected } from "./errors.ts";
 import { grantEnd } from "./watching.ts";
 
-interface Needs {
-  db: Queryable;
-  credentials: Pick<Credentials, "grants" | "secrets">;
-  recover: Recover;
+interface Needs extends Pick<
+  Context,
+  "db" | "vault" | "config" | "platformCalls" | "credentials" | "exchanges"
+> {
   /** The setting LEGACY_GRANTS. */
   isOn: boolean;
   /**
@@ -71,9 +72,9 @@ export function refuseUnlessOn(isOn: boolean): void {
 }
 
 /** Throws what would make every recovery fail, before any row is read for it. */
-async function refuseIfPointless({ isOn, credentials: { secrets } }: Needs): Promise<void> {
+async function refuseIfPointless({ isOn, credentials }: Needs): Promise<void> {
   refuseUnlessOn(isOn);
-  const { isRejected, isPresumed } = await secrets.current();
+  const { isRejected, isPresumed } = await credentials.secrets.current();
   if (isRejected && !isPresumed) throw new SecretIsRejected();
 }
 
@@ -111,9 +112,9 @@ async function recoverEach(
   rows: Iterable<Found> | AsyncIterable<Found>,
   total: number,
 ): Promise<Recovered> {
-  const { recover, concurrency, signal, onProgress } = needs;
+  const { concurrency, signal, onProgress } = needs;
   const report: TokenReport = { done: [], failed: [], skipped: [] };
-  const asking = createAsking(recover, signal);
+  const asking = createAsking((uuid) => recoverGrant(needs, uuid), signal);
   let isSecretRejected = false;
   const isHalted = () => isSecretRejected || asking.isHalted();
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { statement, retryWhileDatabaseAway, type Queryable } from "../../database/database.ts";
-import type { Credentials } from "../../credentials/credentials.ts";
+import { statement, retryWhileDatabaseAway } from "../../database/database.ts";
+import type { Context } from "../../context.ts";
 
 /** What became of a grant: exchanged for tokens, or the reason why not; `gone`: the resource was deprovisioned. */
 export type GrantEnd = { is: "exchanged" } | { is: "gone" } | { is: "failed"; id: string; message: string };
@@ -24,21 +24,17 @@ const read = statement(
  * latest.
  */
 export async function grantEnd(
-  {
-    db,
-    credentials: { grants, secrets },
-    signal,
-  }: { db: Queryable; credentials: Pick<Credentials, "grants" | "secrets">; signal: AbortSignal },
+  ctx: Pick<Context, "db" | "credentials" | "exchanges"> & { signal: AbortSignal },
   uuid: string,
 ): Promise<GrantEnd> {
   for (;;) {
-    const [row] = await retryWhileDatabaseAway(() => db.query<Row>(read, [uuid]));
+    const [row] = await retryWhileDatabaseAway(() => ctx.db.query<Row>(read, [uuid]));
     if (row && row.state !== "grant_pending") return endOf(row);
-    const { isRejected, isPresumed } = await secrets.current();
+    const { isRejected, isPresumed } = await ctx.credentials.secrets.current();
     if (isRejected && !isPresumed) return secretRejected;
-    if (signal.aborted) return interrupted;
+    if (ctx.signal.aborted) return interrupted;
     // An error here is ignored: a running service meets the same one, and it is stored in the row.
-    await grants.due(signal).catch(() => 0);
+    await ctx.exchanges.fill(ctx.signal).catch(() => 0);
     await sleep(LOOK_EVERY_MS);
   }
 }

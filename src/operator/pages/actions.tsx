@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import type { OpenContext } from "../../open-context.ts";
-import { countKeyUse } from "../../resources/keys.ts";
+import { countKeyUse } from "../../vault/store.ts";
 import { setSecret, waitUntilFresh } from "../client-secret.ts";
 import { diffConfig } from "../config-diff.ts";
 import { isEmpty, planPush, pushShown } from "../config-push.ts";
@@ -54,18 +54,18 @@ function inWords({ done, failed, skipped }: TokenReport, verb: string, signal: A
 }
 
 const refresh =
-  ({ db, credentials, config }: OpenContext, uuid: string): ActionWork =>
+  (ctx: OpenContext, uuid: string): ActionWork =>
   async (how) => {
-    const needs = { db, credentials, concurrency: config.tokenConcurrency, ...how };
+    const needs = { ...ctx, concurrency: ctx.config.tokenConcurrency, ...how };
     const report = await (uuid === "" ? refreshAllTokens(needs) : refreshTokens(needs, [uuid]));
     return inWords(report, "refreshed", how.signal);
   };
 
 const recover =
-  ({ db, credentials, recover, config }: OpenContext, uuid: string): ActionWork =>
+  (ctx: OpenContext, uuid: string): ActionWork =>
   async (how) => {
-    const { legacyGrants: isOn, tokenConcurrency: concurrency } = config;
-    const needs = { db, credentials, recover, isOn, concurrency, ...how };
+    const { legacyGrants: isOn, tokenConcurrency: concurrency } = ctx.config;
+    const needs = { ...ctx, isOn, concurrency, ...how };
     const { report, left } = await (uuid === "" ? recoverAllGrants(needs) : recoverGrants(needs, [uuid]));
     const { isDone, message } = inWords(report, "recovered", how.signal);
     if (left === 0) return { isDone, message };
@@ -160,12 +160,14 @@ const setClientSecret: Action = {
     ),
     button: "Set it",
   }),
-  work({ db, vault, credentials, config }, _uuid, form) {
+  work(ctx, _uuid, form) {
     const value = typedClientSecret(form["secret"]?.[0] ?? "");
     return async (how) => {
-      const needs = { db, vault, credentials, known: config.clientSecret };
-      const begun = await setSecret(needs, value, (secret) => triedSecret(config.platformAuthUrl, secret));
-      const { version, due, fresh, unconfirmed } = await waitUntilFresh({ db, credentials, ...how }, begun);
+      const needs = { ...ctx, known: ctx.config.clientSecret };
+      const begun = await setSecret(needs, value, (secret) =>
+        triedSecret(ctx.config.platformAuthUrl, secret),
+      );
+      const { version, due, fresh, unconfirmed } = await waitUntilFresh({ ...ctx, ...how }, begun);
       const doubt = unconfirmed ? ` Whether the platform accepts it is not known: ${unconfirmed}.` : "";
       const left = due > fresh ? ` ${due - fresh} have no working refresh token.` : "";
       return {

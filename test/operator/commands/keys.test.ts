@@ -2,8 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/glo
 import { randomBytes, randomUUID } from "node:crypto";
 import { once } from "node:events";
 import type { Queryable } from "../../../src/database/database.ts";
-import { credentialSealContext } from "../../../src/credentials/opening.ts";
-import { createReseal } from "../../../src/resources/reseal.ts";
+import { credentialSealContext } from "../../../src/credentials/sealed.ts";
+import { createReseal } from "../../../src/vault/store.ts";
 import { Secret } from "../../../src/secret.ts";
 import { createVault, type Vault } from "../../../src/vault/vault.ts";
 import { aWorld, eventually, type World } from "../../support/world.ts";

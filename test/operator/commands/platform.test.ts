@@ -2,6 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { Secret } from "../../../src/secret.ts";
 import { aWorld, eventually, type World } from "../../support/world.ts";
 import { kit, kitJson } from "../../support/kit.ts";
+import { refreshNow } from "../../../src/credentials/refresh.ts";
+import { tokensOf } from "../../../src/credentials/token-source.ts";
 
 let world: World;
 let uuid: string;
@@ -95,8 +97,8 @@ describe("kit api", () => {
   });
 
   it("masks tokens in the answer, also without the prefix, unless --reveal is given", async () => {
-    const { credentials, vault } = world.service.services;
-    const token = (await credentials.tokensOf(uuid).current()).reveal();
+    const { vault } = world.service.services;
+    const token = (await tokensOf(world.service.services, uuid).current()).reveal();
     const echo = (said: string) =>
       world.sandbox.control.fault("GET /addons/*", {
         status: 200,
@@ -124,7 +126,7 @@ describe("kit api", () => {
     ]);
     echo("issued-long-ago");
     expect((await run(words)).data).toMatchObject({ body: { deep: [{ said: "Bearer [secret]" }] } });
-    await world.service.services.credentials.refresh.now(uuid);
+    await refreshNow(world.service.services, uuid);
   });
 
   it("masks secret members by name: config vars, tokens, log addresses, unless --reveal is given", async () => {
@@ -169,7 +171,7 @@ describe("kit api", () => {
   });
 
   it("masks tokens and our secrets in an error answer of any form", async () => {
-    const token = (await world.service.services.credentials.tokensOf(uuid).current()).reveal();
+    const token = (await tokensOf(world.service.services, uuid).current()).reveal();
     const secret = world.environment["ADDON_PASSWORD"]!;
     const refused = {
       status: 422,

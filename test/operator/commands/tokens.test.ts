@@ -233,7 +233,7 @@ describe("kit secret set", () => {
   });
 
   it("keeps waiting when a database connection is lost", async () => {
-    const { db, credentials } = world.service.services;
+    const { db } = world.service.services;
     await world.rows(`UPDATE credentials SET secret_version = 1, due_at = now()`);
     world.sandbox.control.fault("POST /oauth/token", { delayMs: 400 }, 3);
     const [{ version }] = (await world.rows(`SELECT max(version) AS version FROM client_secrets`)) as [
@@ -248,16 +248,16 @@ describe("kit secret set", () => {
         return db.readWhole(statement, values);
       },
     };
-    const needs = { db: losing, credentials, signal: AbortSignal.timeout(5_000) };
+    const needs = { ...world.service.services, db: losing, signal: AbortSignal.timeout(5_000) };
     expect(await waitUntilFresh(needs, { version, due: 3, fresh: 0 })).toEqual({ version, due: 3, fresh: 3 });
     expect(asked).toBeGreaterThan(2);
   }, 20_000);
 
   it("ends when another process sets a secret that the platform rejects", async () => {
-    const { db, credentials } = world.service.services;
+    const { credentials } = world.service.services;
     await world.rows(`UPDATE credentials SET secret_version = 1`);
     const { version } = await credentials.secrets.set(new Secret("not-the-right-secret"));
-    const needs = { db, credentials, signal: AbortSignal.timeout(5_000) };
+    const needs = { ...world.service.services, signal: AbortSignal.timeout(5_000) };
     await expect(waitUntilFresh(needs, { version: version - 1, due: 3, fresh: 0 })).rejects.toMatchObject({
       id: "client_secret_rejected",
       message: expect.stringContaining(`as version ${version}`),

@@ -160,7 +160,7 @@ describe("a session of an operator", () => {
     const browser = operators.browser();
     await operators.signIn(browser);
     await operators.world.rows(
-      `UPDATE people SET state = 'needs_sign_in', sealed_access_token = NULL, sealed_refresh_token = NULL`,
+      `UPDATE credentials SET state = 'needs_sign_in', sealed_access_token = NULL, sealed_refresh_token = NULL WHERE owner = 'person'`,
     );
     expect((await browser.get("/operator")).status).toBe(401);
     await operators.signIn(browser);

@@ -1,5 +1,5 @@
 import { openDatabase, type Queryable, type Statement } from "../../../src/database/database.ts";
-import { createClaims } from "../../../src/credentials/claims.ts";
+import { claimGrants, claimRefreshes } from "../../../src/credentials/queue.ts";
 import { Missing } from "../books.ts";
 import { median } from "../contest.ts";
 import type { Database } from "../databases.ts";
@@ -44,7 +44,6 @@ async function createSide(bench: Bench, size: number) {
   const database = await bench.databases.create();
   await fill(database, size);
   const service = openDatabase({ url: database.url, poolSize: 8 });
-  const claims = createClaims(service, ignore);
   await makeDue(database, "grant_pending");
   // Grants are claimed by urgency: unless the due ones are a large part of the table, the planner sorts all of them, so
   // a claim may read as many as are due.
@@ -54,7 +53,7 @@ async function createSide(bench: Bench, size: number) {
   return {
     async claim(): Promise<number> {
       const startedAt = performance.now();
-      const rows = await claims.refreshes(BATCH);
+      const rows = await claimRefreshes({ db: service, metrics }, BATCH, ["resource"]);
       const ms = performance.now() - startedAt;
       if (rows.length !== BATCH) throw new Missing(`${rows.length} of ${BATCH} due rows were claimed`);
       await store(
@@ -103,18 +102,19 @@ async function expectPlan({ ask }: Database, what: "grants" | "refreshes", atMos
       return [];
     },
   };
-  await createClaims(listening, ignore)[what](BATCH);
+  const needs = { db: listening, metrics };
+  await (what === "grants" ? claimGrants(needs, BATCH) : claimRefreshes(needs, BATCH, ["resource"]));
   const { name, text } = seen;
   await ask("SET plan_cache_mode = force_generic_plan");
   await ask(`PREPARE seen_${name} AS ${text}`);
   // EXPLAIN ANALYZE executes the claim, which changes rows: so it is rolled back.
   await ask("BEGIN");
   const [row] = await ask<{ "QUERY PLAN": unknown }>(
-    `EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE seen_${name}(${BATCH})`,
+    `EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE seen_${name}(${what === "grants" ? BATCH : `${BATCH}, '{resource}'`})`,
   );
   await ask("ROLLBACK");
   expectBoundedPlan(name, row!["QUERY PLAN"], atMost);
 }
 
 /** No rows are taken over here from processes that died. */
-function ignore(): void {}
+const metrics = { steal: () => undefined };

@@ -1,8 +1,81 @@
-import { statement, retryWhileDatabaseAway, type Queryable } from "../database/database.ts";
-import { KeyMissing, SealBroken } from "../vault/errors.ts";
-import { keyIdInSql } from "../vault/key-id-in-sql.ts";
-import type { Vault } from "../vault/vault.ts";
-import { SEALED_COLUMNS } from "./keys.ts";
+import { retryWhileDatabaseAway, statement, type Database, type Queryable } from "../database/database.ts";
+import { Misconfigured } from "../errors.ts";
+import { KeyMissing, SealBroken } from "./errors.ts";
+import { keyIdInSql } from "./key-ring.ts";
+import type { Vault } from "./vault.ts";
+
+// Which keys what is stored needs, and how it gets another one.
+
+/** A key, and in how many rows it sealed something. */
+export interface KeyUse {
+  keyId: string;
+  rows: number;
+}
+
+/** Every sealed column, by table. */
+export const SEALED_COLUMNS = {
+  resources: ["sealed_answer", "sealed_config", "sealed_log_input_url", "sealed_log_drain_token"],
+  credentials: ["sealed_grant_code", "sealed_access_token", "sealed_refresh_token"],
+  client_secrets: ["sealed_secret"],
+} as const;
+
+const register = statement(
+  "register_key",
+  `INSERT INTO sealing_keys (key_id) VALUES ($1) ON CONFLICT DO NOTHING`,
+);
+const known = statement("known_keys", `SELECT key_id AS "keyId" FROM sealing_keys`);
+const forget = statement("forget_key", `DELETE FROM sealing_keys WHERE key_id = $1`);
+
+// A row that two keys sealed parts of counts for both.
+const countUses = statement(
+  "count_key_use",
+  `SELECT key_id AS "keyId", sum(rows)::int AS rows FROM (
+     ${Object.entries(SEALED_COLUMNS)
+       .map(
+         ([table, columns]) => `SELECT key_id, count(*) AS rows FROM ${table}, LATERAL (
+           SELECT DISTINCT key_id FROM unnest(ARRAY[${columns.map(keyIdInSql).join(", ")}]) AS key_id
+           WHERE key_id IS NOT NULL
+         ) used GROUP BY key_id`,
+       )
+       .join(" UNION ALL ")}
+   ) by_table GROUP BY key_id ORDER BY key_id`,
+);
+
+/** Counts in how many rows each key sealed something. Reads every row: a minute for many millions. */
+export function countKeyUse(db: Database): Promise<KeyUse[]> {
+  return db.readWhole<KeyUse>(countUses);
+}
+
+/**
+ * Checks that everything sealed can be opened, before any row is touched: every key that a row still needs must be in
+ * the ring. Throws {@link Misconfigured} with the id and the number of rows of each missing key. Registers the current
+ * key.
+ */
+export async function checkKeys(db: Database, vault: Vault): Promise<void> {
+  const absent = (await db.query<{ keyId: string }>(known, [])).filter(
+    ({ keyId }) => !vault.keyIds.includes(keyId),
+  );
+  if (absent.length > 0) {
+    const uses = await countKeyUse(db);
+    const missing = uses.filter(({ keyId }) => !vault.keyIds.includes(keyId));
+    if (missing.length > 0) throw new Misconfigured(missingKeys(missing));
+    // No row uses these keys any more: they were retired properly.
+    for (const { keyId } of absent) await db.query(forget, [keyId]);
+  }
+  await registerKey(db, vault);
+}
+
+/** Records the current key before it seals anything, so that every later start notices if it is missing. */
+export async function registerKey(db: Queryable, vault: Vault): Promise<void> {
+  await db.query(register, [vault.keyId]);
+}
+
+function missingKeys(missing: readonly KeyUse[]): string {
+  const list = missing
+    .map(({ keyId, rows }) => `  key ${keyId}: ${rows} ${rows === 1 ? "row" : "rows"}`)
+    .join("\n");
+  return `What is sealed in the database needs keys that are not among ENCRYPTION_KEY and DECRYPTION_KEYS:\n${list}\nPut the old key into DECRYPTION_KEYS.`;
+}
 
 // The long part of key rotation: reseals every sealed value with the current key. Written for speed, since it reads
 // every row: pages of 500 by primary key, opened and sealed in memory (a few µs a value), stored with one statement a
@@ -31,9 +104,9 @@ export interface ResealHooks {
   onUnopened(error: KeyMissing | SealBroken): void;
 }
 
-type Table = "resources" | "credentials" | "people";
+type Table = "resources" | "credentials";
 type Column = (typeof SEALED_COLUMNS)[Table][number];
-type Row = { uuid: string } & Partial<Record<Column, Buffer | null>>;
+type Row = { uuid: string; owner?: string } & Partial<Record<Column, Buffer | null>>;
 /** The old ciphertext of a column and the new one; null: nothing to reseal. */
 type Change = { old: Buffer; fresh: Uint8Array } | null;
 
@@ -46,7 +119,8 @@ export function createReseal({ db, vault }: { db: Queryable; vault: Vault }, tab
     return columns.map((column) => {
       const old = row[column];
       if (!old) return null;
-      const context = { table, column, uuid: row.uuid };
+      // A person's pair is bound to the table where it stood first.
+      const context = { table: row.owner === "person" ? "people" : table, column, uuid: row.uuid };
       try {
         return { old, fresh: vault.seal(context, vault.open(context, old)) };
       } catch (error) {
@@ -98,7 +172,6 @@ export function createReseal({ db, vault }: { db: Queryable; vault: Vault }, tab
 const STATEMENTS = {
   resources: statementsFor("resources"),
   credentials: statementsFor("credentials"),
-  people: statementsFor("people"),
 };
 
 function statementsFor(table: Table) {
@@ -106,10 +179,11 @@ function statementsFor(table: Table) {
   const stale = columns.map(
     (column) => `CASE WHEN ${keyIdInSql(column)} <> $1 THEN ${column} END AS ${column}`,
   );
+  const owner = table === "credentials" ? "owner," : "";
   const page = (name: string, after: string) =>
     statement(
       `${name}_${table}`,
-      `SELECT uuid, ${stale.join(", ")} FROM ${table} ${after} ORDER BY uuid LIMIT ${PAGE_SIZE}`,
+      `SELECT uuid, ${owner} ${stale.join(", ")} FROM ${table} ${after} ORDER BY uuid LIMIT ${PAGE_SIZE}`,
     );
   const values = columns.map((_, index) => `$${2 * index + 2}::bytea[], $${2 * index + 3}::bytea[]`);
   const names = columns.map((column) => `old_${column}, new_${column}`);

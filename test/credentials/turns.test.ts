@@ -4,7 +4,8 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import type { TokenEndpoint } from "../../src/platform/oauth.ts";
-import { createPrioritySemaphore } from "../../src/credentials/priority-semaphore.ts";
+import { createTurns } from "../../src/credentials/turns.ts";
+import { refreshNow } from "../../src/credentials/refresh.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { partnerCalls } from "../support/partner-calls.ts";
 import { aGate } from "../support/a-vendor.ts";
@@ -85,7 +86,7 @@ describe("concurrent calls to the token endpoint", () => {
 
 describe("a queued call", () => {
   it("is released at once when its caller stops, and its place goes to the next", async () => {
-    const { forGrant, forRefresh } = createPrioritySemaphore(1);
+    const { forGrant, forRefresh } = createTurns(1);
     const [stopping, other] = [new AbortController(), new AbortController()];
     const giveBack = await forRefresh(other.signal)();
     const stopped = [forGrant(stopping.signal)(), forRefresh(stopping.signal)()];
@@ -144,8 +145,7 @@ describe("a token that a caller waits for", () => {
     // From here on only the test asks for tokens.
     await world.service.services.jobs.stop();
     isLate = true;
-    const { refresh } = world.service.services.credentials;
-    const results = await Promise.all(requests.map(({ uuid }) => refresh.now(uuid)));
+    const results = await Promise.all(requests.map(({ uuid }) => refreshNow(world.service.services, uuid)));
     expect(results.map(({ done }) => done)).toEqual(Array(MANY).fill("stored"));
   });
 });

@@ -1,0 +1,40 @@
+import type { Context } from "../context.ts";
+import { createOauthGrantEndpoint, type NoGrant } from "../platform/oauth-grant.ts";
+import { credentialSealContext } from "./sealed.ts";
+import { isGrantWanted, storeRecovered } from "./queue.ts";
+
+/**
+ * Parses a timestamp whose offset is `+hhmm` (as the platform writes a grant's), `+hh:mm` or `Z`. Null: it cannot be
+ * parsed, or its year is before 2000 or after 9999.
+ */
+export function readTime(value: unknown): Date | null {
+  if (typeof value !== "string") return null;
+  const time = new Date(/[+-]\d{4}$/.test(value) ? `${value.slice(0, -2)}:${value.slice(-2)}` : value);
+  const year = time.getUTCFullYear();
+  return year >= 2000 && year < 10_000 ? time : null;
+}
+
+/**
+ * The outcome of asking for a resource's grant. `stored`: the grant's code is sealed and due at once; it is exchanged
+ * like any other. `not_wanted`: meanwhile the resource was deprovisioned, or has got a grant or tokens.
+ */
+export type Recovery = { outcome: "stored" } | { outcome: "not_wanted" } | NoGrant;
+
+/**
+ * Asks the legacy oauth-grant endpoint for a resource's grant and stores it (platform document, "Oauth-grant
+ * retrieval").
+ */
+export async function recoverGrant(
+  { db, vault, config, platformCalls }: Pick<Context, "db" | "vault" | "config" | "platformCalls">,
+  uuid: string,
+): Promise<Recovery> {
+  const { addonId, addonPassword } = config;
+  const answer = await createOauthGrantEndpoint({ ...platformCalls, addonId, addonPassword }).grantOf(uuid);
+  // Another command may have exchanged the grant meanwhile, or a deprovision removed the resource.
+  if (answer.outcome === "already_exchanged" || answer.outcome === "unknown")
+    return (await isGrantWanted(db, uuid)) ? answer : { outcome: "not_wanted" };
+  if (answer.outcome !== "grant") return answer;
+  const { code, expiresAt } = answer.grant;
+  const sealed = vault.seal(credentialSealContext("sealed_grant_code", uuid), code);
+  return { outcome: (await storeRecovered(db, uuid, sealed, readTime(expiresAt))) ? "stored" : "not_wanted" };
+}

@@ -1,0 +1,66 @@
+import type { Queryable } from "../database/database.ts";
+import type { Log } from "../logging/log.ts";
+import type { Secret } from "../secret.ts";
+import { KeyMissing, SealBroken } from "../vault/errors.ts";
+import type { SealContext, Vault } from "../vault/vault.ts";
+import type { Owner } from "./states.ts";
+import { quarantine, reopenSome } from "./store.ts";
+
+interface Needs {
+  db: Queryable;
+  vault: Vault;
+  log: Log;
+}
+
+type SecretColumn = "sealed_grant_code" | "sealed_access_token" | "sealed_refresh_token";
+
+/** What a credential's sealed secret is bound to. A person's pair keeps the name of the table where it stood first. */
+export function credentialSealContext(
+  column: SecretColumn,
+  uuid: string,
+  owner: Owner = "resource",
+): SealContext {
+  return { table: owner === "person" ? "people" : "credentials", column, uuid };
+}
+
+/**
+ * Opens what a credential row holds. Null: it does not open, and the row was quarantined, unless it holds another
+ * secret by now; with a lease, only its holder quarantines the row. A secret that does not open was changed, moved from
+ * another row, or needs a key we lack. None of these says that the platform revoked anything, so nothing is erased.
+ */
+export async function openSealed(
+  { db, vault, log }: Needs,
+  row: { uuid: string; owner: Owner; lease?: number },
+  column: SecretColumn,
+  sealed: Uint8Array | null,
+): Promise<Secret | null> {
+  const { uuid, owner } = row;
+  try {
+    if (!sealed) throw new SealBroken(`credentials.${column} of ${uuid}, which is empty,`);
+    return vault.open(credentialSealContext(column, uuid, owner), sealed);
+  } catch (error) {
+    if (!(error instanceof SealBroken || error instanceof KeyMissing)) throw error;
+    if (await quarantine(db, row, sealed, error.id))
+      log.error(
+        { alarm: "quarantined", ...named(row), error },
+        "A credential cannot be decrypted and is quarantined",
+      );
+    return null;
+  }
+}
+
+/** Reopens what was quarantined for a missing key that is in the ring now. */
+export async function reopenQuarantined({ db, vault, log }: Needs): Promise<void> {
+  for (
+    let rows = await reopenSome(db, vault.keyIds);
+    rows.length > 0;
+    rows = await reopenSome(db, vault.keyIds)
+  )
+    for (const row of rows) log.info(named(row), "A credential's key is back; it is in use again");
+}
+
+/** Whose credential it is, as the log names it. */
+export function named({ uuid, owner, requestId }: { uuid: string; owner: Owner; requestId?: string | null }) {
+  if (owner === "person") return { person: uuid };
+  return requestId === undefined ? { uuid } : { uuid, requestId };
+}
