@@ -9,7 +9,6 @@ import { junitReport } from "../report/junit.ts";
 import { isFit, type Report } from "../report/report.ts";
 import { readSettings } from "../read-settings.ts";
 import { chosenRules, rules } from "../rules/index.ts";
-import { usualPatience } from "../settings.ts";
 import type { Stage } from "../stage/stage.ts";
 import picocolors from "picocolors";
 import { exampleSettings, isFault, judgedExample } from "./judged.ts";
@@ -38,15 +37,6 @@ const report: Report = {
 };
 
 describe("the conformance rules", () => {
-  it("have unique ids, titles, sections and advice", () => {
-    expect(new Set(rules.map(({ id }) => id)).size).toBe(rules.length);
-    for (const { id, title, section, mend } of rules)
-      expect({ id, isTold: title.length > 15 && section.length > 5 && mend.length > 15 }).toEqual({
-        id,
-        isTold: true,
-      });
-  });
-
   it("are listed in the README with their titles", () => {
     const page = readFileSync(new URL("../README.md", import.meta.url), "utf8");
     const untold = rules.filter(({ id, title }) => !page.includes(id) || !page.includes(title));
@@ -171,10 +161,6 @@ describe("judging", () => {
     60_000,
   );
 
-  it("waits for a token endpoint that takes almost 20 s, as FAIL-04 requires", () => {
-    expect(usualPatience.slowMs).toBeGreaterThan(15_000);
-  });
-
   it.concurrent(
     "takes longer with --patience, so that work at longer intervals is seen",
     async () => {
@@ -243,11 +229,6 @@ describe("the report", () => {
     const twice = { ...report, verdicts: [...skipped, { ...skipped[0]!, rule: find("EXCH-04") }] };
     const once = "  – EXCH-03 to EXCH-04: skipped: a grant has to be exchanged first.\n";
     expect(humanReport(twice, plainText)).toContain(once);
-  });
-
-  it("counts failed must rules, failed should rules, skipped and not applicable ones separately", () => {
-    const counts = { ok: false, passed: 1, broken: 1, warnings: 1, skipped: 1, notApplicable: 2 };
-    expect(jsonReport(report)).toMatchObject(counts);
   });
 
   const fitness = (...ids: string[]) => {

@@ -84,15 +84,6 @@ describe("delivery at least once", () => {
     expect(await world.exchange(world.lastCode())).toMatchObject({ status: 200 });
   });
 
-  it("gives up when no delivery is answered", async () => {
-    world.control.settings({ redeliveries: 1 });
-    world.control.fault(PROVISION, { reset: "before" }, 2);
-    expect(await world.control.install()).toMatchObject({
-      addon: { state: "deprovisioned" },
-      response: { status: null },
-    });
-  });
-
   it("does not repeat a refused request", async () => {
     world.control.settings({ redeliveries: 3 });
     world.partner.answers({ status: 503, body: { id: "busy", message: "Busy." } });
@@ -158,14 +149,6 @@ describe("sending byte by byte", () => {
     expect(performance.now() - started).toBeGreaterThan(100);
   });
 
-  it("transmits the answer of a fault completely", async () => {
-    world.control.fault("GET /api/v4/current-status", { status: 503, body: "busy", drip: 20 });
-    const started = performance.now();
-    const response = await fetch(`${world.sandbox.url}/api/v4/current-status`);
-    expect([response.status, await response.text()]).toEqual([503, "busy"]);
-    expect(performance.now() - started).toBeGreaterThan(55);
-  });
-
   it("transmits a request completely", async () => {
     const patient = await aWorld();
     patient.control.fault(PROVISION, { drip: 1 });
@@ -204,12 +187,6 @@ describe("advancing the clock", () => {
     expect((await world.refresh(refreshToken)).status).toBe(201);
   });
 
-  it("ends grants after 5 minutes", async () => {
-    await world.control.install();
-    world.control.advanceClock(300);
-    expect(await world.exchange(world.lastCode())).toMatchObject({ status: 400 });
-  });
-
   it("ends a provision that was not reported as done within 12 hours, and tells the service", async () => {
     world.partner.answers(({ method }) =>
       method === "POST" ? { status: 202, body: { id: "p-1", message: "Soon." } } : { status: 204 },
@@ -228,26 +205,6 @@ describe("advancing the clock", () => {
     world.control.advanceClock(HOUR);
     await sleep(50);
     expect(calls()).toEqual(["POST", "DELETE"]);
-  });
-
-  it("counts the 12 hours again for a provision that was resumed after a failure", async () => {
-    world.control.fault(PROVISION, { reset: "after" });
-    const { addon } = await world.control.install();
-    world.control.advanceClock(13 * HOUR);
-    world.partner.answers({ status: 202, body: { id: "p-1", message: "Soon." } });
-    expect((await world.control.redeliver(addon.id, { newCode: true })).addon.state).toBe("provisioning");
-    world.control.advanceClock(12 * HOUR - 1);
-    expect(stateOf(addon.id).state).toBe("provisioning");
-    world.control.advanceClock(1);
-    expect(stateOf(addon.id).state).toBe("deprovisioned");
-  });
-
-  it("does not affect a provision that was reported in time", async () => {
-    world.partner.answers({ status: 202, body: { id: "p-1" } });
-    const { addon, token } = await world.installed();
-    await world.call(token, `/addons/${addon.id}/actions/provision`, { method: "POST" });
-    world.control.advanceClock(13 * HOUR);
-    expect([stateOf(addon.id).state, calls()]).toEqual(["provisioned", ["POST"]]);
   });
 
   it.each([[1e18], ["60"], [null]])("is refused with %j", async (advance) => {

@@ -56,16 +56,6 @@ describe("an uninstalled resource", () => {
     expect((await world.control.deprovision(id)).addon.state).toBe("deprovisioned");
   });
 
-  it("is not restored by a provision that is answered only when it is repeated", async () => {
-    world.control.fault("> POST /resources", { delayMs: 100, reset: "after" });
-    const unheard = world.control.install();
-    const { id } = world.control.state().addons[0]!;
-    only("DELETE", BUSY);
-    await world.control.deprovision(id);
-    expect(await unheard).toMatchObject({ addon: { state: "deprovisioning" }, response: { status: null } });
-    expect((await world.control.redeliver(id)).addon.state).toBe("deprovisioning");
-  });
-
   it("is not restored either if its provision was never answered and its deprovision not confirmed", async () => {
     world.control.fault("> POST /resources", { reset: "after" });
     const { addon } = await world.control.install();

@@ -140,13 +140,6 @@ describe("the forms of an add-on's page", () => {
     expect(page.text).toContain("a fault was applied");
   });
 
-  it("leave no fault behind when nothing can be delivered", async () => {
-    const page = await person.send("/marketplace/addons/nope/redeliver", { fault: "lost" });
-    expect([page.status, page.text]).toEqual([404, expect.stringContaining("no add-on nope")]);
-    const { response } = await world.control.install({ app: "shop", as: "NEXT" });
-    expect(response.status).toBe(200);
-  });
-
   it.each([
     ["access", { tokens: [{ state: "revoked" }] }],
     ["refresh", { refresh_token: { state: "revoked" } }],
@@ -155,29 +148,12 @@ describe("the forms of an add-on's page", () => {
     expect(addon()).toMatchObject(state);
   });
 
-  it("refuse to revoke a token that does not exist", async () => {
-    const { addon: fresh } = await world.control.install({ app: "shop", as: "FRESH" });
-    const page = await person.send(`/marketplace/addons/${fresh.name}/revoke`, { token: "access" });
-    expect([page.status, faultAt(page, "revoke-token")]).toEqual([404, expect.stringContaining("no token")]);
-  });
-
   it("uninstall the add-on, whose page then has no forms of the owner", async () => {
     const page = await person.send(at("/uninstall"), {});
     expect([page.at, addon().state]).toEqual(["/marketplace/apps/shop", "deprovisioned"]);
     const { text, html } = await person.visit(at());
     expect(text).toContain("This add-on was on");
     expect(html).not.toContain(at("/uninstall"));
-  });
-
-  it("show a deprovision that the service refuses", async () => {
-    world.partner.answers({ status: 500, body: { id: "oops", message: "Not now." } });
-    const page = await person.send(at("/uninstall"), {});
-    expect([page.at, addon().state]).toEqual([at(), "deprovisioning"]);
-    expect(page.text).toContain("answered 500");
-  });
-
-  it("redirect a GET of a form's address to its page", async () => {
-    expect((await person.visit(at("/plan"))).at).toBe(at());
   });
 });
 

@@ -106,11 +106,6 @@ describe("the incidents' form", () => {
     expect([again.status, again.text]).toEqual([409, expect.stringContaining("resolved already")]);
   });
 
-  it("can open a maintenance", async () => {
-    await send("/incidents", { title: "New disks", contents: "", kind: "maintenance", system: "Data" });
-    expect(await feed()).toMatchObject({ incidents: [], scheduled: [{ title: "New disks" }] });
-  });
-
   it.each([
     ["title", { title: " " }],
     ["kind", { kind: "party" }],
@@ -135,19 +130,6 @@ describe("the ledger's page", () => {
       for (const words of ["POST /resources", "POST /oauth/token", "HTTP 200", "oauth_grant", "grant_type"])
         expect(text).toContain(words);
     }
-  });
-
-  it("links to earlier calls", async () => {
-    const calls = 130;
-    for (let call = 0; call < calls; call++) await fetch(`${world.sandbox.url}/api/v4/current-status`);
-    let path: string | undefined = "/marketplace/ledger?view=list";
-    const seen: number[] = [];
-    while (path) {
-      const { html } = await person.visit(path);
-      seen.push(...[...html.matchAll(/<li id="call-(\d+)"/g)].map(([, seq]) => Number(seq)));
-      path = /href="([^"]*before=\d+)"/.exec(html)?.[1]?.replaceAll("&amp;", "&");
-    }
-    expect(seen).toEqual(Array.from({ length: calls }, (_, index) => calls - index));
   });
 
   it("escapes what the service sends", async () => {

@@ -193,11 +193,6 @@ it("an invalid token is refused as RFC 6750 says, and a missing one only request
   expect(missing.headers.get("www-authenticate")).toBe('Bearer realm="platform"');
 });
 
-it("couplings are found by the pipeline's id, not its name", async () => {
-  const { status } = await world.call(token, `/pipelines/${known["pipeline name"]}/pipeline-couplings`);
-  expect(status).toBe(404);
-});
-
 it("a user's lists are those of the account that the add-on belongs to", async () => {
   expect(await world.call(token, "/users/colleague@example.com/apps")).toMatchObject({ status: 403 });
   for (const user of ["nobody@example.com", known["addon id"]!]) {
@@ -283,12 +278,5 @@ describe("unusual input", () => {
       status,
       body: { id: status === 400 ? "bad_request" : "invalid_params" },
     });
-  });
-
-  it("an empty filter, and one for inaccessible apps, finds nothing", async () => {
-    for (const id of [[], ["01234567-89ab-cdef-0123-456789abcdef"]]) {
-      const answer = await world.call(token, "/filters/apps", { method: "POST", json: { in: { id } } });
-      expect(answer).toMatchObject({ status: 200, body: [] });
-    }
   });
 });

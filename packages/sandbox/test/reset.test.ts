@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startSandbox } from "../index.ts";
@@ -75,29 +75,6 @@ describe("a reset after a restart", () => {
     first.control.resetClientSecret();
     await first.close();
     expect(await secretsOf({})).toMatchObject({ afterReset: madeUp });
-  });
-
-  it("restores a secret given at run time if the start has the same setting as before, and not another", async () => {
-    const secret = await resetSecret(given, "given-later");
-    const copy = readFileSync(statePath);
-    expect(await secretsOf(given)).toEqual({ atStart: secret, afterReset: "given-later" });
-    writeFileSync(statePath, copy);
-    expect(await secretsOf({ clientSecret: "another" })).toEqual({
-      atStart: "another",
-      afterReset: "another",
-    });
-  });
-
-  it("restores that of the start when the state file does not say which was given last", async () => {
-    const secret = await resetSecret(given);
-    const { lastGivenClientSecret: _, ...older } = JSON.parse(readFileSync(statePath, "utf8")) as object & {
-      lastGivenClientSecret: string;
-    };
-    const write = () => writeFileSync(statePath, JSON.stringify(older));
-    write();
-    expect(await secretsOf(given)).toEqual({ atStart: secret, afterReset: given.clientSecret });
-    write();
-    expect(await secretsOf({})).toEqual({ atStart: secret, afterReset: given.clientSecret });
   });
 });
 

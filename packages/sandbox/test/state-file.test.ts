@@ -116,19 +116,6 @@ describe("a provision under way, when the sandbox", () => {
     await partner.close();
   });
 
-  it("is closed: the next one waits for a service that starts later", async () => {
-    const { partner, given, first } = await underWay(({ control }) => control.install());
-    await first.close();
-    await partner.close();
-    const second = await startSandbox({ ...given, resumePauseMs: 500 });
-    while (second.control.ledger().entries.length === 0) await sleep(10);
-    expect(addonsOf(second)).toEqual(["provisioning"]);
-    const late = await aPartner(Number(new URL(partner.url).port));
-    await becomes(second, "provisioned");
-    await second.close();
-    await late.close();
-  });
-
   it("is closed for longer than a grant lives: it is delivered with a new one", async () => {
     const { partner, given, first } = await underWay(({ control }) => control.install());
     first.control.advanceClock(301);
@@ -184,17 +171,6 @@ it("an invalid state file or a missing folder is reported before the start", asy
   await expect(startSandbox({ statePath: join(nowhere, "state.json") })).rejects.toThrow(nowhere);
 });
 
-it("changes after the close are not written to the file", async () => {
-  const statePath = join(folder, "state.json");
-  const first = await startSandbox({ statePath });
-  first.control.createApp({ name: "in-time" });
-  await first.close();
-  const kept = readFileSync(statePath, "utf8");
-  first.control.createApp({ name: "too-late" });
-  await sleep(100);
-  expect(readFileSync(statePath, "utf8")).toBe(kept);
-});
-
 describe("a second sandbox on the same state file", () => {
   it.each(["state.json", `${"a-long-name-".repeat(10)}.json`])(
     "is refused while the first runs: %s",
@@ -236,23 +212,4 @@ describe("a second sandbox on the same state file", () => {
     renameSync(`${path}.1`, path);
     await new Promise((closed) => server.close(closed));
   }
-
-  it("can start after one that failed to start", async () => {
-    const statePath = join(folder, "state.json");
-    writeFileSync(statePath, "not JSON");
-    for (const _time of [1, 2]) await expect(startSandbox({ statePath })).rejects.toThrow("no state file");
-    rmSync(statePath);
-    const other = await startSandbox();
-    const port = Number(new URL(other.url).port);
-    for (const _time of [1, 2]) await expect(startSandbox({ statePath, port })).rejects.toThrow("EADDRINUSE");
-    await other.close();
-    expect(readdirSync(folder)).toEqual([]);
-  });
-
-  it("is not refused because of an unrelated file with the name of the lock, and leaves that file", async () => {
-    const statePath = join(folder, "state.json");
-    writeFileSync(`${statePath}.lock`, "of somebody else");
-    await (await startSandbox({ statePath })).close();
-    expect(readFileSync(`${statePath}.lock`, "utf8")).toBe("of somebody else");
-  });
 });
