@@ -4,8 +4,7 @@ import { PlatformRefused } from "../platform/api-errors.ts";
 import * as platform from "../platform/status.ts";
 import type { CurrentStatus, Feed, Incident, Told } from "../platform/status.ts";
 import { withHttp } from "../platform/http.ts";
-import { UsedWrongly } from "./errors.ts";
-import { isDay } from "./is-day.ts";
+import { isDay, UsedWrongly } from "./errors.ts";
 
 export { openIncidents } from "../platform/status.ts";
 export type { CurrentStatus, Incident, SystemStatus, Told } from "../platform/status.ts";

@@ -1,7 +1,6 @@
 import { statement, type Database, type Queryable } from "../database/database.ts";
 import { createAudit, type AuditEntry } from "./audit.ts";
-import { typedUuid, UnknownResource, UsedWrongly } from "./errors.ts";
-import { isDay } from "./is-day.ts";
+import { isDay, typedUuid, UnknownResource, UsedWrongly } from "./errors.ts";
 import {
   BUSINESS_STATES,
   CREDENTIAL_STATES,

@@ -3,7 +3,7 @@ import { createFailStranded } from "../../src/resources/end-store.ts";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import type { FaultAction } from "../../packages/sandbox/index.ts";
 import { recoverAllGrants, recoverGrants } from "../../src/operator/grants/recover-grants.ts";
-import { importInstallations } from "../../src/operator/import/import-resources.ts";
+import { importInstallations } from "../../src/operator/import.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 import { refreshNow } from "../../src/credentials/refresh.ts";
 

@@ -3,7 +3,7 @@ import { createInterface as linesOf } from "node:readline";
 import { createInterface } from "node:readline/promises";
 import { Writable } from "node:stream";
 import { KitError, messageOf } from "../../errors.ts";
-import type { InputLine } from "../import/import-resources.ts";
+import type { InputLine } from "../import.ts";
 import type { Host } from "./host.ts";
 
 /** A file or standard input cannot be read. */

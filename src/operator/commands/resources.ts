@@ -1,9 +1,9 @@
 import type { Command } from "commander";
 import { deprovisionWithoutKeys, eraseResource } from "../erasure.ts";
 import { typedUuid } from "../errors.ts";
-import { importInstallations, isWhole, type Skipped } from "../import/import-resources.ts";
-import { lostProvisions, type LostProvision } from "../lost-provisions.ts";
-import { BUSINESS_STATES, CREDENTIAL_STATES } from "../resource-states.ts";
+import { importInstallations, isWhole, type Skipped } from "../import.ts";
+import { lostProvisions, type LostProvision } from "../../resources/lost-provisions.ts";
+import { BUSINESS_STATES, CREDENTIAL_STATES } from "../resource-record.ts";
 import { countStates, listResources, showResource } from "../resources.ts";
 import { EXAMPLE_UUID, examples } from "./examples.ts";
 import type { Screen } from "./host.ts";

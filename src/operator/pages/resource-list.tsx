@@ -1,6 +1,6 @@
 import type { Page } from "../../pages/pages.tsx";
 import type { LostProvision } from "../../resources/lost-provisions.ts";
-import { BUSINESS_STATES, CREDENTIAL_STATES } from "../resource-states.ts";
+import { BUSINESS_STATES, CREDENTIAL_STATES } from "../resource-record.ts";
 import { MOST_FOUND, type ResourcePage } from "../resources.ts";
 import { planInWords } from "../wording.ts";
 import { Moment, State, Table } from "./parts.tsx";

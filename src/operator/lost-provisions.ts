@@ -1,1 +1,0 @@
-export { lostProvisions, type LostProvision } from "../resources/lost-provisions.ts";
