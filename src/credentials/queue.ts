@@ -17,10 +17,7 @@ const NEEDED_LEASE_SECONDS = 24;
 export const AROUND_CALL = { upToMs: 15_000 };
 /** A claim this recent counts as the sent mark: even if the process froze meanwhile, it still holds the lease. */
 const FRESH_MS = 1_000;
-/**
- * The most rows ever claimed at once: two for each of a thousand calls. It also tells the planner, which does not see
- * $1, how many rows are wanted.
- */
+/** The most rows ever claimed at once. It also tells the planner, which does not see $1, how many are wanted. */
 const MOST_CLAIMED = 2_000;
 /**
  * How many rows are claimed for each call that may be under way: while some are called for, the next are being claimed
@@ -264,10 +261,7 @@ export function isMarked({ state, claimedAt }: Pick<ClaimedCredential, "state" |
   return isFresh && state !== "grant_pending";
 }
 
-/**
- * Marks, with one statement for all rows that are ready at the same moment, that their calls go out now. False: the
- * lease is not ours any more, or ends too soon; then nothing may be sent.
- */
+/** Marks, for all rows that are ready at once, that their calls go out now. False: nothing may be sent. */
 export function createMarkSent(db: Queryable): (row: Lease) => Promise<boolean> {
   const mark = createGroupCommit<Lease, boolean>({
     ...BESIDE_CALLS,

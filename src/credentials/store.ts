@@ -81,7 +81,7 @@ const putOff = statement(
    RETURNING uuid`,
 );
 
-// A lost grant that was to replace a refused refresh token leaves that token behind: it is tried once a day, as before.
+// A lost grant that was to replace a refused refresh token leaves that token: it is tried once a day, as before.
 const HAS_OLDER = `sealed_refresh_token IS NOT NULL`;
 const lose = statement(
   "lose_grant",
@@ -193,26 +193,23 @@ const COLUMNS = [
 ];
 
 /** A credential as a caller of the platform's API needs it. */
-export interface TokenRow {
+export interface TokenRow extends Record<"isExpired" | "canRefresh", boolean> {
   uuid: string;
   owner: Owner;
   state: State;
   reason: string | null;
   sealedAccessToken: Buffer | null;
-  isExpired: boolean;
-  canRefresh: boolean;
   generation: number;
 }
 
-/**
- * Stores tokens, with one statement for all rows that are ready at the same moment, however late: these rows must never
- * have a `deadlineOf`. False: not stored, for another claim came between, or the resource is gone.
- */
+/** Stores all that are ready at once, however late: no `deadlineOf`. False: another claim came between, or it is gone. */
 export function createStoreTokens(db: Queryable): (tokens: SealedTokens) => Promise<boolean> {
   return createGroupCommit<SealedTokens, boolean>({
     ...BESIDE_CALLS,
     async write(rows) {
-      const newest = newestOfEachRow(rows);
+      // Of two pairs for one row, the one of the older lease is late: only the other is written.
+      const byLease = rows.toSorted((one, other) => one.lease - other.lease);
+      const newest = [...new Map(byLease.map((row) => [row.uuid, row])).values()];
       const stored = await db.query<Lease>(
         storeTokens,
         COLUMNS.map((column) => newest.map((row) => row[column])),
@@ -228,13 +225,6 @@ export function createStoreTokens(db: Queryable): (tokens: SealedTokens) => Prom
       return areAmong(rows, [...stored, ...(await db.query<Lease>(findStored, values))]);
     },
   });
-}
-
-/** Of two pairs for one row, the one of the older lease is late: only the other is written. */
-function newestOfEachRow(rows: readonly SealedTokens[]): SealedTokens[] {
-  const newest = new Map<string, SealedTokens>();
-  for (const row of rows) if ((newest.get(row.uuid)?.lease ?? -1) < row.lease) newest.set(row.uuid, row);
-  return [...newest.values()];
 }
 
 /** Reads what is asked for at the same moment with one statement: dozens of steps run at once, and each of them asks. */
@@ -292,10 +282,7 @@ export const endSignIn = (
   reason: "refresh_token_rejected" | "access_token_rejected",
 ) => retryWhileDatabaseAway(() => applies(db, endPerson, [uuid, lease, generation, reason]), AROUND_CALL);
 
-/**
- * Quarantines a row whose secret `sealed` does not open (null: which lacks a secret it should hold); without a lease,
- * whichever process holds the row. False: it was quarantined already, or holds something else by now.
- */
+/** Quarantines a row; without a lease, whoever holds it. False: it was already, or holds something else by now. */
 export const quarantine = (
   db: Queryable,
   { uuid, lease = null }: { uuid: string; lease?: number | null },
