@@ -160,3 +160,48 @@ export async function makeOlderTokensDue(
   if (isWhole && isLast) await db.query(markSpread, [version, beganAt]);
   return { due, isWhole };
 }
+
+// The hash is keyed with the key that sealed the row, so both must change together.
+const reseal = statement(
+  "reseal_client_secret",
+  `UPDATE client_secrets SET sealed_secret = $3, hash = $4 WHERE version = $1 AND sealed_secret = $2 RETURNING version`,
+);
+
+/** Stores a version sealed anew. False: its row changed meanwhile. */
+export async function storeResealed(
+  db: Queryable,
+  { version, sealed }: { version: number; sealed: Buffer },
+  anew: { sealed: Uint8Array; hash: Uint8Array },
+): Promise<boolean> {
+  return (await db.query(reseal, [version, sealed, anew.sealed, anew.hash])).length > 0;
+}
+
+const remove = statement(
+  "forget_client_secrets",
+  `DELETE FROM client_secrets WHERE version = ANY($1::int[])`,
+);
+
+export async function deleteSecrets(db: Queryable, versions: readonly number[]): Promise<void> {
+  await db.query(remove, [versions]);
+}
+
+export interface StaleTokens {
+  stale: number;
+  waiting: number;
+}
+
+// `stale` counts the token pairs that an older secret issued and that fell due when the newer one was set
+// (secret-spread.ts). `waiting` counts those of them that will be tried again soon; a pair that the platform refused
+// for good is not waited for. No index covers this, because every refresh would have to update it; so all rows are
+// read, piece by piece.
+const countStaleTokens = statement(
+  "count_stale_tokens",
+  `SELECT count(*)::int AS stale, count(*) FILTER (WHERE state = 'active' AND due_at IS NOT NULL)::int AS waiting
+   FROM credentials
+   WHERE state IN ('active', 'needs_reauth') AND sealed_refresh_token IS NOT NULL
+     AND (secret_version IS NULL OR secret_version < $1)`,
+);
+
+export async function countStale(db: Database, version: number): Promise<StaleTokens> {
+  return (await db.readWhole<StaleTokens>(countStaleTokens, [version]))[0]!;
+}

@@ -10,7 +10,7 @@ import { inTransaction, send, statement, type Queryable, type Statement } from "
 export { createGroupCommit, groupCommit, Overloaded } from "./group-commit.ts";
 export { isConflict, isConnectionConfigError, isDataError, isLockTimeout, isTransient } from "./failure.ts";
 export { checkMigrations, HOW_TO_MIGRATE, migrate, MigrationFailed, throwInWords } from "./migrate.ts";
-export { createApplies, statement, type Queryable, type Statement } from "./statement.ts";
+export { statement, type Queryable, type Statement } from "./statement.ts";
 export { createOutageWatch, DATABASE_UNREACHABLE } from "./outage-watch.ts";
 export {
   aWaitingRoom,

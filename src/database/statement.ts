@@ -20,12 +20,6 @@ export function statement(name: string, text: string): Statement {
   return { name, text };
 }
 
-/** For statements with RETURNING that are fenced or compare before they set: tells whether one took effect. */
-export function createApplies({ query }: Queryable) {
-  return async (statement: Statement, values?: readonly unknown[]): Promise<boolean> =>
-    (await query(statement, values)).length > 0;
-}
-
 type Limits = { query_timeout?: number };
 
 /** Runs one statement on a connection. Parsing a named one only once saves PostgreSQL a quarter of the work. */

@@ -4,7 +4,8 @@ import { countedToMost, type Finding } from "./doctor/finding.ts";
 import { clocksNow, secret } from "./doctor/platform.ts";
 import { unrefreshable } from "./doctor/store.ts";
 import { lateGrants, lateRefreshes, lost, sweeps } from "./doctor/work.ts";
-import type { Gauges, Hour } from "./gauges.ts";
+import type { Gauges } from "./gauges.ts";
+import type { Hour } from "./store.ts";
 import { FAILING, failingSteps } from "./waiting-steps.ts";
 import { counted } from "./wording.ts";
 

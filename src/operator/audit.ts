@@ -1,5 +1,5 @@
 import { statement, retryWhileDatabaseAway, type Queryable } from "../database/database.ts";
-import type { OnProgress } from "./progress.ts";
+import type { OnProgress } from "./work-through.ts";
 
 /** Who does something as an operator. */
 export interface Operator {

@@ -1,13 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { isTransient, statement, retryWhileDatabaseAway, type Database } from "../database/database.ts";
+import { isTransient, retryWhileDatabaseAway } from "../database/database.ts";
 import type { Context } from "../context.ts";
 import { KitError, Misconfigured } from "../errors.ts";
 import type { Trial } from "../platform/secret-trial.ts";
 import type { ClientSecret } from "../credentials/client-secret.ts";
+import { countStale, type StaleTokens } from "../credentials/secret-store.ts";
 import { refreshDue, spreadSecret } from "../credentials/refresh.ts";
 import type { Secret } from "../secret.ts";
 import { Interrupted } from "./errors.ts";
-import type { OnProgress } from "./progress.ts";
+import type { OnProgress } from "./work-through.ts";
 import { forgetSecrets, unopenedSecrets } from "./unopened-secrets.ts";
 
 /**
@@ -61,18 +62,6 @@ const LOOK_EVERY_MS = 250;
 const PRESUMED_MS = 5_000;
 const PLAIN_401 = "it answers 401 for the tokens that are left, and gives no reason";
 
-// `stale` counts the token pairs that an older secret issued and that fell due when the newer one was set
-// (secret-spread.ts). `waiting` counts those of them that will be tried again soon; a pair that the platform refused
-// for good is not waited for. No index covers this, because every refresh would have to update it; so all rows are
-// read, piece by piece.
-const countStale = statement(
-  "count_stale_tokens",
-  `SELECT count(*)::int AS stale, count(*) FILTER (WHERE state = 'active' AND due_at IS NOT NULL)::int AS waiting
-   FROM credentials
-   WHERE state IN ('active', 'needs_reauth') AND sealed_refresh_token IS NOT NULL
-     AND (secret_version IS NULL OR secret_version < $1)`,
-);
-
 /**
  * Makes a value the current client secret. Tokens that older secrets issued fall due at once, because resetting the
  * secret on the platform revoked them. If the value is current already and works, no version is added, and the report
@@ -98,7 +87,7 @@ export async function setSecret(
     working = current?.isRejected ? null : current;
     if (working?.value.reveal() === value.reveal()) {
       const { version } = working;
-      return { version, due: (await count(db, version)).stale, fresh: 0 };
+      return { version, due: (await countStale(db, version)).stale, fresh: 0 };
     }
   }
   const trial = await tried(value);
@@ -167,27 +156,17 @@ async function help(needs: Needs, signal: AbortSignal): Promise<void> {
   }
 }
 
-interface Looked {
-  stale: number;
-  waiting: number;
-}
-
 /** Counts again after a passing database error. Throws when the database stays away for too long. */
-async function look({ db, credentials }: Needs, version: number): Promise<Looked> {
+async function look({ db, credentials }: Needs, version: number): Promise<StaleTokens> {
   for (;;) {
     await retryWhileDatabaseAway(credentials.secrets.current);
     try {
-      return await count(db, version);
+      return await countStale(db, version);
     } catch (error) {
       if (!isTransient(error)) throw error;
       await sleep(LOOK_EVERY_MS);
     }
   }
-}
-
-async function count(db: Database, version: number): Promise<Looked> {
-  const [counted] = await db.readWhole<Looked>(countStale, [version]);
-  return counted!;
 }
 
 function noneYet(error: unknown): null {

@@ -1,4 +1,4 @@
-import { statement, type Database, type Queryable } from "../database/database.ts";
+import type { Database } from "../database/database.ts";
 import { errorIdOf, messageOf } from "../errors.ts";
 import { openConfig, type ConfigVar } from "../resources/config-vars.ts";
 import type { Offer } from "../resources/contract.ts";
@@ -6,13 +6,10 @@ import type { PlatformFor } from "../platform/api.ts";
 import type { ResourceRow } from "../resources/rows.ts";
 import { findResource } from "../resources/store.ts";
 import { Secret } from "../secret.ts";
-import { FIRST_UUID } from "../uuid.ts";
 import type { Vault } from "../vault/vault.ts";
-import { countRows } from "./count-rows.ts";
 import { typedUuid, UnknownResource } from "./errors.ts";
-import type { OnProgress } from "./progress.ts";
-import { rowsByUuid } from "./rows-by-uuid.ts";
-import { workThrough } from "./work-through.ts";
+import { type OnProgress, rowsByUuid, workThrough } from "./work-through.ts";
+import { configsAfter, countConfigs, type FoundConfig } from "./store.ts";
 
 /** A value that can be compared without showing it: two values are equal if their fingerprints are. */
 export interface ShownValue {
@@ -63,21 +60,6 @@ export interface DiffNeeds {
   platformFor: PlatformFor;
 }
 
-interface Found {
-  uuid: string;
-  credential: string;
-  hasConfig: boolean;
-}
-
-const PAGE_SIZE = 500;
-const page = statement(
-  "page_of_configs",
-  `SELECT r.uuid, c.state AS credential, r.sealed_config IS NOT NULL AS "hasConfig"
-   FROM resources r JOIN credentials c USING (uuid)
-   WHERE r.state IN ('provisioning', 'provisioned') AND r.uuid > $1 ORDER BY r.uuid LIMIT ${PAGE_SIZE}`,
-);
-const CAN_BE_ASKED = "state IN ('provisioning', 'provisioned')";
-
 /**
  * Compares what the vendor's service wants for a resource with what the platform has, var by var (platform document,
  * "Add-on configuration"). Nothing is changed.
@@ -122,7 +104,7 @@ export async function diffAllConfigs(
   const { db, concurrency, signal, onProgress } = needs;
   const report: FleetDifference = { checked: 0, different: [], failed: [], skipped: [], retired: new Set() };
 
-  async function check({ uuid, credential, hasConfig }: Found): Promise<void> {
+  async function check({ uuid, credential, hasConfig }: FoundConfig): Promise<void> {
     if (credential !== "active") return void report.skipped.push({ uuid, reason: credential });
     if (!hasConfig) return void report.skipped.push({ uuid, reason: "not_known_yet" });
     try {
@@ -136,18 +118,18 @@ export async function diffAllConfigs(
     }
   }
 
-  const total = await countRows(db, "count_configs", ["resources"], CAN_BE_ASKED);
+  const total = await countConfigs(db);
   const how = { concurrency, total, isHalted: () => signal.aborted, onProgress };
-  const left = await workThrough(allResources(db), check, how);
+  const left = await workThrough(
+    rowsByUuid((after) => configsAfter(db, after)),
+    check,
+    how,
+  );
   return signal.aborted ? { ...report, left } : report;
 }
 
 export function isDifferent(vars: readonly VarDifference[]): boolean {
   return vars.some(({ state }) => state !== "same" && state !== "foreign");
-}
-
-function allResources(db: Queryable): AsyncGenerator<Found> {
-  return rowsByUuid((after) => db.query<Found>(page, [after ?? FIRST_UUID]));
 }
 
 /**

@@ -10,9 +10,8 @@ import {
   type ShownValue,
   type VarDifference,
 } from "./config-diff.ts";
-import type { OnProgress } from "./progress.ts";
+import { type OnProgress, workThrough } from "./work-through.ts";
 import type { TokenReport } from "./tokens.ts";
-import { workThrough } from "./work-through.ts";
 
 /** What a push would do to a resource's config vars, as lists of names. */
 export interface PushPlan {

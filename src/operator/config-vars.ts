@@ -1,4 +1,4 @@
-import { statement, type Queryable } from "../database/database.ts";
+import type { Queryable } from "../database/database.ts";
 import { KitError } from "../errors.ts";
 import { openConfig, sealConfig, type ConfigVar } from "../resources/config-vars.ts";
 import type { Offer } from "../resources/contract.ts";
@@ -6,6 +6,7 @@ import type { PlatformFor } from "../platform/api.ts";
 import { findResource } from "../resources/store.ts";
 import type { Vault } from "../vault/vault.ts";
 import { typedUuid, UsedWrongly } from "./errors.ts";
+import { keepConfig } from "./store.ts";
 
 interface Needs {
   db: Queryable;
@@ -14,12 +15,6 @@ interface Needs {
   platformFor: PlatformFor;
 }
 
-// Only if the stored config is still the one that was read: a plan change may have stored a new one.
-const keep = statement(
-  "keep_config",
-  `UPDATE resources SET sealed_config = $2, updated_at = now()
-   WHERE uuid = $1 AND state <> 'deprovisioned' AND sealed_config IS NOT DISTINCT FROM $3::bytea RETURNING uuid`,
-);
 const MOST_TRIES = 5;
 
 /** The config vars as the platform has them. The values are the customer's secrets. */
@@ -73,8 +68,8 @@ async function keepInStep(
     if (!resource || resource.state === "deprovisioned") return null;
     const others = openConfig(vault, resource).filter(({ name }) => !names.has(name));
     const sealed = sealConfig(vault, uuid, [...others, ...changes]);
-    if ((await db.query(keep, [uuid, sealed, resource.sealedConfig])).length > 0)
-      return resource.sealedConfig;
+    const before = resource.sealedConfig;
+    if (await keepConfig(db, uuid, { now: sealed, before })) return before;
   }
   throw new KitError(
     "busy",

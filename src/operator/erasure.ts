@@ -1,4 +1,4 @@
-import { statement, type Database } from "../database/database.ts";
+import type { Database } from "../database/database.ts";
 import { Refusal } from "../errors.ts";
 import { createLog } from "../logging/log.ts";
 import { PACE } from "../pace.ts";
@@ -7,20 +7,7 @@ import { forgetLostProvision } from "../resources/lost-provisions.ts";
 import { findResource } from "../resources/store.ts";
 import { createScrubber } from "../logging/scrubber.ts";
 import { typedUuid, UnknownResource } from "./errors.ts";
-
-// Clears what a tombstone still holds about a customer. The row itself stays, so that its uuid can never be used again,
-// and so do the types and times of its events.
-const clear = statement(
-  "clear_tombstone",
-  `WITH cleared AS (
-     UPDATE resources SET name = NULL, options = '{}', callback_url = NULL, app_id = NULL, app_name = NULL,
-       updated_at = now()
-     WHERE uuid = $1 AND state = 'deprovisioned' RETURNING uuid
-   ), blanked AS (
-     UPDATE events e SET detail = '{}' FROM cleared WHERE e.uuid = cleared.uuid AND e.detail <> '{}'
-   )
-   SELECT uuid FROM cleared`,
-);
+import { clearTombstone } from "./store.ts";
 
 /**
  * Does locally what a deprovision by the platform would do, for a resource that the platform no longer asks about. For
@@ -42,7 +29,7 @@ export async function eraseResource(
     await deprovision(uuid);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    await db.query(clear, [uuid]);
+    await clearTombstone(db, uuid);
   }
   return { erased: uuid };
 }

@@ -1,4 +1,4 @@
-import { statement, type Queryable } from "../database/database.ts";
+import type { Queryable } from "../database/database.ts";
 import { AGES, STATES } from "../metrics/database-state.ts";
 import { attention, queues, sampled, sampleShare, type Attention, type Waiting } from "../metrics/store.ts";
 
@@ -45,29 +45,4 @@ async function measure(db: Queryable): Promise<Gauges> {
       count: count(({ bucket }) => bucket === index),
     })),
   };
-}
-
-/** The refreshes of one hour, in all processes. */
-export interface Hour {
-  at: Date;
-  refreshed: number;
-  failed: number;
-  /** How often refreshes were held back, because the platform failed several times in a row. */
-  heldBack: number;
-}
-
-// The series yields a row for every hour, also for those in which nothing was counted.
-const read = statement(
-  "operator_hours",
-  `SELECT at,
-     coalesce(sum(value) FILTER (WHERE sample = 'addon_refreshes_total' AND labels LIKE '%"issued"%'), 0)::int AS refreshed,
-     coalesce(sum(value) FILTER (WHERE sample = 'addon_refreshes_total' AND labels NOT LIKE '%"issued"%'), 0)::int AS failed,
-     coalesce(sum(value) FILTER (WHERE sample = 'addon_refresh_breaker_openings_total'), 0)::int AS "heldBack"
-   FROM generate_series(date_trunc('hour', now(), 'UTC') - interval '23 hours', now(), interval '1 hour') AS at
-   LEFT JOIN metric_hours ON hour = at GROUP BY at ORDER BY at`,
-);
-
-/** The last 24 hours, oldest first; the last one is the current hour. */
-export function readHours(db: Queryable): Promise<Hour[]> {
-  return db.query<Hour>(read);
 }

@@ -4,7 +4,7 @@ import type { Offer } from "../resources/contract.ts";
 import { importResources, type Installation } from "../resources/end-store.ts";
 import { readUuid } from "../uuid.ts";
 import type { Vault } from "../vault/vault.ts";
-import type { OnProgress } from "./progress.ts";
+import type { OnProgress } from "./work-through.ts";
 
 /** A line of the input. `text` is null if the line is not UTF-8. */
 export interface InputLine {

@@ -1,14 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { statement, type Database, type Queryable } from "../database/database.ts";
+import type { Database, Queryable } from "../database/database.ts";
 import { clientSecretSealContext } from "../credentials/client-secret.ts";
-import { sealedSecrets } from "../credentials/secret-store.ts";
-import { countKeyUse, registerKey, type KeyUse } from "../vault/store.ts";
-import { createReseal, type ResealResult } from "../vault/store.ts";
+import { sealedSecrets, storeResealed } from "../credentials/secret-store.ts";
+import { countKeyUse, createReseal, type KeyUse, registerKey, type ResealResult } from "../vault/store.ts";
 import { KeyMissing, SealBroken } from "../vault/errors.ts";
 import { keyIdOf, type Vault } from "../vault/vault.ts";
-import { countRows } from "./count-rows.ts";
 import { Interrupted } from "./errors.ts";
-import type { OnProgress } from "./progress.ts";
+import type { OnProgress } from "./work-through.ts";
+import { countRows } from "./store.ts";
 
 export interface KeyReport {
   /** How many rows were resealed. */
@@ -47,12 +46,6 @@ const MOST_ROUNDS = 20;
 const ROUND_PAUSE_MS = 500;
 
 const TABLES = ["resources", "credentials"] as const;
-// The hash is keyed with the key that sealed the row, so both must change together.
-const storeSecret = statement(
-  "reseal_client_secret",
-  `UPDATE client_secrets SET sealed_secret = $3, hash = $4 WHERE version = $1 AND sealed_secret = $2 RETURNING version`,
-);
-
 /**
  * Reseals everything with `ENCRYPTION_KEY`. It can run beside a running service, and be stopped and started again at
  * any time. A value that cannot be opened is left alone and reported in `unopened`. Throws {@link Interrupted} once
@@ -110,8 +103,8 @@ async function resealSecrets(db: Queryable, vault: Vault, onUnopened: OnUnopened
     const context = clientSecretSealContext(version);
     try {
       const value = vault.open(context, sealed);
-      const values = [version, sealed, vault.seal(context, value), vault.hash(value)];
-      resealed += (await db.query(storeSecret, values)).length;
+      const anew = { sealed: vault.seal(context, value), hash: vault.hash(value) };
+      if (await storeResealed(db, { version, sealed }, anew)) resealed += 1;
     } catch (error) {
       if (!(error instanceof KeyMissing || error instanceof SealBroken)) throw error;
       onUnopened(error);

@@ -1,13 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { statement, type Queryable } from "../database/database.ts";
 import { errorIdOf, messageOf } from "../errors.ts";
 import type { Context } from "../context.ts";
 import { refreshNow } from "../credentials/refresh.ts";
-import { countRows } from "./count-rows.ts";
 import { failedUnknown, typedUuid } from "./errors.ts";
-import type { OnProgress } from "./progress.ts";
-import { rowsByUuid } from "./rows-by-uuid.ts";
-import { workThrough } from "./work-through.ts";
+import { type OnProgress, rowsByUuid, workThrough } from "./work-through.ts";
+import { countTokens, tokensAfter, tokensNamed, type FoundTokens } from "./store.ts";
 
 /** The result of work on many resources: each is in one of the three lists, or counted in `left`. */
 export interface TokenReport {
@@ -18,12 +15,6 @@ export interface TokenReport {
   left?: number;
 }
 
-interface Found {
-  uuid: string;
-  state: string;
-  hasRefreshToken: boolean;
-}
-
 interface Needs extends Context {
   /** Calls to the token endpoint at once. */
   concurrency: number;
@@ -31,21 +22,13 @@ interface Needs extends Context {
   onProgress?: OnProgress | undefined;
 }
 
-const PAGE_SIZE = 500;
 /** How long to wait for a token that another process is refreshing. */
 const BUSY_PATIENCE_MS = 5_000;
-
-const FOUND = `SELECT uuid, state, sealed_refresh_token IS NOT NULL AND NOT (state = 'quarantined' AND sealed_grant_code IS NOT NULL) AS "hasRefreshToken" FROM credentials WHERE owner = 'resource'`;
-const named = statement("find_tokens", `${FOUND} AND uuid = ANY($1::uuid[])`);
-const page = (name: string, after: string) =>
-  statement(name, `${FOUND} AND state <> 'erased' ${after} ORDER BY uuid LIMIT ${PAGE_SIZE}`);
-const firstPage = page("first_page_of_tokens", "");
-const nextPage = page("next_page_of_tokens", "AND uuid > $1");
 
 /** Refreshes the tokens of the named resources now, due or not. Throws `UsedWrongly` for a malformed uuid. */
 export async function refreshTokens(needs: Needs, typed: readonly string[]): Promise<TokenReport> {
   const uuids = [...new Set(typed.map(typedUuid))];
-  const rows = await needs.db.query<Found>(named, [uuids]);
+  const rows = await tokensNamed(needs.db, uuids);
   const known = new Map(rows.map((row) => [row.uuid, row]));
   const found = uuids.flatMap((uuid) => known.get(uuid) ?? []);
   const report = await refreshEach(needs, found, {
@@ -60,30 +43,23 @@ export async function refreshTokens(needs: Needs, typed: readonly string[]): Pro
 
 /** Refreshes the tokens of all resources that have working ones, page by page. */
 export async function refreshAllTokens(needs: Needs): Promise<TokenReport> {
-  const total = await countRows(
-    needs.db,
-    "count_tokens",
-    ["credentials"],
-    "owner = 'resource' AND state <> 'erased'",
-  );
-  const isWanted = ({ state }: Found) => state === "active";
-  return refreshEach(needs, allTokens(needs.db), { total, isWanted });
-}
-
-function allTokens(db: Queryable): AsyncGenerator<Found> {
-  return rowsByUuid((after) =>
-    after === null ? db.query<Found>(firstPage) : db.query<Found>(nextPage, [after]),
+  const total = await countTokens(needs.db);
+  const isWanted = ({ state }: FoundTokens) => state === "active";
+  return refreshEach(
+    needs,
+    rowsByUuid((after) => tokensAfter(needs.db, after)),
+    { total, isWanted },
   );
 }
 
 async function refreshEach(
   needs: Needs,
-  rows: Iterable<Found> | AsyncIterable<Found>,
-  { total, isWanted }: { total: number; isWanted(row: Found): boolean },
+  rows: Iterable<FoundTokens> | AsyncIterable<FoundTokens>,
+  { total, isWanted }: { total: number; isWanted(row: FoundTokens): boolean },
 ): Promise<TokenReport> {
   const report: TokenReport = { done: [], failed: [], skipped: [] };
 
-  async function handle(row: Found): Promise<void> {
+  async function handle(row: FoundTokens): Promise<void> {
     const { uuid } = row;
     if (!isWanted(row)) return void report.skipped.push({ uuid, reason: row.state });
     // The platform sent no refresh token: the access token works until it expires.

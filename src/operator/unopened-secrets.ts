@@ -1,6 +1,6 @@
-import { statement, type Database, type Queryable } from "../database/database.ts";
+import type { Database, Queryable } from "../database/database.ts";
 import { clientSecretSealContext } from "../credentials/client-secret.ts";
-import { sealedSecrets } from "../credentials/secret-store.ts";
+import { deleteSecrets, sealedSecrets } from "../credentials/secret-store.ts";
 import { checkKeys, countKeyUse, registerKey } from "../vault/store.ts";
 import { KeyMissing, SealBroken } from "../vault/errors.ts";
 import { keyIdOf, type Vault } from "../vault/vault.ts";
@@ -11,11 +11,6 @@ export interface UnopenedSecret {
   /** The key that sealed it; null if it no longer has the format of a sealed value. */
   keyId: string | null;
 }
-
-const forget = statement(
-  "forget_client_secrets",
-  `DELETE FROM client_secrets WHERE version = ANY($1::int[])`,
-);
 
 export async function unopenedSecrets(db: Queryable, vault: Vault): Promise<UnopenedSecret[]> {
   const rows = await sealedSecrets(db);
@@ -28,7 +23,10 @@ export async function unopenedSecrets(db: Queryable, vault: Vault): Promise<Unop
  * Deletes versions that cannot be opened: they are of no use, and a service without their key would refuse to start.
  */
 export async function forgetSecrets(db: Queryable, secrets: readonly UnopenedSecret[]): Promise<void> {
-  await db.query(forget, [secrets.map(({ version }) => version)]);
+  await deleteSecrets(
+    db,
+    secrets.map(({ version }) => version),
+  );
 }
 
 /**

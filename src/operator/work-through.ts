@@ -1,4 +1,7 @@
-import type { OnProgress } from "./progress.ts";
+import { retryWhileDatabaseAway } from "../database/database.ts";
+
+/** Called while long work makes progress. `total` may grow meanwhile. */
+export type OnProgress = (done: number, total: number) => void;
 
 /**
  * Calls `work` with every row, `concurrency` rows at once, until there are no more or `isHalted` answers true. Answers
@@ -39,4 +42,21 @@ export async function workThrough<Row>(
   if (isThrough) return 0;
   // Rows may have been added since `total` was counted: if there is another one, at least one is left.
   return total > seen ? total - seen : Number(!(await each.next()).done);
+}
+
+/**
+ * All rows, in the order of their uuids, page by page (keyset pagination): however many there are, no statement is long.
+ * `readPage` reads the rows after a uuid, or the first ones for null, and answers none only at the end.
+ */
+export async function* rowsByUuid<Row extends { uuid: string }>(
+  readPage: (after: string | null) => Promise<Row[]>,
+): AsyncGenerator<Row> {
+  let after: string | null = null;
+  for (;;) {
+    const here: string | null = after;
+    const rows: Row[] = await retryWhileDatabaseAway(() => readPage(here));
+    if (rows.length === 0) return;
+    yield* rows;
+    after = rows.at(-1)!.uuid;
+  }
 }

@@ -248,7 +248,7 @@ describe("a provision not known to be done after 11 hours", () => {
     await eventually(async () =>
       expect(
         await life.world.rows(`SELECT due_at, attempts, last_error FROM steps WHERE uuid = $1`, [uuid]),
-      ).toEqual([{ due_at: null, attempts: 0, last_error: expect.stringContaining("was put aside") }]),
+      ).toEqual([{ due_at: null, attempts: 0, last_error: expect.stringContaining("is quarantined") }]),
     );
     expect(await life.resource(uuid)).toMatchObject({ state: "provisioning" });
     return uuid;

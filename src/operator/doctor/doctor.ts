@@ -4,7 +4,7 @@ import { messageOf } from "../../errors.ts";
 import type { OpenContext } from "../../open-context.ts";
 import { checkOffer } from "../../resources/check-offer.ts";
 import type { Offer } from "../../resources/contract.ts";
-import type { OnProgress } from "../progress.ts";
+import type { OnProgress } from "../work-through.ts";
 import { database, keys, plans, schema } from "./database.ts";
 import { fault, fine, notChecked, warning, type Check, type Finding } from "./finding.ts";
 import { clocks, platform, platformStatus, secret, signInClient } from "./platform.ts";

@@ -1,14 +1,11 @@
-import { statement, type Queryable } from "../../database/database.ts";
+import type { Queryable } from "../../database/database.ts";
 import { errorIdOf, messageOf } from "../../errors.ts";
 import type { Context } from "../../context.ts";
 import { recoverGrant } from "../../credentials/grant.ts";
-import { IS_RECOVERABLE } from "../../credentials/queue.ts";
-import { FIRST_UUID } from "../../uuid.ts";
 import { failedUnknown, typedUuid } from "../errors.ts";
-import type { OnProgress } from "../progress.ts";
-import { rowsByUuid } from "../rows-by-uuid.ts";
+import { type OnProgress, rowsByUuid, workThrough } from "../work-through.ts";
+import { grantsAfter, grantsNamed, type FoundGrant } from "../store.ts";
 import type { TokenReport } from "../tokens.ts";
-import { workThrough } from "../work-through.ts";
 import { createAsking } from "./asking.ts";
 import { LegacyGrantsOff, SecretIsRejected } from "./errors.ts";
 import { grantEnd } from "./watching.ts";
@@ -34,38 +31,7 @@ export interface Recovered {
   left: number;
 }
 
-interface Found {
-  uuid: string;
-  /** The credential's state, or the resource's where that says more. */
-  state: string;
-  isRecoverable: boolean;
-  /** An earlier command stored its grant but ended before the exchange. */
-  isOnItsWay: boolean;
-}
-
-const PAGE_SIZE = 500;
 const COUNTED_AT_ONCE = 5_000;
-const IS_ON_ITS_WAY = `(c.state = 'grant_pending' AND c.due_at IS NOT NULL
-  AND EXISTS (SELECT 1 FROM events e WHERE e.uuid = c.uuid AND e.type = 'grant_recovered'))`;
-const FOUND = `SELECT c.uuid, ${IS_RECOVERABLE} AS "isRecoverable", ${IS_ON_ITS_WAY} AS "isOnItsWay",
-     CASE WHEN r.state = 'provisioned' THEN c.state ELSE r.state END AS state
-   FROM credentials c JOIN resources r USING (uuid)`;
-
-const named = statement("find_named_grants", `${FOUND} WHERE c.uuid = ANY($1::uuid[])`);
-// Each state is read by its own index, in the order of uuids: among millions of rows the candidates may be few, or
-// nearly all. `needs_reauth` is left out: its grant was exchanged, and the platform gives no other for it. It can only
-// be recovered by name.
-const nextOf = (from: string) => `(SELECT uuid FROM ${from} AND uuid > $1 ORDER BY uuid LIMIT $2::int)`;
-const PENDING = `(SELECT uuid FROM credentials WHERE state = 'grant_pending' AND due_at IS NOT NULL OFFSET 0) pending WHERE true`;
-const page = statement(
-  "find_recoverable_grants",
-  `WITH candidates AS MATERIALIZED (
-     SELECT uuid FROM (${["credentials WHERE state = 'grant_lost'", "credentials WHERE state = 'no_grant'", PENDING].map(nextOf).join(" UNION ALL ")}) next
-     ORDER BY uuid LIMIT $2::int
-   )
-   ${FOUND} JOIN candidates USING (uuid) ORDER BY c.uuid`,
-);
-
 /** Throws {@link LegacyGrantsOff} unless the setting LEGACY_GRANTS is on. */
 export function refuseUnlessOn(isOn: boolean): void {
   if (!isOn) throw new LegacyGrantsOff();
@@ -85,7 +51,7 @@ async function refuseIfPointless({ isOn, credentials }: Needs): Promise<void> {
 export async function recoverGrants(needs: Needs, typed: readonly string[]): Promise<Recovered> {
   const uuids = [...new Set(typed.map(typedUuid))];
   await refuseIfPointless(needs);
-  const rows = await needs.db.query<Found>(named, [uuids]);
+  const rows = await grantsNamed(needs.db, uuids);
   const known = new Map(rows.map((row) => [row.uuid, row]));
   const found = uuids.flatMap((uuid) => known.get(uuid) ?? []);
   const recovered = await recoverEach(needs, found, found.length);
@@ -99,17 +65,17 @@ export async function recoverAllGrants(needs: Needs): Promise<Recovered> {
   await refuseIfPointless(needs);
   let total = 0;
   for await (const _ of allRecoverable(needs.db, COUNTED_AT_ONCE)) total += 1;
-  return recoverEach(needs, allRecoverable(needs.db, PAGE_SIZE), total);
+  return recoverEach(needs, allRecoverable(needs.db), total);
 }
 
-async function* allRecoverable(db: Queryable, size: number): AsyncGenerator<Found> {
-  for await (const row of rowsByUuid((after) => db.query<Found>(page, [after ?? FIRST_UUID, size])))
+async function* allRecoverable(db: Queryable, size?: number): AsyncGenerator<FoundGrant> {
+  for await (const row of rowsByUuid((after) => grantsAfter(db, after, size)))
     if (row.isRecoverable || row.isOnItsWay) yield row;
 }
 
 async function recoverEach(
   needs: Needs,
-  rows: Iterable<Found> | AsyncIterable<Found>,
+  rows: Iterable<FoundGrant> | AsyncIterable<FoundGrant>,
   total: number,
 ): Promise<Recovered> {
   const { concurrency, signal, onProgress } = needs;
@@ -118,7 +84,7 @@ async function recoverEach(
   let isSecretRejected = false;
   const isHalted = () => isSecretRejected || asking.isHalted();
 
-  async function handle({ uuid, state, isRecoverable, isOnItsWay }: Found): Promise<void> {
+  async function handle({ uuid, state, isRecoverable, isOnItsWay }: FoundGrant): Promise<void> {
     if (!isRecoverable && !isOnItsWay) return void report.skipped.push({ uuid, reason: state });
     const why = isOnItsWay ? null : await asking.ask(uuid);
     if (why === "halted") return;
@@ -130,7 +96,7 @@ async function recoverEach(
     isSecretRejected ||= end.is === "failed" && end.id === "client_secret_rejected";
   }
 
-  const alone = (row: Found) =>
+  const alone = (row: FoundGrant) =>
     handle(row).catch(
       (error: unknown) =>
         void report.failed.push({ uuid: row.uuid, id: errorIdOf(error), message: messageOf(error) }),

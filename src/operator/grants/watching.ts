@@ -1,22 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { statement, retryWhileDatabaseAway } from "../../database/database.ts";
+import { retryWhileDatabaseAway } from "../../database/database.ts";
 import type { Context } from "../../context.ts";
+import { grantRow, type GrantRow } from "../store.ts";
 
 /** What became of a grant: exchanged for tokens, or the reason why not; `gone`: the resource was deprovisioned. */
 export type GrantEnd = { is: "exchanged" } | { is: "gone" } | { is: "failed"; id: string; message: string };
 
-interface Row {
-  state: string;
-  reason: string | null;
-  lastError: string | null;
-}
-
 const LOOK_EVERY_MS = 250;
-
-const read = statement(
-  "read_grant_end",
-  `SELECT state, reason, last_error AS "lastError" FROM credentials WHERE uuid = $1`,
-);
 
 /**
  * Waits until a grant is exchanged, by this process or by another: it exchanges due grants itself, under the same leases
@@ -28,7 +18,7 @@ export async function grantEnd(
   uuid: string,
 ): Promise<GrantEnd> {
   for (;;) {
-    const [row] = await retryWhileDatabaseAway(() => ctx.db.query<Row>(read, [uuid]));
+    const row = await retryWhileDatabaseAway(() => grantRow(ctx.db, uuid));
     if (row && row.state !== "grant_pending") return endOf(row);
     const { isRejected, isPresumed } = await ctx.credentials.secrets.current();
     if (isRejected && !isPresumed) return secretRejected;
@@ -39,7 +29,7 @@ export async function grantEnd(
   }
 }
 
-function endOf({ state, reason, lastError }: Row): GrantEnd {
+function endOf({ state, reason, lastError }: GrantRow): GrantEnd {
   if (state === "active") return { is: "exchanged" };
   if (state === "erased") return { is: "gone" };
   const why = [reason, lastError].filter(Boolean).join("; ");

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { KitError, messageOf } from "../../errors.ts";
 import type { Log } from "../../logging/log.ts";
 import type { ActionRequest, Audit } from "../audit.ts";
-import type { OnProgress } from "../progress.ts";
+import type { OnProgress } from "../work-through.ts";
 
 /** How an action ended. The message may be shown. */
 export interface ActionResult {

@@ -1,6 +1,7 @@
 import { scaleBand, scaleLinear } from "d3-scale";
 import type { ComponentChildren } from "preact";
-import type { Gauges, Hour } from "../gauges.ts";
+import type { Gauges } from "../gauges.ts";
+import type { Hour } from "../store.ts";
 import { duration } from "../wording.ts";
 
 interface Bar {
