@@ -97,7 +97,7 @@ async function refreshOne(needs: Needs, uuid: string): Promise<{ id: string; mes
 
 const quarantined = {
   id: "quarantined",
-  message: "Its refresh token cannot be opened; the credential was put aside.",
+  message: "Its refresh token cannot be opened; its credential is quarantined.",
 };
 const overtaken = {
   id: "overtaken",

@@ -23,7 +23,7 @@ export async function runPlatformStep(ctx: Context, step: Step): Promise<null> {
     if (!isQuarantined(error)) throw error;
     const { kind, requestId, resource } = step;
     if (await putOffStep(ctx.db, step, null, error.message))
-      ctx.log.info({ uuid: resource.uuid, requestId, kind }, "A step waits: its credential was put aside");
+      ctx.log.info({ uuid: resource.uuid, requestId, kind }, "A step waits: its credential is quarantined");
   }
   return null;
 }
