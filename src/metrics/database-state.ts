@@ -8,7 +8,15 @@ const MINUTE = 60;
 const HOUR = 60 * MINUTE;
 /** The bounds of the ages of tokens, in seconds. */
 export const AGES = [15 * MINUTE, 30 * MINUTE, ...[1, 2, 3, 4, 5, 6, 7, 8, 10].map((hours) => hours * HOUR)];
-export const STATES = ["grant_pending", "active", "needs_reauth", "grant_lost", "no_grant", "quarantined", "erased"];
+export const STATES = [
+  "grant_pending",
+  "active",
+  "needs_reauth",
+  "grant_lost",
+  "no_grant",
+  "quarantined",
+  "erased",
+];
 
 /** The state of the work, as gauges. Throws when the database does not answer. */
 export async function databaseState(db: Queryable): Promise<Family[]> {
