@@ -1,7 +1,9 @@
+import type { State } from "./states.ts";
+
 /** The most credentials counted per state. */
 export const MOST_NEEDING_ATTENTION = 10_000;
 
-const STATES = ["grant_lost", "needs_reauth", "no_grant", "quarantined"];
+const STATES: readonly State[] = ["grant_lost", "needs_reauth", "no_grant", "quarantined"];
 
 /**
  * The most credentials read per state to find them: those of failed resources keep their state, and accumulate over the

@@ -10,7 +10,7 @@ import { GRANT_SECONDS, type Tries } from "./verdict.ts";
 // stored the outcome. For a token pair, `sent_at` says nothing of the kind: there the claim itself sets it.
 
 /** How long a claim holds: twice the longest call (20 s), and 5 s more. */
-export const LEASE_SECONDS = 45;
+const LEASE_SECONDS = 45;
 /** A call may only be sent while this much of the lease is left: the longest call (20 s) and the time to store it. */
 const NEEDED_LEASE_SECONDS = 24;
 /** How long a claimed row waits, before or after its call, for a database that is unreachable, before its lease ends it. */

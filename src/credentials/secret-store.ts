@@ -191,7 +191,7 @@ export interface StaleTokens {
 }
 
 // `stale` counts the token pairs that an older secret issued and that fell due when the newer one was set
-// (secret-spread.ts). `waiting` counts those of them that will be tried again soon; a pair that the platform refused
+// (`readUnspread`). `waiting` counts those of them that will be tried again soon; a pair that the platform refused
 // for good is not waited for. No index covers this, because every refresh would have to update it; so all rows are
 // read, piece by piece.
 const countStaleTokens = statement(

@@ -17,6 +17,11 @@ export const CREDENTIAL_STATES = [
   "erased",
 ] as const;
 
+/** Those of a resource's credential: what operators and the metrics count. */
+export const STATES_OF_RESOURCES = CREDENTIAL_STATES.filter(
+  (state) => state !== "signed_in" && state !== "needs_sign_in",
+);
+
 /**
  * The life of a credential. A claim changes no state: it is a lease on the row. Nor does a client secret that the
  * platform rejects: that is about the secret, and holds back all of its credentials.

@@ -9,13 +9,13 @@ export interface Backoff {
 }
 
 /** The platform may not have registered our answer yet. At most 15 tries fit into the five minutes. */
-export const GRANT_NOT_YET: Backoff = { seconds: [1.25, 2.5, 5, 10, 20, 33], spread: 0.1 };
+const GRANT_NOT_YET: Backoff = { seconds: [1.25, 2.5, 5, 10, 20, 33], spread: 0.1 };
 /** The token endpoint cannot be reached or fails, while a grant runs out. */
-export const GRANT_UNREACHABLE: Backoff = { seconds: [1, 2, 4, 8, 10], spread: 0.25 };
+const GRANT_UNREACHABLE: Backoff = { seconds: [1, 2, 4, 8, 10], spread: 0.25 };
 /** A refresh has hours, and the circuit breaker spares the endpoint: this sets how soon tokens recover. */
-export const REFRESH_UNREACHABLE: Backoff = { seconds: [5, 15, 30, 45], spread: 0.25 };
+const REFRESH_UNREACHABLE: Backoff = { seconds: [5, 15, 30, 45], spread: 0.25 };
 /** The platform refuses the refresh token, in a wave perhaps: after it, all are fresh within an hour. */
-export const REFRESH_REFUSED: Backoff = { seconds: [60, 300, 900, 1800, 3600], spread: 0.1 };
+const REFRESH_REFUSED: Backoff = { seconds: [60, 300, 900, 1800, 3600], spread: 0.1 };
 /** The platform calls our request malformed: only a new release can fix that. */
 export const OUR_FAULT: Backoff = { seconds: [600], spread: 0.25 };
 /** The vendor's own code, and calls to the platform made on its behalf. */

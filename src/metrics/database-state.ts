@@ -1,3 +1,4 @@
+import { STATES_OF_RESOURCES } from "../credentials/states.ts";
 import type { Queryable } from "../database/database.ts";
 import { gauge, type Family } from "./metrics.ts";
 import * as store from "./store.ts";
@@ -8,15 +9,6 @@ const MINUTE = 60;
 const HOUR = 60 * MINUTE;
 /** The bounds of the ages of tokens, in seconds. */
 export const AGES = [15 * MINUTE, 30 * MINUTE, ...[1, 2, 3, 4, 5, 6, 7, 8, 10].map((hours) => hours * HOUR)];
-export const STATES = [
-  "grant_pending",
-  "active",
-  "needs_reauth",
-  "grant_lost",
-  "no_grant",
-  "quarantined",
-  "erased",
-];
 
 /** The state of the work, as gauges. Throws when the database does not answer. */
 export async function databaseState(db: Queryable): Promise<Family[]> {
@@ -79,7 +71,10 @@ async function credentials(db: Queryable): Promise<Family[]> {
   const share = await store.sampleShare(db);
   const rows = await store.sampled(db, share, AGES);
   const scaled = rows.map((row) => ({ ...row, count: Math.round((row.count * 100) / share) }));
-  const states = STATES.map((state) => ({ state, count: sum(scaled.filter((row) => row.state === state)) }));
+  const states = STATES_OF_RESOURCES.map((state) => ({
+    state,
+    count: sum(scaled.filter((row) => row.state === state)),
+  }));
   const active = scaled.filter(({ bucket }) => bucket !== null);
   return [
     gauge(

@@ -89,7 +89,7 @@ const readSample = statement(
 // arbitrary web process and never a worker: totals of one process would jump from scrape to scrape, and miss the work
 // of the workers. Rows are written in the order of their key, so that two processes cannot deadlock.
 /** The metrics that are also stored by the hour, for the plots of the operator's pages. */
-export const KEPT_BY_THE_HOUR = ["addon_refreshes_total", "addon_refresh_breaker_openings_total"] as const;
+const KEPT_BY_THE_HOUR = ["addon_refreshes_total", "addon_refresh_breaker_openings_total"] as const;
 
 const add = statement(
   "add_metric_totals",

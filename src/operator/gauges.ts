@@ -1,5 +1,6 @@
+import { STATES_OF_RESOURCES } from "../credentials/states.ts";
 import type { Queryable } from "../database/database.ts";
-import { AGES, STATES } from "../metrics/database-state.ts";
+import { AGES } from "../metrics/database-state.ts";
 import { attention, queues, sampled, sampleShare, type Attention, type Waiting } from "../metrics/store.ts";
 
 /** What the metrics show too; each statement behind it reads a bounded number of rows. */
@@ -37,7 +38,7 @@ async function measure(db: Queryable): Promise<Gauges> {
     Math.round((rows.filter(isCounted).reduce((sum, row) => sum + row.count, 0) * 100) / share);
   return {
     isEstimated: share < 100,
-    credentials: STATES.map((state) => ({ state, count: count((row) => row.state === state) })),
+    credentials: STATES_OF_RESOURCES.map((state) => ({ state, count: count((row) => row.state === state) })),
     attention: await attention(db),
     queues: await queues(db),
     tokenAges: [...AGES, null].map((upToSeconds, index) => ({

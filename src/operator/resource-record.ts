@@ -1,17 +1,6 @@
 import type { Credential, Resource } from "../database/client/client.ts";
 import { keyIdOf } from "../vault/vault.ts";
 
-export const BUSINESS_STATES = ["provisioning", "provisioned", "failed", "deprovisioned"] as const;
-export const CREDENTIAL_STATES = [
-  "grant_pending",
-  "active",
-  "needs_reauth",
-  "grant_lost",
-  "no_grant",
-  "quarantined",
-  "erased",
-] as const;
-
 /** One add-on resource as operators see it, without secrets. Times are ISO 8601, UTC. */
 export interface ResourceRecord {
   uuid: string;

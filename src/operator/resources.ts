@@ -1,12 +1,9 @@
 import { statement, type Database, type Queryable } from "../database/database.ts";
 import { createAudit, type AuditEntry } from "./audit.ts";
 import { isDay, typedUuid, UnknownResource, UsedWrongly } from "./errors.ts";
-import {
-  BUSINESS_STATES,
-  CREDENTIAL_STATES,
-  resourceRecord,
-  type ResourceRecord,
-} from "./resource-record.ts";
+import { STATES_OF_RESOURCES } from "../credentials/states.ts";
+import { RESOURCE_STATES } from "../resources/states.ts";
+import { resourceRecord, type ResourceRecord } from "./resource-record.ts";
 import { readUuid } from "../uuid.ts";
 import { waitingSteps, type WaitingStep } from "./waiting-steps.ts";
 
@@ -143,7 +140,7 @@ interface Found {
 
 function findInState(db: Database, state: string | undefined, from: [string, string]): Promise<Place[]> {
   if (state === undefined) return db.query<Place>(newest, from);
-  const isOfBusiness = (BUSINESS_STATES as readonly string[]).includes(state);
+  const isOfBusiness = (RESOURCE_STATES as readonly string[]).includes(state);
   return db.readWhole<Place>(isOfBusiness ? ofBusiness : ofCredential, [...from, state]);
 }
 
@@ -205,7 +202,7 @@ export async function showResource(db: Database, typed: string): Promise<WholeRe
 }
 
 function refuseUnknown(state: string | undefined): void {
-  const states: readonly string[] = [...BUSINESS_STATES, ...CREDENTIAL_STATES];
+  const states: readonly string[] = [...RESOURCE_STATES, ...STATES_OF_RESOURCES];
   if (state === undefined || states.includes(state)) return;
   const known = states.join(", ");
   throw new UsedWrongly(`There is no state "${state}". States: ${known}.`);

@@ -13,7 +13,7 @@ export interface KeyUse {
 }
 
 /** Every sealed column, by table. */
-export const SEALED_COLUMNS = {
+const SEALED_COLUMNS = {
   resources: ["sealed_answer", "sealed_config", "sealed_log_input_url", "sealed_log_drain_token"],
   credentials: ["sealed_grant_code", "sealed_access_token", "sealed_refresh_token"],
   client_secrets: ["sealed_secret"],

@@ -3,7 +3,8 @@ import { deprovisionWithoutKeys, eraseResource } from "../erasure.ts";
 import { typedUuid } from "../errors.ts";
 import { importInstallations, isWhole, type Skipped } from "../import.ts";
 import { lostProvisions, type LostProvision } from "../../resources/lost-provisions.ts";
-import { BUSINESS_STATES, CREDENTIAL_STATES } from "../resource-record.ts";
+import { STATES_OF_RESOURCES } from "../../credentials/states.ts";
+import { RESOURCE_STATES } from "../../resources/states.ts";
 import { countStates, listResources, showResource } from "../resources.ts";
 import { EXAMPLE_UUID, examples } from "./examples.ts";
 import type { Screen } from "./host.ts";
@@ -17,8 +18,8 @@ import { counted, moment, wrapped } from "./text.ts";
 
 const STATES = `
 
-States of the business:   ${BUSINESS_STATES.join(", ")}
-States of the credential: ${wrapped(CREDENTIAL_STATES.join(", "), 80, " ".repeat(26))}`;
+States of the business:   ${RESOURCE_STATES.join(", ")}
+States of the credential: ${wrapped(STATES_OF_RESOURCES.join(", "), 80, " ".repeat(26))}`;
 
 export function addResources(program: Command, act: Act): void {
   const resources = program.command("resources").description("the add-on resources we know of");

@@ -1,6 +1,7 @@
 import type { Page } from "../../pages/pages.tsx";
 import type { LostProvision } from "../../resources/lost-provisions.ts";
-import { BUSINESS_STATES, CREDENTIAL_STATES } from "../resource-record.ts";
+import { STATES_OF_RESOURCES } from "../../credentials/states.ts";
+import { RESOURCE_STATES } from "../../resources/states.ts";
 import { MOST_FOUND, type ResourcePage } from "../resources.ts";
 import { planInWords } from "../wording.ts";
 import { Moment, State, Table } from "./parts.tsx";
@@ -83,7 +84,7 @@ function SearchForm({ search: { text, state }, action }: { search: Search; actio
         State
         <select name="state">
           <option value="">any</option>
-          {[...BUSINESS_STATES, ...CREDENTIAL_STATES].map((each) => (
+          {[...RESOURCE_STATES, ...STATES_OF_RESOURCES].map((each) => (
             <option value={each} selected={each === state}>
               {each}
             </option>
