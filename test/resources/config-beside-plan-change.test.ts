@@ -1,6 +1,7 @@
 // An operator sets or pushes config vars while a plan change sets other ones at the platform.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import type { Database } from "../../src/database/database.ts";
 import { diffConfig, isDifferent } from "../../src/operator/config-diff.ts";
 import { pushShown } from "../../src/operator/config-push.ts";
 import { setConfig } from "../../src/operator/config-vars.ts";
@@ -96,6 +97,26 @@ describe("kit config set during a plan change", () => {
     gate.open();
     await eventually(async () => expect(await life.steps(uuid)).toEqual([]));
     expect((await services.platformFor(uuid).config.get()).map(({ name }) => name)).toEqual(["TEAPOT_URL"]);
+    expect(isDifferent((await diffConfig(services, uuid)).vars)).toBe(false);
+  }, 30_000);
+});
+
+describe("a var that is set while another one is being stored", () => {
+  it("is kept, as is the other", async () => {
+    const url = { name: "TEAPOT_URL", value: "https://of-the-one.example" };
+    const token = { name: "TEAPOT_TOKEN", value: "of-the-other" };
+    let isFirst = true;
+    const query: Database["query"] = async (statement, values) => {
+      if (statement.name === "keep_config" && isFirst) {
+        isFirst = false;
+        await setConfig(services, uuid, [token]);
+      }
+      return services.db.query(statement, values);
+    };
+    await setConfig({ ...services, db: { ...services.db, query } }, uuid, [url]);
+    expect(isFirst).toBe(false);
+    const theirs = await services.platformFor(uuid).config.get();
+    expect(theirs).toEqual(expect.arrayContaining([url, token]));
     expect(isDifferent((await diffConfig(services, uuid)).vars)).toBe(false);
   }, 30_000);
 });
