@@ -8,7 +8,6 @@ import type { RefusedSample } from "./logging/request-log.ts";
 import type { Scrubber } from "./logging/scrubber.ts";
 import type { Clocks } from "./metrics/clocks.ts";
 import type { Metrics } from "./metrics/metrics.ts";
-import type { Totals } from "./metrics/totals.ts";
 import type { Pace } from "./pace.ts";
 import type { Http } from "./platform/http.ts";
 import type { StatusWatch } from "./platform/status-watch.ts";
@@ -34,7 +33,6 @@ export interface Context {
   /** Decides which refused requests are logged. */
   readonly refusedSample: RefusedSample;
   readonly metrics: Metrics;
-  readonly totals: Totals;
   readonly clocks: Clocks;
   readonly db: Database;
   readonly vault: Vault;

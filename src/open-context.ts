@@ -18,8 +18,8 @@ import { createRepeats, type CauseOf } from "./logging/repeats.ts";
 import { createClocks } from "./metrics/clocks.ts";
 import { countedTokens, timedDatabase, timedHttp } from "./metrics/measured.ts";
 import { createMetrics } from "./metrics/metrics.ts";
-import { noteBeat } from "./metrics/store.ts";
-import { createTotals } from "./metrics/totals.ts";
+import { databaseClock, noteBeat } from "./metrics/store.ts";
+import { createTotals, type Totals } from "./metrics/totals.ts";
 import { PACE, type Pace } from "./pace.ts";
 import { isPlatformAway } from "./platform/api-errors.ts";
 import { createPlatformFor } from "./platform/api.ts";
@@ -54,6 +54,7 @@ export interface Parts {
 
 /** A context that is open: its connections can be closed. */
 export interface OpenContext extends Context {
+  readonly totals: Totals;
   /** Begins to watch the database and the clocks: a service does, a command does not. */
   watch(): void;
   /**
@@ -105,7 +106,7 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
     onError: (error) => isWatching && outages.noticed(error),
   });
   ctx.db = timedDatabase(parts.wrapDatabase?.(opened) ?? opened, ctx.metrics);
-  ctx.totals = createTotals(ctx);
+  const totals = createTotals(ctx);
   ctx.lostProvisions = createLostProvisions(ctx);
   closers.push(
     () => ctx.db.close(),
@@ -120,7 +121,7 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   ctx.customerPage = parts.customerPage ?? yours().customerPage;
   closers.push(() => (parts.vendor ?? own)?.close?.());
 
-  ctx.clocks = createClocks(ctx);
+  ctx.clocks = createClocks(ctx, () => databaseClock(ctx.db));
   const platformHttp = (maxSockets: number) =>
     timedHttp(ctx.clocks.readingDates(createHttp({ maxSockets })), ctx.metrics);
   const http = platformHttp(SOCKETS_FOR_API);
@@ -154,13 +155,14 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   closers.push(
     // Also refreshes whose caller no longer waits: a page that was answered without them, or a step that was stopped.
     () => refreshesSettled(ctx),
-    () => ctx.totals.stop(),
+    () => totals.stop(),
     () => ctx.jobs.stop(),
     () => ctx.clocks.stop(),
     () => ctx.status.close(),
   );
 
   return Object.assign(ctx, {
+    totals,
     watch(): void {
       isWatching = true;
       ctx.clocks.start();

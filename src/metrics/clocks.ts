@@ -1,7 +1,5 @@
-import type { Queryable } from "../database/database.ts";
 import type { Log } from "../logging/log.ts";
 import type { Http } from "../platform/http.ts";
-import { databaseClock } from "./store.ts";
 import type { StatusWatch } from "../platform/status-watch.ts";
 
 /** Clocks further apart than this (ms) are a fault: decisions about times go wrong. */
@@ -25,10 +23,13 @@ export interface Clocks {
 }
 
 /**
- * Compares the clocks of the database and the platform with that of this process. What `ctx` has is used when something
- * is looked at; `status.look` makes a call by a client whose dates are read, and never rejects.
+ * Compares the clocks of the database and the platform with that of this process. `databaseClock` reads the one, in ms
+ * since 1970; `status.look` makes a call by a client whose dates are read, and never rejects.
  */
-export function createClocks(ctx: { db: Queryable; status: Pick<StatusWatch, "look">; log: Log }): Clocks {
+export function createClocks(
+  ctx: { status: Pick<StatusWatch, "look">; log: Log },
+  databaseClock: () => Promise<number>,
+): Clocks {
   /** By how much (ms) each that was seen is ahead of ours. */
   const ahead: { database?: number; platform?: number } = {};
   let platformSeenMs = -Infinity;
@@ -45,7 +46,7 @@ export function createClocks(ctx: { db: Queryable; status: Pick<StatusWatch, "lo
 
   async function look(): Promise<void> {
     const sentMs = Date.now();
-    ahead.database = aheadMs(await databaseClock(ctx.db), sentMs);
+    ahead.database = aheadMs(await databaseClock(), sentMs);
     if (trouble() || performance.now() - platformSeenMs > PLATFORM_SEEN_MS) await ctx.status.look();
   }
 
