@@ -21,12 +21,11 @@ import { createMetrics } from "./metrics/metrics.ts";
 import { databaseClock, noteBeat } from "./metrics/store.ts";
 import { createTotals, type Totals } from "./metrics/totals.ts";
 import { PACE, type Pace } from "./pace.ts";
-import { isPlatformAway } from "./platform/api-errors.ts";
+import { isPlatformAway } from "./platform/errors.ts";
 import { createPlatformFor } from "./platform/api.ts";
 import { createHttp } from "./platform/http.ts";
 import { createTokenEndpoint, type TokenEndpoint } from "./platform/oauth.ts";
-import { createIncidentNotes, createStatusWatch } from "./platform/status-watch.ts";
-import { currentStatus } from "./platform/status.ts";
+import { createStatusWatch } from "./platform/status-watch.ts";
 import { checkOffer } from "./resources/check-offer.ts";
 import type { Offer, YourService } from "./resources/contract.ts";
 import { createCredentials } from "./credentials/credentials.ts";
@@ -83,14 +82,13 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   closers.push(() => repeats.end());
   ctx.metrics = createMetrics();
   ctx.scrubber = createOwnScrubber(config);
-  const noteOn = createIncidentNotes(ctx);
   ctx.log = createLog(
     config.logLevel,
     ctx.scrubber,
     parts.logTo,
     (alarm) => {
       ctx.metrics.alarm(alarm);
-      return noteOn(alarm);
+      return ctx.status.noteOn(alarm);
     },
     repeats,
   );
@@ -132,7 +130,7 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   const statusHttp = platformHttp(1);
   closers.push(() => Promise.all([http, tokenHttp, statusHttp].map((each) => each.close())));
   const feed = { http: statusHttp, statusUrl: config.platformStatusUrl };
-  ctx.status = createStatusWatch((signal) => currentStatus(feed, signal));
+  ctx.status = createStatusWatch(feed, ctx.log);
   ctx.platformCalls = { http, apiUrl: config.platformApiUrl, mediaType: config.platformMediaType };
 
   const grantsFirst = createGrantsFirst();

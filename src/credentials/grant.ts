@@ -1,5 +1,5 @@
 import type { Context } from "../context.ts";
-import { createOauthGrantEndpoint, type NoGrant } from "../platform/oauth-grant.ts";
+import { oauthGrantOf, type NoGrant } from "../platform/oauth-grant.ts";
 import { credentialSealContext } from "./sealed.ts";
 import { isGrantWanted, storeRecovered } from "./queue.ts";
 
@@ -28,8 +28,7 @@ export async function recoverGrant(
   { db, vault, config, platformCalls }: Pick<Context, "db" | "vault" | "config" | "platformCalls">,
   uuid: string,
 ): Promise<Recovery> {
-  const { addonId, addonPassword } = config;
-  const answer = await createOauthGrantEndpoint({ ...platformCalls, addonId, addonPassword }).grantOf(uuid);
+  const answer = await oauthGrantOf(platformCalls, config, uuid);
   // Another command may have exchanged the grant meanwhile, or a deprovision removed the resource.
   if (answer.outcome === "already_exchanged" || answer.outcome === "unknown")
     return (await isGrantWanted(db, uuid)) ? answer : { outcome: "not_wanted" };

@@ -1,10 +1,9 @@
 import type { Config, SettingName } from "../config.ts";
 import { KitError } from "../errors.ts";
-import { PlatformRefused, UnreadableAnswer } from "../platform/api-errors.ts";
+import { PlatformRefused, TransportError, UnreadableAnswer } from "../platform/errors.ts";
 import type { PlatformCalls } from "../platform/ask-once.ts";
 import * as platform from "../platform/authorizations.ts";
 import type { Authorization, AuthorizationRequest } from "../platform/authorizations.ts";
-import { TransportError } from "../platform/http-errors.ts";
 import { InvalidPath } from "../platform/path.ts";
 import { withHttp } from "../platform/http.ts";
 import type { Secret } from "../secret.ts";

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { isTransient, retryWhileDatabaseAway } from "../database/database.ts";
 import type { Context } from "../context.ts";
 import { KitError, Misconfigured } from "../errors.ts";
-import type { Trial } from "../platform/secret-trial.ts";
+import type { Trial } from "../platform/oauth.ts";
 import type { ClientSecret } from "../credentials/client-secret.ts";
 import { countStale, type StaleTokens } from "../credentials/secret-store.ts";
 import { refreshDue, spreadSecret } from "../credentials/refresh.ts";

@@ -1,13 +1,13 @@
 import type { Config, SettingName } from "../config.ts";
 import { KitError, messageOf } from "../errors.ts";
-import { PlatformRefused } from "../platform/api-errors.ts";
+import { PlatformRefused } from "../platform/errors.ts";
 import * as platform from "../platform/status.ts";
 import type { CurrentStatus, Feed, Incident, Told } from "../platform/status.ts";
 import { withHttp } from "../platform/http.ts";
 import { isDay, UsedWrongly } from "./errors.ts";
 
 export { openIncidents } from "../platform/status.ts";
-export type { CurrentStatus, Incident, SystemStatus, Told } from "../platform/status.ts";
+export type { CurrentStatus, Incident, Told } from "../platform/status.ts";
 
 /** The feed is public: only its address is needed. */
 export const STATUS_SETTINGS = ["platformStatusUrl"] as const satisfies readonly SettingName[];

@@ -1,5 +1,4 @@
-import { createTokenEndpoint } from "../platform/oauth.ts";
-import { trySecret, type Trial } from "../platform/secret-trial.ts";
+import { createTokenEndpoint, trySecret, type Trial } from "../platform/oauth.ts";
 import { withHttp } from "../platform/http.ts";
 import type { Secret } from "../secret.ts";
 

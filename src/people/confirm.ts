@@ -3,7 +3,7 @@ import { giveUpPerson, NoToken, tokensOf } from "../credentials/token-source.ts"
 import { isDatabaseAway } from "../database/database.ts";
 import { KitError } from "../errors.ts";
 import { accountOf, type Account } from "../platform/account.ts";
-import { PlatformRefused } from "../platform/api-errors.ts";
+import { PlatformRefused } from "../platform/errors.ts";
 import type { TokenSource } from "../platform/api.ts";
 import type { Secret } from "../secret.ts";
 import { within } from "../within.ts";

@@ -1,6 +1,5 @@
 import { Problem, type Told } from "../pages/pages.tsx";
-import { PlatformRefused, UnreadableAnswer } from "../platform/api-errors.ts";
-import { AnswerTooLarge, TransportError } from "../platform/http-errors.ts";
+import { PlatformRefused, TransportError, UnreadableAnswer } from "../platform/errors.ts";
 import type { NotIssued } from "../platform/oauth.ts";
 
 const LOGIN = "/oauth/login";
@@ -147,8 +146,8 @@ export function exchangeProblem({ outcome, error }: NotIssued): Problem {
  */
 export function accountProblem(error: unknown): unknown {
   if (error instanceof PlatformRefused) return refusedAccount(error);
-  if (error instanceof UnreadableAnswer || error instanceof AnswerTooLarge)
-    return problem("platform_unreadable", error);
+  const isTooLarge = error instanceof TransportError && error.id === "answer_too_large";
+  if (error instanceof UnreadableAnswer || isTooLarge) return problem("platform_unreadable", error);
   return error instanceof TransportError ? problem("platform_says_later", error) : error;
 }
 

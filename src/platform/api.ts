@@ -1,7 +1,7 @@
 import { setTimeout as sleepMs } from "node:timers/promises";
 import { done, many, one, pages, raw, vars, type ResourceClient, type TokenSource } from "./client.ts";
 import type { Http } from "./http.ts";
-import { baseAddress, path, rawPath } from "./path.ts";
+import { path, rawPath } from "./path.ts";
 import { createThrottles } from "./throttle.ts";
 import type * as Platform from "./types.ts";
 
@@ -20,100 +20,90 @@ export type PlatformFor = (uuid: string) => ResourceApi;
  * Follows the platform document, "Add-on partner endpoints". Each method rejects with `PlatformRefused`,
  * `UnreadableAnswer`, `RateLimited`, a `TransportError`, or what the tokens' source rejects with; an id that cannot be a
  * path segment throws `InvalidPath` at once. One try takes 15 s at most, and a call makes at most three, plus one after
- * a renewal of the token.
+ * a renewal of the token. The clock is replaced in tests.
  */
-export function createPlatformFor(needs: {
-  http: Http;
-  apiUrl: string;
-  mediaType: string;
-  tokensOf(uuid: string): TokenSource;
-  /** A monotonic clock (ms), the pauses and the random numbers; replaced in tests. */
-  nowMs?(): number;
-  sleep?(ms: number): Promise<unknown>;
-  random?(): number;
-}): PlatformFor {
-  const { http, mediaType, tokensOf, sleep = (ms) => sleepMs(ms), random = Math.random } = needs;
-  const shared = { http, apiUrl: baseAddress(needs.apiUrl), mediaType, sleep, random };
-  const throttleOf = createThrottles({ nowMs: needs.nowMs ?? (() => performance.now()), sleep });
-  return (uuid) => endpoints(uuid, { ...shared, tokens: tokensOf(uuid), throttle: throttleOf(uuid) });
+export function createPlatformFor(
+  calls: { http: Http; apiUrl: string; mediaType: string; tokensOf(uuid: string): TokenSource },
+  clock = { nowMs: () => performance.now(), sleep: (ms: number): Promise<unknown> => sleepMs(ms) },
+): PlatformFor {
+  const { tokensOf, ...shared } = calls;
+  const throttleOf = createThrottles(clock);
+  const { sleep } = clock;
+  return (uuid) => endpoints(uuid, { ...shared, sleep, tokens: tokensOf(uuid), throttle: throttleOf(uuid) });
 }
 
 /** One line per endpoint. To add one that is enabled for you, add a line. */
-function endpoints(uuid: string, client: ResourceClient) {
-  const own = { apiUrl: client.apiUrl, uuid };
+function endpoints(uuid: string, on: ResourceClient) {
+  const own = { apiUrl: on.apiUrl, uuid };
   return {
     addons: {
-      own: () => one<Platform.Addon>(client, "GET", path`/addons/${uuid}`),
-      list: () => many<Platform.Addon>(client, path`/addons`),
-      ofUser: (user: string) => many<Platform.Addon>(client, path`/users/${user}/addons`),
-      ofApp: (app: string) => many<Platform.Addon>(client, path`/apps/${app}/addons`),
+      own: () => one<Platform.Addon>(on, "GET", path`/addons/${uuid}`),
+      list: () => many<Platform.Addon>(on, path`/addons`),
+      ofUser: (user: string) => many<Platform.Addon>(on, path`/users/${user}/addons`),
+      ofApp: (app: string) => many<Platform.Addon>(on, path`/apps/${app}/addons`),
     },
     attachments: {
-      ofAddon: () =>
-        many<Platform.Attachment>(client, path`/addons/${uuid}/addon-attachments`, { parts: ["app"] }),
-      ofApp: (app: string) => many<Platform.Attachment>(client, path`/apps/${app}/addon-attachments`),
+      ofAddon: () => many<Platform.Attachment>(on, path`/addons/${uuid}/addon-attachments`),
+      ofApp: (app: string) => many<Platform.Attachment>(on, path`/apps/${app}/addon-attachments`),
       get: (app: string, attachment: string) =>
-        one<Platform.Attachment>(client, "GET", path`/apps/${app}/addon-attachments/${attachment}`),
+        one<Platform.Attachment>(on, "GET", path`/apps/${app}/addon-attachments/${attachment}`),
     },
     config: {
-      get: () => vars(client, "GET", path`/addons/${uuid}/config`),
-      update: (config: Platform.ConfigVar[]) =>
-        vars(client, "PATCH", path`/addons/${uuid}/config`, { config }),
+      get: () => vars(on, "GET", path`/addons/${uuid}/config`),
+      update: (config: Platform.ConfigVar[]) => vars(on, "PATCH", path`/addons/${uuid}/config`, { config }),
     },
     apps: {
-      get: (app: string) => one<Platform.App>(client, "GET", path`/apps/${app}`),
-      list: () => many<Platform.App>(client, path`/apps`),
-      ofUser: (user: string) => many<Platform.App>(client, path`/users/${user}/apps`),
-      filter: (ids: string[]) =>
-        many<Platform.TeamApp>(client, path`/filters/apps`, { filter: { in: { id: ids } } }),
+      get: (app: string) => one<Platform.App>(on, "GET", path`/apps/${app}`),
+      list: () => many<Platform.App>(on, path`/apps`),
+      ofUser: (user: string) => many<Platform.App>(on, path`/users/${user}/apps`),
+      filter: (ids: string[]) => many<Platform.TeamApp>(on, path`/filters/apps`, { in: { id: ids } }),
     },
     collaborators: {
-      ofApp: (app: string) => many<Platform.Collaborator>(client, path`/apps/${app}/collaborators`),
+      ofApp: (app: string) => many<Platform.Collaborator>(on, path`/apps/${app}/collaborators`),
     },
     domains: {
-      ofApp: (app: string) => many<Platform.Domain>(client, path`/apps/${app}/domains`),
+      ofApp: (app: string) => many<Platform.Domain>(on, path`/apps/${app}/domains`),
     },
     logDrains: {
-      ofAddon: () => many<Platform.LogDrain>(client, path`/addons/${uuid}/log-drains`),
-      ofApp: (app: string) => many<Platform.LogDrain>(client, path`/apps/${app}/log-drains`),
+      ofAddon: () => many<Platform.LogDrain>(on, path`/addons/${uuid}/log-drains`),
+      ofApp: (app: string) => many<Platform.LogDrain>(on, path`/apps/${app}/log-drains`),
       get: (app: string, drain: string) =>
-        one<Platform.LogDrain>(client, "GET", path`/apps/${app}/log-drains/${drain}`),
+        one<Platform.LogDrain>(on, "GET", path`/apps/${app}/log-drains/${drain}`),
       create: (app: string, url: string) =>
-        one<Platform.LogDrain>(client, "POST", path`/apps/${app}/log-drains`, { url }),
+        one<Platform.LogDrain>(on, "POST", path`/apps/${app}/log-drains`, { url }),
       update: (drain: string, url: string) =>
-        one<Platform.LogDrain>(client, "PUT", path`/addons/${uuid}/log-drains/${drain}`, { url }),
-      remove: (app: string, drain: string) => done(client, "DELETE", path`/apps/${app}/log-drains/${drain}`),
+        one<Platform.LogDrain>(on, "PUT", path`/addons/${uuid}/log-drains/${drain}`, { url }),
+      remove: (app: string, drain: string) => done(on, "DELETE", path`/apps/${app}/log-drains/${drain}`),
     },
     pipelines: {
-      get: (pipeline: string) => one<Platform.Pipeline>(client, "GET", path`/pipelines/${pipeline}`),
-      list: () => many<Platform.Pipeline>(client, path`/pipelines`),
+      get: (pipeline: string) => one<Platform.Pipeline>(on, "GET", path`/pipelines/${pipeline}`),
+      list: () => many<Platform.Pipeline>(on, path`/pipelines`),
     },
     pipelineCouplings: {
       get: (coupling: string) =>
-        one<Platform.PipelineCoupling>(client, "GET", path`/pipeline-couplings/${coupling}`),
-      list: () => many<Platform.PipelineCoupling>(client, path`/pipeline-couplings`),
+        one<Platform.PipelineCoupling>(on, "GET", path`/pipeline-couplings/${coupling}`),
+      list: () => many<Platform.PipelineCoupling>(on, path`/pipeline-couplings`),
       ofPipeline: (pipeline: string) =>
-        many<Platform.PipelineCoupling>(client, path`/pipelines/${pipeline}/pipeline-couplings`),
+        many<Platform.PipelineCoupling>(on, path`/pipelines/${pipeline}/pipeline-couplings`),
       ofApp: (app: string) =>
-        one<Platform.PipelineCoupling>(client, "GET", path`/apps/${app}/pipeline-couplings`),
+        one<Platform.PipelineCoupling>(on, "GET", path`/apps/${app}/pipeline-couplings`),
     },
     teamMembers: {
-      ofTeam: (team: string) => many<Platform.TeamMember>(client, path`/teams/${team}/members`),
+      ofTeam: (team: string) => many<Platform.TeamMember>(on, path`/teams/${team}/members`),
     },
     /** The end of an asynchronous provisioning: done, or failed for good (assumed, section 2). */
     actions: {
-      provision: () => done(client, "POST", path`/addons/${uuid}/actions/provision`),
-      deprovision: () => done(client, "POST", path`/addons/${uuid}/actions/deprovision`),
+      provision: () => done(on, "POST", path`/addons/${uuid}/actions/provision`),
+      deprovision: () => done(on, "POST", path`/addons/${uuid}/actions/deprovision`),
     },
     /** Any list, page by page, for lists too long to hold. The path must stay on the API and with this resource. */
-    pages: <T>(typedPath: string, filter?: object) =>
-      pages<T>(client, rawPath(typedPath, own), filter && { filter }),
+    pages: <T>(typedPath: string, filter?: object) => pages<T>(on, rawPath(typedPath, own), filter),
     /**
      * Any call that a person types; an error status is an answer too. The path must stay on the API and with this
      * resource.
      */
     request: async (method: string, typedPath: string, { body, headers = {} }: RawRequest = {}) =>
-      raw(client, {
+      raw(on, {
         method: method.toUpperCase(),
         path: rawPath(typedPath, own),
         headers: withoutOurs(headers),

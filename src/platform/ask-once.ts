@@ -1,6 +1,5 @@
 import { parsedJson } from "../json-object.ts";
-import type { Secret } from "../secret.ts";
-import { PlatformRefused, UnreadableAnswer } from "./api-errors.ts";
+import { PlatformRefused, UnreadableAnswer } from "./errors.ts";
 import type { Http, HttpRequest } from "./http.ts";
 
 /** What every call to the API needs. */
@@ -13,22 +12,21 @@ export interface PlatformCalls {
 
 /** A call, and what is made of its answer. */
 interface Question<T> extends HttpRequest {
-  /** Sent as bearer, and masked wherever the platform repeats it. */
-  token?: Secret;
-  /** The value in the JSON of an answer; undefined: it is not what was asked for. */
-  read(json: unknown): T | undefined;
+  /** What is sent as a secret, and masked wherever the platform repeats it. */
+  secrets?: readonly string[];
+  /** The value in the JSON of an answer; null: it is not what was asked for. */
+  read(json: unknown): T | null;
   /** Completes "… answered 200, but not with". */
   expected: string;
 }
 
 /** Asks the platform without a retry. Rejects with `PlatformRefused`, `UnreadableAnswer` or a `TransportError`. */
 export async function askOnce<T>(http: Http, question: Question<T>): Promise<T> {
-  const { token, read, expected, ...request } = question;
-  const bearer = token && { authorization: `Bearer ${token.reveal()}` };
-  const answer = await http.send({ ...request, headers: { ...request.headers, ...bearer } });
+  const { secrets = [], read, expected, ...request } = question;
+  const answer = await http.send(request);
   const call = { method: request.method, url: new URL(request.url) };
-  if (answer.status >= 400) throw new PlatformRefused(call, answer, token ? [token.reveal()] : []);
-  const value = answer.status < 300 ? read(parsedJson(answer.body)) : undefined;
-  if (value === undefined) throw new UnreadableAnswer(call, answer.status, expected);
+  if (answer.status >= 400) throw new PlatformRefused(call, answer, secrets);
+  const value = answer.status < 300 ? read(parsedJson(answer.body)) : null;
+  if (value === null) throw new UnreadableAnswer(call, answer.status, expected);
   return value;
 }

@@ -1,7 +1,7 @@
 import { isJsonObject } from "../json-object.ts";
 import { Secret } from "../secret.ts";
 import { askOnce, type PlatformCalls } from "./ask-once.ts";
-import { baseAddress, path } from "./path.ts";
+import { path } from "./path.ts";
 import type { Named, Open } from "./types.ts";
 
 /** What an authorization allows; the platform may have further scopes. */
@@ -43,28 +43,35 @@ export interface AuthorizationRequest {
 
 /** Creates an authorization. Rejects with `PlatformRefused`, `UnreadableAnswer` or a `TransportError`. */
 export function createAuthorization(
-  { http, apiUrl, mediaType }: PlatformCalls,
+  calls: PlatformCalls,
   request: AuthorizationRequest,
   userToken: Secret,
 ): Promise<Authorization> {
-  return askOnce(http, {
-    ...{ method: "POST", url: baseAddress(apiUrl) + path`/oauth/authorizations` },
-    headers: { accept: mediaType, "content-type": "application/json" },
-    body: JSON.stringify(request),
-    ...{ token: userToken, read: recordIn, expected: RECORD },
-  });
+  return ask(calls, "POST", path`/oauth/authorizations`, userToken, JSON.stringify(request));
 }
 
 /** Revokes an authorization: its tokens are blocked from then on. Throws and rejects like {@link createAuthorization}. */
 export async function revokeAuthorization(
-  { http, apiUrl, mediaType }: PlatformCalls,
+  calls: PlatformCalls,
   id: string,
   userToken: Secret,
 ): Promise<Authorization> {
+  return ask(calls, "DELETE", path`/oauth/authorizations/${id}`, userToken);
+}
+
+function ask(
+  { http, apiUrl, mediaType: accept }: PlatformCalls,
+  method: string,
+  below: string,
+  userToken: Secret,
+  body?: string,
+): Promise<Authorization> {
+  const authorization = `Bearer ${userToken.reveal()}`;
+  const sent = body !== undefined && { body, headers: { "content-type": "application/json" } };
   return askOnce(http, {
-    ...{ method: "DELETE", url: baseAddress(apiUrl) + path`/oauth/authorizations/${id}` },
-    headers: { accept: mediaType },
-    ...{ token: userToken, read: recordIn, expected: RECORD },
+    ...{ method, url: apiUrl + below, ...sent, secrets: [userToken.reveal()] },
+    headers: { accept, authorization, ...(sent && sent.headers) },
+    ...{ read: recordIn, expected: "an object with an id" },
   });
 }
 
@@ -76,14 +83,12 @@ export function revealed(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, revealed(member)]));
 }
 
-const RECORD = "an object with an id";
-
 /** Members whose text is a credential, at any depth. */
 const SECRET_MEMBERS = ["token", "access_token", "refresh_token", "code", "secret", "session_nonce"];
 
 /** The record, in which every credential is a {@link Secret}: it can be logged and printed. */
-function recordIn(json: unknown): Authorization | undefined {
-  if (!isJsonObject(json) || typeof json["id"] !== "string" || json["id"] === "") return undefined;
+function recordIn(json: unknown): Authorization | null {
+  if (!isJsonObject(json) || typeof json["id"] !== "string" || json["id"] === "") return null;
   return JSON.parse(JSON.stringify(json), (name, member: unknown) =>
     typeof member === "string" && SECRET_MEMBERS.includes(name) ? new Secret(member) : member,
   ) as Authorization;

@@ -1,10 +1,16 @@
-import { isJsonObject, type JsonObject, parsedJson } from "../json-object.ts";
+import { isJsonObject, parsedJson } from "../json-object.ts";
 import type { Secret } from "../secret.ts";
-import { PlatformRefused, retryAfterMs, UnreadableAnswer } from "./api-errors.ts";
-import type { Http, HttpAnswer } from "./http.ts";
-import { AnswerTooLarge, type CallName, RedirectRefused, TransportError } from "./http-errors.ts";
+import {
+  type CallName,
+  type HttpAnswer,
+  PlatformRefused,
+  retryAfterMs,
+  TransportError,
+  UnreadableAnswer,
+} from "./errors.ts";
+import type { Http } from "./http.ts";
 import type { Path } from "./path.ts";
-import type { Clock, Throttle } from "./throttle.ts";
+import type { Throttle } from "./throttle.ts";
 import type { ConfigVar } from "./types.ts";
 
 /** Where a client gets the access token of its one resource from. */
@@ -24,21 +30,12 @@ export interface Call {
 /** What calls with one resource's token need. */
 export interface ResourceClient {
   http: Http;
-  /** Without a slash at its end. */
   apiUrl: string;
   /** The `Accept` header, which selects the version (platform document, "Versioning"). */
   mediaType: string;
   tokens: TokenSource;
   throttle: Throttle;
-  sleep: Clock["sleep"];
-  random: () => number;
-}
-
-export interface ListOptions {
-  /** The list is requested by POST, with this body. */
-  filter?: object;
-  /** Each object of the list must have these members, objects with an id. */
-  parts?: readonly string[];
+  sleep: (ms: number) => Promise<unknown>;
 }
 
 const MOST_WAITS = 2;
@@ -51,71 +48,63 @@ const MOST_PAGES = 100;
 // The kinds of answers that the endpoints have; `api.ts` is written in these words.
 
 /** An object. */
-export async function one<T>(client: ResourceClient, method: string, path: Path, body?: object): Promise<T> {
+export async function one<T>(on: ResourceClient, method: string, path: Path, body?: object): Promise<T> {
   const call = aCall(method, path, body);
-  const answer = await judged(client, call);
+  const answer = await judged(on, call);
   const object = jsonIn(answer);
-  if (!hasText(object, "id")) throw unreadable(client, call, answer, "an object with an id");
+  if (!hasText(object, "id")) throw unreadable(on, call, answer, "an object with an id");
   return object as T;
 }
 
-/** All objects of a list, from all its pages. */
-export async function many<T>(client: ResourceClient, path: Path, options?: ListOptions): Promise<T[]> {
+/** All objects of a list, from all its pages; with `filter`, it is requested by POST. */
+export async function many<T>(on: ResourceClient, path: Path, filter?: object): Promise<T[]> {
   const all: T[] = [];
-  for await (const page of pages<T>(client, path, options)) all.push(...page);
+  for await (const page of pages<T>(on, path, filter)) all.push(...page);
   return all;
 }
 
 /** A list page by page. */
 export async function* pages<T>(
-  client: ResourceClient,
+  on: ResourceClient,
   path: Path,
-  { filter, parts }: ListOptions = {},
+  filter?: object,
 ): AsyncGenerator<T[], void, undefined> {
   let range: string | undefined;
   for (let page = 1; ; page += 1) {
-    const call = aCall(filter ? "POST" : "GET", path, filter, range);
-    const answer = await judged(client, call);
-    yield listIn<T>(client, call, answer, "id", parts);
+    const call = { ...aCall(filter ? "POST" : "GET", path, filter), ...(range && { headers: { range } }) };
+    const answer = await judged(on, call);
+    yield listIn<T>(on, call, answer, "id");
     // The platform's text for the next page is sent back unread (assumed, section 4).
     const next = answer.headers["next-range"];
     if (!next && answer.status !== 206) return;
     // Otherwise the list would end in the middle, or never.
     if (typeof next !== "string" || next === range || page === MOST_PAGES)
-      throw unreadable(client, call, answer, `a Next-Range that ends within ${MOST_PAGES} pages`);
+      throw unreadable(on, call, answer, `a Next-Range that ends within ${MOST_PAGES} pages`);
     range = next;
   }
 }
 
 /** Config variables. */
 export async function vars(
-  client: ResourceClient,
+  on: ResourceClient,
   method: string,
   path: Path,
   body?: object,
 ): Promise<ConfigVar[]> {
   const call = aCall(method, path, body);
-  return listIn<ConfigVar>(client, call, await judged(client, call), "name");
+  return listIn<ConfigVar>(on, call, await judged(on, call), "name");
 }
 
 /** A call that only has to succeed; the content of its answer is ignored. */
-export async function done(client: ResourceClient, method: string, path: Path): Promise<void> {
+export async function done(on: ResourceClient, method: string, path: Path): Promise<void> {
   const call = aCall(method, path);
-  const answer = await judged(client, call);
-  if (!isSuccess(answer)) throw unreadable(client, call, answer, "a success");
+  const answer = await judged(on, call);
+  if (answer.status >= 300) throw unreadable(on, call, answer, "a success");
 }
 
 /** Any answer as it is, a refusal too. */
-export async function raw(client: ResourceClient, call: Call): Promise<HttpAnswer> {
-  return (await tried(client, call)).answer;
-}
-
-function send({ http, apiUrl, mediaType }: ResourceClient, call: Call, token: Secret): Promise<HttpAnswer> {
-  const { path, headers, ...request } = call;
-  const contentType = request.body !== undefined && { "content-type": "application/json" };
-  const authorization = `Bearer ${token.reveal()}`;
-  const all = { accept: mediaType, ...contentType, ...headers, authorization };
-  return http.send({ ...request, url: apiUrl + path, headers: all });
+export async function raw(on: ResourceClient, call: Call): Promise<HttpAnswer> {
+  return (await tried(on, call)).answer;
 }
 
 /**
@@ -128,21 +117,21 @@ function send({ http, apiUrl, mediaType }: ResourceClient, call: Call, token: Se
  *   and compares before it asks again.
  * - 403 and every other 4xx: final.
  */
-async function tried(client: ResourceClient, call: Call): Promise<{ answer: HttpAnswer; token: Secret }> {
-  const { tokens, throttle, sleep, random } = client;
+async function tried(on: ResourceClient, call: Call): Promise<{ answer: HttpAnswer; token: Secret }> {
+  const { tokens, throttle, sleep } = on;
   let token = await tokens.current();
   let hasRenewed = false;
   for (let waits = 0; ;) {
-    const outcome = await throttle(() => send(client, call, token)).catch(transportErrorOf);
-    if (isAnswer(outcome) && outcome.status === 401 && !hasRenewed) {
+    const outcome = await throttle(() => send(on, call, token)).catch(transportErrorOf);
+    if (outcome.status === 401 && !(outcome instanceof Error) && !hasRenewed) {
       token = await tokens.renew(token);
       hasRenewed = true;
       continue;
     }
-    const pauseMs = call.method === "GET" && waits < MOST_WAITS ? pauseAfter(outcome, waits, random) : null;
+    const pauseMs = call.method === "GET" && waits < MOST_WAITS ? pauseAfter(outcome, waits) : null;
     if (pauseMs === null || pauseMs > MOST_WAIT_MS) {
-      if (isAnswer(outcome)) return { answer: outcome, token };
-      throw outcome;
+      if (outcome instanceof Error) throw outcome;
+      return { answer: outcome, token };
     }
     waits += 1;
     await sleep(pauseMs);
@@ -150,40 +139,12 @@ async function tried(client: ResourceClient, call: Call): Promise<{ answer: Http
   }
 }
 
-async function judged(client: ResourceClient, call: Call): Promise<HttpAnswer> {
-  const { answer, token } = await tried(client, call);
-  if (answer.status < 400) return answer;
-  throw new PlatformRefused(nameOf(client, call), answer, [token.reveal(), ...secretsIn(call.body)]);
-}
-
-/** Only what the kit relies on is checked; everything else may be absent, odd or new. */
-function listIn<T>(
-  client: ResourceClient,
-  call: Call,
-  answer: HttpAnswer,
-  key: "id" | "name",
-  parts: readonly string[] = [],
-): T[] {
-  const list = jsonIn(answer);
-  const fits = (item: unknown) =>
-    hasText(item, key) && parts.every((part) => hasText((item as JsonObject)[part], "id"));
-  if (Array.isArray(list) && list.every(fits)) return list as T[];
-  const members = [key, ...parts].map((member) => `"${member}"`).join(" and ");
-  throw unreadable(client, call, answer, `a list of objects that have ${members}`);
-}
-
-function unreadable(client: ResourceClient, call: Call, { status }: HttpAnswer, expected: string) {
-  return new UnreadableAnswer(nameOf(client, call), status, expected);
-}
-
-function nameOf({ apiUrl }: ResourceClient, { method, path }: Call): CallName {
-  return { method, url: new URL(apiUrl + path) };
-}
-
-type Outcome = HttpAnswer | TransportError;
-
-function isAnswer(outcome: Outcome): outcome is HttpAnswer {
-  return !(outcome instanceof TransportError);
+function send({ http, apiUrl, mediaType }: ResourceClient, call: Call, token: Secret): Promise<HttpAnswer> {
+  const { path, headers, ...request } = call;
+  const contentType = request.body !== undefined && { "content-type": "application/json" };
+  const authorization = `Bearer ${token.reveal()}`;
+  const all = { accept: mediaType, ...contentType, ...headers, authorization };
+  return http.send({ ...request, url: apiUrl + path, headers: all });
 }
 
 function transportErrorOf(error: unknown): TransportError {
@@ -192,26 +153,42 @@ function transportErrorOf(error: unknown): TransportError {
 }
 
 /** How long to wait before another try, in ms; null: another try would end in the same way. */
-function pauseAfter(outcome: Outcome, waits: number, random: () => number): number | null {
+function pauseAfter(outcome: HttpAnswer | TransportError, waits: number): number | null {
   // Doubles with each wait, and is spread over its upper half, so that calls that failed together do not return together.
-  const backoffMs = FIRST_WAIT_MS * 2 ** waits * (0.5 + random() / 2);
-  if (isAnswer(outcome))
-    return outcome.status === 429 || outcome.status >= 500
-      ? (retryAfterMs(outcome.headers) ?? backoffMs)
-      : null;
-  return outcome instanceof AnswerTooLarge || outcome instanceof RedirectRefused ? null : backoffMs;
+  const backoffMs = FIRST_WAIT_MS * 2 ** waits * (0.5 + Math.random() / 2);
+  // A transport error with a status is an answer that is too large, or a redirect.
+  if (outcome instanceof Error) return outcome.status === null ? backoffMs : null;
+  const mayPass = outcome.status === 429 || outcome.status >= 500;
+  return mayPass ? (retryAfterMs(outcome.headers) ?? backoffMs) : null;
 }
 
-function aCall(method: string, path: Path, body?: object, range?: string): Call {
-  return { method, path, ...(range && { headers: { range } }), ...(body && { body: JSON.stringify(body) }) };
+async function judged(on: ResourceClient, call: Call): Promise<HttpAnswer> {
+  const { answer, token } = await tried(on, call);
+  if (answer.status < 400) return answer;
+  throw new PlatformRefused(nameOf(on, call), answer, [token.reveal(), ...secretsIn(call.body)]);
 }
 
-function isSuccess({ status }: HttpAnswer): boolean {
-  return status >= 200 && status < 300;
+/** Only what the kit relies on is checked; everything else may be absent, odd or new. */
+function listIn<T>(on: ResourceClient, call: Call, answer: HttpAnswer, key: "id" | "name"): T[] {
+  const list = jsonIn(answer);
+  if (Array.isArray(list) && list.every((item) => hasText(item, key))) return list as T[];
+  throw unreadable(on, call, answer, `a list of objects that have "${key}"`);
 }
 
-function jsonIn(answer: HttpAnswer): unknown {
-  return isSuccess(answer) ? parsedJson(answer.body) : undefined;
+function unreadable(on: ResourceClient, call: Call, { status }: HttpAnswer, expected: string) {
+  return new UnreadableAnswer(nameOf(on, call), status, expected);
+}
+
+function nameOf({ apiUrl }: ResourceClient, { method, path }: Call): CallName {
+  return { method, url: new URL(apiUrl + path) };
+}
+
+function aCall(method: string, path: Path, body?: object): Call {
+  return { method, path, ...(body && { body: JSON.stringify(body) }) };
+}
+
+function jsonIn({ status, body }: HttpAnswer): unknown {
+  return status < 300 ? parsedJson(body) : undefined;
 }
 
 function hasText(value: unknown, key: string): boolean {
@@ -219,9 +196,9 @@ function hasText(value: unknown, key: string): boolean {
 }
 
 /** What a refusal may echo of our body: values of config variables, addresses of drains. */
-function secretsIn(body: string | undefined): string[] {
+function secretsIn(body = "null"): string[] {
   const secrets: string[] = [];
-  JSON.parse(body ?? "null", (key, value: unknown) => {
+  JSON.parse(body, (key, value: unknown) => {
     if ((key === "value" || key === "url") && typeof value === "string") secrets.push(value);
     return value;
   });

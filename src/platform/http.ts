@@ -1,8 +1,7 @@
-import http, { type IncomingHttpHeaders } from "node:http";
+import http from "node:http";
 import https from "node:https";
-import type { Socket } from "node:net";
 import { messageOf } from "../errors.ts";
-import { AnswerTooLarge, type CallName, ConnectionFailed, RedirectRefused, TimedOut } from "./http-errors.ts";
+import { type CallName, type HttpAnswer, TransportError } from "./errors.ts";
 
 export interface HttpRequest {
   method: string;
@@ -17,12 +16,6 @@ export interface HttpRequest {
   signal?: AbortSignal;
 }
 
-export interface HttpAnswer {
-  status: number;
-  headers: IncomingHttpHeaders;
-  body: string;
-}
-
 /** Sends one request once. Any status but a redirect is an answer; everything else rejects with a `TransportError`. */
 export interface Http {
   send(request: HttpRequest): Promise<HttpAnswer>;
@@ -35,36 +28,29 @@ export interface Http {
  * never a second try. `timeoutMs` runs from the call to the last byte, so that an answer in drips ends too; waiting for
  * one of the `maxSockets` connections per origin counts.
  */
-export function createHttp({
-  timeoutMs = 15_000,
-  maxBytes = 1_000_000,
-  maxSockets = 128,
+export function createHttp({ timeoutMs = 15_000, maxBytes = 1_000_000, maxSockets = 128 } = {}): Http {
   // Most servers close an idle connection after 5 s or more; closing earlier avoids writing into a closed one.
-  idleSocketMs = 4_000,
-} = {}): Http {
-  const options = { keepAlive: true, maxSockets, timeout: idleSocketMs };
-  const agents = { "http:": new http.Agent(options), "https:": new https.Agent(options) };
-  const client: Client = { timeoutMs, maxBytes, agents, open: new WeakSet() };
+  const options = { keepAlive: true, maxSockets, timeout: 4_000 };
+  const agents = { http: new http.Agent(options), https: new https.Agent(options) };
+  const inFlight = new Set<Promise<HttpAnswer>>();
   let isClosed = false;
-  let inFlight = 0;
-  const closing: (() => void)[] = [];
 
   async function send(request: HttpRequest): Promise<HttpAnswer> {
     const { method, url } = request;
     const call = { method, url: typeof url === "string" ? new URL(url) : url };
-    if (isClosed) throw new ConnectionFailed(call, "the client is closed", false);
-    inFlight += 1;
+    if (isClosed) throw notSent(call, "the client is closed");
+    const answer = exchange(call, { timeoutMs, maxBytes, ...request }, agents);
+    inFlight.add(answer);
     try {
-      return await exchange(client, call, request);
+      return await answer;
     } finally {
-      inFlight -= 1;
-      if (inFlight === 0) for (const goOn of closing.splice(0)) goOn();
+      inFlight.delete(answer);
     }
   }
 
   async function close(): Promise<void> {
     isClosed = true;
-    if (inFlight > 0) await new Promise<void>((goOn) => closing.push(goOn));
+    await Promise.allSettled(inFlight);
     for (const agent of Object.values(agents)) agent.destroy();
   }
 
@@ -76,57 +62,56 @@ export async function withHttp<Result>(
   ask: (http: Http) => Promise<Result>,
   limits?: Parameters<typeof createHttp>[0],
 ): Promise<Result> {
-  const http = createHttp(limits);
+  const client = createHttp(limits);
   try {
-    return await ask(http);
+    return await ask(client);
   } finally {
-    await http.close();
+    await client.close();
   }
 }
 
-interface Client {
-  timeoutMs: number;
-  maxBytes: number;
-  agents: { "http:": http.Agent; "https:": https.Agent };
-  /** Connections on which a request can be written: connected, and over https with a certificate that was checked. */
-  open: WeakSet<Socket>;
+interface Agents {
+  http: http.Agent;
+  https: https.Agent;
 }
 
-function exchange(client: Client, call: CallName, sent: HttpRequest): Promise<HttpAnswer> {
-  const { timeoutMs = client.timeoutMs, maxBytes = client.maxBytes } = sent;
+type Limited = HttpRequest & { timeoutMs: number; maxBytes: number };
+
+function exchange(call: CallName, sent: Limited, agents: Agents): Promise<HttpAnswer> {
+  const { timeoutMs, maxBytes } = sent;
   return new Promise((resolve, reject) => {
-    const request = open(client, call, sent);
-    const fail = (error: Error) => {
+    const request = open(call, sent, agents);
+    const fail = (error: TransportError) => {
       clearTimeout(timer);
       reject(error);
       request.destroy();
     };
+    const late = () =>
+      fail(new TransportError("timed_out", call, `had no complete answer after ${timeoutMs} ms`));
     // Node runs timers before it reads sockets: after the process was suspended, the answer may be waiting there.
-    const timer = setTimeout(() => setImmediate(fail, new TimedOut(call, timeoutMs)), timeoutMs);
+    const timer = setTimeout(() => setImmediate(late), timeoutMs);
 
-    let socket: Socket | undefined;
-    let hasAnswer = false;
-    // Before the connection is open, the other side certainly saw nothing of the request; from then on it may have.
-    const broken = (error: Error) =>
-      fail(connectionFailed(call, error, socket !== undefined && client.open.has(socket)));
-    request.on("socket", (assigned) => {
-      socket = assigned;
-      if (client.open.has(assigned)) return;
-      assigned.once(call.url.protocol === "https:" ? "secureConnect" : "connect", () =>
-        client.open.add(assigned),
-      );
+    // Before the connection is open, and over https its certificate checked, the other side certainly saw nothing of
+    // the request; from then on it may have.
+    let isOpen = false;
+    request.on("socket", (socket) => {
+      isOpen = !socket.connecting;
+      const opened = call.url.protocol === "https:" ? "secureConnect" : "connect";
+      if (!isOpen) socket.once(opened, () => (isOpen = true));
     });
+    let hasAnswer = false;
+    const broken = (error: Error) => fail(isOpen ? lost(call, error) : notSent(call, reasonOf(error), error));
     request.on("error", broken);
     request.on("response", (response) => {
       hasAnswer = true;
       const status = response.statusCode ?? 0;
-      if (status >= 300 && status < 400 && status !== 304) return fail(new RedirectRefused(call, status));
+      if (status >= 300 && status < 400 && status !== 304) return fail(redirected(call, status));
       response.on("error", broken);
       const chunks: Buffer[] = [];
       let bytes = 0;
       response.on("data", (chunk: Buffer) => {
         chunks.push(chunk);
-        if ((bytes += chunk.length) > maxBytes) fail(new AnswerTooLarge(call, status, maxBytes));
+        if ((bytes += chunk.length) > maxBytes) fail(tooLarge(call, status, maxBytes));
       });
       response.on("end", () => {
         clearTimeout(timer);
@@ -143,12 +128,9 @@ function exchange(client: Client, call: CallName, sent: HttpRequest): Promise<Ht
  * Starts the request; an address or a header that cannot be sent is an error like any other, without its value. Node
  * gets only the parts of the address that it needs, in one literal: it would copy a whole URL twice.
  */
-function open(
-  { agents }: Client,
-  call: CallName,
-  { headers, body, signal }: HttpRequest,
-): http.ClientRequest {
+function open(call: CallName, { headers, body, signal }: HttpRequest, agents: Agents): http.ClientRequest {
   const { protocol, hostname, port, pathname, search } = call.url;
+  const isHttps = protocol === "https:";
   try {
     const options = {
       method: call.method,
@@ -162,17 +144,36 @@ function open(
         ...(body !== undefined && { "Content-Length": Buffer.byteLength(body) }),
       },
       signal,
-      agent: protocol === "https:" ? agents["https:"] : agents["http:"],
+      agent: isHttps ? agents.https : agents.http,
     };
-    return protocol === "https:" ? https.request(options) : http.request(options);
+    return isHttps ? https.request(options) : http.request(options);
   } catch (error) {
-    throw new ConnectionFailed(call, messageOf(error), false);
+    throw notSent(call, messageOf(error));
   }
 }
 
-function connectionFailed(call: CallName, error: Error, mayHaveArrived: boolean): ConnectionFailed {
+function notSent(call: CallName, reason: string, cause?: Error): TransportError {
+  const details = { mayHaveArrived: false, cause };
+  return new TransportError("connection_failed", call, `could not be sent: ${reason}`, details);
+}
+
+function lost(call: CallName, cause: Error): TransportError {
   // Node adds the bytes that it could not parse to the error; they may hold tokens.
-  Reflect.deleteProperty(error, "rawPacket");
-  const reason = error.message || ((error as NodeJS.ErrnoException).code ?? error.name);
-  return new ConnectionFailed(call, reason, mayHaveArrived, error);
+  Reflect.deleteProperty(cause, "rawPacket");
+  return new TransportError("connection_failed", call, `lost its connection: ${reasonOf(cause)}`, { cause });
+}
+
+function reasonOf(error: NodeJS.ErrnoException): string {
+  return error.message || (error.code ?? error.name);
+}
+
+function tooLarge(call: CallName, status: number, maxBytes: number): TransportError {
+  const happened = `answered ${status} with more than ${maxBytes} bytes`;
+  return new TransportError("answer_too_large", call, happened, { status });
+}
+
+/** Never followed: a 307 would send the client secret there (assumed, section 3). */
+function redirected(call: CallName, status: number): TransportError {
+  const happened = `answered with the redirect ${status}, which is not followed`;
+  return new TransportError("redirect_refused", call, happened, { status });
 }

@@ -1,53 +1,87 @@
-import type { Secret } from "../secret.ts";
-import { judgeGrantAnswer, judgeGrantFailure, type GrantAnswer } from "./grant-answer.ts";
-import type { Http } from "./http.ts";
-import { baseAddress, path } from "./path.ts";
+import { isJsonObject } from "../json-object.ts";
+import { Secret } from "../secret.ts";
+import { askOnce, type PlatformCalls } from "./ask-once.ts";
+import { PlatformRefused, TransportError, UnreadableAnswer } from "./errors.ts";
+import { path } from "./path.ts";
 
-export type { GrantAnswer, NoGrant, NoGrantBecause, OauthGrant } from "./grant-answer.ts";
-
-/**
- * The legacy oauth-grant endpoint, closed unless the platform opened it for this partner. Never throws, and asks once;
- * asking again is harmless, because the platform answers with the same grant until that expires.
- */
-export interface OauthGrantEndpoint {
-  /** The unexpired grant of a resource, or a new one if that has expired. */
-  grantOf(uuid: string): Promise<GrantAnswer>;
+/** A grant as the oauth-grant endpoint gives it. */
+export interface OauthGrant {
+  code: Secret;
+  /** As the platform wrote it, such as `2026-01-31T12:00:00+0000`; null: it did not. */
+  expiresAt: string | null;
 }
 
-/** An answer has a few hundred bytes. */
-const MOST_BYTES = 64_000;
+/**
+ * Why no grant came. About the endpoint as a whole: `closed` (it was not opened for us), `credentials_rejected`. About
+ * this resource: `already_exchanged` (its tokens were issued once, and nothing more can be had), `unknown`. `not_now`:
+ * undecided; asking again is harmless. `refused`: any other refusal.
+ */
+export type NoGrantBecause =
+  "closed" | "credentials_rejected" | "already_exchanged" | "unknown" | "not_now" | "refused";
+
+export interface NoGrant {
+  outcome: NoGrantBecause;
+  error: { id: string; message: string };
+  retryAfterMs?: number;
+}
+
+export type GrantAnswer = { outcome: "grant"; grant: OauthGrant } | NoGrant;
 
 /**
- * Follows the platform document, "Authorization management": `GET /vendor/resources/{uuid}/oauth-grant` with the Basic
- * credentials of the legacy partner API, and no bearer token. `timeoutMs` covers the whole call.
+ * The platform's document names the cases, but not their statuses; these are what its API uses elsewhere for similar
+ * cases (assumed, section 2). Any other status below 500 is `refused`.
  */
-export function createOauthGrantEndpoint(needs: {
-  http: Http;
-  apiUrl: string;
-  mediaType: string;
-  addonId: string;
-  addonPassword: Secret;
-  timeoutMs?: number;
-}): OauthGrantEndpoint {
-  const { http, apiUrl, addonId, addonPassword, mediaType, timeoutMs = 10_000 } = needs;
+const BY_STATUS: Readonly<Record<number, NoGrantBecause>> = {
+  401: "credentials_rejected",
+  403: "closed",
+  404: "unknown",
+  408: "not_now",
+  409: "already_exchanged",
+  410: "already_exchanged",
+  422: "already_exchanged",
+  425: "not_now",
+  429: "not_now",
+};
 
-  return {
-    async grantOf(uuid) {
-      const password = addonPassword.reveal();
-      const credentials = Buffer.from(`${addonId}:${password}`).toString("base64");
-      const sent = [password, credentials];
-      try {
-        const answer = await http.send({
-          method: "GET",
-          url: baseAddress(apiUrl) + path`/vendor/resources/${uuid}/oauth-grant`,
-          headers: { accept: mediaType, authorization: `Basic ${credentials}` },
-          timeoutMs,
-          maxBytes: MOST_BYTES,
-        });
-        return judgeGrantAnswer(answer, sent);
-      } catch (error) {
-        return judgeGrantFailure(error);
-      }
-    },
-  };
+/**
+ * Asks the legacy oauth-grant endpoint, which is closed unless the platform opened it for this partner, for the
+ * unexpired grant of a resource, or a new one if that has expired (platform document, "Authorization management").
+ * Never throws for what the platform does, and asks once; asking again is harmless.
+ */
+export async function oauthGrantOf(
+  { http, apiUrl, mediaType }: PlatformCalls,
+  { addonId, addonPassword }: { addonId: string; addonPassword: Secret },
+  uuid: string,
+): Promise<GrantAnswer> {
+  const password = addonPassword.reveal();
+  const credentials = Buffer.from(`${addonId}:${password}`).toString("base64");
+  try {
+    const grant = await askOnce(http, {
+      ...{ method: "GET", url: apiUrl + path`/vendor/resources/${uuid}/oauth-grant` },
+      headers: { accept: mediaType, authorization: `Basic ${credentials}` },
+      ...{ secrets: [password, credentials], timeoutMs: 10_000, maxBytes: 64_000 },
+      ...{ read: grantIn, expected: "a usable grant" },
+    });
+    return { outcome: "grant", grant };
+  } catch (error) {
+    return noGrant(error);
+  }
+}
+
+function grantIn(body: unknown): OauthGrant | null {
+  const grant = isJsonObject(body) ? body["oauth_grant"] : null;
+  if (!isJsonObject(grant)) return null;
+  const { code, expires_at: expiresAt } = grant;
+  if (typeof code !== "string" || code === "" || code.length > 2048) return null;
+  return { code: new Secret(code), expiresAt: typeof expiresAt === "string" ? expiresAt : null };
+}
+
+function noGrant(error: unknown): NoGrant {
+  if (error instanceof PlatformRefused) {
+    const { status, id, message, retryAfterMs } = error;
+    const outcome = BY_STATUS[status] ?? (status >= 500 ? "not_now" : "refused");
+    return { outcome, error: { id, message }, ...(retryAfterMs !== null && { retryAfterMs }) };
+  }
+  if (!(error instanceof TransportError || error instanceof UnreadableAnswer)) throw error;
+  return { outcome: "not_now", error: { id: error.id, message: error.message } };
 }

@@ -1,10 +1,39 @@
-import type { Secret } from "../secret.ts";
+import { randomUUID } from "node:crypto";
+import { isJsonObject, type JsonObject, parsedJson } from "../json-object.ts";
+import { Secret } from "../secret.ts";
+import { type HttpAnswer, refusalOf, retryAfterMs, TransportError } from "./errors.ts";
 import type { Http } from "./http.ts";
-import { AnswerTooLarge, RedirectRefused, TransportError } from "./http-errors.ts";
-import { baseAddress } from "./path.ts";
-import { judgeNotIssued, judgeTokenAnswer, type NotIssued, type TokenAnswer } from "./token-answer.ts";
 
-export type { IssuedTokens, NotIssued, TokenAnswer, TokenFailure, TokenFlag } from "./token-answer.ts";
+export type TokenFlag = "no_refresh_token" | "refresh_token_malformed" | "odd_token_type" | "odd_expires_in";
+
+/**
+ * `lifeSeconds` is at most 8 hours. `refreshToken` is null if no usable one came: keep the one you have. `scopes` is
+ * there only if the answer names scopes; otherwise they are those that were asked for (RFC 6749, section 5.1).
+ */
+export interface IssuedTokens {
+  accessToken: Secret;
+  refreshToken: Secret | null;
+  lifeSeconds: number;
+  scopes?: string[];
+  flags: TokenFlag[];
+}
+
+/**
+ * Why no tokens came. `not_issued`: certainly none were issued, try again. `unknown`: some may have been, and the
+ * answer was lost. `client_rejected`: our client secret is wrong, for every resource. `token_rejected`: this code or
+ * refresh token is not (or not yet) good. `unauthorized`: a 401 that does not say which of the two. `bug`: the server
+ * did not understand the request, or is no token endpoint.
+ */
+export type TokenFailure =
+  "not_issued" | "unknown" | "client_rejected" | "token_rejected" | "unauthorized" | "bug";
+
+export interface NotIssued {
+  outcome: TokenFailure;
+  error: { id: string; message: string };
+  retryAfterMs?: number;
+}
+
+export type TokenAnswer = { outcome: "issued"; tokens: IssuedTokens } | NotIssued;
 
 /**
  * The partner's calls to `{auth_url}/oauth/token`. None ever throws or retries: the credential's row schedules retries.
@@ -19,8 +48,8 @@ export interface TokenEndpoint {
   refresh(refreshToken: Secret, clientSecret: Secret): Promise<TokenAnswer>;
 }
 
-/** A token response has a few hundred bytes. */
-const MOST_BYTES = 64_000;
+const CALL = "POST /oauth/token";
+const HEADERS = { accept: "application/json", "content-type": "application/x-www-form-urlencoded" };
 
 /**
  * Follows the platform document, "Endpoints: Authorization service": form-encoded, the client secret in the body, and
@@ -35,59 +64,163 @@ export function createTokenEndpoint({
   authUrl: string;
   timeoutMs?: number;
 }): TokenEndpoint {
-  const url = new URL(`${baseAddress(authUrl)}/oauth/token`);
+  const url = new URL(`${authUrl}/oauth/token`);
+  const limits = { timeoutMs, maxBytes: 64_000 };
 
-  async function ask(form: Record<string, string>): Promise<TokenAnswer> {
-    const sent = Object.values(form).filter((value) => value !== form["grant_type"]);
+  async function ask(grantType: string, secrets: Record<string, Secret>): Promise<TokenAnswer> {
+    const sent = Object.entries(secrets).map(([name, secret]) => [name, secret.reveal()]);
+    const body = new URLSearchParams([["grant_type", grantType], ...sent]).toString();
+    const values = sent.map(([, value]) => value!);
     try {
-      const body = new URLSearchParams(form).toString();
-      const answer = await http.send({
-        method: "POST",
-        url,
-        headers: HEADERS,
-        body,
-        timeoutMs,
-        maxBytes: MOST_BYTES,
-      });
-      return judgeTokenAnswer(answer, sent);
+      const answer = await http.send({ method: "POST", url, headers: HEADERS, body, ...limits });
+      return judgeTokenAnswer(answer, values);
     } catch (error) {
-      return judgeFailure(error, sent);
+      return withoutAnswer(error, values);
     }
   }
 
   return {
     exchange: (code, clientSecret, verifier) =>
-      ask({
-        ...{ grant_type: "authorization_code", code: code.reveal(), client_secret: clientSecret.reveal() },
-        ...(verifier && { code_verifier: verifier.reveal() }),
+      ask("authorization_code", {
+        ...{ code, client_secret: clientSecret },
+        ...(verifier && { code_verifier: verifier }),
       }),
     refresh: (refreshToken, clientSecret) =>
-      ask({
-        grant_type: "refresh_token",
-        refresh_token: refreshToken.reveal(),
-        client_secret: clientSecret.reveal(),
-      }),
+      ask("refresh_token", { refresh_token: refreshToken, client_secret: clientSecret }),
   };
 }
 
-const HEADERS = { accept: "application/json", "content-type": "application/x-www-form-urlencoded" };
-
-/** What a call without an answer means. */
-function judgeFailure(error: unknown, sent: readonly string[]): NotIssued {
-  if (!(error instanceof TransportError)) {
-    // Nothing of ours throws anything else, so this is a mistake in the kit; its text may hold what we sent.
-    return {
-      outcome: "bug",
-      error: { id: "internal_error", message: "POST /oauth/token could not be made" },
-    };
-  }
-  const said = { id: error.id, message: error.message };
-  if (error instanceof AnswerTooLarge) {
-    // The body is unusable, but the status is known: a 401 counts as one whatever its body.
-    return { ...judgeNotIssued({ status: error.status, headers: {}, body: "" }, sent), error: said };
-  }
+/** What a call without a usable answer means. */
+function withoutAnswer(error: unknown, sent: readonly string[]): NotIssued {
+  // A mistake in the kit; its text may hold what we sent.
+  if (!(error instanceof TransportError))
+    return { outcome: "bug", error: { id: "internal_error", message: `${CALL} could not be made` } };
+  const { id, message, status, mayHaveArrived } = error;
+  const said = { id, message };
   // A server that answers with a redirect (a maintenance page, a moved host) has not looked at the grant. Treating that
   // as a bug would stop the calls for longer than a grant lives, although a maintenance page is soon gone.
-  if (error instanceof RedirectRefused) return { outcome: "not_issued", error: said };
-  return { outcome: error.mayHaveArrived ? "unknown" : "not_issued", error: said };
+  if (id === "redirect_refused" || !mayHaveArrived) return { outcome: "not_issued", error: said };
+  // Of an answer that is too large the status is known: a 401 counts as one whatever its body.
+  if (status !== null) return { ...judgeRefusal({ status, headers: {}, body: "" }, sent), error: said };
+  return { outcome: "unknown", error: said };
+}
+
+/**
+ * What an answer of the token endpoint means. Pure; `sent` holds the secrets of the request, for masking. Anything
+ * usable is kept: every 2xx with a well-formed access token is a success, whatever else is odd about it.
+ * Follows the platform document, "Token response", and assumed, section 3.
+ */
+export function judgeTokenAnswer(answer: HttpAnswer, sent: readonly string[]): TokenAnswer {
+  const body = answer.status < 300 ? membersOf(answer) : {};
+  return isToken(body["access_token"])
+    ? { outcome: "issued", tokens: issuedTokens(body["access_token"], body) }
+    : judgeRefusal(answer, sent);
+}
+
+/** The longest life that an access token is given (platform document, "Limits"), whatever the answer says. */
+const MOST_LIFE_SECONDS = 8 * 60 * 60;
+
+function issuedTokens(accessToken: string, body: JsonObject): IssuedTokens {
+  const { refresh_token: refresh, expires_in: expiresIn, token_type: type } = body;
+  const life = statedSeconds(expiresIn);
+  const flags: TokenFlag[] = [];
+  if (refresh == null || refresh === "") flags.push("no_refresh_token");
+  else if (!isToken(refresh)) flags.push("refresh_token_malformed");
+  if (String(type).toLowerCase() !== "bearer") flags.push("odd_token_type");
+  if (expiresIn != null && life === undefined) flags.push("odd_expires_in");
+  return {
+    accessToken: new Secret(accessToken),
+    refreshToken: isToken(refresh) ? new Secret(refresh) : null,
+    // The 8-hour statement governs; `expires_in` may only shorten it, and nonsense counts as absent.
+    lifeSeconds: Math.min(life ?? MOST_LIFE_SECONDS, MOST_LIFE_SECONDS),
+    ...scopesIn(body["scope"]),
+    flags,
+  };
+}
+
+/** Reads scopes from a text with blanks in between (RFC 6749) or a list (as in authorization records); words only. */
+function scopesIn(scope: unknown): { scopes?: string[] } {
+  const named: unknown[] = typeof scope === "string" ? scope.split(" ") : Array.isArray(scope) ? scope : [];
+  const scopes = named
+    .filter((each) => typeof each === "string" && /^[\w.:-]{1,64}$/.test(each))
+    .slice(0, 20);
+  return scopes.length > 0 ? { scopes: scopes as string[] } : {};
+}
+
+/** Whole seconds, at least one, from a number or from digits in a string. */
+function statedSeconds(expiresIn: unknown): number | undefined {
+  const seconds =
+    typeof expiresIn === "number" || typeof expiresIn === "string" ? Math.floor(Number(expiresIn)) : NaN;
+  return Number.isFinite(seconds) && seconds >= 1 ? seconds : undefined;
+}
+
+function judgeRefusal(answer: HttpAnswer, sent: readonly string[]): NotIssued {
+  const waitMs = retryAfterMs(answer.headers);
+  // Of a success that cannot be read nothing is quoted: its members may be tokens under another name.
+  const unreadable = `${CALL} answered ${answer.status} without a usable access token`;
+  return {
+    outcome: failureOf(answer),
+    error:
+      answer.status < 300
+        ? { id: "unreadable_answer", message: unreadable }
+        : refusalOf(`${CALL} answered`, answer, sent),
+    ...(waitMs !== null && { retryAfterMs: waitMs }),
+  };
+}
+
+const CLIENT_WORDS: unknown[] = ["invalid_client", "unauthorized_client"];
+/** Complaints of a token endpoint that concern neither the client nor its token. */
+const BUG_WORDS: unknown[] = ["invalid_request", "unsupported_grant_type", "invalid_scope"];
+const LATER_WORDS: unknown[] = ["temporarily_unavailable", "slow_down", "rate_limit"];
+/** Statuses by which a server says that it has not acted: request timeout, too early, too many requests. */
+const LATER_STATUSES = [408, 425, 429];
+
+/**
+ * The table of error classes: the first line that fits decides. Of the other 4xx, a known word counts before the
+ * status.
+ */
+function failureOf(answer: HttpAnswer): TokenFailure {
+  const { status } = answer;
+  const { error, id } = membersOf(answer);
+  const word = error ?? id;
+  if (status < 400) return "unknown";
+  if (status >= 500) return typeof error === "string" ? "not_issued" : "unknown";
+  if (LATER_STATUSES.includes(status) || LATER_WORDS.includes(word)) return "not_issued";
+  if (word === "invalid_grant") return "token_rejected";
+  if (CLIENT_WORDS.includes(word)) return "client_rejected";
+  if (BUG_WORDS.includes(word)) return "bug";
+  return status === 401 ? "unauthorized" : "bug";
+}
+
+function membersOf({ body }: HttpAnswer): JsonObject {
+  const json = parsedJson(body);
+  return isJsonObject(json) ? json : {};
+}
+
+function isToken(value: unknown): value is string {
+  return typeof value === "string" && /^[\x21-\x7e]{1,512}$/.test(value);
+}
+
+/**
+ * The platform's verdict on a client secret. `unclear`: a 401 that may as well concern the token that was sent along.
+ * `unanswered`: none, because the platform is away or in trouble, or the server that answered is no token endpoint.
+ * `because` says what came instead.
+ */
+export type Trial =
+  { outcome: "accepted" | "rejected" } | { outcome: "unclear" | "unanswered"; because: string };
+
+/**
+ * Finds out whether the platform accepts a client secret, before any token depends on it: asks to refresh a token that
+ * never existed, so that the call has no effect. A token endpoint checks the client first (RFC 6749, section 5.2;
+ * assumed, section 3), so a complaint about anything else means that the secret is accepted. A 404 or 403 means
+ * nothing: any server may answer the one, and a firewall the other.
+ */
+export async function trySecret({ refresh }: Pick<TokenEndpoint, "refresh">, secret: Secret): Promise<Trial> {
+  const answer = await refresh(new Secret(randomUUID()), secret);
+  if (answer.outcome === "issued" || answer.outcome === "token_rejected") return { outcome: "accepted" };
+  if (answer.outcome === "client_rejected") return { outcome: "rejected" };
+  const { id, message } = answer.error;
+  if (answer.outcome === "bug" && BUG_WORDS.includes(id)) return { outcome: "accepted" };
+  const outcome = answer.outcome === "unauthorized" ? "unclear" : "unanswered";
+  return { outcome, because: message.replace(/\.+$/, "") };
 }

@@ -24,7 +24,9 @@ export class ForeignResource extends KitError {
  * Refuses segments that are empty, "." or "..", with which an id would choose another endpoint.
  */
 export function path(parts: TemplateStringsArray, ...values: string[]): Path {
-  const whole = parts.reduce((start, part, index) => start + encodeSegment(values[index - 1] ?? "") + part);
+  // Half a character becomes the character that stands for an unreadable one.
+  const encode = (value = "") => encodeURIComponent(value.toWellFormed());
+  const whole = parts.reduce((start, part, index) => start + encode(values[index - 1]) + part);
   const bad = whole
     .slice(1)
     .split("/")
@@ -33,33 +35,20 @@ export function path(parts: TemplateStringsArray, ...values: string[]): Path {
   return whole as Path;
 }
 
-function encodeSegment(value: string): string {
-  try {
-    return encodeURIComponent(value);
-  } catch {
-    throw new InvalidPath("half a character cannot be encoded");
-  }
-}
-
-/** An address of the platform that paths can be put behind: without a slash at its end. */
-export function baseAddress(url: string): string {
-  return url.replace(/\/+$/, "");
-}
-
 /**
  * A path that a person typed, if it stays on the API and with this client's own resource; throws `InvalidPath` or
  * `ForeignResource` otherwise. It is checked both as written and decoded, because a server may route on either.
  */
 export function rawPath(typed: string, { apiUrl, uuid }: { apiUrl: string; uuid: string }): Path {
   const [written = ""] = typed.split("?");
-  if (!/^\/[^/]/.test(written) || written.includes("//"))
-    throw new InvalidPath("it starts with one slash, has something behind it, and no two in a row");
   const segments = decodedSegments(written);
   // The URL parser resolves dots, backslashes and stray characters; it must find nothing to change.
   const url = URL.canParse(apiUrl + typed) ? new URL(apiUrl + typed) : null;
-  const isAsWritten = url?.hash === "" && url.href === baseAddress(new URL(apiUrl).href) + typed;
-  if (!isAsWritten || segments.includes(".") || segments.includes(".."))
-    throw new InvalidPath("it has no dot segments, no #, and everything unusual is percent-encoded");
+  const isAsWritten = url?.hash === "" && url.href === new URL(apiUrl).href.replace(/\/+$/, "") + typed;
+  if (!/^(\/[^/]+)+\/?$/.test(written) || !isAsWritten || segments.some((each) => /^\.\.?$/.test(each)))
+    throw new InvalidPath(
+      "it starts with one slash, has no two in a row, no dot segments and no #, and everything unusual is percent-encoded",
+    );
   const [area = "", asked = ""] = segments.filter(Boolean);
   const isAboutAResource = area.toLowerCase() === "addons" && asked !== "";
   if (isAboutAResource && asked.toLowerCase() !== uuid.toLowerCase()) throw new ForeignResource(asked, uuid);

@@ -1,7 +1,7 @@
 import { messageOf } from "../errors.ts";
 import type { Log } from "../logging/log.ts";
-import { foreignText } from "./api-errors.ts";
-import { openIncidents, type CurrentStatus, type Told } from "./status.ts";
+import { foreignText } from "./errors.ts";
+import { currentStatus, openIncidents, type CurrentStatus, type Feed } from "./status.ts";
 
 /** What is known of the platform's status. */
 export interface Known {
@@ -20,103 +20,73 @@ export interface StatusWatch {
   known(): Known;
   /** Asks the feed, if the last call is long enough ago; otherwise resolves with what is known. */
   look(): Promise<Known>;
+  /**
+   * What an alarm's line says about an open incident, from which the alarm may come; null: none is known. An alarm never
+   * waits for the feed, which is asked in the background: if that shows an open incident after alarms without it, one
+   * line names it, with the number of each of those alarms.
+   */
+  noteOn(alarm: string): object | null;
   /** Ends a call in flight at once; no further call is made. */
   close(): void;
 }
 
 /** How often the feed's own content changes (platform document, "Limits"). */
 const EVERY_MS = 30_000;
+/** An alarm carries what the feed said up to this long ago. */
+const FRESH_MS = 120_000;
 
-/** `ask` asks the feed once. */
-export function createStatusWatch(
-  ask: (signal: AbortSignal) => Promise<Told<CurrentStatus>>,
-  everyMs = EVERY_MS,
-): StatusWatch {
+export function createStatusWatch(feed: Feed, log: Pick<Log, "warn">, everyMs = EVERY_MS): StatusWatch {
   const closing = new AbortController();
   let known: Known = { last: null, failure: null };
   let askedAt = -Infinity;
   let asking: Promise<Known> | null = null;
+  /** How many alarms of each kind named no incident since the feed's last answer. */
+  const unexplained = new Map<string, number>();
 
-  async function call(): Promise<Known> {
+  async function ask(): Promise<Known> {
     askedAt = performance.now();
     try {
-      const { value } = await ask(closing.signal);
+      const { value } = await currentStatus(feed, closing.signal);
       known = { last: { status: value, at: Date.now() }, failure: null };
     } catch (error) {
       known = { ...known, failure: messageOf(error) };
     }
     asking = null;
+    const note = noteOf(known);
+    const alarms = Object.fromEntries(unexplained);
+    if (note && unexplained.size > 0)
+      log.warn({ ...note, alarms }, "An incident is open at the platform; these alarms may come from it");
+    unexplained.clear();
     return known;
+  }
+
+  async function look(): Promise<Known> {
+    if (asking) return asking;
+    const isTooSoon = performance.now() - askedAt < everyMs;
+    return isTooSoon || closing.signal.aborted ? known : (asking = ask());
   }
 
   return {
     known: () => known,
-    async look() {
-      if (asking) return asking;
-      const isTooSoon = performance.now() - askedAt < everyMs;
-      return isTooSoon || closing.signal.aborted ? known : (asking = call());
+    look,
+    noteOn(alarm) {
+      const note = noteOf(known);
+      if (!note) unexplained.set(alarm, (unexplained.get(alarm) ?? 0) + 1);
+      void look();
+      return note;
     },
     close: () => closing.abort(),
   };
 }
 
-/** An incident at the platform, as a log line carries it. */
-export interface IncidentNote {
-  incident: {
-    id: number | string | null;
-    title: string;
-    full_url: string | null;
-    /** How many more are open. */
-    others?: number;
-  };
-}
-
-/** An alarm carries what the feed said up to this long ago; the feed is asked again meanwhile. */
-const FRESH_MS = 120_000;
-/** An incident counts as open for this long after the feed's last answer, if the feed answers no more. */
-const STALE_MS = 600_000;
-
-/**
- * Finds the platform's incident that an alarm may come from. An alarm never waits for the feed: it carries the incident
- * that is known to be open, and the feed is asked in the background. If that shows an open incident after alarms
- * without it, one line names it, with the number of each of those alarms.
- */
-export function createIncidentNotes(ctx: {
-  status: StatusWatch;
-  log: Pick<Log, "warn">;
-}): (alarm: string) => IncidentNote | null {
-  const without = new Map<string, number>();
-  let reporting: Promise<void> | null = null;
-
-  function report(known: Known): void {
-    const note = noteOf(known, STALE_MS);
-    const alarms = Object.fromEntries(without);
-    without.clear();
-    reporting = null;
-    if (note)
-      ctx.log.warn({ ...note, alarms }, "An incident is open at the platform; these alarms may come from it");
-  }
-
-  return (alarm) => {
-    const note = noteOf(ctx.status.known(), FRESH_MS);
-    const asked = ctx.status.look();
-    if (note) return note;
-    without.set(alarm, (without.get(alarm) ?? 0) + 1);
-    reporting ??= asked.then(report);
-    return null;
-  };
-}
-
-function noteOf({ last }: Known, maxAgeMs: number): IncidentNote | null {
-  if (!last || Date.now() - last.at > maxAgeMs) return null;
+function noteOf({ last }: Known) {
+  if (!last || Date.now() - last.at > FRESH_MS) return null;
   const [incident, ...others] = openIncidents(last.status) ?? [];
   if (!incident) return null;
   const { id, title, full_url: page } = incident;
   return {
     incident: {
-      id,
-      title: foreignText(title, []),
-      full_url: page && foreignText(page, []),
+      ...{ id, title: foreignText(title, []), full_url: page && foreignText(page, []) },
       ...(others.length > 0 && { others: others.length }),
     },
   };

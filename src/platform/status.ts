@@ -1,12 +1,11 @@
 import { isJsonObject, type JsonObject } from "../json-object.ts";
 import { askOnce } from "./ask-once.ts";
 import type { Http } from "./http.ts";
-import { baseAddress, path, type Path } from "./path.ts";
-import type { Open } from "./types.ts";
+import { path, type Path } from "./path.ts";
 
 // The platform's public status feed, version 4 (platform document, "Status feed"). Read are the members that the kit
 // shows or decides on, as far as they can be read: a list that is missing is empty, a text that is missing is empty or
-// null. Everything else of an answer stands in `json`.
+// null. All words (states, types, the status of a system) are open sets, and times are ISO 8601, UTC.
 
 /** An answer of the feed: its JSON as it came, and what we read of it. */
 export interface Told<T> {
@@ -14,74 +13,37 @@ export interface Told<T> {
   value: T;
 }
 
-export interface CurrentStatus {
-  status: { system: string; status: SystemStatus }[];
-  /** Null: the answer has no such list; incidents may be open all the same. */
-  incidents: Incident[] | null;
-  /** Maintenance that is planned, or going on. */
-  scheduled: Incident[];
-}
-
-/** Only `green` is documented; the others are what such feeds use for the icons of the status site. */
-export type SystemStatus = Open<"green" | "yellow" | "red" | "blue">;
-
-/** Times are ISO 8601, UTC. */
-export interface Incident {
-  id: number | string | null;
-  title: string;
-  state: Open<"resolved"> | null;
-  created_at: string | null;
-  updated_at: string | null;
-  /** Whether it is over, as any of its members says. */
-  resolved: boolean;
-  resolved_at: string | null;
-  /** The page for people. */
-  full_url: string | null;
-  systems: { name: string; status: SystemStatus; services: string[] }[];
-  updates: IncidentUpdate[];
-}
-
-export interface IncidentUpdate {
-  created_at: string | null;
-  title: string;
-  contents: string;
-  update_type: Open<"resolved" | "retroactive"> | null;
-}
-
-export interface IncidentsQuery {
-  /** A date, `YYYY-MM-DD`. */
-  since?: string | undefined;
-  perPage?: number | undefined;
-}
+export type CurrentStatus = NonNullable<ReturnType<typeof statusIn>>;
+export type Incident = ReturnType<typeof read>;
 
 /** Where the feed is asked. */
 export interface Feed {
   http: Http;
   statusUrl: string;
-  /** A call takes no longer than this; 5 s unless given. */
-  timeoutMs?: number;
 }
-
-const MOST_MS = 5_000;
-const MOST_BYTES = 1_000_000;
 
 /**
- * How the platform's systems are. Aborting `signal` ends the call at once. No credentials are sent. Rejects with
- * `PlatformRefused`, `UnreadableAnswer` or a `TransportError`; nothing is tried twice.
+ * How the platform's systems are. Aborting `signal` ends the call at once; none takes longer than 5 s. No credentials
+ * are sent. Rejects with `PlatformRefused`, `UnreadableAnswer` or a `TransportError`; nothing is tried twice.
  */
 export function currentStatus(feed: Feed, signal?: AbortSignal): Promise<Told<CurrentStatus>> {
-  return ask(feed, path`/api/v4/current-status`, statusIn, "the current status", { signal });
+  return ask(feed, path`/api/v4/current-status`, statusIn, "the current status", signal);
 }
 
-/** Rejects like {@link currentStatus}. */
-export function incidents(feed: Feed, { since, perPage }: IncidentsQuery = {}): Promise<Told<Incident[]>> {
-  const query = { ...(since && { since }), ...(perPage && { per_page: String(perPage) }) };
-  return ask(feed, path`/api/v4/incidents`, incidentsIn, "a list of incidents", { query });
+/** The incidents since a date (`YYYY-MM-DD`), as many as `perPage`. Rejects like {@link currentStatus}. */
+export function incidents(
+  feed: Feed,
+  { since, perPage }: { since?: string | undefined; perPage?: number | undefined } = {},
+): Promise<Told<Incident[]>> {
+  const query = new URLSearchParams({ ...(since && { since }), ...(perPage && { per_page: `${perPage}` }) });
+  const search = query.size > 0 ? `?${query}` : "";
+  return ask(feed, `${path`/api/v4/incidents`}${search}` as Path, incidentsIn, "a list of incidents");
 }
 
 /** Rejects like {@link currentStatus}. */
 export function incident(feed: Feed, id: string): Promise<Told<Incident>> {
-  return ask(feed, path`/api/v4/incidents/${id}`, incidentIn, "an incident");
+  const readOne = (json: unknown) => (isJsonObject(json) ? read(json) : null);
+  return ask(feed, path`/api/v4/incidents/${id}`, readOne, "an incident");
 }
 
 /** The unresolved incidents, the most recently changed first; null: the answer has no list of incidents. */
@@ -91,51 +53,46 @@ export function openIncidents({ incidents: all }: CurrentStatus): Incident[] | n
 }
 
 function ask<T>(
-  { http, statusUrl, timeoutMs = MOST_MS }: Feed,
+  { http, statusUrl }: Feed,
   below: Path,
-  valueIn: (json: unknown) => T | undefined,
+  valueIn: (json: unknown) => T | null,
   expected: string,
-  { query = {}, signal }: { query?: Record<string, string>; signal?: AbortSignal | undefined } = {},
+  signal?: AbortSignal,
 ): Promise<Told<T>> {
-  const url = new URL(baseAddress(statusUrl) + below);
-  url.search = new URLSearchParams(query).toString();
   return askOnce(http, {
-    ...{ method: "GET", url, headers: { accept: "application/json" } },
-    ...{ timeoutMs, maxBytes: MOST_BYTES, ...(signal && { signal }) },
-    expected,
+    ...{ method: "GET", url: statusUrl + below, headers: { accept: "application/json" } },
+    ...{ timeoutMs: 5_000, expected, ...(signal && { signal }) },
     read(json) {
       const value = valueIn(json);
-      return value === undefined ? undefined : { json, value };
+      return value === null ? null : { json, value };
     },
   });
 }
 
-function statusIn(json: unknown): CurrentStatus | undefined {
-  if (!isJsonObject(json)) return undefined;
+function statusIn(json: unknown) {
+  if (!isJsonObject(json)) return null;
   const { status, incidents: all, scheduled } = json;
-  if (!Array.isArray(status) && !Array.isArray(all)) return undefined;
+  if (!Array.isArray(status) && !Array.isArray(all)) return null;
   return {
     status: objects(status).map((each) => ({ system: text(each["system"]), status: text(each["status"]) })),
-    incidents: incidentsIn(all) ?? null,
-    scheduled: objects(scheduled).map((each) => ({
-      ...read(each),
-      resolved: isMarkedOver(each) || ENDS.some((end) => Date.parse(time(each[end]) ?? "") <= Date.now()),
-    })),
+    /** Null: the answer has no such list; incidents may be open all the same. */
+    incidents: incidentsIn(all),
+    /** Maintenance that is planned, or going on. Where it may say when it ends is not documented. */
+    scheduled: objects(scheduled).map((each) => {
+      const ends = [each["resolved_at"], each["ends_at"], each["scheduled_until"]].map(time);
+      return {
+        ...read(each),
+        resolved: isMarkedOver(each) || ends.some((end) => Date.parse(end ?? "") <= Date.now()),
+      };
+    }),
   };
 }
 
-/** Where a maintenance may say when it ends; no name is documented. */
-const ENDS = ["resolved_at", "ends_at", "scheduled_until"];
-
-function incidentsIn(json: unknown): Incident[] | undefined {
-  return Array.isArray(json) ? objects(json).map(read) : undefined;
+function incidentsIn(json: unknown) {
+  return Array.isArray(json) ? objects(json).map(read) : null;
 }
 
-function incidentIn(json: unknown): Incident | undefined {
-  return isJsonObject(json) ? read(json) : undefined;
-}
-
-function read(json: JsonObject): Incident {
+function read(json: JsonObject) {
   const { id } = json;
   const resolvedAt = time(json["resolved_at"]);
   return {
@@ -144,20 +101,18 @@ function read(json: JsonObject): Incident {
     state: text(json["state"]) || null,
     created_at: time(json["created_at"]),
     updated_at: time(json["updated_at"]),
+    /** Whether it is over, as any of its members says. */
     resolved: isMarkedOver(json) || resolvedAt !== null,
     resolved_at: resolvedAt,
+    /** The page for people. */
     full_url: text(json["full_url"]) || null,
     systems: objects(json["systems"]).map((each) => ({
       ...{ name: text(each["name"]), status: text(each["status"]) },
       services: list(each["services"]).filter((name) => typeof name === "string"),
     })),
     updates: objects(json["updates"]).map((each) => ({
-      ...{
-        created_at: time(each["created_at"]),
-        title: text(each["title"]),
-        contents: text(each["contents"]),
-      },
-      update_type: text(each["update_type"]) || null,
+      ...{ created_at: time(each["created_at"]), update_type: text(each["update_type"]) || null },
+      ...{ title: text(each["title"]), contents: text(each["contents"]) },
     })),
   };
 }

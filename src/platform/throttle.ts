@@ -1,5 +1,4 @@
-import { RateLimited, retryAfterMs } from "./api-errors.ts";
-import type { HttpAnswer } from "./http.ts";
+import { type HttpAnswer, RateLimited, retryAfterMs } from "./errors.ts";
 
 export interface Clock {
   /** Monotonic. */
@@ -24,23 +23,18 @@ function createThrottle({ nowMs, sleep }: Clock): Throttle {
   /** The calls that are left, each as the time in which it is refilled; unknown before the first answer. */
   let creditMs = Infinity;
   let countedAtMs = nowMs();
-  let [turns, believed, inFlight] = [0, 0, 0];
+  let inFlight = 0;
 
   function refill(): void {
     creditMs += Math.max(0, nowMs() - countedAtMs);
     countedAtMs = nowMs();
   }
 
-  function count({ status, headers }: HttpAnswer, turn: number): void {
+  function count({ status, headers }: HttpAnswer): void {
     refill();
     const left = Number.parseInt(String(headers["ratelimit-remaining"]), 10);
-    if (left >= 0) {
-      // The platform may not have counted yet what is still in flight. Answers overtake each other: the larger count of
-      // an earlier call is old news.
-      const saidMs = (left - inFlight) * REFILL_MS;
-      creditMs = turn > believed ? saidMs : Math.min(creditMs, saidMs);
-      believed = Math.max(believed, turn);
-    }
+    // The platform may not have counted yet what is still in flight.
+    if (left >= 0) creditMs = (left - inFlight) * REFILL_MS;
     if (status === 429) creditMs = Math.min(creditMs, REFILL_MS - (retryAfterMs(headers) ?? REFILL_MS));
   }
 
@@ -50,7 +44,6 @@ function createThrottle({ nowMs, sleep }: Clock): Throttle {
     if (waitMs > MOST_WAIT_MS) throw new RateLimited(waitMs);
     creditMs -= REFILL_MS;
     inFlight += 1;
-    const turn = (turns += 1);
     let answer: HttpAnswer;
     try {
       if (waitMs > 0) await sleep(waitMs);
@@ -58,23 +51,26 @@ function createThrottle({ nowMs, sleep }: Clock): Throttle {
     } finally {
       inFlight -= 1;
     }
-    count(answer, turn);
+    count(answer);
     return answer;
   };
 }
 
+/** So many resources' limits are remembered: those that called last. */
+const MOST_RESOURCES = 10_000;
+
 /**
  * A throttle per resource that outlives its clients: every resource has its own limit (platform document, "Limits"), so
- * one cannot slow another. The `mostResources` that called last are remembered.
+ * one cannot slow another.
  */
-export function createThrottles(clock: Clock, mostResources = 10_000): (uuid: string) => Throttle {
+export function createThrottles(clock: Clock): (uuid: string) => Throttle {
   const throttles = new Map<string, Throttle>();
   return (uuid) => {
     const throttle = throttles.get(uuid) ?? createThrottle(clock);
     throttles.delete(uuid);
     throttles.set(uuid, throttle);
     const [oldest] = throttles.keys();
-    if (throttles.size > mostResources && oldest !== undefined) throttles.delete(oldest);
+    if (throttles.size > MOST_RESOURCES) throttles.delete(oldest!);
     return throttle;
   };
 }

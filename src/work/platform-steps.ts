@@ -1,7 +1,7 @@
 import type { Context } from "../context.ts";
 import type { Queryable } from "../database/database.ts";
 import { KitError } from "../errors.ts";
-import { PlatformRefused } from "../platform/api-errors.ts";
+import { PlatformRefused } from "../platform/errors.ts";
 import type { PlatformFor, ResourceApi } from "../platform/api.ts";
 import { notYetSet, openConfig } from "../resources/config-vars.ts";
 import { NoToken } from "../credentials/token-source.ts";

@@ -2,7 +2,7 @@ import type { Context } from "../context.ts";
 import { nextTryInSeconds, STEP_AGAIN } from "../credentials/verdict.ts";
 import { messageOf } from "../errors.ts";
 import { mayQuote } from "../redact.ts";
-import { PlatformRefused, RateLimited } from "../platform/api-errors.ts";
+import { PlatformRefused, RateLimited } from "../platform/errors.ts";
 import { Stopped } from "./lease.ts";
 import { lookAgainAtStep, putOffStep } from "./queue.ts";
 import type { Step } from "./step.ts";

@@ -4,7 +4,7 @@ import { describe, expect, it } from "@jest/globals";
 import { KitError, messageOf, Refusal } from "../../src/errors.ts";
 import { readableLogLine } from "../../src/operator/commands/session.ts";
 import { createLog, type Log } from "../../src/logging/log.ts";
-import { PlatformRefused } from "../../src/platform/api-errors.ts";
+import { PlatformRefused } from "../../src/platform/errors.ts";
 import { createScrubber } from "../../src/logging/scrubber.ts";
 import { mayQuote } from "../../src/redact.ts";
 import { Secret } from "../../src/secret.ts";

@@ -1,3 +1,4 @@
+import { jest } from "@jest/globals";
 import { createPlatformFor, type ResourceApi, type TokenSource } from "../../src/platform/api.ts";
 import { createHttp } from "../../src/platform/http.ts";
 import { Secret } from "../../src/secret.ts";
@@ -47,28 +48,25 @@ export interface Bench {
 /**
  * A client for the resource UUID against a local server that answers as told, with a clock that only `sleep` advances.
  */
-export async function aBench(answer: Answering, { timeoutMs = 10_000, apiPath = "" } = {}): Promise<Bench> {
+export async function aBench(answer: Answering, { timeoutMs = 10_000 } = {}): Promise<Bench> {
   const server = await aServer(answer);
   const http = createHttp({ timeoutMs });
   const { tokens, renewed } = aTokenSource();
   const { slept, ...clock } = aClock();
-  const apiUrl = `${server.url}${apiPath}`;
-  const needs = { http, apiUrl, mediaType: MEDIA_TYPE, tokensOf: () => tokens };
-  const forResource = createPlatformFor({ ...needs, random: () => 1, ...clock });
+  const apiUrl = server.url;
+  const forResource = createPlatformFor(
+    { http, apiUrl, mediaType: MEDIA_TYPE, tokensOf: () => tokens },
+    clock,
+  );
+  // The longest pauses.
+  const dice = jest.spyOn(Math, "random").mockReturnValue(1);
   const close = async () => {
+    dice.mockRestore();
     await http.close();
     await server.close();
   };
-  return {
-    api: forResource(UUID),
-    seen: server.seen,
-    slept,
-    renewed,
-    tokens,
-    forResource,
-    url: server.url,
-    close,
-  };
+  const { url, seen } = server;
+  return { api: forResource(UUID), seen, slept, renewed, tokens, forResource, url, close };
 }
 
 /** Gives these answers in order, and then repeats the last one. A number is a status with an error body. */

@@ -1,8 +1,9 @@
 import { inspect } from "node:util";
 import { afterEach, describe, expect, it } from "@jest/globals";
+import { createPlatformFor } from "../../src/platform/api.ts";
 import { Secret } from "../../src/secret.ts";
 import type { Answering } from "./local-server.ts";
-import { aBench, type Bench, inOrder, OTHER, UUID } from "./api-client.ts";
+import { aBench, type Bench, inOrder, MEDIA_TYPE, OTHER, UUID } from "./api-client.ts";
 
 let open: Bench[] = [];
 async function bench(...args: Parameters<typeof aBench>): Promise<Bench> {
@@ -175,11 +176,6 @@ describe("list endpoints", () => {
     await expect(platform.api.apps.list()).rejects.toMatchObject({ id: "unreadable_answer" });
     expect(platform.seen).toHaveLength(calls);
   });
-
-  it("whose attachments name no app are an error", async () => {
-    const platform = await bench(inOrder([app]));
-    await expect(platform.api.attachments.ofAddon()).rejects.toMatchObject({ id: "unreadable_answer" });
-  });
 });
 
 describe("a success", () => {
@@ -234,5 +230,56 @@ describe("a raw request", () => {
       body: "{}",
       headers: { ...ours, range: "id ..", "content-type": "application/json" },
     });
+  });
+});
+
+/** Each key and its encoded form, written out, so that no encoder is tested with itself. */
+const KEYS = [
+  ["my-app", "my-app"],
+  ["~", "~"],
+  ["a+b@x.example", "a%2Bb%40x.example"],
+  ["https://logs.example:8443/in?t=1&u=ä", "https%3A%2F%2Flogs.example%3A8443%2Fin%3Ft%3D1%26u%3D%C3%A4"],
+  ["syslog+tls://u:p@[::1]:6514", "syslog%2Btls%3A%2F%2Fu%3Ap%40%5B%3A%3A1%5D%3A6514"],
+  ["../../admin#x%2F y", "..%2F..%2Fadmin%23x%252F%20y"],
+] as const;
+
+describe("every endpoint", () => {
+  const { request: _request, pages: _pages, ...groups } = createPlatformFor({ tokensOf: () => null } as never)(UUID);
+  type Method = (...keys: string[]) => Promise<unknown>;
+  const methods = Object.entries(groups).flatMap(([group, calls]) =>
+    Object.keys(calls).map((name) => [group, name] as const),
+  );
+  const methodOf = ({ api }: Bench, [group, name]: readonly [string, string]) =>
+    (api as unknown as Record<string, Record<string, Method>>)[group]![name]!;
+
+  it("encodes each name as one segment of the path, and sends the token and the version", async () => {
+    const platform = await bench(inOrder({ id: "x" }));
+    for (const method of methods) {
+      for (const [key, segment] of KEYS) {
+        await methodOf(platform, method)(key, key).catch(() => undefined);
+        const { url, headers } = platform.seen.pop()!;
+        const known = /^\/(addons|apps|users|teams|pipelines|pipeline-couplings|filters)(\/|$)/;
+        expect(url).toMatch(known);
+        expect(
+          url
+            .split("/")
+            .slice(2)
+            .filter((each) => !/^[a-z-]+$|^01234567-/.test(each) && each !== segment),
+        ).toEqual([]);
+        expect(headers).toMatchObject({ accept: MEDIA_TYPE, authorization: "Bearer token-1" });
+      }
+    }
+  });
+
+  it.each(["", ".", ".."])("refuses the key %j, and sends nothing", async (key) => {
+    const platform = await bench(inOrder({ id: "x" }));
+    for (const method of methods) {
+      const takesKey = platform.seen.length;
+      await Promise.resolve()
+        .then(() => methodOf(platform, method)(key, key))
+        .catch(() => undefined);
+      for (const { url } of platform.seen.slice(takesKey)) expect(url).not.toMatch(/\/\/|\/\.|\/$/);
+    }
+    await expect((async () => platform.api.apps.get(key))()).rejects.toMatchObject({ id: "invalid_path" });
   });
 });

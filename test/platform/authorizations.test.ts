@@ -46,7 +46,7 @@ async function aClient(answer: Answering, { below = "" } = {}) {
 }
 
 it("creating an authorization posts description and scopes with the user's token", async () => {
-  const { create, seen } = await aClient(inOrder(RECORD), { below: "/platform/" });
+  const { create, seen } = await aClient(inOrder(RECORD), { below: "/platform" });
   await create();
   const headers = { accept: MEDIA_TYPE, authorization: `Bearer ${TOKEN.reveal()}` };
   expect(seen).toMatchObject([{ method: "POST", url: "/platform/oauth/authorizations", headers }]);

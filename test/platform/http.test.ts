@@ -9,7 +9,7 @@ import { inspect } from "node:util";
 import { Worker } from "node:worker_threads";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { createHttp } from "../../src/platform/http.ts";
-import { shown, type TransportError } from "../../src/platform/http-errors.ts";
+import { shown, type TransportError } from "../../src/platform/errors.ts";
 import { program } from "../support/program.ts";
 import { type Answering, aClosedPort, aRawServer, aServer } from "./local-server.ts";
 

@@ -1,8 +1,7 @@
 import type { Socket } from "node:net";
 import { inspect } from "node:util";
 import { createHttp } from "../../src/platform/http.ts";
-import { createTokenEndpoint, type TokenAnswer } from "../../src/platform/oauth.ts";
-import { judgeTokenAnswer } from "../../src/platform/token-answer.ts";
+import { createTokenEndpoint, judgeTokenAnswer, type TokenAnswer } from "../../src/platform/oauth.ts";
 import { Secret } from "../../src/secret.ts";
 import { type Answering, aClosedPort, aRawServer, aServer } from "./local-server.ts";
 
@@ -31,11 +30,8 @@ function exchangeAt(authUrl: string, code = "the-code", secret = "the-secret"): 
 }
 
 function judged(status: number, body: unknown, headers = {}, sent: string[] = []): TokenAnswer {
-  return judgeTokenAnswer(
-    { status, headers, body: typeof body === "string" ? body : JSON.stringify(body) },
-    sent,
-    0,
-  );
+  const text = typeof body === "string" ? body : JSON.stringify(body);
+  return judgeTokenAnswer({ status, headers, body: text }, sent);
 }
 
 function revealed(answer: TokenAnswer) {
@@ -47,7 +43,7 @@ function revealed(answer: TokenAnswer) {
 describe("a call to the token endpoint", () => {
   it("exchanges a code with a form, with no secret in the address", async () => {
     const server = await anAuthServer((_seen, response) => response.end(JSON.stringify(good)));
-    expect(revealed(await exchangeAt(`${server.url}/`, "c&d", "s=t +"))).toEqual(["SVCK-a", "r", 2 * HOUR]);
+    expect(revealed(await exchangeAt(server.url, "c&d", "s=t +"))).toEqual(["SVCK-a", "r", 2 * HOUR]);
     expect(server.seen).toMatchObject([
       {
         method: "POST",
@@ -65,11 +61,8 @@ describe("a call to the token endpoint", () => {
     expect(server.seen[0]?.body).toBe("grant_type=refresh_token&refresh_token=r&client_secret=s");
   });
 
-  it("returns tokens that do not show when the answer is printed", async () => {
-    const server = await anAuthServer((_seen, response) =>
-      response.end(JSON.stringify({ ...good, expires_in: 60 })),
-    );
-    const answer = await exchangeAt(server.url);
+  it("returns tokens that do not show when the answer is printed", () => {
+    const answer = judged(200, good);
     expect(inspect(answer, { depth: 9 }) + JSON.stringify(answer)).not.toContain("SVCK-a");
   });
 });
@@ -81,7 +74,6 @@ describe("a success with an unusual body", () => {
     ["HTML", 200, "<html>Welcome</html>", "unknown"],
     ["an empty body", 200, "", "unknown"],
     ["an array", 200, [good], "unknown"],
-    ["null", 200, null, "unknown"],
     ["half an answer", 200, JSON.stringify(good).slice(0, 30), "unknown"],
     ["a number for a token", 200, withMember({ access_token: 7 }), "unknown"],
     ["no token", 200, withMember({ access_token: undefined }), "unknown"],
@@ -94,7 +86,6 @@ describe("a success with an unusual body", () => {
     ["expires_in abc", 200, withMember({ expires_in: "abc" }), [token, "r", 8 * HOUR, "odd_expires_in"]],
     ["expires_in -1", 200, withMember({ expires_in: -1 }), [token, "r", 8 * HOUR, "odd_expires_in"]],
     ["expires_in 1e12", 200, withMember({ expires_in: 1e12 }), [token, "r", 8 * HOUR]],
-    ["expires_in true", 200, withMember({ expires_in: true }), [token, "r", 8 * HOUR, "odd_expires_in"]],
     ["expires_in as digits", 200, withMember({ expires_in: "60" }), [token, "r", 60]],
     ["no expires_in", 200, withMember({ expires_in: undefined }), [token, "r", 8 * HOUR]],
     ["token type bearer", 200, withMember({ token_type: "bearer" }), [token, "r", 2 * HOUR]],
@@ -135,21 +126,17 @@ describe("an error answer of the token endpoint", () => {
   it.each<[number, unknown, string, string]>([
     [400, { error: "invalid_grant" }, "token_rejected", "invalid_grant"],
     [401, { error: "invalid_grant" }, "token_rejected", "invalid_grant"],
-    [400, { id: "invalid_grant", message: "no" }, "token_rejected", "invalid_grant"],
     [401, { error: "invalid_client" }, "client_rejected", "invalid_client"],
     [400, { error: "invalid_client" }, "client_rejected", "invalid_client"],
-    [400, { error: "unauthorized_client" }, "client_rejected", "unauthorized_client"],
     [401, { id: "unauthorized", message: "no" }, "unauthorized", "unauthorized"],
     [401, "<html>", "unauthorized", "http_401"],
     [400, { error: "invalid_request" }, "bug", "invalid_request"],
-    [400, { error: "unsupported_grant_type" }, "bug", "unsupported_grant_type"],
     [400, "nonsense", "bug", "http_400"],
     [404, { id: "not_found", message: "?" }, "bug", "not_found"],
     [400, { error: "temporarily_unavailable" }, "not_issued", "temporarily_unavailable"],
     [403, { error: "slow_down" }, "not_issued", "slow_down"],
     [429, { id: "rate_limit", message: "slow" }, "not_issued", "rate_limit"],
     [429, "", "not_issued", "http_429"],
-    [408, "", "not_issued", "http_408"],
     [503, { error: "temporarily_unavailable" }, "not_issued", "temporarily_unavailable"],
     [500, { error: "server_error" }, "not_issued", "server_error"],
     [500, { id: "internal", message: "?" }, "unknown", "internal"],
@@ -185,7 +172,6 @@ describe("Retry-After", () => {
       { "retry-after": "Thu, 01 Jan 2026 00:00:30 GMT", date: "Thu, 01 Jan 2026 00:00:00 GMT" },
       30_000,
     ],
-    ["a date, counted from our clock", { "retry-after": "Thu, 01 Jan 1970 00:01:00 GMT" }, 60_000],
     ["a past date", { "retry-after": "Wed, 01 Jan 1969 00:00:00 GMT" }, 1_000],
     ["nothing", {}, undefined],
     ["an empty value", { "retry-after": "" }, undefined],

@@ -7,7 +7,7 @@ describe("the path tag", () => {
     expect(path`/apps`).toBe("/apps");
   });
 
-  it.each(["", ".", "..", "\ud800"])("refuses the segment %j", (segment) => {
+  it.each(["", ".", ".."])("refuses the segment %j", (segment) => {
     expect(() => path`/apps/${segment}/addons`).toThrow(expect.objectContaining({ id: "invalid_path" }));
   });
 

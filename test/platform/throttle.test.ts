@@ -78,17 +78,6 @@ describe("the rate limit of a resource", () => {
       [1_000],
     ],
     [
-      "believes the answer to the latest call, whichever arrives last",
-      async (call, inTurn) => {
-        let answerFirst = (_answer: ReturnType<typeof answer>) => {};
-        const first = inTurn(() => new Promise((resolve) => (answerFirst = resolve)));
-        await call(1);
-        answerFirst(answer(100));
-        await first;
-      },
-      [1_000],
-    ],
-    [
       "sends nothing before the Retry-After of a 429",
       (call) => call(undefined, 429, { "retry-after": "6" }),
       [6_000],
@@ -120,14 +109,5 @@ describe("the rate limit of a resource", () => {
     await platform.forResource(OTHER).apps.list();
     expect(platform.slept).toEqual([1_000]);
     await platform.close();
-  });
-
-  it("is dropped for the resources that called longest ago", () => {
-    const throttleOf = createThrottles(aClock(), 2);
-    const [first, second] = [throttleOf("1"), throttleOf("2")];
-    expect(throttleOf("1")).toBe(first);
-    throttleOf("3");
-    expect(throttleOf("1")).toBe(first);
-    expect(throttleOf("2")).not.toBe(second);
   });
 });

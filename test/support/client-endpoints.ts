@@ -3,7 +3,7 @@ import { createPlatformFor } from "../../src/platform/api.ts";
 import { createAuthorization, revokeAuthorization } from "../../src/platform/authorizations.ts";
 import type { Http } from "../../src/platform/http.ts";
 import { createTokenEndpoint } from "../../src/platform/oauth.ts";
-import { createOauthGrantEndpoint } from "../../src/platform/oauth-grant.ts";
+import { oauthGrantOf } from "../../src/platform/oauth-grant.ts";
 import { currentStatus, incident, incidents } from "../../src/platform/status.ts";
 import { Secret } from "../../src/secret.ts";
 
@@ -32,7 +32,6 @@ export async function clientEndpoints(): Promise<string[]> {
   } = createPlatformFor({ ...needs, tokensOf: () => tokens })("KEY");
   const endpoint = createTokenEndpoint({ http, authUrl: url });
   const feed = { http, statusUrl: url };
-  const grants = createOauthGrantEndpoint({ ...needs, addonId: "x", addonPassword: secret });
   const calls = Object.values(groups)
     .flatMap((group) => Object.values(group) as ((...keys: unknown[]) => Promise<unknown>)[])
     .map((call) => () => call("KEY", "KEY"));
@@ -41,7 +40,7 @@ export async function clientEndpoints(): Promise<string[]> {
     () => endpoint.refresh(secret, secret),
     () => createAuthorization(needs, { description: "x", scope: [] }, secret),
     () => revokeAuthorization(needs, "KEY", secret),
-    () => grants.grantOf("KEY"),
+    () => oauthGrantOf(needs, { addonId: "x", addonPassword: secret }, "KEY"),
     () => accountOf(needs, secret),
     ...[() => currentStatus(feed), () => incidents(feed), () => incident(feed, "KEY")],
   ];

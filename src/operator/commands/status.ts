@@ -7,7 +7,6 @@ import {
   STATUS_SETTINGS,
   type CurrentStatus,
   type Incident,
-  type SystemStatus,
 } from "../platform-status.ts";
 import { examples } from "./examples.ts";
 import type { Screen } from "./host.ts";
@@ -111,7 +110,7 @@ function latestUpdate({ updates }: Incident): Update[] {
 }
 
 /** The words of the status site's icons; any other status is shown unchanged. */
-function icon({ paint }: Screen, status: SystemStatus): string {
+function icon({ paint }: Screen, status: string): string {
   if (status === "green") return paint.green("● Available");
   if (status === "yellow") return paint.yellow("▲ Performance Degradation");
   if (status === "red") return paint.red("■ Service Disruption");

@@ -1,10 +1,9 @@
 import { messageOf, Misconfigured } from "../../errors.ts";
 import { parsedJson } from "../../json-object.ts";
 import type { OpenContext } from "../../open-context.ts";
-import { RedirectRefused } from "../../platform/http-errors.ts";
+import { TransportError } from "../../platform/errors.ts";
 import { withHttp, type Http } from "../../platform/http.ts";
-import { baseAddress } from "../../platform/path.ts";
-import type { Trial } from "../../platform/secret-trial.ts";
+import type { Trial } from "../../platform/oauth.ts";
 import { openIncidents } from "../../platform/status.ts";
 import { triedSecret } from "../secret-check.ts";
 import { counted } from "../wording.ts";
@@ -21,7 +20,7 @@ const PATIENCE_MS = 5_000;
  */
 export async function platform({ config }: OpenContext): Promise<Finding> {
   const { platformApiUrl, platformAuthUrl, platformMediaType: accept } = config;
-  const api = { url: `${baseAddress(platformApiUrl)}/addons`, accept, isApi: true };
+  const api = { url: `${platformApiUrl}/addons`, accept, isApi: true };
   const auth = { url: platformAuthUrl, accept: "*/*", isApi: false };
   const [apiLook, authLook] = await withHttp((http) => Promise.all([look(http, api), look(http, auth)]), {
     timeoutMs: PATIENCE_MS,
@@ -55,7 +54,7 @@ async function look(
     const isJson = parsedJson(body) !== undefined;
     return isJson ? null : odd(`answers ${status} without JSON, which the platform's API would not`);
   } catch (error) {
-    if (!(error instanceof RedirectRefused))
+    if (!(error instanceof TransportError && error.id === "redirect_refused"))
       return { said: `cannot be reached: ${messageOf(error)}`, isUnreachable: true };
     // A redirect is normal for the authorization service, where people sign in; a call of the API must not be
     // redirected.

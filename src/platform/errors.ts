@@ -1,0 +1,138 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { KitError } from "../errors.ts";
+import { isJsonObject, parsedJson } from "../json-object.ts";
+import { redact } from "../redact.ts";
+
+/** Which call an error is about. Only the method, the origin and the path are ever shown. */
+export interface CallName {
+  method: string;
+  url: URL;
+}
+
+export interface HttpAnswer {
+  status: number;
+  headers: IncomingHttpHeaders;
+  body: string;
+}
+
+type NoAnswer = "timed_out" | "connection_failed" | "answer_too_large" | "redirect_refused";
+
+/** A call that brought no usable answer. */
+export class TransportError extends KitError {
+  /** False only where the other side certainly never saw the request, so that repeating it can do nothing twice. */
+  readonly mayHaveArrived: boolean;
+  /** That of an answer whose body is unusable; null: there is none. */
+  readonly status: number | null;
+
+  constructor(
+    id: NoAnswer,
+    call: CallName,
+    happened: string,
+    {
+      mayHaveArrived = true,
+      status = null,
+      cause,
+    }: { mayHaveArrived?: boolean; status?: number | null; cause?: unknown } = {},
+  ) {
+    super(id, `${shown(call)} ${happened}`, { cause });
+    this.mayHaveArrived = mayHaveArrived;
+    this.status = status;
+  }
+}
+
+/**
+ * An answer of 400 or more. `id` is the platform's word for it (assumed, section 4; an open set), or `http_<status>`.
+ */
+export class PlatformRefused extends KitError {
+  readonly status: number;
+  /** The platform's id of the request, for its support; the log shows it. */
+  readonly platformRequestId: string | null;
+  /** How long it asks us to wait, 1 s to 15 min; null: it does not say. */
+  readonly retryAfterMs: number | null;
+
+  constructor(call: CallName, answer: HttpAnswer, sentSecrets: readonly string[]) {
+    const { id, message } = refusalOf(`${shown(call)} was refused with`, answer, sentSecrets);
+    super(id, message);
+    this.status = answer.status;
+    this.platformRequestId = foreignWord(answer.headers["request-id"], sentSecrets) ?? null;
+    this.retryAfterMs = retryAfterMs(answer.headers);
+  }
+}
+
+/** A success whose content is not what the endpoint is known to answer. The message quotes none of the content. */
+export class UnreadableAnswer extends KitError {
+  readonly status: number;
+
+  constructor(call: CallName, status: number, expected: string) {
+    super("unreadable_answer", `${shown(call)} answered ${status}, but not with ${expected}`);
+    this.status = status;
+  }
+}
+
+/** The resource has used up its calls, and the next is allowed too late to wait for inside a call. Nothing was sent. */
+export class RateLimited extends KitError {
+  readonly retryAfterMs: number;
+
+  constructor(waitMs: number) {
+    super(
+      "rate_limited",
+      `The platform takes the next call for this resource in ${Math.ceil(waitMs / 1_000)} s`,
+    );
+    this.retryAfterMs = waitMs;
+  }
+}
+
+/** Did a call fail by the platform's own trouble: it could not be reached, or answered 429 or 5xx? */
+export function isPlatformAway(error: unknown): boolean {
+  const isRefusal = error instanceof PlatformRefused && (error.status >= 500 || error.status === 429);
+  return isRefusal || error instanceof TransportError;
+}
+
+/**
+ * METHOD and address as they may be logged: no user, no query. A path segment that is itself an encoded address (a log
+ * drain's) may carry a password, so it is left out too.
+ */
+export function shown({ method, url }: CallName): string {
+  return `${method} ${url.origin}${url.pathname.replace(/[^/]*%3A%2F%2F[^/]*/gi, "…")}`;
+}
+
+/** The error record of a refusal: its word (or `http_<status>`), and a sentence that begins with `call`. */
+export function refusalOf(call: string, { status, body }: HttpAnswer, sentSecrets: readonly string[]) {
+  const json = parsedJson(body);
+  const said = isJsonObject(json) ? json : {};
+  const word = foreignWord(said["error"] ?? said["id"], sentSecrets);
+  const text = said["error_description"] ?? said["message"];
+  const because = typeof text === "string" ? `: ${foreignText(text, sentSecrets)}` : "";
+  return { id: word ?? `http_${status}`, message: `${call} ${status}${word ? ` ${word}` : ""}${because}` };
+}
+
+const MOST_CHARACTERS = 200;
+
+/**
+ * Text that another server wrote, made fit for a message and a log line: what we sent as a secret is masked (a server
+ * may echo it), control characters are gone, the rest is cut at 200 characters.
+ */
+export function foreignText(text: string, sentSecrets: readonly string[]): string {
+  const oneLine = redact(text, sentSecrets)
+    .replace(/[\p{Cc}\u2028\u2029]+/gu, " ")
+    .trim();
+  return oneLine.length > MOST_CHARACTERS ? `${oneLine.slice(0, MOST_CHARACTERS)}…` : oneLine;
+}
+
+/** A machine word that another server wrote, or undefined if it is none, or holds one of our secrets. */
+function foreignWord(word: unknown, sentSecrets: readonly string[]): string | undefined {
+  const isWord = typeof word === "string" && /^[\w.-]{1,64}$/.test(word);
+  return isWord && redact(word, sentSecrets) === word ? word : undefined;
+}
+
+/**
+ * How long the other side asks us to wait, in milliseconds between 1 s and 15 min; null if it says nothing readable. A
+ * date is counted from the answer's own `Date`, so that our clock may be wrong.
+ */
+export function retryAfterMs(headers: IncomingHttpHeaders): number | null {
+  const value = headers["retry-after"]?.trim();
+  if (!value) return null;
+  const sentAtMs = Date.parse(headers.date ?? "") || Date.now();
+  const waitMs = Number.isNaN(Number(value)) ? Date.parse(value) - sentAtMs : Number(value) * 1_000;
+  return Number.isNaN(waitMs) ? null : Math.min(Math.max(waitMs, 1_000), 15 * 60_000);
+}
