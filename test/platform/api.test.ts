@@ -244,7 +244,11 @@ const KEYS = [
 ] as const;
 
 describe("every endpoint", () => {
-  const { request: _request, pages: _pages, ...groups } = createPlatformFor({ tokensOf: () => null } as never)(UUID);
+  const {
+    request: _request,
+    pages: _pages,
+    ...groups
+  } = createPlatformFor({ tokensOf: () => null } as never)(UUID);
   type Method = (...keys: string[]) => Promise<unknown>;
   const methods = Object.entries(groups).flatMap(([group, calls]) =>
     Object.keys(calls).map((name) => [group, name] as const),
