@@ -2,7 +2,6 @@ import express, { type ErrorRequestHandler, type Express, type Router } from "ex
 import type { Config } from "./config.ts";
 import type { Context } from "./context.ts";
 import { KitError, Refusal } from "./errors.ts";
-import { ROUTER_PATHS } from "./http/own-paths.ts";
 import { timedRequests } from "./metrics/measured.ts";
 import type { Log } from "./logging/log.ts";
 import { methodNotAllowed } from "./http/method-not-allowed.ts";
@@ -34,7 +33,7 @@ export function createApp(
   app.disable("etag");
   app.set("trust proxy", trustProxy);
 
-  const observe = timedRequests(measured, resourcesPath, ROUTER_PATHS);
+  const observe = timedRequests(measured, resourcesPath);
   const logRequest = requestLog(log, refusedSample);
   app.use((request, response, next) => {
     leaveTrusted(request, trustProxy);

@@ -8,19 +8,7 @@ const LOOK_EVERY_MS = 60_000;
 /** The platform is asked for its clock if no other call has shown it for this long. */
 const PLATFORM_SEEN_MS = 600_000;
 
-export interface Clocks {
-  /** Wraps a client for the platform: the `Date` header of its answers shows the platform's clock. */
-  readingDates(http: Http): Http;
-  /** Looks at the database's clock, and at the platform's if it has not been seen lately. */
-  look(): Promise<void>;
-  /** By how much (ms) the furthest two of the three clocks are apart, as far as they were seen. */
-  apartMs(): number;
-  /** Which clocks are more than a minute apart, as a sentence; null: none. */
-  trouble(): string | null;
-  /** Looks every minute, and raises an alarm when the clocks are apart. */
-  start(): void;
-  stop(): void;
-}
+export type Clocks = ReturnType<typeof createClocks>;
 
 /**
  * Compares the clocks of the database and the platform with that of this process. `databaseClock` reads the one, in ms
@@ -29,21 +17,24 @@ export interface Clocks {
 export function createClocks(
   ctx: { status: Pick<StatusWatch, "look">; log: Log },
   databaseClock: () => Promise<number>,
-): Clocks {
+) {
   /** By how much (ms) each that was seen is ahead of ours. */
   const ahead: { database?: number; platform?: number } = {};
   let platformSeenMs = -Infinity;
   let isAlarmed = false;
   let timer: NodeJS.Timeout | undefined;
 
+  /** By how much (ms) the furthest two of the three clocks are apart, as far as they were seen. */
   const apartMs = () => Math.max(0, ...Object.values(ahead)) - Math.min(0, ...Object.values(ahead));
 
+  /** Which clocks are more than a minute apart, as a sentence; null: none. */
   function trouble(): string | null {
     if (apartMs() <= MOST_APART_MS) return null;
-    const told = Object.entries(ahead).map(([whose, ms]) => `that of the ${whose} ${inWords(ms)}`);
-    return `Clocks are apart: ${told.join(", ")}.`;
+    const each = Object.entries(ahead).map(([whose, ms]) => `that of the ${whose} ${inWords(ms)}`);
+    return `Clocks are apart: ${each.join(", ")}.`;
   }
 
+  /** Looks at the database's clock, and at the platform's if it has not been seen lately. */
   async function look(): Promise<void> {
     const sentMs = Date.now();
     ahead.database = aheadMs(await databaseClock(), sentMs);
@@ -60,7 +51,11 @@ export function createClocks(
   }
 
   return {
-    readingDates: ({ send, close }) => ({
+    apartMs,
+    trouble,
+    look,
+    /** Wraps a client for the platform: the `Date` header of its answers shows the platform's clock. */
+    readingDates: ({ send, close }: Http): Http => ({
       close,
       async send(request) {
         const sentMs = Date.now();
@@ -74,10 +69,8 @@ export function createClocks(
         return answer;
       },
     }),
-    look,
-    apartMs,
-    trouble,
-    start() {
+    /** Looks every minute, and raises an alarm when the clocks are apart. */
+    start(): void {
       platformSeenMs = performance.now();
       timer ??= setInterval(() => void watch(), LOOK_EVERY_MS).unref();
       void watch();

@@ -123,33 +123,11 @@ export const ALARMS = [
   "wrong_passwords",
 ] as const;
 
-/** A metric with its series, as prom-client's `getMetricsAsJSON` returns it and `AggregatorRegistry.aggregate` takes it. */
+/** A counter or a histogram with its samples, as prom-client has them. */
 export interface Family {
   name: string;
   help: string;
   type: unknown;
-  /** How prom-client aggregates several metrics of one name. There is one of each name, so it has no effect. */
-  aggregator: unknown;
-  values: Value[];
-}
-
-export interface Value {
-  value: number;
-  labels: Partial<Record<string, string | number>>;
-  /** For a histogram, the name of the sample: `_bucket`, `_sum` or `_count`. */
-  metricName?: string;
-}
-
-/** A gauge with one value for each row. */
-export function gauge<Row>(
-  name: string,
-  help: string,
-  rows: readonly Row[],
-  valueOf: (row: Row) => [labels: Record<string, string>, value: number],
-): Family {
-  const values = rows.map((row) => {
-    const [labels, value] = valueOf(row);
-    return { labels, value };
-  });
-  return { name, help, type: "gauge", aggregator: "first", values };
+  /** `metricName`: of a histogram, the name with `_bucket`, `_sum` or `_count`. */
+  values: { value: number; labels: Partial<Record<string, string | number>>; metricName?: string }[];
 }

@@ -1,96 +1,178 @@
-import { statement, type Queryable } from "../database/database.ts";
-import { GRANT_SECONDS } from "../credentials/verdict.ts";
-import { isNext } from "../work/queue.ts";
 import { NEEDING_ATTENTION } from "../credentials/needing-attention.ts";
+import { STATES_OF_RESOURCES } from "../credentials/states.ts";
+import { GRANT_SECONDS } from "../credentials/verdict.ts";
+import { statement, type Queryable } from "../database/database.ts";
+import { isNext } from "../work/queue.ts";
 
-// What metrics, heartbeats and the comparison of clocks read and write in the database. The statements about the work
-// each read a bounded part, however many resources there are: the head of a queue's index, the few rows that need
-// attention, and a sample of whole pages of all credentials.
+// What the metrics, the heartbeats of the jobs and the comparison of clocks read and write in the database.
 
+/** One number of a scrape. `sample`: a metric's name; of a histogram, with `_bucket`, `_sum` or `_count`. */
+export interface Sample {
+  sample: string;
+  labels: Readonly<Record<string, string | number>>;
+  value: number;
+}
+
+/** A metric that is read from the rows, whichever process does the work. */
+interface Gauge {
+  name: string;
+  help: string;
+  type: "gauge" | "histogram";
+  /** A SELECT of its samples. */
+  rows: string;
+}
+
+const MINUTE = 60;
+const HOUR = 60 * MINUTE;
+/** The bounds of the ages of tokens, in seconds. */
+const AGES = [15 * MINUTE, 30 * MINUTE, ...[1, 2, 3, 4, 5, 6, 7, 8, 10].map((hours) => hours * HOUR)];
 /** The rows of a queue are counted up to this number. */
 export const MOST_ROWS_WAITING = 10_000;
 /** At most this many pages (8 KiB each) of `credentials` are read; a smaller table is read completely. */
 const MOST_SAMPLE_PAGES = 2_000;
 
-const queue = (
-  name: string,
-  from: string,
-  due: string,
-  condition: string,
-  isWaiting = "true",
-  columns = "",
-) =>
-  `SELECT '${name}' AS queue, count(*)::int AS due, coalesce(extract(epoch FROM now() - min(at)), 0)::float8 AS "ageSeconds"
-   FROM (SELECT ${due} AS at ${columns} FROM ${from} WHERE ${due} <= now() AND ${condition} ORDER BY 1 LIMIT ${MOST_ROWS_WAITING}) waiting
+const samples = (sample: string, labels: readonly string[], value: string, from: string) =>
+  `SELECT '${sample}' AS sample, jsonb_build_object(${labels.map((label) => `'${label}', ${label}`).join()}) AS labels,
+     (${value})::float8 AS value FROM ${from}`;
+
+function gauge(name: string, help: string, labels: readonly string[], value: string, from: string): Gauge {
+  return { name, help, type: "gauge", rows: samples(name, labels, value, from) };
+}
+
+const queue = (name: string, table: string, condition: string, isWaiting = "true", columns = "") =>
+  `SELECT '${name}' AS queue, count(*) AS due, coalesce(extract(epoch FROM now() - min(due_at)), 0) AS age
+   FROM (SELECT due_at ${columns} FROM ${table} WHERE due_at <= now() AND ${condition} ORDER BY 1 LIMIT ${MOST_ROWS_WAITING}) waiting
    WHERE ${isWaiting}`;
-const readQueues = statement(
-  "metrics_queues",
-  [
-    queue("grants", "credentials", "due_at", "state = 'grant_pending'"),
-    queue(
-      "refreshes",
-      "credentials",
-      "due_at",
-      "state IN ('active', 'needs_reauth', 'signed_in') AND sealed_refresh_token IS NOT NULL",
-    ),
-    // A step behind an earlier one is late only if that one is late, and that one may itself have answered "later" for
-    // hours. A step that a process is working on is not late.
-    queue(
-      "steps",
-      "steps",
-      "due_at",
-      "due_at IS NOT NULL AND (leased_until IS NULL OR leased_until <= now())",
-      isNext("waiting"),
-      ", uuid, id, kind",
-    ),
-  ].join("\nUNION ALL\n"),
+
+// A step behind an earlier one is late only if that one is late, and that one may itself have answered "later" for
+// hours. A step that a process is working on is not late.
+const QUEUES = [
+  queue("grants", "credentials", "state = 'grant_pending'"),
+  queue(
+    "refreshes",
+    "credentials",
+    "state IN ('active', 'needs_reauth', 'signed_in') AND sealed_refresh_token IS NOT NULL",
+  ),
+  queue(
+    "steps",
+    "steps",
+    "due_at IS NOT NULL AND (leased_until IS NULL OR leased_until <= now())",
+    isNext("waiting"),
+    ", uuid, id, kind",
+  ),
+].join("\nUNION ALL\n");
+
+const SHARE = `least(100, 100.0 * ${MOST_SAMPLE_PAGES} * current_setting('block_size')::int / greatest(pg_relation_size('credentials'), 1))`;
+// Credentials by state, and by the age of their tokens. Without a refresh token a credential ages for ever, and that is
+// no sign of a late sweep.
+const COUNTED = `SELECT state, width_bucket(age::float8, '{${AGES.join()}}'::float8[]) AS bucket,
+     count(*) * 100 / (${SHARE}) AS count, coalesce(sum(age), 0) * 100 / (${SHARE}) AS age
+   FROM (SELECT state, CASE WHEN state = 'active' AND (due_at IS NOT NULL OR sealed_refresh_token IS NOT NULL)
+       THEN extract(epoch FROM now() - issued_at) END AS age
+     FROM credentials TABLESAMPLE SYSTEM (${SHARE}) WHERE owner = 'resource') read
+   GROUP BY 1, 2`;
+const total = (of: string, condition: string) =>
+  `round((SELECT coalesce(sum(${of}), 0) FROM counted WHERE ${condition}))`;
+
+/** What one statement reads for each scrape. Each part reads a bounded number of rows, however many resources there are. */
+export const GAUGES: readonly Gauge[] = [
+  gauge(
+    "addon_due",
+    "What is due and not done, by queue; 10000 means that or more",
+    ["queue"],
+    "due",
+    "queues",
+  ),
+  gauge("addon_due_age_seconds", "For how long the oldest of it has been due", ["queue"], "age", "queues"),
+  gauge(
+    "addon_credentials_needing_attention",
+    "Customers whose credential needs a person; of each state, at most 10000 are counted",
+    ["state", "reason"],
+    "count(*)",
+    `(SELECT state, coalesce(reason, '') AS reason FROM ${NEEDING_ATTENTION} c) c GROUP BY state, reason`,
+  ),
+  // A grant that is retried is hardly ever due, so only its age shows that the token endpoint fails. A grant that the
+  // platform refuses is left out: the platform has not processed our answer yet, and no operator can change that.
+  gauge(
+    "addon_grant_age_seconds",
+    "Since the oldest grant came that is not exchanged, for whatever reason but the platform's refusal",
+    [],
+    `coalesce(extract(epoch FROM now() - min(grant_deadline)) + ${GRANT_SECONDS}, 0)`,
+    `(SELECT grant_deadline FROM credentials WHERE state = 'grant_pending' AND rejected_at IS NULL
+      ORDER BY grant_deadline LIMIT 1) oldest`,
+  ),
+  gauge(
+    "addon_grants_outcome_unknown",
+    "Grants whose exchange may have been done, its answer lost",
+    [],
+    "count(*)",
+    `(SELECT FROM credentials WHERE state = 'grant_pending' AND outcome_unknown LIMIT ${MOST_ROWS_WAITING}) unknown`,
+  ),
+  gauge(
+    "addon_client_secret_rejected",
+    "1: the platform rejects our client secret",
+    [],
+    "(rejected_at IS NOT NULL)::int",
+    `(SELECT rejected_at FROM client_secrets ORDER BY version DESC LIMIT 1) secret`,
+  ),
+  gauge(
+    "addon_credentials",
+    "Credentials by state; a large table is estimated from a sample",
+    ["state"],
+    total("count", "state = each.state"),
+    `unnest('{${STATES_OF_RESOURCES.join()}}'::text[]) AS each(state)`,
+  ),
+  {
+    name: "addon_token_age_seconds",
+    help: "Age of the access tokens that are refreshed, as of now",
+    type: "histogram",
+    rows: [
+      samples(
+        "addon_token_age_seconds_bucket",
+        ["le"],
+        total("count", "bucket < nth"),
+        `unnest('{${AGES.join()}}'::int[]) WITH ORDINALITY AS bound(le, nth)`,
+      ),
+      samples(
+        "addon_token_age_seconds_bucket",
+        ["le"],
+        total("count", "bucket IS NOT NULL"),
+        `(VALUES ('+Inf')) bound(le)`,
+      ),
+      samples("addon_token_age_seconds_sum", [], total("age", "true"), "(VALUES (1)) one"),
+      samples("addon_token_age_seconds_count", [], total("count", "bucket IS NOT NULL"), "(VALUES (1)) one"),
+    ].join("\nUNION ALL\n"),
+  },
+  // Only the jobs of this build count: no process updates the heartbeat of a job that an older or newer build has under
+  // another name.
+  gauge(
+    "addon_sweep_age_seconds",
+    "Since a job last ran to its end, in whichever process",
+    ["sweep"],
+    "extract(epoch FROM now() - at)",
+    "(SELECT name AS sweep, at FROM heartbeats WHERE name = ANY($1::text[])) beats",
+  ),
+];
+
+/** How many percent of the credentials were read for their counts and ages; no metric, but the pages say it. */
+export const SAMPLED = "sampled_percent";
+
+const readState = statement(
+  "metrics",
+  `WITH queues AS MATERIALIZED (${QUEUES}), counted AS MATERIALIZED (${COUNTED})
+   ${[...GAUGES.map(({ rows }) => rows), samples(SAMPLED, [], SHARE, "(VALUES (1)) one")].join("\nUNION ALL\n")}`,
 );
-const readAttention = statement(
-  "metrics_attention",
-  `SELECT state, coalesce(reason, '') AS reason, count(*)::int AS count FROM ${NEEDING_ATTENTION} c GROUP BY 1, 2`,
-);
-const readUnknown = statement(
-  "metrics_outcome_unknown",
-  `SELECT count(*)::int AS count FROM (SELECT 1 FROM credentials
-   WHERE state = 'grant_pending' AND outcome_unknown LIMIT ${MOST_ROWS_WAITING}) unknown`,
-);
-// A grant that is retried is hardly ever due, so only its age shows that the token endpoint fails. A grant that the
-// platform refuses is left out: the platform has not processed our answer yet, and no operator can change that.
-const readOldestGrant = statement(
-  "metrics_oldest_grant",
-  `SELECT coalesce(extract(epoch FROM now() - min(grant_deadline)) + ${GRANT_SECONDS}, 0)::float8 AS "ageSeconds"
-   FROM (SELECT grant_deadline FROM credentials WHERE state = 'grant_pending' AND rejected_at IS NULL
-     ORDER BY grant_deadline LIMIT 1) oldest`,
-);
-const readSecret = statement(
-  "metrics_client_secret",
-  `SELECT (rejected_at IS NOT NULL)::int AS rejected FROM client_secrets ORDER BY version DESC LIMIT 1`,
-);
-const readSweeps = statement(
-  "metrics_sweeps",
-  `SELECT name AS sweep, extract(epoch FROM now() - at)::float8 AS "ageSeconds" FROM heartbeats WHERE name = ANY($1)`,
-);
-const readShare = statement(
-  "metrics_sample_share",
-  `SELECT least(100, 100.0 * ${MOST_SAMPLE_PAGES} * current_setting('block_size')::int
-     / greatest(pg_relation_size('credentials'), 1))::float8 AS share`,
-);
-const AGE = `extract(epoch FROM now() - issued_at)::float8`;
-/** Without a refresh token a credential ages for ever, and that is no sign of a late sweep. */
-const IS_REFRESHED = `state = 'active' AND (due_at IS NOT NULL OR sealed_refresh_token IS NOT NULL)`;
-const readSample = statement(
-  "metrics_credentials",
-  `SELECT state, CASE WHEN ${IS_REFRESHED} THEN width_bucket(${AGE}, $2::float8[]) END AS bucket,
-     count(*)::int AS count, coalesce(sum(CASE WHEN ${IS_REFRESHED} THEN ${AGE} END), 0)::float8 AS "ageSeconds"
-   FROM credentials TABLESAMPLE SYSTEM ($1::float8) WHERE owner = 'resource' GROUP BY 1, 2`,
-);
+
+/** The state of the work. `jobs`: the names of this build's jobs. */
+export const stateOfWork = (db: Queryable, jobs: readonly string[]): Promise<Sample[]> =>
+  db.query(readState, [jobs]);
+
+/** The metrics that are also stored by the hour, for the plots of the operator's pages. */
+const KEPT_BY_THE_HOUR = ["addon_refreshes_total", "addon_refresh_breaker_openings_total"];
 
 // One total for each series, over all processes and beyond their restarts. Behind a router, a scrape reaches an
 // arbitrary web process and never a worker: totals of one process would jump from scrape to scrape, and miss the work
 // of the workers. Rows are written in the order of their key, so that two processes cannot deadlock.
-/** The metrics that are also stored by the hour, for the plots of the operator's pages. */
-const KEPT_BY_THE_HOUR = ["addon_refreshes_total", "addon_refresh_breaker_openings_total"] as const;
-
 const add = statement(
   "add_metric_totals",
   `WITH news AS (
@@ -106,81 +188,44 @@ const add = statement(
    INSERT INTO metric_totals AS t (sample, labels, value) SELECT sample, labels, value FROM news ORDER BY sample, labels
    ON CONFLICT (sample, labels) DO UPDATE SET value = t.value + excluded.value`,
 );
-const readAll = statement("read_metric_totals", `SELECT sample, labels, value FROM metric_totals`);
 
-const readClock = statement("database_clock", `SELECT extract(epoch FROM now())::float8 * 1000 AS "nowMs"`);
+/** Adds to the totals. `labels`: JSON, sorted by the labels' names. */
+export async function addTotals(
+  db: Queryable,
+  news: readonly { sample: string; labels: string; value: number }[],
+): Promise<void> {
+  const column = (name: "sample" | "labels" | "value") => news.map((each) => each[name]);
+  await db.query(add, [column("sample"), column("labels"), column("value"), KEPT_BY_THE_HOUR]);
+}
+
+// By series, and the buckets of each by their bound.
+const readAll = statement(
+  "read_metric_totals",
+  `SELECT sample, labels::json, value FROM metric_totals
+   ORDER BY sample, labels::jsonb - 'le', (labels::jsonb->>'le')::float8`,
+);
+
+/** What all processes have counted, this one as of its last {@link addTotals}. */
+export const readTotals = (db: Queryable): Promise<Sample[]> => db.query(readAll);
 
 const beat = statement(
   "beat",
   `INSERT INTO heartbeats (name, at) VALUES ($1, now()) ON CONFLICT (name) DO UPDATE SET at = now()`,
 );
+
+/** Notes that a job ran to its end. */
+export const noteBeat = async (db: Queryable, job: string): Promise<void> =>
+  void (await db.query(beat, [job]));
+
 // Each job gets a heartbeat at the first start of all, so that one which never completes a run is noticed as late too.
 const expectEach = statement(
   "expect_beats",
   `INSERT INTO heartbeats (name, at) SELECT name, now() FROM unnest($1::text[]) AS name ON CONFLICT DO NOTHING`,
 );
-
-export interface Waiting {
-  queue: string;
-  /** At most {@link MOST_ROWS_WAITING}. */
-  due: number;
-  ageSeconds: number;
-}
-
-export interface Attention {
-  state: string;
-  reason: string;
-  count: number;
-}
-
-/** Credentials of one state, and of one bucket of ages where their tokens are refreshed. */
-export interface Sampled {
-  state: string;
-  bucket: number | null;
-  count: number;
-  ageSeconds: number;
-}
-
-/** One sample: a counter's value, or one of a histogram's. */
-export interface Total {
-  sample: string;
-  /** JSON, sorted by the labels' names. */
-  labels: string;
-  value: number;
-}
-
-export const queues = (db: Queryable): Promise<Waiting[]> => db.query(readQueues);
-export const attention = (db: Queryable): Promise<Attention[]> => db.query(readAttention);
-export const oldestGrant = (db: Queryable): Promise<{ ageSeconds: number }[]> => db.query(readOldestGrant);
-export const outcomesUnknown = (db: Queryable): Promise<{ count: number }[]> => db.query(readUnknown);
-export const secretRejected = (db: Queryable): Promise<{ rejected: number }[]> => db.query(readSecret);
-export const sweeps = (
-  db: Queryable,
-  jobs: readonly string[],
-): Promise<{ sweep: string; ageSeconds: number }[]> => db.query(readSweeps, [jobs]);
-
-/** How many percent of the credentials' table are read as the sample; 100: all of it. */
-export async function sampleShare(db: Queryable): Promise<number> {
-  const [{ share }] = (await db.query<{ share: number }>(readShare)) as [{ share: number }];
-  return share;
-}
-
-/** Credentials by state and by the bucket of their tokens' ages (seconds), of this share (percent) of the table. */
-export const sampled = (db: Queryable, share: number, ages: readonly number[]): Promise<Sampled[]> =>
-  db.query(readSample, [share, ages]);
-
-/** Adds to the totals. */
-export async function addTotals(db: Queryable, news: readonly Total[]): Promise<void> {
-  const column = (name: keyof Total) => news.map((each) => each[name]);
-  await db.query(add, [column("sample"), column("labels"), column("value"), KEPT_BY_THE_HOUR]);
-}
-export const readTotals = (db: Queryable): Promise<Total[]> => db.query(readAll);
-
-/** Notes that a job ran to its end. */
-export const noteBeat = async (db: Queryable, job: string): Promise<void> =>
-  void (await db.query(beat, [job]));
 export const expectBeats = async (db: Queryable, jobs: readonly string[]): Promise<void> =>
   void (await db.query(expectEach, [jobs]));
+
+const readClock = statement("database_clock", `SELECT extract(epoch FROM now())::float8 * 1000 AS "nowMs"`);
 
 /** The database's clock, in ms since 1970. */
 export const databaseClock = async (db: Queryable): Promise<number> =>

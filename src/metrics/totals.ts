@@ -1,11 +1,13 @@
 import type { Queryable } from "../database/database.ts";
-import { addTotals, readTotals, type Total } from "./store.ts";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../logging/log.ts";
-import type { Family, Metrics, Value } from "./metrics.ts";
+import type { Metrics } from "./metrics.ts";
+import { addTotals } from "./store.ts";
 
 /** How often each process adds its counts to the totals; a process that is killed loses those since the last time. */
 const STORE_EVERY_MS = 10_000;
+
+export type Totals = ReturnType<typeof createTotals>;
 
 /** Stores the counts of this process in the database, added to those of other processes; before `start`, nothing. */
 export function createTotals({ db, metrics, log }: { db: Queryable; metrics: Metrics; log: Log }) {
@@ -14,16 +16,20 @@ export function createTotals({ db, metrics, log }: { db: Queryable; metrics: Met
   let timer: NodeJS.Timeout | undefined;
 
   async function storeNews(): Promise<void> {
-    const news = (await metrics.families())
-      .flatMap(({ name, values }) => values.map((value) => totalOf(name, value)))
-      .map((total) => ({ ...total, before: stored.get(keyOf(total)) }))
-      .filter(({ value, before }) => value !== before);
+    const counts = (await metrics.families()).flatMap(({ name, values }) =>
+      values.map(({ metricName = name, labels, value }) => {
+        const sorted = Object.fromEntries(Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1)));
+        return { sample: metricName, labels: JSON.stringify(sorted), value };
+      }),
+    );
+    const keyOf = ({ sample, labels }: (typeof counts)[number]) => `${sample} ${labels}`;
+    const news = counts.filter((count) => count.value !== stored.get(keyOf(count)));
     if (news.length === 0) return;
     await addTotals(
       db,
-      news.map(({ sample, labels, value, before = 0 }) => ({ sample, labels, value: value - before })),
+      news.map((count) => ({ ...count, value: count.value - (stored.get(keyOf(count)) ?? 0) })),
     );
-    for (const total of news) stored.set(keyOf(total), total.value);
+    for (const count of news) stored.set(keyOf(count), count.value);
   }
 
   /** Adds what this process counted since the last call. If that fails, the next call adds it. */
@@ -44,48 +50,9 @@ export function createTotals({ db, metrics, log }: { db: Queryable; metrics: Met
     async stop(): Promise<void> {
       if (!timer) return;
       clearInterval(timer);
+      // One that is under way had read the counts before the last ones.
+      await storing?.catch(() => undefined);
       await storeIfPossible();
-      // The first call may have joined a store in progress, which had read the metrics before the last counts.
-      await storeIfPossible();
-    },
-    /** The metrics summed over all processes. */
-    async read(): Promise<Family[]> {
-      const totals = await readTotals(db);
-      return (await metrics.families()).map((family) => ({
-        ...family,
-        values: totals
-          .filter(({ sample }) => samplesOf(family).includes(sample))
-          .map(({ sample, labels, value }) => ({
-            ...{ metricName: sample, labels: JSON.parse(labels) as Value["labels"], value },
-          }))
-          .sort(asShown),
-      }));
     },
   };
-}
-
-export type Totals = ReturnType<typeof createTotals>;
-
-const keyOf = ({ sample, labels }: Total): string => `${sample} ${labels}`;
-
-function totalOf(name: string, { metricName = name, labels, value }: Value): Total {
-  const sorted = Object.entries(labels).sort(([one], [other]) => (one < other ? -1 : 1));
-  return { sample: metricName, labels: JSON.stringify(Object.fromEntries(sorted)), value };
-}
-
-/** The names that samples of a counter or a histogram have. */
-const samplesOf = ({ name }: Family) => [name, `${name}_bucket`, `${name}_sum`, `${name}_count`];
-
-/** Sorts by series, and the buckets of each by their bound. */
-function asShown(one: Value, other: Value): number {
-  const [a, b] = [one, other].map(({ labels: { le: _, ...series } }) => JSON.stringify(series)) as [
-    string,
-    string,
-  ];
-  if (a !== b) return a < b ? -1 : 1;
-  return boundOf(one) - boundOf(other);
-}
-
-function boundOf({ labels: { le } }: Value): number {
-  return le === undefined ? Infinity : Number(le === "+Inf" ? Number.MAX_VALUE : le);
 }

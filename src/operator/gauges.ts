@@ -1,17 +1,15 @@
-import { STATES_OF_RESOURCES } from "../credentials/states.ts";
 import type { Queryable } from "../database/database.ts";
-import { AGES } from "../metrics/database-state.ts";
-import { attention, queues, sampled, sampleShare, type Attention, type Waiting } from "../metrics/store.ts";
+import { SAMPLED, stateOfWork } from "../metrics/store.ts";
 
-/** What the metrics show too; each statement behind it reads a bounded number of rows. */
+/** What the metrics show too. */
 export interface Gauges {
   /** Whether there are so many credentials that the counts by state and the token ages are estimated from a sample. */
   isEstimated: boolean;
   credentials: { state: string; count: number }[];
   /** Credentials in states that need an operator. */
-  attention: Attention[];
+  attention: { state: string; reason: string; count: number }[];
   /** How much work is due and not done, and for how long the oldest of it has been due. */
-  queues: Waiting[];
+  queues: { queue: string; due: number; ageSeconds: number }[];
   /** How many tokens are in each age bucket; the bound of the last bucket is null. */
   tokenAges: { upToSeconds: number | null; count: number }[];
 }
@@ -32,18 +30,29 @@ export function createGauges(db: Queryable): () => Promise<Gauges> {
 }
 
 async function measure(db: Queryable): Promise<Gauges> {
-  const share = await sampleShare(db);
-  const rows = await sampled(db, share, AGES);
-  const count = (isCounted: (row: (typeof rows)[number]) => boolean) =>
-    Math.round((rows.filter(isCounted).reduce((sum, row) => sum + row.count, 0) * 100) / share);
+  const samples = await stateOfWork(db, []);
+  const all = (name: string) =>
+    samples
+      .filter(({ sample }) => sample === name)
+      .map(({ labels, value }) => ({ label: (which: string) => String(labels[which]), value }));
+  // A histogram's buckets are cumulative.
+  const upTo = all("addon_token_age_seconds_bucket")
+    .map(({ label, value }) => ({ seconds: label("le") === "+Inf" ? null : Number(label("le")), value }))
+    .sort((a, b) => (a.seconds ?? Infinity) - (b.seconds ?? Infinity));
   return {
-    isEstimated: share < 100,
-    credentials: STATES_OF_RESOURCES.map((state) => ({ state, count: count((row) => row.state === state) })),
-    attention: await attention(db),
-    queues: await queues(db),
-    tokenAges: [...AGES, null].map((upToSeconds, index) => ({
-      upToSeconds,
-      count: count(({ bucket }) => bucket === index),
+    isEstimated: all(SAMPLED)[0]!.value < 100,
+    credentials: all("addon_credentials").map(({ label, value }) => ({
+      state: label("state"),
+      count: value,
+    })),
+    attention: all("addon_credentials_needing_attention").map(({ label, value }) => ({
+      ...{ state: label("state"), reason: label("reason"), count: value },
+    })),
+    queues: all("addon_due").map(({ label, value }, index) => ({
+      ...{ queue: label("queue"), due: value, ageSeconds: all("addon_due_age_seconds")[index]!.value },
+    })),
+    tokenAges: upTo.map(({ seconds, value }, index) => ({
+      ...{ upToSeconds: seconds, count: value - (upTo[index - 1]?.value ?? 0) },
     })),
   };
 }

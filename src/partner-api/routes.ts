@@ -1,7 +1,6 @@
 import { Router, type Request, type RequestHandler, type Response } from "express";
 import { Refusal } from "../errors.ts";
 import { methodNotAllowed } from "../http/method-not-allowed.ts";
-import { counted } from "../metrics/measured.ts";
 import type { Context } from "../context.ts";
 import { changePlan } from "../resources/change-plan.ts";
 import { deprovision } from "../resources/deprovision.ts";
@@ -22,7 +21,6 @@ export function partnerApi(
   },
 ): Router {
   const { guard, untilReady } = needs;
-  const { metrics } = ctx;
   const router = Router({ caseSensitive: true });
   router.use(guard);
 
@@ -30,16 +28,13 @@ export function partnerApi(
     .route("/")
     .post(async (request, response) => {
       const receivedAtMs = performance.now();
-      const answer = await counted(metrics.provision, async () => {
-        const wanted = readProvision(await readJsonBody(request), String(request.id));
-        try {
-          await untilReady();
-          return await provision(ctx, wanted, receivedAtMs, () => request.socket.writable);
-        } catch (error) {
+      const wanted = readProvision(await readJsonBody(request), String(request.id));
+      const answer = await untilReady()
+        .then(() => provision(ctx, wanted, receivedAtMs, () => request.socket.writable))
+        .catch((error: unknown) => {
           if (!(error instanceof Refusal)) ctx.lostProvisions.note(wanted);
           throw error;
-        }
-      });
+        });
       // From then on the grant can be exchanged.
       if (answer.status < 300)
         response.on("finish", () => ctx.nudge("exchange-grants", ctx.pace.exchangeAfterMs));
@@ -51,21 +46,16 @@ export function partnerApi(
     .route("/:uuid")
     .put(async (request, response) => {
       const receivedAtMs = performance.now();
-      const answer = await counted(metrics.planChange, async () => {
-        const plan = readPlanChange(await readJsonBody(request));
-        const uuid = uuidOf(request);
-        await untilReady();
-        return changePlan(ctx, uuid, plan, String(request.id), receivedAtMs);
-      });
-      send(response, answer);
+      const plan = readPlanChange(await readJsonBody(request));
+      const uuid = uuidOf(request);
+      await untilReady();
+      send(response, await changePlan(ctx, uuid, plan, String(request.id), receivedAtMs));
     })
     .delete(async (request, response) => {
       const receivedAtMs = performance.now();
-      await counted(metrics.deprovision, async () => {
-        const uuid = uuidOf(request);
-        await untilReady();
-        await deprovision(ctx, uuid, String(request.id), receivedAtMs);
-      });
+      const uuid = uuidOf(request);
+      await untilReady();
+      await deprovision(ctx, uuid, String(request.id), receivedAtMs);
       response.status(204).end();
     })
     .all(methodNotAllowed("PUT, DELETE"));

@@ -7,7 +7,7 @@ import type { Config } from "../config.ts";
 import { Misconfigured } from "../errors.ts";
 import { createGracefulClose } from "../http/graceful-close.ts";
 import { createHttpServer } from "../http/server.ts";
-import { createScrape, metricsRoutes } from "../metrics/scrape.ts";
+import { metricsRoutes } from "../metrics/scrape.ts";
 import { openContext, type OpenContext, type Parts } from "../open-context.ts";
 import { partnerApi } from "../partner-api/routes.ts";
 import { createWebsite } from "../website.ts";
@@ -58,9 +58,7 @@ async function serve(ctx: OpenContext, stopping: AbortController): Promise<Runni
   const api = partnerApi(ctx, { guard: guards.platform, untilReady });
   const app = createApp(ctx, {
     partnerApi: api,
-    metrics:
-      guards.metrics &&
-      metricsRoutes({ guard: guards.metrics, scrape: createScrape({ ...ctx, jobs: jobs.names }) }),
+    metrics: guards.metrics && metricsRoutes(ctx, guards.metrics),
     site: website.router,
     readiness: async () => (stopping.signal.aborted ? "unavailable" : readiness(ctx, ready)),
   });

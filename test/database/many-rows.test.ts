@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "@jest/globals";
 import { expectBoundedPlan } from "../../workshop/bench/plan.ts";
 import { prunePeopleAndCustomers } from "../../src/people/store.ts";
 import { statement, type Database, type Queryable, type Statement } from "../../src/database/database.ts";
-import { databaseState } from "../../src/metrics/database-state.ts";
+import { stateOfWork } from "../../src/metrics/store.ts";
 import { attention, tokens } from "../../src/operator/doctor/work.ts";
 import { recoverAllGrants } from "../../src/operator/grants/recover-grants.ts";
 import { listResources } from "../../src/operator/resources.ts";
@@ -104,11 +104,7 @@ describe("among many rows, nearly all in good order,", () => {
           ...({ db, credentials } as unknown as OpenContext),
           ...{ isOn: true, concurrency: 1, signal },
         }),
-      async (db: Database) => {
-        const query: Queryable["query"] = async (what, values) =>
-          what.name === "metrics_queues" ? db.query(what, values) : [];
-        await databaseState({ ...db, query }).catch(() => undefined);
-      },
+      (db: Database) => stateOfWork(db, ["a"]),
     ]) {
       const plans = await plansOf(work);
       expect(plans).not.toEqual([]);
@@ -153,9 +149,10 @@ describe("among many rows, nearly all in good order,", () => {
   it("many resources in one state hide neither the few in the next, nor the one that a customer waits for", async () => {
     await set("credentials", "state = 'grant_lost', due_at = NULL", 12_001);
     await set("credentials", "state = 'quarantined', reason = 'integrity', due_at = NULL", 1);
-    const families = await databaseState(opened.database);
-    const found = families.find(({ name }) => name === "addon_credentials_needing_attention")!.values;
-    const counts = found.map(({ labels, value }) => [labels["state"], value]);
+    const found = await stateOfWork(opened.database, []);
+    const counts = found
+      .filter(({ sample }) => sample === "addon_credentials_needing_attention")
+      .map(({ labels, value }) => [labels["state"], value]);
     expect(counts.sort()).toEqual([["grant_lost", 10_000], ["quarantined", 1]]); // prettier-ignore
     const look = async () => (await attention(services(opened.database))).message;
     expect(await look()).toBe("10000 resources or more grant_lost, 1 resource quarantined.");

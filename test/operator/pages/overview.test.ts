@@ -75,13 +75,17 @@ const looks = (html: string) =>
   [...html.matchAll(/<h2>[\w-]+ <span class="state \w+">(\w+)<\/span><\/h2>/g)].map(([, word]) => word);
 
 it("marks limited counts and estimates as such", async () => {
+  const sample = (name: string, labels: object, value: number) => ({ sample: name, labels, value });
   made = {
-    metrics_queues: [
-      { queue: "refreshes", due: 10_000, ageSeconds: 7_200 },
-      { queue: "steps", due: 9_999, ageSeconds: 60 },
+    metrics: [
+      ...[sample("sampled_percent", {}, 4), sample("addon_credentials", { state: "active" }, 50_000)],
+      ...[
+        sample("addon_due", { queue: "refreshes" }, 10_000),
+        sample("addon_due", { queue: "steps" }, 9_999),
+      ],
+      sample("addon_due_age_seconds", { queue: "refreshes" }, 7_200),
+      sample("addon_due_age_seconds", { queue: "steps" }, 60),
     ],
-    metrics_sample_share: [{ share: 4 }],
-    metrics_credentials: [{ state: "active", bucket: 0, count: 2_000, ageSeconds: 2_000 }],
   };
   await overview("refreshes 10,000 or more (the oldest for 2 h)", "steps 9,999 (", "active about 50,000");
   made = {};
