@@ -95,7 +95,7 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   ctx.refusedSample = createRefusedSample(ctx.log);
   ctx.vault = await createVault(config);
 
-  const outages = createOutageWatch({ ping: () => ctx.db.ping(), forget: repeats.over, log: ctx.log });
+  const outages = createOutageWatch({ ping: () => ctx.db.ping(), over: repeats.over, log: ctx.log });
   let isWatching = false;
   const opened = openDatabase({
     url: config.databaseUrl.reveal(),

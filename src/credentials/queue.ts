@@ -27,11 +27,10 @@ const MOST_CLAIMED = 2_000;
 export const ROWS_PER_CALL = 2;
 /**
  * How rows are gathered for the statements before and after calls. Dozens of calls are in flight, and hardly anybody
- * waits for a single one: twice as many rows as usual may share a statement, which saves a tenth of a token pair's
- * processor time. They wait for a few milliseconds only: a grant's tokens are lost if the process dies before they are
+ * waits for a single one; but only for a few milliseconds: a grant's tokens are lost if the process dies before they are
  * stored.
  */
-export const BESIDE_CALLS = { maxRows: 500, maxQueued: 20_000, enough: 32, behindMs: 5 };
+export const BESIDE_CALLS = { maxRows: 500, maxQueued: 20_000, lingerMs: 5 };
 
 /** A lease: which row, and the number of the claim. */
 export interface Lease {

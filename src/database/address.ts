@@ -3,9 +3,6 @@ import type pg from "pg";
 import { parse } from "pg-connection-string";
 import { Misconfigured } from "../errors.ts";
 
-/** The documented opt-out, for managed databases with self-signed certificates: encrypted, but anyone may answer. */
-const NO_VERIFICATION = "no-verify";
-
 /** What the driver, Prisma and our statements rely on, whatever the server or the role has set. */
 const RELIED_ON =
   "-c TimeZone=UTC -c DateStyle=ISO -c bytea_output=hex -c search_path=public -c default_transaction_isolation=read\\ committed";
@@ -14,9 +11,9 @@ const RELIED_ON =
  * How the driver connects to `url`, with options of the connection in front of the address's own: of two that set the
  * same, PostgreSQL takes the last.
  *
- * `ca` is `DATABASE_CA`. Unset, the address alone decides about TLS, and the driver verifies certificates against the
- * system's CAs, whatever the `sslmode`. Set, it replaces all that the address says about TLS except a client
- * certificate; an address that turns TLS off stays as it is.
+ * `ca` is `DATABASE_CA`. Unset, the address alone decides about TLS, and certificates are verified against the system's
+ * CAs, whatever the `sslmode`. Set, it replaces all that the address says about TLS except a client certificate; an
+ * address that turns TLS off stays as it is.
  *
  * @throws Misconfigured if the address or a file that it names cannot be read, or `ca` is neither PEM, nor a readable
  * file, nor `no-verify`
@@ -26,19 +23,17 @@ export function connectionTo(url: string, ca?: string, options = ""): pg.ClientC
   config.options = [options, config.options, RELIED_ON].filter(Boolean).join(" ");
   if (!ca || config.ssl === false) return config;
   const own = typeof config.ssl === "object" ? config.ssl : {};
-  const trusted = ca === NO_VERIFICATION ? {} : { ca: pem(ca) };
-  return { ...config, ssl: { ...own, ...trusted, rejectUnauthorized: ca !== NO_VERIFICATION } };
+  // The documented opt-out, for self-signed certificates: encrypted, but anyone may answer.
+  const isVerified = ca !== "no-verify";
+  return { ...config, ssl: { ...own, ...(isVerified && { ca: pem(ca) }), rejectUnauthorized: isVerified } };
 }
 
 function parsed(url: string): pg.ClientConfig {
   try {
     return parse(url) as unknown as pg.ClientConfig;
   } catch (cause) {
-    const isFile = (cause as NodeJS.ErrnoException).syscall !== undefined;
     throw new Misconfigured(
-      isFile
-        ? "DATABASE_URL names a certificate or a key whose file cannot be read"
-        : "DATABASE_URL cannot be read. In its user and password, what is not a letter or a digit must be percent-encoded: % as %25",
+      "DATABASE_URL, or a file that it names, cannot be read. In its user and password, what is not a letter or a digit must be percent-encoded: % as %25",
       { cause },
     );
   }

@@ -2,25 +2,15 @@ import type pg from "pg";
 import { KitError } from "../errors.ts";
 import { connectionTo } from "./address.ts";
 import type { PrismaClient } from "./client/client.ts";
-import { leavesConnectionSound, noteRefusal } from "./failure.ts";
+import { createPool, inTransaction, lend, statement, type Queryable, type Statement } from "./connection.ts";
 import { pendingMigrations } from "./migrate.ts";
-import { createPool } from "./pool.ts";
-import { inTransaction, send, statement, type Queryable, type Statement } from "./statement.ts";
+import { refused } from "./retry.ts";
 
+export { statement, type Queryable, type Statement } from "./connection.ts";
 export { createGroupCommit, groupCommit, Overloaded } from "./group-commit.ts";
-export { isConflict, isConnectionConfigError, isDataError, isLockTimeout, isTransient } from "./failure.ts";
 export { checkMigrations, HOW_TO_MIGRATE, migrate, MigrationFailed, throwInWords } from "./migrate.ts";
-export { statement, type Queryable, type Statement } from "./statement.ts";
 export { createOutageWatch, DATABASE_UNREACHABLE } from "./outage-watch.ts";
-export {
-  aWaitingRoom,
-  DatabaseUnavailable,
-  isDatabaseAway,
-  isUnreachable,
-  retryWhileDatabaseAway,
-  type Deadline,
-  type WaitingRoom,
-} from "./retry.ts";
+export * from "./retry.ts";
 
 export type DatabaseSettings = {
   /** `DATABASE_URL`. */
@@ -33,7 +23,7 @@ export type DatabaseSettings = {
   onError?(error: unknown): void;
 };
 
-/** Statements go through `query`; Prisma serves two of the operator's reads. */
+/** Claims, compare-and-sets and the request path go through `query`; what else an operator reads, through Prisma. */
 export type Database = Queryable & {
   /** Commits when `work` resolves, rolls back when it throws. Wait for nothing in it but the database. */
   transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T>;
@@ -82,27 +72,20 @@ export function openDatabase({ url, ca, poolSize, onError = () => {} }: Database
   const pool = createPool({ ...connectionTo(url, ca, BY_KEY), max: poolSize });
   let prisma: Promise<PrismaClient> | undefined;
 
-  async function connect(): Promise<pg.PoolClient> {
-    try {
-      return await pool.connect();
-    } catch (error) {
-      noteRefusal(error);
+  const connect = () =>
+    pool.connect().catch((error: unknown) => {
+      refused(error);
       if (pool.totalCount < poolSize) onError(error);
       throw error;
-    }
-  }
+    });
 
   const query: Queryable["query"] = async (...asked) => {
     const client = await connect();
-    let isBroken = false;
     try {
-      return (await send(client, ...asked)) as never;
+      return (await lend(client, (lent) => lent.query(...asked))) as never;
     } catch (error) {
-      isBroken = !leavesConnectionSound(error);
       onError(error);
       throw error;
-    } finally {
-      client.release(isBroken);
     }
   };
 

@@ -1,6 +1,5 @@
 import { KitError } from "../errors.ts";
-import { isConflict, isDataError, isLockTimeout } from "./failure.ts";
-import { deadlinePassed, hasPassed, type Deadline } from "./retry.ts";
+import { deadlinePassed, hasPassed, isConflict, isDataError, isLockTimeout, type Deadline } from "./retry.ts";
 
 /** More rows are waiting to be written than this process is willing to hold. */
 export class Overloaded extends KitError {
@@ -20,23 +19,18 @@ type Needs<Row, Result> = {
   maxRows?: number;
   /** At most this many rows waiting, those being written not counted. */
   maxQueued?: number;
-  /** At most this many statements in flight at the same time. */
-  maxFlushes?: number;
-  /** This many rows are sent at once. If they waited for more, PostgreSQL and this process would wait in turns. */
-  enough?: number;
-  /** How long a smaller batch waits behind {@link MANY} rows for them to finish, in ms: a locked row may hold them up. */
-  behindMs?: number;
+  /** How long a row waits for others, in ms; 0: until the end of this turn of the event loop. */
+  lingerMs?: number;
 };
 
 type Waiting<Row, Result> = { row: Row; resolve(result: Result): void; reject(error: unknown): void };
 
-/** While this many rows are being written, others wait: for more of them, or for those to finish. */
-const MANY = 10;
+/** Statements in flight at once: PostgreSQL has work while one commits, another waits for a lock and a batch gathers. */
+const MOST_FLUSHES = 3;
 
 /**
- * Group commit: the rows that arrive within one turn of the event loop, or while many others are being written, are
- * written by one statement, and each caller is answered after the commit of its own row. With three statements in
- * flight PostgreSQL has work while one commits and the next batch gathers.
+ * Group commit: the rows that arrive within one turn of the event loop, or while three statements are in flight, are
+ * written by one statement, and each caller is answered after the commit of its own row.
  *
  * One row cannot fail its neighbours: if PostgreSQL refuses a batch for its data, or for a lock or a conflict with
  * another transaction, each row is tried alone. Any other error rejects all callers of the batch.
@@ -49,37 +43,27 @@ export function createGroupCommit<Row, Result>({
   isWorthAlone = (error) => isDataError(error) || isLockTimeout(error) || isConflict(error),
   maxRows = 200,
   maxQueued = 10_000,
-  maxFlushes = 3,
-  enough = 16,
-  behindMs = 2,
+  lingerMs = 0,
 }: Needs<Row, Result>) {
   const queue: Waiting<Row, Result>[] = [];
-  const fullBatch = Math.min(enough, maxRows);
   let flushes = 0;
-  let underWay = 0;
-  let soon: NodeJS.Immediate | null = null;
-  let later: NodeJS.Timeout | null = null;
+  let isScheduled = false;
 
   function schedule(): void {
-    if (queue.length === 0 || flushes >= maxFlushes) return;
-    if (queue.length >= fullBatch) flush();
-    else if (underWay < MANY) soon ??= setImmediate(flush);
-    else later ??= setTimeout(flush, behindMs);
+    if (isScheduled || queue.length === 0 || flushes >= MOST_FLUSHES) return;
+    isScheduled = true;
+    if (lingerMs > 0) setTimeout(flush, lingerMs);
+    else setImmediate(flush);
   }
 
   function flush(): void {
-    if (soon) clearImmediate(soon);
-    if (later) clearTimeout(later);
-    soon = later = null;
-    const batch = queue.splice(0, maxRows);
+    isScheduled = false;
     flushes += 1;
-    underWay += batch.length;
-    schedule();
-    void settle(batch).finally(() => {
+    void settle(queue.splice(0, maxRows)).finally(() => {
       flushes -= 1;
-      underWay -= batch.length;
       schedule();
     });
+    schedule();
   }
 
   /** Asked just before rows are sent: none may be written after its caller was told that its deadline has passed. */
@@ -87,9 +71,8 @@ export function createGroupCommit<Row, Result>({
     if (!deadlineOf) return rows;
     return rows.filter(({ row, reject }) => {
       const deadline = deadlineOf(row);
-      if (!hasPassed(deadline)) return true;
-      reject(deadlinePassed(deadline));
-      return false;
+      if (hasPassed(deadline)) reject(deadlinePassed(deadline));
+      return !hasPassed(deadline);
     });
   }
 
@@ -102,10 +85,9 @@ export function createGroupCommit<Row, Result>({
         throw new Error(`${results.length} results for ${batch.length} rows`);
       batch.forEach(({ resolve }, i) => resolve(results[i] as Result));
     } catch (error) {
-      if (batch.length > 1 && isWorthAlone(error)) {
-        if (deadlineOf) for (const { row } of batch) deadlineOf(row).trouble = error;
-        for (const one of batch) await settle([one]);
-      } else batch.forEach(({ reject }) => reject(error));
+      if (batch.length === 1 || !isWorthAlone(error)) return batch.forEach(({ reject }) => reject(error));
+      if (deadlineOf) for (const { row } of batch) deadlineOf(row).trouble = error;
+      for (const one of batch) await settle([one]);
     }
   }
 
@@ -117,10 +99,7 @@ export function createGroupCommit<Row, Result>({
     });
 }
 
-/**
- * The same as a plain function of a context, for statements of a store: each context (a process has one) has a queue of
- * its own.
- */
+/** The same as a plain function of a context (a process has one), for statements of a store. */
 export function groupCommit<Ctx extends object, Row, Result>({
   write,
   ...needs

@@ -6,15 +6,14 @@ import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { KitError, messageOf, Misconfigured } from "../errors.ts";
 import { connectionTo } from "./address.ts";
-import { configErrorInWords, isConflict, isConnectionConfigError, isLockTimeout } from "./failure.ts";
-import { statement, type Queryable } from "./statement.ts";
+import { statement, type Queryable } from "./connection.ts";
+import { isConflict, isConnectionConfigError, isLockTimeout, refused } from "./retry.ts";
 
 /** The same from `src/` and from `dist/`: `prisma/` is beside both. */
 const FOLDER = fileURLToPath(new URL("../../prisma/migrations", import.meta.url));
 
 /** The advisory lock of `prisma migrate`, so that it and we wait for each other. */
 const LOCK = 72707369;
-const LOOKS_EVERY_MS = 200;
 
 /**
  * A migration that needs a table for itself waits until all who read it have let go, and everybody who comes then waits
@@ -43,6 +42,16 @@ const FORGET_UNFINISHED = `UPDATE _prisma_migrations SET rolled_back_at = now() 
 const NO_LIMITS = `SELECT set_config(name, '0', false) FROM pg_settings
   WHERE name IN ('statement_timeout', 'lock_timeout', 'transaction_timeout', 'idle_in_transaction_session_timeout',
     'idle_session_timeout')`;
+
+// to_regclass gives null for a table that is not there, where a plain SELECT would fail.
+const FIND_TABLE = statement(
+  "find_migrations_table",
+  `SELECT to_regclass('_prisma_migrations')::text AS name`,
+);
+const FINISHED = statement(
+  "finished_migrations",
+  `SELECT migration_name AS name FROM _prisma_migrations WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL`,
+);
 
 /** The database refused a migration, or it was cut off. The next run begins it again. */
 export class MigrationFailed extends KitError {
@@ -77,7 +86,7 @@ export async function migrate(wishes: Wishes): Promise<{ applied: string[] }> {
     ...{ application_name: "addon-migrate", connectionTimeoutMillis: 10_000, keepAlive: true },
   });
   client.on("error", () => undefined);
-  await client.connect().catch(throwInWords);
+  await client.connect().catch((error: unknown) => throwInWords(refused(error)));
   try {
     await client.query(NO_LIMITS);
     await takeLock(client, say);
@@ -88,9 +97,7 @@ export async function migrate(wishes: Wishes): Promise<{ applied: string[] }> {
     if (pending.length > 0) await client.query(FORGET_UNFINISHED);
     for (const name of pending) {
       try {
-        const script = await readFile(path.join(folder, name, "migration.sql"), "utf8");
-        if (script.startsWith(NOT_IN_A_TRANSACTION)) await applyInSteps(client, name, script);
-        else await applyAtOnce(client, name, script, { say, patience });
+        await apply(client, name, folder, { say, patience });
       } catch (error) {
         throw new MigrationFailed(name, error);
       }
@@ -106,47 +113,40 @@ export async function migrate(wishes: Wishes): Promise<{ applied: string[] }> {
  * CONCURRENTLY, until PostgreSQL ended one of the two as a deadlock.
  */
 async function takeLock(client: pg.Client, say: (sentence: string) => void): Promise<void> {
+  const take = `SELECT pg_try_advisory_lock(${LOCK}) AS "isMine"`;
   for (let isFirst = true; ; isFirst = false) {
-    const { rows } = await client.query<{ isMine: boolean }>(
-      `SELECT pg_try_advisory_lock(${LOCK}) AS "isMine"`,
-    );
-    if (rows[0]!.isMine) return;
+    if ((await client.query<{ isMine: boolean }>(take)).rows[0]!.isMine) return;
     if (isFirst) say("Waiting for another migration to end.");
-    await sleep(LOOKS_EVERY_MS);
+    await sleep(200);
   }
 }
 
-/** The statements that record the beginning and the end of a migration. */
-function recordsOf(name: string, script: string): { begin: string; finish: string } {
+type Manner = Required<Pick<Wishes, "say" | "patience">>;
+
+async function apply(client: pg.Client, name: string, folder: string, manner: Manner): Promise<void> {
+  const script = await readFile(path.join(folder, name, "migration.sql"), "utf8");
   const checksum = createHash("sha256").update(script).digest("hex");
   const id = randomUUID();
-  return {
-    begin: `INSERT INTO _prisma_migrations (id, checksum, migration_name) VALUES ('${id}', '${checksum}', '${name}')`,
-    finish: `UPDATE _prisma_migrations SET finished_at = clock_timestamp(), applied_steps_count = 1 WHERE id = '${id}'`,
-  };
+  const begin = `INSERT INTO _prisma_migrations (id, checksum, migration_name) VALUES ('${id}', '${checksum}', '${name}')`;
+  const finish = `UPDATE _prisma_migrations SET finished_at = clock_timestamp(), applied_steps_count = 1 WHERE id = '${id}'`;
+  if (script.startsWith(NOT_IN_A_TRANSACTION)) {
+    // One by one: PostgreSQL runs statements that are sent together in one transaction.
+    const steps = script.split(/;[^\S\n]*$/m).filter((each) => each.trim() !== "");
+    for (const each of [begin, ...steps, finish]) await client.query(each);
+    return;
+  }
+  // The transaction that does the work also records it: if this process dies, PostgreSQL may still complete it. The
+  // script may end with a comment, or with a statement without its semicolon.
+  await whenFree(client, name, `${begin};\n${script}\n;${finish}`, manner);
 }
 
-async function applyInSteps(client: pg.Client, name: string, script: string): Promise<void> {
-  const { begin, finish } = recordsOf(name, script);
-  // PostgreSQL runs statements that are sent together in one transaction.
-  const steps = script.split(/;[^\S\n]*$/m).filter((each) => each.trim() !== "");
-  for (const each of [begin, ...steps, finish]) await client.query(each);
-}
-
-/** The transaction that does the work also records it: if this process dies, PostgreSQL may still complete it. */
-async function applyAtOnce(
-  client: pg.Client,
-  name: string,
-  script: string,
-  { say, patience }: Required<Pick<Wishes, "say" | "patience">>,
-): Promise<void> {
-  const { begin, finish } = recordsOf(name, script);
-  // The script may end with a comment, or with a statement without its semicolon.
-  const whole = `BEGIN; SET LOCAL lock_timeout = ${patience.lockMs};\n${begin};\n${script}\n;${finish}; COMMIT`;
+/** Runs SQL in one transaction, again and again while other sessions hold what it changes. */
+async function whenFree(client: pg.Client, name: string, sql: string, manner: Manner): Promise<void> {
+  const { say, patience } = manner;
   const until = performance.now() + patience.inAllMs;
   for (let isFirst = true; ; isFirst = false) {
     try {
-      await client.query(whole);
+      await client.query(`BEGIN; SET LOCAL lock_timeout = ${patience.lockMs};\n${sql}; COMMIT`);
       return;
     } catch (error) {
       await client.query("ROLLBACK").catch(() => undefined);
@@ -158,16 +158,6 @@ async function applyAtOnce(
     }
   }
 }
-
-// to_regclass gives null for a table that is not there, where a plain SELECT would fail.
-const FIND_TABLE = statement(
-  "find_migrations_table",
-  `SELECT to_regclass('_prisma_migrations')::text AS name`,
-);
-const FINISHED = statement(
-  "finished_migrations",
-  `SELECT migration_name AS name FROM _prisma_migrations WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL`,
-);
 
 /** The migrations that this version of the code needs and the database has not had, oldest first. */
 export async function pendingMigrations(database: Queryable, folder = FOLDER): Promise<string[]> {
@@ -191,5 +181,8 @@ export async function checkMigrations(db: { pendingMigrations(): Promise<string[
 /** Rethrows the error: as {@link Misconfigured} if the database's address, or what its role may do, is at fault. */
 export function throwInWords(error: unknown): never {
   if (error instanceof KitError || !isConnectionConfigError(error)) throw error;
-  throw new Misconfigured(configErrorInWords(error), { cause: error });
+  const words = `DATABASE_URL: the database says: ${messageOf(error)}`;
+  const where =
+    'TLS: sslmode in DATABASE_URL, and DATABASE_CA. A pooler: docs/scale.md, "Connection poolers".';
+  throw new Misconfigured(`${words}. ${where}`, { cause: error });
 }

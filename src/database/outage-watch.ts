@@ -12,37 +12,36 @@ const ALARM_AFTER_PINGS = 3;
 export const DATABASE_UNREACHABLE = "database_unreachable";
 
 /**
- * Logs an outage of the database once: its beginning, an alarm if it lasts for 8 seconds, its end. `noticed` is told
- * every error of the database; one that may be an outage is followed by a ping a second until the database answers.
- * `forget` is called at the end, and returns how many lines were left out of the log meanwhile.
+ * Logs an outage of the database once: its beginning, an alarm if it lasts for 8 seconds, its end. `noticed` is called
+ * with every error of the database; after one that may be an outage, a ping a second follows until the database answers.
+ * `over` is called at the end: the log counts no further lines to this cause.
  */
 export function createOutageWatch(needs: {
   ping(): Promise<void>;
-  forget(cause: string): number;
+  over(cause: string): void;
   log: Record<"warn" | "error", (members: object, message: string) => void>;
 }) {
-  const { ping, forget, log } = needs;
+  const { ping, over, log } = needs;
+  const cause = DATABASE_UNREACHABLE;
   const closing = new AbortController();
   let watch: Promise<void> | null = null;
 
   async function untilItAnswers(): Promise<void> {
     const begunMs = performance.now();
     let isAlarmed = false;
-    for (let failed = 0; !closing.signal.aborted;) {
+    for (let failed = 1; !closing.signal.aborted; failed++) {
       const reason = await ping().then(() => null, messageOf);
       const lastedMs = performance.now() - begunMs;
-      const about = { reason, seconds: Math.round(lastedMs / 1_000) };
+      const seconds = Math.round(lastedMs / 1_000);
       if (reason === null) {
-        const times = forget(DATABASE_UNREACHABLE);
-        if (failed > 0) log.warn({ seconds: about.seconds, times }, "The database is reachable again");
+        over(cause);
+        if (failed > 1) log.warn({ seconds }, "The database is reachable again");
         return;
       }
-      failed += 1;
-      const cause = DATABASE_UNREACHABLE;
       if (failed === 1) log.warn({ cause, reason }, "The database is unreachable; trying until it answers");
       if (!isAlarmed && failed >= ALARM_AFTER_PINGS && lastedMs >= ALARM_AFTER_MS) {
         isAlarmed = true;
-        log.error({ alarm: "database_unreachable", ...about }, "The database is unreachable");
+        log.error({ alarm: cause, reason, seconds }, "The database is unreachable");
       }
       await sleep(PING_EVERY_MS, undefined, { ref: false, signal: closing.signal }).catch(() => undefined);
     }

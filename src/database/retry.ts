@@ -1,6 +1,96 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { KitError } from "../errors.ts";
-import { isConflict, isPatienceOver, isTransient } from "./failure.ts";
+import { within } from "../within.ts";
+
+// Which errors of the driver, of Node and of Prisma another try may cure, and the one place that tries again. The states
+// are PostgreSQL's SQLSTATEs: https://www.postgresql.org/docs/current/errcodes-appendix.html
+
+/** Connection (08), resources (53), a lock (55P03), cancelled (57014), shut down (57P…), too long (25P…), read-only. */
+const PASSING_STATES = /^(08|53|55P03|57014|57P0[1235]|25006|25P0[34])/;
+const PASSING_CODES =
+  /^(ECONN(REFUSED|RESET|ABORTED)|ETIMEDOUT|EPIPE|EPROTO|ENOENT|ENOTFOUND|EAI_\w+|E(HOST|NET)(UNREACH|DOWN)|P10(01|02|08|17)|P20(24|28|37))$/;
+const PASSING_MESSAGES =
+  /Connection (terminated|ended)|Query read timeout|timeout exceeded|not queryable|has closed the connection/;
+/** A value that does not fit (22), breaks a constraint (23), or is more than PostgreSQL can hold in one place (54). */
+const DATA_STATES = /^(22|23|54)/;
+/** A right is missing, or a pooler lets clients take turns on its sessions: a named statement is there, or is not. */
+const OPERATORS_STATES = /^(42501|42P05|26000)/;
+/** PgBouncer refuses what each of our connections begins with, unless it is told to ignore it. */
+const POOLER_MESSAGE = /unsupported startup parameter/;
+
+const refusals = new WeakSet<object>();
+
+/** Notes that this error kept us from connecting, so that no statement was run. */
+export function refused(error: unknown): unknown {
+  if (typeof error === "object" && error !== null) refusals.add(error);
+  return error;
+}
+
+const wasRefused = (error: unknown) => refusals.has(Object(error) as object);
+
+/**
+ * Is another try soon worth it? In a running service always if no statement was run: the database accepted us before,
+ * and an operator may be changing the password or restoring a backup. Start-up checks {@link isConnectionConfigError}
+ * first.
+ */
+export function isTransient(error: unknown): boolean {
+  return wasRefused(error) || passes(error);
+}
+
+function passes(error: unknown): boolean {
+  const { state, code, message, routine } = clues(error);
+  if (isConflict(error)) return true;
+  // The plan of a named statement whose table has changed; the connection is closed, and with it the plan.
+  if (state) return PASSING_STATES.test(state) || routine === "RevalidateCachedQuery";
+  return PASSING_CODES.test(code) || PASSING_MESSAGES.test(message);
+}
+
+/**
+ * Is the database's address at fault, or what it offers us (a name, a password, a right, TLS, a pooler), so that an
+ * operator must change something first?
+ */
+export function isConnectionConfigError(error: unknown): boolean {
+  const { state, message } = clues(error);
+  if (OPERATORS_STATES.test(state) || POOLER_MESSAGE.test(message)) return true;
+  return wasRefused(error) && !passes(error);
+}
+
+/** A deadlock or a serialization failure: PostgreSQL ended one of two transactions that stood in each other's way. */
+export function isConflict(error: unknown): boolean {
+  const { state, code } = clues(error);
+  return state === "40001" || state === "40P01" || code === "P2034";
+}
+
+/** Did another session hold a lock for longer than we wait? Other rows of the same statement may be free. */
+export function isLockTimeout(error: unknown): boolean {
+  return clues(error).state === "55P03";
+}
+
+/** Are the values at fault, so that the same values will fail again, and others may not? */
+export function isDataError(error: unknown): boolean {
+  return DATA_STATES.test(clues(error).state);
+}
+
+/** May the connection serve others after this error? In doubt, no: opening another one is cheap. */
+export function leavesConnectionSound(error: unknown): boolean {
+  return clues(error).state !== "" && !isTransient(error);
+}
+
+/** PostgreSQL's own errors carry a SQLSTATE (and a `severity`), which Prisma hides in `meta`; others have a `code`. */
+function clues(error: unknown) {
+  const { message = "", code = "", severity, routine = "", meta } = Object(error) as Partial<DriverError>;
+  const prisma = meta?.driverAdapterError;
+  const state = prisma?.cause?.originalCode ?? (severity === undefined ? "" : code);
+  return { state, code, message: `${message} ${prisma?.message ?? ""}`, routine };
+}
+
+type DriverError = {
+  message: string;
+  code: string;
+  severity: string;
+  routine: string;
+  meta: { driverAdapterError?: { message?: string; cause?: { originalCode?: string } } };
+};
 
 /** The database did not answer in time. The last try may have taken effect all the same. */
 export class DatabaseUnavailable extends KitError {
@@ -18,7 +108,7 @@ export function isDatabaseAway(error: unknown): boolean {
 /** Is it the whole database that is away, and not only one row or one statement that is locked, or takes too long? */
 export function isUnreachable(error: unknown): boolean {
   const last = error instanceof DatabaseUnavailable ? error.cause : error;
-  return isDatabaseAway(error) && !isConflict(last) && !isPatienceOver(last);
+  return isDatabaseAway(error) && !isConflict(last) && !["55P03", "57014"].includes(clues(last).state);
 }
 
 /** Limits how many callers wait at once; any more fail at once. One for all whom the same outage would hold up. */
@@ -63,7 +153,9 @@ export async function retryWhileDatabaseAway<T>(
   try {
     for (let tries = 1; ; tries++) {
       try {
-        return await inTime(work(deadline), deadline);
+        return await within(deadline.until - performance.now() + GRACE_MS, work(deadline), () =>
+          deadlinePassed(deadline),
+        );
       } catch (error) {
         if (!isCurable(error)) throw error;
         deadline.trouble = error;
@@ -90,19 +182,8 @@ export function deadlinePassed({ trouble }: Deadline): DatabaseUnavailable {
 }
 
 function takeSeat(room: WaitingRoom, cause: unknown): true {
-  if (room.waiting >= room.seats)
-    throw new DatabaseUnavailable(`the database does not answer, and ${room.waiting} are waiting already`, {
-      cause,
-    });
+  const message = `the database does not answer, and ${room.waiting} are waiting already`;
+  if (room.waiting >= room.seats) throw new DatabaseUnavailable(message, { cause });
   room.waiting += 1;
   return true;
-}
-
-async function inTime<T>(work: Promise<T>, deadline: Deadline): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const tooLate = new Promise<never>((_, reject) => {
-    const leftMs = deadline.until - performance.now() + GRACE_MS;
-    timer = setTimeout(() => reject(deadlinePassed(deadline)), leftMs);
-  });
-  return Promise.race([work, tooLate]).finally(() => clearTimeout(timer));
 }

@@ -1,7 +1,7 @@
 import { levels, pino, type LogFn, type Logger } from "pino";
 import { logOutput } from "./log-output.ts";
 import { chainOf, withoutQuoted } from "../redact.ts";
-import type { Repeats } from "./repeats.ts";
+import type { createRepeats } from "./repeats.ts";
 import type { Scrubber } from "./scrubber.ts";
 
 export type Log = Logger;
@@ -24,108 +24,94 @@ export function createLog(
   level: string,
   scrubber: Scrubber,
   destination?: { write(line: string): void },
-  noteOn: NoteOn = () => null,
-  repeats?: Pick<Repeats, "pass">,
+  noteOn: (alarm: string) => object | null = () => null,
+  repeats?: Pick<ReturnType<typeof createRepeats>, "pass">,
 ): Log {
-  const { keepable, keepText } = createKeeping(scrubber);
   const least = levels.values[level] ?? Infinity;
   const options = {
-    level: least > levels.values["error"]! ? "error" : level,
+    level: least > ERROR ? "error" : level,
     base: null,
     errorKey: "error",
     timestamp: () => `,"time":"${new Date().toISOString()}"`,
     formatters: {
       level: (label: string) => ({ level: label }),
-      log: (members: object) => keepable(members) as Record<string, unknown>,
+      log: (members: object) => readable(members) as Record<string, unknown>,
     },
     // `formatters.log` has already spelled out every error, under whatever name.
     serializers: { error: (spelled: unknown) => spelled },
     hooks: {
-      logMethod(this: Logger, given: Parameters<LogFn>, write: LogFn, weight: number) {
-        const args = withNote(given, noteOn);
+      logMethod(this: Logger, [members, ...rest]: Parameters<LogFn>, write: LogFn, weight: number) {
+        const { alarm } = (members ?? {}) as { alarm?: unknown };
+        const noted =
+          typeof alarm === "string" ? { ...(members as unknown as object), ...noteOn(alarm) } : members;
         if (weight < least) return;
-        const put = (line: typeof args) => write.apply(this, line.map(keepText) as typeof args);
-        if (repeats && (weight === WARN || weight === ERROR)) repeats.pass(args, put);
-        else put(args);
+        const line = [noted, ...rest] as Parameters<LogFn>;
+        if (repeats && (weight === WARN || weight === ERROR))
+          repeats.pass(line, (each) => write.apply(this, each));
+        else write.apply(this, line);
       },
-      streamWrite: (line: string) => scrubber.scrub(line),
+      streamWrite: (line: string) => inLimits(scrubber.scrub(line)),
     },
   };
   return pino(options, destination ?? logOutput());
 }
 
-type NoteOn = (alarm: string) => object | null;
-
-function withNote([members, ...rest]: Parameters<LogFn>, noteOn: NoteOn): Parameters<LogFn> {
-  const { alarm } = (members ?? {}) as { alarm?: unknown };
-  const noted = typeof alarm === "string" ? { ...(members as object), ...noteOn(alarm) } : members;
-  return [noted, ...rest] as Parameters<LogFn>;
-}
-
-/** The first frame of a stack in the vendor's code, as `src/your-service/index.ts:17`; in a build it is one of `dist/`. */
-function vendorsPlace(stack: string): string | undefined {
-  return /^ +at .*?((?:src|dist)\/your-service\/[^\s:?]+:\d+)/m.exec(stack)?.[1];
-}
-
-/** Makes the functions that shorten what is logged. */
-function createKeeping({ scrub }: Scrubber) {
-  /**
-   * The value with long strings cut and errors spelled out, also in arrays and plain objects. Other objects have
-   * serializers. What throws when it is read (as the vendor's code may throw) costs only itself.
-   */
-  function keepable(value: unknown, depth = 0): unknown {
-    try {
-      if (typeof value !== "object" || value === null) return keepText(value);
-      if (value instanceof Error) return spelledOut(value);
-      if (depth === DEEPEST) return "… (deeper)";
-      if (Array.isArray(value)) return value.map((item) => keepable(item, depth + 1));
-      if (Object.getPrototypeOf(value) !== Object.prototype) return value;
-      return Object.fromEntries(
-        Object.entries(value).map(([name, member]) => [name, keepable(member, depth + 1)]),
-      );
-    } catch {
-      return "(unreadable)";
-    }
-  }
-
-  /**
-   * Type, id, message and stack, with those of the causes, the platform's request id, and the place in the vendor's code
-   * that the stack names first. Other members may hold secrets.
-   */
-  function spelledOut(error: Error): object {
-    const chain = chainOf(error);
-    const texts = (member: string) => chain.map((each) => textOf(each, member) ?? "");
-    const redact = withoutQuoted(error);
-    const stack = texts("stack").join("\ncaused by: ");
-    const id = textOf(error, "id");
-    return {
-      type: error.constructor.name,
-      id: id && redact(id),
-      platformRequestId: keepText(texts("platformRequestId").find((each) => each !== "")),
-      message: cut(redact(texts("message").join(": "))),
-      at: vendorsPlace(stack),
-      stack: cut(redact(stack)),
-    };
-  }
-
-  function keepText(value: unknown): unknown {
-    return typeof value === "string" ? cut(value) : value;
-  }
-
-  /** The scrubber would not recognise a secret without its end, so a long text is scrubbed before it is cut. */
-  function cut(text: string): string {
-    if (text.length <= LONGEST_VALUE) return text;
-    const shown = scrub(text);
-    return shown.length > LONGEST_VALUE ? `${shown.slice(0, LONGEST_VALUE)}… (cut)` : shown;
-  }
-
-  return { keepable, keepText };
-}
-
-function textOf(error: Error, member: string): string | undefined {
+/** Cuts the long strings of a line. It is scrubbed before: nobody would recognise a secret without its end. */
+function inLimits(line: string): string {
+  if (line.length <= LONGEST_VALUE) return line;
+  const cut = (_: string, value: unknown) =>
+    typeof value === "string" && value.length > LONGEST_VALUE
+      ? `${value.slice(0, LONGEST_VALUE)}… (cut)`
+      : value;
   try {
-    const value = (error as Error & Record<string, unknown>)[member];
-    return value === undefined || value === null ? undefined : String(value);
+    return `${JSON.stringify(JSON.parse(line, cut))}\n`;
+  } catch {
+    return line;
+  }
+}
+
+/**
+ * The value with errors spelled out, also in arrays and plain objects. Other objects have serializers. What throws when
+ * it is read (as the vendor's code may throw) costs only itself.
+ */
+function readable(value: unknown, depth = 0): unknown {
+  try {
+    if (typeof value !== "object" || value === null) return value;
+    if (value instanceof Error) return spelledOut(value);
+    if (depth === DEEPEST) return "… (deeper)";
+    if (Array.isArray(value)) return value.map((item) => readable(item, depth + 1));
+    if (Object.getPrototypeOf(value) !== Object.prototype) return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([name, member]) => [name, readable(member, depth + 1)]),
+    );
+  } catch {
+    return "(unreadable)";
+  }
+}
+
+/**
+ * Type, id, message and stack, with those of the causes, the platform's request id, and the place in the vendor's code
+ * that the stack names first. Other members may hold secrets.
+ */
+function spelledOut(error: Error): object {
+  const chain = chainOf(error);
+  const redact = withoutQuoted(error);
+  const texts = (member: string) => chain.map((each) => textOf(each, member));
+  const stack = redact(texts("stack").join("\ncaused by: "));
+  return {
+    type: error.constructor.name,
+    id: redact(textOf(error, "id")) || undefined,
+    platformRequestId: texts("platformRequestId").find((each) => each !== ""),
+    message: redact(texts("message").join(": ")),
+    // In a build it is a file of dist/.
+    at: /^ +at .*?((?:src|dist)\/your-service\/[^\s:?]+:\d+)/m.exec(stack)?.[1],
+    stack,
+  };
+}
+
+function textOf(error: Error, member: string): string {
+  try {
+    return String((error as Error & Record<string, unknown>)[member] ?? "");
   } catch {
     return "(unreadable)";
   }

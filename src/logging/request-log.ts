@@ -5,6 +5,7 @@ import { pinoHttp, type HttpLogger } from "pino-http";
 import { isAccepted } from "../http/accepted.ts";
 import { clientAddress } from "../http/proxies.ts";
 import type { Log } from "./log.ts";
+import { createLimit } from "./repeats.ts";
 
 /**
  * Logs one line for each request when its answer has gone out, or its connection has ended before that. The line has no
@@ -45,8 +46,8 @@ function outcomeOf({ method }: IncomingMessage, response: ServerResponse): strin
 }
 
 /** Those who send no password hide no wrong one. */
-function kindOf({ headers }: IncomingMessage, status: number | null): string | number {
-  return status === 401 && headers.authorization ? "wrong_password" : (status ?? "unanswered");
+function kindOf({ headers }: IncomingMessage, status: number | null): string {
+  return status === 401 && headers.authorization ? "wrong_password" : String(status ?? "unanswered");
 }
 
 function isRefused(response: ServerResponse): boolean {
@@ -86,31 +87,16 @@ export interface RefusedSample {
   isWritten(request: object, kind?: string | number): boolean;
 }
 
-/**
- * Keeps strangers whose requests are refused by the thousand from filling the log: decides for each whether it is
- * logged, and logs at the end of each window how many were not.
- */
+/** Keeps strangers whose requests are refused by the thousand from filling the log. */
 export function createRefusedSample(log: Log): RefusedSample {
   const decided = new WeakMap<object, boolean>();
-  const counts = new Map<string | number, number>();
-
-  function report(kind: string | number): void {
-    const leftOut = counts.get(kind)! - MOST_LINES;
-    counts.delete(kind);
-    if (leftOut > 0) log.info({ leftOut, kind }, "Refused requests were left out of the log");
-  }
-
-  function decide(kind: string | number): boolean {
-    const count = (counts.get(kind) ?? 0) + 1;
-    counts.set(kind, count);
-    if (count === 1) setTimeout(report, WINDOW_MS, kind).unref();
-    return count <= MOST_LINES;
-  }
-
+  const limit = createLimit<null>(MOST_LINES, WINDOW_MS, (leftOut, _, kind) =>
+    log.info({ leftOut, kind }, "Refused requests were left out of the log"),
+  );
   return {
     isWritten(request, kind = "refused") {
       if (isAccepted(request)) return true;
-      const isWritten = decided.get(request) ?? decide(kind);
+      const isWritten = decided.get(request) ?? limit.passes(String(kind), null);
       decided.set(request, isWritten);
       return isWritten;
     },

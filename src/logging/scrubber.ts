@@ -1,3 +1,4 @@
+import { unescape } from "node:querystring";
 import { base64Of, escapeForRegExp, formsOf, HIDDEN, patternOf, SHORTEST } from "../redact.ts";
 import type { Config } from "../config.ts";
 import { Secret } from "../secret.ts";
@@ -62,21 +63,12 @@ function secretsIn(value: unknown): Secret[] {
   return isOpen ? Object.values(value as object).flatMap(secretsIn) : [];
 }
 
-/** A shorter password, such as `postgres`, is not hidden by itself: it may be a common word in the log. */
-const LEAST_PASSWORD = 12;
-
-/** The password in an address, as written there and decoded: an error may quote it by itself. Empty if it is short. */
+/**
+ * The password in an address, as written there and decoded: an error may quote it by itself. Empty if it is short, such
+ * as `postgres`: that may be a common word in the log.
+ */
 function passwordIn(text: string): Secret[] {
   const { username, password } = URL.canParse(text) ? new URL(text) : { username: "", password: "" };
-  return password.length < LEAST_PASSWORD || password === username
-    ? []
-    : [new Secret(password), new Secret(decoded(password))];
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
+  if (password.length < 12 || password === username) return [];
+  return [new Secret(password), new Secret(unescape(password))];
 }

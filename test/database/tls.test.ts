@@ -89,9 +89,13 @@ it("a client certificate in the address is kept, and a CA may be a file", async 
 });
 
 it.each([
-  ["postgresql://app:100%de2@db.example/addon", undefined, /^DATABASE_URL cannot be read(?!.*100)/],
-  [`${ADDRESS}?sslrootcert=/no/such/file`, undefined, /^DATABASE_URL names a certificate(?!.*such)/],
-  [`${ADDRESS}?sslcert=/no/such/file`, PEM, /^DATABASE_URL names a certificate(?!.*such)/],
+  [
+    "postgresql://app:100%de2@db.example/addon",
+    undefined,
+    /^DATABASE_URL, or a file that it names, cannot be read(?!.*100)/,
+  ],
+  [`${ADDRESS}?sslrootcert=/no/such/file`, undefined, /^DATABASE_URL, or a file that it names, (?!.*such)/],
+  [`${ADDRESS}?sslcert=/no/such/file`, PEM, /^DATABASE_URL, or a file that it names, (?!.*such)/],
   [ADDRESS, "/no/such/file", /^DATABASE_CA must be (?!.*such)/],
 ])("what cannot be read is refused by the setting's name, without its value: %s", (url, ca, words) => {
   expect(() => connectionTo(url, ca)).toThrow(Misconfigured);

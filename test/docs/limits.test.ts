@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { afterAll, describe, expect, it } from "@jest/globals";
 import express from "express";
 import { settings } from "../../src/config.ts";
-import { createPool } from "../../src/database/pool.ts";
+import { createPool } from "../../src/database/connection.ts";
 import { createHttpServer } from "../../src/http/server.ts";
 import { testServerUrl } from "../support/database.ts";
 

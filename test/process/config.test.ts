@@ -567,35 +567,22 @@ describe("the start of the process", () => {
     await database.close();
   });
 
-  const SEE_TLS = ". See sslmode in DATABASE_URL, and DATABASE_CA: the certificate to trust, or no-verify.";
-  const SEE_ENCRYPTION =
-    ". If it lets nobody in without encryption: add sslmode=verify-full to DATABASE_URL.";
-
-  it.each<[string, string, string, string, string?]>([
+  it.each<[string, string, string, string]>([
     ["a wrong password", "", "28P01", 'password authentication failed for user "shop"'],
-    ["a server that wants encryption", "", "28000", "no encryption", SEE_ENCRYPTION],
+    ["a server that wants encryption", "", "28000", "no encryption"],
     ["a database that is not there", "", "3D000", 'database "addon" does not exist'],
     ["a right that is missing", "", "42501", "permission denied for database addon"],
-    [
-      "TLS where there is none",
-      "?sslmode=require",
-      "",
-      "The server does not support SSL connections",
-      SEE_TLS,
-    ],
-  ])(
-    "exits with 78 and names the fault when DATABASE_URL meets %s",
-    async (_, query, state, words, advice = "") => {
-      const database = await aRefusingDatabase(state, words);
-      const DATABASE_URL = database.url + query;
-      const { code, output } = await run({ ...good, PORT: "0", LOG_LEVEL: "silent", DATABASE_URL });
-      expect({ code, output }).toEqual({
-        code: 78,
-        output: `DATABASE_URL: the database says: ${words}${advice}\n`,
-      });
-      await database.close();
-    },
-  );
+    ["TLS where there is none", "?sslmode=require", "", "The server does not support SSL connections"],
+  ])("exits with 78 and names the fault when DATABASE_URL meets %s", async (_, query, state, words) => {
+    const database = await aRefusingDatabase(state, words);
+    const DATABASE_URL = database.url + query;
+    const { code, output } = await run({ ...good, PORT: "0", LOG_LEVEL: "silent", DATABASE_URL });
+    expect({ code, output }).toEqual({
+      code: 78,
+      output: expect.stringContaining(`DATABASE_URL: the database says: ${words}. TLS: sslmode`),
+    });
+    await database.close();
+  });
 
   it("exits with 78 and one sentence of advice when the port is taken", async () => {
     const database = await aFreshDatabase();

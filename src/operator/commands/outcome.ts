@@ -1,5 +1,5 @@
 import { CommanderError } from "commander";
-import { isTransient } from "../../database/failure.ts";
+import { isTransient } from "../../database/database.ts";
 import { errorIdOf, KitError, messageOf } from "../../errors.ts";
 import type { Screen } from "./host.ts";
 

@@ -414,13 +414,13 @@ describe("kit doctor", () => {
       "28P01",
       'password authentication failed for user "shop"',
       "",
-      /^DATABASE_URL: the database says: password authentication failed for user "shop"$/,
+      /^DATABASE_URL: the database says: password authentication failed for user "shop"/,
     ],
     [
       "",
       "",
       "?sslmode=verify-full",
-      /The server does not support SSL connections\. See sslmode .*DATABASE_CA/,
+      /The server does not support SSL connections\. TLS: sslmode .*DATABASE_CA/,
     ],
   ])(
     "tells a database that refuses from one that does not answer: %s",
