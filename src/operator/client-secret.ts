@@ -1,20 +1,21 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { isTransient, retryWhileDatabaseAway } from "../database/database.ts";
 import type { Context } from "../context.ts";
-import { KitError, Misconfigured } from "../errors.ts";
-import type { Trial } from "../platform/oauth.ts";
-import type { ClientSecret } from "../credentials/client-secret.ts";
-import { countStale, type StaleTokens } from "../credentials/secret-store.ts";
+import { clientSecretSealContext } from "../credentials/client-secret.ts";
 import { refreshDue, spreadSecret } from "../credentials/refresh.ts";
+import { countStale, deleteSecrets, sealedSecrets } from "../credentials/secret-store.ts";
+import { retryWhileDatabaseAway } from "../database/database.ts";
+import { KitError, messageOf, Misconfigured } from "../errors.ts";
+import { withHttp } from "../platform/http.ts";
+import { createTokenEndpoint, trySecret, type Trial } from "../platform/oauth.ts";
 import type { Secret } from "../secret.ts";
-import { Interrupted } from "./errors.ts";
-import type { OnProgress } from "./work-through.ts";
-import { forgetSecrets, unopenedSecrets } from "./unopened-secrets.ts";
+import { clientSecret } from "../setting.ts";
+import { KeyMissing, SealBroken } from "../vault/errors.ts";
+import { checkKeys, countKeyUse, registerKey } from "../vault/store.ts";
+import { keyIdOf } from "../vault/vault.ts";
+import { Interrupted, UsedWrongly } from "./errors.ts";
+import type { How } from "./work-through.ts";
 
-/**
- * A version of the client secret, how many tokens fell due when it was set, and how many of those are refreshed
- * already.
- */
+/** A version of the client secret, how many tokens fell due when it was set, and how many of those are refreshed. */
 export interface SecretReport {
   version: number;
   due: number;
@@ -23,121 +24,147 @@ export interface SecretReport {
   unconfirmed?: string;
 }
 
-/** The platform rejects the client secret. `version` is the current one; null if nothing was changed. */
-export class SecretRejected extends KitError {
-  constructor(version: number | null) {
-    const now =
-      version === null
-        ? "Nothing was changed: the one before is still in use."
-        : `It is in use now, as version ${version}: until the right one is set, no token is refreshed.`;
-    super("client_secret_rejected", `The platform rejects this client secret. ${now}`);
-  }
-}
-
 /**
- * The platform did not say whether it accepts a client secret, and as far as is known the current one works. `because`
- * describes what came instead of an answer.
+ * A real client secret is far shorter. Percent-encoded, at three times the length, it still fits into the form of the
+ * operator's pages.
  */
-export class SecretUntried extends KitError {
-  constructor(because: string) {
-    super(
-      "client_secret_untried",
-      `The platform could not be asked whether it accepts this client secret: ${because}. Nothing was changed. Try again when it answers (kit status; is PLATFORM_AUTH_URL right?), or set it untried: kit secret set --no-check`,
-    );
-  }
-}
-
-interface Needs extends Context {
-  /** When aborted, the waiting ends. The service, or the same command again, refreshes the remaining tokens. */
-  signal: AbortSignal;
-  onProgress?: OnProgress | undefined;
-}
-
-interface SetNeeds extends Pick<Context, "db" | "vault" | "credentials"> {
-  known?: Secret | undefined;
-}
-
+export const MOST_SECRET_BYTES = 4 * 1024;
+const TRIAL_TIMEOUT_MS = 5_000;
 const LOOK_EVERY_MS = 250;
 /** If for this long every token that is tried gets a plain 401, the others are left to the running service. */
 const PRESUMED_MS = 5_000;
-const PLAIN_401 = "it answers 401 for the tokens that are left, and gives no reason";
+const DATABASE_PATIENCE_MS = 60_000;
+
+/** A secret that an operator typed or piped in, validated like the setting. Throws {@link UsedWrongly}. */
+export function typedClientSecret(text: string): Secret {
+  if (Buffer.byteLength(text.trimEnd()) > MOST_SECRET_BYTES)
+    throw new UsedWrongly(`That is no client secret: it has more than ${MOST_SECRET_BYTES} bytes.`);
+  try {
+    return clientSecret(text);
+  } catch (error) {
+    throw new UsedWrongly(`That is no client secret: it ${messageOf(error)}.`);
+  }
+}
+
+/** Asks the platform whether it accepts a client secret. */
+export function triedSecret(authUrl: string, secret: Secret): Promise<Trial> {
+  return withHttp((http) =>
+    trySecret(createTokenEndpoint({ http, authUrl, timeoutMs: TRIAL_TIMEOUT_MS }), secret),
+  );
+}
 
 /**
- * Makes a value the current client secret. Tokens that older secrets issued fall due at once, because resetting the
- * secret on the platform revoked them. If the value is current already and works, no version is added, and the report
- * counts the tokens that are still to be refreshed. `tried` asks the platform first. Throws {@link SecretRejected} if
- * the platform rejects the value. A 401 that gives no reason neither confirms nor rejects it: it is set, and the report
- * says so. Throws {@link SecretUntried} if the platform gives no answer while the current secret
- * works: that one then stays. If none works, the value is set even without an answer.
+ * Makes a value the current client secret, after a check of the keys and, if `isTried`, of the value at the platform.
+ * Tokens that older secrets issued fall due at once, because resetting the secret revoked them. A value that is current
+ * already, and works, is not stored again. A 401 that gives no reason neither confirms nor rejects the value: it is set,
+ * and the report says so. Throws, and changes nothing, if the platform rejects the value, or gives no answer while the
+ * current one works.
  *
- * Versions that cannot be opened are deleted. `known` is the value of CLIENT_SECRET: it is stored first, as an older
- * version, so that a later start does not import it over the new one.
+ * It is also the remedy for stored secrets that cannot be decrypted: those are deleted.
  */
-export async function setSecret(
-  { db, vault, credentials: { secrets }, known }: SetNeeds,
-  value: Secret,
-  tried: (value: Secret) => Promise<Trial> = async () => ({ outcome: "accepted" }),
-): Promise<SecretReport> {
-  const storeKnown = async () => void (known && (await secrets.importOnce(known)));
-  const unopened = await unopenedSecrets(db, vault);
-  let working: ClientSecret | null = null;
-  if (unopened.length === 0) {
-    await storeKnown();
-    const current = await secrets.current().catch(noneYet);
-    working = current?.isRejected ? null : current;
-    if (working?.value.reveal() === value.reveal()) {
-      const { version } = working;
-      return { version, due: (await countStale(db, version)).stale, fresh: 0 };
-    }
+export async function setSecret(ctx: Context, value: Secret, isTried = true): Promise<SecretReport> {
+  const { db, config, credentials } = ctx;
+  const lost = await lostSecrets(ctx);
+  await checkOtherKeys(ctx, lost);
+  const current = lost.length > 0 ? null : await credentials.secrets.current().catch(noneYet);
+  const isWorking = current !== null && !current.isRejected;
+  if (isWorking && current.value.reveal() === value.reveal()) {
+    const { version } = current;
+    return { version, due: (await countStale(db, version)).stale, fresh: 0 };
   }
-  const trial = await tried(value);
-  if (trial.outcome === "rejected") throw new SecretRejected(null);
-  if (trial.outcome === "unanswered" && working) throw new SecretUntried(trial.because);
-  if (unopened.length > 0) {
-    await forgetSecrets(db, unopened);
-    // One of the deleted versions may have held this value.
-    await storeKnown();
-  }
-  const set = { ...(await secrets.set(value)), fresh: 0 };
+  const trial = isTried ? await triedSecret(config.platformAuthUrl, value) : { outcome: "accepted" as const };
+  if (trial.outcome === "rejected") throw rejected("Nothing was changed: the one before is still in use.");
+  if (trial.outcome === "unanswered" && isWorking)
+    throw new KitError(
+      "client_secret_untried",
+      `The platform could not be asked whether it accepts this client secret: ${trial.because}. Nothing was changed. Try again when it answers (kit status; is PLATFORM_AUTH_URL right?), or set it untried: kit secret set --no-check`,
+    );
+  await deleteSecrets(
+    db,
+    lost.map(({ version }) => version),
+  );
+  // It becomes an older version, so that a later start does not import it over the new one.
+  if (config.clientSecret) await credentials.secrets.importOnce(config.clientSecret);
+  const set = { ...(await credentials.secrets.set(value)), fresh: 0 };
   return trial.outcome === "unclear" ? { ...set, unconfirmed: trial.because } : set;
+}
+
+function rejected(now: string): KitError {
+  return new KitError("client_secret_rejected", `The platform rejects this client secret. ${now}`);
+}
+
+function noneYet(error: unknown): null {
+  if (error instanceof Misconfigured) return null;
+  throw error;
+}
+
+interface LostSecret {
+  version: number;
+  /** The key that sealed it; null if it no longer has the format of a sealed value. */
+  keyId: string | null;
+}
+
+/** The stored versions that cannot be decrypted: damaged, or without their key. */
+async function lostSecrets({ db, vault }: Context): Promise<LostSecret[]> {
+  return (await sealedSecrets(db)).flatMap(({ version, sealed }) => {
+    try {
+      vault.open(clientSecretSealContext(version), sealed);
+      return [];
+    } catch (error) {
+      if (error instanceof SealBroken || error instanceof KeyMissing)
+        return [{ version, keyId: keyIdOf(sealed) }];
+      throw error;
+    }
+  });
+}
+
+/** The check of the keys at start, except that a key may be missing which sealed nothing but lost secrets. */
+async function checkOtherKeys({ db, vault }: Context, lost: readonly LostSecret[]): Promise<void> {
+  if (lost.length === 0) return checkKeys(db, vault);
+  const missing = (await countKeyUse(db)).filter(({ keyId }) => !vault.keyIds.includes(keyId));
+  const isOnlyOfLost = missing.every(
+    ({ keyId, rows }) => rows === lost.filter((each) => each.keyId === keyId).length,
+  );
+  await (isOnlyOfLost ? registerKey(db, vault) : checkKeys(db, vault));
 }
 
 /**
  * Waits until every token that an older secret issued is refreshed, except those that the platform refused for good. It
- * refreshes due tokens itself, so it needs no running service. Where the platform answers all that are left with a 401
- * that gives no reason, waiting would not tell: the report says so. Throws {@link SecretRejected}, and
+ * refreshes due tokens itself, so it needs no running service. Throws if the platform rejects the secret, and
  * {@link Interrupted} once `signal` is aborted.
  */
-export async function waitUntilFresh(needs: Needs, begun: SecretReport): Promise<SecretReport> {
+export async function waitUntilFresh(
+  ctx: Context,
+  begun: SecretReport,
+  { signal, onProgress }: How,
+): Promise<SecretReport> {
   const { version, due } = begun;
-  const { credentials, signal, onProgress } = needs;
+  const { secrets } = ctx.credentials;
   const enough = new AbortController();
-  let presumedSinceMs = performance.now();
-  let lastFresh = 0;
-  const helping = help(needs, AbortSignal.any([signal, enough.signal]));
+  const helping = help(ctx, AbortSignal.any([signal, enough.signal]));
+  let progress = { fresh: -1, atMs: 0 };
   try {
     for (;;) {
-      const begunAt = performance.now();
-      const { stale, waiting } = await look(needs, version);
-      const tookMs = performance.now() - begunAt;
+      const { stale, waiting } = await patiently(() => countStale(ctx.db, version));
       const fresh = Math.max(due - stale, 0);
+      if (fresh !== progress.fresh) progress = { fresh, atMs: performance.now() };
       onProgress?.(fresh, due);
       if (waiting === 0) return { ...begun, fresh };
-      const current = await retryWhileDatabaseAway(credentials.secrets.current);
-      // The version that we set, or one that was set by another process meanwhile.
-      const isRejected = current.version >= version && current.isRejected;
-      if (isRejected && !current.isPresumed) throw new SecretRejected(current.version);
-      if (!isRejected || fresh > lastFresh) presumedSinceMs = performance.now();
-      if (performance.now() - presumedSinceMs > PRESUMED_MS)
-        return { ...begun, fresh, unconfirmed: PLAIN_401 };
-      lastFresh = fresh;
-      if (signal.aborted) {
+      // Another process may have set a newer one.
+      const current = await patiently(secrets.current);
+      if (current.version >= version && current.isRejected) {
+        if (!current.isPresumed)
+          throw rejected(
+            `It is in use now, as version ${current.version}: until the right one is set, no token is refreshed.`,
+          );
+        if (performance.now() - progress.atMs > PRESUMED_MS)
+          return { ...begun, fresh, unconfirmed: "it answers 401 for the others, and gives no reason" };
+      }
+      if (signal.aborted)
         throw new Interrupted(
           `The client secret is version ${version} now. Stopped with ${fresh} of ${due} tokens fresh; a running service refreshes the rest.`,
         );
-      }
-      // Counting many millions of rows takes seconds: pause as long as it took, to leave the database to others.
-      await sleep(Math.max(LOOK_EVERY_MS, tookMs));
+      await sleep(LOOK_EVERY_MS);
     }
   } finally {
     enough.abort();
@@ -145,31 +172,28 @@ export async function waitUntilFresh(needs: Needs, begun: SecretReport): Promise
   }
 }
 
-async function help(needs: Needs, signal: AbortSignal): Promise<void> {
+const patiently = <T>(work: () => Promise<T>) =>
+  retryWhileDatabaseAway(work, { upToMs: DATABASE_PATIENCE_MS });
+
+/** Errors are ignored: a running service meets the same ones, and the counts show the lack of progress. */
+async function help(ctx: Context, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    // An error here is ignored: a running service meets the same one, and the counts show the lack of progress.
-    const taken = await refreshDue(needs, signal).catch(() => 0);
-    if (taken > 0) continue;
+    await refreshDue(ctx, signal).catch(() => 0);
     // The process that set the secret may have died before it made every older token due.
-    await spreadSecret(needs, signal).catch(() => 0);
+    await spreadSecret(ctx, signal).catch(() => 0);
     await sleep(LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined);
   }
 }
 
-/** Counts again after a passing database error. Throws when the database stays away for too long. */
-async function look({ db, credentials }: Needs, version: number): Promise<StaleTokens> {
-  for (;;) {
-    await retryWhileDatabaseAway(credentials.secrets.current);
-    try {
-      return await countStale(db, version);
-    } catch (error) {
-      if (!isTransient(error)) throw error;
-      await sleep(LOOK_EVERY_MS);
-    }
-  }
-}
-
-function noneYet(error: unknown): null {
-  if (error instanceof Misconfigured) return null;
-  throw error;
+export function secretInWords({ version, due, fresh, unconfirmed }: SecretReport): string {
+  return [
+    `The client secret is version ${version} now.`,
+    unconfirmed &&
+      `Whether the platform accepts it is not known: ${unconfirmed}. If tokens stay refused, compare it with the partner portal.`,
+    `${fresh} of ${due} tokens refreshed.`,
+    fresh < due &&
+      "A running service refreshes the others; those that the platform refuses: kit resources list --state needs_reauth",
+  ]
+    .filter(Boolean)
+    .join(" ");
 }

@@ -1,15 +1,12 @@
-import type { Database } from "../database/database.ts";
-import { errorIdOf, messageOf } from "../errors.ts";
+import { isDeepStrictEqual } from "node:util";
+import type { Context } from "../context.ts";
 import { openConfig, type ConfigVar } from "../resources/config-vars.ts";
-import type { Offer } from "../resources/contract.ts";
-import type { PlatformFor } from "../platform/api.ts";
 import type { ResourceRow } from "../resources/rows.ts";
 import { findResource } from "../resources/store.ts";
 import { Secret } from "../secret.ts";
 import type { Vault } from "../vault/vault.ts";
 import { typedUuid, UnknownResource } from "./errors.ts";
-import { type OnProgress, rowsByUuid, workThrough } from "./work-through.ts";
-import { configsAfter, countConfigs, type FoundConfig } from "./store.ts";
+import { forEachResource, type How, type Report } from "./work-through.ts";
 
 /** A value that can be compared without showing it: two values are equal if their fingerprints are. */
 export interface ShownValue {
@@ -35,44 +32,28 @@ export interface ConfigDifference {
   vars: VarDifference[];
   /** Names that were set from here once and are no longer wanted, even if the platform no longer has them either. */
   retired: string[];
-  /**
-   * False if neither the vendor's service nor an operator (`kit config set`) has said what the resource should have.
-   */
+  /** False if neither the vendor's service nor an operator (`kit config set`) has said what the resource should have. */
   isKnown: boolean;
 }
 
-/** The config vars of all resources compared. A resource whose vars are as wanted is in none of the lists. */
-export interface FleetDifference {
-  checked: number;
-  different: { uuid: string; vars: VarDifference[] }[];
-  failed: { uuid: string; id: string; message: string }[];
-  skipped: { uuid: string; reason: string }[];
-  /** How many resources were not looked at; only set if the work was stopped. */
-  left?: number;
-  /** The {@link ConfigDifference.retired} names of all resources that were looked at. */
-  retired: Set<string>;
-}
-
-export interface DiffNeeds {
-  db: Database;
-  vault: Vault;
-  offer: Offer;
-  platformFor: PlatformFor;
-}
+/** Said of a resource that is not {@link ConfigDifference.isKnown}. */
+export const NOT_KNOWN_YET =
+  "What your service wants is not known yet: it is still provisioning, or was installed before the kit.";
 
 /**
  * Compares what the vendor's service wants for a resource with what the platform has, var by var (platform document,
  * "Add-on configuration"). Nothing is changed.
  */
-export async function diffConfig(needs: DiffNeeds, typed: string): Promise<ConfigDifference> {
-  const { db, vault, platformFor } = needs;
+export async function diffConfig(ctx: Context, typed: string): Promise<ConfigDifference> {
   const uuid = typedUuid(typed);
-  const resource = await findResource(db, uuid);
+  const resource = await findResource(ctx.db, uuid);
   if (!resource) throw new UnknownResource(uuid);
-  const theirs = new Map((await platformFor(uuid).config.get()).map(({ name, value }) => [name, value]));
-  const ours = new Map(wantedConfig(needs, resource).map(({ name, value }) => [name, value]));
+  const theirs = new Map((await ctx.platformFor(uuid).config.get()).map(({ name, value }) => [name, value]));
+  const ours = wantedConfig(ctx, resource);
   const shown = (name: string, value: string | null | undefined) =>
-    value == null ? null : { value: new Secret(value), fingerprint: fingerprint(vault, uuid, name, value) };
+    value == null
+      ? null
+      : { value: new Secret(value), fingerprint: fingerprint(ctx.vault, uuid, name, value) };
   const vars = [...new Set([...ours.keys(), ...theirs.keys()])].sort().flatMap((name) => {
     const state = stateOf(ours.get(name), theirs.get(name) ?? null);
     const wanted = shown(name, ours.get(name));
@@ -84,52 +65,16 @@ export async function diffConfig(needs: DiffNeeds, typed: string): Promise<Confi
 }
 
 /**
- * The config vars that are wanted for a resource; the value null means "not wanted". That includes a var which the
- * service once set but no longer declares: the platform would accept no value for it.
+ * The wanted config vars by name; the value null means "not wanted". That includes a var which the service once set but
+ * no longer declares: the platform would accept no value for it.
  */
-export function wantedConfig(
-  { vault, offer }: Pick<DiffNeeds, "vault" | "offer">,
-  resource: ResourceRow,
-): ConfigVar[] {
-  return openConfig(vault, resource).map(({ name, value }) => ({
-    name,
-    value: offer.configVars.includes(name) ? value : null,
-  }));
-}
-
-/** Compares every resource that is not deprovisioned or failed, page by page. */
-export async function diffAllConfigs(
-  needs: DiffNeeds & { concurrency: number; signal: AbortSignal; onProgress?: OnProgress | undefined },
-): Promise<FleetDifference> {
-  const { db, concurrency, signal, onProgress } = needs;
-  const report: FleetDifference = { checked: 0, different: [], failed: [], skipped: [], retired: new Set() };
-
-  async function check({ uuid, credential, hasConfig }: FoundConfig): Promise<void> {
-    if (credential !== "active") return void report.skipped.push({ uuid, reason: credential });
-    if (!hasConfig) return void report.skipped.push({ uuid, reason: "not_known_yet" });
-    try {
-      const { vars, retired, isKnown } = await diffConfig(needs, uuid);
-      for (const name of retired) report.retired.add(name);
-      if (!isKnown) return void report.skipped.push({ uuid, reason: "not_known_yet" });
-      report.checked += 1;
-      if (isDifferent(vars)) report.different.push({ uuid, vars });
-    } catch (error) {
-      report.failed.push({ uuid, id: errorIdOf(error), message: messageOf(error) });
-    }
-  }
-
-  const total = await countConfigs(db);
-  const how = { concurrency, total, isHalted: () => signal.aborted, onProgress };
-  const left = await workThrough(
-    rowsByUuid((after) => configsAfter(db, after)),
-    check,
-    how,
+function wantedConfig({ vault, offer }: Context, resource: ResourceRow): Map<string, string | null> {
+  return new Map(
+    openConfig(vault, resource).map(({ name, value }) => [
+      name,
+      offer.configVars.includes(name) ? value : null,
+    ]),
   );
-  return signal.aborted ? { ...report, left } : report;
-}
-
-export function isDifferent(vars: readonly VarDifference[]): boolean {
-  return vars.some(({ state }) => state !== "same" && state !== "foreign");
 }
 
 /**
@@ -146,4 +91,130 @@ function stateOf(ours: string | null | undefined, theirs: string | null): VarDif
 function fingerprint(vault: Vault, uuid: string, name: string, value: string): string {
   const hash = vault.hash(new Secret(`config:${uuid}:${name}:${value}`));
   return Buffer.from(hash.subarray(0, 4)).toString("hex");
+}
+
+export function isDifferent(vars: readonly VarDifference[]): boolean {
+  return vars.some(({ state }) => state !== "same" && state !== "foreign");
+}
+
+/** The config vars of all resources compared: the report of the comparisons, and what differs. */
+export interface FleetDifference {
+  report: Report;
+  different: { uuid: string; vars: VarDifference[] }[];
+  /** The {@link ConfigDifference.retired} names of all resources. */
+  retired: Set<string>;
+}
+
+/** Compares every resource that is not deprovisioned or failed. */
+export async function diffAllConfigs(ctx: Context, how: How): Promise<FleetDifference> {
+  const different: FleetDifference["different"] = [];
+  const retired = new Set<string>();
+  const report = await forEachResource(
+    ctx,
+    "all",
+    async ({ uuid, credential }) => {
+      if (credential !== "active") return { skipped: credential };
+      const difference = await diffConfig(ctx, uuid);
+      for (const name of difference.retired) retired.add(name);
+      if (!difference.isKnown) return { skipped: "not_known_yet" };
+      if (isDifferent(difference.vars)) different.push({ uuid, vars: difference.vars });
+      return null;
+    },
+    { ...how, isWanted: ({ state }) => state === "provisioning" || state === "provisioned" },
+  );
+  return { report, different, retired };
+}
+
+/** What a push does to the vars of a resource: their names, by what happens to them. */
+export interface PushPlan {
+  set: string[];
+  overwrite: string[];
+  remove: string[];
+  /** Different, or no longer wanted, but not named: somebody may have changed them on the platform by hand. */
+  keep: string[];
+  /** Named, but never set from here: left alone all the same. */
+  foreign: string[];
+}
+
+/** A value that exists on the platform is only changed if `overwrite` names it and it was set from here. */
+export function planPush(vars: readonly VarDifference[], overwrite: readonly string[]): PushPlan {
+  const plan: PushPlan = { set: [], overwrite: [], remove: [], keep: [], foreign: [] };
+  for (const { name, state } of vars) {
+    const isNamed = overwrite.includes(name);
+    if (state === "missing") plan.set.push(name);
+    if (state === "differs") (isNamed ? plan.overwrite : plan.keep).push(name);
+    if (state === "extra") (isNamed ? plan.remove : plan.keep).push(name);
+    if (state === "foreign" && isNamed) plan.foreign.push(name);
+  }
+  return plan;
+}
+
+/** The names that a push changes. */
+export const changedBy = ({ set, overwrite, remove }: PushPlan) => [...set, ...overwrite, ...remove];
+
+const INTENTS: Readonly<Record<keyof PushPlan, string>> = {
+  set: "To be set",
+  overwrite: "To be overwritten",
+  remove: "To be removed",
+  keep: "Kept as the platform has it (--overwrite changes that)",
+  foreign: "Left alone, for it was never set from here (kit config set changes that)",
+};
+
+/** The parts of a plan in words, all or those named. */
+export function planInWords(plan: PushPlan, parts = Object.keys(INTENTS) as (keyof PushPlan)[]): string[] {
+  return parts
+    .filter((part) => plan[part].length > 0)
+    .map((part) => `${INTENTS[part]}: ${plan[part].join(", ")}`);
+}
+
+/** What the operator was shown of a var before confirming the push. */
+export interface Shown {
+  name: string;
+  platform: Pick<ShownValue, "fingerprint"> | null;
+}
+
+/**
+ * Carries out the push that the operator confirmed. A var whose value on the platform has changed since it was shown is
+ * left alone. Answers the names that were changed.
+ */
+export async function pushShown(
+  ctx: Context,
+  uuid: string,
+  { shown, overwrite }: { shown: readonly Shown[]; overwrite: readonly string[] },
+): Promise<string[]> {
+  const before = new Map(shown.map(({ name, platform }) => [name, platform?.fingerprint]));
+  const { vars } = await diffConfig(ctx, uuid);
+  const names = changedBy(planPush(vars, overwrite));
+  let changes = vars
+    .filter(({ name, platform }) => names.includes(name) && before.get(name) === platform?.fingerprint)
+    .map(({ name, wanted }): ConfigVar => ({ name, value: wanted?.value.reveal() ?? null }));
+  while (changes.length > 0) {
+    await ctx.platformFor(uuid).config.update(changes);
+    const resource = await findResource(ctx.db, uuid);
+    const now = resource ? wantedConfig(ctx, resource) : new Map<string, string | null>();
+    const anew = changes.map(({ name }) => ({ name, value: now.get(name) ?? null }));
+    if (now.size === 0 || isDeepStrictEqual(anew, changes)) break;
+    // What is wanted has changed meanwhile, and the new values may have reached the platform before ours: send those.
+    changes = anew;
+  }
+  return changes.map(({ name }) => name);
+}
+
+/** Carries out such a push for each resource that was shown. */
+export function pushAllShown(
+  ctx: Context,
+  shown: FleetDifference["different"],
+  overwrite: readonly string[],
+  how: How,
+): Promise<Report> {
+  const byUuid = new Map(shown.map(({ uuid, vars }) => [uuid, vars]));
+  return forEachResource(
+    ctx,
+    [...byUuid.keys()],
+    async ({ uuid }) => {
+      await pushShown(ctx, uuid, { shown: byUuid.get(uuid)!, overwrite });
+      return null;
+    },
+    how,
+  );
 }

@@ -1,27 +1,12 @@
-import type { Queryable } from "../database/database.ts";
-import { KitError } from "../errors.ts";
+import type { Context } from "../context.ts";
 import { openConfig, sealConfig, type ConfigVar } from "../resources/config-vars.ts";
 import type { Offer } from "../resources/contract.ts";
-import type { PlatformFor } from "../platform/api.ts";
-import { findResource } from "../resources/store.ts";
-import type { Vault } from "../vault/vault.ts";
+import { findResource, lockedResource } from "../resources/store.ts";
 import { typedUuid, UsedWrongly } from "./errors.ts";
-import { keepConfig } from "./store.ts";
+import { storeConfig } from "./store.ts";
 
-interface Needs {
-  db: Queryable;
-  vault: Vault;
-  offer: Offer;
-  platformFor: PlatformFor;
-}
-
-const MOST_TRIES = 5;
-
-/** The config vars as the platform has them. The values are the customer's secrets. */
-export async function getConfig(
-  { platformFor }: Pick<Needs, "platformFor">,
-  typed: string,
-): Promise<ConfigVar[]> {
+/** The config vars as the platform has them, by name. The values are the customer's secrets. */
+export async function getConfig({ platformFor }: Context, typed: string): Promise<ConfigVar[]> {
   return inOrder(await platformFor(typedUuid(typed)).config.get());
 }
 
@@ -31,50 +16,41 @@ export async function getConfig(
  * set from here before it was retired may be removed.
  */
 export async function setConfig(
-  needs: Needs,
+  ctx: Context,
   typed: string,
   changes: readonly ConfigVar[],
 ): Promise<ConfigVar[]> {
   const uuid = typedUuid(typed);
-  const resource = await findResource(needs.db, uuid);
-  const kept = resource ? openConfig(needs.vault, resource) : [];
-  const named = (isRemoved: boolean) =>
-    changes.filter(({ value }) => (value === null) === isRemoved).map(({ name }) => name);
-  checkNames(needs.offer, named(false));
-  checkNames(
-    needs.offer,
-    named(true),
-    kept.map(({ name }) => name),
-  );
-  const { config } = needs.platformFor(uuid);
+  const resource = await findResource(ctx.db, uuid);
+  const kept = resource ? openConfig(ctx.vault, resource).map(({ name }) => name) : [];
+  const [set, removed] = [namesOf(changes, false), namesOf(changes, true)];
+  checkNames(ctx.offer, set);
+  checkNames(ctx.offer, removed, kept);
+  const { config } = ctx.platformFor(uuid);
   const before = resource?.sealedConfig ?? null;
-  const set = await config.update([...changes]);
-  const replaced = await keepInStep(needs, uuid, changes);
+  const now = await config.update([...changes]);
+  const replaced = await keepInStep(ctx, uuid, changes);
   // A plan change may have stored another config meanwhile, and its vars may have reached the platform after ours: send
   // ours again.
   const isOvertaken = replaced !== null && !(before && replaced.equals(before));
-  return inOrder(isOvertaken ? await config.update([...changes]) : set);
+  return inOrder(isOvertaken ? await config.update([...changes]) : now);
+}
+
+/** The names of vars that are set, or of those that are removed. */
+export function namesOf(changes: readonly ConfigVar[], areRemoved: boolean): string[] {
+  return changes.filter(({ value }) => (value === null) === areRemoved).map(({ name }) => name);
 }
 
 /** Stores the changes in the full set. Answers the sealed config that this replaced; null if there was none. */
-async function keepInStep(
-  { db, vault }: Needs,
-  uuid: string,
-  changes: readonly ConfigVar[],
-): Promise<Buffer | null> {
-  const names = new Set(changes.map(({ name }) => name));
-  for (let tries = 1; tries <= MOST_TRIES; tries++) {
-    const resource = await findResource(db, uuid);
+function keepInStep({ db, vault }: Context, uuid: string, changes: readonly ConfigVar[]) {
+  const names = changes.map(({ name }) => name);
+  return db.transaction(async (tx) => {
+    const resource = await lockedResource(tx, uuid);
     if (!resource || resource.state === "deprovisioned") return null;
-    const others = openConfig(vault, resource).filter(({ name }) => !names.has(name));
-    const sealed = sealConfig(vault, uuid, [...others, ...changes]);
-    const before = resource.sealedConfig;
-    if (await keepConfig(db, uuid, { now: sealed, before })) return before;
-  }
-  throw new KitError(
-    "busy",
-    `The platform has the change, but resource ${uuid} kept changing here; try again.`,
-  );
+    const others = openConfig(vault, resource).filter(({ name }) => !names.includes(name));
+    await storeConfig(tx, uuid, sealConfig(vault, uuid, [...others, ...changes]));
+    return resource.sealedConfig;
+  });
 }
 
 /**

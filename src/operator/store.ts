@@ -1,134 +1,70 @@
 import { statement, type Database, type Queryable } from "../database/database.ts";
 import { IS_RECOVERABLE } from "../credentials/queue.ts";
-import { FIRST_UUID } from "../uuid.ts";
+import type { ResourceState } from "../resources/states.ts";
 import { ALARM_AFTER_ATTEMPTS } from "../work/put-off.ts";
 
-// What operators' actions read of many resources, page by page in the order of their uuids, and the little that they
-// write besides what the rooms themselves do. The list and the audit trail have stores of their own (resources.ts,
-// audit.ts).
+// What operators' actions read of many resources, and the little that they write besides what the rooms themselves do.
+// The list and the audit trail have stores of their own (resources.ts, audit.ts).
 
-const PAGE_SIZE = 500;
-
-/** Counts the rows of `tables` that meet `condition`. `name` is that of the statement. */
-export async function countRows(
-  db: Database,
-  name: string,
-  tables: readonly string[],
-  condition = "true",
-): Promise<number> {
-  const counts = tables.map((table) => `(SELECT count(*) FROM ${table} WHERE ${condition})`);
-  const [row] = await db.readWhole<{ count: number }>(
-    statement(name, `SELECT ${counts.join(" + ")} AS count`),
-  );
-  return row!.count;
-}
-
-/** A token pair, as far as it decides whether it is refreshed. */
-export interface FoundTokens {
+/** A resource, as far as operators' work on its credentials and config vars depends on it. */
+export interface FoundResource {
   uuid: string;
-  state: string;
+  state: ResourceState;
+  /** The state of its credential. */
+  credential: string;
   hasRefreshToken: boolean;
-}
-
-const TOKENS = `SELECT uuid, state, sealed_refresh_token IS NOT NULL AND NOT (state = 'quarantined' AND sealed_grant_code IS NOT NULL) AS "hasRefreshToken" FROM credentials WHERE owner = 'resource'`;
-const namedTokens = statement("find_tokens", `${TOKENS} AND uuid = ANY($1::uuid[])`);
-const someTokens = statement(
-  "page_of_tokens",
-  `${TOKENS} AND state <> 'erased' AND uuid > $1 ORDER BY uuid LIMIT ${PAGE_SIZE}`,
-);
-
-export const tokensNamed = (db: Queryable, uuids: readonly string[]): Promise<FoundTokens[]> =>
-  db.query(namedTokens, [uuids]);
-export const tokensAfter = (db: Queryable, uuid: string | null): Promise<FoundTokens[]> =>
-  db.query(someTokens, [uuid ?? FIRST_UUID]);
-/** How many rows {@link tokensAfter} has in all. */
-export const countTokens = (db: Database): Promise<number> =>
-  countRows(db, "count_tokens", ["credentials"], "owner = 'resource' AND state <> 'erased'");
-
-/** A resource, as far as it decides whether a grant is asked for. */
-export interface FoundGrant {
-  uuid: string;
-  /** The credential's state, or the resource's where that says more. */
-  state: string;
+  /** It may get another grant. */
   isRecoverable: boolean;
-  /** An earlier command stored its grant but ended before the exchange. */
+  /** A command stored its grant, but ended before the exchange. */
   isOnItsWay: boolean;
 }
 
-const IS_ON_ITS_WAY = `(c.state = 'grant_pending' AND c.due_at IS NOT NULL
-  AND EXISTS (SELECT 1 FROM events e WHERE e.uuid = c.uuid AND e.type = 'grant_recovered'))`;
-const GRANTS = `SELECT c.uuid, ${IS_RECOVERABLE} AS "isRecoverable", ${IS_ON_ITS_WAY} AS "isOnItsWay",
-     CASE WHEN r.state = 'provisioned' THEN c.state ELSE r.state END AS state
+const RESOURCES = `SELECT c.uuid, r.state, c.state AS credential, ${IS_RECOVERABLE} AS "isRecoverable",
+     c.sealed_refresh_token IS NOT NULL AND NOT (c.state = 'quarantined' AND c.sealed_grant_code IS NOT NULL) AS "hasRefreshToken",
+     c.state = 'grant_pending' AND c.due_at IS NOT NULL
+       AND EXISTS (SELECT 1 FROM events e WHERE e.uuid = c.uuid AND e.type = 'grant_recovered') AS "isOnItsWay"
    FROM credentials c JOIN resources r USING (uuid)`;
-const namedGrants = statement("find_named_grants", `${GRANTS} WHERE c.uuid = ANY($1::uuid[])`);
-// Each state is read by its own index, in the order of uuids: among millions of rows the candidates may be few, or
-// nearly all. `needs_reauth` is left out: its grant was exchanged, and the platform gives no other for it. It can only
-// be recovered by name.
-const nextOf = (from: string) => `(SELECT uuid FROM ${from} AND uuid > $1 ORDER BY uuid LIMIT $2::int)`;
-const PENDING = `(SELECT uuid FROM credentials WHERE state = 'grant_pending' AND due_at IS NOT NULL OFFSET 0) pending WHERE true`;
-const someGrants = statement(
-  "find_recoverable_grants",
-  `WITH candidates AS MATERIALIZED (
-     SELECT uuid FROM (${["credentials WHERE state = 'grant_lost'", "credentials WHERE state = 'no_grant'", PENDING].map(nextOf).join(" UNION ALL ")}) next
-     ORDER BY uuid LIMIT $2::int
-   )
-   ${GRANTS} JOIN candidates USING (uuid) ORDER BY c.uuid`,
+const namedResources = statement("find_named_resources", `${RESOURCES} WHERE c.uuid = ANY($1::uuid[])`);
+// Read at once: a hundred bytes for each resource.
+const allResources = statement(
+  "find_all_resources",
+  `${RESOURCES} WHERE c.state <> 'erased' ORDER BY c.uuid`,
 );
 
-export const grantsNamed = (db: Queryable, uuids: readonly string[]): Promise<FoundGrant[]> =>
-  db.query(namedGrants, [uuids]);
-/** At most `size` of those that may have lost theirs, or never got one; each says whether it is recoverable. */
-export const grantsAfter = (db: Queryable, uuid: string | null, size = PAGE_SIZE): Promise<FoundGrant[]> =>
-  db.query(someGrants, [uuid ?? FIRST_UUID, size]);
+/** The resources of these uuids, or all but tombstones. */
+export const findResources = (db: Database, uuids: readonly string[] | "all"): Promise<FoundResource[]> =>
+  uuids === "all" ? db.readWhole(allResources) : db.query(namedResources, [uuids]);
 
-export interface GrantRow {
-  state: string;
-  reason: string | null;
-  lastError: string | null;
-}
-
-const readGrantEnd = statement(
+const grantEnd = statement(
   "read_grant_end",
   `SELECT state, reason, last_error AS "lastError" FROM credentials WHERE uuid = $1`,
 );
 
-export const grantRow = async (db: Queryable, uuid: string): Promise<GrantRow | null> =>
-  (await db.query<GrantRow>(readGrantEnd, [uuid]))[0] ?? null;
-
-/** A resource, as far as it decides whether its config vars are compared. */
-export interface FoundConfig {
-  uuid: string;
-  credential: string;
-  hasConfig: boolean;
+/** How far the exchange of a resource's grant is. */
+export async function readGrantEnd(db: Queryable, uuid: string) {
+  const rows = await db.query<{ state: string; reason: string | null; lastError: string | null }>(grantEnd, [
+    uuid,
+  ]);
+  return rows[0] ?? null;
 }
 
-const CAN_BE_ASKED = "state IN ('provisioning', 'provisioned')";
-const someConfigs = statement(
-  "page_of_configs",
-  `SELECT r.uuid, c.state AS credential, r.sealed_config IS NOT NULL AS "hasConfig"
-   FROM resources r JOIN credentials c USING (uuid)
-   WHERE r.${CAN_BE_ASKED} AND r.uuid > $1 ORDER BY r.uuid LIMIT ${PAGE_SIZE}`,
-);
-export const configsAfter = (db: Queryable, uuid: string | null): Promise<FoundConfig[]> =>
-  db.query(someConfigs, [uuid ?? FIRST_UUID]);
-/** How many rows {@link configsAfter} has in all. */
-export const countConfigs = (db: Database): Promise<number> =>
-  countRows(db, "count_configs", ["resources"], CAN_BE_ASKED);
-
-// Only if the stored config is still the one that was read: a plan change may have stored a new one.
-const keep = statement(
-  "keep_config",
-  `UPDATE resources SET sealed_config = $2, updated_at = now()
-   WHERE uuid = $1 AND state <> 'deprovisioned' AND sealed_config IS NOT DISTINCT FROM $3::bytea RETURNING uuid`,
+const sealedRows = statement(
+  "count_sealed",
+  `SELECT (SELECT count(*) FROM resources) + (SELECT count(*) FROM credentials) AS count`,
 );
 
-/** Stores a sealed config in place of the one that was read. False: another was stored meanwhile. */
-export async function keepConfig(
-  db: Queryable,
-  uuid: string,
-  sealed: { now: Uint8Array; before: Buffer | null },
-): Promise<boolean> {
-  return (await db.query(keep, [uuid, sealed.now, sealed.before])).length > 0;
+/** How many rows hold something sealed. */
+export const countSealed = async (db: Database): Promise<number> =>
+  (await db.readWhole<{ count: number }>(sealedRows))[0]!.count;
+
+const setConfig = statement(
+  "set_config",
+  `UPDATE resources SET sealed_config = $2, updated_at = now() WHERE uuid = $1`,
+);
+
+/** Stores a sealed config; the caller holds the lock of the row. */
+export async function storeConfig(tx: Queryable, uuid: string, sealed: Uint8Array): Promise<void> {
+  await tx.query(setConfig, [uuid, sealed]);
 }
 
 // Clears what a tombstone still holds about a customer. The row itself stays, so that its uuid can never be used again,

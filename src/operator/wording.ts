@@ -14,3 +14,12 @@ export function duration(seconds: number): string {
   if (seconds < 7_200) return `${Math.round(seconds / 60)} min`;
   return seconds < 172_800 ? `${Math.round(seconds / 3_600)} h` : `${Math.round(seconds / 86_400)} days`;
 }
+
+/** At most this many items of a list are shown. */
+const MOST_SHOWN = 20;
+
+/** The first items of a list, each as text by `tell`, and how many more there are. */
+export function some<Item>(items: readonly Item[], tell: (item: Item) => string): string[] {
+  const more = items.length - MOST_SHOWN;
+  return [...items.slice(0, MOST_SHOWN).map(tell), ...(more > 0 ? [`  … and ${more} more`] : [])];
+}

@@ -1,62 +1,111 @@
-import { retryWhileDatabaseAway } from "../database/database.ts";
+import type { Context } from "../context.ts";
+import { errorIdOf, messageOf } from "../errors.ts";
+import { failedUnknown, typedUuid } from "./errors.ts";
+import { findResources, type FoundResource } from "./store.ts";
+import { counted, some } from "./wording.ts";
 
 /** Called while long work makes progress. `total` may grow meanwhile. */
 export type OnProgress = (done: number, total: number) => void;
 
-/**
- * Calls `work` with every row, `concurrency` rows at once, until there are no more or `isHalted` answers true. Answers
- * how many of `total` are left. If `rows` or `work` throws, it throws that error only when no work is in progress any
- * more: so the caller may close what `work` uses.
- */
-export async function workThrough<Row>(
-  rows: Iterable<Row> | AsyncIterable<Row>,
-  work: (row: Row) => Promise<void>,
-  {
-    concurrency,
-    total,
-    isHalted,
-    onProgress,
-  }: { concurrency: number; total: number; isHalted(): boolean; onProgress?: OnProgress | undefined },
-): Promise<number> {
-  // All workers share one iterator: each takes the next row when it is free.
-  const each = (async function* () {
-    yield* rows;
-  })();
-  let seen = 0;
-  let isThrough = false;
+/** What long work needs besides its context. It ends soon after `signal` is aborted: calls in flight finish first. */
+export interface How {
+  signal: AbortSignal;
+  onProgress?: OnProgress | undefined;
+}
 
-  async function worker(): Promise<void> {
-    while (!isHalted()) {
-      const { value: row, done } = await each.next();
-      if (done) return void (isThrough = true);
-      await work(row);
-      seen += 1;
-      onProgress?.(seen, total);
-    }
-  }
+/** Resources by their uuids, or all of them. */
+export type Which = readonly string[] | "all";
 
-  onProgress?.(0, total);
-  const ends = await Promise.allSettled(Array.from({ length: concurrency }, worker));
-  const broken = ends.find((end) => end.status === "rejected");
-  if (broken) throw broken.reason;
-  if (isThrough) return 0;
-  // Rows may have been added since `total` was counted: if there is another one, at least one is left.
-  return total > seen ? total - seen : Number(!(await each.next()).done);
+/** The result of work on many resources: each is in one of the three lists, or counted in `left`. */
+export interface Report {
+  done: string[];
+  failed: { uuid: string; id: string; message: string }[];
+  skipped: { uuid: string; reason: string }[];
+  /** How many were not begun because the work was stopped; absent if none. */
+  left?: number;
+}
+
+/** What came of one resource; null: it was done. */
+export type End = null | "left" | { skipped: string } | { id: string; message: string };
+
+/** One run of work on many resources, as each part of it sees it. */
+export interface Run {
+  /** Aborted if the work was stopped or halted. */
+  signal: AbortSignal;
+  /** Begins no further resource. `cause` is thrown in place of a report, once the resources in progress have ended. */
+  halt(cause?: Error): void;
 }
 
 /**
- * All rows, in the order of their uuids, page by page (keyset pagination): however many there are, no statement is long.
- * `readPage` reads the rows after a uuid, or the first ones for null, and answers none only at the end.
+ * Does `work` on each resource, as many at once as TOKEN_CONCURRENCY says. One that throws has failed, and the others go
+ * on. Of all resources, those that `isWanted` are taken; named ones always. Throws `UsedWrongly` for a malformed uuid.
  */
-export async function* rowsByUuid<Row extends { uuid: string }>(
-  readPage: (after: string | null) => Promise<Row[]>,
-): AsyncGenerator<Row> {
-  let after: string | null = null;
-  for (;;) {
-    const here: string | null = after;
-    const rows: Row[] = await retryWhileDatabaseAway(() => readPage(here));
-    if (rows.length === 0) return;
-    yield* rows;
-    after = rows.at(-1)!.uuid;
+export async function forEachResource(
+  { db, config }: Pick<Context, "db" | "config">,
+  which: Which,
+  work: (resource: FoundResource, run: Run) => Promise<End>,
+  { signal, onProgress, isWanted = () => true }: How & { isWanted?(resource: FoundResource): boolean },
+): Promise<Report> {
+  const uuids = which === "all" ? which : [...new Set(which.map(typedUuid))];
+  const found = await findResources(db, uuids);
+  const rows = uuids === "all" ? found.filter(isWanted) : found;
+  const report: Report = { done: [], failed: [], skipped: [] };
+  const halted = new AbortController();
+  let halting: Error | undefined;
+  const run: Run = {
+    signal: AbortSignal.any([signal, halted.signal]),
+    halt(cause) {
+      halting ??= cause;
+      halted.abort();
+    },
+  };
+
+  // All workers share one iterator: each takes the next resource when it is free.
+  const queue = rows.values();
+  async function worker(): Promise<void> {
+    for (const row of queue) {
+      if (run.signal.aborted) return;
+      note(report, row.uuid, await work(row, run).catch(failureOf));
+      onProgress?.(ended(report), rows.length);
+    }
   }
+  onProgress?.(0, rows.length);
+  await Promise.all(Array.from({ length: config.tokenConcurrency }, worker));
+  if (halting) throw halting;
+  const left = rows.length - ended(report);
+  const known = new Set(found.map(({ uuid }) => uuid));
+  if (uuids !== "all") report.failed.push(...uuids.filter((uuid) => !known.has(uuid)).map(failedUnknown));
+  return left > 0 ? { ...report, left } : report;
+}
+
+const ended = ({ done, failed, skipped }: Report) => done.length + failed.length + skipped.length;
+const failureOf = (error: unknown) => ({ id: errorIdOf(error), message: messageOf(error) });
+
+function note({ done, failed, skipped }: Report, uuid: string, end: End): void {
+  if (end === null) done.push(uuid);
+  else if (end === "left") return;
+  else if ("skipped" in end) skipped.push({ uuid, reason: end.skipped });
+  else failed.push({ uuid, id: end.id, message: end.message });
+}
+
+/** Whether nothing failed and nothing is left. */
+export function isWhole({ failed, left = 0 }: Report): boolean {
+  return failed.length + left === 0;
+}
+
+/** A report in words; `doneWord` names the success, such as "refreshed". Failures of one reason stand together. */
+export function reportInWords({ done, failed, skipped, left }: Report, doneWord: string): string {
+  const reasons = new Map<string, string[]>();
+  for (const { uuid, message } of failed) {
+    const reason = message.replaceAll(uuid, "UUID");
+    const uuids = reasons.get(reason) ?? [];
+    reasons.set(reason, uuids);
+    uuids.push(uuid);
+  }
+  return [
+    ...[...reasons].flatMap(([reason, uuids]) => [...some(uuids, (uuid) => `✗ ${uuid}`), `    ${reason}`]),
+    ...some(skipped, ({ uuid, reason }) => `– ${uuid}  skipped: ${reason}`),
+    ...(left ? [`Stopped: ${counted(left, "resource")} left. Run it again for the rest.`] : []),
+    `${done.length} ${doneWord}, ${failed.length} failed, ${skipped.length} skipped.`,
+  ].join("\n");
 }

@@ -120,7 +120,7 @@ let uuid: string;
       await page.keyboard.press("Enter");
       await page.waitForURL(/\/operator\/actions\/\d+$/);
       await page.goto(`${operator.url()}/operator/actions`);
-      expect(await page.textContent("tbody tr")).toMatch(/refresh.*1 refreshed\./s);
+      expect(await page.textContent("tbody tr")).toMatch(/refresh.*1 refreshed,/s);
       await context.close();
     });
 
@@ -128,14 +128,14 @@ let uuid: string;
       const { context, page, problems } = await anOperator({ haste: 10 });
       operator.control.fault("POST /oauth/token", { delayMs: 3_000 }, 2);
       await page.goto(`${operator.url()}/operator/refresh-all`);
-      await page.getByRole("button", { name: "Refresh them all" }).click();
+      await page.getByRole("button", { name: "Refresh all tokens" }).click();
       await page.waitForURL(/\/operator\/actions\/\d+$/);
       const told = page.getByRole("status");
       expect(await told.textContent()).toBe("running");
       // The live region exists before, and stays unchanged while there is nothing to report.
       await page.evaluate(`(${WATCH})(document.querySelector("[role=status]"))`);
-      await page.getByText("2 refreshed.").waitFor();
-      expect(await told.textContent()).toMatch(/^done2 refreshed\./);
+      await page.getByText("2 refreshed,").waitFor();
+      expect(await told.textContent()).toMatch(/^done2 refreshed,/);
       expect(await page.evaluate(`document.querySelector("[role=status]").changes`)).toBe(1);
       expect(problems).toEqual([]);
       await context.close();

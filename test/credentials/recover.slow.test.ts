@@ -2,7 +2,7 @@ import { deprovision } from "../../src/resources/deprovision.ts";
 import { createFailStranded } from "../../src/resources/end-store.ts";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import type { FaultAction } from "../../packages/sandbox/index.ts";
-import { recoverAllGrants, recoverGrants } from "../../src/operator/grants/recover-grants.ts";
+import { recoverGrants } from "../../src/operator/grants.ts";
 import { importInstallations } from "../../src/operator/import.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 import { refreshNow } from "../../src/credentials/refresh.ts";
@@ -14,7 +14,7 @@ const UNKNOWN = "01234567-89ab-cdef-0123-456789abcdef";
 let world: World;
 beforeAll(async () => {
   world = await aWorld({
-    environment: { LEGACY_GRANTS: "on", SWEEP_CRON: "* * * * * *" },
+    environment: { LEGACY_GRANTS: "on", TOKEN_CONCURRENCY: "8", SWEEP_CRON: "* * * * * *" },
     sandbox: { legacyGrants: true },
   });
 });
@@ -28,9 +28,7 @@ afterEach(async () => {
 });
 
 async function recover(which: string[] | "all", signal = new AbortController().signal) {
-  const ctx = world.service.services;
-  const needs = { ...ctx, isOn: ctx.config.legacyGrants, concurrency: 8, signal };
-  const { report } = await (which === "all" ? recoverAllGrants(needs) : recoverGrants(needs, which));
+  const report = await recoverGrants(world.service.services, which, { signal });
   return { ...report, done: report.done.sort() };
 }
 
@@ -322,31 +320,6 @@ describe("recovery of lost grants", () => {
     expect(await recovering).toEqual({ done: [uuid], failed: [], skipped: [] });
     expect(calls(since, /^POST \/oauth\/token$/)).toHaveLength(1);
     expect(await credential(uuid!)).toMatchObject({ generation: 1 });
-  });
-});
-
-describe("recovering that is off, or pointless because the platform rejects our secret", () => {
-  const all = (needs: Parameters<typeof recoverAllGrants>[0]) => recoverAllGrants(needs);
-  const named = (needs: Parameters<typeof recoverAllGrants>[0]) => recoverGrants(needs, [UNKNOWN]);
-
-  it.each([
-    ["all", "legacy_grants_off", all],
-    ["named ones", "legacy_grants_off", named],
-    ["all", "client_secret_rejected", all],
-    ["named ones", "client_secret_rejected", named],
-  ])("is refused before any row is read: %s, %s", async (_, id, start) => {
-    const ctx = world.service.services;
-    const { credentials } = ctx;
-    const current = () =>
-      Promise.resolve({ isRejected: true }) as ReturnType<typeof credentials.secrets.current>;
-    const started = start({
-      ...{ isOn: id !== "legacy_grants_off", concurrency: 8 },
-      ...ctx,
-      db: { query: () => Promise.reject(new Error("a row was read")) } as unknown as World["db"],
-      credentials: { ...credentials, secrets: { ...credentials.secrets, current } },
-      signal: new AbortController().signal,
-    });
-    await expect(started).rejects.toMatchObject({ id });
   });
 });
 

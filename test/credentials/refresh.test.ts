@@ -198,18 +198,19 @@ describe("refresh of a token", () => {
       );
     await flip("sealed_access_token");
     await expect(platform(uuid).addons.own()).rejects.toThrow(/cannot be decrypted/);
-    const needs = { ...world.service.services, concurrency: 1, signal: new AbortController().signal };
+    const ctx = world.service.services;
+    const how = { signal: new AbortController().signal };
     const free = async () =>
       (await world.rows(`SELECT state, leased_until, due_at FROM credentials WHERE uuid = $1`, [uuid]))[0];
     const aside = { state: "quarantined", leased_until: null, due_at: null };
     world.sandbox.control.fault("POST /oauth/token", { status: 400, body: { error: "invalid_grant" } });
-    expect((await refreshTokens(needs, [uuid])).failed).toMatchObject([{ uuid, id: "invalid_grant" }]);
+    expect((await refreshTokens(ctx, [uuid], how)).failed).toMatchObject([{ uuid, id: "invalid_grant" }]);
     expect(await free()).toEqual(aside);
     await flip("sealed_refresh_token");
-    expect((await refreshTokens(needs, [uuid])).failed).toMatchObject([{ uuid, id: "quarantined" }]);
+    expect((await refreshTokens(ctx, [uuid], how)).failed).toMatchObject([{ uuid, id: "quarantined" }]);
     expect(await free()).toEqual(aside);
     await flip("sealed_refresh_token");
-    expect(await refreshTokens(needs, [uuid])).toEqual({ done: [uuid], failed: [], skipped: [] });
+    expect(await refreshTokens(ctx, [uuid], how)).toEqual({ done: [uuid], failed: [], skipped: [] });
     expect((await platform(uuid).addons.own()).id).toBe(uuid);
   });
 

@@ -4,7 +4,6 @@ import { prunePeopleAndCustomers } from "../../src/people/store.ts";
 import { statement, type Database, type Queryable, type Statement } from "../../src/database/database.ts";
 import { stateOfWork } from "../../src/metrics/store.ts";
 import { attention, tokens } from "../../src/operator/doctor/work.ts";
-import { recoverAllGrants } from "../../src/operator/grants/recover-grants.ts";
 import { listResources } from "../../src/operator/resources.ts";
 import { claimGrants, claimRefreshes, createMarkSent } from "../../src/credentials/queue.ts";
 import { reopenSome } from "../../src/credentials/store.ts";
@@ -84,14 +83,6 @@ describe("among many rows, nearly all in good order,", () => {
   }
 
   it("no look of the service, of the doctor or of the metrics reads a whole table", async () => {
-    const never = (): never => {
-      throw new Error("there is nothing to be asked for");
-    };
-    const credentials = {
-      grants: never as never,
-      secrets: { current: async () => ({ isRejected: false }) } as never,
-    };
-    const signal = AbortSignal.timeout(10_000);
     for (const work of [
       (db: Database) => tokens(services(db)),
       (db: Database) => attention(services(db)),
@@ -99,11 +90,6 @@ describe("among many rows, nearly all in good order,", () => {
       (db: Database) => reopenSome(db, ["a"]),
       (db: Database) => listResources(db, { state: "needs_reauth" }),
       (db: Database) => prunePeopleAndCustomers({ db }),
-      (db: Database) =>
-        recoverAllGrants({
-          ...({ db, credentials } as unknown as OpenContext),
-          ...{ isOn: true, concurrency: 1, signal },
-        }),
       (db: Database) => stateOfWork(db, ["a"]),
     ]) {
       const plans = await plansOf(work);

@@ -1,8 +1,7 @@
 // docs/upgrade.md, "A release that changes what you sell": releases, one after the other, of a service with customers.
 
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { diffConfig } from "../../src/operator/config-diff.ts";
-import { pushShown } from "../../src/operator/config-push.ts";
+import { diffConfig, pushShown } from "../../src/operator/config-diff.ts";
 import { setConfig } from "../../src/operator/config-vars.ts";
 import { addonManifest } from "../../src/operator/addon-manifest.ts";
 import type { Offer } from "../../src/resources/contract.ts";

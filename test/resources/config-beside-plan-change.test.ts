@@ -1,11 +1,10 @@
 // An operator sets or pushes config vars while a plan change sets other ones at the platform.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
-import type { Database } from "../../src/database/database.ts";
-import { diffConfig, isDifferent } from "../../src/operator/config-diff.ts";
-import { pushShown } from "../../src/operator/config-push.ts";
+import { diffConfig, isDifferent, pushShown } from "../../src/operator/config-diff.ts";
 import { setConfig } from "../../src/operator/config-vars.ts";
 import type { PlatformFor } from "../../src/platform/api.ts";
+import { lockedResource } from "../../src/resources/store.ts";
 import type { OpenContext } from "../../src/open-context.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
@@ -105,16 +104,16 @@ describe("a var that is set while another one is being stored", () => {
   it("is kept, as is the other", async () => {
     const url = { name: "TEAPOT_URL", value: "https://of-the-one.example" };
     const token = { name: "TEAPOT_TOKEN", value: "of-the-other" };
-    let isFirst = true;
-    const query: Database["query"] = async (statement, values) => {
-      if (statement.name === "keep_config" && isFirst) {
-        isFirst = false;
-        await setConfig(services, uuid, [token]);
-      }
-      return services.db.query(statement, values);
-    };
-    await setConfig({ ...services, db: { ...services.db, query } }, uuid, [url]);
-    expect(isFirst).toBe(false);
+    let both: Promise<unknown> = Promise.resolve();
+    await services.db.transaction(async (tx) => {
+      await lockedResource(tx, uuid);
+      both = Promise.all([setConfig(services, uuid, [url]), setConfig(services, uuid, [token])]);
+      // Both have changed the platform, and wait for the row.
+      await eventually(async () =>
+        expect(await life.world.rows(`SELECT 1 FROM pg_locks WHERE NOT granted`)).toHaveLength(2),
+      );
+    });
+    await both;
     const theirs = await services.platformFor(uuid).config.get();
     expect(theirs).toEqual(expect.arrayContaining([url, token]));
     expect(isDifferent((await diffConfig(services, uuid)).vars)).toBe(false);

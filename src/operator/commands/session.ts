@@ -10,11 +10,12 @@ import { onSignals } from "../../process/stop-signals.ts";
 import type { Offer } from "../../resources/contract.ts";
 import { Secret } from "../../secret.ts";
 import { UsedWrongly } from "../errors.ts";
+import type { How } from "../work-through.ts";
 import { screenOf, type Host } from "./host.ts";
 import { asked, readUpTo } from "./input.ts";
 import { NotConfirmed, type Failure, type Outcome } from "./outcome.ts";
 import { createProgress } from "./progress.ts";
-import { counted, safe, wrapped } from "./text.ts";
+import { safe, wrapped } from "./text.ts";
 import { createTrail } from "./trail.ts";
 
 /** Whose service the command works for: its parts, and the reading of its settings. */
@@ -140,25 +141,27 @@ export function createSession(host: Host, { parts, config: read }: Seller, comma
       throw new UsedWrongly("Nothing was changed: nobody is here to be asked. Say --yes to do it.");
   }
 
+  /** Aborted by SIGINT (Ctrl-C), SIGTERM or SIGHUP. A command that takes it must end soon after the abort. */
+  function stopSignal(): AbortSignal {
+    isStoppedInOrder = true;
+    return stopping.signal;
+  }
+
+  function onProgress(done: number, total: number): void {
+    progress.update(done, total);
+    trail.onProgress(done, total);
+  }
+
   return {
     ...{ host, say, settings, openContext, contextWithoutKeys, context, database, checkMayAsk, scrub },
     /** What people see who run it, on standard error. */
     screen,
     /** What the service sells. */
     offer: async (): Promise<Offer> => parts.offer ?? (await import("../../your-service/plans.ts")).offer,
-    /** Aborted by SIGINT (Ctrl-C), SIGTERM or SIGHUP. A command that takes it must end soon after the abort. */
-    stopSignal(): AbortSignal {
-      isStoppedInOrder = true;
-      return stopping.signal;
-    },
-    onProgress(done: number, total: number): void {
-      progress.update(done, total);
-      trail.onProgress(done, total);
-    },
-    /** If a stop left resources undone, says how many, and how to continue. */
-    sayWhatIsLeft(left: number | undefined, howToGoOn: string): void {
-      if (left) say(`Stopped: ${counted(left, "resource")} left. ${howToGoOn}`);
-    },
+    stopSignal,
+    onProgress,
+    /** What work on many resources needs. */
+    how: (): How => ({ signal: stopSignal(), onProgress }),
     /** Ends the progress bar, so that it does not disturb a person who types. */
     endProgress: progress.end,
     /** Asks the person at the terminal. Throws `NotConfirmed` unless they say yes, and what `checkMayAsk` throws. */

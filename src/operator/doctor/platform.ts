@@ -5,7 +5,7 @@ import { TransportError } from "../../platform/errors.ts";
 import { withHttp, type Http } from "../../platform/http.ts";
 import type { Trial } from "../../platform/oauth.ts";
 import { openIncidents } from "../../platform/status.ts";
-import { triedSecret } from "../secret-check.ts";
+import { triedSecret } from "../client-secret.ts";
 import { counted } from "../wording.ts";
 import { fault, fine, warning, type Finding } from "./finding.ts";
 import { hasSecret } from "./store.ts";

@@ -7,7 +7,7 @@ import { typedUuid, UsedWrongly } from "../errors.ts";
 import { showResource } from "../resources.ts";
 import type { ActionRunner, ActionWork } from "./action-runner.ts";
 import { OF_ALL, OF_ONE, type Action } from "./actions.tsx";
-import { createFormTokens, formIn, parseForm, refuseUnreadable } from "./forms.ts";
+import { formIn, formOf, parseForm, refuseUnreadable, tokenFor } from "./forms.ts";
 import { inFrame, MOUNT, operatorOf } from "./frame.tsx";
 import { operatorProblem, refused } from "./problems.ts";
 
@@ -16,26 +16,13 @@ export function actionRoutes(
   ctx: OpenContext,
   { pages, runner }: { pages: Pages; runner: ActionRunner },
 ): Router {
-  const tokens = createFormTokens({ vault: ctx.vault, password: ctx.config.operatorPassword });
   const router = Router({ caseSensitive: true });
-
-  /**
-   * `uuid` is empty if the action is about all resources; `about` is the path below `/operator` of what it is about,
-   * and `here` its own.
-   */
-  async function placeOf({ params }: Request, { name }: Action) {
-    const typed = params["uuid"];
-    const uuid = typed === undefined ? "" : typedUuid(String(typed));
-    if (uuid !== "") await showResource(ctx.db, uuid);
-    const about = uuid === "" ? "" : `/resources/${uuid}`;
-    return { uuid, about, here: `${about}/${name}` };
-  }
 
   function add(action: Action, path: string): void {
     router
       .route(path)
       .get(async (request, response) => {
-        const { uuid, about, here } = await placeOf(request, action);
+        const { uuid, about, here } = await placeOf(ctx, request, action);
         const root = pages.addressOf(request).base + MOUNT;
         const { title, content, button } = await action.ask(ctx, uuid);
         const page = {
@@ -43,7 +30,7 @@ export function actionRoutes(
           content: (
             <form class="ask" method="post" action={root + here}>
               {content}
-              <input type="hidden" name="token" value={tokens.tokenFor(here, operatorOf(response)!)} />
+              <input type="hidden" name="token" value={tokenFor(ctx, here, operatorOf(response)!)} />
               <div class="row">
                 {button !== null && <button type="submit">{button}</button>}
                 <a href={root + about}>{button === null ? "Back" : "Leave it as it is"}</a>
@@ -54,10 +41,10 @@ export function actionRoutes(
         pages.show(request, response, inFrame(page, request, response, pages));
       })
       .post(parseForm, async (request, response) => {
-        const { uuid, here } = await placeOf(request, action);
+        const { uuid, here } = await placeOf(ctx, request, action);
         const sent = formIn(request.body);
         const operator = operatorOf(response)!;
-        const form = tokens.formOf(here, operator, sent["token"]?.[0]);
+        const form = formOf(ctx, here, operator, sent["token"]?.[0]);
         if (!form || !isFromOurPage(request, pages.addressOf)) throw operatorProblem("not_from_our_page");
         const work = workOf(() => action.work(ctx, uuid, sent), here);
         const about = { action: action.name, uuid: uuid || null, operator, form };
@@ -72,6 +59,18 @@ export function actionRoutes(
   for (const action of OF_ONE) add(action, `/resources/:uuid/${action.name}`);
   router.use(refuseUnreadable);
   return router;
+}
+
+/**
+ * `uuid` is empty if the action is about all resources; `about` is the path below `/operator` of what it is about, and
+ * `here` its own.
+ */
+async function placeOf({ db }: OpenContext, { params }: Request, { name }: Action) {
+  const typed = params["uuid"];
+  const uuid = typed === undefined ? "" : typedUuid(String(typed));
+  if (uuid !== "") await showResource(db, uuid);
+  const about = uuid === "" ? "" : `/resources/${uuid}`;
+  return { uuid, about, here: `${about}/${name}` };
 }
 
 /** Reads the form. A fault in it is shown with a link back to the form. */

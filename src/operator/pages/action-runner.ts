@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { KitError, messageOf } from "../../errors.ts";
 import type { Log } from "../../logging/log.ts";
 import type { ActionRequest, Audit } from "../audit.ts";
-import type { OnProgress } from "../work-through.ts";
+import type { How } from "../work-through.ts";
 
 /** How an action ended. The message may be shown. */
 export interface ActionResult {
@@ -11,7 +11,7 @@ export interface ActionResult {
 }
 
 /** What an action does. It ends soon after `signal` is aborted; an error that it throws becomes its failure. */
-export type ActionWork = (how: { signal: AbortSignal; onProgress: OnProgress }) => Promise<ActionResult>;
+export type ActionWork = (how: How) => Promise<ActionResult>;
 
 export type ActionRunner = ReturnType<typeof createActionRunner>;
 

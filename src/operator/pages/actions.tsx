@@ -1,16 +1,12 @@
 import type { ComponentChildren } from "preact";
 import type { OpenContext } from "../../open-context.ts";
 import { countKeyUse } from "../../vault/store.ts";
-import { setSecret, waitUntilFresh } from "../client-secret.ts";
-import { diffConfig } from "../config-diff.ts";
-import { isEmpty, planPush, pushShown } from "../config-push.ts";
-import { recoverAllGrants, recoverGrants } from "../grants/recover-grants.ts";
-import { neededKeys, resealAll } from "../keys.ts";
-import { triedSecret } from "../secret-check.ts";
-import { refreshAllTokens, refreshTokens, type TokenReport } from "../tokens.ts";
-import { typedClientSecret } from "../typed-secret.ts";
-import { counted } from "../wording.ts";
-import type { ActionResult, ActionWork } from "./action-runner.ts";
+import { RECOVER, REFRESH, type BulkAction } from "../bulk-actions.ts";
+import { secretInWords, setSecret, typedClientSecret, waitUntilFresh } from "../client-secret.ts";
+import { changedBy, diffConfig, planInWords, planPush, pushShown } from "../config-diff.ts";
+import { isCurrentOnly, keysInWords, resealAll, resealInWords } from "../keys.ts";
+import { isWhole, reportInWords } from "../work-through.ts";
+import type { ActionWork } from "./action-runner.ts";
 import type { Form } from "./forms.ts";
 import { DiffTable } from "./diff-table.tsx";
 
@@ -34,59 +30,23 @@ export interface Action {
   work(ctx: OpenContext, uuid: string, form: Form): ActionWork;
 }
 
-/** At most this many failed resources are named; the rest can be found in the list of resources. */
-const MOST_NAMED = 5;
-
-/** A report in words; `verb` says what was done, such as "refreshed". */
-function inWords({ done, failed, skipped }: TokenReport, verb: string, signal: AbortSignal): ActionResult {
-  const reasons = [...new Set(skipped.map(({ reason }) => reason))].join(", ");
-  const parts = [
-    `${done.length} ${verb}.`,
-    ...(skipped.length > 0 ? [`${skipped.length} left out (${reasons}).`] : []),
-    ...(failed.length > 0 ? [`${failed.length} failed:`] : []),
-    ...failed.slice(0, MOST_NAMED).map(({ uuid, message }) => `${uuid}: ${message}`),
-    ...(failed.length > MOST_NAMED ? ["… and others."] : []),
-    ...(signal.aborted
-      ? ["Stopped, because the service stops. Begin it again: it goes on with the rest."]
-      : []),
-  ];
-  return { isDone: failed.length === 0 && !signal.aborted, message: parts.join("\n") };
+/** The action on one resource, or on all. */
+function bulk(action: BulkAction, of: "one" | "all"): Action {
+  const label = action.labels[of];
+  return {
+    name: of === "one" ? action.verb : `${action.verb}-all`,
+    label,
+    ask({ config }) {
+      const whyNot = action.whyNot(config);
+      const content = <p>{whyNot ?? action.effect}</p>;
+      return { title: `${label}?`, content, button: whyNot === null ? label : null };
+    },
+    work: (ctx, uuid) => async (how) => {
+      const report = await action.work(ctx, of === "one" ? [uuid] : "all", how);
+      return { isDone: isWhole(report), message: reportInWords(report, action.doneWord) };
+    },
+  };
 }
-
-const refresh =
-  (ctx: OpenContext, uuid: string): ActionWork =>
-  async (how) => {
-    const needs = { ...ctx, concurrency: ctx.config.tokenConcurrency, ...how };
-    const report = await (uuid === "" ? refreshAllTokens(needs) : refreshTokens(needs, [uuid]));
-    return inWords(report, "refreshed", how.signal);
-  };
-
-const recover =
-  (ctx: OpenContext, uuid: string): ActionWork =>
-  async (how) => {
-    const { legacyGrants: isOn, tokenConcurrency: concurrency } = ctx.config;
-    const needs = { ...ctx, isOn, concurrency, ...how };
-    const { report, left } = await (uuid === "" ? recoverAllGrants(needs) : recoverGrants(needs, [uuid]));
-    const { isDone, message } = inWords(report, "recovered", how.signal);
-    if (left === 0) return { isDone, message };
-    return { isDone: false, message: `${message}\n${left} left: begin it again to go on with them.` };
-  };
-
-/** Whether the platform's oauth-grant endpoint may be called depends on `LEGACY_GRANTS`. */
-const recoverQuestion = ({ config }: OpenContext, title: string, what: string, button: string): Question =>
-  config.legacyGrants
-    ? { title, content: <p>{what}</p>, button }
-    : {
-        title,
-        content: (
-          <p>
-            Recovering is off. Ask the platform to open its oauth-grant endpoint for your add-on, then set{" "}
-            <code>LEGACY_GRANTS=on</code> and restart. Or ask it to deliver the provision again: that brings a
-            new grant too.
-          </p>
-        ),
-        button: null,
-      };
 
 /**
  * Sets the config vars that are missing on the platform. A value that exists there stays, unless its box was ticked.
@@ -98,13 +58,15 @@ const pushConfig: Action = {
     const difference = await diffConfig(ctx, uuid);
     const { vars, isKnown } = difference;
     const plan = planPush(vars, []);
-    const isNothing = !isKnown || (isEmpty(plan) && plan.keep.length === 0);
+    const isNothing = !isKnown || changedBy(plan).length + plan.keep.length === 0;
     return {
       title: "Push config vars to the platform?",
       content: (
         <>
           <DiffTable of={difference} />
-          {plan.set.length > 0 && <p>To be set: {plan.set.join(", ")}.</p>}
+          {planInWords(plan, ["set"]).map((line) => (
+            <p>{line}.</p>
+          ))}
           {isKnown && isNothing && <p>The platform has all that is wanted.</p>}
           {isKnown && plan.keep.length > 0 && (
             <fieldset>
@@ -163,17 +125,8 @@ const setClientSecret: Action = {
   work(ctx, _uuid, form) {
     const value = typedClientSecret(form["secret"]?.[0] ?? "");
     return async (how) => {
-      const needs = { ...ctx, known: ctx.config.clientSecret };
-      const begun = await setSecret(needs, value, (secret) =>
-        triedSecret(ctx.config.platformAuthUrl, secret),
-      );
-      const { version, due, fresh, unconfirmed } = await waitUntilFresh({ ...ctx, ...how }, begun);
-      const doubt = unconfirmed ? ` Whether the platform accepts it is not known: ${unconfirmed}.` : "";
-      const left = due > fresh ? ` ${due - fresh} have no working refresh token.` : "";
-      return {
-        isDone: true,
-        message: `The client secret is version ${version} now.${doubt} ${fresh} of ${due} tokens refreshed.${left}`,
-      };
+      const report = await waitUntilFresh(ctx, await setSecret(ctx, value), how);
+      return { isDone: true, message: secretInWords(report) };
     };
   },
 };
@@ -188,98 +141,34 @@ const reseal: Action = {
       content: (
         <>
           <p>
-            Every sealed value is sealed anew with <code>ENCRYPTION_KEY</code> (<code>{vault.keyId}</code>),
-            so that older keys can be dropped. It can be stopped and begun again at any time.
+            Every sealed value is sealed anew with <code>ENCRYPTION_KEY</code>, so that older keys can be
+            dropped. It can be stopped and begun again at any time.
           </p>
           <ul>
-            {uses.map(({ keyId, rows }) => (
-              <li>
-                <code>{keyId}</code> seals {counted(rows, "row")}
-                {keyId === vault.keyId && ": this is ENCRYPTION_KEY"}
-              </li>
+            {keysInWords(uses, vault).map((line) => (
+              <li>{line}</li>
             ))}
           </ul>
-          {uses.every(({ keyId }) => keyId === vault.keyId) && (
-            <p>No other key is in use: there is nothing to do.</p>
-          )}
+          {isCurrentOnly(uses, vault) && <p>No other key is in use: there is nothing to do.</p>}
         </>
       ),
       button: "Re-seal",
     };
   },
-  work:
-    ({ db, vault }) =>
-    async (how) => {
-      const { report, unopened } = await resealAll({ db, vault, ...how });
-      const needed = neededKeys(report, vault);
-      const end = needed ?? "No other key is in use: drop the old ones in 12 hours.";
-      const left = unopened.count > 0 ? [`${unopened.count} do not open:`, ...unopened.messages] : [];
-      const message = [`${report.resealed} resealed. ${end}`, ...left].join("\n");
-      return { isDone: unopened.count === 0 && needed === null, message };
-    },
+  work: (ctx) => async (how) => {
+    const result = await resealAll(ctx, how);
+    const isDone = result.unopened.length === 0 && isCurrentOnly(result.report.byKey, ctx.vault);
+    return { isDone, message: resealInWords(result, ctx.vault) };
+  },
 };
 
 /** The actions on one resource, at `/operator/resources/:uuid/NAME`. Each is also a command of `kit`. */
-export const OF_ONE: readonly Action[] = [
-  {
-    name: "refresh",
-    label: "Refresh its token",
-    ask: (_ctx, uuid) => ({
-      title: "Refresh this token now?",
-      content: (
-        <p>
-          The platform is asked for a new access token of <code>{uuid}</code>, due or not. The one there is
-          works until the new one is stored.
-        </p>
-      ),
-      button: "Refresh it",
-    }),
-    work: refresh,
-  },
-  {
-    name: "recover",
-    label: "Recover its grant",
-    ask: (ctx) =>
-      recoverQuestion(
-        ctx,
-        "Recover the grant of this resource?",
-        "The platform's oauth-grant endpoint is asked for a new grant, which is exchanged at once. Where the grant was exchanged before, it gives no other.",
-        "Recover it",
-      ),
-    work: recover,
-  },
-  pushConfig,
-];
+export const OF_ONE: readonly Action[] = [bulk(REFRESH, "one"), bulk(RECOVER, "one"), pushConfig];
 
 /** The actions on all resources, at `/operator/NAME`; `uuid` is empty for them. */
 export const OF_ALL: readonly Action[] = [
-  {
-    name: "refresh-all",
-    label: "Refresh all tokens",
-    ask: ({ config }) => ({
-      title: "Refresh all tokens now?",
-      content: (
-        <p>
-          Every resource that has a working token gets a new one, {config.tokenConcurrency} at a time. The
-          service refreshes by itself when it is time: this is for after an incident, or to be sure.
-        </p>
-      ),
-      button: "Refresh them all",
-    }),
-    work: refresh,
-  },
-  {
-    name: "recover-all",
-    label: "Recover all lost grants",
-    ask: (ctx) =>
-      recoverQuestion(
-        ctx,
-        "Recover all lost grants?",
-        "For every resource whose grant was lost or never came, the platform's oauth-grant endpoint is asked for a new one, which is exchanged at once.",
-        "Recover them all",
-      ),
-    work: recover,
-  },
+  bulk(REFRESH, "all"),
+  bulk(RECOVER, "all"),
   setClientSecret,
   reseal,
 ];

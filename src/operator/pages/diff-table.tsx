@@ -1,4 +1,4 @@
-import type { ConfigDifference, ShownValue, VarDifference } from "../config-diff.ts";
+import { NOT_KNOWN_YET, type ConfigDifference, type ShownValue, type VarDifference } from "../config-diff.ts";
 import { Table } from "./parts.tsx";
 
 const MEANINGS: Readonly<Record<VarDifference["state"], string>> = {
@@ -11,13 +11,7 @@ const MEANINGS: Readonly<Record<VarDifference["state"], string>> = {
 
 /** Config vars compared without showing their values: two values are equal if their marks are. */
 export function DiffTable({ of: { vars, isKnown } }: { of: ConfigDifference }) {
-  if (!isKnown)
-    return (
-      <p>
-        What your service wants is not known yet: it is still being provisioned, or was installed before the
-        kit.
-      </p>
-    );
+  if (!isKnown) return <p>{NOT_KNOWN_YET}</p>;
   if (vars.length === 0) return <p>There are no config vars, here or on the platform.</p>;
   return (
     <Table

@@ -1,8 +1,8 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import express, { type ErrorRequestHandler, type RequestHandler } from "express";
+import type { Context } from "../../context.ts";
 import { askForBody, isUnreadableBody } from "../../http/bodies.ts";
 import { Secret } from "../../secret.ts";
-import type { Vault } from "../../vault/vault.ts";
 import type { Operator } from "../audit.ts";
 import { operatorProblem } from "./problems.ts";
 
@@ -30,44 +30,38 @@ export function formIn(body: unknown): Form {
 /** How long a confirmation page may stay open before its button is pressed. */
 const FORM_SECONDS = 3_600;
 
-/**
- * Tokens against cross-site request forgery. A browser sends the operator's password or session by itself, even with a
- * form of another site, so each form carries a token that only a page of ours can contain. It is valid for one hour,
- * for one path and one operator. It contains a unique name (`form`), so that a form which is sent twice is carried out
- * once. It is a keyed hash: it needs no table, and every process can check it. Tokens issued to the password's holder
- * end when the password changes. The password is part of the hashed text and not the key, or an operator could guess
- * the password offline from a token.
- */
-export function createFormTokens({
-  vault,
-  password,
-  now = () => Date.now() / 1_000,
-}: {
-  vault: Pick<Vault, "keyId" | "keyIds" | "hash">;
-  password: Secret | undefined;
-  now?: () => number;
-}) {
-  function sign(path: string, holder: Operator, form: string, at: number, keyId: string): Buffer {
-    const who = holder.account ?? `password ${password?.reveal()}`;
-    const signed = new Secret(["operator form", path, who, form, at].join("\n"));
-    return Buffer.from(vault.hash(signed, keyId));
-  }
+type Signing = Pick<Context, "vault" | "config">;
+const nowSeconds = () => Math.floor(Date.now() / 1_000);
 
-  return {
-    tokenFor(path: string, holder: Operator): string {
-      const form = randomBytes(12).toString("base64url");
-      const at = Math.floor(now());
-      return `${at}.${form}.${sign(path, holder, form, at, vault.keyId).toString("base64url")}`;
-    },
-    /** The form's name; null if the token is not valid for this path and operator, or too old. */
-    formOf(path: string, holder: Operator, token = ""): string | null {
-      const [, time, form, signature] = /^(\d{1,12})\.([\w-]{16})\.([\w-]{43})$/.exec(token) ?? [];
-      if (!time || !form || !signature) return null;
-      const given = Buffer.from(signature, "base64url");
-      const isOurs = vault.keyIds.some((keyId) =>
-        timingSafeEqual(given, sign(path, holder, form, Number(time), keyId)),
-      );
-      return isOurs && now() - Number(time) <= FORM_SECONDS ? form : null;
-    },
-  };
+/**
+ * A token against cross-site request forgery. A browser sends the operator's password or session by itself, even with a
+ * form of another site, so each form carries a token that only a page of ours can contain. It is valid for one hour, for
+ * one path and one operator; one issued to the password's holder ends when the password changes. It contains a unique
+ * name (`form`), so that a form which is sent twice is carried out once. It is a keyed hash: it needs no table, and every
+ * process can check it.
+ */
+export function tokenFor(ctx: Signing, path: string, holder: Operator, at = nowSeconds()): string {
+  const form = randomBytes(12).toString("base64url");
+  return `${at}.${form}.${sign(ctx, { path, holder, form, at }).toString("base64url")}`;
+}
+
+/** The name of the token's form; null if the token is not valid for this path and operator, or too old. */
+export function formOf(ctx: Signing, path: string, holder: Operator, token = ""): string | null {
+  const [, at, form, signature] = /^(\d{1,12})\.([\w-]{16})\.([\w-]{43})$/.exec(token) ?? [];
+  if (!at || !form || !signature) return null;
+  const given = Buffer.from(signature, "base64url");
+  const isOurs = ctx.vault.keyIds.some((keyId) =>
+    timingSafeEqual(given, sign(ctx, { path, holder, form, at: Number(at) }, keyId)),
+  );
+  return isOurs && nowSeconds() - Number(at) <= FORM_SECONDS ? form : null;
+}
+
+/** The password is part of the text and not the key, or an operator could guess it offline from a token. */
+function sign(
+  { vault, config }: Signing,
+  { path, holder, form, at }: { path: string; holder: Operator; form: string; at: number },
+  keyId = vault.keyId,
+): Buffer {
+  const who = holder.account ?? `password ${config.operatorPassword?.reveal()}`;
+  return Buffer.from(vault.hash(new Secret(["operator form", path, who, form, at].join("\n")), keyId));
 }

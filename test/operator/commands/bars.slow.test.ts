@@ -44,7 +44,7 @@ describe("kit secret set with a progress bar", () => {
     expect(sent).not.toContain(secret);
     expect(screen).toEqual([
       "The new client secret (not shown): ",
-      expect.stringMatching(/^The client secret is version \d now\. 5 tokens refreshed\.$/),
+      expect.stringMatching(/^The client secret is version \d now\. 5 of 5 tokens refreshed\.$/),
     ]);
   });
 
@@ -103,7 +103,7 @@ describe("kit config push --all with a progress bar", () => {
     expect(stopping).toMatch(STOPPING);
     const done = Number(/^(\d) changed, 0 failed, 0 skipped\.$/.exec(end!)![1]);
     expect(stopped).toMatch(
-      new RegExp(`^Stopped: ${5 - done} resources? left\\. The same command goes on\\.$`),
+      new RegExp(`^Stopped: ${5 - done} resources? left\\. Run it again for the rest\\.$`),
     );
     expect(more).toEqual([]);
     world.sandbox.control.clearFaults();
@@ -174,7 +174,7 @@ describe("kit keys reseal with a progress bar", () => {
     const { code, stdout, stderr } = await kit(rotated(), ["keys", "reseal"]);
     expect({ code, stderr }).toEqual({ code: 1, stderr: "" });
     expect(stdout).toMatch(
-      /\nSome rows still need an older key: keep it in DECRYPTION_KEYS, and reseal again\.\n$/,
+      /\nOlder keys are still needed: put them into DECRYPTION_KEYS, and reseal again\.\n$/,
     );
   }, 60_000);
 });

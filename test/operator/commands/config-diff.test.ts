@@ -90,7 +90,7 @@ it("config push sets missing vars, and keeps those that were changed by hand", a
     code: 0,
     stderr: expect.stringContaining("To be set: TEAPOT_TOKEN"),
   });
-  expect(stdout).toContain("1 var changed. Kept as the platform has it: TEAPOT_URL");
+  expect(stdout).toMatch(/1 var changed\.\nKept as the platform has it \(.*\): TEAPOT_URL/);
   expect(await onPlatform()).toEqual({ ...wanted, TEAPOT_URL: "https://by-hand.example" });
 
   const again = await run("config", "push", uuid, "--overwrite", "TEAPOT_URL", "--yes");
@@ -235,7 +235,6 @@ it.each<[string, () => Promise<{ later: string }>]>([
   await eventually(async () => expect(await life.credential(addon.id)).toMatchObject({ state: "active" }));
   const said = await say("config", "diff", addon.id);
   expect(said).toMatchObject({ code: 0, stdout: expect.stringContaining("not known yet") });
-  expect(said.stdout).not.toContain("none are wanted");
   later.open();
   life.vendor.asUsual();
   await life.control.deprovision(addon.id);
@@ -268,7 +267,7 @@ it("config diff and push leave vars alone that were set before the kit", async (
   const left = await say("config", "push", imported, ...overwrite);
   expect(left.code).toBe(0);
   expect(left.stdout.replace(/\s+/g, " ")).toContain(
-    "it was never set from here: TEAPOT_TOKEN (kit config set",
+    "never set from here (kit config set changes that): TEAPOT_TOKEN",
   );
   expect((await say("config", "push", "--all", ...overwrite)).code).toBe(0);
   expect(await theirs()).toContainEqual(before.find(({ name }) => name === "TEAPOT_TOKEN"));

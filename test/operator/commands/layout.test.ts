@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
 import picocolors from "picocolors";
-import { failures } from "../../../src/operator/commands/report.ts";
+import { reportInWords } from "../../../src/operator/work-through.ts";
 import { table } from "../../../src/operator/commands/table.ts";
 import { wrapped } from "../../../src/operator/commands/text.ts";
 
@@ -37,10 +37,11 @@ it("text is broken between words, and a command about a resource stays on one li
 it("failures with the same reason are grouped and printed without delay, however many", () => {
   const uuids = Array.from({ length: 50_000 }, () => randomUUID());
   const failed = uuids.map((uuid) => ({ uuid, id: "x", message: `The platform refuses ${uuid}.` }));
-  const lines = failures(screen(80), failed);
-  expect(lines).toHaveLength(22);
-  expect(lines.slice(-2)).toEqual([
-    "  … and 49980 more (--json tells all)",
+  const lines = reportInWords({ done: [], failed, skipped: [] }, "refreshed").split("\n");
+  expect(lines).toHaveLength(23);
+  expect(lines.slice(-3)).toEqual([
+    "  … and 49980 more",
     "    The platform refuses UUID.",
+    "0 refreshed, 50000 failed, 0 skipped.",
   ]);
 });

@@ -64,7 +64,7 @@ describe("failures of a bulk command", () => {
     const { code, stdout } = await kit(platformAway(), ["config", "diff", "--all"]);
     expect(code).toBe(1);
     expect(stdout).toContain("GET http://127.0.0.1:1/addons/UUID/config could not be sent");
-    expect(stdout).toContain("0 looked at, 0 different, 5 failed, 0 skipped.\nIs the platform reachable");
+    expect(stdout).toContain("0 compared, 0 different, 5 failed, 0 skipped.\nIs the platform reachable");
     expect(widest(stdout)).toBeLessThanOrEqual(80);
   });
 });

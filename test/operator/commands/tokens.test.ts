@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Database } from "../../../src/database/database.ts";
-import { waitUntilFresh } from "../../../src/operator/client-secret.ts";
-import { triedSecret } from "../../../src/operator/secret-check.ts";
+import { triedSecret, waitUntilFresh } from "../../../src/operator/client-secret.ts";
 import { Secret } from "../../../src/secret.ts";
 import { aWorld, type World } from "../../support/world.ts";
 import { kit, kitJson } from "../../support/kit.ts";
@@ -210,7 +209,7 @@ describe("kit secret set", () => {
     const right = await run(["secret", "set", "--no-wait"], world.sandbox.settings.clientSecret);
     expect(right).toEqual({ code: 0, data: { version: 5, due: 3, fresh: 0 } });
     const human = await kit(world.environment, ["secret", "set"], world.sandbox.settings.clientSecret);
-    expect(human.stdout).toBe("The client secret is version 5 now. 3 tokens refreshed.\n");
+    expect(human.stdout).toBe("The client secret is version 5 now. 3 of 3 tokens refreshed.\n");
   });
 
   it("does not count tokens that cannot be refreshed", async () => {
@@ -248,8 +247,10 @@ describe("kit secret set", () => {
         return db.readWhole(statement, values);
       },
     };
-    const needs = { ...world.service.services, db: losing, signal: AbortSignal.timeout(5_000) };
-    expect(await waitUntilFresh(needs, { version, due: 3, fresh: 0 })).toEqual({ version, due: 3, fresh: 3 });
+    const ctx = { ...world.service.services, db: losing };
+    const begun = { version, due: 3, fresh: 0 };
+    const how = { signal: AbortSignal.timeout(5_000) };
+    expect(await waitUntilFresh(ctx, begun, how)).toEqual({ version, due: 3, fresh: 3 });
     expect(asked).toBeGreaterThan(2);
   }, 20_000);
 
@@ -257,8 +258,9 @@ describe("kit secret set", () => {
     const { credentials } = world.service.services;
     await world.rows(`UPDATE credentials SET secret_version = 1`);
     const { version } = await credentials.secrets.set(new Secret("not-the-right-secret"));
-    const needs = { ...world.service.services, signal: AbortSignal.timeout(5_000) };
-    await expect(waitUntilFresh(needs, { version: version - 1, due: 3, fresh: 0 })).rejects.toMatchObject({
+    const ctx = world.service.services;
+    const begun = { version: version - 1, due: 3, fresh: 0 };
+    await expect(waitUntilFresh(ctx, begun, { signal: AbortSignal.timeout(5_000) })).rejects.toMatchObject({
       id: "client_secret_rejected",
       message: expect.stringContaining(`as version ${version}`),
     });

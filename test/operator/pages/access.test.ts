@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { BY_PASSWORD } from "../../../src/operator/audit.ts";
-import { createFormTokens } from "../../../src/operator/pages/forms.ts";
-import { Secret } from "../../../src/secret.ts";
+import { tokenFor } from "../../../src/operator/pages/forms.ts";
 import { buildText } from "../../../src/version.ts";
-import { aWorldOfAnOperator, FROM_OUR_PAGE, hiddenIn, PASSWORD, type OperatorWorld } from "./operator.ts";
+import { aWorldOfAnOperator, FROM_OUR_PAGE, hiddenIn, type OperatorWorld } from "./operator.ts";
 
 let operator: OperatorWorld;
 let uuid: string;
@@ -158,12 +157,9 @@ describe("a form of /operator", () => {
   });
 
   it("is valid for an hour", async () => {
-    const { vault } = operator.world.service.services;
+    const ctx = operator.world.service.services;
     const tokenOf = (minutesAgo: number) =>
-      createFormTokens({
-        ...{ vault, password: new Secret(PASSWORD) },
-        now: () => Date.now() / 1_000 - minutesAgo * 60,
-      }).tokenFor(path(), BY_PASSWORD);
+      tokenFor(ctx, path(), BY_PASSWORD, Math.floor(Date.now() / 1_000) - minutesAgo * 60);
     expect((await operator.post(path(), [["token", tokenOf(61)]])).status).toBe(403);
     expect((await operator.post(path(), [["token", tokenOf(59)]])).status).toBe(303);
     await operator.world.rows(`DELETE FROM operator_actions`);
