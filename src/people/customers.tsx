@@ -1,19 +1,20 @@
-import express, { Router, type Request, type RequestHandler } from "express";
+import express, { Router, type Request, type RequestHandler, type Response } from "express";
 import type { Context } from "../context.ts";
 import { isDatabaseAway } from "../database/database.ts";
 import { KitError } from "../errors.ts";
 import { askForBody, isUnreadableBody } from "../http/bodies.ts";
 import { clientAddress } from "../http/proxies.ts";
 import { methodNotAllowed } from "../http/method-not-allowed.ts";
-import type { Page, Pages } from "../pages/pages.tsx";
+import { addressOf, goTo, isFromOurPage } from "../pages/address.ts";
+import { show, type Page } from "../pages/pages.tsx";
+import { notFromOurPage } from "../pages/problem.tsx";
 import type { Secret } from "../secret.ts";
 import { readUuid } from "../uuid.ts";
 import { within } from "../within.ts";
-import type { CustomerPage, CustomerResource } from "./contract.ts";
-import { clearCookie, makeRoom, readCookie, setCookie, type SecretCookie } from "./cookies.ts";
-import { customerProblem } from "./problems.ts";
-import { isFromOurPage } from "./same-site.ts";
-import { readSignedForm } from "./signed-form.ts";
+import type { CustomerResource } from "./contract.ts";
+import { cookieNames, readCookie, writeCookie, type SecretCookie } from "./cookies.ts";
+import { problem } from "./problems.ts";
+import { readSignedForm } from "./sign-on.ts";
 import {
   closeCustomerSession,
   CUSTOMER_SESSION_SECONDS,
@@ -26,126 +27,112 @@ import {
 const MOST_BODY_BYTES = 16 * 1024;
 /** A customer waits in front of a browser; a page that takes longer than this is a fault of the vendor's service. */
 const PAGE_TIME_MS = 5_000;
-/** A cookie takes about 100 bytes. */
+/** A cookie takes about 100 bytes, and a request with more than 16 kB of headers does not get through. */
 const MOST_COOKIES = 30;
-const FAMILY = /kit_customer_([0-9a-f-]{36})$/;
 
-type Needs = Context & { pages: Pages; salt: Secret };
+const parse = express.urlencoded({ extended: false, limit: MOST_BODY_BYTES, parameterLimit: 50 });
 
-/** The sign-on for customers who come from the platform's dashboard, and the page it leads to. */
-export function customerRouters(needs: Needs): Record<"/sso" | "/customer", Router> {
-  return { "/sso": signOnRoutes(needs), "/customer": customerRoutes(needs) };
-}
+/** A body that cannot be read counts as a refused sign-on. */
+const readForm: RequestHandler = (request, response, next) => {
+  askForBody(request, response);
+  parse(request, response, (error?: unknown) =>
+    next(isUnreadableBody(error ?? {}) ? problem("sign_on_refused", "The sign-on cannot be read.") : error),
+  );
+};
 
-/** A form that the platform's dashboard signed (assumed, section 6). */
-function signOnRoutes(needs: Needs): Router {
-  const { pages, salt, config, clocks, log } = needs;
+/** `/sso`: the sign-on of customers with a form that the platform's dashboard signed (assumed, section 6). */
+export function signOnRoutes(ctx: Context, salt: Secret): Router {
   const router = Router({ caseSensitive: true });
-  const parseForm = express.urlencoded({ extended: false, limit: MOST_BODY_BYTES, parameterLimit: 50 });
-  const readForm: RequestHandler = (request, response, next) => {
-    askForBody(request, response);
-    // A body that cannot be read counts as a refused sign-on.
-    parseForm(request, response, (error?: unknown) =>
-      next(error && isUnreadableBody(error) ? customerProblem("sign_on_refused", "unreadable") : error),
-    );
-  };
-
   router
     .route("/login")
     .post(readForm, async (request, response) => {
-      const form = readSignedForm(request.body, salt, { mustNameUser: config.ssoRequireUser });
-      if (typeof form === "string") throw customerProblem("sign_on_refused", form);
-      const opened = await openCustomerSession(needs, form, clientAddress(request)).catch(notKept);
-      const trouble = opened === "stale" ? clocks.trouble() : null;
-      if (trouble) throw customerProblem("sign_on_refused", { id: "clocks_apart", message: trouble });
-      if (typeof opened === "string") throw customerProblem("sign_on_refused", opened);
+      const form = readSignedForm(request.body, salt, { mustNameUser: ctx.config.ssoRequireUser });
+      const address = clientAddress(request);
+      const opened = await openCustomerSession(ctx, form, address);
+      if (typeof opened === "string") {
+        const trouble = opened === "stale" ? ctx.clocks.trouble() : null;
+        throw problem("sign_on_refused", trouble ?? WHY_REFUSED[opened]);
+      }
       // The session id is new each time, which prevents session fixation.
-      setCookie(cookieOf(pages, form.uuid), request, response, opened.session);
-      const about = { uuid: form.uuid, requestId: request.id, address: clientAddress(request) };
-      log.info({ ...about, namesUser: form.user !== null }, "A customer signed on");
-      const { base } = pages.addressOf(request);
-      response.status(303).set("Location", `${base}/customer/${form.uuid}`).end();
+      writeCookie(ctx, cookieOf(form.uuid), request, response, opened.session);
+      const about = { uuid: form.uuid, requestId: request.id, address };
+      ctx.log.info({ ...about, namesUser: form.user !== null }, "A customer signed on");
+      goTo(ctx, request, response, `/customer/${form.uuid}`);
     })
     .all(methodNotAllowed("POST"));
   return router;
 }
 
-/** A resource's page, and the way out. */
-function customerRoutes(needs: Needs): Router {
-  const { customerPage, pages } = needs;
-  const router = Router({ caseSensitive: true });
+const WHY_REFUSED = {
+  stale: "The sign-on was signed more than 5 minutes ago, or more than 1 minute in the future.",
+  used: "The sign-on was used before.",
+  gone: "The sign-on is for a resource that does not exist, or not any more.",
+};
 
+/** `/customer`: a resource's page, and the way out. */
+export function customerRoutes(ctx: Context): Router {
+  const router = Router({ caseSensitive: true });
   router
     .route("/signed-out")
-    .get((request, response) => pages.show(request, response, SIGNED_OUT))
+    .get((request, response) => show(ctx, request, response, SIGNED_OUT))
     .all(methodNotAllowed("GET, HEAD"));
 
   router
     .route("/:uuid")
     .get(async (request, response) => {
-      const session = await sessionOf(needs, request);
-      if (!session) throw customerProblem("not_signed_on");
-      const { uuid } = session.resource;
+      const uuid = readUuid(request.params["uuid"]);
+      const id = uuid && readCookie(ctx, cookieOf(uuid), request);
+      const session = uuid && id && (await findCustomerSession(ctx, id, uuid));
+      if (!session) throw problem("not_signed_on");
       // For the log line, should the page fail.
       response.locals["uuid"] = uuid;
-      const room = { family: FAMILY, most: MOST_COOKIES, kept: uuid };
-      makeRoom((each) => cookieOf(pages, each), room, request, response);
-      const page = await inTime(customerPage, session.resource);
-      pages.show(request, response, framed(page, session, pages.addressOf(request).base));
+      dropOldCookies(ctx, request, response, uuid);
+      const page = framed(await vendorsPage(ctx, session.resource), session, addressOf(ctx, request).base);
+      show(ctx, request, response, page);
     })
     .all(methodNotAllowed("GET, HEAD"));
 
   router
     .route("/:uuid/sign-out")
     .post(async (request, response) => {
-      if (!isFromOurPage(request, pages.addressOf)) throw customerProblem("cross_site");
+      if (!isFromOurPage(ctx, request)) throw notFromOurPage();
       const uuid = readUuid(request.params["uuid"]);
-      const session = uuid && readCookie(cookieOf(pages, uuid), request);
-      if (session) await closeCustomerSession(needs, session);
-      if (uuid) clearCookie(cookieOf(pages, uuid), request, response);
-      response
-        .status(303)
-        .set("Location", `${pages.addressOf(request).base}/customer/signed-out`)
-        .end();
+      const id = uuid && readCookie(ctx, cookieOf(uuid), request);
+      if (id) await closeCustomerSession(ctx, id);
+      if (uuid) writeCookie(ctx, cookieOf(uuid), request, response, null);
+      goTo(ctx, request, response, "/customer/signed-out");
     })
     .all(methodNotAllowed("POST"));
   return router;
 }
 
 /** One cookie per resource: a customer with two resources open in two tabs is signed on to both. */
-function cookieOf({ addressOf }: Pages, uuid: string): SecretCookie {
+function cookieOf(uuid: string): SecretCookie {
   const maxAgeSeconds = CUSTOMER_SESSION_SECONDS;
-  return { addressOf, name: `kit_customer_${uuid}`, path: `/customer/${uuid}`, maxAgeSeconds };
+  return { name: `kit_customer_${uuid}`, path: `/customer/${uuid}`, maxAgeSeconds };
 }
 
-async function sessionOf(needs: Needs, request: Request): Promise<CustomerSession | null> {
-  const uuid = readUuid(request.params["uuid"]);
-  const id = uuid && readCookie(cookieOf(needs.pages, uuid), request);
-  return uuid && id ? findCustomerSession(needs, id, uuid) : null;
-}
-
-/**
- * The form may be used up by now, so sending it again would be refused: the page for that says to start from the
- * dashboard.
- */
-function notKept(error: unknown): never {
-  throw isDatabaseAway(error) ? customerProblem("sign_on_not_kept", error) : error;
+/** Clears the cookies of customers above the limit, in the order in which browsers send them: the oldest first. */
+function dropOldCookies(ctx: Context, request: Request, response: Response, inUse: string): void {
+  const uuids = cookieNames(request).flatMap((name) => /kit_customer_([0-9a-f-]{36})$/.exec(name)?.[1] ?? []);
+  const others = uuids.filter((uuid) => uuid !== inUse);
+  for (const uuid of others.slice(0, 1 - MOST_COOKIES))
+    writeCookie(ctx, cookieOf(uuid), request, response, null);
 }
 
 /**
- * The vendor's page. Throws the problem `page_late` after `PAGE_TIME_MS`, and a KitError when the vendor's function
- * returns nothing.
+ * Throws the problem `page_late` after `PAGE_TIME_MS`, and a KitError when the vendor's function returns nothing.
  */
-async function inTime(customerPage: CustomerPage, resource: CustomerResource): Promise<Page> {
-  try {
-    const page = await within<Page | null | undefined>(PAGE_TIME_MS, customerPage(resource), () =>
-      customerProblem("page_late"),
-    );
-    if (page) return page;
-  } catch (error) {
+async function vendorsPage({ customerPage }: Context, resource: CustomerResource): Promise<Page> {
+  const late = () => problem("page_late");
+  const made = Promise.resolve().then(
+    () => customerPage(resource) as Page | null | undefined | Promise<Page>,
+  );
+  const page = await within(PAGE_TIME_MS, made, late).catch((error: unknown) => {
     // An error of the vendor's page that looks like a lost database is not about the kit's own database.
     throw isDatabaseAway(error) ? new Error("The page cannot reach what it needs", { cause: error }) : error;
-  }
+  });
+  if (page) return page;
   throw new KitError(
     "broken_contract",
     "The service's customerPage() returned nothing; it must return a title and content. Is a return missing?",

@@ -2,37 +2,20 @@ import { Router, type Request, type RequestHandler, type Response } from "expres
 import type { Context } from "../context.ts";
 import { clientAddress } from "../http/proxies.ts";
 import { methodNotAllowed } from "../http/method-not-allowed.ts";
-import type { Pages } from "../pages/pages.tsx";
+import { addressOf, goTo, isFromOurPage, localPath } from "../pages/address.ts";
+import { show } from "../pages/pages.tsx";
+import { notFromOurPage } from "../pages/problem.tsx";
 import type { Account } from "../platform/account.ts";
-import { endAttempt } from "./attempts.ts";
-import { confirm } from "./confirm.ts";
-import { clearCookie, readCookie, setCookie, type SecretCookie } from "./cookies.ts";
+import { readCookie, writeCookie, type SecretCookie } from "./cookies.ts";
 import { problem } from "./problems.ts";
-import { isFromOurPage, localPath } from "./same-site.ts";
 import { DEFAULT_SCOPES, isEnough } from "./scopes.ts";
 import { closeSession, findSession, SESSION_SECONDS, type Person, type Session } from "./store.ts";
-import { beginSignIn, completeSignIn, type Web } from "./web-flow.ts";
-import { whoPage } from "./who-page.tsx";
+import { beginSignIn, completeSignIn } from "./web-flow.ts";
+import { confirm, whoPage } from "./who.tsx";
+
+// Sign-in of people by the platform's OAuth web flow.
 
 export type { Person } from "./store.ts";
-
-/** Sign-in of people by the platform's OAuth web flow. */
-export interface SignIn {
-  /** The routes, for `/oauth`: login, callback, who am I, logout. */
-  router: Router;
-  /**
-   * The person signed in in the browser that sent this request; null if there is none, or if they must sign in again.
-   * `isUse` false: nobody uses the session with this request, a page loads itself again.
-   */
-  personOf(request: Request, how?: { isUse: boolean }): Promise<Person | null>;
-  /** Middleware for routes that only signed-in people may use; it puts the person in `response.locals.person`. */
-  requirePerson(requirement?: Requirement): RequestHandler;
-  /**
-   * Ends the session of the browser that sent this request, if it has one. The caller must check first that the request
-   * came from a page of ours.
-   */
-  signOut(request: Request, response: Response): Promise<void>;
-}
 
 export interface Requirement {
   /** Who may enter; by default everybody who is signed in. */
@@ -46,140 +29,92 @@ interface Trail {
   person(action: "sign-in" | "sign-out", request: Request, account: Account): Promise<void>;
 }
 
-interface Site extends Web {
-  ctx: Context;
-  cookie: SecretCookie;
-  trail: Trail;
-  /** The scopes requested at `/oauth/login`. */
-  scopes: readonly string[];
-}
+const SESSION: SecretCookie = { name: "kit_session", path: "/", maxAgeSeconds: SESSION_SECONDS };
 
-/** Null: no OAuth client is set for people. */
-export function createSignIn(
-  ctx: Context,
-  { pages, trail, scopes = DEFAULT_SCOPES }: { pages: Pages; trail: Trail; scopes?: readonly string[] },
-): SignIn | null {
-  const client = ctx.credentials.people;
-  if (!client) return null;
-  const { addressOf } = pages;
-  const cookie = { addressOf, name: "kit_session", path: "/", maxAgeSeconds: SESSION_SECONDS };
-  const site: Site = { ...ctx, ctx, pages, client, cookie, trail, scopes };
-  return {
-    router: routes(site),
-    async personOf(request, how) {
-      const session = await sessionOf(site, request, how);
-      return session && !session.isRefused ? session.person : null;
-    },
-    signOut: (request, response) => signOut(site, request, response),
-    requirePerson: (requirement) => requirePerson(site, requirement),
-  };
-}
-
-function routes(site: Site): Router {
+/** The routes for `/oauth`: login, callback, who am I, logout. */
+export function signInRoutes(ctx: Context, trail: Trail): Router {
   const router = Router({ caseSensitive: true });
-  const homeOf = (request: Request) => site.pages.addressOf(request).base;
   // Express answers HEAD with the GET handler; where a GET stores or uses up something, HEAD is refused.
   router
     .route("/login")
     .head(methodNotAllowed("GET"))
-    .get((request, response) =>
-      beginSignIn(site, request, response, { scopes: site.scopes, returnTo: returnToOf(request) }),
-    )
+    .get((request, response) => {
+      const returnTo = localPath(request.query["return_to"]);
+      beginSignIn(ctx, request, response, { scopes: DEFAULT_SCOPES, returnTo });
+    })
     .all(methodNotAllowed("GET"));
 
   router
     .route("/callback")
     .head(methodNotAllowed("GET"))
     .get(async (request, response) => {
-      const returnTo = await signIn(site, request, response);
-      response
-        .status(303)
-        .set("Location", homeOf(request) + returnTo)
-        .end();
+      const { person, session, returnTo } = await completeSignIn(ctx, request);
+      // The session id is new each time and the old session ends, which prevents session fixation.
+      const former = await endSession(ctx, request).catch((error: unknown) => {
+        const about = { requestId: request.id, error };
+        ctx.log.warn(about, "A former session could not be ended; it expires by itself");
+        return null;
+      });
+      writeCookie(ctx, SESSION, request, response, session);
+      if (former && former.id !== person.id) await note("sign-out", request, former);
+      await note("sign-in", request, person);
+      goTo(ctx, request, response, returnTo ?? "/oauth/me");
     })
     .all(methodNotAllowed("GET"));
 
   router
     .route("/me")
     .get(async (request, response) => {
-      const session = await sessionOf(site, request);
+      const session = await sessionOf(ctx, request);
       if (!session) throw problem("not_signed_in");
-      const confirmed = session.isRefused
-        ? { as: "refused" as const }
-        : await confirm(site.ctx, session.person);
-      if (confirmed.as === "refused") throw problem("sign_in_again");
-      const page = whoPage(confirmed.person, { base: homeOf(request), as: confirmed.as });
-      site.pages.show(request, response, page);
+      const confirmed = session.isRefused ? null : await confirm(ctx, session.person);
+      if (!confirmed) throw problem("sign_in_again");
+      show(ctx, request, response, whoPage(confirmed, addressOf(ctx, request).base));
     })
     .all(methodNotAllowed("GET, HEAD"));
 
   router
     .route("/logout")
     .post(async (request, response) => {
-      if (!isFromOurPage(request, site.pages.addressOf)) throw problem("cross_site");
-      await signOut(site, request, response);
-      response
-        .status(303)
-        .set("Location", `${homeOf(request)}/oauth/me`)
-        .end();
+      if (!isFromOurPage(ctx, request)) throw notFromOurPage();
+      const person = await endSession(ctx, request);
+      writeCookie(ctx, SESSION, request, response, null);
+      if (person) await note("sign-out", request, person);
+      goTo(ctx, request, response, localPath(request.query["return_to"]) ?? "/oauth/me");
     })
     .all(methodNotAllowed("POST"));
   return router;
-}
 
-/** Completes a sign-in; returns where to go. */
-async function signIn(site: Site, request: Request, response: Response): Promise<string> {
-  const { begun, person, session, returnTo } = await completeSignIn(site, request);
-  const former = readCookie(site.cookie, request);
-  endAttempt(site, request, response, begun);
-  setCookie(site.cookie, request, response, session);
-  // The session id is new each time and the old session ends, which prevents session fixation.
-  const cannotEnd = (error: unknown) => {
-    site.log.warn(
-      { requestId: request.id, error },
-      "A former session could not be ended; it expires by itself",
-    );
-    return null;
-  };
-  const gone = former && (await closeSession(site, former).catch(cannotEnd));
-  if (gone && gone.id !== person.id) await note(site, "sign-out", request, gone);
-  await note(site, "sign-in", request, person);
-  return returnTo ?? "/oauth/me";
-}
-
-async function signOut(site: Site, request: Request, response: Response): Promise<void> {
-  const id = readCookie(site.cookie, request);
-  const person = id && (await closeSession(site, id));
-  clearCookie(site.cookie, request, response);
-  if (person) await note(site, "sign-out", request, person);
-}
-
-async function note(
-  { log, trail }: Site,
-  action: "sign-in" | "sign-out",
-  request: Request,
-  person: Account,
-): Promise<void> {
-  const about = { requestId: request.id, account: person.id, address: clientAddress(request) };
-  log.info(about, action === "sign-in" ? "A person signed in" : "A person signed out");
-  await trail.person(action, request, person);
-}
-
-async function sessionOf(site: Site, request: Request, how?: { isUse: boolean }): Promise<Session | null> {
-  const id = readCookie(site.cookie, request);
-  return id && findSession(site, id, how);
+  async function note(action: "sign-in" | "sign-out", request: Request, person: Account): Promise<void> {
+    const about = { requestId: request.id, account: person.id, address: clientAddress(request) };
+    ctx.log.info(about, action === "sign-in" ? "A person signed in" : "A person signed out");
+    await trail.person(action, request, person);
+  }
 }
 
 /**
- * Lets signed-in people pass. Sends the GETs of others through the sign-in and back; throws a problem for their other
- * requests, and for people who are not allowed.
+ * The person signed in in the browser that sent this request; null if there is none, or if they must sign in again.
+ * `isUse` false: nobody uses the session with this request, a page loads itself again.
  */
-function requirePerson(
-  site: Site,
-  { isAllowed = () => true, scopes = site.scopes }: Requirement = {},
+export async function personOf(
+  ctx: Context,
+  request: Request,
+  how?: { isUse: boolean },
+): Promise<Person | null> {
+  const session = await sessionOf(ctx, request, how);
+  return session && !session.isRefused ? session.person : null;
+}
+
+/**
+ * Lets signed-in people pass, in `response.locals.person`. Sends the GETs of others through the sign-in and back; throws
+ * a problem for their other requests, and for people who are not allowed.
+ */
+export function requirePerson(
+  ctx: Context,
+  { isAllowed = () => true, scopes = DEFAULT_SCOPES }: Requirement = {},
 ): RequestHandler {
-  return async (request, response, next) => {
-    const session = await sessionOf(site, request);
+  return async (request, response: Response, next) => {
+    const session = await sessionOf(ctx, request);
     const mayEnter = session && !session.isRefused && isEnough(session.person.scopes, scopes);
     if (mayEnter && !isAllowed(session.person)) throw problem("not_allowed");
     if (mayEnter) {
@@ -187,14 +122,17 @@ function requirePerson(
       return next();
     }
     if (request.method !== "GET") throw problem(session ? "sign_in_again" : "not_signed_in");
-    beginSignIn(site, request, response, { scopes, returnTo: localPath(request.originalUrl) });
+    beginSignIn(ctx, request, response, { scopes, returnTo: localPath(request.originalUrl) });
   };
 }
 
-function returnToOf({ query }: Request): string | null {
-  const given = query["return_to"];
-  if (given === undefined) return null;
-  const path = typeof given === "string" ? localPath(given) : null;
-  if (path === null) throw problem("return_to_refused");
-  return path;
+async function sessionOf(ctx: Context, request: Request, how?: { isUse: boolean }): Promise<Session | null> {
+  const id = readCookie(ctx, SESSION, request);
+  return id && findSession(ctx, id, how);
+}
+
+/** Returns whose session it was. */
+async function endSession(ctx: Context, request: Request): Promise<Account | null> {
+  const id = readCookie(ctx, SESSION, request);
+  return id && closeSession(ctx, id);
 }

@@ -1,23 +1,36 @@
-import { createHash } from "node:crypto";
 import type { Context } from "../context.ts";
-import { statement, retryWhileDatabaseAway } from "../database/database.ts";
+import { retryWhileDatabaseAway, statement, type Statement } from "../database/database.ts";
 import type { Account } from "../platform/account.ts";
-import type { Secret } from "../secret.ts";
+import { Secret } from "../secret.ts";
 import type { CustomerResource } from "./contract.ts";
-import { hashesOf, hashOf, randomId } from "./cookies.ts";
-import type { SignedForm } from "./signed-form.ts";
+import { randomId } from "./cookies.ts";
+import type { SignedForm } from "./sign-on.ts";
 
 // Sessions of people and of customers. In SQL, because the database's clock alone decides how long they last. An id
 // exists in one browser's cookie and nowhere else; stored is its keyed hash.
 
 type Needs = Pick<Context, "db" | "vault">;
 
+type Table = "sessions" | "customer_sessions";
+
+/** What is hashed is labelled: the same id has another hash for another purpose. */
+const LABELS = { sessions: "session", customer_sessions: "customer" };
+
+function hashOf({ vault }: Needs, table: Table, id: Secret, keyId = vault.keyId): Uint8Array {
+  return vault.hash(new Secret(`${LABELS[table]}:${id.reveal()}`), keyId);
+}
+
+/** With every key in the ring, for look-ups: finds ids stored before a key rotation too. */
+function hashesOf(needs: Needs, table: Table, id: Secret): Uint8Array[] {
+  return needs.vault.keyIds.map((keyId) => hashOf(needs, table, id, keyId));
+}
+
 /** How long a session of a person lasts at most. */
 export const SESSION_SECONDS = 12 * 3600;
 /** How long a customer stays signed on at most; one click in the platform's dashboard signs them on again. */
 export const CUSTOMER_SESSION_SECONDS = 4 * 3600;
 
-const PATIENCE = { upToMs: 4_000 };
+const patiently = <T>(work: () => Promise<T>) => retryWhileDatabaseAway(work, { upToMs: 4_000 });
 /** One that nobody used for an hour ends, however much of its time is left. */
 const IS_IN_USE = `seen_at > now() - interval '60 minutes'`;
 /** Its use is stored only this often, so that most requests write nothing. */
@@ -91,10 +104,10 @@ const find = statement(
    FROM sessions s JOIN people p ON p.uuid = s.person LEFT JOIN credentials c ON c.uuid = p.uuid
    WHERE s.id_hash = ANY($1::bytea[]) AND s.expires_at > now() AND s.${IS_IN_USE}`,
 );
-const noteUse = statement(
-  "note_session",
-  `UPDATE sessions SET seen_at = now() WHERE id_hash = ANY($1::bytea[])`,
-);
+const noteUse = (table: Table) =>
+  statement(`note_${table}`, `UPDATE ${table} SET seen_at = now() WHERE id_hash = ANY($1::bytea[])`);
+const closed = (table: Table) =>
+  statement(`close_${table}`, `DELETE FROM ${table} WHERE id_hash = ANY($1::bytea[])`);
 const describe = statement(
   "describe_person",
   `UPDATE people SET email = $2, is_email_verified = $3, name = $4 WHERE uuid = $1`,
@@ -106,7 +119,6 @@ const lockPerson = statement(
   `SELECT p.uuid AS id, p.email, p.is_email_verified AS "isEmailVerified", p.name
    FROM people p JOIN sessions s ON s.person = p.uuid WHERE s.id_hash = ANY($1::bytea[]) FOR UPDATE OF p`,
 );
-const close = statement("close_session", `DELETE FROM sessions WHERE id_hash = ANY($1::bytea[])`);
 /** With a person's last session they go, and so do their tokens. */
 const forgetPeople = (name: string, which: string) =>
   statement(
@@ -125,9 +137,8 @@ const pruneSessions = statement(
 const prunePeople = forgetPeople("prune_people", "p.signed_in_at < now() - interval '1 minute'");
 
 // One statement with the database's clock only checks that the form comes in time and for the first time (of two
-// concurrent requests, one inserts the row), and opens the session. A token is remembered for longer than it is valid,
-// and so is the other one of its form: SSO_REQUIRE_USER may be changed before that. A sign-on is an event of its
-// resource, once an hour for each user and address.
+// concurrent requests, one inserts the row), and opens the session. A token is remembered for longer than it is valid. A
+// sign-on is an event of its resource, once an hour for each user and address.
 const openCustomer = statement(
   "open_customer_session",
   `WITH timely AS (
@@ -135,21 +146,17 @@ const openCustomer = statement(
    ), known AS (
      SELECT r.uuid FROM resources r, timely
      WHERE r.uuid = $1 AND r.state IN ('provisioning', 'provisioned') AND "isTimely"
-   ), other AS (
-     INSERT INTO used_sign_ons (token_hash, expires_at)
-     SELECT $4::bytea, to_timestamp($2::float8) + interval '10 minutes' FROM known WHERE $4::bytea IS NOT NULL
-     ON CONFLICT DO NOTHING
    ), spent AS (
      INSERT INTO used_sign_ons (token_hash, expires_at)
      SELECT $3::bytea, to_timestamp($2::float8) + interval '10 minutes' FROM known ON CONFLICT DO NOTHING RETURNING 1
    ), opened AS (
      INSERT INTO customer_sessions (id_hash, uuid, email, expires_at)
-     SELECT $5, known.uuid, $6, now() + interval '${CUSTOMER_SESSION_SECONDS} seconds' FROM known, spent
+     SELECT $4, known.uuid, $5, now() + interval '${CUSTOMER_SESSION_SECONDS} seconds' FROM known, spent
      ON CONFLICT DO NOTHING RETURNING 1
    ), noted AS (
-     INSERT INTO events (uuid, type, detail) SELECT known.uuid, 'signed_on', $7::jsonb FROM known, opened
+     INSERT INTO events (uuid, type, detail) SELECT known.uuid, 'signed_on', $6::jsonb FROM known, opened
      WHERE NOT EXISTS (SELECT 1 FROM events e WHERE e.uuid = known.uuid AND e.type = 'signed_on'
-       AND e.detail = $7::jsonb AND e.at > now() - interval '1 hour')
+       AND e.detail = $6::jsonb AND e.at > now() - interval '1 hour')
    )
    SELECT "isTimely", EXISTS (SELECT 1 FROM known) AS "isKnown", EXISTS (SELECT 1 FROM opened) AS "isOpened" FROM timely`,
 );
@@ -166,77 +173,75 @@ const findCustomer = statement(
    WHERE s.id_hash = ANY($1::bytea[]) AND s.uuid = $2 AND s.expires_at > now() AND s.${IS_IN_USE}
      AND r.state IN ('provisioning', 'provisioned')`,
 );
-const noteCustomerUse = statement(
-  "note_customer_session",
-  `UPDATE customer_sessions SET seen_at = now() WHERE id_hash = ANY($1::bytea[])`,
-);
-const closeCustomer = statement(
-  "close_customer_session",
-  `DELETE FROM customer_sessions WHERE id_hash = ANY($1::bytea[])`,
-);
 const pruneSignOns = statement("prune_sign_ons", `DELETE FROM used_sign_ons WHERE expires_at <= now()`);
+// The look-up leaves those of a removed resource out at once. Sessions are few, so the resource of each is read by its key.
 const pruneCustomerSessions = statement(
   "prune_customer_sessions",
-  `DELETE FROM customer_sessions WHERE expires_at <= now() OR NOT (${IS_IN_USE})`,
-);
-// Their look-up leaves them out at once. Sessions are few, so the resource of each is read by its key.
-const pruneOrphans = statement(
-  "prune_orphaned_customer_sessions",
-  `DELETE FROM customer_sessions s
-   WHERE (SELECT r.state FROM resources r WHERE r.uuid = s.uuid) IN ('failed', 'deprovisioned')`,
+  `DELETE FROM customer_sessions s WHERE expires_at <= now() OR NOT (${IS_IN_USE})
+     OR (SELECT r.state FROM resources r WHERE r.uuid = s.uuid) IN ('failed', 'deprovisioned')`,
 );
 
-/** Signs a person in; returns the id for their browser, and null if the state was used for another session. */
+/** Signs a person in; returns the id for their browser, and null if the state with this hash was used before. */
 export async function openSession(
-  { db, vault }: Needs,
+  needs: Needs,
   person: NewPerson,
-  state: Secret,
+  stateHash: Buffer,
 ): Promise<Secret | null> {
   const { id, email, isEmailVerified, name, scopes, access, refresh, lifeSeconds, share } = person;
   const session = randomId();
   const values = [
     ...[id, email, isEmailVerified, name, scopes, access, refresh, lifeSeconds, share],
-    ...[hashOf(vault, "session", session), createHash("sha256").update(state.reveal()).digest()],
+    ...[hashOf(needs, "sessions", session), stateHash],
   ];
-  const [opened] = await retryWhileDatabaseAway(() => db.query(open, values), PATIENCE);
+  const [opened] = await patiently(() => needs.db.query(open, values));
   return opened ? session : null;
 }
 
 /** `isUse`: somebody uses the session now. */
 export async function findSession(
-  { db, vault }: Needs,
+  needs: Needs,
   session: Secret,
   { isUse = true } = {},
 ): Promise<Session | null> {
-  const values = [hashesOf(vault, "session", session)];
-  const look = () => db.query<Person & { isRefused: boolean; isToNote: boolean }>(find, values);
-  const [row] = await retryWhileDatabaseAway(look, PATIENCE);
+  const row = await found<Person & { isRefused: boolean }>(needs, "sessions", find, session, { isUse });
   if (!row) return null;
-  const { isRefused, isToNote, ...person } = row;
-  // Not needed for the answer: it is noted with the next request, too.
-  if (isUse && isToNote) await db.query(noteUse, values).catch(() => undefined);
+  const { isRefused, ...person } = row;
   return { person, isRefused };
 }
 
+/** The row of a session in use; that it was used is noted. */
+async function found<Row>(
+  needs: Needs,
+  table: Table,
+  look: Statement,
+  session: Secret,
+  { isUse = true, more = [] }: { isUse?: boolean; more?: unknown[] },
+): Promise<Row | null> {
+  const hashes = hashesOf(needs, table, session);
+  const [row] = await patiently(() => needs.db.query<Row & { isToNote: boolean }>(look, [hashes, ...more]));
+  if (!row) return null;
+  const { isToNote, ...rest } = row;
+  // Not needed for the answer: it is noted with the next request, too.
+  if (isUse && isToNote) await needs.db.query(noteUse(table), [hashes]).catch(() => undefined);
+  return rest as Row;
+}
+
 /** Stores what the platform says of a person now. */
-export async function describePerson(
-  { db }: Needs,
-  { id, email, isEmailVerified, name }: Account,
-): Promise<void> {
-  await db.query(describe, [id, email, isEmailVerified, name]);
+export async function describePerson({ db }: Needs, account: Account): Promise<void> {
+  await db.query(describe, [account.id, account.email, account.isEmailVerified, account.name]);
 }
 
 /** Ends a session, and with a person's last one deletes their tokens. Returns whose it was; null if it had ended. */
-export function closeSession({ db, vault }: Needs, session: Secret): Promise<Account | null> {
-  const hashes = hashesOf(vault, "session", session);
-  const work = () =>
-    db.transaction(async (tx) => {
+export function closeSession(needs: Needs, session: Secret): Promise<Account | null> {
+  const hashes = hashesOf(needs, "sessions", session);
+  return patiently(() =>
+    needs.db.transaction(async (tx) => {
       const [person] = await tx.query<Account>(lockPerson, [hashes]);
-      await tx.query(close, [hashes]);
+      await tx.query(closed("sessions"), [hashes]);
       if (person) await tx.query(forgetIfLast, [person.id]);
       return person ?? null;
-    });
-  return retryWhileDatabaseAway(work, PATIENCE);
+    }),
+  );
 }
 
 /** A customer who is signed on to one resource. `email` is null when the platform did not name a user. */
@@ -250,46 +255,43 @@ export interface CustomerSession {
  * future. `used`: this form was used before. `gone`: the resource does not exist, or no longer does.
  */
 export async function openCustomerSession(
-  { db, vault }: Needs,
-  { uuid, timestamp, tokenHash, otherTokenHash, user }: SignedForm,
+  needs: Needs,
+  { uuid, timestamp, tokenHash, user }: SignedForm,
   address: string | null,
 ): Promise<{ session: Secret } | "stale" | "used" | "gone"> {
   const session = randomId();
   const values = [
-    ...[uuid, timestamp, tokenHash, otherTokenHash, hashOf(vault, "customer", session)],
+    ...[uuid, timestamp, tokenHash, hashOf(needs, "customer_sessions", session)],
     ...[user?.email ?? null, JSON.stringify({ user: user?.id, address })],
   ];
   // Not retried: if the answer to the first try was lost, the second would find the form used.
-  const [row] = await db.query<Record<"isTimely" | "isKnown" | "isOpened", boolean>>(openCustomer, values);
+  const [row] = await needs.db.query<Record<"isTimely" | "isKnown" | "isOpened", boolean>>(
+    openCustomer,
+    values,
+  );
   if (row!.isOpened) return { session };
   if (!row!.isTimely) return "stale";
   return row!.isKnown ? "used" : "gone";
 }
 
 export async function findCustomerSession(
-  { db, vault }: Needs,
+  needs: Needs,
   session: Secret,
   uuid: string,
 ): Promise<CustomerSession | null> {
-  const hashes = hashesOf(vault, "customer", session);
-  const look = () =>
-    db.query<CustomerResource & { email: string | null; isToNote: boolean }>(findCustomer, [hashes, uuid]);
-  const [row] = await retryWhileDatabaseAway(look, PATIENCE);
+  type Row = CustomerResource & { email: string | null };
+  const row = await found<Row>(needs, "customer_sessions", findCustomer, session, { more: [uuid] });
   if (!row) return null;
-  const { email, isToNote, ...resource } = row;
-  if (isToNote) await db.query(noteCustomerUse, [hashes]).catch(() => undefined);
+  const { email, ...resource } = row;
   return { email, resource };
 }
 
-export async function closeCustomerSession({ db, vault }: Needs, session: Secret): Promise<void> {
-  await retryWhileDatabaseAway(
-    () => db.query(closeCustomer, [hashesOf(vault, "customer", session)]),
-    PATIENCE,
-  );
+export async function closeCustomerSession(needs: Needs, session: Secret): Promise<void> {
+  const hashes = hashesOf(needs, "customer_sessions", session);
+  await patiently(() => needs.db.query(closed("customer_sessions"), [hashes]));
 }
 
 /** Deletes sessions that are over, people without a session, with their tokens, and what was used and is too old to be sent again. */
 export async function prunePeopleAndCustomers({ db }: Pick<Needs, "db">): Promise<void> {
-  for (const each of [pruneSessions, prunePeople, pruneSignOns, pruneCustomerSessions, pruneOrphans])
-    await db.query(each);
+  for (const each of [pruneSessions, prunePeople, pruneSignOns, pruneCustomerSessions]) await db.query(each);
 }

@@ -1,63 +1,75 @@
+import { createHash } from "node:crypto";
 import type { Request, Response } from "express";
 import type { Context } from "../context.ts";
-import type { Admission } from "../credentials/admission.ts";
-import type { PeopleClient } from "../credentials/client-secret.ts";
 import { credentialSealContext } from "../credentials/sealed.ts";
 import { shareOfLife } from "../credentials/verdict.ts";
-import { isDatabaseAway } from "../database/database.ts";
-import type { Pages } from "../pages/pages.tsx";
 import { accountOf } from "../platform/account.ts";
 import { createTokenEndpoint, type IssuedTokens } from "../platform/oauth.ts";
 import { mayQuote } from "../redact.ts";
 import { Secret } from "../secret.ts";
-import { beginAttempt, findAttempt, type Attempt, type Begun } from "./attempts.ts";
+import { randomId, readCookie, writeCookie, type SecretCookie } from "./cookies.ts";
 import { accountProblem, authorizeProblem, exchangeProblem, leadingTo, problem } from "./problems.ts";
 import { isEnough, scopesToAsk } from "./scopes.ts";
 import { openSession, type NewPerson } from "./store.ts";
 
-/** What the pages for people need: the context, the frame of all pages, and the client that people sign in with. */
-export interface Web extends Pick<
-  Context,
-  "config" | "credentials" | "db" | "vault" | "log" | "platformCalls" | "nudge"
-> {
-  pages: Pages;
-  client: Admission<PeopleClient>;
+/** How long a person may take to sign in at the platform. */
+const ATTEMPT_SECONDS = 600;
+/** Tells the browsers apart in which sign-ins were begun; a browser may have several under way, one in each tab. */
+const BROWSER: SecretCookie = { name: "kit_sign_in", path: "/", maxAgeSeconds: 3_600 };
+const ID = /^[\w-]{43}$/;
+const CODE = /^[\x21-\x7e]{1,1024}$/;
+/** How long a call to the token endpoint may take while a person waits in front of a browser. */
+const PERSON_WAITS_MS = 10_000;
+
+/** What was requested when a sign-in began. */
+interface Attempt {
+  scopes: string[];
+  returnTo: string | null;
+}
+
+/**
+ * A sign-in under way. Anybody can begin one, so none is stored here: it is the `state` itself, sealed for the browser
+ * in which it began (platform document, "Authentication" 2). `verifier` proves to the platform that the code is
+ * exchanged by whoever asked for it (RFC 7636), and makes the sign-in unique.
+ */
+interface Begun extends Attempt {
+  verifier: string;
+  endsAt: number;
 }
 
 /** A completed sign-in: who signed in, the id for the browser's cookie, and where to go. */
 export interface SignedIn {
-  begun: Begun;
   person: NewPerson;
   session: Secret;
   returnTo: string | null;
 }
 
-const CODE = /^[\x21-\x7e]{1,1024}$/;
-/** How long a call to the token endpoint may take while a person waits in front of a browser. */
-const PERSON_WAITS_MS = 10_000;
-
 /**
  * Sends a browser to the platform to sign in (platform document, "Endpoints: Authorization service"), with a code
- * challenge (RFC 7636), which a platform that does not know it ignores.
+ * challenge, which a platform that does not know it ignores.
  */
 export function beginSignIn(
-  web: Web,
+  ctx: Context,
   request: Request,
   response: Response,
   { scopes, returnTo }: { scopes: readonly string[]; returnTo: string | null },
 ): void {
+  const kept = readCookie(ctx, BROWSER, request);
+  const browser = kept && ID.test(kept.reveal()) ? kept : randomId();
+  writeCookie(ctx, BROWSER, request, response, browser);
   const asked = scopesToAsk(scopes);
-  const attempt: Attempt = { scopes: asked, returnTo };
-  const { state, challenge } = beginAttempt(web, request, response, attempt);
+  const verifier = randomId().reveal();
+  const begun: Begun = { scopes: asked, returnTo, verifier, endsAt: Date.now() + ATTEMPT_SECONDS * 1_000 };
+  const state = Buffer.from(ctx.vault.seal(stateOf(browser), JSON.stringify(begun))).toString("base64url");
   const query = {
-    ...{ client_id: web.client.client.id, response_type: "code", scope: asked.join(" "), state },
-    ...{ code_challenge: challenge, code_challenge_method: "S256" },
+    ...{ client_id: ctx.credentials.people!.client.id, response_type: "code", scope: asked.join(" "), state },
+    ...{ code_challenge: sha256(verifier).toString("base64url"), code_challenge_method: "S256" },
   };
   // Percent-encoded: `+` for a space is a convention of forms, which not every URL parser shares.
   const encoded = Object.entries(query).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
   response
     .status(303)
-    .set("Location", `${web.config.platformAuthUrl}/oauth/authorize?${encoded.join("&")}`)
+    .set("Location", `${ctx.config.platformAuthUrl}/oauth/authorize?${encoded.join("&")}`)
     .end();
 }
 
@@ -65,42 +77,60 @@ export function beginSignIn(
  * Completes a sign-in: state → code → tokens → account → session. Nothing is stored before the last step, so a failure
  * leaves nothing behind. Throws a `Problem`. Follows the platform document, "Authentication" 2.
  */
-export async function completeSignIn(web: Web, request: Request): Promise<SignedIn> {
-  const begun = begunIn(web, request);
+export async function completeSignIn(ctx: Context, request: Request): Promise<SignedIn> {
+  const { state, error, code } = request.query;
+  // A denial may come without the state (RFC 6749 asks for it). Whoever made it up has only this page to show.
+  if (state === undefined && error === "access_denied") throw authorizeProblem("access_denied");
+  const begun = begunWith(ctx, request);
+  if (!begun) throw problem("state_unknown");
   try {
-    const code = codeIn(request);
-    const tokens = await tokensFor(web, code, begun);
-    // A page that needs more scopes than were granted would send the browser back to the platform in an endless loop.
-    const isServed = isEnough(tokens.scopes ?? begun.scopes, begun.scopes);
-    const signedIn = await openFor(web, begun, code, tokens);
-    return { begun, ...signedIn, returnTo: isServed ? begun.returnTo : null };
-  } catch (error) {
-    throw leadingTo(begun.returnTo, error);
+    if (begun.endsAt <= Date.now()) throw problem("not_completed", "More than ten minutes have passed.");
+    if (typeof error === "string" && error !== "") throw authorizeProblem(error);
+    if (typeof code !== "string" || !CODE.test(code)) throw problem("not_completed", "No code came.");
+    return await signIn(ctx, begun, new Secret(code));
+  } catch (failed) {
+    throw leadingTo(begun.returnTo, failed);
   }
 }
 
-function begunIn(web: Web, request: Request): Begun {
-  const { state, error } = request.query;
-  // A denial may come without the state (RFC 6749 asks for it). Whoever made it up has only this page to show.
-  if (state === undefined && error === "access_denied") throw authorizeProblem("access_denied");
-  const begun = findAttempt(web, request);
-  if (!begun) throw problem(state === undefined ? "state_missing" : "state_unknown");
-  if (begun.isExpired) throw leadingTo(begun.returnTo, problem("state_expired"));
-  return begun;
+/** Null for a state that was not sealed by us, for this browser, with a key that is left. */
+function begunWith(ctx: Context, request: Request): Begun | null {
+  const { state } = request.query;
+  const browser = readCookie(ctx, BROWSER, request);
+  if (typeof state !== "string" || !browser) return null;
+  try {
+    return JSON.parse(ctx.vault.open(stateOf(browser), Buffer.from(state, "base64url")).reveal()) as Begun;
+  } catch {
+    return null;
+  }
 }
 
-function codeIn({ query: { code, error } }: Request): Secret {
-  if (typeof error === "string" && error !== "") throw authorizeProblem(error);
-  if (typeof code !== "string" || !CODE.test(code)) throw problem("code_missing");
-  return new Secret(code);
+async function signIn(ctx: Context, begun: Begun, code: Secret): Promise<SignedIn> {
+  const tokens = await tokensFor(ctx, code, new Secret(begun.verifier));
+  const { accessToken, refreshToken, lifeSeconds, scopes = begun.scopes } = tokens;
+  const account = await accountOf(ctx.platformCalls, accessToken).catch((error: unknown) => {
+    throw accountProblem(mayQuote(error, [code, ...(refreshToken ? [refreshToken] : [])]));
+  });
+  const seal = (column: "sealed_access_token" | "sealed_refresh_token", token: Secret) =>
+    ctx.vault.seal(credentialSealContext(column, account.id, "person"), token);
+  const person = {
+    ...{ ...account, scopes, lifeSeconds, share: shareOfLife(account.id) },
+    access: seal("sealed_access_token", accessToken),
+    refresh: refreshToken && seal("sealed_refresh_token", refreshToken),
+  };
+  const session = await openSession(ctx, person, sha256(begun.verifier));
+  if (!session) throw problem("state_unknown");
+  // Tokens live for hours; those of a sandbox perhaps for seconds.
+  if (lifeSeconds < 120) ctx.nudge("refresh-tokens", lifeSeconds * person.share * 1_000);
+  // A page that needs more scopes than were granted would send the browser back to the platform in an endless loop.
+  return { person, session, returnTo: isEnough(scopes, begun.scopes) ? begun.returnTo : null };
 }
 
-async function tokensFor(
-  { client: { client }, config, platformCalls: { http } }: Web,
-  code: Secret,
-  { verifier }: Begun,
-): Promise<IssuedTokens> {
-  const endpoint = createTokenEndpoint({ http, authUrl: config.platformAuthUrl, timeoutMs: PERSON_WAITS_MS });
+async function tokensFor(ctx: Context, code: Secret, verifier: Secret): Promise<IssuedTokens> {
+  const { http } = ctx.platformCalls;
+  const { client } = ctx.credentials.people!;
+  const authUrl = ctx.config.platformAuthUrl;
+  const endpoint = createTokenEndpoint({ http, authUrl, timeoutMs: PERSON_WAITS_MS });
   const secret = await client.current();
   const answer = await endpoint.exchange(code, secret.value, verifier);
   if (answer.outcome === "client_rejected") await client.rejected(secret, { isPresumed: false });
@@ -109,24 +139,8 @@ async function tokensFor(
   return answer.tokens;
 }
 
-async function openFor(web: Web, { state, scopes: asked }: Begun, code: Secret, tokens: IssuedTokens) {
-  const { accessToken, refreshToken, lifeSeconds, scopes = asked } = tokens;
-  const account = await accountOf(web.platformCalls, accessToken).catch((error: unknown) => {
-    throw accountProblem(mayQuote(error, [code, ...(refreshToken ? [refreshToken] : [])]));
-  });
-  const seal = (column: "sealed_access_token" | "sealed_refresh_token", token: Secret) =>
-    web.vault.seal(credentialSealContext(column, account.id, "person"), token);
-  const person = {
-    ...{ ...account, scopes, lifeSeconds, share: shareOfLife(account.id) },
-    access: seal("sealed_access_token", accessToken),
-    refresh: refreshToken && seal("sealed_refresh_token", refreshToken),
-  };
-  // The code is used up, so the same callback cannot be retried.
-  const session = await openSession(web, person, state).catch((error: unknown) => {
-    throw isDatabaseAway(error) ? problem("session_not_kept", error) : error;
-  });
-  if (!session) throw problem("state_unknown");
-  // Tokens live for hours; those of a sandbox perhaps for seconds.
-  if (lifeSeconds < 120) web.nudge("refresh-tokens", lifeSeconds * person.share * 1_000);
-  return { person, session };
+const stateOf = (browser: Secret) => ({ table: "cookies", column: "state", uuid: browser.reveal() });
+
+function sha256(text: string): Buffer {
+  return createHash("sha256").update(text).digest();
 }

@@ -3,8 +3,9 @@ import express, { Router } from "express";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createLog } from "../../src/logging/log.ts";
-import { createPages } from "../../src/pages/pages.tsx";
-import { createSite } from "../../src/pages/site.ts";
+import type { Config } from "../../src/config.ts";
+import { show } from "../../src/pages/pages.tsx";
+import { site } from "../../src/pages/site.ts";
 import { createRefusedSample } from "../../src/logging/request-log.ts";
 import { createScrubber } from "../../src/logging/scrubber.ts";
 
@@ -14,10 +15,11 @@ const lines: string[] = [];
 
 beforeAll(() => {
   const log = createLog("info", createScrubber(""), { write: (line) => void lines.push(line) });
-  const pages = createPages({ siteName: `Tea & "pots"`, publicUrl: undefined });
+  const config = { addonId: `Tea & "pots"` } as Config;
+  const ctx = { config, log, refusedSample: createRefusedSample(log) };
   const router = Router();
   router.get("/page", (request, response) =>
-    pages.show(request, response, { title: "<i>Hello</i>", content: "& all" }),
+    show(ctx, request, response, { title: "<i>Hello</i>", content: "& all" }),
   );
   router.get("/things/:name", (_request, response) => void response.end());
   router.get("/cut-off", () => {
@@ -26,11 +28,10 @@ beforeAll(() => {
   router.get("/broken", () => {
     throw new Error("with a secret inside");
   });
-  const site = createSite({
-    ...{ routers: { "/here": [router] }, pages },
-    ...{ refusedSample: createRefusedSample(log), log },
-  });
-  server = express().disable("x-powered-by").use(site).listen(0);
+  server = express()
+    .disable("x-powered-by")
+    .use(site(ctx, { "/here": [router] }))
+    .listen(0);
   url = `http://localhost:${(server.address() as AddressInfo).port}`;
 });
 afterAll(

@@ -2,11 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/glo
 import express, { Router } from "express";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createRefusedSample } from "../../src/logging/request-log.ts";
-import { createAccessTrail } from "../../src/operator/access-trail.ts";
-import { createPages } from "../../src/pages/pages.tsx";
-import { createSite } from "../../src/pages/site.ts";
-import { createSignIn, type Person } from "../../src/people/sign-in.ts";
+import { site } from "../../src/pages/site.ts";
+import { personOf, requirePerson, signInRoutes, type Person } from "../../src/people/sign-in.ts";
 import { aBrowser } from "./browser.ts";
 import { aWorldOfPeople, type PeopleWorld } from "./people.ts";
 
@@ -19,27 +16,22 @@ let url: string;
 beforeAll(async () => {
   people = await aWorldOfPeople({ environment: { WEB_JOBS: "off" } });
   const { services } = people.world.service;
-  const { db, log } = services;
-  const refusedSample = createRefusedSample(log);
-  const pages = createPages({ siteName: "teapots", publicUrl: undefined });
-  const signIn = createSignIn(services, { pages, trail: createAccessTrail({ db, accounts: [], log }) })!;
+  const signIn = signInRoutes(services, { person: async () => undefined });
   const router = Router();
-  router.get("/open", async (request, response) => void response.json(await signIn.personOf(request)));
+  router.get("/open", async (request, response) => void response.json(await personOf(services, request)));
   const requirements = {
     anybody: {},
     owners: { isAllowed: ({ email }: Person) => email === "owner@example.com" },
     readers: { scopes: ["read"] },
   };
   for (const [path, requirement] of Object.entries(requirements)) {
-    router.all(`/${path}`, signIn.requirePerson(requirement), (_request, response) => {
+    router.all(`/${path}`, requirePerson(services, requirement), (_request, response) => {
       response.json({ email: (response.locals["person"] as Person).email });
     });
   }
-  const site = createSite({
-    ...{ pages, refusedSample, log },
-    routers: { "/oauth": [signIn.router], "/inside": [router] },
-  });
-  server = express().use(site).listen(0);
+  server = express()
+    .use(site(services, { "/oauth": [signIn], "/inside": [router] }))
+    .listen(0);
   url = `http://localhost:${(server.address() as AddressInfo).port}`;
 });
 beforeEach(() => people.forgetEverybody());

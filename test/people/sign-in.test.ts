@@ -15,7 +15,7 @@ describe("GET /oauth/login and /oauth/callback", () => {
     expect(address).toBe(`${people.world.sandbox.url}/oauth/authorize`);
     expect(query).toMatch(
       new RegExp(
-        `^client_id=${people.client.id}&response_type=code&scope=identity&state=[\\w-]{43}&code_challenge=[\\w-]{43}&code_challenge_method=S256$`,
+        `^client_id=${people.client.id}&response_type=code&scope=identity&state=[\\w-]{43,}&code_challenge=[\\w-]{43}&code_challenge_method=S256$`,
       ),
     );
   });
@@ -26,9 +26,6 @@ describe("GET /oauth/login and /oauth/callback", () => {
     for (const name of ["state", "code_challenge"])
       expect(new Set(begun.map(({ location }) => new URL(location!).searchParams.get(name))).size).toBe(2);
     expect(await people.used()).toEqual([]);
-    const cookies = JSON.stringify([...browser.cookies.values()]);
-    for (const { location } of begun)
-      expect(cookies).not.toContain(new URL(location!).searchParams.get("state"));
   });
 
   it("lead to a page that shows the person, the scopes and the time of the sign-in", async () => {
@@ -63,10 +60,10 @@ describe("GET /oauth/login and /oauth/callback", () => {
     expect(browser.cookies.get("kit_session")!.attributes).toBe(
       "Max-Age=43200; Path=/; HttpOnly; SameSite=Lax",
     );
-    expect([...browser.cookies.keys()]).toEqual(["kit_session"]);
-    await browser.get("/oauth/login");
-    const [, { attributes }] = [...browser.cookies].at(-1)!;
-    expect(attributes).toBe("Max-Age=3600; Path=/oauth; HttpOnly; SameSite=Lax");
+    expect(browser.cookies.get("kit_sign_in")!.attributes).toBe(
+      "Max-Age=3600; Path=/; HttpOnly; SameSite=Lax",
+    );
+    expect(browser.cookies.size).toBe(2);
     const [{ id_hash: hash }] = (await people.sessions()) as [{ id_hash: Buffer }];
     expect(hash.toString("base64url")).not.toBe(browser.cookies.get("kit_session")!.value);
   });
@@ -135,29 +132,12 @@ describe("the return address of a sign-in", () => {
   );
 
   it.each([
-    "//evil.example",
-    "/\\evil.example",
-    "\\\\evil.example",
-    "https://evil.example/",
-    "evil.example",
-    "javascript:alert(1)",
-    "/\t/evil.example",
-    "/\n/evil.example",
-    "/.//evil.example",
-    "/x/..//evil.example",
-    "",
-    `/${"x".repeat(1_000)}`,
-  ])("is refused before the sign-in: %j", async (path) => {
-    const { status, location, text } = await people
-      .browser()
-      .get(`/oauth/login?return_to=${encodeURIComponent(path)}`);
-    expect({ status, location }).toEqual({ status: 400, location: null });
-    expect(text).toContain("That is not a page of ours");
-    expect(text).not.toContain("evil");
-  });
-
-  it("is refused when it is given twice", async () => {
-    expect((await people.browser().get("/oauth/login?return_to=/a&return_to=/b")).status).toBe(400);
+    ...["//evil.example", "/\\evil.example", "\\\\evil.example", "https://evil.example/", "evil.example"],
+    ...["javascript:alert(1)", "/\t/evil.example", "/\n/evil.example", "/.//evil.example"],
+    ...["/x/..//evil.example", "", `/${"x".repeat(1_000)}`],
+  ])("is ignored if it is no path of ours: %j", async (path) => {
+    const begin = `/oauth/login?return_to=${encodeURIComponent(path)}`;
+    expect((await people.signIn(people.browser(), { begin })).location).toBe("/oauth/me");
   });
 });
 
@@ -184,7 +164,7 @@ describe("signing out", () => {
     for (const headers of foreign) {
       const { status, text } = await browser.post("/oauth/logout", headers as Record<string, string>);
       expect(status).toBe(403);
-      expect(text).toContain("You are still signed in");
+      expect(text).toContain("Nothing was done");
     }
     expect((await browser.get("/oauth/me")).status).toBe(200);
     expect((await browser.post("/oauth/logout", { "sec-fetch-site": "same-origin" })).status).toBe(303);
@@ -266,13 +246,13 @@ describe("the routes of the sign-in", () => {
     expect([(await people.used()).length, (await people.sessions()).length]).toEqual([1, 1]);
   });
 
-  it("keep the sign-ins of a few tabs, and no more than a request can carry", async () => {
+  it("keep the sign-ins of many tabs in one small cookie", async () => {
     const browser = people.browser();
     const tabs = [];
     for (let tab = 0; tab < 12; tab += 1)
       tabs.push(await browser.get(`/oauth/login?return_to=/${"x".repeat(990)}`));
-    expect(browser.cookies.size).toBe(4);
-    expect((await browser.get(people.atPlatform(tabs.at(-4)!))).status).toBe(303);
+    expect([...browser.cookies.values()].map(({ value }) => value.length)).toEqual([43]);
+    expect((await browser.get(people.atPlatform(tabs[0]!))).status).toBe(303);
   });
 
   it("do not fill the log when strangers request them often", async () => {

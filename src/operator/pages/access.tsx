@@ -1,16 +1,17 @@
 import { Router, type NextFunction, type Request, type RequestHandler, type Response } from "express";
+import type { ComponentChildren } from "preact";
 import { isDatabaseAway } from "../../database/database.ts";
 import { Refusal } from "../../errors.ts";
 import { clientAddress } from "../../http/proxies.ts";
 import type { OpenContext } from "../../open-context.ts";
-import type { Page, Pages } from "../../pages/pages.tsx";
-import { isFromOurPage, localPath } from "../../people/same-site.ts";
-import type { Person, SignIn } from "../../people/sign-in.ts";
+import { addressOf, localPath } from "../../pages/address.ts";
+import { show } from "../../pages/pages.tsx";
+import { personOf, type Person } from "../../people/sign-in.ts";
 import { isListed, type AccessTrail } from "../access-trail.ts";
 import { BY_PASSWORD } from "../audit.ts";
-import { LOOKS_AGAIN } from "./assets.ts";
-import { letIn, MOUNT } from "./frame.tsx";
-import { operatorProblem, WITH_PASSWORD } from "./problems.ts";
+import { letIn, MOUNT, SignOut } from "./frame.tsx";
+import { LOOKS_AGAIN } from "./live-script.ts";
+import { notNow, WITH_PASSWORD } from "./problems.ts";
 
 /**
  * Lets only operators pass: with the password, or signed in with a listed account. The list is checked at each request.
@@ -19,35 +20,26 @@ import { operatorProblem, WITH_PASSWORD } from "./problems.ts";
  * password, any other client gets the challenge of HTTP Basic, and so does a browser if there is no other way to sign
  * in. `password` checks the password and lets the request pass; null if none is set.
  */
-export function createGuard(
-  { config, log, refusedSample }: OpenContext,
-  {
-    password,
-    signIn,
-    pages,
-    trail,
-  }: {
-    password: RequestHandler | null;
-    signIn: SignIn | null;
-    pages: Pages;
-    trail: AccessTrail;
-  },
+export function guard(
+  ctx: OpenContext,
+  { password, trail }: { password: RequestHandler | null; trail: AccessTrail },
 ): RequestHandler {
-  const accounts = config.operatorAccounts;
+  const { operatorAccounts: accounts } = ctx.config;
   const byPassword = password && Router().use(noteWrong, password, nameByPassword);
-  if (!signIn || accounts.length === 0) return byPassword ?? refuseAll;
+  if (byPassword && accounts.length === 0) return byPassword;
 
   return async (request, response, next) => {
     const isPasswordWanted = request.headers.authorization || request.query["with"] === "password";
     if (byPassword && isPasswordWanted) return byPassword(request, response, next);
     // The script of an open page is nobody's use of it.
     const isUse = request.get(LOOKS_AGAIN) === undefined;
-    const person = await signIn.personOf(request, { isUse }).catch((cause: unknown) => {
+    const person = await personOf(ctx, request, { isUse }).catch((cause: unknown) => {
       // Sessions need the database, the password does not.
-      throw byPassword && isDatabaseAway(cause) ? operatorProblem("sessions_away", { cause }) : cause;
+      const next = { label: "Use the operator's password", path: WITH_PASSWORD };
+      throw byPassword && isDatabaseAway(cause) ? notNow(cause, next) : cause;
     });
     if (person && isListed(accounts, person)) {
-      letIn(response, { name: person.email, account: person.id, address: clientAddress(request) });
+      letIn(ctx, response, { name: person.email, account: person.id, address: clientAddress(request) });
       return next();
     }
     if (person) noteRefused(person, request);
@@ -55,12 +47,20 @@ export function createGuard(
     // The body of a refused request is not read, so the connection cannot be used again.
     if (!isReading(request)) response.setHeader("Connection", "close");
     if (!isBrowser(request)) throw person ? FORBIDDEN() : UNAUTHORIZED();
-    const { base } = pages.addressOf(request);
-    const withPassword = byPassword && base + WITH_PASSWORD;
-    const page = person
-      ? notListedPage(person, `${base}${MOUNT}/sign-out`, withPassword)
-      : signInPage(request, base, withPassword);
-    pages.show(request, response, page);
+    const { base } = addressOf(ctx, request);
+    const ways = person ? (
+      <NotListed person={person} base={base} />
+    ) : (
+      <SignIn request={request} base={base} />
+    );
+    const content = (
+      <>
+        {ways}
+        {byPassword && <Link to={base + WITH_PASSWORD}>Use the operator's password</Link>}
+      </>
+    );
+    const title = person ? "Not for this account" : "The operator's pages";
+    show(ctx, request, response, { title, status: person ? 403 : 401, content });
   };
 
   function noteWrong(request: Request, response: Response, next: NextFunction): void {
@@ -71,14 +71,15 @@ export function createGuard(
 
   function nameByPassword(request: Request, response: Response, next: NextFunction): void {
     trail.password(request);
-    letIn(response, { ...BY_PASSWORD, address: clientAddress(request) });
+    letIn(ctx, response, { ...BY_PASSWORD, address: clientAddress(request) });
     next();
   }
 
   function noteRefused(person: Person, request: Request): void {
     trail.refusedAccount(request, person);
     const about = { requestId: request.id, account: person.id, address: clientAddress(request) };
-    if (refusedSample.isWritten(request)) log.info(about, "An account that is not an operator was refused");
+    if (ctx.refusedSample.isWritten(request))
+      ctx.log.info(about, "An account that is not an operator was refused");
   }
 }
 
@@ -98,74 +99,43 @@ const UNAUTHORIZED = () => new Refusal("Sign in with a browser.", { id: "unautho
 const FORBIDDEN = () =>
   new Refusal("The operator's pages are for other accounts.", { id: "forbidden", status: 403 });
 
-const refuseAll: RequestHandler = () => {
-  throw UNAUTHORIZED();
-};
-
-/** Signs out any person who is signed in, operator or not. They stay signed in at the platform. */
-export function signOut({ signIn, pages }: { signIn: SignIn; pages: Pages }): RequestHandler {
-  return async (request, response) => {
-    if (!isFromOurPage(request, pages.addressOf)) throw operatorProblem("not_from_our_page");
-    await signIn.signOut(request, response);
-    const home = pages.addressOf(request).base + MOUNT;
-    response.status(303).set("Location", home).end();
-  };
-}
-
-/** For a person who is not signed in: the ways to sign in, shown at the address that was requested. */
-function signInPage(request: Request, base: string, password: string | null): Page {
+/** For a person who is not signed in: the way in, and back to the address that was requested. */
+function SignIn({ request, base }: { request: Request; base: string }) {
   const hasSent = !isReading(request);
   const back = (!hasSent && localPath(request.originalUrl)) || MOUNT;
-  return {
-    title: "The operator's pages",
-    status: 401,
-    content: (
-      <>
-        {hasSent && <p>Nothing was done, for you are not signed in any more.</p>}
-        <p>They are for those who run this service. Sign in with your account at the platform.</p>
-        <p>
-          <a href={`${base}/oauth/login?return_to=${encodeURIComponent(back)}`} role="button">
-            Sign in
-          </a>
-        </p>
-        <UsePassword at={password} />
-      </>
-    ),
-  };
+  return (
+    <>
+      {hasSent && <p>Nothing was done, for you are not signed in any more.</p>}
+      <p>They are for those who run this service. Sign in with your account at the platform.</p>
+      <Link to={`${base}/oauth/login?return_to=${encodeURIComponent(back)}`} role="button">
+        Sign in
+      </Link>
+    </>
+  );
 }
 
 /** For a person who is signed in but not listed as an operator: why, and how to change the account. */
-function notListedPage(
-  { email, isEmailVerified, id }: Person,
-  signOutAt: string,
-  password: string | null,
-): Page {
-  return {
-    title: "Not for this account",
-    status: 403,
-    content: (
-      <>
-        <p>
-          You are signed in as <strong>{email}</strong>, and the operator's pages are for other accounts.
-        </p>
-        <p>
-          Whoever runs this service can let you in: {isEmailVerified && "with this e-mail, or "}with the
-          account's id <code>{id}</code>, in <code>OPERATOR_ACCOUNTS</code>.
-        </p>
-        <form method="post" action={signOutAt}>
-          <button type="submit">Sign out</button>
-        </form>
-        <UsePassword at={password} />
-      </>
-    ),
-  };
+function NotListed({ person: { email, isEmailVerified, id }, base }: { person: Person; base: string }) {
+  return (
+    <>
+      <p>
+        You are signed in as <strong>{email}</strong>, and the operator's pages are for other accounts.
+      </p>
+      <p>
+        Whoever runs this service can let you in: {isEmailVerified && "with this e-mail, or "}with the
+        account's id <code>{id}</code>, in <code>OPERATOR_ACCOUNTS</code>.
+      </p>
+      <SignOut base={base} />
+    </>
+  );
 }
 
-function UsePassword({ at }: { at: string | null }) {
-  if (at === null) return null;
+function Link({ to, role, children }: { to: string; role?: "button"; children: ComponentChildren }) {
   return (
     <p>
-      <a href={at}>Use the operator's password</a>
+      <a href={to} role={role}>
+        {children}
+      </a>
     </p>
   );
 }

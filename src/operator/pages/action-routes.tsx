@@ -1,21 +1,19 @@
 import { Router, type Request } from "express";
 import { methodNotAllowed } from "../../http/method-not-allowed.ts";
 import type { OpenContext } from "../../open-context.ts";
-import type { Pages } from "../../pages/pages.tsx";
-import { isFromOurPage } from "../../people/same-site.ts";
+import { addressOf, goTo, isFromOurPage } from "../../pages/address.ts";
+import { show } from "../../pages/pages.tsx";
+import { notFromOurPage } from "../../pages/problem.tsx";
 import { typedUuid, UsedWrongly } from "../errors.ts";
 import { showResource } from "../resources.ts";
 import type { ActionRunner, ActionWork } from "./action-runner.ts";
 import { OF_ALL, OF_ONE, type Action } from "./actions.tsx";
 import { formIn, formOf, parseForm, refuseUnreadable, tokenFor } from "./forms.ts";
-import { inFrame, MOUNT, operatorOf } from "./frame.tsx";
-import { operatorProblem, refused } from "./problems.ts";
+import { MOUNT, operatorOf } from "./frame.tsx";
+import { refused } from "./problems.ts";
 
 /** The routes of the actions: for each, a page that asks for confirmation, and the form that it sends. */
-export function actionRoutes(
-  ctx: OpenContext,
-  { pages, runner }: { pages: Pages; runner: ActionRunner },
-): Router {
+export function actionRoutes(ctx: OpenContext, runner: ActionRunner): Router {
   const router = Router({ caseSensitive: true });
 
   function add(action: Action, path: string): void {
@@ -23,14 +21,14 @@ export function actionRoutes(
       .route(path)
       .get(async (request, response) => {
         const { uuid, about, here } = await placeOf(ctx, request, action);
-        const root = pages.addressOf(request).base + MOUNT;
+        const root = addressOf(ctx, request).base + MOUNT;
         const { title, content, button } = await action.ask(ctx, uuid);
         const page = {
           title,
           content: (
             <form class="ask" method="post" action={root + here}>
               {content}
-              <input type="hidden" name="token" value={tokenFor(ctx, here, operatorOf(response)!)} />
+              <input type="hidden" name="token" value={tokenFor(ctx, here, operatorOf(response))} />
               <div class="row">
                 {button !== null && <button type="submit">{button}</button>}
                 <a href={root + about}>{button === null ? "Back" : "Leave it as it is"}</a>
@@ -38,19 +36,18 @@ export function actionRoutes(
             </form>
           ),
         };
-        pages.show(request, response, inFrame(page, request, response, pages));
+        show(ctx, request, response, page);
       })
       .post(parseForm, async (request, response) => {
         const { uuid, here } = await placeOf(ctx, request, action);
         const sent = formIn(request.body);
-        const operator = operatorOf(response)!;
+        const operator = operatorOf(response);
         const form = formOf(ctx, here, operator, sent["token"]?.[0]);
-        if (!form || !isFromOurPage(request, pages.addressOf)) throw operatorProblem("not_from_our_page");
+        if (!form || !isFromOurPage(ctx, request)) throw notFromOurPage();
         const work = workOf(() => action.work(ctx, uuid, sent), here);
         const about = { action: action.name, uuid: uuid || null, operator, form };
         const id = await runner.begin({ ...about, requestId: String(request.id) }, work);
-        const { base } = pages.addressOf(request);
-        response.status(303).set("Location", `${base}${MOUNT}/actions/${id}`).end();
+        goTo(ctx, request, response, `${MOUNT}/actions/${id}`);
       })
       .all(methodNotAllowed("GET, HEAD, POST"));
   }

@@ -4,7 +4,7 @@ import type { Context } from "../../context.ts";
 import { askForBody, isUnreadableBody } from "../../http/bodies.ts";
 import { Secret } from "../../secret.ts";
 import type { Operator } from "../audit.ts";
-import { operatorProblem } from "./problems.ts";
+import { refused } from "./problems.ts";
 
 /** The members of a form; each has all values that were sent under its name. */
 export type Form = Readonly<Record<string, readonly string[]>>;
@@ -18,7 +18,11 @@ export const parseForm: RequestHandler = (request, response, next) => {
 };
 
 export const refuseUnreadable: ErrorRequestHandler = (error: unknown, _request, _response, next) => {
-  next(isUnreadableBody(error) ? operatorProblem("unreadable") : error);
+  next(
+    isUnreadableBody(error)
+      ? refused("unreadable", 400, "What was sent is no form that can be read.")
+      : error,
+  );
 };
 
 export function formIn(body: unknown): Form {

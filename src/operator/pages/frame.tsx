@@ -1,10 +1,12 @@
-import type { Request, RequestHandler, Response } from "express";
+import type { RequestHandler, Response } from "express";
 import helmet from "helmet";
-import type { Page, Pages } from "../../pages/pages.tsx";
+import type { Context } from "../../context.ts";
+import { addressOf } from "../../pages/address.ts";
+import type { Frame } from "../../pages/pages.tsx";
 import { policyWith } from "../../pages/site.ts";
 import { buildText } from "../../version.ts";
 import type { Operator } from "../audit.ts";
-import { liveScript, stylesheet } from "./assets.ts";
+import { liveScript } from "./live-script.ts";
 
 /** The path at which these pages are mounted. */
 export const MOUNT = "/operator";
@@ -17,13 +19,15 @@ export const policyWithScript: RequestHandler = helmet.contentSecurityPolicy(
   policyWith({ "script-src": ["'self'"], "connect-src": ["'self'"] }),
 );
 
-export function letIn(response: Response, operator: Operator): void {
+/** To be called for whom the guard lets in: from now on the pages of this answer have the operator's frame. */
+export function letIn(ctx: Context, response: Response, operator: Operator): void {
   response.locals["operator"] = operator;
+  response.locals["frame"] = frameOf(ctx, operator);
 }
 
-/** The operator whom the guard has let in; null if it has let in none yet. */
-export function operatorOf(response: Response): Operator | null {
-  return (response.locals["operator"] as Operator | undefined) ?? null;
+/** The operator whom the guard has let in. */
+export function operatorOf(response: Response): Operator {
+  return response.locals["operator"] as Operator;
 }
 
 const PLACES = [
@@ -33,45 +37,42 @@ const PLACES = [
   { path: "/actions", name: "Audit trail" },
 ];
 
-/**
- * Puts an operator's page into the common frame, with navigation and the sign-out button. A person whom the guard did
- * not let in gets the page without them.
- */
-export function inFrame(page: Page, request: Request, response: Response, { addressOf }: Pages): Page {
-  const operator = operatorOf(response);
-  if (!operator) return page;
-  const root = addressOf(request).base + MOUNT;
-  // An error page is none of the places, but perhaps below one of them.
-  const isProblem = (page.status ?? 200) >= 400;
-  const here = PLACES.findLast(({ path }) => request.path.startsWith(path) && !(isProblem && path === ""));
-  const navigation = (
-    <>
-      <nav aria-label="The operator's pages">
-        <ul>
-          {PLACES.map(({ path, name }) => (
-            <li>
-              <a
-                href={root + path}
-                aria-current={path === here?.path ? (isProblem ? "true" : "page") : undefined}
-              >
-                {name}
-              </a>
-            </li>
-          ))}
-        </ul>
-      </nav>
-      {/* None for the password, because a browser keeps that until it is closed. */}
-      {operator.account !== null && (
-        <form class="signed-in" method="post" action={`${root}/sign-out`}>
-          <span>{operator.name}</span>
-          <button type="submit">Sign out</button>
-        </form>
-      )}
-    </>
-  );
-  const extras = {
-    ...{ stylesheet: root + stylesheet.name, script: root + liveScript.name },
-    ...{ navigation, footer: buildText },
+/** Navigation, the sign-out button, and the version. */
+function frameOf(ctx: Context, operator: Operator): Frame {
+  return (request, { status = 200 }) => {
+    const { base } = addressOf(ctx, request);
+    const root = base + MOUNT;
+    // An error page is none of the places, but perhaps below one of them.
+    const isProblem = status >= 400;
+    const here = PLACES.findLast(({ path }) => request.path.startsWith(path) && !(isProblem && path === ""));
+    const current = isProblem ? "true" : "page";
+    const navigation = (
+      <>
+        <nav aria-label="The operator's pages">
+          <ul>
+            {PLACES.map((place) => (
+              <li>
+                <a href={root + place.path} aria-current={place === here ? current : undefined}>
+                  {place.name}
+                </a>
+              </li>
+            ))}
+          </ul>
+        </nav>
+        {/* None for the password, because a browser keeps that until it is closed. */}
+        {operator.account !== null && <SignOut base={base} name={operator.name} />}
+      </>
+    );
+    return { script: root + liveScript.name, navigation, footer: buildText };
   };
-  return { ...page, extras };
+}
+
+/** They stay signed in at the platform. */
+export function SignOut({ base, name }: { base: string; name?: string }) {
+  return (
+    <form class={name && "signed-in"} method="post" action={`${base}/oauth/logout?return_to=${MOUNT}`}>
+      {name && <span>{name}</span>}
+      <button type="submit">Sign out</button>
+    </form>
+  );
 }

@@ -1,8 +1,9 @@
 import { KitError, messageOf } from "../../errors.ts";
 import type { Page } from "../../pages/pages.tsx";
 import { within } from "../../within.ts";
-import type { AppsReport } from "../apps.ts";
-import type { ConfigDifference } from "../config-diff.ts";
+import type { OpenContext } from "../../open-context.ts";
+import { appsOf, type AppsReport } from "../apps.ts";
+import { diffConfig, type ConfigDifference } from "../config-diff.ts";
 import type { TokenTimes, WholeResource } from "../resources.ts";
 import type { WaitingStep } from "../waiting-steps.ts";
 import { duration, planInWords } from "../wording.ts";
@@ -15,6 +16,18 @@ export type Part<T> = { value: T } | { trouble: string };
 
 /** A page waits for the platform no longer than this. */
 const PART_TIMEOUT_MS = 2_500;
+
+/** Never rejects; each part is settled within its time limit. */
+export async function askPlatform(ctx: OpenContext, { uuid, credential }: WholeResource): Promise<Asked> {
+  const hasTokens = ["active", "needs_reauth"].includes(credential.state);
+  if (!hasTokens) return { apps: null, vars: null };
+  const { scrub } = ctx.scrubber;
+  const [apps, vars] = await Promise.all([
+    loadPart(appsOf(ctx, uuid), scrub),
+    loadPart(diffConfig(ctx, uuid), scrub),
+  ]);
+  return { apps, vars };
+}
 
 /** Never rejects. An answer that comes too late is dropped. */
 export async function loadPart<T>(asked: Promise<T>, scrub: (text: string) => string): Promise<Part<T>> {

@@ -98,7 +98,7 @@ describe("an error page of /operator", () => {
   ] as const)("has the same navigation as all others: %s", async (_what, status, ask) => {
     const page = await ask();
     expect(page.status).toBe(status);
-    expect(page.html).toMatch(/<link rel="stylesheet" href="\/operator\/assets\/operator\.css/);
+    expect(page.html).toMatch(/<html lang="en" class="wide">/);
     const [navigation] = /<nav.*<\/nav>/s.exec(page.html)!;
     expect([...navigation.matchAll(/<a href="[^"]+"[^>]*>([^<]+)</g)].map(([, name]) => name)).toEqual(
       places,

@@ -33,7 +33,7 @@ it("every page says that the database cannot be reached, and where to look", asy
   for (const path of ["", "/resources", `/resources/${uuid}`, "/actions"]) {
     const { status, headers, text, html } = await operator.get(path);
     expect([path, status, headers.get("retry-after")]).toEqual([path, 503, "5"]);
-    expect(text).toContain("The service cannot reach its database.");
+    expect(text).toContain("The service cannot reach its database, or has just started.");
     expect(text).not.toContain("fault of the service");
     expect(html).toContain(`<a href="/operator/check-up" role="button">`);
   }
@@ -57,7 +57,7 @@ it("the check-up opens although the service was started without the database, an
     const authorization = basic("operator", PASSWORD);
     const checkUp = await get("/check-up", { authorization });
     expect([checkUp.status, await checkUp.text()]).toEqual([200, expect.stringContaining("does not answer")]);
-    expect((await get("/assets/operator.css", { authorization })).status).toBe(200);
+    expect((await get("/assets/live.js", { authorization })).status).toBe(200);
     expect((await get("")).status).toBe(401);
     expect(performance.now() - since).toBeLessThan(7_000);
     const overview = await get("", { authorization });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { LOOKS_AGAIN } from "../../../src/operator/pages/assets.ts";
+import { LOOKS_AGAIN } from "../../../src/operator/pages/live-script.ts";
 import { aWorldOfAnOperator, type OperatorWorld } from "./operator.ts";
 
 let operator: OperatorWorld;

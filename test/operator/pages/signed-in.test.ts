@@ -2,7 +2,6 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/glo
 import { DatabaseUnavailable } from "../../../src/database/database.ts";
 import { SALT } from "../../people/customers.ts";
 import { basic } from "../../support/partner-calls.ts";
-import type { Browser } from "../../people/browser.ts";
 import { eventually } from "../../support/world.ts";
 import { FROM_OUR_PAGE, hiddenIn, PASSWORD } from "./operator.ts";
 import { aWorldOfOperators, linkTo, type OperatorsWorld } from "./signed-in.ts";
@@ -59,7 +58,7 @@ describe("an operator with an account", () => {
     expect((await browser.get("/operator/actions")).text).toContain(`data-label="By">owner@example.com<`);
     expect((await browser.get(path)).text).toContain("owner@example.com: refresh");
 
-    const out = await browser.post("/operator/sign-out", FROM_OUR_PAGE);
+    const out = await browser.post("/oauth/logout?return_to=/operator", FROM_OUR_PAGE);
     expect([out.status, out.location]).toEqual([303, "/operator"]);
     expect(browser.cookies.has("kit_session")).toBe(false);
     expect((await browser.get("/operator")).status).toBe(401);
@@ -111,7 +110,7 @@ describe("an account that is not listed", () => {
     const refused = await browser.post("/operator/refresh-all", FROM_OUR_PAGE, form);
     expect([refused.status, refused.headers.get("connection")]).toEqual([403, "close"]);
     expect(await operators.audit()).toEqual([]);
-    expect((await browser.post("/operator/sign-out", FROM_OUR_PAGE)).status).toBe(303);
+    expect((await browser.post("/oauth/logout?return_to=/operator", FROM_OUR_PAGE)).status).toBe(303);
     await operators.signIn(browser);
     expect((await browser.get("/operator")).status).toBe(200);
   });
@@ -175,7 +174,7 @@ describe("a session of an operator", () => {
     const customer = operators.browser();
     await customer.post("/sso/login", {}, new URLSearchParams(operators.control.signOnForm(uuid).form));
     const [name, { value }] = [...customer.cookies][0]!;
-    const ids = ["made-up", "A".repeat(43), value, (await aSignInUnderWay(browser)).value];
+    const ids = ["made-up", "A".repeat(43), value, browser.cookies.get("kit_sign_in")!.value];
     for (const cookie of [`${name}=${value}`, ...ids.map((id) => `kit_session=${id}`)]) {
       const { status } = await fetch(`${operators.url()}/operator`, {
         headers: { cookie, accept: "text/html" },
@@ -195,20 +194,13 @@ describe("a session of an operator", () => {
   it("cannot be ended by another site", async () => {
     const browser = operators.browser();
     await operators.signIn(browser);
-    const { status, text } = await browser.post("/operator/sign-out", { "sec-fetch-site": "cross-site" });
+    const { status, text } = await browser.post("/oauth/logout", { "sec-fetch-site": "cross-site" });
     expect([status, text]).toEqual([403, expect.stringContaining("Nothing was done")]);
     // The sign-out is open to everybody, so its pages show nothing of the others.
     expect(text).not.toContain("<nav");
-    expect((await browser.get("/operator/sign-out")).status).toBe(405);
     expect((await browser.get("/operator")).status).toBe(200);
   });
 });
-
-/** The cookie of a sign-in that has begun. */
-async function aSignInUnderWay(browser: Browser): Promise<{ value: string }> {
-  await browser.get("/oauth/login");
-  return [...browser.cookies.values()].at(-1)!;
-}
 
 describe("a session that nobody uses", () => {
   it("ends, also while a page is open that loads itself again", async () => {

@@ -1,0 +1,103 @@
+import type { ErrorRequestHandler } from "express";
+import type { Context } from "../context.ts";
+import { isDatabaseAway } from "../database/database.ts";
+import { KitError, Refusal } from "../errors.ts";
+import { addressOf } from "./address.ts";
+import { show } from "./pages.tsx";
+
+/** What a person is told when something cannot be done: what happened, and what to do now. Shown verbatim. */
+export interface Told {
+  status: number;
+  title: string;
+  /** Whole sentences that contain no text from outside. */
+  happened: string;
+  advice: string;
+  /** A link for going on, as a path of this service. */
+  next?: { label: string; path: string };
+}
+
+/** Thrown by a route that serves pages, and shown as a page. `cause` goes to the log alone. */
+export class Problem extends KitError {
+  readonly told: Told;
+
+  constructor(id: string, told: Told, options?: ErrorOptions) {
+    super(id, told.happened, options);
+    this.told = told;
+  }
+}
+
+export const NOT_AVAILABLE: Told = {
+  status: 503,
+  title: "Not available for the moment",
+  happened: "The service cannot reach its database, or has just started.",
+  advice: "Nothing is lost. Wait a moment, then load this page again.",
+};
+
+const NO_ADDRESS: Told = {
+  status: 400,
+  title: "That is no address",
+  happened: "The address of this page is not well formed: a % stands where none can.",
+  advice: "If you followed a link, tell whoever gave it to you. If you typed it, look at it again.",
+};
+
+const OUR_FAULT: Told = {
+  status: 500,
+  title: "Something went wrong here",
+  happened: "This is a fault of the service, not yours.",
+  advice: "Try again. If it happens again, tell whoever runs this service the time: the log knows more.",
+};
+
+/** For a form that another site may have sent. */
+export function notFromOurPage(): Problem {
+  return new Problem("not_from_our_page", {
+    ...{ status: 403, title: "Nothing was done" },
+    happened: "This did not come from a page of ours, or the page was open for more than an hour.",
+    advice: "Open our page again and press its button. If you pressed none: another site tried to.",
+  });
+}
+
+/** The page for what a route of the site throws. A `Refusal` passes through and is answered as JSON, as elsewhere. */
+export function showProblem(ctx: Pick<Context, "config" | "log" | "refusedSample">): ErrorRequestHandler {
+  return (error: unknown, request, response, next) => {
+    if (error instanceof Refusal || response.headersSent) return next(error);
+    const { status, title, happened, advice, next: link } = toldOf(error);
+    // The resource that the page is about, if the part has set it.
+    const uuid: unknown = response.locals["uuid"];
+    const about = { requestId: request.id, ...(uuid !== undefined && { uuid }) };
+    const { id, cause = isDatabaseAway(error) ? error : undefined } = error as KitError;
+    if (status === 500) ctx.log.error({ ...about, error }, "A page failed");
+    else if (ctx.refusedSample.isWritten(request, status))
+      ctx.log.info(
+        { ...about, problem: id, ...(cause !== undefined && { error: cause }) },
+        "A page says what went wrong",
+      );
+    if (status === 503) response.setHeader("Retry-After", "5");
+    const content = (
+      <>
+        <p>{happened}</p>
+        <p>{advice}</p>
+        {link && (
+          <p>
+            <a href={addressOf(ctx, request).base + link.path} role="button">
+              {link.label}
+            </a>
+          </p>
+        )}
+      </>
+    );
+    show(ctx, request, response, { status, title, content });
+  };
+}
+
+function toldOf(error: unknown): Told {
+  if (error instanceof Problem) return error.told;
+  if (error instanceof URIError) return NO_ADDRESS;
+  return isPassing(error) ? NOT_AVAILABLE : OUR_FAULT;
+}
+
+/** Whether the service cannot answer for the moment. */
+export function isPassing(error: unknown): boolean {
+  return (
+    isDatabaseAway(error) || (error instanceof KitError && ["overloaded", "not_ready"].includes(error.id))
+  );
+}

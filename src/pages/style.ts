@@ -1,0 +1,117 @@
+import { readFileSync } from "node:fs";
+import { asset } from "./asset.ts";
+
+const pico = readFileSync(new URL(import.meta.resolve("@picocss/pico/css/pico.classless.min.css")), "utf8");
+
+/** Pico alone styles plain HTML well; these few rules cover what our pages have and articles do not. */
+const OURS = `
+:root { --well: #1b7f4d; --wait: #8a5a00; --bad: #b3261e; --bar: #3b6ea8; --line: var(--pico-muted-border-color); }
+@media (prefers-color-scheme: dark) { :root { --well: #6ed3a0; --wait: #f0b95a; --bad: #ff9d94; --bar: #7fb0e8; } }
+body > header { padding-bottom: 0; color: var(--pico-muted-color); }
+body > main { max-width: 44rem; margin-inline: 0; padding-top: 1rem; }
+@media (min-width: 44rem) { body > header, body > main { max-width: 44rem; margin-inline: auto; } }
+main form { display: inline-block; margin-right: 1rem; }
+main form button { width: auto; }
+main dl { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: 0.5rem 1.5rem; margin-bottom: 2rem; }
+main dt { color: var(--pico-muted-color); }
+main dd { margin: 0; overflow-wrap: anywhere; }
+main dd ul { margin: 0; padding: 0; }
+main dd li { list-style: none; }
+@media (max-width: 44rem) { main table { display: block; overflow-x: auto; } }
+@media (max-width: 30rem) { main dl { grid-template-columns: 1fr; gap: 0; } main dd { margin-bottom: 0.75rem; } }
+`;
+
+/** For pages with a frame of their own: wider columns for tables, marks for good and bad states, and plots. */
+const WIDE = `
+.wide { --pico-font-size: 100%; --pico-line-height: 1.5;
+  body > header, body > main, body > footer { max-width: 72rem; margin-inline: auto; padding-inline: 1rem; }
+  body > header { display: flex; flex-wrap: wrap; align-items: center; gap: 0.25rem 2rem; padding-top: 1rem; border-bottom: 1px solid var(--line); }
+  body > header nav { justify-content: flex-start; --pico-nav-element-spacing-horizontal: 0; }
+  body > header nav ul { flex-wrap: wrap; margin: 0; }
+  body > header nav li { padding: 0.5rem 1.25rem 0.5rem 0; }
+  body > header nav a { margin: 0; padding: 0.25rem 0; }
+  nav a[aria-current] { color: var(--pico-color); text-decoration: underline; text-underline-offset: 0.4em; text-decoration-thickness: 2px; }
+  form.signed-in { display: flex; flex-wrap: wrap; align-items: center; gap: 0.25rem 0.75rem; min-width: 0; margin: 0 0 0 auto; font-size: 0.9rem; }
+  form.signed-in span { min-width: 0; overflow-wrap: anywhere; }
+  form.signed-in button { width: auto; margin: 0; padding: 0.2rem 0.7rem; font-size: inherit; }
+  body > main { padding-block: 2rem 4rem; overflow-wrap: break-word; }
+  body > footer { padding-block: 0 1rem; color: var(--pico-muted-color); font-size: 0.8rem; }
+  main h1 { margin-bottom: 1.5rem; overflow-wrap: anywhere; }
+  main section { margin-bottom: 0; }
+  main h2 { font-size: 1.15rem; margin: 2rem 0 0.75rem; }
+  main h1 + .columns > :first-child h2 { margin-top: 0; }
+  main dl { margin-bottom: 1rem; gap: 0.4rem 1.5rem; }
+  main dd { margin-bottom: 0; }
+  code { overflow-wrap: anywhere; background: none; padding: 0; color: inherit; }
+  .quiet, main small { color: var(--pico-muted-color); }
+  time .quiet { white-space: nowrap; }
+  .columns, .pair { display: grid; gap: 0 3rem; }
+  .cards { list-style: none; padding: 0; margin: 0; display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.75rem; }
+  .cards > li { list-style: none; margin: 0; padding: 0.9rem 1.1rem; border: 1px solid var(--line); border-left: 4px solid var(--wait); border-radius: var(--pico-border-radius); }
+  .cards > li.bad { border-left-color: var(--bad); }
+  .cards > li.well { border-left-color: var(--well); }
+  :is(main h3, .cards h2) { font-size: 1rem; margin: 0 0 0.25rem; }
+  .cards p { margin: 0 0 0.35rem; }
+  .cards p:last-child { margin: 0; }
+  .cards + .quiet { margin-top: 0.75rem; }
+  .cards .state { margin-right: 0.25rem; }
+  .state { white-space: nowrap; font-weight: 600; }
+  .state.well { color: var(--well); &::before { content: "✓ "; } }
+  .state.wait { color: var(--wait); &::before { content: "… "; } }
+  .state.bad { color: var(--bad); &::before { content: "! "; } }
+  .state.gone { color: var(--pico-muted-color); font-weight: 400; &::before { content: "– "; } }
+  table { margin-bottom: 1rem; }
+  th, td { padding: 0.5rem 1rem 0.5rem 0; vertical-align: top; background: none; }
+  td, tbody th { min-width: 6rem; overflow-wrap: anywhere; }
+  :is(td, tbody th) small:not(.beside) { display: block; }
+  main form.search { display: flex; flex-wrap: wrap; gap: 0.75rem; align-items: end; margin: 0 0 1.5rem; }
+  form.search label { margin: 0; flex: 1 1 12rem; }
+  form.search label:first-child { flex-grow: 3; }
+  form.search :is(input, select, button) { --pico-border-radius: 0.25rem; margin-bottom: 0; border-radius: 0.25rem; }
+  main form.ask { display: block; margin: 1.5rem 0 0; max-width: 40rem; }
+  form.ask .row { display: flex; flex-wrap: wrap; gap: 0.75rem 1.5rem; align-items: center; margin-top: 1.5rem; }
+  form.ask .row > * { margin: 0; }
+  main form:is(.ask, .search) button { width: auto; padding-inline: 2rem; }
+  fieldset label { display: flex; gap: 0.6rem; align-items: baseline; }
+  .actions { list-style: none; padding: 0; display: flex; flex-wrap: wrap; gap: 0.75rem; margin: 0 0 1rem; }
+  .actions li { list-style: none; margin: 0; }
+  .actions a { padding: 0.4rem 0.9rem; }
+  :is(.actions a, form.signed-in button) { background: none; color: var(--pico-primary); border: 1px solid currentColor; box-shadow: none;
+    &:hover { color: var(--pico-primary-hover); text-decoration: underline; }
+    &:focus-visible { outline: 2px solid var(--pico-primary); outline-offset: 2px; } }
+  ol.timeline { list-style: none; padding: 0 0 0 1rem; margin: 0; border-left: 2px solid var(--line); }
+  ol.timeline li { list-style: none; margin: 0 0 0.9rem; position: relative; }
+  ol.timeline li::before { content: ""; position: absolute; left: calc(-1rem - 6px); top: 0.45em; width: 10px; height: 10px; border-radius: 50%; background: var(--bar); }
+  ol.timeline time { color: var(--pico-muted-color); font-size: 0.9em; display: block; }
+  figure.plot { margin: 0 0 1rem; }
+  figure.plot figcaption { color: var(--pico-color); padding: 0; margin-bottom: 0.5rem; font-weight: 600; }
+  figure.plot svg { width: 100%; height: auto; display: block; }
+  figure.plot rect { fill: var(--bar); } figure.plot rect.bad { fill: var(--bad); }
+  figure.plot line { stroke: var(--line); }
+  figure.plot text { fill: var(--pico-muted-color); font-size: 11px; font-family: inherit; }
+  figure.plot details { margin: 0.5rem 0 0; font-size: 0.9em; }
+  progress { margin: 0.5rem 0 1rem; }
+}
+@media (min-width: 60rem) {
+  .wide .columns { grid-template-columns: minmax(0, 2fr) minmax(0, 1fr); }
+  .wide .pair { grid-template-columns: 1fr 1fr; }
+  .wide main h1 + .columns h2 { margin-top: 0; }
+}
+@media (max-width: 56rem) { .wide table {
+  display: block;
+  thead { position: absolute; clip-path: inset(50%); width: 1px; height: 1px; overflow: hidden; }
+  tbody { display: block; }
+  tr { display: block; padding: 0.75rem 0; border-bottom: 1px solid var(--line); }
+  td, tbody th { display: grid; grid-template-columns: 6.5rem minmax(0, 1fr); gap: 0.5rem; padding: 0.1rem 0; border: 0; min-width: 0; }
+  [data-label]::before { content: attr(data-label); color: var(--pico-muted-color); font-weight: 400; }
+} }
+@media (max-width: 30rem) { .wide {
+  body > header nav { font-size: 0.9rem; }
+  body > header nav li { padding-right: 0.75rem; &:last-child { padding-right: 0; } }
+  form.signed-in { margin: 0 0 0.5rem; }
+  figure.plot text { font-size: 15px; }
+} }
+`;
+
+/** The stylesheet of all pages. */
+export const stylesheet = asset("public", "style.css", "text/css", pico + OURS + WIDE);
