@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { format } from "prettier";
-import { manifestJsonSchema } from "../src/manifest/json-schema.ts";
+import { manifestJsonSchema } from "../src/manifest/schema.ts";
 
 // Writes app.schema.json from src/manifest/schema.ts. Run it after a change there: node --import tsx
 // dev/manifest-schema.ts

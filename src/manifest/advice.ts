@@ -1,182 +1,115 @@
-import { warning, type Finding, type Path } from "./finding.ts";
-import { attachmentName, type Manifest, type ManifestKeys } from "./schema.ts";
+import { isJsonObject } from "../json-object.ts";
 
-type Advice = readonly [path: Path, message: string];
-type Addon = NonNullable<ManifestKeys["addons"]>[number];
+/** The path to a value in a JSON document, from its root: member names and element indexes. */
+export type Path = readonly (string | number)[];
 
-/**
- * Warnings about what no rule forbids: what is deprecated, billed, without effect, or better written otherwise. Arrays
- * may have gaps where a broken element was left out; flatMap skips them.
- */
-export function advice({ environments = {}, ...app }: Manifest): Finding[] {
-  const ofEnvironments = Object.entries(environments).flatMap(([name, keys]) =>
-    [...RULES, ephemeralPlans]
-      .flatMap((rule) => rule(keys ?? {}))
-      .map(([path, message]): Advice => [["environments", name, ...path], message]),
-  );
-  const all = [...RULES.flatMap((rule) => rule(app)), ...ofEnvironments];
-  const isFirst = (message: string, at: number) => all.findIndex(([, other]) => other === message) === at;
-  return all
-    .filter(([, message], at) => !SAID_ONCE.includes(message) || isFirst(message, at))
-    .map(([path, message]) => warning(path, message));
-}
+/** Holds for texts alone. */
+const text = (isSo: (text: string) => boolean) => (value: unknown) =>
+  typeof value === "string" && isSo(value);
+const isWebAddress = (url: string) => /^https?:/i.test(url) && URL.canParse(url);
+/** Any URL, or git's form without a scheme: user@host:path. */
+const isRepository = (url: string) => /^([\w.+-]+@[\w.-]+:\S|[a-z][a-z0-9+.-]*:\/\/\S)/i.test(url);
+const members = (value: unknown) => (isJsonObject(value) ? Object.values(value) : []);
+const of = (value: unknown, name: string) => (isJsonObject(value) ? value[name] : undefined);
+const isBlank = (command: string) => command.trim() === "";
 
-const DYNOS_BILLED = "The dynos of these processes are billed.";
-const SCRIPTS_BILLED = "The dynos that run scripts are billed.";
-const OLD_BUILDPACKS =
-  "Only apps of the older generation take these; newer ones name theirs in project.toml.";
-/** Not repeated for each environment. */
-const SAID_ONCE = [DYNOS_BILLED, SCRIPTS_BILLED, OLD_BUILDPACKS];
+const FLAGS = "This is not part of the plan's name: give it in the object form's options.";
+const EPHEMERAL =
+  "Review and CI apps ignore the plan and get one for ephemeral apps: write the add-on alone.";
+const NO_COMMAND = "This is empty, so nothing is run: give a command, or leave it out.";
 
-/** Each rule gets the keys of the app, or those of an environment. */
-const RULES: readonly ((keys: ManifestKeys) => readonly Advice[])[] = [
-  ({ website }) =>
-    when(
-      website !== undefined && !isWebAddress(website),
-      ["website"],
-      "This is no web address: it would begin with https://",
-    ),
-  ({ repository }) =>
-    when(
-      repository !== undefined && !isRepository(repository),
-      ["repository"],
-      "This is no address of a repository: it would begin with https:// or git@",
-    ),
-  ({ logo }) =>
-    when(
-      logo !== undefined && !isWebAddress(logo),
-      ["logo"],
-      "This is no web address: a logo is fetched from one.",
-    ),
-  ({ logo = "" }) =>
-    when(
-      isWebAddress(logo) && OTHER_FORMATS.test(new URL(logo).pathname),
-      ["logo"],
-      "A logo is a square SVG, PNG or JPG.",
-    ),
-  ({ success_url: url = "/" }) =>
-    when(
-      !url.startsWith("/") && !/^[a-z][a-z0-9+.-]*:\/\/\S/i.test(url),
-      ["success_url"],
-      "Nobody is sent there: give a full URL, or a path of the new app that begins with /, or leave it out.",
-    ),
-  ({ image }) => when(image !== undefined, ["image"], "This is deprecated: leave it out."),
-  ({ env = {} }) =>
-    Object.entries(env).flatMap(([name, variable]) =>
-      when(
-        typeof variable !== "string" && variable.generator && variable.value !== undefined,
-        ["env", name],
-        "It has a value and a generator: keep the one that is meant.",
-      ),
-    ),
-  ({ formation = {} }) =>
-    when(
-      Object.values(formation).some(({ quantity }) => quantity !== 0),
-      ["formation"],
-      DYNOS_BILLED,
-    ),
-  ({ formation = {} }) =>
-    when(
-      Object.keys(formation).length > 1 && Object.values(formation).some(({ size }) => size === undefined),
-      ["formation"],
-      "With several process types it is better to give each its size.",
-    ),
-  stringForm,
-  ({ addons = [] }) =>
-    addons.flatMap((addon, index) => {
-      const path = ["addons", index, "as"];
-      if (typeof addon === "string" || addon.as === undefined) return [];
-      const name = attachmentName(addon);
-      if (name === "") return when(true, path, "This is empty: leave it out to get the default name.");
-      const advised = "A name that is sure to work begins with a letter, and holds letters, digits and _.";
-      return when(!/^[A-Z][A-Z0-9_]*$/.test(name), path, advised);
-    }),
-  ({ addons = [] }) =>
-    addons.flatMap((addon, index) =>
-      Object.entries(typeof addon === "string" ? {} : (addon.options ?? {})).flatMap(([name, value]) =>
-        when(
-          typeof value !== "string" && value !== true,
-          ["addons", index, "options", name],
-          "An option should be a string, or true where it takes no value.",
-        ),
-      ),
-    ),
-  ({ addons = [] }) =>
-    eachPlan(addons, (text, path) =>
-      when(
-        text.includes(" "),
-        path,
-        "This is not part of the plan's name: give it in the object form's options.",
-      ),
-    ),
-  ({ buildpacks = [] }) => when(buildpacks.length > 0, ["buildpacks"], OLD_BUILDPACKS),
-  ({ scripts }) =>
-    when(
-      commandsOf(scripts).some(([, command]) => command.trim() !== ""),
-      ["scripts"],
-      SCRIPTS_BILLED,
-    ),
-  ({ scripts }) =>
-    commandsOf(scripts).flatMap(([path, command]) =>
-      when(command.trim() === "", path, "This is empty, so nothing is run: give a command, or leave it out."),
-    ),
+/** What no rule forbids, of an app and of each environment: where (`*`: each member), when, and what to say of it. */
+const ADVICE: readonly [where: string, isSo: (value: unknown) => boolean, message: string][] = [
+  ["website", text((url) => !isWebAddress(url)), "This is no web address: it would begin with https://"],
+  [
+    "repository",
+    text((url) => !isRepository(url)),
+    "This is no address of a repository: it would begin with https:// or git@",
+  ],
+  ["logo", text((url) => !isWebAddress(url)), "This is no web address: a logo is fetched from one."],
+  [
+    "logo",
+    text((url) => /\.(gif|webp|avif|ico|bmp|tiff?|heic|pdf)(\?|$)/i.test(url)),
+    "A logo is a square SVG, PNG or JPG.",
+  ],
+  [
+    "success_url",
+    text((url) => !/^(\/|[a-z][a-z0-9+.-]*:\/\/\S)/i.test(url)),
+    "Nobody is sent there: give a full URL, or a path of the new app that begins with /, or leave it out.",
+  ],
+  ["image", () => true, "This is deprecated: leave it out."],
+  [
+    "env/*",
+    (variable) => of(variable, "generator") !== undefined && of(variable, "value") !== undefined,
+    "It has a value and a generator: keep the one that is meant.",
+  ],
+  [
+    "formation",
+    (types) => members(types).some((type) => of(type, "quantity") !== 0),
+    "The dynos of these processes are billed.",
+  ],
+  [
+    "formation",
+    (types) => members(types).length > 1 && members(types).some((type) => of(type, "size") === undefined),
+    "With several process types it is better to give each its size.",
+  ],
+  ["addons/*", text(() => true), 'The object form is preferred: { "plan": … }.'],
+  ["addons/*", text((plan) => plan.includes(" ")), FLAGS],
+  ["addons/*/plan", text((plan) => plan.includes(" ")), FLAGS],
+  [
+    "addons/*/as",
+    text((name) => !/^[a-z][a-z0-9_]*$/i.test(name)),
+    "A name that is sure to work begins with a letter, and holds letters, digits and _. For the default name leave it out.",
+  ],
+  [
+    "addons/*/options/*",
+    (option) => typeof option !== "string" && option !== true,
+    "An option should be a string, or true where it takes no value.",
+  ],
+  [
+    "buildpacks",
+    (all) => Array.isArray(all) && all.length > 0,
+    "Only apps of the older generation take these; newer ones name theirs in project.toml.",
+  ],
+  [
+    "scripts",
+    (scripts) => ["postdeploy", "pr-predestroy"].some((name) => of(scripts, name) !== undefined),
+    "The dynos that run scripts are billed.",
+  ],
+  ["scripts/*", text(isBlank), NO_COMMAND],
+  ["scripts/*/command", text(isBlank), NO_COMMAND],
+];
+const OF_ENVIRONMENTS: typeof ADVICE = [
+  ["addons/*", text((plan) => plan.includes(":")), EPHEMERAL],
+  ["addons/*/plan", text((plan) => plan.includes(":")), EPHEMERAL],
 ];
 
-function when(isSo: unknown, path: Path, message: string): Advice[] {
-  return isSo ? [[path, message]] : [];
-}
-
-/** Reported only at the first such add-on, with the number of the others. */
-function stringForm({ addons = [] }: ManifestKeys): Advice[] {
-  const [first, ...more] = addons.flatMap((addon, index) =>
-    typeof addon === "string" ? [{ addon, index }] : [],
-  );
-  if (!first) return [];
-  const others = more.length > 0 ? ` The same goes for ${more.length} more.` : "";
-  const message = `The object form is preferred: { "plan": "${withoutFlags(first.addon)}" }.${others}`;
-  return [[["addons", first.index], message]];
-}
-
-/** Review and CI apps get the plan that the add-on's provider set for ephemeral apps. */
-function ephemeralPlans({ addons = [] }: ManifestKeys): Advice[] {
-  return eachPlan(addons, (text, path) => {
-    const [name, plan] = withoutFlags(text).split(":");
-    const message = `Review and CI apps ignore the plan and get one for ephemeral apps: write "${name}".`;
-    return when(plan !== undefined, path, message);
-  });
-}
-
-function eachPlan(addons: readonly Addon[], look: (text: string, path: Path) => Advice[]): Advice[] {
-  return addons.flatMap((addon, index) =>
-    typeof addon === "string" ? look(addon, ["addons", index]) : look(addon.plan, ["addons", index, "plan"]),
+/** What is deprecated, billed, without effect, or better written otherwise, whatever else the manifest is. */
+export function advice(manifest: unknown): { path: Path; message: string }[] {
+  const all = [
+    ...ADVICE,
+    ...[...ADVICE, ...OF_ENVIRONMENTS].map(
+      ([where, ...rest]) => [`environments/*/${where}`, ...rest] as const,
+    ),
+  ];
+  return all.flatMap(([where, isSo, message]) =>
+    placesIn(manifest, where.split("/"))
+      .filter(({ value }) => isSo(value))
+      .map(({ path }) => ({ path, message })),
   );
 }
 
-/** The addon or addon:plan, without the command-line flags that some authors append to it. */
-function withoutFlags(plan: string): string {
-  return plan.split(" ")[0]!;
-}
-
-type Script = readonly [path: Path, command: string];
-
-function commandsOf(scripts: ManifestKeys["scripts"] = {}): Script[] {
-  return (["postdeploy", "pr-predestroy"] as const).flatMap((name): Script[] => {
-    const script = scripts[name];
-    if (script === undefined) return [];
-    return typeof script === "string"
-      ? [[["scripts", name], script]]
-      : [[["scripts", name, "command"], script.command]];
-  });
-}
-
-/** File extensions of other formats; an address without an extension may be of any format. */
-const OTHER_FORMATS = /\.(gif|webp|avif|ico|bmp|tiff?|heic|pdf)$/i;
-
-function isWebAddress(text: string): boolean {
-  return /^https?:/i.test(text) && URL.canParse(text);
-}
-
-/** Accepts any URL, and git's form without a scheme: user@host:path. */
-function isRepository(text: string): boolean {
-  return /^[\w.+-]+@[\w.-]+:\S+$/.test(text) || (URL.canParse(text) && text.includes("://"));
+/** What there is at a path of which each `*` stands for every member. */
+function placesIn(
+  value: unknown,
+  [step, ...rest]: string[],
+  path: Path = [],
+): { path: Path; value: unknown }[] {
+  if (step === undefined) return [{ path, value }];
+  const inner: [string | number, unknown][] = Array.isArray(value)
+    ? value.map((each, index) => [index, each])
+    : Object.entries(isJsonObject(value) ? value : {});
+  return inner
+    .filter(([key]) => step === "*" || step === key)
+    .flatMap(([key, each]) => placesIn(each, rest, [...path, key]));
 }

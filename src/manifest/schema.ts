@@ -1,8 +1,8 @@
 import { z } from "zod";
 
 // The app manifest as the platform's document describes it (Resources, "App manifest"). The types below, the check and
-// the published JSON Schema all derive from this schema. An unknown key is no error (unknown-keys.ts), and mere advice
-// is not here either (advice.ts). In a union the object form comes first, because editors suggest the first form.
+// the published JSON Schema all derive from this schema. An unknown key is no error, and mere advice is not here either
+// (advice.ts). In a union the object form comes first, because editors suggest the first form.
 
 const MOST_NAME_CHARACTERS = 30;
 /** Some authors append command-line flags to the plan. They do no harm; advice.ts says where they belong. */
@@ -10,15 +10,7 @@ const PLAN = /^[^\s:]+(:[^\s:]+)?( +--\S.*)?$/;
 /** A name that an environment variable can have: not empty, and without = and NUL. */
 const VARIABLE_NAME = /^[^=\0]+$/;
 
-const PLAN_SENTENCE = "An add-on is named as addon or addon:plan, without spaces.";
-const VARIABLE_NAME_SENTENCE = "A config var's name cannot be empty, nor hold = or NUL: rename it.";
-const QUANTITY_SENTENCE = "This must be a whole number of processes, 0 or more, without quotes.";
-
-/** A required string, with a message for when it is missing. A wrong type gets the sentence of broken-rules.ts. */
-const requiredText = (missing: string) =>
-  z.string({ error: ({ input }) => (input === undefined ? `Missing: ${missing}` : undefined) });
-
-const plan = (missing: string) => requiredText(missing).regex(PLAN, PLAN_SENTENCE);
+const plan = z.string().regex(PLAN, "An add-on is named as addon or addon:plan, without spaces.");
 
 const variable = z
   .object({
@@ -31,27 +23,20 @@ const variable = z
       .boolean()
       .optional()
       .meta({ description: "Whether the app cannot be created without a value.", default: true }),
-    generator: z
-      .literal("secret", { error: 'The only generator there is: "secret".' })
-      .optional()
-      .describe('"secret": the platform makes up a random string.'),
+    generator: z.literal("secret").optional().describe('"secret": the platform makes up a random string.'),
   })
   .meta({ id: "variable", description: "A config var: what it is for, and where its value comes from." });
 
 const process = z
   .object({
-    quantity: z
-      .int({ error: QUANTITY_SENTENCE })
-      .min(0, QUANTITY_SENTENCE)
-      .optional()
-      .describe("How many processes of this type to keep."),
+    quantity: z.int().min(0).optional().describe("How many processes of this type to keep."),
     size: z.string().optional().describe("The dyno size. Left out, the runtime's default size applies."),
   })
   .meta({ id: "process", description: "How many processes of a type to keep, and how big." });
 
 const addon = z
   .object({
-    plan: plan("name the add-on, as addon or addon:plan.").describe(
+    plan: plan.describe(
       "addon:plan, or addon alone for its default plan. Review and CI apps get an ephemeral default plan instead.",
     ),
     as: z.string().optional().describe("The attachment's name. Left out, the add-on's default name."),
@@ -62,17 +47,13 @@ const addon = z
   })
   .meta({ id: "addon", description: "An add-on that is provisioned before the app is deployed." });
 
-/** The attachment name in an add-on's `as`, in upper case as the platform writes it; "" for the default name. */
-export function attachmentName(addon: string | { as?: string | undefined }): string {
-  return typeof addon === "string" ? "" : (addon.as ?? "").trim().toUpperCase();
-}
-
 const addons = z
-  .array(z.union([addon, plan("")]))
+  .array(z.union([addon, plan]))
   .superRefine((all, { addIssue }) => {
     const taken = new Set<string>();
     for (const [index, each] of all.entries()) {
-      const name = attachmentName(each);
+      // As the platform writes it; empty for the default name.
+      const name = typeof each === "string" ? "" : (each.as ?? "").trim().toUpperCase();
       const message = "Another add-on has this name already: give each attachment its own.";
       if (name !== "" && taken.has(name)) addIssue({ code: "custom", path: [index, "as"], message });
       taken.add(name);
@@ -83,7 +64,8 @@ const addons = z
 
 const buildpack = z
   .object({
-    url: requiredText("say where the buildpack is, or its shorthand name.")
+    url: z
+      .string()
       .regex(/\S/, "This is empty: say where the buildpack is, or its shorthand name.")
       .describe("Where to download or clone it, or the shorthand name of an officially supported one."),
   })
@@ -92,7 +74,7 @@ const buildpack = z
 const script = z
   .union([
     z.object({
-      command: requiredText("give the command to run.").describe("The command to run."),
+      command: z.string().describe("The command to run."),
       size: z.string().optional().describe("The size of the dyno that runs it."),
     }),
     z.string(),
@@ -124,7 +106,10 @@ const keys = z.object({
     .optional()
     .meta({ description: "Deprecated. The image that local containers are made from.", deprecated: true }),
   env: z
-    .record(z.string().regex(VARIABLE_NAME, VARIABLE_NAME_SENTENCE), z.union([variable, z.string()]))
+    .record(
+      z.string().regex(VARIABLE_NAME, "A config var's name cannot be empty, nor hold = or NUL: rename it."),
+      z.union([variable, z.string()]),
+    )
     .optional()
     .meta({ id: "env", description: "The config vars: a name, and a value or what to know about it." }),
   formation: z
@@ -159,16 +144,10 @@ export const manifestSchema = keys
       .optional()
       .describe("Where an editor finds this schema. The platform has no use for it."),
     environments: z
-      .strictObject(
-        {
-          test: environment.optional().describe("For apps that CI makes."),
-          review: environment.optional().describe("For review apps."),
-        },
-        {
-          error: ({ code }) =>
-            code === "unrecognized_keys" ? "The only environments are test and review." : undefined,
-        },
-      )
+      .strictObject({
+        test: environment.optional().describe("For apps that CI makes."),
+        review: environment.optional().describe("For review apps."),
+      })
       .optional()
       .describe("What is different in CI apps and review apps."),
   })
@@ -184,3 +163,31 @@ export type Manifest = z.infer<typeof manifestSchema>;
 export type ManifestKeys = z.infer<typeof keys>;
 /** The environments that exist. */
 export type EnvironmentName = keyof NonNullable<Manifest["environments"]>;
+
+/**
+ * The manifest from which the platform makes an app. Each key of the environment replaces the whole key of the
+ * manifest, even if it is empty (platform document, "`environments` rule"). Everything else stays as written, string
+ * and object forms and unknown keys; `environments` and the editor's `$schema` are removed.
+ */
+export function effectiveManifest(manifest: Manifest, environment?: EnvironmentName): ManifestKeys {
+  const own = environment && manifest.environments?.[environment];
+  const { $schema: _schema, environments: _environments, ...app }: Manifest = { ...manifest, ...own };
+  return app;
+}
+
+/**
+ * The rules as a JSON Schema that editors understand (draft 7). It accepts exactly what the check accepts, except that
+ * it cannot detect two add-ons with the same attachment name.
+ */
+export function manifestJsonSchema(): z.core.JSONSchema.BaseSchema {
+  return z.toJSONSchema(manifestSchema, {
+    target: "draft-7",
+    io: "input",
+    override({ jsonSchema }) {
+      const { propertyNames } = jsonSchema;
+      // That the names of members are strings goes without saying.
+      if (typeof propertyNames === "object" && propertyNames.pattern === undefined)
+        delete jsonSchema.propertyNames;
+    },
+  });
+}

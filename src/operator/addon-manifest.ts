@@ -1,9 +1,7 @@
 import { checkOffer } from "../resources/check-offer.ts";
 import type { Offer } from "../resources/contract.ts";
 
-/**
- * An add-on's manifest for the platform. It is generated from `src/your-service/plans.ts`, so the two cannot disagree.
- */
+/** An add-on's manifest for the platform; without the keys that the offer gives no value. */
 export interface AddonManifest {
   id: string;
   plans: { name: string; description: string }[];
@@ -11,12 +9,12 @@ export interface AddonManifest {
   ephemeral_plan: string;
   regions: string[];
   config_vars: string[];
-  /** The words that all of `config_vars` begin with; absent if they share none. */
+  /** The words that all of `config_vars` begin with. */
   config_vars_prefix?: string;
   requires?: string[];
 }
 
-/** Throws `Misconfigured` for an offer that does not fit together. */
+/** Made from the offer, so the two cannot disagree. Throws `Misconfigured` for an offer that does not fit together. */
 export function addonManifest(addonId: string, offer: Offer): AddonManifest {
   checkOffer(offer);
   const { plans, defaultPlan, ephemeralPlan, regions, configVars, requires = [] } = offer;
@@ -33,33 +31,7 @@ export function addonManifest(addonId: string, offer: Offer): AddonManifest {
   };
 }
 
-/**
- * The addresses at which the platform calls the service. The shape is an assumption: the platform's document shows
- * none.
- */
-export interface Addresses {
-  /** The URL of the provision POST; the other calls append a slash and the resource's uuid. */
-  base_url: string;
-  /** The URL of single sign-on; absent if sign-on is not configured. */
-  sso_url?: string;
-}
-
-export function addressesOf(service: {
-  publicUrl: string;
-  resourcesPath: string;
-  hasSignOn: boolean;
-}): Addresses {
-  const { publicUrl, resourcesPath, hasSignOn } = service;
-  return {
-    base_url: `${publicUrl}${resourcesPath}`,
-    ...(hasSignOn && { sso_url: `${publicUrl}/sso/login` }),
-  };
-}
-
-/**
- * The leading words that all names share, leaving each name at least one word of its own: SHOP for SHOP_URL and
- * SHOP_TOKEN.
- */
+/** The leading words that all names share, leaving each at least one of its own: SHOP for SHOP_URL and SHOP_TOKEN. */
 function commonPrefix(names: readonly string[]): string {
   const words = names.map((name) => name.split("_").slice(0, -1));
   const [first = []] = words;

@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "@jest/globals";
-import { manifestJsonSchema } from "../../src/manifest/json-schema.ts";
-import { manifestSchema } from "../../src/manifest/schema.ts";
+import { manifestJsonSchema, manifestSchema } from "../../src/manifest/schema.ts";
 
 const published = JSON.parse(
   readFileSync(new URL("../../app.schema.json", import.meta.url), "utf8"),

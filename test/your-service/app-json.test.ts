@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "@jest/globals";
 import { checkManifestText, type ManifestReport } from "../../src/manifest/check.ts";
-import { effectiveManifest } from "../../src/manifest/effective.ts";
+import { effectiveManifest } from "../../src/manifest/schema.ts";
 import { startSandbox } from "../../packages/sandbox/index.ts";
 
 // What the app.json that came with the kit means. Yours may mean something else: change or delete this file then.

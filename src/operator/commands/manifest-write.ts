@@ -1,20 +1,11 @@
-import { rename, rm, writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import type { Command } from "commander";
 import { madeUpNames } from "../../environment.ts";
 import { KitError, messageOf, Misconfigured } from "../../errors.ts";
-import { addonManifest, addressesOf, type AddonManifest, type Addresses } from "../addon-manifest.ts";
+import { addonManifest } from "../addon-manifest.ts";
 import { examples } from "./examples.ts";
-import type { Host } from "./host.ts";
 import type { Act, Session } from "./session.ts";
-import { counted, wrapped } from "./text.ts";
-
-interface Options {
-  reveal?: boolean;
-  overwrite?: boolean;
-}
-
-/** The secrets that the platform and the service share stand in it only with --reveal. */
-type Registration = AddonManifest & Addresses & { password?: string; sso_salt?: string };
+import { wrapped } from "./text.ts";
 
 /** `kit manifest write`, a subcommand of `manifest`. */
 export function addWrite(manifest: Command, act: Act): void {
@@ -33,28 +24,35 @@ RESOURCES_PATH and SSO_SALT. Without --reveal it holds no secret, and may be
 committed and compared.`,
     )
     .action(
-      act(async (session, file: string | undefined, { reveal = false, overwrite = false }: Options) => {
-        const registration = await registrationFrom(session, reveal);
-        const text = JSON.stringify(registration, null, 2);
+      act(async (session, file: string | undefined, how: { reveal?: boolean; overwrite?: boolean }) => {
+        const { reveal = false, overwrite = false } = how;
+        const { registration, secrets } = await registrationFrom(session, reveal);
+        const whole = { ...registration, ...secrets };
+        const text = JSON.stringify(whole, null, 2);
         if (file === undefined || file === "-") {
           if (reveal) session.say("It holds the add-on's secrets: let it pass through nobody else's hands.");
-          return { data: registration, show: () => text };
+          return { data: whole, show: () => text };
         }
         await write(file, `${text}\n`, { mode: reveal ? 0o600 : 0o644, overwrite });
-        const secrets = ["password", "sso_salt"].filter((name) => name in registration);
+        const said = reveal
+          ? "Its secrets open everything that the platform may do here. Only you can read it: give it to the platform, then delete it, and commit it nowhere."
+          : "No secret is in it: --reveal puts in what the platform needs.";
         return {
-          data: { written: file, secrets },
-          show: ({ columns }) => wrapped(`${file}: ${inWords(registration)}`, columns),
+          data: { written: file, secrets: Object.keys(secrets) },
+          show: ({ columns }) =>
+            wrapped(`${file}: the add-on ${registration.id} at ${registration.base_url}.\n${said}`, columns),
         };
       }),
     );
 }
 
-async function registrationFrom(session: Session, reveal: boolean): Promise<Registration> {
-  if (reveal) refuseMadeUp(session.host);
-  const secret = reveal ? (["addonPassword"] as const) : [];
-  const config = session.settings(["addonId", "publicUrl", "resourcesPath", "ssoSalt", ...secret]);
-  const { addonId, publicUrl, resourcesPath, addonPassword: password, ssoSalt: salt } = config;
+/** What registers the add-on, and the secrets that the platform and the service share, if they are asked for. */
+async function registrationFrom(session: Session, reveal: boolean) {
+  if (reveal) refuseMadeUp(session);
+  const { addonId, publicUrl, resourcesPath, ssoSalt, addonPassword } = session.settings([
+    ...(["addonId", "publicUrl", "resourcesPath", "ssoSalt"] as const),
+    ...(reveal ? (["addonPassword"] as const) : []),
+  ]);
   if (publicUrl === undefined)
     throw new Misconfigured(
       "PUBLIC_URL is required here: the address at which the platform reaches us, like https://addon.example.com",
@@ -64,54 +62,41 @@ async function registrationFrom(session: Session, reveal: boolean): Promise<Regi
       "PUBLIC_URL is not https: on the way, anybody could read the password that it is called with.",
     );
   return {
-    ...addonManifest(addonId, await session.offer()),
-    ...addressesOf({ publicUrl, resourcesPath, hasSignOn: salt !== undefined }),
-    ...(reveal && { password: password.reveal(), ...(salt && { sso_salt: salt.reveal() }) }),
+    // The platform's document shows no shape for the two addresses; the calls about a resource append its uuid.
+    registration: {
+      ...addonManifest(addonId, await session.offer()),
+      base_url: `${publicUrl}${resourcesPath}`,
+      ...(ssoSalt && { sso_url: `${publicUrl}/sso/login` }),
+    },
+    secrets: reveal
+      ? { password: addonPassword.reveal(), ...(ssoSalt && { sso_salt: ssoSalt.reveal() }) }
+      : {},
   };
 }
 
-/**
- * Refuses secrets that `npm run dev` generated: the platform would use them, and the production service would refuse its
- * calls.
- */
-function refuseMadeUp(host: Host): void {
-  const shared = ["ADDON_ID", "ADDON_PASSWORD", "SSO_SALT"];
-  const names = madeUpNames(host.env, host.cwd()).filter((name) => shared.includes(name));
-  if (names.length === 0) return;
-  throw new Misconfigured(
-    `${names.join(", ")}: not set by you, but generated by npm run dev for the sandbox. ` +
-      "Set what your service has, in the environment or in .env, and write the manifest again.",
+/** Those that `npm run dev` generated would be used by the platform, and refused by the production service. */
+function refuseMadeUp({ host }: Session): void {
+  const names = madeUpNames(host.env, host.cwd()).filter((name) =>
+    ["ADDON_ID", "ADDON_PASSWORD", "SSO_SALT"].includes(name),
   );
+  if (names.length > 0)
+    throw new Misconfigured(
+      `${names.join(", ")}: not set by you, but generated by npm run dev for the sandbox. ` +
+        "Set what your service has, in the environment or in .env, and write the manifest again.",
+    );
 }
 
-function inWords(registration: Registration): string {
-  const { id, plans, regions, config_vars: vars, base_url: url, sso_url: signOn, password } = registration;
-  const counts = `${counted(plans.length, "plan")}, ${counted(regions.length, "region")}, ${counted(vars.length, "config var")}`;
-  const secrets = password
-    ? "Its secrets open everything that the platform may do here. Only you can read it: give it to the platform, then delete it, and commit it nowhere."
-    : "No secret is in it: --reveal puts in what the platform needs.";
-  const noSignOn = signOn ? "" : " Customers cannot sign on: SSO_SALT is not set.";
-  return `the add-on ${id} at ${url}, with ${counts}.\n${secrets}${noSignOn}`;
-}
-
-/** The file could not be written; no part of it is left. */
+/** The file exists already, or could not be written. */
 class Unwritable extends KitError {}
 
-/**
- * Writes a file that has its mode from its first byte on. An existing one is replaced only with `overwrite`. Throws
- * `Unwritable`.
- */
+/** Writes a file that has its mode from its first byte on. Throws `Unwritable`. */
 async function write(name: string, text: string, how: { mode: number; overwrite: boolean }): Promise<void> {
-  const fresh = how.overwrite ? `${name}.${process.pid}.new` : name;
   try {
-    await writeFile(fresh, text, { mode: how.mode, flag: "wx" });
-    if (how.overwrite) await rename(fresh, name);
+    if (how.overwrite) await rm(name, { force: true });
+    await writeFile(name, text, { mode: how.mode, flag: "wx" });
   } catch (error) {
-    const isThere = (error as NodeJS.ErrnoException).code === "EEXIST";
-    if (!isThere) await rm(fresh, { force: true });
-    const why = isThere
-      ? "exists already: --overwrite replaces it"
-      : `cannot be written: ${messageOf(error)}`;
-    throw new Unwritable(isThere ? "exists" : "unwritable", `${name} ${why}.`, { cause: error });
+    if ((error as NodeJS.ErrnoException).code === "EEXIST")
+      throw new Unwritable("exists", `${name} exists already: --overwrite replaces it.`, { cause: error });
+    throw new Unwritable("unwritable", `${name} cannot be written: ${messageOf(error)}.`, { cause: error });
   }
 }

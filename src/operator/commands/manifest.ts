@@ -1,5 +1,5 @@
 import { Argument, Option, type Command } from "commander";
-import type { ManifestReport } from "../../manifest/check.ts";
+import type { Fault } from "../../manifest/check.ts";
 import type { EnvironmentName } from "../../manifest/schema.ts";
 import { examples } from "./examples.ts";
 import type { Screen } from "./host.ts";
@@ -9,28 +9,26 @@ import { DONE, FAILED } from "./outcome.ts";
 import type { Act, Session } from "./session.ts";
 import { counted, jsonText, safe, wrapped } from "./text.ts";
 
-const FILE = new Argument("<file>", "an app.json, or - for standard input");
 /** Many times the size of a long manifest. */
 const MOST_BYTES = 512 * 1024;
-
-type Faults = ManifestReport["faults"];
 
 export function addManifest(program: Command, act: Act): void {
   const manifest = program
     .command("manifest")
     .description("app.json, from which the platform makes an app; and the add-on's own manifest");
+  const file = new Argument("<file>", "an app.json, or - for standard input");
 
   manifest
     .command("check")
-    .addArgument(FILE)
+    .addArgument(file)
     .description("name every broken rule, and what else is worth a look; exits with 1 on a broken rule")
     .addHelpText("after", examples("kit manifest check app.json", "kit manifest check - < app.json"))
     .action(
-      act(async (session, file: string) => {
-        const { ok, faults } = await examine(session, file);
+      act(async (session, name: string) => {
+        const { ok, faults } = await examine(session, name);
         return {
           data: { ok, faults: faults.map(withoutPlace) },
-          show: (screen) => faultList(screen, nameOf(file), faults),
+          show: (screen) => faultList(screen, name, faults),
           exitCode: ok ? DONE : FAILED,
         };
       }),
@@ -38,16 +36,24 @@ export function addManifest(program: Command, act: Act): void {
 
   manifest
     .command("resolve")
-    .addArgument(FILE)
+    .addArgument(file)
     .addOption(new Option("--environment <name>", "for such an app").choices(["test", "review"]))
     .description("print what an app is made from: each key of the environment replaces the whole key")
     .addHelpText("after", examples("kit manifest resolve app.json --environment review"))
     .action(
-      act(async (session, file: string, { environment }: { environment?: EnvironmentName }) => {
-        const { manifest: whole, faults } = await examine(session, file);
-        // A broken manifest gives no result at all, so that nobody uses half of one.
-        if (!whole) return refusal(nameOf(file), faults);
-        const { effectiveManifest } = await import("../../manifest/effective.ts");
+      act(async (session, name: string, { environment }: { environment?: EnvironmentName }) => {
+        const { manifest: whole, faults } = await examine(session, name);
+        if (!whole) {
+          // A broken manifest gives no result at all, so that nobody uses half of one.
+          const message = `${nameOf(name)} breaks rules of the platform's manifest.`;
+          return {
+            data: { id: "manifest_broken", message, faults: faults.map(withoutPlace) },
+            show: (screen) => faultList(screen, name, faults),
+            isComplaint: true,
+            exitCode: FAILED,
+          };
+        }
+        const { effectiveManifest } = await import("../../manifest/schema.ts");
         const data = effectiveManifest(whole, environment);
         return { data, show: () => jsonText(data, 2) };
       }),
@@ -56,7 +62,7 @@ export function addManifest(program: Command, act: Act): void {
   addWrite(manifest, act);
 }
 
-async function examine(session: Session, file: string): Promise<ManifestReport> {
+async function examine(session: Session, file: string) {
   // Somebody may type it.
   if (file === "-") session.endProgress();
   const bytes = await readInputFile(file, MOST_BYTES, session.host);
@@ -65,38 +71,21 @@ async function examine(session: Session, file: string): Promise<ManifestReport> 
 }
 
 const nameOf = (file: string) => (file === "-" ? "standard input" : file);
-const withoutPlace = ({ pointer, severity, message }: Faults[number]) => ({ pointer, severity, message });
+const withoutPlace = ({ place: _, ...fault }: Fault) => fault;
 
-function refusal(name: string, faults: Faults) {
-  const errors = faults.filter(({ severity }) => severity === "error");
-  const message = `${name} breaks rules of the platform's manifest: ${counted(errors.length, "error")}.`;
-  return {
-    data: { id: "manifest_broken", message, faults: faults.map(withoutPlace) },
-    show: (screen: Screen) => faultList(screen, name, errors),
-    isComplaint: true,
-    exitCode: FAILED,
-  };
-}
-
-/** The faults of a file, one below the other, and a summary line. */
-function faultList(screen: Screen, name: string, faults: Faults): string {
-  const { columns, paint } = screen;
-  const places = faults.map(({ place }) => (place ? `${place.line}:${place.column}` : ""));
-  const width = Math.max(0, ...places.map((place) => place.length));
-  const indent = " ".repeat(width + 4);
-  const lines = faults.map(({ pointer, severity, message }, at) => {
+/** The faults of a file, one below the other, and how many there are. */
+function faultList({ columns, paint }: Screen, file: string, faults: readonly Fault[]): string {
+  const name = safe(nameOf(file));
+  if (faults.length === 0) return paint.green(`${name} is sound.`);
+  const lines = faults.map(({ pointer, severity, message, place }) => {
     const mark = severity === "error" ? paint.red("✗") : paint.yellow("!");
     const where = paint.bold(pointer === "" ? "(the whole file)" : safe(pointer));
-    const head = `${mark} ${paint.dim(places[at]!.padEnd(width))}  ${where}`;
-    return `${head}\n${indent}${wrapped(safe(message), columns, indent)}\n`;
+    const at = place ? paint.dim(`${place.line}:${place.column}  `) : "";
+    return `${mark} ${at}${where}\n    ${wrapped(safe(message), columns, "    ")}\n`;
   });
   const errors = faults.filter(({ severity }) => severity === "error").length;
-  const counts = [counted(errors, "error"), counted(faults.length - errors, "warning")];
-  const [shownErrors, shownWarnings] = counts as [string, string];
-  const more = faults.length > errors ? `, ${shownWarnings}` : "";
-  if (errors > 0) return [...lines, paint.red(`${safe(name)}: ${shownErrors}${more}.`)].join("\n");
-  const end = more
-    ? `${safe(name)} breaks no rule: ${shownWarnings}.`
-    : paint.green(`${safe(name)} is sound.`);
-  return [...lines, end].join("\n");
+  return [
+    ...lines,
+    `${name}: ${counted(errors, "error")}, ${counted(faults.length - errors, "warning")}.`,
+  ].join("\n");
 }

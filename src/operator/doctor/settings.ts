@@ -96,7 +96,7 @@ export async function manifest(folder: string, required: readonly string[]): Pro
       "See each with: kit manifest check app.json",
     );
   }
-  const { effectiveManifest } = await import("../../manifest/effective.ts");
+  const { effectiveManifest } = await import("../../manifest/schema.ts");
   const missingIn = (app: ManifestKeys) => required.filter((name) => !isGiven(name, app));
   const missing = missingIn(whole);
   const missingInReview = whole.environments?.review ? missingIn(effectiveManifest(whole, "review")) : [];
