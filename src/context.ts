@@ -1,8 +1,7 @@
 import type { Config } from "./config.ts";
 import type { CustomerPage } from "./people/contract.ts";
 import type { Database } from "./database/database.ts";
-import type { JobName } from "./jobs/names.ts";
-import type { Jobs } from "./jobs/run.ts";
+import type { JobName, Jobs } from "./jobs/run.ts";
 import type { Log } from "./logging/log.ts";
 import type { RefusedSample } from "./logging/request-log.ts";
 import type { Scrubber } from "./logging/scrubber.ts";
@@ -48,7 +47,7 @@ export interface Context {
   readonly lostProvisions: LostProvisions;
   readonly work: StepRunner;
 
-  readonly jobs: Jobs<JobName>;
+  readonly jobs: Jobs;
   /** Something has fallen due: a job looks for it in `inMs` ms (50 by default), once for all that happens meanwhile. */
   nudge(job: JobName, inMs?: number): void;
 }

@@ -34,7 +34,6 @@ import { createRefreshes, refreshesSettled } from "./credentials/refresh.ts";
 import { tokensOf } from "./credentials/token-source.ts";
 import { createLostProvisions } from "./resources/lost-provisions.ts";
 import { createVault } from "./vault/vault.ts";
-import { createGrantsFirst } from "./work/grants-first.ts";
 import { createStepRunner } from "./work/runner.ts";
 import { createYourService } from "./your-service/index.ts";
 import { offer as yourOffer } from "./your-service/plans.ts";
@@ -133,18 +132,16 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   ctx.status = createStatusWatch(feed, ctx.log);
   ctx.platformCalls = { http, apiUrl: config.platformApiUrl, mediaType: config.platformMediaType };
 
-  const grantsFirst = createGrantsFirst();
   const endpoint = createTokenEndpoint({ http: tokenHttp, authUrl: config.platformAuthUrl });
   ctx.credentials = createCredentials({
     ...ctx,
     endpoint: countedTokens(parts.wrapTokenEndpoint?.(endpoint) ?? endpoint, ctx.metrics),
-    grantsFirst,
   });
   ctx.exchanges = createExchanges(ctx);
   ctx.refreshes = createRefreshes(ctx);
   ctx.platformFor = createPlatformFor({ ...ctx.platformCalls, tokensOf: (uuid) => tokensOf(ctx, uuid) });
 
-  ctx.work = createStepRunner(ctx, grantsFirst);
+  ctx.work = createStepRunner(ctx);
   ctx.jobs = createJobs({
     jobs: timetable(ctx),
     beat: (name) => noteBeat(ctx.db, name),

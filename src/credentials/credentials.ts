@@ -5,7 +5,6 @@ import type { Scrubber } from "../logging/scrubber.ts";
 import type { TokenEndpoint } from "../platform/oauth.ts";
 import type { Secret } from "../secret.ts";
 import type { Vault } from "../vault/vault.ts";
-import type { GrantsFirst } from "../work/grants-first.ts";
 import { createAdmission } from "./admission.ts";
 import { createBreaker } from "./breaker.ts";
 import { createClientSecrets, createPeopleClient } from "./client-secret.ts";
@@ -24,14 +23,12 @@ export function createCredentials(needs: {
   log: Log;
   metrics: { breakerOpens(): void };
   endpoint: TokenEndpoint;
-  grantsFirst: GrantsFirst;
 }) {
-  const { config, db, log, metrics, endpoint, grantsFirst } = needs;
+  const { config, db, log, metrics, endpoint } = needs;
   const { oauthClientId: id, oauthClientSecret: secret } = config;
   const secrets = createClientSecrets(needs);
   return {
     endpoint,
-    grantsFirst,
     /** The versions of our client secret. */
     secrets,
     /** The gates of the two clients: the one that resources' tokens belong to, and the one that people sign in with. */

@@ -33,7 +33,7 @@ export function createExchanges(ctx: Context): WorkerPool {
 
 /** Under a rejected secret one grant a minute probes it; those whose time is over need no call, only an end. */
 async function claim(ctx: Context, most: number): Promise<(Admitted | ClaimedCredential)[]> {
-  const { resources: client, grantsFirst } = ctx.credentials;
+  const { resources: client } = ctx.credentials;
   const secret = await client.open(true);
   if (!secret) {
     const over = await claimExpiredGrants(ctx, most);
@@ -44,7 +44,6 @@ async function claim(ctx: Context, most: number): Promise<(Admitted | ClaimedCre
     );
   }
   const rows = await claimGrants(ctx, most);
-  grantsFirst.observe(rows.length >= most);
   return rows.map((row) => (row.isOver ? row : { row, client, secret, isProbe: false }));
 }
 

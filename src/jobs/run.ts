@@ -1,11 +1,23 @@
-import { schedule as cronSchedule, type ScheduledTask } from "node-cron";
+import { createTask } from "node-cron";
 import { isConflict } from "../database/database.ts";
 import type { Log } from "../logging/log.ts";
-import { watchClock } from "./clock-watch.ts";
+
+/** The background jobs, as the heartbeats, the metrics and the log name them. */
+export type JobName =
+  | "exchange-grants"
+  | "refresh-tokens"
+  | "run-steps"
+  | "run-vendor-steps"
+  | "find-late-steps"
+  | "fail-stranded"
+  | "spread-secret"
+  | "reopen-quarantined"
+  | "prune-sessions"
+  | "prune-lost-provisions";
 
 /** Background work that runs again and again. It finds its work by state, so a superfluous run does no harm. */
-export interface Job<Name extends string = string> {
-  name: Name;
+export interface Job {
+  name: string;
   /**
    * The job may use much CPU time: a process without ticks, which is there to answer requests, never runs it and leaves
    * it to the processes with ticks.
@@ -19,8 +31,8 @@ export interface Job<Name extends string = string> {
   nextInSeconds?(): Promise<number | null>;
 }
 
-export interface Jobs<Name extends string = string> {
-  names: readonly Name[];
+export interface Jobs {
+  names: readonly string[];
   /**
    * Looks for due work at every tick of `cron`. With null there are no ticks: a job runs only when it is woken, and one
    * that may compute never runs. Before this call, nothing runs.
@@ -30,7 +42,7 @@ export interface Jobs<Name extends string = string> {
    * Runs a job in `inMs` ms, or when its present run ends, if that is later. Does nothing if this process does not run
    * the job.
    */
-  wake(name: Name, inMs?: number): void;
+  wake(name: string, inMs?: number): void;
   /** Runs every job soon. */
   wakeAll(): void;
   /** Ends the ticks and all claiming; resolves when everything that runs has ended. */
@@ -47,42 +59,25 @@ const HANGS_AFTER_MS = 60_000;
 const SOON_SECONDS = 20;
 const LEAST_PAUSE_MS = 100;
 
-/**
- * The only user of node-cron. Overlapping runs are prevented here: node-cron's own guard would never run a job again
- * after a run that hangs.
- */
-export function createJobs<Name extends string>({
+export function createJobs({
   jobs,
   beat,
   log,
 }: {
-  jobs: readonly Job<Name>[];
+  jobs: readonly Job[];
   beat(name: string): Promise<void>;
   log: Log;
-}): Jobs<Name> {
+}): Jobs {
   let isStopping = false;
   /** The controllers of the signals given to runs. What a run started may go on, and listen, after the run. */
   const claiming = new Set<AbortController>();
   const running = new Map<string, { since: number; run: Promise<void> }>();
   const timers = new Map<string, { timer: NodeJS.Timeout; at: number }>();
-  let tasks: ScheduledTask[] = [];
-  let stopWatching = () => {};
   /** The jobs that this process runs. */
   let awake: readonly Job[] = [];
+  let endTicks = () => {};
 
-  // Of node-cron only what fails matters: a tick that it missed is made up for by the next one.
-  const logger = {
-    info: (message: string) => log.debug(message),
-    debug: (message: string | Error) => log.debug(message),
-    warn: (message: string) => log.debug(message),
-    error: (message: string | Error, error?: Error) =>
-      log.error(
-        { error: error ?? (message instanceof Error ? message : new Error(message)) },
-        "The timetable failed",
-      ),
-  };
-
-  function tick(job: Job): void {
+  function begin(job: Job): void {
     const present = running.get(job.name);
     if (isStopping) return;
     if (present && performance.now() - present.since < HANGS_AFTER_MS) return;
@@ -134,48 +129,16 @@ export function createJobs<Name extends string>({
       timers.delete(job.name);
       const present = running.get(job.name);
       if (present) void present.run.finally(() => wake(job, 0));
-      else tick(job);
+      else begin(job);
     }, inMs);
     timers.set(job.name, { timer, at });
-  }
-
-  function schedule(cron: string): void {
-    tasks = jobs.map((job) => cronSchedule(cron, () => tick(job), { name: job.name, logger }));
-  }
-
-  async function unschedule(): Promise<void> {
-    for (const task of tasks.splice(0)) await task.destroy();
-  }
-
-  /**
-   * Renews the ticks, which wait for the next moment of the old clock: after it was set back an hour, that is an hour
-   * away.
-   */
-  async function onClockSet(cron: string, byMs: number): Promise<void> {
-    log.warn(
-      { byMs: Math.round(byMs) },
-      "The clock was changed; what is due is decided by the database's clock",
-    );
-    await unschedule();
-    if (isStopping) return;
-    schedule(cron);
-    for (const job of jobs) wake(job, 0);
   }
 
   return {
     names: jobs.map(({ name }) => name),
     start(cron) {
       awake = cron === null ? jobs.filter(({ mayCompute }) => !mayCompute) : jobs;
-      if (cron === null) return;
-      schedule(cron);
-      stopWatching = watchClock({
-        onSet: (byMs) => void onClockSet(cron, byMs),
-        onStill: (forMs) =>
-          log.warn(
-            { seconds: Math.round(forMs / 1_000) },
-            "The process stood still; what fell due is done now",
-          ),
-      });
+      if (cron !== null) endTicks = everyTick(cron, log, () => jobs.forEach(begin));
     },
     wake(name, inMs = 0) {
       const job = jobs.find((each) => each.name === name);
@@ -186,13 +149,43 @@ export function createJobs<Name extends string>({
     },
     async stop() {
       isStopping = true;
+      endTicks();
       for (const claims of claiming) claims.abort();
       for (const { timer } of timers.values()) clearTimeout(timer);
-      stopWatching();
       await Promise.all([...running.values()].map(({ run }) => run));
       await Promise.all(jobs.map(async (job) => job.settled?.()));
-      // Last: should it fail, what was sent is stored all the same. A tick that comes before does nothing any more.
-      await unschedule();
     },
   };
+}
+
+/** A tick that comes this late (seconds) is made up for; an older one is not. */
+const MADE_UP_SECONDS = 60;
+/** A timer this late (ms) means that the process stood still: it was frozen, or something blocked it. */
+const STOOD_STILL_MS = 5_000;
+
+/**
+ * Calls `tick` in every second that `cron` names, until the returned function is called. node-cron only says which
+ * seconds those are: its own timers wait for a moment of the clock, which is an hour away after the clock was set back
+ * an hour.
+ */
+function everyTick(cron: string, log: Log, tick: () => void): () => void {
+  const timetable = createTask(cron, () => undefined);
+  const second = () => Math.floor(Date.now() / 1_000);
+  let done = second();
+  let lookedAt = performance.now();
+  const timer = setInterval(() => {
+    const stillMs = performance.now() - lookedAt;
+    lookedAt = performance.now();
+    if (stillMs > STOOD_STILL_MS) {
+      const seconds = Math.round(stillMs / 1_000);
+      log.warn({ seconds }, "The process stood still; what fell due is done now");
+    }
+    const present = second();
+    let isTick = false;
+    for (let at = Math.max(done, present - MADE_UP_SECONDS) + 1; at <= present && !isTick; at += 1)
+      isTick = timetable.match(new Date(at * 1_000));
+    done = present;
+    if (isTick) tick();
+  }, 500);
+  return () => clearInterval(timer);
 }

@@ -3,16 +3,17 @@ import { nextGrantInSeconds, nextRefreshInSeconds } from "../credentials/queue.t
 import { refreshDue, refreshesSettled, spreadSecret } from "../credentials/refresh.ts";
 import { reopenQuarantined } from "../credentials/sealed.ts";
 import { prunePeopleAndCustomers } from "../people/store.ts";
-import { createFailStranded } from "../resources/end-store.ts";
-import type { JobName } from "./names.ts";
-import type { Job } from "./run.ts";
+import { failStranded, pruneLostProvisions } from "../resources/end-store.ts";
+import { nextStepInSeconds } from "../work/queue.ts";
+import { findLateSteps } from "../work/runner.ts";
+import type { Job, JobName } from "./run.ts";
 
 /**
  * The background jobs. Each looks for its work by state at every tick of `SWEEP_CRON`, and sooner when something is
  * known to be due; so whatever a crash left behind is found.
  */
-export function timetable(ctx: Context): Job<JobName>[] {
-  const { exchanges, work, lostProvisions } = ctx;
+export function timetable(ctx: Context): Job[] {
+  const { exchanges, work } = ctx;
   const jobs: Record<JobName, Omit<Job, "name">> = {
     "exchange-grants": {
       run: exchanges.fill,
@@ -28,21 +29,21 @@ export function timetable(ctx: Context): Job<JobName>[] {
     "run-steps": {
       run: (signal) => work.runDue("platform", signal),
       settled: work.settled,
-      nextInSeconds: () => work.nextInSeconds("platform"),
+      nextInSeconds: () => nextStepInSeconds(ctx, "platform"),
     },
     // A separate job: its run waits while all of its places are taken, and must not hold up the steps above.
     "run-vendor-steps": {
       mayCompute: true,
       run: (signal) => work.runDue("vendor", signal),
       settled: work.settled,
-      nextInSeconds: () => work.nextInSeconds("vendor"),
+      nextInSeconds: () => nextStepInSeconds(ctx, "vendor"),
     },
-    "find-late-steps": { run: work.findLate },
-    "fail-stranded": { run: createFailStranded(ctx) },
+    "find-late-steps": { run: () => findLateSteps(ctx) },
+    "fail-stranded": { run: () => failStranded(ctx) },
     "spread-secret": { run: (signal) => spreadSecret(ctx, signal) },
     "reopen-quarantined": { run: () => reopenQuarantined(ctx) },
     "prune-sessions": { run: () => prunePeopleAndCustomers(ctx) },
-    "prune-lost-provisions": { run: lostProvisions.prune },
+    "prune-lost-provisions": { run: () => pruneLostProvisions(ctx) },
   };
-  return Object.entries(jobs).map(([name, job]) => ({ ...job, name: name as JobName }));
+  return Object.entries(jobs).map(([name, job]) => ({ ...job, name }));
 }

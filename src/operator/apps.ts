@@ -1,5 +1,4 @@
-import type { Queryable } from "../database/database.ts";
-import type { PlatformFor } from "../platform/api.ts";
+import type { Context } from "../context.ts";
 import { findApps } from "../work/platform-steps.ts";
 import { typedUuid } from "./errors.ts";
 
@@ -16,10 +15,10 @@ export interface AppsReport {
 
 /** Asks the platform for the apps of a resource, and stores the primary one. */
 export async function appsOf(
-  { db, platformFor }: { db: Queryable; platformFor: PlatformFor },
+  ctx: Pick<Context, "db" | "platformFor">,
   typed: string,
 ): Promise<AppsReport> {
-  const { primary, attachments } = await findApps(db, platformFor, typedUuid(typed));
+  const { primary, attachments } = await findApps(ctx, typedUuid(typed));
   return {
     primary: named(primary),
     attachments: attachments.map((attachment) => ({ ...named(attachment), app: named(attachment.app) })),

@@ -3,7 +3,7 @@ import { Refusal } from "../errors.ts";
 import { createLog } from "../logging/log.ts";
 import { PACE } from "../pace.ts";
 import { deprovision } from "../resources/deprovision.ts";
-import { forgetLostProvision } from "../resources/lost-provisions.ts";
+import { forgetLostProvision } from "../resources/end-store.ts";
 import { findResource } from "../resources/store.ts";
 import { createScrubber } from "../logging/scrubber.ts";
 import { typedUuid, UnknownResource } from "./errors.ts";

@@ -1,7 +1,7 @@
 import { statement, type Database, type Queryable } from "../database/database.ts";
 import { IS_RECOVERABLE } from "../credentials/queue.ts";
 import type { ResourceState } from "../resources/states.ts";
-import { ALARM_AFTER_ATTEMPTS } from "../work/put-off.ts";
+import { ALARM_AFTER_ATTEMPTS } from "../work/queue.ts";
 
 // What operators' actions read of many resources, and the little that they write besides what the rooms themselves do.
 // The list and the audit trail have stores of their own (resources.ts, audit.ts).

@@ -1,26 +1,22 @@
 import { Router, type Request, type RequestHandler, type Response } from "express";
+import type { Context } from "../context.ts";
 import { Refusal } from "../errors.ts";
 import { methodNotAllowed } from "../http/method-not-allowed.ts";
-import type { Context } from "../context.ts";
+import { notFound, type Answer } from "../resources/answers.ts";
 import { changePlan } from "../resources/change-plan.ts";
 import { deprovision } from "../resources/deprovision.ts";
 import { provision } from "../resources/provision.ts";
-import { notFound, type Answer } from "../resources/answers.ts";
 import { readUuid } from "../uuid.ts";
-import { readJsonBody } from "./json-body.ts";
-import { readPlanChange, readProvision } from "./requests.ts";
+import { readBody, readPlan, readProvision } from "./requests.ts";
 
-/** The three calls of the platform (assumed, section 1), to be mounted at `RESOURCES_PATH`. */
+/**
+ * The three calls of the platform (assumed, section 1), to be mounted at `RESOURCES_PATH`. `guard` lets the platform's
+ * requests pass; `untilReady` waits until the service can do work, if it has just started.
+ */
 export function partnerApi(
   ctx: Context,
-  needs: {
-    /** Lets the platform's requests pass. */
-    guard: RequestHandler;
-    /** Waits until the service can do work, if it has just started. */
-    untilReady(): Promise<void>;
-  },
+  { guard, untilReady }: { guard: RequestHandler; untilReady(): Promise<void> },
 ): Router {
-  const { guard, untilReady } = needs;
   const router = Router({ caseSensitive: true });
   router.use(guard);
 
@@ -28,7 +24,7 @@ export function partnerApi(
     .route("/")
     .post(async (request, response) => {
       const receivedAtMs = performance.now();
-      const wanted = readProvision(await readJsonBody(request), String(request.id));
+      const wanted = readProvision(await readBody(request), String(request.id));
       const answer = await untilReady()
         .then(() => provision(ctx, wanted, receivedAtMs, () => request.socket.writable))
         .catch((error: unknown) => {
@@ -46,7 +42,7 @@ export function partnerApi(
     .route("/:uuid")
     .put(async (request, response) => {
       const receivedAtMs = performance.now();
-      const plan = readPlanChange(await readJsonBody(request));
+      const plan = readPlan(await readBody(request));
       const uuid = uuidOf(request);
       await untilReady();
       send(response, await changePlan(ctx, uuid, plan, String(request.id), receivedAtMs));

@@ -1,6 +1,5 @@
 import { Refusal } from "../errors.ts";
 import type { Vault } from "../vault/vault.ts";
-import type { Offer } from "./contract.ts";
 import { resourceSealContext, type ResourceRow } from "./rows.ts";
 
 // What the platform is answered (assumed, section 1).
@@ -17,19 +16,11 @@ export type Result =
   | { is: "later"; message: string; againInSeconds: number }
   | { is: "refused"; refusal: Refusal };
 
-/** The message of a 202 for which the vendor gave none. */
-export const TAKES_LONGER = "Your add-on is being set up. Its config vars appear as soon as it is ready.";
-
 /** The answer that says a result; `uuid`: of a provision, whose answer has the resource's id. */
 export function answerOf(result: Result, uuid?: string): Answer {
-  switch (result.is) {
-    case "done":
-      return { status: 200, body: answerBody({ id: uuid, config: result.config, message: result.message }) };
-    case "later":
-      return laterAnswer(result.message, uuid);
-    case "refused":
-      return refusalAnswer(result.refusal);
-  }
+  if (result.is === "refused") return refusalAnswer(result.refusal);
+  if (result.is === "later") return laterAnswer(result.message, uuid);
+  return { status: 200, body: answerBody({ id: uuid, config: result.config, message: result.message }) };
 }
 
 /** 202: it is done later. */
@@ -50,8 +41,12 @@ export function sealAnswer(vault: Vault, uuid: string, body: string): Uint8Array
   return vault.seal(resourceSealContext("sealed_answer", uuid), body);
 }
 
-/** The answer that a provision was given; null: none yet, or the resource was deprovisioned. */
-export function givenAnswer(vault: Vault, { uuid, answerStatus, sealedAnswer }: ResourceRow): Answer | null {
+/** The answer that a provision was given; null: none yet. Throws a {@link Refusal} if the resource was deprovisioned. */
+export function givenAnswer(
+  vault: Vault,
+  { uuid, state, answerStatus, sealedAnswer }: ResourceRow,
+): Answer | null {
+  if (state === "deprovisioned") throw deprovisioned();
   if (answerStatus === null || !sealedAnswer) return null;
   const body = vault.open(resourceSealContext("sealed_answer", uuid), sealedAnswer).reveal();
   return { status: answerStatus, body };
@@ -60,7 +55,7 @@ export function givenAnswer(vault: Vault, { uuid, answerStatus, sealedAnswer }: 
 /** How many characters of the requested plan name the message repeats. */
 const MOST_SHOWN = 60;
 
-export function unknownPlan({ plans }: Offer, asked: string): Refusal {
+export function unknownPlan(plans: object, asked: string): Refusal {
   // Cut between whole characters: half a surrogate pair would make the answer invalid Unicode, which the kit itself
   // refuses to read.
   const first = [...asked.slice(0, 2 * MOST_SHOWN)].slice(0, MOST_SHOWN).join("");
@@ -76,10 +71,4 @@ export function deprovisioned(): Refusal {
 
 export function notFound(): Refusal {
   return new Refusal("This resource was never provisioned.", { id: "not_found", status: 404 });
-}
-
-export function provisionFailed(): Refusal {
-  return new Refusal("Provisioning this resource failed, so its plan cannot be changed.", {
-    id: "provision_failed",
-  });
 }

@@ -1,14 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Context } from "../context.ts";
 import type { Queryable } from "../database/database.ts";
+import { Refusal } from "../errors.ts";
 import {
   acceptChange,
-  beginChange,
-  enqueueChange,
   openStepsOf,
+  writeChange,
   writeProvisionStep,
-  type OpenStep,
   type PlanChange,
 } from "../work/queue.ts";
 import { FIRST_LEASE, newStep, type Step } from "../work/step.ts";
@@ -18,31 +16,23 @@ import {
   deprovisioned,
   laterAnswer,
   notFound,
-  provisionFailed,
   refusalAnswer,
   unknownPlan,
   type Answer,
 } from "./answers.ts";
-import { requestDeadline, type WithinDeadline } from "./request-deadline.ts";
 import { wasNeverProvisioned } from "./rows.ts";
 import { lockedResource, MOST_UNCHANGED_CALLS, noteUnchanged } from "./store.ts";
+import { answerInTime, requestDeadline, type WithinDeadline } from "./waiting.ts";
 
 // While a plan changes, the new plan stands in its step, and the resource keeps the plan it has until the change is
 // made. So a refused change leaves nothing to take back, and changes that wait for one another start from what is then
 // there.
 
-type Begun =
-  | { is: "begun"; step: Step }
-  /** Behind other work of the resource. */
-  | { is: "queued" }
-  | { is: "unchanged"; earlier: number }
-  /** A change is being made for another request, which is to be answered first: the last one answered counts. */
-  | { is: "running"; step: OpenStep };
-
 /**
  * Answers a plan change (assumed, section 1). It stores the change as a step, runs that step, and waits for the vendor's
- * result; after `pace.vendorMs` the change is accepted and made later. `receivedAtMs`: when the request arrived
- * (`performance.now()`). Throws a `Refusal` for what cannot be changed.
+ * result; after `pace.vendorMs` the change is accepted and made later. A change that is being made for another request
+ * is answered first, as the last one answered counts. `receivedAtMs`: when the request arrived (`performance.now()`).
+ * Throws a `Refusal` for what cannot be changed.
  */
 export async function changePlan(
   ctx: Context,
@@ -53,61 +43,55 @@ export async function changePlan(
 ): Promise<Answer> {
   const within = requestDeadline(receivedAtMs, ctx.pace);
   const wish = { uuid, plan, key: randomUUID(), requestId };
-  const until = receivedAtMs + ctx.pace.vendorMs;
   for (;;) {
-    const mayQueue = performance.now() > until;
-    const begun = await within(() => ctx.db.transaction((tx) => beginOrQueue(ctx, tx, wish, mayQueue)));
-    if (begun.is === "unchanged") return unchanged(ctx, wish, begun.earlier);
-    if (begun.is === "queued") {
-      ctx.nudge("run-vendor-steps");
-      return laterAnswer(`The change to ${plan} follows what is under way.`);
-    }
-    if (begun.is === "begun") {
-      const answer = await resultOrAccepted(ctx, begun.step, plan, within);
-      if (answer) return answer;
-    } else if (mayQueue && (await within(() => acceptChange(ctx.db, uuid, begun.step.key)))) {
-      return takesLonger(plan);
-    }
-    await sleep(50);
+    const answer = await answerInTime(async (isLate) => {
+      const begun = await within(() => ctx.db.transaction((tx) => begin(ctx, tx, wish, isLate)));
+      return begun && "kind" in begun ? resultOrAccepted(ctx, begun, plan, within) : begun;
+    }, receivedAtMs + ctx.pace.vendorMs);
+    if (answer?.status === 202) ctx.nudge("run-vendor-steps");
+    if (answer) return answer;
   }
 }
 
-async function beginOrQueue(
-  { offer }: Context,
+/**
+ * Begins a change: returns its step, to be run by this process, or the answer, if another step is to run first or there
+ * is nothing to change. Null: another request is to be answered first, and may be waited for.
+ */
+async function begin(
+  ctx: Context,
   tx: Queryable,
   wish: PlanChange,
-  mayQueue: boolean,
-): Promise<Begun> {
+  isLate: boolean,
+): Promise<Step | Answer | null> {
   const { uuid, plan, key, requestId } = wish;
+  const { plans } = ctx.offer;
   const resource = await lockedResource(tx, uuid);
   if (!resource || wasNeverProvisioned(resource)) throw notFound();
   if (resource.state === "deprovisioned") throw deprovisioned();
   if (resource.state === "failed") throw provisionFailed();
-  const begun = () =>
-    ({
-      is: "begun",
-      step: newStep(resource, { key, kind: "change_plan", detail: { plan }, requestId }),
-    }) as const;
+  const step = newStep(resource, { key, kind: "change_plan", detail: { plan }, requestId });
+  const queued = laterAnswer(`The change to ${plan} follows what is under way.`);
   const open = await openStepsOf(tx, uuid);
-  const last = open.findLast((step) => step.plan !== null);
+  const last = open.findLast((each) => each.plan !== null);
+  const present = last?.plan ?? resource.plan;
   // The present plan may no longer be on offer; a repeated change to it still succeeds.
-  if (plan !== (last?.plan ?? resource.plan) && !Object.hasOwn(offer.plans, plan))
-    throw unknownPlan(offer, plan);
+  if (plan !== present && !Object.hasOwn(plans, plan)) throw unknownPlan(plans, plan);
   // Written by an earlier try of this request, whose acknowledgement was lost.
-  const own = open.find((step) => step.key === key);
-  if (own?.isAccepted) return { is: "queued" };
-  if (own?.lease === FIRST_LEASE) return begun();
-  if (last && !last.isAccepted && (last.plan === plan || !mayQueue)) return { is: "running", step: last };
-  if (plan === (last?.plan ?? resource.plan))
-    return { is: "unchanged", earlier: await noteUnchanged(tx, uuid) };
-  if (open.length > 0 || resource.state === "provisioning") {
-    // A change that is queued behind a provision needs a step to wait for.
-    if (resource.answerStatus === null) await writeProvisionStep(tx, uuid);
-    await enqueueChange(tx, wish);
-    return { is: "queued" };
+  const own = open.find((each) => each.key === key);
+  if (own?.isAccepted) return queued;
+  if (own?.lease === FIRST_LEASE) return step;
+  if (last && !last.isAccepted && !isLate) return null;
+  if (last && !last.isAccepted && plan === present)
+    return (await acceptChange(tx, uuid, last.key)) ? takesLonger(plan) : null;
+  if (plan === present) return unchanged(ctx, tx, wish);
+  if (open.length === 0 && resource.state !== "provisioning") {
+    await writeChange(tx, wish, "claimed");
+    return step;
   }
-  await beginChange(tx, wish);
-  return begun();
+  // A change that is queued behind a provision needs a step to wait for.
+  if (resource.answerStatus === null) await writeProvisionStep(tx, uuid);
+  await writeChange(tx, wish, "queued");
+  return queued;
 }
 
 /**
@@ -124,10 +108,10 @@ async function resultOrAccepted(
   const run = ctx.work.start(step);
   const answer = await orNullAfter(ctx.pace.vendorMs, run);
   if (answer) return answer;
+  const { uuid } = step.resource;
   try {
-    if (await within(() => acceptChange(ctx.db, step.resource.uuid, step.key))) return takesLonger(plan);
+    if (await within(() => acceptChange(ctx.db, uuid, step.key))) return takesLonger(plan);
   } catch (error) {
-    const { uuid } = step.resource;
     ctx.log.warn(
       { uuid, requestId: step.requestId, plan, error },
       "The outcome of a plan change could not be stored in time; it will be stored later",
@@ -140,13 +124,19 @@ async function resultOrAccepted(
   return orNullAfter(ctx.pace.vendorMs, run);
 }
 
-function unchanged({ log }: Context, { uuid, plan }: PlanChange, earlier: number): Answer {
+async function unchanged({ log }: Context, tx: Queryable, { uuid, plan }: PlanChange): Promise<Answer> {
   // Only when the limit is passed, not at each call beyond it: a flood of calls must not become a flood of alarms.
-  if (earlier === MOST_UNCHANGED_CALLS)
+  if ((await noteUnchanged(tx, uuid)) === MOST_UNCHANGED_CALLS)
     log.error({ alarm: "plan_unchanged_often", uuid, plan }, "Asked again and again for the plan it has");
   return { status: 200, body: answerBody({ message: `The plan is ${plan} already.` }) };
 }
 
 function takesLonger(plan: string): Answer {
   return laterAnswer(`The change to ${plan} takes a little longer.`);
+}
+
+function provisionFailed(): Refusal {
+  return new Refusal("Provisioning this resource failed, so its plan cannot be changed.", {
+    id: "provision_failed",
+  });
 }

@@ -1,9 +1,9 @@
 import type { Context } from "../context.ts";
 import { deprovisioned, notFound } from "./answers.ts";
 import { endResource } from "./end-store.ts";
-import { requestDeadline } from "./request-deadline.ts";
 import { wasNeverProvisioned } from "./rows.ts";
 import { findResource } from "./store.ts";
+import { requestDeadline } from "./waiting.ts";
 
 /**
  * Answers a deprovision, logged under `requestId` (assumed, section 1). Throws a `Refusal` for a uuid never provisioned
@@ -18,20 +18,16 @@ export async function deprovision(
   receivedAtMs = performance.now(),
 ): Promise<void> {
   const within = requestDeadline(receivedAtMs, ctx.pace);
-  let mayBeDone = false;
-  const isDone = await within(() =>
+  // Also if an earlier try was committed and its acknowledgement was lost: then this request was the first, and succeeds.
+  let isFirst = false;
+  await within(() =>
     ctx.db.transaction(async (tx) => {
-      const isEnd = await endResource(tx, uuid, requestId);
-      mayBeDone ||= isEnd;
-      return isEnd;
+      isFirst = (await endResource(tx, uuid, requestId)) || isFirst;
     }),
   );
-  if (!isDone) {
+  if (!isFirst) {
     const resource = await within(() => findResource(ctx.db, uuid));
-    if (!resource || wasNeverProvisioned(resource)) throw notFound();
-    // An earlier try may have been committed and its acknowledgement been lost: then this request was the first, and
-    // succeeds.
-    if (!mayBeDone) throw deprovisioned();
+    throw !resource || wasNeverProvisioned(resource) ? notFound() : deprovisioned();
   }
   ctx.log.info({ uuid, requestId }, "Deprovisioned: a tombstone stays, every secret is erased");
   ctx.nudge("run-vendor-steps");

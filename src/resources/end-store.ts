@@ -1,6 +1,5 @@
 import type { Context } from "../context.ts";
 import { retryWhileDatabaseAway, statement, type Queryable } from "../database/database.ts";
-import { FIRST_UUID } from "../uuid.ts";
 import { isIn, STEP_LEASE_SECONDS } from "../work/step.ts";
 import { answerBody, sealAnswer } from "./answers.ts";
 import { mayBe } from "./states.ts";
@@ -117,25 +116,16 @@ export async function failProvision(
   });
 }
 
-// Lost grants stay lost, and accumulate over the years: a sweep looks at this many, in the order of uuids, and the next
-// one continues from there.
-const LOOKED_AT = 5_000;
 const stranded = statement(
   "find_stranded",
-  `SELECT uuid, coalesce((SELECT ${mayBe("given_up")} AND r.answer_status IS NOT NULL
-     FROM resources r WHERE r.uuid = c.uuid), false) AS "isStranded"
-   FROM credentials c WHERE state = 'grant_lost' AND uuid > $1 ORDER BY uuid LIMIT ${LOOKED_AT}`,
+  `SELECT c.uuid FROM credentials c JOIN resources r ON r.uuid = c.uuid
+   WHERE c.state = 'grant_lost' AND ${mayBe("given_up")} AND r.answer_status IS NOT NULL`,
 );
 
-/** Makes a function that finds put-off provisions whose grant was lost, some at each call, and fails them. */
-export function createFailStranded(ctx: Pick<Context, "db" | "vault">): () => Promise<void> {
-  let lookedUpTo = FIRST_UUID;
-  return async () => {
-    const lost = await ctx.db.query<{ uuid: string; isStranded: boolean }>(stranded, [lookedUpTo]);
-    for (const { uuid, isStranded } of lost)
-      if (isStranded) await failProvision(ctx, uuid, { onlyIfStranded: true });
-    lookedUpTo = lost.length < LOOKED_AT ? FIRST_UUID : lost.at(-1)!.uuid;
-  };
+/** Fails the put-off provisions whose grant was lost, and whose process died before it did that. */
+export async function failStranded(ctx: Pick<Context, "db" | "vault">): Promise<void> {
+  for (const { uuid } of await ctx.db.query<{ uuid: string }>(stranded))
+    await failProvision(ctx, uuid, { onlyIfStranded: true });
 }
 
 // Both rows in one statement, as for a provision, and never over an existing row: a provision, a deprovision or another
@@ -182,4 +172,69 @@ export async function importResources(
   ];
   const born = await retryWhileDatabaseAway(() => db.query<{ uuid: string }>(importAll, values));
   return new Set(born.map(({ uuid }) => uuid));
+}
+
+const KEPT_DAYS = 30;
+/** At most this many are listed, the latest. */
+const MOST_LISTED = 1_000;
+
+// By the database's clock, and once however often it is sent. The name of a customer must not stay for ever.
+const noteLost = statement(
+  "note_lost_provision",
+  `INSERT INTO events (uuid, at, type, detail)
+   SELECT $1::uuid, now() - make_interval(secs => $2::float8), 'provision_lost', $3::jsonb
+   WHERE NOT EXISTS (SELECT 1 FROM events WHERE uuid = $1 AND type = 'provision_lost' AND detail = $3::jsonb)`,
+);
+const forgetOldLost = statement(
+  "forget_lost_provisions",
+  `DELETE FROM events WHERE type = 'provision_lost' AND at < now() - interval '${KEPT_DAYS} days'`,
+);
+const forgetLost = statement(
+  "forget_lost_provision",
+  `DELETE FROM events WHERE type = 'provision_lost' AND uuid = $1 RETURNING uuid`,
+);
+// One whose uuid was provisioned after all, by a later request or by a statement whose answer was lost, is not lost.
+const listLost = statement(
+  "list_lost_provisions",
+  `SELECT uuid, at, detail FROM (
+     SELECT DISTINCT ON (uuid) uuid, at, detail FROM events
+     WHERE type = 'provision_lost' AND at > now() - interval '${KEPT_DAYS} days' ORDER BY uuid, at DESC
+   ) latest
+   WHERE NOT EXISTS (SELECT 1 FROM resources r WHERE r.uuid = latest.uuid) ORDER BY at DESC LIMIT ${MOST_LISTED}`,
+);
+
+/** A provision that was answered with an error of ours, and so is lost for good. Never has its grant. */
+export interface LostProvision {
+  uuid: string;
+  plan: string;
+  name: string | null;
+  /** The id of the request, as the log names it. */
+  requestId: string;
+  /** ISO 8601, UTC. */
+  at: string;
+}
+
+type LostDetail = Omit<LostProvision, "uuid" | "at">;
+
+export async function noteLostProvision(db: Queryable, uuid: string, secondsAgo: number, detail: LostDetail) {
+  await db.query(noteLost, [uuid, secondsAgo, JSON.stringify(detail)]);
+}
+
+/** The lost provisions of the last 30 days, the latest first. */
+export async function lostProvisions(db: Queryable): Promise<LostProvision[]> {
+  const rows = await db.query<{ uuid: string; at: Date; detail: LostDetail }>(listLost);
+  return rows.map(({ uuid, at, detail: { plan, name, requestId } }) => ({
+    ...{ uuid, plan, name, requestId },
+    at: at.toISOString(),
+  }));
+}
+
+/** Deletes what is known of a lost provision. False: nothing is. */
+export async function forgetLostProvision(db: Queryable, uuid: string): Promise<boolean> {
+  return (await db.query(forgetLost, [uuid])).length > 0;
+}
+
+/** Deletes those of more than 30 days ago. */
+export async function pruneLostProvisions({ db }: { db: Queryable }): Promise<void> {
+  await db.query(forgetOldLost);
 }

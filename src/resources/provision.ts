@@ -1,19 +1,14 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import type { Context } from "../context.ts";
-import { newStep, FIRST_LEASE, type Step } from "../work/step.ts";
+import { newStep, FIRST_LEASE } from "../work/step.ts";
 import { orNullAfter } from "../within.ts";
-import {
-  deprovisioned,
-  givenAnswer,
-  laterAnswer,
-  TAKES_LONGER,
-  unknownPlan,
-  type Answer,
-} from "./answers.ts";
-import { requestDeadline, type WithinDeadline } from "./request-deadline.ts";
+import { givenAnswer, laterAnswer, unknownPlan, type Answer } from "./answers.ts";
 import type { ProvisionRequest, ResourceRow } from "./rows.ts";
-import { answerFirst, findResource, insertProvision, receiveGrant, wasPlanChanged } from "./store.ts";
+import { answerFirst, findResource, insertProvision, receiveGrant } from "./store.ts";
+import { answerInTime, requestDeadline, type WithinDeadline } from "./waiting.ts";
+
+/** The message of a 202 for which the vendor gave none. */
+const TAKES_LONGER = "Your add-on is being set up. Its config vars appear as soon as it is ready.";
 
 /**
  * Answers a provision request (assumed, section 1): delivered at least once, carried out exactly once. It stores the
@@ -29,11 +24,12 @@ export async function provision(
   isHeard = () => true,
 ): Promise<Answer> {
   const { uuid, requestId } = request;
+  const { plans } = ctx.offer;
   const within = requestDeadline(receivedAtMs, ctx.pace);
-  const plan = Object.hasOwn(ctx.offer.plans, request.plan) ? ctx.offer.plans[request.plan]! : null;
+  const plan = Object.hasOwn(plans, request.plan) ? plans[request.plan]! : null;
   if (!plan) {
     if (await within(() => findResource(ctx.db, uuid))) return again(ctx, request, within, isHeard);
-    throw unknownPlan(ctx.offer, request.plan);
+    throw unknownPlan(plans, request.plan);
   }
   const answer = plan.later === undefined ? null : laterAnswer(plan.later, uuid);
   const stored = await within((deadline) => insertProvision(ctx, { request, answer, deadline }));
@@ -41,7 +37,7 @@ export async function provision(
   if (!request.grant)
     ctx.log.error({ alarm: "no_grant", uuid, requestId }, "A provision came without a grant");
   if (answer) return answer;
-  const run = ctx.work.start(firstStep(request, stored));
+  const run = ctx.work.start(newStep(stored, { key: uuid, kind: "provision", requestId }));
   return (await orNullAfter(ctx.pace.vendorMs, run)) ?? firstOrLater(ctx, uuid, within);
 }
 
@@ -59,64 +55,43 @@ async function again(
   const { uuid, grant, requestId } = request;
   if (grant && isHeard() && (await within(() => receiveGrant(ctx, uuid, grant, requestId))))
     ctx.log.info({ uuid, requestId }, "A repeated provision brought a new grant");
-  const until = performance.now() + ctx.pace.vendorMs;
-  for (let looks = 0; ; looks += 1) {
-    const resource = await within(() => findResource(ctx.db, uuid));
-    if (!resource) throw new Error(`Resource ${uuid} is neither new nor stored.`);
-    if (resource.answerStatus !== null || resource.state === "deprovisioned") {
-      await logDifferences(ctx, resource, request);
-      return answerGiven(ctx, resource);
-    }
-    // The process that began it may have died: then its step is due.
-    if (looks === 0) ctx.nudge("run-vendor-steps");
-    if (performance.now() > until) return firstOrLater(ctx, uuid, within);
-    await sleep(50);
-  }
+  // The process that began it may have died: then its step is due.
+  ctx.nudge("run-vendor-steps");
+  const given = await answerInTime(async () => {
+    const resource = await storedResource(ctx, uuid, within);
+    const answer = givenAnswer(ctx.vault, resource);
+    if (answer) logDifferences(ctx, resource, request);
+    return answer;
+  }, performance.now() + ctx.pace.vendorMs);
+  return given ?? firstOrLater(ctx, uuid, within);
 }
 
 /** Stores "later" as the answer, unless one was stored first. */
 async function firstOrLater(ctx: Context, uuid: string, within: WithinDeadline): Promise<Answer> {
-  const answer = laterAnswer(TAKES_LONGER, uuid);
-  const later = { uuid, answer, state: "provisioning", config: null, next: "provision" } as const;
-  if (await within(() => answerFirst(ctx, { ...later, lease: FIRST_LEASE }))) return answer;
+  const later = laterAnswer(TAKES_LONGER, uuid);
+  const first = { uuid, answer: later, state: "provisioning", config: null, next: "provision" } as const;
+  if (await within(() => answerFirst(ctx, { ...first, lease: FIRST_LEASE }))) return later;
+  return givenAnswer(ctx.vault, await storedResource(ctx, uuid, within)) ?? later;
+}
+
+async function storedResource(ctx: Context, uuid: string, within: WithinDeadline): Promise<ResourceRow> {
   const resource = await within(() => findResource(ctx.db, uuid));
-  if (!resource) throw new Error(`Resource ${uuid} is gone.`);
-  return answerGiven(ctx, resource);
+  if (!resource) throw new Error(`Resource ${uuid} is neither new nor stored.`);
+  return resource;
 }
 
-function answerGiven({ vault }: Context, resource: ResourceRow): Answer {
-  const answer = givenAnswer(vault, resource);
-  if (!answer) throw deprovisioned();
-  return answer;
-}
-
-/** Logs the members in which a repeated request differs from the first one, without their values. */
-async function logDifferences(ctx: Context, stored: ResourceRow, request: ProvisionRequest): Promise<void> {
+/** Logs the members in which a repeated request differs from what is stored, without their values. */
+function logDifferences({ log }: Context, stored: ResourceRow, request: ProvisionRequest): void {
   const { uuid, requestId, plan: asked } = request;
-  const differs = [
-    ...(stored.plan !== asked && !(await isRedelivery()) ? ["plan"] : []),
-    ...(stored.region !== request.region ? ["region"] : []),
+  const differs = (["plan", "region", "options"] as const).filter(
     // Compared as plain objects: the options of a request have no prototype.
-    ...(isDeepStrictEqual({ ...stored.options }, { ...request.options }) ? [] : ["options"]),
-  ];
-  if (differs.length === 0 || stored.state === "deprovisioned") return;
-  const about = { uuid, requestId, differs, kept: stored.plan, asked };
-  ctx.log.warn(about, "A repeated provision differs; the first answer stands");
-
-  // A request with another plan, after a plan change. An error of the database does not delay or change the answer.
-  async function isRedelivery(): Promise<boolean> {
-    return wasPlanChanged(ctx, uuid).catch(() => false);
-  }
+    (member) => !isDeepStrictEqual({ is: stored[member] }, { is: plain(request[member]) }),
+  );
+  if (differs.length > 0)
+    log.warn(
+      { uuid, requestId, differs, kept: stored.plan, asked },
+      "A repeated provision differs; the first answer stands",
+    );
 }
 
-function firstStep(
-  request: ProvisionRequest,
-  sealed: Pick<ResourceRow, "sealedLogInputUrl" | "sealedLogDrainToken">,
-): Step {
-  const { uuid, name, plan, region, options, requestId } = request;
-  const resource: ResourceRow = {
-    ...{ uuid, name, plan, region, options, ...sealed },
-    ...{ state: "provisioning", answerStatus: null, sealedAnswer: null, sealedConfig: null },
-  };
-  return newStep(resource, { key: uuid, kind: "provision", requestId });
-}
+const plain = (value: string | object | null) => (typeof value === "object" && value ? { ...value } : value);

@@ -71,26 +71,21 @@ interface NewProvision {
   deadline: Deadline;
 }
 
-type Sealed = Pick<ResourceRow, "sealedLogInputUrl" | "sealedLogDrainToken">;
-
-/** Writes a new resource, and returns its sealed values. Null: the uuid was stored before. */
-export const insertProvision = groupCommit<Context, NewProvision, Sealed | null>({
+/** Writes a new resource, and returns it. Null: the uuid was stored before. */
+export const insertProvision = groupCommit<Context, NewProvision, ResourceRow | null>({
   deadlineOf: ({ deadline }) => deadline,
   async write({ db, vault, pace }, rows) {
     const requests = rows.map(({ request }) => request);
-    const sealed = requests.map(({ uuid, logInputUrl, logDrainToken }) => ({
-      sealedLogInputUrl: logInputUrl && sealLog(vault, "sealed_log_input_url", uuid, logInputUrl),
-      sealedLogDrainToken: logDrainToken && sealLog(vault, "sealed_log_drain_token", uuid, logDrainToken),
-    }));
+    const resources = requests.map((request) => newResource(vault, request));
     const values = [
-      requests.map(({ uuid }) => uuid),
-      requests.map(({ plan }) => plan),
-      requests.map(({ name }) => name),
-      requests.map(({ region }) => region),
-      requests.map(({ options }) => JSON.stringify(options)),
+      resources.map(({ uuid }) => uuid),
+      resources.map(({ plan }) => plan),
+      resources.map(({ name }) => name),
+      resources.map(({ region }) => region),
+      resources.map(({ options }) => JSON.stringify(options)),
       requests.map(({ callbackUrl }) => callbackUrl),
-      sealed.map(({ sealedLogInputUrl }) => sealedLogInputUrl),
-      sealed.map(({ sealedLogDrainToken }) => sealedLogDrainToken),
+      resources.map(({ sealedLogInputUrl }) => sealedLogInputUrl),
+      resources.map(({ sealedLogDrainToken }) => sealedLogDrainToken),
       rows.map(({ answer }) => answer?.status ?? null),
       rows.map(({ request, answer }) => answer && sealAnswer(vault, request.uuid, answer.body)),
       requests.map(({ uuid, grant }) => grant && sealCode(vault, uuid, grant.code)),
@@ -99,17 +94,20 @@ export const insertProvision = groupCommit<Context, NewProvision, Sealed | null>
       pace.exchangeAfterMs / 1_000,
     ];
     const born = new Set((await db.query<{ uuid: string }>(insert, values)).map(({ uuid }) => uuid));
-    return requests.map(({ uuid }, i) => (born.has(uuid) ? sealed[i]! : null));
+    return resources.map((resource) => (born.has(resource.uuid) ? resource : null));
   },
 });
 
-function sealLog(
-  vault: Vault,
-  column: "sealed_log_input_url" | "sealed_log_drain_token",
-  uuid: string,
-  value: Secret,
-) {
-  return Buffer.from(vault.seal(resourceSealContext(column, uuid), value));
+function newResource(vault: Vault, request: ProvisionRequest): ResourceRow {
+  const { uuid, name, plan, region, options, logInputUrl, logDrainToken } = request;
+  const sealed = (column: "sealed_log_input_url" | "sealed_log_drain_token", value: Secret | null) =>
+    value && Buffer.from(vault.seal(resourceSealContext(column, uuid), value));
+  return {
+    ...{ uuid, name, plan, region, options, state: "provisioning" },
+    ...{ answerStatus: null, sealedAnswer: null, sealedConfig: null },
+    sealedLogInputUrl: sealed("sealed_log_input_url", logInputUrl),
+    sealedLogDrainToken: sealed("sealed_log_drain_token", logDrainToken),
+  };
 }
 
 function sealCode(vault: Vault, uuid: string, code: Secret) {
@@ -244,16 +242,6 @@ export const answerFirst = groupCommit<Context, FirstAnswer, boolean>({
     return rows.map((row) => answered.has(row.uuid) && first.get(row.uuid) === row);
   },
 });
-
-// After a plan change, the plan of the first request is no longer stored.
-const findPlanChange = statement(
-  "find_plan_change",
-  `SELECT FROM events WHERE uuid = $1 AND type IN ('plan_change_queued', 'plan_changed') LIMIT 1`,
-);
-
-export async function wasPlanChanged({ db }: Pick<Context, "db">, uuid: string): Promise<boolean> {
-  return (await db.query(findPlanChange, [uuid])).length > 0;
-}
 
 /** How many changes of one resource to the plan it already has raise no alarm within an hour. */
 export const MOST_UNCHANGED_CALLS = 3;

@@ -1,49 +1,32 @@
 import type { Context } from "../context.ts";
-import type { Queryable } from "../database/database.ts";
-import { KitError } from "../errors.ts";
-import { PlatformRefused } from "../platform/errors.ts";
-import type { PlatformFor, ResourceApi } from "../platform/api.ts";
-import { notYetSet, openConfig } from "../resources/config-vars.ts";
 import { NoToken } from "../credentials/token-source.ts";
+import { KitError } from "../errors.ts";
+import type { PlatformFor } from "../platform/api.ts";
+import { PlatformRefused } from "../platform/errors.ts";
+import { notYetSet, openConfig } from "../resources/config-vars.ts";
 import { failProvision } from "../resources/end-store.ts";
-import type { ResourceRow } from "../resources/rows.ts";
 import { findResource } from "../resources/store.ts";
-import { finishStep, putOffStep } from "./queue.ts";
+import { finishStep } from "./queue.ts";
 import { isOfPlanChange, type Step } from "./step.ts";
-import { settleAnnounced, settleDiscovered, storePrimaryApp } from "./store.ts";
+import { settleAnnounced, settleDiscovered } from "./store.ts";
 import { writeStepOf } from "./vendor-steps.ts";
 
 // The steps that tell or ask the platform something. Each throws in order to be tried again.
 
-/** Runs one of these steps. While its credential is quarantined that is in vain: the step waits until it is active. */
-export async function runPlatformStep(ctx: Context, step: Step): Promise<null> {
-  try {
-    await RUN[step.kind as keyof typeof RUN](ctx, step);
-  } catch (error) {
-    if (!isQuarantined(error)) throw error;
-    const { kind, requestId, resource } = step;
-    if (await putOffStep(ctx.db, step, null, error.message))
-      ctx.log.info({ uuid: resource.uuid, requestId, kind }, "A step waits: its credential is quarantined");
-  }
-  return null;
-}
-
-const RUN = { announce, discover, report_failure: reportFailure };
-
 /** Sets the config vars, and if the platform still waits for it, says that provisioning is done. */
-async function announce(ctx: Context, step: Step): Promise<void> {
+export async function announce(ctx: Context, step: Step): Promise<null> {
   const { uuid, state } = step.resource;
   const platform = ctx.platformFor(uuid);
-  const isFirst = state === "provisioning" && step.attempts === 1;
-  await pushConfig(ctx, platform, { uuid, given: isFirst ? step.resource : null });
+  await pushConfig(ctx, uuid, state === "provisioned" || step.attempts > 1);
   // The announcement of a plan change may run beside that of the provision before it, which tells this once.
   if (state === "provisioning" && !isOfPlanChange(step)) await markProvisioned(platform);
   if (await settleAnnounced(ctx, step))
     ctx.log.info({ uuid, requestId: step.requestId }, "The platform knows the config vars");
+  return null;
 }
 
 /** Finds the primary app and all attached apps (platform document, "Usage rules" 1). */
-async function discover(ctx: Context, step: Step): Promise<void> {
+export async function discover(ctx: Context, step: Step): Promise<null> {
   const { uuid, state } = step.resource;
   // A process of the release before may have answered "later" for one that died, and wrote no step for it.
   if (state === "provisioning") await writeStepOf(ctx, uuid);
@@ -51,10 +34,11 @@ async function discover(ctx: Context, step: Step): Promise<void> {
   const attached = attachments.length;
   if (await settleDiscovered(ctx, step, { app, attached }))
     ctx.log.info({ uuid, requestId: step.requestId, app: app.name, attached }, "Found the attached apps");
+  return null;
 }
 
 /** Tells the platform that an asynchronous provision failed for good, where it still can be told. */
-async function reportFailure(ctx: Context, step: Step): Promise<void> {
+export async function reportFailure(ctx: Context, step: Step): Promise<null> {
   const { uuid } = step.resource;
   let isProvisioned = false;
   try {
@@ -68,11 +52,12 @@ async function reportFailure(ctx: Context, step: Step): Promise<void> {
         { uuid, requestId: step.requestId },
         "What was given up is provisioned at the platform, and stays",
       );
-    return;
+    return null;
   }
   await failProvision(ctx, uuid);
   // `failProvision` has deleted this step with the others, unless there was nothing left to fail.
   await finishStep(ctx.db, step);
+  return null;
 }
 
 /**
@@ -112,12 +97,8 @@ async function isDoneOverThere(platform: ReturnType<PlatformFor>): Promise<boole
  * an hour after us. A quarantined credential may open again, so it does not count.
  */
 function isGoneOrMute(error: unknown): boolean {
-  if (error instanceof NoToken) return error.isFinal && !isQuarantined(error);
+  if (error instanceof NoToken) return error.isFinal && error.id !== "quarantined";
   return isRefusedWith(error, 404, 410);
-}
-
-function isQuarantined(error: unknown): error is NoToken {
-  return error instanceof NoToken && error.id === "quarantined";
 }
 
 function isRefusedWith(error: unknown, ...statuses: number[]): boolean {
@@ -125,17 +106,22 @@ function isRefusedWith(error: unknown, ...statuses: number[]): boolean {
 }
 
 /** Finds the primary app, which is stored as last seen, and every attachment. */
-export async function findApps(db: Queryable, platformFor: PlatformFor, uuid: string) {
+export async function findApps({ db, platformFor }: Pick<Context, "db" | "platformFor">, uuid: string) {
   const found = await lookForApps(platformFor, uuid);
-  await storePrimaryApp(db, uuid, found.primary);
+  const { id, name } = found.primary;
+  await (
+    await db.prisma()
+  ).resource.updateMany({
+    where: { uuid, state: { not: "deprovisioned" } },
+    data: { appId: id, appName: name },
+  });
   return found;
 }
 
 async function lookForApps(platformFor: PlatformFor, uuid: string) {
   const platform = platformFor(uuid);
   const [addon, attachments] = await Promise.all([platform.addons.own(), platform.attachments.ofAddon()]);
-  // The API client checks only the add-on's own id. Without this check, a missing app would fail the statement that
-  // stores the findings of several resources together.
+  // The API client checks only the add-on's own id.
   if (!addon.app?.id)
     throw new KitError("no_primary_app", `The platform names no app for the add-on ${uuid}.`);
   return { primary: addon.app, attachments };
@@ -143,25 +129,23 @@ async function lookForApps(platformFor: PlatformFor, uuid: string) {
 
 /**
  * Makes the platform's config vars ours: sends the full set, but only if something differs, so that after a lost answer
- * a look shows whether it was set (platform document, "Add-on configuration"). A resource's first set, `given` as it
- * was a moment ago, is sent without a look: mostly nothing is there yet. The vars are not checked against what this
- * release declares, since the set may come from a newer one.
+ * a look shows whether it was set (platform document, "Add-on configuration"). A resource's first set is sent without a
+ * look (`mayBeSet` false): mostly nothing is there yet. The vars are not checked against what this release declares,
+ * since the set may come from a newer one.
  */
 async function pushConfig(
-  { db, vault }: Pick<Context, "db" | "vault">,
-  { config }: ResourceApi,
-  { uuid, given }: { uuid: string; given: ResourceRow | null },
+  { db, vault, platformFor }: Context,
+  uuid: string,
+  mayBeSet: boolean,
 ): Promise<void> {
-  let sent: Buffer | null = null;
+  const { config } = platformFor(uuid);
   // Repeats as long as other processes have stored other vars meanwhile: their update may have reached the platform
   // before ours.
-  for (;;) {
-    const resource: ResourceRow | null = given && !sent ? given : await findResource(db, uuid);
+  for (let sent: Buffer | null = null, isLook = mayBeSet; ; isLook = true) {
+    const resource = await findResource(db, uuid);
     if (!resource?.sealedConfig || sent?.equals(resource.sealedConfig)) return;
     const wanted = openConfig(vault, resource);
-    if (wanted.length === 0) return;
-    const isSet = async () => notYetSet(wanted, await config.get()).length === 0;
-    if (resource !== given && (await isSet())) return;
+    if (wanted.length === 0 || (isLook && notYetSet(wanted, await config.get()).length === 0)) return;
     await config.update(wanted);
     sent = resource.sealedConfig;
   }

@@ -11,7 +11,7 @@ import {
   type Step,
 } from "./step.ts";
 
-// The queue of steps: claim, hold, put off, end, next due; what their results leave behind is in store.ts. Steps
+// The queue of steps: write, claim, hold, put off, end, next due; what their results leave behind is in store.ts. Steps
 // are claimed like credentials: one statement, a lease, the database's clock. What is written after a claim is fenced by
 // its lease number. Two steps of one resource that change it never run at the same time or out of order. Discovering its
 // app and announcing its config vars, as they are by then, wait for no other step and hold none up; a clean-up has
@@ -19,13 +19,15 @@ import {
 
 /** Steps of each lane under way at once in one process. */
 export const CONCURRENCY = 16;
+/** After this many failed attempts an alarm is raised. */
+export const ALARM_AFTER_ATTEMPTS = 12;
 /** For so long a provision may be answered "later"; for any other step that goes on for longer, an alarm is raised. */
 const GIVEN_UP_AFTER = "interval '11 hours'";
 
 const LEASE = `interval '${STEP_LEASE_SECONDS} seconds'`;
 /** The step that was claimed, by the first three values of a statement. */
-const IS_OURS = `uuid = $1 AND key = $2 AND lease = $3`;
-const claimOf = ({ resource: { uuid }, key, lease }: Step) => [uuid, key, lease];
+export const IS_OURS = `s.uuid = $1 AND s.key = $2 AND s.lease = $3`;
+export const claimOf = ({ resource: { uuid }, key, lease }: Step) => [uuid, key, lease];
 
 /** SQL condition: no earlier step of its resource holds up the step aliased `step`. */
 export function isNext(step: string): string {
@@ -59,7 +61,7 @@ export async function claimSteps(db: Queryable, lane: Lane, most: number): Promi
 
 const hold = statement(
   "hold_step",
-  `UPDATE steps SET leased_until = now() + ${LEASE} WHERE ${IS_OURS} RETURNING id`,
+  `UPDATE steps s SET leased_until = now() + ${LEASE} WHERE ${IS_OURS} RETURNING id`,
 );
 
 /** Extends the lease. False: the step is not ours any more, or no longer wanted. */
@@ -68,69 +70,41 @@ export async function holdStep(db: Queryable, step: Step): Promise<boolean> {
 }
 
 // Checks the step's kind too: a statement that ended its work may have been committed and only the acknowledgement
-// lost. A step that was cut off ($5 null) or waits for its credential ($4 null) has made no try.
+// lost. A step that was cut off ($5 null) or waits for its credential ($4 null) has made no try. One that said "later"
+// ($7) has not failed, so its attempts are counted anew. `isLate`: its first "later" is longer ago than a provision may
+// take; it stays in the step, and is returned once.
+const IS_LATE = `($7::text IS NOT NULL AND coalesce((before.detail->>'saidSince')::timestamptz < now() - ${GIVEN_UP_AFTER}, false))`;
 const putOff = statement(
   "put_off_step",
-  `UPDATE steps SET due_at = now() + make_interval(secs => $4::float8), leased_until = NULL,
-     last_error = coalesce($5, last_error), attempts = attempts - CASE WHEN $5::text IS NULL OR $4 IS NULL THEN 1 ELSE 0 END
-   WHERE ${IS_OURS} AND kind = $6 RETURNING id`,
+  `UPDATE steps s SET due_at = now() + make_interval(secs => $4::float8), leased_until = NULL,
+     last_error = CASE WHEN $7::text IS NULL THEN coalesce($5, s.last_error) END,
+     attempts = CASE WHEN $7::text IS NOT NULL THEN 0 WHEN $5::text IS NULL OR $4 IS NULL THEN s.attempts - 1 ELSE s.attempts END,
+     detail = s.detail || CASE WHEN $7::text IS NULL THEN '{}'
+         ELSE jsonb_build_object('said', $7::text, 'saidSince', coalesce(s.detail->>'saidSince', now()::text)) END
+       || CASE WHEN ${IS_LATE} THEN '{"isLate": true}' ELSE '{}' END::jsonb
+   FROM steps before WHERE before.id = s.id AND ${IS_OURS} AND s.kind = $6
+   RETURNING ${IS_LATE} AND NOT before.detail ? 'isLate' AS "isLate"`,
 );
 
 /**
- * Puts a step off. `seconds` null: until the credential is active. `error` null: the step was cut off and has not failed.
- * False: the step is not ours any more, or its end is stored already.
+ * Puts a step off by so many `seconds`; null: until the credential is active. `error`: why it failed; `said`: what the
+ * vendor's function said in place of a result. Neither: it was cut off. Null: the step is not ours any more, or its end
+ * is stored already. `isLate`: it has gone on for 11 hours, and that was not returned before.
  */
 export async function putOffStep(
   db: Queryable,
   step: Step,
   seconds: number | null,
-  error: string | null,
-): Promise<boolean> {
-  return (await db.query(putOff, [...claimOf(step), seconds, error, step.kind])).length > 0;
+  { error = null, said = null }: { error?: string | null; said?: string | null },
+): Promise<{ isLate: boolean } | null> {
+  const values = [...claimOf(step), seconds, error, step.kind, said];
+  return (await db.query<{ isLate: boolean }>(putOff, values))[0] ?? null;
 }
 
-// Not a failure, so the attempts are counted anew. `isLate`: the first "later" is longer ago than a provision may take;
-// it stays in the step, and is returned once.
-const IS_LATE = `coalesce((before.detail->>'saidSince')::timestamptz < now() - ${GIVEN_UP_AFTER}, false)`;
-const lookAgain = statement(
-  "look_at_step_again",
-  `UPDATE steps s SET due_at = now() + make_interval(secs => $4::float8), leased_until = NULL, last_error = NULL, attempts = 0,
-     detail = s.detail || jsonb_build_object('said', $5::text, 'saidSince', coalesce(s.detail->>'saidSince', now()::text))
-       || CASE WHEN ${IS_LATE} THEN '{"isLate": true}' ELSE '{}' END::jsonb
-   FROM steps before WHERE before.id = s.id AND s.uuid = $1 AND s.key = $2 AND s.lease = $3
-   RETURNING ${IS_LATE} AND NOT before.detail ? 'isLate' AS "isLate"`,
-);
-
-/**
- * Puts off a step that is not done and has not failed. True: it has gone on for 11 hours, and that was not returned
- * before.
- */
-export async function lookAgainAtStep(
-  db: Queryable,
-  step: Step,
-  seconds: number,
-  said: string,
-): Promise<boolean> {
-  const [row] = await db.query<{ isLate: boolean }>(lookAgain, [...claimOf(step), seconds, said]);
-  return row?.isLate ?? false;
-}
-
-const finish = statement("finish_step", `DELETE FROM steps WHERE ${IS_OURS}`);
+const finish = statement("finish_step", `DELETE FROM steps s WHERE ${IS_OURS}`);
 
 export async function finishStep(db: Queryable, step: Step): Promise<void> {
   await db.query(finish, claimOf(step));
-}
-
-const cleanUpAfter = statement(
-  "clean_up_after_step",
-  `UPDATE steps SET kind = 'clean_up', due_at = now(), attempts = 0, leased_until = NULL, last_error = NULL,
-     detail = detail - '{said,saidSince,isLate}'::text[]
-   WHERE ${IS_OURS}`,
-);
-
-/** Turns a step that is not wanted any more into the clean-up of what it may have made. */
-export async function cleanUpAfterStep(db: Queryable, step: Step): Promise<void> {
-  await db.query(cleanUpAfter, claimOf(step));
 }
 
 const nextDue = eachLane((lane) =>
@@ -142,7 +116,7 @@ const nextDue = eachLane((lane) =>
 );
 
 /** Seconds until the next step of a lane falls due; null: none is waiting. */
-export async function nextStepInSeconds(db: Queryable, lane: Lane): Promise<number | null> {
+export async function nextStepInSeconds({ db }: { db: Queryable }, lane: Lane): Promise<number | null> {
   return (await db.query<{ seconds: number | null }>(nextDue[lane]))[0]?.seconds ?? null;
 }
 
@@ -177,33 +151,19 @@ export async function findUnansweredProvisions(db: Queryable): Promise<string[]>
   return (await db.query<{ uuid: string }>(findUnanswered)).map(({ uuid }) => uuid);
 }
 
-// The statement that stores tokens wakes the steps that wait for them; this finds steps that were missed. Some wait for
-// ever, for a grant that never comes, and may be many: each look reads `LOOKED_AT` of them, in the order of their ids,
-// and the next one continues from there. The `finish` of a plan change whose grant was lost meanwhile runs without
-// tokens, as it does if the grant was lost before: it holds up every change behind it. A put-off provision whose grant
-// was lost is failed by the job fail-stranded.
-const LOOKED_AT = 10_000;
+// The statement that stores tokens wakes the steps that wait for them; this finds steps that were missed. The `finish`
+// of a plan change whose grant was lost meanwhile runs without tokens, as it does if the grant was lost before: it holds
+// up every change behind it. A put-off provision whose grant was lost is failed by the job fail-stranded.
 const wake = statement(
   "wake_steps",
-  `WITH part AS MATERIALIZED (
-     SELECT id, kind, (SELECT state FROM credentials c WHERE c.uuid = s.uuid) AS credential,
-       (SELECT state FROM resources r WHERE r.uuid = s.uuid) AS resource
-     FROM steps s WHERE due_at IS NULL AND id > $1 ORDER BY id LIMIT ${LOOKED_AT}
-   ), woken AS (
-     UPDATE steps SET due_at = now() WHERE due_at IS NULL AND id = ANY(ARRAY(
-       SELECT id FROM part WHERE credential IN ('active', 'needs_reauth')
-         OR (kind = 'finish' AND credential <> 'grant_pending' AND resource = 'provisioned'))) RETURNING id
-   )
-   SELECT (SELECT count(*) FROM woken)::int AS woken, count(*)::int AS looked, coalesce(max(id), 0) AS last FROM part`,
+  `UPDATE steps s SET due_at = now() FROM credentials c, resources r
+   WHERE s.due_at IS NULL AND c.uuid = s.uuid AND r.uuid = s.uuid AND (c.state IN ('active', 'needs_reauth')
+     OR (s.kind = 'finish' AND c.state <> 'grant_pending' AND r.state = 'provisioned')) RETURNING s.id`,
 );
 
-/**
- * Wakes steps whose credential is active, or whose grant will not come, among those behind the step `after`. Returns
- * their number, and where the next look begins.
- */
-export async function wakeSteps(db: Queryable, after: number): Promise<{ woken: number; next: number }> {
-  const [part] = await db.query<{ woken: number; looked: number; last: number }>(wake, [after]);
-  return { woken: part?.woken ?? 0, next: part?.looked === LOOKED_AT ? part.last : 0 };
+/** Wakes steps whose credential is active, or whose grant will not come. Returns their number. */
+export async function wakeSteps(db: Queryable): Promise<number> {
+  return (await db.query(wake)).length;
 }
 
 // The platform gives an asynchronous provision up after 12 hours; we decide after 11 (assumed, section 2). A provision
@@ -226,7 +186,6 @@ export async function expireSteps(db: Queryable): Promise<string[]> {
 /** A step of a resource that is not done: a plan change waits for it, or takes its plan for the present one. */
 export interface OpenStep {
   key: string;
-  kind: string;
   /** The new plan of a plan change; null for other kinds of step. */
   plan: string | null;
   isAccepted: boolean;
@@ -235,7 +194,7 @@ export interface OpenStep {
 
 const openSteps = statement(
   "open_steps",
-  `SELECT key, kind, detail->>'plan' AS plan, detail ? 'isAccepted' AS "isAccepted", lease FROM steps
+  `SELECT key, detail->>'plan' AS plan, detail ? 'isAccepted' AS "isAccepted", lease FROM steps
    WHERE uuid = $1 AND kind NOT IN ('discover', 'announce') ORDER BY id`,
 );
 
@@ -256,12 +215,6 @@ const begin = statement(
   `INSERT INTO steps (uuid, key, kind, detail, due_at, attempts, lease, leased_until, request_id)
    VALUES ($1, $3, 'change_plan', jsonb_build_object('plan', $2::text), now(), 1, ${FIRST_LEASE}, now() + ${LEASE}, $4)`,
 );
-
-/** Writes the step of a plan change, as claimed by this process. */
-export async function beginChange(tx: Queryable, { uuid, plan, key, requestId }: PlanChange): Promise<void> {
-  await tx.query(begin, [uuid, plan, key, requestId]);
-}
-
 // Its lease number is 0, so that a request which tries again, and does not know whether it began or queued, does not take
 // a step that another process has claimed.
 const enqueue = statement(
@@ -270,12 +223,13 @@ const enqueue = statement(
    INSERT INTO events (uuid, type, detail) VALUES ($1, 'plan_change_queued', jsonb_build_object('plan', $2::text))`,
 );
 
-/** Writes the step of a plan change that follows what is under way. */
-export async function enqueueChange(
+/** Writes the step of a plan change: claimed by this process, or, accepted, behind what is under way. */
+export async function writeChange(
   tx: Queryable,
   { uuid, plan, key, requestId }: PlanChange,
+  as: "claimed" | "queued",
 ): Promise<void> {
-  await tx.query(enqueue, [uuid, plan, key, requestId]);
+  await tx.query(as === "claimed" ? begin : enqueue, [uuid, plan, key, requestId]);
 }
 
 const accept = statement(

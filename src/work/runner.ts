@@ -1,22 +1,34 @@
+import { once } from "node:events";
 import type { Context } from "../context.ts";
+import { NoToken } from "../credentials/token-source.ts";
+import { nextTryInSeconds, STEP_AGAIN } from "../credentials/verdict.ts";
+import { messageOf } from "../errors.ts";
+import { PlatformRefused, RateLimited } from "../platform/errors.ts";
+import { mayQuote } from "../redact.ts";
 import type { Answer } from "../resources/answers.ts";
 import { canBe } from "../resources/states.ts";
-import type { GrantsFirst } from "./grants-first.ts";
-import { holding, Stopped } from "./lease.ts";
-import { runPlatformStep } from "./platform-steps.ts";
-import { putOff } from "./put-off.ts";
+import { announce, discover, reportFailure } from "./platform-steps.ts";
 import {
+  ALARM_AFTER_ATTEMPTS,
   claimSteps,
-  cleanUpAfterStep,
   CONCURRENCY,
   expireSteps,
   findUnansweredProvisions,
   finishStep,
-  nextStepInSeconds,
+  holdStep,
+  putOffStep,
   wakeSteps,
 } from "./queue.ts";
-import { eachLane, FIRST_LEASE, type Step, type StepKind, type StepRunner } from "./step.ts";
-import { runChangePlan, runCleanUp, runFinish, runProvision, writeStepOf } from "./vendor-steps.ts";
+import {
+  eachLane,
+  FIRST_LEASE,
+  LONGEST_STEP_MS,
+  STEP_LEASE_SECONDS,
+  type Step,
+  type StepKind,
+  type StepRunner,
+} from "./step.ts";
+import { callVendor, cleanUp, secretsOf, StillUnderWay, writeStepOf } from "./vendor-steps.ts";
 import { createWorkerPool } from "./worker-pool.ts";
 
 /**
@@ -26,40 +38,46 @@ import { createWorkerPool } from "./worker-pool.ts";
 const KINDS: Readonly<
   Record<StepKind, (ctx: Context, step: Step, signal: AbortSignal) => Promise<Answer | null>>
 > = {
-  provision: runProvision,
-  finish: runFinish,
-  change_plan: runChangePlan,
-  clean_up: runCleanUp,
-  announce: runPlatformStep,
-  discover: runPlatformStep,
-  report_failure: runPlatformStep,
+  provision: callVendor,
+  finish: callVendor,
+  change_plan: callVendor,
+  clean_up: cleanUp,
+  announce,
+  discover,
+  report_failure: reportFailure,
 };
 
 /** How long running steps may go on when the process stops; it has 25 seconds in all. */
 const STOP_PATIENCE_MS = 10_000;
 
-/** The only place that runs steps, for sweeps and for requests. Keeps what is under way in this process. */
-export function createStepRunner(ctx: Context, grantsFirst: Pick<GrantsFirst, "mustWait">): StepRunner {
+/**
+ * While more grants are due than can be exchanged, no step begins: a grant is worth nothing after five minutes, and
+ * nearly every step may wait for hours. After this time steps run beside the grants: these may queue for hours, and a
+ * step may hold back a grant itself.
+ */
+const GRANTS_FIRST_MS = 60_000;
+
+/** Thrown into work that is cut off because the process stops; nothing is wrong with the work. */
+export class Stopped extends Error {
+  constructor() {
+    super("The process stops; another one goes on.");
+  }
+}
+
+export function createStepRunner(ctx: Context): StepRunner {
   const { db, log } = ctx;
   const started = new Set<Promise<unknown>>();
   let stopping = new AbortController();
-  let lookedUpTo = 0;
 
   const pools = eachLane((lane) =>
     createWorkerPool({
       claim: (most) => claimSteps(db, lane, most),
       handle: async (step: Step) => void (await end(step)),
       concurrency: CONCURRENCY,
-      forNow: () => (grantsFirst.mustWait() ? 0 : CONCURRENCY),
-      onEnd: nudge,
+      forNow: () => ((ctx.exchanges.overfullForMs() ?? Infinity) < GRANTS_FIRST_MS ? 0 : CONCURRENCY),
+      onEnd: () => nudge(ctx),
     }),
   );
-
-  /** The next step may be in the other lane. */
-  function nudge(): void {
-    ctx.nudge("run-steps");
-    ctx.nudge("run-vendor-steps");
-  }
 
   /** Runs a step. Never rejects. */
   async function end(step: Step): Promise<Answer | null> {
@@ -76,25 +94,10 @@ export function createStepRunner(ctx: Context, grantsFirst: Pick<GrantsFirst, "m
       const ended = end(step).finally(() => started.delete(ended));
       started.add(ended);
       // The commonest end, a provision that is done, leaves no step behind.
-      void ended.then((answer) => (step.kind === "provision" && answer?.status === 200) || nudge());
+      void ended.then((answer) => (step.kind === "provision" && answer?.status === 200) || nudge(ctx));
       return ended;
     },
     runDue: (lane, signal) => pools[lane].fill(signal),
-    // A run may have ended while the steps waited for grants, with all that was due still waiting.
-    nextInSeconds: async (lane) => (grantsFirst.mustWait() ? 0 : nextStepInSeconds(db, lane)),
-    async findLate() {
-      const expired = await expireSteps(db);
-      for (const uuid of expired)
-        log.error(
-          { alarm: "provision_failed", uuid },
-          "A provision was not completed in 11 hours and is given up",
-        );
-      const { woken, next } = await wakeSteps(db, lookedUpTo);
-      lookedUpTo = next;
-      const unanswered = await findUnansweredProvisions(db);
-      for (const uuid of unanswered) await writeStepOf(ctx, uuid);
-      if (woken + expired.length + unanswered.length > 0) nudge();
-    },
     async settled() {
       const limit = setTimeout(() => stopping.abort(new Stopped()), STOP_PATIENCE_MS);
       await Promise.all([pools.vendor.settled(), pools.platform.settled(), ...started]);
@@ -104,21 +107,44 @@ export function createStepRunner(ctx: Context, grantsFirst: Pick<GrantsFirst, "m
   };
 }
 
+/** The next step may be in the other lane. */
+function nudge(ctx: Context): void {
+  ctx.nudge("run-steps");
+  ctx.nudge("run-vendor-steps");
+}
+
+/** Finds what no due time brings up: provisions that took too long, waiting steps that were not woken, orphans. */
+export async function findLateSteps(ctx: Context): Promise<void> {
+  const expired = await expireSteps(ctx.db);
+  for (const uuid of expired)
+    ctx.log.error(
+      { alarm: "provision_failed", uuid },
+      "A provision was not completed in 11 hours and is given up",
+    );
+  const woken = await wakeSteps(ctx.db);
+  const unanswered = await findUnansweredProvisions(ctx.db);
+  for (const uuid of unanswered) await writeStepOf(ctx, uuid);
+  if (woken + expired.length + unanswered.length > 0) nudge(ctx);
+}
+
 /** Runs one claimed step under its lease: its function settles it, or it is put off. Rejects if that cannot be stored. */
 async function run(ctx: Context, step: Step, cut: AbortSignal): Promise<Answer | null> {
-  if (isUnwanted(step)) return endUnwanted(ctx, step);
+  if (isUnwanted(step)) {
+    await finishStep(ctx.db, step);
+    return null;
+  }
   try {
     return await holding(ctx, step, cut, (signal) => KINDS[step.kind](ctx, step, signal));
   } catch (error) {
     if (step.kind === "provision" && step.lease === FIRST_LEASE) await writeStepOf(ctx, step.resource.uuid);
-    await putOff(ctx, step, error);
+    await putOff(ctx, step, mayQuote(error, secretsOf(ctx.vault, step.resource)));
     return null;
   }
 }
 
 /**
- * Whether only a clean-up is still wanted: the resource has ended. Or its provision is done: another process, of which
- * this step's writer did not know, came first.
+ * A step that was written by a process that did not see the resource's end. Or its provision is done: another process,
+ * of which this step's writer did not know, came first.
  */
 function isUnwanted({ kind, resource: { state } }: Step): boolean {
   if (kind === "provision" && state === "provisioned") return true;
@@ -126,12 +152,77 @@ function isUnwanted({ kind, resource: { state } }: Step): boolean {
 }
 
 /**
- * Ends a step that was written by a process that did not see the resource's end. That of a provision that failed becomes
- * a clean-up, as it may have been made in part.
+ * Keeps a step's lease while `work` runs, and aborts `work` when the lease is lost (the resource was deprovisioned, or
+ * this process was overtaken), after 10 minutes, or when `cut` is aborted. Rejects with the reason then, also if the work
+ * does not.
  */
-async function endUnwanted({ db }: Context, step: Step): Promise<null> {
-  const isBeingMade = step.kind === "provision" || step.kind === "finish";
-  if (step.resource.state === "failed" && isBeingMade) await cleanUpAfterStep(db, step);
-  else await finishStep(db, step);
-  return null;
+async function holding<Result>(
+  { db, log }: Context,
+  step: Step,
+  cut: AbortSignal,
+  work: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  cut.throwIfAborted();
+  const wanted = new AbortController();
+  const end = (why: string) => wanted.abort(new Error(why));
+  const extend = () =>
+    holdStep(db, step).then(
+      (isOurs) => isOurs || end("The step is no longer ours, or no longer wanted."),
+      (error: unknown) =>
+        log.warn({ uuid: step.resource.uuid, error }, "A step's lease could not be extended"),
+    );
+  const beat = setInterval(extend, (STEP_LEASE_SECONDS * 1000) / 3);
+  const limit = setTimeout(() => end("The step took too long."), LONGEST_STEP_MS);
+  const cutOff = () => wanted.abort(cut.reason);
+  cut.addEventListener("abort", cutOff);
+  const aborted = once(wanted.signal, "abort").then(() => Promise.reject(wanted.signal.reason as Error));
+  try {
+    return await Promise.race([work(wanted.signal), aborted]);
+  } finally {
+    cut.removeEventListener("abort", cutOff);
+    clearInterval(beat);
+    clearTimeout(limit);
+  }
+}
+
+/** Puts a step off whose work threw something, and logs why. Rejects if that cannot be stored. */
+async function putOff(ctx: Context, step: Step, error: unknown): Promise<void> {
+  const { attempts, kind, requestId } = step;
+  const about = { uuid: step.resource.uuid, requestId, kind };
+  // PostgreSQL takes no NUL in a text.
+  const words = ctx.scrubber.scrub(messageOf(error)).replaceAll("\0", "").slice(0, 500);
+  if (error instanceof StillUnderWay) {
+    const ended = await putOffStep(ctx.db, step, error.againInSeconds * ctx.pace.pauses, { said: words });
+    const isLate = ended?.isLate ?? false;
+    ctx.log.debug({ ...about, words }, "The service is not done with a step yet");
+    if (isLate)
+      ctx.log.error(
+        { alarm: "step_stuck", ...about, words },
+        "The service is not done with a step after 11 hours",
+      );
+    return;
+  }
+  const hasFailed = !(error instanceof Stopped);
+  const againInSeconds = pauseAfter(ctx, attempts, error);
+  const line = { ...about, attempts, againInSeconds, error: error ?? words };
+  // Logged even if it cannot be stored: the next try is no longer the twelfth, and the alarm would be lost.
+  let isOurs = true;
+  try {
+    isOurs = (await putOffStep(ctx.db, step, againInSeconds, hasFailed ? { error: words } : {})) !== null;
+  } finally {
+    if (isOurs && hasFailed && attempts === ALARM_AFTER_ATTEMPTS)
+      ctx.log.error({ alarm: "step_stuck", ...line }, "A step has failed twelve times and is tried again");
+    else if (isOurs) ctx.log.warn(line, "A step will be tried again");
+  }
+}
+
+/**
+ * Seconds until the next try: not before the platform, or our own limit on the resource's calls, allows it. Null: when
+ * the credential is active, since until then every call is in vain.
+ */
+function pauseAfter({ pace }: Context, attempts: number, error: unknown): number | null {
+  if (error instanceof NoToken && error.id === "quarantined") return null;
+  const isToWait = error instanceof PlatformRefused || error instanceof RateLimited;
+  const restSeconds = isToWait ? (error.retryAfterMs ?? 0) / 1_000 : 0;
+  return Math.round((nextTryInSeconds(STEP_AGAIN, attempts) * pace.pauses + restSeconds) * 1_000) / 1_000;
 }

@@ -1,17 +1,12 @@
 import type { Answer, Result } from "../resources/answers.ts";
 import type { ResourceRow } from "../resources/rows.ts";
 
-export type StepKind =
-  "provision" | "finish" | "announce" | "change_plan" | "discover" | "report_failure" | "clean_up";
-
-/** Which of two queues a kind of step stands in. */
-export type Lane = "vendor" | "platform";
-
 /**
- * The vendor's functions may take minutes each. A step that only sends or requests something at the platform takes a
- * moment, and must never wait behind them: so each lane is claimed separately and has places of its own.
+ * Which of two queues each kind of step stands in. The vendor's functions may take minutes each. A step that only sends
+ * or requests something at the platform takes a moment, and must never wait behind them: so each lane is claimed
+ * separately and has places of its own.
  */
-const LANES: Readonly<Record<StepKind, Lane>> = {
+const LANES = {
   provision: "vendor",
   finish: "vendor",
   change_plan: "vendor",
@@ -19,14 +14,16 @@ const LANES: Readonly<Record<StepKind, Lane>> = {
   announce: "platform",
   discover: "platform",
   report_failure: "platform",
-};
+} as const;
+
+export type StepKind = keyof typeof LANES;
+export type Lane = (typeof LANES)[StepKind];
 
 /** SQL condition on `kind`: the step is in this lane. */
-export const isIn = (lane: Lane) =>
-  `kind IN (${Object.keys(LANES)
-    .filter((kind) => LANES[kind as StepKind] === lane)
-    .map((kind) => `'${kind}'`)
-    .join(", ")})`;
+export function isIn(lane: Lane): string {
+  const kinds = Object.entries(LANES).flatMap(([kind, its]) => (its === lane ? [`'${kind}'`] : []));
+  return `kind IN (${kinds.join(", ")})`;
+}
 
 /** Makes something for each lane, such as a statement. */
 export function eachLane<Made>(make: (lane: Lane) => Made): Readonly<Record<Lane, Made>> {
@@ -78,7 +75,7 @@ export const isOfPlanChange = ({ detail }: Pick<Step, "detail">): boolean => det
 /** SQL condition: whether the step aliased `step` belongs to a plan change. */
 export const ofPlanChange = (step: string): string => `(${step}.detail ? 'plan')`;
 
-/** What runs steps, for requests and for the jobs. */
+/** The only place that runs steps, for requests and for the jobs. Keeps what is under way in this process. */
 export interface StepRunner {
   /**
    * Runs a claimed step at once, whatever else runs. Resolves when it ended or was put off, to the answer if this was
@@ -87,10 +84,6 @@ export interface StepRunner {
   start(step: Step): Promise<Answer | null>;
   /** Starts every step of a lane that is due. Returns how many it took. */
   runDue(lane: Lane, signal: AbortSignal): Promise<number>;
-  /** Seconds until the next step of a lane is to be looked for; null: none is waiting. */
-  nextInSeconds(lane: Lane): Promise<number | null>;
-  /** Finds what no due time brings up: provisions that took too long, waiting steps that were not woken, orphans. */
-  findLate(): Promise<void>;
   /** Resolves when no step is under way. Steps that still run after 10 seconds are aborted and put off. */
   settled(): Promise<void>;
 }

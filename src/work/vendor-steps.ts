@@ -1,58 +1,55 @@
+import { types } from "node:util";
 import type { Context } from "../context.ts";
 import { retryWhileDatabaseAway } from "../database/database.ts";
+import { KitError, Refusal } from "../errors.ts";
+import { mayQuote } from "../redact.ts";
 import { answerOf, type Answer, type Result } from "../resources/answers.ts";
+import { openConfig } from "../resources/config-vars.ts";
+import type { Done, Later, NotYet, Offer, Outcome, VendorResource } from "../resources/contract.ts";
+import { resourceSealContext, type ResourceRow } from "../resources/rows.ts";
 import { afterAnswer } from "../resources/states.ts";
 import { answerFirst, lockedResource } from "../resources/store.ts";
+import { Secret } from "../secret.ts";
+import type { Vault } from "../vault/vault.ts";
 import { finishStep, writeProvisionStep } from "./queue.ts";
 import { isOfPlanChange, LONGEST_STEP_MS, type Step } from "./step.ts";
 import { settleStep } from "./store.ts";
-import { callVendor, isNotYet, StillUnderWay, vendorResource, whenAgain } from "./vendor-call.ts";
 
-// The steps that call the vendor's functions, each in this one place. Each throws in order to be tried again.
+// The steps that call the vendor's functions, in this one place. Each throws in order to be tried again.
 
-export async function runProvision(ctx: Context, step: Step, signal: AbortSignal): Promise<Answer | null> {
-  const resource = vendorResource(ctx.vault, step, signal);
-  const call = () => ctx.vendor.provision(resource);
-  return settle(ctx, step, await callVendor(ctx, step.resource, "provision", call));
+/** Calls `provision`, `changePlan` or `finish`, and settles what it returned or refused. */
+export async function callVendor(ctx: Context, step: Step, signal: AbortSignal): Promise<Answer | null> {
+  const result = await resultOf(ctx, step, vendorResource(ctx.vault, step, signal));
+  if (step.kind === "finish" && result.is === "later") throw new StillUnderWay(result);
+  step.result = result;
+  // Goes on trying while the database is unreachable, as the vendor's function need not be called again.
+  return retryWhileDatabaseAway(
+    () => (isOfPlanChange(step) ? settleChange : settleProvision)(ctx, step, result),
+    { upToMs: LONGEST_STEP_MS },
+  );
 }
 
-export async function runChangePlan(ctx: Context, step: Step, signal: AbortSignal): Promise<Answer | null> {
-  const resource = vendorResource(ctx.vault, step, signal);
-  const call = () => ctx.vendor.changePlan(resource, step.resource.plan);
-  return settle(ctx, step, await callVendor(ctx, step.resource, "changePlan", call));
-}
-
-export async function runFinish(ctx: Context, step: Step, signal: AbortSignal): Promise<Answer | null> {
-  const resource = vendorResource(ctx.vault, step, signal);
-  const call = () => ctx.vendor.finish(resource, ctx.platformFor(resource.uuid));
-  const result = await callVendor(ctx, step.resource, "finish", call);
-  if (result.is === "later") throw new StillUnderWay(result);
-  return settle(ctx, step, result);
-}
-
-export async function runCleanUp(ctx: Context, step: Step, signal: AbortSignal): Promise<null> {
+export async function cleanUp(ctx: Context, step: Step, signal: AbortSignal): Promise<null> {
   const outcome = await ctx.vendor.deprovision(vendorResource(ctx.vault, step, signal));
   if (isNotYet(outcome)) throw new StillUnderWay(whenAgain(outcome));
   await finishStep(ctx.db, step);
   return null;
 }
 
-/**
- * Stores the vendor's result, with one rule: if nobody was answered yet, it is the answer, which is returned; else it is
- * announced. Goes on trying while the database is unreachable, as the vendor's function need not be called again.
- */
-function settle(ctx: Context, step: Step, result: Result): Promise<Answer | null> {
-  step.result = result;
-  return retryWhileDatabaseAway(
-    () => (isOfPlanChange(step) ? settleChange : settleProvision)(ctx, step, result),
-    {
-      upToMs: LONGEST_STEP_MS,
-    },
-  );
+/** Thrown by a step while the vendor's work goes on: the step is run again in `againInSeconds`. */
+export class StillUnderWay extends Error {
+  readonly againInSeconds: number;
+
+  constructor({ message, againInSeconds }: { message: string; againInSeconds: number }) {
+    super(message);
+    this.againInSeconds = againInSeconds;
+  }
 }
 
 const NEXT = { done: null, later: "finish", refused: "clean_up" } as const;
 
+// The one rule of settling: if nobody was answered yet, the result is the answer, which is returned; else it is
+// announced.
 async function settleProvision(ctx: Context, step: Step, result: Result): Promise<Answer | null> {
   const { uuid, answerStatus } = step.resource;
   if (answerStatus === null) {
@@ -61,27 +58,12 @@ async function settleProvision(ctx: Context, step: Step, result: Result): Promis
     const first = { uuid, answer, config, state: afterAnswer(result.is), lease: step.lease };
     if (await answerFirst(ctx, { ...first, next: NEXT[result.is] })) return answer;
   }
-  if ((await settleStep(ctx, step, result)) ?? (await settleUnwritten(ctx, step, result)))
-    if (result.is === "refused")
-      ctx.log.error(
-        { alarm: "provision_failed", uuid, requestId: step.requestId, error: result.refusal },
-        "The service refused what it had put off",
-      );
+  if ((await settleStep(ctx, step, result)) && result.is === "refused")
+    ctx.log.error(
+      { alarm: "provision_failed", uuid, requestId: step.requestId, error: result.refusal },
+      "The service refused what it had put off",
+    );
   return null;
-}
-
-/** A process of the release before answers "later" to a repeated request, and writes no step. */
-async function settleUnwritten(ctx: Context, step: Step, result: Result) {
-  if (step.resource.answerStatus !== null) return null;
-  await writeStepOf(ctx, step.resource.uuid);
-  return settleStep(ctx, step, result);
-}
-
-/** Writes the step of a provision that has none. */
-export async function writeStepOf({ db }: Pick<Context, "db">, uuid: string): Promise<void> {
-  await db.transaction(async (tx) => {
-    if (await lockedResource(tx, uuid)) await writeProvisionStep(tx, uuid);
-  });
 }
 
 async function settleChange(ctx: Context, step: Step, result: Result): Promise<Answer | null> {
@@ -95,4 +77,152 @@ async function settleChange(ctx: Context, step: Step, result: Result): Promise<A
     else ctx.log.info(about, "The service refused a plan");
   }
   return answerOf(result);
+}
+
+/** Writes the step of a provision that has none. */
+export async function writeStepOf({ db }: Pick<Context, "db">, uuid: string): Promise<void> {
+  await db.transaction(async (tx) => {
+    if (await lockedResource(tx, uuid)) await writeProvisionStep(tx, uuid);
+  });
+}
+
+/** The resource of a step as a vendor's function gets it: of a plan change, with the new plan. */
+function vendorResource(vault: Vault, { resource, key, detail }: Step, signal: AbortSignal): VendorResource {
+  const { uuid, name, plan, region, options } = resource;
+  return {
+    ...{ uuid, name, region, options, signal },
+    plan: detail.plan ?? plan,
+    idempotencyKey: key,
+    logInputUrl: logSecret(vault, resource, "sealed_log_input_url"),
+    logDrainToken: logSecret(vault, resource, "sealed_log_drain_token"),
+  };
+}
+
+function logSecret(
+  vault: Vault,
+  { uuid, sealedLogInputUrl, sealedLogDrainToken }: ResourceRow,
+  column: "sealed_log_input_url" | "sealed_log_drain_token",
+): Secret | null {
+  const sealed = column === "sealed_log_input_url" ? sealedLogInputUrl : sealedLogDrainToken;
+  return sealed && vault.open(resourceSealContext(column, uuid), sealed);
+}
+
+/**
+ * Every secret of a resource that the vendor's code knows and may quote in an error: log addresses and config values.
+ * Config values shorter than 8 characters are left out, since they are common words. A secret that cannot be decrypted
+ * is left out too; the others are still returned.
+ */
+export function secretsOf(vault: Vault, resource: ResourceRow): Secret[] {
+  const found = [
+    () => [logSecret(vault, resource, "sealed_log_input_url")],
+    () => [logSecret(vault, resource, "sealed_log_drain_token")],
+    () =>
+      openConfig(vault, resource).map(({ value }) => ((value?.length ?? 0) < 8 ? null : new Secret(value!))),
+  ];
+  return found.flatMap((open) => {
+    try {
+      return open().filter((secret) => secret !== null);
+    } catch {
+      return [];
+    }
+  });
+}
+
+/** What the vendor's function returned or refused. Throws any other error. */
+async function resultOf(
+  ctx: Context,
+  { kind, resource: row }: Step,
+  resource: VendorResource,
+): Promise<Result> {
+  const { vendor, vault, offer } = ctx;
+  try {
+    if (kind === "provision") return resultIn(offer, kind, await vendor.provision(resource));
+    if (kind === "change_plan")
+      return resultIn(offer, "changePlan", await vendor.changePlan(resource, row.plan));
+    return resultIn(offer, "finish", await vendor.finish(resource, ctx.platformFor(resource.uuid)));
+  } catch (thrown) {
+    const error = mayQuote(thrown, secretsOf(vault, row));
+    if (error instanceof Refusal) return { is: "refused", refusal: error };
+    throw error;
+  }
+}
+
+/** The vendor's function answered something the contract does not allow. */
+class BrokenContract extends KitError {
+  constructor(message: string) {
+    super("broken_contract", message);
+  }
+}
+
+// What a vendor's function may return. The types say the same; this holds at run time too, as a wrong config cannot be
+// taken back once it was sent.
+
+function resultIn(offer: Offer, name: string, outcome: Outcome | NotYet | undefined | null): Result {
+  // A forgotten `return` would otherwise show as an error in the kit's own code.
+  if (outcome === undefined || outcome === null)
+    throw new BrokenContract(
+      `The service's ${name}() returned nothing; it must return its config, or later. Is a return missing?`,
+    );
+  if (isNotYet(outcome)) {
+    if ((outcome as Partial<Done>).config != null)
+      throw new BrokenContract(
+        "The service returned both config and later: return later alone until the work is done.",
+      );
+    return { is: "later", ...whenAgain(outcome) };
+  }
+  const { config, message } = outcome;
+  if (message !== undefined && typeof message !== "string")
+    throw new BrokenContract("The service returned a message that is not a text.");
+  return { is: "done", config: checkedConfig(offer, config), message };
+}
+
+/** Where no result is asked for, anything else that a function of the vendor's returns is ignored. */
+function isNotYet(outcome: Done | Later | void): outcome is Later {
+  return (outcome as Partial<Later> | null | undefined)?.later != null;
+}
+
+/** The sentence of a `later`, and in how many seconds to call again: 1 to 3,600. */
+function whenAgain({ later, againInSeconds = 30 }: NotYet) {
+  if (typeof later !== "string")
+    throw new BrokenContract("The service answered later, but not with a sentence.");
+  if (typeof againInSeconds !== "number" || Number.isNaN(againInSeconds))
+    throw new BrokenContract("The service answered later with an againInSeconds that is no number.");
+  return {
+    message: later.trim() === "" ? "The work goes on." : later,
+    againInSeconds: Math.min(Math.max(againInSeconds, 1), 3_600),
+  };
+}
+
+/**
+ * Only declared names, and only texts that an environment can hold: the platform would refuse anything else, which is
+ * final for a provision. In anything but a plain object, such as a list, a Map or a promise, no vars would be found, and
+ * those of the app would be removed.
+ */
+function checkedConfig(offer: Offer, config: unknown): Record<string, string> {
+  const isAwaitMissing = (value: unknown) => (types.isPromise(value) ? " Is an await missing?" : "");
+  if (!isPlainObject(config))
+    throw new BrokenContract(
+      `The service must return its config as a plain object of names and texts.${isAwaitMissing(config)}`,
+    );
+  for (const [name, value] of Object.entries(config)) {
+    if (!offer.configVars.includes(name))
+      throw new BrokenContract(
+        `The service set ${name}, which is not among configVars in src/your-service/plans.ts.`,
+      );
+    // Its type, never the value itself, which may be secret.
+    if (typeof value !== "string")
+      throw new BrokenContract(
+        `The service set ${name} to something of type ${value === null ? "null" : typeof value}, and not to a text.${isAwaitMissing(value)}`,
+      );
+    if (value.includes("\0") || !value.isWellFormed())
+      throw new BrokenContract(`The service set ${name} to a text with a NUL or with broken Unicode.`);
+  }
+  return { ...(config as Record<string, string>) };
+}
+
+/** Objects of another realm (node:vm) count too: nothing stands behind their prototype either. */
+function isPlainObject(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== "object" || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
 }

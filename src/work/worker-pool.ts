@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
 /** Runs due work: at most `concurrency` rows at once, however many calls of `fill` start them. */
 export interface WorkerPool {
   /**
@@ -6,20 +8,23 @@ export interface WorkerPool {
    * rows it took.
    */
   fill(signal: AbortSignal): Promise<number>;
+  /** For how long (ms) more has been due than can be started: claims return all that was asked for. Null: it is not. */
+  overfullForMs(): number | null;
   /** Resolves when nothing is under way. */
   settled(): Promise<void>;
 }
 
-/**
- * How often (ms) a pool that is held back by `forNow` checks whether it still is; also how long free places wait until
- * a quarter of the pool is free.
- */
-const LOOK_AGAIN_MS = 100;
+/** How often (ms) a full pool is looked at; after {@link SOME_LOOKS}, less often. */
+const LOOK_MS = 5;
+const LOOK_LATER_MS = 100;
+const SOME_LOOKS = 20;
+/** Where rows fall due about as fast as they end, some claims are full and some are not. */
+const FULL_AGAIN_MS = 1_000;
 
 /**
  * Makes a pool. `handle` must never reject. Rows are claimed only when they can be started, because a lease runs from
  * the claim, and by the quarter of the pool, so that a busy pool does not query the database for every single row. Rows
- * that take minutes free no quarter soon: after {@link LOOK_AGAIN_MS} as many are claimed as there are free places.
+ * that take long free no quarter soon: then as many are claimed as there are free places.
  */
 export function createWorkerPool<Row>(needs: {
   claim(most: number): Promise<Row[]>;
@@ -31,80 +36,71 @@ export function createWorkerPool<Row>(needs: {
   onEnd(): void;
 }): WorkerPool {
   const { claim, handle, concurrency, forNow = () => concurrency, onEnd } = needs;
-  let underWay = 0;
-  const waiting = new Set<() => void>();
+  const underWay = new Set<Promise<void>>();
   /** Places that claims under way may fill. */
   let reserved = 0;
+  let isFull = false;
+  let lastFull = -Infinity;
+  let fullSince: number | null = null;
 
-  async function work(row: Row, signal: AbortSignal): Promise<void> {
-    underWay += 1;
-    try {
-      await handle(row, signal);
-    } finally {
-      underWay -= 1;
-      lookAgain();
+  function begin(row: Row, signal: AbortSignal): void {
+    const run = handle(row, signal).finally(() => {
+      underWay.delete(run);
       onEnd();
+    });
+    underWay.add(run);
+  }
+
+  /** Reserves the free places, as soon as they are worth a claim. Returns their number; 0 when `signal` is aborted. */
+  async function reserve(signal: AbortSignal): Promise<number> {
+    for (let looks = 0; !signal.aborted; looks += 1) {
+      const most = forNow();
+      const free = most - underWay.size - reserved;
+      if (free > 0 && (free >= Math.floor(most / 4) || looks >= SOME_LOOKS)) {
+        reserved += free;
+        return free;
+      }
+      await sleep(looks < SOME_LOOKS ? LOOK_MS : LOOK_LATER_MS);
     }
+    return 0;
   }
 
-  function lookAgain(): void {
-    if (waiting.size > 0) for (const goOn of [...waiting]) goOn();
+  function overfullForMs(): number | null {
+    const now = performance.now();
+    if (isFull) lastFull = now;
+    if (now - lastFull > FULL_AGAIN_MS) fullSince = null;
+    else fullSince ??= now;
+    return fullSince === null ? null : now - fullSince;
   }
 
-  /** Claims rows and starts them. Until the claim ends, no other claim is made for the same places. */
+  /** Claims rows for reserved places, and starts them. */
   async function take(most: number, signal: AbortSignal): Promise<number> {
-    reserved += most;
     try {
       const rows = await claim(most);
-      for (const row of rows) void work(row, signal);
+      for (const row of rows) begin(row, signal);
+      overfullForMs();
+      isFull = rows.length >= most;
       return rows.length;
     } finally {
       reserved -= most;
-      lookAgain();
     }
-  }
-
-  /** Resolves when a row or a claim ends, when `signal` is aborted, or after `withinMs`. */
-  function anEnd(signal?: AbortSignal, withinMs?: number): Promise<void> {
-    return new Promise((resolve) => {
-      const goOn = () => {
-        clearTimeout(timer);
-        signal?.removeEventListener("abort", goOn);
-        waiting.delete(goOn);
-        resolve();
-      };
-      signal?.addEventListener("abort", goOn);
-      const timer = withinMs === undefined ? undefined : setTimeout(goOn, withinMs);
-      waiting.add(goOn);
-    });
   }
 
   return {
     async fill(signal) {
       let taken = 0;
-      let someFreeSince: number | null = null;
-      while (!signal.aborted) {
-        const most = forNow();
-        const free = most - underWay - reserved;
-        const isQuarter = free >= Math.max(Math.floor(most / 4), 1);
-        if (free > 0) someFreeSince ??= performance.now();
-        else someFreeSince = null;
-        if (!isQuarter && performance.now() - (someFreeSince ?? Infinity) < LOOK_AGAIN_MS) {
-          await anEnd(signal, free > 0 || most < concurrency ? LOOK_AGAIN_MS : undefined);
-          continue;
-        }
-        someFreeSince = null;
-        const rows = await take(free, signal);
-        taken += rows;
+      for (;;) {
+        const free = await reserve(signal);
         // A claim skips rows that another process is just taking, so fewer rows than asked for do not mean the end;
         // none do.
-        if (rows === 0) break;
+        const rows = free > 0 ? await take(free, signal) : 0;
+        taken += rows;
+        if (rows === 0) return taken;
       }
-      return taken;
     },
-
+    overfullForMs,
     async settled() {
-      while (underWay > 0) await anEnd();
+      while (underWay.size > 0) await Promise.race(underWay);
     },
   };
 }

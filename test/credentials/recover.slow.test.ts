@@ -1,5 +1,5 @@
 import { deprovision } from "../../src/resources/deprovision.ts";
-import { createFailStranded } from "../../src/resources/end-store.ts";
+import { failStranded } from "../../src/resources/end-store.ts";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import type { FaultAction } from "../../packages/sandbox/index.ts";
 import { recoverGrants } from "../../src/operator/grants.ts";
@@ -161,7 +161,7 @@ describe("recovery of lost grants", () => {
     );
     await world.rows(`UPDATE resources SET state = 'provisioning' WHERE uuid = $1`, [addon.id]);
     const before = await recover([addon.id]);
-    await createFailStranded(world.service.services)();
+    await failStranded(world.service.services);
     const after = await recover([addon.id]);
     await world.restart();
     expect(before.skipped).toEqual([{ uuid: addon.id, reason: "provisioning" }]);

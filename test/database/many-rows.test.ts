@@ -7,9 +7,7 @@ import { attention, tokens } from "../../src/operator/doctor/work.ts";
 import { listResources } from "../../src/operator/resources.ts";
 import { claimGrants, claimRefreshes, createMarkSent } from "../../src/credentials/queue.ts";
 import { reopenSome } from "../../src/credentials/store.ts";
-import { createFailStranded } from "../../src/resources/end-store.ts";
 import type { OpenContext } from "../../src/open-context.ts";
-import type { Vault } from "../../src/vault/vault.ts";
 import { administer } from "../support/database.ts";
 import { anOpenDatabase } from "../support/open-database.ts";
 import { eventually } from "../support/world.ts";
@@ -86,7 +84,6 @@ describe("among many rows, nearly all in good order,", () => {
     for (const work of [
       (db: Database) => tokens(services(db)),
       (db: Database) => attention(services(db)),
-      (db: Database) => createFailStranded({ db, vault: {} as Vault })(),
       (db: Database) => reopenSome(db, ["a"]),
       (db: Database) => listResources(db, { state: "needs_reauth" }),
       (db: Database) => prunePeopleAndCustomers({ db }),

@@ -6,6 +6,7 @@ import { Refusal } from "../../src/errors.ts";
 import { aGrant, aProvisionRequest } from "../support/a-provision-request.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
+import { findLateSteps } from "../../src/work/runner.ts";
 import { openConfig, sealConfig } from "../../src/resources/config-vars.ts";
 import { credentialSealContext } from "../../src/credentials/sealed.ts";
 import { createStoreTokens } from "../../src/credentials/store.ts";
@@ -122,7 +123,7 @@ describe("a provision", () => {
   it("that was not answered for half a day is still created, because it may be delivered again", async () => {
     await life.world.service.services.jobs.stop();
     const { uuid } = await unanswered("12 hours");
-    await life.world.service.services.work.findLate();
+    await findLateSteps(life.world.service.services);
     expect(await life.steps(uuid)).toEqual(["provision"]);
     await life.world.restart();
     await eventually(async () =>

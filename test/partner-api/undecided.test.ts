@@ -8,6 +8,7 @@ import {
   type Deadline,
   type Queryable,
 } from "../../src/database/database.ts";
+import { findLateSteps } from "../../src/work/runner.ts";
 import { laterAnswer } from "../../src/resources/answers.ts";
 import { answerFirst, insertProvision, receiveGrant } from "../../src/resources/store.ts";
 import { Secret } from "../../src/secret.ts";
@@ -61,7 +62,7 @@ async function lastsForAMinute(uuid: string): Promise<void> {
   await life.world.rows(`UPDATE resources SET created_at = now() - interval '1 minute' WHERE uuid = $1`, [
     uuid,
   ]);
-  await life.world.service.services.work.findLate();
+  await findLateSteps(life.world.service.services);
   await life.hurry(uuid);
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { sealConfig } from "../../src/resources/config-vars.ts";
 import { resourceSealContext, type ResourceRow } from "../../src/resources/rows.ts";
-import { secretsOf } from "../../src/work/vendor-call.ts";
+import { secretsOf } from "../../src/work/vendor-steps.ts";
 import { Secret } from "../../src/secret.ts";
 import { createVault } from "../../src/vault/vault.ts";
 

@@ -3,7 +3,7 @@ import { deprovisionWithoutKeys, eraseResource } from "../erasure.ts";
 import { typedUuid } from "../errors.ts";
 import { importInstallations, isWhole, type Skipped } from "../import.ts";
 import { some } from "../wording.ts";
-import { lostProvisions, type LostProvision } from "../../resources/lost-provisions.ts";
+import { lostProvisions, type LostProvision } from "../../resources/end-store.ts";
 import { STATES_OF_RESOURCES } from "../../credentials/states.ts";
 import { RESOURCE_STATES } from "../../resources/states.ts";
 import { countStates, listResources, showResource } from "../resources.ts";

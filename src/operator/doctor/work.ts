@@ -1,5 +1,5 @@
 import type { OpenContext } from "../../open-context.ts";
-import { lostProvisions } from "../../resources/lost-provisions.ts";
+import { lostProvisions } from "../../resources/end-store.ts";
 import { FAILING, failingSteps } from "../waiting-steps.ts";
 import { counted, duration } from "../wording.ts";
 import { countedToMost, fault, fine, warning, type Finding } from "./finding.ts";

@@ -3,7 +3,7 @@ import { methodNotAllowed } from "../../http/method-not-allowed.ts";
 import type { OpenContext } from "../../open-context.ts";
 import { addressOf } from "../../pages/address.ts";
 import { show, type Page } from "../../pages/pages.tsx";
-import { lostProvisions } from "../../resources/lost-provisions.ts";
+import { lostProvisions } from "../../resources/end-store.ts";
 import type { AccessTrail } from "../access-trail.ts";
 import { issuesOf } from "../attention.ts";
 import { createAudit } from "../audit.ts";

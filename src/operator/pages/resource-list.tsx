@@ -1,5 +1,5 @@
 import type { Page } from "../../pages/pages.tsx";
-import type { LostProvision } from "../../resources/lost-provisions.ts";
+import type { LostProvision } from "../../resources/end-store.ts";
 import { STATES_OF_RESOURCES } from "../../credentials/states.ts";
 import { RESOURCE_STATES } from "../../resources/states.ts";
 import { MOST_FOUND, type ResourcePage } from "../resources.ts";

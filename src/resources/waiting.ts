@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { aWaitingRoom, retryWhileDatabaseAway, type Deadline } from "../database/retry.ts";
 import type { Pace } from "../pace.ts";
 
@@ -24,4 +25,20 @@ export function requestDeadline(
   const leastMs = Math.min(LEAST_MS, requestMs / 4);
   return (work) =>
     retryWhileDatabaseAway(work, { upToMs: Math.max(until - performance.now(), leastMs), room });
+}
+
+/**
+ * Waits for an answer that another request, or another process, is about to store: looks for it again and again, the
+ * last time with `isLate`, when `untilMs` (`performance.now()`) has passed and the platform cannot be left waiting.
+ */
+export async function answerInTime<Found>(
+  look: (isLate: boolean) => Promise<Found | null>,
+  untilMs: number,
+): Promise<Found | null> {
+  for (;;) {
+    const isLate = performance.now() > untilMs;
+    const found = await look(isLate);
+    if (found !== null || isLate) return found;
+    await sleep(50);
+  }
 }
