@@ -12,7 +12,7 @@ import type { Http } from "./platform/http.ts";
 import type { StatusWatch } from "./platform/status-watch.ts";
 import type { Offer, YourService } from "./resources/contract.ts";
 import type { Credentials } from "./credentials/credentials.ts";
-import type { LostProvisions } from "./resources/lost-provisions.ts";
+import type { LostProvisions } from "./resources/rows.ts";
 import type { PlatformFor } from "./platform/api.ts";
 import type { Vault } from "./vault/vault.ts";
 import type { StepRunner } from "./work/step.ts";

@@ -52,14 +52,9 @@ export function givenAnswer(
   return { status: answerStatus, body };
 }
 
-/** How many characters of the requested plan name the message repeats. */
-const MOST_SHOWN = 60;
-
 export function unknownPlan(plans: object, asked: string): Refusal {
-  // Cut between whole characters: half a surrogate pair would make the answer invalid Unicode, which the kit itself
-  // refuses to read.
-  const first = [...asked.slice(0, 2 * MOST_SHOWN)].slice(0, MOST_SHOWN).join("");
-  const shown = first.length < asked.length ? `${first}…` : asked;
+  // Half a surrogate pair, cut in two, would make the answer invalid Unicode.
+  const shown = asked.length > 60 ? `${asked.slice(0, 60).toWellFormed()}…` : asked;
   return new Refusal(`There is no plan "${shown}". Plans: ${Object.keys(plans).join(", ")}.`, {
     id: "unknown_plan",
   });

@@ -1,16 +1,11 @@
 import { Misconfigured } from "../errors.ts";
 import type { Offer } from "./contract.ts";
 
-interface NameRule {
-  fits: RegExp;
-  inWords: string;
-}
-
-const NAME: NameRule = { fits: /\S/, inWords: "is not empty" };
+const NAME = { fits: /\S/, inWords: "is not empty" };
 /** A plan name without the service: `basic`, never `service:basic`. */
-const BARE_NAME: NameRule = { fits: /^[^\s:]+$/, inWords: "is not empty, and without colon or white space" };
+const BARE_NAME = { fits: /^[^\s:]+$/, inWords: "is not empty, and without colon or white space" };
 /** The names that an app's config vars can have (assumed, as the sandbox has it). */
-const CONFIG_VAR_NAME: NameRule = {
+const CONFIG_VAR_NAME = {
   fits: /^_?[A-Za-z][A-Za-z0-9_]*$/,
   inWords:
     "is of letters, digits and underscores, and begins with a letter, or with one underscore and a letter",
@@ -22,10 +17,10 @@ export function checkOffer({ plans, configVars, regions, requires = [], ...chose
   const faults = [
     ...(["defaultPlan", "ephemeralPlan"] as const)
       .filter((member) => !Object.hasOwn(plans, chosen[member]))
-      .map((member) => `${member} is ${quoted(chosen[member])}, but the plans are: ${names.join(", ")}.`),
+      .map((member) => `${member} is "${chosen[member]}", but the plans are: ${names.join(", ")}.`),
     ...names
       .filter((name) => plans[name]!.later?.trim() === "")
-      .map((name) => `later of the plan ${quoted(name)} is empty: it is what the customer reads.`),
+      .map((name) => `later of the plan "${name}" is empty: it is what the customer reads.`),
     ...wrongNames("plans", names, BARE_NAME),
     ...wrongNames("regions", regions, NAME),
     ...wrongNames("configVars", configVars, CONFIG_VAR_NAME),
@@ -35,14 +30,9 @@ export function checkOffer({ plans, configVars, regions, requires = [], ...chose
   throw new Misconfigured(["src/your-service/plans.ts needs mending:", ...faults].join("\n  "));
 }
 
-function wrongNames(member: string, names: readonly string[], { fits, inWords }: NameRule): string[] {
-  const twice = new Set(names.filter((name, index) => names.indexOf(name) < index));
-  return [
-    ...names
-      .filter((name) => !fits.test(name))
-      .map((name) => `${member} holds ${quoted(name)}: a name there ${inWords}.`),
-    ...[...twice].map((name) => `${member} holds ${quoted(name)} twice.`),
-  ];
+function wrongNames(member: string, names: readonly string[], { fits, inWords }: typeof NAME): string[] {
+  return names.flatMap((name, index) => {
+    if (!fits.test(name)) return `${member} holds "${name}": a name there ${inWords}.`;
+    return names.indexOf(name) < index ? `${member} holds "${name}" twice.` : [];
+  });
 }
-
-const quoted = (name: string) => JSON.stringify(name);

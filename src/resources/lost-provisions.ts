@@ -2,24 +2,21 @@ import { isDataError, retryWhileDatabaseAway, type Queryable } from "../database
 import type { Log } from "../logging/log.ts";
 import { EACH } from "../logging/repeats.ts";
 import { noteLostProvision } from "./end-store.ts";
-import type { ProvisionRequest } from "./rows.ts";
+import type { LostProvisions } from "./rows.ts";
 
 /** So many wait in memory for the database; of further ones only the log knows. */
 const MOST_HELD = 1_000;
 const LONGEST_OUTAGE_MS = 7 * 24 * 3_600_000;
 
-export type LostProvisions = ReturnType<typeof createLostProvisions>;
-
-/** Keeps the provisions that were answered with an error of ours until the database takes them, one after the other. */
-export function createLostProvisions({ db, log }: { db: Queryable; log: Log }) {
+/** They are written one after the other. */
+export function createLostProvisions({ db, log }: { db: Queryable; log: Log }): LostProvisions {
   let held = 0;
   let isStopping = false;
   let isOver = false;
   let last: Promise<void> = Promise.resolve();
 
   return {
-    /** Logs a provision that is lost for good, and stores it as soon as the database takes it. */
-    note({ uuid, plan, name, requestId }: ProvisionRequest): void {
+    note({ uuid, plan, name, requestId }) {
       const detail = { plan, name, requestId };
       log.error({ [EACH]: true, alarm: "provision_lost", uuid, ...detail }, "A provision is lost");
       if (held >= MOST_HELD) return;
@@ -34,8 +31,7 @@ export function createLostProvisions({ db, log }: { db: Queryable; log: Log }) {
         .catch(() => void (isOver = isStopping))
         .finally(() => void (held -= 1));
     },
-    /** Tries once more to store what is left, until that fails. */
-    async stop(): Promise<void> {
+    async stop() {
       isStopping = true;
       await last;
     },

@@ -31,28 +31,27 @@ describe("a vendor's function that returns nothing is reported with what is miss
   const sentence = (name: Broken) =>
     `The service's ${name}() returned nothing; it must return its config, or later. Is a return missing?`;
 
-  it.each([undefined, null])("provision, for %p", async (nothing) => {
-    answers("provision", nothing);
+  it("provision", async () => {
+    answers("provision", undefined);
     const { addon, response } = await life.control.install({ plan: "basic" });
     expect(response.status).toBe(202);
     await done(addon.id);
     expect(saidOf(addon.id)).toContain(sentence("provision"));
   });
 
-  it.each([undefined, null])("changePlan, for %p", async (nothing) => {
+  it("changePlan", async () => {
     const uuid = await life.settled("basic");
-    answers("changePlan", nothing);
+    answers("changePlan", null);
     expect((await life.control.changePlan(uuid, "premium")).response.status).toBe(202);
     await done(uuid);
     expect(saidOf(uuid)).toContain(sentence("changePlan"));
     expect(await life.resource(uuid)).toMatchObject({ plan: "premium" });
   });
 
-  it.each([undefined, null])("finish, for %p; also by kit resources show", async (nothing) => {
-    for (let i = 0; i < 20; i++) answers("finish", nothing);
+  it("finish; also by kit resources show", async () => {
+    for (let i = 0; i < 20; i++) answers("finish", undefined);
     const { addon } = await life.control.install({ plan: "dedicated" });
     await eventually(() => expect(saidOf(addon.id)).toContain(sentence("finish")));
-    expect(saidOf(addon.id)).toMatch(/"againInSeconds":\d+(\.\d)?,/);
     await eventually(async () => {
       const { stdout } = await kit(life.world.environment, ["resources", "show", addon.id]);
       expect(stdout).toContain("finish() returned nothing");
@@ -73,8 +72,6 @@ describe("a vendor's function that returns nothing is reported with what is miss
 
 describe("a config var that is not a string is reported by its type, never by its value", () => {
   it.each<[string, () => unknown, string]>([
-    ["a number", () => 27_182_818, "of type number, and not to a text."],
-    ["null", () => null, "of type null, and not to a text."],
     ["an address", () => new URL("https://hunter2hunter2.example"), "of type object, and not to a text."],
     [
       "a Promise",
@@ -86,7 +83,7 @@ describe("a config var that is not a string is reported by its type, never by it
     const { addon } = await life.control.install({ plan: "basic" });
     await done(addon.id);
     expect(saidOf(addon.id)).toContain(`The service set TEAPOT_URL to something ${said}`);
-    expect(life.world.logged()).not.toMatch(/hunter2hunter2|27_?182_?818/);
+    expect(life.world.logged()).not.toContain("hunter2hunter2");
   });
 });
 

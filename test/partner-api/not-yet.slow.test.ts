@@ -1,7 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import type { NotYet } from "../../src/resources/contract.ts";
 import { kit, kitJson } from "../support/kit.ts";
-import { aGate } from "../support/a-vendor.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually, QUICK } from "../support/world.ts";
 
@@ -67,18 +66,6 @@ describe("finish that answers later for a provision", () => {
     expect(life.actionsOf(addon.id)).toEqual(["provision 200"]);
   });
 
-  it("never raises an alarm, however often it is called", async () => {
-    says("finish", { ...firing, againInSeconds: 600 }, 2);
-    const { addon } = await life.control.install({ plan: "dedicated" });
-    await putOff(addon.id);
-    await asIf(addon.id, { attempts: 11 });
-    await again(addon.id);
-    expect(await step(addon.id)).toMatchObject({ attempts: 0, last_error: null });
-    await life.hurry(addon.id);
-    await done(addon.id);
-    expect(stuck(addon.id)).toEqual([]);
-  });
-
   it("is given up after 11 hours", async () => {
     says("finish", { ...firing, againInSeconds: 600 });
     const { addon } = await life.control.install({ plan: "dedicated" });
@@ -126,40 +113,6 @@ describe("finish that answers later for a provision", () => {
     });
     await life.control.deprovision(addon.id);
     life.vendor.asUsual();
-  });
-
-  it.each<[string, object, string]>([
-    [
-      "whose time is no number",
-      { later: "Soon.", againInSeconds: "a minute" },
-      "againInSeconds that is no number",
-    ],
-    ["without a sentence", { later: true }, "not with a sentence"],
-  ])("fails and is retried when it answers later %s", async (_, answer, said) => {
-    says("finish", answer as NotYet);
-    const { addon } = await life.control.install({ plan: "dedicated" });
-    await done(addon.id);
-    expect(life.world.logged()).toContain(said);
-  });
-
-  it("is done when its result has `later: undefined`", async () => {
-    const config = { TEAPOT_URL: "https://teapots.example/done", TEAPOT_TOKEN: "done" };
-    says("finish", { later: undefined, config } as unknown as NotYet);
-    const { addon } = await life.control.install({ plan: "dedicated" });
-    await done(addon.id);
-    expect(calls(addon.id, "finish")).toHaveLength(1);
-  });
-
-  it("may answer a message with a NUL character, which is removed", async () => {
-    says("finish", { later: "Half\0 of it.", againInSeconds: 600 });
-    const { addon } = await life.control.install({ plan: "dedicated" });
-    await putOff(addon.id);
-    fails("Cold\0.");
-    await life.hurry(addon.id);
-    await eventually(async () => expect(await step(addon.id)).toMatchObject({ last_error: "Cold." }));
-    life.vendor.asUsual();
-    await life.hurry(addon.id);
-    await done(addon.id);
   });
 });
 
@@ -249,18 +202,6 @@ describe("a twelfth attempt that ends without a failure of its own", () => {
     await eventually(() => calls(addon.id, "finish").length === 2);
     return addon.id;
   }
-
-  it("raises no alarm, and logs no retry, when the resource is gone by then", async () => {
-    const gate = aGate();
-    const uuid = await twelfth(() => gate.opened.then(() => Promise.reject(new Error("Gone."))));
-    await life.platform.deprovision(uuid);
-    gate.open();
-    await life.hurry(uuid);
-    await done(uuid);
-    const lines = life.world.logged().split("\n");
-    expect(stuck(uuid)).toEqual([]);
-    expect(lines.filter((line) => line.includes("will be tried again") && line.includes(uuid))).toEqual([]);
-  });
 
   it("raises no alarm when its process stops, and leaves the next attempt as the twelfth", async () => {
     const uuid = await twelfth(() => new Promise(() => undefined));

@@ -71,14 +71,6 @@ describe("slow updates of config vars at the platform", () => {
     expect(life.control.addon(addon.id).state).toBe("provisioned");
     expect(urlThere(addon.id)).toBe(urlOf(addon.id, "premium"));
   });
-
-  it("do not overwrite those of a plan change that was queued behind the provision", async () => {
-    life.control.fault("PATCH /addons/*/config", { delayMs: 1_500 }, 1);
-    const { addon } = await life.control.install({ plan: "dedicated" });
-    expect((await life.control.changePlan(addon.id, "premium")).response.status).toBe(202);
-    await nothingLeft(addon.id);
-    expect(urlThere(addon.id)).toBe(urlOf(addon.id, "premium"));
-  });
 });
 
 describe("a provision", () => {
@@ -133,22 +125,6 @@ describe("a provision", () => {
 });
 
 describe("a plan change", () => {
-  it("that was made by a process that died before it answered can be reverted", async () => {
-    const uuid = await life.settled();
-    // The state that a killed process leaves: begun, and not acknowledged.
-    await life.world.rows(
-      `INSERT INTO steps (uuid, kind, detail, due_at, attempts, lease, leased_until)
-       VALUES ($1, 'change_plan', '{"plan": "premium"}', now(), 1, 1, now())`,
-      [uuid],
-    );
-    await eventually(() => expect(urlThere(uuid)).toBe(urlOf(uuid, "premium")));
-    await nothingLeft(uuid);
-    expect(await planOf(uuid)).toBe("premium");
-    expect((await life.platform.changePlan(uuid, { plan: "basic" })).status).toBe(200);
-    await nothingLeft(uuid);
-    expect(urlThere(uuid)).toBe(urlOf(uuid, "basic"));
-  });
-
   it("that must be repeated for a process that died is followed by the change that reverts it", async () => {
     const uuid = await life.settled();
     // Longer than the requests that revert it wait for it.
@@ -193,32 +169,6 @@ describe("a plan change", () => {
     const kept = openConfig(vault, (await findResource(db, uuid))!);
     expect(kept).toContainEqual({ name: "BY_HAND", value: null });
     expect(urlThere(uuid)).toBe(urlOf(uuid, "premium"));
-  });
-
-  it("that is refused in the end leaves the plan before it, not an older one", async () => {
-    const uuid = await life.settled();
-    const gate = aGate();
-    life.vendor.next("changePlan", async (...given) => {
-      await gate.opened;
-      return teapots.changePlan(...given);
-    });
-    expect((await life.control.changePlan(uuid, "premium")).response.status).toBe(202);
-    life.vendor.next("changePlan", slow);
-    expect((await life.control.changePlan(uuid, "dedicated")).response.status).toBe(202);
-    life.vendor.next("finish", () => Promise.reject(new Refusal("Cracked.")));
-    gate.open();
-    await nothingLeft(uuid);
-    expect(await planOf(uuid)).toBe("premium");
-  });
-
-  it("that takes longer is finished, and blocks no other, when no token will ever come", async () => {
-    const request = aProvisionRequest({ oauth_grant: null });
-    expect((await life.platform.provision(request)).status).toBe(200);
-    life.vendor.next("changePlan", slow);
-    life.vendor.next("finish", (resource) => teapots.changePlan(resource, resource.plan) as Promise<Done>);
-    expect((await life.platform.changePlan(request.uuid, { plan: "premium" })).status).toBe(202);
-    expect((await life.platform.changePlan(request.uuid, { plan: "dedicated" })).status).toBeLessThan(300);
-    await eventually(async () => expect(await planOf(request.uuid)).toBe("dedicated"));
   });
 
   it("that takes longer is finished, and blocks no other, when its grant is lost", async () => {

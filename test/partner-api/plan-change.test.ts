@@ -22,9 +22,6 @@ async function provisioned(plan = "basic"): Promise<string> {
   return request.uuid;
 }
 
-const config = (uuid: string) =>
-  life.world.rows(`SELECT sealed_config FROM resources WHERE uuid = $1`, [uuid]);
-
 describe("PUT /resources/:uuid", () => {
   it("answers with the new config vars, and sets them at the platform", async () => {
     const uuid = await life.settled();
@@ -56,21 +53,6 @@ describe("PUT /resources/:uuid", () => {
       expect(await life.credential(addon.id)).toMatchObject({ state: "active" });
       expect(await life.steps(addon.id)).toEqual([]);
     });
-  });
-
-  it("with the current plan: answers 200, changes nothing, and is counted", async () => {
-    const uuid = await provisioned();
-    const before = await config(uuid);
-    for (const _ of [1, 2]) {
-      const { status, body } = await life.platform.changePlan(uuid, { plan: "basic" });
-      expect({ status, body: body as unknown }).toEqual({
-        status: 200,
-        body: { message: "The plan is basic already." },
-      });
-    }
-    expect(life.vendor.callsOf(uuid, "changePlan")).toEqual([]);
-    expect((await life.events(uuid)).filter((type) => type === "plan_unchanged")).toHaveLength(2);
-    expect(await config(uuid)).toEqual(before);
   });
 
   it("with the current plan: answers 200 although that plan is no longer on offer", async () => {
@@ -219,30 +201,5 @@ describe("a plan change whose function", () => {
       life.patchesOf(uuid, since).flatMap(({ config }) => config.map(({ value }) => value)),
     ).not.toContain(null);
     expect(life.world.logged()).toContain(said);
-  });
-
-  it("refuses in the end while the provision is still being reported: the provision does not fail", async () => {
-    life.control.fault("POST /addons/*/actions/provision", { delayMs: 10_000 });
-    const { addon } = await life.control.install({ plan: "dedicated" });
-    await eventually(() => life.patchesOf(addon.id).length === 1);
-    life.vendor.next("changePlan", async () => ({ later: "Kneading the clay." }));
-    life.vendor.next("finish", () => Promise.reject(new Refusal("There is no kiln that large.")));
-    expect((await life.control.changePlan(addon.id, "premium")).response.status).toBe(202);
-    await eventually(async () => expect(await life.events(addon.id)).toContain("plan_change_refused"));
-    expect(await life.resource(addon.id)).toMatchObject({ state: "provisioning" });
-    await eventually(async () => expect(await life.steps(addon.id)).toEqual([]));
-    expect(await life.resource(addon.id)).toMatchObject({ state: "provisioned", plan: "dedicated" });
-    expect(life.actionsOf(addon.id)).toEqual(["provision 200"]);
-    expect(life.control.addon(addon.id)).toMatchObject({ state: "provisioned" });
-  });
-
-  // Not yet: the update of the change before it, which waits for a token, blocks it for good.
-  it("fails: retried although no token ever came", async () => {
-    const request = aProvisionRequest({ oauth_grant: null });
-    await life.platform.provision(request);
-    expect((await life.platform.changePlan(request.uuid, { plan: "premium" })).status).toBe(200);
-    life.vendor.next("changePlan", () => Promise.reject(new Error("The kiln is cold.")));
-    expect((await life.platform.changePlan(request.uuid, { plan: "basic" })).status).toBe(202);
-    await eventually(() => life.vendor.callsOf(request.uuid, "changePlan").length === 3, 2_500);
   });
 });

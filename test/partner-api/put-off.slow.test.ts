@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import type { FaultAction } from "../../packages/sandbox/index.ts";
 import { Refusal } from "../../src/errors.ts";
 import { teapots } from "../support/teapots/index.ts";
 import { aGate } from "../support/a-vendor.ts";
@@ -72,18 +73,13 @@ describe("a provision that is answered with later", () => {
     });
   });
 
-  it("calls finish again under the same key when it fails", async () => {
-    life.vendor.next("finish", () => Promise.reject(new Error("The kiln is cold.")));
-    const { addon } = await life.control.install({ plan: "dedicated" });
-    await done(addon.id);
-    const [first, second, ...more] = life.vendor.callsOf(addon.id, "finish");
-    expect(second).toEqual(first);
-    expect(more).toEqual([]);
-  });
-
-  it("repeats configuring and reporting when the platform fails, but no vendor's function", async () => {
+  it.each<[string, FaultAction]>([
+    ["after it was done", { reset: "after" }],
+    ["in the middle of its answer", { truncate: true }],
+    ["by a 503", { status: 503 }],
+  ])("repeats configuring that fails %s, and reporting, but no vendor's function", async (_case, fault) => {
     const { control } = life;
-    control.fault("PATCH /addons/*/config", { reset: "after" });
+    control.fault("PATCH /addons/*/config", fault, 2);
     control.fault("POST /addons/*/actions/provision", { reset: "after" });
     const { addon } = await control.install({ plan: "dedicated" });
     await done(addon.id);
@@ -109,22 +105,6 @@ describe("a provision that is answered with later", () => {
     });
     expect(step!.seconds).toBeGreaterThan(500);
     await control.deprovision(addon.id);
-  });
-
-  it("queues a plan change behind itself", async () => {
-    const gate = finishWaits();
-    const { addon } = await life.control.install({ plan: "dedicated" });
-    await eventually(() => life.vendor.callsOf(addon.id, "finish").length === 1);
-    const { response } = await life.control.changePlan(addon.id, "premium");
-    expect(response).toMatchObject({ status: 202 });
-    expect(life.vendor.callsOf(addon.id, "changePlan")).toEqual([]);
-    gate.open();
-    await done(addon.id);
-    expect(life.vendor.callsOf(addon.id, "changePlan")).toHaveLength(1);
-    expect(await life.resource(addon.id)).toMatchObject({ plan: "premium", state: "provisioned" });
-    expect(life.patchesOf(addon.id).at(-1)!.config[0]!.value).toBe(
-      `https://premium.teapots.example/${addon.id}`,
-    );
   });
 
   it("that the service refuses in the end is withdrawn at the platform, and stays refused", async () => {
@@ -171,6 +151,8 @@ describe("a provision that is answered with later", () => {
 });
 
 describe("a provision not known to be done after 11 hours", () => {
+  const FORBIDDEN = { status: 403, body: { id: "forbidden", message: "The team has closed its apps." } };
+
   /** The state after a process died between the platform's confirmation and storing it. */
   async function forgotten(): Promise<string> {
     const uuid = await life.settled("dedicated");
@@ -183,10 +165,16 @@ describe("a provision not known to be done after 11 hours", () => {
     return uuid;
   }
 
-  it("is kept where the platform has it as provisioned", async () => {
+  it.each<[string, string, FaultAction, number]>([
+    ["where the platform has it as provisioned", "DELETE /nothing", { status: 503 }, 0],
+    ["once the platform says its state again", "GET /addons/*", { status: 503 }, 4],
+    ["when the platform forbids access to its app", "POST /addons/*/actions/deprovision", FORBIDDEN, 1],
+  ])("is kept %s", async (_case, match, fault, times) => {
     const uuid = await forgotten();
+    if (times > 0) life.control.fault(match, fault, times);
     await done(uuid);
-    expect(life.actionsOf(uuid)).toEqual(["provision 200", "deprovision 422"]);
+    expect(life.control.faults()).toEqual([]);
+    expect(life.actionsOf(uuid).at(-1)).toBe("deprovision 422");
     expect(await life.resource(uuid)).toMatchObject({ state: "provisioned" });
     expect(await life.credential(uuid)).toMatchObject({ state: "active" });
     expect(life.vendor.callsOf(uuid, "deprovision")).toEqual([]);
@@ -205,26 +193,6 @@ describe("a provision not known to be done after 11 hours", () => {
     expect(life.actionsOf(uuid)).toEqual(["provision 200", "deprovision 422"]);
     await life.hurry(uuid);
     await done(uuid);
-  });
-
-  it("is asked about until the platform says its state", async () => {
-    const uuid = await forgotten();
-    life.control.fault("GET /addons/*", { status: 503 }, 4);
-    await done(uuid);
-    expect(life.control.faults()).toEqual([]);
-    expect(await life.resource(uuid)).toMatchObject({ state: "provisioned" });
-    expect(life.vendor.callsOf(uuid, "deprovision")).toEqual([]);
-  });
-
-  it("is kept when the platform forbids access to its app", async () => {
-    const uuid = await forgotten();
-    life.control.fault("POST /addons/*/actions/deprovision", {
-      ...{ status: 403, body: { id: "forbidden", message: "The team has closed its apps." } },
-    });
-    await done(uuid);
-    expect(life.control.faults()).toEqual([]);
-    expect(await life.resource(uuid)).toMatchObject({ state: "provisioned" });
-    expect(life.vendor.callsOf(uuid, "deprovision")).toEqual([]);
   });
 
   /** A resource that was given up, with a credential in this state. */
@@ -272,12 +240,6 @@ describe("a provision not known to be done after 11 hours", () => {
       await eventually(() => life.vendor.callsOf(uuid, "deprovision").length === 1);
     },
   );
-
-  it("is deprovisioned when its refresh token was refused for good", async () => {
-    const uuid = await givenUpWith("needs_reauth");
-    await eventually(async () => expect(await life.resource(uuid)).toMatchObject({ state: "failed" }));
-    await eventually(() => life.vendor.callsOf(uuid, "deprovision").length === 1);
-  });
 });
 
 describe("a provision that is given up while finish still runs", () => {
@@ -310,34 +272,7 @@ describe("a provision that is given up while finish still runs", () => {
     });
     await eventually(async () => expect(await life.resource(addon.id)).toMatchObject({ state: "failed" }));
   });
-
-  it("waits too when the platform deprovisions it meanwhile", async () => {
-    const gate = finishWaits();
-    const { addon } = await life.control.install({ plan: "dedicated" });
-    await eventually(() => life.vendor.callsOf(addon.id, "finish").length === 1);
-    await life.world.rows(`UPDATE credentials SET state = 'grant_lost', due_at = NULL WHERE uuid = $1`, [
-      addon.id,
-    ]);
-    await eventually(async () => expect(await life.steps(addon.id)).toEqual(["clean_up"]));
-    const keyOf = () => life.world.rows(`SELECT key FROM steps WHERE uuid = $1`, [addon.id]);
-    const [key] = await keyOf();
-    expect((await life.platform.deprovision(addon.id)).status).toBe(204);
-    expect(await keyOf()).toEqual([key]);
-    expect(await seconds(addon.id)).toBeGreaterThan(5);
-    expect(life.vendor.callsOf(addon.id, "deprovision")).toEqual([]);
-    gate.open();
-    await life.hurry(addon.id);
-    await eventually(async () => expect(await life.steps(addon.id)).toEqual([]));
-    expect(life.vendor.callsOf(addon.id, "deprovision")).toHaveLength(1);
-  });
 });
-
-/** A proxy of which every question is answered with a TypeError. */
-function revoked(): unknown {
-  const { proxy, revoke } = Proxy.revocable({}, {});
-  revoke();
-  return proxy;
-}
 
 describe("a provision whose function", () => {
   it("answers later: 202 with its message, then finished", async () => {
@@ -349,25 +284,12 @@ describe("a provision whose function", () => {
     expect(life.actionsOf(addon.id)).toEqual(["provision 200"]);
   });
 
-  it("answers later with an empty sentence: 202 with a standard one, then finished", async () => {
-    life.vendor.next("provision", () => Promise.resolve({ later: " " }));
-    const { addon, response } = await life.control.install();
-    expect(response).toMatchObject({ status: 202, body: { message: "The work goes on." } });
-    await done(addon.id);
-    expect(life.vendor.callsOf(addon.id, "finish")).toHaveLength(1);
-  });
-
   it.each<[string, () => Promise<never>]>([
     ["throws an error", () => Promise.reject(new Error("The kiln is cold."))],
-    ["throws no error at all", () => Promise.reject("cold" as unknown as Error)],
     ["throws undefined", () => Promise.reject(undefined as unknown as Error)],
-    ["throws a frozen error", () => Promise.reject(Object.freeze(new Error("The kiln is cold.")))],
     ["throws an object that has no text", () => Promise.reject(Object.create(null) as Error)],
-    ["throws what cannot be read", () => Promise.reject(revoked() as Error)],
-    ["answers nothing", () => Promise.resolve(undefined as never)],
     ["sets a var that is not declared", () => Promise.resolve({ config: { LD_PRELOAD: "x" } } as never)],
     ["words its answer with no text", () => Promise.resolve({ config: {}, message: 10n } as never)],
-    ["sets a var to a number", () => Promise.resolve({ config: { TEAPOT_URL: 1 } } as never)],
     ["sets a var to a text with a NUL", () => Promise.resolve({ config: { TEAPOT_URL: "a\0" } } as never)],
     ["sets a var to broken Unicode", () => Promise.resolve({ config: { TEAPOT_URL: "\ud800" } } as never)],
   ])("%s: 202, then retried under the same key, configured and reported", async (_case, work) => {
@@ -382,19 +304,6 @@ describe("a provision whose function", () => {
     expect(Object.keys(life.patchesOf(addon.id)[0]!.config)).toHaveLength(2);
     expect(life.actionsOf(addon.id)).toEqual(["provision 200"]);
   });
-});
-
-it.each([
-  ["undefined", undefined, "undefined was thrown, and no error."],
-  ["an object without a text", Object.create(null), "[Object: null prototype] {}"],
-])("a finish that throws %s is tried again as after any other error", async (_, thrown, logged) => {
-  life.vendor.next("finish", () => Promise.reject(thrown as Error));
-  const { addon } = await life.control.install({ plan: "dedicated" });
-  await done(addon.id);
-  expect(life.vendor.callsOf(addon.id, "finish")).toHaveLength(2);
-  expect(life.world.logged()).toContain(
-    `"error":${JSON.stringify(logged)},"msg":"A step will be tried again"`,
-  );
 });
 
 it("a long call of a vendor's function gets the signal when its process stops, and the next process repeats it", async () => {

@@ -125,15 +125,6 @@ describe("a provision that was stored but not decided, delivered again with a ne
     expect(await grantOf(uuid)).toEqual({ number: 2, isDue: true });
     await expectExchanged(uuid);
   });
-
-  it("keeps its code when the same one is delivered again", async () => {
-    const uuid = await leftUndecided();
-    await lastsForAMinute(uuid);
-    await sweep();
-    expect((await life.control.redeliver(uuid)).response.status).toBe(200);
-    expect(await grantOf(uuid)).toEqual({ number: 1, isDue: true });
-    await expectExchanged(uuid);
-  });
 });
 
 describe("a provision that was stored without a grant, delivered again with one", () => {

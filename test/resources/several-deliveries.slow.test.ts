@@ -2,7 +2,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Database } from "../../src/database/database.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
-import { aGate } from "../support/a-vendor.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { teapots } from "../support/teapots/index.ts";
 
@@ -71,26 +70,5 @@ describe("several deliveries for one uuid", () => {
     expect(new Set(answers.map(({ response }) => `${response.status} ${response.text}`)).size).toBe(1);
     expect(answers[0]!.response.status).toBe(200);
     expect(life.vendor.callsOf(request.uuid, "provision")).toHaveLength(1);
-  }, 60_000);
-
-  it("with many plans, one of which the vendor makes slowly, wait for no more than that one", async () => {
-    const request = aProvisionRequest();
-    expect((await life.platform.provision(request)).status).toBe(200);
-    const gate = aGate();
-    life.vendor.next("changePlan", async (resource, previous) => {
-      await gate.opened;
-      return teapots.changePlan(resource, previous);
-    });
-    const plans = ["premium", "dedicated", "basic", "premium", "dedicated", "basic"];
-    const answers = await manyTimes(6, () =>
-      life.platform.changePlan(request.uuid, { plan: plans.shift()! }),
-    );
-    for (const { response, ms } of answers) {
-      // 200 for the plan that was accepted last.
-      expect([200, 202]).toContain(response.status);
-      expect(ms).toBeLessThan(6_000);
-    }
-    gate.open();
-    await life.hurry(request.uuid);
   }, 60_000);
 });
