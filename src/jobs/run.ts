@@ -158,8 +158,6 @@ export function createJobs({
   };
 }
 
-/** A tick that comes this late (seconds) is made up for; an older one is not. */
-const MADE_UP_SECONDS = 60;
 /** A timer this late (ms) means that the process stood still: it was frozen, or something blocked it. */
 const STOOD_STILL_MS = 5_000;
 
@@ -171,21 +169,20 @@ const STOOD_STILL_MS = 5_000;
 function everyTick(cron: string, log: Log, tick: () => void): () => void {
   const timetable = createTask(cron, () => undefined);
   const second = () => Math.floor(Date.now() / 1_000);
-  let done = second();
+  let seen = second();
   let lookedAt = performance.now();
   const timer = setInterval(() => {
     const stillMs = performance.now() - lookedAt;
     lookedAt = performance.now();
-    if (stillMs > STOOD_STILL_MS) {
-      const seconds = Math.round(stillMs / 1_000);
-      log.warn({ seconds }, "The process stood still; what fell due is done now");
-    }
-    const present = second();
-    let isTick = false;
-    for (let at = Math.max(done, present - MADE_UP_SECONDS) + 1; at <= present && !isTick; at += 1)
-      isTick = timetable.match(new Date(at * 1_000));
-    done = present;
-    if (isTick) tick();
+    const stoodStill = stillMs > STOOD_STILL_MS;
+    if (stoodStill)
+      log.warn(
+        { seconds: Math.round(stillMs / 1_000) },
+        "The process stood still; what fell due is done now",
+      );
+    const isNew = second() !== seen;
+    seen = second();
+    if (stoodStill || (isNew && timetable.match(new Date()))) tick();
   }, 500);
   return () => clearInterval(timer);
 }

@@ -93,31 +93,28 @@ function vendorResource(vault: Vault, { resource, key, detail }: Step, signal: A
     ...{ uuid, name, region, options, signal },
     plan: detail.plan ?? plan,
     idempotencyKey: key,
-    logInputUrl: logSecret(vault, resource, "sealed_log_input_url"),
-    logDrainToken: logSecret(vault, resource, "sealed_log_drain_token"),
+    ...logSecrets(vault, resource),
   };
 }
 
-function logSecret(
-  vault: Vault,
-  { uuid, sealedLogInputUrl, sealedLogDrainToken }: ResourceRow,
-  column: "sealed_log_input_url" | "sealed_log_drain_token",
-): Secret | null {
-  const sealed = column === "sealed_log_input_url" ? sealedLogInputUrl : sealedLogDrainToken;
-  return sealed && vault.open(resourceSealContext(column, uuid), sealed);
+function logSecrets(vault: Vault, { uuid, sealedLogInputUrl, sealedLogDrainToken }: ResourceRow) {
+  const open = (column: "sealed_log_input_url" | "sealed_log_drain_token", sealed: Buffer | null) =>
+    sealed && vault.open(resourceSealContext(column, uuid), sealed);
+  return {
+    logInputUrl: open("sealed_log_input_url", sealedLogInputUrl),
+    logDrainToken: open("sealed_log_drain_token", sealedLogDrainToken),
+  };
 }
 
 /**
  * Every secret of a resource that the vendor's code knows and may quote in an error: log addresses and config values.
- * Config values shorter than 8 characters are left out, since they are common words. A secret that cannot be decrypted
- * is left out too; the others are still returned.
+ * Config values shorter than 8 characters are left out, since they are common words; so is what cannot be decrypted.
  */
 export function secretsOf(vault: Vault, resource: ResourceRow): Secret[] {
+  const values = () => openConfig(vault, resource).map(({ value }) => value ?? "");
   const found = [
-    () => [logSecret(vault, resource, "sealed_log_input_url")],
-    () => [logSecret(vault, resource, "sealed_log_drain_token")],
-    () =>
-      openConfig(vault, resource).map(({ value }) => ((value?.length ?? 0) < 8 ? null : new Secret(value!))),
+    () => Object.values(logSecrets(vault, resource)),
+    () => values().map((value) => (value.length < 8 ? null : new Secret(value))),
   ];
   return found.flatMap((open) => {
     try {
@@ -200,11 +197,11 @@ function whenAgain({ later, againInSeconds = 30 }: NotYet) {
  */
 function checkedConfig(offer: Offer, config: unknown): Record<string, string> {
   const isAwaitMissing = (value: unknown) => (types.isPromise(value) ? " Is an await missing?" : "");
-  if (!isPlainObject(config))
+  if (Object.prototype.toString.call(config) !== "[object Object]")
     throw new BrokenContract(
       `The service must return its config as a plain object of names and texts.${isAwaitMissing(config)}`,
     );
-  for (const [name, value] of Object.entries(config)) {
+  for (const [name, value] of Object.entries(config as object) as [string, unknown][]) {
     if (!offer.configVars.includes(name))
       throw new BrokenContract(
         `The service set ${name}, which is not among configVars in src/your-service/plans.ts.`,
@@ -218,11 +215,4 @@ function checkedConfig(offer: Offer, config: unknown): Record<string, string> {
       throw new BrokenContract(`The service set ${name} to a text with a NUL or with broken Unicode.`);
   }
   return { ...(config as Record<string, string>) };
-}
-
-/** Objects of another realm (node:vm) count too: nothing stands behind their prototype either. */
-function isPlainObject(value: unknown): value is Record<string, unknown> {
-  if (typeof value !== "object" || value === null) return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
