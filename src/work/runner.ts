@@ -210,7 +210,8 @@ async function putOff(ctx: Context, step: Step, error: unknown): Promise<void> {
   try {
     isOurs = (await putOffStep(ctx.db, step, againInSeconds, hasFailed ? { error: words } : {})) !== null;
   } finally {
-    if (isOurs && hasFailed && attempts === ALARM_AFTER_ATTEMPTS)
+    if (isOurs && againInSeconds === null) ctx.log.info(line, "A step waits: its credential is quarantined");
+    else if (isOurs && hasFailed && attempts === ALARM_AFTER_ATTEMPTS)
       ctx.log.error({ alarm: "step_stuck", ...line }, "A step has failed twelve times and is tried again");
     else if (isOurs) ctx.log.warn(line, "A step will be tried again");
   }

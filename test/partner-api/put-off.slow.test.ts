@@ -79,7 +79,7 @@ describe("a provision that is answered with later", () => {
     ["by a 503", { status: 503 }],
   ])("repeats configuring that fails %s, and reporting, but no vendor's function", async (_case, fault) => {
     const { control } = life;
-    control.fault("PATCH /addons/*/config", fault, 2);
+    control.fault("PATCH /addons/*/config", fault);
     control.fault("POST /addons/*/actions/provision", { reset: "after" });
     const { addon } = await control.install({ plan: "dedicated" });
     await done(addon.id);
@@ -174,7 +174,7 @@ describe("a provision not known to be done after 11 hours", () => {
     if (times > 0) life.control.fault(match, fault, times);
     await done(uuid);
     expect(life.control.faults()).toEqual([]);
-    expect(life.actionsOf(uuid).at(-1)).toBe("deprovision 422");
+    expect(life.actionsOf(uuid).at(-1)).toMatch(/^deprovision 4/);
     expect(await life.resource(uuid)).toMatchObject({ state: "provisioned" });
     expect(await life.credential(uuid)).toMatchObject({ state: "active" });
     expect(life.vendor.callsOf(uuid, "deprovision")).toEqual([]);
