@@ -4,10 +4,8 @@ import type { Context } from "./context.ts";
 import { KitError, Refusal } from "./errors.ts";
 import { timedRequests } from "./metrics/measured.ts";
 import type { Log } from "./logging/log.ts";
-import { methodNotAllowed } from "./http/method-not-allowed.ts";
-import { leaveTrusted } from "./http/proxies.ts";
+import { methodNotAllowed, leaveTrusted, isUnreadableBody, refuseCompressed } from "./http/requests.ts";
 import { requestLog } from "./logging/request-log.ts";
-import { isUnreadableBody, refuseCompressed } from "./http/bodies.ts";
 
 type AppContext = Pick<Context, "metrics" | "refusedSample" | "log"> & {
   config: Pick<Config, "resourcesPath" | "trustProxy">;

@@ -87,7 +87,7 @@ export function hasMetrics({ operatorPassword, metricsPassword }: Config): boole
 
 /**
  * Reads the settings, checks all of them and freezes them. Throws one {@link Misconfigured} that names every bad
- * variable and how to mend it, never a value. With `only`, just those settings are required and read. `own` are the
+ * variable and how to fix it, never a value. With `only`, just those settings are required and read. `own` are the
  * settings of the vendor's service; their names are checked even when their values are not read.
  */
 export function readConfig(
@@ -96,20 +96,17 @@ export function readConfig(
   own: Settings = yourSettings,
 ): Config {
   const faults = wrongNames(own);
-  // While a vendor's setting has a bad or duplicate name, none of their values is read, so no fault is reported twice.
-  const isOwnRead = !only && faults.length === 0;
   const remarks: string[] = [];
   if (env["NODE_TLS_REJECT_UNAUTHORIZED"] === "0")
     remarks.push("NODE_TLS_REJECT_UNAUTHORIZED is 0: anybody may answer in the platform's place.");
   const insecure = env["ALLOW_INSECURE_PLATFORM"] === "on";
 
-  function read(key: string, { name, about, standard, read }: Setting<unknown>): [string, unknown] {
+  function read([key, { name, about, standard, read }]: [string, Setting<unknown>]): [string, unknown] {
     const given = env[name] === undefined || env[name] === "" ? standard : env[name];
     try {
       if (given === undefined) throw new Error(`is required: ${about}`);
       const value = read(given, insecure);
-      const inOneLine = given.replace(/[\r\n]+$/, "");
-      if (value instanceof Secret && inOneLine !== given && value.reveal() === inOneLine)
+      if (value instanceof Secret && /[\r\n]$/.test(given) && !/[\r\n]$/.test(value.reveal()))
         remarks.push(`${name} ended with a line end, which was dropped: set it without one.`);
       return [key, value];
     } catch (error) {
@@ -117,47 +114,40 @@ export function readConfig(
       return [key, undefined];
     }
   }
-  const readAll = (table: Settings) =>
-    Object.fromEntries(Object.entries(table).map(([key, each]) => read(key, each)));
-  const isWanted = (key: SettingName) => !only || only.includes(key);
-  const wanted = Object.entries(settings).filter(([key]) => isWanted(key as SettingName));
+  const isWanted = (key: string) => !only || (only as readonly string[]).includes(key);
   const config = {
-    ...readAll(Object.fromEntries(wanted)),
-    yours: Object.freeze(isOwnRead ? readAll(own) : {}),
+    ...Object.fromEntries(
+      Object.entries(settings)
+        .filter(([key]) => isWanted(key))
+        .map(read),
+    ),
+    yours: Object.freeze(only ? {} : Object.fromEntries(Object.entries(own).map(read))),
     required: Object.values<Setting<unknown>>({ ...settings, ...own })
       .filter(({ standard }) => standard === undefined)
       .map(({ name }) => name),
     remarks,
   } as unknown as Config;
   const isGiven = (key: SettingName) => isWanted(key) && Boolean(env[settings[key].name]);
+  faults.push(...disagreements(config, isGiven));
   if (!insecure) faults.push(...guessable(config));
   if (!insecure && !only) faults.push(...withoutAddress(isGiven));
-  faults.push(...disagreements(config, isGiven));
-  if (faults.length > 0) {
+  if (faults.length > 0)
     throw new Misconfigured(
-      `${faults.length === 1 ? "One setting needs" : `${faults.length} settings need`} mending (see .env.example):\n` +
-        faults.map((fault) => `  ${fault}`).join("\n"),
+      `These settings are invalid (see .env.example):\n${faults.map((fault) => `  ${fault}`).join("\n")}`,
     );
-  }
   return Object.freeze(config);
 }
 
-/** One sentence for each fault in the names of the vendor's settings. */
+/** One sentence for each name of the vendor's settings that is none, or is taken. */
 export function wrongNames(own: Settings): string[] {
-  const kits = new Set(Object.values<Setting<unknown>>(settings).map(({ name }) => name));
-  const names = Object.values(own).map(({ name }) => name);
-  const twice = names.filter((name, at) => names.indexOf(name) < at);
-  return [
-    ...names
-      .filter((name) => !/^[A-Z_][A-Z0-9_]*$/.test(name))
-      .map((name) => `${JSON.stringify(name)} can be no variable's name: use capitals, digits and _.`),
-    ...[...new Set(names)]
-      .filter((name) => kits.has(name))
-      .map((name) => `${name} is a setting of the kit's own: give yours another name.`),
-    ...[...new Set(twice)].map(
-      (name) => `${name} is the name of more than one of your settings: give each its own.`,
-    ),
-  ];
+  const taken = new Set(Object.values<Setting<unknown>>(settings).map(({ name }) => name));
+  return Object.values(own).flatMap(({ name }) => {
+    const isGood = /^[A-Z_][A-Z0-9_]*$/.test(name) && !taken.has(name);
+    taken.add(name);
+    return isGood
+      ? []
+      : `${JSON.stringify(name)} cannot name a setting of yours: use capitals, digits and _, and a name that is not taken.`;
+  });
 }
 
 /** The variables that `src/your-service` reads, for a caller that makes up all the others (the demo). */
@@ -166,41 +156,33 @@ export function yourEnvironment(env: Environment = readEnvironment()): Record<st
   return Object.fromEntries(names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
 }
 
+/** The secrets that guard us. */
+const GUARDS = [
+  ...(["addonPassword", "addonPasswordPrevious", "operatorPassword"] as const),
+  ...(["metricsPassword", "ssoSalt", "encryptionKey"] as const),
+];
 const LEAST_SECRET = 12;
 
 /** One sentence for each secret that guards us and is a few letters, or the same few again and again. */
 function guessable(config: Config): string[] {
-  const names = [
-    "addonPassword",
-    "addonPasswordPrevious",
-    "operatorPassword",
-    "metricsPassword",
-    "ssoSalt",
-    "encryptionKey",
-  ] as const;
-  return names.flatMap((name) => {
-    const text = config[name]?.reveal();
-    const isStrong =
-      text === undefined || (text.length >= LEAST_SECRET && new Set(text).size >= LEAST_SECRET / 2);
-    return isStrong
+  return GUARDS.flatMap((key) => {
+    const text = config[key]?.reveal();
+    return text === undefined || (text.length >= LEAST_SECRET && new Set(text).size >= LEAST_SECRET / 2)
       ? []
-      : `${settings[name].name} is too easy to guess: make a long one (openssl rand -hex 24).`;
+      : `${settings[key].name} is too easy to guess: make a long one (openssl rand -hex 24).`;
   });
 }
 
 /** Where people sign in, a request must not decide which address they are sent to, and whether cookies are secure. */
 function withoutAddress(isGiven: (key: SettingName) => boolean): string[] {
-  const ways = (["oauthClientId", "ssoSalt", "operatorPassword", "operatorAccounts"] as const).filter(
-    isGiven,
-  );
-  if (isGiven("publicUrl") || ways.length === 0) return [];
-  const names = ways.map((key) => settings[key].name).join(", ");
-  return [`PUBLIC_URL is required beside ${names}: the address at which browsers reach this service.`];
+  const all = ["oauthClientId", "ssoSalt", "operatorPassword", "operatorAccounts"] as const;
+  const ways = all.filter(isGiven).map((key) => settings[key].name);
+  return isGiven("publicUrl") || ways.length === 0
+    ? []
+    : [`PUBLIC_URL is required beside ${ways.join(", ")}: the address at which browsers reach this service.`];
 }
 
-/**
- * Faults between settings, one sentence each. A setting with a fault of its own counts as given: it is reported once.
- */
+/** Faults between settings, one sentence each. */
 function disagreements(
   { encryptionKey: key, decryptionKeys = [] }: Config,
   isGiven: (key: SettingName) => boolean,
@@ -209,14 +191,10 @@ function disagreements(
   const keys = [key, ...decryptionKeys].flatMap((each) => each?.reveal() ?? []);
   if (new Set(keys).size < keys.length)
     faults.push("DECRYPTION_KEYS holds a key twice, or ENCRYPTION_KEY again: name each once.");
-  const [hasId, hasSecret] = [isGiven("oauthClientId"), isGiven("oauthClientSecret")];
-  if (hasId && !hasSecret)
-    faults.push("OAUTH_CLIENT_SECRET is required beside OAUTH_CLIENT_ID: people sign in with both.");
-  if (hasSecret && !hasId)
-    faults.push("OAUTH_CLIENT_ID is required beside OAUTH_CLIENT_SECRET: people sign in with both.");
-  if (isGiven("operatorAccounts") && !hasId && !hasSecret)
+  const pair = [isGiven("oauthClientId"), isGiven("oauthClientSecret")];
+  if (pair.includes(false) && (pair.includes(true) || isGiven("operatorAccounts")))
     faults.push(
-      "OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET are required beside OPERATOR_ACCOUNTS: these accounts sign in with both.",
+      "OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET are required together, and beside OPERATOR_ACCOUNTS: people sign in with both.",
     );
   return faults;
 }

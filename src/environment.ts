@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
+import { parseEnv } from "node:util";
 import { messageOf, Misconfigured } from "./errors.ts";
 
 /** Variables by name, as in `process.env`. */
@@ -41,8 +42,19 @@ function madeByDev(chosen: Environment, folder: string): Environment {
 
 /** The settings in a file of lines `NAME=value`; none if it is not there. Throws {@link Misconfigured}. */
 export function fileSettings(file: string): Environment {
-  return existsSync(file) ? settingsIn(textOf(file), file) : {};
+  const text = existsSync(file)
+    ? textOf(file)
+        .replace(/^\uFEFF/, "")
+        .replaceAll("\r\n", "\n")
+    : "";
+  const cut = CUT_VALUE.exec(text)?.[1];
+  if (cut) throw new Misconfigured(`${file}: put the value of ${cut}, which has a # in it, into quotes.`);
+  return parseEnv(text);
 }
+
+/** A value without quotes, with a # in it: that would begin a comment, and a password without its end would be sent. */
+const CUT_VALUE =
+  /^[^\S\n]*(?:export[^\S\n]+)?([\w.-]+)[^\S\n]*=(?:#\S|[^\S\n]*[^\s"'`#](?:[^\n#]*[^\s#])?#)/m;
 
 /** Such a file may be a folder (a Python environment is often named `.env`), or another user's. */
 function textOf(file: string): string {
@@ -51,41 +63,4 @@ function textOf(file: string): string {
   } catch (cause) {
     throw new Misconfigured(`${file} cannot be read: ${messageOf(cause)}`, { cause });
   }
-}
-
-const NOTHING = /[^\S\n]*(?:#.*)?(?:\n|$)/y;
-const NAME = /[^\S\n]*(?:export[^\S\n]+)?([\w.-]+)[^\S\n]*=/y;
-/** In quotes; a comment alone; or plain, without a # and without quotes at its ends. */
-const VALUE =
-  /[^\S\n]*(?:(?:"([^"]*)"|'([^']*)'|`([^`]*)`)[^\S\n]*(?:#.*)?|#\s.*|([^\s"'`#](?:[^#\n]*[^\s"'`#])?)?(?:[^\S\n]+#.*|[^\S\n]*))(?:\n|$)/y;
-
-/**
- * The settings in lines `NAME=value`, as Node reads them, but alike in each version of it; in double quotes, `\n` is a
- * line end. Throws {@link Misconfigured} for a line that does not say clearly what it means: a password without its end
- * would be sent all the same.
- */
-function settingsIn(text: string, file: string): Environment {
-  const rest = text.replace(/^\uFEFF/, "").replaceAll("\r\n", "\n");
-  const settings: Record<string, string> = {};
-  let at = 0;
-  const take = (what: RegExp) => {
-    what.lastIndex = at;
-    const found = what.exec(rest);
-    if (found) at = what.lastIndex;
-    return found;
-  };
-  while (at < rest.length) {
-    if (take(NOTHING)) continue;
-    const where = `${file}, line ${rest.slice(0, at).split("\n").length}`;
-    const name = take(NAME)?.[1];
-    if (!name) throw new Misconfigured(`${where}: this is neither NAME=value nor a comment.`);
-    const value = take(VALUE);
-    if (!value)
-      throw new Misconfigured(
-        `${where}: put the value of ${name}, which has a quote or a # in it, into quotes.`,
-      );
-    const [, double, single, back, plain] = value;
-    settings[name] = double?.replaceAll("\\n", "\n") ?? single ?? back ?? plain ?? "";
-  }
-  return settings;
 }

@@ -1,4 +1,5 @@
-import { withoutQuoted } from "./redact.ts";
+import { inspect } from "node:util";
+import { redact, type Secret } from "./secret.ts";
 
 /**
  * The base class of the kit's errors: a stable machine word (`id`), a sentence for a person (`message`), the original
@@ -51,13 +52,49 @@ export function messageOf(error: unknown): string {
     if (error === undefined || error === null) return `${error} was thrown, and no error.`;
     if (!(error instanceof Error)) return String(error);
     // An error of a connection that was tried at several addresses has no message of its own.
-    const {
-      message,
-      errors = [],
-      code = error.name,
-    } = error as Error & { errors?: unknown[]; code?: string };
-    return withoutQuoted(error)(message) || errors.map(messageOf).join("; ") || code;
+    const { message, errors = [], code } = error as Error & { errors?: unknown[]; code?: string };
+    return withoutQuoted(error)(message) || errors.map(messageOf).join("; ") || (code ?? error.name);
   } catch {
     return "Something was thrown that cannot be read.";
   }
+}
+
+/** The secrets that the text of an error may quote, by the error. */
+const quotedBy = new WeakMap<object, readonly string[]>();
+
+/**
+ * To be called with what foreign code threw (the vendor's, or another server's answer): notes which secrets its text
+ * may quote, so that the log and `messageOf` show it without them. Returns the error; of anything else that was thrown,
+ * a text without the secrets.
+ */
+export function mayQuote(thrown: unknown, secrets: readonly Secret[]): unknown {
+  const values = secrets.map((each) => each.reveal());
+  if (thrown === undefined || thrown === null) return thrown;
+  if (!(thrown instanceof Error))
+    return redact(typeof thrown === "string" ? thrown : inspect(thrown), values);
+  quotedBy.set(thrown, [...values, ...(quotedBy.get(thrown) ?? [])]);
+  return thrown;
+}
+
+/** Redacts, in the texts of an error, the secrets that it or one of its causes may quote. */
+export function withoutQuoted(error: Error): (text: string) => string {
+  const secrets = chainOf(error).flatMap((each) => quotedBy.get(each) ?? []);
+  return (text) => redact(text, secrets);
+}
+
+const DEEPEST_CAUSE = 8;
+
+/** The error, its cause, that one's cause and so on, as far as they can be read. */
+export function chainOf(error: unknown): Error[] {
+  const chain: Error[] = [];
+  try {
+    // Some libraries' errors have a function there. A getter may throw.
+    for (let each = error; each instanceof Error && chain.length < DEEPEST_CAUSE;) {
+      chain.push(each);
+      each = typeof each.cause === "function" ? (each.cause.call(each) as unknown) : each.cause;
+    }
+  } catch {
+    // The causes so far are all that can be read.
+  }
+  return chain;
 }

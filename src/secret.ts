@@ -1,5 +1,8 @@
 import { inspect } from "node:util";
 
+/** What is shown in place of a secret. */
+export const HIDDEN = "[secret]";
+
 /**
  * A value that must not be seen: logging, JSON, string templates and inspection all show `[secret]`, and
  * `structuredClone` finds nothing to copy. Only `reveal()` gives the value, so a reader can find every place that
@@ -18,14 +21,70 @@ export class Secret {
   }
 
   toString(): string {
-    return "[secret]";
+    return HIDDEN;
   }
 
   toJSON(): string {
-    return "[secret]";
+    return HIDDEN;
   }
 
   [inspect.custom](): string {
-    return "[secret]";
+    return HIDDEN;
   }
+}
+
+// Secrets in texts are found by their values, in every form in which one may be written.
+
+/** Values and forms with fewer characters are not looked for: they would be found in ordinary words. */
+const SHORTEST = 4;
+
+/** A text without these secrets, in any form. */
+export function redact(text: string, secrets: readonly string[]): string {
+  const pattern = patternOf(formsOf(secrets));
+  return pattern ? text.replace(pattern, HIDDEN) : text;
+}
+
+/** Finds any of these texts; where several begin, the longest. Null: there are none. */
+export function patternOf(texts: Iterable<string>): RegExp | null {
+  const longestFirst = [...texts].sort((one, other) => other.length - one.length);
+  const escaped = longestFirst.map((text) => text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"));
+  return escaped.length > 0 ? new RegExp(escaped.join("|"), "g") : null;
+}
+
+/** Every form in which these secrets may be written: plain, escaped, URL-encoded and in base64. */
+export function formsOf(secrets: readonly string[]): string[] {
+  const values = secrets.filter(({ length }) => length >= SHORTEST);
+  const forms = values.flatMap((value) => [value, ...encoded(value), ...escaped(value), ...base64Of(value)]);
+  return [...new Set(forms)].filter(({ length }) => length >= SHORTEST);
+}
+
+/** As in a URL, in a form, and in either within a URL; with hexadecimal digits in capitals and in small letters. */
+function encoded(value: string): string[] {
+  const inUrl = encodeURIComponent(value.toWellFormed());
+  const inForm = new URLSearchParams([["", value]]).toString().slice(1);
+  const upper = [inUrl, inForm, encodeURIComponent(inUrl), encodeURIComponent(inForm)];
+  return [...upper, ...upper.map((each) => each.replace(/%[0-9A-F]{2}/g, (code) => code.toLowerCase()))];
+}
+
+/** As JSON, once to three times: a log line is JSON, and may quote JSON. Also as JavaScript shows a text. */
+function escaped(value: string): string[] {
+  const json = (text: string) => JSON.stringify(text).slice(1, -1);
+  const shown = inspect(value).slice(1, -1);
+  return [json(value), json(json(value)), json(json(json(value))), json(shown), json(json(shown))];
+}
+
+/**
+ * In base64, also as part of a longer text, like the password in Basic credentials. A digit of base64 holds six bits,
+ * so a value can begin in three positions; a first or last digit that is shared with a neighbour is left out, and so
+ * are forms that are too short to tell.
+ */
+export function base64Of(value: string): string[] {
+  const bytes = Buffer.from(`\0\0${value}`);
+  const forms = [0, 1, 2].flatMap((before) => {
+    const first = Math.ceil((before * 8) / 6);
+    const last = Math.floor(((bytes.length - 2 + before) * 8) / 6);
+    const form = bytes.toString("base64", 2 - before).slice(first, last);
+    return /[+/]/.test(form) ? [form, form.replaceAll("+", "-").replaceAll("/", "_")] : [form];
+  });
+  return forms.filter(({ length }) => length >= SHORTEST);
 }

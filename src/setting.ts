@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import { validate } from "node-cron";
-import { isOwnPath } from "./http/own-paths.ts";
+import { isOwnPath } from "./http/requests.ts";
 import { Secret } from "./secret.ts";
 
 /** One setting: its name in the environment, what it means, and how its text becomes a value. */
@@ -9,7 +9,7 @@ export interface Setting<Value> {
   about: string;
   /** The text that counts when the variable is absent or empty; without one the setting is required. */
   standard?: string;
-  /** Throws with the end of the sentence "NAME …": what is wrong and how to mend it, never the value. */
+  /** Throws with the end of the sentence "NAME …": what is wrong and how to fix it, never the value. */
   read(text: string, insecure: boolean): Value;
 }
 
@@ -41,16 +41,22 @@ export const optional =
   (text: string, insecure: boolean) =>
     text === "" ? undefined : read(text, insecure);
 
-export function text(value: string): string {
-  return value;
-}
+export const text = (value: string): string => value;
+
+/** A text that fits a pattern. */
+const matching = (pattern: RegExp, wrong: string) => (value: string) => {
+  if (pattern.test(value)) return value;
+  throw new Error(wrong);
+};
 
 /** Sent as a header of each call, so it may hold only one line of ASCII. */
-export function mediaType(value: string): string {
-  if (/^[\w!#$&^.+-]+\/[\w!#$&^.+-]+( *; *[\w!#$&^.+-]+=("[\x20-\x7e]+"|[\w!#$&^.+-]+))*$/.test(value))
-    return value;
-  throw new Error("must be a media type, like application/json or application/vnd.svc+json; version=3");
-}
+export const mediaType = matching(
+  /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+( *; *[\w!#$&^.+-]+=("[\x20-\x7e]+"|[\w!#$&^.+-]+))*$/,
+  "must be a media type, like application/json or application/vnd.svc+json; version=3",
+);
+
+/** The user name of Basic credentials: a colon would end it. */
+export const userName = matching(/^[^:\p{Cc}]*$/u, "must not contain a colon or control characters");
 
 /** A timetable as node-cron takes it: five fields, or six with seconds first. */
 export function cron(value: string): string {
@@ -75,81 +81,74 @@ export function oneOf<Word extends string>(...words: Word[]) {
   };
 }
 
-export function onOrOff(value: string): boolean {
-  return oneOf("on", "off")(value) === "on";
-}
+export const onOrOff = (value: string): boolean => oneOf("on", "off")(value) === "on";
 
-/** The user name of Basic credentials: a colon would end it. */
-export function userName(value: string): string {
-  if (/[:\p{Cc}]/u.test(value)) throw new Error("must not contain a colon or control characters");
-  return value;
+/** As a sample file has it: no process may start with one. */
+const PLACEHOLDER = /^(change[-_ ]?me.*|your[-_ ].*|placeholder|secret|password|todo|x{3,}|\.{3,}|<.*>)$/i;
+
+function secretWithout(
+  value: string,
+  faults: readonly (readonly [pattern: RegExp, wrong: string])[],
+): Secret {
+  const all = [...faults, [PLACEHOLDER, "still holds a placeholder; put the real value there"] as const];
+  for (const [pattern, wrong] of all) if (pattern.test(value)) throw new Error(wrong);
+  return new Secret(value);
 }
 
 /** A password or other secret text. */
 export function secret(value: string): Secret {
-  if (/\p{Cc}/u.test(value)) throw new Error("must not contain control characters");
-  refusePlaceholder(value);
-  return new Secret(value);
-}
-
-/** Refuses a placeholder, as a sample file has: no process may start with one. */
-function refusePlaceholder(value: string): void {
-  if (/^(change[-_ ]?me.*|your[-_ ].*|placeholder|secret|password|todo|x{3,}|\.{3,}|<.*>)$/i.test(value)) {
-    throw new Error("still holds a placeholder; put the real value there");
-  }
+  return secretWithout(value, [[/\p{Cc}/u, "must not contain control characters"]]);
 }
 
 /** One line of any text, as the portal shows it; only line ends that were copied with it are dropped. */
 export function clientSecret(value: string): Secret {
-  const trimmed = value.replace(/[\r\n]+$/, "");
-  if (trimmed.trim() === "") throw new Error("is empty");
-  if (/\p{Cc}/u.test(trimmed)) throw new Error("must not contain control characters, nor more than one line");
-  refusePlaceholder(trimmed);
-  return new Secret(trimmed);
+  return secretWithout(value.replace(/[\r\n]+$/, ""), [
+    [/^\s*$/, "is empty"],
+    [/\p{Cc}/u, "must not contain control characters, nor more than one line"],
+  ]);
 }
 
 export function encryptionKey(value: string): Secret {
-  if (/[,\s]/.test(value)) throw new Error("must not contain a comma or white space");
-  if (value.length < 32)
-    throw new Error("must have at least 32 characters (make one with: openssl rand -hex 32)");
-  refusePlaceholder(value);
-  return new Secret(value);
+  return secretWithout(value, [
+    [/[,\s]/, "must not contain a comma or white space"],
+    [/^.{0,31}$/, "must have at least 32 characters (make one with: openssl rand -hex 32)"],
+  ]);
 }
 
-export function keyList(value: string): Secret[] {
-  if (value === "") return [];
-  return value.split(",").map((key, index) => {
-    try {
-      return encryptionKey(key);
-    } catch (error) {
-      throw new Error(`(key ${index + 1} of the list) ${(error as Error).message}`, { cause: error });
-    }
-  });
-}
+/** A list with commas between its parts. */
+const listOf =
+  <Value>(noun: string, read: (text: string) => Value) =>
+  (value: string): Value[] =>
+    (value === "" ? [] : value.split(",")).map((each, index) => {
+      try {
+        return read(each);
+      } catch (error) {
+        throw new Error(`(${noun} ${index + 1} of the list) ${(error as Error).message}`, { cause: error });
+      }
+    });
 
-const ACCOUNT_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-const EMAIL = /^[^\s\p{C}@,;<>"*]+@[^\s\p{C}@,;<>"*]+$/u;
+export const keyList = listOf("key", encryptionKey);
 
 /**
  * Accounts by id or e-mail. Each entry is one account: a pattern or a domain would admit anybody with a matching
  * e-mail.
  */
-export function accountList(value: string): string[] {
-  if (value === "") return [];
-  return value.split(",").map((each, index) => {
-    const account = each.trim();
-    if (ACCOUNT_ID.test(account) || EMAIL.test(account)) return account;
-    throw new Error(`(account ${index + 1} of the list) must be an account's id or its whole e-mail`);
-  });
-}
+export const accountList = listOf("account", (value) =>
+  matching(
+    /^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[^\s\p{C}@,;<>"*]+@[^\s\p{C}@,;<>"*]+)$/iu,
+    "must be an account's id or its whole e-mail",
+  )(value.trim()),
+);
 
 export function routePath(value: string): string {
   if (isOwnPath(value))
     throw new Error(
-      "must not begin with a path that the service answers itself, for its health, metrics or pages: begin it with a word of your own",
+      "must not begin with a path that the service answers itself, for its health, metrics or pages",
     );
-  if (/^(\/[A-Za-z0-9._~-]+)+$/.test(value)) return value;
-  throw new Error("must be a path such as /resources, without a slash at its end");
+  return matching(
+    /^(\/[A-Za-z0-9._~-]+)+$/,
+    "must be a path such as /resources, without a slash at its end",
+  )(value);
 }
 
 /**
@@ -158,13 +157,12 @@ export function routePath(value: string): string {
  */
 export function postgresUrl(value: string): Secret {
   const address = value.trim();
-  if (!/^postgres(ql)?:\/\//.test(address) || !databaseAddress(address) || /[\r\n\t]/.test(address))
-    throw new Error(
-      "must be an address like postgresql://user:password@host/database, with whatever is special in the password percent-encoded",
-    );
-  if (/^\w+:\/\/[^/?]*,/.test(address.replace(/\/\/.*@/, "//")))
-    throw new Error("must name one host, not several");
-  return new Secret(address);
+  const hasManyHosts = /^\w+:\/\/[^/?]*,/.test(address.replace(/\/\/.*@/, "//"));
+  if (/^postgres(ql)?:\/\/[^\r\n\t]*$/.test(address) && databaseAddress(address) && !hasManyHosts)
+    return new Secret(address);
+  throw new Error(
+    "must be an address like postgresql://user:password@host/database, of one host, with whatever is special in the password percent-encoded",
+  );
 }
 
 /** The parts of such an address; null if it cannot be read. Where it names no host, that is `localhost`. */
@@ -174,45 +172,39 @@ export function databaseAddress(text: string): URL | null {
 }
 
 /**
- * An address without white space around it and slashes at its end, as copied ones may have; null if it is not an
- * address.
+ * An address without white space around it and slashes at its end, as copied ones may have; null if it is none, or has
+ * a user name, a password, a query or a fragment.
  */
 function addressIn(value: string): { url: URL; text: string } | null {
   const text = value.trim().replace(/\/+$/, "");
   // `URL` would drop or escape white space inside, but paths are appended to the text as it is: so it is refused.
-  return /[\s\p{C}]/u.test(text) || !URL.canParse(text) ? null : { url: new URL(text), text };
+  if (/[\s\p{C}]/u.test(text) || !URL.canParse(text)) return null;
+  const url = new URL(text);
+  return url.username || url.password || url.search || url.hash ? null : { url, text };
 }
 
 /** Our own public address, without slashes at its end. */
 export function ownUrl(value: string): string {
   const address = addressIn(value);
-  if (!address || !/^https?:$/.test(address.url.protocol))
-    throw new Error("must be an address like https://addon.example.com");
-  const { url, text } = address;
-  if (url.username || url.password || url.search || url.hash)
-    throw new Error("must not contain a user name, a password, a query or a fragment");
-  return text;
+  if (address && /^https?:$/.test(address.url.protocol)) return address.text;
+  throw new Error(
+    "must be an address like https://addon.example.com, without a user name, a query or a fragment",
+  );
 }
 
 /** An address that secrets are sent to: https and a public name, unless development allows otherwise. */
 export function platformUrl(value: string, insecure: boolean): string {
   const address = addressIn(value);
-  if (!address) throw new Error("must be an address like https://api.example.com");
-  const { url, text } = address;
-  if (url.username || url.password) throw new Error("must not contain a user name or password");
-  if (url.search || url.hash) throw new Error("must not contain a query or a fragment");
-  if (url.protocol !== "https:" && !(insecure && url.protocol === "http:")) {
-    throw new Error("must begin with https:// (ALLOW_INSECURE_PLATFORM=on allows http in development)");
-  }
+  if (address && (isPublic(address.url) || (insecure && /^https?:$/.test(address.url.protocol))))
+    return address.text;
+  throw new Error(
+    "must be an address like https://api.example.com: https:// and a public host, without a user name, a port, a query or a fragment (ALLOW_INSECURE_PLATFORM=on allows http, ports and other hosts in development)",
+  );
+}
+
+function isPublic({ protocol, hostname, port }: URL): boolean {
   // A host name with a dot at its end is the same host.
-  const host = url.hostname.replace(/^\[|\]$|\.$/g, "");
-  if (
-    !insecure &&
-    (isIP(host) || url.port || !host.includes(".") || /(^|\.)(localhost|local|internal)$/i.test(host))
-  ) {
-    throw new Error(
-      "must name a public host without a port (ALLOW_INSECURE_PLATFORM=on allows others in development)",
-    );
-  }
-  return text;
+  const host = hostname.replace(/^\[|\]$|\.$/g, "");
+  const isLocal = isIP(host) || !host.includes(".") || /(^|\.)(localhost|local|internal)$/i.test(host);
+  return protocol === "https:" && !port && !isLocal;
 }

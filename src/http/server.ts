@@ -1,8 +1,18 @@
 import http, { type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { Socket } from "node:net";
+import net, { type Socket } from "node:net";
+import { setImmediate as turn } from "node:timers/promises";
 import type { Express } from "express";
-import { hasAccepted } from "./accepted.ts";
-import { inOrder, refuseNonsense, type Logging } from "./in-order.ts";
+import { inOrder, refuseNonsense, type Connection, type Logging } from "./in-order.ts";
+import { isAccepted } from "./requests.ts";
+
+export interface HttpServer {
+  server: Server;
+  /**
+   * Closes the server without cutting a caller off; resolves when every request is answered. For `lastOrdersMs` callers
+   * may still send requests on open connections.
+   */
+  close(lastOrdersMs: number): Promise<void>;
+}
 
 /**
  * The HTTP server of an Express app, not yet listening.
@@ -11,7 +21,7 @@ import { inOrder, refuseNonsense, type Logging } from "./in-order.ts";
  * and outlast the router in front (90 s idle). A client that sends `Expect: 100-continue` is not asked for its body here:
  * it may be refused first, and the code that lets it in asks for the body (`askForBody`).
  */
-export function createHttpServer(app: Express, logging?: Logging): Server {
+export function createHttpServer(app: Express, logging?: Logging): HttpServer {
   const handle = inOrder(app);
   const server = http.createServer({ ...constructorsFor(app), connectionsCheckingInterval: 1_000 }, handle);
   server.keepAliveTimeout = 95_000;
@@ -19,9 +29,14 @@ export function createHttpServer(app: Express, logging?: Logging): Server {
   server.requestTimeout = 15_000;
   server.timeout = 30_000;
   server.on("checkContinue", handle);
-  makeRoom(server);
   refuseNonsense(server, logging);
-  return server;
+  const connections = new Set<Connection>();
+  server.on("connection", (connection: Connection) => {
+    connections.add(connection);
+    connection.once("close", () => connections.delete(connection));
+    if (connections.size > MOST_CONNECTIONS) endAStranger(connections);
+  });
+  return { server, close: (lastOrdersMs) => closeInOrder(server, connections, lastOrdersMs) };
 }
 
 /**
@@ -39,11 +54,8 @@ function constructorsFor(app: Express): http.ServerOptions {
     (http.IncomingMessage as unknown as (this: unknown, socket: Socket) => void).call(this, socket);
   }
   function Response(this: ServerResponse, request: IncomingMessage, options: unknown) {
-    (http.ServerResponse as unknown as (this: unknown, ...args: unknown[]) => void).call(
-      this,
-      request,
-      options,
-    );
+    const Super = http.ServerResponse as unknown as (this: unknown, ...args: unknown[]) => void;
+    Super.call(this, request, options);
   }
   Object.setPrototypeOf(Request, http.IncomingMessage);
   Object.setPrototypeOf(Response, http.ServerResponse);
@@ -56,27 +68,63 @@ function constructorsFor(app: Express): http.ServerOptions {
 const MOST_CONNECTIONS = 3_000;
 
 /**
- * Lets every new connection in, whatever strangers hold: a provision that finds no room is a lost sale. Connections on
+ * Every new connection is let in, whatever strangers hold: a provision that finds no room is a lost sale. Connections on
  * which right credentials came are spared.
  */
-function makeRoom(server: Server): void {
-  const strangers = new Set<Socket>();
-  let open = 0;
-  server.on("connection", (connection: Socket) => {
-    open += 1;
-    strangers.add(connection);
-    connection.once("close", () => {
-      open -= 1;
-      strangers.delete(connection);
-    });
-    if (open > MOST_CONNECTIONS) endOne();
-  });
-
-  function endOne(): void {
-    for (const connection of strangers) {
-      strangers.delete(connection);
-      // A reset, so that the kernel too drops what its client does not read.
-      if (!hasAccepted(connection)) return void connection.resetAndDestroy();
-    }
+function endAStranger(connections: Set<Connection>): void {
+  for (const connection of connections) {
+    if (isAccepted(connection)) continue;
+    connections.delete(connection);
+    // A reset, so that the kernel too drops what its client does not read.
+    return void connection.resetAndDestroy();
   }
+}
+
+/** The platform does not wait longer for an answer. */
+const LONGEST_REQUEST_MS = 20_000;
+
+/**
+ * If a connection is closed while a client sends a request on it, the request is lost, and the client cannot know
+ * whether it was read: for a provision that is a lost sale. So connections that wait to be accepted are accepted first.
+ * From then on new connections are refused, which the client can safely try elsewhere. All responses on open
+ * connections, the one in progress too, say `Connection: close`. After that, idle connections are closed, and finally
+ * every connection whose request never completes.
+ */
+async function closeInOrder(
+  server: Server,
+  connections: Set<Connection>,
+  lastOrdersMs: number,
+): Promise<void> {
+  const sayLast = (_request: unknown, response: ServerResponse) => {
+    if (!response.headersSent) response.setHeader("Connection", "close");
+  };
+  server.prependListener("request", sayLast);
+  server.prependListener("checkContinue", sayLast);
+  for (const { current } of connections) if (current) sayLast(null, current);
+
+  // Node accepts one queued connection in each turn of the event loop.
+  let hasCome = true;
+  server.on("connection", () => (hasCome = true));
+  for (const until = performance.now() + lastOrdersMs; hasCome && performance.now() < until;) {
+    hasCome = false;
+    await turn();
+    await turn();
+  }
+
+  // The `close` of an HTTP server would end idle connections at once; it is called last, to stop that server's timer.
+  const closed = new Promise((resolve) => net.Server.prototype.close.call(server, resolve));
+  const idleUntil = performance.now() + lastOrdersMs;
+  // Repeated, because a busy connection may become idle later. `turn` lets data that has arrived be read first.
+  const sweep = setInterval(async () => {
+    if (performance.now() < idleUntil) return;
+    await turn();
+    server.closeIdleConnections();
+    // Node does not count a connection that never sent a request as idle. Browsers open such connections.
+    for (const connection of connections) if (connection.bytesRead === 0) connection.destroy();
+  }, lastOrdersMs / 5);
+  const cut = setTimeout(() => server.closeAllConnections(), LONGEST_REQUEST_MS);
+  await closed;
+  server.close();
+  clearInterval(sweep);
+  clearTimeout(cut);
 }

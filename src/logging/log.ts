@@ -1,6 +1,6 @@
 import { levels, pino, type LogFn, type Logger } from "pino";
 import { logOutput } from "./log-output.ts";
-import { chainOf, withoutQuoted } from "../redact.ts";
+import { chainOf, withoutQuoted } from "../errors.ts";
 import type { createRepeats } from "./repeats.ts";
 import type { Scrubber } from "./scrubber.ts";
 

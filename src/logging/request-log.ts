@@ -2,8 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Request } from "express";
 import { pinoHttp, type HttpLogger } from "pino-http";
-import { isAccepted } from "../http/accepted.ts";
-import { clientAddress } from "../http/proxies.ts";
+import { isAccepted, clientAddress } from "../http/requests.ts";
 import type { Log } from "./log.ts";
 import { createLimit } from "./repeats.ts";
 

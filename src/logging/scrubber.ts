@@ -1,7 +1,6 @@
 import { unescape } from "node:querystring";
-import { base64Of, escapeForRegExp, formsOf, HIDDEN, patternOf, SHORTEST } from "../redact.ts";
+import { base64Of, formsOf, HIDDEN, patternOf, Secret } from "../secret.ts";
 import type { Config } from "../config.ts";
-import { Secret } from "../secret.ts";
 
 /** Redacts secrets in a line of text: the last barrier before it leaves the process. */
 export interface Scrubber {
@@ -43,10 +42,8 @@ function withoutPasswords(line: string): string {
 
 /** A pattern for whatever begins with the prefix, plain or in base64; null without a prefix. */
 function tokenPattern(prefix: string): RegExp | null {
-  if (prefix === "") return null;
-  const inBase64 = base64Of(prefix).filter(({ length }) => length >= SHORTEST);
-  const begins = [prefix, ...inBase64].map(escapeForRegExp).join("|");
-  return new RegExp(`(?:${begins})[\\w~.+/%-]+`, "g");
+  const begins = patternOf(prefix === "" ? [] : [prefix, ...base64Of(prefix)]);
+  return begins && new RegExp(`(?:${begins.source})[\\w~.+/%-]+`, "g");
 }
 
 /** A scrubber that hides the secrets in these settings, the vendor's own settings included. */

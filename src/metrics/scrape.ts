@@ -1,7 +1,7 @@
 import { Router, type RequestHandler } from "express";
 import { AggregatorRegistry, collectDefaultMetrics, Registry } from "prom-client";
 import type { Context } from "../context.ts";
-import { methodNotAllowed } from "../http/method-not-allowed.ts";
+import { methodNotAllowed } from "../http/requests.ts";
 import { build } from "../version.ts";
 import { GAUGES, readTotals, stateOfWork, type Sample } from "./store.ts";
 import type { Totals } from "./totals.ts";

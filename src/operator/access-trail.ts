@@ -1,6 +1,6 @@
 import type { Request } from "express";
 import type { Queryable } from "../database/database.ts";
-import { clientAddress } from "../http/proxies.ts";
+import { clientAddress } from "../http/requests.ts";
 import type { Log } from "../logging/log.ts";
 import type { Account } from "../platform/account.ts";
 import { createAudit, type AuditEntry } from "./audit.ts";

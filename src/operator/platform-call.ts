@@ -3,7 +3,7 @@ import { ForeignResource, InvalidPath } from "../platform/path.ts";
 import { parsedJson } from "../json-object.ts";
 import type { PlatformFor } from "../platform/api.ts";
 import type { OpenContext } from "../open-context.ts";
-import { redact } from "../redact.ts";
+import { redact } from "../secret.ts";
 import { typedUuid, UsedWrongly } from "./errors.ts";
 import { withoutSecretMembers, withoutValues } from "./secret-members.ts";
 

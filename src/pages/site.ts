@@ -1,7 +1,7 @@
 import { Router, type RequestHandler } from "express";
 import helmet from "helmet";
 import type { Context } from "../context.ts";
-import { methodNotAllowed } from "../http/method-not-allowed.ts";
+import { methodNotAllowed } from "../http/requests.ts";
 import { showProblem } from "./problem.tsx";
 import { stylesheet } from "./style.ts";
 

@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import { readTime } from "../credentials/grant.ts";
 import { Refusal } from "../errors.ts";
-import { refuseCompressed } from "../http/bodies.ts";
+import { refuseCompressed } from "../http/requests.ts";
 import { isJsonObject, type JsonObject } from "../json-object.ts";
 import type { Grant, ProvisionRequest } from "../resources/rows.ts";
 import { Secret } from "../secret.ts";

@@ -1,7 +1,7 @@
 import { Router, type Request, type RequestHandler, type Response } from "express";
 import type { Context } from "../context.ts";
 import { Refusal } from "../errors.ts";
-import { methodNotAllowed } from "../http/method-not-allowed.ts";
+import { methodNotAllowed } from "../http/requests.ts";
 import { notFound, type Answer } from "../resources/answers.ts";
 import { changePlan } from "../resources/change-plan.ts";
 import { deprovision } from "../resources/deprovision.ts";

@@ -2,9 +2,7 @@ import express, { Router, type Request, type RequestHandler, type Response } fro
 import type { Context } from "../context.ts";
 import { isDatabaseAway } from "../database/database.ts";
 import { KitError } from "../errors.ts";
-import { askForBody, isUnreadableBody } from "../http/bodies.ts";
-import { clientAddress } from "../http/proxies.ts";
-import { methodNotAllowed } from "../http/method-not-allowed.ts";
+import { askForBody, isUnreadableBody, clientAddress, methodNotAllowed } from "../http/requests.ts";
 import { addressOf, goTo, isFromOurPage } from "../pages/address.ts";
 import { show, type Page } from "../pages/pages.tsx";
 import { notFromOurPage } from "../pages/problem.tsx";

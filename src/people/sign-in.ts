@@ -1,7 +1,6 @@
 import { Router, type Request, type RequestHandler, type Response } from "express";
 import type { Context } from "../context.ts";
-import { clientAddress } from "../http/proxies.ts";
-import { methodNotAllowed } from "../http/method-not-allowed.ts";
+import { clientAddress, methodNotAllowed } from "../http/requests.ts";
 import { addressOf, goTo, isFromOurPage, localPath } from "../pages/address.ts";
 import { show } from "../pages/pages.tsx";
 import { notFromOurPage } from "../pages/problem.tsx";

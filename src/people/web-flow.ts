@@ -5,7 +5,7 @@ import { credentialSealContext } from "../credentials/sealed.ts";
 import { shareOfLife } from "../credentials/verdict.ts";
 import { accountOf } from "../platform/account.ts";
 import { createTokenEndpoint, type IssuedTokens } from "../platform/oauth.ts";
-import { mayQuote } from "../redact.ts";
+import { mayQuote } from "../errors.ts";
 import { Secret } from "../secret.ts";
 import { randomId, readCookie, writeCookie, type SecretCookie } from "./cookies.ts";
 import { accountProblem, authorizeProblem, exchangeProblem, leadingTo, problem } from "./problems.ts";

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { KitError } from "../errors.ts";
 import { isJsonObject, parsedJson } from "../json-object.ts";
-import { redact } from "../redact.ts";
+import { redact } from "../secret.ts";
 
 /** Which call an error is about. Only the method, the origin and the path are ever shown. */
 export interface CallName {

@@ -1,11 +1,9 @@
-import type { Config } from "../config.ts";
-import { Misconfigured } from "../errors.ts";
 import { performance } from "node:perf_hooks";
 import { setFlagsFromString } from "node:v8";
-import type { Log } from "../logging/log.ts";
+import type { Config } from "../config.ts";
+import { Misconfigured } from "../errors.ts";
 import { createOwnScrubber } from "../logging/scrubber.ts";
 import type { RunningService } from "./start-up.ts";
-import { onSignals } from "./stop-signals.ts";
 
 /** What a misconfigured process exits with (EX_CONFIG). */
 export const EXIT_MISCONFIGURED = 78;
@@ -37,7 +35,7 @@ export async function runProcess(
     scrub = service.services.scrubber.scrub;
     const isStopping = stopOnSignals(service);
     stopOnBug(service);
-    tellWhenBlocked(service);
+    alarmWhenBlocked(service);
     await service.ready.catch((error: unknown) => {
       if (!isStopping()) throw error;
     });
@@ -56,46 +54,66 @@ export function exitWith(error: unknown, scrub = (text: string) => text): never 
   process.exit(isMisconfigured ? EXIT_MISCONFIGURED : 1);
 }
 
+/**
+ * Calls `first` for the first of these signals that `process` gets, and `again` for each later one that was sent on
+ * purpose: more than `againAfterMs` after the first. (A terminal sends one to npm and to npm's child, and npm passes it
+ * on.) A further SIGHUP is ignored: a terminal that hangs up may send it twice.
+ */
+export function onSignals(
+  process: NodeJS.EventEmitter,
+  signals: readonly NodeJS.Signals[],
+  { first, again }: { first(signal: NodeJS.Signals): void; again(signal: NodeJS.Signals): void },
+  againAfterMs = 1_000,
+): void {
+  let firstAt: number | null = null;
+  const heard = (signal: NodeJS.Signals) => {
+    if (firstAt === null) {
+      firstAt = performance.now();
+      first(signal);
+    } else if (signal !== "SIGHUP" && performance.now() - firstAt > againAfterMs) again(signal);
+  };
+  for (const signal of signals) process.on(signal, heard);
+}
+
 /** Stops the service on the first signal. Returns a function that tells whether stopping has begun. */
-function stopOnSignals({ stop, services: { log, totals } }: RunningService): () => boolean {
+function stopOnSignals(service: RunningService): () => boolean {
+  const { log, totals } = service.services;
   let isStopping = false;
   const first = (signal: NodeJS.Signals) => {
     isStopping = true;
     log.info({ signal }, "Stopping: what was sent is finished first");
-    setTimeout(() => {
-      log.error(
-        { alarm: "stop_incomplete" },
-        "Stopping took too long; what is left is found by the next process",
-      );
+    stopAndExit(service, 0, () => {
+      const about = { alarm: "stop_incomplete" };
+      log.error(about, "Stopping took too long; what is left is found by the next process");
       // Stores the metrics, so that this alarm is counted too.
       void totals.stop().then(() => process.exit(0));
       setTimeout(() => process.exit(0), LAST_COUNT_MS);
-    }, LONGEST_STOP_MS).unref();
-    stop().then(() => process.exit(0), exitAsUnstoppable(log));
+    });
   };
   const again = (signal: NodeJS.Signals) => void (signal === "SIGINT" && process.exit(130));
   onSignals(process, ["SIGTERM", "SIGINT", "SIGHUP"], { first, again }, FORCE_AFTER_MS);
   return () => isStopping;
 }
 
-/** Logs why stopping failed, and exits with 1. */
-function exitAsUnstoppable(log: Log): (error: unknown) => void {
-  return (error) => {
-    log.error({ error }, "Stopping failed");
-    process.exit(1);
-  };
+function stopAndExit({ stop, services: { log } }: RunningService, code: number, late: () => void): void {
+  setTimeout(late, LONGEST_STOP_MS).unref();
+  stop().then(
+    () => process.exit(code),
+    (error: unknown) => {
+      log.error({ error }, "Stopping failed");
+      process.exit(1);
+    },
+  );
 }
 
 /**
  * After an uncaught error the state of the process is uncertain: it logs the error (scrubbed), stops, which stores the
  * results of the calls that were sent, and exits with 1, so that the next process takes over.
  */
-function stopOnBug({ stop, services: { log } }: RunningService): void {
-  const exit = () => process.exit(1);
+function stopOnBug(service: RunningService): void {
   const onBug = (error: unknown) => {
-    log.fatal({ alarm: "crash", error }, "An error was not caught; stopping");
-    setTimeout(exit, LONGEST_STOP_MS).unref();
-    stop().then(exit, exitAsUnstoppable(log));
+    service.services.log.fatal({ alarm: "crash", error }, "An error was not caught; stopping");
+    stopAndExit(service, 1, () => process.exit(1));
   };
   process.on("uncaughtException", onBug);
   process.on("unhandledRejection", onBug);
@@ -111,7 +129,7 @@ const BLOCKED_MS = 1_000;
  * Raises an alarm when code has blocked the event loop, as a vendor's function may, and with it every answer. A process
  * that was frozen while it was idle, or whose machine slept, was not blocked.
  */
-function tellWhenBlocked({ services: { log } }: RunningService): void {
+function alarmWhenBlocked({ services: { log } }: RunningService): void {
   let lookedAt = performance.now();
   let used = performance.eventLoopUtilization();
   const look = () => {

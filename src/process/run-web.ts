@@ -2,18 +2,17 @@ import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { RequestHandler } from "express";
 import { createApp } from "../app.ts";
-import { closeAll, closeTogether } from "../close-all.ts";
+import { closeAll } from "../close-all.ts";
 import type { Config } from "../config.ts";
 import { Misconfigured } from "../errors.ts";
-import { createGracefulClose } from "../http/graceful-close.ts";
+import { createGuards } from "../http/authenticate.ts";
 import { createHttpServer } from "../http/server.ts";
 import { metricsRoutes } from "../metrics/scrape.ts";
 import { openContext, type OpenContext, type Parts } from "../open-context.ts";
 import { partnerApi } from "../partner-api/routes.ts";
 import { createWebsite } from "../website.ts";
 import { within } from "../within.ts";
-import { createGuards } from "./guards.ts";
-import { announce, becomeReady, notReady, once, readiness, type RunningService } from "./start-up.ts";
+import { becomeReady, notReady, once, readiness, type RunningService } from "./start-up.ts";
 
 /** How long a request waits for a service that has just started. A running service waits as long for its database. */
 const START_PATIENCE_MS = 8_000;
@@ -41,7 +40,6 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
 
 async function serve(ctx: OpenContext, stopping: AbortController): Promise<RunningService> {
   const { config, jobs, log, pace } = ctx;
-  announce(log);
   const guards = createGuards(ctx);
   const whenReady: RequestHandler = (_request, _response, next) => void untilReady().then(() => next(), next);
   // Loading its code takes a moment, so it comes first: a process that is ready must be listening. No request comes
@@ -55,15 +53,13 @@ async function serve(ctx: OpenContext, stopping: AbortController): Promise<Runni
   );
   // Nearly every request finds the service ready, and then needs no timer.
   const untilReady = async () => (isReady ? undefined : within(START_PATIENCE_MS, ready, notReady));
-  const api = partnerApi(ctx, { guard: guards.platform, untilReady });
   const app = createApp(ctx, {
-    partnerApi: api,
+    partnerApi: partnerApi(ctx, { guard: guards.platform, untilReady }),
     metrics: guards.metrics && metricsRoutes(ctx, guards.metrics),
     site: website.router,
     readiness: async () => (stopping.signal.aborted ? "unavailable" : readiness(ctx, ready)),
   });
-  const server = createHttpServer(app, ctx);
-  const close = createGracefulClose(server, pace);
+  const { server, close } = createHttpServer(app, ctx);
   await listen(server, config);
   const name = config.host?.replace(/^.*:.*$/, "[$&]") ?? "localhost";
   const url = `http://${name}:${(server.address() as AddressInfo).port}`;
@@ -75,9 +71,9 @@ async function serve(ctx: OpenContext, stopping: AbortController): Promise<Runni
     ready,
     stop: once(async () => {
       stopping.abort();
-      const atOnce = [close, () => jobs.stop(), website.stop];
+      const atOnce = [() => close(pace.lastOrdersMs), () => jobs.stop(), website.stop];
       const onLater = (error: unknown) => log.error({ error }, "Another part could not be stopped");
-      await closeAll([() => closeTogether(atOnce, onLater), ctx.close], onLater);
+      await closeAll([atOnce, ctx.close], onLater);
     }),
   };
 }
@@ -85,25 +81,17 @@ async function serve(ctx: OpenContext, stopping: AbortController): Promise<Runni
 /** Connections that the kernel keeps for us before they are accepted; Node's own 511 reset a burst of thousands. */
 const MOST_CONNECTIONS_WAITING = 4_096;
 
+/** Whatever prevents it (a port in use, an address of another machine) is a fault of HOST or PORT. */
 function listen(server: Server, { host, port }: Config): Promise<void> {
   return new Promise((resolve, reject) => {
-    const refuse = (error: NodeJS.ErrnoException) => reject(inWords(error, port));
+    const refuse = (cause: Error) => {
+      const where = host ? "HOST and PORT" : "PORT";
+      reject(new Misconfigured(`${where} cannot be used: ${cause.message}. Choose another.`, { cause }));
+    };
     server.once("error", refuse);
     server.listen({ ...(host && { host }), port, backlog: MOST_CONNECTIONS_WAITING }, () => {
       server.off("error", refuse);
       resolve();
     });
   });
-}
-
-/** Common mistakes become a `Misconfigured` with a plain sentence, which is printed without a stack. */
-function inWords(error: NodeJS.ErrnoException, port: number): Error {
-  const sentences: Record<string, string> = {
-    EADDRINUSE: `Port ${port} is in use: stop what listens there, or choose another with PORT=…`,
-    EADDRNOTAVAIL: "HOST is no address of this machine.",
-    ENOTFOUND: "HOST is no address of this machine.",
-    EACCES: `This user may not listen on port ${port}: choose one from 1024 on with PORT=…`,
-  };
-  const sentence = sentences[error.code ?? ""];
-  return sentence ? new Misconfigured(sentence, { cause: error }) : error;
 }

@@ -1,11 +1,10 @@
 import type { Config } from "../config.ts";
 import { openContext, type Parts } from "../open-context.ts";
-import { announce, becomeReady, once, type RunningService } from "./start-up.ts";
+import { becomeReady, once, type RunningService } from "./start-up.ts";
 
 /** Starts a process that runs the jobs and nothing else. */
 export async function runWorker(config: Config, parts?: Partial<Parts>): Promise<RunningService> {
   const services = await openContext(config, parts);
-  announce(services.log);
   const stopping = new AbortController();
   return {
     services,

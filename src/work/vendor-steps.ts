@@ -1,8 +1,7 @@
 import { types } from "node:util";
 import type { Context } from "../context.ts";
 import { retryWhileDatabaseAway } from "../database/database.ts";
-import { KitError, Refusal } from "../errors.ts";
-import { mayQuote } from "../redact.ts";
+import { KitError, Refusal, mayQuote } from "../errors.ts";
 import { answerOf, type Answer, type Result } from "../resources/answers.ts";
 import { openConfig } from "../resources/config-vars.ts";
 import type { Done, Later, NotYet, Offer, Outcome, VendorResource } from "../resources/contract.ts";

@@ -19,7 +19,7 @@ describe("docs/limits.md has the limits that are in effect", () => {
   afterAll(() => pool.end());
 
   it("for slow clients", () => {
-    const { headersTimeout, requestTimeout, keepAliveTimeout, timeout } = createHttpServer(express());
+    const { headersTimeout, requestTimeout, keepAliveTimeout, timeout } = createHttpServer(express()).server;
     const limits = [headersTimeout, requestTimeout, keepAliveTimeout, timeout];
     expect(numbersOf("Slow clients")).toEqual(limits.map(seconds));
   });

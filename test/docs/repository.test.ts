@@ -2,7 +2,7 @@
 
 import { existsSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "@jest/globals";
-import { FIXED_NODE, missingNodeFixes } from "../../src/node-version.ts";
+import { FIXED_NODE, missingNodeFixes } from "../../src/version.ts";
 
 const fileOf = (name: string) => new URL(`../../${name}`, import.meta.url);
 const read = (name: string) => readFileSync(fileOf(name), "utf8");

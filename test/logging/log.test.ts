@@ -1,12 +1,11 @@
 import { randomInt } from "node:crypto";
 import { inspect } from "node:util";
 import { describe, expect, it } from "@jest/globals";
-import { KitError, messageOf, Refusal } from "../../src/errors.ts";
+import { KitError, messageOf, Refusal, mayQuote } from "../../src/errors.ts";
 import { readableLogLine } from "../../src/operator/commands/session.ts";
 import { createLog, type Log } from "../../src/logging/log.ts";
 import { PlatformRefused } from "../../src/platform/errors.ts";
 import { createScrubber } from "../../src/logging/scrubber.ts";
-import { mayQuote } from "../../src/redact.ts";
 import { Secret } from "../../src/secret.ts";
 
 function aLog(level = "trace") {

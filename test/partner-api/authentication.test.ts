@@ -268,7 +268,7 @@ describe("routes without credentials", () => {
       partnerApi: partnerApi({} as Context, {
         guard: authenticate(
           { door: "platform", realm: "", message: "", logins: [["teapots", new Secret(PASSWORD)]] },
-          { slowDown: (_request, _response, _door, refuse) => refuse() },
+          (_request, _response, _door, refuse) => refuse(),
         ),
         untilReady: unused,
       }),

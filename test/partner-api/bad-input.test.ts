@@ -509,7 +509,7 @@ describe("unusual HTTP requests", () => {
   });
 
   it("a slowly arriving request is cut off within 15 s by the server's timeouts", () => {
-    const { headersTimeout, requestTimeout, keepAliveTimeout } = createHttpServer(express());
+    const { headersTimeout, requestTimeout, keepAliveTimeout } = createHttpServer(express()).server;
     expect({ headersTimeout, requestTimeout }).toEqual({ headersTimeout: 10_000, requestTimeout: 15_000 });
     // More than the 90 s after which the platform's router closes an idle connection.
     expect(keepAliveTimeout).toBeGreaterThan(90_000);

@@ -1,7 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
@@ -76,7 +75,9 @@ describe("readConfig", () => {
   it.each(Object.keys(good))("names %s when it is missing", (name) => {
     for (const value of [undefined, ""]) {
       expect(refusalOf({ [name]: value })).toMatch(
-        new RegExp(`^One setting needs mending \\(see \\.env\\.example\\):\n {2}${name} is required: .+\\.$`),
+        new RegExp(
+          `^These settings are invalid \\(see \\.env\\.example\\):\n {2}${name} is required: .+\\.$`,
+        ),
       );
     }
   });
@@ -146,18 +147,15 @@ describe("readConfig", () => {
       DECRYPTION_KEYS: `${KEY},${KEY}`,
       OAUTH_CLIENT_ID: "a",
     });
-    expect(all).toMatch(/^4 settings need mending/);
-    for (const fault of ["PORT must", "ENCRYPTION_KEY is", "DECRYPTION_KEYS holds", "OAUTH_CLIENT_SECRET is"])
-      expect(all).toContain(`\n  ${fault} `);
-    expect(refusalOf({ OAUTH_CLIENT_ID: "a-client", OAUTH_CLIENT_SECRET: "changeme" })).toMatch(
-      /^One setting needs/,
-    );
-    const half = refusalOf({ OAUTH_CLIENT_SECRET: "changeme", OPERATOR_ACCOUNTS: "everybody" });
-    expect(half.match(/^ {2}\w+/gm)).toEqual([
-      "  OPERATOR_ACCOUNTS",
-      "  OAUTH_CLIENT_SECRET",
+    expect(all.match(/^ {2}\w+/gm)).toEqual([
+      "  PORT",
+      "  ENCRYPTION_KEY",
+      "  DECRYPTION_KEYS",
       "  OAUTH_CLIENT_ID",
     ]);
+    expect(
+      refusalOf({ OAUTH_CLIENT_ID: "a-client", OAUTH_CLIENT_SECRET: "changeme" }).split("\n"),
+    ).toHaveLength(2);
   });
 
   it("requires no other settings when only some are asked for", () => {
@@ -196,12 +194,11 @@ describe("OPERATOR_ACCOUNTS", () => {
   });
 
   it("needs the OAuth client that people sign in with", () => {
-    const needed = "OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET are required beside OPERATOR_ACCOUNTS";
+    const needed =
+      "OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET are required together, and beside OPERATOR_ACCOUNTS";
     expect(refusalOf({ OPERATOR_ACCOUNTS: ID, OPERATOR_PASSWORD: "a-password-of-tests" })).toContain(needed);
     for (const half of Object.entries(CLIENT))
-      expect(refusalOf({ OPERATOR_ACCOUNTS: ID, ...Object.fromEntries([half]) })).toMatch(
-        /^One setting needs/,
-      );
+      expect(refusalOf({ OPERATOR_ACCOUNTS: ID, ...Object.fromEntries([half]) })).toContain(needed);
   });
 });
 
@@ -231,43 +228,19 @@ describe("the vendor's settings", () => {
     expect(yours.shopUrl.reveal()).toBe(url);
     expect(Object.isFrozen(yours)).toBe(true);
     const wrong = { ...good, ADDON_ID: "", SHOP_URL: "hunter2hunter2" };
-    expect(() => readAny(wrong, undefined, own)).toThrow(
-      /^2 settings need mending.*ADDON_ID.*SHOP_URL must be/s,
-    );
+    expect(() => readAny(wrong, undefined, own)).toThrow(/ADDON_ID is.*SHOP_URL must be/s);
     expect(() => readAny(good, undefined, own)).toThrow("SHOP_URL is required: where the shop is.");
   });
 
-  it.each<[string, Record<string, string>, string[]]>([
-    ...["queue-key", "1ST_KEY", "QUEUE\n", "", "SCHLÜSSEL"].map(
-      (name): [string, Record<string, string>, string[]] => [
-        JSON.stringify(name),
-        { mine: name },
-        [`${JSON.stringify(name)} can be no variable's name: use capitals, digits and _.`],
-      ],
-    ),
-    [
-      "one name thrice",
-      { a: "QUEUE_URL", b: "QUEUE_URL", c: "QUEUE_URL" },
-      ["QUEUE_URL is the name of more than one of your settings: give each its own."],
-    ],
-    [
-      "several of these at once",
-      { a: "PORT", b: "queue-key", c: "SHOP_2_URL", d: "SHOP_2_URL" },
-      [
-        '"queue-key" can be no variable\'s name: use capitals, digits and _.',
-        "PORT is a setting of the kit's own: give yours another name.",
-        "SHOP_2_URL is the name of more than one of your settings: give each its own.",
-      ],
-    ],
-  ])("cannot be named %s, whichever settings are read", (_, names, said) => {
-    const own = Object.fromEntries(
-      Object.entries(names).map(([key, name]) => [key, setting(name, "a key", text)]),
-    );
+  it.each([
+    ...["queue-key", "1ST_KEY", "QUEUE\n", "", "SCHLÜSSEL", "PORT"].map((name) => [name]),
+    ["SHOP_URL", "SHOP_URL"],
+  ])("cannot be named %j, whichever settings are read", (...names) => {
+    const own = Object.fromEntries(names.map((name, key) => [key, setting(name, "a key", text, "")]));
+    const said = `  ${JSON.stringify(names.at(-1))} cannot name a setting of yours`;
     for (const only of [undefined, ["port"] as const]) {
       expect(() => readAny(good, only, own)).toThrow(Misconfigured);
-      expect(() => readAny(good, only, own)).toThrow(
-        `need${said.length === 1 ? "s" : ""} mending (see .env.example):\n  ${said.join("\n  ")}`,
-      );
+      expect(() => readAny(good, only, own)).toThrow(said);
     }
   });
 
@@ -393,8 +366,8 @@ describe("addresses of the platform", () => {
     const insecure = { ALLOW_INSECURE_PLATFORM: "on" };
     const config = readConfig({ ...good, ...insecure, PLATFORM_API_URL: "http://127.0.0.1:4000/" });
     expect(config.platformApiUrl).toBe("http://127.0.0.1:4000");
-    expect(refusalOf({ ...insecure, PLATFORM_API_URL: "http://a:b@localhost:4000" })).toContain("user name");
-    expect(refusalOf({ ...insecure, PLATFORM_API_URL: "ftp://localhost" })).toContain("https://");
+    for (const PLATFORM_API_URL of ["http://a:b@localhost:4000", "ftp://localhost"])
+      expect(refusalOf({ ...insecure, PLATFORM_API_URL })).toContain("PLATFORM_API_URL must be");
   });
 });
 
@@ -445,26 +418,16 @@ describe("the sources of settings", () => {
   });
 
   it.each([
-    ["SHOP_TOKEN=abc#def", "SHOP_TOKEN"],
-    ["SHOP_TOKEN=#abcdef", "SHOP_TOKEN"],
-    ["SHOP_TOKEN= abc def#ghi # a token", "SHOP_TOKEN"],
-    ["export SHOP_TOKEN=abc#def", "SHOP_TOKEN"],
-    ["SHOP_TOKEN=abc##", "SHOP_TOKEN"],
-    ['SHOP_TOKEN="abc', "SHOP_TOKEN"],
-    ["SHOP_TOKEN='abc'def", "SHOP_TOKEN"],
-    ['SHOP_TOKEN=abc"', "SHOP_TOKEN"],
-    ["a stray line with abc", "neither NAME=value nor a comment"],
-  ])(
-    "a line of .env that is not clear is refused by its number, without its value: %s",
-    async (line, said) => {
-      await write(".env", `# of issue#1\nPORT=1\n${line}\nLOG_LEVEL=debug\n`);
-      const read = () => readEnvironment({}, folder);
-      expect(read).toThrow(Misconfigured);
-      expect(read).toThrow(/^\S+\.env, line 3: /);
-      expect(read).toThrow(said);
-      expect(read).not.toThrow(/abc|LOG_LEVEL|PORT/);
-    },
-  );
+    "SHOP_TOKEN=abc#def",
+    "SHOP_TOKEN=#abcdef",
+    "SHOP_TOKEN= a def#ghi # a token",
+    "export SHOP_TOKEN=a##",
+  ])("a value of .env with a # in it and without quotes is refused, and not shown: %s", async (line) => {
+    await write(".env", `# of issue#1\nPORT=1\n${line}\nLOG_LEVEL=debug\n`);
+    const read = () => readEnvironment({}, folder);
+    expect(read).toThrow(Misconfigured);
+    expect(read).toThrow(/\.env: put the value of SHOP_TOKEN, which has a # in it, into quotes\.$/);
+  });
 
   it("a byte order mark and line ends of Windows belong to no setting", async () => {
     await write(".env", `\uFEFFADDON_ID=one\r\nDATA_DIR="${folder}/none"\r\n`);
@@ -528,7 +491,10 @@ describe("the start of the process", () => {
 
   it("exits with 78 within 3 s and names the missing and the wrong settings", async () => {
     const { code, output, ms } = await run({ DATA_DIR: "/nowhere", ADDON_PASSWORD: "hunter2hunter2\t" });
-    expect({ code, output }).toEqual({ code: 78, output: expect.stringMatching(/^7 settings need mending/) });
+    expect({ code, output }).toEqual({
+      code: 78,
+      output: expect.stringMatching(/^These settings are invalid/),
+    });
     for (const name of [...Object.keys(good), "ADDON_PASSWORD"]) expect(output).toContain(`\n  ${name} `);
     expect(output).not.toContain("hunter2");
     expect(ms).toBeLessThan(3_000);
@@ -581,21 +547,6 @@ describe("the start of the process", () => {
       code: 78,
       output: expect.stringContaining(`DATABASE_URL: the database says: ${words}. TLS: sslmode`),
     });
-    await database.close();
-  });
-
-  it("exits with 78 and one sentence of advice when the port is taken", async () => {
-    const database = await aFreshDatabase();
-    const other = createServer().listen(0);
-    await once(other, "listening");
-    const PORT = String((other.address() as AddressInfo).port);
-    const environment = { ...good, PORT, CLIENT_SECRET: "the-secret-of-tests", LOG_LEVEL: "silent" };
-    const { code, output } = await run({ ...environment, ...database.environment });
-    expect({ code, output }).toEqual({
-      code: 78,
-      output: `Port ${PORT} is in use: stop what listens there, or choose another with PORT=…\n`,
-    });
-    await once(other.close(), "close");
     await database.close();
   });
 

@@ -6,7 +6,7 @@ import { refreshesSettled } from "../../credentials/refresh.ts";
 import { readEnvironment, type Environment } from "../../environment.ts";
 import { createOwnScrubber, type Scrubber } from "../../logging/scrubber.ts";
 import type { OpenContext, Parts } from "../../open-context.ts";
-import { onSignals } from "../../process/stop-signals.ts";
+import { onSignals } from "../../process/run-process.ts";
 import type { Offer } from "../../resources/contract.ts";
 import { Secret } from "../../secret.ts";
 import { UsedWrongly } from "../errors.ts";

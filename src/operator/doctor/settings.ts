@@ -2,10 +2,9 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import type { Config } from "../../config.ts";
 import type { ManifestKeys } from "../../manifest/schema.ts";
-import { HOW_TO_FIX_NODE, missingNodeFixes } from "../../node-version.ts";
+import { HOW_TO_FIX_NODE, missingNodeFixes, buildText } from "../../version.ts";
 import type { OpenContext } from "../../open-context.ts";
 import { databaseAddress } from "../../setting.ts";
-import { buildText } from "../../version.ts";
 import { counted } from "../wording.ts";
 import { fault, fine, warning, type Finding } from "./finding.ts";
 

@@ -1,5 +1,5 @@
 import { Router, type Request } from "express";
-import { methodNotAllowed } from "../../http/method-not-allowed.ts";
+import { methodNotAllowed } from "../../http/requests.ts";
 import type { OpenContext } from "../../open-context.ts";
 import { addressOf, goTo, isFromOurPage } from "../../pages/address.ts";
 import { show } from "../../pages/pages.tsx";

@@ -1,7 +1,7 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import express, { type ErrorRequestHandler, type RequestHandler } from "express";
 import type { Context } from "../../context.ts";
-import { askForBody, isUnreadableBody } from "../../http/bodies.ts";
+import { askForBody, isUnreadableBody } from "../../http/requests.ts";
 import { Secret } from "../../secret.ts";
 import type { Operator } from "../audit.ts";
 import { refused } from "./problems.ts";

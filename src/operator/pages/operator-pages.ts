@@ -1,5 +1,5 @@
 import { Router, type Request, type RequestHandler } from "express";
-import { methodNotAllowed } from "../../http/method-not-allowed.ts";
+import { methodNotAllowed } from "../../http/requests.ts";
 import type { OpenContext } from "../../open-context.ts";
 import { addressOf } from "../../pages/address.ts";
 import { show, type Page } from "../../pages/pages.tsx";

@@ -4,10 +4,9 @@ import path from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { aRefusingDatabase } from "../../support/refusing-database.ts";
 import { aWorld, eventually, type World } from "../../support/world.ts";
-import { HOW_TO_FIX_NODE, missingNodeFixes } from "../../../src/node-version.ts";
+import { HOW_TO_FIX_NODE, missingNodeFixes, buildText } from "../../../src/version.ts";
 import { examine } from "../../../src/operator/doctor/doctor.ts";
 import { manifest } from "../../../src/operator/doctor/settings.ts";
-import { buildText } from "../../../src/version.ts";
 import { kit, kitJson } from "../../support/kit.ts";
 
 interface Check {
@@ -223,7 +222,9 @@ const cases: Case[] = [
     code: 78,
     finds: {
       ok: false,
-      message: said("OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET are required beside OPERATOR_ACCOUNTS"),
+      message: said(
+        "OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET are required together, and beside OPERATOR_ACCOUNTS",
+      ),
     },
   },
   {
