@@ -100,17 +100,11 @@ describe("a body that is not a valid request is refused", () => {
   const ids: Record<number, string> = {
     ...{ 400: "bad_request", 413: "payload_too_large", 415: "unsupported_media_type", 422: "invalid_params" },
   };
-  const keys = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`key${i}`, i]));
   const latin = [`{"uuid":"${randomUUID()}","plan":"basic","name":"`, "\xff", '"}'].join("");
 
   it.each<[string, number, unknown, Record<string, string | null>?]>([
     ["broken JSON", 400, '{"uuid":'],
-    ["JSON with a trailing comma", 400, '{"uuid":1,}'],
-    ["a word", 400, "nonsense"],
     ["null", 422, "null"],
-    ["a text", 422, '"text"'],
-    ["a number", 422, "17"],
-    ["an array", 422, "[]"],
     ["an empty object", 422, "{}"],
     ["an empty body", 422, ""],
     ["no body and no type", 422, undefined, { "content-type": null }],
@@ -118,22 +112,13 @@ describe("a body that is not a valid request is refused", () => {
     ["UTF-16", 422, Buffer.from(`\ufeff{"plan":"é"}`, "utf16le")],
     ["bytes that are no UTF-8", 422, Buffer.from(latin, "latin1")],
     ["a compressed body", 415, gzipSync("{}"), { "content-encoding": "gzip" }],
-    ["an unknown compression", 415, "{}", { "content-encoding": "zstandard" }],
     ["more than 64 kB", 413, `"${"x".repeat(65_536)}"`],
-    ["more than 64 kB of keys", 413, JSON.stringify(keys)],
     ["30,000 arrays in each other", 422, nested(30_000)],
-    [
-      "5,000 objects in each other",
-      422,
-      requestWith(`"options":${'{"a":'.repeat(5_000)}1${"}".repeat(5_000)}`),
-    ],
     ["21 levels", 422, requestWith(`"options":${nested(20)}`)],
     ["NUL in a name", 422, requestWith('"name":"a\\u0000b"')],
-    ["NUL in a plan", 422, `{"uuid":"${randomUUID()}","plan":"basic\\u0000"}`],
     ["NUL in an unknown member", 422, requestWith('"more":[{"deep":"\\u0000"}]')],
     ["NUL in a key", 422, requestWith('"options":{"a\\u0000":1}')],
     ["half a surrogate pair in a name", 422, requestWith('"name":"\\ud83d"')],
-    ["half a surrogate pair in an option", 422, requestWith('"options":{"a":"\\udc00x"}')],
     ["half a surrogate pair in a key", 422, requestWith('"options":{"\\ud800":1}')],
   ])("%s", async (_case, status, body, headers = {}) => {
     const unusual = { headers: { "content-type": "application/json", ...headers } };
@@ -231,13 +216,9 @@ describe("unusual but valid input", () => {
 
   it.each<[string, Record<string, string>]>([
     ["the platform's own media type", { "content-type": "application/vnd.svc-addons+json; version=3" }],
-    ["any JSON subtype", { "content-type": "application/problem+json" }],
-    ["a charset", { "content-type": "application/json; charset=utf-8" }],
     ["a form's type", { "content-type": "application/x-www-form-urlencoded" }],
     ["another charset, where the body is UTF-8", { "content-type": "application/json; charset=iso-8859-1" }],
-    ["a charset in quotes and capitals", { "content-type": 'Application/JSON; Charset="UTF-8"' }],
     ["an Accept that we never answer", { accept: "application/vnd.svc-addons+json; version=3" }],
-    ["an Accept of a picture", { accept: "image/png" }],
   ])("is accepted: %s", async (_case, headers) => {
     await accepted(aProvisionRequest(), headers);
   });
@@ -263,18 +244,13 @@ describe("unusual but valid input", () => {
 
   it.each([
     ["an emoji", "🫖"],
-    ["a family of them", "👩‍👩‍👧‍👦"],
     ["right to left", "‮إبريق شاي"],
-    ["four bytes", "𠜎𠜱"],
-    ["composed", "é"],
     ["decomposed", "e\u0301"],
     ["a zero-width space", "tea\u200bpot"],
     ["SQL", "'; DROP TABLE resources; --"],
-    ["a template", "${process.env.HOME} {{7*7}} <%= 1 %>"],
     ["a shell", "$(reboot) `id` | cat /etc/passwd"],
     ["quotes and backslashes", `"\\'`],
     ["line ends and escapes", "a\r\nb\u001b[31mc\t"],
-    ["an array of PostgreSQL", '{"a",NULL}'],
     ["nothing", ""],
   ])("text is stored unchanged: %s", async (_case, text) => {
     const request = aProvisionRequest({
@@ -308,22 +284,6 @@ describe("unusual but valid input", () => {
       await expectRefused(await platform.provision(aProvisionRequest({ plan })), 422, "unknown_plan");
     },
   );
-
-  it("the last of two equal keys counts", async () => {
-    const uuid = randomUUID();
-    await accepted(
-      `{"uuid":"${randomUUID()}","uuid":"${uuid}","plan":"no","plan":"basic","name":"a","name":"b"}`,
-    );
-    expect(await stored(uuid)).toMatchObject({ name: "b" });
-  });
-
-  it("is accepted: numbers out of range", async () => {
-    const uuid = randomUUID();
-    await accepted(
-      `{"uuid":"${uuid}","plan":"basic","options":{"a":1e999,"b":${"9".repeat(400)},"c":-0,"d":1e-400}}`,
-    );
-    expect(await stored(uuid)).toMatchObject({ options: { a: null, b: null, c: 0, d: 0 } });
-  });
 });
 
 describe("uuid", () => {
@@ -344,7 +304,6 @@ describe("uuid", () => {
     ["the nil one", "00000000-0000-0000-0000-000000000000"],
     ["the greatest", "ffffffff-ffff-ffff-ffff-ffffffffffff"],
     ["of no version or variant", "01234567-89ab-cdef-0123-456789abcdef"],
-    ["of version 7", "01890a5d-ac96-774b-bcce-b302099a8057"],
   ])("may be %s", async (_case, one) => {
     await accepted(aProvisionRequest({ uuid: one }));
     expect((await platform.deprovision(one)).status).toBe(204);
@@ -352,15 +311,11 @@ describe("uuid", () => {
 
   const none: [string, string][] = [
     ["in braces", `{${uuid}}`],
-    ["as a urn", `urn:uuid:${uuid}`],
     ["without hyphens", uuid.replaceAll("-", "")],
     ["with a letter too many", `${uuid}0`],
-    ["with a letter that is no digit", uuid.replace("0", "g")],
     ["with white space around it", ` ${uuid} `],
     ["with a line end behind it", `${uuid}\n`],
-    ["with digits of another script", uuid.replace("0", "٠")],
     ["a path", "../../apps"],
-    ["with a query", `${uuid}?x`],
   ];
   it.each(none)("is refused in a body: %s", async (_case, one) => {
     await expectRefused(await platform.provision(aProvisionRequest({ uuid: one })), 422, "invalid_params");
@@ -369,11 +324,9 @@ describe("uuid", () => {
   it.each([
     ...none.map(([how, one]): [string, string, number] => [how, encodeURIComponent(one), 404]),
     ["an encoded path", "..%2f..%2fapps", 404],
-    ["an encoded NUL", "a%00b", 404],
     ["a percent sign that encodes nothing", "%zz", 400],
     ["broken UTF-8", "%ff%fe", 400],
     ["10 kB", "x".repeat(10_000), 404],
-    ["an option", "--help", 404],
     ["a name of JavaScript", "__proto__", 404],
   ])("is refused in a path: %s", async (_case, one, status) => {
     await expectRefused(await platform.changePlan(one, { plan: "premium" }), status);
@@ -398,14 +351,10 @@ describe("oauth_grant", () => {
     ["an offset without a colon", `${when}-0800`, "2035-03-04T02:01:31.000Z"],
     ["an offset with a colon", `${when}-08:00`, "2035-03-04T02:01:31.000Z"],
     ["Z", `${when}Z`, "2035-03-03T18:01:31.000Z"],
-    ["fractions", `${when}.250Z`, "2035-03-03T18:01:31.250Z"],
     ["fractions and an offset", `${when}.25+0130`, "2035-03-03T16:31:31.250Z"],
-    ["a time long ago", "2016-03-03T18:01:31-0800", "2016-03-04T02:01:31.000Z"],
     ["rubbish", "in five minutes", null],
     ["an impossible date", "2035-02-31T99:00:00Z", null],
     ["a year no calendar has", "+275760-09-13T00:00:00Z", null],
-    ["a number", 2_000_000_000, null],
-    ["an object", {}, null],
     ["null", null, null],
     ["nothing", undefined, null],
   ])("may expire at %s, and always gets five minutes", async (_case, expiresAt, kept) => {
@@ -423,12 +372,9 @@ describe("oauth_grant", () => {
   it.each<[string, unknown]>([
     ["absent", undefined],
     ["null", null],
-    ["a text", "code"],
-    ["an array", []],
     ["an object without a code", {}],
     ["a code that is null", { code: null }],
     ["a code that is empty", { code: "" }],
-    ["a code that is a number", { code: 17 }],
   ])("may be missing: %s", async (_case, grant) => {
     const request = aProvisionRequest({ oauth_grant: grant });
     await accepted(request);
@@ -477,10 +423,6 @@ describe("unusual HTTP requests", () => {
     expect(answer.status).toBe(405);
   });
 
-  it("a DELETE may have a body, even an invalid one", async () => {
-    expect((await platform.send("delete", `/resources/${randomUUID()}`, '{"a":')).status).toBe(404);
-  });
-
   const login = () => basic(world.sandbox.settings.addonId, world.sandbox.settings.addonPassword);
   it("a request in absolute form is the same as any other", async () => {
     const { statuses } = await rawHttp(
@@ -498,11 +440,9 @@ describe("unusual HTTP requests", () => {
       `${head}Host: x\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
       400,
     ],
-    ["a line feed in a header", `${head}Host: x\r\nX-A: a\nb\r\n\r\n`, 400],
     ["no Host", `${head}\r\n`, 400],
     ["17 kB of headers", `${head}Host: x\r\nX-A: ${"a".repeat(17_000)}\r\n\r\n`, 431],
     ["a method nobody knows", `BREW /resources HTTP/1.1\r\nHost: x\r\n\r\n`, 400],
-    ["an expectation nobody knows", `${head}Host: x\r\nExpect: tea\r\n\r\n`, 417],
   ])("with %s a request is refused by the HTTP server itself", async (_case, bytes, status) => {
     const answer = await rawHttp(world.service.url!, bytes);
     expect(answer.statuses).toEqual([status]);

@@ -286,12 +286,9 @@ describe("a provision whose function", () => {
 
   it.each<[string, () => Promise<never>]>([
     ["throws an error", () => Promise.reject(new Error("The kiln is cold."))],
-    ["throws undefined", () => Promise.reject(undefined as unknown as Error)],
     ["throws an object that has no text", () => Promise.reject(Object.create(null) as Error)],
-    ["sets a var that is not declared", () => Promise.resolve({ config: { LD_PRELOAD: "x" } } as never)],
     ["words its answer with no text", () => Promise.resolve({ config: {}, message: 10n } as never)],
     ["sets a var to a text with a NUL", () => Promise.resolve({ config: { TEAPOT_URL: "a\0" } } as never)],
-    ["sets a var to broken Unicode", () => Promise.resolve({ config: { TEAPOT_URL: "\ud800" } } as never)],
   ])("%s: 202, then retried under the same key, configured and reported", async (_case, work) => {
     life.vendor.next("provision", work);
     const { addon, response } = await life.control.install();
