@@ -166,10 +166,7 @@ function resultIn(offer: Offer, name: string, outcome: Outcome | NotYet | undefi
       );
     return { is: "later", ...whenAgain(outcome) };
   }
-  const { config, message } = outcome;
-  if (message !== undefined && typeof message !== "string")
-    throw new BrokenContract("The service returned a message that is not a text.");
-  return { is: "done", config: checkedConfig(offer, config), message };
+  return { is: "done", config: checkedConfig(offer, outcome.config), message: outcome.message };
 }
 
 /** Where no result is asked for, anything else that a function of the vendor's returns is ignored. */
@@ -179,14 +176,8 @@ function isNotYet(outcome: Done | Later | void): outcome is Later {
 
 /** The sentence of a `later`, and in how many seconds to call again: 1 to 3,600. */
 function whenAgain({ later, againInSeconds = 30 }: NotYet) {
-  if (typeof later !== "string")
-    throw new BrokenContract("The service answered later, but not with a sentence.");
-  if (typeof againInSeconds !== "number" || Number.isNaN(againInSeconds))
-    throw new BrokenContract("The service answered later with an againInSeconds that is no number.");
-  return {
-    message: later.trim() === "" ? "The work goes on." : later,
-    againInSeconds: Math.min(Math.max(againInSeconds, 1), 3_600),
-  };
+  const seconds = Math.min(Math.max(againInSeconds, 1), 3_600);
+  return { message: String(later).trim() || "The work goes on.", againInSeconds: seconds || 30 };
 }
 
 /**
