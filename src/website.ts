@@ -1,6 +1,6 @@
 import type { RequestHandler, Router } from "express";
 import { hasOperator } from "./config.ts";
-import { createAccessTrail } from "./operator/access-trail.ts";
+import { createAccessTrail } from "./operator/audit.ts";
 import { site } from "./pages/site.ts";
 import type { OpenContext } from "./open-context.ts";
 
@@ -22,8 +22,8 @@ export async function createWebsite(
   ctx: OpenContext,
   { byPassword, whenReady }: { byPassword: RequestHandler | null; whenReady: RequestHandler },
 ): Promise<Website> {
-  const { config, db, log } = ctx;
-  const trail = createAccessTrail({ db, accounts: config.operatorAccounts, log });
+  const { config } = ctx;
+  const trail = createAccessTrail(ctx);
   const routers: Record<string, RequestHandler[]> = {};
   if (ctx.credentials.people) {
     const { signInRoutes } = await import("./people/sign-in.ts");

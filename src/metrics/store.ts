@@ -208,6 +208,29 @@ const readAll = statement(
 /** What all processes have counted, this one as of its last {@link addTotals}. */
 export const readTotals = (db: Queryable): Promise<Sample[]> => db.query(readAll);
 
+/** The refreshes of one hour, in all processes. */
+export interface Hour {
+  at: Date;
+  refreshed: number;
+  failed: number;
+  /** How often refreshes were held back, because the platform failed several times in a row. */
+  heldBack: number;
+}
+
+// The series yields a row for every hour, also for those in which nothing was counted.
+const hours = statement(
+  "operator_hours",
+  `SELECT at,
+     coalesce(sum(value) FILTER (WHERE sample = 'addon_refreshes_total' AND labels LIKE '%"issued"%'), 0)::int AS refreshed,
+     coalesce(sum(value) FILTER (WHERE sample = 'addon_refreshes_total' AND labels NOT LIKE '%"issued"%'), 0)::int AS failed,
+     coalesce(sum(value) FILTER (WHERE sample = 'addon_refresh_breaker_openings_total'), 0)::int AS "heldBack"
+   FROM generate_series(date_trunc('hour', now(), 'UTC') - interval '23 hours', now(), interval '1 hour') AS at
+   LEFT JOIN metric_hours ON hour = at GROUP BY at ORDER BY at`,
+);
+
+/** The last 24 hours, oldest first; the last one is the current hour. */
+export const readHours = (db: Queryable): Promise<Hour[]> => db.query(hours);
+
 const beat = statement(
   "beat",
   `INSERT INTO heartbeats (name, at) VALUES ($1, now()) ON CONFLICT (name) DO UPDATE SET at = now()`,

@@ -1,135 +1,125 @@
-import { statement, retryWhileDatabaseAway, type Queryable } from "../database/database.ts";
+import type { Request } from "express";
+import type { Context } from "../context.ts";
+import { retryWhileDatabaseAway, type Queryable } from "../database/database.ts";
+import { clientAddress } from "../http/requests.ts";
+import type { Account } from "../platform/account.ts";
+import {
+  noteAction,
+  noteEnd,
+  noteProgress,
+  type ActionEnd,
+  type ActionRequest,
+  type Operator,
+} from "./store.ts";
 import type { OnProgress } from "./work-through.ts";
-
-/** Who does something as an operator. */
-export interface Operator {
-  /** The name in the audit trail: the account's e-mail; `operator` for the password; for a command, the system's user. */
-  name: string;
-  /** The platform's id of the account; null for the password. */
-  account: string | null;
-  /** The client's address, or the host on which a command ran; null if there is no client. */
-  address: string | null;
-}
 
 export const BY_PASSWORD: Operator = { name: "operator", account: null, address: null };
 
-/** What somebody did as an operator and its result, without secrets. */
-export interface AuditEntry {
-  id: number;
-  action: string;
-  /** Null if the action is not about one resource. */
-  uuid: string | null;
-  /** The operator, by the name they had at the time. */
-  operator: Operator;
-  /** `stopped`: its process ended before the action did. */
-  state: "running" | "done" | "failed" | "stopped";
-  message: string | null;
-  done: number;
-  total: number;
-  startedAt: Date;
-  endedAt: Date | null;
-}
-
-/** What an operator asks for, by sending a form or typing a command. */
-export interface ActionRequest {
-  action: string;
-  uuid: string | null;
-  operator: Operator;
-  /** The unique name of the form: a form that is sent twice is one action. */
-  form: string;
-  requestId: string;
-}
-
-const PAGE_SIZE = 50;
 const SEEN_EVERY_MS = 1_000;
-const ENTRY = `id, action, uuid, json_build_object('name', operator, 'account', account, 'address', address) AS operator, message, done, total, started_at AS "startedAt", ended_at AS "endedAt",
-  CASE WHEN state = 'running' AND seen_at < now() - interval '30 seconds' THEN 'stopped' ELSE state END AS state`;
 
-// Two submissions of one form, in whichever processes they arrive, result in one row.
-const begin = statement(
-  "begin_operator_action",
-  `INSERT INTO operator_actions (action, uuid, form, request_id, operator, account, address)
-   VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (form) DO NOTHING RETURNING id`,
-);
-const note = statement(
-  "note_operator",
-  `INSERT INTO operator_actions (action, form, request_id, operator, account, address, state, message, ended_at)
-   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now()) ON CONFLICT (form) DO NOTHING`,
-);
-const findByForm = statement(
-  "operator_action_of_form",
-  `SELECT id, request_id AS "requestId" FROM operator_actions WHERE form = $1`,
-);
-const seen = statement(
-  "see_operator_action",
-  `UPDATE operator_actions SET done = $2, total = $3, seen_at = now() WHERE id = $1 AND state = 'running'`,
-);
-const end = statement(
-  "end_operator_action",
-  `UPDATE operator_actions SET done = $2, total = $3, state = $4, message = $5, seen_at = now(), ended_at = now()
-   WHERE id = $1 AND state = 'running'`,
-);
-const find = statement("operator_action", `SELECT ${ENTRY} FROM operator_actions WHERE id = $1`);
-const latest = statement(
-  "operator_actions",
-  `SELECT ${ENTRY} FROM operator_actions WHERE id < $1 ORDER BY id DESC LIMIT ${PAGE_SIZE + 1}`,
-);
-const ofResource = statement(
-  "operator_actions_of_resource",
-  `SELECT ${ENTRY} FROM operator_actions WHERE uuid = $1 ORDER BY id DESC LIMIT ${PAGE_SIZE}`,
-);
+/** Writes the beginning of an action into the audit trail. `isNew` is false if its form was sent before. */
+export function beginAction(db: Queryable, request: ActionRequest): Promise<{ id: number; isNew: boolean }> {
+  return retryWhileDatabaseAway(() => noteAction(db, request));
+}
 
-/** The audit trail. Running actions store their progress in it, so that any process can show it. */
-export function createAudit(db: Queryable) {
+/** Stores the progress of an action that has begun each second, so that any process can show it; and then its end. */
+export function followAction(db: Queryable, id: number) {
+  let [done, total] = [0, 0];
+  const store = () => void noteProgress(db, id, done, total).catch(() => undefined);
+  const timer = setInterval(store, SEEN_EVERY_MS).unref();
   return {
-    async begin({
-      action,
-      uuid,
-      operator,
-      form,
-      requestId,
-    }: ActionRequest): Promise<{ id: number; isNew: boolean }> {
-      const values = [action, uuid, form, requestId, operator.name, operator.account, operator.address];
-      let tries = 0;
-      return retryWhileDatabaseAway(async () => {
-        tries += 1;
-        const [begun] = await db.query<{ id: number }>(begin, values);
-        if (begun) return { id: begun.id, isNew: true };
-        const [known] = await db.query<{ id: number; requestId: string }>(findByForm, [form]);
-        // If our own earlier try wrote the row and only its acknowledgement was lost, the action is new.
-        return { id: known!.id, isNew: tries > 1 && known!.requestId === requestId };
-      });
-    },
-    /** Writes down what took no time. Of those with the same `form`, one is written. */
-    async note(
-      { action, operator: { name, account, address }, form, requestId }: Omit<ActionRequest, "uuid">,
-      { state, message }: Pick<AuditEntry, "state" | "message">,
-    ): Promise<void> {
-      await db.query(note, [action, form, requestId, name, account, address, state, message]);
-    },
-    /** Stores the progress of an action that has begun, each second, until its end is stored. */
-    follow(id: number) {
-      let [done, total] = [0, 0];
-      const store = () => void db.query(seen, [id, done, total]).catch(() => undefined);
-      const timer = setInterval(store, SEEN_EVERY_MS).unref();
-      return {
-        onProgress: ((now, of) => ([done, total] = [now, of])) satisfies OnProgress,
-        async end({ state, message }: Pick<AuditEntry, "state" | "message">): Promise<void> {
-          clearInterval(timer);
-          await retryWhileDatabaseAway(() => db.query(end, [id, done, total, state, message]));
-        },
-      };
-    },
-    find: async (id: number): Promise<AuditEntry | null> =>
-      (await db.query<AuditEntry>(find, [id]))[0] ?? null,
-    ofResource: (uuid: string) => db.query<AuditEntry>(ofResource, [uuid]),
-    /** The newest first; `next`, passed as `before`, gives the following page. Null: there is none. */
-    async page(before: number | null): Promise<{ entries: AuditEntry[]; next: number | null }> {
-      const found = await db.query<AuditEntry>(latest, [before ?? Number.MAX_SAFE_INTEGER]);
-      const entries = found.slice(0, PAGE_SIZE);
-      return { entries, next: found.length > PAGE_SIZE ? entries.at(-1)!.id : null };
+    onProgress: ((now, of) => ([done, total] = [now, of])) satisfies OnProgress,
+    async end(ended: ActionEnd): Promise<void> {
+      clearInterval(timer);
+      await retryWhileDatabaseAway(() => noteEnd(db, id, [done, total], ended));
     },
   };
 }
 
-export type Audit = ReturnType<typeof createAudit>;
+/** Anybody can be refused, in any number: so many refusals of each kind are written in an hour by one process. */
+const MOST_REFUSALS = 20;
+
+export type AccessTrail = ReturnType<typeof createAccessTrail>;
+
+/**
+ * Writes into the audit trail who came in as an operator, went, or was refused, and from where. A browser sends the
+ * password with each request, so its use is written once a day for each address; a refusal once an hour for each account
+ * or address. While the database is unreachable nothing is written, and nobody waits for it.
+ */
+export function createAccessTrail({ db, config, log }: Pick<Context, "db" | "config" | "log">) {
+  let hour = "";
+  /** What was written in this hour, by its form. */
+  const written = new Set<string>();
+
+  async function write(
+    request: Request,
+    form: string,
+    { name, account }: Omit<Operator, "address">,
+    { action = "sign-in", failure = null }: { action?: string; failure?: string | null } = {},
+  ): Promise<void> {
+    if (written.has(form)) return;
+    written.add(form);
+    const operator = { name, account, address: clientAddress(request) };
+    const asked = { action, uuid: null, operator, form, requestId: String(request.id) };
+    const ended = { state: failure === null ? "done" : "failed", message: failure } as const;
+    await noteAction(db, asked, ended).catch((error: unknown) => {
+      written.delete(form);
+      log.debug({ requestId: request.id, error }, "The audit trail could not be written");
+    });
+  }
+
+  function thisHour(): string {
+    const now = new Date().toISOString().slice(0, 13);
+    if (now !== hour) written.clear();
+    return (hour = now);
+  }
+
+  function refused(request: Request, kind: string, who: Omit<Operator, "address">, failure: string): void {
+    const form = `refused ${kind} ${who.account ?? clientAddress(request)} ${thisHour()}`;
+    const others = [...written].filter((each) => each.startsWith(`refused ${kind} `));
+    if (others.length < MOST_REFUSALS) void write(request, form, who, { failure });
+  }
+
+  return {
+    /** A person signed in or out; written if `OPERATOR_ACCOUNTS` lists them. */
+    async person(action: "sign-in" | "sign-out", request: Request, account: Account): Promise<void> {
+      if (!isListed(config.operatorAccounts, account)) return;
+      const who = { name: account.email, account: account.id };
+      await write(request, `${action} ${account.id} ${request.id}`, who, { action });
+    },
+    /** A request with the operator's password was let in. */
+    password(request: Request): void {
+      const day = thisHour().slice(0, 10);
+      void write(request, `password ${clientAddress(request)} ${day}`, BY_PASSWORD);
+    },
+    refusedPassword: (request: Request) =>
+      refused(request, "password", BY_PASSWORD, "The password is wrong."),
+    refusedAccount: (request: Request, { id, email }: Account) =>
+      refused(
+        request,
+        "account",
+        { name: email, account: id },
+        "OPERATOR_ACCOUNTS does not list this account.",
+      ),
+  };
+}
+
+/**
+ * Whether `OPERATOR_ACCOUNTS` lists an account, by its id, or by its e-mail if the platform has verified that. An entry
+ * without "@" is compared with ids alone, because what the platform calls an e-mail need not look like one. Only ASCII
+ * letters are compared without case: in Unicode, the lower case of the kelvin sign is an ordinary "k", so another
+ * person's e-mail could match.
+ */
+export function isListed(
+  accounts: readonly string[],
+  { id, email, isEmailVerified }: Pick<Account, "id" | "email" | "isEmailVerified">,
+): boolean {
+  return accounts.some((account) => {
+    const isEmail = account.includes("@");
+    return inSmallLetters(account) === inSmallLetters(isEmail ? email : id) && (isEmailVerified || !isEmail);
+  });
+}
+
+function inSmallLetters(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+}

@@ -4,27 +4,21 @@ import { PlatformRefused, TransportError, UnreadableAnswer } from "../platform/e
 import type { PlatformCalls } from "../platform/ask-once.ts";
 import * as platform from "../platform/authorizations.ts";
 import type { Authorization, AuthorizationRequest } from "../platform/authorizations.ts";
-import { InvalidPath } from "../platform/path.ts";
 import { withHttp } from "../platform/http.ts";
+import { InvalidPath } from "../platform/path.ts";
 import type { Secret } from "../secret.ts";
 import { UsedWrongly } from "./errors.ts";
-
-export type { Authorization } from "../platform/authorizations.ts";
 
 /** These commands use a person's own token, so they need neither the database nor a secret of the service. */
 export const AUTHORIZATION_SETTINGS = [
   "platformApiUrl",
   "platformMediaType",
 ] as const satisfies readonly SettingName[];
-
 type Settings = Pick<Config, (typeof AUTHORIZATION_SETTINGS)[number]>;
 
-/** The platform did not create or revoke an authorization. `id` selects the advice that `kit` shows. */
-export class AuthorizationFailed extends KitError {}
-
 /**
- * Creates a token that does not expire, for the user to whom `userToken` belongs. Throws {@link UsedWrongly}, {@link
- * AuthorizationFailed} and whatever a call to the platform may throw.
+ * Creates a token that does not expire, for the user to whom `userToken` belongs. Throws {@link UsedWrongly} and whatever
+ * a call to the platform may throw.
  */
 export function createAuthorization(
   settings: Settings,
@@ -46,16 +40,6 @@ export function revokeAuthorization(
   return asking(settings, userToken, (calls) => platform.revokeAuthorization(calls, id, userToken));
 }
 
-/** The record with its tokens in clear text. Show it once, and never log it. */
-export function openRecord(record: Authorization): unknown {
-  return platform.revealed(record);
-}
-
-/** The scopes that the platform's document does not name. The list there is not closed, so the platform decides. */
-export function unheardOf(scope: readonly string[]): string[] {
-  return scope.filter((name) => !(platform.SCOPES as readonly string[]).includes(name));
-}
-
 async function asking(
   { platformApiUrl: apiUrl, platformMediaType: mediaType }: Settings,
   userToken: Secret,
@@ -72,18 +56,33 @@ async function asking(
 
 function inWords(error: unknown): unknown {
   if (error instanceof InvalidPath) return new UsedWrongly("That is not the id of an authorization.");
-  if (error instanceof UnreadableAnswer || (error instanceof TransportError && error.mayHaveArrived)) {
-    const message = `${error.message}. It may have been done all the same`;
-    return new AuthorizationFailed("authorization_unknown", message, { cause: error });
-  }
-  if (!(error instanceof PlatformRefused)) return error;
-  const because = REFUSALS[error.status];
-  return because ? new AuthorizationFailed(because.id, `${because.message} (${error.message})`) : error;
+  if (error instanceof UnreadableAnswer || (error instanceof TransportError && error.mayHaveArrived))
+    return new KitError(
+      "authorization_unknown",
+      `${error.message}. It may have been done all the same: look at your authorizations on the platform before you try again.`,
+      { cause: error },
+    );
+  const because = error instanceof PlatformRefused ? REFUSALS[error.status] : undefined;
+  if (!because) return error;
+  const [id, message] = because;
+  return new KitError(id, `${message} (${(error as Error).message})`, { cause: error });
 }
 
-const REFUSALS: Readonly<Record<number, { id: string; message: string }>> = {
-  401: { id: "user_token_rejected", message: "The platform does not accept this token" },
-  403: { id: "user_token_forbidden", message: "The platform does not let this token do that" },
-  404: { id: "unknown_authorization", message: "The platform knows no such authorization of this user" },
-  422: { id: "authorization_refused", message: "The platform does not make such an authorization" },
+const REFUSALS: Readonly<Record<number, [id: string, message: string]>> = {
+  401: [
+    "user_token_rejected",
+    "The platform does not accept this token. It may have expired: get a new one from the platform's own command-line tool.",
+  ],
+  403: [
+    "user_token_forbidden",
+    "The platform does not let this token do that. Use a token whose scope is global, of an account that may do it.",
+  ],
+  404: [
+    "unknown_authorization",
+    "The platform knows no such authorization of this user. Check the id, and that the token is of the same user.",
+  ],
+  422: [
+    "authorization_refused",
+    "The platform does not make such an authorization. Correct the description or the scopes as it says.",
+  ],
 };

@@ -1,126 +1,88 @@
-import type { Queryable } from "../database/database.ts";
-import { isJsonObject, parsedJson, type JsonObject } from "../json-object.ts";
+import type { Context } from "../context.ts";
+import { isJsonObject, parsedJson } from "../json-object.ts";
 import type { Offer } from "../resources/contract.ts";
 import { importResources, type Installation } from "../resources/end-store.ts";
 import { readUuid } from "../uuid.ts";
-import type { Vault } from "../vault/vault.ts";
 import type { OnProgress } from "./work-through.ts";
 
-/** A line of the input. `text` is null if the line is not UTF-8. */
-export interface InputLine {
-  number: number;
-  text: string | null;
-}
+/** What is wrong with a line, for people. */
+export const BAD_LINES = {
+  not_json: "This is not one JSON object in UTF-8.",
+  no_uuid: "It has no uuid.",
+  no_plan: "It names no plan.",
+  unknown_plan: "Its plan is not on offer: src/your-service/plans.ts.",
+  bad_text: "Its region or name is no text that can be kept.",
+};
 
-export interface Skipped {
-  /** The line's number, the first being 1. */
-  line: number;
+interface BadLine {
   uuid: string | null;
-  /** `exists`: the uuid is stored already, or an earlier line named it; anything else is a fault of the line. */
-  reason: "exists" | BadLine["reason"];
+  reason: keyof typeof BAD_LINES;
 }
 
 export interface ImportReport {
   imported: number;
-  skipped: Skipped[];
+  /** The first line has number 1. `exists`: the uuid is stored already, or an earlier line named it. */
+  skipped: { line: number; uuid: string | null; reason: "exists" | BadLine["reason"] }[];
 }
 
 /** How many resources are written in one batch. */
 const BATCH_SIZE = 500;
 
 /**
- * Imports installations from before the kit, in batches; each batch is written whole or not at all. Resources that
- * exist are skipped, so a run that was stopped is simply repeated. Nothing is sent anywhere.
+ * Imports installations from before the kit, one JSON object a line, in batches; each batch is written whole or not at
+ * all. Resources that exist are skipped, so a run that was stopped is simply repeated. Nothing is sent anywhere.
  */
 export async function importInstallations(
-  needs: { db: Queryable; vault: Vault; offer: Offer; signal: AbortSignal; onProgress?: OnProgress },
-  lines: AsyncIterable<InputLine>,
+  ctx: Pick<Context, "db" | "vault" | "offer">,
+  lines: AsyncIterable<string>,
+  { signal, onProgress }: { signal: AbortSignal; onProgress?: OnProgress },
 ): Promise<ImportReport> {
-  const { db, vault, offer, signal, onProgress } = needs;
   const report: ImportReport = { imported: 0, skipped: [] };
   let batch = new Map<string, { line: number; installation: Installation }>();
-
-  function take({ number, text }: InputLine): void {
-    const read = text === null ? unreadable : readInstallation(text, offer);
-    if ("reason" in read) report.skipped.push({ line: number, ...read });
-    else if (batch.has(read.uuid)) report.skipped.push(existing(number, read.uuid));
-    else batch.set(read.uuid, { line: number, installation: read });
-  }
+  let line = 0;
 
   async function write(): Promise<void> {
     const rows = [...batch.values()];
     batch = new Map();
-    const born = await importResources(
-      { db, vault },
-      rows.map(({ installation }) => installation),
-    );
+    const installations = rows.map(({ installation }) => installation);
+    const born = await importResources(ctx, installations);
     report.imported += born.size;
     for (const { line, installation } of rows)
-      if (!born.has(installation.uuid)) report.skipped.push(existing(line, installation.uuid));
+      if (!born.has(installation.uuid))
+        report.skipped.push({ line, uuid: installation.uuid, reason: "exists" });
+    onProgress?.(report.imported + report.skipped.length, line);
   }
 
-  const tell = (total: number) => onProgress?.(report.imported + report.skipped.length, total);
-
-  let last = 0;
-  for await (const line of lines) {
+  for await (const text of lines) {
     if (signal.aborted) break;
-    last = line.number;
-    if (line.text?.trim() === "") continue;
-    take(line);
-    if (batch.size < BATCH_SIZE) continue;
-    tell(last);
-    await write();
-    tell(last);
+    line += 1;
+    if (text.trim() === "") continue;
+    const read = readInstallation(text, ctx.offer);
+    if ("reason" in read) report.skipped.push({ line, ...read });
+    else if (batch.has(read.uuid)) report.skipped.push({ line, uuid: read.uuid, reason: "exists" });
+    else batch.set(read.uuid, { line, installation: read });
+    if (batch.size === BATCH_SIZE) await write();
   }
   if (batch.size > 0) await write();
-  tell(last);
   report.skipped.sort((one, other) => one.line - other.line);
   return report;
 }
-
-/** Whether every line was imported, now or before. */
-export function isWhole({ skipped }: ImportReport): boolean {
-  return skipped.every(({ reason }) => reason === "exists");
-}
-
-const unreadable: BadLine = { uuid: null, reason: "not_json" };
-
-function existing(line: number, uuid: string): Skipped {
-  return { line, uuid, reason: "exists" };
-}
-
-/** What is wrong with a line, and its uuid if that could be read. */
-interface BadLine {
-  uuid: string | null;
-  reason: "not_json" | "no_uuid" | "no_plan" | "unknown_plan" | "bad_text";
-}
-
-type ReadLine = Installation | BadLine;
 
 /**
  * One line of an import, `{uuid, plan, region?, name?}`; further members are ignored. The plan is the bare name or, as
  * the platform's API writes it, `service:plan`. It must be on offer: the vendor's functions are called with it later.
  */
-function readInstallation(line: string, offer: Offer): ReadLine {
-  const members = membersOf(line);
-  if (!members) return { uuid: null, reason: "not_json" };
-  const uuid = readUuid(text(members["uuid"])?.trim());
+function readInstallation(text: string, offer: Offer): Installation | BadLine {
+  const members = text.includes("\ufffd") ? undefined : parsedJson(text);
+  if (!isJsonObject(members)) return { uuid: null, reason: "not_json" };
+  const { uuid: typed, plan: named, region = null, name = null } = members;
+  const uuid = readUuid(typeof typed === "string" ? typed.trim() : null);
   if (!uuid) return { uuid: null, reason: "no_uuid" };
-  const plan = text(members["plan"])?.replace(/^[^:]*:/, "");
-  if (!plan) return { uuid, reason: "no_plan" };
+  const plan = typeof named === "string" ? named.replace(/^[^:]*:/, "") : "";
+  if (plan === "") return { uuid, reason: "no_plan" };
   if (!Object.hasOwn(offer.plans, plan)) return { uuid, reason: "unknown_plan" };
-  const [region, name] = [members["region"] ?? null, members["name"] ?? null];
   if (!isKeepable(region) || !isKeepable(name)) return { uuid, reason: "bad_text" };
   return { uuid, plan, region, name };
-}
-
-function membersOf(line: string): JsonObject | null {
-  const value = parsedJson(line);
-  return isJsonObject(value) ? value : null;
-}
-
-function text(value: unknown): string | null {
-  return typeof value === "string" ? value : null;
 }
 
 /** Whether a member is absent, or a text that PostgreSQL can store unchanged. */

@@ -1,13 +1,25 @@
+import type { Context } from "../context.ts";
 import { tokensOf } from "../credentials/token-source.ts";
-import { ForeignResource, InvalidPath } from "../platform/path.ts";
 import { parsedJson } from "../json-object.ts";
 import type { PlatformFor } from "../platform/api.ts";
-import type { OpenContext } from "../open-context.ts";
+import { ForeignResource, InvalidPath } from "../platform/path.ts";
 import { redact } from "../secret.ts";
+import { findApps } from "../work/platform-steps.ts";
 import { typedUuid, UsedWrongly } from "./errors.ts";
 import { withoutSecretMembers, withoutValues } from "./secret-members.ts";
 
-/** The platform's answer; `body` is parsed if it is JSON. */
+export type AppsReport = Awaited<ReturnType<typeof appsOf>>;
+
+/** Asks the platform on which app a resource was installed, and for its attachments; stores that app. */
+export async function appsOf(ctx: Pick<Context, "db" | "platformFor">, typed: string) {
+  const { primary, attachments } = await findApps(ctx, typedUuid(typed));
+  return {
+    primary: { id: primary.id, name: primary.name },
+    attachments: attachments.map(({ id, name, app }) => ({ id, name, app: { id: app.id, name: app.name } })),
+  };
+}
+
+/** The platform's answer; `body` is parsed if it is JSON, and null if it is empty. */
 export interface PlatformAnswer {
   status: number;
   headers: Record<string, string | string[]>;
@@ -35,7 +47,7 @@ export function checkCall({ method, data }: Pick<PlatformCall, "method" | "data"
   if (data === undefined) return;
   // The platform would ignore the data, and the operator would believe that the answer took it into account.
   if (known === "GET") throw new UsedWrongly("A GET takes no data: what it asks for stands in its path.");
-  if (!isJson(data)) throw new UsedWrongly("The data is not JSON.");
+  if (parsedJson(data) === undefined) throw new UsedWrongly("The data is not JSON.");
 }
 
 /**
@@ -46,14 +58,15 @@ export async function callPlatform(
   platformFor: PlatformFor,
   { method, path, uuid, data }: PlatformCall,
 ): Promise<PlatformAnswer> {
-  const platform = platformFor(typedUuid(uuid));
   try {
     const request = data === undefined ? {} : { body: data };
-    const { status, headers, body } = await platform.request(method, path, request);
-    const told = Object.entries(headers).filter(
-      (header): header is [string, string | string[]] => !!header[1],
-    );
-    return { status, headers: Object.fromEntries(told), body: readBody(body) };
+    const { status, headers, body } = await platformFor(uuid).request(method, path, request);
+    const sent = Object.entries(headers).filter((each): each is [string, string | string[]] => !!each[1]);
+    return {
+      status,
+      headers: Object.fromEntries(sent),
+      body: body === "" ? null : (parsedJson(body) ?? body),
+    };
   } catch (error) {
     if (error instanceof InvalidPath || error instanceof ForeignResource)
       throw new UsedWrongly(error.message);
@@ -66,40 +79,27 @@ export async function callPlatform(
  * begin like a token, and every other secret that this process knows.
  */
 export async function masked(
-  ctx: OpenContext,
+  ctx: Context,
   { path, uuid }: Pick<PlatformCall, "path" | "uuid">,
-  answer: PlatformAnswer,
+  { status, headers, body }: PlatformAnswer,
 ): Promise<PlatformAnswer> {
-  const { status, headers, body } = answer;
   // An error answer has members of its own, and no values of vars.
   const isOfVars = status < 300 && /^\/apps\/[^/]+\/config-vars\/?(\?|$)/i.test(path);
-  const token = await tokensOf(ctx, uuid)
-    .current()
-    .catch(() => null);
-  const told = {
+  const shown = {
     ...{ status, headers: withoutSecretMembers(headers) },
     body: isOfVars ? withoutValues(body) : withoutSecretMembers(body),
   };
-  return withTexts(told, (text) =>
-    ctx.scrubber.scrub(redact(text, token ? [token.reveal()] : [])),
-  ) as PlatformAnswer;
+  const token = await tokensOf(ctx, uuid)
+    .current()
+    .catch(() => null);
+  const tokens = token ? [token.reveal()] : [];
+  return withTexts(shown, (text) => ctx.scrubber.scrub(redact(text, tokens))) as PlatformAnswer;
 }
 
 function withTexts(value: unknown, change: (text: string) => string): unknown {
   if (typeof value === "string") return change(value);
   if (Array.isArray(value)) return value.map((item) => withTexts(item, change));
   if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => [change(name), withTexts(member, change)]),
-  );
-}
-
-function readBody(text: string): unknown {
-  if (text === "") return null;
-  const json = parsedJson(text);
-  return json === undefined ? text : json;
-}
-
-function isJson(text: string): boolean {
-  return parsedJson(text) !== undefined;
+  const members = Object.entries(value).map(([name, member]) => [change(name), withTexts(member, change)]);
+  return Object.fromEntries(members);
 }

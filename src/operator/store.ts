@@ -3,8 +3,8 @@ import { IS_RECOVERABLE } from "../credentials/queue.ts";
 import type { ResourceState } from "../resources/states.ts";
 import { ALARM_AFTER_ATTEMPTS } from "../work/queue.ts";
 
-// What operators' actions read of many resources, and the little that they write besides what the rooms themselves do.
-// The list and the audit trail have stores of their own (resources.ts, audit.ts).
+// What operators' actions read of many resources, and the little that they write besides what the rooms themselves do:
+// above all the audit trail.
 
 /** A resource, as far as operators' work on its credentials and config vars depends on it. */
 export interface FoundResource {
@@ -85,62 +85,163 @@ export async function clearTombstone(db: Queryable, uuid: string): Promise<void>
   await db.query(clear, [uuid]);
 }
 
-/** A step as it is stored. */
-export interface StepRow {
-  kind: string;
-  tries: number;
-  lastError: string | null;
-  said: string | null;
-  nextTryAt: Date | null;
-  isUnderWay: boolean;
-}
-
-const ofResource = statement(
-  "waiting_steps",
-  `SELECT kind, attempts AS tries, last_error AS "lastError", due_at AS "nextTryAt",
-     CASE WHEN kind IN ('finish', 'clean_up') AND last_error IS NULL THEN detail->>'said' END AS said,
-     coalesce(leased_until > now(), false) AS "isUnderWay"
-   FROM steps WHERE uuid = $1 ORDER BY id`,
-);
-
-export const stepsOf = (db: Queryable, uuid: string): Promise<StepRow[]> => db.query(ofResource, [uuid]);
-
 /** Reached within about twenty seconds; a short outage of any platform causes fewer. */
-export const SEVERAL_TRIES = 5;
+const SEVERAL_TRIES = 5;
+/** What is wrong with the steps that {@link failingSteps} finds, to follow their count. */
+export const FAILING = `failed ${SEVERAL_TRIES} times or more, or still went on after 11 hours`;
 
-// The more often a step has failed, the later it is due; a step that the vendor's service said is still going on is
-// mostly due late as well. So a bounded part, read from that end of the index, holds the steps to be found, however
-// many wait for their first try.
+const IS_LATE = `(detail ? 'isLate' AND kind IN ('finish', 'clean_up'))`;
 const failing = statement(
   "failing_steps",
-  `SELECT uuid, kind, attempts >= ${ALARM_AFTER_ATTEMPTS} OR "isLate" AS "isAlarm"
-   FROM (SELECT uuid, kind, attempts, last_error, detail ? 'isLate' AND kind IN ('finish', 'clean_up') AS "isLate" FROM steps WHERE due_at IS NOT NULL ORDER BY due_at DESC LIMIT 10000) latest
-   WHERE (attempts >= ${SEVERAL_TRIES} AND last_error IS NOT NULL) OR "isLate" ORDER BY attempts DESC, uuid`,
+  `SELECT count(*)::int AS count, coalesce(array_agg(DISTINCT kind), '{}') AS kinds,
+     coalesce(bool_or(attempts >= ${ALARM_AFTER_ATTEMPTS} OR ${IS_LATE}), false) AS "isAlarm",
+     coalesce((array_agg(uuid::text ORDER BY attempts DESC, uuid))[1:3], '{}') AS "someUuids"
+   FROM steps WHERE due_at IS NOT NULL
+     AND ((attempts >= ${SEVERAL_TRIES} AND last_error IS NOT NULL) OR ${IS_LATE})`,
 );
 
-/** The steps that keep failing or take too long, those with the most tries first. */
-export const stepsThatFail = (db: Queryable): Promise<{ uuid: string; kind: string; isAlarm: boolean }[]> =>
-  db.query(failing, []);
-
-/** The refreshes of one hour, in all processes. */
-export interface Hour {
-  at: Date;
-  refreshed: number;
-  failed: number;
-  /** How often refreshes were held back, because the platform failed several times in a row. */
-  heldBack: number;
+/** The put-off steps that keep failing or take too long. */
+export interface FailingSteps {
+  count: number;
+  kinds: string[];
+  /** Whether one of them has raised its alarm. */
+  isAlarm: boolean;
+  /** Resources that have one, those with the most tries first. */
+  someUuids: string[];
 }
 
-// The series yields a row for every hour, also for those in which nothing was counted.
-const hours = statement(
-  "operator_hours",
-  `SELECT at,
-     coalesce(sum(value) FILTER (WHERE sample = 'addon_refreshes_total' AND labels LIKE '%"issued"%'), 0)::int AS refreshed,
-     coalesce(sum(value) FILTER (WHERE sample = 'addon_refreshes_total' AND labels NOT LIKE '%"issued"%'), 0)::int AS failed,
-     coalesce(sum(value) FILTER (WHERE sample = 'addon_refresh_breaker_openings_total'), 0)::int AS "heldBack"
-   FROM generate_series(date_trunc('hour', now(), 'UTC') - interval '23 hours', now(), interval '1 hour') AS at
-   LEFT JOIN metric_hours ON hour = at GROUP BY at ORDER BY at`,
+export async function failingSteps(db: Queryable): Promise<FailingSteps> {
+  return (await db.query<FailingSteps>(failing))[0]!;
+}
+
+/** A page of the list. */
+export const LIST_SIZE = 100;
+
+// Planned for its values, so that a condition whose value is null costs nothing and a rare state of credentials is found
+// by its partial index. A search reads all resources: an index for it would have to be updated by each provision. The
+// place of the last resource is read here, because a Date of JavaScript lacks its microseconds.
+const list = statement(
+  "list_resources",
+  `SELECT r.uuid FROM resources r JOIN credentials c USING (uuid)
+   WHERE (r.created_at, r.uuid) < (
+       CASE WHEN $1::uuid IS NULL THEN 'infinity' ELSE (SELECT created_at FROM resources WHERE uuid = $1) END,
+       coalesce($1::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
+     AND ($2::text IS NULL OR r.state = $2) AND ($3::text IS NULL OR c.state = $3)
+     AND ($4::text IS NULL OR r.uuid::text ^@ lower($4) OR r.name ^@ $4 OR r.app_name ^@ $4
+       OR $4 IN (r.plan, r.region) OR r.app_id::text = lower($4))
+   ORDER BY r.created_at DESC, r.uuid DESC LIMIT ${LIST_SIZE + 1}`,
 );
 
-/** The last 24 hours, oldest first; the last one is the current hour. */
-export const readHours = (db: Queryable): Promise<Hour[]> => db.query(hours);
+/** Of the resources that come after one in the list, the newest first, those wanted; one more than a page has. */
+export async function listedUuids(
+  db: Database,
+  wanted: { after: string | null; state: string | null; credential: string | null; text: string | null },
+): Promise<string[]> {
+  const { after, state, credential, text } = wanted;
+  const rows = await db.readWhole<{ uuid: string }>(list, [after, state, credential, text]);
+  return rows.map(({ uuid }) => uuid);
+}
+
+/** Who does something as an operator. */
+export interface Operator {
+  /** The name in the audit trail: the account's e-mail; `operator` for the password; for a command, the system's user. */
+  name: string;
+  /** The platform's id of the account; null for the password. */
+  account: string | null;
+  /** The client's address, or the host on which a command ran; null if there is no client. */
+  address: string | null;
+}
+
+/** What an operator asks for, by sending a form or typing a command. */
+export interface ActionRequest {
+  action: string;
+  /** Null if the action is not about one resource. */
+  uuid: string | null;
+  operator: Operator;
+  /** The unique name of the form: a form that is sent twice is one action. */
+  form: string;
+  requestId: string;
+}
+
+/** How an action ended. The message holds no secrets. */
+export interface ActionEnd {
+  state: "done" | "failed";
+  message: string | null;
+}
+
+/** What somebody did as an operator, and what came of it. */
+export interface AuditEntry extends Pick<ActionRequest, "action" | "uuid" | "operator"> {
+  id: number;
+  /** `stopped`: its process ended before the action did. */
+  state: "running" | "stopped" | ActionEnd["state"];
+  message: string | null;
+  done: number;
+  total: number;
+  startedAt: Date;
+  endedAt: Date | null;
+}
+
+const ENTRIES_SIZE = 50;
+const ENTRIES = `SELECT id, action, uuid, json_build_object('name', operator, 'account', account, 'address', address) AS operator,
+     message, done, total, started_at AS "startedAt", ended_at AS "endedAt",
+     CASE WHEN state = 'running' AND seen_at < now() - interval '30 seconds' THEN 'stopped' ELSE state END AS state
+   FROM operator_actions`;
+
+// Two submissions of one form, in whichever processes they arrive, result in one row: it is new to the request that wrote
+// it, also when that one tries again because the acknowledgement was lost.
+const begin = statement(
+  "begin_operator_action",
+  `INSERT INTO operator_actions (action, uuid, form, request_id, operator, account, address, state, message, ended_at)
+   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, CASE WHEN $8 <> 'running' THEN now() END)
+   ON CONFLICT (form) DO UPDATE SET form = excluded.form RETURNING id, request_id = $4 AS "isNew"`,
+);
+const see = statement(
+  "see_operator_action",
+  `UPDATE operator_actions SET done = $2, total = $3, seen_at = now() WHERE id = $1 AND state = 'running'`,
+);
+const end = statement(
+  "end_operator_action",
+  `UPDATE operator_actions SET done = $2, total = $3, state = $4, message = $5, seen_at = now(), ended_at = now()
+   WHERE id = $1 AND state = 'running'`,
+);
+const ofId = statement("operator_action", `${ENTRIES} WHERE id = $1`);
+const entries = statement(
+  "operator_actions",
+  `${ENTRIES} WHERE id < $1 AND ($2::uuid IS NULL OR uuid = $2) ORDER BY id DESC LIMIT ${ENTRIES_SIZE + 1}`,
+);
+
+/** Writes an action into the audit trail; without `ended` it is running. `isNew` is false if its form was sent before. */
+export async function noteAction(
+  db: Queryable,
+  { action, uuid, operator: { name, account, address }, form, requestId }: ActionRequest,
+  ended?: ActionEnd,
+): Promise<{ id: number; isNew: boolean }> {
+  const { state = "running", message = null } = ended ?? {};
+  const values = [action, uuid, form, requestId, name, account, address, state, message];
+  return (await db.query<{ id: number; isNew: boolean }>(begin, values))[0]!;
+}
+export const noteProgress = (db: Queryable, id: number, done: number, total: number) =>
+  db.query(see, [id, done, total]);
+export const noteEnd = (
+  db: Queryable,
+  id: number,
+  progress: [number, number],
+  { state, message }: ActionEnd,
+) => db.query(end, [id, ...progress, state, message]);
+
+export const findAction = async (db: Queryable, id: number): Promise<AuditEntry | null> =>
+  (await db.query<AuditEntry>(ofId, [id]))[0] ?? null;
+
+/**
+ * A page of the audit trail, of one resource or of all, the newest first; `next`, passed as `before`, gives the following
+ * one. Null: there is none.
+ */
+export async function actionsBefore(
+  db: Queryable,
+  before: number | null,
+  uuid: string | null = null,
+): Promise<{ entries: AuditEntry[]; next: number | null }> {
+  const found = await db.query<AuditEntry>(entries, [before ?? Number.MAX_SAFE_INTEGER, uuid]);
+  const page = found.slice(0, ENTRIES_SIZE);
+  return { entries: page, next: found.length > ENTRIES_SIZE ? page.at(-1)!.id : null };
+}

@@ -40,10 +40,12 @@ async function imported(count: number): Promise<string[]> {
     () => world.sandbox.control.installWithoutProvision({ plan: "basic" }).addon.id,
   );
   const lines = (async function* () {
-    for (const uuid of uuids) yield { number: 1, text: JSON.stringify({ uuid, plan: "basic" }) };
+    for (const uuid of uuids) yield JSON.stringify({ uuid, plan: "basic" });
   })();
   const signal = new AbortController().signal;
-  expect(await importInstallations({ db, vault, offer, signal }, lines)).toMatchObject({ imported: count });
+  expect(await importInstallations({ db, vault, offer }, lines, { signal })).toMatchObject({
+    imported: count,
+  });
   return uuids.sort();
 }
 

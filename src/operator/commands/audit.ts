@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import { createAudit, type AuditEntry } from "../audit.ts";
 import { typedUuid, UsedWrongly } from "../errors.ts";
+import { actionsBefore, type AuditEntry } from "../store.ts";
 import { EXAMPLE_UUID, examples } from "./examples.ts";
 import type { Screen } from "./host.ts";
 import type { Act } from "./session.ts";
@@ -19,28 +19,27 @@ export function addAudit(program: Command, act: Act): void {
       act(async (session, { resource, after }: { resource?: string; after?: string }) => {
         if (after !== undefined && !/^\d{1,15}$/.test(after))
           throw new UsedWrongly(`"${after}" is not a place in the audit trail: use the "next" of a page.`);
-        const audit = createAudit(await session.database());
-        const page = resource
-          ? { entries: await audit.ofResource(resource), next: null }
-          : await audit.page(after === undefined ? null : Number(after));
+        const db = await session.database();
+        const page = await actionsBefore(db, after === undefined ? null : Number(after), resource);
         const { entries, next } = page;
+        const end = next === null ? [] : [`\nFor more, the same command with:\n--after ${next}`];
         return {
           data: page,
           show: (screen) =>
-            [
-              ...(entries.length === 0 ? ["Nothing yet."] : entries.map((entry) => showEntry(screen, entry))),
-              ...(next === null ? [] : [`\nThere are more:\nkit audit --after ${next}`]),
-            ].join("\n"),
+            entries.length === 0
+              ? "Nothing yet."
+              : [...entries.map((entry) => entryText(screen, entry)), ...end].join("\n"),
         };
       }),
     );
 }
 
 /** What was done, when, and how it ended; below, by whom, and what came of it. */
-export function showEntry({ columns, paint }: Screen, entry: AuditEntry): string {
+export function entryText({ columns, paint }: Screen, entry: AuditEntry): string {
   const { action, uuid, operator, state, message, startedAt } = entry;
   const who = operator.address === null ? operator.name : `${operator.name} (${operator.address})`;
-  const head = `${moment(startedAt.toISOString())}  ${state === "done" ? state : paint.red(state)}  `;
+  const end = state === "done" ? state : paint.red(state);
   const below = [who, uuid, message].filter(Boolean).join("; ");
-  return wrapped(`${head}${paint.bold(safe(action))}\n${safe(below)}`, columns, "  ");
+  const text = `${moment(startedAt.toISOString())}  ${end}  ${paint.bold(safe(action))}\n${safe(below)}`;
+  return wrapped(text, columns, "  ");
 }

@@ -1,22 +1,16 @@
 import type { Command } from "commander";
+import { revealed, SCOPES, type Authorization } from "../../platform/authorizations.ts";
 import { Secret } from "../../secret.ts";
-import {
-  AUTHORIZATION_SETTINGS,
-  createAuthorization,
-  openRecord,
-  revokeAuthorization,
-  unheardOf,
-  type Authorization,
-} from "../authorizations.ts";
+import { AUTHORIZATION_SETTINGS, createAuthorization, revokeAuthorization } from "../authorizations.ts";
+import { duration } from "../wording.ts";
 import { EXAMPLE_UUID, examples } from "./examples.ts";
 import type { Screen } from "./host.ts";
 import type { Act } from "./session.ts";
-import { members } from "./table.ts";
+import { facts } from "./table.ts";
 import { safe } from "./text.ts";
 
 const USERS_TOKEN = "Your token for the platform's API";
 const MOST_TOKEN_BYTES = 64 * 1024;
-const MOST_LIFE_SECONDS = 1e11;
 
 export function addAuthorizations(program: Command, act: Act): void {
   const authorizations = program
@@ -42,12 +36,12 @@ show it again, so --reveal is not needed here. It is not stored and not logged.`
       act(async (session, { description, scope: typed }: { description: string; scope: string[] }) => {
         const settings = session.settings(AUTHORIZATION_SETTINGS);
         const scope = [...new Set(typed.flatMap((names) => names.split(/[\s,]+/)).filter(Boolean))];
-        const odd = unheardOf(scope);
-        if (odd.length > 0)
-          session.say(`Not a scope we know, so the platform decides: ${safe(odd.join(", "))}`);
+        const unknown = scope.filter((name) => !(SCOPES as readonly string[]).includes(name));
+        if (unknown.length > 0)
+          session.say(`Not a scope we know, so the platform decides: ${safe(unknown.join(", "))}`);
         const token = await session.secret(USERS_TOKEN, MOST_TOKEN_BYTES);
         const record = await createAuthorization(settings, { description, scope }, token);
-        return { data: openRecord(record), show: (screen) => showCreated(screen, record) };
+        return { data: revealed(record), show: (screen) => createdText(screen, record) };
       }),
     );
 
@@ -71,18 +65,16 @@ The tokens in the answer are dead, and shown as [secret].`,
     );
 }
 
-function showCreated(screen: Screen, { id, access_token: issued, scope }: Authorization): string {
+function createdText(screen: Screen, { id, access_token: issued, scope }: Authorization): string {
   const life = issued?.expires_in;
-  // One beyond what a date can hold is as good as none.
-  const endsAt = typeof life === "number" && life < MOST_LIFE_SECONDS ? Date.now() + life * 1_000 : null;
-  const expires = endsAt === null ? "never" : new Date(endsAt).toISOString();
-  const facts = members(screen, { id, scope: Array.isArray(scope) ? scope : null, expires });
+  const expires = typeof life === "number" ? `in ${duration(life)}` : "never";
+  const about = facts(screen, { id, scope: [scope].flat().join(", "), expires });
   const token: unknown = issued?.token;
-  if (!(token instanceof Secret)) return `Created, but the platform sent no token.\n${facts}`;
+  if (!(token instanceof Secret)) return `Created, but the platform sent no token.\n${about}`;
   return [
     "Created. Its token is shown this once; keep it where secrets are kept:",
     `\n${screen.paint.bold(safe(token.reveal()))}\n`,
-    facts,
+    about,
     screen.paint.dim(`To end it: kit authorizations revoke ${safe(id)}`),
   ].join("\n");
 }

@@ -1,9 +1,7 @@
 import { createReadStream } from "node:fs";
-import { createInterface as linesOf } from "node:readline";
 import { createInterface } from "node:readline/promises";
 import { Writable } from "node:stream";
 import { KitError, messageOf } from "../../errors.ts";
-import type { InputLine } from "../import.ts";
 import type { Host } from "./host.ts";
 
 /** A file or standard input cannot be read. */
@@ -52,16 +50,4 @@ export async function readInputFile(name: string, mostBytes: number, { stdin }: 
   );
   if (bytes.length > mostBytes) throw new Unreadable(`${named} is larger than ${mostBytes / 1024} KiB.`);
   return bytes;
-}
-
-/**
- * Yields the lines of `input` as they arrive; `text` is null if one is not UTF-8. Once `signal` is aborted they end with
- * the last complete line, even while the next is awaited.
- */
-export async function* inputLines(signal: AbortSignal, input: NodeJS.ReadStream): AsyncGenerator<InputLine> {
-  let number = 0;
-  for await (const text of linesOf({ input, signal, crlfDelay: Infinity })) {
-    if (signal.aborted) return;
-    yield { number: (number += 1), text: text.includes("\ufffd") ? null : text };
-  }
 }

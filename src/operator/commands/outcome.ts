@@ -1,6 +1,7 @@
 import { CommanderError } from "commander";
 import { isTransient } from "../../database/database.ts";
 import { errorIdOf, KitError, messageOf } from "../../errors.ts";
+import { adviceOn } from "../advice.ts";
 import type { Screen } from "./host.ts";
 
 /** The exit codes of `kit`. Scripts rely on them. */
@@ -38,44 +39,23 @@ export class NotConfirmed extends KitError {
 }
 
 export const HOW_IT_IS_USED = "How it is used: the same command with --help";
-const SLOW_DOWN = "The platform takes no more calls for now. Wait a minute, then run it again.";
 const IS_IT_THERE = "Is the platform reachable from here? kit doctor tries.";
+const SLOW_DOWN = "The platform takes no more calls for now. Wait a minute, then run it again.";
 
-/** What to do about a failure, by its id, or by its id and its reason. */
+/** What to do about a failure whose own message does not say it, by its id. */
 const NEXT: Readonly<Record<string, string>> = {
   used_wrongly: HOW_IT_IS_USED,
   misconfigured: "kit doctor looks at everything that is set.",
-  not_found: "See what there is: kit resources list",
   database_unavailable: "Is it running? kit doctor looks at everything the service needs.",
-  migration_failed:
-    "Correct what the database says: its user may not change the schema (MIGRATION_DATABASE_URL can name another), or a session held a table for ten minutes. Then run kit migrate again: it begins where this one ended.",
-  client_secret_rejected: "Run kit secret set, and give it the newest one of the platform's partner portal.",
+  migration_failed: "Correct what the database says, then run kit migrate again: it begins where this ended.",
   key_missing: "kit doctor says which key is missing.",
-  integrity: "kit doctor says how many rows are affected.",
   connection_failed: IS_IT_THERE,
   timed_out: IS_IT_THERE,
   unreadable_answer: IS_IT_THERE,
-  erased: "It was deprovisioned: there is nothing left to ask with.",
-  grant_lost: "No token ever came. If the platform opened its oauth-grant endpoint: kit grants recover UUID",
-  no_grant: "No grant ever came. Where the platform opened its oauth-grant endpoint: kit grants recover UUID",
-  grant_pending:
-    "Its grant is not exchanged yet: within five minutes of the provision it has tokens, or is grant_lost.",
-  needs_reauth: "The platform refused its refresh token. Named by its uuid, it is tried once more.",
+  grant_pending: "Within five minutes of the provision it has tokens, or its grant is lost.",
+  client_secret_rejected: "Run kit secret set with the newest one of the platform's partner portal.",
   invalid_grant:
     "Ask the platform's support: a refresh token that is refused for a day was revoked. kit resources list --state needs_reauth",
-  quarantined:
-    "kit resources show UUID says why: for key_missing kit doctor names the key, for integrity kit tokens refresh UUID may bring fresh tokens.",
-  "quarantined key_missing": "kit doctor says which key is missing.",
-  "quarantined integrity":
-    "Its row was changed. If the refresh token can still be decrypted, kit tokens refresh UUID may bring fresh tokens.",
-  user_token_rejected: "It may have expired: get a new one from the platform's own command-line tool.",
-  user_token_forbidden: "Use a token whose scope is global, and of an account that may do it.",
-  unknown_authorization:
-    "Check the id, and that the token is of the same user. What was revoked before is gone.",
-  authorization_refused: "Correct the description or the scopes as it says.",
-  authorization_unknown: "Look at your authorizations on the platform before you try again.",
-  status_unavailable: "Look at the platform's status site. Grants and refreshes go on without the feed.",
-  unknown_incident: "See what there is: kit status --since YYYY-MM-DD",
   rate_limit: SLOW_DOWN,
   slow_down: SLOW_DOWN,
   http_429: SLOW_DOWN,
@@ -85,11 +65,11 @@ const NEXT: Readonly<Record<string, string>> = {
 /** The ids of the platform's errors for its own failures; `http_5xx` if the answer named none. */
 const PLATFORM_IN_TROUBLE = /^(http_5\d\d|(service|temporarily)_unavailable|(internal_)?server_error)$/;
 
-/** What to do about a failure, as a sentence; null if nothing is known to help. */
+/** What to do about a failure, or about a credential's state; null if nothing is known to help. */
 export function nextStep(id: string, reason?: unknown): string | null {
   if (PLATFORM_IN_TROUBLE.test(id))
     return "The platform is in trouble: kit status shows what it says of it. Then the same command can be run again.";
-  return NEXT[`${id} ${String(reason)}`] ?? NEXT[id] ?? null;
+  return NEXT[id] ?? adviceOn(id, reason)?.todo ?? null;
 }
 
 const EXIT_CODES: Readonly<Record<string, number>> = {

@@ -1,7 +1,6 @@
 import type { Command } from "commander";
-import { appsOf } from "../apps.ts";
 import { typedUuid } from "../errors.ts";
-import { callPlatform, checkCall, masked } from "../platform-call.ts";
+import { appsOf, callPlatform, checkCall, masked } from "../platform-call.ts";
 import { EXAMPLE_UUID, examples } from "./examples.ts";
 import { DONE, FAILED } from "./outcome.ts";
 import type { Act } from "./session.ts";

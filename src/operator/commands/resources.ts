@@ -1,17 +1,16 @@
+import { createInterface } from "node:readline";
 import type { Command } from "commander";
-import { deprovisionWithoutKeys, eraseResource } from "../erasure.ts";
-import { typedUuid } from "../errors.ts";
-import { importInstallations, isWhole, type Skipped } from "../import.ts";
-import { some } from "../wording.ts";
-import { lostProvisions, type LostProvision } from "../../resources/end-store.ts";
 import { STATES_OF_RESOURCES } from "../../credentials/states.ts";
+import { lostProvisions } from "../../resources/end-store.ts";
 import { RESOURCE_STATES } from "../../resources/states.ts";
+import { eraseResource } from "../erasure.ts";
+import { typedUuid } from "../errors.ts";
+import { BAD_LINES, importInstallations } from "../import.ts";
+import { some } from "../wording.ts";
 import { countStates, listResources, showResource } from "../resources.ts";
 import { EXAMPLE_UUID, examples } from "./examples.ts";
-import type { Screen } from "./host.ts";
-import { inputLines } from "./input.ts";
 import { DONE, FAILED } from "./outcome.ts";
-import { aboutOne, showOne, showPage, type Asked } from "./resource-text.ts";
+import { aboutOne, pageText, resourceText } from "./resource-text.ts";
 import type { Act } from "./session.ts";
 import { table } from "./table.ts";
 import { counted, moment, wrapped } from "./text.ts";
@@ -23,7 +22,18 @@ States of the credential: ${wrapped(STATES_OF_RESOURCES.join(", "), 80, " ".repe
 
 export function addResources(program: Command, act: Act): void {
   const resources = program.command("resources").description("the add-on resources we know of");
+  addReading(resources, act);
+  addErase(resources, act);
+  addImport(resources, act);
+}
 
+interface ListOptions {
+  state?: string;
+  search?: string;
+  after?: string;
+}
+
+function addReading(resources: Command, act: Act): void {
   resources
     .command("list")
     .description("all resources, the newest first, 100 at a time")
@@ -35,13 +45,14 @@ export function addResources(program: Command, act: Act): void {
       examples("kit resources list --state grant_lost", "kit resources list --search shop-") + STATES,
     )
     .action(
-      act(async (session, asked: Asked) => {
+      act(async (session, { state, search, after }: ListOptions) => {
         const db = await session.database();
-        const page = await listResources(db, { ...asked, text: asked.search });
-        const totals = asked.after === undefined ? await countStates(db) : undefined;
+        const page = await listResources(db, { state, text: search, after });
+        const totals = after === undefined ? await countStates(db) : null;
+        const isFiltered = state !== undefined || search !== undefined;
         return {
           data: { ...page, ...(totals && { totals }) },
-          show: (screen) => showPage(screen, page, asked, totals),
+          show: (screen) => pageText(screen, page, { totals, isFiltered }),
         };
       }),
     );
@@ -54,7 +65,7 @@ export function addResources(program: Command, act: Act): void {
     .action(
       act(async (session, uuid: string) => {
         const resource = await showResource(await session.database(), uuid);
-        return { data: resource, show: (screen) => showOne(screen, resource) };
+        return { data: resource, show: (screen) => resourceText(screen, resource) };
       }),
     );
 
@@ -65,22 +76,20 @@ export function addResources(program: Command, act: Act): void {
     .action(
       act(async (session) => {
         const lost = await lostProvisions(await session.database());
-        return { data: lost, show: (screen) => showLost(screen, lost) };
+        const end = `${counted(lost.length, "provision")}. Take one off the list: kit resources erase UUID`;
+        return {
+          data: lost,
+          show: (screen) => {
+            if (lost.length === 0) return "No provision was lost.";
+            const rows = lost.map(({ uuid, plan, name, at, requestId: request }) => ({
+              ...{ uuid, plan, name: name ?? "", "lost (UTC)": moment(at) },
+              ...(screen.columns >= 120 && { request }),
+            }));
+            return `${table(screen, rows)}\n\n${end}`;
+          },
+        };
       }),
     );
-
-  addErase(resources, act);
-  addImport(resources, act);
-}
-
-function showLost(screen: Screen, lost: LostProvision[]): string {
-  if (lost.length === 0) return "No provision was lost.";
-  const rows = lost.map(({ uuid, plan, name, at, requestId: request }) => ({
-    ...{ uuid, plan, name: name ?? "", "lost (UTC)": moment(at) },
-    ...(screen.columns >= 120 && { request }),
-  }));
-  const end = `${counted(lost.length, "provision")}. Take one off the list: kit resources erase UUID`;
-  return `${table(screen, rows)}\n\n${end}`;
 }
 
 function addErase(resources: Command, act: Act): void {
@@ -106,21 +115,12 @@ app and options. A person at a terminal is asked; a script says --yes.`,
           if (resource) session.say(aboutOne(resource));
           await session.confirm("Erase it for good?");
         }
-        const report = await eraseResource({ db, deprovision: deprovisionWithoutKeys(db) }, uuid);
+        const report = await eraseResource(db, uuid);
         const end = isLost ? "It is no longer listed as lost." : "Its uuid can never live again.";
         return { data: report, show: () => `Erased ${report.erased}. ${end}` };
       }),
     );
 }
-
-/** What is wrong with a line, for people. */
-const SENTENCES: Readonly<Record<Exclude<Skipped["reason"], "exists">, string>> = {
-  not_json: "This is not one JSON object in UTF-8.",
-  no_uuid: "It has no uuid.",
-  no_plan: "It names no plan.",
-  unknown_plan: "Its plan is not on offer: src/your-service/plans.ts.",
-  bad_text: "Its region or name is no text that can be kept.",
-};
 
 function addImport(resources: Command, act: Act): void {
   resources
@@ -139,24 +139,24 @@ told). Then: kit grants recover --all`,
       act(async (session) => {
         const context = await session.context();
         const signal = session.stopSignal();
-        const { stdin } = session.host;
-        if (stdin.isTTY) {
+        const { stdin: input } = session.host;
+        if (input.isTTY) {
           session.endProgress();
           session.say("Type or paste one JSON object a line; Ctrl-D ends.");
         }
-        const needs = { ...context, signal, onProgress: session.onProgress };
-        const report = await importInstallations(needs, inputLines(signal, stdin));
+        const lines = createInterface({ input, signal, crlfDelay: Infinity });
+        const report = await importInstallations(context, lines, { signal, onProgress: session.onProgress });
         if (signal.aborted)
           session.say("Stopped: what was taken is kept. The same command with all lines goes on.");
         const { imported, skipped } = report;
         const bad = skipped.flatMap(({ line, uuid, reason }) =>
-          reason === "exists" ? [] : [`line ${line}: ${uuid ? `${uuid}: ` : ""}${SENTENCES[reason]}`],
+          reason === "exists" ? [] : [`line ${line}: ${uuid ? `${uuid}: ` : ""}${BAD_LINES[reason]}`],
         );
         const sum = `${counted(imported, "resource")} imported, ${skipped.length - bad.length} existed, ${bad.length} not usable.`;
         return {
           data: report,
           show: ({ paint }) => [...some(bad, (each) => `${paint.red("✗")} ${each}`), sum].join("\n"),
-          exitCode: isWhole(report) && !signal.aborted ? DONE : FAILED,
+          exitCode: bad.length === 0 && !signal.aborted ? DONE : FAILED,
         };
       }),
     );

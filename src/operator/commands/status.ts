@@ -1,13 +1,6 @@
 import { Option, type Command } from "commander";
-import {
-  currentStatus,
-  listIncidents,
-  openIncidents,
-  showIncident,
-  STATUS_SETTINGS,
-  type CurrentStatus,
-  type Incident,
-} from "../platform-status.ts";
+import { openIncidents, type CurrentStatus, type Incident } from "../../platform/status.ts";
+import { currentStatus, listIncidents, showIncident, STATUS_SETTINGS } from "../platform-status.ts";
 import { examples } from "./examples.ts";
 import type { Screen } from "./host.ts";
 import type { Act } from "./session.ts";
@@ -34,69 +27,60 @@ export function addStatus(program: Command, act: Act): void {
         const settings = session.settings(STATUS_SETTINGS);
         if (incident !== undefined) {
           const { json, value } = await showIncident(settings, incident);
-          return { data: json, show: (screen) => inWords(screen, value, value.updates) };
+          return { data: json, show: (screen) => incidentText(screen, value, value.updates) };
         }
         if (since !== undefined || perPage !== undefined) {
           const { json, value } = await listIncidents(settings, { since, perPage });
-          return { data: json, show: (screen) => showList(screen, value) };
+          return { data: json, show: (screen) => listText(screen, value) };
         }
         const { json, value } = await currentStatus(settings);
-        return { data: json, show: (screen) => showCurrent(screen, value) };
+        return { data: json, show: (screen) => currentText(screen, value) };
       }),
     );
 }
 
-function showCurrent(screen: Screen, current: CurrentStatus): string {
+function currentText(screen: Screen, current: CurrentStatus): string {
   const { status: systems, scheduled } = current;
   const open = openIncidents(current);
   const coming = scheduled.filter(({ resolved }) => !resolved);
   const width = Math.max(0, ...systems.map(({ system }) => system.length));
-  const latest = (each: Incident) => `\n${inWords(screen, each, latestUpdate(each))}`;
-  const count =
-    open?.length === 0 ? "No incident is open." : `${counted(open?.length ?? 0, "incident")} open:`;
+  const latest = (each: Incident) => `\n${incidentText(screen, each, latestUpdate(each))}`;
+  const count = open?.length ? `${counted(open.length, "incident")} open:` : "No incident is open.";
   return [
     ...systems.map((each) => `${safe(each.system).padEnd(width)}  ${icon(screen, each.status)}`),
     ...(systems.length === 0 ? ["The feed names no systems: how they are is not known."] : []),
-    "",
-    open === null ? "The feed has no list of incidents." : count,
+    `\n${open === null ? "The feed has no list of incidents." : count}`,
     ...(open ?? []).map(latest),
-    ...(coming.length > 0 ? ["", "Maintenance:", ...coming.map(latest)] : []),
+    ...(coming.length > 0 ? ["\nMaintenance:", ...coming.map(latest)] : []),
   ].join("\n");
 }
 
-function showList(screen: Screen, incidents: Incident[]): string {
+function listText(screen: Screen, incidents: Incident[]): string {
   const [first] = incidents;
   if (!first) return "There was no incident.";
   const end = `${counted(incidents.length, "incident")}. One with its story: kit status --incident ${first.id}`;
-  return [...incidents.map((each) => `${inWords(screen, each, [])}\n`), end].join("\n");
+  return [...incidents.map((each) => `${incidentText(screen, each, [])}\n`), end].join("\n");
 }
 
-type Update = Incident["updates"][number];
-
 /** An incident with the given updates. Times are UTC, with their distance from now. */
-function inWords(screen: Screen, incident: Incident, updates: readonly Update[]): string {
+function incidentText(screen: Screen, incident: Incident, updates: Incident["updates"]): string {
   const { columns, paint } = screen;
   const { id, title, state, resolved, created_at: begin, resolved_at: end, full_url: page } = incident;
-  // Now by the platform's clock, as far as is known: no update was written later.
-  const now = Math.max(
-    Date.now(),
-    ...incident.updates.map(({ created_at: at }) => Date.parse(at ?? "") || 0),
-  );
   const word = safe(state ?? (resolved ? "resolved" : "open"));
-  const number = id === null ? "" : `#${safe(String(id))} `;
+  const head = paint.bold(safe([id === null ? "" : `#${id}`, title || "(no title)"].join(" ").trim()));
   const times = [
-    begin && `${Date.parse(begin) > now ? "begins" : "opened"} ${momentAway(begin, now)}`,
-    end && `resolved ${momentAway(end, now)}`,
+    begin && `${Date.parse(begin) > Date.now() ? "begins" : "opened"} ${momentAway(begin)}`,
+    end && `resolved ${momentAway(end)}`,
   ].filter(Boolean);
   return [
-    `${paint.bold(`${number}${safe(title) || "(no title)"}`)}  ${resolved ? paint.green(word) : paint.red(word)}`,
+    `${head}  ${resolved ? paint.green(word) : paint.red(word)}`,
     times.length > 0 ? `${times.join(", ")}, UTC` : "no times given",
     ...incident.systems.map(({ name, services, status }) => {
-      const which = services.length > 0 ? ` (${safe(services.join(", "))})` : "";
-      return `${safe(name)}${which}: ${icon(screen, status)}`;
+      const which = services.length > 0 ? ` (${services.join(", ")})` : "";
+      return `${safe(name + which)}: ${icon(screen, status)}`;
     }),
-    ...updates.flatMap(({ created_at: at, update_type: type, title: head, contents }) => [
-      paint.dim(safe([at && momentAway(at, now), type, head].filter(Boolean).join("  "))),
+    ...updates.flatMap(({ created_at: at, update_type: type, title: of, contents }) => [
+      paint.dim(safe([at && momentAway(at), type, of].filter(Boolean).join("  "))),
       ...(contents === "" ? [] : [`  ${wrapped(safe(contents), columns, "    ")}`]),
     ]),
     ...(page ? [safe(page)] : []),
@@ -104,8 +88,8 @@ function inWords(screen: Screen, incident: Incident, updates: readonly Update[])
 }
 
 /** The latest update; empty if there is none. */
-function latestUpdate({ updates }: Incident): Update[] {
-  const at = ({ created_at: time }: Update) => Date.parse(time ?? "") || 0;
+function latestUpdate({ updates }: Incident): Incident["updates"] {
+  const at = ({ created_at: time }: (typeof updates)[number]) => Date.parse(time ?? "") || 0;
   return [...updates].sort((one, other) => at(other) - at(one)).slice(0, 1);
 }
 

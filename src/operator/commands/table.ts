@@ -17,29 +17,27 @@ export function table(
 ): string {
   const titles = Object.keys(records[0] ?? {});
   const rows = records.map((record) => titles.map((title) => safe(record[title] ?? "")));
-  const widths = titles.map((title, at) => Math.max(title.length, ...rows.map((row) => row[at]!.length)));
-  const isWhole = titles.map((_, at) => rows.some((row) => WHOLE.test(row[at]!)));
-  for (
-    let excess = widths.reduce((sum, width) => sum + width + GAP.length, -GAP.length) - columns;
-    excess > 0;
-  ) {
-    const at = widths.reduce(
-      (most, width, each) => (!isWhole[each] && width > (widths[most] ?? 0) ? each : most),
-      -1,
-    );
-    const room = (widths[at] ?? 0) - LEAST_WIDTH;
-    if (room <= 0) break;
-    widths[at]! -= Math.min(room, excess);
-    excess -= Math.min(room, excess);
+  const cells = titles.map((title, at) => [title, ...rows.map((row) => row[at]!)]);
+  const widths = cells.map((column) => Math.max(...column.map(({ length }) => length)));
+  const mayShrink = (at: number) => widths[at]! > LEAST_WIDTH && !cells[at]!.some((cell) => WHOLE.test(cell));
+  for (;;) {
+    const isTooWide = widths.reduce((sum, width) => sum + width + GAP.length, -GAP.length) > columns;
+    const [widest] = [...widths.keys()].filter(mayShrink).sort((one, other) => widths[other]! - widths[one]!);
+    if (!isTooWide || widest === undefined) break;
+    widths[widest]! -= 1;
   }
-  const line = (cells: readonly string[]) =>
-    cells.map((cell, at) => shortened(cell, widths[at]!).padEnd(widths[at]!));
-  const head = paint.dim(
-    line(titles.map((title) => title.toUpperCase()))
+  const line = (row: readonly string[], colour: (text: string) => string) =>
+    row
+      .map((cell, at) => colour(shortened(cell, widths[at]!).padEnd(widths[at]!)))
       .join(GAP)
-      .trimEnd(),
+      .trimEnd();
+  const head = paint.dim(
+    line(
+      titles.map((title) => title.toUpperCase()),
+      String,
+    ),
   );
-  return [head, ...rows.map((row) => line(row).map(shade).join(GAP).trimEnd())].join("\n");
+  return [head, ...rows.map((row) => line(row, shade))].join("\n");
 }
 
 export function shortened(text: string, width: number): string {
@@ -47,29 +45,32 @@ export function shortened(text: string, width: number): string {
 }
 
 /** A fact for people; none is shown as a dash, and a time with its distance from now. */
-export type Fact = string | number | null | undefined | readonly string[];
+export type Fact = string | number | null | undefined;
+export type NamedFact = readonly [name: string, fact: Fact];
 
-/** Names and their values, one below the other, indented. `now` is that of the clock that wrote the times. */
-export function members(
+/** Names and their facts, one below the other, indented. `now` is that of the clock that wrote the times. */
+export function facts(
   { columns, paint }: Screen,
-  facts: Readonly<Record<string, Fact>> | readonly (readonly [name: string, fact: Fact])[],
+  named: Readonly<Record<string, Fact>> | readonly NamedFact[],
   now?: number,
 ): string {
-  const pairs = (Array.isArray(facts) ? facts : Object.entries(facts)) as [string, Fact][];
-  const width = Math.max(...pairs.map(([name]) => name.length));
+  const pairs = (Array.isArray(named) ? named : Object.entries(named)) as NamedFact[];
+  const width = Math.max(0, ...pairs.map(([name]) => name.length));
   const indent = " ".repeat(width + 2 * GAP.length);
   return pairs
-    .map(
-      ([name, fact]) =>
-        `${GAP}${paint.dim(name.padEnd(width))}${GAP}${wrapped(inWords(fact, now), columns, indent)}`,
-    )
+    .map(([name, fact]) => {
+      const text = ISO_TIME.test(String(fact)) ? momentAway(String(fact), now) : String(fact ?? "");
+      const shown = text.split("\n").map(safe).join("\n") || "–";
+      return `${GAP}${paint.dim(name.padEnd(width))}${GAP}${wrapped(shown, columns, indent)}`;
+    })
     .join("\n");
 }
 
 const ISO_TIME = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;
 
-function inWords(fact: Fact, now?: number): string {
-  const text = Array.isArray(fact) ? fact.join(", ") : String(fact ?? "");
-  if (ISO_TIME.test(text)) return momentAway(text, now);
-  return text.split("\n").map(safe).join("\n") || "–";
+/** Texts below their titles; an empty one is left out. */
+export function sections({ paint }: Screen, texts: Readonly<Record<string, string>>): string {
+  return Object.entries(texts)
+    .flatMap(([title, text]) => (text === "" ? [] : [paint.bold(title), text]))
+    .join("\n");
 }

@@ -4,48 +4,30 @@ import type { Command } from "commander";
 import type { Database } from "../../database/database.ts";
 import { KitError, messageOf } from "../../errors.ts";
 import { readUuid } from "../../uuid.ts";
-import { createAudit, type Audit } from "../audit.ts";
+import { beginAction, followAction } from "../audit.ts";
 import { DONE, type Failure, type Outcome } from "./outcome.ts";
 
 /** Every other command changes something, and is in the audit trail; so are these with `--reveal`. */
-const ONLY_READ: readonly string[] = [
-  ...[
-    "doctor",
-    "status",
-    "audit",
-    "apps",
-    "resources list",
-    "resources show",
-    "resources lost",
-    "config get",
-    "config diff",
-  ],
-  ...["manifest check", "manifest resolve", "manifest write", "api GET"],
-];
+const ONLY_READ = new RegExp(
+  "^(doctor|status|audit|apps|api get|resources (list|show|lost)|config (get|diff)|manifest (check|resolve|write))\\b",
+  "i",
+);
 /** A command that failed like this before the database was open did nothing at all. */
-const IN_VAIN: readonly string[] = ["used_wrongly", "misconfigured", "database_unavailable", "not_confirmed"];
+const IN_VAIN = ["used_wrongly", "misconfigured", "database_unavailable", "not_confirmed"];
 const LONGEST_ACTION = 500;
 
-/** Nothing is revealed that the audit trail does not have. */
-class AuditUnavailable extends KitError {
-  constructor(cause: unknown) {
-    const message = `The audit trail cannot be written, and nothing is revealed without it: ${messageOf(cause)}`;
-    super("audit_unavailable", message, { cause });
-  }
-}
-
-/** The entry of one command in the audit trail, the same that has the actions of the operator's pages. */
-export type Trail = ReturnType<typeof createTrail>;
-
-/** `warn` is called with the reason why there is no entry, or none of its end. */
+/**
+ * The entry of one command in the audit trail, the same that has the actions of the operator's pages. `warn` is called
+ * with the reason why there is no entry, or none of its end.
+ */
 export function createTrail(
   command: Command,
   { scrub, warn }: { scrub(text: string): string; warn(reason: string): void },
 ) {
-  const { words, uuids, isRevealing } = wordsOf(command);
-  const isOnlyRead = ONLY_READ.some((each) => `${words.join(" ")} `.startsWith(`${each} `));
-  const isWanted = isRevealing || !isOnlyRead;
-  let entry: ReturnType<Audit["follow"]> | null = null;
+  const { words, uuids } = wordsOf(command);
+  const isRevealing = words.includes("--reveal");
+  const isWanted = isRevealing || !ONLY_READ.test(words.join(" "));
+  let entry: ReturnType<typeof followAction> | null = null;
   let isTried = false;
 
   return {
@@ -56,19 +38,18 @@ export function createTrail(
     async begin(db: Database): Promise<void> {
       if (!isWanted || isTried) return;
       isTried = true;
+      const form = `kit-${randomUUID()}`;
+      const action = scrub(["kit", ...words].join(" ")).slice(0, LONGEST_ACTION);
+      const uuid = uuids.length === 1 ? uuids[0]! : null;
+      const operator = { name: systemUser(), account: null, address: os.hostname() };
       try {
-        const audit = createAudit(db);
-        const form = `kit-${randomUUID()}`;
-        const { id } = await audit.begin({
-          action: scrub(["kit", ...words].join(" ")).slice(0, LONGEST_ACTION),
-          uuid: uuids.length === 1 ? uuids[0]! : null,
-          operator: { name: systemUser(), account: null, address: os.hostname() },
-          ...{ form, requestId: form },
-        });
-        entry = audit.follow(id);
-      } catch (error) {
-        if (isRevealing) throw new AuditUnavailable(error);
-        warn(messageOf(error));
+        const { id } = await beginAction(db, { action, uuid, operator, form, requestId: form });
+        entry = followAction(db, id);
+      } catch (cause) {
+        const why = messageOf(cause);
+        if (!isRevealing) return warn(why);
+        const message = `The audit trail cannot be written, and nothing is revealed without it: ${why}`;
+        throw new KitError("audit_unavailable", message, { cause });
       }
     },
     onProgress: (done: number, total: number) => entry?.onProgress(done, total),
@@ -79,12 +60,10 @@ export function createTrail(
       const isVain = isTried || ("id" in result && IN_VAIN.includes(result.id));
       if (!isWanted || (!entry && isVain)) return;
       const state = (result.exitCode ?? DONE) === DONE ? "done" : "failed";
+      const message = scrub("message" in result ? result.message : countsIn(result.data));
       try {
         if (!entry) await open();
-        await entry?.end({
-          state,
-          message: scrub("message" in result ? result.message : countsIn(result.data)),
-        });
+        await entry?.end({ state, message });
       } catch (error) {
         warn(messageOf(error));
       }
@@ -96,21 +75,18 @@ export function createTrail(
 function wordsOf(command: Command) {
   const path: string[] = [];
   for (let at: Command = command; at.parent; at = at.parent) path.unshift(at.name());
-  const { resource } = command.opts<{ resource?: string }>();
   const isOfResources = command.registeredArguments.some((argument) => argument.name() === "uuid");
+  const { resource } = command.opts<{ resource?: string }>();
   const named = [...(isOfResources ? command.args : []), resource];
   const uuids = [...new Set(named.flatMap((word) => readUuid(word) ?? []))];
   const options = command.options.flatMap((option) => {
     const name = option.attributeName();
     if (command.getOptionValueSource(name) !== "cli" || name === "resource") return [];
-    const values = [command.getOptionValue(name) as unknown]
-      .flat()
-      .filter((value) => typeof value === "string");
-    return [option.long!, ...(name === "data" ? ["…"] : values)];
+    const values = [command.getOptionValue(name) as unknown].flat();
+    return [option.long!, ...(name === "data" ? ["…"] : values.filter((value) => typeof value === "string"))];
   });
   const words = [...path, ...command.args.map((word) => word.replace(/=.*/s, "=…")), ...options];
-  const others = words.filter((word) => uuids.length !== 1 || readUuid(word) !== uuids[0]);
-  return { words: others, uuids, isRevealing: options.includes("--reveal") };
+  return { words: words.filter((word) => uuids.length !== 1 || readUuid(word) !== uuids[0]), uuids };
 }
 
 /** The counts and the ids in an outcome's data; its other texts may be secrets. */
@@ -124,6 +100,7 @@ function countsIn(data: unknown): string {
     .join(", ");
 }
 
+/** In a container the user may have no name. */
 function systemUser(): string {
   try {
     return os.userInfo().username;

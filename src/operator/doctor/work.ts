@@ -1,6 +1,6 @@
 import type { OpenContext } from "../../open-context.ts";
 import { lostProvisions } from "../../resources/end-store.ts";
-import { FAILING, failingSteps } from "../waiting-steps.ts";
+import { FAILING, failingSteps } from "../store.ts";
 import { counted, duration } from "../wording.ts";
 import { countedToMost, fault, fine, warning, type Finding } from "./finding.ts";
 import * as store from "./store.ts";

@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { KitError, messageOf } from "../../errors.ts";
 import type { Log } from "../../logging/log.ts";
-import type { ActionRequest, Audit } from "../audit.ts";
+import type { Queryable } from "../../database/database.ts";
+import { beginAction, followAction } from "../audit.ts";
+import type { ActionRequest } from "../store.ts";
 import type { How } from "../work-through.ts";
 
 /** How an action ended. The message may be shown. */
@@ -23,11 +25,11 @@ const PATIENCE_MS = 2_000;
  * trail before its first step, and stores its progress there. `stop` aborts the running actions and waits for them.
  */
 export function createActionRunner({
-  audit,
+  db,
   scrub,
   log,
 }: {
-  audit: Audit;
+  db: Queryable;
   scrub(text: string): string;
   log: Log;
 }) {
@@ -41,7 +43,7 @@ export function createActionRunner({
       ...(uuid !== null && { uuid }),
     };
     log.info(about, "An operator began an action");
-    const { onProgress, end } = audit.follow(id);
+    const { onProgress, end } = followAction(db, id);
     const result = await work({ signal: stopping.signal, onProgress }).catch((error: unknown) => {
       if (error instanceof KitError) return { isDone: false, message: messageOf(error) };
       log.error({ ...about, error }, "An operator's action failed");
@@ -58,7 +60,7 @@ export function createActionRunner({
      * its audit entry.
      */
     async begin(request: ActionRequest, work: ActionWork): Promise<number> {
-      const { id, isNew } = await audit.begin(request);
+      const { id, isNew } = await beginAction(db, request);
       if (!isNew) return id;
       const run = perform(id, request, work)
         .catch((error: unknown) =>

@@ -1,5 +1,5 @@
 import type { Page } from "../../pages/pages.tsx";
-import type { AuditEntry } from "../audit.ts";
+import type { AuditEntry } from "../store.ts";
 import { Facts, Moment, State, Table } from "./parts.tsx";
 
 /** What operators did, and who came in or was refused, the newest first. */

@@ -3,7 +3,7 @@ import express, { type ErrorRequestHandler, type RequestHandler } from "express"
 import type { Context } from "../../context.ts";
 import { askForBody, isUnreadableBody } from "../../http/requests.ts";
 import { Secret } from "../../secret.ts";
-import type { Operator } from "../audit.ts";
+import type { Operator } from "../store.ts";
 import { refused } from "./problems.ts";
 
 /** The members of a form; each has all values that were sent under its name. */

@@ -5,7 +5,7 @@ import { addressOf } from "../../pages/address.ts";
 import type { Frame } from "../../pages/pages.tsx";
 import { policyWith } from "../../pages/site.ts";
 import { buildText } from "../../version.ts";
-import type { Operator } from "../audit.ts";
+import type { Operator } from "../store.ts";
 import { liveScript } from "./live-script.ts";
 
 /** The path at which these pages are mounted. */

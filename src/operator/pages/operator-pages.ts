@@ -4,14 +4,12 @@ import type { OpenContext } from "../../open-context.ts";
 import { addressOf } from "../../pages/address.ts";
 import { show, type Page } from "../../pages/pages.tsx";
 import { lostProvisions } from "../../resources/end-store.ts";
-import type { AccessTrail } from "../access-trail.ts";
-import { issuesOf } from "../attention.ts";
-import { createAudit } from "../audit.ts";
+import type { AccessTrail } from "../audit.ts";
 import { examine } from "../doctor/doctor.ts";
 import { typedUuid } from "../errors.ts";
-import { createGauges } from "../gauges.ts";
-import { readHours } from "../store.ts";
-import { listResources, showResource, tokenTimes } from "../resources.ts";
+import { overviewOf } from "../overview.ts";
+import { actionsBefore, findAction } from "../store.ts";
+import { listResources, showResource } from "../resources.ts";
 import { guard } from "./access.tsx";
 import { actionRoutes } from "./action-routes.tsx";
 import { createActionRunner } from "./action-runner.ts";
@@ -34,9 +32,7 @@ export function createOperatorPages(
 ): { router: Router; stop(): Promise<void> } {
   const { byPassword: password, whenReady, trail } = needs;
   const { db, scrubber, log } = ctx;
-  const audit = createAudit(db);
-  const runner = createActionRunner({ audit, scrub: scrubber.scrub, log });
-  const gauges = createGauges(db);
+  const runner = createActionRunner({ db, scrub: scrubber.scrub, log });
   const router = Router({ caseSensitive: true });
 
   function page(path: string, made: (request: Request, root: string) => Promise<Page>): void {
@@ -58,11 +54,10 @@ export function createOperatorPages(
   router.use(whenReady);
 
   page("/", async (_request, root) => {
-    const [measured, hours] = [await gauges(), await readHours(db)];
-    const issues = await issuesOf(ctx, measured, hours);
+    const overview = await overviewOf(ctx);
     const asked = await loadPart(ctx.status.look(), scrubber.scrub);
     const known = "value" in asked ? asked.value : ctx.status.known();
-    return overviewPage({ issues, gauges: measured, hours, known }, root);
+    return overviewPage({ ...overview, known }, root);
   });
   page("/resources", async ({ query }, root) => {
     const [text, state, after] = [word(query["text"]), word(query["state"]), word(query["after"])];
@@ -73,12 +68,14 @@ export function createOperatorPages(
     const record = await showResource(db, typedUuid(String(request.params["uuid"])));
     // The script replaces no part that shows the platform's answers.
     const asked = request.get(LOOKS_AGAIN) === undefined ? await askPlatform(ctx, record) : null;
-    return resourcePage(record, await tokenTimes(db, record.uuid), asked, root);
+    return resourcePage(record, asked, root);
   });
-  page("/actions", async ({ query }, root) => auditPage(await audit.page(numberIn(query["before"])), root));
+  page("/actions", async ({ query }, root) =>
+    auditPage(await actionsBefore(db, numberIn(query["before"])), root),
+  );
   page("/actions/:id", async ({ params }, root) => {
     const id = numberIn(params["id"]);
-    const entry = id === null ? null : await audit.find(id);
+    const entry = id === null ? null : await findAction(db, id);
     if (!entry) throw refused("not_found", 404, "There is no such action.");
     return actionPage(entry, root);
   });

@@ -2,25 +2,19 @@ import { MOST_ROWS_WAITING } from "../../metrics/store.ts";
 import type { Page } from "../../pages/pages.tsx";
 import { openIncidents, type CurrentStatus, type Incident } from "../../platform/status.ts";
 import type { Known } from "../../platform/status-watch.ts";
-import type { Issue } from "../attention.ts";
 import type { Check } from "../doctor/finding.ts";
 import type { DoctorReport } from "../doctor/doctor.ts";
-import type { Gauges } from "../gauges.ts";
-import type { Hour } from "../store.ts";
+import type { Gauges, Issue, Overview } from "../overview.ts";
 import { duration } from "../wording.ts";
 import { OF_ALL } from "./actions.tsx";
 import { ActionLinks, Facts, LIVE_MS, Moment, Section, State, type Look } from "./parts.tsx";
 import { RefreshesPerHour, TokenAges } from "./plots.tsx";
 
-export interface Overview {
-  issues: readonly Issue[];
-  gauges: Gauges;
-  hours: readonly Hour[];
-  known: Known;
-}
-
 /** What needs an operator, the state of the service, and the actions on all resources. */
-export function overviewPage({ issues, gauges, hours, known }: Overview, root: string): Page {
+export function overviewPage(
+  { issues, gauges, hours, known }: Overview & { known: Known },
+  root: string,
+): Page {
   return {
     title: "Overview",
     content: (

@@ -1,7 +1,7 @@
 import { scaleBand, scaleLinear } from "d3-scale";
 import type { ComponentChildren } from "preact";
-import type { Gauges } from "../gauges.ts";
-import type { Hour } from "../store.ts";
+import type { Hour } from "../../metrics/store.ts";
+import type { Gauges } from "../overview.ts";
 import { duration } from "../wording.ts";
 
 interface Bar {

@@ -2,22 +2,11 @@ import type { Page } from "../../pages/pages.tsx";
 import type { LostProvision } from "../../resources/end-store.ts";
 import { STATES_OF_RESOURCES } from "../../credentials/states.ts";
 import { RESOURCE_STATES } from "../../resources/states.ts";
-import { MOST_FOUND, type ResourcePage } from "../resources.ts";
+import type { ResourcePage, Search } from "../resources.ts";
 import { planInWords } from "../wording.ts";
 import { Moment, State, Table } from "./parts.tsx";
 
-/** What the operator searches for. */
-export interface Search {
-  text?: string | undefined;
-  state?: string | undefined;
-  after?: string | undefined;
-}
-
-export function listPage(
-  search: Search,
-  { resources, next, isCut = false }: ResourcePage,
-  root: string,
-): Page {
+export function listPage(search: Search, { resources, next }: ResourcePage, root: string): Page {
   const address = (after?: string) => {
     const members = Object.entries({ ...search, after }).filter(
       (member): member is [string, string] => !!member[1],
@@ -31,14 +20,8 @@ export function listPage(
         <search>
           <SearchForm search={search} action={`${root}/resources`} />
         </search>
-        {isCut && (
-          <p>
-            More than {MOST_FOUND.toLocaleString("en-GB")} begin like this, and no more than that were looked
-            through. Type more of the word.
-          </p>
-        )}
         {resources.length === 0 ? (
-          <p>{nothing(search, isCut)}</p>
+          <p>{nothing(search)}</p>
         ) : (
           <Table
             columns={[
@@ -105,8 +88,7 @@ function Named({ uuid, name, root }: { uuid: string; name: string | null; root: 
   );
 }
 
-function nothing({ text, state, after }: Search, isCut: boolean): string {
-  if (isCut) return "None among those that were looked through.";
+function nothing({ text, state, after }: Search): string {
   if (after !== undefined) return "There are no older ones.";
   if (text === undefined && state === undefined) return "There are no resources yet.";
   return "No resource is like this. Names are looked for as they begin, in the case they are written in.";

@@ -2,10 +2,9 @@ import { KitError, messageOf } from "../../errors.ts";
 import type { Page } from "../../pages/pages.tsx";
 import { within } from "../../within.ts";
 import type { OpenContext } from "../../open-context.ts";
-import { appsOf, type AppsReport } from "../apps.ts";
+import { appsOf, type AppsReport } from "../platform-call.ts";
 import { diffConfig, type ConfigDifference } from "../config-diff.ts";
-import type { TokenTimes, WholeResource } from "../resources.ts";
-import type { WaitingStep } from "../waiting-steps.ts";
+import type { WaitingStep, WholeResource } from "../resources.ts";
 import { duration, planInWords } from "../wording.ts";
 import { OF_ONE } from "./actions.tsx";
 import { DiffTable } from "./diff-table.tsx";
@@ -50,12 +49,7 @@ export interface Asked {
  * One resource: its record, its tokens, its apps, its config vars, and its history. `asked` is null when the script
  * requests the page, because it replaces no part that shows the platform's answers.
  */
-export function resourcePage(
-  record: WholeResource,
-  token: TokenTimes,
-  asked: Asked | null,
-  root: string,
-): Page {
+export function resourcePage(record: WholeResource, asked: Asked | null, root: string): Page {
   const { uuid, name, state, readAt } = record;
   return {
     title: name ?? uuid,
@@ -64,7 +58,7 @@ export function resourcePage(
         {state !== "deprovisioned" && <ActionLinks actions={OF_ONE} root={`${root}/resources/${uuid}`} />}
         <div class="pair" id="record" data-live={LIVE_MS}>
           <About record={record} />
-          <Credential record={record} token={token} />
+          <Credential record={record} />
         </div>
         <Section title="Waiting steps" id="steps" live={LIVE_MS}>
           <Steps steps={record.steps} now={readAt} />
@@ -105,7 +99,7 @@ function About({ record }: { record: WholeResource }) {
   );
 }
 
-function Credential({ record: { credential, readAt }, token }: { record: WholeResource; token: TokenTimes }) {
+function Credential({ record: { credential, token, readAt } }: { record: WholeResource }) {
   const { state, reason, generation, expiresAt, refreshDueAt, lastError, secretVersion, keyId, flags } =
     credential;
   const nextRefresh = refreshDueAt ? <Moment at={refreshDueAt} now={readAt} /> : "never by itself";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import os from "node:os";
-import { createAudit, type AuditEntry } from "../../../src/operator/audit.ts";
+import { actionsBefore, type AuditEntry } from "../../../src/operator/store.ts";
 import { aLifecycle } from "../../support/lifecycle.ts";
 import { kit, kitJson } from "../../support/kit.ts";
 
@@ -20,7 +20,7 @@ async function trailOf(words: string[], input = "", change: Record<string, strin
   return { said, added: await entries() };
 }
 const entries = async (): Promise<AuditEntry[]> =>
-  (await createAudit(life.world.service.services.db).page(null)).entries;
+  (await actionsBefore(life.world.service.services.db, null)).entries;
 
 describe("the audit trail", () => {
   it.each<[words: string[], input: string, action: string, isOfOne: boolean, message: RegExp]>([

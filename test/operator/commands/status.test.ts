@@ -141,7 +141,7 @@ describe("kit status", () => {
       "status",
     ]);
     expect(code).toBe(1);
-    expect(stderr.replace(/\s+/g, " ")).toContain("go on without the feed");
+    expect(stderr.replace(/\s+/g, " ")).toContain("go on without it");
     answer = inOrder(404);
     expect(await runJson("--incident", "9")).toEqual({
       code: 1,

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { openDatabase, type Database, type Queryable } from "../../../src/database/database.ts";
-import { BY_PASSWORD, createAudit } from "../../../src/operator/audit.ts";
+import { BY_PASSWORD } from "../../../src/operator/audit.ts";
+import { findAction } from "../../../src/operator/store.ts";
 import { createActionRunner } from "../../../src/operator/pages/action-runner.ts";
 import { createLog } from "../../../src/logging/log.ts";
 import { createScrubber } from "../../../src/logging/scrubber.ts";
@@ -37,9 +38,8 @@ it.each([
 ] as const)(
   "an action is carried out once and its end is recorded although the connection was lost %s %s",
   async (at, name) => {
-    const audit = createAudit(losingTheConnection(at, name));
     const log = createLog("silent", createScrubber(""));
-    const runner = createActionRunner({ audit, scrub: (text) => text, log });
+    const runner = createActionRunner({ db: losingTheConnection(at, name), scrub: (text) => text, log });
     let times = 0;
     const work = async () => ({ isDone: true, message: `${(times += 1)} done.` });
     const asked = { action: "refresh", uuid: null, operator: BY_PASSWORD, form: name, requestId: name };
@@ -47,6 +47,6 @@ it.each([
     expect(await runner.begin({ ...asked, requestId: "the second press" }, work)).toBe(id);
     await runner.stop();
     expect(times).toBe(1);
-    expect(await audit.find(id)).toMatchObject({ state: "done", message: "1 done." });
+    expect(await findAction(db, id)).toMatchObject({ state: "done", message: "1 done." });
   },
 );

@@ -17,7 +17,6 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => operator.close());
 
-/** Counts are refreshed after two seconds. */
 const overview = (...parts: string[]) =>
   eventually(async () => {
     const { text } = await operator.get();
@@ -146,7 +145,7 @@ it("lists what needs attention, the worst first, with advice", async () => {
   expect(cards).toHaveLength(8);
   const inOrder = [
     "The platform rejects our client secret",
-    "Set the secret that the platform's partner portal shows now.",
+    "Run kit secret set, and give it the one that the platform's partner portal shows.",
     "Late sweeps",
     "Start the web process with WEB_JOBS=on",
     "1 grant is not exchanged: the first is lost in",

@@ -74,7 +74,7 @@ describe("a step that keeps failing", () => {
 
   it("is listed under what needs attention, with a link to its resource", async () => {
     const { html, text } = await operator.get();
-    expect(text).toContain("put-off work that does not end");
+    expect(text).toContain("1 step failed 5 times or more");
     expect(html).toContain(`href="/operator/resources/${uuid}"`);
   });
 });
