@@ -88,12 +88,6 @@ describe("a statement", () => {
     },
   );
 
-  it("that reads whole tables may take five minutes, and writes nothing", async () => {
-    const limit = statement("limit", `SELECT current_setting('statement_timeout') AS limit`);
-    expect(await opened.database.readWhole(limit)).toEqual([{ limit: "5min" }]);
-    await expect(opened.database.readWhole(insert, ["one"])).rejects.toMatchObject({ code: "25006" });
-  });
-
   it("fails without harm to its connection, however many fail", async () => {
     const mistakes = Array.from({ length: 20 }, (_, i) =>
       i % 2 ? run(`SELECT 1 / $1::int`, [0]) : opened.database.transaction((tx) => tx.query(insert, [null])),

@@ -1,5 +1,91 @@
-import { afterEach, expect, it, jest } from "@jest/globals";
-import { aWaitingRoom, DatabaseUnavailable, retryWhileDatabaseAway } from "../../src/database/database.ts";
+import { afterEach, describe, expect, it, jest } from "@jest/globals";
+import {
+  aWaitingRoom,
+  DatabaseUnavailable,
+  isConflict,
+  isConnectionConfigError,
+  isDataError,
+  isTransient,
+  openDatabase,
+  retryWhileDatabaseAway,
+  statement,
+} from "../../src/database/database.ts";
+import { anOpenDatabase } from "../support/open-database.ts";
+
+// An error at connecting is worth another try, whatever it is: test/database/database.test.ts has real ones.
+
+const words = (message: string) => new Error(message);
+const node = (code: string) => Object.assign(words(code), { code, syscall: "read" });
+const postgresql = (code: string) => Object.assign(words(code), { code, severity: "ERROR" });
+const prisma = (code: string, originalCode?: string) =>
+  Object.assign(words(code), { code, meta: { driverAdapterError: { cause: { originalCode } } } });
+const each = (codes: string, make: (code: string) => unknown, between = " "): unknown[] =>
+  codes.split(between).map((code) => make(code));
+
+const REPLANNED = Object.assign(postgresql("0A000"), { routine: "RevalidateCachedQuery" });
+
+it.each<[string, "passes" | "stays" | "needs an operator", unknown[]]>([
+  ["the connection was lost", "passes", each("08006 57P01 57P02 57P03", postgresql)],
+  ["the disk is full, or the server has no connection left", "passes", each("53100 53300", postgresql)],
+  ["the server is read-only, as after a failover", "passes", [postgresql("25006")]],
+  ["a statement waited or took too long", "passes", each("55P03 57014", postgresql)],
+  ["two transactions stood in each other's way", "passes", each("40P01 40001", postgresql)],
+  ["a named statement's table has changed", "passes", [REPLANNED]],
+  ["the connection breaks off", "passes", each("ECONNRESET ECONNABORTED ETIMEDOUT EPIPE EPROTO", node)],
+  ["the driver says so", "passes", each("Connection terminated,Query read timeout", words, ",")],
+  ["Prisma met one of these", "passes", each("P1001 P1017 P2024 P2028 P2034 P2037", prisma)],
+  ["Prisma gives PostgreSQL's code", "passes", [prisma("P2039", "25006"), prisma("P2010", "57P01")]],
+  ["a statement is at fault", "stays", each("42601 42P01 0A000 P0001", postgresql)],
+  ["a value is at fault", "stays", [...each("22021 23505 54000", postgresql), prisma("P2002")]],
+  ["our code is at fault", "stays", [new TypeError("x is not a function"), node("EACCES"), "terminated"]],
+  ["a right is missing", "needs an operator", [postgresql("42501")]],
+  ["a pooler's clients share a session", "needs an operator", each("42P05 26000", postgresql)],
+])(
+  "an error tells whether another try may help, or an operator must act first: %s: it %s",
+  (_, expected, errors) => {
+    const found = errors.map((error) =>
+      isTransient(error) ? "passes" : isConnectionConfigError(error) ? "needs an operator" : "stays",
+    );
+    expect(found).toEqual(errors.map(() => expected));
+  },
+);
+
+describe("errors as the drivers really raise them", () => {
+  const opened = anOpenDatabase();
+
+  it.each([
+    ["57P01", { isTransient: true, isConflict: false, isDataError: false }],
+    ["40P01", { isTransient: true, isConflict: true, isDataError: false }],
+    ["40001", { isTransient: true, isConflict: true, isDataError: false }],
+    ["22021", { isTransient: false, isConflict: false, isDataError: true }],
+    ["23505", { isTransient: false, isConflict: false, isDataError: true }],
+    ["54000", { isTransient: false, isConflict: false, isDataError: true }],
+  ])("%s is %j, from either", async (state, expected) => {
+    const text = `DO $$ BEGIN RAISE EXCEPTION 'raised' USING ERRCODE = '${state}'; END $$`;
+    const client = await opened.database.prisma();
+    for (const raising of [
+      opened.database.query(statement(`raise_${state}`, text)),
+      client.$executeRawUnsafe(text),
+    ]) {
+      const error: unknown = await Promise.resolve(raising).catch((thrown: unknown) => thrown);
+      const found = {
+        ...{ isTransient: isTransient(error), isConflict: isConflict(error) },
+        isDataError: isDataError(error),
+      };
+      expect(found).toEqual(expected);
+    }
+  });
+
+  it("a server that is not there is worth another try", async () => {
+    const nowhere = openDatabase({ ...opened.settings, url: "postgresql://nobody@127.0.0.1:1/nothing" });
+    const client = await nowhere.prisma();
+    for (const work of [nowhere.ping(), client.heartbeat.count()]) {
+      const error: unknown = await Promise.resolve(work).catch((thrown: unknown) => thrown);
+      expect([isTransient(error), isConnectionConfigError(error)]).toEqual([true, false]);
+    }
+    await nowhere.close();
+  });
+});
 
 const lost = () => new Error("Connection terminated unexpectedly");
 
@@ -24,10 +110,8 @@ it("throws at once an error that waiting does not cure, which the caller may def
   const { work, tries } = failing(3, () => new TypeError("a mistake"));
   await expect(retryWhileDatabaseAway(work)).rejects.toThrow(TypeError);
   expect(tries()).toBe(1);
-  const deadlock = () => Object.assign(new Error("deadlock detected"), { code: "40P01", severity: "ERROR" });
-  await expect(retryWhileDatabaseAway(failing(1, deadlock).work, { isCurable: () => false })).rejects.toThrow(
-    "deadlock",
-  );
+  const never = retryWhileDatabaseAway(failing(1, lost).work, { isCurable: () => false });
+  await expect(never).rejects.toThrow("terminated");
 });
 
 it.each<[string, (tries: number) => Promise<string>]>([
@@ -43,16 +127,6 @@ it.each<[string, (tries: number) => Promise<string>]>([
     cause: { message: lost().message },
   });
   expect(performance.now() - begun).toBeLessThan(2_000);
-});
-
-it("leaves no timer behind, whether the attempt succeeds or fails", async () => {
-  const cleared = jest.spyOn(globalThis, "clearTimeout");
-  const set = jest.spyOn(globalThis, "setTimeout");
-  await retryWhileDatabaseAway(failing(0, lost).work);
-  await retryWhileDatabaseAway(failing(1, () => new TypeError("a mistake")).work).catch(() => undefined);
-  const timers = set.mock.results.map(({ value }) => value as unknown);
-  expect(timers).toHaveLength(2);
-  expect(cleared.mock.calls.map(([timer]) => timer)).toEqual(timers);
 });
 
 it("when too many callers wait, the next fails at once; places become free again", async () => {

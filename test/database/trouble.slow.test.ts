@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from "@jest/globals";
+import pg from "pg";
 import supertest from "supertest";
 import type { Database } from "../../src/database/database.ts";
+import type { TokenEndpoint } from "../../src/platform/oauth.ts";
 import { runWeb } from "../../src/process/run-web.ts";
 import { kitJson } from "../support/kit.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
@@ -10,51 +12,76 @@ import { startDatabaseProxy, type DatabaseProxy } from "../support/database-prox
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 
-// A PostgreSQL that is unreachable, silent, read-only, full or in a deadlock. Only the service uses the proxy; the test
-// queries the database directly.
+// A PostgreSQL that is unreachable, silent, read-only, full, locked, in a deadlock or short of connections. Only the
+// service uses the proxy; the test queries the database directly.
 
 let world: World;
 let proxy: DatabaseProxy;
+/** Runs once, after the platform has answered a call to the token endpoint and before the service has the answer. */
+let onAnswer: (() => void) | null = null;
+const answered = <Answer>(answer: Answer): Answer => {
+  onAnswer?.();
+  onAnswer = null;
+  return answer;
+};
+const wrapTokenEndpoint = (endpoint: TokenEndpoint): TokenEndpoint => ({
+  exchange: async (...given) => answered(await endpoint.exchange(...given)),
+  refresh: async (...given) => answered(await endpoint.refresh(...given)),
+});
+const restart = (environment: Record<string, string> = {}) =>
+  world.restart({ environment: { DATABASE_URL: proxy.url, ...environment } });
+
 beforeAll(async () => {
-  world = await aWorld({ environment: { SWEEP_CRON: "* * * * * *" } });
+  world = await aWorld({ environment: { SWEEP_CRON: "* * * * * *" }, parts: { wrapTokenEndpoint } });
   proxy = await startDatabaseProxy(world.environment["DATABASE_URL"]!);
-  await world.restart({ environment: { DATABASE_URL: proxy.url } });
+  await restart();
 });
 afterAll(async () => {
   await world.close();
   await proxy.close();
 });
 afterEach(async () => {
+  onAnswer = null;
   proxy.mode("ok");
+  world.sandbox.control.clearFaults();
   for (const table of ["credentials", "resources"])
     await world.rows(`DROP TRIGGER IF EXISTS trouble ON ${table}`);
 });
 
 const install = () => world.sandbox.control.install({ plan: "basic" });
+const installs = (count: number) => Promise.all(Array.from({ length: count }, install));
+type Deliveries = Awaited<ReturnType<typeof installs>>;
+const uuidsOf = (deliveries: Deliveries) => deliveries.map(({ addon }) => addon.id);
+const statusesOf = (deliveries: Deliveries) => new Set(deliveries.map(({ response }) => response.status));
+
+const makeDue = (uuids: string[]) =>
+  world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = ANY($1::uuid[])`, [uuids]);
 /**
- * Their grants are exchanged, without the second that they wait for the platform, and without the 45 s for which a claim
- * holds its row if its acknowledgement was lost: letting it go is safe before the call is marked as sent.
+ * Their tokens are stored, without the second that a grant waits for the platform, and without the 45 s for which a
+ * claim holds its row if its acknowledgement was lost: letting it go is safe before the call is marked as sent.
  */
-async function becomeActive(uuids: string[]): Promise<void> {
+async function become(uuids: string[], generation = 1): Promise<void> {
   const isFree = `(leased_until IS NULL OR sent_at IS NULL AND leased_until < now() + interval '43 seconds')`;
   const hurry = `UPDATE credentials SET due_at = now(), leased_until = NULL
     WHERE uuid = ANY($1::uuid[]) AND state = 'grant_pending' AND due_at IS NOT NULL AND ${isFree}`;
-  const active = `SELECT 1 FROM credentials WHERE uuid = ANY($1::uuid[]) AND state = 'active'`;
+  const found = `SELECT 1 FROM credentials WHERE uuid = ANY($1::uuid[]) AND state = 'active' AND generation = $2`;
   await eventually(async () => {
     await world.rows(hurry, [uuids]);
-    world.service.services.jobs.wake("exchange-grants");
+    for (const job of ["exchange-grants", "refresh-tokens"] as const) world.service.services.jobs.wake(job);
     await sleep(50);
-    expect(await world.rows(active, [uuids])).toHaveLength(uuids.length);
-  }, 60_000);
+    expect(await world.rows(found, [uuids, generation])).toHaveLength(uuids.length);
+  }, 80_000);
 }
-const allSucceed = async (deliveries: Awaited<ReturnType<typeof install>>[]) => {
+const allSucceed = async (deliveries: Deliveries) => {
   // 202 where the database was away for longer than the answer may wait for the vendor's result.
   for (const { response } of deliveries) expect([200, 202]).toContain(response.status);
-  await becomeActive(deliveries.map(({ addon }) => addon.id));
+  await become(uuidsOf(deliveries));
 };
 const position = () => world.sandbox.control.ledger().next;
-const exchanges = (since: number) =>
+const calls = (since: number) =>
   world.sandbox.control.ledger({ since }).entries.filter(({ path }) => path === "/oauth/token");
+const issued = (since: number) =>
+  calls(since).filter(({ response }) => (response?.status ?? 500) < 300).length;
 const isReady = async () => (await fetch(`${world.service.url}/readyz`)).status === 200;
 
 const now = performance.now.bind(performance);
@@ -82,16 +109,25 @@ async function failing(table: "credentials" | "resources", sqlState: string, sha
 const failures = async () =>
   (await world.rows<{ count: number }>(`SELECT last_value AS count FROM failures`))[0]!.count;
 
-describe("database trouble", () => {
-  it("connections refused for a second: no provision is lost", async () => {
+/** Runs a statement in a transaction that stays open until the returned function is called. */
+async function held(text: string): Promise<() => Promise<void>> {
+  const client = new pg.Client({ connectionString: world.environment["DATABASE_URL"]! });
+  await client.connect();
+  await client.query("BEGIN");
+  await client.query(text);
+  return () => client.end();
+}
+
+describe("a database that cannot be reached", () => {
+  it("for a second, loses no provision", async () => {
     proxy.mode("refuse");
-    const answers = Promise.all(Array.from({ length: 10 }, install));
+    const answers = installs(10);
     await sleep(1_000);
     proxy.mode("ok");
     await allSucceed(await answers);
   });
 
-  it("a silent server: 503 with Retry-After, nothing half done, and a later delivery succeeds", async () => {
+  it("since it is silent: 503 with Retry-After, nothing half done, and a later delivery succeeds", async () => {
     proxy.cut();
     proxy.mode("black-hole");
     const delivered = install();
@@ -111,18 +147,18 @@ describe("database trouble", () => {
     await allSucceed([await world.sandbox.control.redeliver(addon.id, { newCode: true })]);
   });
 
-  it("commits whose acknowledgement is lost: one resource, one answer, one exchange", async () => {
+  it("as it has committed: one resource, one answer, one exchange", async () => {
     const since = position();
     proxy.mode("cut-after-commit");
-    const answers = Promise.all(Array.from({ length: 20 }, install));
+    const answers = installs(20);
     await sleep(1_000);
     proxy.mode("ok");
     await allSucceed(await answers);
-    expect(exchanges(since)).toHaveLength(20);
+    expect(calls(since)).toHaveLength(20);
   });
 
-  it("a restart of the server: no process exits, and work continues", async () => {
-    const installs = Promise.all(
+  it("since it restarts again and again: no process exits, and work continues", async () => {
+    const answers = Promise.all(
       Array.from({ length: 10 }, async (_, index) => {
         await sleep(index * 50);
         return install();
@@ -132,59 +168,162 @@ describe("database trouble", () => {
       await sleep(100);
       proxy.cut();
     }
-    await allSucceed(await installs);
+    await allSucceed(await answers);
   });
 
-  it("a read-only server: /readyz and kit doctor report it, and recover with it", async () => {
-    const name = new URL(world.environment["DATABASE_URL"]!).pathname.slice(1);
-    const checkUp = async () => {
-      type Report = { checks: { id: string; ok: boolean; message: string }[] };
-      const { data } = await kitJson<Report>(world.environment, ["doctor"]);
-      return data.checks.find(({ id }) => id === "database");
-    };
-    await world.rows(`ALTER DATABASE "${name}" SET default_transaction_read_only = on`);
-    try {
-      proxy.cut();
-      await eventually(async () => !(await isReady()));
-      expect(await checkUp()).toMatchObject({ ok: false, message: expect.stringContaining("read-only") });
-    } finally {
-      await world.rows(`ALTER DATABASE "${name}" RESET default_transaction_read_only`);
-    }
-    proxy.cut();
-    await eventually(isReady);
-    expect((await checkUp())?.ok).toBe(true);
-  });
-
-  it.each([
-    ["is full", "53100"],
-    ["is read-only, for it was failed over", "25006"],
-  ])(
-    "a server that %s: no provision is acknowledged, no exchange is sent, and work continues afterwards",
-    async (_, sqlState) => {
-      await failing("resources", sqlState);
-      const refused = install();
-      await sleep(200);
-      letTimePass(7_500);
-      expect((await refused).response.status).toBe(503);
-      await world.rows(`DROP TRIGGER trouble ON resources`);
-
+  it.each(["black-hole", "refuse"] as const)(
+    "(%s) just as tokens arrive, loses none, and causes no second exchange or refresh",
+    async (mode) => {
       const since = position();
-      const { addon } = await install();
-      await failing("credentials", sqlState);
-      // The mark before the call is a write.
-      const before = await failures();
-      await eventually(async () => (await failures()) > before + 2);
-      expect(exchanges(since)).toEqual([]);
-      await world.rows(`DROP TRIGGER trouble ON credentials`);
-      await becomeActive([addon.id]);
+      let uuids: string[] = [];
+      for (const generation of [1, 2]) {
+        onAnswer = () => proxy.mode(mode);
+        if (generation === 1) uuids = uuidsOf(await installs(15));
+        else await makeDue(uuids);
+        await eventually(() => onAnswer === null);
+        await sleep(700);
+        proxy.mode("ok");
+        await become(uuids, generation);
+        if (generation === 1) expect(issued(since)).toBe(15);
+      }
+      // The stored tokens are those that are valid at the platform.
+      const before = position();
+      for (const uuid of uuids)
+        expect((await world.service.services.platformFor(uuid).addons.own()).id).toBe(uuid);
+      expect(issued(before)).toBe(0);
     },
   );
+});
 
-  it("occasional deadlocks: the statements are retried, and no caller gets an error", async () => {
-    await failing("resources", "40P01", 0.3);
-    const deliveries = await Promise.all(Array.from({ length: 20 }, install));
+it("a read-only server: /readyz and kit doctor report it, and recover with it", async () => {
+  const name = new URL(world.environment["DATABASE_URL"]!).pathname.slice(1);
+  const checkUp = async () => {
+    type Report = { checks: { id: string; ok: boolean; message: string }[] };
+    const { data } = await kitJson<Report>(world.environment, ["doctor"]);
+    return data.checks.find(({ id }) => id === "database");
+  };
+  await world.rows(`ALTER DATABASE "${name}" SET default_transaction_read_only = on`);
+  try {
+    proxy.cut();
+    await eventually(async () => !(await isReady()));
+    expect(await checkUp()).toMatchObject({ ok: false, message: expect.stringContaining("read-only") });
+  } finally {
+    await world.rows(`ALTER DATABASE "${name}" RESET default_transaction_read_only`);
+  }
+  proxy.cut();
+  await eventually(isReady);
+  expect((await checkUp())?.ok).toBe(true);
+});
+
+it.each([
+  ["is full", "53100"],
+  ["is read-only, for it was failed over", "25006"],
+])(
+  "a server that %s: no provision is acknowledged, no exchange is sent, and work continues afterwards",
+  async (_, sqlState) => {
+    await failing("resources", sqlState);
+    const refused = install();
+    await sleep(200);
+    letTimePass(7_500);
+    expect((await refused).response.status).toBe(503);
     await world.rows(`DROP TRIGGER trouble ON resources`);
-    await allSucceed(deliveries);
+
+    const since = position();
+    const { addon } = await install();
+    await failing("credentials", sqlState);
+    // The mark before the call is a write.
+    const before = await failures();
+    await eventually(async () => (await failures()) > before + 2);
+    expect(calls(since)).toEqual([]);
+    await world.rows(`DROP TRIGGER trouble ON credentials`);
+    await become([addon.id]);
+  },
+);
+
+it("occasional deadlocks: the statements are retried, and no caller gets an error", async () => {
+  await failing("resources", "40P01", 0.3);
+  const deliveries = await installs(20);
+  await world.rows(`DROP TRIGGER trouble ON resources`);
+  await allSucceed(deliveries);
+});
+
+describe("a lock", () => {
+  it("on a row delays no other row, and its own update is not lost", async () => {
+    const [stuck, free] = uuidsOf(await installs(2)) as [string, string];
+    await become([stuck, free]);
+    const release = await held(
+      `SELECT 1 FROM credentials JOIN resources USING (uuid) WHERE uuid = '${stuck}' FOR UPDATE`,
+    );
+    await makeDue([free]);
+    const gone = world.sandbox.control.deprovision(stuck);
+    await become([free], 2);
+    const another = await installs(1);
+    expect(statusesOf(another)).toEqual(new Set([200]));
+    await become(uuidsOf(another));
+    await release();
+    expect((await gone).response.status).toBe(204);
+    const [row] = await world.rows(`SELECT state FROM credentials WHERE uuid = $1`, [stuck]);
+    expect(row).toEqual({ state: "erased" });
+  });
+
+  it("on a table leaves nothing of the provisions that were refused, and the log names the lock", async () => {
+    await restart({ DATABASE_URL: `${proxy.url}?lock_timeout=300` });
+    const release = await held(`LOCK TABLE credentials IN ACCESS EXCLUSIVE MODE`);
+    const logged = world.logged().length;
+    const refused = installs(60);
+    await sleep(1_500);
+    letTimePass(6_000);
+    expect(statusesOf(await refused)).toEqual(new Set([503]));
+    // Statements that were sent before the refusal end by themselves.
+    await eventually(async () => {
+      const waiting = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database()
+        AND wait_event_type = 'Lock' AND application_name = 'addon-service'`;
+      return (await world.rows(waiting)).length === 0;
+    });
+    await release();
+    // A new provision is written after everything that was still to be written.
+    const next = await installs(1);
+    expect(statusesOf(next)).toEqual(new Set([200]));
+    const uuids = uuidsOf(await refused);
+    expect(await world.rows(`SELECT uuid FROM resources WHERE uuid = ANY($1::uuid[])`, [uuids])).toEqual([]);
+    const lines = world.logged().slice(logged).split("\n");
+    const failed = lines.filter((line) => line.includes("A request failed"));
+    expect(failed).toHaveLength(60);
+    // Of those that waited in line behind others nobody knows why.
+    expect(failed.filter((line) => line.includes("lock timeout"))).not.toEqual([]);
+    await become(uuidsOf(next));
+  });
+});
+
+describe("database connections", () => {
+  it("are not held during slow calls to the platform: provisions continue with two", async () => {
+    await restart({ DATABASE_POOL: "2", TOKEN_CONCURRENCY: "50" });
+    world.sandbox.control.fault("POST /oauth/token", { delayMs: 1_500 }, 50);
+    const slow = uuidsOf(await installs(50));
+    await eventually(() => world.sandbox.control.faults().length === 0);
+    const quick = await installs(10);
+    expect(statusesOf(quick)).toEqual(new Set([200]));
+    await become([...slow, ...uuidsOf(quick)]);
+  });
+
+  it("beyond the server's limit are waited for: no start and no provision fails", async () => {
+    const role = `addon_few_${process.pid}`;
+    await world.rows(`CREATE ROLE ${role} LOGIN PASSWORD 'one' CONNECTION LIMIT 3`);
+    try {
+      await world.rows(`GRANT ALL ON ALL TABLES IN SCHEMA public TO ${role}`);
+      await world.rows(`GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO ${role}`);
+      const few = { username: role, password: "one" };
+      const url = Object.assign(new URL(world.environment["DATABASE_URL"]!), few);
+      await restart({ DATABASE_URL: url.href, DATABASE_POOL: "10" });
+      const deliveries = await installs(20);
+      expect(statusesOf(deliveries)).toEqual(new Set([200]));
+      await become(uuidsOf(deliveries));
+      expect(world.logged()).toMatch(/too many connections/);
+      await world.restart();
+    } finally {
+      await world.rows(`DROP OWNED BY ${role}`);
+      await world.rows(`DROP ROLE ${role}`);
+    }
   });
 });
 

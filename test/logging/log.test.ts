@@ -1,4 +1,3 @@
-import { randomInt } from "node:crypto";
 import { inspect } from "node:util";
 import { describe, expect, it } from "@jest/globals";
 import { KitError, messageOf, Refusal, mayQuote } from "../../src/errors.ts";
@@ -21,81 +20,63 @@ const never = (): never => {
   throw new Error("No one may look.");
 };
 
-/** Ways in which secrets get into logs. */
-const ways: Record<string, (log: Log, secret: string) => void> = {
-  "as the message": (log, secret) => log.info(secret),
-  "in the middle of a message": (log, secret) => log.info(`the token is ${secret}, keep it`),
-  "in quotes": (log, secret) => log.info(`token="${secret}"`),
-  "between brackets": (log, secret) => log.info(`[${secret}] (${secret}) {${secret}} <${secret}>`),
-  "after an equals sign": (log, secret) => log.info(`secret=${secret};x`),
-  "at the start of a second line": (log, secret) => log.info(`first\n${secret}`),
-  "after a tab": (log, secret) => log.info(`first\t${secret}\tlast`),
-  "after a carriage return and an escape": (log, secret) =>
-    log.info(`first\r${secret}\u001b${secret}\u001b[0m`),
-  "touching letters": (log, secret) => log.info(`token${secret}token`),
-  "touching digits and dashes": (log, secret) => log.info(`0-${secret}_9-${secret}`),
-  "twice in a row": (log, secret) => log.info(secret + secret),
-  "with %s": (log, secret) => log.info("token %s", secret),
-  "with %o": (log, secret) => log.info("answer %o", { a: { b: secret } }),
-  "with %j": (log, secret) => log.info("answer %j", { a: [secret] }),
-  "as a member": (log, secret) => log.info({ token: secret }, "x"),
-  "as the name of a member": (log, secret) => log.info({ [secret]: 1 }, "x"),
-  "at depth 2": (log, secret) => log.info({ a: { token: secret } }, "x"),
-  "at depth 3": (log, secret) => log.info({ a: { b: { token: secret } } }, "x"),
-  "at depth 4": (log, secret) => log.info({ a: { b: { c: { token: secret } } } }, "x"),
-  "at depth 5": (log, secret) => log.info({ a: { b: { c: { d: { token: secret } } } } }, "x"),
-  "in an array": (log, secret) => log.info({ list: ["a", [secret]] }, "x"),
-  "in the bindings of a child": (log, secret) => log.child({ token: secret }).info("x"),
-  "in an error's message": (log, secret) => log.error({ error: new Error(`bad token ${secret}`) }, "x"),
-  "in an error logged by itself": (log, secret) => log.error(new Error(`bad token ${secret}`)),
-  "in an error under another name": (log, secret) =>
-    log.error({ reason: new Error(`bad token ${secret}`) }, "x"),
-  "in an error's second line": (log, secret) => log.error({ error: new Error(`bad\n${secret}\n`) }, "x"),
-  "in an error's cause": (log, secret) =>
-    log.error({ error: new Error("x", { cause: new Error(`inner ${secret}`) }) }, "x"),
-  "in the cause of a cause": (log, secret) =>
-    log.error({ error: new Error("x", { cause: new Error("y", { cause: new Error(secret) }) }) }, "x"),
-  "in an error's member": (log, secret) =>
-    log.error(
-      { error: Object.assign(new Error("x"), { config: { headers: { authorization: secret } } }) },
-      "x",
-    ),
-  "in an error's stack": (log, secret) =>
-    log.error(
-      { error: Object.assign(new Error("x"), { stack: `Error: x\n    at ${secret} (file.ts:1:2)` }) },
-      "x",
-    ),
-  "in a refusal": (log, secret) => log.error({ error: new Refusal(`no: ${secret}`, { id: secret }) }, "x"),
-  "in several errors at once": (log, secret) =>
-    log.error({ error: new AggregateError([new Error(secret)], `all failed: ${secret}`) }, "x"),
-  "thrown as a text": (log, secret) => log.error({ error: secret }, "x"),
-  "in headers": (log, secret) => log.info({ headers: { Authorization: `Bearer ${secret}` } }, "x"),
-  "in headers in lower case": (log, secret) =>
-    log.info({ headers: { authorization: `bearer ${secret}` } }, "x"),
-  "in a list of raw headers": (log, secret) =>
-    log.info({ rawHeaders: ["Authorization", `Bearer ${secret}`] }, "x"),
-  "in JSON": (log, secret) => log.info(JSON.stringify({ token: secret })),
-  "in JSON in JSON": (log, secret) =>
-    log.info(JSON.stringify({ body: JSON.stringify({ token: `a\n${secret}` }) })),
-  "as JavaScript shows it": (log, secret) => log.info(inspect({ token: `a\n${secret}` })),
-  "in a URL's path": (log, secret) =>
-    log.info(`GET https://api.example.com/tokens/${encodeURIComponent(secret)}/x`),
-  "in a URL's query": (log, secret) =>
-    log.info({ url: `https://x.example.com/?code=${encodeURIComponent(secret)}&a=b` }, "x"),
-  "in a URL's password": (log, secret) => log.info(`postgres://user:${encodeURIComponent(secret)}@host/db`),
-  "in a URL in a URL": (log, secret) =>
-    log.info(`https://x/?next=${encodeURIComponent(`https://y/?a=b&code=${encodeURIComponent(secret)}`)}`),
-  "in a form": (log, secret) =>
-    log.info(new URLSearchParams({ grant_type: "x", client_secret: secret }).toString()),
-  "in base64": (log, secret) => log.info(Buffer.from(secret).toString("base64")),
-  "in base64 for URLs": (log, secret) => log.info(Buffer.from(secret).toString("base64url")),
-  "in Basic credentials": (log, secret) => {
-    for (const user of ["a", "ab", "abc"])
-      log.info(`Basic ${Buffer.from(`${user}:${secret}`).toString("base64")}`);
-  },
-  "in base64 with something behind it": (log, secret) =>
-    log.info(Buffer.from(`${secret}:more of it`).toString("base64")),
+const inUrl = encodeURIComponent;
+const base64 = (text: string) => Buffer.from(text).toString("base64");
+
+/** Ways in which secrets get into logs: what is logged. */
+const ways: Record<string, (secret: string) => unknown[]> = {
+  "as the message": (secret) => [secret],
+  "in the middle of a message": (secret) => [`the token is ${secret}, keep it`],
+  "in quotes, brackets, and after an equals sign": (s) => [
+    `"${s}" [${s}] (${s}) {${s}} <${s}> secret=${s};x`,
+  ],
+  "after line feeds, tabs and escapes": (s) => [`first\n${s}\t${s}\r${s}\u001b${s}\u001b[0m`],
+  "touching letters, digits and dashes": (s) => [`token${s}token 0-${s}_9-${s}`],
+  "twice in a row": (secret) => [secret + secret],
+  "with %s": (secret) => ["token %s", secret],
+  "with %o": (secret) => ["answer %o", { a: { b: secret } }],
+  "with %j": (secret) => ["answer %j", { a: [secret] }],
+  "as a member": (secret) => [{ token: secret }, "x"],
+  "as the name of a member": (secret) => [{ [secret]: 1 }, "x"],
+  "at depth 2": (secret) => [{ a: { token: secret } }, "x"],
+  "at depth 3": (secret) => [{ a: { b: { token: secret } } }, "x"],
+  "at depth 4": (secret) => [{ a: { b: { c: { token: secret } } } }, "x"],
+  "at depth 5": (secret) => [{ a: { b: { c: { d: { token: secret } } } } }, "x"],
+  "in an array": (secret) => [{ list: ["a", [secret]] }, "x"],
+  "in an error's message": (secret) => [{ error: new Error(`bad token ${secret}`) }, "x"],
+  "in an error logged by itself": (secret) => [new Error(`bad token ${secret}`)],
+  "in an error under another name": (secret) => [{ reason: new Error(`bad token ${secret}`) }, "x"],
+  "in an error's second line": (secret) => [{ error: new Error(`bad\n${secret}\n`) }, "x"],
+  "in an error's cause": (s) => [{ error: new Error("x", { cause: new Error(`inner ${s}`) }) }, "x"],
+  "in the cause of a cause": (secret) => [
+    { error: new Error("x", { cause: new Error("y", { cause: new Error(secret) }) }) },
+  ],
+  "in an error's member": (secret) => [
+    { error: Object.assign(new Error("x"), { config: { headers: { authorization: secret } } }) },
+  ],
+  "in an error's stack": (secret) => [
+    { error: Object.assign(new Error("x"), { stack: `Error: x\n    at ${secret} (file.ts:1:2)` }) },
+  ],
+  "in a refusal": (secret) => [{ error: new Refusal(`no: ${secret}`, { id: secret }) }, "x"],
+  "in several errors at once": (s) => [{ error: new AggregateError([new Error(s)], `all failed: ${s}`) }],
+  "thrown as a text": (secret) => [{ error: secret }, "x"],
+  "in headers": (secret) => [{ headers: { Authorization: `Bearer ${secret}` } }, "x"],
+  "in headers in lower case": (secret) => [{ headers: { authorization: `bearer ${secret}` } }, "x"],
+  "in a list of raw headers": (secret) => [{ rawHeaders: ["Authorization", `Bearer ${secret}`] }, "x"],
+  "in JSON": (secret) => [JSON.stringify({ token: secret })],
+  "in JSON in JSON": (s) => [JSON.stringify({ body: JSON.stringify({ token: `a\n${s}` }) })],
+  "as JavaScript shows it": (secret) => [inspect({ token: `a\n${secret}` })],
+  "in a URL's path": (secret) => [`GET https://api.example.com/tokens/${inUrl(secret)}/x`],
+  "in a URL's query": (secret) => [{ url: `https://x.example.com/?code=${inUrl(secret)}&a=b` }, "x"],
+  "in a URL's password": (secret) => [`postgres://user:${inUrl(secret)}@host/db`],
+  "in a URL in a URL": (s) => [`https://x/?next=${inUrl(`https://y/?a=b&code=${inUrl(s)}`)}`],
+  "in a form": (s) => [new URLSearchParams({ grant_type: "x", client_secret: s }).toString()],
+  "in base64": (secret) => [base64(secret)],
+  "in base64 for URLs": (secret) => [Buffer.from(secret).toString("base64url")],
+  "in Basic credentials": (s) => [["a", "ab", "abc"].map((user) => base64(`${user}:${s}`)).join(" ")],
+  "in base64 with something behind it": (secret) => [base64(`${secret}:more of it`)],
 };
+const write = (log: Log, words: unknown[]) => (log.error as (...words: unknown[]) => void)(...words);
 
 /** Forms of secrets. The first is recognised by its prefix, the others must be registered with the scrubber. */
 const secrets: Record<string, string> = {
@@ -113,10 +94,11 @@ const secrets: Record<string, string> = {
 describe.each(Object.entries(secrets))("the scrubber hides a secret that is %s", (kind, secret) => {
   const isKnownByPrefix = kind === "an access token";
 
-  it.each(Object.entries(ways))("%s", (_way, write) => {
+  it.each(Object.entries(ways))("%s", (_way, said) => {
     const { log, scrubber, text } = aLog();
     if (!isKnownByPrefix) scrubber.hide(new Secret(secret));
-    write(log, secret);
+    write(log, said(secret));
+    write(log.child({ token: secret }), ["x"]);
     expect(text()).not.toBe("");
     for (const shown of readings(text())) expect(shown).not.toContain(secret);
   });
@@ -155,7 +137,7 @@ describe("the scrubber", () => {
   it("leaves valid JSON", () => {
     const { log, scrubber, lines } = aLog();
     for (const each of Object.values(secrets)) scrubber.hide(new Secret(each));
-    for (const each of Object.values(secrets)) for (const write of Object.values(ways)) write(log, each);
+    for (const each of Object.values(secrets)) for (const said of Object.values(ways)) write(log, said(each));
     for (const line of lines) expect(JSON.parse(line)).toEqual(expect.any(Object));
   });
 
@@ -203,18 +185,6 @@ describe("the scrubber", () => {
     scrub(`@://a:${"b".repeat(200_000)}`);
     expect(performance.now() - began).toBeLessThan(5_000);
   });
-
-  it("finds the base64 form of a known value at any offset", () => {
-    const plain = "ABCXYZabcxyz0189_.-";
-    for (let round = 0; round < 2_000; round++) {
-      const length = 4 + (round % 9);
-      const value = Array.from({ length }, () => plain[randomInt(plain.length)]).join("");
-      const { scrub, hide } = createScrubber("");
-      hide(new Secret(value));
-      const lines = ["", "u", "us"].map((before) => Buffer.from(`${before}${value}`).toString("base64"));
-      for (const line of [value, ...lines]) expect(scrub(line)).toContain("[secret]");
-    }
-  });
 });
 
 describe("what foreign code throws", () => {
@@ -260,36 +230,25 @@ describe("the log", () => {
     expect(JSON.parse(lines[0]!)).toMatchObject({ level: "warn" });
   });
 
-  it.each<[string, (log: Log, text: string) => void]>([
-    ["a member", (log, text) => log.warn({ asked: text }, "x")],
-    ["a member of a member", (log, text) => log.warn({ a: { b: text } }, "x")],
-    ["the message", (log, text) => log.warn(text)],
-    ["an error's message", (log, text) => log.warn({ error: new Error(text) }, "x")],
-    ["an error under another name", (log, text) => log.warn({ reason: new Error(text) }, "x")],
-    ["a text that was thrown", (log, text) => log.warn({ error: text }, "x")],
-  ])("truncates a megabyte in %s", (_case, write) => {
-    const { log, lines } = aLog();
-    write(log, "x".repeat(1_000_000));
-    expect(lines[0]!.length).toBeLessThan(8_000);
-    expect(JSON.parse(lines[0]!)).toMatchObject({ level: "warn" });
-  });
-
-  it.each<[string, (log: Log, text: string) => void]>([
-    ["a member", (log, text) => log.warn({ asked: [text] }, "x")],
-    ["the message", (log, text) => log.warn(text)],
-    ["what a message is made of", (log, text) => log.warn("asked %s", text)],
-    ["an error", (log, text) => log.warn({ error: new Error(text) }, "x")],
-  ])("truncates %s without leaving the beginning of a secret", (_case, write) => {
+  it.each<[string, (text: string) => unknown[]]>([
+    ["a member", (text) => [{ asked: [text] }, "x"]],
+    ["the message", (text) => [text]],
+    ["what a message is made of", (text) => ["asked %s", text]],
+    ["an error", (text) => [{ error: new Error(text) }, "x"]],
+  ])("truncates %s, without leaving the beginning of a secret", (_case, said) => {
     const secret = "correct-horse-battery-staple";
     const token = "SVCK-0123456789abcdef";
-    const { log, scrubber, text } = aLog();
+    const { log, scrubber, text, lines } = aLog();
     scrubber.hide(new Secret(secret));
     for (let shown = 1; shown < secret.length; shown++)
       for (const each of [secret, encodeURIComponent(`${secret} `), token])
-        write(log, `${"x".repeat(2048 - shown)}${each} ${"y".repeat(50)}`);
+        write(log, said(`${"x".repeat(2048 - shown)}${each} ${"y".repeat(50)}`));
     const ends = [...text().matchAll(/x([^x"]*)… \(cut\)/g)].map(([, end]) => end);
     expect(ends.length).toBeGreaterThanOrEqual(3 * 27);
     expect(ends.filter((end) => /^(corr|SVCK)/.test(end!))).toEqual([]);
+    write(log, said("x".repeat(1_000_000)));
+    expect(lines.at(-1)!.length).toBeLessThan(8_000);
+    expect(JSON.parse(lines.at(-1)!)).toMatchObject({ level: "error" });
   });
 
   it("writes type, id, message, causes and stack of an error under any name", () => {
@@ -397,14 +356,6 @@ describe("the log", () => {
     log.info({ secret: new Secret("wrapped-secret"), a: { b: [new Secret("wrapped-secret")] } }, "x");
     expect(text()).not.toContain("wrapped-secret");
     expect(text()).toContain('"secret":"[secret]"');
-  });
-
-  it("writes nothing below its level", () => {
-    const { log, text } = aLog("warn");
-    log.info("quiet");
-    log.warn("loud");
-    expect(text()).not.toContain("quiet");
-    expect(text()).toContain("loud");
   });
 });
 
