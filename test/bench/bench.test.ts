@@ -107,12 +107,6 @@ it("npm run bench leaves no database behind when it is stopped", async () => {
   expect(await made()).toEqual([]);
 });
 
-it("npm run bench refuses an unknown name, and lists the known ones", async () => {
-  const { status, stderr } = await bench("dist", "--only", "provision-teapot").ended;
-  expect(status).toBe(2);
-  expect(stderr).toMatch(/There is no provision-teapot\.[^]*NAME: provision-202, /);
-});
-
 it("npm run bench refuses a PostgreSQL that does not write durably", async () => {
   await administer(server.url, async (ask) => {
     await ask("CREATE DATABASE hasty");

@@ -118,16 +118,6 @@ describe("the progress bar of npm run conformance", () => {
     return { ...programOnTerminal(words(only), { environment, folder }), expectNothingLeft };
   }
 
-  it("counts the rules, and leaves only the report", async () => {
-    const { code, sent, screen } = await onTerminal().ended();
-    expect(code).toBe(0);
-    expect(sent).toMatch(/█░+ 3 of 4 rules · \d+s/);
-    expect(screen[0]).toBe("Authentication");
-    expect(screen.filter((line) => /[█░]/.test(line))).toEqual([]);
-    // Hidden cursors and lines that are cut would stay after a Ctrl-C.
-    expect(sent).not.toMatch(/\[\?/);
-  });
-
   it("is cleared for the message when the run is stopped", async () => {
     const terminal = onTerminal();
     await terminal.type(CTRL_C, /█░+ 3 of 4 rules/);
@@ -140,11 +130,5 @@ describe("the progress bar of npm run conformance", () => {
       "✗ Stopped: nothing is judged.",
     ]);
     await terminal.expectNothingLeft();
-  });
-
-  it("does not prevent the clean-up when the terminal is closed", async () => {
-    const terminal = onTerminal();
-    await terminal.hangUp(/█░+ 3 of 4 rules/);
-    await eventually(() => terminal.expectNothingLeft().then(() => true), 20_000);
   });
 });

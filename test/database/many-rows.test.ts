@@ -142,17 +142,6 @@ describe("among many rows, nearly all in good order,", () => {
     await set("resources", "state = 'failed'", 12_000);
     expect(await look()).toBe("1 resource grant_lost.");
   });
-
-  it("everything that was quarantined for a missing key is reopened, however many rows; none that cannot be refreshed is made due", async () => {
-    await set("credentials", `state = 'quarantined', reason = 'key_missing', due_at = NULL, sealed_refresh_token = NULL,
-      sealed_access_token = '\\x01' || decode('00112233445566770000', 'hex')`, 2_500); // prettier-ignore
-    const reopen = (keyIds: string[]) => reopenSome(opened.database, keyIds);
-    const sizes: number[] = [];
-    do sizes.push((await reopen(["0011223344556677"])).length);
-    while (sizes.at(-1)! > 0);
-    expect(sizes).toEqual([1_000, 1_000, 500, 0]);
-    expect(await run(`SELECT count(*) AS due FROM credentials WHERE due_at <= now()`)).toEqual([{ due: 0 }]);
-  });
 });
 
 describe("a credential that is claimed and marked stays on its page, so that no index changes:", () => {

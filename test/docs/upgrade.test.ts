@@ -124,11 +124,3 @@ it("an upgrade by docs/upgrade.md merges without conflicts, keeps both sides, an
   inFork("git revert HEAD");
   expect(differing(merged, ".")).toBe("");
 });
-
-it("an upgrade leaves conflicts in other files that both sides changed, and can be given up there", async () => {
-  // This fork has no test/your-service/.
-  const before = await upgraded({ ...FORK, "README.md": "# Drawers\n" });
-  expect(conflicts()).toBe("README.md");
-  inFork("git merge --abort");
-  expect([inFork("git rev-parse HEAD"), inFork("git status --porcelain")]).toEqual([before, ""]);
-});

@@ -177,14 +177,6 @@ describe("the scrubber", () => {
   ])("leaves an address without a password unchanged: %s", (text) => {
     expect(createScrubber("").scrub(text)).toBe(text);
   });
-
-  it("scans a long line for addresses in linear time", () => {
-    const { scrub } = createScrubber("");
-    const began = performance.now();
-    for (const part of ["://a:b", "://:::::"]) scrub(`@${part.repeat(50_000)}`);
-    scrub(`@://a:${"b".repeat(200_000)}`);
-    expect(performance.now() - began).toBeLessThan(5_000);
-  });
 });
 
 describe("what foreign code throws", () => {
@@ -310,22 +302,6 @@ describe("the log", () => {
     expect(JSON.parse(lines[0]!)).toMatchObject({ error: shown, cause: { reason: shown } });
   });
 
-  it("asks for a cause that is a function, as some libraries have it, and writes no stack where there is none", () => {
-    class Lost extends Error {
-      readonly #inner = new Error("No clay.");
-      override cause = function (this: Lost) {
-        return this.#inner;
-      };
-    }
-    const { log, lines } = aLog();
-    log.error({ error: new Lost("The kiln is cold.") }, "x");
-    expect(JSON.parse(lines[0]!)).toMatchObject({
-      error: { type: "Lost", stack: expect.stringContaining("caused by: Error: No clay.") },
-    });
-    log.error({ error: Object.assign(new Error("No clay."), { stack: undefined }) }, "x");
-    expect(JSON.parse(lines[1]!)).toMatchObject({ error: { message: "No clay.", stack: "" } });
-  });
-
   it("writes everything else where something cannot be read", () => {
     const { log, lines } = aLog();
     const unreadable = new Proxy(new Error("x"), { get: never, getPrototypeOf: never, ownKeys: never });
@@ -341,14 +317,6 @@ describe("the log", () => {
       error: { message: "x", id: "(unreadable)" },
     });
     expect(JSON.parse(lines[1]!)).toMatchObject({ ...shown, proxy: "(unreadable)" });
-  });
-
-  it("handles circular values", () => {
-    const { log, lines } = aLog();
-    const circle: Record<string, unknown> = { a: 1 };
-    circle["again"] = circle;
-    log.info({ circle }, "x");
-    expect(JSON.parse(lines[0]!)).toMatchObject({ circle: { a: 1, again: { a: 1 } }, msg: "x" });
   });
 
   it("hides wrapped secrets at any depth", () => {

@@ -37,13 +37,6 @@ it("a request whose caller leaves before the answer is logged as not answered", 
   });
 });
 
-it("a request that is answered after its caller left is logged once, as not answered", async () => {
-  respond = (response) => void response.on("close", () => response.writeHead(201).end());
-  await askAndGo();
-  expect(await lineOf()).toMatchObject({ level: "warn", res: { status: null } });
-  expect(lines).toEqual([]);
-});
-
 it("an answered request is logged with its status, also if the caller reads only a part", async () => {
   respond = (response) => void response.writeHead(202).end();
   await askAndGo();

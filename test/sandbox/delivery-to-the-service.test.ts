@@ -61,19 +61,6 @@ it("a lost answer is repeated for the same request, and its grant works", async 
   expect(life.vendor.callsOf(addon.id, "provision")).toHaveLength(1);
 });
 
-it("a request that arrives byte by byte is processed", async () => {
-  life.control.fault(PROVISION, { drip: 1 });
-  const { addon, response } = await life.control.install();
-  expect([response.status, response.complaints]).toEqual([200, undefined]);
-  await isActive(addon.id);
-});
-
-it("a grant is exchanged although the platform registers the answer late", async () => {
-  life.control.settings({ acceptDelayMs: 1500 });
-  const { addon } = await life.control.install();
-  await isActive(addon.id);
-});
-
 it("a provision that the platform gives up after 12 hours is deprovisioned at the service", async () => {
   life.vendor.next("finish", () => Promise.reject(new Error("The kiln is cold.")));
   const { addon } = await life.control.install({ plan: "dedicated" });

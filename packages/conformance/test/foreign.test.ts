@@ -116,11 +116,4 @@ describe("the command against a service of another implementation", () => {
     expect(nobody).toMatchObject({ code: 1, stdout: "" });
     expect(nobody.stderr).toMatch(/✗ Nobody answers at http:\/\/127\.0\.0\.1:\d+: .*ECONNREFUSED/);
   });
-
-  it("refuses a report file that cannot be written before it starts", async () => {
-    const junit = path.join(folder, "no-such-folder", "report.xml");
-    const { code, stdout, stderr } = await conformance("--command", "exit 3", "--id", "x", "--junit", junit);
-    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-    expect(stderr).toContain("✗ The report cannot be written with --junit: ENOENT");
-  });
 });

@@ -68,10 +68,6 @@ describe("the conformance rules", () => {
   });
 });
 
-const to =
-  (location: (uuid: string, session: string) => string): Habits["welcome"] =>
-  (uuid, session) => ({ status: 302, headers: { location: location(uuid, session) } });
-
 // They mostly wait, so they run at the same time.
 describe("judging", () => {
   it.concurrent(
@@ -83,16 +79,6 @@ describe("judging", () => {
       ).toEqual([]);
     },
     120_000,
-  );
-
-  it.concurrent(
-    "without a manifest expects config vars if the answer for another plan has some",
-    async () => {
-      const silent: Habits = { ...good, finish: (uuid, config) => good.finish(uuid, config).slice(1) };
-      const [verdict] = await judgedExample(silent, [find("ASYNC-04")], { manifest: null });
-      expect(verdict).toMatchObject({ status: "failed", reason: "No config vars were set." });
-    },
-    60_000,
   );
 
   it.concurrent(
@@ -122,23 +108,6 @@ describe("judging", () => {
     120_000,
   );
 
-  const signOnAlone = rules.filter(({ id }) => /^SSO-(01|11)$/.test(id));
-  const shell = "<script src=/app.js></script>";
-  it.concurrent.each<[string, Partial<Habits>]>([
-    ["a dashboard on another host", { welcome: to(() => "http://dashboard.example.invalid/acme") }],
-    [
-      "one page for all, filled by a script",
-      { shows: () => true, page: () => ({ status: 200, page: shell }) },
-    ],
-    [
-      "a ticket in the page's address, and no cookie",
-      { shows: () => true, welcome: to((uuid, ticket) => `/customer/${uuid}?ticket=${ticket}`) },
-    ],
-  ])("finds no fault in a sign-on with %s", async (_, habits) => {
-    const verdicts = await judgedExample({ ...good, ...habits }, signOnAlone);
-    expect(verdicts.filter(({ status }) => isFault(status))).toEqual([]);
-  });
-
   it.concurrent(
     "finds no fault by a rule that is selected alone",
     async () => {
@@ -157,45 +126,6 @@ describe("judging", () => {
       expect(
         verdicts.filter(({ status }) => status !== "passed").map(({ rule, reason }) => [rule.id, reason]),
       ).toEqual([]);
-    },
-    60_000,
-  );
-
-  it.concurrent(
-    "takes longer with --patience, so that work at longer intervals is seen",
-    async () => {
-      const nowAndThen: Habits = { ...good, stopsExchanging: false, waitMs: () => 4_000 };
-      const words = ["--url", "http://127.0.0.1:1", "--id", "x", "--patience", "5"];
-      const { patience } = await readSettings(readOptions(words)!, {}, () => Promise.resolve("password"));
-      const [verdict] = await judgedExample(nowAndThen, [find("DEPR-05")], { patience });
-      expect(verdict).toMatchObject({ status: "failed", reason: expect.stringContaining("was sent after") });
-    },
-    60_000,
-  );
-
-  it.concurrent(
-    "does not turn spread calls into a burst, however long it is",
-    async () => {
-      const steady: Habits = { ...good, waitMs: () => 900 };
-      const patience = { ...exampleSettings.patience, quietMs: 9_000 };
-      const [verdict] = await judgedExample(steady, [find("FAIL-08")], { patience });
-      expect(verdict).toMatchObject({ status: "passed", reason: null });
-    },
-    60_000,
-  );
-
-  it.concurrent(
-    "accepts a call after the deprovision that may have been under way before it",
-    async () => {
-      const busy: Habits = {
-        ...good,
-        stopsExchanging: false,
-        answerTakesMs: () => 400,
-        waitMs: (tries, _status, _retryAfter, kind) => (kind === "exchange" && tries > 0 ? null : 1_000),
-      };
-      const patience = { ...exampleSettings.patience, quietMs: 3_000 };
-      const [verdict] = await judgedExample(busy, [find("DEPR-05")], { patience });
-      expect(verdict).toMatchObject({ status: "passed", reason: null });
     },
     60_000,
   );

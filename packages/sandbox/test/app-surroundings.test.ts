@@ -37,15 +37,6 @@ it("an app's collaborators, domains and pipeline are available, and those of its
   expect(coupling.body).toMatchObject({ app: { id: app }, stage: "production" });
 });
 
-it("a pipeline holds several apps, and a token sees those it has access to", async () => {
-  const [pipeline] = (await get("/pipelines")).body;
-  for (const path of ["/pipeline-couplings", `/pipelines/${pipeline!.id}/pipeline-couplings`]) {
-    expect(await column(path, "stage")).toEqual(["production", "staging"]);
-    const apps = (await get(path)).body.map((row) => (row["app"] as Row).id);
-    expect(apps.sort()).toEqual([app, spare].sort());
-  }
-});
-
 it("all endpoints agree about the same object", async () => {
   const teamApp = await world.call<Record<string, Row>>(token, `/apps/${app}`);
   const members = (await get("/teams/makers/members")).body.map(({ user }) => (user as Row).id).sort();
@@ -131,13 +122,4 @@ it("POST /filters/apps selects by id, in the shape of a team's app", async () =>
   const { status, body } = await world.call<Row[]>(token, "/filters/apps", { method: "POST", json: ids });
   expect(status).toBe(200);
   expect(body).toMatchObject([{ id: app, joined: true, locked: false, team: { name: "makers" } }]);
-});
-
-it("a deprovisioned resource frees the names of its attachments", async () => {
-  await world.control.deprovision(addon);
-  const { addon: next, token: nextToken } = await world.installed({ app });
-  const { body } = await world.call<Row[]>(nextToken, `/addons/${next.id}/addon-attachments`);
-  expect(body).toMatchObject([{ name: "WIDGETS" }]);
-  expect(() => world.control.attach(addon, { app: spare })).toThrow("deprovisioned");
-  expect((await get("/apps")).status).toBe(401);
 });

@@ -72,15 +72,6 @@ describe("the authorize page", () => {
     await browser.visit(action.replaceAll("&amp;", "&"), { method: "POST", body });
     expect((await browser.follow()).html).toContain("Or by e-mail");
   });
-
-  it("says what is wrong with an e-mail, and offers to start again", async () => {
-    await browser.visit(monitor.authorizeUrl());
-    const { hidden, action } = browser.form();
-    const body = new URLSearchParams({ ...hidden, user: "no e-mail@" });
-    const { status, html, location } = await browser.visit(action, { method: "POST", body });
-    expect([status, location]).toEqual([422, null]);
-    expect(html).toContain('href="/oauth/authorize?');
-  });
 });
 
 describe("the state parameter", () => {
@@ -93,17 +84,6 @@ describe("the state parameter", () => {
       expect(answerOf((await browser.press("decision", "deny")).location)["state"]).toBe(state);
     },
   );
-
-  it("is returned byte for byte", async () => {
-    const raw = "a%2fb+c%20%7E%FF";
-    await browser.visit(
-      `${monitor.authorizeUrl({ state: "" })}${raw}`.replace(/state=(.*)$/, `state=${raw}`),
-    );
-    await browser.press("user", "owner@example.com");
-    await browser.follow();
-    const { location } = await browser.press("decision", "allow");
-    expect(location).toMatch(new RegExp(`&state=${raw.replace("+", "\\+")}$`));
-  });
 
   it("is omitted when none was sent, and appended to a query in the redirect address", async () => {
     const redirectUri = "https://monitor.example.com/callback?tenant=7";
@@ -126,15 +106,6 @@ describe("an authorize request without a valid client or redirect address", () =
     expect([status, location]).toEqual([400, null]);
     expect(headers.get("content-type")).toMatch(/^text\/html/);
     expect(html).toContain("This did not work");
-  });
-
-  it("shows an error page for the partner's own client, and for a client given twice", async () => {
-    const [partner] = world.control.state().clients;
-    expect(await browser.visit(monitor.authorizeUrl({ client_id: partner!.id }))).toMatchObject({
-      status: 400,
-    });
-    const twice = `${monitor.authorizeUrl()}&client_id=${monitor.id}`;
-    expect(await browser.visit(twice)).toMatchObject({ status: 400, location: null });
   });
 });
 
@@ -168,13 +139,6 @@ it.each([
     "/oauth/authorizations",
   );
   expect(all.find((one) => one.access_token.token === body.access_token)).toMatchObject({ scope });
-});
-
-it("the registered address may be sent, and an empty one counts as not sent", async () => {
-  for (const redirect_uri of [CALLBACK, ""])
-    expect(answerOf(world.control.authorize({ url: monitor.authorizeUrl({ redirect_uri }) }))).toHaveProperty(
-      "code",
-    );
 });
 
 describe("the forms of the authorize page", () => {

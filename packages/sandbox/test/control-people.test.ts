@@ -73,23 +73,3 @@ it("a reset removes clients and users' tokens", async () => {
   expect(world.control.state().users).toEqual([]);
   expect(await world.call(token, "/account")).toMatchObject({ status: 401 });
 });
-
-it("a reset keeps the partner's own client for the sign-in of people", async () => {
-  const { body } = await control<{ id: string; secret: string }>("POST", "/clients", {
-    ...wish,
-    partners: true,
-  });
-  await control("POST", "/reset");
-  expect(world.control.state().clients).toMatchObject([{}, { id: body.id, name: "Monitor" }]);
-  const url = `/oauth/authorize?client_id=${body.id}&response_type=code`;
-  const code = new URL(world.control.authorize({ url })).searchParams.get("code")!;
-  expect(await world.exchange(code, body.secret)).toMatchObject({ status: 200 });
-});
-
-it("GET /sandbox/state lists every user by id and e-mail", async () => {
-  world.control.createApp();
-  world.control.userToken("new@example.com");
-  const { body } = await control<{ users: object[] }>("GET", "/state");
-  const of = (name: string) => ({ id: expect.any(String) as string, email: `${name}@example.com`, name });
-  expect(body.users).toEqual(expect.arrayContaining([of("owner"), of("colleague"), of("new")]));
-});

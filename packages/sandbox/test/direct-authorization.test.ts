@@ -49,19 +49,6 @@ describe("a direct authorization", () => {
     expect(await world.call(body.access_token.token, "/account")).toMatchObject({ status: 200 });
   });
 
-  it.each([
-    ["without a scope", { description: "Backups" }],
-    ["with an empty list", { scope: [] }],
-    ["with null", { scope: null }],
-  ])("is global %s", async (_, json) => {
-    expect(await create(json)).toMatchObject({ status: 201, body: { scope: ["global"] } });
-  });
-
-  it("needs no body", async () => {
-    const made = await world.call(token, "/oauth/authorizations", { method: "POST" });
-    expect(made).toMatchObject({ status: 201, body: { scope: ["global"], description: null } });
-  });
-
   it("can be limited in scope and time", async () => {
     const { body } = await create({ scope: ["read", "identity", "read"], expires_in: 60 });
     expect(body).toMatchObject({ scope: ["read", "identity"], access_token: { expires_in: 60 } });
@@ -123,13 +110,6 @@ describe("a direct authorization", () => {
       status: 401,
       body: { message: expect.stringMatching(/password are not accepted/) as string },
     });
-  });
-
-  it("accepts the token also as a Basic password without a user, as older libraries send it", async () => {
-    const headers = { authorization: `Basic ${Buffer.from(`:${token}`).toString("base64")}` };
-    expect(await world.call(token, "/account", { headers })).toMatchObject({ status: 200 });
-    const wrong = { authorization: `Basic ${Buffer.from(`:${token}x`).toString("base64")}` };
-    expect(await world.call(token, "/account", { headers: wrong })).toMatchObject({ status: 401 });
   });
 
   it("is refused with a partner's token, and with one that is not global", async () => {

@@ -77,14 +77,6 @@ describe("an uninstalled resource", () => {
     for (const { response } of answers) expect(response.complaints?.join()).toMatch(/should be 410/);
     expect(stateOf(addon.id)).toEqual(before);
   });
-
-  it("may answer 204 again if the platform did not receive the first", async () => {
-    const { addon } = await world.control.install();
-    world.control.fault("> DELETE /*", { reset: "after" });
-    await world.control.deprovision(addon.id);
-    const { addon: gone, response } = await world.control.deprovision(addon.id);
-    expect([gone.state, response.status, response.complaints]).toEqual(["deprovisioned", 204, undefined]);
-  });
 });
 
 describe("a provision that its service has reported as failed", () => {
@@ -114,13 +106,4 @@ describe("a provision that its service has reported as failed", () => {
     only("POST", NO);
     expect((await world.control.redeliver(id)).response.complaints?.join()).toMatch(/answered with 422/);
   });
-});
-
-it("a code that a newer one replaced is no failed provision", async () => {
-  const { addon } = await world.control.install();
-  const first = world.lastCode();
-  await world.control.redeliver(addon.id, { newCode: true });
-  await world.exchange(first);
-  const { response } = await world.control.redeliver(addon.id);
-  expect([response.status, response.complaints]).toEqual([200, undefined]);
 });

@@ -61,22 +61,6 @@ describe("a grant", () => {
     expect((await world.exchange(world.lastCode())).body).toEqual(first.body);
   });
 
-  it("is refused with replayTokens too when it has expired or its tokens have ended", async () => {
-    world.control.settings({ replayTokens: true });
-    const { addon, refreshToken } = await world.installed();
-    const again = () => world.exchange(world.lastCode());
-    await world.refresh(refreshToken);
-    expect(await again()).toMatchObject(invalidGrant(/second time/));
-    const { addon: other } = await world.installed();
-    world.control.revoke(other.id, "refresh");
-    expect(await again()).toMatchObject(invalidGrant(/second time/));
-    await world.installed();
-    expect(await again()).toMatchObject({ status: 200 });
-    world.control.advanceClock(300);
-    expect(await again()).toMatchObject(invalidGrant(/second time/));
-    expect(world.control.addon(addon.id).state).toBe("provisioned");
-  });
-
   it.each([201, 204, 302, 422, 500])(
     "becomes invalid when the partner answers the provision with %i",
     async (status) => {

@@ -1,6 +1,5 @@
 import { request as requestOf } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import { success } from "./partner.ts";
 import { aWorld, type TestWorld } from "./world.ts";
 
 /** Malicious input at every endpoint of the sandbox: it is refused with a clear message, and the sandbox continues. */
@@ -101,13 +100,6 @@ it("a deeply nested answer of the service is kept as text, and is not accepted a
   expect(typeof world.control.ledger().entries.at(-1)?.response?.body).toBe("string");
 });
 
-it("an invalid name of a config var is not added to the app", async () => {
-  world.partner.answers({ status: 200, body: { id: "1", config: { "NO NAME": "x", NAME: "y" } } });
-  const { addon, response } = await world.control.install({ app: "shop" });
-  expect(addon.config_vars).toEqual(["NAME"]);
-  expect(response.complaints).toEqual([expect.stringContaining("NO NAME")]);
-});
-
 it.each([
   ["/addons/:addon/sso", { user: null }],
   ["/addons/:addon/sso", { user: { email: 5 } }],
@@ -125,14 +117,4 @@ it.each([
 ])("the control API refuses ambiguous values at %s: %j", async (path, wish) => {
   const refused = await send("POST", `/sandbox${path.replace(":addon", addon.id)}`, JSON.stringify(wish));
   expect(refused).toMatchObject({ status: 422, body: { id: "invalid_params" } });
-});
-
-it("a reset during an installation causes no error", async () => {
-  world.partner.answers((request) => {
-    world.control.reset();
-    return success(request);
-  });
-  const refused = await send("POST", "/sandbox/apps/shop/addons", "{}");
-  expect(refused).toMatchObject({ status: 409, body: { id: "conflict" } });
-  expect(world.control.state()).toMatchObject({ apps: [], addons: [] });
 });

@@ -76,20 +76,6 @@ it.each([
   expect(await listed("/apps/shop/log-drains")).toEqual([made.body]);
 });
 
-it("an app has each URL once, and another app may have the same", async () => {
-  const { id: other } = world.control.createApp();
-  world.control.attach(addon, { app: other });
-  await create(URL_OF_LOGS);
-  const second = await create("https://second.example.com");
-  for (const refused of [await create(URL_OF_LOGS), await update(second.body.id, URL_OF_LOGS)]) {
-    expect(refused).toMatchObject({ status: 409, body: { id: "conflict" } });
-  }
-  expect((await update(second.body.id, second.body.url)).status).toBe(200);
-  expect((await create(URL_OF_LOGS, other)).status).toBe(201);
-  expect(await listed(`/addons/${addon}/log-drains`)).toHaveLength(3);
-  expect(await listed(`/apps/${other}/log-drains`)).toHaveLength(1);
-});
-
 it("drains of another add-on on the same app are not visible", async () => {
   const made = await create(URL_OF_LOGS);
   const { token: stranger, addon: theirs } = await world.installed({ app });
@@ -113,16 +99,6 @@ it("the drain of a provision answer belongs to the add-on, and ends with it", as
   world.partner.answers({ status: 204 });
   await world.control.deprovision(own.id);
   expect((await create(URL_OF_LOGS)).status).toBe(201);
-});
-
-it("each add-on of an app has its own drain, also with the same URL, and once", async () => {
-  world.partner.answers({ status: 200, body: { id: "p", log_drain_url: URL_OF_LOGS } });
-  const installed = [await world.installed({ app }), await world.installed({ app })];
-  for (const { addon: own } of installed) await world.control.redeliver(own.id);
-  for (const { addon: own, token: ownToken } of installed) {
-    const { body: drains } = await world.call<Drain[]>(ownToken, `/addons/${own.id}/log-drains`);
-    expect(drains).toMatchObject([{ url: URL_OF_LOGS, addon: { id: own.id } }]);
-  }
 });
 
 it("apps of the newer generation have no drains, and the refusal says why", async () => {

@@ -44,7 +44,6 @@ async function control(method: string, path: string, json?: unknown) {
 const create = (manifest: unknown, wish: object = {}) => control("POST", "/apps", { manifest, ...wish });
 const varsOf = (app: string) => world.control.configVars(app);
 const stepsOf = ({ setup }: App) => setup.steps.map(({ step }) => step);
-const matching = (pattern: RegExp) => expect.stringMatching(pattern) as string;
 const asked = (index = 0) => JSON.parse(world.partner.requests[index]!.body) as Record<string, unknown>;
 
 it("creating an app processes its manifest: config vars, add-ons, deploy, postdeploy, in this order", async () => {
@@ -133,11 +132,6 @@ describe("an invalid manifest is refused with the place, and nothing is created"
     expect(world.control.state()).toMatchObject({ apps: [], addons: [] });
     expect(world.partner.requests).toHaveLength(0);
   });
-
-  it("with all faults at once", async () => {
-    const { body } = await create({ name: "a".repeat(31), env: { A: 1 } });
-    expect(body.message).toMatch(/\/name .*\/env\/A /);
-  });
 });
 
 it("a name of 30 characters and unknown keys are accepted, the latter with a warning", async () => {
@@ -201,22 +195,6 @@ describe("config vars of a manifest", () => {
 });
 
 describe("add-ons of a manifest", () => {
-  it("ignore command line flags after the plan, with a warning", async () => {
-    const addons = ["widgets:premium --version=1", { plan: "widgets:premium --size 2", as: "B" }];
-    const { status, body } = await create({ addons });
-    expect([status, body.addons.map(({ plan }) => plan)]).toEqual([201, ["premium", "premium"]]);
-    expect([asked(0), asked(1)]).toMatchObject([{ plan: "premium" }, { plan: "premium" }]);
-    expect(body.setup.warnings).toEqual([/^\/addons\/0 .*no effect/, /^\/addons\/1\/plan /].map(matching));
-  });
-
-  it("are attached under the upper-case name asked for, the default one, or a similar one", async () => {
-    const names = ["db", "", "my db", " "];
-    const { body } = await create({ addons: names.map((as) => ({ plan: "widgets", as })) });
-    const steps = body.setup.steps.flatMap(({ as }) => as ?? []);
-    expect(steps).toEqual(["DB", "WIDGETS", "MY_DB", "WIDGETS_2"]);
-    expect(body.setup.warnings).toEqual([matching(/^\/addons\/2\/as /)]);
-  });
-
   it("have three forms, with the add-on's default plan unless one is given", async () => {
     const options = { version: "2", verbose: true };
     const { body } = await create({
@@ -283,13 +261,6 @@ describe("add-ons of a manifest", () => {
     expect(await create({}, { name: "shop" })).toMatchObject({ status: 201 });
   });
 
-  it("whose answer was lost are deprovisioned too", async () => {
-    world.control.fault("> POST /resources", { reset: "after" });
-    const { status } = await create({ addons: ["widgets"] });
-    expect(status).toBe(422);
-    expect(world.partner.requests.map(({ method }) => method)).toEqual(["POST", "DELETE"]);
-  });
-
   describe("that answer later", () => {
     let app: App;
     let token: string;
@@ -352,13 +323,6 @@ it("the formation has quantities and sizes; a missing size gets the default, wit
   expect(body.setup.warnings.join()).toMatch(/give a size to worker/);
 });
 
-it("buildpacks apply to the older generation, and the last one decides the process types", async () => {
-  const manifest = { buildpacks: [{ url: "assets" }, { url: "https://packs.example.com/node.tgz" }] };
-  expect((await create(manifest)).body.setup.process_types_from).toBe("https://packs.example.com/node.tgz");
-  const { status, body } = await create(manifest, { generation: "newer" });
-  expect([status, body.message]).toEqual([422, expect.stringMatching(/project\.toml/)]);
-});
-
 it.each([
   ["https://example.com/thanks", "https://example.com/thanks"],
   ["/welcome", expect.stringMatching(/^https:\/\/shop[^/]+\/welcome$/) as string],
@@ -372,13 +336,6 @@ it.each([
   expect(setup.success_url).toEqual(expected);
   const warned = expected === null ? [expect.stringMatching(/success_url.*nobody is sent there/)] : [];
   expect(setup.warnings).toEqual(warned);
-});
-
-it("an empty command is not run, with a warning", async () => {
-  const scripts = { postdeploy: "", "pr-predestroy": { command: " " } };
-  const { id, setup } = (await create({ scripts }, { environment: "review" })).body;
-  expect(setup).toMatchObject({ scripts: {}, warnings: [/postdeploy/, /pr-predestroy/].map(matching) });
-  expect(stepsOf((await control("DELETE", `/apps/${id}`)).body)).toEqual(["deploy", "destroy"]);
 });
 
 describe("destroying an app", () => {

@@ -98,23 +98,6 @@ describe("an OAuth client", () => {
     for (const secret of [client.secret, rotated.secret]) expect(shown).not.toContain(secret);
   });
 
-  it.each([
-    ["its secret is reset", rotate],
-    ["it is deleted", (client: Client) => one(client, { method: "DELETE" })],
-  ])("also loses tokens that it made for itself when %s", async (_when, end) => {
-    const { body: client } = await register();
-    const { access_token } = await tokensFor(client, "global");
-    const init = { method: "POST", json: { scope: ["global"] } };
-    const { body: made } = await world.call<{ access_token: { token: string } }>(
-      access_token,
-      "/oauth/authorizations",
-      init,
-    );
-    expect(await world.call(made.access_token.token, "/account")).toMatchObject({ status: 200 });
-    await end(client);
-    expect(await world.call(made.access_token.token, "/account")).toMatchObject({ status: 401 });
-  });
-
   it("is deleted with everything it was given", async () => {
     const { body: client } = await register();
     const tokens = await tokensFor(client);

@@ -38,23 +38,6 @@ describe("the page of an add-on", () => {
     expect(text).not.toContain("due within 5 minutes");
   });
 
-  it("distinguishes a person's code from a grant", async () => {
-    const { id: clientId, secret } = world.control.registerClient({
-      name: "Monitor",
-      redirectUri: "https://monitor.example.com/callback",
-    });
-    const query = new URLSearchParams({ client_id: clientId, response_type: "code", state: "s-1" });
-    const url = `${world.sandbox.url}/oauth/authorize?${query}`;
-    const code = new URL(world.control.authorize({ url, user: "owner@example.com" })).searchParams.get(
-      "code",
-    );
-    await world.exchange(code!, secret);
-    await world.exchange(code!, secret);
-    const { text } = await person.visit("/marketplace/ledger?as=list");
-    for (const words of ["exchanges the grant", "exchanges a person's code", "exchanges a code"])
-      expect(text).toContain(words);
-  });
-
   it("shows no code, token, password or config value", async () => {
     const { entries } = world.control.ledger({ reveal: true });
     const { access_token, refresh_token } = entries.at(-1)!.response!.body as Record<string, string>;
@@ -77,13 +60,6 @@ describe("the page of an add-on", () => {
       const { html } = await person.visit(path);
       expect(secrets.filter((secret) => html.includes(secret!))).toEqual([]);
     }
-  });
-
-  it("shows only the calls about this add-on", async () => {
-    const { addon: other } = await world.installed({ app: "shop", as: "OTHER" });
-    const { html } = await person.visit(at());
-    expect(html).toContain(id);
-    expect(html).not.toContain(other.id);
   });
 });
 
@@ -133,13 +109,6 @@ describe("the forms of an add-on's page", () => {
     expect([calls(), addon().grant?.state]).toEqual([["POST /resources", "POST /resources"], state]);
   });
 
-  it("can lose the answer to a repeated delivery", async () => {
-    const page = await person.send(at("/redeliver"), { code: "same", fault: "lost" });
-    expect(page.text).toContain("Repeated provision: there was no answer.");
-    expect([calls().length, world.control.ledger().entries.at(-1)!.response]).toEqual([2, null]);
-    expect(page.text).toContain("a fault was applied");
-  });
-
   it.each([
     ["access", { tokens: [{ state: "revoked" }] }],
     ["refresh", { refresh_token: { state: "revoked" } }],
@@ -182,12 +151,5 @@ describe("the sign-on page", () => {
     const page = await person.send(at("/sign-on"), { email: "colleague@example.com" });
     expect(page.text).toContain("Sign-on: your service answered 303");
     expect(calls().at(-1)).toBe("POST /sso/login");
-  });
-
-  it("is not offered without a salt, and says what is missing", async () => {
-    world.control.partner({ ssoSalt: null });
-    expect((await person.visit(at())).text).toContain("SSO_SALT");
-    const page = await person.visit(at("/sign-on"));
-    expect([page.status, page.text]).toEqual([422, expect.stringContaining("no sign-on salt")]);
   });
 });

@@ -81,17 +81,6 @@ describe("the form that creates an app", () => {
     },
   );
 
-  it.each([
-    ["manifest", { manifest: "{", env: "" }],
-    ["env", { manifest: "", env: "GREETING" }],
-    ["environment", { manifest: "", env: "", environment: "production" }],
-  ])("opens the folded part that has the error: %s", async (_field, form) => {
-    const page = await person.send("/marketplace/apps", { name: "", ...form });
-    expect(page.html).toMatch(/<details class="more" open/);
-    const plain = await person.send("/marketplace/apps", { name: "Shop!", manifest: "", env: "" });
-    expect(plain.html).toMatch(/<details class="more">/);
-  });
-
   const appJson = {
     env: { GREETING: { description: "What it says" }, SESSION: { generator: "secret" } },
     addons: [{ plan: "widgets:premium", as: "GADGET" }, "postgresql"],
@@ -175,13 +164,6 @@ describe("the form that installs the add-on", () => {
     expect(page.text).toContain("answered 422");
     expect(page.text).toContain("“Not in this region.”");
     expect(addons()).toMatchObject([{ state: "deprovisioned" }]);
-  });
-
-  it("shows complaints about an answer that the platform's document does not allow", async () => {
-    world.partner.answers({ status: 200, body: { config: { "no-name": "x" } } });
-    const { text } = await install("shop", { plan: "basic" });
-    expect(text).toContain("is no name of a config var");
-    expect(text).toContain("id is missing");
   });
 
   it("does not wait for a slow service: the answer appears later", async () => {

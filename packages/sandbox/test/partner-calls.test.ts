@@ -107,14 +107,6 @@ describe("a redelivery", () => {
     expect(await world.exchange(codeOf(0))).toMatchObject({ status: 200 });
   });
 
-  it("sends the plan of the first request, also if it has changed since", async () => {
-    const { addon } = await world.control.install({ plan: "basic" });
-    await world.control.changePlan(addon.id, "premium");
-    await world.control.redeliver(addon.id);
-    expect(sent(2)).toEqual(sent(0));
-    expect(world.control.addon(addon.id).plan.name).toBe("widgets:premium");
-  });
-
   it("sends a new code on request, whose tokens replace the former ones", async () => {
     const { addon, token } = await world.installed();
     await world.control.redeliver(addon.id, { newCode: true, plan: "premium" });
@@ -160,23 +152,6 @@ describe("a redelivery", () => {
     expect(drains.body).toMatchObject([{ id: drain.id, url: moved.json.url }]);
   });
 
-  it("answered 202 again does not set a finished add-on back", async () => {
-    world.partner.answers({ status: 202, body: { id: "p-1", message: "In a few minutes." } });
-    const { addon, token } = await world.installed();
-    await world.call(token, `/addons/${addon.id}/actions/provision`, { method: "POST" });
-    const again = await world.control.redeliver(addon.id);
-    expect(again.addon.state).toBe("provisioned");
-    expect(again.addon).not.toHaveProperty("provision_message");
-  });
-
-  it("has its new code accepted and its answer checked, although its body has no effect", async () => {
-    const { addon } = await world.installed();
-    world.partner.answers({ status: 200, body: { config: { OTHER: "x" } } });
-    const { response } = await world.control.redeliver(addon.id, { newCode: true });
-    expect(response.complaints?.join()).toMatch(/OTHER is not declared.*id is missing/);
-    expect(await world.exchange(codeOf(1))).toMatchObject({ status: 200 });
-  });
-
   it("completes a provision whose answer was lost, with the same code", async () => {
     world.control.fault("> POST /resources", { reset: "after" });
     const { addon, response } = await world.control.install();
@@ -184,14 +159,6 @@ describe("a redelivery", () => {
     expect(await world.exchange(codeOf(0))).toMatchObject({ status: 400 });
     expect((await world.control.redeliver(addon.id)).addon.state).toBe("provisioned");
     expect(await world.exchange(codeOf(0))).toMatchObject({ status: 200 });
-  });
-
-  it("completes a provision that was answered 503 only with a new code", async () => {
-    world.partner.answers({ status: 503, body: { id: "busy", message: "Busy." } });
-    const { addon } = await world.control.install();
-    world.partner.answers(success);
-    expect((await world.control.redeliver(addon.id)).addon.state).toBe("deprovisioned");
-    expect((await world.control.redeliver(addon.id, { newCode: true })).addon.state).toBe("provisioned");
   });
 });
 
@@ -271,18 +238,5 @@ describe("a sign-on", () => {
     world.partner.answers({ status: 303, body: "" });
     const { complaints } = (await world.control.signOn(addon.id)).response;
     expect(complaints).toEqual(["A sign-on to a resource that is gone is answered with 403, not 303."]);
-  });
-
-  it("to a resource whose deprovision failed may be refused or not", async () => {
-    const { addon } = await world.control.install();
-    world.partner.answers({ status: 500, body: "" });
-    await world.control.deprovision(addon.id);
-    for (const status of [303, 403]) {
-      world.partner.answers({ status, body: "" });
-      expect((await world.control.signOn(addon.id)).response.complaints).toBeUndefined();
-    }
-    world.partner.answers({ status: 401, body: "" });
-    const { complaints } = (await world.control.signOn(addon.id)).response;
-    expect(complaints).toEqual(["A sign-on is answered with 303, not 401."]);
   });
 });

@@ -146,17 +146,6 @@ it.each(READ)(
   },
 );
 
-/** Uuids are compared without regard to case (RFC 9562, section 4). */
-const inCapitals = (value: string) => (/^[0-9a-f-]{36}$/.test(value) ? value.toUpperCase() : value);
-
-it.each(READ.filter(([, path]) => path.includes(" id}")))(
-  "%s %s answers the same to ids in capitals",
-  async (...endpoint: Endpoint) => {
-    const { status, body } = await call(token, endpoint);
-    expect(await world.call(token, filled(endpoint[1], inCapitals))).toMatchObject({ status, body });
-  },
-);
-
 const OF_ONE = ENDPOINTS.filter(([, path]) => path.includes("{") && !path.startsWith("/users/{user"));
 
 it.each(OF_ONE)("%s %s is forbidden to the token of another add-on", async (...endpoint: Endpoint) => {

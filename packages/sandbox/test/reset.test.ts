@@ -20,27 +20,6 @@ it("after a reset the client secret of the start is current again, and no secret
   await world.close();
 });
 
-it("the same is true of a generated one, or one given at run time; the partner stays", async () => {
-  const world = await aWorld();
-  const { clientSecret: madeUp } = world.sandbox.settings;
-  world.control.resetClientSecret();
-  world.control.reset();
-  expect(world.sandbox.settings.clientSecret).toBe(madeUp);
-
-  const partner = { clientSecret: "given-later", addonPassword: "given-later-too", resourcesPath: "/v2" };
-  world.control.partner(partner);
-  world.control.resetClientSecret();
-  world.control.reset();
-  expect(world.sandbox.settings).toMatchObject(partner);
-  // Other members change, but no secret is given.
-  const { secret } = world.control.resetClientSecret();
-  world.control.partner({ resourcesPath: "/v3" });
-  expect(world.sandbox.settings.clientSecret).toBe(secret);
-  world.control.reset();
-  expect(world.sandbox.settings.clientSecret).toBe("given-later");
-  await world.close();
-});
-
 describe("a reset after a restart", () => {
   let statePath: string;
   beforeEach(() => void (statePath = join(mkdtempSync(join(tmpdir(), "sandbox-")), "state.json")));

@@ -4,17 +4,14 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
-  renameSync,
   rmSync,
   statSync,
   writeFileSync,
 } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Sandbox, startSandbox } from "../index.ts";
-import { ownStateFile, StateFileInUse } from "../world/state-owner.ts";
 import { aPartner, success } from "./partner.ts";
 import { client } from "./world.ts";
 
@@ -144,21 +141,6 @@ describe("a provision under way, when the sandbox", () => {
   });
 });
 
-it("a fault that was used up does not return after a restart", async () => {
-  const statePath = join(folder, "state.json");
-  const first = await startSandbox({ statePath });
-  const look = () => fetch(`${first.url}/api/v4/current-status`).catch(() => null);
-  first.control.fault("GET /api/v4/*", { reset: "before" });
-  first.control.fault("GET /api/v4/*", { status: 503 });
-  while (!existsSync(statePath)) await sleep(5);
-  expect(await look()).toBeNull();
-  expect((await look())?.status).toBe(503);
-  await first.close();
-  const second = await startSandbox({ statePath });
-  expect(second.control.faults()).toEqual([]);
-  await second.close();
-});
-
 it("an invalid state file or a missing folder is reported before the start", async () => {
   const path = join(folder, "notes.json");
   for (const text of ["not JSON", "{}"]) {
@@ -191,25 +173,4 @@ describe("a second sandbox on the same state file", () => {
       await second.close();
     },
   );
-
-  it("is refused too when several start at once after a kill", async () => {
-    const statePath = join(folder, "state.json");
-    for (let round = 0; round < 5; round++) {
-      await leaveSocket(`${statePath}.lock`);
-      const starts = await Promise.allSettled([1, 2, 3].map(() => ownStateFile(statePath)));
-      const owners = starts.flatMap((start) => (start.status === "fulfilled" ? [start.value] : []));
-      expect(owners).toHaveLength(1);
-      await expect(ownStateFile(statePath)).rejects.toThrow(StateFileInUse);
-      await owners[0]!();
-    }
-    expect(readdirSync(folder)).toEqual([]);
-  });
-
-  /** Leaves the files as a killed process does. */
-  async function leaveSocket(path: string) {
-    const server = createServer();
-    await new Promise<void>((listening) => server.listen(`${path}.1`, listening));
-    renameSync(`${path}.1`, path);
-    await new Promise((closed) => server.close(closed));
-  }
 });

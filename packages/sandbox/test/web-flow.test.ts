@@ -112,27 +112,6 @@ describe("an authorization code", () => {
       world.control.authorize({ url: monitor.authorizeUrl({ redirect_uri: CALLBACK }) }),
     ).searchParams.get("code")!;
 
-  it("accepts the client's id and address, and refuses wrong ones", async () => {
-    const code = namedCode();
-    const wrongAddress = { redirect_uri: `${CALLBACK}/` };
-    expect(await monitor.exchange(code, wrongAddress)).toMatchObject(invalidGrant(/redirect_uri/));
-    expect(await monitor.exchange(code, { client_id: "unknown" })).toMatchObject({
-      status: 401,
-      body: { error: "invalid_client" },
-    });
-    const right = { client_id: monitor.id, redirect_uri: CALLBACK };
-    expect(await monitor.exchange(code, right)).toMatchObject({ status: 200 });
-  });
-
-  it.each([
-    ["any address, as the authorize request named none", () => monitor.code(), `${CALLBACK}/`],
-    ["an empty address, which counts as none", () => namedCode(), ""],
-    ["no address, though the authorize request named one", () => namedCode(), undefined],
-  ])("is exchanged with %s", async (_, code, redirect_uri) => {
-    const more = redirect_uri === undefined ? {} : { redirect_uri };
-    expect(await monitor.exchange(code(), { ...more, client_id: "" })).toMatchObject({ status: 200 });
-  });
-
   it("answers the same tokens again with replayTokens, to its own client only", async () => {
     world.control.settings({ replayTokens: true });
     const code = namedCode();
@@ -168,29 +147,6 @@ describe("a refresh in the web flow", () => {
     const { refreshToken } = await world.installed();
     expect(await monitor.refresh(refreshToken)).toMatchObject(invalidGrant(/another client/));
     expect(await monitor.refresh(refresh_token)).toMatchObject({ status: 201 });
-  });
-
-  it("works after 8 hours, and after a year", async () => {
-    const { access_token, refresh_token } = await monitor.tokens();
-    world.control.advanceClock(8 * 3600);
-    expect(await world.call(access_token, "/account")).toMatchObject({ status: 401 });
-    world.control.advanceClock(365 * 24 * 3600);
-    expect(await monitor.refresh(refresh_token)).toMatchObject({ status: 201 });
-  });
-
-  it("follows the refreshStatus and expiresIn settings", async () => {
-    world.control.settings({ refreshStatus: 200, expiresIn: 5 });
-    const { refresh_token } = await monitor.tokens();
-    const { status, body } = await monitor.refresh(refresh_token);
-    expect([status, body.expires_in]).toEqual([200, 5]);
-    world.control.advanceClock(5);
-    expect(await world.call(body.access_token, "/account")).toMatchObject({ status: 401 });
-  });
-
-  it("is not affected by a reset of the partner's client secret", async () => {
-    const { access_token } = await monitor.tokens();
-    world.control.resetClientSecret();
-    expect(await world.call(access_token, "/account")).toMatchObject({ status: 200 });
   });
 });
 
