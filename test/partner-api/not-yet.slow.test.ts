@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import type { NotYet } from "../../src/resources/contract.ts";
-import { kit, kitJson } from "../support/kit.ts";
+import { kitJson } from "../support/kit.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually, QUICK } from "../support/world.ts";
 
@@ -17,10 +17,6 @@ afterEach(() => life.vendor.asUsual());
 const firing: NotYet = { later: "The kiln is at 900 degrees.", againInSeconds: 1 };
 const says = (what: "finish" | "deprovision", answer: NotYet, times = 1) => {
   for (let i = 0; i < times; i++) life.vendor.next(what, async () => answer);
-};
-/** Replaces the answers from now on, until `asUsual`. */
-const fails = (words: string) => {
-  for (let i = 0; i < 20; i++) life.vendor.next("finish", () => Promise.reject(new Error(words)));
 };
 const calls = (uuid: string, what: "finish" | "deprovision") => life.vendor.callsOf(uuid, what);
 const step = async (uuid: string) =>
@@ -73,30 +69,6 @@ describe("finish that answers later for a provision", () => {
     await asIf(addon.id, { attempts: 0, hours: 12 });
     await eventually(async () => expect(await life.resource(addon.id)).toMatchObject({ state: "failed" }));
     await eventually(() => calls(addon.id, "deprovision").length === 1);
-  });
-
-  it("has its message shown by kit resources show, with the last error since", async () => {
-    says("finish", { later: "Half of it is fired.", againInSeconds: 600 });
-    const { addon } = await life.control.install({ plan: "dedicated" });
-    await putOff(addon.id);
-    const { stdout } = await kit(life.world.environment, ["resources", "show", addon.id]);
-    expect(stdout).toMatch(
-      /finish +goes on, the next look \d{4}-.* \(in (9|10) min\)\n +Half of it is fired\.\n/,
-    );
-    fails("The kiln is cold.");
-    await life.hurry(addon.id);
-    const shown = async () =>
-      (await kitJson<{ steps: object[] }>(life.world.environment, ["resources", "show", addon.id])).data
-        .steps;
-    await eventually(async () =>
-      expect(await step(addon.id)).toMatchObject({ last_error: "The kiln is cold." }),
-    );
-    life.vendor.asUsual();
-    says("finish", { ...firing, againInSeconds: 600 });
-    await life.hurry(addon.id);
-    await eventually(async () =>
-      expect(await shown()).toMatchObject([{ said: firing.later, lastError: null }]),
-    );
   });
 
   it.each([
@@ -188,29 +160,4 @@ it("deprovision that fails for the twelfth time raises one alarm, and is retried
   await life.hurry(uuid);
   await done(uuid);
   expect(calls(uuid, "deprovision")).toHaveLength(4);
-});
-
-describe("a twelfth attempt that ends without a failure of its own", () => {
-  /** A step that has failed eleven times, and the behaviour of its next call. */
-  async function twelfth(work: () => Promise<never>): Promise<string> {
-    says("finish", { ...firing, againInSeconds: 600 });
-    const { addon } = await life.control.install({ plan: "dedicated" });
-    await putOff(addon.id);
-    await asIf(addon.id, { attempts: 11 });
-    life.vendor.next("finish", work);
-    await life.hurry(addon.id);
-    await eventually(() => calls(addon.id, "finish").length === 2);
-    return addon.id;
-  }
-
-  it("raises no alarm when its process stops, and leaves the next attempt as the twelfth", async () => {
-    const uuid = await twelfth(() => new Promise(() => undefined));
-    await life.world.service.services.work.settled();
-    life.vendor.next("finish", () => Promise.reject(new Error("The kiln is cold.")));
-    expect(stuck(uuid)).toEqual([]);
-    await life.hurry(uuid);
-    await eventually(() => expect(stuck(uuid)).toHaveLength(1));
-    await life.hurry(uuid);
-    await done(uuid);
-  }, 60_000);
 });

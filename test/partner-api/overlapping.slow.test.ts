@@ -6,7 +6,6 @@ import { Refusal } from "../../src/errors.ts";
 import { aGrant, aProvisionRequest } from "../support/a-provision-request.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
-import { findLateSteps } from "../../src/work/runner.ts";
 import { openConfig, sealConfig } from "../../src/resources/config-vars.ts";
 import { credentialSealContext } from "../../src/credentials/sealed.ts";
 import { createStoreTokens } from "../../src/credentials/store.ts";
@@ -45,17 +44,6 @@ describe("slow updates of config vars at the platform", () => {
     expect((await life.control.changePlan(uuid, "basic")).response.status).toBe(200);
     await nothingLeft(uuid);
     expect(urlThere(uuid)).toBe(urlOf(uuid, "basic"));
-  });
-
-  it("of a plan change behind the provision do not tell the platform a second time that it is done", async () => {
-    life.control.fault("POST /addons/*/actions/provision", { delayMs: 500 }, 1);
-    life.control.fault("GET /addons/*/config", { delayMs: 1_500 }, 1);
-    const { addon } = await life.control.install({ plan: "dedicated" });
-    expect((await life.control.changePlan(addon.id, "premium")).response.status).toBe(202);
-    await nothingLeft(addon.id);
-    expect(life.actionsOf(addon.id)).toEqual(["provision 200"]);
-    expect(life.control.addon(addon.id).state).toBe("provisioned");
-    expect(urlThere(addon.id)).toBe(urlOf(addon.id, "premium"));
   });
 
   it("of a plan change say nothing of the provision before it, of which the platform does not know yet", async () => {
@@ -110,17 +98,6 @@ describe("a provision", () => {
       expect(calls(uuid).at(-1)).toBe("deprovision");
     });
     await nothingLeft(uuid);
-  });
-
-  it("that was not answered for half a day is still created, because it may be delivered again", async () => {
-    await life.world.service.services.jobs.stop();
-    const { uuid } = await unanswered("12 hours");
-    await findLateSteps(life.world.service.services);
-    expect(await life.steps(uuid)).toEqual(["provision"]);
-    await life.world.restart();
-    await eventually(async () =>
-      expect(await life.resource(uuid)).toMatchObject({ state: "provisioned", answer_status: 200 }),
-    );
   });
 });
 

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { Refusal } from "../../src/errors.ts";
@@ -55,16 +54,6 @@ describe("PUT /resources/:uuid", () => {
     });
   });
 
-  it("with the current plan: answers 200 although that plan is no longer on offer", async () => {
-    const uuid = await provisioned();
-    const sold = { plan: "sold-in-former-times" };
-    await life.world.rows(`UPDATE resources SET plan = $2, applied_plan = $2 WHERE uuid = $1`, [uuid, sold.plan]); // prettier-ignore
-    expect((await life.platform.changePlan(uuid, sold)).status).toBe(200);
-    expect((await life.platform.changePlan(await provisioned(), sold)).status).toBe(422);
-    expect((await life.platform.changePlan(uuid, { plan: "premium" })).status).toBe(200);
-    expect(life.vendor.callsOf(uuid, "changePlan").map(({ plan }) => plan)).toEqual(["premium"]);
-  });
-
   it("with the current plan, more than three times within an hour: raises one alarm for each resource", async () => {
     const [often, seldom] = [await provisioned(), await provisioned()];
     const alarms = () =>
@@ -96,22 +85,6 @@ describe("PUT /resources/:uuid", () => {
       expect(await life.resource(uuid)).toMatchObject({ plan: "basic", state: "provisioned" });
     },
   );
-
-  it("for an unknown uuid: answers 404, also with an unknown plan, and creates no row", async () => {
-    const uuid = randomUUID();
-    for (const plan of ["premium", "samovar"])
-      expect((await life.platform.changePlan(uuid, { plan })).status).toBe(404);
-    expect(await life.resource(uuid)).toBeUndefined();
-    expect(await life.events(uuid)).toEqual([]);
-  });
-
-  it("for a deprovisioned resource: answers 410, also with an unknown plan or its last one", async () => {
-    const uuid = await provisioned();
-    await life.platform.deprovision(uuid);
-    for (const plan of ["premium", "samovar", "basic"])
-      expect((await life.platform.changePlan(uuid, { plan })).status).toBe(410);
-    expect(life.vendor.callsOf(uuid, "changePlan")).toEqual([]);
-  });
 
   it("removes the config vars that the new plan does not have", async () => {
     const uuid = await life.settled();

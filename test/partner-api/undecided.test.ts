@@ -128,15 +128,6 @@ describe("a provision that was stored but not decided, delivered again with a ne
 });
 
 describe("a provision that was stored without a grant, delivered again with one", () => {
-  it("is answered 202 while another process is deciding it, and the grant is due only then", async () => {
-    const uuid = await leftUndecided({ hasGrant: false });
-    const redelivered = life.control.redeliver(uuid);
-    await eventually(async () => expect(await grantOf(uuid)).toEqual({ number: 1, isDue: false }));
-    expect((await redelivered).response.status).toBe(202);
-    expect(await grantOf(uuid)).toEqual({ number: 1, isDue: true });
-    await expectExchanged(uuid);
-  });
-
   it.each([
     ["before the answer", true],
     ["after it", false],

@@ -102,19 +102,6 @@ describe("a config var that is no longer on offer", () => {
     const { response } = await life.control.redeliver(pushed);
     expect(response.complaints?.join()).toContain("TEAPOT_TOKEN is not declared");
   }, 60_000);
-
-  it("delays the provision while the service still returns it", async () => {
-    await release(withoutToken);
-    const { addon } = await life.control.install({ plan: "basic" });
-    await eventually(() => life.world.logged().includes("TEAPOT_TOKEN, which is not among configVars"));
-    expect((await life.resource(addon.id))?.answer_status).toBe(202);
-    tellPlatform(offer);
-    await release(offer);
-    await eventually(async () => {
-      await life.hurry(addon.id);
-      return (await life.resource(addon.id))?.state === "provisioned";
-    });
-  }, 60_000);
 });
 
 describe("a plan", () => {
@@ -129,19 +116,5 @@ describe("a plan", () => {
     await life.control.changePlan(uuid, "basic");
     expect((await life.resource(uuid))?.plan).toBe("basic");
     expect((await life.control.changePlan(uuid, "premium")).response.status).toBe(422);
-  }, 60_000);
-
-  it("that now answers `later` does so for new provisions; existing resources and repeated answers are unchanged", async () => {
-    const uuid = await life.settled("basic");
-    await release({ ...offer, plans: { ...offer.plans, basic: { description: "Small", later: "Wait." } } });
-    await life.control.redeliver(uuid);
-    expect((await life.resource(uuid))?.answer_status).toBe(200);
-    const { addon } = await life.control.install({ plan: "basic" });
-    expect((await life.resource(addon.id))?.answer_status).toBe(202);
-    await life.control.changePlan(uuid, "premium");
-    await life.control.changePlan(uuid, "basic");
-    expect(life.vendor.callsOf(uuid, "changePlan").map(({ plan }) => plan)).toEqual(["premium", "basic"]);
-    expect(life.vendor.callsOf(uuid, "finish")).toEqual([]);
-    await life.world.quiet([addon.id]);
   }, 60_000);
 });

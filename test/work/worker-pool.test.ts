@@ -29,19 +29,6 @@ function aPool(rows: number, { concurrency, forNow }: { concurrency: number; for
   };
 }
 
-it("a worker pool is settled when the last of its rows has ended", async () => {
-  const { pool, ends, started, endAll } = aPool(2, { concurrency: 2 });
-  await eventually(() => expect(started()).toBe(2));
-  let isSettled = false;
-  const settled = pool.settled().then(() => (isSettled = true));
-  ends.pop()!();
-  await new Promise(setImmediate);
-  expect(isSettled).toBe(false);
-  ends.pop()!();
-  await settled;
-  await endAll();
-});
-
 it("a worker pool whose limit is lowered starts no more, and starts the rest as soon as the limit is raised", async () => {
   let most = 2;
   const { pool, ends, started, endAll } = aPool(12, { concurrency: 8, forNow: () => most });
@@ -103,24 +90,6 @@ it("a claim that fails leaves its places to the next", async () => {
   await expect(failed).rejects.toThrow("away");
   expect(await next).toBe(1);
   expect(begun).toEqual([1]);
-});
-
-it("a sweep ends when its signal is aborted although every place is taken", async () => {
-  const gate = aGate();
-  const due = ["one", "two"];
-  const pool = createWorkerPool<string>({
-    claim: async (most) => due.splice(0, most),
-    handle: () => gate.opened,
-    concurrency: 1,
-    onEnd: () => undefined,
-  });
-  const stop = new AbortController();
-  const looked = pool.fill(stop.signal);
-  await eventually(() => expect(due).toEqual(["two"]));
-  stop.abort();
-  expect(await looked).toBe(1);
-  gate.open();
-  await pool.settled();
 });
 
 it("free places are filled even if they are less than a quarter of all", async () => {
