@@ -29,8 +29,7 @@ import { createStatusWatch } from "./platform/status-watch.ts";
 import { checkOffer } from "./resources/check-offer.ts";
 import type { Offer, YourService } from "./resources/contract.ts";
 import { createCredentials } from "./credentials/credentials.ts";
-import { createExchanges } from "./credentials/exchange.ts";
-import { createRefreshes, refreshesSettled } from "./credentials/refresh.ts";
+import { createExchanges, createRefreshes, refreshesSettled } from "./credentials/sweeps.ts";
 import { tokensOf } from "./credentials/token-source.ts";
 import { createLostProvisions } from "./resources/lost-provisions.ts";
 import { createVault } from "./vault/vault.ts";
@@ -133,10 +132,8 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   ctx.platformCalls = { http, apiUrl: config.platformApiUrl, mediaType: config.platformMediaType };
 
   const endpoint = createTokenEndpoint({ http: tokenHttp, authUrl: config.platformAuthUrl });
-  ctx.credentials = createCredentials({
-    ...ctx,
-    endpoint: countedTokens(parts.wrapTokenEndpoint?.(endpoint) ?? endpoint, ctx.metrics),
-  });
+  const counted = countedTokens(parts.wrapTokenEndpoint?.(endpoint) ?? endpoint, ctx.metrics);
+  ctx.credentials = createCredentials(ctx, counted);
   ctx.exchanges = createExchanges(ctx);
   ctx.refreshes = createRefreshes(ctx);
   ctx.platformFor = createPlatformFor({ ...ctx.platformCalls, tokensOf: (uuid) => tokensOf(ctx, uuid) });

@@ -2,17 +2,20 @@ import type { Database } from "../database/database.ts";
 import { Misconfigured } from "../errors.ts";
 import type { Log } from "../logging/log.ts";
 import type { Scrubber } from "../logging/scrubber.ts";
+import type { TokenAnswer } from "../platform/oauth.ts";
 import type { Secret } from "../secret.ts";
 import { keyIdOf, type Vault } from "../vault/vault.ts";
+import { clientSecretSealContext } from "./sealed.ts";
 import {
   acceptSecret,
   addSecret,
+  countStale,
   makeOlderTokensDue,
   readClientSecret,
   rejectSecret,
-  takeProbe,
-  unspreadSecret,
-} from "./secret-store.ts";
+  takeSecretProbe,
+} from "./store.ts";
+import type { Failure, Tries } from "./verdict.ts";
 
 /** A client secret, as all processes see it. */
 export interface ClientSecret {
@@ -21,7 +24,7 @@ export interface ClientSecret {
   value: Secret;
   /** Whether the platform refused it, as far as any process knows; at most 5 seconds old. */
   isRejected: boolean;
-  /** Rejected, but only as it seems: several credentials were refused, and the platform did not say why. */
+  /** Rejected, but only as it seems: two credentials were refused, and the platform did not say why. */
   isPresumed: boolean;
 }
 
@@ -33,82 +36,96 @@ export interface ClientSecret {
 export interface OAuthClient {
   /** The current secret. Throws {@link Misconfigured} if there is none. */
   current(): Promise<ClientSecret>;
-  /** The same without a query; null: it was not read within the last 5 seconds, or this process changed it since. */
-  cached(): ClientSecret | null;
   /** While it is rejected: whether the caller may make the one call a minute that probes it. */
   takeProbe(secret: ClientSecret): Promise<boolean>;
   rejected(secret: ClientSecret, how: { isPresumed: boolean }): Promise<void>;
   accepted(secret: ClientSecret): Promise<void>;
 }
 
-/** The partner's client, whose secret has versions: sealed in the database, so that all processes use the same one. */
-export interface ClientSecrets extends OAuthClient {
-  /**
-   * Imports `CLIENT_SECRET`, unless this value was ever stored before: an old process must not bring a dead secret
-   * back. Tokens that older secrets issued fall due later, in the job `spread-secret`: a start does not wait for a
-   * million of them. Returns whether it was imported.
-   */
-  importOnce(value: Secret): Promise<boolean>;
-  /** Makes a value current, even if it was stored before. Returns the version and how many tokens are due now. */
-  set(value: Secret): Promise<{ version: number; due: number }>;
-  /**
-   * Makes the tokens of older secrets due, if a newer one was set and that is not done yet, or may have missed some.
-   * Returns how many. Ends early when `signal` is aborted; the next sweep begins again.
-   */
-  spread(signal?: AbortSignal): Promise<number>;
-}
+/** An answer after {@link judged}: what a 401 means has been decided. */
+export type JudgedAnswer = Extract<TokenAnswer, { outcome: "issued" }> | Failure | "client_rejected";
+
+/**
+ * Whether a secret holds a call back. One that is only presumed wrong holds back refreshes, which have hours, and no
+ * grant, which has minutes.
+ */
+export const holdsBack = ({ isRejected, isPresumed }: ClientSecret, isGrant: boolean): boolean =>
+  isRejected && !(isPresumed && isGrant);
 
 const STALE_AFTER_MS = 5_000;
 /** A process that still meets the rejection raises its alarm again after this time. */
 const TOLD_AGAIN_AFTER_MS = 10 * 60_000;
 const PROBE_EVERY_MS = 60_000;
-/** The next pass over all tokens in this process, after one that missed none. */
-const NEXT_PASS_AFTER_MS = 10_000;
+/** Two credentials refused without a reason within this time, and no success in between: the secret is presumed wrong. */
+const TOGETHER_MS = 60_000;
 
-/** What the sealed client secret of a version is bound to: the version stands in for a uuid. */
-export function clientSecretSealContext(version: number) {
-  return { table: "client_secrets", column: "sealed_secret", uuid: String(version) };
+/**
+ * A client that judges answers. A 401 without a word of RFC 6749 may be about the row's own code or token, or about the
+ * client secret (assumed, section 3): so it is about the row, unless another one got its first such answer within a
+ * minute and nobody succeeded in between. A row that was refused before is known to be dead, and says nothing.
+ */
+export function judging<Client extends OAuthClient>(client: Client) {
+  let suspect: { uuid: string; version: number; atMs: number } | null = null;
+
+  /** The platform issued tokens, or complained about a token in the words of RFC 6749. */
+  const accepted = (secret: ClientSecret) => {
+    suspect = null;
+    return client.accepted(secret);
+  };
+
+  /** A first refusal without a reason; true: it is the second one, and the secret is to be presumed wrong. */
+  function isSecond(uuid: string, { version }: ClientSecret): boolean {
+    const atMs = performance.now();
+    const one = suspect?.version === version && atMs - suspect.atMs < TOGETHER_MS ? suspect : null;
+    suspect = one ?? { uuid, version, atMs };
+    return one !== null && one.uuid !== uuid;
+  }
+
+  /** Stores what an answer says about the secret. One with tokens says nothing here: they are stored first. */
+  async function judge(
+    row: Tries & { uuid: string },
+    secret: ClientSecret,
+    answer: TokenAnswer,
+  ): Promise<JudgedAnswer> {
+    const { outcome } = answer;
+    if (outcome === "token_rejected") await accepted(secret);
+    if (outcome === "client_rejected") {
+      await client.rejected(secret, { isPresumed: false });
+      return outcome;
+    }
+    if (outcome !== "unauthorized") return answer as JudgedAnswer;
+    const isPresumed = row.rejectedForSeconds === null && isSecond(row.uuid, secret);
+    if (isPresumed) await client.rejected(secret, { isPresumed });
+    const isOfSecret = (isPresumed || secret.isRejected) && row.state !== "grant_pending";
+    return { ...answer, outcome: isOfSecret ? "unauthorized" : "token_rejected" };
+  }
+
+  return { ...client, accepted, judge };
 }
 
-export function createClientSecrets({
-  db,
-  vault,
-  scrubber,
-  log,
-}: {
+export type JudgingClient<Client extends OAuthClient = OAuthClient> = ReturnType<typeof judging<Client>>;
+
+/** What this room is made from; not the context, which holds it. */
+export interface Needs {
   db: Database;
   vault: Vault;
   scrubber: Scrubber;
   log: Log;
-}): ClientSecrets {
+  nudge(job: "refresh-tokens"): void;
+}
+
+/**
+ * The partner's client, whose secret has versions: sealed in the database, so that all processes use the same one. An
+ * old process, or a restart with the old value, never brings a dead secret back.
+ */
+export function createClientSecrets({ db, vault, scrubber, log, nudge }: Needs) {
   let seen: (ClientSecret & { readAt: number }) | null = null;
   let toldAt = -Infinity;
-  let passed = { version: 0, at: -Infinity };
 
-  const cached = () => (seen && performance.now() - seen.readAt < STALE_AFTER_MS ? seen : null);
   const seal = (value: Secret) => (version: number) => ({
     sealed: vault.seal(clientSecretSealContext(version), value),
     hash: vault.hash(value),
   });
-
-  async function current(): Promise<ClientSecret> {
-    const recent = cached();
-    if (recent) return recent;
-    const readAt = performance.now();
-    const row = await readClientSecret(db);
-    if (!row)
-      throw new Misconfigured(
-        "No client secret is known. Set CLIENT_SECRET, or run: npm run --silent kit -- secret set",
-      );
-    const { sealedSecret, ...state } = row;
-    let value = seen?.version === row.version ? seen.value : null;
-    if (!value) {
-      value = vault.open(clientSecretSealContext(row.version), sealedSecret);
-      scrubber.hide(value);
-    }
-    seen = { ...state, value, readAt };
-    return seen;
-  }
 
   function isStored(value: Secret, { sealed, hash }: { sealed: Buffer; hash: Buffer }): boolean {
     const keyId = keyIdOf(sealed);
@@ -118,22 +135,31 @@ export function createClientSecrets({
   }
 
   async function spread(signal?: AbortSignal): Promise<number> {
-    const secret = await unspreadSecret(db);
-    const isRecent = secret?.version === passed.version && performance.now() - passed.at < NEXT_PASS_AFTER_MS;
-    if (!secret || isRecent) return 0;
-    const at = performance.now();
-    const { due, isWhole } = await makeOlderTokensDue(db, secret, signal);
-    if (isWhole) passed = { version: secret.version, at };
+    const due = await makeOlderTokensDue(db, signal);
+    if (due > 0) nudge("refresh-tokens");
     return due;
   }
 
   return {
-    current,
-    cached,
-    spread,
-    takeProbe: ({ version }) => takeProbe(db, version),
+    async current(): Promise<ClientSecret> {
+      if (seen && performance.now() - seen.readAt < STALE_AFTER_MS) return seen;
+      const readAt = performance.now();
+      const row = await readClientSecret(db);
+      if (!row)
+        throw new Misconfigured(
+          "No client secret is known. Set CLIENT_SECRET, or run: npm run --silent kit -- secret set",
+        );
+      const { sealed, ...state } = row;
+      const value =
+        seen?.version === row.version ? seen.value : vault.open(clientSecretSealContext(row.version), sealed);
+      scrubber.hide(value);
+      seen = { ...state, value, readAt };
+      return seen;
+    },
 
-    async rejected({ version }, { isPresumed }) {
+    takeProbe: ({ version }: ClientSecret) => takeSecretProbe(db, version),
+
+    async rejected({ version }: ClientSecret, { isPresumed }: { isPresumed: boolean }): Promise<void> {
       const { isNews, isCurrent } = await rejectSecret(db, version, isPresumed);
       // Cleared only after the write: a read during it would have cached the old state.
       seen = null;
@@ -148,27 +174,35 @@ export function createClientSecrets({
       log.error({ alarm: "client_secret_rejected", version, isPresumed }, what);
     },
 
-    async accepted({ version }) {
+    async accepted({ version }: ClientSecret): Promise<void> {
       if (seen && !seen.isRejected) return;
       const turned = await acceptSecret(db, version);
       seen = null;
       if (turned) log.info({ version }, "The platform accepts our client secret again");
     },
 
-    async importOnce(value) {
+    /**
+     * Imports `CLIENT_SECRET`, unless this value was ever stored before. Tokens that older secrets issued fall due
+     * later, in the job `spread-secret`: a start does not wait for a million of them. Returns whether it was imported.
+     */
+    async importOnce(value: Secret): Promise<boolean> {
       scrubber.hide(value);
-      const version = await addSecret(db, seal(value), (all) =>
-        all.some((stored) => isStored(value, stored)),
-      );
-      return version !== null;
+      const isKnown = (all: readonly { sealed: Buffer; hash: Buffer }[]) =>
+        all.some((stored) => isStored(value, stored));
+      return (await addSecret(db, seal(value), isKnown)) !== null;
     },
 
-    async set(value) {
+    /** Makes a value current, even if it was stored before. Returns the version and how many tokens are due now. */
+    async set(value: Secret): Promise<{ version: number; due: number }> {
       scrubber.hide(value);
       const version = (await addSecret(db, seal(value), () => false))!;
       seen = null;
-      return { version, due: await spread() };
+      await spread();
+      return { version, due: (await countStale(db, version)).stale };
     },
+
+    /** Makes the tokens of older secrets due, if that is still to be done. Returns how many. */
+    spread,
   };
 }
 
@@ -177,33 +211,30 @@ export function createClientSecrets({
  * it raises one alarm, and each process probes it by itself.
  */
 export function createPeopleClient({ id, secret: value }: { id: string; secret: Secret }, log: Log) {
-  let state = { version: 0, value, isRejected: false, isPresumed: false };
+  let isRejected = false;
   let probeAt = 0;
-  const client: OAuthClient = {
-    current: () => Promise.resolve(state),
-    cached: () => state,
-    takeProbe() {
+  return {
+    id,
+    current: async (): Promise<ClientSecret> => ({ version: 0, value, isRejected, isPresumed: false }),
+    async takeProbe(): Promise<boolean> {
       const isMine = performance.now() >= probeAt;
       if (isMine) probeAt = performance.now() + PROBE_EVERY_MS;
-      return Promise.resolve(isMine);
+      return isMine;
     },
-    rejected() {
-      if (!state.isRejected)
+    async rejected(_secret: ClientSecret, _how: { isPresumed: boolean }): Promise<void> {
+      if (!isRejected)
         log.error(
           { alarm: "oauth_client_rejected" },
           "The platform rejects the OAuth client of people: nobody can sign in",
         );
-      state = { ...state, isRejected: true };
+      isRejected = true;
       probeAt = performance.now() + PROBE_EVERY_MS;
-      return Promise.resolve();
     },
-    accepted() {
-      if (state.isRejected) log.info("The platform accepts the OAuth client of people again");
-      state = { ...state, isRejected: false };
-      return Promise.resolve();
+    async accepted(_secret: ClientSecret): Promise<void> {
+      if (isRejected) log.info("The platform accepts the OAuth client of people again");
+      isRejected = false;
     },
   };
-  return { id, ...client };
 }
 
-export type PeopleClient = ReturnType<typeof createPeopleClient>;
+export type PeopleClient = JudgingClient<ReturnType<typeof createPeopleClient>>;

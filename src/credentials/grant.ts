@@ -1,7 +1,7 @@
 import type { Context } from "../context.ts";
 import { oauthGrantOf, type NoGrant } from "../platform/oauth-grant.ts";
+import { storeRecovered } from "./queue.ts";
 import { credentialSealContext } from "./sealed.ts";
-import { isGrantWanted, storeRecovered } from "./queue.ts";
 
 /**
  * Parses a timestamp whose offset is `+hhmm` (as the platform writes a grant's), `+hh:mm` or `Z`. Null: it cannot be
@@ -31,9 +31,16 @@ export async function recoverGrant(
   const answer = await oauthGrantOf(platformCalls, config, uuid);
   // Another command may have exchanged the grant meanwhile, or a deprovision removed the resource.
   if (answer.outcome === "already_exchanged" || answer.outcome === "unknown")
-    return (await isGrantWanted(db, uuid)) ? answer : { outcome: "not_wanted" };
+    return (await isWanted(db, uuid)) ? answer : { outcome: "not_wanted" };
   if (answer.outcome !== "grant") return answer;
   const { code, expiresAt } = answer.grant;
   const sealed = vault.seal(credentialSealContext("sealed_grant_code", uuid), code);
   return { outcome: (await storeRecovered(db, uuid, sealed, readTime(expiresAt))) ? "stored" : "not_wanted" };
+}
+
+async function isWanted(db: Context["db"], uuid: string): Promise<boolean> {
+  const lost = { state: { in: ["grant_lost", "no_grant", "needs_reauth"] } };
+  const refused = { state: "active", rejectedAt: { not: null } };
+  const { credential } = await db.prisma();
+  return (await credential.count({ where: { uuid, OR: [lost, refused] } })) > 0;
 }

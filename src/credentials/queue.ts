@@ -1,13 +1,13 @@
-import { createGroupCommit, statement, type Queryable, type Statement } from "../database/database.ts";
+import { groupCommit, statement, type Queryable, type Statement } from "../database/database.ts";
 import { retryWhileDatabaseAway } from "../database/retry.ts";
-import type { Owner, State } from "./states.ts";
-import { GRANT_SECONDS, type Tries } from "./verdict.ts";
+import { keyIdInSql } from "../vault/vault.ts";
+import { stateAfter, type Owner, type State } from "./states.ts";
+import { GRANT_SECONDS, type Tries, type Verdict } from "./verdict.ts";
 
-// How work on credentials is found and claimed, in one statement each, so that there is no moment between seeing a row
-// and owning it. `id = ANY(ARRAY(SELECT … FOR UPDATE SKIP LOCKED))` makes the sub-select run once whatever the planner
-// chooses; in a FROM it became a sequential scan with a hash join at ten thousand rows. All comparisons use the
-// database's clock. If a claim finds a grant with `sent_at` set, its previous holder sent the call and died before it
-// stored the outcome. For a token pair, `sent_at` says nothing of the kind: there the claim itself sets it.
+// The rows of `credentials` as a queue: claimed, marked, released, settled. A claim is one statement, so that there is no
+// moment between seeing a row and owning it; as `uuid = ANY(ARRAY(SELECT … FOR UPDATE SKIP LOCKED))` its sub-select runs
+// once, whatever the planner chooses. All comparisons use the database's clock. If a claim finds a grant with `sent_at`
+// set, its previous holder sent the call and died before it stored the outcome; for a pair, the claim itself sets it.
 
 /** How long a claim holds: twice the longest call (20 s), and 5 s more. */
 const LEASE_SECONDS = 45;
@@ -19,17 +19,7 @@ export const AROUND_CALL = { upToMs: 15_000 };
 const FRESH_MS = 1_000;
 /** The most rows ever claimed at once. It also tells the planner, which does not see $1, how many are wanted. */
 const MOST_CLAIMED = 2_000;
-/**
- * How many rows are claimed for each call that may be under way: while some are called for, the next are being claimed
- * and the last ones stored, each of which takes a commit. Not more: a row that waits in line behind a call of 20
- * seconds must then have enough of its lease left.
- */
-export const ROWS_PER_CALL = 2;
-/**
- * How rows are gathered for the statements before and after calls. Dozens of calls are in flight, and hardly anybody
- * waits for a single one; but only for a few milliseconds: a grant's tokens are lost if the process dies before they are
- * stored.
- */
+/** How rows are gathered for the statements beside calls, for a few milliseconds: dozens of calls are in flight. */
 export const BESIDE_CALLS = { maxRows: 500, maxQueued: 20_000, lingerMs: 5 };
 
 /** A lease: which row, and the number of the claim. */
@@ -40,21 +30,15 @@ export interface Lease {
 
 /** A credential row taken for a call to the token endpoint. */
 export interface ClaimedCredential extends Lease, Tries {
-  owner: Owner;
-  state: State;
-  /** When the claim was sent (ms), by both clocks: the monotonic one stands still while the machine sleeps, the other can be set. */
-  claimedAt: { monotonicMs: number; wallMs: number };
+  /** When the claim was sent (ms), by the clock that goes on while the process is frozen or the machine sleeps. */
+  claimedAtMs: number;
   grantNumber: number;
   /** How many token pairs were stored before. */
   generation: number;
   sealedGrantCode: Buffer | null;
-  sealedRefreshToken: Buffer | null;
   /** A grant's time is over. */
   isOver: boolean;
-  /** The id of the request that brought the grant, as the log names it. */
   requestId: string | null;
-  /** For a row claimed by its uuid: when it was due before the claim. */
-  dueBefore?: Date | null;
 }
 
 const TAKE = `
@@ -66,8 +50,6 @@ const TAKE = `
 
 // `wasHeld`: the previous holder neither finished nor released the row, whose lease ended. (The sub-select sees the row
 // as it was before the claim.) `rank`: a grant's deadline, or when a token pair fell due.
-const BEFORE = (column: string) =>
-  `(SELECT before.${column} FROM credentials before WHERE before.uuid = credentials.uuid)`;
 const TAKEN = `
   RETURNING uuid, owner, state, lease, attempts, generation,
     grant_number AS "grantNumber",
@@ -77,7 +59,7 @@ const TAKEN = `
     outcome_unknown AS "outcomeUnknown",
     request_id AS "requestId",
     extract(epoch FROM now() - rejected_at)::float8 AS "rejectedForSeconds",
-    ${BEFORE("leased_until")} IS NOT NULL AS "wasHeld",
+    (SELECT before.leased_until FROM credentials before WHERE before.uuid = credentials.uuid) IS NOT NULL AS "wasHeld",
     extract(epoch FROM coalesce(grant_deadline, due_at, now()))::float8 AS rank`;
 
 const IS_FREE = `(leased_until IS NULL OR leased_until <= now())`;
@@ -93,24 +75,19 @@ const firstOf = (isDue: string, order: string) => `ARRAY(SELECT uuid FROM (
 const ARE_MORE_DUE = `EXISTS (SELECT FROM (
     SELECT FROM credentials WHERE ${GRANT_IS_DUE} AND ${IS_FREE} ORDER BY due_at LIMIT ${MOST_CLAIMED} + 1) few OFFSET $1)`;
 
-// Not in the order they fell due, which after an outage is random: a minute's backlog would cost grants in their last
-// minute. They are ordered by our own deadline, since clocks differ and some grants name no end. The planner sorts all
-// that are due, or reads the index of deadlines from its head, which is better in a backlog; but that index also holds
-// all grants that are not due yet, thousands after a burst. So where no more are due than are wanted, all of them are
-// taken from the head of the queue of due times. If a row changes while it is being claimed, PostgreSQL runs both
-// sub-selects; what the other one locks is free again when the statement ends.
+// In the order of our own deadline: clocks differ, and the order in which they fell due is random after an outage, so a
+// minute's backlog would cost grants in their last minute. But the index of deadlines also holds all grants that are not
+// due yet, thousands after a burst: where no more are due than are wanted, the queue of due times is read instead.
 const claimGrantsDue = statement(
   "claim_grants",
   `${TAKE} WHERE uuid = ANY(CASE WHEN ${ARE_MORE_DUE}
     THEN ${firstOf(GRANT_IS_DUE, "grant_deadline")}
     ELSE ${firstOf(GRANT_IS_DUE, "due_at")} END) ${TAKEN}`,
 );
-
 const claimGrantsOver = statement(
   "claim_expired_grants",
   `${TAKE} WHERE uuid = ANY(${firstOf(`${GRANT_IS_DUE} AND grant_deadline <= now()`, "grant_deadline")}) ${TAKEN}`,
 );
-
 // One queue for the pairs of resources and of people; $2 leaves out the owners whose client secret is rejected.
 const claimPairsDue = statement(
   "claim_refreshes",
@@ -119,48 +96,178 @@ const claimPairsDue = statement(
     "due_at",
   )}) ${TAKEN}`,
 );
-
-// The row is due from now on, whether it was or not: if its holder dies, a sweep finds it, whatever the platform made
-// of the call. A release restores the due time from before. Without a generation ($2) the row may be quarantined: if
-// its refresh token opens, fresh tokens replace whatever does not.
+// Without a generation ($2) the row may be quarantined: if its refresh token opens, fresh tokens replace whatever does
+// not.
 const claimPair = statement(
   "claim_refresh",
-  `${TAKE}, due_at = CASE WHEN state = 'quarantined' THEN due_at ELSE least(due_at, now()) END
-   WHERE uuid = $1 AND ${IS_FREE} AND sealed_refresh_token IS NOT NULL AND generation = coalesce($2, generation)
-     AND (${HAS_PAIR} OR (state = 'quarantined' AND $2::int IS NULL AND sealed_grant_code IS NULL))
-   ${TAKEN}, ${BEFORE("due_at")} AS "dueBefore"`,
+  `${TAKE} WHERE uuid = $1 AND ${IS_FREE} AND sealed_refresh_token IS NOT NULL AND generation = coalesce($2, generation)
+     AND (${HAS_PAIR} OR (state = 'quarantined' AND $2::int IS NULL AND sealed_grant_code IS NULL)) ${TAKEN}`,
 );
 
-// A row that fell due more than a second ago and was not claimed is held back by something (another process, a rejected
-// secret): it waits for the next sweep instead of being looked for without pause.
+interface Claiming {
+  db: Queryable;
+  /** Counts rows taken over from holders that neither finished nor released them. */
+  metrics: { steal(rows: number): void };
+}
+
+async function take({ db, metrics }: Claiming, claim: Statement, values: unknown[]) {
+  const claimedAtMs = Date.now();
+  const rows = await db.query<ClaimedCredential & { rank: number; wasHeld: boolean }>(claim, values);
+  for (const row of rows) row.claimedAtMs = claimedAtMs;
+  const stolen = rows.filter(({ wasHeld }) => wasHeld).length;
+  if (stolen > 0) metrics.steal(stolen);
+  // Not all claimed rows can be called for at once, and an UPDATE returns its rows in any order.
+  return rows.sort((one, other) => one.rank - other.rank) as ClaimedCredential[];
+}
+
+/** Claims grants that may be exchanged now, the most urgent first. */
+export const claimGrants = (ctx: Claiming, most: number) => take(ctx, claimGrantsDue, [most]);
+
+/** Claims grants whose time is over. */
+export const claimExpiredGrants = (ctx: Claiming, most: number) => take(ctx, claimGrantsOver, [most]);
+
+export const claimRefreshes = (ctx: Claiming, most: number, owners: readonly Owner[]) =>
+  take(ctx, claimPairsDue, [most, owners]);
+
+/** Claims one pair, due or not. None: another process holds it, there is none, or it is not of `generation` any more. */
+export const claimRefresh = async (ctx: Claiming, uuid: string, generation: number | null = null) =>
+  (await take(ctx, claimPair, [uuid, generation]))[0];
+
+// A row that fell due more than a second ago is held back by something (another process, a rejected secret): it waits
+// for the next sweep.
 const nextDue = (name: string, isQueued: string) =>
   statement(
     name,
     `SELECT extract(epoch FROM min(due_at) - now())::float8 AS seconds FROM credentials
      WHERE ${isQueued} AND due_at > now() - interval '1 second'`,
   );
-const nextGrantDue = nextDue("next_grant_due", "state = 'grant_pending'");
-const nextPairDue = nextDue("next_refresh_due", HAS_PAIR);
+const NEXT = {
+  grant: nextDue("next_grant_due", "state = 'grant_pending'"),
+  pair: nextDue("next_refresh_due", HAS_PAIR),
+};
+
+/** Seconds until the next grant, or the next token pair, falls due; null: none is waiting. */
+export async function nextDueInSeconds(db: Queryable, what: keyof typeof NEXT): Promise<number | null> {
+  return (await db.query<{ seconds: number | null }>(NEXT[what]))[0]?.seconds ?? null;
+}
 
 // The last gate before a call that must not go out twice: the lease is still ours, for long enough, and the database
 // takes what comes of it.
-const markSent = statement(
+const mark = statement(
   "mark_sent",
   `UPDATE credentials c SET sent_at = now()
    FROM unnest($1::uuid[], $2::int[]) AS i(uuid, lease)
    WHERE c.uuid = i.uuid AND c.lease = i.lease AND c.leased_until > now() + interval '${NEEDED_LEASE_SECONDS} seconds'
    RETURNING c.uuid, c.lease`,
 );
+const markTogether = groupCommit<Queryable, Lease, boolean>({
+  ...BESIDE_CALLS,
+  write: async (db, rows) =>
+    areAmong(
+      rows,
+      await db.query<Lease>(mark, [rows.map(({ uuid }) => uuid), rows.map(({ lease }) => lease)]),
+    ),
+});
 
-// Restores the due time from before the claim ($3), unless the row was made due meanwhile: for a new client secret, or
-// with another grant. $4: the outcome of the call is unknown.
+/**
+ * Marks that a row's call goes out now. False: nothing may be sent. A fresh claim is the mark of a refresh, which can be
+ * repeated. A grant is good for one call: right before it, the database must show that it can store the outcome; and a
+ * call that was never made must not leave an unknown outcome behind.
+ */
+export async function markSent(db: Queryable, row: ClaimedCredential): Promise<boolean> {
+  const isFresh = Math.abs(Date.now() - row.claimedAtMs) < FRESH_MS;
+  if (isFresh && row.state !== "grant_pending") return true;
+  return retryWhileDatabaseAway(() => markTogether(db, row), AROUND_CALL);
+}
+
+/** For each row, in order, whether the database returned it: two rows of one batch may be of the same credential. */
+export function areAmong(rows: readonly Lease[], answered: readonly Lease[]): boolean[] {
+  const leases = new Set(answered.map(({ uuid, lease }) => `${uuid} ${lease}`));
+  return rows.map(({ uuid, lease }) => leases.has(`${uuid} ${lease}`));
+}
+
 const release = statement(
   "release_credential",
-  `UPDATE credentials SET
-     leased_until = NULL, sent_at = NULL, outcome_unknown = outcome_unknown OR $4,
-     due_at = CASE WHEN due_at = leased_until - interval '${LEASE_SECONDS} seconds' THEN coalesce($3, due_at) ELSE due_at END
+  `UPDATE credentials SET leased_until = NULL, sent_at = NULL, outcome_unknown = outcome_unknown OR $3
    WHERE uuid = $1 AND lease = $2`,
 );
+
+/** Releases a row as it was: nothing was sent, or the outcome says nothing about the row. */
+export async function releaseCredential(db: Queryable, { uuid, lease }: Lease, isUnknown = false) {
+  await retryWhileDatabaseAway(() => db.query(release, [uuid, lease, isUnknown]), AROUND_CALL);
+}
+
+// Every move but those that store tokens or bring another code; and, where the state stays, the next try. It holds for
+// the claim ($2), state ($10) and grant ($11) that were judged, so a repetition after a lost acknowledgement is harmless.
+// The first refusal of a code is dated a day back: it only marks the code as refused, and is no refusal of the refresh
+// token that the row may return to. A lost grant keeps its deadline: tokens that arrive late are then still stored.
+const settleRow = statement(
+  "settle_credential",
+  `WITH settled AS (
+     UPDATE credentials SET state = $3::text, reason = CASE WHEN state = $3 THEN reason ELSE $4::text END,
+       due_at = least(now() + make_interval(secs => $5::float8), CASE WHEN state = $3 THEN grant_deadline END),
+       attempts = coalesce($6::int, attempts), last_error = coalesce($7, last_error),
+       outcome_unknown = outcome_unknown OR $8,
+       rejected_at = CASE WHEN NOT $9 THEN rejected_at WHEN state = 'grant_pending'
+         THEN coalesce(rejected_at, now() - interval '1 day') ELSE coalesce(rejected_at, now()) END,
+       sealed_grant_code = CASE WHEN $3 NOT IN ('grant_lost', 'needs_reauth') THEN sealed_grant_code END,
+       grant_deadline = CASE WHEN $3 <> 'needs_reauth' THEN grant_deadline END,
+       sealed_access_token = CASE WHEN $3 <> 'needs_sign_in' THEN sealed_access_token END,
+       sealed_refresh_token = CASE WHEN $3 <> 'needs_sign_in' THEN sealed_refresh_token END,
+       leased_until = NULL, sent_at = NULL
+     WHERE uuid = $1 AND lease = $2 AND state = $10::text AND grant_number = coalesce($11::int, grant_number)
+     RETURNING uuid, owner
+   ), told AS (
+     INSERT INTO events (uuid, type, detail) SELECT uuid, $3, jsonb_build_object('reason', $4::text) FROM settled
+     WHERE $3 <> $10 AND owner = 'resource'
+   )
+   SELECT uuid FROM settled`,
+);
+
+export type Judged = Lease & { state: State; grantNumber?: number };
+
+/**
+ * Stores what a verdict makes of a row, and gives its lease back. False: the row has changed since (another claim,
+ * another code); of the verdict, only an unknown outcome is kept then, as the newer code may be the same one.
+ */
+export async function settle(
+  db: Queryable,
+  { uuid, lease, state, grantNumber }: Judged,
+  verdict: Verdict,
+): Promise<boolean> {
+  const { on, reason, againInSeconds, attempts, isRefused = false, isUnknown = false, error } = verdict;
+  const values = [
+    ...[uuid, lease, on === null ? state : stateAfter(state, on), reason, againInSeconds, attempts ?? null],
+    ...[error ?? null, isUnknown, isRefused, state, grantNumber ?? null],
+  ];
+  const rows = await retryWhileDatabaseAway(() => db.query(settleRow, values), AROUND_CALL);
+  if (rows.length === 0) await releaseCredential(db, { uuid, lease }, isUnknown);
+  return rows.length > 0;
+}
+
+// When a key is back in the ring, what the row holds says which state it had. So many at a time that no time limit is
+// near: a process that lacked a key for a while may have quarantined many thousands.
+const reopen = statement(
+  "reopen_quarantined",
+  `WITH reopened AS (
+     UPDATE credentials SET reason = NULL,
+       due_at = CASE WHEN sealed_grant_code IS NOT NULL OR sealed_refresh_token IS NOT NULL THEN now() END,
+       state = CASE WHEN owner = 'person' THEN 'signed_in' WHEN sealed_grant_code IS NULL THEN 'active' ELSE 'grant_pending' END
+     WHERE state = 'quarantined' AND uuid = ANY(ARRAY(
+       SELECT uuid FROM credentials WHERE state = 'quarantined' AND reason = 'key_missing' AND NOT EXISTS (
+         SELECT 1 FROM unnest(ARRAY[sealed_grant_code, sealed_access_token, sealed_refresh_token]) AS sealed
+         WHERE sealed IS NOT NULL AND ${keyIdInSql("sealed")} <> ALL ($1::text[]))
+       LIMIT 1000))
+     RETURNING uuid, owner
+   ), told AS (
+     INSERT INTO events (uuid, type) SELECT uuid, 'reopened' FROM reopened WHERE owner = 'resource'
+   )
+   SELECT uuid, owner FROM reopened`,
+);
+
+/** Takes up to 1,000 rows back whose missing keys are in the ring now. */
+export const reopenSome = (db: Queryable, keyIds: readonly string[]) =>
+  db.query<{ uuid: string; owner: Owner }>(reopen, [keyIds]);
 
 /**
  * SQL condition for the rows (a credential `c` of a resource `r`) that may get another grant. A put-off provision whose
@@ -184,115 +291,10 @@ const recover = statement(
    INSERT INTO events (uuid, type) SELECT uuid, 'grant_recovered' FROM recovered RETURNING uuid`,
 );
 
-const isWanted = statement(
-  "is_grant_wanted",
-  `SELECT c.uuid FROM credentials c JOIN resources r USING (uuid) WHERE c.uuid = $1 AND ${IS_RECOVERABLE}`,
-);
-
-interface Needs {
-  db: Queryable;
-  /** Counts rows taken over from holders that neither finished nor released them. */
-  metrics: { steal(rows: number): void };
-}
-
-async function take(
-  { db, metrics }: Needs,
-  claim: Statement,
-  values: unknown[],
-): Promise<ClaimedCredential[]> {
-  const claimedAt = readClocks();
-  const rows = await db.query<ClaimedCredential & { rank: number; wasHeld: boolean }>(claim, values);
-  for (const row of rows) row.claimedAt = claimedAt;
-  const stolen = rows.filter(({ wasHeld }) => wasHeld).length;
-  if (stolen > 0) metrics.steal(stolen);
-  // Not all claimed rows can be called for at once, and an UPDATE returns its rows in any order.
-  return rows.sort((one, other) => one.rank - other.rank);
-}
-
-/** Claims grants that may be exchanged now, the most urgent first. */
-export const claimGrants = (ctx: Needs, most: number) => take(ctx, claimGrantsDue, [most]);
-
-/** Claims grants whose time is over: they need no call, only an end. */
-export const claimExpiredGrants = (ctx: Needs, most: number) => take(ctx, claimGrantsOver, [most]);
-
-/** Claims token pairs that are due for a refresh. */
-export const claimRefreshes = (ctx: Needs, most: number, owners: readonly Owner[]) =>
-  take(ctx, claimPairsDue, [most, owners]);
-
-/** Claims one pair, due or not. Null: another process holds it, there is none, or it is not of `generation` any more. */
-export async function claimRefresh(
-  ctx: Needs,
-  uuid: string,
-  generation?: number,
-): Promise<ClaimedCredential | null> {
-  return (await take(ctx, claimPair, [uuid, generation ?? null]))[0] ?? null;
-}
-
-/** Seconds until the next grant falls due; null: none is waiting. */
-export const nextGrantInSeconds = ({ db }: Pick<Needs, "db">) => secondsOf(db, nextGrantDue);
-
-/** Seconds until the next token pair falls due; null: none is waiting. */
-export const nextRefreshInSeconds = ({ db }: Pick<Needs, "db">) => secondsOf(db, nextPairDue);
-
-async function secondsOf(db: Queryable, what: Statement): Promise<number | null> {
-  return (await db.query<{ seconds: number | null }>(what))[0]?.seconds ?? null;
-}
-
-/** Releases a row as it was: nothing was sent, or the outcome says nothing about the row. */
-export async function releaseCredential(
-  { db }: Pick<Needs, "db">,
-  { uuid, lease, dueBefore = null }: Lease & { dueBefore?: Date | null },
-  isUnknown = false,
-): Promise<void> {
-  await retryWhileDatabaseAway(() => db.query(release, [uuid, lease, dueBefore, isUnknown]), AROUND_CALL);
-}
-
-/**
- * Whether the claim is also the sent mark, so that no other statement is needed before the call. Only for a refresh,
- * which can be repeated, and only in the claim's first second. A grant is good for one call: right before it, the
- * database must show that it can store the outcome; and a call that was never made must not leave an unknown outcome
- * behind.
- */
-export function isMarked({ state, claimedAt }: Pick<ClaimedCredential, "state" | "claimedAt">): boolean {
-  const now = readClocks();
-  const isFresh =
-    now.monotonicMs - claimedAt.monotonicMs < FRESH_MS && Math.abs(now.wallMs - claimedAt.wallMs) < FRESH_MS;
-  return isFresh && state !== "grant_pending";
-}
-
-/** Marks, for all rows that are ready at once, that their calls go out now. False: nothing may be sent. */
-export function createMarkSent(db: Queryable): (row: Lease) => Promise<boolean> {
-  const mark = createGroupCommit<Lease, boolean>({
-    ...BESIDE_CALLS,
-    write: async (rows) =>
-      areAmong(
-        rows,
-        await db.query<Lease>(markSent, [rows.map(({ uuid }) => uuid), rows.map(({ lease }) => lease)]),
-      ),
-  });
-  return (row) => retryWhileDatabaseAway(() => mark(row), AROUND_CALL);
-}
-
-/** For each row, in order, whether the database returned it: two rows of one batch may be of the same credential. */
-export function areAmong(rows: readonly Lease[], answered: readonly Lease[]): boolean[] {
-  const leases = new Set(answered.map(({ uuid, lease }) => `${uuid} ${lease}`));
-  return rows.map(({ uuid, lease }) => leases.has(`${uuid} ${lease}`));
-}
-
-function readClocks() {
-  return { monotonicMs: performance.now(), wallMs: Date.now() };
-}
-
 /** Puts a grant that was recovered into the queue. False: it is not wanted any more. */
-export async function storeRecovered(
+export const storeRecovered = async (
   db: Queryable,
   uuid: string,
   sealed: Uint8Array,
   expiresAt: Date | null,
-) {
-  return (await db.query(recover, [uuid, sealed, expiresAt])).length > 0;
-}
-
-export async function isGrantWanted(db: Queryable, uuid: string): Promise<boolean> {
-  return (await db.query(isWanted, [uuid])).length > 0;
-}
+) => (await db.query(recover, [uuid, sealed, expiresAt])).length > 0;

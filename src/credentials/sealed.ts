@@ -3,8 +3,8 @@ import type { Log } from "../logging/log.ts";
 import type { Secret } from "../secret.ts";
 import { KeyMissing, SealBroken } from "../vault/errors.ts";
 import type { SealContext, Vault } from "../vault/vault.ts";
+import { reopenSome, settle, type Judged } from "./queue.ts";
 import type { Owner } from "./states.ts";
-import { quarantine, reopenSome } from "./store.ts";
 
 interface Needs {
   db: Queryable;
@@ -23,14 +23,19 @@ export function credentialSealContext(
   return { table: owner === "person" ? "people" : "credentials", column, uuid };
 }
 
+/** What the sealed client secret of a version is bound to: the version stands in for a uuid. */
+export function clientSecretSealContext(version: number): SealContext {
+  return { table: "client_secrets", column: "sealed_secret", uuid: String(version) };
+}
+
 /**
- * Opens what a credential row holds. Null: it does not open, and the row was quarantined, unless it holds another
- * secret by now; with a lease, only its holder quarantines the row. A secret that does not open was changed, moved from
- * another row, or needs a key we lack. None of these says that the platform revoked anything, so nothing is erased.
+ * Opens what a credential row holds. Null: it does not open, and the row was quarantined, unless it has changed since it
+ * was read. A secret that does not open was changed, moved from another row, or needs a key we lack. None of these says
+ * that the platform revoked anything, so nothing is erased.
  */
 export async function openSealed(
   { db, vault, log }: Needs,
-  row: { uuid: string; owner: Owner; lease?: number },
+  row: Judged & { owner: Owner },
   column: SecretColumn,
   sealed: Uint8Array | null,
 ): Promise<Secret | null> {
@@ -40,7 +45,8 @@ export async function openSealed(
     return vault.open(credentialSealContext(column, uuid, owner), sealed);
   } catch (error) {
     if (!(error instanceof SealBroken || error instanceof KeyMissing)) throw error;
-    if (await quarantine(db, row, sealed, error.id))
+    const verdict = { on: "cannot be decrypted", reason: error.id, againInSeconds: null } as const;
+    if (row.state !== "quarantined" && (await settle(db, row, verdict)))
       log.error(
         { alarm: "quarantined", ...named(row), error },
         "A credential cannot be decrypted and is quarantined",
@@ -49,14 +55,10 @@ export async function openSealed(
   }
 }
 
-/** Reopens what was quarantined for a missing key that is in the ring now. */
+/** Takes rows back that were quarantined for a missing key that is in the ring now. */
 export async function reopenQuarantined({ db, vault, log }: Needs): Promise<void> {
-  for (
-    let rows = await reopenSome(db, vault.keyIds);
-    rows.length > 0;
-    rows = await reopenSome(db, vault.keyIds)
-  )
-    for (const row of rows) log.info(named(row), "A credential's key is back; it is in use again");
+  for (const row of await reopenSome(db, vault.keyIds))
+    log.info(named(row), "A credential's key is back; it is in use again");
 }
 
 /** Whose credential it is, as the log names it. */

@@ -26,7 +26,7 @@ export const STATES_OF_RESOURCES = CREDENTIAL_STATES.filter(
  * The life of a credential. A claim changes no state: it is a lease on the row. Nor does a client secret that the
  * platform rejects: that is about the secret, and holds back all of its credentials.
  */
-export const CREDENTIAL_MOVES: readonly Move<State>[] = [
+export const CREDENTIAL_MOVES = [
   {
     ...{ from: "none", on: "provision with a grant", to: "grant_pending" },
     why: "The code is exchanged once the platform has seen our answer, within five minutes.",
@@ -103,4 +103,15 @@ export const CREDENTIAL_MOVES: readonly Move<State>[] = [
     ...{ from: "any", on: "deprovision or refusal", to: "erased" },
     why: "Every ciphertext goes with it; the tombstone stays. A person's row is deleted with their last session.",
   },
-];
+] as const satisfies readonly Move<State>[];
+
+export type CredentialEvent = (typeof CREDENTIAL_MOVES)[number]["on"];
+
+/** The state that an event leads to. Throws if it cannot happen in the state `from`. */
+export function stateAfter(from: State, event: CredentialEvent): State {
+  const move = CREDENTIAL_MOVES.find(
+    (each) => each.on === event && (each.from === from || each.from === "any"),
+  );
+  if (!move) throw new Error(`A credential that is ${from} has no move for: ${event}`);
+  return move.to;
+}

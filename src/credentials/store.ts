@@ -1,26 +1,16 @@
-import {
-  createGroupCommit,
-  isDataError,
-  statement,
-  type Queryable,
-  type Statement,
-} from "../database/database.ts";
-import { retryWhileDatabaseAway } from "../database/retry.ts";
-import { keyIdInSql } from "../vault/key-ring.ts";
-import { areAmong, AROUND_CALL, BESIDE_CALLS, releaseCredential, type Lease } from "./queue.ts";
+import { groupCommit, isDataError, statement, type Database, type Queryable } from "../database/database.ts";
+import { areAmong, BESIDE_CALLS, type Lease } from "./queue.ts";
 import type { Owner, State } from "./states.ts";
-import { ASK_AGAIN_DAILY_SECONDS } from "./verdict.ts";
 
-// What becomes of a claimed row. Each statement takes effect once for each claim: a retry after a lost acknowledgement
-// finds that the lease is given back.
+// Token pairs, and the client secrets that they were issued with.
 
-// Success. The lease decides, except for tokens that cannot be issued again: those of a grant are stored without it as
-// long as the row still waits for some, and a refresh token that replaced the row's, as long as the row's generation is
-// still the replaced one. A failed provision takes no tokens: its failure clears the deadline of its lost grant, which
-// this statement sees even if it began before the failure and waited for it. A first pair also wakes the steps that
-// waited for it and inserts a `discover` step. The token's life is counted from the mark, at most a second before the
-// call; tokens that an older client secret issued while a newer one was set are due at once.
-const storeTokens = statement(
+// The lease decides, except for tokens that cannot be issued again: those of a grant are stored without it as long as
+// the row still waits for some, and a refresh token that replaced the row's, as long as the row's generation is still
+// the replaced one. A failed provision takes no tokens: its failure clears the deadline of its lost grant, which this
+// statement sees even if it began before the failure and waited for it. A first pair also wakes the steps that waited
+// for it and inserts a `discover` step. The token's life is counted from the mark, at most a second before the call;
+// tokens that an older client secret issued while a newer one was set are due at once.
+const storePairs = statement(
   "store_tokens",
   `WITH incoming AS (
      SELECT * FROM unnest($1::uuid[], $2::int[], $3::bool[], $4::bytea[], $5::bytea[], $6::float8[], $7::float8[], $8::int[], $9::text[], $10::int[])
@@ -58,7 +48,6 @@ const storeTokens = statement(
    )
    SELECT uuid, lease FROM stored`,
 );
-
 // For tokens that were not stored: the same ones may have been stored by a commit whose acknowledgement was lost. No
 // two ciphertexts are alike, so a match is ours. A statement of its own, because the one above may have waited for that
 // very commit.
@@ -66,108 +55,6 @@ const findStored = statement(
   "find_stored_tokens",
   `SELECT i.uuid, i.lease FROM unnest($1::uuid[], $2::int[], $3::bytea[]) AS i(uuid, lease, access)
    JOIN credentials c ON c.uuid = i.uuid AND c.sealed_access_token = i.access`,
-);
-
-// The first refusal of a code is dated a day back: it only marks the code as refused, and is no refusal of the refresh
-// token that the row may return to.
-const putOff = statement(
-  "put_off_grant",
-  `UPDATE credentials SET
-     attempts = attempts + 1, outcome_unknown = $4, last_error = $5,
-     rejected_at = CASE WHEN $6 THEN coalesce(rejected_at, now() - interval '1 day') ELSE rejected_at END,
-     due_at = least(now() + make_interval(secs => $3::float8), grant_deadline),
-     leased_until = NULL, sent_at = NULL
-   WHERE uuid = $1 AND lease = $2 AND leased_until IS NOT NULL AND grant_number = $7 AND state = 'grant_pending'
-   RETURNING uuid`,
-);
-
-// A lost grant that was to replace a refused refresh token leaves that token: it is tried once a day, as before.
-const HAS_OLDER = `sealed_refresh_token IS NOT NULL`;
-const lose = statement(
-  "lose_grant",
-  `WITH lost AS (
-     UPDATE credentials SET sealed_grant_code = NULL, leased_until = NULL, sent_at = NULL,
-       state = CASE WHEN ${HAS_OLDER} THEN 'needs_reauth' ELSE 'grant_lost' END,
-       reason = CASE WHEN ${HAS_OLDER} THEN 'refresh_token_rejected' ELSE $3 END,
-       due_at = CASE WHEN ${HAS_OLDER} THEN now() + make_interval(secs => ${ASK_AGAIN_DAILY_SECONDS}) END,
-       rejected_at = CASE WHEN ${HAS_OLDER} THEN coalesce(rejected_at, now() - interval '1 day') ELSE rejected_at END,
-       grant_deadline = CASE WHEN ${HAS_OLDER} THEN NULL ELSE grant_deadline END
-     WHERE uuid = $1 AND lease = $2 AND state = 'grant_pending' AND grant_deadline <= now() RETURNING uuid
-   ), told AS (
-     INSERT INTO events (uuid, type, detail) SELECT uuid, 'grant_lost', jsonb_build_object('reason', $3::text) FROM lost
-   )
-   SELECT uuid FROM lost`,
-);
-
-const putOffPair = statement(
-  "put_off_refresh",
-  `WITH put_off AS (
-     UPDATE credentials c SET
-       attempts = attempts + 1, last_error = $4,
-       rejected_at = CASE WHEN $5 THEN coalesce(rejected_at, now()) ELSE rejected_at END,
-       state = CASE WHEN $6 THEN 'needs_reauth' ELSE c.state END,
-       reason = CASE WHEN $6 THEN 'refresh_token_rejected' END,
-       due_at = now() + make_interval(secs => $3::float8), leased_until = NULL, sent_at = NULL
-     FROM (SELECT uuid, state AS before FROM credentials WHERE uuid = $1) old
-     WHERE c.uuid = $1 AND c.uuid = old.uuid AND c.lease = $2 AND c.leased_until IS NOT NULL
-       AND c.state IN ('active', 'needs_reauth', 'signed_in')
-     RETURNING c.uuid, c.state <> old.before AS turned
-   ), told AS (
-     INSERT INTO events (uuid, type) SELECT uuid, 'needs_reauth' FROM put_off WHERE turned
-   )
-   SELECT uuid, turned FROM put_off`,
-);
-
-// The platform refuses a person's tokens for good. By the lease, or by the pair's generation for a caller whose fresh
-// access token was refused; the raised lease keeps out what a refresh of this pair brings later.
-const endPerson = statement(
-  "end_sign_in",
-  `UPDATE credentials SET state = 'needs_sign_in', reason = $4, due_at = NULL, leased_until = NULL, sent_at = NULL,
-     lease = lease + 1, sealed_access_token = NULL, sealed_refresh_token = NULL
-   WHERE uuid = $1 AND (lease = $2 OR generation = $3) AND state = 'signed_in' RETURNING uuid`,
-);
-
-// Only while the row holds what did not open ($4; null: it lacks a secret that it should hold): another process may have
-// stored a fresh pair, or another code, meanwhile.
-const setAside = statement(
-  "quarantine",
-  `WITH put_aside AS (
-     UPDATE credentials SET state = 'quarantined', reason = $3, due_at = NULL, leased_until = NULL, sent_at = NULL
-     WHERE uuid = $1 AND ($2::int IS NULL OR lease = $2) AND state NOT IN ('erased', 'quarantined')
-       AND ($4::bytea IS NULL OR $4 IN (sealed_grant_code, sealed_access_token, sealed_refresh_token)) RETURNING uuid, owner
-   ), told AS (
-     INSERT INTO events (uuid, type, detail)
-     SELECT uuid, 'quarantined', jsonb_build_object('reason', $3::text) FROM put_aside WHERE owner = 'resource'
-   )
-   SELECT uuid FROM put_aside`,
-);
-
-// When a key is back in the ring, what the row holds says which state it had. So many at a time that no time limit is
-// near: a process that lacked a key for a while may have quarantined many thousands.
-const MOST_REOPENED = 1_000;
-const reopen = statement(
-  "reopen_quarantined",
-  `WITH reopened AS (
-     UPDATE credentials SET reason = NULL,
-       due_at = CASE WHEN sealed_grant_code IS NOT NULL OR sealed_refresh_token IS NOT NULL THEN now() END,
-       state = CASE WHEN owner = 'person' THEN 'signed_in' WHEN sealed_grant_code IS NULL THEN 'active' ELSE 'grant_pending' END
-     WHERE state = 'quarantined' AND uuid = ANY(ARRAY(
-       SELECT uuid FROM credentials WHERE state = 'quarantined' AND reason = 'key_missing' AND NOT EXISTS (
-         SELECT 1 FROM unnest(ARRAY[sealed_grant_code, sealed_access_token, sealed_refresh_token]) AS sealed
-         WHERE sealed IS NOT NULL AND ${keyIdInSql("sealed")} <> ALL ($1::text[]))
-       LIMIT ${MOST_REOPENED}))
-     RETURNING uuid, owner
-   ), told AS (
-     INSERT INTO events (uuid, type) SELECT uuid, 'reopened' FROM reopened WHERE owner = 'resource'
-   )
-   SELECT uuid, owner FROM reopened`,
-);
-
-const readPairs = statement(
-  "read_tokens",
-  `SELECT uuid, owner, state, reason, sealed_access_token AS "sealedAccessToken", coalesce(expires_at <= now(), true) AS "isExpired",
-     state IN ('active', 'signed_in') AND sealed_refresh_token IS NOT NULL AS "canRefresh", generation
-   FROM credentials WHERE uuid = ANY($1::uuid[])`,
 );
 
 /** Sealed tokens on their way into a row. */
@@ -192,9 +79,35 @@ const COLUMNS = [
   ...(["flags", "replaces"] as const),
 ];
 
+/** Stores all pairs that are ready at once, however late. False: another claim came between, or the row is gone. */
+export const storeTokens = groupCommit<Queryable, SealedTokens, boolean>({
+  ...BESIDE_CALLS,
+  async write(db, rows) {
+    // Of two pairs for one row, the one of the older lease is late: only the other is written.
+    const byLease = rows.toSorted((one, other) => one.lease - other.lease);
+    const newest = [...new Map(byLease.map((row) => [row.uuid, row])).values()];
+    const stored = await db.query<Lease>(
+      storePairs,
+      COLUMNS.map((column) => newest.map((row) => row[column])),
+    );
+    const isStored = areAmong(rows, stored);
+    const others = rows.filter((_, i) => !isStored[i]);
+    if (others.length === 0) return isStored;
+    const values = (["uuid", "lease", "access"] as const).map((column) => others.map((row) => row[column]));
+    return areAmong(rows, [...stored, ...(await db.query<Lease>(findStored, values))]);
+  },
+});
+
+const readPairs = statement(
+  "read_tokens",
+  `SELECT uuid, lease, owner, state, reason, generation, sealed_access_token AS "sealedAccessToken",
+     coalesce(expires_at <= now(), true) AS "isExpired",
+     state IN ('active', 'signed_in') AND sealed_refresh_token IS NOT NULL AS "canRefresh"
+   FROM credentials WHERE uuid = ANY($1::uuid[])`,
+);
+
 /** A credential as a caller of the platform's API needs it. */
-export interface TokenRow extends Record<"isExpired" | "canRefresh", boolean> {
-  uuid: string;
+export interface TokenRow extends Lease, Record<"isExpired" | "canRefresh", boolean> {
   owner: Owner;
   state: State;
   reason: string | null;
@@ -202,98 +115,178 @@ export interface TokenRow extends Record<"isExpired" | "canRefresh", boolean> {
   generation: number;
 }
 
-/** Stores all that are ready at once, however late: no `deadlineOf`. False: another claim came between, or it is gone. */
-export function createStoreTokens(db: Queryable): (tokens: SealedTokens) => Promise<boolean> {
-  return createGroupCommit<SealedTokens, boolean>({
-    ...BESIDE_CALLS,
-    async write(rows) {
-      // Of two pairs for one row, the one of the older lease is late: only the other is written.
-      const byLease = rows.toSorted((one, other) => one.lease - other.lease);
-      const newest = [...new Map(byLease.map((row) => [row.uuid, row])).values()];
-      const stored = await db.query<Lease>(
-        storeTokens,
-        COLUMNS.map((column) => newest.map((row) => row[column])),
-      );
-      const isStored = areAmong(rows, stored);
-      const others = rows.filter((_, i) => !isStored[i]);
-      if (others.length === 0) return isStored;
-      const values = [
-        others.map((row) => row.uuid),
-        others.map((row) => row.lease),
-        others.map((row) => row.access),
-      ];
-      return areAmong(rows, [...stored, ...(await db.query<Lease>(findStored, values))]);
-    },
-  });
-}
-
 /** Reads what is asked for at the same moment with one statement: dozens of steps run at once, and each of them asks. */
-export function createReadTokens(db: Queryable): (uuid: string) => Promise<TokenRow | undefined> {
-  return createGroupCommit<string, TokenRow | undefined>({
-    maxQueued: Infinity,
-    isWorthAlone: isDataError,
-    async write(uuids) {
-      const byUuid = new Map((await db.query<TokenRow>(readPairs, [uuids])).map((row) => [row.uuid, row]));
-      return uuids.map((uuid) => byUuid.get(uuid));
-    },
+export const readTokens = groupCommit<Queryable, string, TokenRow | undefined>({
+  maxQueued: Infinity,
+  isWorthAlone: isDataError,
+  async write(db, uuids) {
+    const byUuid = new Map((await db.query<TokenRow>(readPairs, [uuids])).map((row) => [row.uuid, row]));
+    return uuids.map((uuid) => byUuid.get(uuid));
+  },
+});
+
+const readSecret = statement(
+  "read_client_secret",
+  `SELECT version, sealed_secret AS sealed, rejected_at IS NOT NULL AS "isRejected",
+     rejected_at IS NOT NULL AND is_presumed AS "isPresumed"
+   FROM client_secrets ORDER BY version DESC LIMIT 1`,
+);
+// One process takes it, whichever is first.
+const takeProbe = statement(
+  "take_secret_probe",
+  `UPDATE client_secrets SET probe_at = now() + interval '60 seconds'
+   WHERE version = $1 AND rejected_at IS NOT NULL AND probe_at <= now() RETURNING version`,
+);
+// A presumed rejection may become a certain one, never the reverse.
+const reject = statement(
+  "reject_client_secret",
+  `WITH turned AS (
+     UPDATE client_secrets SET rejected_at = now(), is_presumed = $2,
+       probe_at = now() + CASE WHEN $2 THEN interval '0' ELSE interval '60 seconds' END
+     WHERE version = $1 AND (rejected_at IS NULL OR (is_presumed AND NOT $2::bool)) RETURNING version
+   )
+   SELECT EXISTS (SELECT 1 FROM turned) AS "isNews", max(version) = $1 AS "isCurrent" FROM client_secrets`,
+);
+const accept = statement(
+  "accept_client_secret",
+  `UPDATE client_secrets SET rejected_at = NULL, is_presumed = false, probe_at = NULL
+   WHERE version = $1 AND rejected_at IS NOT NULL RETURNING version`,
+);
+
+/** The current version of the client secret, and what the platform makes of it. */
+export interface StoredSecret {
+  version: number;
+  sealed: Buffer;
+  isRejected: boolean;
+  isPresumed: boolean;
+}
+
+export const readClientSecret = async (db: Queryable) =>
+  (await db.query<StoredSecret>(readSecret))[0] ?? null;
+
+export const takeSecretProbe = async (db: Queryable, version: number) =>
+  (await db.query(takeProbe, [version])).length > 0;
+
+/** `isNews`: it was not known before. `isCurrent`: no newer version is stored. */
+export const rejectSecret = async (db: Queryable, version: number, isPresumed: boolean) =>
+  (await db.query<{ isNews: boolean; isCurrent: boolean | null }>(reject, [version, isPresumed]))[0]!;
+
+/** True if it was rejected until now. */
+export const acceptSecret = async (db: Queryable, version: number) =>
+  (await db.query(accept, [version])).length > 0;
+
+const readAll = statement(
+  "read_client_secrets",
+  `SELECT version, sealed_secret AS "sealed", hash FROM client_secrets ORDER BY version`,
+);
+// Of two processes that bring the same new secret at once, the second finds it stored.
+const lock = statement("lock_client_secrets", `LOCK TABLE client_secrets IN SHARE ROW EXCLUSIVE MODE`);
+const nextVersion = statement(
+  "next_secret_version",
+  `SELECT nextval(pg_get_serial_sequence('client_secrets', 'version'))::int AS version`,
+);
+const insert = statement(
+  "insert_client_secret",
+  `INSERT INTO client_secrets (version, sealed_secret, hash) VALUES ($1, $2, $3)`,
+);
+// Grants that wait for another try with an older secret do not have to: some have seconds left. One that was never
+// tried waits for the answer to its provision request.
+const wakeGrants = statement(
+  "wake_refused_grants",
+  `UPDATE credentials SET due_at = now() WHERE uuid = ANY(ARRAY(
+     SELECT uuid FROM credentials WHERE state = 'grant_pending' AND attempts > 0 AND due_at > now() FOR UPDATE SKIP LOCKED))`,
+);
+
+type SealedSecret = Record<"sealed" | "hash", Uint8Array>;
+
+/** Every client secret as it is sealed, the oldest first, whether it opens or not. */
+export const sealedSecrets = (db: Queryable) =>
+  db.query<{ version: number; sealed: Buffer; hash: Buffer }>(readAll);
+
+/** Stores a new version, and wakes the grants that wait; `seal` gives what to store. Null if `isUnwanted` says so. */
+export function addSecret(
+  db: Database,
+  seal: (version: number) => SealedSecret,
+  isUnwanted: (stored: readonly { sealed: Buffer; hash: Buffer }[]) => boolean,
+): Promise<number | null> {
+  return db.transaction(async (tx) => {
+    await tx.query(lock, []);
+    if (isUnwanted(await sealedSecrets(tx))) return null;
+    const { version } = (await tx.query<{ version: number }>(nextVersion, []))[0]!;
+    const { sealed, hash } = seal(version);
+    await tx.query(insert, [version, sealed, hash]);
+    await tx.query(wakeGrants);
+    return version;
   });
 }
 
-/** Puts a grant off until its next try, or until its deadline, if that is sooner: then it ends without a try. */
-export async function putOffGrant(
-  db: Queryable,
-  { uuid, lease, grantNumber }: Lease & { grantNumber: number },
-  again: { againInSeconds: number; outcomeUnknown: boolean; isRefused: boolean; error: string },
-): Promise<void> {
-  const { againInSeconds, outcomeUnknown, isRefused, error } = again;
-  const values = [uuid, lease, againInSeconds, outcomeUnknown, error, isRefused, grantNumber];
-  const isPutOff = await retryWhileDatabaseAway(() => applies(db, putOff, values), AROUND_CALL);
-  // If a newer code arrived while the older one was tried, only an unknown outcome of the older one counts: the newer
-  // one may be the same code, delivered again.
-  if (!isPutOff) await releaseCredential({ db }, { uuid, lease }, outcomeUnknown);
+const IS_OLDER = `state IN ('active', 'needs_reauth') AND sealed_refresh_token IS NOT NULL
+  AND (secret_version IS NULL OR secret_version < $1)`;
+// When a new secret is set, exactly the tokens that an older one issued fall due: the reset killed their access tokens.
+// A second look, ten seconds later, finds those that were locked, or stored by a statement that began before the secret
+// was; it leaves out what has failed since.
+const readUnspread = statement(
+  "read_unspread_secret",
+  `SELECT version, spread_at IS NULL AS "isFirst", now()::text AS "beganAt" FROM client_secrets
+   WHERE spread_at IS NULL
+     OR (spread_at < created_at + interval '10 seconds' AND created_at < now() - interval '10 seconds')
+   ORDER BY version DESC LIMIT 1`,
+);
+const IS_LEFT = `${IS_OLDER} AND due_at > now() AND ($2 OR attempts = 0)`;
+// A part at a time, so that a million rows neither hold locks for long nor run into a time limit. A token that was
+// refused for good is tried once more; it keeps `rejected_at`, so that another refusal is no news.
+const makeDue = statement(
+  "make_older_tokens_due",
+  `UPDATE credentials SET due_at = now(), attempts = 0,
+     rejected_at = CASE WHEN state = 'needs_reauth' THEN rejected_at END
+   WHERE uuid = ANY(ARRAY(
+     SELECT uuid FROM credentials WHERE ${IS_LEFT} ORDER BY due_at LIMIT 5000 FOR UPDATE SKIP LOCKED)) RETURNING uuid`,
+);
+const markSpread = statement(
+  "mark_secret_spread",
+  `UPDATE client_secrets SET spread_at = $3::timestamptz
+   WHERE version <= $1 AND ($2::bool OR NOT EXISTS (SELECT FROM credentials WHERE ${IS_LEFT}))`,
+);
+
+/** Makes the tokens of older secrets due, if that is still to be done. Returns how many. Ends early with `signal`. */
+export async function makeOlderTokensDue(db: Queryable, signal?: AbortSignal): Promise<number> {
+  const [unspread] = await db.query<{ version: number; isFirst: boolean; beganAt: string }>(readUnspread);
+  if (!unspread) return 0;
+  const { version, isFirst, beganAt } = unspread;
+  let due = 0;
+  for (let rows = -1; rows !== 0; due += rows) {
+    if (signal?.aborted) return due;
+    rows = (await db.query(makeDue, [version, isFirst])).length;
+  }
+  await db.query(markSpread, [version, isFirst, beganAt]);
+  return due;
 }
 
-/** Ends a grant whose deadline has passed. False: the row has got another grant, or is gone. */
-export const loseGrant = (db: Queryable, { uuid, lease }: Lease, reason: string) =>
-  applies(db, lose, [uuid, lease, reason]);
+// No index covers this, because every refresh would have to update it; so all rows are read.
+const countOlder = statement(
+  "count_stale_tokens",
+  `SELECT count(*)::int AS stale, count(*) FILTER (WHERE state = 'active' AND due_at IS NOT NULL)::int AS waiting
+   FROM credentials WHERE ${IS_OLDER}`,
+);
 
-/** Puts a refresh off that brought no tokens. True if this turned the row into `needs_reauth`. */
-export async function putOffRefresh(
-  db: Queryable,
-  { uuid, lease }: Lease,
-  again: { againInSeconds: number; isRefused: boolean; givesUp: boolean; error: string },
-): Promise<boolean> {
-  const values = [uuid, lease, again.againInSeconds, again.error, again.isRefused, again.givesUp];
-  const rows = await retryWhileDatabaseAway(
-    () => db.query<{ turned: boolean }>(putOffPair, values),
-    AROUND_CALL,
-  );
-  return rows[0]?.turned ?? false;
+/** The token pairs that an older secret issued, and those of them that will be tried again soon. */
+export interface StaleTokens {
+  stale: number;
+  waiting: number;
 }
 
-/** The platform refuses a person's pair: it is deleted, and they must sign in again. False: the row holds another by now. */
-export const endSignIn = (
-  db: Queryable,
-  {
-    uuid,
-    lease = null,
-    generation = null,
-  }: { uuid: string; lease?: number | null; generation?: number | null },
-  reason: "refresh_token_rejected" | "access_token_rejected",
-) => retryWhileDatabaseAway(() => applies(db, endPerson, [uuid, lease, generation, reason]), AROUND_CALL);
+export const countStale = async (db: Database, version: number) =>
+  (await db.readWhole<StaleTokens>(countOlder, [version]))[0]!;
 
-/** Quarantines a row; without a lease, whoever holds it. False: it was already, or holds something else by now. */
-export const quarantine = (
-  db: Queryable,
-  { uuid, lease = null }: { uuid: string; lease?: number | null },
-  sealed: Uint8Array | null,
-  reason: string,
-) => applies(db, setAside, [uuid, lease, reason, sealed]);
+/** The most credentials counted per state. */
+export const MOST_NEEDING_ATTENTION = 10_000;
 
-/** Takes rows back whose missing keys are in the ring now, so many at a time. */
-export const reopenSome = (db: Queryable, keyIds: readonly string[]) =>
-  db.query<{ uuid: string; owner: Owner }>(reopen, [keyIds]);
+// Only those of resources that neither failed nor are gone, for there a customer waits. Each state has its own limit,
+// so that the many of one do not hide the few of the next; those of failed resources accumulate over the years.
+const inState = (state: State) => `(SELECT uuid, state, reason FROM
+    (SELECT uuid, state, reason FROM credentials WHERE state = '${state}' LIMIT 20000) few
+  WHERE EXISTS (SELECT FROM resources r
+    WHERE r.uuid = few.uuid AND r.state IN ('provisioning', 'provisioned') OFFSET 0) LIMIT ${MOST_NEEDING_ATTENTION})`;
 
-async function applies(db: Queryable, what: Statement, values: readonly unknown[]): Promise<boolean> {
-  return (await db.query(what, values)).length > 0;
-}
+/** A sub-select for a FROM: the credentials that need a person. */
+export const NEEDING_ATTENTION = `(${(["grant_lost", "needs_reauth", "no_grant", "quarantined"] as const).map(inState).join(" UNION ALL ")})`;

@@ -7,45 +7,54 @@ import {
 } from "../database/database.ts";
 import type { IssuedTokens } from "../platform/oauth.ts";
 import type { Secret } from "../secret.ts";
-import type { Admitted, JudgedAnswer } from "./admission.ts";
-import { isMarked, releaseCredential, type ClaimedCredential } from "./queue.ts";
+import { holdsBack, type ClientSecret, type JudgedAnswer, type JudgingClient } from "./client-secret.ts";
+import { AROUND_CALL, markSent, releaseCredential, settle, type ClaimedCredential } from "./queue.ts";
 import { credentialSealContext, named, openSealed } from "./sealed.ts";
-import type { TakeTurn } from "./turns.ts";
-import { shareOfLife } from "./verdict.ts";
+import { storeTokens } from "./store.ts";
+import { judgeFailure, shareOfLife, type CallResult, type Failure } from "./verdict.ts";
 
-export type CallResult =
-  /** The tokens are stored; their next refresh is due in this many seconds. */
-  | { done: "stored"; refreshInSeconds: number }
-  /**
-   * `not_ours`: tokens were issued but not stored, as the lease was lost. `quarantined`: the row's secret does not
-   * open. `held`: the row's newest tokens are in this process's memory, until the database takes them.
-   */
-  | { done: "not_ours" | "quarantined" | "held" }
-  /**
-   * Nothing was sent, or the platform rejects the client secret, which says nothing about the row: it is released as it
-   * was.
-   */
-  | { done: "not_sent" | "secret_rejected" }
-  | { done: "failed"; failure: Exclude<JudgedAnswer, { outcome: "issued" }> };
+/** A claimed row, and the client and secret that its call will carry. */
+export interface Admitted {
+  row: ClaimedCredential;
+  client: JudgingClient;
+  secret: ClientSecret;
+  /** The one call a minute that finds out whether a rejected secret is accepted again. */
+  isProbe: boolean;
+}
 
 /**
- * How long tokens that cannot be stored are held in memory and tried again. Those of a grant, and a refresh token that
- * replaced ours, cannot be had again: they are held for an hour, or until the process ends, 25 s after it was told to
- * stop. Any other refresh can be repeated.
+ * How long tokens that cannot be stored are held in memory and tried again; those of a grant cannot be had again. A
+ * process that is told to stop ends after 25 s all the same.
  */
-const KEEP_ONLY_TOKENS_MS = 3_600_000;
-const KEEP_TOKENS_MS = 20_000;
+const KEEP_TOKENS_MS = 3_600_000;
+/** The delay before looking for steps that were put off while their tokens were being stored: one look serves a burst. */
+const AFTER_TOKENS_MS = 5_000;
 
 /**
- * One call to the token endpoint for one claimed row, in the order that loses nothing: decrypt the row's secret, wait
- * for a turn, mark, call, store. The caller judges what a failure means.
+ * One call to the token endpoint for one claimed row, of a grant or of a token pair, and what becomes of the row. It
+ * waits for a turn until `stopping` is aborted; null: a caller waits for this one token, so it goes out at once.
  */
-export async function callTokenEndpoint(
+export async function callTokens(
   ctx: Context,
   admitted: Admitted,
-  takeTurn: TakeTurn,
+  stopping: AbortSignal | null,
 ): Promise<CallResult> {
-  const { row, client } = admitted;
+  const { row } = admitted;
+  const sentMs = performance.now();
+  const result = await call(ctx, admitted, stopping);
+  if (row.state !== "grant_pending") heed(ctx, result, sentMs);
+  if (result.done === "stored") return announced(ctx, row, result);
+  // A quarantined row stays so until tokens are stored, whatever the platform says of those it holds.
+  const isLeft = row.state === "quarantined" && result.done !== "held";
+  if (isLeft || result.done === "not_sent" || result.done === "secret_rejected")
+    await releaseCredential(ctx.db, row);
+  else if (result.done === "failed") await settleFailure(ctx, row, result.failure);
+  return result;
+}
+
+/** In the order that loses nothing: decrypt the row's secret, wait for a turn, mark, call, store. */
+async function call(ctx: Context, admitted: Admitted, stopping: AbortSignal | null): Promise<CallResult> {
+  const { row, client, secret } = admitted;
   // The refresh token in the row is dead. The lease is kept, so that in most cases no other process sends it either.
   if (ctx.credentials.held.has(row.uuid)) return { done: "held" };
   const sent =
@@ -53,98 +62,133 @@ export async function callTokenEndpoint(
       ? await openSealed(ctx, row, "sealed_grant_code", row.sealedGrantCode)
       : await openSealed(ctx, row, "sealed_refresh_token", row.sealedRefreshToken);
   if (!sent) return { done: "quarantined" };
-  const answer = await send(ctx, admitted, sent, takeTurn);
-  // Our secret is wrong, not the row's: the row keeps its state.
-  if (!answer || answer.outcome === "client_rejected") {
-    await releaseCredential(ctx, row);
-    return { done: answer ? "secret_rejected" : "not_sent" };
-  }
+  const answer = await send(ctx, admitted, sent, stopping);
+  if (!answer) return { done: "not_sent" };
+  if (answer === "client_rejected") return { done: "secret_rejected" };
   if (answer.outcome !== "issued") return { done: "failed", failure: answer };
   // Nothing may come between the answer and its storing.
   const isStored = await storeIssued(ctx, admitted, sent, answer.tokens);
-  // A success that came too late: if the platform has killed the stored token by it, the first call that is refused
-  // for that (401) replaces it.
-  if (!isStored)
-    ctx.log.warn(
-      named({ uuid: row.uuid, owner: row.owner }),
-      "Tokens arrived after their lease was lost, and were not stored",
-    );
-  await client.accepted(admitted);
-  if (!isStored) return { done: "not_ours" };
-  return { done: "stored", refreshInSeconds: answer.tokens.lifeSeconds * shareOfLife(row.uuid) };
+  await client.accepted(secret);
+  if (isStored)
+    return { done: "stored", refreshInSeconds: answer.tokens.lifeSeconds * shareOfLife(row.uuid) };
+  // If the platform has killed the stored token by this late success, the first call that it refuses (401) replaces it.
+  ctx.log.warn(
+    named({ uuid: row.uuid, owner: row.owner }),
+    "Tokens arrived after their lease was lost, and were not stored",
+  );
+  return { done: "not_ours" };
 }
 
 /** Sends the call once it has its turn, and if secret and lease are still good; null: nothing was sent. */
 async function send(
-  { credentials: { endpoint, markSent } }: Context,
-  admitted: Admitted,
+  { db, credentials: { endpoint, takeTurn } }: Context,
+  { row, client, secret, isProbe }: Admitted,
   credential: Secret,
-  takeTurn: TakeTurn,
+  stopping: AbortSignal | null,
 ): Promise<JudgedAnswer | null> {
-  const { row, client, secret } = admitted;
-  const passTurn = await takeTurn();
-  if (!passTurn) return null;
+  const isGrant = row.state === "grant_pending";
+  const passTurn = stopping ? await takeTurn(isGrant) : () => undefined;
   try {
-    if (!(await client.isStillGood(admitted))) return null;
-    if (!isMarked(row) && !(await markSent(row))) return null;
-    const call = row.state === "grant_pending" ? endpoint.exchange : endpoint.refresh;
-    const answer = await call(credential, secret.value);
+    if (stopping?.aborted) return null;
+    // The secret may have been rejected, or replaced, since the claim.
+    const now = await retryWhileDatabaseAway(() => client.current(), AROUND_CALL);
+    if (now.version !== secret.version || (holdsBack(now, isGrant) && !isProbe)) return null;
+    if (!(await markSent(db, row))) return null;
+    const answer = await (isGrant ? endpoint.exchange : endpoint.refresh)(credential, secret.value);
     // Before the turn is passed on: the next call in line must not send a rejected secret again.
-    return await client.judge(admitted, answer);
+    return await client.judge(row, secret, answer);
   } finally {
     passTurn();
   }
 }
 
 async function storeIssued(
-  { vault, log, credentials: { storeTokens, held } }: Context,
+  { db, vault, log, credentials: { held } }: Context,
   { row, secret }: Admitted,
   sent: Secret,
   { accessToken, refreshToken, lifeSeconds, flags }: IssuedTokens,
 ): Promise<boolean> {
   const { uuid, owner } = row;
-  const isFirst = row.state === "grant_pending";
-  const isReplaced = !isFirst && refreshToken !== null && refreshToken.reveal() !== sent.reveal();
+  const first = row.state === "grant_pending";
+  const isReplaced = !first && refreshToken !== null && refreshToken.reveal() !== sent.reveal();
   const seal = (column: "sealed_access_token" | "sealed_refresh_token", token: Secret) =>
     vault.seal(credentialSealContext(column, uuid, owner), token);
   const sealed = {
-    ...{ uuid, lease: row.lease, first: isFirst, replaces: isReplaced ? row.generation : null },
+    ...{ uuid, lease: row.lease, first, replaces: isReplaced ? row.generation : null },
     access: seal("sealed_access_token", accessToken),
     refresh: refreshToken && seal("sealed_refresh_token", refreshToken),
     ...{ lifeSeconds, share: shareOfLife(uuid), secretVersion: owner === "person" ? null : secret.version },
     // A refresh that brings no refresh token keeps the existing one, so this flag would be wrong.
-    flags: flags.filter((flag) => isFirst || flag !== "no_refresh_token").join(),
+    flags: flags.filter((flag) => first || flag !== "no_refresh_token").join(),
   };
-  if (isFirst && !refreshToken)
+  if (first && !refreshToken)
     log.error(
       { alarm: "no_refresh_token", ...named(row) },
       "The platform sent no refresh token: access ends with this token",
     );
-  if (!isFirst && !isReplaced)
-    return retryWhileDatabaseAway(() => storeTokens(sealed), { upToMs: KEEP_TOKENS_MS });
-  if (isReplaced) held.add(uuid);
-  return holdUntilStored(() => storeTokens(sealed), row, log).finally(() => held.delete(uuid));
-}
-
-/**
- * For tokens that no other call can bring again: every error is tried again, as an operator may remove its cause
- * meanwhile, except a fault of the values themselves. The first one that does not pass by itself is logged.
- */
-function holdUntilStored(
-  store: () => Promise<boolean>,
-  row: ClaimedCredential,
-  log: Context["log"],
-): Promise<boolean> {
   let isTold = false;
-  return retryWhileDatabaseAway(store, {
-    upToMs: KEEP_ONLY_TOKENS_MS,
+  held.add(uuid);
+  return retryWhileDatabaseAway(() => storeTokens(db, sealed), {
+    upToMs: KEEP_TOKENS_MS,
+    // Every error is tried again, as an operator may remove its cause, except a fault of the values themselves.
     isCurable(error) {
-      if (isDataError(error)) return false;
       const needsSomebody = !isTransient(error) || isConnectionConfigError(error);
       if (needsSomebody && !isTold)
         log.error({ ...named(row), error }, "Tokens cannot be stored; they are held and tried again");
       isTold ||= needsSomebody;
-      return true;
+      return !isDataError(error);
     },
-  });
+  }).finally(() => held.delete(uuid));
 }
+
+/** Tells the circuit breaker how a refresh ended. A refusal proves that the endpoint is up. */
+function heed({ credentials: { breaker } }: Context, result: CallResult, sentMs: number): void {
+  if (result.done === "stored" || result.done === "not_ours") breaker.succeeded(sentMs);
+  if (result.done !== "failed") return;
+  const { outcome, retryAfterMs } = result.failure;
+  if (outcome === "not_issued" || outcome === "unknown") breaker.failed(retryAfterMs);
+  else if (outcome !== "bug") breaker.succeeded(sentMs);
+}
+
+function announced<Stored extends { refreshInSeconds: number }>(
+  ctx: Context,
+  row: ClaimedCredential,
+  stored: Stored,
+) {
+  if (row.state === "grant_pending") {
+    ctx.log.info(named(row), "Grant exchanged, tokens sealed");
+    ctx.nudge("run-steps");
+    ctx.nudge("run-vendor-steps");
+    ctx.nudge("find-late-steps", AFTER_TOKENS_MS);
+  }
+  // Tokens live for hours. A sandbox may give them a life of seconds, which would end before the next sweep.
+  if (stored.refreshInSeconds < 60) ctx.nudge("refresh-tokens", stored.refreshInSeconds * 1_000);
+  return stored;
+}
+
+/**
+ * Trouble passes, and metrics watch it, so it is a warning. A refresh that the platform calls malformed fails until a
+ * person looks, and one that is refused for good ends the access: these are alarms.
+ */
+async function settleFailure(ctx: Context, row: ClaimedCredential, failure: Failure): Promise<void> {
+  const verdict = judgeFailure(row, failure, ctx.pace.pauses);
+  const isSettled = await settle(ctx.db, row, verdict);
+  const { outcome, error } = failure;
+  const isGrant = row.state === "grant_pending";
+  // A refresh is named without the request that brought the grant, which is long answered.
+  const { uuid, owner, requestId } = row;
+  const about = { ...named(isGrant ? { uuid, owner, requestId } : { uuid, owner }), outcome, error };
+  if (isSettled && verdict.on === "refused")
+    ctx.log.warn(about, "The platform refuses a person's refresh token: they must sign in again");
+  else if (isSettled && verdict.on)
+    ctx.log.error({ alarm: "needs_reauth", ...about }, "The platform refuses a refresh token for good");
+  else if (outcome === "bug" && !isGrant)
+    ctx.log.error(
+      { alarm: "refresh_misunderstood", ...about },
+      "The platform refuses a refresh for another reason than its token",
+    );
+  else
+    ctx.log.warn({ ...about, againInSeconds: verdict.againInSeconds }, NOT_YET[isGrant ? "grant" : "pair"]);
+}
+
+const NOT_YET = { grant: "A grant is not exchanged yet", pair: "A token could not be refreshed yet" };

@@ -4,9 +4,10 @@ import { KitError } from "../errors.ts";
 import type { TokenSource } from "../platform/api.ts";
 import type { Secret } from "../secret.ts";
 import { within } from "../within.ts";
-import { refreshNow } from "./refresh.ts";
+import { settle } from "./queue.ts";
 import { openSealed } from "./sealed.ts";
-import { endSignIn, type TokenRow } from "./store.ts";
+import { readTokens, type TokenRow } from "./store.ts";
+import { refreshNow } from "./sweeps.ts";
 
 /**
  * There is no access token to use for a resource or a person; `id` says why: the credential's state, or what prevented
@@ -26,7 +27,7 @@ export class NoToken extends KitError {
 }
 
 /** A stored pair of tokens, its access token decrypted. */
-type Pair = Omit<TokenRow, "sealedAccessToken"> & { token: Secret };
+type Pair = TokenRow & { token: Secret };
 
 const WITH_TOKENS: readonly string[] = ["active", "needs_reauth", "signed_in"];
 /** How often one token is replaced within five minutes because the platform refused it. */
@@ -62,8 +63,8 @@ export function tokensOf(ctx: Context, uuid: string): TokenSource {
     current: () =>
       known && performance.now() - known.readAt < REMEMBERED_MS
         ? known.token
-        : remembered(readToken(ctx, uuid)),
-    renew: (rejected) => remembered(successorOf(ctx, uuid, rejected)),
+        : remembered(usable(ctx, uuid, null)),
+    renew: (rejected) => remembered(usable(ctx, uuid, rejected)),
   };
 }
 
@@ -72,24 +73,15 @@ export function tokensOf(ctx: Context, uuid: string): TokenSource {
  * token by now.
  */
 export async function giveUpPerson(ctx: Context, uuid: string, refused: Secret): Promise<boolean> {
-  const { token, generation } = await stored(ctx, uuid);
-  return (
-    token.reveal() === refused.reveal() && endSignIn(ctx.db, { uuid, generation }, "access_token_rejected")
-  );
+  const pair = await stored(ctx, uuid);
+  return pair.token.reveal() === refused.reveal() && endSignIn(ctx, pair);
 }
 
-async function readToken(ctx: Context, uuid: string): Promise<Secret> {
-  const { token, isExpired } = await stored(ctx, uuid);
-  return isExpired ? renewOnce(ctx, uuid, token, false) : token;
-}
-
-async function successorOf(ctx: Context, uuid: string, rejected: Secret): Promise<Secret> {
-  const { token, isExpired } = await stored(ctx, uuid);
-  return token.reveal() === rejected.reveal() ? renewOnce(ctx, uuid, rejected, !isExpired) : token;
-}
+const endSignIn = ({ db }: Context, pair: Pair) =>
+  settle(db, pair, { on: "refused", reason: "access_token_rejected", againInSeconds: null });
 
 async function stored(ctx: Context, uuid: string): Promise<Pair> {
-  const row = await ctx.credentials.readTokens(uuid);
+  const row = await readTokens(ctx.db, uuid);
   if (!row) throw new NoToken("not_found", `There is no credential of ${uuid}.`, true);
   // A credential that waits for another grant, because its refresh token was refused, may have an access token that
   // still works.
@@ -99,55 +91,45 @@ async function stored(ctx: Context, uuid: string): Promise<Pair> {
     const message = `${uuid} has no access token: its credential ${why}.`;
     throw new NoToken(row.state, message, row.state !== "grant_pending", row.reason);
   }
-  const token = await openSealed(
-    ctx,
-    { uuid, owner: row.owner },
-    "sealed_access_token",
-    row.sealedAccessToken,
-  );
+  const token = await openSealed(ctx, row, "sealed_access_token", row.sealedAccessToken);
   // Otherwise the row has changed: it is quarantined now, or holds another pair. Read it again.
   return token ? { ...row, token } : stored(ctx, uuid);
 }
 
-/** However many callers in this process found the token dead, it is renewed once. */
-function renewOnce(ctx: Context, uuid: string, dead: Secret, isForced: boolean): Promise<Secret> {
-  const { renewals } = ctx.credentials;
-  const running = renewals.get(uuid) ?? renew(ctx, uuid, dead, isForced).finally(() => renewals.delete(uuid));
-  renewals.set(uuid, running);
-  return running;
-}
-
-/** The caller that gets the row's lease first replaces the pair, for all the callers and processes that found it dead. */
-async function renew(ctx: Context, uuid: string, dead: Secret, isForced: boolean): Promise<Secret> {
+/**
+ * A token that has neither expired nor is the `rejected` one. Whoever gets the row's lease first replaces the pair, for
+ * all the callers and processes that found it dead.
+ */
+async function usable(ctx: Context, uuid: string, rejected: Secret | null): Promise<Secret> {
   const until = performance.now() + PATIENCE_MS;
-  const stillBusy = () => noToken("busy", uuid, "is being refreshed, or is about to be; try again.");
-  let first: number | null = null;
-  for (;;) {
-    const pair = await stored(ctx, uuid);
-    first ??= pair.generation;
+  const first = await stored(ctx, uuid);
+  for (let pair = first; ; pair = await stored(ctx, uuid)) {
+    const isDead = pair.isExpired || pair.token.reveal() === rejected?.reveal();
     // A refresh may bring the same token again. It is returned, for asking once more would bring nothing else; the
     // caller sees whether it works.
-    if (pair.token.reveal() !== dead.reveal() || pair.generation > first) return pair.token;
-    if (await within(LONGEST_REPLACING_MS, isReplaced(ctx, pair, isForced), stillBusy)) continue;
-    if (performance.now() > until) throw stillBusy();
+    if (!isDead || pair.generation > first.generation) return pair.token;
+    if (await isReplaced(ctx, pair)) continue;
+    if (performance.now() > until) throw stillBusy(uuid);
     await sleep(LOOK_AGAIN_MS);
   }
 }
 
 /** Replaces a pair. False: another process is at it, or nothing was sent. Throws what makes it impossible. */
-async function isReplaced(
-  ctx: Context,
-  { uuid, owner, state, canRefresh, generation }: Pair,
-  isForced: boolean,
-) {
+async function isReplaced(ctx: Context, pair: Pair): Promise<boolean> {
+  const { uuid, owner, state, canRefresh, generation, isExpired } = pair;
+  const { asked, forced } = ctx.credentials;
   if (state === "grant_pending") throw noToken(state, uuid, "is dead, and its grant is not exchanged yet.");
   if (!canRefresh) {
-    if (owner === "person") await endSignIn(ctx.db, { uuid, generation }, "access_token_rejected");
+    if (owner === "person") await endSignIn(ctx, pair);
     const isOver = owner === "person" ? "needs_sign_in" : "needs_reauth";
     throw noToken(isOver, uuid, "is dead and cannot be refreshed any more.", true);
   }
-  if (isForced) checkForced(ctx, uuid);
-  const result = await refreshNow(ctx, uuid, generation);
+  // Prevents asking for new tokens without end when the platform refuses every token.
+  const isForced = !isExpired && !asked.has(uuid);
+  const times = (forced.get(uuid) ?? []).filter((at) => at > performance.now() - FORCED_WITHIN_MS);
+  if (isForced && times.length >= MOST_FORCED)
+    throw noToken("refused_again", uuid, "is refused even when it is fresh; not asking again for now.");
+  const result = await within(LONGEST_REPLACING_MS, refreshNow(ctx, uuid, generation), () => stillBusy(uuid));
   if (result.done === "busy" || result.done === "not_sent" || result.done === "held") return false;
   // The platform refused our client secret, not the token.
   if (result.done === "secret_rejected")
@@ -156,7 +138,8 @@ async function isReplaced(
       uuid,
       "cannot be refreshed: the platform rejects our client secret.",
     );
-  if (isForced) noteForced(ctx, uuid);
+  if (isForced) forced.set(uuid, [...times, performance.now()]);
+  if (forced.size > 10_000) forced.delete(forced.keys().next().value!);
   if (result.done === "failed") {
     const { outcome, error } = result.failure;
     const isOver = owner === "person" && outcome === "token_rejected";
@@ -165,23 +148,8 @@ async function isReplaced(
   return true;
 }
 
-function noToken(id: string, uuid: string, why: string, isFinal = false): NoToken {
-  return new NoToken(id, `The token of ${uuid} ${why}`, isFinal);
-}
+const noToken = (id: string, uuid: string, why: string, isFinal = false) =>
+  new NoToken(id, `The token of ${uuid} ${why}`, isFinal);
 
-/** Prevents asking for new tokens without end when the platform refuses every token. */
-function checkForced({ credentials: { forced } }: Context, uuid: string): void {
-  if (recent(forced.get(uuid)).length < MOST_FORCED) return;
-  throw new NoToken(
-    "refused_again",
-    `The platform refuses even fresh tokens of ${uuid}; not asking again for now.`,
-  );
-}
-
-function noteForced({ credentials: { forced } }: Context, uuid: string): void {
-  forced.set(uuid, [...recent(forced.get(uuid)), performance.now()]);
-  if (forced.size > 10_000) forced.delete(forced.keys().next().value!);
-}
-
-const recent = (times: readonly number[] = []) =>
-  times.filter((at) => at > performance.now() - FORCED_WITHIN_MS);
+const stillBusy = (uuid: string) =>
+  noToken("busy", uuid, "is being refreshed, or is about to be; try again.");

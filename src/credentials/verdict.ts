@@ -1,6 +1,5 @@
-import type { Pace } from "../pace.ts";
 import type { NotIssued } from "../platform/oauth.ts";
-import type { Owner } from "./states.ts";
+import type { CredentialEvent, Owner, State } from "./states.ts";
 
 /** Seconds to wait after the n-th try, the last value repeating; `spread` is the share that jitter adds or subtracts. */
 export interface Backoff {
@@ -17,7 +16,7 @@ const REFRESH_UNREACHABLE: Backoff = { seconds: [5, 15, 30, 45], spread: 0.25 };
 /** The platform refuses the refresh token, in a wave perhaps: after it, all are fresh within an hour. */
 const REFRESH_REFUSED: Backoff = { seconds: [60, 300, 900, 1800, 3600], spread: 0.1 };
 /** The platform calls our request malformed: only a new release can fix that. */
-export const OUR_FAULT: Backoff = { seconds: [600], spread: 0.25 };
+const OUR_FAULT: Backoff = { seconds: [600], spread: 0.25 };
 /** The vendor's own code, and calls to the platform made on its behalf. */
 export const STEP_AGAIN: Backoff = { seconds: [1, 2, 5, 10, 30, 60, 120, 300], spread: 0.25 };
 
@@ -26,8 +25,7 @@ const LONGEST_GRANT_REST_SECONDS = 60;
 /** How long a grant is tried after its arrival: the five minutes that it lives, and 5 s for clocks that differ. */
 export const GRANT_SECONDS = 305;
 const LEAST_REFUSALS = 3;
-const REFUSED_FOR_SECONDS = 24 * 3600;
-export const ASK_AGAIN_DAILY_SECONDS = 24 * 3600;
+const DAY_SECONDS = 24 * 3600;
 
 /** Seconds until the next try, when `tries` have been made. `chance` is in [0, 1). */
 export function nextTryInSeconds(
@@ -42,65 +40,87 @@ export function nextTryInSeconds(
 /** What a claimed row says about its tries. */
 export interface Tries {
   owner: Owner;
-  state: string;
+  state: State;
   attempts: number;
   outcomeUnknown: boolean;
   /** Seconds since the platform first refused this code or refresh token, by the database's clock; null: it never did. */
   rejectedForSeconds: number | null;
-}
-
-export interface GrantVerdict {
-  againInSeconds: number;
-  outcomeUnknown: boolean;
+  sealedRefreshToken: Buffer | null;
 }
 
 /**
- * What a failed exchange means. Nothing is final before the deadline: a refused code may only be early (the platform
- * registers our answer late), and a call whose outcome is unknown may still succeed if the platform replays its answer.
+ * Why no tokens were issued. `token_rejected`: the platform refuses the code or the refresh token. `unauthorized`: it
+ * refuses, and it is presumed to mean our client secret. (`client_rejected` is about no row at all.)
  */
-export function judgeFailedExchange(
-  tries: Tries,
-  { outcome, retryAfterMs }: NotIssued,
-  { pauses }: Pace,
-): GrantVerdict {
-  const backoff = outcome === "token_rejected" ? GRANT_NOT_YET : GRANT_UNREACHABLE;
-  const restSeconds = Math.min((retryAfterMs ?? 0) / 1000, LONGEST_GRANT_REST_SECONDS);
-  return {
-    againInSeconds: Math.max(nextTryInSeconds(backoff, tries.attempts + 1) * pauses, restSeconds),
-    outcomeUnknown: tries.outcomeUnknown || outcome === "unknown",
-  };
+export type Failure = NotIssued & { outcome: Exclude<NotIssued["outcome"], "client_rejected"> };
+
+/** How a call to the token endpoint for one row ended. */
+export type CallResult =
+  /** The tokens are stored; their next refresh is due in this many seconds. */
+  | { done: "stored"; refreshInSeconds: number }
+  /**
+   * `not_ours`: tokens were issued but not stored, as the lease was lost. `quarantined`: the row's secret does not
+   * open. `held`: the row's newest tokens are in this process's memory, until the database takes them. `not_sent`: the
+   * row is released as it was; so it is after `secret_rejected`, which says nothing about the row.
+   */
+  | { done: "not_ours" | "quarantined" | "held" | "not_sent" | "secret_rejected" }
+  | { done: "failed"; failure: Failure };
+
+/** What becomes of a row. */
+export interface Verdict {
+  /** What happened to the credential, as `states.ts` names it; null: it keeps its state. */
+  on: CredentialEvent | null;
+  reason: string | null;
+  /** When it is due again; null: never. */
+  againInSeconds: number | null;
+  /** How many tries have been made; absent: as before. */
+  attempts?: number;
+  /** The platform refused the code or the refresh token. */
+  isRefused?: boolean;
+  /** The platform may have issued tokens that did not arrive. */
+  isUnknown?: boolean;
+  error?: string;
 }
 
-/** Why a grant whose deadline has passed is lost. */
-export function reasonForLoss({ outcomeUnknown, rejectedForSeconds }: Tries) {
-  if (outcomeUnknown) return "outcome_unknown";
-  return rejectedForSeconds === null ? "expired" : "never_accepted";
-}
+const REFUSED = "refresh_token_rejected";
 
-/** `givesUp`: a resource needs to be authorized again, a person must sign in again. */
-export interface RefreshVerdict {
-  againInSeconds: number;
-  isRefused: boolean;
-  givesUp: boolean;
-}
-
-/** What a failed refresh means. */
-export function judgeFailedRefresh(
-  { owner, state, attempts, rejectedForSeconds }: Tries,
-  { outcome, retryAfterMs }: NotIssued,
-  { pauses }: Pace,
-): RefreshVerdict {
-  const tries = attempts + 1;
+/** What a failed call means. No wave of refusals gives anybody up: that takes three over a day. A person just signs in again. */
+export function judgeFailure(row: Tries, failure: Failure, pauses: number): Verdict {
+  const { outcome, error, retryAfterMs = 0 } = failure;
+  const attempts = row.attempts + 1;
   const isRefused = outcome === "token_rejected";
-  // No wave of refusals gives up a resource: it takes three over a day. A person just signs in again.
-  const isOver =
-    owner === "person" || (tries >= LEAST_REFUSALS && (rejectedForSeconds ?? 0) >= REFUSED_FOR_SECONDS);
-  const givesUp = isRefused && isOver;
-  if (givesUp || state === "needs_reauth")
-    return { againInSeconds: ASK_AGAIN_DAILY_SECONDS, isRefused, givesUp: true };
-  const backoff = isRefused ? REFRESH_REFUSED : outcome === "bug" ? OUR_FAULT : REFRESH_UNREACHABLE;
-  const againInSeconds = Math.max(nextTryInSeconds(backoff, tries) * pauses, (retryAfterMs ?? 0) / 1000);
-  return { againInSeconds, isRefused, givesUp };
+  const isUnknown = outcome === "unknown";
+  const verdict = { ...{ attempts, isRefused, isUnknown }, error: `${error.id}: ${error.message}` };
+  if (row.state === "grant_pending") {
+    // Nothing is final before the deadline: a refused code may only be early, and a call whose outcome is unknown may
+    // still succeed if the platform replays its answer.
+    const pause = nextTryInSeconds(isRefused ? GRANT_NOT_YET : GRANT_UNREACHABLE, attempts) * pauses;
+    const rest = Math.min(retryAfterMs / 1000, LONGEST_GRANT_REST_SECONDS);
+    return { ...verdict, on: null, reason: null, againInSeconds: Math.max(pause, rest) };
+  }
+  if (isRefused && row.owner === "person")
+    return { ...verdict, on: "refused", reason: REFUSED, againInSeconds: null };
+  const isOver = attempts >= LEAST_REFUSALS && (row.rejectedForSeconds ?? 0) >= DAY_SECONDS;
+  if (row.state === "needs_reauth")
+    return { ...verdict, on: null, reason: null, againInSeconds: DAY_SECONDS };
+  if (isRefused && isOver)
+    return { ...verdict, on: "refused three times in a day", reason: REFUSED, againInSeconds: DAY_SECONDS };
+  const wasRefused = isRefused || outcome === "unauthorized";
+  const backoff = wasRefused ? REFRESH_REFUSED : outcome === "bug" ? OUR_FAULT : REFRESH_UNREACHABLE;
+  const pause = nextTryInSeconds(backoff, attempts) * pauses;
+  return { ...verdict, on: null, reason: null, againInSeconds: Math.max(pause, retryAfterMs / 1000) };
+}
+
+/** What the end of a grant's five minutes means: `why` it is lost, and what becomes of the row, which may hold an older pair. */
+export function judgeLostGrant({ outcomeUnknown, rejectedForSeconds, sealedRefreshToken }: Tries) {
+  const why = outcomeUnknown ? "outcome_unknown" : rejectedForSeconds === null ? "expired" : "never_accepted";
+  const verdict: Verdict = sealedRefreshToken
+    ? {
+        ...{ on: "deadline, with an older pair", reason: REFUSED },
+        ...{ againInSeconds: DAY_SECONDS, isRefused: true },
+      }
+    : { on: "deadline", reason: why, againInSeconds: null };
+  return { why, verdict };
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Context } from "../context.ts";
-import { nextGrantInSeconds, nextRefreshInSeconds } from "../credentials/queue.ts";
-import { refreshDue, refreshesSettled, spreadSecret } from "../credentials/refresh.ts";
+import { nextDueInSeconds } from "../credentials/queue.ts";
 import { reopenQuarantined } from "../credentials/sealed.ts";
+import { refreshesSettled } from "../credentials/sweeps.ts";
 import { prunePeopleAndCustomers } from "../people/store.ts";
 import { failStranded, pruneLostProvisions } from "../resources/end-store.ts";
 import { nextStepInSeconds } from "../work/queue.ts";
@@ -13,18 +13,18 @@ import type { Job, JobName } from "./run.ts";
  * known to be due; so whatever a crash left behind is found.
  */
 export function timetable(ctx: Context): Job[] {
-  const { exchanges, work } = ctx;
+  const { exchanges, refreshes, credentials, work } = ctx;
   const jobs: Record<JobName, Omit<Job, "name">> = {
     "exchange-grants": {
       run: exchanges.fill,
       settled: exchanges.settled,
-      nextInSeconds: () => nextGrantInSeconds(ctx),
+      nextInSeconds: () => nextDueInSeconds(ctx.db, "grant"),
     },
     // Token pairs of resources and of people who signed in.
     "refresh-tokens": {
-      run: (signal) => refreshDue(ctx, signal),
+      run: refreshes.fill,
       settled: () => refreshesSettled(ctx),
-      nextInSeconds: () => nextRefreshInSeconds(ctx),
+      nextInSeconds: () => nextDueInSeconds(ctx.db, "pair"),
     },
     "run-steps": {
       run: (signal) => work.runDue("platform", signal),
@@ -40,7 +40,7 @@ export function timetable(ctx: Context): Job[] {
     },
     "find-late-steps": { run: () => findLateSteps(ctx) },
     "fail-stranded": { run: () => failStranded(ctx) },
-    "spread-secret": { run: (signal) => spreadSecret(ctx, signal) },
+    "spread-secret": { run: credentials.secrets.spread },
     "reopen-quarantined": { run: () => reopenQuarantined(ctx) },
     "prune-sessions": { run: () => prunePeopleAndCustomers(ctx) },
     "prune-lost-provisions": { run: () => pruneLostProvisions(ctx) },

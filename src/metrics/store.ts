@@ -1,4 +1,4 @@
-import { NEEDING_ATTENTION } from "../credentials/needing-attention.ts";
+import { NEEDING_ATTENTION } from "../credentials/store.ts";
 import { STATES_OF_RESOURCES } from "../credentials/states.ts";
 import { GRANT_SECONDS } from "../credentials/verdict.ts";
 import { statement, type Queryable } from "../database/database.ts";

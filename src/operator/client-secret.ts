@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Context } from "../context.ts";
-import { clientSecretSealContext } from "../credentials/client-secret.ts";
-import { refreshDue, spreadSecret } from "../credentials/refresh.ts";
-import { countStale, deleteSecrets, sealedSecrets } from "../credentials/secret-store.ts";
+import { clientSecretSealContext } from "../credentials/sealed.ts";
+import { countStale, sealedSecrets } from "../credentials/store.ts";
 import { retryWhileDatabaseAway } from "../database/database.ts";
 import { KitError, messageOf, Misconfigured } from "../errors.ts";
 import { withHttp } from "../platform/http.ts";
@@ -79,10 +78,10 @@ export async function setSecret(ctx: Context, value: Secret, isTried = true): Pr
       "client_secret_untried",
       `The platform could not be asked whether it accepts this client secret: ${trial.because}. Nothing was changed. Try again when it answers (kit status; is PLATFORM_AUTH_URL right?), or set it untried: kit secret set --no-check`,
     );
-  await deleteSecrets(
-    db,
-    lost.map(({ version }) => version),
-  );
+  if (lost.length > 0)
+    await (
+      await db.prisma()
+    ).clientSecret.deleteMany({ where: { version: { in: lost.map(({ version }) => version) } } });
   // It becomes an older version, so that a later start does not import it over the new one.
   if (config.clientSecret) await credentials.secrets.importOnce(config.clientSecret);
   const set = { ...(await credentials.secrets.set(value)), fresh: 0 };
@@ -178,9 +177,9 @@ const patiently = <T>(work: () => Promise<T>) =>
 /** Errors are ignored: a running service meets the same ones, and the counts show the lack of progress. */
 async function help(ctx: Context, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    await refreshDue(ctx, signal).catch(() => 0);
+    await ctx.refreshes.fill(signal).catch(() => 0);
     // The process that set the secret may have died before it made every older token due.
-    await spreadSecret(ctx, signal).catch(() => 0);
+    await ctx.credentials.secrets.spread(signal).catch(() => 0);
     await sleep(LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined);
   }
 }

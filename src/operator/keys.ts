@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Context } from "../context.ts";
-import { clientSecretSealContext } from "../credentials/client-secret.ts";
-import { sealedSecrets, storeResealed } from "../credentials/secret-store.ts";
+import { clientSecretSealContext } from "../credentials/sealed.ts";
+import { sealedSecrets } from "../credentials/store.ts";
 import { KeyMissing, SealBroken } from "../vault/errors.ts";
 import { countKeyUse, createReseal, type KeyUse, registerKey } from "../vault/store.ts";
 import { keyIdOf, type Vault } from "../vault/vault.ts";
@@ -56,14 +56,19 @@ export async function resealAll(
 }
 
 async function resealSecrets({ db, vault }: Sealing, onUnopened: (error: Error) => void): Promise<number> {
+  const prisma = await db.prisma();
   let resealed = 0;
   for (const { version, sealed } of await sealedSecrets(db)) {
     if (keyIdOf(sealed) === vault.keyId) continue;
     const context = clientSecretSealContext(version);
     try {
       const value = vault.open(context, sealed);
-      const anew = { sealed: vault.seal(context, value), hash: vault.hash(value) };
-      if (await storeResealed(db, { version, sealed }, anew)) resealed += 1;
+      // The hash is keyed with the key that sealed the row, so both change together.
+      const { count } = await prisma.clientSecret.updateMany({
+        where: { version, sealedSecret: new Uint8Array(sealed) },
+        data: { sealedSecret: vault.seal(context, value), hash: vault.hash(value) },
+      });
+      resealed += count;
     } catch (error) {
       if (!(error instanceof KeyMissing || error instanceof SealBroken)) throw error;
       onUnopened(error);

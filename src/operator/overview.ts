@@ -1,4 +1,4 @@
-import { MOST_NEEDING_ATTENTION } from "../credentials/needing-attention.ts";
+import { MOST_NEEDING_ATTENTION } from "../credentials/store.ts";
 import type { Queryable } from "../database/database.ts";
 import { readHours, SAMPLED, stateOfWork, type Hour } from "../metrics/store.ts";
 import type { OpenContext } from "../open-context.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Context } from "../context.ts";
-import { refreshNow } from "../credentials/refresh.ts";
+import { refreshNow } from "../credentials/sweeps.ts";
 import { forEachResource, type End, type How, type Report, type Which } from "./work-through.ts";
 
 /** How long to wait for a token that another process is refreshing. */

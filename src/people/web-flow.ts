@@ -62,7 +62,7 @@ export function beginSignIn(
   const begun: Begun = { scopes: asked, returnTo, verifier, endsAt: Date.now() + ATTEMPT_SECONDS * 1_000 };
   const state = Buffer.from(ctx.vault.seal(stateOf(browser), JSON.stringify(begun))).toString("base64url");
   const query = {
-    ...{ client_id: ctx.credentials.people!.client.id, response_type: "code", scope: asked.join(" "), state },
+    ...{ client_id: ctx.credentials.people!.id, response_type: "code", scope: asked.join(" "), state },
     ...{ code_challenge: sha256(verifier).toString("base64url"), code_challenge_method: "S256" },
   };
   // Percent-encoded: `+` for a space is a convention of forms, which not every URL parser shares.
@@ -128,7 +128,7 @@ async function signIn(ctx: Context, begun: Begun, code: Secret): Promise<SignedI
 
 async function tokensFor(ctx: Context, code: Secret, verifier: Secret): Promise<IssuedTokens> {
   const { http } = ctx.platformCalls;
-  const { client } = ctx.credentials.people!;
+  const client = ctx.credentials.people!;
   const authUrl = ctx.config.platformAuthUrl;
   const endpoint = createTokenEndpoint({ http, authUrl, timeoutMs: PERSON_WAITS_MS });
   const secret = await client.current();

@@ -1,8 +1,7 @@
+import { randomFillSync } from "node:crypto";
 import sodium from "libsodium-wrappers";
 import { Secret } from "../secret.ts";
 import { KeyMissing, SealBroken } from "./errors.ts";
-import { createKeyRing, KEY_ID_BYTES, type Key } from "./key-ring.ts";
-import { createNoncePool } from "./nonces.ts";
 
 /** What a sealed value is bound to: where it is stored. It opens with the same context only. */
 export interface SealContext {
@@ -28,41 +27,61 @@ export interface Vault {
   hash(value: Secret, keyId?: string): Uint8Array<ArrayBuffer>;
 }
 
+/** One key: its id, which is derived from it and safe to show, and one subkey per purpose. */
+interface Key {
+  id: string;
+  idBytes: Uint8Array;
+  sealing: Uint8Array;
+  hashing: Uint8Array;
+}
+
 // The envelope: format version, key id, nonce, ciphertext with its tag.
 const VERSION = 1;
+const KEY_ID_BYTES = 8;
 const NONCE_BYTES = 24;
 const HEADER_BYTES = 1 + KEY_ID_BYTES;
 const TAG_BYTES = 16;
+const MASTER_CONTEXT = "add-on partner kit: master key";
+const SUBKEY_CONTEXT = "kitvault";
+const NONCES_AT_ONCE = 512;
 
 /**
- * Makes a vault from `ENCRYPTION_KEY` and `DECRYPTION_KEYS`. Asynchronous because libsodium must be ready before any of
- * the vault's functions is called.
+ * Makes a vault from `ENCRYPTION_KEY`, which seals, and `DECRYPTION_KEYS`. Asynchronous because libsodium must be ready
+ * before any of the vault's functions is called.
  */
 export async function createVault(keys: {
   encryptionKey: Secret;
   decryptionKeys?: readonly Secret[];
 }): Promise<Vault> {
   await sodium.ready;
-  const ring = createKeyRing(sodium, keys.encryptionKey, keys.decryptionKeys ?? []);
-  const nextNonce = createNoncePool(NONCE_BYTES);
+  const ring = [keys.encryptionKey, ...(keys.decryptionKeys ?? [])].map(deriveKey);
+  const current = ring[0]!;
+  const byId = new Map(ring.map((key) => [key.id, key]));
+  const nextNonce = createNoncePool();
+
+  function keyOf(keyId: string, place: string): Key {
+    const key = byId.get(keyId);
+    if (!key) throw new KeyMissing(keyId, place);
+    return key;
+  }
 
   return {
-    keyId: ring.current.id,
-    keyIds: [...ring.byId.keys()],
+    keyId: current.id,
+    keyIds: [...byId.keys()],
 
     seal(context, value) {
       const nonce = nextNonce();
       const clear = Buffer.from(value instanceof Secret ? value.reveal() : value, "utf8");
       const sealed = sodium.crypto_aead_xchacha20poly1305_ietf_encrypt(
         clear,
-        additionalData(ring.current, context),
+        additionalData(current, context),
         null,
         nonce,
-        ring.current.sealing,
+        current.sealing,
       );
       const envelope = new Uint8Array(HEADER_BYTES + NONCE_BYTES + sealed.length);
       envelope[0] = VERSION;
-      envelope.set(ring.current.idBytes, 1);
+      envelope.set(current.idBytes, 1);
       envelope.set(nonce, HEADER_BYTES);
       envelope.set(sealed, HEADER_BYTES + NONCE_BYTES);
       return envelope;
@@ -72,8 +91,7 @@ export async function createVault(keys: {
       const keyId = keyIdOf(sealed);
       if (keyId === null || sealed.length < HEADER_BYTES + NONCE_BYTES + TAG_BYTES)
         throw new SealBroken(nameOf(context));
-      const key = ring.byId.get(keyId);
-      if (!key) throw new KeyMissing(keyId, nameOf(context));
+      const key = keyOf(keyId, nameOf(context));
       try {
         const clear = sodium.crypto_aead_xchacha20poly1305_ietf_decrypt(
           null,
@@ -89,10 +107,9 @@ export async function createVault(keys: {
       }
     },
 
-    hash(value, keyId = ring.current.id) {
-      const key = ring.byId.get(keyId);
-      if (!key) throw new KeyMissing(keyId, "a keyed hash");
-      return new Uint8Array(sodium.crypto_generichash(32, value.reveal(), key.hashing));
+    hash(value, keyId = current.id) {
+      const { hashing } = keyOf(keyId, "a keyed hash");
+      return new Uint8Array(sodium.crypto_generichash(32, value.reveal(), hashing));
     },
   };
 }
@@ -101,6 +118,38 @@ export async function createVault(keys: {
 export function keyIdOf(sealed: Uint8Array): string | null {
   if (sealed.length < HEADER_BYTES || sealed[0] !== VERSION) return null;
   return Buffer.from(sealed.subarray(1, HEADER_BYTES)).toString("hex");
+}
+
+/** SQL for the id of the key that sealed the envelope in `column`, in hex: it stands after the version byte. */
+export function keyIdInSql(column: string): string {
+  return `encode(substring(${column} FROM 2 FOR ${KEY_ID_BYTES}), 'hex')`;
+}
+
+/** A key is any long text: a keyed hash turns it into a master key, from which a subkey for each purpose is derived. */
+function deriveKey(text: Secret): Key {
+  const master = sodium.crypto_generichash(sodium.crypto_kdf_KEYBYTES, text.reveal(), MASTER_CONTEXT);
+  const subkey = (purpose: number) => sodium.crypto_kdf_derive_from_key(32, purpose, SUBKEY_CONTEXT, master);
+  const idBytes = sodium
+    .crypto_generichash(sodium.crypto_generichash_BYTES_MIN, subkey(3), null)
+    .slice(0, KEY_ID_BYTES);
+  return { id: Buffer.from(idBytes).toString("hex"), idBytes, sealing: subkey(1), hashing: subkey(2) };
+}
+
+/**
+ * Random nonces from a pool that the operating system fills. libsodium-wrappers asks its host for one byte at a time
+ * (about 58 µs a nonce, thirty times the encryption itself); one large request costs next to nothing.
+ */
+function createNoncePool(): () => Uint8Array<ArrayBuffer> {
+  const pool = new Uint8Array(NONCE_BYTES * NONCES_AT_ONCE);
+  let used = pool.length;
+  return () => {
+    if (used === pool.length) {
+      randomFillSync(pool);
+      used = 0;
+    }
+    // A copy, not a view: the pool's bytes are replaced at the next filling.
+    return pool.slice(used, (used += NONCE_BYTES));
+  };
 }
 
 /** Format version, key id, and table, column and uuid each after its length, so that no two contexts read alike. */

@@ -3,7 +3,7 @@ import type { Database } from "../../src/database/database.ts";
 import type { NotIssued, TokenEndpoint } from "../../src/platform/oauth.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
-import { refreshNow } from "../../src/credentials/refresh.ts";
+import { refreshNow } from "../../src/credentials/sweeps.ts";
 
 // Events between a call's answer and its database write: another code, and a database that is away.
 
@@ -54,7 +54,7 @@ const uuidOfLast = async () =>
 describe("grant exchange, interrupted between the platform's answer and the database write", () => {
   it("retries a refused code soon when the database was away, and does not record an unknown outcome", async () => {
     life.control.fault("POST /oauth/token", { status: 400, body: { error: "invalid_grant" } }, 1_000);
-    before.set("put_off_grant", away);
+    before.set("settle_credential", away);
     const { addon } = await life.control.install({ plan: "basic" });
     await eventually(async () =>
       expect(await credential(addon.id)).toMatchObject({ held: false, unknown: false, attempts: 1 }),
@@ -114,7 +114,7 @@ describe("grant exchange, interrupted between the platform's answer and the data
     life.control.fault("POST /oauth/token", { status: 400, body: { error: "invalid_grant" } }, 1_000);
     const { addon } = await life.control.install({ plan: "basic" });
     await eventually(async () => expect((await credential(addon.id))!.attempts).toBeGreaterThan(0));
-    before.set("lose_grant", async () => {
+    before.set("settle_credential", async () => {
       life.control.clearFaults();
       await life.control.redeliver(addon.id, { newCode: true });
     });
@@ -133,7 +133,7 @@ it("a fresh token pair is not quarantined because the previous one could not be 
   const uuid = await life.settled();
   const flip = "set_byte(sealed_access_token, 60, get_byte(sealed_access_token, 60) # 1)";
   await life.world.rows(`UPDATE credentials SET sealed_access_token = ${flip} WHERE uuid = $1`, [uuid]);
-  before.set("quarantine", () => refreshNow(life.world.service.services, uuid));
+  before.set("settle_credential", () => refreshNow(life.world.service.services, uuid));
   expect(await life.world.service.services.platformFor(uuid).addons.own()).toMatchObject({ id: uuid });
   expect(await life.credential(uuid)).toMatchObject({ state: "active", generation: 2 });
 });
@@ -141,7 +141,7 @@ it("a fresh token pair is not quarantined because the previous one could not be 
 it("a refresh that was refused while the database was away is recorded, and its lease is released", async () => {
   const uuid = await life.settled();
   life.control.fault("POST /oauth/token", { status: 400, body: { error: "invalid_grant" } });
-  before.set("put_off_refresh", away);
+  before.set("settle_credential", away);
   expect(await refreshNow(life.world.service.services, uuid)).toMatchObject({ done: "failed" });
   const [row] = await life.world.rows(
     `SELECT state, attempts, rejected_at IS NOT NULL AS refused, leased_until IS NOT NULL AS held

@@ -5,7 +5,7 @@ import type { Database } from "../../src/database/database.ts";
 import { runWorker } from "../../src/process/run-worker.ts";
 import type { RunningService } from "../../src/process/start-up.ts";
 import { Secret } from "../../src/secret.ts";
-import { refreshNow } from "../../src/credentials/refresh.ts";
+import { refreshNow } from "../../src/credentials/sweeps.ts";
 import { openContext } from "../../src/open-context.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";

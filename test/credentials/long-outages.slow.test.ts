@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from "@jest/globals";
-import { createBreaker } from "../../src/credentials/breaker.ts";
+import { createBreaker } from "../../src/credentials/gates.ts";
 import { aWorld, type World } from "../support/world.ts";
 import type { FaultAction } from "../../packages/sandbox/index.ts";
-import { refreshNow } from "../../src/credentials/refresh.ts";
+import { refreshNow } from "../../src/credentials/sweeps.ts";
 
 // Minutes and hours of the platform's trouble. Rows are aged instead of waited for; from the start the test alone looks
 // for due work.

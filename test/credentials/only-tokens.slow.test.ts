@@ -1,14 +1,15 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
-import { retryWhileDatabaseAway, type Database, type Queryable } from "../../src/database/database.ts";
+import type { Database } from "../../src/database/database.ts";
 import type { TokenEndpoint } from "../../src/platform/oauth.ts";
 import { credentialSealContext } from "../../src/credentials/sealed.ts";
-import { createStoreTokens, quarantine } from "../../src/credentials/store.ts";
+import { storeTokens } from "../../src/credentials/store.ts";
+import { openContext } from "../../src/open-context.ts";
 import { Secret } from "../../src/secret.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
+import { teapotConfig, teapotParts } from "../support/sellers.ts";
 import { eventually } from "../support/world.ts";
 import { tokensOf } from "../../src/credentials/token-source.ts";
-import { refreshNow as refresh } from "../../src/credentials/refresh.ts";
+import { refreshNow as refresh } from "../../src/credentials/sweeps.ts";
 
 // Tokens that cannot be obtained a second time: those of a grant, and a refresh token that replaces another.
 
@@ -108,12 +109,17 @@ describe("a refresh token that replaces the stored one", () => {
   it("is stored although the lease was lost and another process was refused with the old one", async () => {
     const uuid = await life.settled();
     life.control.settings({ refreshToken: "new" });
+    const other = await openContext(teapotConfig(life.world.environment), {
+      ...teapotParts,
+      logTo: { write: () => undefined },
+    });
     meanwhile = async () => {
       await leaseEnds(uuid);
-      expect(await refreshNow(uuid)).toMatchObject({
+      expect(await refresh(other, uuid)).toMatchObject({
         done: "failed",
         failure: { outcome: "token_rejected" },
       });
+      await other.close();
     };
     expect(await refreshNow(uuid)).toMatchObject({ done: "stored" });
     await expectAlive(uuid);
@@ -134,7 +140,11 @@ describe("a refresh token that replaces the stored one", () => {
   it("is stored although a process without the key has quarantined the row", async () => {
     const uuid = await life.settled();
     life.control.settings({ refreshToken: "new" });
-    meanwhile = () => quarantine(life.world.service.services.db, { uuid }, null, "key_missing");
+    meanwhile = () =>
+      life.world.rows(
+        `UPDATE credentials SET state = 'quarantined', reason = 'key_missing', due_at = NULL, leased_until = NULL WHERE uuid = $1`,
+        [uuid],
+      );
     expect(await refreshNow(uuid)).toMatchObject({ done: "stored" });
     await expectAlive(uuid);
   });
@@ -146,15 +156,14 @@ describe("a refresh token that replaces the stored one", () => {
       `UPDATE credentials SET lease = lease + 2, leased_until = now() + interval '45 seconds' WHERE uuid = $1 RETURNING lease, generation`,
       [uuid],
     );
-    const storeTokens = createStoreTokens(db);
     const pair = (lease: number, token: string) => ({
       ...{ uuid, lease, first: false, replaces: row!.generation, lifeSeconds: 28_800, share: 0.5 },
       access: vault.seal(credentialSealContext("sealed_access_token", uuid), new Secret(`SVCK-${token}`)),
       refresh: vault.seal(credentialSealContext("sealed_refresh_token", uuid), new Secret(token)),
       ...{ secretVersion: 1, flags: "" },
     });
-    const late = storeTokens(pair(row!.lease - 1, "late"));
-    const ours = storeTokens(pair(row!.lease, "ours"));
+    const late = storeTokens(db, pair(row!.lease - 1, "late"));
+    const ours = storeTokens(db, pair(row!.lease, "ours"));
     expect(await Promise.all([late, ours])).toEqual([false, true]);
     const [stored] = await life.world.rows<{ sealed: Buffer }>(
       `SELECT sealed_refresh_token AS sealed FROM credentials WHERE uuid = $1`,
@@ -164,40 +173,6 @@ describe("a refresh token that replaces the stored one", () => {
       "ours",
     );
   });
-
-  it("is kept in memory longer than other tokens while the database is away", async () => {
-    const uuid = await life.settled();
-    life.control.settings({ refreshToken: "new" });
-    hindrance = { code: "ECONNREFUSED", syscall: "connect" };
-    setTimeout(() => (hindrance = null), 22_000);
-    expect(await refreshNow(uuid)).toMatchObject({ done: "stored" });
-    await expectAlive(uuid);
-  });
-});
-
-it("tokens that wait for a locked row are stored, even after the caller has stopped waiting", async () => {
-  const tries: string[][] = [];
-  const query = async (_: unknown, [uuids, leases]: readonly unknown[] = []) => {
-    tries.push(uuids as string[]);
-    if (tries.length > 1) return [{ uuid: (uuids as string[])[0], lease: (leases as number[])[0] }];
-    await sleep(1_200);
-    throw Object.assign(new Error("canceling statement due to lock timeout"), {
-      ...{ code: "55P03", severity: "ERROR" },
-    });
-  };
-  const storeTokens = createStoreTokens({ query } as Queryable);
-  const stored = ["one", "two"].map((uuid) =>
-    storeTokens({
-      ...{ uuid, lease: 1, first: true, access: Buffer.from("a"), refresh: Buffer.from("r"), replaces: null },
-      ...{ lifeSeconds: 28_800, share: 0.5, secretVersion: 1, flags: "" },
-    }),
-  );
-  const told = await Promise.allSettled(
-    stored.map((one) => retryWhileDatabaseAway(() => one, { upToMs: 50 })),
-  );
-  expect(told.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
-  expect(await Promise.all(stored)).toEqual([true, true]);
-  expect(tries).toEqual([["one", "two"], ["one"], ["two"]]);
 });
 
 it("a refresh that returns the same access token is not repeated endlessly", async () => {

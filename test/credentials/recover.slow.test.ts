@@ -5,7 +5,7 @@ import type { FaultAction } from "../../packages/sandbox/index.ts";
 import { recoverGrants } from "../../src/operator/grants.ts";
 import { importInstallations } from "../../src/operator/import.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
-import { refreshNow } from "../../src/credentials/refresh.ts";
+import { refreshNow } from "../../src/credentials/sweeps.ts";
 
 // `kit grants recover`, called as kit calls it, beside a running service that also exchanges grants.
 

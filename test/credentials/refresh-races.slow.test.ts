@@ -4,7 +4,7 @@ import type { Database } from "../../src/database/database.ts";
 import type { TokenEndpoint } from "../../src/platform/oauth.ts";
 import { shareOfLife } from "../../src/credentials/verdict.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
-import { refreshNow } from "../../src/credentials/refresh.ts";
+import { refreshNow } from "../../src/credentials/sweeps.ts";
 
 // Refreshes that coincide with another process, a deprovision, callers, or a Retry-After.
 

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/glob
 import type { TokenEndpoint } from "../../src/platform/oauth.ts";
 import { refreshTokens } from "../../src/operator/tokens.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
-import { refreshNow } from "../../src/credentials/refresh.ts";
+import { refreshNow } from "../../src/credentials/sweeps.ts";
 
 let world: World;
 /** Delays an answer to a refresh after the platform has given it. */

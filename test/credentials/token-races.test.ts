@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/glob
 import type { Database } from "../../src/database/database.ts";
 import type { TokenEndpoint } from "../../src/platform/oauth.ts";
 import { aGate } from "../support/a-vendor.ts";
-import { refreshNow } from "../../src/credentials/refresh.ts";
+import { refreshNow } from "../../src/credentials/sweeps.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
 

@@ -4,8 +4,7 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import type { TokenEndpoint } from "../../src/platform/oauth.ts";
-import { createTurns } from "../../src/credentials/turns.ts";
-import { refreshNow } from "../../src/credentials/refresh.ts";
+import { refreshNow } from "../../src/credentials/sweeps.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { partnerCalls } from "../support/partner-calls.ts";
 import { aGate } from "../support/a-vendor.ts";
@@ -81,21 +80,6 @@ describe("concurrent calls to the token endpoint", () => {
     expect(order.slice(4, 7)).toEqual(Array(3).fill("exchange"));
     expect(most).toBe(4);
     await world.quiet([...uuids, ...fresh]);
-  });
-});
-
-describe("a queued call", () => {
-  it("is released at once when its caller stops, and its place goes to the next", async () => {
-    const { forGrant, forRefresh } = createTurns(1);
-    const [stopping, other] = [new AbortController(), new AbortController()];
-    const giveBack = await forRefresh(other.signal)();
-    const stopped = [forGrant(stopping.signal)(), forRefresh(stopping.signal)()];
-    const next = forRefresh(other.signal)();
-    stopping.abort();
-    expect(await Promise.all(stopped)).toEqual([null, null]);
-    expect(await forGrant(stopping.signal)()).toBeNull();
-    giveBack!();
-    expect(await next).toEqual(expect.any(Function));
   });
 });
 

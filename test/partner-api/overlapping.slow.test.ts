@@ -8,7 +8,7 @@ import { aGate } from "../support/a-vendor.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { openConfig, sealConfig } from "../../src/resources/config-vars.ts";
 import { credentialSealContext } from "../../src/credentials/sealed.ts";
-import { createStoreTokens } from "../../src/credentials/store.ts";
+import { storeTokens } from "../../src/credentials/store.ts";
 import { failProvision } from "../../src/resources/end-store.ts";
 import { refusalAnswer } from "../../src/resources/answers.ts";
 import { answerFirst, findResource } from "../../src/resources/store.ts";
@@ -180,7 +180,7 @@ it("tokens that arrive while a provision fails are not stored", async () => {
   // The failure waits for that, and the tokens wait behind it: their statement started before both.
   const failed = failProvision({ db, vault }, uuid, { onlyIfStranded: true });
   await sleep(300);
-  const stored = createStoreTokens(db)({
+  const stored = storeTokens(db, {
     ...{ uuid, lease: 0, first: true, replaces: null, lifeSeconds: 28_800, share: 0.5, secretVersion: 1 },
     access: vault.seal(credentialSealContext("sealed_access_token", uuid), new Secret("SVCK-late")),
     ...{ refresh: null, flags: "" },

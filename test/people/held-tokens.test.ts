@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { setTimeout as sleep } from "node:timers/promises";
-import { refreshDue, refreshesSettled } from "../../src/credentials/refresh.ts";
+import { refreshesSettled } from "../../src/credentials/sweeps.ts";
 import { openContext } from "../../src/open-context.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 import { eventually } from "../support/world.ts";
@@ -127,7 +127,7 @@ describe("tokens of a person that cannot be stored", () => {
       // Repeated if the process that holds them was first and kept the row.
       await eventually(async () => {
         await makeDue(HELD);
-        await refreshDue(other, new AbortController().signal);
+        await other.refreshes.fill(new AbortController().signal);
         await refreshesSettled(other);
         expect(await personOf(HELD)).toMatchObject({
           ...{ state: "needs_sign_in", sealed_access_token: null, sealed_refresh_token: null },

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { statement } from "../../src/database/database.ts";
-import { createStoreTokens } from "../../src/credentials/store.ts";
+import { storeTokens } from "../../src/credentials/store.ts";
 import { eventually } from "../support/world.ts";
 import type { Browser } from "./browser.ts";
 import { aWorldOfPeople, type PeopleWorld } from "./people.ts";
@@ -47,13 +47,12 @@ describe("an answer for tokens of an earlier sign-in", () => {
 
 it("a pair that is already stored is reported as stored when asked again", async () => {
   const { uuid, lease, generation } = await person();
-  const storeTokens = createStoreTokens(people.world.db);
   const pair = {
     ...{ uuid, lease, first: false, access: Buffer.from("access"), refresh: null, replaces: null },
     ...{ lifeSeconds: 28_800, share: 0.5, secretVersion: null, flags: "" },
   };
-  expect(await storeTokens(pair)).toBe(true);
-  expect(await storeTokens(pair)).toBe(true);
+  expect(await storeTokens(people.world.db, pair)).toBe(true);
+  expect(await storeTokens(people.world.db, pair)).toBe(true);
   expect((await person()).generation).toBe(generation + 1);
 });
 

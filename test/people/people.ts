@@ -1,4 +1,4 @@
-import { refreshesSettled } from "../../src/credentials/refresh.ts";
+import { refreshesSettled } from "../../src/credentials/sweeps.ts";
 import type { Environment } from "../../src/environment.ts";
 import { aWorld, eventually, type Wishes } from "../support/world.ts";
 import { aBrowser, type Browser, type Shown } from "./browser.ts";

@@ -3,7 +3,6 @@ import { randomBytes } from "node:crypto";
 import { runWeb } from "../../src/process/run-web.ts";
 import { openContext } from "../../src/open-context.ts";
 import { Secret } from "../../src/secret.ts";
-import { refreshDue } from "../../src/credentials/refresh.ts";
 import { credentialSealContext } from "../../src/credentials/sealed.ts";
 import { tokensOf } from "../../src/credentials/token-source.ts";
 import { createVault } from "../../src/vault/vault.ts";
@@ -259,8 +258,8 @@ describe("refresh of a person's tokens", () => {
       const { uuid } = await person();
       const signal = new AbortController().signal;
       await Promise.all([
-        refreshDue(other, signal),
-        refreshDue(people.world.service.services, signal),
+        other.refreshes.fill(signal),
+        people.world.service.services.refreshes.fill(signal),
         tokensOf(other, uuid).current(),
         page(),
       ]);

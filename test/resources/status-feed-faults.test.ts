@@ -3,7 +3,7 @@ import { type Answering, aServer, aClosedPort } from "../platform/local-server.t
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { partnerCalls } from "../support/partner-calls.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
-import { refreshNow } from "../../src/credentials/refresh.ts";
+import { refreshNow } from "../../src/credentials/sweeps.ts";
 
 /** Fault G5: the status feed is only information; none of its faults affects grants, refreshes or the log. */
 let world: World;

@@ -176,7 +176,7 @@ describe("the vault's errors", () => {
 
 describe("the vault's module", () => {
   it("exports only a factory that waits for libsodium", () => {
-    expect(Object.keys(module).sort()).toEqual(["createVault", "keyIdOf"]);
+    expect(Object.keys(module).sort()).toEqual(["createVault", "keyIdInSql", "keyIdOf"]);
     expect(createVault({ encryptionKey: OLD })).toBeInstanceOf(Promise);
   });
 });

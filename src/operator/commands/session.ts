@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { closeAll } from "../../close-all.ts";
 import { readConfig, type Config, type SettingName } from "../../config.ts";
 import type { Database } from "../../database/database.ts";
-import { refreshesSettled } from "../../credentials/refresh.ts";
+import { refreshesSettled } from "../../credentials/sweeps.ts";
 import { readEnvironment, type Environment } from "../../environment.ts";
 import { createOwnScrubber, type Scrubber } from "../../logging/scrubber.ts";
 import type { OpenContext, Parts } from "../../open-context.ts";

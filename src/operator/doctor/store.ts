@@ -1,4 +1,4 @@
-import { NEEDING_ATTENTION } from "../../credentials/needing-attention.ts";
+import { NEEDING_ATTENTION } from "../../credentials/store.ts";
 import { statement, type Database, type Queryable } from "../../database/database.ts";
 import { GRANT_SECONDS } from "../../credentials/verdict.ts";
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { clientSecretSealContext } from "../../../src/credentials/client-secret.ts";
+import { clientSecretSealContext } from "../../../src/credentials/sealed.ts";
 import { Secret } from "../../../src/secret.ts";
 import { openContext } from "../../../src/open-context.ts";
 import { checkDatabase } from "../../../src/process/start-up.ts";

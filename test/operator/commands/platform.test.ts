@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { Secret } from "../../../src/secret.ts";
 import { aWorld, eventually, type World } from "../../support/world.ts";
 import { kit, kitJson } from "../../support/kit.ts";
-import { refreshNow } from "../../../src/credentials/refresh.ts";
+import { refreshNow } from "../../../src/credentials/sweeps.ts";
 import { tokensOf } from "../../../src/credentials/token-source.ts";
 
 let world: World;

@@ -1,0 +1,56 @@
+const FAILURES_TO_OPEN = 5;
+const PROBE_EVERY_MS = 15_000;
+
+/**
+ * A circuit breaker for refreshes while the token endpoint fails or asks for rest (`Retry-After`). Refreshes have hours
+ * to spare, so they stop, except for one probe every 15 seconds; grants have minutes and are never held back by it. Per
+ * process. `onHeldBack` is called when it opens and at each probe: a count of its calls shows an outage for as long as it
+ * lasts. `now` is a monotonic clock in milliseconds.
+ */
+export function createBreaker(onHeldBack: () => void, now: () => number = () => performance.now()) {
+  let failures = 0;
+  let closedUntil = 0;
+  let restAskedAt = -Infinity;
+  return {
+    /** How many refreshes may be started now. */
+    allowance(): number {
+      if (now() < closedUntil) return 0;
+      if (failures < FAILURES_TO_OPEN) return Infinity;
+      closedUntil = now() + PROBE_EVERY_MS;
+      onHeldBack();
+      return 1;
+    },
+    /** `sentMs`: when that call began. A call begun before the platform asked for rest does not end the rest. */
+    succeeded(sentMs: number): void {
+      failures = 0;
+      if (sentMs > restAskedAt) closedUntil = 0;
+    },
+    failed(retryAfterMs = 0): void {
+      failures += 1;
+      if (retryAfterMs > 0) restAskedAt = now();
+      const pauseMs = Math.max(retryAfterMs, failures >= FAILURES_TO_OPEN ? PROBE_EVERY_MS : 0);
+      if (failures === FAILURES_TO_OPEN) onHeldBack();
+      closedUntil = Math.max(closedUntil, now() + pauseMs);
+    },
+  };
+}
+
+/**
+ * At most so many calls at once (`TOKEN_CONCURRENCY`); further callers wait in line, grants before token pairs. Resolves
+ * to the function that passes the turn on.
+ */
+export function createTurns(most: number): (isGrant: boolean) => Promise<() => void> {
+  const grants: (() => void)[] = [];
+  const pairs: (() => void)[] = [];
+  let free = most;
+  const pass = (): void => {
+    const goOn = grants.shift() ?? pairs.shift();
+    if (goOn) goOn();
+    else free += 1;
+  };
+  return async (isGrant) => {
+    if (free > 0) free -= 1;
+    else await new Promise<void>((goOn) => (isGrant ? grants : pairs).push(goOn));
+    return pass;
+  };
+}
