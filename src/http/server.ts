@@ -5,7 +5,7 @@ import type { Express } from "express";
 import { inOrder, refuseNonsense, type Connection, type Logging } from "./in-order.ts";
 import { isAccepted } from "./requests.ts";
 
-export interface HttpServer {
+interface HttpServer {
   server: Server;
   /**
    * Closes the server without cutting a caller off; resolves when every request is answered. For `lastOrdersMs` callers

@@ -112,7 +112,7 @@ function endpoints(uuid: string, on: ResourceClient) {
   };
 }
 
-export interface RawRequest {
+interface RawRequest {
   /** Sent as it is, as JSON unless the headers say otherwise. */
   body?: string;
   headers?: Record<string, string>;

@@ -2,32 +2,19 @@ import { isJsonObject } from "../json-object.ts";
 import { Secret } from "../secret.ts";
 import { askOnce, type PlatformCalls } from "./ask-once.ts";
 import { path } from "./path.ts";
-import type { Named, Open } from "./types.ts";
+import type { Open } from "./types.ts";
 
 /** What an authorization allows; the platform may have further scopes. */
 export type Scope = Open<(typeof SCOPES)[number]>;
 /** The scopes that the platform document names. */
 export const SCOPES = ["global", "identity", "read", "write", "read-protected", "write-protected"] as const;
 
-/** A token that belongs to an authorization. */
-export interface IssuedToken {
-  id: string;
-  token: Secret;
-  /** Seconds; null: it does not expire. */
-  expires_in: number | null;
-}
-
-/** An authorization, as the platform answers when it is created and when it is revoked; other members are kept. */
+/** An authorization, as the platform answers when it is created and when it is revoked; its other members are kept. */
 export interface Authorization {
   id: string;
-  access_token: IssuedToken | null;
-  refresh_token: IssuedToken | null;
-  grant: { id: string; code: Secret; expires_in: number } | null;
-  client: (Named & { redirect_uri: string }) | null;
+  /** `expires_in` in seconds; null: it does not expire. */
+  access_token: { token: Secret; expires_in: number | null } | null;
   scope: Scope[];
-  /** ISO 8601, UTC. */
-  created_at: string;
-  updated_at: string;
 }
 
 export interface AuthorizationRequest {

@@ -5,7 +5,7 @@ import { PlatformRefused, TransportError, UnreadableAnswer } from "./errors.ts";
 import { path } from "./path.ts";
 
 /** A grant as the oauth-grant endpoint gives it. */
-export interface OauthGrant {
+interface OauthGrant {
   code: Secret;
   /** As the platform wrote it, such as `2026-01-31T12:00:00+0000`; null: it did not. */
   expiresAt: string | null;
@@ -16,7 +16,7 @@ export interface OauthGrant {
  * this resource: `already_exchanged` (its tokens were issued once, and nothing more can be had), `unknown`. `not_now`:
  * undecided; asking again is harmless. `refused`: any other refusal.
  */
-export type NoGrantBecause =
+type NoGrantBecause =
   "closed" | "credentials_rejected" | "already_exchanged" | "unknown" | "not_now" | "refused";
 
 export interface NoGrant {

@@ -1,6 +1,6 @@
 import { type HttpAnswer, RateLimited, retryAfterMs } from "./errors.ts";
 
-export interface Clock {
+interface Clock {
   /** Monotonic. */
   nowMs: () => number;
   sleep: (ms: number) => Promise<unknown>;

@@ -148,26 +148,20 @@ it("npm run dev delivers unfinished requests of the last run to its own service 
   await once(before.close(), "close");
 }, 60_000);
 
-it("npm run dev says in one sentence which port is taken", async () => {
+it("npm run dev says in one sentence which port is taken, that its state file is damaged, and whose platform it is not", async () => {
+  const refusals: [code: number, said: RegExp, more?: Record<string, string>][] = [
+    [1, new RegExp(`^Port ${ports.PORT}, for your service, is in use: .*\n$`)],
+    [1, /\n\S+sandbox\.json is no state file of the sandbox, or it is damaged: delete it, and /],
+    [78, /names another platform in PLATFORM_API_URL/, { PLATFORM_API_URL: "https://api.example.com" }],
+  ];
   const other: Server = createServer().listen(Number(ports.PORT));
   await once(other, "listening");
-  const { ended, output } = dev();
-  expect(await ended).toBe(1);
-  expect(output()).toMatch(new RegExp(`^Port ${ports.PORT}, for your service, is in use: .*\n$`));
-  await once(other.close(), "close");
-});
-
-it("npm run dev says in one sentence that its state file is damaged, and what to do", async () => {
-  const file = path.join(folder, "sandbox.json");
-  await writeFile(file, '{"tables": {"a');
-  const { ended, output } = dev();
-  expect(await ended).toBe(1);
-  expect(output()).toContain(`\n${file} is no state file of the sandbox, or it is damaged: delete it, and `);
-  expect(output()).not.toMatch(/^ +at /m);
-});
-
-it("npm run dev refuses to use another sandbox that is already running", async () => {
-  const { ended, output } = dev({ PLATFORM_API_URL: "https://api.example.com" });
-  expect(await ended).toBe(78);
-  expect(output()).toMatch(/names another platform in PLATFORM_API_URL/);
+  for (const [code, said, more] of refusals) {
+    const { ended, output } = dev(more);
+    expect([await ended, output()]).toEqual([code, expect.stringMatching(said)]);
+    expect(output()).not.toMatch(/^ +at /m);
+    await untilPostgresqlHasEnded();
+    if (other.listening) await once(other.close(), "close");
+    await writeFile(path.join(folder, "sandbox.json"), '{"tables": {"a');
+  }
 });

@@ -10,7 +10,6 @@ let http: Http;
 let api: ResourceApi;
 let app: { id: string; name: string; team: { id: string } | null };
 let addon: { id: string; name: string };
-let refreshes: number;
 
 beforeEach(async () => {
   world = await aWorld();
@@ -25,17 +24,10 @@ afterEach(async () => {
   await world.close();
 });
 
-function clientOf({ addon: { id }, token, refreshToken }: Awaited<ReturnType<TestWorld["installed"]>>) {
-  let current = token;
-  refreshes = 0;
-  const renew = async () => {
-    refreshes += 1;
-    current = (await world.refresh(refreshToken)).body.access_token;
-    return new Secret(current);
-  };
-  const tokens = { current: () => Promise.resolve(new Secret(current)), renew };
-  const needs = { http, apiUrl: world.sandbox.url, mediaType: MEDIA_TYPE, tokensOf: () => tokens };
-  return createPlatformFor(needs)(id);
+function clientOf({ addon: { id }, token }: Awaited<ReturnType<TestWorld["installed"]>>) {
+  const current = () => Promise.resolve(new Secret(token));
+  const tokensOf = () => ({ current, renew: current });
+  return createPlatformFor({ http, apiUrl: world.sandbox.url, mediaType: MEDIA_TYPE, tokensOf })(id);
 }
 
 const DRAIN = "https://user:pass@logs.example:8443/in?t=1&u=%C3%A4#x";
@@ -94,16 +86,6 @@ it("the client finds log drains by id, token or URL", async () => {
   expect(await api.logDrains.ofApp(app.id)).toEqual([]);
 });
 
-it("the client ends an asynchronous provision in both ways", async () => {
-  world.partner.answers({ status: 202, body: { id: "p-1" } });
-  const done = await world.installed();
-  await clientOf(done).actions.provision();
-  expect(world.control.addon(done.addon.id).state).toBe("provisioned");
-  const failed = await world.installed();
-  await clientOf(failed).actions.deprovision();
-  expect(world.control.addon(failed.addon.id).state).toBe("deprovisioned");
-});
-
 it("the client reads lists of 450 page by page", async () => {
   for (let count = 1; count < 450; count++) {
     world.control.attach(addon.id, { app: world.control.createApp().id });
@@ -115,23 +97,4 @@ it("the client reads lists of 450 page by page", async () => {
   expect(entries.map(({ response }) => response?.status)).toEqual([206, 206, 200]);
   expect(await api.apps.filter(apps.map(({ id }) => id))).toHaveLength(450);
   expect(await api.attachments.ofAddon()).toHaveLength(450);
-});
-
-it("the client renews a token that the platform ended once, and repeats the call", async () => {
-  world.control.revoke(addon.id, "access");
-  await expect(api.logDrains.create(app.id, DRAIN)).resolves.toMatchObject({ url: DRAIN });
-  expect([refreshes, (await api.logDrains.ofAddon()).length]).toEqual([1, 1]);
-});
-
-it("errors of the client contain the platform's message", async () => {
-  const foreign = world.control.createApp({ name: "foreign" });
-  const refusals: [call: () => Promise<unknown>, number, string][] = [
-    [() => api.apps.get(foreign.id), 403, "forbidden"],
-    [() => api.addons.ofUser("nobody@example.com"), 404, "not_found"],
-    [() => api.config.update([{ name: "NOT_OURS", value: "x" }]), 422, "invalid_params"],
-    [() => api.logDrains.create(app.id, "ftp://x"), 422, "invalid_params"],
-    [() => api.actions.provision(), 422, "invalid_params"],
-  ];
-  for (const [call, status, id] of refusals) await expect(call()).rejects.toMatchObject({ status, id });
-  expect((await api.request("GET", `/apps/${app.id}/formation`)).status).toBe(403);
 });

@@ -89,14 +89,6 @@ describe("an HTTP call", () => {
     await Promise.all(Array.from({ length: 30 }, () => http.send({ method: "GET", url: server.url })));
     expect(ports.size).toBe(3);
   });
-
-  it.each([
-    ["an answer that ends with its connection", "HTTP/1.1 200 OK\r\n\r\nall", { status: 200, body: "all" }],
-    ["a 304", "HTTP/1.1 304 Not Modified\r\n\r\n", { status: 304, body: "" }],
-  ])("returns %s", async (_, text, expected) => {
-    const server = await aRaw((socket) => socket.end(text));
-    expect(await anHttp().send({ method: "GET", url: server.url })).toMatchObject(expected);
-  });
 });
 
 const part = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf";

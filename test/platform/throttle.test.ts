@@ -49,21 +49,6 @@ describe("the rate limit of a resource", () => {
     expect(clock.slept).toEqual([5_000]);
   });
 
-  it("counts calls in flight, so that concurrent ones do not share the last token", async () => {
-    const clock = { nowMs: () => 0, sleep: () => new Promise<never>(() => {}) };
-    const inTurn = createThrottles(clock)("a resource");
-    await inTurn(async () => answer(3));
-    let sent = 0;
-    for (let call = 0; call < 8; call += 1) {
-      void inTurn(() => {
-        sent += 1;
-        return new Promise(() => {});
-      });
-    }
-    await Promise.resolve();
-    expect(sent).toBe(3);
-  });
-
   it.each<
     [string, (call: ReturnType<typeof aThrottle>["call"], inTurn: Throttle) => Promise<unknown>, number[]]
   >([

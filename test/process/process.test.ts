@@ -16,13 +16,6 @@ afterEach(async () => {
 });
 afterAll(() => life.world.close());
 
-it("the test world reports a process that was not ended when it closes", async () => {
-  const forgotten = await aProcessWorld();
-  await forgotten.start();
-  await expect(forgotten.world.close()).rejects.toThrow("the test has ended");
-  await forgotten.killAll();
-});
-
 describe("the first lines of the log", () => {
   const on = (node: string) =>
     before(
