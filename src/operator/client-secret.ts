@@ -97,28 +97,24 @@ function noneYet(error: unknown): null {
   throw error;
 }
 
-interface LostSecret {
-  version: number;
-  /** The key that sealed it; null if it no longer has the format of a sealed value. */
-  keyId: string | null;
-}
-
-/** The stored versions that cannot be decrypted: damaged, or without their key. */
-async function lostSecrets({ db, vault }: Context): Promise<LostSecret[]> {
+/** The stored versions that cannot be decrypted, with the keys that sealed them: damaged, or without their key. */
+async function lostSecrets({ db, vault }: Context) {
   return (await sealedSecrets(db)).flatMap(({ version, sealed }) => {
     try {
       vault.open(clientSecretSealContext(version), sealed);
       return [];
     } catch (error) {
-      if (error instanceof SealBroken || error instanceof KeyMissing)
-        return [{ version, keyId: keyIdOf(sealed) }];
-      throw error;
+      if (!(error instanceof SealBroken || error instanceof KeyMissing)) throw error;
+      return [{ version, keyId: keyIdOf(sealed) }];
     }
   });
 }
 
 /** The check of the keys at start, except that a key may be missing which sealed nothing but lost secrets. */
-async function checkOtherKeys({ db, vault }: Context, lost: readonly LostSecret[]): Promise<void> {
+async function checkOtherKeys(
+  { db, vault }: Context,
+  lost: readonly { keyId: string | null }[],
+): Promise<void> {
   if (lost.length === 0) return checkKeys(db, vault);
   const missing = (await countKeyUse(db)).filter(({ keyId }) => !vault.keyIds.includes(keyId));
   const isOnlyOfLost = missing.every(

@@ -5,7 +5,7 @@ import type { ResourceRow } from "../resources/rows.ts";
 import { findResource } from "../resources/store.ts";
 import { Secret } from "../secret.ts";
 import type { Vault } from "../vault/vault.ts";
-import { typedUuid, UnknownResource } from "./errors.ts";
+import { UnknownResource } from "./errors.ts";
 import { forEachResource, type How, type Report } from "./work-through.ts";
 
 /** A value that can be compared without showing it: two values are equal if their fingerprints are. */
@@ -44,8 +44,7 @@ export const NOT_KNOWN_YET =
  * Compares what the vendor's service wants for a resource with what the platform has, var by var (platform document,
  * "Add-on configuration"). Nothing is changed.
  */
-export async function diffConfig(ctx: Context, typed: string): Promise<ConfigDifference> {
-  const uuid = typedUuid(typed);
+export async function diffConfig(ctx: Context, uuid: string): Promise<ConfigDifference> {
   const resource = await findResource(ctx.db, uuid);
   if (!resource) throw new UnknownResource(uuid);
   const theirs = new Map((await ctx.platformFor(uuid).config.get()).map(({ name, value }) => [name, value]));
@@ -93,8 +92,9 @@ function fingerprint(vault: Vault, uuid: string, name: string, value: string): s
   return Buffer.from(hash.subarray(0, 4)).toString("hex");
 }
 
-export function isDifferent(vars: readonly VarDifference[]): boolean {
-  return vars.some(({ state }) => state !== "same" && state !== "foreign");
+/** The vars that are not as wanted. */
+export function differing(vars: readonly VarDifference[]): VarDifference[] {
+  return vars.filter(({ state }) => state !== "same" && state !== "foreign");
 }
 
 /** The config vars of all resources compared: the report of the comparisons, and what differs. */
@@ -117,7 +117,7 @@ export async function diffAllConfigs(ctx: Context, how: How): Promise<FleetDiffe
       const difference = await diffConfig(ctx, uuid);
       for (const name of difference.retired) retired.add(name);
       if (!difference.isKnown) return { skipped: "not_known_yet" };
-      if (isDifferent(difference.vars)) different.push({ uuid, vars: difference.vars });
+      if (differing(difference.vars).length > 0) different.push({ uuid, vars: difference.vars });
       return null;
     },
     { ...how, isWanted: ({ state }) => state === "provisioning" || state === "provisioned" },
@@ -125,46 +125,19 @@ export async function diffAllConfigs(ctx: Context, how: How): Promise<FleetDiffe
   return { report, different, retired };
 }
 
-/** What a push does to the vars of a resource: their names, by what happens to them. */
-export interface PushPlan {
-  set: string[];
-  overwrite: string[];
-  remove: string[];
-  /** Different, or no longer wanted, but not named: somebody may have changed them on the platform by hand. */
-  keep: string[];
-  /** Named, but never set from here: left alone all the same. */
-  foreign: string[];
+/** A push changes a value that exists on the platform only if `overwrite` names it and it was set from here. */
+export function isPushed({ name, state }: VarDifference, overwrite: readonly string[]): boolean {
+  return state === "missing" || (isOver({ state }) && overwrite.includes(name));
 }
 
-/** A value that exists on the platform is only changed if `overwrite` names it and it was set from here. */
-export function planPush(vars: readonly VarDifference[], overwrite: readonly string[]): PushPlan {
-  const plan: PushPlan = { set: [], overwrite: [], remove: [], keep: [], foreign: [] };
-  for (const { name, state } of vars) {
-    const isNamed = overwrite.includes(name);
-    if (state === "missing") plan.set.push(name);
-    if (state === "differs") (isNamed ? plan.overwrite : plan.keep).push(name);
-    if (state === "extra") (isNamed ? plan.remove : plan.keep).push(name);
-    if (state === "foreign" && isNamed) plan.foreign.push(name);
-  }
-  return plan;
+/** Whether only `overwrite` lets a push change it: somebody may have changed it on the platform by hand. */
+export function isOver({ state }: Pick<VarDifference, "state">): boolean {
+  return state === "differs" || state === "extra";
 }
 
-/** The names that a push changes. */
-export const changedBy = ({ set, overwrite, remove }: PushPlan) => [...set, ...overwrite, ...remove];
-
-const INTENTS: Readonly<Record<keyof PushPlan, string>> = {
-  set: "To be set",
-  overwrite: "To be overwritten",
-  remove: "To be removed",
-  keep: "Kept as the platform has it (--overwrite changes that)",
-  foreign: "Left alone, for it was never set from here (kit config set changes that)",
-};
-
-/** The parts of a plan in words, all or those named. */
-export function planInWords(plan: PushPlan, parts = Object.keys(INTENTS) as (keyof PushPlan)[]): string[] {
-  return parts
-    .filter((part) => plan[part].length > 0)
-    .map((part) => `${INTENTS[part]}: ${plan[part].join(", ")}`);
+/** "TEAPOT_URL differs, TEAPOT_TOKEN missing" */
+export function varsInWords(vars: readonly VarDifference[]): string {
+  return vars.map(({ name, state }) => `${name} ${state}`).join(", ");
 }
 
 /** What the operator was shown of a var before confirming the push. */
@@ -184,9 +157,8 @@ export async function pushShown(
 ): Promise<string[]> {
   const before = new Map(shown.map(({ name, platform }) => [name, platform?.fingerprint]));
   const { vars } = await diffConfig(ctx, uuid);
-  const names = changedBy(planPush(vars, overwrite));
   let changes = vars
-    .filter(({ name, platform }) => names.includes(name) && before.get(name) === platform?.fingerprint)
+    .filter((each) => isPushed(each, overwrite) && before.get(each.name) === each.platform?.fingerprint)
     .map(({ name, wanted }): ConfigVar => ({ name, value: wanted?.value.reveal() ?? null }));
   while (changes.length > 0) {
     await ctx.platformFor(uuid).config.update(changes);
@@ -200,7 +172,7 @@ export async function pushShown(
   return changes.map(({ name }) => name);
 }
 
-/** Carries out such a push for each resource that was shown. */
+/** Carries out such a push for each resource that was shown, and skips those of which nothing is pushed. */
 export function pushAllShown(
   ctx: Context,
   shown: FleetDifference["different"],
@@ -212,7 +184,9 @@ export function pushAllShown(
     ctx,
     [...byUuid.keys()],
     async ({ uuid }) => {
-      await pushShown(ctx, uuid, { shown: byUuid.get(uuid)!, overwrite });
+      const vars = byUuid.get(uuid)!;
+      if (!vars.some((each) => isPushed(each, overwrite))) return { skipped: "kept" };
+      await pushShown(ctx, uuid, { shown: vars, overwrite });
       return null;
     },
     how,

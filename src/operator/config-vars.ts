@@ -2,12 +2,12 @@ import type { Context } from "../context.ts";
 import { openConfig, sealConfig, type ConfigVar } from "../resources/config-vars.ts";
 import type { Offer } from "../resources/contract.ts";
 import { findResource, lockedResource } from "../resources/store.ts";
-import { typedUuid, UsedWrongly } from "./errors.ts";
+import { UsedWrongly } from "./errors.ts";
 import { storeConfig } from "./store.ts";
 
 /** The config vars as the platform has them, by name. The values are the customer's secrets. */
-export async function getConfig({ platformFor }: Context, typed: string): Promise<ConfigVar[]> {
-  return inOrder(await platformFor(typedUuid(typed)).config.get());
+export async function getConfig({ platformFor }: Context, uuid: string): Promise<ConfigVar[]> {
+  return inOrder(await platformFor(uuid).config.get());
 }
 
 /**
@@ -17,15 +17,16 @@ export async function getConfig({ platformFor }: Context, typed: string): Promis
  */
 export async function setConfig(
   ctx: Context,
-  typed: string,
+  uuid: string,
   changes: readonly ConfigVar[],
 ): Promise<ConfigVar[]> {
-  const uuid = typedUuid(typed);
   const resource = await findResource(ctx.db, uuid);
-  const kept = resource ? openConfig(ctx.vault, resource).map(({ name }) => name) : [];
-  const [set, removed] = [namesOf(changes, false), namesOf(changes, true)];
-  checkNames(ctx.offer, set);
-  checkNames(ctx.offer, removed, kept);
+  const kept = resource ? openConfig(ctx.vault, resource) : [];
+  const isRetired = ({ name, value }: ConfigVar) => value === null && kept.some((each) => each.name === name);
+  checkNames(
+    ctx.offer,
+    changes.filter((each) => !isRetired(each)).map(({ name }) => name),
+  );
   const { config } = ctx.platformFor(uuid);
   const before = resource?.sealedConfig ?? null;
   const now = await config.update([...changes]);
@@ -34,11 +35,6 @@ export async function setConfig(
   // ours again.
   const isOvertaken = replaced !== null && !(before && replaced.equals(before));
   return inOrder(isOvertaken ? await config.update([...changes]) : now);
-}
-
-/** The names of vars that are set, or of those that are removed. */
-export function namesOf(changes: readonly ConfigVar[], areRemoved: boolean): string[] {
-  return changes.filter(({ value }) => (value === null) === areRemoved).map(({ name }) => name);
 }
 
 /** Stores the changes in the full set. Answers the sealed config that this replaced; null if there was none. */
@@ -53,16 +49,9 @@ function keepInStep({ db, vault }: Context, uuid: string, changes: readonly Conf
   });
 }
 
-/**
- * Throws {@link UsedWrongly} for names that the service does not declare: the platform would refuse them. Names in
- * `removable` are accepted too, to be removed.
- */
-export function checkNames(
-  { configVars }: Offer,
-  names: readonly string[],
-  removable: readonly string[] = [],
-): void {
-  const unknown = names.filter((name) => !configVars.includes(name) && !removable.includes(name));
+/** Throws {@link UsedWrongly} for names that the service does not declare: the platform would refuse them. */
+export function checkNames({ configVars }: Offer, names: readonly string[]): void {
+  const unknown = names.filter((name) => !configVars.includes(name));
   if (unknown.length === 0) return;
   throw new UsedWrongly(
     `${unknown.join(", ")}: not among the config vars of this service, which are ${configVars.join(", ")}.`,

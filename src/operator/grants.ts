@@ -3,7 +3,7 @@ import type { Context } from "../context.ts";
 import { recoverGrant, type Recovery } from "../credentials/grant.ts";
 import { retryWhileDatabaseAway } from "../database/database.ts";
 import { KitError } from "../errors.ts";
-import { readGrantEnd } from "./store.ts";
+import { findResources } from "./store.ts";
 import { secretRejected } from "./tokens.ts";
 import { forEachResource, type End, type How, type Report, type Run, type Which } from "./work-through.ts";
 
@@ -115,13 +115,13 @@ const inFull = ([id, sentence]: Said, answer: string): [string, string] => [id, 
  */
 async function exchanged(ctx: Context, uuid: string, signal: AbortSignal): Promise<End> {
   for (;;) {
-    const row = await retryWhileDatabaseAway(() => readGrantEnd(ctx.db, uuid));
-    if (!row || row.state === "erased") return { skipped: "deprovisioned" };
-    if (row.state === "active") return null;
-    if (row.state !== "grant_pending") {
-      const why = [row.reason, row.lastError].filter(Boolean).join("; ");
-      const message = `No tokens came: its credential is ${row.state}${why && ` (${why})`}.`;
-      return { id: row.state, message };
+    const [row] = await retryWhileDatabaseAway(() => findResources(ctx.db, [uuid]));
+    const { credential = "erased", reason, lastError } = row ?? {};
+    if (credential === "erased") return { skipped: "deprovisioned" };
+    if (credential === "active") return null;
+    if (credential !== "grant_pending") {
+      const why = [reason, lastError].filter(Boolean).join("; ");
+      return { id: credential, message: `No tokens came: its credential is ${credential} (${why}).` };
     }
     if (await isSecretRejected(ctx)) return secretRejected;
     if (signal.aborted) return interrupted;

@@ -10,16 +10,14 @@ import { countSealed } from "./store.ts";
 import { counted, some } from "./wording.ts";
 import type { How } from "./work-through.ts";
 
-export interface KeyReport {
-  /** How many rows were resealed. */
-  resealed: number;
-  /** How many rows each key seals now. */
-  byKey: KeyUse[];
+export interface Resealed {
+  /** How many rows were resealed, and how many each key seals now. */
+  report: { resealed: number; byKey: KeyUse[] };
+  /** Which values stay as they are because they cannot be decrypted, and why. */
+  unopened: string[];
+  /** Nothing is left that another key seals. */
+  isDone: boolean;
 }
-
-/** What stays as it is because it cannot be decrypted: which value, and why. */
-type Unopened = string[];
-type Sealing = Pick<Context, "db" | "vault">;
 
 /** After this many rounds, rows that were locked each time are left as they are. */
 const MOST_ROUNDS = 20;
@@ -30,14 +28,14 @@ const ROUND_PAUSE_MS = 500;
  * any time. Throws {@link Interrupted} once `signal` is aborted.
  */
 export async function resealAll(
-  ctx: Sealing,
+  ctx: Pick<Context, "db" | "vault">,
   { signal, onProgress }: How,
-): Promise<{ report: KeyReport; unopened: Unopened }> {
+): Promise<Resealed> {
   await registerKey(ctx.db, ctx.vault);
   const total = await countSealed(ctx.db);
   let resealed = 0;
   for (let round = 1; ; round++) {
-    const unopened: Unopened = [];
+    const unopened: string[] = [];
     const onUnopened = ({ message }: Error) => unopened.push(message);
     let [passedOver, seen] = [0, 0];
     const onRows = (rows: number) => onProgress?.((seen += rows), Math.max(total, seen));
@@ -49,13 +47,19 @@ export async function resealAll(
     }
     if (signal.aborted)
       throw new Interrupted("Stopped. What was resealed stays; the same command goes on from there.");
-    if (passedOver === 0 || round === MOST_ROUNDS)
-      return { report: { resealed, byKey: await countKeyUse(ctx.db) }, unopened };
+    if (passedOver === 0 || round === MOST_ROUNDS) {
+      const byKey = await countKeyUse(ctx.db);
+      const isDone = unopened.length === 0 && isCurrentOnly(byKey, ctx.vault);
+      return { report: { resealed, byKey }, unopened, isDone };
+    }
     await sleep(ROUND_PAUSE_MS);
   }
 }
 
-async function resealSecrets({ db, vault }: Sealing, onUnopened: (error: Error) => void): Promise<number> {
+async function resealSecrets(
+  { db, vault }: Pick<Context, "db" | "vault">,
+  onUnopened: (error: Error) => void,
+): Promise<number> {
   const prisma = await db.prisma();
   let resealed = 0;
   for (const { version, sealed } of await sealedSecrets(db)) {
@@ -77,28 +81,27 @@ async function resealSecrets({ db, vault }: Sealing, onUnopened: (error: Error) 
   return resealed;
 }
 
-/** Whether no key but the current one is in use. */
-export function isCurrentOnly(byKey: readonly KeyUse[], { keyId }: Vault): boolean {
+function isCurrentOnly(byKey: readonly KeyUse[], { keyId }: Vault): boolean {
   return byKey.every((use) => use.keyId === keyId);
 }
 
-export function keysInWords(byKey: readonly KeyUse[], { keyId }: Vault): string[] {
-  return byKey.map(
-    (use) =>
-      `Key ${use.keyId} seals ${counted(use.rows, "row")}${use.keyId === keyId ? ": this is ENCRYPTION_KEY" : ""}.`,
-  );
+/** What each key seals, and what is to be done about the older ones. */
+export function keysInWords(byKey: readonly KeyUse[], vault: Vault): string[] {
+  return [
+    ...byKey.map(
+      ({ keyId, rows }) =>
+        `Key ${keyId} seals ${counted(rows, "row")}${keyId === vault.keyId ? ": this is ENCRYPTION_KEY" : ""}.`,
+    ),
+    isCurrentOnly(byKey, vault)
+      ? "No other key is in use: drop the old ones in 12 hours."
+      : "Older keys are still needed: put them into DECRYPTION_KEYS, and reseal again.",
+  ];
 }
 
-export function resealInWords(
-  { report: { resealed, byKey }, unopened }: Awaited<ReturnType<typeof resealAll>>,
-  vault: Vault,
-): string {
+export function resealInWords({ report: { resealed, byKey }, unopened }: Resealed, vault: Vault): string {
   return [
     ...some(unopened, (message) => `✗ Left as it is: ${message}`),
     `${counted(resealed, "row")} resealed.`,
     ...keysInWords(byKey, vault),
-    isCurrentOnly(byKey, vault)
-      ? "No other key is in use: drop the old ones in 12 hours."
-      : "Older keys are still needed: put them into DECRYPTION_KEYS, and reseal again.",
   ].join("\n");
 }

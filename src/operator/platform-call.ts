@@ -6,7 +6,7 @@ import { ForeignResource, InvalidPath } from "../platform/path.ts";
 import { redact } from "../secret.ts";
 import { findApps } from "../work/platform-steps.ts";
 import { typedUuid, UsedWrongly } from "./errors.ts";
-import { withoutSecretMembers, withoutValues } from "./secret-members.ts";
+import { withoutSecretMembers } from "./secret-members.ts";
 
 export type AppsReport = Awaited<ReturnType<typeof appsOf>>;
 
@@ -87,7 +87,7 @@ export async function masked(
   const isOfVars = status < 300 && /^\/apps\/[^/]+\/config-vars\/?(\?|$)/i.test(path);
   const shown = {
     ...{ status, headers: withoutSecretMembers(headers) },
-    body: isOfVars ? withoutValues(body) : withoutSecretMembers(body),
+    body: withoutSecretMembers(body, isOfVars ? "vars" : "open"),
   };
   const token = await tokensOf(ctx, uuid)
     .current()

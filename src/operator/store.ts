@@ -10,8 +10,10 @@ import { ALARM_AFTER_ATTEMPTS } from "../work/queue.ts";
 export interface FoundResource {
   uuid: string;
   state: ResourceState;
-  /** The state of its credential. */
+  /** The state of its credential, and why. */
   credential: string;
+  reason: string | null;
+  lastError: string | null;
   hasRefreshToken: boolean;
   /** It may get another grant. */
   isRecoverable: boolean;
@@ -19,7 +21,8 @@ export interface FoundResource {
   isOnItsWay: boolean;
 }
 
-const RESOURCES = `SELECT c.uuid, r.state, c.state AS credential, ${IS_RECOVERABLE} AS "isRecoverable",
+const RESOURCES = `SELECT c.uuid, r.state, c.state AS credential, c.reason, c.last_error AS "lastError",
+     ${IS_RECOVERABLE} AS "isRecoverable",
      c.sealed_refresh_token IS NOT NULL AND NOT (c.state = 'quarantined' AND c.sealed_grant_code IS NOT NULL) AS "hasRefreshToken",
      c.state = 'grant_pending' AND c.due_at IS NOT NULL
        AND EXISTS (SELECT 1 FROM events e WHERE e.uuid = c.uuid AND e.type = 'grant_recovered') AS "isOnItsWay"
@@ -34,19 +37,6 @@ const allResources = statement(
 /** The resources of these uuids, or all but tombstones. */
 export const findResources = (db: Database, uuids: readonly string[] | "all"): Promise<FoundResource[]> =>
   uuids === "all" ? db.readWhole(allResources) : db.query(namedResources, [uuids]);
-
-const grantEnd = statement(
-  "read_grant_end",
-  `SELECT state, reason, last_error AS "lastError" FROM credentials WHERE uuid = $1`,
-);
-
-/** How far the exchange of a resource's grant is. */
-export async function readGrantEnd(db: Queryable, uuid: string) {
-  const rows = await db.query<{ state: string; reason: string | null; lastError: string | null }>(grantEnd, [
-    uuid,
-  ]);
-  return rows[0] ?? null;
-}
 
 const sealedRows = statement(
   "count_sealed",

@@ -1,6 +1,6 @@
 import type { Context } from "../context.ts";
 import { errorIdOf, messageOf } from "../errors.ts";
-import { failedUnknown, typedUuid } from "./errors.ts";
+import { failedUnknown } from "./errors.ts";
 import { findResources, type FoundResource } from "./store.ts";
 import { counted, some } from "./wording.ts";
 
@@ -38,7 +38,7 @@ export interface Run {
 
 /**
  * Does `work` on each resource, as many at once as TOKEN_CONCURRENCY says. One that throws has failed, and the others go
- * on. Of all resources, those that `isWanted` are taken; named ones always. Throws `UsedWrongly` for a malformed uuid.
+ * on. Of all resources, those that `isWanted` are taken; named ones always.
  */
 export async function forEachResource(
   { db, config }: Pick<Context, "db" | "config">,
@@ -46,7 +46,7 @@ export async function forEachResource(
   work: (resource: FoundResource, run: Run) => Promise<End>,
   { signal, onProgress, isWanted = () => true }: How & { isWanted?(resource: FoundResource): boolean },
 ): Promise<Report> {
-  const uuids = which === "all" ? which : [...new Set(which.map(typedUuid))];
+  const uuids = which === "all" ? which : [...new Set(which)];
   const found = await findResources(db, uuids);
   const rows = uuids === "all" ? found.filter(isWanted) : found;
   const report: Report = { done: [], failed: [], skipped: [] };

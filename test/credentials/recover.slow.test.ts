@@ -214,16 +214,7 @@ describe("recovery of lost grants", () => {
     expect(await credential(uuid!)).toMatchObject({ state: "no_grant" });
   });
 
-  it("asks for no grant while the platform rejects the client secret", async () => {
-    await imported(2);
-    await secrets().rejected(await secrets().current(), { isPresumed: false });
-    const since = position();
-    await expect(recover("all")).rejects.toMatchObject({ id: "client_secret_rejected" });
-    expect(calls(since, GRANTS)).toEqual([]);
-    await secretIsAccepted();
-  });
-
-  it("stops when the exchange shows that the client secret is rejected", async () => {
+  it("stops when the exchange shows that the client secret is rejected, and asks for no grant while it is", async () => {
     const uuids = await imported(30);
     world.sandbox.control.fault("POST /oauth/token", { status: 401, body: { error: "invalid_client" } }, 50);
     const since = position();
@@ -231,6 +222,9 @@ describe("recovery of lost grants", () => {
     expect(calls(since, GRANTS).length).toBeLessThan(20);
     expect(new Set(data.failed.map(({ id }) => id))).toEqual(new Set(["client_secret_rejected"]));
     await world.service.services.exchanges.settled();
+    const asked = position();
+    await expect(recover("all")).rejects.toMatchObject({ id: "client_secret_rejected" });
+    expect(calls(asked, GRANTS)).toEqual([]);
     world.sandbox.control.clearFaults();
     await secretIsAccepted();
     // The service's own sweep may be first to exchange some of the grants that were stored above.
@@ -238,30 +232,6 @@ describe("recovery of lost grants", () => {
     expect(await Promise.all(uuids.map(credential))).toEqual(
       uuids.map(() => ({ state: "active", reason: null, generation: 1 })),
     );
-  });
-
-  it("encrypts the code before anything else happens to it", async () => {
-    const [uuid] = await imported(1);
-    world.sandbox.control.fault("POST /oauth/token", { status: 503 });
-    const since = position();
-    const recovering = recover([uuid!]);
-    const row = await eventually(async () => {
-      const rows = await world.rows<{ sealed: Buffer; number: number; left: number }>(
-        `SELECT sealed_grant_code AS sealed, grant_number AS number,
-           extract(epoch FROM grant_deadline - now())::float8 AS left FROM credentials
-         WHERE uuid = $1 AND state = 'grant_pending'`,
-        [uuid],
-      );
-      return rows[0] ?? null;
-    });
-    const { oauth_grant: grant } = calls(since, GRANTS)[0]!.response!.body as {
-      oauth_grant: { code: string };
-    };
-    expect(row.sealed.includes(Buffer.from(grant.code))).toBe(false);
-    expect(row).toMatchObject({ number: 1 });
-    expect(row.left).toBeGreaterThan(295);
-    expect(row.left).toBeLessThanOrEqual(305);
-    await recovering;
   });
 
   it("waits for a delayed exchange, and reports how it ended if it never succeeds", async () => {

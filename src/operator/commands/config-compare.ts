@@ -1,15 +1,16 @@
 import type { Command } from "commander";
+import type { OpenContext } from "../../open-context.ts";
 import type { ConfigVar } from "../../resources/config-vars.ts";
 import {
-  changedBy,
   diffAllConfigs,
   diffConfig,
-  isDifferent,
+  differing,
+  isOver,
+  isPushed,
   NOT_KNOWN_YET,
-  planInWords,
-  planPush,
   pushAllShown,
   pushShown,
+  varsInWords,
   type ConfigDifference,
   type FleetDifference,
   type ShownValue,
@@ -17,6 +18,7 @@ import {
 } from "../config-diff.ts";
 import { checkNames, getConfig } from "../config-vars.ts";
 import { counted, some } from "../wording.ts";
+import { isWhole } from "../work-through.ts";
 import { EXAMPLE_UUID, examples, STOPPED } from "./examples.ts";
 import type { Screen } from "./host.ts";
 import { DONE, FAILED, type Outcome } from "./outcome.ts";
@@ -58,9 +60,9 @@ Values are masked. Beside each stands a fingerprint: where two are equal, the
 values are.${STOPPED}`,
     )
     .action(
-      act(async (session, typed: string | undefined, options: Options) => {
-        const which = namesOrAll(typed === undefined ? [] : [typed], options);
-        return which === "all" ? diffAll(session, options) : diffOne(session, which[0]!, options);
+      act((session, typed: string | undefined, options: Options) => {
+        const uuid = uuidOrAll(typed, options);
+        return uuid === "all" ? diffAll(session, options) : diffOne(session, uuid, options);
       }),
     );
 
@@ -82,20 +84,24 @@ stands on the platform may have been put there by hand: it is kept unless
 kit config set has given it a value.${STOPPED}`,
     )
     .action(
-      act(async (session, typed: string | undefined, options: Options) => {
-        const which = namesOrAll(typed === undefined ? [] : [typed], options);
-        return which === "all" ? pushAll(session, options) : pushOne(session, which[0]!, options);
+      act((session, typed: string | undefined, options: Options) => {
+        const uuid = uuidOrAll(typed, options);
+        return uuid === "all" ? pushAll(session, options) : pushOne(session, uuid, options);
       }),
     );
 }
 
+function uuidOrAll(typed: string | undefined, options: Options): string {
+  return [namesOrAll(typed === undefined ? [] : [typed], options)].flat()[0]!;
+}
+
 async function diffOne(session: Session, uuid: string, { reveal = false }: Options): Promise<Outcome> {
   const difference = await diffConfig(await session.context(), uuid);
-  const isAlike = !difference.isKnown || !isDifferent(difference.vars);
+  const { vars, isKnown } = difference;
   return {
-    data: told(difference.vars, reveal),
-    show: (screen) => `${showVars(screen, difference, reveal)}\n\n${whatNow(uuid, difference)}`,
-    exitCode: isAlike ? DONE : FAILED,
+    data: told(vars, reveal),
+    show: (screen) => `${showVars(screen, vars, reveal)}\n\n${whatNow(uuid, difference)}`,
+    exitCode: isKnown && differing(vars).length > 0 ? FAILED : DONE,
   };
 }
 
@@ -103,33 +109,35 @@ async function diffAll(session: Session, { reveal = false }: Options): Promise<O
   const fleet = await diffAllConfigs(await session.context(), session.how());
   const { done, ...report } = fleet.report;
   const different = fleet.different.map((each) => ({ ...each, vars: told(each.vars, reveal) }));
-  const { exitCode } = bulkOutcome(fleet.report, "");
   return {
     data: { checked: done.length, different, ...report },
     show: (screen) => showFleet(screen, fleet),
-    exitCode: different.length > 0 ? FAILED : exitCode!,
+    exitCode: different.length === 0 && isWhole(fleet.report) ? DONE : FAILED,
   };
 }
 
 async function pushOne(session: Session, uuid: string, options: Options): Promise<Outcome> {
   const { overwrite = [], reveal = false, yes = false } = options;
   const context = await session.context();
-  const difference = await diffConfig(context, uuid);
-  const { vars: shown, retired, isKnown } = difference;
-  checkNames(context.offer, overwrite, retired);
-  const plan = planPush(shown, overwrite);
+  const { vars: shown, retired, isKnown } = await diffConfig(context, uuid);
+  checkOverwrite(context, overwrite, retired);
+  const changes = shown.filter((each) => isPushed(each, overwrite));
+  const kept = shown.filter(
+    (each) =>
+      !changes.includes(each) &&
+      (isOver(each) || (each.state === "foreign" && overwrite.includes(each.name))),
+  );
   let end = isKnown ? "The platform has all that can be set." : NOT_KNOWN_YET;
-  if (changedBy(plan).length > 0) {
-    const screen = session.screen();
-    session.say(
-      `${showVars(screen, difference, reveal)}\n\n${onScreen(screen, planInWords(plan).join("\n"))}`,
-    );
+  if (changes.length > 0) {
+    session.say(`${showVars(session.screen(), shown, reveal)}\n\nTo be changed: ${varsInWords(changes)}`);
     if (!yes) await session.confirm("Go on?");
     end = `${counted((await pushShown(context, uuid, { shown, overwrite })).length, "var")} changed.`;
   }
-  const left = planInWords(plan, ["keep", "foreign"]);
-  return showConfig(await getConfig(context, uuid), options, [end, ...left].join("\n"));
+  if (kept.length > 0) end += `\nKept as the platform has it: ${varsInWords(kept)}. ${KEPT}`;
+  return showConfig(await getConfig(context, uuid), options, end);
 }
+
+const KEPT = "--overwrite changes what was ever set from here, kit config set the rest.";
 
 async function pushAll(session: Session, { overwrite = [], yes = false }: Options): Promise<Outcome> {
   // Comparing all resources takes minutes: if nobody can be asked to confirm, fail before that.
@@ -139,27 +147,25 @@ async function pushAll(session: Session, { overwrite = [], yes = false }: Option
   const fleet = await diffAllConfigs(context, how);
   const { report, different, retired } = fleet;
   // Not checked if any comparison failed or was stopped: such a resource may still have a var of this name.
-  if (report.failed.length === 0 && !report.left) checkNames(context.offer, overwrite, [...retired]);
+  if (isWhole(report)) checkOverwrite(context, overwrite, [...retired]);
   if (different.length > 0) session.say(showFleet(session.screen(), fleet));
-  const isKept = ({ vars }: { vars: VarDifference[] }) => changedBy(planPush(vars, overwrite)).length === 0;
-  const todo = different.filter((each) => !isKept(each));
+  const todo = different.filter(({ vars }) => vars.some((each) => isPushed(each, overwrite)));
   if (todo.length > 0 && !how.signal.aborted) {
     session.say(`${counted(todo.length, "resource")} to change.`);
     if (!yes) await session.confirm("Go on?");
   }
-  const pushed = await pushAllShown(context, todo, overwrite, how);
-  const kept = different.filter(isKept).map(({ uuid }) => ({ uuid, reason: "kept" }));
+  const pushed = await pushAllShown(context, different, overwrite, how);
   const left = (report.left ?? 0) + (pushed.left ?? 0);
-  return bulkOutcome(
-    {
-      done: pushed.done,
-      failed: [...report.failed, ...pushed.failed],
-      skipped: [...report.skipped, ...kept, ...pushed.skipped],
-      ...(left > 0 && { left }),
-    },
-    "changed",
-  );
+  const failed = [...report.failed, ...pushed.failed];
+  const skipped = [...report.skipped, ...pushed.skipped];
+  return bulkOutcome({ done: pushed.done, failed, skipped, ...(left > 0 && { left }) }, "changed");
 }
+
+const checkOverwrite = ({ offer }: OpenContext, names: readonly string[], retired: readonly string[]): void =>
+  checkNames(
+    offer,
+    names.filter((name) => !retired.includes(name)),
+  );
 
 /** Config vars as the platform has them, masked unless `reveal` is set. `end` is for people, shown below. */
 export function showConfig(config: readonly ConfigVar[], { reveal = false }: Options, end = ""): Outcome {
@@ -194,7 +200,7 @@ function told(vars: readonly VarDifference[], reveal: boolean) {
 }
 
 /** Revealed values are not shortened, however narrow the screen is. */
-function showVars(screen: Screen, { vars }: ConfigDifference, reveal: boolean): string {
+function showVars(screen: Screen, vars: readonly VarDifference[], reveal: boolean): string {
   if (vars.length === 0) return "There are no config vars, here or on the platform.";
   const cell = (shown: ShownValue | null) =>
     !shown ? "–" : reveal ? writtenOut(shown.value.reveal()) : `•••• ${shown.fingerprint}`;
@@ -206,18 +212,14 @@ function showVars(screen: Screen, { vars }: ConfigDifference, reveal: boolean): 
 
 function whatNow(uuid: string, { vars, isKnown }: ConfigDifference): string {
   if (!isKnown) return `${NOT_KNOWN_YET}\nHow far it is: kit resources show ${uuid}`;
-  const others = vars.filter((each) => isDifferent([each]));
-  if (others.length === 0) return "Nothing differs.";
-  const there = others.filter(({ platform }) => platform).map(({ name }) => safe(name));
-  const overwrite = there.length > 0 ? ` \\\n    --overwrite ${there.join(" ")}` : "";
+  if (differing(vars).length === 0) return "Nothing differs.";
+  const over = vars.filter(isOver).map(({ name }) => safe(name));
+  const overwrite = over.length > 0 ? ` \\\n    --overwrite ${over.join(" ")}` : "";
   return `To make it so on the platform:\n  kit config push ${uuid}${overwrite}`;
 }
 
 function showFleet(screen: Screen, { report, different }: FleetDifference): string {
-  const names = (vars: VarDifference[]) =>
-    vars.flatMap((each) => (isDifferent([each]) ? [`${each.name} ${each.state}`] : [])).join(", ");
-  const lines = some(different, ({ uuid, vars }) => `! ${uuid}\n    ${names(vars)}`);
-  const counts = `compared, ${different.length} different`;
-  const head = lines.length > 0 ? [onScreen(screen, lines.join("\n"))] : [];
-  return [...head, bulkText(screen, report, counts)].join("\n");
+  const lines = some(different, ({ uuid, vars }) => `! ${uuid}\n    ${varsInWords(differing(vars))}`);
+  const head = lines.length > 0 ? `${onScreen(screen, lines.join("\n"))}\n` : "";
+  return head + bulkText(screen, report, `compared, ${different.length} different`);
 }

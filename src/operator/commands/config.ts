@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { ConfigVar } from "../../resources/config-vars.ts";
-import { getConfig, namesOf, setConfig } from "../config-vars.ts";
+import { getConfig, setConfig } from "../config-vars.ts";
 import { typedUuid, UsedWrongly } from "../errors.ts";
 import { addCompare, REVEAL, showConfig } from "./config-compare.ts";
 import { EXAMPLE_UUID, examples } from "./examples.ts";
@@ -47,12 +47,7 @@ export function addConfig(program: Command, act: Act): void {
       act(async (session, uuid: string, pairs: string[], options: Options) => {
         const changes = await readChanges(session, pairs, options.unset ?? []);
         const now = await setConfig(await session.context(), uuid, changes);
-        const [set, removed] = [namesOf(changes, false), namesOf(changes, true)];
-        const told = [
-          set.length > 0 && `Set ${set.join(", ")}.`,
-          removed.length > 0 && `Removed ${removed.join(", ")}.`,
-        ];
-        return showConfig(now, options, told.filter(Boolean).join(" "));
+        return showConfig(now, options, `Changed: ${changes.map(({ name }) => name).join(", ")}.`);
       }),
     );
 

@@ -7,7 +7,7 @@ import {
   typedClientSecret,
   waitUntilFresh,
 } from "../client-secret.ts";
-import { isCurrentOnly, resealAll, resealInWords } from "../keys.ts";
+import { resealAll, resealInWords } from "../keys.ts";
 import { EXAMPLE_UUID, examples, STOPPED } from "./examples.ts";
 import { DONE, FAILED } from "./outcome.ts";
 import { bulkOutcome, namesOrAll, onScreen } from "./report.ts";
@@ -76,12 +76,11 @@ export function addKeys(program: Command, act: Act): void {
     .action(
       act(async (session) => {
         const context = await session.contextWithoutKeys();
-        const { report, unopened } = await resealAll(context, session.how());
-        const isDone = unopened.length === 0 && isCurrentOnly(report.byKey, context.vault);
+        const result = await resealAll(context, session.how());
         return {
-          data: report,
-          exitCode: isDone ? DONE : FAILED,
-          show: (screen) => onScreen(screen, resealInWords({ report, unopened }, context.vault)),
+          data: result.report,
+          exitCode: result.isDone ? DONE : FAILED,
+          show: (screen) => onScreen(screen, resealInWords(result, context.vault)),
         };
       }),
     );

@@ -4,9 +4,7 @@ import type { WriteStream } from "node:tty";
 /** Work that ends sooner shows no bar. */
 const SHOW_AFTER_MS = 1_000;
 const DRAW_EVERY_MS = 200;
-const MOST_COLUMNS = 40;
-/** The width of the text beside the bar: the numbers and the elapsed time. */
-const BESIDE_COLUMNS = 36;
+const BAR_COLUMNS = 20;
 
 /** The progress of work that takes more than a second, as a bar in the last line of a terminal; elsewhere silent. */
 export function createProgress(stream: WriteStream, { isWanted }: { isWanted: boolean }) {
@@ -19,9 +17,8 @@ export function createProgress(stream: WriteStream, { isWanted }: { isWanted: bo
     const ms = performance.now() - begunAt;
     if (ms < SHOW_AFTER_MS) return;
     wipe();
-    const columns = Math.max(Math.min(MOST_COLUMNS, (stream.columns || 80) - BESIDE_COLUMNS), 10);
-    const full = Math.round((Math.min(done, total) / Math.max(total, 1)) * columns);
-    const bar = `${"█".repeat(full)}${"░".repeat(columns - full)} ${done} of ${total}`;
+    const full = Math.round((Math.min(done, total) / Math.max(total, 1)) * BAR_COLUMNS);
+    const bar = `${"█".repeat(full)}${"░".repeat(BAR_COLUMNS - full)} ${done} of ${total}`;
     stream.write(`${total === 0 ? "Working" : bar} · ${Math.round(ms / 1_000)}s`);
     isDrawn = true;
   }

@@ -24,34 +24,26 @@ const PATIENCE_MS = 2_000;
  * Runs the operators' actions: a request begins one, but the action does not end with the request. Each is in the audit
  * trail before its first step, and stores its progress there. `stop` aborts the running actions and waits for them.
  */
-export function createActionRunner({
-  db,
-  scrub,
-  log,
-}: {
-  db: Queryable;
-  scrub(text: string): string;
-  log: Log;
-}) {
+export function createActionRunner(needs: { db: Queryable; scrub(text: string): string; log: Log }) {
+  const { db, scrub, log } = needs;
   const stopping = new AbortController();
   const running = new Set<Promise<void>>();
 
   async function perform(id: number, request: ActionRequest, work: ActionWork): Promise<void> {
     const { action, uuid, requestId, operator } = request;
-    const about = {
-      ...{ operatorAction: action, actionId: id, requestId, account: operator.account },
-      ...(uuid !== null && { uuid }),
-    };
+    const about = { operatorAction: action, actionId: id, uuid, requestId, account: operator.account };
     log.info(about, "An operator began an action");
     const { onProgress, end } = followAction(db, id);
-    const result = await work({ signal: stopping.signal, onProgress }).catch((error: unknown) => {
-      if (error instanceof KitError) return { isDone: false, message: messageOf(error) };
-      log.error({ ...about, error }, "An operator's action failed");
-      return { isDone: false, message: "Something went wrong here. The log knows more." };
-    });
-    const state = result.isDone ? "done" : "failed";
+    const { isDone, message } = await work({ signal: stopping.signal, onProgress }).catch(
+      (error: unknown): ActionResult => {
+        if (error instanceof KitError) return { isDone: false, message: messageOf(error) };
+        log.error({ ...about, error }, "An operator's action failed");
+        return { isDone: false, message: "Something went wrong here. The log knows more." };
+      },
+    );
+    const state = isDone ? "done" : "failed";
     log.info({ ...about, state }, "An operator's action ended");
-    await end({ state, message: scrub(result.message) });
+    await end({ state, message: scrub(message) });
   }
 
   return {

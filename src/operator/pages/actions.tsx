@@ -3,8 +3,8 @@ import type { OpenContext } from "../../open-context.ts";
 import { countKeyUse } from "../../vault/store.ts";
 import { RECOVER, REFRESH, type BulkAction } from "../bulk-actions.ts";
 import { secretInWords, setSecret, typedClientSecret, waitUntilFresh } from "../client-secret.ts";
-import { changedBy, diffConfig, planInWords, planPush, pushShown } from "../config-diff.ts";
-import { isCurrentOnly, keysInWords, resealAll, resealInWords } from "../keys.ts";
+import { diffConfig, differing, isOver, pushShown } from "../config-diff.ts";
+import { keysInWords, resealAll, resealInWords } from "../keys.ts";
 import { isWhole, reportInWords } from "../work-through.ts";
 import type { ActionWork } from "./action-runner.ts";
 import type { Form } from "./forms.ts";
@@ -57,24 +57,21 @@ const pushConfig: Action = {
   async ask(ctx, uuid) {
     const difference = await diffConfig(ctx, uuid);
     const { vars, isKnown } = difference;
-    const plan = planPush(vars, []);
-    const isNothing = !isKnown || changedBy(plan).length + plan.keep.length === 0;
+    const isNothing = !isKnown || differing(vars).length === 0;
+    const kept = vars.filter(isOver);
     return {
       title: "Push config vars to the platform?",
       content: (
         <>
           <DiffTable of={difference} />
-          {planInWords(plan, ["set"]).map((line) => (
-            <p>{line}.</p>
-          ))}
-          {isKnown && isNothing && <p>The platform has all that is wanted.</p>}
-          {isKnown && plan.keep.length > 0 && (
+          {isKnown && <p>{isNothing ? "The platform has all that is wanted." : "What is missing is set."}</p>}
+          {isKnown && kept.length > 0 && (
             <fieldset>
               <legend>
                 These stay as the platform has them, for somebody may have changed them there by hand. Tick
                 those to be made as your service wants them:
               </legend>
-              {plan.keep.map((name) => (
+              {kept.map(({ name }) => (
                 <label>
                   <input type="checkbox" name="overwrite" value={name} />
                   {name}
@@ -135,30 +132,15 @@ const reseal: Action = {
   name: "reseal",
   label: "Re-seal everything",
   async ask({ db, vault }) {
-    const uses = await countKeyUse(db);
-    return {
-      title: "Re-seal everything?",
-      content: (
-        <>
-          <p>
-            Every sealed value is sealed anew with <code>ENCRYPTION_KEY</code>, so that older keys can be
-            dropped. It can be stopped and begun again at any time.
-          </p>
-          <ul>
-            {keysInWords(uses, vault).map((line) => (
-              <li>{line}</li>
-            ))}
-          </ul>
-          {isCurrentOnly(uses, vault) && <p>No other key is in use: there is nothing to do.</p>}
-        </>
-      ),
-      button: "Re-seal",
-    };
+    const lines = [
+      "Every sealed value is sealed anew with ENCRYPTION_KEY, so that older keys can be dropped. It can be stopped and begun again at any time.",
+      ...keysInWords(await countKeyUse(db), vault),
+    ];
+    return { title: "Re-seal everything?", content: lines.map((line) => <p>{line}</p>), button: "Re-seal" };
   },
   work: (ctx) => async (how) => {
     const result = await resealAll(ctx, how);
-    const isDone = result.unopened.length === 0 && isCurrentOnly(result.report.byKey, ctx.vault);
-    return { isDone, message: resealInWords(result, ctx.vault) };
+    return { isDone: result.isDone, message: resealInWords(result, ctx.vault) };
   },
 };
 

@@ -92,12 +92,19 @@ describe("kit grants recover", () => {
     expect(calls(since, GRANTS)).toEqual([]);
   });
 
-  it("recovers the tokens of all imported installations, with one grant and one exchange each", async () => {
+  it("recovers the tokens of all imported installations, with one grant and one exchange each, asked for with the legacy API's credentials and no other secret", async () => {
     const uuids = await imported(30);
     const since = position();
     expect(await recover(["--all"])).toEqual({ code: 0, data: { done: uuids, failed: [], skipped: [] } });
-    expect(calls(since, GRANTS)).toHaveLength(30);
+    const asked = calls(since, GRANTS);
+    expect(asked).toHaveLength(30);
     expect(calls(since, EXCHANGES)).toHaveLength(30);
+    const { ADDON_ID, ADDON_PASSWORD, CLIENT_SECRET } = world.environment;
+    expect(asked[0]!.request.headers).toMatchObject({
+      authorization: `Basic ${Buffer.from(`${ADDON_ID}:${ADDON_PASSWORD}`).toString("base64")}`,
+      accept: "application/vnd.svc+json; version=3",
+    });
+    expect(JSON.stringify(asked)).not.toContain(CLIENT_SECRET);
     expect(await works(uuids[0]!)).toMatchObject({ id: uuids[0] });
     const apps = await kitJson<{ primary: { name: string } }>(world.environment, ["apps", uuids[1]!]);
     expect(apps.code).toBe(0);
@@ -109,20 +116,6 @@ describe("kit grants recover", () => {
       ...["imported", "grant_recovered", "tokens_issued"],
     ]);
     expect(await recover(["--all"])).toEqual({ code: 0, data: { done: [], failed: [], skipped: [] } });
-  });
-
-  it("sends the legacy API's Basic credentials, and no other secret", async () => {
-    const [uuid] = await imported(1);
-    const since = position();
-    await recover([uuid!.toUpperCase()]);
-    const [call] = calls(since, GRANTS);
-    const { ADDON_ID, ADDON_PASSWORD, CLIENT_SECRET } = world.environment;
-    expect(call!.path).toBe(`/vendor/resources/${uuid}/oauth-grant`);
-    expect(call!.request.headers["authorization"]).toBe(
-      `Basic ${Buffer.from(`${ADDON_ID}:${ADDON_PASSWORD}`).toString("base64")}`,
-    );
-    expect(call!.request.headers["accept"]).toBe("application/vnd.svc+json; version=3");
-    expect(JSON.stringify(call!.request)).not.toContain(CLIENT_SECRET);
   });
 
   it("fails for a resource whose grant was exchanged, with no possible remedy, and leaves it unchanged", async () => {
@@ -173,24 +166,25 @@ describe("kit grants recover", () => {
     expect(calls(since, GRANTS)).toEqual([]);
   });
 
-  it("stops after one message when the endpoint is not enabled", async () => {
-    const uuids = await imported(5);
-    world.sandbox.control.settings({ legacyGrants: false });
-    const since = position();
-    const { code, stdout, stderr } = await kit(world.environment, ["grants", "recover", "--all"]);
-    said.push(stdout, stderr);
-    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
-    expect(stderr.match(/closed for your\s+add-on/g)).toHaveLength(1);
-    expect(calls(since, GRANTS)).toHaveLength(1);
-    const { data } = await recover(uuids);
-    expect(data).toMatchObject({ id: "grants_closed" });
-  });
-
-  it("stops after one message when the credentials are wrong", async () => {
+  it.each<[string, () => object, string]>([
+    [
+      "the endpoint is closed",
+      () => {
+        world.sandbox.control.settings({ legacyGrants: false });
+        return {};
+      },
+      "grants_closed",
+    ],
+    [
+      "the credentials are wrong",
+      () => ({ ADDON_PASSWORD: "not-the-right-password" }),
+      "legacy_credentials_rejected",
+    ],
+  ])("asks once, and gives one message, when %s", async (_, cause, id) => {
     await imported(5);
     const since = position();
-    const { code, data } = await recover(["--all"], { ADDON_PASSWORD: "not-the-right-password" });
-    expect({ code, data }).toMatchObject({ code: 1, data: { id: "legacy_credentials_rejected" } });
+    const { code, data } = await recover(["--all"], cause());
+    expect({ code, data }).toMatchObject({ code: 1, data: { id } });
     expect(calls(since, GRANTS)).toHaveLength(1);
     expect(JSON.stringify(data)).not.toContain("not-the-right-password");
   });

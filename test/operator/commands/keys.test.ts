@@ -140,14 +140,14 @@ describe("kit keys reseal", () => {
       `SELECT uuid, sealed_access_token AS access, sealed_refresh_token AS refresh FROM credentials WHERE uuid = ANY($1)`,
       [[uuid, other]],
     );
-    const tokens = new Map(
-      rows.map((row) => [
-        row.uuid,
-        both.open(credentialSealContext("sealed_access_token", row.uuid), row.access).reveal(),
-      ]),
-    );
-    expect(tokens.get(uuid!)).toBe("fresh");
-    expect(tokens.get(other!)).toBe(`sealed_access_token of ${other}`);
+    const tokens = rows.map(({ uuid, access }) => [
+      uuid,
+      both.open(credentialSealContext("sealed_access_token", uuid), access).reveal(),
+    ]);
+    expect(Object.fromEntries(tokens)).toEqual({
+      [uuid!]: "fresh",
+      [other!]: `sealed_access_token of ${other}`,
+    });
   });
 
   it("leaves values that cannot be decrypted unchanged, lists them, and exits with 1", async () => {
