@@ -56,7 +56,7 @@ describe("failures of a bulk command", () => {
     expect(stdout.match(/could not be sent/g)).toHaveLength(1);
     expect(stdout).toContain("Is the platform reachable from here? kit doctor tries.");
     const logged = stderr.match(/^warn: A token could not be refreshed yet.*/gm);
-    expect(logged).toEqual([expect.any(String), expect.stringContaining(": 5 times in ")]);
+    expect(logged).toHaveLength(2);
     expect(widest(stdout + stderr)).toBeLessThanOrEqual(80);
   });
 
