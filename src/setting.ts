@@ -1,6 +1,5 @@
 import { isIP } from "node:net";
 import { validate } from "node-cron";
-import { isOwnPath } from "./http/requests.ts";
 import { Secret } from "./secret.ts";
 
 /** One setting: its name in the environment, what it means, and how its text becomes a value. */
@@ -140,8 +139,13 @@ export const accountList = listOf("account", (value) =>
   )(value.trim()),
 );
 
+/** The mount paths of the kit's routers, except the one for the platform's calls (`RESOURCES_PATH`). */
+export const ROUTER_PATHS = ["/metrics", "/oauth", "/sso", "/customer", "/operator"];
+const OWN_PATHS = ["/healthz", "/readyz", "/assets", ...ROUTER_PATHS];
+
+/** The path of a router, which at one of the kit's own paths would answer in its place. */
 export function routePath(value: string): string {
-  if (isOwnPath(value))
+  if (OWN_PATHS.some((own) => `${value.toLowerCase()}/`.startsWith(`${own}/`)))
     throw new Error(
       "must not begin with a path that the service answers itself, for its health, metrics or pages",
     );

@@ -5,17 +5,6 @@ import { KitError, Refusal } from "../errors.ts";
 
 // What the routes of all parts ask of a request: by whom, from where, with which body.
 
-/** The mount paths of the kit's routers, except the one for the platform's calls (`RESOURCES_PATH`). */
-export const ROUTER_PATHS = ["/metrics", "/oauth", "/sso", "/customer", "/operator"];
-
-/**
- * Whether the kit itself answers at this path. A router mounted there before the kit's own would answer in its place.
- */
-export function isOwnPath(path: string): boolean {
-  const own = ["/healthz", "/readyz", "/assets", ...ROUTER_PATHS];
-  return own.some((each) => `${path.toLowerCase()}/`.startsWith(`${each}/`));
-}
-
 const accepted = new WeakSet<object>();
 
 /** Notes that a request has right credentials: it is no stranger's, nor is its connection from now on. */

@@ -1,6 +1,5 @@
 import { unescape } from "node:querystring";
 import { base64Of, formsOf, HIDDEN, patternOf, Secret } from "../secret.ts";
-import type { Config } from "../config.ts";
 
 /** Redacts secrets in a line of text: the last barrier before it leaves the process. */
 export interface Scrubber {
@@ -47,7 +46,7 @@ function tokenPattern(prefix: string): RegExp | null {
 }
 
 /** A scrubber that hides the secrets in these settings, the vendor's own settings included. */
-export function createOwnScrubber(config: Config): Scrubber {
+export function createOwnScrubber(config: { readonly platformTokenPrefix?: string }): Scrubber {
   const scrubber = createScrubber(config.platformTokenPrefix ?? "");
   scrubber.hide(...secretsIn(config));
   return scrubber;
