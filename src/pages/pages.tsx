@@ -66,3 +66,20 @@ function Layout(props: { siteName: string; style: string; page: Page; around: Ar
     </html>
   );
 }
+
+type Fact = [name: ComponentChildren, value: ComponentChildren];
+
+/** Names and values, one below the other. A null is left out. */
+export function Facts({ of }: { of: readonly (Fact | null)[] }) {
+  const facts = of.filter((fact) => fact !== null);
+  return (
+    <dl>
+      {facts.map(([name, value]) => (
+        <>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </>
+      ))}
+    </dl>
+  );
+}

@@ -33,13 +33,6 @@ export const NOT_AVAILABLE: Told = {
   advice: "Nothing is lost. Wait a moment, then load this page again.",
 };
 
-const NO_ADDRESS: Told = {
-  status: 400,
-  title: "That is no address",
-  happened: "The address of this page is not well formed: a % stands where none can.",
-  advice: "If you followed a link, tell whoever gave it to you. If you typed it, look at it again.",
-};
-
 const OUR_FAULT: Told = {
   status: 500,
   title: "Something went wrong here",
@@ -56,10 +49,10 @@ export function notFromOurPage(): Problem {
   });
 }
 
-/** The page for what a route of the site throws. A `Refusal` passes through and is answered as JSON, as elsewhere. */
+/** The page for what a route of the site throws. A `Refusal`, or an address that is not well formed, is answered as JSON, as elsewhere. */
 export function showProblem(ctx: Pick<Context, "config" | "log" | "refusedSample">): ErrorRequestHandler {
   return (error: unknown, request, response, next) => {
-    if (error instanceof Refusal || response.headersSent) return next(error);
+    if (error instanceof Refusal || error instanceof URIError || response.headersSent) return next(error);
     const { status, title, happened, advice, next: link } = toldOf(error);
     // The resource that the page is about, if the part has set it.
     const uuid: unknown = response.locals["uuid"];
@@ -91,7 +84,6 @@ export function showProblem(ctx: Pick<Context, "config" | "log" | "refusedSample
 
 function toldOf(error: unknown): Told {
   if (error instanceof Problem) return error.told;
-  if (error instanceof URIError) return NO_ADDRESS;
   return isPassing(error) ? NOT_AVAILABLE : OUR_FAULT;
 }
 

@@ -15,8 +15,6 @@ main form button { width: auto; }
 main dl { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: 0.5rem 1.5rem; margin-bottom: 2rem; }
 main dt { color: var(--pico-muted-color); }
 main dd { margin: 0; overflow-wrap: anywhere; }
-main dd ul { margin: 0; padding: 0; }
-main dd li { list-style: none; }
 @media (max-width: 44rem) { main table { display: block; overflow-x: auto; } }
 @media (max-width: 30rem) { main dl { grid-template-columns: 1fr; gap: 0; } main dd { margin-bottom: 0.75rem; } }
 `;
@@ -40,21 +38,19 @@ const WIDE = `
   main section { margin-bottom: 0; }
   main h2 { font-size: 1.15rem; margin: 2rem 0 0.75rem; }
   main h1 + .columns > :first-child h2 { margin-top: 0; }
-  main dl { margin-bottom: 1rem; gap: 0.4rem 1.5rem; }
+  main dl { grid-template-columns: max-content minmax(0, 1fr); gap: 0.4rem 1.5rem; margin-bottom: 1rem; }
   main dd { margin-bottom: 0; }
   code { overflow-wrap: anywhere; background: none; padding: 0; color: inherit; }
   .quiet, main small { color: var(--pico-muted-color); }
   time .quiet { white-space: nowrap; }
   .columns, .pair { display: grid; gap: 0 3rem; }
-  .cards { list-style: none; padding: 0; margin: 0; display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.75rem; }
+  .cards { padding: 0; margin: 0 0 0.75rem; display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.75rem; }
   .cards > li { list-style: none; margin: 0; padding: 0.9rem 1.1rem; border: 1px solid var(--line); border-left: 4px solid var(--wait); border-radius: var(--pico-border-radius); }
   .cards > li.bad { border-left-color: var(--bad); }
   .cards > li.well { border-left-color: var(--well); }
   :is(main h3, .cards h2) { font-size: 1rem; margin: 0 0 0.25rem; }
   .cards p { margin: 0 0 0.35rem; }
   .cards p:last-child { margin: 0; }
-  .cards + .quiet { margin-top: 0.75rem; }
-  .cards .state { margin-right: 0.25rem; }
   .state { white-space: nowrap; font-weight: 600; }
   .state.well { color: var(--well); &::before { content: "✓ "; } }
   .state.wait { color: var(--wait); &::before { content: "… "; } }
@@ -73,10 +69,11 @@ const WIDE = `
   form.ask .row > * { margin: 0; }
   main form:is(.ask, .search) button { width: auto; padding-inline: 2rem; }
   fieldset label { display: flex; gap: 0.6rem; align-items: baseline; }
-  .actions { list-style: none; padding: 0; display: flex; flex-wrap: wrap; gap: 0.75rem; margin: 0 0 1rem; }
-  .actions li { list-style: none; margin: 0; }
-  .actions a { padding: 0.4rem 0.9rem; }
-  :is(.actions a, form.signed-in button) { background: none; color: var(--pico-primary); border: 1px solid currentColor; box-shadow: none;
+  :is(.buttons, .links) { padding: 0; display: flex; flex-wrap: wrap; gap: 0.25rem 1.25rem; margin: 0; }
+  :is(.buttons, .links) li { list-style: none; margin: 0; }
+  .buttons { gap: 0.75rem; margin-bottom: 1rem; }
+  .buttons a { padding: 0.4rem 0.9rem; }
+  :is(.buttons a, form.signed-in button) { background: none; color: var(--pico-primary); border: 1px solid currentColor; box-shadow: none;
     &:hover { color: var(--pico-primary-hover); text-decoration: underline; }
     &:focus-visible { outline: 2px solid var(--pico-primary); outline-offset: 2px; } }
   ol.timeline { list-style: none; padding: 0 0 0 1rem; margin: 0; border-left: 2px solid var(--line); }
@@ -89,7 +86,6 @@ const WIDE = `
   figure.plot rect { fill: var(--bar); } figure.plot rect.bad { fill: var(--bad); }
   figure.plot line { stroke: var(--line); }
   figure.plot text { fill: var(--pico-muted-color); font-size: 11px; font-family: inherit; }
-  figure.plot details { margin: 0.5rem 0 0; font-size: 0.9em; }
   progress { margin: 0.5rem 0 1rem; }
 }
 @media (min-width: 60rem) {

@@ -1,7 +1,5 @@
 import express, { Router, type Request, type RequestHandler, type Response } from "express";
 import type { Context } from "../context.ts";
-import { isDatabaseAway } from "../database/database.ts";
-import { KitError } from "../errors.ts";
 import { askForBody, isUnreadableBody, clientAddress, methodNotAllowed } from "../http/requests.ts";
 import { addressOf, goTo, isFromOurPage } from "../pages/address.ts";
 import { show, type Page } from "../pages/pages.tsx";
@@ -9,7 +7,6 @@ import { notFromOurPage } from "../pages/problem.tsx";
 import type { Secret } from "../secret.ts";
 import { readUuid } from "../uuid.ts";
 import { within } from "../within.ts";
-import type { CustomerResource } from "./contract.ts";
 import { cookieNames, readCookie, writeCookie, type SecretCookie } from "./cookies.ts";
 import { problem } from "./problems.ts";
 import { readSignedForm } from "./sign-on.ts";
@@ -18,7 +15,6 @@ import {
   CUSTOMER_SESSION_SECONDS,
   findCustomerSession,
   openCustomerSession,
-  type CustomerSession,
 } from "./store.ts";
 
 /** A form of at most eight members; the longest is an e-mail address. */
@@ -82,11 +78,13 @@ export function customerRoutes(ctx: Context): Router {
       const id = uuid && readCookie(ctx, cookieOf(uuid), request);
       const session = uuid && id && (await findCustomerSession(ctx, id, uuid));
       if (!session) throw problem("not_signed_on");
+      const { email, ...resource } = session;
       // For the log line, should the page fail.
       response.locals["uuid"] = uuid;
       dropOldCookies(ctx, request, response, uuid);
-      const page = framed(await vendorsPage(ctx, session.resource), session, addressOf(ctx, request).base);
-      show(ctx, request, response, page);
+      const late = () => problem("page_late");
+      const page = await within(PAGE_TIME_MS, ctx.customerPage(resource), late);
+      show(ctx, request, response, framed(page, email, `${addressOf(ctx, request).base}/customer/${uuid}`));
     })
     .all(methodNotAllowed("GET, HEAD"));
 
@@ -118,27 +116,8 @@ function dropOldCookies(ctx: Context, request: Request, response: Response, inUs
     writeCookie(ctx, cookieOf(uuid), request, response, null);
 }
 
-/**
- * Throws the problem `page_late` after `PAGE_TIME_MS`, and a KitError when the vendor's function returns nothing.
- */
-async function vendorsPage({ customerPage }: Context, resource: CustomerResource): Promise<Page> {
-  const late = () => problem("page_late");
-  const made = Promise.resolve().then(
-    () => customerPage(resource) as Page | null | undefined | Promise<Page>,
-  );
-  const page = await within(PAGE_TIME_MS, made, late).catch((error: unknown) => {
-    // An error of the vendor's page that looks like a lost database is not about the kit's own database.
-    throw isDatabaseAway(error) ? new Error("The page cannot reach what it needs", { cause: error }) : error;
-  });
-  if (page) return page;
-  throw new KitError(
-    "broken_contract",
-    "The service's customerPage() returned nothing; it must return a title and content. Is a return missing?",
-  );
-}
-
 /** The vendor's page, followed by the e-mail address of the customer and the button for signing out. */
-function framed({ content, ...page }: Page, { email, resource }: CustomerSession, base: string): Page {
+function framed({ content, ...page }: Page, email: string | null, here: string): Page {
   return {
     ...page,
     content: (
@@ -150,7 +129,7 @@ function framed({ content, ...page }: Page, { email, resource }: CustomerSession
             You are signed on as <strong>{email}</strong>.
           </p>
         )}
-        <form method="post" action={`${base}/customer/${resource.uuid}/sign-out`}>
+        <form method="post" action={`${here}/sign-out`}>
           <button type="submit">Sign out</button>
         </form>
       </>

@@ -57,11 +57,6 @@ const TOLD = {
       "The platform no longer accepts what you allowed when you signed in; perhaps you revoked it there.",
     advice: "Nothing more is done in your name. Sign in again to go on.",
   },
-  not_allowed: {
-    ...{ status: 403, title: "Not for this account", next: WHO },
-    happened: "You are signed in, but this page is for other accounts.",
-    advice: "Sign in with another account, or ask whoever runs this service to let yours in.",
-  },
   sign_on_refused: {
     ...{ status: 403, title: "You are not signed on" },
     happened: "This way in is not valid, or not any more. Each one can be used once, within five minutes.",

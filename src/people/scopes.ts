@@ -1,18 +1,8 @@
 /**
- * What a person is asked to allow unless a part of the service needs more: to read who they are, nothing else (platform
- * document, "Scopes").
+ * What a person is asked to allow: to read who they are, nothing else (platform document, "Scopes"). With none the
+ * platform would grant everything.
  */
-export const DEFAULT_SCOPES: readonly string[] = ["identity"];
-
-/** The scopes to request: those wanted, and always `identity`; with none the platform would grant everything. */
-export function scopesToAsk(wanted: readonly string[]): string[] {
-  return [...new Set(["identity", ...wanted])];
-}
-
-/** Whether the granted scopes include all that are needed. */
-export function isEnough(given: readonly string[], needed: readonly string[]): boolean {
-  return given.includes("global") || needed.every((each) => given.includes(each));
-}
+export const SCOPES: readonly string[] = ["identity"];
 
 const MEANINGS: Readonly<Record<string, string>> = {
   global: "read and change the whole account, its apps and its resources",

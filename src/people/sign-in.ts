@@ -1,4 +1,4 @@
-import { Router, type Request, type RequestHandler, type Response } from "express";
+import { Router, type Request } from "express";
 import type { Context } from "../context.ts";
 import { clientAddress, methodNotAllowed } from "../http/requests.ts";
 import { addressOf, goTo, isFromOurPage, localPath } from "../pages/address.ts";
@@ -7,21 +7,13 @@ import { notFromOurPage } from "../pages/problem.tsx";
 import type { Account } from "../platform/account.ts";
 import { readCookie, writeCookie, type SecretCookie } from "./cookies.ts";
 import { problem } from "./problems.ts";
-import { DEFAULT_SCOPES, isEnough } from "./scopes.ts";
-import { closeSession, findSession, SESSION_SECONDS, type Person, type Session } from "./store.ts";
+import { closeSession, findSession, SESSION_SECONDS, type Person } from "./store.ts";
 import { beginSignIn, completeSignIn } from "./web-flow.ts";
 import { confirm, whoPage } from "./who.tsx";
 
 // Sign-in of people by the platform's OAuth web flow.
 
 export type { Person } from "./store.ts";
-
-export interface Requirement {
-  /** Who may enter; by default everybody who is signed in. */
-  isAllowed?(person: Person): boolean;
-  /** The scopes that the person must have granted; a browser without them is sent to the platform to grant them. */
-  scopes?: readonly string[];
-}
 
 /** Keeps who signed in or out. */
 interface Trail {
@@ -37,10 +29,7 @@ export function signInRoutes(ctx: Context, trail: Trail): Router {
   router
     .route("/login")
     .head(methodNotAllowed("GET"))
-    .get((request, response) => {
-      const returnTo = localPath(request.query["return_to"]);
-      beginSignIn(ctx, request, response, { scopes: DEFAULT_SCOPES, returnTo });
-    })
+    .get((request, response) => beginSignIn(ctx, request, response, localPath(request.query["return_to"])))
     .all(methodNotAllowed("GET"));
 
   router
@@ -64,9 +53,9 @@ export function signInRoutes(ctx: Context, trail: Trail): Router {
   router
     .route("/me")
     .get(async (request, response) => {
-      const session = await sessionOf(ctx, request);
-      if (!session) throw problem("not_signed_in");
-      const confirmed = session.isRefused ? null : await confirm(ctx, session.person);
+      const person = await sessionOf(ctx, request);
+      if (!person) throw problem("not_signed_in");
+      const confirmed = person.isRefused ? null : await confirm(ctx, person);
       if (!confirmed) throw problem("sign_in_again");
       show(ctx, request, response, whoPage(confirmed, addressOf(ctx, request).base));
     })
@@ -100,32 +89,11 @@ export async function personOf(
   request: Request,
   how?: { isUse: boolean },
 ): Promise<Person | null> {
-  const session = await sessionOf(ctx, request, how);
-  return session && !session.isRefused ? session.person : null;
+  const person = await sessionOf(ctx, request, how);
+  return person?.isRefused ? null : person;
 }
 
-/**
- * Lets signed-in people pass, in `response.locals.person`. Sends the GETs of others through the sign-in and back; throws
- * a problem for their other requests, and for people who are not allowed.
- */
-export function requirePerson(
-  ctx: Context,
-  { isAllowed = () => true, scopes = DEFAULT_SCOPES }: Requirement = {},
-): RequestHandler {
-  return async (request, response: Response, next) => {
-    const session = await sessionOf(ctx, request);
-    const mayEnter = session && !session.isRefused && isEnough(session.person.scopes, scopes);
-    if (mayEnter && !isAllowed(session.person)) throw problem("not_allowed");
-    if (mayEnter) {
-      response.locals["person"] = session.person;
-      return next();
-    }
-    if (request.method !== "GET") throw problem(session ? "sign_in_again" : "not_signed_in");
-    beginSignIn(ctx, request, response, { scopes, returnTo: localPath(request.originalUrl) });
-  };
-}
-
-async function sessionOf(ctx: Context, request: Request, how?: { isUse: boolean }): Promise<Session | null> {
+async function sessionOf(ctx: Context, request: Request, how?: { isUse: boolean }): Promise<Person | null> {
   const id = readCookie(ctx, SESSION, request);
   return id && findSession(ctx, id, how);
 }

@@ -37,21 +37,11 @@ const IS_IN_USE = `seen_at > now() - interval '60 minutes'`;
 const IS_TO_NOTE = `seen_at < now() - interval '5 minutes'`;
 
 /** A signed-in person, as the parts of the service see them. */
-export interface Person {
-  /** The platform's id of the account. */
-  id: string;
-  email: string;
-  /** Whether the platform says that it has verified the e-mail. */
-  isEmailVerified: boolean;
-  name: string | null;
+export interface Person extends Account {
   scopes: string[];
   signedInAt: Date;
   sessionEndsAt: Date;
-}
-
-/** A session that has not expired. `isRefused`: the platform no longer accepts this person's tokens: they must sign in again. */
-export interface Session {
-  person: Person;
+  /** The platform no longer accepts this person's tokens: they must sign in again. */
   isRefused: boolean;
 }
 
@@ -197,16 +187,9 @@ export async function openSession(
   return opened ? session : null;
 }
 
-/** `isUse`: somebody uses the session now. */
-export async function findSession(
-  needs: Needs,
-  session: Secret,
-  { isUse = true } = {},
-): Promise<Session | null> {
-  const row = await found<Person & { isRefused: boolean }>(needs, "sessions", find, session, { isUse });
-  if (!row) return null;
-  const { isRefused, ...person } = row;
-  return { person, isRefused };
+/** The person of a session that has not expired. `isUse`: somebody uses it now. */
+export function findSession(needs: Needs, session: Secret, { isUse = true } = {}): Promise<Person | null> {
+  return found<Person>(needs, "sessions", find, session, { isUse });
 }
 
 /** The row of a session in use; that it was used is noted. */
@@ -244,12 +227,6 @@ export function closeSession(needs: Needs, session: Secret): Promise<Account | n
   );
 }
 
-/** A customer who is signed on to one resource. `email` is null when the platform did not name a user. */
-export interface CustomerSession {
-  email: string | null;
-  resource: CustomerResource;
-}
-
 /**
  * Uses up a signed form and opens a session for it. `address` is the client's. `stale`: signed too long ago, or in the
  * future. `used`: this form was used before. `gone`: the resource does not exist, or no longer does.
@@ -274,16 +251,13 @@ export async function openCustomerSession(
   return row!.isKnown ? "used" : "gone";
 }
 
-export async function findCustomerSession(
+/** The resource that a customer is signed on to; `email` is null when the platform did not name a user. */
+export function findCustomerSession(
   needs: Needs,
   session: Secret,
   uuid: string,
-): Promise<CustomerSession | null> {
-  type Row = CustomerResource & { email: string | null };
-  const row = await found<Row>(needs, "customer_sessions", findCustomer, session, { more: [uuid] });
-  if (!row) return null;
-  const { email, ...resource } = row;
-  return { email, resource };
+): Promise<(CustomerResource & { email: string | null }) | null> {
+  return found(needs, "customer_sessions", findCustomer, session, { more: [uuid] });
 }
 
 export async function closeCustomerSession(needs: Needs, session: Secret): Promise<void> {

@@ -9,7 +9,7 @@ import { mayQuote } from "../errors.ts";
 import { Secret } from "../secret.ts";
 import { randomId, readCookie, writeCookie, type SecretCookie } from "./cookies.ts";
 import { accountProblem, authorizeProblem, exchangeProblem, leadingTo, problem } from "./problems.ts";
-import { isEnough, scopesToAsk } from "./scopes.ts";
+import { SCOPES } from "./scopes.ts";
 import { openSession, type NewPerson } from "./store.ts";
 
 /** How long a person may take to sign in at the platform. */
@@ -21,18 +21,13 @@ const CODE = /^[\x21-\x7e]{1,1024}$/;
 /** How long a call to the token endpoint may take while a person waits in front of a browser. */
 const PERSON_WAITS_MS = 10_000;
 
-/** What was requested when a sign-in began. */
-interface Attempt {
-  scopes: string[];
-  returnTo: string | null;
-}
-
 /**
  * A sign-in under way. Anybody can begin one, so none is stored here: it is the `state` itself, sealed for the browser
  * in which it began (platform document, "Authentication" 2). `verifier` proves to the platform that the code is
  * exchanged by whoever asked for it (RFC 7636), and makes the sign-in unique.
  */
-interface Begun extends Attempt {
+interface Begun {
+  returnTo: string | null;
   verifier: string;
   endsAt: number;
 }
@@ -52,17 +47,16 @@ export function beginSignIn(
   ctx: Context,
   request: Request,
   response: Response,
-  { scopes, returnTo }: { scopes: readonly string[]; returnTo: string | null },
+  returnTo: string | null,
 ): void {
   const kept = readCookie(ctx, BROWSER, request);
   const browser = kept && ID.test(kept.reveal()) ? kept : randomId();
   writeCookie(ctx, BROWSER, request, response, browser);
-  const asked = scopesToAsk(scopes);
   const verifier = randomId().reveal();
-  const begun: Begun = { scopes: asked, returnTo, verifier, endsAt: Date.now() + ATTEMPT_SECONDS * 1_000 };
+  const begun: Begun = { returnTo, verifier, endsAt: Date.now() + ATTEMPT_SECONDS * 1_000 };
   const state = Buffer.from(ctx.vault.seal(stateOf(browser), JSON.stringify(begun))).toString("base64url");
   const query = {
-    ...{ client_id: ctx.credentials.people!.id, response_type: "code", scope: asked.join(" "), state },
+    ...{ client_id: ctx.credentials.people!.id, response_type: "code", scope: SCOPES.join(" "), state },
     ...{ code_challenge: sha256(verifier).toString("base64url"), code_challenge_method: "S256" },
   };
   // Percent-encoded: `+` for a space is a convention of forms, which not every URL parser shares.
@@ -107,7 +101,7 @@ function begunWith(ctx: Context, request: Request): Begun | null {
 
 async function signIn(ctx: Context, begun: Begun, code: Secret): Promise<SignedIn> {
   const tokens = await tokensFor(ctx, code, new Secret(begun.verifier));
-  const { accessToken, refreshToken, lifeSeconds, scopes = begun.scopes } = tokens;
+  const { accessToken, refreshToken, lifeSeconds, scopes = [...SCOPES] } = tokens;
   const account = await accountOf(ctx.platformCalls, accessToken).catch((error: unknown) => {
     throw accountProblem(mayQuote(error, [code, ...(refreshToken ? [refreshToken] : [])]));
   });
@@ -122,8 +116,7 @@ async function signIn(ctx: Context, begun: Begun, code: Secret): Promise<SignedI
   if (!session) throw problem("state_unknown");
   // Tokens live for hours; those of a sandbox perhaps for seconds.
   if (lifeSeconds < 120) ctx.nudge("refresh-tokens", lifeSeconds * person.share * 1_000);
-  // A page that needs more scopes than were granted would send the browser back to the platform in an endless loop.
-  return { person, session, returnTo: isEnough(scopes, begun.scopes) ? begun.returnTo : null };
+  return { person, session, returnTo: begun.returnTo };
 }
 
 async function tokensFor(ctx: Context, code: Secret, verifier: Secret): Promise<IssuedTokens> {

@@ -1,9 +1,8 @@
-import type { ComponentChildren } from "preact";
 import type { Context } from "../context.ts";
 import { giveUpPerson, NoToken, tokensOf } from "../credentials/token-source.ts";
 import { isDatabaseAway } from "../database/database.ts";
 import { KitError } from "../errors.ts";
-import type { Page } from "../pages/pages.tsx";
+import { Facts, type Page } from "../pages/pages.tsx";
 import { accountOf, type Account } from "../platform/account.ts";
 import { PlatformRefused } from "../platform/errors.ts";
 import type { Secret } from "../secret.ts";
@@ -76,25 +75,23 @@ export function whoPage({ person, isLive }: Confirmed, base: string): Page {
     title: "You are signed in",
     content: (
       <>
-        <dl>
-          {name !== null && <Fact name="Name">{name}</Fact>}
-          <Fact name="E-mail">{email}</Fact>
-          <Fact name="You allowed">
-            <ul>
-              {scopes.map((scope) => (
-                <li>
+        <Facts
+          of={[
+            name === null ? null : ["Name", name],
+            ["E-mail", email],
+            [
+              "You allowed",
+              scopes.map((scope) => (
+                <>
                   <code>{scope}</code> {meaningOfScope(scope)}
-                </li>
-              ))}
-            </ul>
-          </Fact>
-          <Fact name="Since">
-            <Time at={signedInAt} />
-          </Fact>
-          <Fact name="Until">
-            <Time at={sessionEndsAt} />, or until you sign out
-          </Fact>
-        </dl>
+                  <br />
+                </>
+              )),
+            ],
+            ["Since", <Time at={signedInAt} />],
+            ["Until", [<Time at={sessionEndsAt} />, ", or until you sign out"]],
+          ]}
+        />
         {!isLive && (
           <p>
             The platform does not say just now who you are; this is what it said when you signed in. If it
@@ -110,15 +107,6 @@ export function whoPage({ person, isLive }: Confirmed, base: string): Page {
       </>
     ),
   };
-}
-
-function Fact({ name, children }: { name: string; children: ComponentChildren }) {
-  return (
-    <>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </>
-  );
 }
 
 function Time({ at }: { at: Date }) {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Browser, Page } from "playwright-core";
 import { h } from "preact";
 import { aWorldOfCustomers, type CustomersWorld, type Form } from "../people/customers.ts";
-import { aVisitor, chromiumPath, seriousFindings, startChromium } from "../support/chromium.ts";
+import { aVisitor, chromiumPath, lookOf, LOOKS, overflow, startChromium } from "../support/chromium.ts";
 
 // A customer with a real browser, coming from another site: the browser applies cookies, redirect and policy.
 
@@ -25,20 +25,16 @@ let uuid: string;
       await customers?.close();
     });
 
-    it.each([
-      ["on a desk", { viewport: { width: 1280, height: 800 } }],
-      ["on a phone, in the dark", { viewport: { width: 360, height: 740 }, colorScheme: "dark" as const }],
-    ])("sign-on, page and sign-out work: %s", async (where, look) => {
+    it.each(LOOKS)("sign-on, page and sign-out work: %s", async (where, look) => {
       const { context, page, problems } = await aVisitor({ browser, bypassCSP: true, ...look });
       await fromDashboard(page, customers.signedForm(uuid, `${where.replace(/\W+/g, "-")}@example.com`));
       await page.waitForURL(`${customers.url()}/customer/${uuid}`);
       expect(await page.textContent("main")).toMatch(/basic.*region us.*signed on as/s);
-      expect(await seriousFindings(page)).toEqual([]);
-      expect(await overflow(page)).toBeLessThanOrEqual(0);
+      expect(await lookOf(page, "customer", where)).toMatchObject({ findings: [], overflow: 0 });
 
       await page.getByRole("button", { name: "Sign out" }).click();
       await page.waitForURL(`${customers.url()}/customer/signed-out`);
-      expect(await seriousFindings(page)).toEqual([]);
+      expect(await lookOf(page, "signed-off", where)).toMatchObject({ findings: [], overflow: 0 });
       expect(await context.cookies()).toEqual([]);
       await page.goto(`${customers.url()}/customer/${uuid}`);
       expect(await page.textContent("h1")).toBe("You are not signed on");
@@ -83,9 +79,4 @@ async function fromDashboard(page: Page, form: Form): Promise<void> {
   await page.route(DASHBOARD, (route) => route.fulfill({ contentType: "text/html", body }));
   await page.goto(DASHBOARD);
   await page.getByRole("button", { name: "Open" }).click();
-}
-
-/** How many pixels of the page are clipped on the right. */
-function overflow(page: Page): Promise<number> {
-  return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
 }

@@ -1,8 +1,7 @@
-import { mkdirSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Browser, Page } from "playwright-core";
 import { aWorldOfOperators, type OperatorsWorld } from "../operator/pages/signed-in.ts";
-import { aVisitor, chromiumPath, seriousFindings, startChromium } from "../support/chromium.ts";
+import { aVisitor, chromiumPath, lookOf, LOOKS, startChromium } from "../support/chromium.ts";
 
 // An operator who signs in at the platform with a real browser, which applies redirects, cookies and policies.
 
@@ -30,55 +29,41 @@ let uuid: string;
       await operators?.close();
     });
 
-    it.each([
-      ["on a desk", { viewport: { width: 1280, height: 800 } }],
-      ["on a phone, in the dark", { viewport: { width: 360, height: 740 }, colorScheme: "dark" as const }],
-    ])("refuse one account, let the person change it, sign in and sign out: %s", async (where, look) => {
-      const { context, page, problems } = await aVisitor({ browser, bypassCSP: true, ...look });
-      const address = `${operators.url()}/operator/resources/${uuid}`;
-      await page.goto(address);
-      await looksWell(page, "ways-in", where);
-      await page.getByRole("button", { name: "Sign in" }).click();
-      await atPlatform(page, "newcomer@example.com");
-      await page.waitForURL(address);
-      expect(await page.textContent("h1")).toBe("Not for this account");
-      await looksWell(page, "not-listed", where);
-      await page.getByRole("button", { name: "Sign out" }).click();
-      await page.waitForURL(`${operators.url()}/operator`);
+    it.each(LOOKS)(
+      "refuse one account, let the person change it, sign in and sign out: %s",
+      async (where, look) => {
+        const { context, page, problems } = await aVisitor({ browser, bypassCSP: true, ...look });
+        const address = `${operators.url()}/operator/resources/${uuid}`;
+        await page.goto(address);
+        await looksWell(page, "ways-in", where);
+        await page.getByRole("button", { name: "Sign in" }).click();
+        await atPlatform(page, "newcomer@example.com");
+        await page.waitForURL(address);
+        expect(await page.textContent("h1")).toBe("Not for this account");
+        await looksWell(page, "not-listed", where);
+        await page.getByRole("button", { name: "Sign out" }).click();
+        await page.waitForURL(`${operators.url()}/operator`);
 
-      await page.goto(address);
-      await page.getByRole("button", { name: "Sign in" }).click();
-      await page.getByRole("button", { name: "Use another account" }).click();
-      await atPlatform(page, "owner@example.com");
-      await page.waitForURL(address);
-      expect(await page.textContent("body > header")).toContain("owner@example.com");
-      await looksWell(page, "signed-in", where);
-      await page.evaluate(`document.querySelector(".signed-in span").textContent = "x".repeat(200)`);
-      await looksWell(page, "signed-in-at-length", where);
-      await page.goto(`${operators.url()}/operator/actions/999`);
-      await looksWell(page, "signed-in-problem", where);
-      await page.getByRole("link", { name: "Overview" }).click();
-      await looksWell(page, "signed-in-overview", where);
-      await page.getByRole("button", { name: "Sign out" }).click();
-      await page.getByRole("button", { name: "Sign in" }).waitFor();
-      expect((await context.cookies()).map(({ name }) => name)).not.toContain("kit_session");
-      expect(problems).toEqual([]);
-      await context.close();
-    });
-
-    it("work without JavaScript, under the Content-Security-Policy", async () => {
-      const { context, page } = await aVisitor({ browser, javaScriptEnabled: false });
-      await page.goto(`${operators.url()}/operator/resources/${uuid}/refresh`);
-      await page.getByRole("button", { name: "Sign in" }).click();
-      await atPlatform(page, "owner@example.com");
-      await page.getByRole("button", { name: "Refresh it" }).click();
-      await page.waitForURL(/\/operator\/actions\/\d+$/);
-      await page.goto(`${operators.url()}/operator/actions`);
-      expect(await page.textContent("tbody tr")).toMatch(/refresh.*owner@example\.com.*1 refreshed\./s);
-      await page.getByRole("button", { name: "Sign out" }).click();
-      await page.waitForURL(`${operators.url()}/operator`);
-      await context.close();
-    });
+        await page.goto(address);
+        await page.getByRole("button", { name: "Sign in" }).click();
+        await page.getByRole("button", { name: "Use another account" }).click();
+        await atPlatform(page, "owner@example.com");
+        await page.waitForURL(address);
+        expect(await page.textContent("body > header")).toContain("owner@example.com");
+        await looksWell(page, "signed-in", where);
+        await page.evaluate(`document.querySelector(".signed-in span").textContent = "x".repeat(200)`);
+        await looksWell(page, "signed-in-at-length", where);
+        await page.goto(`${operators.url()}/operator/actions/999`);
+        await looksWell(page, "signed-in-problem", where);
+        await page.getByRole("link", { name: "Overview" }).click();
+        await looksWell(page, "signed-in-overview", where);
+        await page.getByRole("button", { name: "Sign out" }).click();
+        await page.getByRole("button", { name: "Sign in" }).waitFor();
+        expect((await context.cookies()).map(({ name }) => name)).not.toContain("kit_session");
+        expect(problems).toEqual([]);
+        await context.close();
+      },
+    );
 
     it("show on an open page that the session has ended, without a reload", async () => {
       const { context, page } = await aVisitor({ browser, haste: 10 });
@@ -114,16 +99,6 @@ async function atPlatform(page: Page, email: string): Promise<void> {
   await page.getByRole("button", { name: "Allow" }).click();
 }
 
-/** Expects no serious accessibility fault and no clipped content; saves a picture if SCREENSHOTS names a folder. */
 async function looksWell(page: Page, name: string, where: string): Promise<void> {
-  await page.waitForLoadState("load");
-  const folder = process.env["SCREENSHOTS"];
-  if (folder?.includes("/")) {
-    mkdirSync(folder, { recursive: true });
-    const suffix = where.includes("phone") ? "-phone" : "";
-    await page.screenshot({ path: `${folder}/operator-${name}${suffix}.png`, fullPage: true });
-  }
-  expect([name, await seriousFindings(page)]).toEqual([name, []]);
-  const beyond = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
-  expect([name, await page.evaluate(beyond)]).toEqual([name, 0]);
+  expect(await lookOf(page, name, where)).toEqual({ name, findings: [], overflow: 0 });
 }

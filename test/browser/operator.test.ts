@@ -1,16 +1,9 @@
-import { mkdirSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import type { Browser, Page } from "playwright-core";
+import type { Browser } from "playwright-core";
 import { aWorldOfAnOperator, PASSWORD, type OperatorWorld } from "../operator/pages/operator.ts";
-import { aVisitor, chromiumPath, seriousFindings, startChromium } from "../support/chromium.ts";
+import { aVisitor, chromiumPath, lookOf, LOOKS, overflow, startChromium } from "../support/chromium.ts";
 
 // An operator with a real browser: the password prompt, the policy, the script and the keyboard.
-
-const LOOKS = [
-  ["on a desk", { viewport: { width: 1280, height: 800 } }],
-  ["on a phone, in the dark", { viewport: { width: 360, height: 740 }, colorScheme: "dark" as const }],
-] as const;
 
 let operator: OperatorWorld;
 let browser: Browser;
@@ -56,10 +49,7 @@ let uuid: string;
         ["problem", "/actions/999"],
       ] as const) {
         await page.goto(`${operator.url()}/operator${path}`);
-        await page.waitForLoadState("load");
-        await screenshot(page, name, where);
-        expect([name, await seriousFindings(page)]).toEqual([name, []]);
-        expect([name, await overflow(page)]).toEqual([name, 0]);
+        expect(await lookOf(page, name, where)).toEqual({ name, findings: [], overflow: 0 });
       }
       await page.goto(`${operator.url()}/operator/resources`);
       await page.getByRole("searchbox").fill(uuid.slice(0, 13));
@@ -135,7 +125,7 @@ let uuid: string;
       // The live region exists before, and stays unchanged while there is nothing to report.
       await page.evaluate(`(${WATCH})(document.querySelector("[role=status]"))`);
       await page.getByText("2 refreshed,").waitFor();
-      expect(await told.textContent()).toMatch(/^done2 refreshed,/);
+      expect(await told.textContent()).toMatch(/^done.*2 refreshed,/);
       expect(await page.evaluate(`document.querySelector("[role=status]").changes`)).toBe(1);
       expect(problems).toEqual([]);
       await context.close();
@@ -172,19 +162,6 @@ let uuid: string;
       await page.getByText("while marked").waitFor();
       await context.close();
     });
-
-    it("show new problems without a reload", async () => {
-      const { context, page, problems } = await anOperator({ haste: 10 });
-      await page.goto(`${operator.url()}/operator`);
-      await page.getByText("1 resource grant_lost").waitFor();
-      await operator.world.rows(
-        `UPDATE client_secrets SET rejected_at = now(), probe_at = now() + interval '1 day'`,
-      );
-      await page.getByText("The platform rejects our client secret").waitFor();
-      expect(problems).toEqual([]);
-      await operator.world.rows(`UPDATE client_secrets SET rejected_at = NULL, probe_at = NULL`);
-      await context.close();
-    });
   },
 );
 
@@ -206,19 +183,3 @@ const WATCH = `(region) => {
   region.changes = 0;
   new MutationObserver(() => (region.changes += 1)).observe(region, { childList: true, subtree: true, characterData: true });
 }`;
-
-/** With SCREENSHOTS set, what docs/images shows is made anew; with a folder for its value, every page is kept there. */
-async function screenshot(page: Page, name: string, where: string): Promise<void> {
-  const wanted = process.env["SCREENSHOTS"];
-  const isFolder = wanted?.includes("/");
-  if (!wanted || (!isFolder && !["overview", "resource"].includes(name))) return;
-  const folder = isFolder ? wanted : fileURLToPath(new URL("../../docs/images", import.meta.url));
-  mkdirSync(folder, { recursive: true });
-  const suffix = where.includes("phone") ? "-phone" : "";
-  await page.screenshot({ path: `${folder}/operator-${name}${suffix}.png`, fullPage: isFolder ?? false });
-}
-
-/** How many pixels of the page are clipped on the right. */
-function overflow(page: Page): Promise<number> {
-  return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
-}

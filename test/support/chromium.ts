@@ -1,5 +1,6 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { fileURLToPath } from "node:url";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 
 const places = [
@@ -60,4 +61,33 @@ export async function seriousFindings(page: Page): Promise<string[]> {
   return violations
     .filter(({ impact }) => impact === "serious" || impact === "critical")
     .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`);
+}
+
+/** The two looks in which pages are tried. */
+export const LOOKS = [
+  ["on a desk", { viewport: { width: 1280, height: 800 } }],
+  ["on a phone, in the dark", { viewport: { width: 360, height: 740 }, colorScheme: "dark" }],
+] as const;
+
+/** How many pixels of the page are clipped on the right. */
+export function overflow(page: Page): Promise<number> {
+  return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
+}
+
+/** What is wrong with how a page looks, by name; takes a picture if one is wanted. */
+export async function lookOf(page: Page, name: string, where: string): Promise<object> {
+  await page.waitForLoadState("load");
+  await picture(page, name, where);
+  return { name, findings: await seriousFindings(page), overflow: await overflow(page) };
+}
+
+/** With SCREENSHOTS set, what docs/images shows is made anew; with a folder for its value, every page is kept there. */
+async function picture(page: Page, name: string, where: string): Promise<void> {
+  const wanted = process.env["SCREENSHOTS"];
+  const isFolder = wanted?.includes("/");
+  if (!wanted || (!isFolder && !["overview", "resource"].includes(name))) return;
+  const folder = isFolder ? wanted : fileURLToPath(new URL("../../docs/images", import.meta.url));
+  mkdirSync(folder, { recursive: true });
+  const suffix = where.includes("phone") ? "-phone" : "";
+  await page.screenshot({ path: `${folder}/operator-${name}${suffix}.png`, fullPage: isFolder ?? false });
 }

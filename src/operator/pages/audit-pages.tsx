@@ -1,14 +1,12 @@
-import type { Page } from "../../pages/pages.tsx";
+import { Facts, type Page } from "../../pages/pages.tsx";
 import type { AuditEntry } from "../store.ts";
-import { Facts, Moment, State, Table } from "./parts.tsx";
+import { Links, Moment, number, State, Table } from "./parts.tsx";
 
 /** What operators did, and who came in or was refused, the newest first. */
 export function auditPage(
   { entries, next }: { entries: readonly AuditEntry[]; next: number | null },
   root: string,
 ): Page {
-  const aboutOf = ({ uuid }: AuditEntry) =>
-    uuid === null ? "–" : <a href={`${root}/resources/${uuid}`}>{uuid}</a>;
   return {
     title: "Audit trail",
     content: (
@@ -16,28 +14,23 @@ export function auditPage(
         <p>
           What operators did, and who came in or was refused, the newest first. Nothing is ever deleted here.
         </p>
-        {entries.length === 0 && <p>Nothing yet.</p>}
-        {entries.length > 0 && (
-          <Table
-            columns={[
-              ["Action", ({ id, action }) => <a href={`${root}/actions/${id}`}>{`${id}: ${action}`}</a>],
-              ["Of", aboutOf],
-              ["By", ({ operator }) => operator.name],
-              ["From", ({ operator }) => operator.address ?? "–"],
-              ["State", ({ state }) => <State of={state} />],
-              ["What came of it", ({ message }) => message?.split("\n")[0] ?? "–"],
-              ["Begun", ({ startedAt }) => <Moment at={startedAt} />],
-            ]}
-            rows={entries}
-          />
-        )}
-        {next !== null && (
-          <p>
-            <a href={`${root}/actions?before=${next}`} rel="next">
-              Older ones
-            </a>
-          </p>
-        )}
+        <Table
+          columns={[
+            ["Action", ({ id, action }) => <a href={`${root}/actions/${id}`}>{`${id}: ${action}`}</a>],
+            ["Of", ({ uuid }) => (uuid === null ? "–" : <a href={`${root}/resources/${uuid}`}>{uuid}</a>)],
+            ["By", ({ operator }) => operator.name],
+            ["From", ({ operator }) => operator.address ?? "–"],
+            ["State", ({ state }) => <State of={state} />],
+            ["What came of it", ({ message }) => message?.split("\n")[0] ?? "–"],
+            ["Begun", ({ startedAt }) => <Moment at={startedAt} />],
+          ]}
+          rows={entries}
+          empty="Nothing yet."
+        />
+        <Links
+          of={[{ label: "Older ones", path: next === null ? null : `/actions?before=${next}` }]}
+          root={root}
+        />
       </>
     ),
   };
@@ -51,7 +44,6 @@ export function actionPage(entry: AuditEntry, root: string): Page {
   const { id, action, uuid, operator, state, message, startedAt, endedAt } = entry;
   const isRunning = state === "running";
   const live = isRunning ? LIVE_MS : undefined;
-  const about = uuid === null ? root : `${root}/resources/${uuid}`;
   return {
     title: `Action ${id}: ${action}`,
     content: (
@@ -74,22 +66,22 @@ export function actionPage(entry: AuditEntry, root: string): Page {
           {isRunning && <Progress of={entry} />}
           <Facts
             of={[
-              uuid === null ? null : ["Of", <a href={about}>{uuid}</a>],
+              uuid === null ? null : ["Of", uuid],
               ["By", [`${operator.name} `, operator.account && <small>{operator.account}</small>]],
               operator.address === null ? null : ["From", operator.address],
               ["Begun", <Moment at={startedAt} />],
               endedAt && ["Ended", <Moment at={endedAt} />],
             ]}
           />
-          {isRunning && (
-            <p>
-              <a href={`${root}/actions/${id}`}>Look again</a>
-            </p>
-          )}
         </div>
-        <p>
-          <a href={about}>{uuid === null ? "To the overview" : "To the resource"}</a>
-        </p>
+        <Links
+          of={[
+            { label: "Look again", path: isRunning ? `/actions/${id}` : null },
+            { label: "To the overview", path: uuid === null ? "" : null },
+            { label: "To the resource", path: uuid === null ? null : `/resources/${uuid}` },
+          ]}
+          root={root}
+        />
       </>
     ),
   };
@@ -99,7 +91,7 @@ function Progress({ of: { done, total } }: { of: AuditEntry }) {
   if (total === 0) return <p>At work.</p>;
   return (
     <label>
-      {done.toLocaleString("en-GB")} of {total.toLocaleString("en-GB")}
+      {number(done)} of {number(total)}
       <progress value={done} max={total} />
     </label>
   );

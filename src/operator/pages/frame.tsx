@@ -42,17 +42,15 @@ function frameOf(ctx: Context, operator: Operator): Frame {
   return (request, { status = 200 }) => {
     const { base } = addressOf(ctx, request);
     const root = base + MOUNT;
-    // An error page is none of the places, but perhaps below one of them.
-    const isProblem = status >= 400;
-    const here = PLACES.findLast(({ path }) => request.path.startsWith(path) && !(isProblem && path === ""));
-    const current = isProblem ? "true" : "page";
+    // An error page is none of the places.
+    const here = status < 400 ? PLACES.findLast(({ path }) => request.path.startsWith(path)) : null;
     const navigation = (
       <>
         <nav aria-label="The operator's pages">
           <ul>
             {PLACES.map((place) => (
               <li>
-                <a href={root + place.path} aria-current={place === here ? current : undefined}>
+                <a href={root + place.path} aria-current={place === here ? "page" : undefined}>
                   {place.name}
                 </a>
               </li>

@@ -10,6 +10,7 @@ import { typedUuid } from "../errors.ts";
 import { overviewOf } from "../overview.ts";
 import { actionsBefore, findAction } from "../store.ts";
 import { listResources, showResource } from "../resources.ts";
+import { orNullAfter } from "../../within.ts";
 import { guard } from "./access.tsx";
 import { actionRoutes } from "./action-routes.tsx";
 import { createActionRunner } from "./action-runner.ts";
@@ -19,7 +20,10 @@ import { liveScript, LOOKS_AGAIN } from "./live-script.ts";
 import { checkUpPage, overviewPage } from "./overview.tsx";
 import { refused, showRefusal } from "./problems.ts";
 import { listPage, lostPage } from "./resource-list.tsx";
-import { askPlatform, loadPart, resourcePage } from "./resource-page.tsx";
+import { askPlatform, resourcePage } from "./resource-page.tsx";
+
+/** The overview waits for the status feed no longer than this. */
+const STATUS_TIMEOUT_MS = 2_500;
 
 /**
  * The operator's pages, to be mounted at `/operator`. `byPassword` checks the operator's password; null if none is set.
@@ -55,8 +59,7 @@ export function createOperatorPages(
 
   page("/", async (_request, root) => {
     const overview = await overviewOf(ctx);
-    const asked = await loadPart(ctx.status.look(), scrubber.scrub);
-    const known = "value" in asked ? asked.value : ctx.status.known();
+    const known = (await orNullAfter(STATUS_TIMEOUT_MS, ctx.status.look())) ?? ctx.status.known();
     return overviewPage({ ...overview, known }, root);
   });
   page("/resources", async ({ query }, root) => {

@@ -1,13 +1,13 @@
 import { MOST_ROWS_WAITING } from "../../metrics/store.ts";
-import type { Page } from "../../pages/pages.tsx";
-import { openIncidents, type CurrentStatus, type Incident } from "../../platform/status.ts";
+import { Facts, type Page } from "../../pages/pages.tsx";
+import { openIncidents, type Incident } from "../../platform/status.ts";
 import type { Known } from "../../platform/status-watch.ts";
 import type { Check } from "../doctor/finding.ts";
 import type { DoctorReport } from "../doctor/doctor.ts";
 import type { Gauges, Issue, Overview } from "../overview.ts";
 import { duration } from "../wording.ts";
 import { OF_ALL } from "./actions.tsx";
-import { ActionLinks, Facts, LIVE_MS, Moment, Section, State, type Look } from "./parts.tsx";
+import { LIVE_MS, Links, Moment, number, Section, State, type Look } from "./parts.tsx";
 import { RefreshesPerHour, TokenAges } from "./plots.tsx";
 
 /** What needs an operator, the state of the service, and the actions on all resources. */
@@ -23,9 +23,9 @@ export function overviewPage(
           <Section title="Needs attention" id="attention" live={LIVE_MS}>
             <Issues issues={issues} root={root} />
           </Section>
-          <div id="platform" data-live={LIVE_MS}>
+          <Section title="The platform's status" id="platform" live={LIVE_MS}>
             <PlatformStatus known={known} />
-          </div>
+          </Section>
         </div>
         <Section title="Tokens">
           <div class="pair" id="plots" data-live={LIVE_MS}>
@@ -34,11 +34,14 @@ export function overviewPage(
           </div>
         </Section>
         <div class="pair" id="numbers" data-live={LIVE_MS}>
-          <Credentials gauges={gauges} root={root} />
-          <Queues gauges={gauges} />
+          <Numbers gauges={gauges} root={root} />
         </div>
         <Section title="For all resources">
-          <ActionLinks actions={OF_ALL} root={root} />
+          <Links
+            of={OF_ALL.map(({ label, name }) => ({ label, path: `/${name}` }))}
+            root={root}
+            as="buttons"
+          />
         </Section>
       </>
     ),
@@ -51,9 +54,7 @@ function Issues({ issues, root }: { issues: readonly Issue[]; root: string }) {
   return (
     <ul class="cards">
       {issues.length === 0 && (
-        <li class="well">
-          <p>Nothing. Tokens are exchanged and refreshed, and the sweeps run.</p>
-        </li>
+        <li class="well">Nothing. Tokens are exchanged and refreshed, and the sweeps run.</li>
       )}
       {issues.map(({ urgency, what, todo, links }) => (
         <li class={urgency}>
@@ -61,130 +62,100 @@ function Issues({ issues, root }: { issues: readonly Issue[]; root: string }) {
             <State of={URGENCIES[urgency]} look={urgency} /> <strong>{what}</strong>
           </p>
           <p>{todo}</p>
-          {links.length > 0 && (
-            <p>
-              {links.map(({ label, path }, index) => (
-                <>
-                  {index > 0 && " · "}
-                  <a href={root + path}>{label}</a>
-                </>
-              ))}
-            </p>
-          )}
+          <Links of={links} root={root} />
         </li>
       ))}
     </ul>
   );
 }
 
-function Credentials({ gauges: { credentials, isEstimated }, root }: { gauges: Gauges; root: string }) {
+function Numbers({ gauges: { credentials, isEstimated, queues }, root }: { gauges: Gauges; root: string }) {
   const found = credentials.filter(({ count }) => count > 0);
   return (
-    <Section title="Credentials">
-      {found.length === 0 && <p>There are no resources yet.</p>}
-      <Facts
-        of={found.map(({ state, count }) => [
-          <a href={`${root}/resources?state=${state}`}>
-            <State of={state} />
-          </a>,
-          `${isEstimated ? "about " : ""}${count.toLocaleString("en-GB")}`,
-        ])}
-      />
-    </Section>
-  );
-}
-
-function Queues({ gauges: { queues } }: { gauges: Gauges }) {
-  return (
-    <Section title="Due and not done">
-      <Facts
-        of={queues.map(({ queue, due, ageSeconds }) => [
-          queue,
-          <>
-            {due.toLocaleString("en-GB")}
-            {due >= MOST_ROWS_WAITING && " or more"}
-            {due > 0 && <span class="quiet"> (the oldest for {duration(ageSeconds)})</span>}
-          </>,
-        ])}
-      />
-    </Section>
+    <>
+      <Section title="Credentials">
+        {found.length === 0 && <p>There are no resources yet.</p>}
+        <Facts
+          of={found.map(({ state, count }) => [
+            <a href={`${root}/resources?state=${state}`}>
+              <State of={state} />
+            </a>,
+            `${isEstimated ? "about " : ""}${number(count)}`,
+          ])}
+        />
+      </Section>
+      <Section title="Due and not done">
+        <Facts
+          of={queues.map(({ queue, due, ageSeconds }) => [
+            queue,
+            <>
+              {number(due)}
+              {due >= MOST_ROWS_WAITING && " or more"}
+              {due > 0 && <span class="quiet"> (the oldest for {duration(ageSeconds)})</span>}
+            </>,
+          ])}
+        />
+      </Section>
+    </>
   );
 }
 
 const COLOURS: Readonly<Record<string, Look>> = { green: "well", yellow: "wait", red: "bad", blue: "wait" };
 
-/** The platform's status, as its feed last said. */
+/** What the status feed said last. */
 function PlatformStatus({ known: { last, failure } }: { known: Known }) {
-  return (
-    <Section title="The platform's status">
-      {last && <Systems status={last.status} />}
-      {last && (
-        <p class="quiet">
-          Asked <Moment at={new Date(last.at)} />
-        </p>
-      )}
-      {failure !== null && (
-        <p>
-          The status feed cannot be read now{last ? "; this is what it said last." : "."} Nothing waits for
-          it.
-        </p>
-      )}
-      {!last && failure === null && <p class="quiet">The feed is being asked; load this page again.</p>}
-    </Section>
-  );
-}
-
-function Systems({ status }: { status: CurrentStatus }) {
-  const open = openIncidents(status);
+  const open = last && openIncidents(last.status);
   return (
     <>
       <Facts
-        of={status.status.map(({ system, status: colour }) => [
+        of={(last?.status.status ?? []).map(({ system, status: colour }) => [
           system,
           <State of={colour} look={COLOURS[colour] ?? "gone"} />,
         ])}
       />
-      {!open && <p>The feed has no list of incidents.</p>}
-      {open?.length === 0 && <p>No open incident.</p>}
-      {open && open.length > 0 && (
-        <ul class="cards">
-          {open.map((incident) => (
-            <li>
-              <h3>{incident.title}</h3>
-              <p>{latestWord(incident)}</p>
-            </li>
-          ))}
-        </ul>
+      {last && !open?.length && <p>{open ? "No open incident." : "The feed has no list of incidents."}</p>}
+      <ul class="cards">
+        {open?.map((incident) => (
+          <li>
+            <h3>{incident.title}</h3>
+            <p>{latestWord(incident)}</p>
+          </li>
+        ))}
+      </ul>
+      {last ? (
+        <p class="quiet">
+          Asked <Moment at={new Date(last.at)} />
+        </p>
+      ) : (
+        <p class="quiet">The feed has not answered yet; load this page again.</p>
       )}
+      {failure !== null && <p>The status feed cannot be read now. Nothing waits for it.</p>}
     </>
   );
 }
 
-/**
- * The text of an incident's latest update. The platform's document does not say in which order the feed lists updates.
- */
+/** The text of the latest update. In which order the feed lists updates, the platform's document does not say. */
 function latestWord({ state, updates }: Incident): string {
-  const at = ({ created_at: time }: (typeof updates)[number]) => Date.parse(time ?? "") || 0;
-  const [latest] = [...updates].sort((one, other) => at(other) - at(one));
+  const at = (update: Incident["updates"][number]) => update.created_at ?? "";
+  const [latest] = updates.toSorted((one, other) => at(other).localeCompare(at(one)));
   return latest?.contents || latest?.title || (state ?? "");
 }
 
 const WORDS = { well: "fine", wait: "warning", bad: "fault", gone: "not checked" };
 
 /** The results of all checks of `kit doctor`, with what to do. */
-export function checkUpPage({ ok, checks }: DoctorReport): Page {
-  const idsOf = (look: Look) => checks.filter((each) => lookOf(each) === look).map(({ id }) => id);
-  const [bad, warnings, skipped] = [idsOf("bad"), idsOf("wait"), idsOf("gone")];
-  const said = [
-    ...(bad.length > 0 ? [`Something has to be fixed: ${bad.join(", ")}.`] : []),
-    ...(skipped.length > 0 ? [`Not checked: ${skipped.join(", ")}.`] : []),
-    ...(ok && warnings.length > 0 ? [`No check failed; to look at: ${warnings.join(", ")}.`] : []),
-  ];
+export function checkUpPage({ checks }: DoctorReport): Page {
+  const named = (look: Look, what: string) => {
+    const ids = checks.filter((each) => lookOf(each) === look).map(({ id }) => id);
+    return ids.length > 0 ? `${what}: ${ids.join(", ")}. ` : "";
+  };
+  const said =
+    named("bad", "Something has to be fixed") + named("gone", "Not checked") + named("wait", "To look at");
   return {
     title: "Check-up",
     content: (
       <>
-        <p>{said.join(" ") || "Everything the service needs is there."}</p>
+        <p>{said || "Everything the service needs is there."}</p>
         <ul class="cards">
           {checks.map((check) => (
             <li class={lookOf(check)}>

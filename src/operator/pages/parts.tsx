@@ -1,6 +1,11 @@
 import type { ComponentChildren } from "preact";
 import { duration } from "../wording.ts";
 
+/** How often the script requests the parts of a page again that change. */
+export const LIVE_MS = 5_000;
+
+export const number = (value: number): string => value.toLocaleString("en-GB");
+
 /** Good, can wait, bad, or over (`gone`). */
 export type Look = "well" | "wait" | "bad" | "gone";
 
@@ -22,27 +27,30 @@ export function State({ of, look = LOOKS[of] ?? "gone" }: { of: string; look?: L
 export function Moment({ at, now }: { at: string | Date; now?: string }) {
   const date = new Date(at);
   const iso = date.toISOString();
-  const ms = date.getTime() - (now === undefined ? Date.now() : Date.parse(now));
+  const ms = now === undefined ? Math.min(date.getTime() - Date.now(), 0) : date.getTime() - Date.parse(now);
+  const length = duration(Math.abs(ms) / 1_000);
+  const distance = ms < 0 ? `${length} ago` : `in ${length}`;
   return (
     <time dateTime={iso}>
       {iso.slice(0, 16).replace("T", " ")}{" "}
-      <span class="quiet">({distance(now === undefined ? Math.min(ms, 0) : ms)})</span>
+      <span class="quiet">({Math.abs(ms) < 1_000 ? "now" : distance})</span>
     </time>
   );
-}
-
-function distance(ms: number): string {
-  const length = duration(Math.abs(ms) / 1_000);
-  if (Math.abs(ms) < 1_000) return "now";
-  return ms < 0 ? `${length} ago` : `in ${length}`;
 }
 
 type Column<Row> = [title: string, cell: (row: Row) => ComponentChildren];
 
 /** A table whose rows become stacked lists on a small screen. The first column names the row. */
-export function Table<Row>({ columns, rows }: { columns: readonly Column<Row>[]; rows: readonly Row[] }) {
+export function Table<Row>(props: {
+  columns: readonly Column<Row>[];
+  rows: readonly Row[];
+  /** Shown in place of a table without rows. */
+  empty?: string;
+}) {
+  const { columns, rows, empty } = props;
+  if (rows.length === 0 && empty !== undefined) return <p>{empty}</p>;
   return (
-    <table class="stacked">
+    <table>
       <thead>
         <tr>
           {columns.map(([title]) => (
@@ -53,15 +61,14 @@ export function Table<Row>({ columns, rows }: { columns: readonly Column<Row>[];
       <tbody>
         {rows.map((row) => (
           <tr>
-            {columns.map(([title, cell], index) =>
-              index === 0 ? (
-                <th scope="row" data-label={title}>
+            {columns.map(([title, cell], index) => {
+              const Cell = index === 0 ? "th" : "td";
+              return (
+                <Cell scope={index === 0 ? "row" : undefined} data-label={title}>
                   {cell(row)}
-                </th>
-              ) : (
-                <td data-label={title}>{cell(row)}</td>
-              ),
-            )}
+                </Cell>
+              );
+            })}
           </tr>
         ))}
       </tbody>
@@ -69,65 +76,34 @@ export function Table<Row>({ columns, rows }: { columns: readonly Column<Row>[];
   );
 }
 
-type Fact = [name: ComponentChildren, value: ComponentChildren];
-
-/** Names and values, one below the other. A null is left out. */
-export function Facts({ of }: { of: readonly (Fact | null)[] }) {
-  return (
-    <dl>
-      {of.map(
-        (fact) =>
-          fact && (
-            <>
-              <dt>{fact[0]}</dt>
-              <dd>{fact[1]}</dd>
-            </>
-          ),
-      )}
-    </dl>
-  );
-}
-
 /** A part of a page under its heading; with `live`, the script requests it again after so many ms. */
-export function Section({
-  title,
-  id,
-  live,
-  children,
-}: {
-  title: string;
-  id?: string;
-  live?: number;
-  children: ComponentChildren;
-}) {
+export function Section(props: { title: string; id?: string; live?: number; children: ComponentChildren }) {
   return (
-    <section id={id} data-live={live}>
-      <h2>{title}</h2>
-      {children}
+    <section id={props.id} data-live={props.live}>
+      <h2>{props.title}</h2>
+      {props.children}
     </section>
   );
 }
 
-/** How often the script requests the parts of a page again that change. */
-export const LIVE_MS = 5_000;
-
-/** Actions as links to their confirmation pages; `root` is the address below which their names stand. */
-export function ActionLinks({
-  actions,
-  root,
-}: {
-  actions: readonly { name: string; label: string }[];
+/** Links below `root`; one without a path is left out. With `as="buttons"` they lead to questions. */
+export function Links(props: {
+  of: readonly { label: string; path: string | null }[];
   root: string;
+  as?: "buttons";
 }) {
+  const { of, root, as } = props;
   return (
-    <ul class="actions">
-      {actions.map(({ name, label }) => (
-        <li>
-          <a role="button" href={`${root}/${name}`}>
-            {label}
-          </a>
-        </li>
-      ))}
+    <ul class={as ?? "links"}>
+      {of
+        .filter(({ path }) => path !== null)
+        .map(({ label, path }) => (
+          <li>
+            <a role={as && "button"} href={root + path}>
+              {label}
+            </a>
+          </li>
+        ))}
     </ul>
   );
 }

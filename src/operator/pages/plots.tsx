@@ -1,5 +1,4 @@
 import { scaleBand, scaleLinear } from "d3-scale";
-import type { ComponentChildren } from "preact";
 import type { Hour } from "../../metrics/store.ts";
 import type { Gauges } from "../overview.ts";
 import { duration } from "../wording.ts";
@@ -7,10 +6,9 @@ import { duration } from "../wording.ts";
 interface Bar {
   /** The text below the bar; empty for none. */
   label: string;
-  /** Hides the label on small screens, where there is no room for it. */
-  isMinor?: boolean;
-  /** The parts of the bar, from the bottom upwards. */
-  parts: readonly { value: number; isBad?: boolean }[];
+  /** The parts of the bar: the bad one stands on the good one. */
+  good: number;
+  bad: number;
   /** The bar in words. */
   inWords: string;
 }
@@ -23,12 +21,12 @@ export function TokenAges({ ages, isEstimated }: { ages: Gauges["tokenAges"]; is
   const short = (seconds: number) => (seconds < 3_600 ? `${seconds / 60} m` : `${seconds / 3_600} h`);
   const bars = ages.map(({ upToSeconds, count }, index) => {
     const from = duration(ages[index - 1]?.upToSeconds ?? 0);
-    const range = upToSeconds === null ? `over ${from}` : `${from} to ${duration(upToSeconds)}`;
+    const isOld = upToSeconds === null || upToSeconds > NEAR_THE_END_SECONDS;
+    const label = upToSeconds === null ? "older" : short(upToSeconds);
     return {
-      label: upToSeconds === null ? "older" : short(upToSeconds),
-      isMinor: index % 2 === 0,
-      parts: [{ value: count, isBad: upToSeconds === null || upToSeconds > NEAR_THE_END_SECONDS }],
-      inWords: `${range}: ${count}`,
+      label: index % 2 === 0 ? "" : label,
+      ...{ good: isOld ? 0 : count, bad: isOld ? count : 0 },
+      inWords: `${upToSeconds === null ? `over ${from}` : `${from} to ${duration(upToSeconds)}`}: ${count}`,
     };
   });
   const title = `Age of the tokens in use${isEstimated ? ", estimated" : ""}`;
@@ -40,7 +38,7 @@ export function RefreshesPerHour({ hours }: { hours: readonly Hour[] }) {
     const hour = at.toISOString().slice(11, 13);
     return {
       label: (hours.length - 1 - index) % 4 === 0 ? hour : "",
-      parts: [{ value: refreshed }, { value: failed, isBad: true }],
+      ...{ good: refreshed, bad: failed },
       inWords: `${hour}:00 UTC: ${refreshed} refreshed, ${failed} failed`,
     };
   });
@@ -58,9 +56,7 @@ const [TOP, RIGHT, BOTTOM, LEFT] = [8, 14, 24, 44];
  */
 function BarChart(chart: { id: string; title: string; bars: readonly Bar[]; empty: string }) {
   const { id, title, bars, empty } = chart;
-  const sums = bars.map(({ parts }) => parts.reduce((sum, { value }) => sum + value, 0));
-  const most = Math.max(...sums, 0);
-  if (most === 0) return <Figure title={title}>{<p class="quiet">{empty}</p>}</Figure>;
+  const most = Math.max(...bars.map(({ good, bad }) => good + bad), 0);
   const x = scaleBand<number>()
     .domain(bars.keys())
     .range([LEFT, WIDTH - RIGHT])
@@ -69,56 +65,45 @@ function BarChart(chart: { id: string; title: string; bars: readonly Bar[]; empt
     .domain([0, most])
     .nice(4)
     .range([HEIGHT - BOTTOM, TOP]);
-  return (
-    <Figure title={title}>
-      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-labelledby={`${id}-title`}>
-        <title id={`${id}-title`}>{`${title}. The numbers stand below.`}</title>
-        {y
-          .ticks(4)
-          .filter(Number.isInteger)
-          .map((tick) => (
-            <>
-              <line class="rule" x1={LEFT} x2={WIDTH - RIGHT} y1={y(tick)} y2={y(tick)} />
-              <text x={LEFT - 6} y={y(tick)} dy="0.32em" text-anchor="end">
-                {y.tickFormat(4, "~s")(tick)}
-              </text>
-            </>
-          ))}
-        {bars.map((bar, index) => (
-          <Column of={bar} left={x(index)!} width={x.bandwidth()} y={y} />
-        ))}
-      </svg>
-      <details>
-        <summary>The numbers</summary>
-        <ul>{bars.map(({ inWords }, index) => sums[index]! > 0 && <li>{inWords}</li>)}</ul>
-      </details>
-    </Figure>
-  );
-}
-
-function Column({ of, left, width, y }: { of: Bar; left: number; width: number; y(value: number): number }) {
-  let below = 0;
-  const rectangles = of.parts.map(({ value, isBad }) => {
-    const from = below;
-    below += value;
-    const place = { x: left, width, y: y(below), height: y(from) - y(below) };
-    return value > 0 && <rect class={isBad ? "bar bad" : "bar"} {...place} />;
+  const part = (index: number, from: number, to: number) => ({
+    ...{ x: x(index), width: x.bandwidth(), y: y(to), height: y(from) - y(to) },
   });
-  return (
-    <>
-      {rectangles}
-      <text class={of.isMinor ? "minor" : undefined} x={left + width / 2} y={HEIGHT - 8} text-anchor="middle">
-        {of.label}
-      </text>
-    </>
-  );
-}
-
-function Figure({ title, children }: { title: string; children: ComponentChildren }) {
   return (
     <figure class="plot">
       <figcaption>{title}</figcaption>
-      {children}
+      {most === 0 ? (
+        <p class="quiet">{empty}</p>
+      ) : (
+        <>
+          <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-labelledby={`${id}-title`}>
+            <title id={`${id}-title`}>{`${title}. The numbers stand below.`}</title>
+            {y
+              .ticks(4)
+              .filter(Number.isInteger)
+              .map((tick) => (
+                <>
+                  <line x1={LEFT} x2={WIDTH - RIGHT} y1={y(tick)} y2={y(tick)} />
+                  <text x={LEFT - 6} y={y(tick)} dy="0.32em" text-anchor="end">
+                    {y.tickFormat(4, "~s")(tick)}
+                  </text>
+                </>
+              ))}
+            {bars.map(({ label, good, bad }, index) => (
+              <>
+                <rect {...part(index, 0, good)} />
+                <rect class="bad" {...part(index, good, good + bad)} />
+                <text x={x(index)! + x.bandwidth() / 2} y={HEIGHT - 8} text-anchor="middle">
+                  {label}
+                </text>
+              </>
+            ))}
+          </svg>
+          <details>
+            <summary>The numbers</summary>
+            <ul>{bars.map(({ good, bad, inWords }) => good + bad > 0 && <li>{inWords}</li>)}</ul>
+          </details>
+        </>
+      )}
     </figure>
   );
 }

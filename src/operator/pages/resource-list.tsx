@@ -4,15 +4,13 @@ import { STATES_OF_RESOURCES } from "../../credentials/states.ts";
 import { RESOURCE_STATES } from "../../resources/states.ts";
 import type { ResourcePage, Search } from "../resources.ts";
 import { planInWords } from "../wording.ts";
-import { Moment, State, Table } from "./parts.tsx";
+import { Links, Moment, State, Table } from "./parts.tsx";
+
+const NOT_FOUND =
+  "No resource is like this. Names are looked for as they begin, in the case they are written in.";
 
 export function listPage(search: Search, { resources, next }: ResourcePage, root: string): Page {
-  const address = (after?: string) => {
-    const members = Object.entries({ ...search, after }).filter(
-      (member): member is [string, string] => !!member[1],
-    );
-    return `${root}/resources?${new URLSearchParams(members).toString()}`;
-  };
+  const isSearch = search.text !== undefined || search.state !== undefined;
   return {
     title: "Resources",
     content: (
@@ -20,40 +18,33 @@ export function listPage(search: Search, { resources, next }: ResourcePage, root
         <search>
           <SearchForm search={search} action={`${root}/resources`} />
         </search>
-        {resources.length === 0 ? (
-          <p>{nothing(search)}</p>
-        ) : (
-          <Table
-            columns={[
-              ["Resource", ({ uuid, name }) => <Named uuid={uuid} name={name} root={root} />],
-              ["App", ({ app }) => app?.name ?? "–"],
-              ["Plan", ({ plan }) => planInWords(plan)],
-              ["State", ({ state }) => <State of={state} />],
-              ["Credential", ({ credential }) => <State of={credential.state} />],
-              ["Made", ({ createdAt }) => <Moment at={createdAt} />],
-            ]}
-            rows={resources}
-          />
-        )}
-        <nav aria-label="Pages of the list">
-          <ul>
-            {search.after !== undefined && (
-              <li>
-                <a href={address()}>To the newest</a>
-              </li>
-            )}
-            {next !== null && (
-              <li>
-                <a href={address(next)} rel="next">
-                  Older ones
-                </a>
-              </li>
-            )}
-          </ul>
-        </nav>
+        <Table
+          columns={[
+            ["Resource", ({ uuid, name }) => <Named uuid={uuid} name={name} root={root} />],
+            ["App", ({ app }) => app?.name ?? "–"],
+            ["Plan", ({ plan }) => planInWords(plan)],
+            ["State", ({ state }) => <State of={state} />],
+            ["Credential", ({ credential }) => <State of={credential.state} />],
+            ["Made", ({ createdAt }) => <Moment at={createdAt} />],
+          ]}
+          rows={resources}
+          empty={isSearch ? NOT_FOUND : "There are no resources here."}
+        />
+        <Links
+          of={[
+            { label: "To the newest", path: search.after === undefined ? null : pathOf(search, null) },
+            { label: "Older ones", path: next === null ? null : pathOf(search, next) },
+          ]}
+          root={root}
+        />
       </>
     ),
   };
+}
+
+function pathOf({ text, state }: Search, after: string | null): string {
+  const members = Object.entries({ text, state, after }).filter(([, value]) => value);
+  return `/resources?${new URLSearchParams(members as [string, string][])}`;
 }
 
 function SearchForm({ search: { text, state }, action }: { search: Search; action: string }) {
@@ -88,12 +79,6 @@ function Named({ uuid, name, root }: { uuid: string; name: string | null; root: 
   );
 }
 
-function nothing({ text, state, after }: Search): string {
-  if (after !== undefined) return "There are no older ones.";
-  if (text === undefined && state === undefined) return "There are no resources yet.";
-  return "No resource is like this. Names are looked for as they begin, in the case they are written in.";
-}
-
 /** Provisions that were answered with an error of ours, the latest first. */
 export function lostPage(lost: readonly LostProvision[]): Page {
   return {
@@ -105,20 +90,17 @@ export function lostPage(lost: readonly LostProvision[]): Page {
           customers have no add-on: write to them, or to the platform's support.{" "}
           <code>kit resources erase UUID</code> takes one off the list; after 30 days it leaves it by itself.
         </p>
-        {lost.length === 0 ? (
-          <p>There are none.</p>
-        ) : (
-          <Table
-            columns={[
-              ["Uuid", ({ uuid }) => <code>{uuid}</code>],
-              ["Plan", ({ plan }) => plan],
-              ["Name", ({ name }) => name ?? "–"],
-              ["Request", ({ requestId }) => <code>{requestId}</code>],
-              ["When", ({ at }) => <Moment at={at} />],
-            ]}
-            rows={lost}
-          />
-        )}
+        <Table
+          columns={[
+            ["Uuid", ({ uuid }) => <code>{uuid}</code>],
+            ["Plan", ({ plan }) => plan],
+            ["Name", ({ name }) => name ?? "–"],
+            ["Request", ({ requestId }) => <code>{requestId}</code>],
+            ["When", ({ at }) => <Moment at={at} />],
+          ]}
+          rows={lost}
+          empty="There are none."
+        />
       </>
     ),
   };

@@ -1,61 +1,63 @@
+import type { VNode } from "preact";
 import { KitError, messageOf } from "../../errors.ts";
-import type { Page } from "../../pages/pages.tsx";
-import { within } from "../../within.ts";
 import type { OpenContext } from "../../open-context.ts";
+import { Facts, type Page } from "../../pages/pages.tsx";
+import { within } from "../../within.ts";
 import { appsOf, type AppsReport } from "../platform-call.ts";
-import { diffConfig, type ConfigDifference } from "../config-diff.ts";
+import { diffConfig } from "../config-diff.ts";
 import type { WaitingStep, WholeResource } from "../resources.ts";
 import { duration, planInWords } from "../wording.ts";
 import { OF_ONE } from "./actions.tsx";
 import { DiffTable } from "./diff-table.tsx";
-import { ActionLinks, Facts, LIVE_MS, Moment, Section, State, Table } from "./parts.tsx";
-
-/** A part of a page that needs the platform: its answer, or why there is none. */
-export type Part<T> = { value: T } | { trouble: string };
+import { Links, LIVE_MS, Moment, Section, State, Table } from "./parts.tsx";
 
 /** A page waits for the platform no longer than this. */
-const PART_TIMEOUT_MS = 2_500;
+const PLATFORM_TIMEOUT_MS = 2_500;
 
-/** Never rejects; each part is settled within its time limit. */
-export async function askPlatform(ctx: OpenContext, { uuid, credential }: WholeResource): Promise<Asked> {
+/** The parts of a resource's page that the platform is asked for, or why it says nothing. Never rejects. */
+export async function askPlatform(ctx: OpenContext, { uuid, credential }: WholeResource): Promise<VNode> {
   const hasTokens = ["active", "needs_reauth"].includes(credential.state);
-  if (!hasTokens) return { apps: null, vars: null };
-  const { scrub } = ctx.scrubber;
-  const [apps, vars] = await Promise.all([
-    loadPart(appsOf(ctx, uuid), scrub),
-    loadPart(diffConfig(ctx, uuid), scrub),
-  ]);
-  return { apps, vars };
-}
+  const late = () => new KitError("late", "The platform has not answered yet. Load this page again.");
 
-/** Never rejects. An answer that comes too late is dropped. */
-export async function loadPart<T>(asked: Promise<T>, scrub: (text: string) => string): Promise<Part<T>> {
-  try {
-    return { value: await within(PART_TIMEOUT_MS, asked, late) };
-  } catch (error) {
-    return { trouble: error instanceof KitError ? scrub(messageOf(error)) : "It could not be read." };
+  async function part<T>(ask: () => Promise<T>, Show: (props: { of: T }) => VNode): Promise<VNode> {
+    if (!hasTokens) return <p class="quiet">The platform cannot be asked: there is no working token.</p>;
+    try {
+      return <Show of={await within(PLATFORM_TIMEOUT_MS, ask(), late)} />;
+    } catch (error) {
+      const why = error instanceof KitError ? messageOf(error) : "It could not be read.";
+      return <p>{ctx.scrubber.scrub(why)}</p>;
+    }
   }
-}
 
-const late = () => new KitError("late", "The platform has not answered yet. Load this page again.");
-
-/** What the platform says. Each is null if there are no tokens to ask it with. */
-export interface Asked {
-  apps: Part<AppsReport> | null;
-  vars: Part<ConfigDifference> | null;
+  const [apps, vars] = await Promise.all([
+    part(() => appsOf(ctx, uuid), Apps),
+    part(() => diffConfig(ctx, uuid), DiffTable),
+  ]);
+  return (
+    <>
+      <Section title="Apps">{apps}</Section>
+      <Section title="Config vars">{vars}</Section>
+    </>
+  );
 }
 
 /**
  * One resource: its record, its tokens, its apps, its config vars, and its history. `asked` is null when the script
  * requests the page, because it replaces no part that shows the platform's answers.
  */
-export function resourcePage(record: WholeResource, asked: Asked | null, root: string): Page {
+export function resourcePage(record: WholeResource, asked: VNode | null, root: string): Page {
   const { uuid, name, state, readAt } = record;
   return {
     title: name ?? uuid,
     content: (
       <>
-        {state !== "deprovisioned" && <ActionLinks actions={OF_ONE} root={`${root}/resources/${uuid}`} />}
+        {state !== "deprovisioned" && (
+          <Links
+            of={OF_ONE.map((action) => ({ label: action.label, path: `/resources/${uuid}/${action.name}` }))}
+            root={root}
+            as="buttons"
+          />
+        )}
         <div class="pair" id="record" data-live={LIVE_MS}>
           <About record={record} />
           <Credential record={record} />
@@ -63,16 +65,7 @@ export function resourcePage(record: WholeResource, asked: Asked | null, root: s
         <Section title="Waiting steps" id="steps" live={LIVE_MS}>
           <Steps steps={record.steps} now={readAt} />
         </Section>
-        {asked && (
-          <>
-            <Section title="Apps">
-              <OfPlatform part={asked.apps} show={Apps} />
-            </Section>
-            <Section title="Config vars">
-              <OfPlatform part={asked.vars} show={DiffTable} />
-            </Section>
-          </>
-        )}
+        {asked}
         <Section title="What happened" id="timeline" live={LIVE_MS}>
           <Timeline of={record} />
         </Section>
@@ -124,7 +117,6 @@ function Credential({ record: { credential, token, readAt } }: { record: WholeRe
 
 /** The waiting steps, and what came of their last try. `now`: by the database's clock. */
 function Steps({ steps, now }: { steps: readonly WaitingStep[]; now: string }) {
-  if (steps.length === 0) return <p>Nothing is waiting to be done.</p>;
   const nextTry = ({ isUnderWay, nextTryAt }: WaitingStep) => {
     if (isUnderWay) return "under way";
     if (nextTryAt === null) return "when there is a working token";
@@ -139,13 +131,9 @@ function Steps({ steps, now }: { steps: readonly WaitingStep[]; now: string }) {
         ["Last answer", ({ lastError, said }) => lastError ?? said ?? <span class="quiet">none</span>],
       ]}
       rows={steps}
+      empty="Nothing is waiting to be done."
     />
   );
-}
-
-function OfPlatform<T>({ part, show: Show }: { part: Part<T> | null; show(props: { of: T }): preact.VNode }) {
-  if (!part) return <p class="quiet">The platform cannot be asked: there is no working token.</p>;
-  return "value" in part ? <Show of={part.value} /> : <p>{part.trouble}</p>;
 }
 
 function Apps({ of: { primary, attachments } }: { of: AppsReport }) {
@@ -169,21 +157,21 @@ function Timeline({ of: { events, actions } }: { of: WholeResource }) {
   const inWords = ([name, value]: [string, unknown]) =>
     `${name} ${typeof value === "object" ? JSON.stringify(value) : String(value)}`;
   const happenings = [
-    ...events.map(({ at, type, detail }) => ({
-      ...{ at, what: type.replaceAll("_", " ") },
-      detail: Object.entries(detail ?? {})
+    ...events.map(({ at, type, detail }) => {
+      const details = Object.entries(detail ?? {})
         .map(inWords)
-        .join(", "),
-    })),
+        .join(", ");
+      return { at, what: type.replaceAll("_", " "), details };
+    }),
     ...actions.map(({ startedAt, operator, action, state }) => ({
-      ...{ at: startedAt.toISOString(), what: `${operator.name}: ${action}`, detail: state },
+      ...{ at: startedAt.toISOString(), what: `${operator.name}: ${action}`, details: state },
     })),
   ].sort((one, other) => (one.at < other.at ? 1 : -1));
   return (
     <ol class="timeline">
-      {happenings.map(({ at, what, detail }) => (
+      {happenings.map(({ at, what, details }) => (
         <li>
-          {what} {detail !== "" && <span class="quiet">{detail}</span>}
+          {what} {details !== "" && <span class="quiet">{details}</span>}
           <Moment at={at} />
         </li>
       ))}

@@ -44,18 +44,6 @@ describe("access to /operator", () => {
     );
   });
 
-  it("uses new addresses for assets when their content changes", async () => {
-    const { html } = await operator.get();
-    for (const [, path] of html.matchAll(/(?:href|src)="\/operator(\/assets\/[^"]+)"/g)) {
-      const { status, headers } = await operator.get(path);
-      expect([path, status, headers.get("cache-control")]).toEqual([
-        path,
-        200,
-        "private, max-age=31536000, immutable",
-      ]);
-    }
-  });
-
   it("does not exist without a password or accounts", async () => {
     await operator.world.restart({ environment: { OPERATOR_PASSWORD: "" } });
     expect((await operator.get()).status).toBe(404);
@@ -85,8 +73,6 @@ describe("an error page of /operator", () => {
 
   it.each([
     ["an unknown place", 404, () => operator.get("/nothing")],
-    ["an unknown place below another", 404, () => operator.get("/resources/nothing/at/all")],
-    ["an address that is not well formed", 400, () => operator.get("/resources/%zz")],
     ["an unknown resource", 404, () => operator.get(`/resources/${none}`)],
     ["an unknown resource's action", 404, () => operator.get(`/resources/${none}/refresh`)],
     ["an unknown action", 404, () => operator.get("/actions/999")],

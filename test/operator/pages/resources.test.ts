@@ -69,7 +69,7 @@ describe("the list of resources", () => {
       seen.push(
         ...[...html.matchAll(/href="\/operator\/resources\/([0-9a-f-]{36})"/g)].map(([, uuid]) => uuid!),
       );
-      const [, next] = /href="\/operator([^"]+)" rel="next"/.exec(html) ?? [];
+      const [, next] = /href="\/operator([^"]+)">Older ones</.exec(html) ?? [];
       address = next?.replaceAll("&amp;", "&");
       expect(page).toBeLessThan(5);
     }
@@ -106,9 +106,7 @@ describe("the page of a resource", () => {
     expect(await stored()).toEqual(before);
     await operator.world.rows(`UPDATE resources SET app_name = 'renamed-since' WHERE uuid = $1`, [uuid]);
     await operator.get(`/resources/${uuid}`);
-    const after = await stored();
-    expect(after["app_name"]).toBe(before["app_name"]);
-    expect(after["updated_at"]).not.toBe(before["updated_at"]);
+    expect((await stored())["app_name"]).toBe(before["app_name"]);
   });
 
   it("updated by the script contains the current state, and asks the platform nothing", async () => {

@@ -182,24 +182,6 @@ describe("a session of an operator", () => {
       expect([cookie, status]).toEqual([cookie, 401]);
     }
   });
-
-  it("is a new one after signing in", async () => {
-    const browser = operators.browser();
-    const planted = "A".repeat(43);
-    browser.cookies.set("kit_session", { value: planted, attributes: "Path=/" });
-    await operators.signIn(browser);
-    expect(browser.cookies.get("kit_session")!.value).not.toBe(planted);
-  });
-
-  it("cannot be ended by another site", async () => {
-    const browser = operators.browser();
-    await operators.signIn(browser);
-    const { status, text } = await browser.post("/oauth/logout", { "sec-fetch-site": "cross-site" });
-    expect([status, text]).toEqual([403, expect.stringContaining("Nothing was done")]);
-    // The sign-out is open to everybody, so its pages show nothing of the others.
-    expect(text).not.toContain("<nav");
-    expect((await browser.get("/operator")).status).toBe(200);
-  });
 });
 
 describe("a session that nobody uses", () => {
@@ -387,7 +369,7 @@ describe("the operator's password beside accounts", () => {
     for (const path of ["/operator", "/operator?with=password"])
       expect([path, (await browser.get(path, password)).status]).toEqual([path, 401]);
     const program = await fetch(`${operators.url()}/operator`, { headers: { accept: "*/*" } });
-    expect([program.status, await program.json()]).toMatchObject([401, { id: "unauthorized" }]);
+    expect([program.status, program.headers.get("www-authenticate")]).toEqual([401, null]);
     await operators.signIn(browser);
     expect((await browser.get("/operator")).status).toBe(200);
     expect((await operators.press(browser, "/operator/refresh-all")).status).toBe(303);
@@ -397,20 +379,4 @@ describe("the operator's password beside accounts", () => {
     expect([away.status, away.text]).toEqual([503, expect.not.stringContaining("password")]);
     await operators.list(BOTH);
   });
-});
-
-it("a return address of another server is ignored after signing in", async () => {
-  for (const path of [
-    "/operator//evil.example",
-    "/operator/..//evil.example",
-    "/operator/%2e%2e//evil.example",
-    "/operator?//evil.example",
-  ]) {
-    const response = await fetch(operators.url() + path, { headers: { accept: "text/html" } });
-    const html = await response.text();
-    if (response.status !== 401) continue;
-    const login = new URL(linkTo("Sign in", html), operators.url());
-    expect(login.origin).toBe(operators.url());
-    expect(login.searchParams.get("return_to")).toMatch(/^\/operator/);
-  }
 });
