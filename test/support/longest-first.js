@@ -3,6 +3,7 @@ import { statSync } from "node:fs";
 /** Files that take longest, however short they are: begun last, they would be waited for alone. */
 const LONGEST = [
   /alerts-of-/,
+  /database\/trouble/,
   /make-it-yours/,
   /containers/,
   /not-checked/,

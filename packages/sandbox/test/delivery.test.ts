@@ -103,17 +103,6 @@ describe("the answer to a provision request", () => {
   });
 });
 
-it("a grant is accepted only after acceptDelayMs when that is set", async () => {
-  world.control.settings({ acceptDelayMs: 200 });
-  await world.control.install();
-  expect(await world.exchange(world.lastCode())).toMatchObject({
-    status: 400,
-    body: { error: "invalid_grant" },
-  });
-  await sleep(220);
-  expect(await world.exchange(world.lastCode())).toMatchObject({ status: 200 });
-});
-
 describe("sending byte by byte", () => {
   it("transmits an answer completely", async () => {
     await world.control.install();

@@ -78,19 +78,6 @@ describe("a fault on a call from the service", () => {
     expect(statuses).toEqual([200, 400]);
   });
 
-  it("processes a call with a chunked body twice", async () => {
-    world.control.fault(TOKEN, { duplicate: true });
-    const form = { grant_type: "authorization_code", code: world.lastCode() };
-    const body = new URLSearchParams({ ...form, client_secret: world.sandbox.settings.clientSecret });
-    const response = await fetch(`${world.sandbox.url}/oauth/token`, {
-      method: "POST",
-      headers: { "content-type": "application/x-www-form-urlencoded" },
-      body: new Blob([body.toString()]).stream(),
-      duplex: "half",
-    } as RequestInit);
-    expect(await response.json()).toMatchObject({ error: "invalid_grant" });
-  });
-
   it("is removed by DELETE /sandbox/faults", async () => {
     world.control.fault(TOKEN, { status: 500 });
     world.control.clearFaults();

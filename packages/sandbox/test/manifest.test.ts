@@ -181,17 +181,6 @@ describe("config vars of a manifest", () => {
     expect(entries.at(-1)).toMatchObject({ request: { body: { A: null, B: "[secret]" } } });
     expect(JSON.stringify(world.control.ledger({ reveal: true }))).toContain("another-secret");
   });
-
-  it("are removed by null, also with a name that only a manifest can set", async () => {
-    const { body } = await create({ env: { __X: "1", A: "2" } });
-    const { token } = world.control.userToken();
-    const path = `/apps/${body.id}/config-vars`;
-    expect(await world.call(token, path, { method: "PATCH", json: { __X: "3" } })).toMatchObject({
-      status: 422,
-    });
-    const removed = await world.call(token, path, { method: "PATCH", json: { __X: null } });
-    expect(removed).toMatchObject({ status: 200, body: { A: "2" } });
-  });
 });
 
 describe("add-ons of a manifest", () => {

@@ -50,23 +50,6 @@ describe("GET /vendor/resources/:uuid/oauth-grant", () => {
     expect((await get(addon.id)).status).toBe(200);
   });
 
-  it("sends the standard headers with answers and refusals", async () => {
-    const { addon } = await world.control.install();
-    const answers = [
-      await get(addon.id),
-      await get(addon.id, { authorization: null }),
-      await get("00000000-0000-4000-8000-000000000000"),
-      await get(addon.id, { accept: "*/*" }),
-      await get("%zz"),
-    ];
-    expect(answers.map(({ status }) => status)).toEqual([200, 401, 404, 406, 400]);
-    for (const { headers } of answers) {
-      expect(headers.get("ratelimit-remaining")).toBe("4500");
-      expect(headers.get("request-id")).toMatch(/^[0-9a-f-]{36}$/);
-      expect(Date.parse(headers.get("last-modified")!)).not.toBeNaN();
-    }
-  });
-
   it("answers the grant in its documented shape, not to be cached", async () => {
     const { addon } = await world.control.install();
     const { headers, body } = await get(addon.id);
@@ -138,14 +121,6 @@ describe("GET /vendor/resources/:uuid/oauth-grant", () => {
     }
   });
 
-  it("requires the version in the Accept header", async () => {
-    const { addon } = await world.control.install();
-    expect(await get(addon.id, { accept: "application/json" })).toMatchObject({
-      status: 406,
-      body: { id: "not_acceptable" },
-    });
-  });
-
   it("masks its code in the ledger", async () => {
     const { addon } = await world.control.install();
     const code = await codeOf(addon.id);
@@ -201,9 +176,5 @@ describe("an installation without a provision request", () => {
     const { addon } = (await response.json()) as { addon: { id: string; app: object } };
     expect(addon.app).toEqual({ id: app.id, name: "old-app" });
     expect(world.partner.requests).toEqual([]);
-  });
-
-  it("must have a plan of the manifest", () => {
-    expect(() => world.control.installWithoutProvision({ plan: "gigantic" })).toThrow(/no plan gigantic/);
   });
 });

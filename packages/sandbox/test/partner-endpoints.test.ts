@@ -182,15 +182,6 @@ it("an invalid token is refused as RFC 6750 says, and a missing one only request
   expect(missing.headers.get("www-authenticate")).toBe('Bearer realm="platform"');
 });
 
-it("a user's lists are those of the account that the add-on belongs to", async () => {
-  expect(await world.call(token, "/users/colleague@example.com/apps")).toMatchObject({ status: 403 });
-  for (const user of ["nobody@example.com", known["addon id"]!]) {
-    expect(await world.call(token, `/users/${user}/apps`)).toMatchObject({ status: 404 });
-  }
-  const shouted = await world.call<Row[]>(token, "/users/OWNER%40example.com/apps");
-  expect(shouted.body.map(({ name }) => name)).toEqual(["team-shop"]);
-});
-
 describe("endpoints outside the partner's access", () => {
   it.each([
     ["GET", "/apps/{app id}/formation"],

@@ -112,33 +112,6 @@ describe("a provision under way, when the sandbox", () => {
     await second.close();
     await partner.close();
   });
-
-  it("is closed for longer than a grant lives: it is delivered with a new one", async () => {
-    const { partner, given, first } = await underWay(({ control }) => control.install());
-    first.control.advanceClock(301);
-    await first.close();
-    partner.answers(success);
-    const second = await startSandbox(given);
-    await becomes(second, "provisioned");
-    expect((await client(second).exchange(client(second).lastCode())).status).toBe(200);
-    await second.close();
-    await partner.close();
-  });
-
-  it("is closed: the app that waits for it is not left in creation", async () => {
-    const addons = ["widgets", "widgets"];
-    const { partner, given, first, begun } = await underWay(({ control }) =>
-      control.createAppFromManifest({ name: "shop", manifest: { addons } }),
-    );
-    await first.close();
-    expect(String(await begun)).toMatch(/was closed while the app was made/);
-    partner.answers(success);
-    const second = await startSandbox(given);
-    expect(second.control.app("shop").setup?.state).toBe("failed");
-    await becomes(second, "provisioned");
-    await second.close();
-    await partner.close();
-  });
 });
 
 it("an invalid state file or a missing folder is reported before the start", async () => {

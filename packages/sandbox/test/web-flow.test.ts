@@ -105,24 +105,6 @@ describe("an authorization code", () => {
     expect(await monitor.exchange(world.lastCode())).toMatchObject(invalidGrant(/no such grant/));
     expect(await world.exchange(world.lastCode())).toMatchObject({ status: 200 });
   });
-
-  /** A code of an authorize request that names the address. */
-  const namedCode = () =>
-    new URL(
-      world.control.authorize({ url: monitor.authorizeUrl({ redirect_uri: CALLBACK }) }),
-    ).searchParams.get("code")!;
-
-  it("answers the same tokens again with replayTokens, to its own client only", async () => {
-    world.control.settings({ replayTokens: true });
-    const code = namedCode();
-    const first = await monitor.exchange(code);
-    expect((await monitor.exchange(code)).body).toEqual(first.body);
-    expect(await aClient(world.sandbox).exchange(code)).toMatchObject(invalidGrant(/another client/));
-    const wrongAddress = { redirect_uri: `${CALLBACK}/` };
-    expect(await monitor.exchange(code, wrongAddress)).toMatchObject(invalidGrant(/redirect_uri/));
-    world.control.advanceClock(600);
-    expect(await monitor.exchange(code)).toMatchObject(invalidGrant(/second time/));
-  });
 });
 
 describe("a refresh in the web flow", () => {
