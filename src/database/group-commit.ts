@@ -8,9 +8,9 @@ export class Overloaded extends KitError {
   }
 }
 
-type Needs<Row, Result> = {
+type Needs<Ctx, Row, Result> = {
   /** Writes all rows with one statement; one result per row, in their order. Two rows may concern the same thing. */
-  write(rows: Row[]): Promise<Result[]>;
+  write(ctx: Ctx, rows: Row[]): Promise<Result[]>;
   /** The deadline of a row's caller: the row is not sent after it. Without this, rows are sent however late. */
   deadlineOf?(row: Row): Deadline;
   /** Whether rows of a batch that failed with this error are tried alone. Of a read's errors, only those of its data. */
@@ -30,21 +30,34 @@ const MOST_FLUSHES = 3;
 
 /**
  * Group commit: the rows that arrive within one turn of the event loop, or while three statements are in flight, are
- * written by one statement, and each caller is answered after the commit of its own row.
+ * written by one statement, and each caller is answered after the commit of its own row. Each context (a process has one)
+ * has a queue of its own.
  *
  * One row cannot fail its neighbours: if PostgreSQL refuses a batch for its data, or for a lock or a conflict with
  * another transaction, each row is tried alone. Any other error rejects all callers of the batch.
  *
  * @returns a function that resolves once the row is durable; it rejects with Overloaded when too many rows are waiting
  */
-export function createGroupCommit<Row, Result>({
-  write,
-  deadlineOf,
-  isWorthAlone = (error) => isDataError(error) || isLockTimeout(error) || isConflict(error),
-  maxRows = 200,
-  maxQueued = 10_000,
-  lingerMs = 0,
-}: Needs<Row, Result>) {
+export function groupCommit<Ctx extends object, Row, Result>(needs: Needs<Ctx, Row, Result>) {
+  const queues = new WeakMap<Ctx, (row: Row) => Promise<Result>>();
+  return (ctx: Ctx, row: Row): Promise<Result> => {
+    let add = queues.get(ctx);
+    if (!add) queues.set(ctx, (add = aQueue(ctx, needs)));
+    return add(row);
+  };
+}
+
+function aQueue<Ctx, Row, Result>(
+  ctx: Ctx,
+  {
+    write,
+    deadlineOf,
+    isWorthAlone = (error) => isDataError(error) || isLockTimeout(error) || isConflict(error),
+    maxRows = 200,
+    maxQueued = 10_000,
+    lingerMs = 0,
+  }: Needs<Ctx, Row, Result>,
+) {
   const queue: Waiting<Row, Result>[] = [];
   let flushes = 0;
   let isScheduled = false;
@@ -80,7 +93,10 @@ export function createGroupCommit<Row, Result>({
     const batch = stillWanted(rows);
     if (batch.length === 0) return;
     try {
-      const results = await write(batch.map(({ row }) => row));
+      const results = await write(
+        ctx,
+        batch.map(({ row }) => row),
+      );
       if (results.length !== batch.length)
         throw new Error(`${results.length} results for ${batch.length} rows`);
       batch.forEach(({ resolve }, i) => resolve(results[i] as Result));
@@ -97,22 +113,4 @@ export function createGroupCommit<Row, Result>({
       queue.push({ row, resolve, reject });
       schedule();
     });
-}
-
-/** The same as a plain function of a context (a process has one), for statements of a store. */
-export function groupCommit<Ctx extends object, Row, Result>({
-  write,
-  ...needs
-}: Omit<Needs<Row, Result>, "write"> & {
-  write(ctx: Ctx, rows: Row[]): Promise<Result[]>;
-}): (ctx: Ctx, row: Row) => Promise<Result> {
-  const commits = new WeakMap<Ctx, (row: Row) => Promise<Result>>();
-  return (ctx, row) => {
-    let commit = commits.get(ctx);
-    if (!commit) {
-      commit = createGroupCommit({ ...needs, write: (rows) => write(ctx, rows) });
-      commits.set(ctx, commit);
-    }
-    return commit(row);
-  };
 }

@@ -1,7 +1,18 @@
 import { expect, it } from "@jest/globals";
-import { createGroupCommit, Overloaded, statement, type Deadline } from "../../src/database/database.ts";
+import { groupCommit, Overloaded, statement, type Deadline } from "../../src/database/database.ts";
 import { anOpenDatabase } from "../support/open-database.ts";
 
+/** What adds rows to a queue of its own. */
+const committing = <Row, Result>({
+  write,
+  ...needs
+}: Omit<Parameters<typeof groupCommit<object, Row, Result>>[0], "write"> & {
+  write(rows: Row[]): Promise<Result[]>;
+}) => {
+  const commit = groupCommit<object, Row, Result>({ ...needs, write: (_, rows) => write(rows) });
+  const ctx = {};
+  return (row: Row) => commit(ctx, row);
+};
 const turn = () => new Promise(setImmediate);
 
 /** A writer that records its batches, and finishes all of them when told to. */
@@ -32,7 +43,7 @@ async function oneByOne(commit: (row: number) => Promise<number>, rows: number[]
 
 it("rows that arrive together are written together, at most so many, and each caller gets its own result", async () => {
   const { write, batches, finish } = aSlowWriter();
-  const results = Promise.all([1, 2, 3, 4, 5].map(createGroupCommit({ maxRows: 3, write })));
+  const results = Promise.all([1, 2, 3, 4, 5].map(committing({ maxRows: 3, write })));
   for (let times = 0; times < 2; times++) await finish();
   expect(batches).toEqual([
     [1, 2, 3],
@@ -43,7 +54,7 @@ it("rows that arrive together are written together, at most so many, and each ca
 
 it("a row starts at once, in up to three concurrent statements; further ones gather until one of these ends", async () => {
   const { write, batches, finish } = aSlowWriter();
-  const results = await oneByOne(createGroupCommit({ write }), [1, 2, 3, 4, 5]);
+  const results = await oneByOne(committing({ write }), [1, 2, 3, 4, 5]);
   expect(batches).toEqual([[1], [2], [3]]);
   await finish();
   expect(batches).toEqual([[1], [2], [3], [4, 5]]);
@@ -65,7 +76,7 @@ it.each([
     if (rows.includes(2)) throw error;
     return rows;
   };
-  const answers = await Promise.allSettled([1, 2, 3].map(createGroupCommit({ write })));
+  const answers = await Promise.allSettled([1, 2, 3].map(committing({ write })));
   expect(tries).toEqual(isTriedAlone ? [[1, 2, 3], [1], [2], [3]] : [[1, 2, 3]]);
   expect(answers.map(({ status }) => status === "fulfilled")).toEqual([isTriedAlone, false, isTriedAlone]);
 });
@@ -77,7 +88,7 @@ const aDeadline = (inMs: number): Deadline => ({
 it("a row is not written once its caller's deadline has passed: neither from the queue, nor alone after its batch failed", async () => {
   const tries: number[][] = [];
   const [ended, patient, other] = [aDeadline(60_000), aDeadline(60_000), aDeadline(60_000)];
-  const commit = createGroupCommit<{ row: number; deadline: Deadline }, number>({
+  const commit = committing<{ row: number; deadline: Deadline }, number>({
     deadlineOf: ({ deadline }) => deadline,
     async write(given) {
       const rows = given.map(({ row }) => row);
@@ -98,7 +109,7 @@ it("a row is not written once its caller's deadline has passed: neither from the
 
 it("when too many rows wait, the next is refused; later rows are accepted again", async () => {
   const { write, finish } = aSlowWriter();
-  const commit = createGroupCommit({ maxRows: 1, maxQueued: 1, write });
+  const commit = committing({ maxRows: 1, maxQueued: 1, write });
   const first = await oneByOne(commit, [1, 2, 3, 4]);
   await expect(commit(5)).rejects.toThrow(Overloaded);
   for (let times = 0; times < 2; times++) await finish();
@@ -121,7 +132,7 @@ it("on a real database every confirmed row is stored, and an invalid row fails o
     return names.map((name) => born.some((row) => row.name === name));
   };
   const names = Array.from({ length: 500 }, (_, i) => (i === 250 ? "a NUL: \0" : `name ${i}`));
-  const answers = await Promise.allSettled(names.map(createGroupCommit({ write })));
+  const answers = await Promise.allSettled(names.map(committing({ write })));
   expect(answers.filter(({ status }) => status === "rejected")).toHaveLength(1);
   const count = statement("count", `SELECT count(*) AS n FROM heartbeats`);
   expect(await opened.database.query(count)).toEqual([{ n: 499 }]);
