@@ -2,27 +2,46 @@ import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline/promises";
 import { Writable } from "node:stream";
 import { KitError, messageOf } from "../../errors.ts";
+import { Secret } from "../../secret.ts";
+import { UsedWrongly } from "../errors.ts";
 import type { Host } from "./host.ts";
 
-/** A file or standard input cannot be read. */
-class Unreadable extends KitError {
-  constructor(message: string, options?: ErrorOptions) {
-    super("unreadable", message, options);
+/** The operator was asked, and said no or cancelled. */
+class NotConfirmed extends KitError {
+  constructor() {
+    super("not_confirmed", "Nothing was changed.");
   }
 }
 
-/** What a person types after a question; null if they cancel it with Ctrl-C or Ctrl-D. */
-export async function asked(
-  { stdin: input, stderr }: Host,
-  question: string,
-  isShown: boolean,
-): Promise<string | null> {
+/** Asks the person at the terminal. Throws `NotConfirmed` unless they say yes. */
+export async function askYes(host: Host, question: string): Promise<void> {
+  if (!/^y(es)?$/i.test((await asked(host, `${question} (y/N) `, true)).trim())) throw new NotConfirmed();
+}
+
+/** The input may end with a line end. */
+const LINE_END_BYTES = 2;
+
+/**
+ * Reads a secret from standard input, without a trailing line end; a person at a terminal is asked, without an echo.
+ * Throws `UsedWrongly` if it is empty, and `NotConfirmed` if a person cancels.
+ */
+export async function readSecret(host: Host, what: string, mostBytes: number): Promise<Secret> {
+  const typed = host.stdin.isTTY
+    ? await asked(host, `${what} (not shown): `, false)
+    : (await readUpTo(host.stdin, mostBytes + LINE_END_BYTES)).toString("utf8");
+  const value = typed.replace(/\r?\n$/, "");
+  if (value === "") throw new UsedWrongly(`${what}: nothing came on standard input.`);
+  return new Secret(value);
+}
+
+/** What a person types after a question. Throws `NotConfirmed` if they cancel it with Ctrl-C or Ctrl-D. */
+async function asked({ stdin: input, stderr }: Host, question: string, isShown: boolean): Promise<string> {
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({ input, output: isShown ? stderr : nowhere, terminal: true });
-  const ended = new Promise<null>((resolve) => lines.once("close", () => resolve(null)));
+  const cancelled = new Promise<never>((_, reject) => lines.once("close", () => reject(new NotConfirmed())));
   if (!isShown) stderr.write(question);
   try {
-    return await Promise.race([lines.question(isShown ? question : ""), ended]);
+    return await Promise.race([lines.question(isShown ? question : ""), cancelled]);
   } finally {
     lines.close();
     if (!isShown) stderr.write("\n");
@@ -30,7 +49,7 @@ export async function asked(
 }
 
 /** Reads at least the first `mostBytes` of the input, to its end if it is not longer. */
-export async function readUpTo(input: AsyncIterable<unknown>, mostBytes: number): Promise<Buffer> {
+async function readUpTo(input: AsyncIterable<unknown>, mostBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of input) {
@@ -40,14 +59,13 @@ export async function readUpTo(input: AsyncIterable<unknown>, mostBytes: number)
   return Buffer.concat(chunks);
 }
 
-/** Reads a whole file, or standard input for "-". Throws `Unreadable`, also if there is more than `mostBytes`. */
+/** Reads a whole file, or standard input for "-". Throws `unreadable`, also if there is more than `mostBytes`. */
 export async function readInputFile(name: string, mostBytes: number, { stdin }: Host): Promise<Buffer> {
   const named = name === "-" ? "Standard input" : `The file ${name}`;
-  const bytes = await readUpTo(name === "-" ? stdin : createReadStream(name), mostBytes).catch(
-    (error: unknown) => {
-      throw new Unreadable(`${named} cannot be read: ${messageOf(error)}.`, { cause: error });
-    },
-  );
-  if (bytes.length > mostBytes) throw new Unreadable(`${named} is larger than ${mostBytes / 1024} KiB.`);
-  return bytes;
+  const input = name === "-" ? stdin : createReadStream(name);
+  const bytes = await readUpTo(input, mostBytes).catch((cause: unknown) => {
+    throw new KitError("unreadable", `${named} cannot be read: ${messageOf(cause)}.`, { cause });
+  });
+  if (bytes.length <= mostBytes) return bytes;
+  throw new KitError("unreadable", `${named} is larger than ${mostBytes / 1024} KiB.`);
 }

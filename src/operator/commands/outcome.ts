@@ -3,6 +3,7 @@ import { isTransient } from "../../database/database.ts";
 import { errorIdOf, KitError, messageOf } from "../../errors.ts";
 import { adviceOn } from "../advice.ts";
 import type { Screen } from "./host.ts";
+import { safe, wrapped } from "./text.ts";
 
 /** The exit codes of `kit`. Scripts rely on them. */
 export const DONE = 0;
@@ -23,22 +24,13 @@ export interface Outcome {
   exitCode?: number;
 }
 
-/** Why a command failed: an id and a sentence, what to do next, and the exit code. */
-export interface Failure {
+/** Why a command failed, as the outcome that it has then. The data is `{id, message}`. */
+export interface Failure extends Outcome {
   id: string;
   message: string;
-  next: string | null;
-  exitCode: number;
 }
 
-/** The operator was asked, and said no or cancelled. */
-export class NotConfirmed extends KitError {
-  constructor() {
-    super("not_confirmed", "Nothing was changed.");
-  }
-}
-
-export const HOW_IT_IS_USED = "How it is used: the same command with --help";
+const HOW_IT_IS_USED = "How it is used: the same command with --help";
 const IS_IT_THERE = "Is the platform reachable from here? kit doctor tries.";
 const SLOW_DOWN = "The platform takes no more calls for now. Wait a minute, then run it again.";
 
@@ -77,30 +69,31 @@ const EXIT_CODES: Readonly<Record<string, number>> = {
   misconfigured: MISCONFIGURED,
 };
 
-export function failureOf(error: unknown): Failure {
-  const { id, message: text } = described(error);
+/** A failure in words; `scrub` takes the secrets out of them. */
+export function failureOf(error: unknown, scrub: (text: string) => string): Failure {
+  const [id, text] = described(error);
   // Messages from elsewhere begin small; names, codes and calls stay as they are.
-  const message = text.replace(/^[a-z](?=[a-z]* )/, (letter) => letter.toUpperCase());
-  const { reason } = Object(error) as { reason?: unknown };
-  return { id, message, next: nextStep(id, reason), exitCode: EXIT_CODES[id] ?? FAILED };
+  const message = scrub(text.replace(/^[a-z](?=[a-z]* )/, (letter) => letter.toUpperCase()));
+  const next = nextStep(id, (Object(error) as { reason?: unknown }).reason);
+  return {
+    ...{ id, message, data: { id, message }, isComplaint: true, exitCode: EXIT_CODES[id] ?? FAILED },
+    show: (screen) => complaint(screen, message, next),
+  };
 }
 
-function described(error: unknown): { id: string; message: string } {
+/** What went wrong and, below it, what to do. */
+export function complaint({ columns, paint }: Screen, message: string, next: string | null): string {
+  const text = message.split("\n").map(safe).join("\n");
+  const advice = next === null ? [] : [`  ${paint.dim(wrapped(next, columns, "  "))}`];
+  return [`${paint.red("✗")} ${wrapped(text, columns, "  ")}`, ...advice].join("\n");
+}
+
+function described(error: unknown): [id: string, message: string] {
   const message = messageOf(error);
-  if (error instanceof CommanderError) {
-    const isMissing = error.code === "commander.help";
-    return {
-      id: "used_wrongly",
-      message: isMissing ? "A command is missing." : message.replace(/^error: /, ""),
-    };
-  }
-  const id = errorIdOf(error);
-  if (id === "database_unavailable")
-    return {
-      id,
-      message: `${message}${(error as Error).cause ? ` (${messageOf((error as Error).cause)})` : ""}`,
-    };
+  if (error instanceof CommanderError) return ["used_wrongly", message.replace(/^error: /, "")];
   if (!(error instanceof KitError) && isTransient(error))
-    return { id: "database_unavailable", message: `The database does not answer: ${message}` };
-  return { id, message };
+    return ["database_unavailable", `The database does not answer: ${message}`];
+  const id = errorIdOf(error);
+  const { cause } = Object(error) as { cause?: unknown };
+  return [id, id === "database_unavailable" && cause ? `${message} (${messageOf(cause)})` : message];
 }

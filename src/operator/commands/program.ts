@@ -6,7 +6,6 @@ import { addAuthorizations } from "./authorizations.ts";
 import { addConfig } from "./config.ts";
 import { addGrants, addKeys, addSecret, addTokens } from "./credentials.ts";
 import { addDoctor, addMigrate } from "./doctor.ts";
-import { HOW_IT_IS_USED } from "./outcome.ts";
 import { addManifest } from "./manifest.ts";
 import { addResources } from "./resources.ts";
 import type { Act } from "./session.ts";
@@ -30,7 +29,6 @@ export function createProgram(act: Act, output: OutputConfiguration = {}): Comma
     .configureHelp({ showGlobalOptions: true, subcommandTerm: termOf, minWidthToWrap: 30 })
     .exitOverride()
     .configureOutput(output)
-    .showHelpAfterError(`  ${HOW_IT_IS_USED}`)
     .addHelpText("after", ENDING);
   for (const add of COMMANDS) add(program, act);
   return program;

@@ -1,5 +1,4 @@
 import type { Command } from "commander";
-import { closeAll } from "../../close-all.ts";
 import { readConfig, type Config, type SettingName } from "../../config.ts";
 import type { Database } from "../../database/database.ts";
 import { refreshesSettled } from "../../credentials/sweeps.ts";
@@ -8,12 +7,12 @@ import { createOwnScrubber, type Scrubber } from "../../logging/scrubber.ts";
 import type { OpenContext, Parts } from "../../open-context.ts";
 import { onSignals } from "../../process/run-process.ts";
 import type { Offer } from "../../resources/contract.ts";
-import { Secret } from "../../secret.ts";
+import type { Secret } from "../../secret.ts";
 import { UsedWrongly } from "../errors.ts";
 import type { How } from "../work-through.ts";
 import { screenOf, type Host } from "./host.ts";
-import { asked, readUpTo } from "./input.ts";
-import { NotConfirmed, type Failure, type Outcome } from "./outcome.ts";
+import { askYes, readSecret } from "./input.ts";
+import type { Failure, Outcome } from "./outcome.ts";
 import { createProgress } from "./progress.ts";
 import { safe, wrapped } from "./text.ts";
 import { createTrail } from "./trail.ts";
@@ -35,15 +34,14 @@ export type Act = <Args extends unknown[]>(
   run: (session: Session, ...args: Args) => Promise<Outcome>,
 ) => (...args: Args) => Promise<void>;
 
-/** A wait shorter than this is not mentioned. */
-const TELL_AFTER_MS = 200;
 const STOPPING = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 const DATABASE_SETTINGS = ["databaseUrl", "databaseCa", "databasePool"] as const;
-/** The input may end with a line end. */
-const LINE_END_BYTES = 2;
 
-export function createSession(host: Host, { parts, config: read }: Seller, command: Command) {
-  const { json = false } = command.optsWithGlobals<{ json?: boolean }>();
+export function createSession(
+  host: Host,
+  { parts, config: read }: Seller,
+  { command, json }: { command: Command; json: boolean },
+) {
   const progress = createProgress(host.stderr, { isWanted: !json });
   progress.begin();
   const closers: (() => Promise<void>)[] = [];
@@ -113,32 +111,32 @@ export function createSession(host: Host, { parts, config: read }: Seller, comma
     return db;
   }
 
-  const end = (signal: NodeJS.Signals) => {
+  const kill = (signal: NodeJS.Signals) => {
     progress.end();
     for (const each of STOPPING) host.removeAllListeners(each);
     host.kill(host.pid, signal);
   };
   onSignals(host, STOPPING, {
     first(signal) {
-      if (isStoppedInOrder) {
-        say("Stopping: what was sent is finished first. Ctrl-C again stops at once.");
-        return stopping.abort();
-      }
+      say("Stopping: what was sent is finished first. Ctrl-C again stops at once.");
+      stopping.abort();
       // The pair of tokens that a call in progress brings may be the only valid one.
-      const waits = "A token is on its way and is stored first. Ctrl-C again stops at once.";
-      const told = setTimeout(() => say(waits), TELL_AFTER_MS);
-      void tokensStored().finally(() => {
-        clearTimeout(told);
-        end(signal);
-      });
+      if (!isStoppedInOrder) void tokensStored().finally(() => kill(signal));
     },
-    again: end,
+    again: kill,
   });
 
   /** Throws `UsedWrongly` if there is nobody to be asked: a script must give --yes. */
   function checkMayAsk(): void {
     if (json || !host.stdin.isTTY || !host.stderr.isTTY)
       throw new UsedWrongly("Nothing was changed: nobody is here to be asked. Say --yes to do it.");
+  }
+
+  async function withoutProgress<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
+    progress.end();
+    const answer = await ask();
+    progress.begin();
+    return answer;
   }
 
   /** Aborted by SIGINT (Ctrl-C), SIGTERM or SIGHUP. A command that takes it must end soon after the abort. */
@@ -167,36 +165,20 @@ export function createSession(host: Host, { parts, config: read }: Seller, comma
     /** Asks the person at the terminal. Throws `NotConfirmed` unless they say yes, and what `checkMayAsk` throws. */
     async confirm(question: string): Promise<void> {
       checkMayAsk();
-      progress.end();
-      const typed = await asked(host, `${question} (y/N) `, true);
-      progress.begin();
-      if (!/^y(es)?$/i.test(typed?.trim() ?? "")) throw new NotConfirmed();
+      await withoutProgress(() => askYes(host, question));
     },
-    /**
-     * Reads a secret from standard input, without a trailing line end; a person at a terminal is asked, without an echo.
-     * Throws `UsedWrongly` if it is empty, and `NotConfirmed` if a person cancels.
-     */
-    async secret(what: string, mostBytes = Infinity): Promise<Secret> {
-      progress.end();
-      const typed = host.stdin.isTTY
-        ? await asked(host, `${what} (not shown): `, false)
-        : (await readUpTo(host.stdin, mostBytes + LINE_END_BYTES)).toString("utf8");
-      progress.begin();
-      if (typed === null) throw new NotConfirmed();
-      const value = typed.replace(/\r?\n$/, "");
-      if (value === "") throw new UsedWrongly(`${what}: nothing came on standard input.`);
-      return new Secret(value);
-    },
-    /** Ends the progress, and writes the end of the command to the audit trail. */
+    secret: (what: string, mostBytes: number): Promise<Secret> =>
+      withoutProgress(() => readSecret(host, what, mostBytes)),
+    /** Writes the end of the command to the audit trail. */
     async end(result: Outcome | Failure): Promise<void> {
       const isSet = readEnvironment(host.env, host.cwd())["DATABASE_URL"];
       await trail.end(result, async () => (isSet ? database() : undefined));
     },
     /** Closes what was opened, in reverse order. Answers what failed. */
     async close(): Promise<unknown[]> {
+      progress.end();
       const failed: unknown[] = [];
-      const all = [...closers.reverse(), () => progress.end()];
-      await closeAll(all, (later) => failed.push(later)).catch((first: unknown) => failed.unshift(first));
+      for (const close of closers.reverse()) await close().catch((error: unknown) => failed.push(error));
       return failed;
     },
   };

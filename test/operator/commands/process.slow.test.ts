@@ -112,7 +112,7 @@ describe("a signal while a token is being refreshed", () => {
     await sleep(2);
     child.kill("SIGINT");
     expect(await ended).toEqual([null, "SIGINT"]);
-    expect(await said).toContain("is stored first");
+    expect(await said).toContain("what was sent is finished first");
     expect(await generation(uuid)).toBe(2);
     expect(await world.service.services.platformFor(uuid).addons.own()).toMatchObject({ id: uuid });
   });

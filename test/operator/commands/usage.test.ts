@@ -65,7 +65,7 @@ describe("kit without any settings", () => {
   it("takes words after -- as arguments, even --json", async () => {
     const { code, stdout, stderr } = await kit({}, ["teapots", "--", "--json"]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-    expect(stderr).toMatch(/^✗ unknown command 'teapots'/);
+    expect(stderr).toMatch(/^✗ Unknown command 'teapots'/);
   });
 
   it("prints help as one JSON document with --json", async () => {
@@ -79,7 +79,7 @@ describe("kit without any settings", () => {
     expect(data["message"]).toBe("Unknown command 'refesh'\n(Did you mean refresh?)");
     const { stderr } = await kit({}, ["resources", "list", "--sate", "failed"]);
     expect(stderr).toBe(
-      "✗ unknown option '--sate'\n  (Did you mean --state?)\n  How it is used: the same command with --help\n",
+      "✗ Unknown option '--sate'\n  (Did you mean --state?)\n  How it is used: the same command with --help\n",
     );
   });
 
