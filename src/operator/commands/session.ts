@@ -14,7 +14,7 @@ import { screenOf, type Host } from "./host.ts";
 import { askYes, readSecret } from "./input.ts";
 import type { Failure, Outcome } from "./outcome.ts";
 import { createProgress } from "./progress.ts";
-import { safe, wrapped } from "./text.ts";
+import { counted, safe, wrapped } from "./text.ts";
 import { createTrail } from "./trail.ts";
 
 /** Whose service the command works for: its parts, and the reading of its settings. */
@@ -195,15 +195,17 @@ async function checkSoon(db: Database): Promise<void> {
 
 /** A line of the log as a sentence for people, with its resource and its cause. */
 export function readableLogLine(line: string): string {
-  const { level, msg, uuid, error, reason, incident } = JSON.parse(line) as {
+  const { level, msg, uuid, error, reason, incident, leftOut } = JSON.parse(line) as {
     level: string;
     msg?: string;
     uuid?: string;
     error?: { message?: string };
     reason?: string;
     incident?: { title: string };
+    leftOut?: number;
   };
   const trouble = incident && `the platform reports: ${incident.title}`;
   const about = [uuid, error?.message ?? reason, trouble].filter(Boolean).join(": ");
-  return safe(`${level}: ${msg ?? ""}${about && ` (${about})`}`);
+  const more = leftOut ? `; ${counted(leftOut, "line")} like it left out` : "";
+  return safe(`${level}: ${msg ?? ""}${about && ` (${about})`}${more}`);
 }
