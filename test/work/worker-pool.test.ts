@@ -111,3 +111,13 @@ it("free places are filled even if they are less than a quarter of all", async (
   await eventually(() => expect(begun).toHaveLength(17), 5_000);
   await pool.settled();
 });
+
+it("a pool says for how long more was due than it could start, until claims have not been full for a second", async () => {
+  const { pool, ends, endAll } = aPool(6, { concurrency: 2 });
+  expect(pool.overfullForMs()).toBeNull();
+  await eventually(() => expect(ends).toHaveLength(2));
+  expect(pool.overfullForMs()).not.toBeNull();
+  await endAll();
+  expect(pool.overfullForMs()).not.toBeNull();
+  await eventually(() => expect(pool.overfullForMs()).toBeNull());
+});
