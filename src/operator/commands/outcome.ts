@@ -48,6 +48,7 @@ const NEXT: Readonly<Record<string, string>> = {
   client_secret_rejected: "Run kit secret set with the newest one of the platform's partner portal.",
   invalid_grant:
     "Ask the platform's support: a refresh token that is refused for a day was revoked. kit resources list --state needs_reauth",
+  busy: "Another process is refreshing it: run this again in a moment.",
   rate_limit: SLOW_DOWN,
   slow_down: SLOW_DOWN,
   http_429: SLOW_DOWN,

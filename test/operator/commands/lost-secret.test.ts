@@ -82,9 +82,6 @@ describe("kit secret set when the stored client secret cannot be decrypted", () 
     await world.restart();
     const current = await world.service.services.credentials.secrets.current();
     expect({ version: current.version, value: current.value.reveal() }).toEqual({ version: data.version, value: secret }); // prettier-ignore
-    const { data: doctor } = await run<{ checks: { id: string; ok: boolean }[] }>(["doctor"]);
-    const ills = doctor.checks.filter(({ id, ok }) => ["keys", "secret"].includes(id) && !ok);
-    expect(ills).toEqual([]);
   });
 
   it("changes nothing when the platform rejects the new secret", async () => {
