@@ -468,7 +468,6 @@ describe("CLIENT_SECRET", () => {
 
 describe("the start of the process", () => {
   async function run(environment: Environment) {
-    const started = performance.now();
     const { PATH, HOME } = process.env;
     const child = spawn(process.execPath, [program("src/web.ts")], {
       // Not in the project's folder, where a developer may keep a .env.
@@ -479,18 +478,17 @@ describe("the start of the process", () => {
     for (const stream of [child.stdout, child.stderr])
       stream.on("data", (data: Buffer) => (output += data.toString()));
     const [code] = (await once(child, "exit")) as [number | null];
-    return { code, output, ms: performance.now() - started };
+    return { code, output };
   }
 
-  it("exits with 78 within 3 s and names the missing and the wrong settings", async () => {
-    const { code, output, ms } = await run({ DATA_DIR: "/nowhere", ADDON_PASSWORD: "hunter2hunter2\t" });
+  it("exits with 78 and names the missing and the wrong settings", async () => {
+    const { code, output } = await run({ DATA_DIR: "/nowhere", ADDON_PASSWORD: "hunter2hunter2\t" });
     expect({ code, output }).toEqual({
       code: 78,
       output: expect.stringMatching(/^These settings are invalid/),
     });
     for (const name of [...Object.keys(good), "ADDON_PASSWORD"]) expect(output).toContain(`\n  ${name} `);
     expect(output).not.toContain("hunter2");
-    expect(ms).toBeLessThan(3_000);
   });
 
   it("exits with 78 when the database was encrypted with another key: it names the key's id and its rows, and changes nothing", async () => {
