@@ -11,7 +11,7 @@ import { readSettings } from "../read-settings.ts";
 import { chosenRules, rules } from "../rules/index.ts";
 import type { Stage } from "../stage/stage.ts";
 import picocolors from "picocolors";
-import { exampleSettings, isFault, judgedExample } from "./judged.ts";
+import { isFault, judgedExample } from "./judged.ts";
 import type { BrokenService } from "./broken/break.ts";
 import * as answers from "./broken/answers.ts";
 import * as lives from "./broken/lives.ts";
@@ -126,22 +126,6 @@ describe("judging", () => {
       expect(
         verdicts.filter(({ status }) => status !== "passed").map(({ rule, reason }) => [rule.id, reason]),
       ).toEqual([]);
-    },
-    60_000,
-  );
-
-  it.concurrent(
-    "detects a refresh after the deprovision, even a single early one",
-    async () => {
-      const persistent: Habits = {
-        ...good,
-        stopsRefreshing: false,
-        refreshAfterMs: (expiresIn = 28_800) => (expiresIn < 60 ? 3_000 : good.refreshAfterMs(expiresIn)),
-        waitMs: () => null,
-      };
-      const patience = { ...exampleSettings.patience, quietMs: 3_000 };
-      const [verdict] = await judgedExample(persistent, [find("DEPR-06")], { patience });
-      expect(verdict).toMatchObject({ status: "failed", reason: expect.stringContaining("refreshed") });
     },
     60_000,
   );
