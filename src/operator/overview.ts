@@ -1,17 +1,16 @@
 import { MOST_NEEDING_ATTENTION } from "../credentials/store.ts";
-import type { Queryable } from "../database/database.ts";
-import { readHours, SAMPLED, stateOfWork, type Hour } from "../metrics/store.ts";
+import { readHours, SAMPLED, stateOfWork, type Hour, type Sample } from "../metrics/store.ts";
 import type { OpenContext } from "../open-context.ts";
 import { adviceOn, type Advice } from "./advice.ts";
-import { countedToMost, fault, type Finding } from "./doctor/finding.ts";
+import { fault, type Finding } from "./doctor/finding.ts";
 import { clocksNow, secret } from "./doctor/platform.ts";
-import { unrefreshable } from "./doctor/store.ts";
 import { lateGrants, lateRefreshes, lost, steps, sweeps } from "./doctor/work.ts";
+import { unrefreshable } from "./store.ts";
 import { counted } from "./wording.ts";
 
 /** What an operator sees first. */
 export type Overview = Awaited<ReturnType<typeof overviewOf>>;
-export type Gauges = Awaited<ReturnType<typeof gaugesOf>>;
+export type Gauges = ReturnType<typeof gaugesOf>;
 
 /** Something that an operator must deal with: what it is, what to do, and where. */
 export interface Issue {
@@ -25,13 +24,13 @@ export interface Issue {
 /** What must be dealt with, the most urgent first; the numbers; and the refreshes of the last 24 hours. */
 export async function overviewOf(ctx: OpenContext) {
   const hours = await readHours(ctx.db);
-  const gauges = await gaugesOf(ctx.db);
-  return { issues: await issuesOf(ctx, gauges, hours), gauges, hours };
+  const samples = await stateOfWork(ctx.db, ctx.jobs.names);
+  const gauges = gaugesOf(samples);
+  return { issues: await issuesOf(ctx, gauges, hours, samples), gauges, hours };
 }
 
 /** What the metrics show too: read by one statement, a bounded number of rows of each table. */
-async function gaugesOf(db: Queryable) {
-  const samples = await stateOfWork(db, []);
+function gaugesOf(samples: readonly Sample[]) {
   const all = (name: string) =>
     samples
       .filter(({ sample }) => sample === name)
@@ -63,12 +62,17 @@ async function gaugesOf(db: Queryable) {
   };
 }
 
-async function issuesOf(ctx: OpenContext, { attention }: Gauges, hours: readonly Hour[]): Promise<Issue[]> {
+async function issuesOf(
+  ctx: OpenContext,
+  { attention }: Gauges,
+  hours: readonly Hour[],
+  samples: readonly Sample[],
+): Promise<Issue[]> {
   // The page reloads every few seconds, so the secret is not tried: the service's own token calls show whether it works.
   const ofSecret = await secret(ctx, { isTried: false });
   return [
     ...found(ofSecret.ok ? null : ofSecret, [{ label: "Set the client secret", path: "/secret" }]),
-    ...found(await sweeps(ctx)),
+    ...found(await sweeps(ctx, samples)),
     ...found(await lateGrants(ctx)),
     ...found(await lost(ctx), [{ label: "See them", path: "/lost" }]),
     ...found(clocksNow(ctx)),
@@ -99,7 +103,7 @@ async function withoutRefreshToken({ db }: OpenContext): Promise<Finding | null>
   return (
     ending &&
     fault(
-      `${countedToMost(ending.count, "resource")} without a refresh token: access ends, or has ended, with the token there is.`,
+      `${counted(ending.count, "resource")} without a refresh token: access ends, or has ended, with the token there is.`,
       `Ask the platform's support. Some of them: ${ending.some.join(", ")}`,
     )
   );

@@ -1,5 +1,6 @@
 import { statement, type Database, type Queryable } from "../database/database.ts";
 import { IS_RECOVERABLE } from "../credentials/queue.ts";
+import { GRANT_SECONDS } from "../credentials/verdict.ts";
 import type { ResourceState } from "../resources/states.ts";
 import { ALARM_AFTER_ATTEMPTS } from "../work/queue.ts";
 
@@ -234,4 +235,53 @@ export async function actionsBefore(
   const found = await db.query<AuditEntry>(entries, [before ?? Number.MAX_SAFE_INTEGER, uuid]);
   const page = found.slice(0, ENTRIES_SIZE);
   return { entries: page, next: found.length > ENTRIES_SIZE ? page.at(-1)!.id : null };
+}
+
+/** Grants or refreshes that are late: how many, how long the most urgent one has left, and the last answer to one. */
+export interface Late {
+  count: number;
+  leftSeconds: number;
+  lastError: string | null;
+}
+
+/** A grant is normally exchanged within seconds of its arrival; an older one was tried in vain, or not at all. */
+const GRANT_LATE_AFTER_SECONDS = 30;
+const late = (name: string, end: string, condition: string) =>
+  statement(
+    name,
+    `SELECT count(*)::int AS count, extract(epoch FROM min(${end}) - now())::float8 AS "leftSeconds",
+     (array_agg(last_error ORDER BY ${end}) FILTER (WHERE last_error IS NOT NULL))[1] AS "lastError"
+   FROM credentials WHERE ${condition}`,
+  );
+// As in the metrics, a grant that the platform currently refuses is left out: the platform has not accepted it yet, and
+// no operator can change that.
+const lateGrants = late(
+  "late_grants",
+  "grant_deadline",
+  `state = 'grant_pending' AND rejected_at IS NULL
+   AND grant_deadline < now() + interval '${GRANT_SECONDS - GRANT_LATE_AFTER_SECONDS} seconds'`,
+);
+// While an outage holds refreshes back, most tokens are overdue and untried, and the few that were tried are not due
+// again yet. Tokens that the platform refuses during a wave of refusals stay active, but the operator must know.
+const lateRefreshes = late(
+  "late_refreshes",
+  "expires_at",
+  `state = 'active' AND (due_at < now() - interval '5 minutes' OR attempts >= 3 OR rejected_at < now() - interval '1 minute')`,
+);
+export const grantsLate = async (db: Queryable): Promise<Late> => (await db.query<Late>(lateGrants))[0]!;
+export const refreshesLate = async (db: Queryable): Promise<Late> =>
+  (await db.query<Late>(lateRefreshes))[0]!;
+
+const endings = statement(
+  "count_unrefreshable",
+  `SELECT count(*)::int AS count, (array_agg(c.uuid::text ORDER BY c.uuid))[1:3] AS some
+   FROM credentials c JOIN resources r USING (uuid)
+   WHERE c.state = 'active' AND c.due_at IS NULL AND c.sealed_refresh_token IS NULL
+     AND r.state IN ('provisioning', 'provisioned')`,
+);
+
+/** Active resources without a refresh token, whose access ends with the token they have: how many, and the first uuids. */
+export async function unrefreshable(db: Queryable): Promise<{ count: number; some: string[] } | null> {
+  const [{ count, some }] = (await db.query(endings)) as [{ count: number; some: string[] | null }];
+  return some && { count, some };
 }

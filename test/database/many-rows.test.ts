@@ -22,7 +22,7 @@ const MANY = 16_000;
 const metrics = { steal: () => undefined };
 const run = <Row = unknown>(text: string) =>
   opened.database.query<Row>(statement(`test_${text.length}_${text.slice(0, 20)}`, text));
-const services = (db: Database) => ({ db, config: {} }) as unknown as OpenContext;
+const services = (db: Database) => ({ db, config: {}, jobs: { names: [] } }) as unknown as OpenContext;
 
 describe("among many rows, nearly all in good order,", () => {
   beforeEach(async () => {
@@ -143,7 +143,7 @@ describe("among many rows, nearly all in good order,", () => {
       .map(({ labels, value }) => [labels["state"], value]);
     expect(counts.sort()).toEqual([["grant_lost", 10_000], ["quarantined", 1]]); // prettier-ignore
     const look = async () => (await attention(services(opened.database))).message;
-    expect(await look()).toBe("10000 resources or more grant_lost, 1 resource quarantined.");
+    expect(await look()).toBe("10000 resources grant_lost, 1 resource quarantined.");
     await set("resources", "state = 'failed'", 12_000);
     expect(await look()).toBe("1 resource grant_lost.");
   });

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { migrate, openDatabase } from "../../src/database/database.ts";
 import type { Environment } from "../../src/environment.ts";
-import { schema } from "../../src/operator/doctor/database.ts";
+import { schema } from "../../src/operator/doctor/installation.ts";
 import type { OpenContext } from "../../src/open-context.ts";
 import { kitJson } from "../support/kit.ts";
 import { aWorldOfPeople, type PeopleWorld } from "../people/people.ts";

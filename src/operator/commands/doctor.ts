@@ -64,22 +64,18 @@ function exitCodeOf({ ok, checks }: DoctorReport): number {
   return isMisconfigured ? MISCONFIGURED : FAILED;
 }
 
-function show(screen: Screen, report: DoctorReport): string {
-  const made = report.checks.filter(({ isChecked = true }) => isChecked);
-  return [...made.map((check) => showCheck(screen, check)), "", ...summed(screen, report)].join("\n");
-}
-
-function summed({ columns, paint }: Screen, { failed, checks }: DoctorReport): string[] {
-  const reasons = new Set(checks.flatMap((check) => (check.isChecked === false ? [check.message] : [])));
-  const skipped = [...reasons].map((message) => {
-    const ids = checks.filter((check) => check.message === message).map(({ id }) => id);
-    return paint.yellow(wrapped(`– ${message.slice(0, -1)}: ${ids.join(", ")}.`, columns, "  "));
-  });
-  const warnings = checks.filter(({ ok, fix }) => ok && fix !== null).map(({ id }) => id);
-  const toLookAt = warnings.length === 0 ? "" : `; to look at: ${warnings.join(", ")}`;
-  if (failed > 0) return [...skipped, `${failed} of ${checks.length} checks failed.`];
-  if (skipped.length > 0) return [...skipped, `No check failed, but not every one was made${toLookAt}.`];
-  return [warnings.length === 0 ? "Fit for work." : `No check failed${toLookAt}.`];
+function show(screen: Screen, { ok, checks, failed, notChecked }: DoctorReport): string {
+  const idsOf = (isOne: (check: Check) => boolean) => checks.filter(isOne).map(({ id }) => id);
+  const skipped = idsOf(({ isChecked }) => isChecked === false);
+  const warnings = idsOf(({ ok, fix }) => ok && fix !== null);
+  const said = [
+    ...(failed > 0 ? [`${failed} of ${checks.length} checks failed`] : []),
+    ...(notChecked > 0 ? [`not checked: ${skipped.join(", ")}`] : []),
+    ...(failed === 0 && warnings.length > 0 ? [`to look at: ${warnings.join(", ")}`] : []),
+  ].join("; ");
+  const made = checks.filter(({ isChecked = true }) => isChecked).map((check) => showCheck(screen, check));
+  const end = said === "" ? "Fit for work." : `${ok ? "No check failed; " : ""}${said}.`;
+  return [...made, "", wrapped(end.charAt(0).toUpperCase() + end.slice(1), screen.columns)].join("\n");
 }
 
 const INDENT = " ".repeat(14);

@@ -1,14 +1,23 @@
 import type { Config } from "../../config.ts";
-import { isDatabaseAway, isLockTimeout } from "../../database/database.ts";
+import { isDatabaseAway } from "../../database/database.ts";
 import { messageOf } from "../../errors.ts";
 import type { OpenContext } from "../../open-context.ts";
 import { checkOffer } from "../../resources/check-offer.ts";
 import type { Offer } from "../../resources/contract.ts";
 import type { OnProgress } from "../work-through.ts";
-import { database, keys, plans, schema } from "./database.ts";
-import { fault, fine, notChecked, warning, type Check, type Finding } from "./finding.ts";
+import { fault, fine, type Check, type Finding } from "./finding.ts";
+import {
+  database,
+  keys,
+  manifest,
+  operators,
+  passwords,
+  plans,
+  schema,
+  settings,
+  version,
+} from "./installation.ts";
 import { clocks, platform, platformStatus, secret, signInClient } from "./platform.ts";
-import { manifest, operators, passwords, unsafeSettings, version } from "./settings.ts";
 import { attention, lost, steps, sweeps, tokens } from "./work.ts";
 
 export interface DoctorReport {
@@ -20,7 +29,7 @@ export interface DoctorReport {
   notChecked: number;
 }
 
-/** The checks, in the order of the report. `after` names the check without which this one makes no sense. */
+/** The checks behind `settings` and `offer`, in the order of the report. `after`: the one without which it makes no sense. */
 const CHECKS: readonly { id: string; after?: string; look(ctx: OpenContext): Promise<Finding> | Finding }[] =
   [
     { id: "database", look: database },
@@ -42,7 +51,6 @@ const CHECKS: readonly { id: string; after?: string; look(ctx: OpenContext): Pro
     { id: "lost", after: "migrations", look: lost },
     { id: "attention", after: "migrations", look: attention },
   ];
-const IDS = ["settings", "offer", ...CHECKS.map(({ id }) => id)];
 
 /**
  * Looks at everything that the service needs and says what to fix. It changes nothing. It works when settings are wrong,
@@ -55,68 +63,61 @@ export async function examine(needs: {
   offer: Offer;
   onProgress?: OnProgress | undefined;
 }): Promise<DoctorReport> {
-  const settings = await finding("settings", () => {
-    const config = needs.readSettings();
-    const remarks = [...config.remarks, ...unsafeSettings(config)];
-    if (remarks.length > 0)
-      return warning(remarks.join(" "), "Change them where they are set, unless this is development.");
-    return fine("All settings are there and make sense.");
-  });
-  if (!settings.ok) {
-    const fix = "Fix them in the environment, or in the .env beside the process.";
-    return reportOf([{ ...settings, fix }], "settings");
-  }
-  const offered = await finding("offer", () => {
+  const offered = await run("offer", () => {
     checkOffer(needs.offer);
     return fine("Plans, regions and config vars fit together.");
   });
-  // The service cannot be opened with a faulty offer.
-  if (!offered.ok)
-    return reportOf([settings, { ...offered, fix: "Fix it there, and build it again." }], "offer");
-  const checks = [settings, offered];
-  let ctx: OpenContext;
-  try {
-    ctx = await needs.open(needs.readSettings());
-  } catch (error) {
-    return reportOf([...checks, { id: "database", ...fault(messageOf(error), null) }], "database");
+  let opened: OpenContext | undefined;
+  const set = await run("settings", async () => {
+    const config = needs.readSettings();
+    if (offered.ok) opened = await needs.open(config);
+    return settings(config);
+  });
+  const ctx = opened;
+  if (!ctx) {
+    const cause = set.ok ? "offer" : "settings";
+    return reportOf([set, offered, ...CHECKS.map(({ id }) => notChecked(id, cause))]);
   }
-  // Checks that depend on no other start at once and run concurrently: if the platform hangs, its time limit passes
-  // once and not once per check.
-  const begun = new Map(
-    CHECKS.filter(({ after }) => after === undefined).map(({ id, look }) => [
-      id,
-      finding(id, () => look(ctx)),
-    ]),
-  );
-  const causes = new Map<string, string>();
-  for (const { id, after, look } of CHECKS) {
-    needs.onProgress?.(checks.length, IDS.length);
-    const blocking = checks.find((check) => check.id === after && !check.ok)?.id;
-    // Name the check that failed first, not one that was itself skipped because of it.
-    const cause = blocking && (causes.get(blocking) ?? blocking);
-    if (cause) causes.set(id, cause);
-    checks.push(cause ? notChecked(id, cause) : await (begun.get(id) ?? finding(id, () => look(ctx))));
-  }
-  return reportOf(checks, "database");
+  const made: Record<string, Promise<Check>> = {};
+  let done = 0;
+  const begin = ({ id, after, look }: (typeof CHECKS)[number]) =>
+    (made[id] = run(id, () => look(ctx), after && made[after]).finally(() =>
+      needs.onProgress?.((done += 1), CHECKS.length),
+    ));
+  // Those that depend on no other run beside the rest: if the platform hangs, its time limit passes once.
+  for (const each of CHECKS.filter(({ after }) => after === undefined)) void begin(each);
+  for (const each of CHECKS.filter(({ after }) => after !== undefined)) await begin(each);
+  return reportOf([set, offered, ...(await Promise.all(CHECKS.map(({ id }) => made[id]!)))]);
 }
 
-/** The report on `made`; the checks that are missing there could not be made, because of `cause`. */
-function reportOf(made: readonly Check[], cause: string): DoctorReport {
-  const checks = IDS.map((id) => made.find((check) => check.id === id) ?? notChecked(id, cause));
+function reportOf(checks: Check[]): DoctorReport {
   const skipped = checks.filter(({ isChecked = true }) => !isChecked).length;
   const failed = checks.filter(({ ok }) => !ok).length - skipped;
   return { ok: failed + skipped === 0, checks, failed, notChecked: skipped };
 }
 
-async function finding(id: string, look: () => Promise<Finding> | Finding): Promise<Check> {
+/** Makes a check, unless the one that it needs was not passed. */
+async function run(
+  id: string,
+  look: () => Promise<Finding> | Finding,
+  needed?: Promise<Check> | "",
+): Promise<Check> {
+  const before = await needed;
+  // The check that failed first is named, not one that was itself skipped because of it.
+  if (before && !before.ok) return before.isChecked === false ? { ...before, id } : notChecked(id, before.id);
   try {
     return { id, ...(await look()) };
   } catch (error) {
-    if (isLockTimeout(error)) return { id, ...fault(messageOf(error), WHO_LOCKS) };
     if (isDatabaseAway(error)) return notChecked(id, `the database (${messageOf(error)})`);
-    return { id, ...fault(messageOf(error), null) };
+    return { id, ...fault(messageOf(error), HOW_TO_FIX[id] ?? null) };
   }
 }
 
-const WHO_LOCKS =
-  "Another session of PostgreSQL holds a lock. How to find it: AddonDatabaseAway in docs/operate.md.";
+const HOW_TO_FIX: Readonly<Record<string, string>> = {
+  settings: "Fix them in the environment, or in the .env beside the process.",
+  offer: "Fix it there, and build it again.",
+};
+
+function notChecked(id: string, because: string): Check {
+  return { id, ...fault(`Not checked, because of: ${because}.`, null), isChecked: false };
+}

@@ -1,6 +1,3 @@
-import { counted } from "../wording.ts";
-import { MOST_COUNTED } from "./store.ts";
-
 /** What one check found. A finding that is `ok` and has a `fix` is a warning. */
 export interface Finding {
   ok: boolean;
@@ -18,13 +15,3 @@ export interface Check extends Finding {
 export const fine = (message: string): Finding => ({ ok: true, message, fix: null });
 export const warning = (message: string, fix: string): Finding => ({ ok: true, message, fix });
 export const fault = (message: string, fix: string | null): Finding => ({ ok: false, message, fix });
-
-/** A check that could not be made: because another one failed, or for the reason given. */
-export function notChecked(id: string, because: string): Check {
-  return { id, ...fault(`Not checked, because of: ${because}.`, null), isChecked: false };
-}
-
-/** "1 row", "2 rows", "10000 rows or more". */
-export function countedToMost(count: number, thing: string): string {
-  return count < MOST_COUNTED ? counted(count, thing) : `${counted(MOST_COUNTED, thing)} or more`;
-}

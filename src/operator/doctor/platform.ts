@@ -3,12 +3,11 @@ import { parsedJson } from "../../json-object.ts";
 import type { OpenContext } from "../../open-context.ts";
 import { TransportError } from "../../platform/errors.ts";
 import { withHttp, type Http } from "../../platform/http.ts";
-import type { Trial } from "../../platform/oauth.ts";
 import { openIncidents } from "../../platform/status.ts";
+import { KeyMissing, SealBroken } from "../../vault/errors.ts";
 import { triedSecret } from "../client-secret.ts";
 import { counted } from "../wording.ts";
 import { fault, fine, warning, type Finding } from "./finding.ts";
-import { hasSecret } from "./store.ts";
 
 // What the platform answers: whether it can be reached, and accepts our secrets.
 
@@ -19,91 +18,89 @@ const PATIENCE_MS = 5_000;
  * enough, as long as it is JSON (assumed, section 4). Another check tries the token endpoint with the client secret.
  */
 export async function platform({ config }: OpenContext): Promise<Finding> {
-  const { platformApiUrl, platformAuthUrl, platformMediaType: accept } = config;
-  const api = { url: `${platformApiUrl}/addons`, accept, isApi: true };
-  const auth = { url: platformAuthUrl, accept: "*/*", isApi: false };
-  const [apiLook, authLook] = await withHttp((http) => Promise.all([look(http, api), look(http, auth)]), {
-    timeoutMs: PATIENCE_MS,
-  });
-  const odd = [
-    ...(apiLook ? [{ ...apiLook, said: `PLATFORM_API_URL ${apiLook.said}` }] : []),
-    ...(authLook ? [{ ...authLook, said: `PLATFORM_AUTH_URL ${authLook.said}` }] : []),
-  ].sort((one, other) => Number(other.isUnreachable) - Number(one.isUnreachable));
+  const { platformApiUrl, platformAuthUrl, platformMediaType } = config;
+  const found = await withHttp(
+    (http) =>
+      Promise.all([
+        look(http, "PLATFORM_API_URL", `${platformApiUrl}/addons`, platformMediaType),
+        look(http, "PLATFORM_AUTH_URL", platformAuthUrl, null),
+      ]),
+    { timeoutMs: PATIENCE_MS },
+  );
+  const odd = found.filter((each) => each !== null);
   if (odd.length === 0) return fine("The platform's API and its authorization service answer.");
   const message = `${odd.map(({ said }) => said).join("; ")}.`;
-  if (odd[0]!.isUnreachable)
+  if (odd.some(({ isUnreachable }) => isUnreachable))
     return fault(message, "Check the address, and whether this machine can reach it.");
   return warning(
     message,
-    "Is the address right? If so the platform is in trouble (kit status), and what it fails now is tried again.",
+    "Are the address and PLATFORM_MEDIA_TYPE right? If so the platform is in trouble (kit status), and what it fails now is tried again.",
   );
 }
 
-/** Why one of the services cannot be reached, or what is odd about its answer; null: nothing. */
-async function look(
-  http: Http,
-  { url, accept, isApi }: { url: string; accept: string; isApi: boolean },
-): Promise<{ said: string; isUnreachable: boolean } | null> {
-  const odd = (said: string) => ({ said, isUnreachable: false });
+/** Why a service cannot be reached, or what is odd about its answer; null: nothing. `accept`: of the API. */
+async function look(http: Http, name: string, url: string, accept: string | null) {
   try {
-    const { status, body } = await http.send({ method: "GET", url, headers: { accept } });
-    if (status >= 500) return odd(`answers ${status}: it is in trouble`);
-    if (status === 429) return odd("answers 429: it takes no more calls from here for now");
-    if (!isApi) return null;
-    if (status === 406) return odd("answers 406: it does not take PLATFORM_MEDIA_TYPE");
-    const isJson = parsedJson(body) !== undefined;
-    return isJson ? null : odd(`answers ${status} without JSON, which the platform's API would not`);
+    const { status, body } = await http.send({ method: "GET", url, headers: { accept: accept ?? "*/*" } });
+    const isOdd = status >= 500 || status === 429 || (accept !== null && status === 406);
+    const isJson = accept === null || parsedJson(body) !== undefined;
+    if (!isOdd && isJson) return null;
+    return { said: `${name} answers ${status}${isJson ? "" : " without JSON"}`, isUnreachable: false };
   } catch (error) {
-    if (!(error instanceof TransportError && error.id === "redirect_refused"))
-      return { said: `cannot be reached: ${messageOf(error)}`, isUnreachable: true };
-    // A redirect is normal for the authorization service, where people sign in; a call of the API must not be
-    // redirected.
-    return isApi ? odd(`does not answer itself: ${messageOf(error)}`) : null;
+    // A redirect is normal for the authorization service, where people sign in.
+    const isRedirect = error instanceof TransportError && error.id === "redirect_refused";
+    if (isRedirect && accept === null) return null;
+    return { said: `${name} cannot be reached: ${messageOf(error)}`, isUnreachable: !isRedirect };
   }
 }
 
+const SET_IT = "Run kit secret set, and give it the one that the platform's partner portal shows.";
+const WHEN_IT_ANSWERS =
+  "Look again when the platform answers (kit status). Is PLATFORM_AUTH_URL its authorization service?";
+
 /** Checks the client secret. Asks the platform whether it accepts it, unless `isTried` is false. */
-export async function secret(
-  { db, config, credentials }: OpenContext,
-  { isTried = true } = {},
-): Promise<Finding> {
-  const setIt = "Run kit secret set, and give it the one that the platform's partner portal shows.";
-  if (!(await hasSecret(db)))
-    return config.clientSecret
-      ? fine("CLIENT_SECRET is set, and is taken over when the service starts.")
-      : fault("No client secret is stored.", `Set CLIENT_SECRET, or: ${setIt}`);
-  try {
-    const { version, value, isRejected, isPresumed } = await credentials.secrets.current();
-    const named = `The client secret is version ${version}`;
-    if (!isRejected && !isTried) return fine(`${named}.`);
-    const trial: Trial =
-      isRejected && !isPresumed
-        ? { outcome: "rejected" }
-        : isTried
-          ? await triedSecret(config.platformAuthUrl, value)
-          : { outcome: "unclear", because: "it answers 401 and gives no reason" };
-    if (trial.outcome === "rejected")
+export async function secret(ctx: OpenContext, { isTried = true } = {}): Promise<Finding> {
+  const { config, credentials } = ctx;
+  const current = await credentials.secrets.current().catch((error: unknown) => {
+    if (error instanceof Misconfigured)
+      return config.clientSecret
+        ? fine("CLIENT_SECRET is set, and is taken over when the service starts.")
+        : fault("No client secret is stored.", `Set CLIENT_SECRET, or: ${SET_IT}`);
+    if (error instanceof KeyMissing || error instanceof SealBroken)
+      return fault(
+        `The client secret cannot be decrypted: ${messageOf(error)}`,
+        `Fix the keys, or: ${SET_IT}`,
+      );
+    throw error;
+  });
+  if ("ok" in current) return current;
+  const { version, value, isRejected, isPresumed } = current;
+  const named = `The client secret is version ${version}`;
+  const isKnownBad = isRejected && !isPresumed;
+  if (!isTried && !isKnownBad) return fine(`${named}.`);
+  const trial = isKnownBad
+    ? { outcome: "rejected" as const }
+    : await triedSecret(config.platformAuthUrl, value);
+  switch (trial.outcome) {
+    case "rejected":
       return fault(
         `The platform rejects our client secret (version ${version}): no token can be refreshed.`,
-        setIt,
+        SET_IT,
       );
-    if (trial.outcome === "unanswered")
+    case "accepted":
+      return fine(`${named}, and the platform accepts it.`);
+    case "unanswered":
       return warning(
         `${named}; the platform could not be asked whether it accepts it: ${trial.because}.`,
         WHEN_IT_ANSWERS,
       );
-    if (!("because" in trial)) return fine(`${named}, and the platform accepts it.`);
-    const message = `${named}; whether the platform accepts it cannot be told: ${trial.because}.`;
-    if (!isPresumed) return fine(message);
-    return warning(`${message} Several tokens are refused in this way.`, `If it was reset: ${setIt}`);
-  } catch (error) {
-    if (error instanceof Misconfigured) throw error;
-    return fault(`The client secret cannot be decrypted: ${messageOf(error)}`, `Fix the keys, or: ${setIt}`);
+    case "unclear": {
+      const message = `${named}; whether the platform accepts it cannot be told: ${trial.because}.`;
+      if (!isPresumed) return fine(message);
+      return warning(`${message} Several tokens are refused in this way.`, `If it was reset: ${SET_IT}`);
+    }
   }
 }
-
-const WHEN_IT_ANSWERS =
-  "Look again when the platform answers (kit status). Is PLATFORM_AUTH_URL its authorization service?";
 
 /** Whether the platform accepts the secret of the OAuth client that people sign in with, if one is set. */
 export async function signInClient({ config }: OpenContext): Promise<Finding> {
@@ -135,9 +132,7 @@ export async function platformStatus({ status }: OpenContext): Promise<Finding> 
       `The status feed cannot be read: ${failure}`,
       "Check PLATFORM_STATUS_URL. Nothing depends on the feed: alarms only miss its incidents.",
     );
-  const open = openIncidents(last.status);
-  if (!open)
-    return fine("The platform's status feed has no list of incidents: whether one is open is not known.");
+  const open = openIncidents(last.status) ?? [];
   if (open.length === 0) return fine("The platform's status feed tells of no open incident.");
   const titles = open.map(({ title }) => title).join("; ");
   return warning(

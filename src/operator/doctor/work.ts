@@ -1,9 +1,9 @@
+import { stateOfWork, type Sample } from "../../metrics/store.ts";
 import type { OpenContext } from "../../open-context.ts";
 import { lostProvisions } from "../../resources/end-store.ts";
-import { FAILING, failingSteps } from "../store.ts";
+import { FAILING, failingSteps, grantsLate, refreshesLate, unrefreshable, type Late } from "../store.ts";
 import { counted, duration } from "../wording.ts";
-import { countedToMost, fault, fine, warning, type Finding } from "./finding.ts";
-import * as store from "./store.ts";
+import { fault, fine, warning, type Finding } from "./finding.ts";
 
 // Whether what must happen does: jobs, grants, refreshes, put-off steps, and who waits for an operator.
 
@@ -12,21 +12,21 @@ const SWEEPS_LATE_AFTER_SECONDS = 120;
 /** If a token expires sooner than this, its late refresh is a fault. */
 const LAST_HOUR_SECONDS = 3600;
 
-/**
- * Whether the jobs run. Only the jobs of this build count: no process updates the heartbeat of a job that an older or
- * newer build has under another name.
- */
-export async function sweeps({ db, config, jobs }: OpenContext): Promise<Finding> {
-  const beats = await store.heartbeats(db, jobs.names);
+/** The samples of a metric. */
+const of = (samples: readonly Sample[], name: string) => samples.filter(({ sample }) => sample === name);
+
+/** Whether the jobs of this build run. `samples`: what the metrics say of the work, if the caller has it. */
+export async function sweeps(ctx: OpenContext, samples?: readonly Sample[]): Promise<Finding> {
+  const all = of(samples ?? (await stateOfWork(ctx.db, ctx.jobs.names)), "addon_sweep_age_seconds");
   const start = "Start the web process with WEB_JOBS=on, or a worker beside it.";
-  if (beats.length === 0) return fault("No sweep has ever run: nothing is exchanged or refreshed.", start);
-  const late = beats.filter(({ age }) => age > SWEEPS_LATE_AFTER_SECONDS);
-  if (late.length === 0)
-    return fine(`The sweeps last ended, or were first expected, ${Math.round(beats[0]!.age)} s ago or less.`);
-  const names = late.map(({ name, age }) => `${name} (${duration(age)} ago)`).join(", ");
+  if (all.length === 0) return fault("No sweep has ever run: nothing is exchanged or refreshed.", start);
+  const late = all.filter(({ value }) => value > SWEEPS_LATE_AFTER_SECONDS);
+  const most = Math.round(Math.max(...all.map(({ value }) => value)));
+  if (late.length === 0) return fine(`The sweeps last ended, or were first expected, ${most} s ago or less.`);
+  const names = late.map(({ labels, value }) => `${labels["sweep"]} (${duration(value)} ago)`).join(", ");
   return fault(
     `Late sweeps, last ended or first expected: ${names}.`,
-    `${start} Is one running? Its log says what fails. (SWEEP_CRON is "${config.sweepCron}".)`,
+    `${start} Is one running? Its log says what fails. (SWEEP_CRON is "${ctx.config.sweepCron}".)`,
   );
 }
 
@@ -36,32 +36,29 @@ export async function tokens(ctx: OpenContext): Promise<Finding> {
   return late ?? fine("Grants are exchanged and tokens refreshed in time.");
 }
 
+const CATCH_UP = "Fix what the other checks find; else the platform is in trouble: kit status";
+const answerOf = ({ lastError }: Late) =>
+  lastError === null ? "None was tried." : `The last try: ${lastError}`;
+
 /** Grants that are not exchanged in time; null if there are none. */
 export async function lateGrants({ db }: OpenContext): Promise<Finding | null> {
-  const late = await store.lateGrants(db);
+  const late = await grantsLate(db);
   if (late.count === 0) return null;
   const left =
     late.leftSeconds > 0 ? `the first is lost in ${duration(late.leftSeconds)}` : "the first is over";
-  return fault(
-    `${counted(late.count, "grant")} ${late.count === 1 ? "is" : "are"} not exchanged: ${left}. ${answerOf(late)}`,
-    "Fix what the other checks find; else the platform is in trouble: kit status",
-  );
+  return fault(`Not exchanged: ${counted(late.count, "grant")}, ${left}. ${answerOf(late)}`, CATCH_UP);
 }
 
 /** Tokens that wait for a refresh; null if none is late. A fault once the first of them expires within an hour. */
 export async function lateRefreshes({ db }: OpenContext): Promise<Finding | null> {
-  const late = await store.lateRefreshes(db);
-  if (late.count === 0) return null;
+  const late = await refreshesLate(db);
   const { count, leftSeconds } = late;
+  if (count === 0) return null;
   const ends = leftSeconds > 0 ? `ends in ${duration(leftSeconds)}` : `ended ${duration(-leftSeconds)} ago`;
-  const message = `${countedToMost(count, "token")} ${count === 1 ? "waits" : "wait"} for a refresh: the first ${ends}. ${answerOf(late)}`;
-  const fix =
-    "Fix what the other checks find; else the platform is in trouble (kit status). They catch up by themselves.";
-  return leftSeconds < LAST_HOUR_SECONDS ? fault(message, fix) : warning(message, fix);
-}
-
-function answerOf({ lastError }: store.Late): string {
-  return lastError === null ? "None was tried." : `The last try: ${lastError}`;
+  const message = `Waiting for a refresh: ${counted(count, "token")}, the first ${ends}. ${answerOf(late)}`;
+  return leftSeconds < LAST_HOUR_SECONDS
+    ? fault(message, CATCH_UP)
+    : warning(message, `${CATCH_UP}. They catch up by themselves.`);
 }
 
 /** Put-off steps that keep failing or never end: a fault once their alarm has been logged, before that a warning. */
@@ -79,25 +76,31 @@ export async function lost({ db }: OpenContext): Promise<Finding> {
   const { length } = await lostProvisions(db);
   if (length === 0) return fine("No provision was lost within 30 days.");
   return warning(
-    `${counted(length, "provision")} ${length === 1 ? "was" : "were"} lost within 30 days.`,
+    `Lost within 30 days: ${counted(length, "provision")}.`,
     "Their customers have no add-on, and may not know why: write to them, or to the platform's support. See them: kit resources lost",
   );
 }
 
 /** Resources whose credential needs a person. */
-export async function attention({ db, config }: OpenContext): Promise<Finding> {
-  const found = await store.needingAttention(db);
-  const ending = await store.unrefreshable(db);
-  if (found.length === 0 && !ending) return fine("No resource needs attention.");
-  const counts = found.map(({ state, count }) => `${countedToMost(count, "resource")} ${state}`);
-  if (ending) counts.push(`${countedToMost(ending.count, "resource")} without a refresh token`);
+export async function attention(ctx: OpenContext): Promise<Finding> {
+  const found = of(await stateOfWork(ctx.db, ctx.jobs.names), "addon_credentials_needing_attention");
+  const ending = await unrefreshable(ctx.db);
+  const byState: Record<string, number> = {};
+  for (const { labels, value } of found) byState[labels["state"]!] = (byState[labels["state"]!] ?? 0) + value;
+  const states = Object.keys(byState);
+  if (states.length === 0 && !ending) return fine("No resource needs attention.");
+  const counts = states.map((state) => `${counted(byState[state]!, "resource")} ${state}`);
+  if (ending) counts.push(`${counted(ending.count, "resource")} without a refresh token`);
   const commands = [
-    ...found.map(({ state }) => `kit resources list --state ${state}`),
+    ...states.map((state) => `kit resources list --state ${state}`),
     ...(ending?.some ?? []).map((uuid) => `kit resources show ${uuid}`),
   ];
-  const isRecoverable = found.some(({ state }) => state === "grant_lost" || state === "no_grant");
-  const recover = isRecoverable && config.legacyGrants ? ". Their grants: kit grants recover --all" : "";
-  const fix = `See them: ${commands.join(" · ")}${recover}`;
-  const isHarmless = !ending && found.every(({ state }) => state === "no_grant");
-  return (isHarmless ? warning : fault)(`${counts.join(", ")}.`, fix);
+  const isRecoverable =
+    ctx.config.legacyGrants && (states.includes("grant_lost") || states.includes("no_grant"));
+  const recover = isRecoverable ? ". Their grants: kit grants recover --all" : "";
+  const isHarmless = !ending && states.every((state) => state === "no_grant");
+  return (isHarmless ? warning : fault)(
+    `${counts.join(", ")}.`,
+    `See them: ${commands.join(" · ")}${recover}`,
+  );
 }

@@ -1,0 +1,181 @@
+import { readFile } from "node:fs/promises";
+import path from "node:path";
+import type { Config } from "../../config.ts";
+import { HOW_TO_MIGRATE, throwInWords } from "../../database/database.ts";
+import { schemaLacks } from "../../database/migrate.ts";
+import { messageOf, Misconfigured } from "../../errors.ts";
+import type { ManifestKeys } from "../../manifest/schema.ts";
+import type { OpenContext } from "../../open-context.ts";
+import { databaseAddress } from "../../setting.ts";
+import { countKeyUse, type KeyUse } from "../../vault/store.ts";
+import { buildText, HOW_TO_FIX_NODE, missingNodeFixes } from "../../version.ts";
+import { counted } from "../wording.ts";
+import { fault, fine, warning, type Finding } from "./finding.ts";
+
+// The settings, the build and app.json; the database, and whether what it holds fits them.
+
+/** What is remarkable about settings that are valid: above all what is safe in development alone. */
+export function settings({
+  remarks,
+  allowInsecurePlatform,
+  publicUrl = "",
+  databaseUrl,
+  databaseCa,
+}: Config): Finding {
+  const { hostname, searchParams } = databaseAddress(databaseUrl.reveal())!;
+  const isNear =
+    /^(localhost|127\.[\d.]+|\[?::1\]?)?$/.test(hostname) || searchParams.get("host")?.startsWith("/");
+  const isPlain = /^(|disable|0|false)$/.test(searchParams.get("sslmode") ?? searchParams.get("ssl") ?? "");
+  const found = [
+    ...remarks,
+    allowInsecurePlatform && "ALLOW_INSECURE_PLATFORM is on: secrets may be sent unencrypted.",
+    publicUrl.startsWith("http:") && "PUBLIC_URL is not https: cookies and sign-ins can be read on the way.",
+    isPlain && !isNear && !databaseCa && "DATABASE_URL asks for no encryption: add sslmode=verify-full.",
+  ].filter((said) => said !== false);
+  if (found.length === 0) return fine("All settings are there and make sense.");
+  return warning(found.join(" "), "Change them where they are set, unless this is development.");
+}
+
+export async function database({ db }: OpenContext): Promise<Finding> {
+  const askedMs = performance.now();
+  try {
+    await db.ping().catch(throwInWords);
+    return fine(`PostgreSQL answers in ${Math.ceil(performance.now() - askedMs)} ms.`);
+  } catch (error) {
+    return fault(
+      messageOf(error),
+      error instanceof Misconfigured
+        ? "Fix what DATABASE_URL names, or what its user may do: no process starts with it, and one that runs waits."
+        : "Is it running, no standby, its disk not full, and is DATABASE_URL the right address? The service waits for it and goes on by itself.",
+    );
+  }
+}
+
+/** Whether the schema is up to date, and the service can use all of it. */
+export async function schema({ db }: Pick<OpenContext, "db">): Promise<Finding> {
+  const pending = await db.pendingMigrations();
+  if (pending.length > 0)
+    return fault(`The database lacks ${counted(pending.length, "migration")}.`, HOW_TO_MIGRATE);
+  const lacks = await schemaLacks(db);
+  if (lacks.length === 0) return fine("The schema is up to date.");
+  return fault(
+    lacks.join(" "),
+    "Give it what docs/database.md lists; an index that is not valid is made again.",
+  );
+}
+
+/** Whether every plan that a customer has is still on offer: the vendor's functions are called with it. */
+export async function plans({ db, offer }: OpenContext): Promise<Finding> {
+  const missing = await (
+    await db.prisma()
+  ).resource.groupBy({
+    ...{ by: ["plan"], _count: true, orderBy: { plan: "asc" }, take: 10 },
+    where: { state: { in: ["provisioning", "provisioned"] }, plan: { notIn: Object.keys(offer.plans) } },
+  });
+  if (missing.length === 0) return fine("Every plan that a customer has is on offer.");
+  const named = missing.map(({ plan, _count }) => `${plan} (${counted(_count, "resource")})`);
+  return warning(
+    `Customers have plans that are not on offer: ${named.join(", ")}.`,
+    "Put them back into src/your-service/plans.ts: a plan's name stays as long as a customer has it.",
+  );
+}
+
+/** Which keys are in use, and whether an old one can be dropped: each sealed value names its key. */
+export async function keys({ db, vault, config }: OpenContext): Promise<Finding> {
+  const uses = await countKeyUse(db);
+  const listed = (some: readonly KeyUse[]) =>
+    some.map(({ keyId, rows }) => `${keyId} (${counted(rows, "row")})`).join(", ");
+  const missing = uses.filter(({ keyId }) => !vault.keyIds.includes(keyId));
+  if (missing.length > 0)
+    return fault(
+      `Sealed with keys that are not in the ring: ${listed(missing)}.`,
+      "Put the old key into DECRYPTION_KEYS, or nothing it sealed can be opened.",
+    );
+  const now = `ENCRYPTION_KEY (${vault.keyId}) seals ${counted(uses.find(({ keyId }) => keyId === vault.keyId)?.rows ?? 0, "row")}`;
+  const old = uses.filter(({ keyId }) => keyId !== vault.keyId);
+  if (old.length > 0)
+    return warning(
+      `${now}; older keys still seal some: ${listed(old)}.`,
+      "When all processes run with the new ENCRYPTION_KEY, run: kit keys reseal",
+    );
+  if (!config.decryptionKeys?.length) return fine(`${now}.`);
+  return warning(
+    `${now}, and nothing is sealed with any of DECRYPTION_KEYS.`,
+    "An old key can be dropped 12 hours after no process seals with it any more. A new one stays: make it ENCRYPTION_KEY next.",
+  );
+}
+
+/** Who may open the operator's pages and the metrics. */
+export function operators({ config }: OpenContext): Finding {
+  const { operatorAccounts: accounts, operatorPassword, metricsPassword } = config;
+  const passwords = operatorPassword ? ["OPERATOR_PASSWORD"] : [];
+  const people = accounts.length > 0 ? [`${counted(accounts.length, "account")} that can sign in`] : [];
+  const to = (who: readonly string[]) => who.join(" and ") || "nobody";
+  const metrics = to([...passwords, ...(metricsPassword ? ["METRICS_PASSWORD"] : [])]);
+  const said = `The operator's pages are open to ${to([...people, ...passwords])}, the metrics to ${metrics}.`;
+  if (accounts.length === 0 || operatorPassword) return fine(said);
+  return warning(said, "Set OPERATOR_PASSWORD too (openssl rand -hex 24), for when nobody can sign in.");
+}
+
+/** Warns of secrets that two settings share; one that is easy to guess is a fault of its setting. */
+export function passwords({ config }: OpenContext): Finding {
+  const secrets = Object.entries({
+    ADDON_PASSWORD: config.addonPassword,
+    CLIENT_SECRET: config.clientSecret,
+    ENCRYPTION_KEY: config.encryptionKey,
+    OAUTH_CLIENT_SECRET: config.oauthClientSecret,
+    OPERATOR_PASSWORD: config.operatorPassword,
+    METRICS_PASSWORD: config.metricsPassword,
+    SSO_SALT: config.ssoSalt,
+  }).flatMap(([name, secret]) => (secret ? [{ name, text: secret.reveal() }] : []));
+  for (const { name, text } of secrets) {
+    const former = secrets.find((each) => each.text === text)!.name;
+    if (former !== name)
+      return warning(
+        `${former} and ${name} are the same: who knows the one has the other.`,
+        "Make another one (openssl rand -hex 24); docs/rotate.md has the order for each.",
+      );
+  }
+  if (!config.addonPasswordPrevious) return fine("No two passwords are alike.");
+  return warning(
+    "ADDON_PASSWORD_PREVIOUS is still accepted.",
+    "Drop it when the platform uses the new password.",
+  );
+}
+
+/** Which build this process runs; a warning if its Node lacks security fixes. */
+export function version(): Finding {
+  const missing = missingNodeFixes();
+  return missing ? warning(`${buildText}. ${missing}`, HOW_TO_FIX_NODE) : fine(`${buildText}.`);
+}
+
+/**
+ * Whether the platform could make an app from the `app.json` in `folder`, and whether that app would start, for which it
+ * needs the settings `required`. A deployment of `dist/` alone has none.
+ */
+export async function manifest(folder: string, required: readonly string[]): Promise<Finding> {
+  const bytes = await readFile(path.join(folder, "app.json")).catch(() => null);
+  if (bytes === null) return fine("There is no app.json here to be checked.");
+  const { checkManifestText } = await import("../../manifest/check.ts");
+  const { manifest: whole } = checkManifestText(bytes);
+  if (!whole)
+    return fault(
+      "app.json breaks rules of the platform: no app can be made from it.",
+      "See each with: kit manifest check app.json",
+    );
+  const missing = required.filter((name) => !isGiven(name, whole));
+  if (missing.length === 0) return fine("An app can be made from app.json.");
+  return warning(
+    `app.json does not ask for ${missing.join(", ")}: an app made from it does not start.`,
+    'Add it there below "env", with a "description", and a "value" or "generator" where nobody is to be asked.',
+  );
+}
+
+/** Whether an app gets a setting: from `env`, or with an add-on whose variable it is. */
+function isGiven(name: string, { env = {}, addons = [] }: ManifestKeys): boolean {
+  const about = env[name];
+  if (typeof about === "string") return about !== "";
+  if (about) return about.required !== false || Boolean(about.value ?? about.generator);
+  const prefixes = addons.map((addon) => (typeof addon === "string" ? undefined : addon.as));
+  return name.endsWith("_URL") && prefixes.some((as) => as === undefined || name === `${as}_URL`);
+}
