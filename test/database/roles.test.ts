@@ -136,7 +136,7 @@ describe("a service whose role cannot change the schema, set up as docs/database
     expect(await schemaCheck(roles.serviceUrl)).toMatchObject({
       ok: false,
       message: `The role ${service} may not ${lack}.`,
-      fix: "Grant what docs/database.md lists.",
+      fix: expect.stringContaining("docs/database.md"),
     });
     await roles.ask("owner", [`GRANT ${right} TO addon_service`]);
     expect(await schemaCheck(roles.serviceUrl)).toMatchObject({ ok: true, fix: null });
@@ -179,7 +179,7 @@ it("kit doctor names what else the schema lacks: a migration, an encoding for al
   expect(await schemaCheck(url)).toEqual({
     ok: false,
     message: "The database stores text as LATIN1, not UTF8. The index twice is not valid.",
-    fix: expect.stringMatching(/ENCODING UTF8.* DROP INDEX it, and make it again\.$/),
+    fix: expect.stringContaining("docs/database.md"),
   });
   await administer(testServerUrl(), (ask) => ask(`DROP DATABASE ${name}`));
 });

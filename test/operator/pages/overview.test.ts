@@ -100,8 +100,8 @@ it("lists tokens that are about to expire, whatever the reason", async () => {
        INSERT INTO credentials (uuid, state, attempts, due_at, expires_at, last_error)
        SELECT uuid, 'active', 5, ${dueAt}, now() + interval '${endsIn}', 'answered 503' FROM made RETURNING uuid`,
     ) as Promise<[{ uuid: string }]>;
-  await age("now() - interval '1 hour'", "20 minutes");
-  const late = "1 token waits for a refresh: the first ends in 20 min. The last try: answered 503";
+  await age("now() - interval '1 hour'", "20 minutes 25 seconds");
+  const late = "Waiting for a refresh: 1 token, the first ends in 20 min. The last try: answered 503";
   expect(await overview(late)).not.toContain("Nothing.");
   expect((await operator.get("/check-up")).text).toMatch(/^.*to be fixed: tokens\..*tokens fault/);
 
@@ -148,7 +148,7 @@ it("lists what needs attention, the worst first, with advice", async () => {
     "Run kit secret set, and give it the one that the platform's partner portal shows.",
     "Late sweeps",
     "Start the web process with WEB_JOBS=on",
-    "1 grant is not exchanged: the first is lost in",
+    "Not exchanged: 1 grant, the first is lost in",
     "1 resource no_grant",
     "Refreshes were held back 2 times",
     "Look at the platform's status.",
