@@ -233,6 +233,7 @@ const late = (assignments: string) =>
 describe("kit doctor", () => {
   it("finds no fault in a running service", async () => {
     const { code, ok, ids, of } = await doctor();
+    expect(ids.map(of).filter((check) => !check.ok)).toEqual([]);
     expect({ code, ok, ids }).toEqual({ code: 0, ok: true, ids: IDS });
     expect(of("tokens")).toMatchObject({ ok: true, fix: null });
     expect(of("keys")).toEqual({ id: "keys", ok: true, message: expect.any(String), fix: null });
