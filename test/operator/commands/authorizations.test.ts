@@ -67,10 +67,8 @@ describe("kit authorizations create", () => {
   });
 
   it.each([
-    ["no description", ["authorizations", "create", "--scope", "read"], USERS_TOKEN],
     ["an empty description", [...CREATE, "--description", " "], USERS_TOKEN],
     ["no scope", UNLIMITED, USERS_TOKEN],
-    ["a scope without a value", [...UNLIMITED, "--scope"], USERS_TOKEN],
     ["an empty scope", [...UNLIMITED, "--scope", " , "], USERS_TOKEN],
     ["no token", CREATE, "\n"],
     ["a token of two words", CREATE, "Bearer SVCK-of-the-user"],

@@ -70,10 +70,6 @@ describe("a command whose output cannot be written", () => {
 });
 
 describe("a command on a terminal of the operating system", () => {
-  it("uses colours", async () => {
-    expect((await onRealTerminal({}, ["teapots"]).ended()).sent).toContain("\u001b[");
-  });
-
   it("asks for a secret, and is cancelled with Ctrl-C", async () => {
     const terminal = onRealTerminal(world.environment, ["secret", "set"]);
     await terminal.type(CTRL_C, /\(not shown\): /);

@@ -51,11 +51,9 @@ describe("kit resources", () => {
     });
   });
 
-  it("show reports an unknown uuid", async () => {
-    for (const word of ["show", "erase"]) {
-      const { code, data } = await kitJson(world.environment, ["resources", word, UNKNOWN]);
-      expect({ code, id: data["id"] }).toEqual({ code: 1, id: "not_found" });
-    }
+  it.each(["show", "erase"])("%s reports an unknown uuid", async (word) => {
+    const { code, data } = await kitJson(world.environment, ["resources", word, UNKNOWN]);
+    expect({ code, id: data["id"] }).toEqual({ code: 1, id: "not_found" });
   });
 
   it("list prints page by page, the newest first, each resource once", async () => {

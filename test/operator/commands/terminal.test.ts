@@ -138,14 +138,6 @@ describe("the prompt for a secret", () => {
       screen: [expect.stringMatching(/\(not shown\): $/), "✗ Nothing was changed."],
     });
   });
-
-  it("reports the cancellation in JSON too", async () => {
-    const terminal = onTerminal(world.environment, ["secret", "set", "--json"]);
-    await terminal.type("\u0003", /\(not shown\): /);
-    const { code, screen } = await terminal.ended();
-    expect(code).toBe(1);
-    expect(JSON.parse(screen.at(-1)!)).toMatchObject({ id: "not_confirmed" });
-  });
 });
 
 describe("kit resources show and list", () => {
@@ -191,19 +183,16 @@ describe("a config var with control characters", () => {
 });
 
 describe("colours", () => {
-  it("are used on a terminal only", async () => {
+  it("are used on a terminal only, unless NO_COLOR or TERM=dumb", async () => {
     expect((await onTerminal({}, ["teapots"]).ended()).sent).toContain(COLOURED);
     expect((await kit({}, ["teapots"])).stderr).not.toContain(COLOURED);
+    for (const plain of [{ NO_COLOR: "1" }, { TERM: "dumb" }])
+      expect((await onTerminal(plain, ["teapots"]).ended()).sent).not.toContain(COLOURED);
   });
 
   it("are used with FORCE_COLOR, but never in JSON", async () => {
     expect((await kit({ FORCE_COLOR: "1" }, ["teapots"])).stderr).toContain(COLOURED);
     const json = await kit({ FORCE_COLOR: "1" }, ["teapots", "--json"]);
     expect(json.stdout + json.stderr).not.toContain(COLOURED);
-  });
-
-  it("are not used with NO_COLOR or TERM=dumb", async () => {
-    expect((await onTerminal({ NO_COLOR: "1" }, ["teapots"]).ended()).sent).not.toContain(COLOURED);
-    expect((await onTerminal({ TERM: "dumb" }, ["teapots"]).ended()).sent).not.toContain(COLOURED);
   });
 });

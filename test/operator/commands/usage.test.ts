@@ -98,7 +98,6 @@ describe("kit without any settings", () => {
 
   it.each([
     ["no command", []],
-    ["half of a command", ["tokens"]],
     ["an unknown command", ["teapots"]],
     ["an unknown option", ["resources", "list", "--colour"]],
     ["a uuid that is none", ["resources", "show", "teapot"]],
