@@ -3,7 +3,7 @@ import type { Context } from "../context.ts";
 import { clientSecretSealContext } from "../credentials/sealed.ts";
 import { sealedSecrets } from "../credentials/store.ts";
 import { KeyMissing, SealBroken } from "../vault/errors.ts";
-import { countKeyUse, createReseal, type KeyUse, registerKey } from "../vault/store.ts";
+import { countKeyUse, type KeyUse, registerKey, reseal } from "../vault/store.ts";
 import { keyIdOf, type Vault } from "../vault/vault.ts";
 import { Interrupted } from "./errors.ts";
 import { countSealed } from "./store.ts";
@@ -41,7 +41,7 @@ export async function resealAll(
     const onRows = (rows: number) => onProgress?.((seen += rows), Math.max(total, seen));
     resealed += await resealSecrets(ctx, onUnopened);
     for (const table of ["resources", "credentials"] as const) {
-      const result = await createReseal(ctx, table)({ signal, onRows, onUnopened });
+      const result = await reseal(ctx, table, { signal, onRows, onUnopened });
       resealed += result.resealed;
       passedOver += result.passedOver;
     }

@@ -1,7 +1,6 @@
 import { retryWhileDatabaseAway, statement, type Database, type Queryable } from "../database/database.ts";
 import { Misconfigured } from "../errors.ts";
 import { KeyMissing, SealBroken } from "./errors.ts";
-
 import { keyIdInSql, type Vault } from "./vault.ts";
 
 // Which keys what is stored needs, and how it gets another one.
@@ -78,31 +77,15 @@ function missingKeys(missing: readonly KeyUse[]): string {
 }
 
 // The long part of key rotation: reseals every sealed value with the current key. Written for speed, since it reads
-// every row: pages of 500 by primary key, opened and sealed in memory (a few µs a value), stored with one statement a
-// page while the next one is read. Row by row through an object mapper it took 29 times as long. Values sealed with the
-// current key already do not leave the database, so resuming after a stop costs little.
+// every row: pages of 500 by primary key, opened and sealed in memory, stored with one statement a page while the next
+// one is read; row by row it took 29 times as long. Values sealed with the current key already do not leave the
+// database, so resuming after a stop costs little.
 //
 // It runs beside the service. A column is replaced only if it still holds the exact ciphertext that was opened: a token
 // refreshed meanwhile is never overwritten by its dead predecessor. Rows locked by other transactions are skipped:
-// waiting while holding locks can lead to a deadlock, whose victim might be a store of fresh tokens. Skipped rows need
-// another round.
+// waiting while holding locks can lead to a deadlock, whose victim might be a store of fresh tokens.
 
 const PAGE_SIZE = 500;
-
-export interface ResealResult {
-  /** How many rows were stored with all their changes. */
-  resealed: number;
-  /** How many rows were locked, or changed meanwhile; they need another round. */
-  passedOver: number;
-}
-
-export interface ResealHooks {
-  signal: AbortSignal;
-  /** Called after each page with its number of rows. */
-  onRows(rows: number): void;
-  /** Called for each sealed value that does not open; the value is left as it is. */
-  onUnopened(error: KeyMissing | SealBroken): void;
-}
 
 type Table = "resources" | "credentials";
 type Column = (typeof SEALED_COLUMNS)[Table][number];
@@ -110,69 +93,66 @@ type Row = { uuid: string; owner?: string } & Partial<Record<Column, Buffer | nu
 /** The old ciphertext of a column and the new one; null: nothing to reseal. */
 type Change = { old: Buffer; fresh: Uint8Array } | null;
 
-/** Reseals one table in one pass. */
-export function createReseal({ db, vault }: { db: Queryable; vault: Vault }, table: Table) {
+const STATEMENTS = { resources: statementsFor("resources"), credentials: statementsFor("credentials") };
+
+/**
+ * Reseals one table in one pass, until `signal` is aborted. `onRows` is called after each page with its number of rows,
+ * `onUnopened` for each sealed value that does not open, which is left as it is. Returns how many rows were stored with
+ * all their changes, and how many were locked or changed meanwhile: these need another round.
+ */
+export async function reseal(
+  { db, vault }: { db: Queryable; vault: Vault },
+  table: Table,
+  how: {
+    signal: AbortSignal;
+    onRows(rows: number): void;
+    onUnopened(error: KeyMissing | SealBroken): void;
+  },
+): Promise<{ resealed: number; passedOver: number }> {
   const columns: readonly Column[] = SEALED_COLUMNS[table];
   const { firstPage, nextPage, store } = STATEMENTS[table];
 
-  function resealRow(row: Row, onUnopened: ResealHooks["onUnopened"]): Change[] {
-    return columns.map((column) => {
-      const old = row[column];
-      if (!old) return null;
-      // A person's pair is bound to the table where it stood first.
-      const context = { table: row.owner === "person" ? "people" : table, column, uuid: row.uuid };
-      try {
-        return { old, fresh: vault.seal(context, vault.open(context, old)) };
-      } catch (error) {
-        if (!(error instanceof KeyMissing || error instanceof SealBroken)) throw error;
-        onUnopened(error);
-        return null;
-      }
-    });
+  function resealed(row: Row, column: Column): Change {
+    const old = row[column];
+    if (!old) return null;
+    // A person's pair is bound to the table where it stood first.
+    const context = { table: row.owner === "person" ? "people" : table, column, uuid: row.uuid };
+    try {
+      return { old, fresh: vault.seal(context, vault.open(context, old)) };
+    } catch (error) {
+      if (!(error instanceof KeyMissing || error instanceof SealBroken)) throw error;
+      how.onUnopened(error);
+      return null;
+    }
   }
 
-  /** Returns how many of the rows were stored with all their changes. */
   async function storePage(rows: { uuid: string; changes: Change[] }[]): Promise<number> {
-    const values = [
-      rows.map(({ uuid }) => uuid),
-      ...columns.flatMap((_, index) => [
-        rows.map(({ changes }) => changes[index]?.old ?? null),
-        rows.map(({ changes }) => changes[index]?.fresh ?? null),
-      ]),
-    ];
-    const stored = await db.query<{ isWhole: boolean }>(store, values);
+    const of = (part: "old" | "fresh", index: number) =>
+      rows.map(({ changes }) => changes[index]?.[part] ?? null);
+    const values = columns.flatMap((_, index) => [of("old", index), of("fresh", index)]);
+    const stored = await db.query<{ isWhole: boolean }>(store, [rows.map(({ uuid }) => uuid), ...values]);
     return stored.filter(({ isWhole }) => isWhole).length;
   }
 
-  return async function reseal({ signal, onRows, onUnopened }: ResealHooks): Promise<ResealResult> {
-    const result: ResealResult = { resealed: 0, passedOver: 0 };
-    const read = (after?: string) =>
-      retryWhileDatabaseAway(() =>
-        after === undefined
-          ? db.query<Row>(firstPage, [vault.keyId])
-          : db.query<Row>(nextPage, [vault.keyId, after]),
-      );
-    let page = await read();
-    while (page.length > 0 && !signal.aborted) {
-      const changed = page
-        .map((row) => ({ uuid: row.uuid, changes: resealRow(row, onUnopened) }))
-        .filter(({ changes }) => changes.some((change) => change !== null));
-      // Storing a page twice is harmless: the second time no column holds the old ciphertext.
-      const storing = changed.length > 0 ? retryWhileDatabaseAway(() => storePage(changed)) : 0;
-      const [stored, next] = await Promise.all([storing, read(page.at(-1)!.uuid)]);
-      result.resealed += stored;
-      result.passedOver += changed.length - stored;
-      onRows(page.length);
-      page = next;
-    }
-    return result;
-  };
+  const read = (...after: string[]) =>
+    retryWhileDatabaseAway(() =>
+      db.query<Row>(after.length > 0 ? nextPage : firstPage, [vault.keyId, ...after]),
+    );
+  const result = { resealed: 0, passedOver: 0 };
+  for (let rows = await read(); rows.length > 0 && !how.signal.aborted;) {
+    const changed = rows
+      .map((row) => ({ uuid: row.uuid, changes: columns.map((column) => resealed(row, column)) }))
+      .filter(({ changes }) => changes.some((change) => change !== null));
+    // Storing a page twice is harmless: the second time no column holds the old ciphertext.
+    const storing = changed.length > 0 ? retryWhileDatabaseAway(() => storePage(changed)) : 0;
+    const [stored, next] = await Promise.all([storing, read(rows.at(-1)!.uuid)]);
+    result.resealed += stored;
+    result.passedOver += changed.length - stored;
+    how.onRows(rows.length);
+    rows = next;
+  }
+  return result;
 }
-
-const STATEMENTS = {
-  resources: statementsFor("resources"),
-  credentials: statementsFor("credentials"),
-};
 
 function statementsFor(table: Table) {
   const columns: readonly string[] = SEALED_COLUMNS[table];
@@ -180,16 +160,16 @@ function statementsFor(table: Table) {
     (column) => `CASE WHEN ${keyIdInSql(column)} <> $1 THEN ${column} END AS ${column}`,
   );
   const owner = table === "credentials" ? "owner," : "";
+  const values = columns.map((_, index) => `$${2 * index + 2}::bytea[], $${2 * index + 3}::bytea[]`);
+  const names = columns.map((column) => `old_${column}, new_${column}`);
+  const kept = (column: string) =>
+    `${column} = CASE WHEN t.${column} = i.old_${column} THEN i.new_${column} ELSE t.${column} END`;
+  const isDone = (column: string) => `(i.new_${column} IS NULL OR t.${column} = i.new_${column})`;
   const page = (name: string, after: string) =>
     statement(
       `${name}_${table}`,
       `SELECT uuid, ${owner} ${stale.join(", ")} FROM ${table} ${after} ORDER BY uuid LIMIT ${PAGE_SIZE}`,
     );
-  const values = columns.map((_, index) => `$${2 * index + 2}::bytea[], $${2 * index + 3}::bytea[]`);
-  const names = columns.map((column) => `old_${column}, new_${column}`);
-  const kept = (column: string) =>
-    `CASE WHEN t.${column} = i.old_${column} THEN i.new_${column} ELSE t.${column} END`;
-  const isDone = (column: string) => `(i.new_${column} IS NULL OR t.${column} = i.new_${column})`;
   return {
     firstPage: page("reseal_first_page_of", ""),
     nextPage: page("reseal_next_page_of", "WHERE uuid > $2"),
@@ -200,7 +180,7 @@ function statementsFor(table: Table) {
        ), free AS MATERIALIZED (
          SELECT t.uuid FROM ${table} t JOIN incoming USING (uuid) FOR NO KEY UPDATE OF t SKIP LOCKED
        )
-       UPDATE ${table} t SET ${columns.map((column) => `${column} = ${kept(column)}`).join(", ")}
+       UPDATE ${table} t SET ${columns.map(kept).join(", ")}
        FROM incoming i JOIN free USING (uuid) WHERE t.uuid = i.uuid
        RETURNING (${columns.map(isDone).join(" AND ")}) IS TRUE AS "isWhole"`,
     ),

@@ -75,14 +75,6 @@ describe("grant exchange", () => {
     await becomes(uuid, "active");
   });
 
-  it("sends the code and the client secret in a form-encoded body and nothing in the address", async () => {
-    const since = position();
-    await becomes(await install(), "active");
-    const [call] = exchanges(since);
-    expect(call!.path).toBe("/oauth/token");
-    expect(call!.request.headers["content-type"]).toMatch(/^application\/x-www-form-urlencoded/);
-  });
-
   it.each([
     ["the platform answers 503", { status: 503 }],
     [
@@ -100,15 +92,6 @@ describe("grant exchange", () => {
     world.sandbox.control.settings({ replayTokens: true });
     world.sandbox.control.fault("POST /oauth/token", { reset: "after" });
     await becomes(await install(), "active");
-  });
-
-  it("ends as outcome_unknown, with an alarm, if an answer was lost and the platform does not replay it", async () => {
-    world.sandbox.control.fault("POST /oauth/token", { reset: "after" });
-    const uuid = await install();
-    await eventually(async () => expect((await credential(uuid)).attempts).toBeGreaterThan(0));
-    await ageGrant(uuid);
-    expect(await becomes(uuid, "grant_lost")).toMatchObject({ reason: "outcome_unknown" });
-    expect(world.logged()).toMatch(new RegExp(`"alarm":"grant_lost","uuid":"${uuid}"`));
   });
 
   it("stays outcome_unknown when the spent code is delivered again", async () => {

@@ -100,13 +100,6 @@ describe("a lost answer of the token endpoint", () => {
     );
     expect(row).toEqual({ reasons: ["outcome_unknown"] });
   });
-
-  it("is recovered where the platform replays the answer", async () => {
-    world.sandbox.control.settings({ replayTokens: true });
-    world.sandbox.control.fault("POST /oauth/token", { truncate: true }, 20);
-    await become(await install(20), "active");
-    world.sandbox.control.settings({ replayTokens: false });
-  });
 });
 
 describe("a slow answer of the token endpoint", () => {

@@ -72,8 +72,6 @@ async function expectAlive(uuid: string): Promise<void> {
 describe("tokens of a grant", () => {
   it.each([
     ["a disk that cannot be read", { severity: "ERROR", code: "58030" }],
-    ["a right that is missing", { severity: "ERROR", code: "42501" }],
-    ["a system without buffers", { code: "ENOBUFS", syscall: "connect" }],
     ["nobody knows what", {}],
   ])(
     "are kept in memory with an alarm until they can be stored, after any database error: %s",

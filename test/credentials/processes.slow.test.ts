@@ -1,187 +1,106 @@
-import { connect } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
-import { aServiceProcess, type ServiceProcess } from "../support/process.ts";
-import { aWorld, eventually, type World } from "../support/world.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { aProcessWorld, type ProcessWorld } from "../support/process-world.ts";
+import { eventually } from "../support/world.ts";
 
-// Real processes that are killed, and several on one database.
+// Real processes that are killed, stopped or frozen, and several on one database.
 
-let world: World;
-const running: ServiceProcess[] = [];
+let life: ProcessWorld;
 beforeAll(async () => {
-  world = await aWorld();
-  // The world's own service stops, so that processes that can be killed take its place.
-  await world.service.stop();
+  life = await aProcessWorld();
 });
 afterEach(async () => {
-  for (const each of running.splice(0)) {
-    each.signal("SIGKILL");
-    await each.ended;
-  }
+  life.control.clearFaults();
+  await life.killAll();
 });
-afterAll(() => world.close());
+afterAll(() => life.world.close());
 
-async function start(
-  kind: "web" | "worker",
-  environment: Record<string, string> = {},
-): Promise<ServiceProcess> {
-  const started = await aServiceProcess(kind, { ...world.environment, LOG_LEVEL: "info", ...environment });
-  running.push(started);
-  if (started.url) world.sandbox.control.partner({ partnerUrl: started.url });
-  return started;
-}
-
-async function states(uuids: string[]) {
-  return world.rows<{ state: string; count: number }>(
-    `SELECT state, count(*)::int AS count FROM credentials WHERE uuid = ANY($1::uuid[]) GROUP BY state`,
-    [uuids],
-  );
-}
-
-const allActive = (uuids: string[], withinMs = 60_000) =>
-  eventually(
-    async () => expect(await states(uuids)).toEqual([{ state: "active", count: uuids.length }]),
-    withinMs,
-  );
-
-const install = async (count: number) =>
-  Promise.all(
-    Array.from(
-      { length: count },
-      async () => (await world.sandbox.control.install({ plan: "basic" })).addon.id,
-    ),
-  );
-
-function tokenCalls(since: number, grantType: string) {
-  return world.sandbox.control
-    .ledger({ since, reveal: true })
-    .entries.filter(
-      ({ path, request }) => path === "/oauth/token" && JSON.stringify(request.body).includes(grantType),
-    );
-}
+const endLeases = () =>
+  life.world.rows(`UPDATE credentials SET leased_until = now() WHERE leased_until > now()`);
 
 describe("a killed process", () => {
   it("loses no grant: the next process exchanges it", async () => {
-    const web = await start("web");
-    const since = world.sandbox.control.ledger().next;
-    const uuids = await install(20);
+    const web = await life.start();
+    const since = life.position();
+    const uuids = await life.install(20);
     web.signal("SIGKILL");
     await web.ended;
-    expect(tokenCalls(since, "authorization_code")).toHaveLength(0);
-    await start("web");
-    await allActive(uuids);
-    expect(tokenCalls(since, "authorization_code")).toHaveLength(20);
+    expect(life.issuedSince(since)).toBe(0);
+    await life.start();
+    await life.become(uuids, 1);
+    expect(life.issuedSince(since)).toBe(20);
   }, 90_000);
 
   it("in the middle of a refresh leaves a token that the next process replaces", async () => {
-    const web = await start("web");
-    const [uuid] = await install(1);
-    await allActive([uuid!]);
-    world.sandbox.control.fault("POST /oauth/token", { hang: true });
-    await world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = $1`, [uuid]);
-    await eventually(() => world.sandbox.control.faults().length === 0);
+    const web = await life.start();
+    const uuids = await life.install(1);
+    await life.become(uuids, 1);
+    life.control.fault("POST /oauth/token", { hang: true });
+    await life.makeDue(uuids);
+    await eventually(() => life.control.faults().length === 0);
     web.signal("SIGKILL");
     await web.ended;
-    // Its lease ends.
-    await world.rows(`UPDATE credentials SET leased_until = now() WHERE uuid = $1`, [uuid]);
-    await start("web");
-    await eventually(async () => {
-      const [row] = await world.rows(`SELECT state, generation FROM credentials WHERE uuid = $1`, [uuid]);
-      expect(row).toEqual({ state: "active", generation: 2 });
-    });
+    await endLeases();
+    await life.start();
+    await life.become(uuids, 2);
   }, 90_000);
 });
 
 describe("a process that receives SIGTERM", () => {
   it("completes the exchange that it has sent, stores the tokens, and exits with 0", async () => {
-    const web = await start("web");
-    world.sandbox.control.fault("POST /oauth/token", { delayMs: 4_000 });
-    const [uuid] = await install(1);
-    await eventually(async () => {
-      const [row] = await world.rows<{ sent: boolean }>(
-        `SELECT sent_at IS NOT NULL AS sent FROM credentials WHERE uuid = $1`,
-        [uuid],
-      );
-      expect(row!.sent).toBe(true);
-    });
-    web.signal("SIGTERM");
-    expect(await web.ended).toBe(0);
-    await start("web");
-    expect(await states([uuid!])).toEqual([{ state: "active", count: 1 }]);
-  }, 60_000);
-});
-
-describe("a process that receives SIGTERM while a request is arriving", () => {
-  it("answers it without waiting for the client to close the connection", async () => {
-    const web = await start("web");
-    const { addonId, addonPassword } = world.sandbox.settings;
-    const body = JSON.stringify({ uuid: crypto.randomUUID(), plan: "basic", region: "us" });
-    const socket = connect(Number(new URL(web.url!).port), "localhost");
-    let answer = "";
-    socket.on("data", (data: Buffer) => (answer += data.toString()));
-    socket.write(
-      `POST /resources HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n` +
-        `Authorization: Basic ${Buffer.from(`${addonId}:${addonPassword}`).toString("base64")}\r\n\r\n${body.slice(0, 10)}`,
+    const web = await life.start();
+    life.control.fault("POST /oauth/token", { delayMs: 4_000 });
+    const uuids = await life.install(1);
+    await eventually(async () =>
+      expect(
+        await life.world.rows(`SELECT 1 FROM credentials WHERE uuid = $1 AND sent_at IS NOT NULL`, uuids),
+      ).toHaveLength(1),
     );
-    await new Promise((resolve) => setTimeout(resolve, 300));
     web.signal("SIGTERM");
-    await new Promise((resolve) => setTimeout(resolve, 300));
-    socket.write(body.slice(10));
-    await eventually(() => expect(answer).toMatch(/^HTTP\/1.1 200 [^]*\r\nConnection: close\r\n/));
     expect(await web.ended).toBe(0);
-    socket.destroy();
-  });
+    await life.become(uuids, 1, 1_000);
+  }, 60_000);
 });
 
 describe("several processes on one PostgreSQL", () => {
   it("share exchanges and refreshes, with one call for each token", async () => {
-    await start("web", { WEB_JOBS: "off" });
-    await Promise.all([start("worker"), start("worker"), start("web")]);
-    const since = world.sandbox.control.ledger().next;
-    const uuids = await install(100);
-    await allActive(uuids);
-    expect(tokenCalls(since, "authorization_code")).toHaveLength(100);
+    await life.start("web", { WEB_JOBS: "off" });
+    await Promise.all([life.start("worker"), life.start("worker"), life.start("web")]);
+    const since = life.position();
+    const uuids = await life.install(100);
+    await life.become(uuids, 1);
+    expect(life.issuedSince(since)).toBe(100);
 
-    const beforeRefresh = world.sandbox.control.ledger().next;
-    await world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = ANY($1::uuid[])`, [uuids]);
-    await eventually(async () => {
-      const [row] = await world.rows(
-        `SELECT min(generation) AS least, max(generation) AS most FROM credentials WHERE uuid = ANY($1::uuid[])`,
-        [uuids],
-      );
-      expect(row).toEqual({ least: 2, most: 2 });
-    }, 40_000);
-    expect(tokenCalls(beforeRefresh, '"refresh_token"')).toHaveLength(100);
+    const beforeRefresh = life.position();
+    await life.makeDue(uuids);
+    await life.become(uuids, 2);
+    expect(life.issuedSince(beforeRefresh)).toBe(100);
     const valid = uuids.map(
-      (uuid) => world.sandbox.control.addon(uuid).tokens.filter(({ state }) => state === "valid").length,
+      (uuid) => life.control.addon(uuid).tokens.filter(({ state }) => state === "valid").length,
     );
     expect(new Set(valid)).toEqual(new Set([1]));
   }, 120_000);
 
   it("lose nothing while they are killed at random", async () => {
     // A kill between an issue and its commit loses the tokens, unless the platform issues them again.
-    world.sandbox.control.settings({ replayTokens: true });
-    let web = await start("web");
-    await start("worker");
+    life.control.settings({ replayTokens: true });
     const uuids: string[] = [];
     for (let round = 0; round < 4; round++) {
-      uuids.push(...(await install(15)));
-      await new Promise((resolve) => setTimeout(resolve, Math.random() * 1_500));
-      const victims = running.splice(0);
-      for (const each of victims) each.signal("SIGKILL");
-      await Promise.all(victims.map(({ ended }) => ended));
-      web = await start("web");
-      await start("worker");
+      await life.start();
+      await life.start("worker");
+      uuids.push(...(await life.install(15)));
+      await sleep(Math.random() * 1_500);
+      await life.killAll();
     }
-    expect(web.url).not.toBeNull();
-    // A lease of a process that was killed during its call ends.
-    await world.rows(`UPDATE credentials SET leased_until = now() WHERE leased_until > now()`);
-    await allActive(uuids, 90_000);
-    world.sandbox.control.settings({ replayTokens: false });
+    await endLeases();
+    await life.start();
+    await life.become(uuids, 1, 90_000);
+    life.control.settings({ replayTokens: false });
   }, 180_000);
 
   it("give equal answers to one provision that is delivered to two of them at once", async () => {
-    const [one, two] = [await start("web"), await start("web")];
-    const { addonId, addonPassword } = world.sandbox.settings;
+    const [one, two] = [await life.start(), await life.start()];
+    const { addonId, addonPassword } = life.world.sandbox.settings;
     const body = JSON.stringify({
       uuid: crypto.randomUUID(),
       plan: "basic",
@@ -200,4 +119,43 @@ describe("several processes on one PostgreSQL", () => {
     expect(new Set(answers).size).toBe(1);
     expect(answers[0]).toMatch(/^200 /);
   }, 60_000);
+});
+
+describe("a worker process that is frozen during a refresh, and considered dead", () => {
+  it.each([
+    ["before the platform answers", 1_500],
+    ["when the platform has answered", 0],
+  ])(
+    "frozen %s: leaves no dead token after it continues",
+    async (_, delayMs) => {
+      await life.start("web", { WEB_JOBS: "off" });
+      const sweeping = { SWEEP_CRON: "* * * * * *" };
+      const frozen = await life.start("worker", sweeping);
+      const uuids = await life.install(10);
+      await life.become(uuids, 1);
+      life.control.fault("POST /oauth/token", { delayMs: delayMs || 300 }, 10);
+      const since = life.position();
+      await life.makeDue(uuids);
+      await eventually(() => life.control.faults().length === 0);
+      if (delayMs === 0) await eventually(() => life.issuedSince(since) > 0);
+      frozen.signal("SIGSTOP");
+      await eventually(() => life.issuedSince(since) === 10);
+      await endLeases();
+      await life.start("worker", sweeping);
+      await life.become(uuids, 2);
+      frozen.signal("SIGCONT");
+      await sleep(4_000);
+      const alive = `SELECT 1 FROM credentials WHERE uuid = ANY($1::uuid[]) AND state = 'active'`;
+      await eventually(async () => expect(await life.world.rows(alive, [uuids])).toHaveLength(10));
+      expect(life.issuedSince(since)).toBeLessThanOrEqual(30);
+      // Each works: at once, or after one refresh that the first 401 brings about.
+      await life.world.restart();
+      const before = life.position();
+      for (const uuid of uuids)
+        expect((await life.world.service.services.platformFor(uuid).addons.own()).id).toBe(uuid);
+      expect(life.issuedSince(before)).toBeLessThanOrEqual(uuids.length);
+      await life.world.service.stop();
+    },
+    90_000,
+  );
 });

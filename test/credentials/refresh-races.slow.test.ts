@@ -1,6 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { randomUUID } from "node:crypto";
-import type { Database } from "../../src/database/database.ts";
 import type { TokenEndpoint } from "../../src/platform/oauth.ts";
 import { shareOfLife } from "../../src/credentials/verdict.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
@@ -12,14 +11,11 @@ let world: World;
 /** Runs once, after the platform has answered a refresh and before the service has the answer. */
 let onAnswer: (() => Promise<unknown>) | null = null;
 let inFlight = 0;
-let mostInFlight = 0;
-/** How often an access token was read. */
-let reads = 0;
 beforeAll(async () => {
   const wrapTokenEndpoint = (endpoint: TokenEndpoint): TokenEndpoint => ({
     ...endpoint,
     async refresh(...given) {
-      mostInFlight = Math.max(mostInFlight, (inFlight += 1));
+      inFlight += 1;
       const answer = await endpoint.refresh(...given).finally(() => (inFlight -= 1));
       const meanwhile = onAnswer;
       onAnswer = null;
@@ -27,16 +23,9 @@ beforeAll(async () => {
       return answer;
     },
   });
-  const wrapDatabase = (database: Database): Database => ({
-    ...database,
-    query(statement, values) {
-      if (statement.name === "read_tokens") reads += 1;
-      return database.query(statement, values);
-    },
-  });
   world = await aWorld({
     environment: { SWEEP_CRON: "* * * * * *", TOKEN_CONCURRENCY: "8" },
-    parts: { wrapDatabase, wrapTokenEndpoint },
+    parts: { wrapTokenEndpoint },
   });
 });
 afterAll(() => world.close());
@@ -153,32 +142,6 @@ describe("refresh of a token", () => {
     }
   });
 
-  it("gives each of many clients that ask at once its own token, with few reads", async () => {
-    const uuids = await active(24);
-    reads = 0;
-    const asked = uuids.map((uuid) => platform(uuid).addons.own());
-    const unknown = platform("01234567-89ab-4def-8123-0123456789ab").addons.own();
-    await expect(unknown).rejects.toMatchObject({ id: "not_found" });
-    expect((await Promise.all(asked)).map(({ id }) => id)).toEqual(uuids);
-    expect(reads).toBeLessThanOrEqual(4);
-  });
-
-  it("gives the new token to a client that has just read the old one, with no extra read", async () => {
-    const [uuid] = (await active(1)) as [string];
-    const since = position();
-    // Calls that take more than a second in total prove nothing.
-    const client = await eventually(async () => {
-      const asking = platform(uuid);
-      reads = 0;
-      for (let call = 0; call < 3; call += 1) await asking.addons.own();
-      expect(reads).toBe(1);
-      return asking;
-    });
-    expect(await refreshNow(world.service.services, uuid)).toMatchObject({ done: "stored" });
-    for (let call = 0; call < 3; call += 1) expect((await client.addons.own()).id).toBe(uuid);
-    expect(tokenCalls(since)).toHaveLength(1);
-  });
-
   it("causes no failed call for those who call the platform meanwhile", async () => {
     // The callers do not pause; on a slow machine the usual number of calls would not cover three sweeps.
     world.sandbox.control.settings({ rateLimit: 1_000_000 });
@@ -209,15 +172,6 @@ describe("refresh of a token", () => {
 });
 
 describe("many tokens that were issued at the same moment", () => {
-  it("are refreshed at most TOKEN_CONCURRENCY at a time", async () => {
-    const uuids = await active(40);
-    mostInFlight = 0;
-    world.sandbox.control.fault("POST /oauth/token", { delayMs: 50 }, 40);
-    await makeDue(uuids);
-    await become(uuids, 2);
-    expect(mostInFlight).toBe(8);
-  });
-
   it("are released at once, without a call, by a process that is stopping", async () => {
     const uuids = await active(16);
     const state = () =>

@@ -116,27 +116,6 @@ describe("refresh of a token", () => {
     await platform(uuid).addons.own();
   });
 
-  it("gives up a refresh token only after three refusals over a day, with one alarm", async () => {
-    const uuid = await anActiveResource();
-    world.sandbox.control.revoke(uuid, "refresh");
-    for (const [refusals, since] of [
-      [1, "1 minute"],
-      [2, "25 hours"],
-    ]) {
-      await makeDue(uuid);
-      await eventually(async () =>
-        expect(await credential(uuid)).toMatchObject({ state: "active", rejected: true, attempts: refusals }),
-      );
-      await world.rows(`UPDATE credentials SET rejected_at = now() - $2::interval WHERE uuid = $1`, [
-        uuid,
-        since,
-      ]);
-    }
-    await makeDue(uuid);
-    await eventually(async () => expect((await credential(uuid)).state).toBe("needs_reauth"));
-    expect(world.logged().match(new RegExp(`"alarm":"needs_reauth","uuid":"${uuid}"`, "g"))).toHaveLength(1);
-  });
-
   it("raises an alarm when the platform refuses it for another reason than its token", async () => {
     const uuid = await anActiveResource();
     world.sandbox.control.fault("POST /oauth/token", { status: 403, body: { id: "suspended" } });

@@ -3,7 +3,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { once } from "node:events";
 import type { Queryable } from "../../../src/database/database.ts";
 import { credentialSealContext } from "../../../src/credentials/sealed.ts";
-import { createReseal } from "../../../src/vault/store.ts";
+import { reseal } from "../../../src/vault/store.ts";
 import { Secret } from "../../../src/secret.ts";
 import { createVault, type Vault } from "../../../src/vault/vault.ts";
 import { aWorld, eventually, type World } from "../../support/world.ts";
@@ -127,8 +127,7 @@ describe("kit keys reseal", () => {
         return world.db.query(what, values);
       },
     };
-    const reseal = createReseal({ db, vault: both }, "credentials");
-    const result = await reseal({
+    const result = await reseal({ db, vault: both }, "credentials", {
       signal: new AbortController().signal,
       onRows: () => undefined,
       onUnopened: (error) => {
