@@ -14,7 +14,7 @@ process.stderr.write("Building dist/, which is not there yet. This is done once,
 const isBuilt =
   run("npm", "run", "--silent", "generate") &&
   run("tsc", "-p", "tsconfig.build.json", "--outDir", aside) &&
-  run(process.execPath, "dev/write-commit.mjs", aside);
+  run(process.execPath, "dev/finish-build.mjs", aside);
 const putInPlace = () => {
   try {
     renameSync(aside, "dist");

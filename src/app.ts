@@ -1,4 +1,4 @@
-import express, { type ErrorRequestHandler, type Express, type Router } from "express";
+import express, { type ErrorRequestHandler, type Express, type RequestHandler, type Router } from "express";
 import type { Config } from "./config.ts";
 import type { Context } from "./context.ts";
 import { KitError, Refusal } from "./errors.ts";
@@ -20,11 +20,13 @@ export function createApp(
     partnerApi: Router;
     metrics: Router | null;
     site: Router | null;
+    /** The routes of your service; null if it has none. */
+    yours?: RequestHandler[] | null;
     /** Whether provisions can be answered; `degraded`: they can, but an operator should look. */
     readiness(): Promise<Readiness>;
   },
 ): Express {
-  const { partnerApi, metrics, site, readiness } = parts;
+  const { partnerApi, metrics, site, yours, readiness } = parts;
   const { resourcesPath, trustProxy } = config;
   const app = express();
   app.disable("x-powered-by");
@@ -63,6 +65,7 @@ export function createApp(
     .all(methodNotAllowed("GET, HEAD"));
   if (metrics) app.use("/metrics", metrics);
   if (site) app.use(site);
+  if (yours) app.use(yours);
   app.use(() => {
     throw new Refusal("There is nothing here.", { id: "not_found", status: 404 });
   });

@@ -10,6 +10,7 @@ import type { Metrics } from "./metrics/metrics.ts";
 import type { Pace } from "./pace.ts";
 import type { Http } from "./platform/http.ts";
 import type { StatusWatch } from "./platform/status-watch.ts";
+import type { Extensions } from "./extend/contract.ts";
 import type { Offer, YourService } from "./resources/contract.ts";
 import type { Credentials } from "./credentials/credentials.ts";
 import type { LostProvisions } from "./resources/rows.ts";
@@ -24,7 +25,7 @@ export interface Context {
   readonly pace: Pace;
   /** What the service sells, and your functions that make it. */
   readonly offer: Offer;
-  readonly vendor: YourService;
+  readonly vendor: YourService & Extensions;
   readonly customerPage: CustomerPage;
 
   readonly log: Log;

@@ -27,6 +27,9 @@ import { createHttp } from "./platform/http.ts";
 import { createTokenEndpoint, type TokenEndpoint } from "./platform/oauth.ts";
 import { createStatusWatch } from "./platform/status-watch.ts";
 import { checkOffer } from "./resources/check-offer.ts";
+import type { Extensions, Kit } from "./extend/contract.ts";
+import { checkYourJobs } from "./extend/jobs.ts";
+import { kitFor } from "./extend/kit.ts";
 import type { Offer, YourService } from "./resources/contract.ts";
 import { createCredentials } from "./credentials/credentials.ts";
 import { createExchanges, createRefreshes, refreshesSettled } from "./credentials/sweeps.ts";
@@ -40,7 +43,7 @@ import { offer as yourOffer } from "./your-service/plans.ts";
 /** Replacements for parts, or wrappers around them: for tests, and for another vendor's service. */
 export interface Parts {
   offer: Offer;
-  vendor: YourService;
+  vendor: VendorService | ((kit: Kit) => VendorService);
   customerPage: CustomerPage;
   /** Where log lines go; standard output unless given. */
   logTo: { write(line: string): void };
@@ -48,6 +51,8 @@ export interface Parts {
   pace: Partial<Pace>;
   wrapTokenEndpoint(endpoint: TokenEndpoint): TokenEndpoint;
 }
+
+type VendorService = YourService & Extensions;
 
 /** A context that is open: its connections can be closed. */
 export interface OpenContext extends Context {
@@ -112,10 +117,13 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
 
   // Your service is made only if `parts` does not replace it.
   let own: ReturnType<typeof createYourService> | undefined;
-  const yours = () => (own ??= createYourService(config.yours));
-  ctx.vendor = parts.vendor ?? yours();
+  const kit = kitFor(ctx);
+  const yours = () => (own ??= createYourService(config.yours, kit));
+  const given = typeof parts.vendor === "function" ? parts.vendor(kit) : parts.vendor;
+  ctx.vendor = given ?? yours();
+  checkYourJobs(ctx.vendor.jobs ?? []);
   ctx.customerPage = parts.customerPage ?? yours().customerPage;
-  closers.push(() => (parts.vendor ?? own)?.close?.());
+  closers.push(() => (given ?? own)?.close?.());
 
   ctx.clocks = createClocks(ctx, () => databaseClock(ctx.db));
   const platformHttp = (maxSockets: number) =>

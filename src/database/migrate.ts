@@ -9,8 +9,22 @@ import { connectionTo } from "./address.ts";
 import { statement, type Queryable } from "./connection.ts";
 import { isConflict, isConnectionConfigError, isLockTimeout, refused } from "./retry.ts";
 
-/** The same from `src/` and from `dist/`: `prisma/` is beside both. */
-const FOLDER = fileURLToPath(new URL("../../prisma/migrations", import.meta.url));
+/** Migrations that follow each other by name, and the schema that has their table; "" is that of the kit. */
+interface Series {
+  folder: string;
+  schema: "" | "yours";
+}
+
+/** The kit's, the same from `src/` and from `dist/`: `prisma/` is beside both. */
+const KIT: Series = {
+  folder: fileURLToPath(new URL("../../prisma/migrations", import.meta.url)),
+  schema: "",
+};
+/** Those of your service, if it has any; a build copies them. Their tables stand in a schema of their own. */
+const YOURS: Series = {
+  folder: fileURLToPath(new URL("../your-service/migrations", import.meta.url)),
+  schema: "yours",
+};
 
 /** The advisory lock of `prisma migrate`, so that it and we wait for each other. */
 const LOCK = 72707369;
@@ -29,14 +43,18 @@ const PATIENCE = { lockMs: 1_500, stepsBackMs: 2_000, inAllMs: 10 * 60_000 };
  */
 const NOT_IN_A_TRANSACTION = "-- not in a transaction";
 
+const tableOf = ({ schema }: Series) => `${schema && `${schema}.`}_prisma_migrations`;
+
 /** As Prisma makes it. */
-const CREATE_TABLE = `CREATE TABLE IF NOT EXISTS _prisma_migrations (
+const createTable = (series: Series) => `${series.schema && `CREATE SCHEMA IF NOT EXISTS ${series.schema};`}
+CREATE TABLE IF NOT EXISTS ${tableOf(series)} (
   id varchar(36) PRIMARY KEY NOT NULL, checksum varchar(64) NOT NULL, finished_at timestamptz,
   migration_name varchar(255) NOT NULL, logs text, rolled_back_at timestamptz,
   started_at timestamptz NOT NULL DEFAULT now(), applied_steps_count integer NOT NULL DEFAULT 0)`;
 
 /** Those of an earlier run that was cut off: with nothing done, or to be begun again. */
-const FORGET_UNFINISHED = `UPDATE _prisma_migrations SET rolled_back_at = now() WHERE finished_at IS NULL AND rolled_back_at IS NULL`;
+const forgetUnfinished = (series: Series) =>
+  `UPDATE ${tableOf(series)} SET rolled_back_at = now() WHERE finished_at IS NULL AND rolled_back_at IS NULL`;
 
 /** Lifts the limits that the role has for the service's statements: a migration may take as long as it takes. */
 const NO_LIMITS = `SELECT set_config(name, '0', false) FROM pg_settings
@@ -44,14 +62,16 @@ const NO_LIMITS = `SELECT set_config(name, '0', false) FROM pg_settings
     'idle_session_timeout')`;
 
 // to_regclass gives null for a table that is not there, where a plain SELECT would fail.
-const FIND_TABLE = statement(
-  "find_migrations_table",
-  `SELECT to_regclass('_prisma_migrations')::text AS name`,
-);
-const FINISHED = statement(
-  "finished_migrations",
-  `SELECT migration_name AS name FROM _prisma_migrations WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL`,
-);
+const findTable = (series: Series) =>
+  statement(
+    `find_migrations_table${series.schema}`,
+    `SELECT to_regclass('${tableOf(series)}')::text AS name`,
+  );
+const finishedOf = (series: Series) =>
+  statement(
+    `finished_migrations${series.schema}`,
+    `SELECT migration_name AS name FROM ${tableOf(series)} WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL`,
+  );
 
 /** The database refused a migration, or it was cut off. The next run begins it again. */
 export class MigrationFailed extends KitError {
@@ -63,8 +83,9 @@ export class MigrationFailed extends KitError {
 interface Wishes {
   url: string;
   ca?: string | undefined;
-  /** Another folder with migrations. */
+  /** Other folders with migrations. */
   folder?: string;
+  yours?: string;
   /** Called with a sentence when other sessions keep it waiting. */
   say?(sentence: string): void;
   patience?: typeof PATIENCE;
@@ -80,7 +101,8 @@ interface Wishes {
  * @throws MigrationFailed; Misconfigured if the address is at fault; the driver's own errors if nothing answers there
  */
 export async function migrate(wishes: Wishes): Promise<{ applied: string[] }> {
-  const { url, ca, folder = FOLDER, say = () => undefined, patience = PATIENCE } = wishes;
+  const { url, ca, say = () => undefined, patience = PATIENCE } = wishes;
+  const { folder = KIT.folder, yours = YOURS.folder } = wishes;
   const client = new pg.Client({
     ...connectionTo(url, ca),
     ...{ application_name: "addon-migrate", connectionTimeoutMillis: 10_000, keepAlive: true },
@@ -90,19 +112,13 @@ export async function migrate(wishes: Wishes): Promise<{ applied: string[] }> {
   try {
     await client.query(NO_LIMITS);
     await takeLock(client, say);
-    const { rows } = await client.query(FIND_TABLE.text);
-    if (!rows[0].name) await client.query(CREATE_TABLE);
-    const db: Queryable = { query: async ({ text }) => (await client.query(text)).rows as never };
-    const pending = await pendingMigrations(db, folder);
-    if (pending.length > 0) await client.query(FORGET_UNFINISHED);
-    for (const name of pending) {
-      try {
-        await apply(client, name, folder, { say, patience });
-      } catch (error) {
-        throw new MigrationFailed(name, error);
-      }
-    }
-    return { applied: pending };
+    const applied: string[] = [];
+    for (const series of [
+      { ...KIT, folder },
+      { ...YOURS, folder: yours },
+    ])
+      applied.push(...(await applySeries(client, series, { say, patience })));
+    return { applied };
   } finally {
     await client.end().catch(() => undefined);
   }
@@ -123,12 +139,34 @@ async function takeLock(client: pg.Client, say: (sentence: string) => void): Pro
 
 type Manner = Required<Pick<Wishes, "say" | "patience">>;
 
-async function apply(client: pg.Client, name: string, folder: string, manner: Manner): Promise<void> {
-  const script = await readFile(path.join(folder, name, "migration.sql"), "utf8");
+async function applySeries(client: pg.Client, series: Series, manner: Manner): Promise<string[]> {
+  const db: Queryable = { query: async ({ text }) => (await client.query(text)).rows as never };
+  const pending = await pendingOf(db, series);
+  if (pending.length === 0) return [];
+  const { rows } = await client.query(findTable(series).text);
+  if (!rows[0].name) await client.query(createTable(series));
+  await client.query(forgetUnfinished(series));
+  // Names without a schema are looked for, and made, in the series' own first.
+  if (series.schema) await client.query(`SET search_path = ${series.schema}, public`);
+  for (const name of pending) {
+    try {
+      await apply(client, name, series, manner);
+    } catch (error) {
+      throw new MigrationFailed(shown(series, name), error);
+    }
+  }
+  return pending.map((name) => shown(series, name));
+}
+
+/** The name of a migration, in words that tell a fork's own from the kit's. */
+const shown = ({ schema }: Series, name: string) => (schema ? `${schema}/${name}` : name);
+
+async function apply(client: pg.Client, name: string, series: Series, manner: Manner): Promise<void> {
+  const script = await readFile(path.join(series.folder, name, "migration.sql"), "utf8");
   const checksum = createHash("sha256").update(script).digest("hex");
   const id = randomUUID();
-  const begin = `INSERT INTO _prisma_migrations (id, checksum, migration_name) VALUES ('${id}', '${checksum}', '${name}')`;
-  const finish = `UPDATE _prisma_migrations SET finished_at = clock_timestamp(), applied_steps_count = 1 WHERE id = '${id}'`;
+  const begin = `INSERT INTO ${tableOf(series)} (id, checksum, migration_name) VALUES ('${id}', '${checksum}', '${name}')`;
+  const finish = `UPDATE ${tableOf(series)} SET finished_at = clock_timestamp(), applied_steps_count = 1 WHERE id = '${id}'`;
   if (script.startsWith(NOT_IN_A_TRANSACTION)) {
     // One by one: PostgreSQL runs statements that are sent together in one transaction.
     const steps = script.split(/;[^\S\n]*$/m).filter((each) => each.trim() !== "");
@@ -159,13 +197,26 @@ async function whenFree(client: pg.Client, name: string, sql: string, manner: Ma
   }
 }
 
-/** The migrations that this version of the code needs and the database has not had, oldest first. */
-export async function pendingMigrations(database: Queryable, folder = FOLDER): Promise<string[]> {
-  const entries = await readdir(folder, { withFileTypes: true });
+/** The migrations that this version of the code needs and the database has not had: the kit's, then your service's. */
+export async function pendingMigrations(database: Queryable): Promise<string[]> {
+  const pending: string[] = [];
+  for (const series of [KIT, YOURS])
+    pending.push(...(await pendingOf(database, series)).map((name) => shown(series, name)));
+  return pending;
+}
+
+async function pendingOf(database: Queryable, series: Series): Promise<string[]> {
+  const entries = await readdir(series.folder, { withFileTypes: true }).catch(
+    (error: NodeJS.ErrnoException) => {
+      if (series.schema && error.code === "ENOENT") return [];
+      throw error;
+    },
+  );
   const all = entries.flatMap((entry) => (entry.isDirectory() ? [entry.name] : [])).sort();
-  const [table] = await database.query<{ name: string | null }>(FIND_TABLE);
+  if (all.length === 0) return [];
+  const [table] = await database.query<{ name: string | null }>(findTable(series));
   if (!table?.name) return all;
-  const finished = await database.query<{ name: string }>(FINISHED);
+  const finished = await database.query<{ name: string }>(finishedOf(series));
   return all.filter((name) => !finished.some((row) => row.name === name));
 }
 

@@ -8,6 +8,7 @@ export type JobName =
   | "refresh-tokens"
   | "run-steps"
   | "run-vendor-steps"
+  | "run-your-jobs"
   | "find-late-steps"
   | "fail-stranded"
   | "spread-secret"

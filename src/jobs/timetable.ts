@@ -3,6 +3,7 @@ import { nextDueInSeconds } from "../credentials/queue.ts";
 import { reopenQuarantined } from "../credentials/sealed.ts";
 import { refreshesSettled } from "../credentials/sweeps.ts";
 import { prunePeopleAndCustomers } from "../people/store.ts";
+import { createYourJobs } from "../extend/jobs.ts";
 import { failStranded, pruneLostProvisions } from "../resources/end-store.ts";
 import { nextStepInSeconds } from "../work/queue.ts";
 import { findLateSteps } from "../work/runner.ts";
@@ -14,6 +15,7 @@ import type { Job, JobName } from "./run.ts";
  */
 export function timetable(ctx: Context): Job[] {
   const { exchanges, refreshes, credentials, work } = ctx;
+  const yours = createYourJobs(ctx, ctx.vendor.jobs ?? []);
   const jobs: Record<JobName, Omit<Job, "name">> = {
     "exchange-grants": {
       run: exchanges.fill,
@@ -37,6 +39,13 @@ export function timetable(ctx: Context): Job[] {
       run: (signal) => work.runDue("vendor", signal),
       settled: work.settled,
       nextInSeconds: () => nextStepInSeconds(ctx, "vendor"),
+    },
+    // Those that your service brings along.
+    "run-your-jobs": {
+      mayCompute: true,
+      run: yours.runDue,
+      settled: yours.stop,
+      nextInSeconds: yours.nextInSeconds,
     },
     "find-late-steps": { run: () => findLateSteps(ctx) },
     "fail-stranded": { run: () => failStranded(ctx) },

@@ -1,6 +1,6 @@
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { RequestHandler } from "express";
+import { Router, type RequestHandler } from "express";
 import { createApp } from "../app.ts";
 import { closeAll } from "../close-all.ts";
 import type { Config } from "../config.ts";
@@ -57,6 +57,7 @@ async function serve(ctx: OpenContext, stopping: AbortController): Promise<Runni
     partnerApi: partnerApi(ctx, { guard: guards.platform, untilReady }),
     metrics: guards.metrics && metricsRoutes(ctx, guards.metrics),
     site: website.router,
+    yours: yourRoutes(ctx, whenReady),
     readiness: async () => (stopping.signal.aborted ? "unavailable" : readiness(ctx, ready)),
   });
   const { server, close } = createHttpServer(app, ctx);
@@ -76,6 +77,14 @@ async function serve(ctx: OpenContext, stopping: AbortController): Promise<Runni
       await closeAll([atOnce, ctx.close], onLater);
     }),
   };
+}
+
+/** The routes of your service, which wait until this one is ready. */
+function yourRoutes({ vendor }: OpenContext, whenReady: RequestHandler): RequestHandler[] | null {
+  if (!vendor.routes) return null;
+  const router = Router({ caseSensitive: true });
+  vendor.routes(router);
+  return [whenReady, router];
 }
 
 /** Connections that the kernel keeps for us before they are accepted; Node's own 511 reset a burst of thousands. */

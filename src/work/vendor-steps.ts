@@ -186,23 +186,27 @@ function whenAgain({ later, againInSeconds = 30 }: NotYet) {
  * those of the app would be removed.
  */
 function checkedConfig(offer: Offer, config: unknown): Record<string, string> {
-  const isAwaitMissing = (value: unknown) => (types.isPromise(value) ? " Is an await missing?" : "");
   if (Object.prototype.toString.call(config) !== "[object Object]")
     throw new BrokenContract(
       `The service must return its config as a plain object of names and texts.${isAwaitMissing(config)}`,
     );
-  for (const [name, value] of Object.entries(config as object) as [string, unknown][]) {
-    if (!offer.configVars.includes(name))
-      throw new BrokenContract(
-        `The service set ${name}, which is not among configVars in src/your-service/plans.ts.`,
-      );
-    // Its type, never the value itself, which may be secret.
-    if (typeof value !== "string")
-      throw new BrokenContract(
-        `The service set ${name} to something of type ${value === null ? "null" : typeof value}, and not to a text.${isAwaitMissing(value)}`,
-      );
-    if (value.includes("\0") || !value.isWellFormed())
-      throw new BrokenContract(`The service set ${name} to a text with a NUL or with broken Unicode.`);
-  }
+  for (const [name, value] of Object.entries(config as object)) checkVar(offer, name, value);
   return { ...(config as Record<string, string>) };
+}
+
+const isAwaitMissing = (value: unknown) => (types.isPromise(value) ? " Is an await missing?" : "");
+
+/** Throws a {@link BrokenContract} for a config var that the offer does not declare, or that is no text for it. */
+export function checkVar({ configVars }: Offer, name: string, value: unknown): void {
+  if (!configVars.includes(name))
+    throw new BrokenContract(
+      `The service set ${name}, which is not among configVars in src/your-service/plans.ts.`,
+    );
+  // Its type, never the value itself, which may be secret.
+  if (typeof value !== "string")
+    throw new BrokenContract(
+      `The service set ${name} to something of type ${value === null ? "null" : typeof value}, and not to a text.${isAwaitMissing(value)}`,
+    );
+  if (value.includes("\0") || !value.isWellFormed())
+    throw new BrokenContract(`The service set ${name} to a text with a NUL or with broken Unicode.`);
 }

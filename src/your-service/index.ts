@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { Extensions, Kit } from "../extend/contract.ts";
 import type { CustomerPage } from "../people/contract.ts";
 import type { Done, VendorResource, YourService } from "../resources/contract.ts";
 import { customerPage } from "./customer-page.tsx";
@@ -10,7 +11,10 @@ import type { YourSettings } from "./settings.ts";
  * idempotent: use `resource.idempotencyKey` or `resource.uuid` as the name of what you make. Open no connection before it is
  * needed: other commands of the kit call this function too.
  */
-export function createYourService(_settings: YourSettings): YourService & { customerPage: CustomerPage } {
+export function createYourService(
+  _settings: YourSettings,
+  _kit: Kit,
+): YourService & Extensions & { customerPage: CustomerPage } {
   return {
     customerPage,
 

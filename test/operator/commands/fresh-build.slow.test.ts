@@ -39,7 +39,7 @@ const aCheckout = async (compiler = COMPILER) => {
   for (const file of ["src/your-service/plans.ts", "prisma/schema.prisma", "tsconfig.json"]) await put(file);
   await put("node_modules/.bin/tsc", compiler);
   await mkdir(path.join(folder, "dev"));
-  for (const script of ["first-build.mjs", "write-commit.mjs"])
+  for (const script of ["first-build.mjs", "finish-build.mjs"])
     await copyFile(path.join(DEV, script), path.join(folder, "dev", script));
 };
 const aBuild = (writtenSecondsAgo: number) =>
@@ -97,7 +97,7 @@ describe("npm run kit", () => {
     await aCheckout();
     const commit = async (environment: Record<string, string>) => {
       const env = { ...process.env, GIT_CEILING_DIRECTORIES: path.dirname(folder), ...environment };
-      spawnSync(process.execPath, ["dev/write-commit.mjs", "."], { cwd: folder, env });
+      spawnSync(process.execPath, ["dev/finish-build.mjs", "."], { cwd: folder, env });
       return readFileSync(path.join(folder, "commit"), "utf8");
     };
     expect(await commit({ SOURCE_COMMIT: "", SOURCE_VERSION: "" })).toBe("");
@@ -108,7 +108,7 @@ describe("npm run kit", () => {
       spawnSync("git", ["-c", "user.name=a", "-c", "user.email=a@b.c", ...words.split(" ")], { cwd: folder });
     for (const words of ["init -q", "add dev", "commit -q -m one"]) git(words);
     expect(await commit(named)).toBe(String(git("rev-parse --short=12 HEAD").stdout).trim());
-    await put("dev/write-commit.mjs", `${readFileSync(path.join(DEV, "write-commit.mjs"), "utf8")}\n`);
+    await put("dev/finish-build.mjs", `${readFileSync(path.join(DEV, "finish-build.mjs"), "utf8")}\n`);
     expect(await commit(named)).toMatch(/^[0-9a-f]{12}-dirty$/);
   });
 

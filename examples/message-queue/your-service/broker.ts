@@ -1,0 +1,41 @@
+import { Refusal } from "../errors.ts";
+import type { YourSettings } from "./settings.ts";
+
+/** A queue as the broker's API describes it. `url` and `key` are there once it is ready. */
+export interface Queue {
+  isReady: boolean;
+  url: string;
+  key: string;
+}
+
+/** The broker's API is slow at times, and at times it is down. Then a call throws, and the kit calls again. */
+const LONGEST_CALL_MS = 30_000;
+
+export type Broker = ReturnType<typeof createBroker>;
+
+export function createBroker({ queueApiUrl, queueApiToken }: YourSettings) {
+  async function call(method: string, path: string, signal?: AbortSignal, body?: object): Promise<unknown> {
+    const late = AbortSignal.timeout(LONGEST_CALL_MS);
+    const answer = await fetch(`${queueApiUrl}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${queueApiToken.reveal()}`, "content-type": "application/json" },
+      signal: signal ? AbortSignal.any([signal, late]) : late,
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    // What the broker refuses for good, the customer should read; a queue that is gone is what a removal wants.
+    if (answer.status === 422) throw new Refusal(((await answer.json()) as { reason: string }).reason);
+    if (answer.status === 404 && method === "DELETE") return null;
+    if (!answer.ok) throw new Error(`The broker answers ${answer.status} to ${method} ${path}`);
+    return answer.status === 204 ? null : answer.json();
+  }
+
+  return {
+    /** Makes a queue, or adapts it to its plan. The same uuid gets the same queue. */
+    put: (uuid: string, plan: string, signal: AbortSignal) =>
+      call("PUT", `/queues/${uuid}`, signal, { plan }) as Promise<Queue>,
+    remove: (uuid: string, signal: AbortSignal) => call("DELETE", `/queues/${uuid}`, signal),
+    /** How many messages went through a queue today. */
+    usage: (uuid: string, signal: AbortSignal) =>
+      call("GET", `/queues/${uuid}/usage`, signal) as Promise<{ messages: number }>,
+  };
+}

@@ -1,0 +1,16 @@
+import type { CustomerPage } from "../people/contract.ts";
+import { offer } from "./plans.ts";
+import type { Usage } from "./usage.ts";
+
+export const createCustomerPage =
+  (usage: Usage): CustomerPage =>
+  async ({ uuid, name, plan, progress }) => ({
+    title: name ?? "Your queue",
+    content: (
+      <>
+        <p>{offer.plans[plan]?.description ?? plan}</p>
+        {progress !== null && <p>{progress}</p>}
+        <p>{await usage.ofMonth(uuid)} messages in the last 30 days</p>
+      </>
+    ),
+  });

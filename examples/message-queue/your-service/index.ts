@@ -1,0 +1,40 @@
+import type { Extensions, Kit } from "../extend/contract.ts";
+import type { CustomerPage } from "../people/contract.ts";
+import type { Done, NotYet, VendorResource, YourService } from "../resources/contract.ts";
+import { createBroker } from "./broker.ts";
+import { createCustomerPage } from "./customer-page.tsx";
+import { mountRoutes } from "./routes.ts";
+import type { YourSettings } from "./settings.ts";
+import { createUsage } from "./usage.ts";
+
+/** Sells queues of a message broker that has a life of its own: it moves queues, and it is slow and down at times. */
+export function createYourService(
+  settings: YourSettings,
+  kit: Kit,
+): YourService & Extensions & { customerPage: CustomerPage } {
+  const broker = createBroker(settings);
+  const usage = createUsage(kit, broker);
+
+  async function queue({ uuid, plan, signal }: VendorResource): Promise<Done | NotYet> {
+    const { isReady, url, key } = await broker.put(uuid, plan, signal);
+    if (!isReady) return { later: "Your queue is being made; this takes some minutes.", againInSeconds: 10 };
+    return { config: { PIGEON_URL: url, PIGEON_KEY: key }, message: "Your queue is open: see PIGEON_URL." };
+  }
+
+  return {
+    customerPage: createCustomerPage(usage),
+    provision: queue,
+    changePlan: queue,
+    finish: queue,
+
+    async deprovision({ uuid, signal }) {
+      await broker.remove(uuid, signal);
+    },
+
+    // The broker tells us when it has moved a queue: the app gets the new address.
+    routes: (router) => mountRoutes(router, kit, settings),
+
+    // Each night at 23:50, before the broker's counters begin anew.
+    jobs: [{ name: "meter", at: "50 23 * * *", run: usage.meterAll }],
+  };
+}

@@ -1,0 +1,14 @@
+import type { Offer } from "../resources/contract.ts";
+
+export const addonId = "pigeonpost";
+
+export const offer: Offer = {
+  plans: {
+    loft: { description: "One queue, 1,000 messages a day" },
+    tower: { description: "One queue, 100,000 messages a day" },
+  },
+  defaultPlan: "loft",
+  ephemeralPlan: "loft",
+  regions: ["us", "eu"],
+  configVars: ["PIGEON_URL", "PIGEON_KEY"],
+};

@@ -1,0 +1,39 @@
+import type { Kit } from "../extend/contract.ts";
+import type { Broker } from "./broker.ts";
+
+/** What each queue has carried, day by day, in a table of our own. */
+export function createUsage(kit: Kit, broker: Broker) {
+  return {
+    /** Asks the broker about each queue. If one fails the others are asked, and the kit tries the whole job again. */
+    async meterAll(signal: AbortSignal): Promise<void> {
+      const failed: string[] = [];
+      for await (const { uuid, state } of kit.resources.list()) {
+        if (signal.aborted) return;
+        if (state !== "provisioned") continue;
+        try {
+          const { messages } = await broker.usage(uuid, signal);
+          await kit.database.query(
+            `INSERT INTO yours.usage (uuid, day, messages) VALUES ($1, current_date, $2)
+             ON CONFLICT (uuid, day) DO UPDATE SET messages = excluded.messages`,
+            [uuid, messages],
+          );
+        } catch (error) {
+          kit.log.warn({ uuid, error }, "A queue could not be metered");
+          failed.push(uuid);
+        }
+      }
+      if (failed.length > 0) throw new Error(`${failed.length} queues could not be metered`);
+    },
+
+    /** The messages of the last 30 days. */
+    async ofMonth(uuid: string): Promise<number> {
+      const [row] = await kit.database.query<{ messages: number }>(
+        `SELECT coalesce(sum(messages), 0)::float8 AS messages FROM yours.usage WHERE uuid = $1 AND day > current_date - 30`,
+        [uuid],
+      );
+      return row!.messages;
+    },
+  };
+}
+
+export type Usage = ReturnType<typeof createUsage>;

@@ -1,0 +1,72 @@
+import type { Context } from "../context.ts";
+import { statement, type Queryable } from "../database/database.ts";
+import { KitError } from "../errors.ts";
+import { openConfig, sealConfig } from "../resources/config-vars.ts";
+import { findResource } from "../resources/store.ts";
+import { readUuid } from "../uuid.ts";
+import { checkVar } from "../work/vendor-steps.ts";
+import type { Kit, KitDatabase } from "./contract.ts";
+import { announceChange, findForYou, listAfter } from "./store.ts";
+
+/** Makes what the kit offers to a vendor's service. `ctx` may still be filling: it is used when the service is. */
+export function kitFor(ctx: Context): Kit {
+  return {
+    get log() {
+      return ctx.log;
+    },
+    database: {
+      query: (sql, values) => asked(ctx.db).query(sql, values),
+      transaction: (work) => ctx.db.transaction((tx) => work(asked(tx))),
+    },
+    resources: {
+      find: async (uuid) => findForYou(ctx.db, knownUuid(uuid)),
+      async *list() {
+        for (let after = LEAST_UUID; ;) {
+          const page = await listAfter(ctx.db, after);
+          yield* page;
+          const last = page.at(-1);
+          if (!last) return;
+          after = last.uuid;
+        }
+      },
+    },
+    config: { set: (uuid, vars) => setConfigVars(ctx, knownUuid(uuid), vars) },
+    platformFor: (uuid) => ctx.platformFor(knownUuid(uuid)),
+  };
+}
+
+const LEAST_UUID = "00000000-0000-0000-0000-000000000000";
+const MOST_TRIES = 20;
+
+/** Without a name PostgreSQL plans a statement for its values, which is right for one that the kit does not know. */
+function asked(db: Queryable): KitDatabase {
+  return { query: (sql, values) => db.query(statement("", sql), values) };
+}
+
+function knownUuid(typed: string): string {
+  const uuid = readUuid(typed);
+  if (uuid === null) throw new KitError("not_found", "This is not the uuid of a resource.");
+  return uuid;
+}
+
+async function setConfigVars(
+  ctx: Context,
+  uuid: string,
+  vars: Readonly<Record<string, string | null>>,
+): Promise<void> {
+  for (const [name, value] of Object.entries(vars)) checkVar(ctx.offer, name, value ?? "");
+  for (let tries = 1; tries <= MOST_TRIES; tries++) {
+    const resource = await findResource(ctx.db, uuid);
+    if (resource?.state !== "provisioned")
+      throw new KitError(
+        "not_provisioned",
+        `Resource ${uuid} is not provisioned: it has no config vars to change.`,
+      );
+    const others = openConfig(ctx.vault, resource).filter(({ name }) => !Object.hasOwn(vars, name));
+    const changes = Object.entries(vars).map(([name, value]) => ({ name, value }));
+    const sealed = sealConfig(ctx.vault, uuid, [...others, ...changes]);
+    if (await announceChange(ctx.db, { uuid, sealed, seen: resource.sealedConfig, names: Object.keys(vars) }))
+      return ctx.nudge("run-steps", 0);
+  }
+  throw new KitError("busy", `The config vars of resource ${uuid} kept changing meanwhile; try again.`);
+}

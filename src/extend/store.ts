@@ -1,0 +1,120 @@
+import { statement, type Queryable } from "../database/database.ts";
+import type { KitResource } from "./contract.ts";
+
+// What a vendor's own routes and jobs read and write in the kit's tables.
+
+const AS_KIT_RESOURCE = `SELECT r.uuid, r.name, r.applied_plan AS plan, r.region, r.state,
+     CASE WHEN r.app_id IS NOT NULL THEN jsonb_build_object('id', r.app_id, 'name', r.app_name) END AS app
+   FROM resources r WHERE r.state IN ('provisioning', 'provisioned')`;
+const find = statement("find_for_your_service", `${AS_KIT_RESOURCE} AND r.uuid = $1`);
+const list = statement(
+  "list_for_your_service",
+  `${AS_KIT_RESOURCE} AND r.uuid > $1 ORDER BY r.uuid LIMIT 500`,
+);
+
+export async function findForYou(db: Queryable, uuid: string): Promise<KitResource | null> {
+  return (await db.query<KitResource>(find, [uuid]))[0] ?? null;
+}
+
+/** At most 500 resources behind `uuid`, in the order of their uuids. */
+export async function listAfter(db: Queryable, uuid: string): Promise<KitResource[]> {
+  return db.query<KitResource>(list, [uuid]);
+}
+
+// The change and the step that announces it are one: whatever happens next, the platform gets the vars. Each change has
+// a step of its own, because one that is claimed may have read the vars before.
+const change = statement(
+  "announce_config_change",
+  `WITH kept AS (
+     UPDATE resources SET sealed_config = $2, updated_at = now()
+     WHERE uuid = $1 AND state = 'provisioned' AND sealed_config IS NOT DISTINCT FROM $3 RETURNING uuid
+   ), noted AS (
+     INSERT INTO events (uuid, type, detail) SELECT uuid, 'config_changed', jsonb_build_object('names', $4::text[]) FROM kept
+   )
+   INSERT INTO steps (uuid, kind, due_at)
+   SELECT uuid, 'announce', CASE WHEN c.state IN ('active', 'needs_reauth') THEN now() END
+   FROM kept JOIN credentials c USING (uuid) RETURNING uuid`,
+);
+
+/** Stores a resource's config vars, if they are still the ones `seen`, and that the platform is to be told. */
+export async function announceChange(
+  db: Queryable,
+  { uuid, sealed, seen, names }: { uuid: string; sealed: Uint8Array; seen: Buffer | null; names: string[] },
+): Promise<boolean> {
+  return (await db.query(change, [uuid, sealed, seen, names])).length > 0;
+}
+
+// The times of the jobs are the database's. A job whose cron expression was changed is planned anew.
+const plan = statement(
+  "plan_your_jobs",
+  `INSERT INTO your_jobs (name, cron, due_at) SELECT * FROM unnest($1::text[], $2::text[], $3::timestamptz[])
+   ON CONFLICT (name) DO UPDATE SET cron = excluded.cron, due_at = excluded.due_at WHERE your_jobs.cron <> excluded.cron`,
+);
+
+export async function planJobs(
+  db: Queryable,
+  jobs: readonly { name: string; at: string; next: Date }[],
+): Promise<void> {
+  await db.query(plan, [
+    jobs.map(({ name }) => name),
+    jobs.map(({ at }) => at),
+    jobs.map(({ next }) => next),
+  ]);
+}
+
+/** A run of a vendor's job. What is written later is fenced by its lease number. */
+export interface ClaimedJob {
+  name: string;
+  lease: number;
+  /** Failed runs since the last one that worked. */
+  attempts: number;
+}
+
+export const JOB_LEASE_SECONDS = 60;
+const LEASE = `interval '${JOB_LEASE_SECONDS} seconds'`;
+const claim = statement(
+  "claim_your_jobs",
+  `UPDATE your_jobs SET lease = lease + 1, leased_until = now() + ${LEASE}, started_at = now()
+   WHERE name = ANY($1::text[]) AND due_at <= now() AND (leased_until IS NULL OR leased_until <= now())
+   RETURNING name, lease, attempts`,
+);
+
+export async function claimJobs(db: Queryable, names: readonly string[]): Promise<ClaimedJob[]> {
+  return db.query<ClaimedJob>(claim, [names]);
+}
+
+const hold = statement(
+  "hold_your_job",
+  `UPDATE your_jobs SET leased_until = now() + ${LEASE} WHERE name = $1 AND lease = $2 RETURNING name`,
+);
+
+/** Extends the lease. False: another process has taken the job over. */
+export async function holdJob(db: Queryable, { name, lease }: ClaimedJob): Promise<boolean> {
+  return (await db.query(hold, [name, lease])).length > 0;
+}
+
+const end = statement(
+  "end_your_job",
+  `UPDATE your_jobs SET leased_until = NULL, ended_at = now(), due_at = $3, last_error = $4, attempts = $5
+   WHERE name = $1 AND lease = $2`,
+);
+
+/** Ends a run: when the next is due, and the error of this one; null if it worked. */
+export async function endJob(
+  db: Queryable,
+  { name, lease }: ClaimedJob,
+  { due, error, attempts }: { due: Date; error: string | null; attempts: number },
+): Promise<void> {
+  await db.query(end, [name, lease, due, error, attempts]);
+}
+
+const next = statement(
+  "next_of_your_jobs",
+  `SELECT extract(epoch FROM min(due_at) - now())::float8 AS seconds FROM your_jobs
+   WHERE name = ANY($1::text[]) AND (leased_until IS NULL OR leased_until <= now())`,
+);
+
+/** Seconds until the next of these jobs falls due; null: all are running. */
+export async function nextJobInSeconds(db: Queryable, names: readonly string[]): Promise<number | null> {
+  return (await db.query<{ seconds: number | null }>(next, [names]))[0]?.seconds ?? null;
+}

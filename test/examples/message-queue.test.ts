@@ -1,0 +1,132 @@
+import { createHmac, randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { offer } from "../../examples/message-queue/your-service/plans.ts";
+import { migrate } from "../../src/database/database.ts";
+import { addonManifest } from "../../src/operator/addon-manifest.ts";
+import { aProcessWorld, type ProcessWorld } from "../support/process-world.ts";
+import { programsSelling } from "../support/program.ts";
+import { eventually } from "../support/world.ts";
+
+// The example of docs/extend-it.md with a real process, a sandbox, and a broker that is slow and at times down.
+
+const SERVICE = "examples/message-queue/your-service";
+const TOKEN = "a-token-that-the-broker-and-we-share";
+const broker = aBroker();
+let life: ProcessWorld;
+let url: string;
+beforeAll(async () => {
+  life = await aProcessWorld({
+    programs: await programsSelling(SERVICE),
+    sandbox: { addonManifest: addonManifest("pigeonpost", offer) },
+    environment: { SWEEP_CRON: "* * * * * *", QUEUE_API_URL: await broker.listen(), QUEUE_API_TOKEN: TOKEN },
+  });
+  await migrate({ url: life.world.environment["DATABASE_URL"]!, yours: path.resolve(SERVICE, "migrations") });
+  url = (await life.start()).url!;
+}, 60_000);
+afterAll(async () => {
+  await life.killAll();
+  await life.world.close();
+  await broker.close();
+});
+
+async function installed() {
+  const app = life.control.createApp({}).name;
+  const { addon, response } = await life.control.install({ app, plan: "loft" });
+  return { uuid: addon.id, response, vars: () => life.control.configVars(app) };
+}
+
+function told(body: string, signedWith = TOKEN) {
+  const signature = createHmac("sha256", signedWith).update(body).digest("hex");
+  return fetch(`${url}/broker/moved`, { method: "POST", headers: { "Broker-Signature": signature }, body });
+}
+
+describe("a queue of the example", () => {
+  it("that the broker makes slowly is sold later, and reaches the app when it is ready", async () => {
+    broker.asksBeforeReady = 2;
+    const { uuid, response, vars } = await installed();
+    expect(response.status).toBe(202);
+    await life.world.rows(`UPDATE steps SET due_at = now() WHERE uuid = $1`, [uuid]);
+    await eventually(async () => {
+      await life.world.rows(`UPDATE steps SET due_at = now() WHERE uuid = $1 AND due_at > now()`, [uuid]);
+      return vars()["PIGEON_URL"] === `https://one.broker.example/${uuid}`;
+    });
+  });
+
+  it("is sold while the broker is down, and made when it is back", async () => {
+    broker.isDown = true;
+    const { uuid, response, vars } = await installed();
+    expect(response.status).toBe(202);
+    broker.isDown = false;
+    await eventually(async () => {
+      await life.world.rows(`UPDATE steps SET due_at = now() WHERE uuid = $1 AND due_at > now()`, [uuid]);
+      return vars()["PIGEON_KEY"] === "key";
+    });
+  });
+
+  it("that the broker moves has its new address in the app", async () => {
+    const { uuid, vars } = await installed();
+    const moved = `https://two.broker.example/${uuid}`;
+    expect((await told(JSON.stringify({ queue: uuid, url: moved }))).status).toBe(204);
+    await eventually(() => vars()["PIGEON_URL"] === moved);
+    expect(vars()["PIGEON_KEY"]).toBe("key");
+  });
+
+  it.each([
+    ["without the broker's signature", () => told("{}", "another"), 401],
+    ["about a queue that is not there", () => told(JSON.stringify({ queue: randomUUID(), url: "x" })), 404],
+  ])("is not moved by a message %s", async (_what, send, status) => {
+    expect((await send()).status).toBe(status);
+  });
+
+  it("is metered at its time, into a table of the vendor's", async () => {
+    const { uuid } = await installed();
+    const messages = async () =>
+      (
+        await life.world.rows<{ messages: number }>(`SELECT messages::int FROM yours.usage WHERE uuid = $1`, [
+          uuid,
+        ])
+      )[0];
+    await eventually(async () => {
+      await life.world.rows(
+        `UPDATE your_jobs SET due_at = now() WHERE name = 'meter' AND leased_until IS NULL`,
+      );
+      return (await messages()) !== undefined;
+    });
+    expect(await messages()).toEqual({ messages: 7 });
+  });
+});
+
+/** A broker with an API of its own. */
+function aBroker() {
+  const asked = new Map<string, number>();
+  const state = { isDown: false, asksBeforeReady: 0 };
+  const server: Server = createServer((request, response) => void answer(request, response));
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    request.resume();
+    await once(request, "end");
+    const send = (status: number, body: unknown) => response.writeHead(status).end(JSON.stringify(body));
+    const [, , uuid = "", usage] = request.url!.split("/");
+    if (state.isDown) return void send(503, {});
+    if (request.headers.authorization !== `Bearer ${TOKEN}`) return void send(401, {});
+    if (usage) return void send(200, { messages: 7 });
+    const asks = (asked.get(uuid) ?? 0) + 1;
+    asked.set(uuid, asks);
+    const isReady = asks > state.asksBeforeReady;
+    if (isReady) state.asksBeforeReady = 0;
+    send(200, { isReady, url: `https://one.broker.example/${uuid}`, key: "key" });
+  }
+
+  return Object.assign(state, {
+    async listen(): Promise<string> {
+      server.listen(0, "127.0.0.1");
+      await once(server, "listening");
+      return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    },
+    close: () => new Promise((resolve) => server.close(resolve)),
+  });
+}

@@ -1,0 +1,213 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import express from "express";
+import { Refusal } from "../../src/errors.ts";
+import type { Extensions, Kit, YourJob } from "../../src/extend/contract.ts";
+import { openContext } from "../../src/open-context.ts";
+import { aVendor, type Vendor } from "../support/a-vendor.ts";
+import { sellers } from "../support/sellers.ts";
+import { aWorld, eventually, type World } from "../support/world.ts";
+
+// A vendor's service with routes and jobs of its own, and what the kit offers it.
+
+let world: World;
+let kit: Kit;
+const vendor: Vendor & Extensions = aVendor();
+/** Runs of the job, and what the next of them do. */
+const runs: AbortSignal[] = [];
+const next: YourJob["run"][] = [];
+
+beforeAll(async () => {
+  vendor.routes = (router) => {
+    router.post("/moved/:uuid", express.json(), async (request, response) => {
+      await kit.config.set(String(request.params["uuid"]), request.body as Record<string, string | null>);
+      response.status(204).end();
+    });
+    router.get("/refuses", () => {
+      throw new Refusal("Not today.", { id: "not_today", status: 409 });
+    });
+    router.get("/throws", async () => Promise.reject(new Error("broken inside")));
+  };
+  vendor.jobs = [
+    {
+      name: "meter",
+      at: "0 3 * * *",
+      async run(signal) {
+        runs.push(signal);
+        await next.shift()?.(signal);
+      },
+    },
+  ];
+  world = await aWorld({
+    environment: { SWEEP_CRON: "* * * * * *" },
+    parts: {
+      vendor(given) {
+        kit = given;
+        return vendor;
+      },
+    },
+  });
+});
+afterAll(() => world.close());
+beforeEach(() => {
+  runs.length = 0;
+  next.length = 0;
+});
+
+async function installed() {
+  const app = world.sandbox.control.createApp({}).name;
+  const { addon } = await world.sandbox.control.install({ app, plan: "basic" });
+  await world.quiet([addon.id]);
+  return { uuid: addon.id, app, vars: () => world.sandbox.control.configVars(app) };
+}
+
+const call = (path: string, init?: RequestInit) => fetch(`${world.service.url}${path}`, init);
+const moved = (uuid: string, vars: object) =>
+  call(`/moved/${uuid}`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(vars),
+  });
+
+describe("a route of the vendor's", () => {
+  it("answers, its refusals and errors as JSON without what is inside", async () => {
+    const answers = await Promise.all(["/refuses", "/throws"].map((path) => call(path)));
+    const bodies = await Promise.all(answers.map((answer) => answer.json()));
+    expect(answers.map(({ status }) => status)).toEqual([409, 500]);
+    expect(bodies).toEqual([
+      { id: "not_today", message: "Not today." },
+      { id: "internal_error", message: expect.not.stringContaining("broken inside") },
+    ]);
+    expect(world.logged()).toContain("broken inside");
+  });
+
+  it("sets a config var of one app, which keeps its others and stays set through a plan change's push", async () => {
+    const { uuid, vars } = await installed();
+    const before = vars();
+    expect((await moved(uuid, { TEAPOT_URL: "https://moved.example" })).status).toBe(204);
+    await eventually(() => vars()["TEAPOT_URL"] === "https://moved.example");
+    expect(vars()).toEqual({ ...before, TEAPOT_URL: "https://moved.example" });
+    expect((await moved(uuid, { TEAPOT_TOKEN: null })).status).toBe(204);
+    await eventually(() => !("TEAPOT_TOKEN" in vars()));
+  });
+
+  it("stores the change while the platform is down, which gets it when it is back", async () => {
+    const { uuid, vars } = await installed();
+    const { control } = world.sandbox;
+    control.fault("PATCH /addons/*/config", { status: 503 }, 100);
+    expect((await moved(uuid, { TEAPOT_URL: "https://later.example" })).status).toBe(204);
+    await eventually(() => control.ledger().entries.some(({ response }) => response?.status === 503));
+    expect(vars()["TEAPOT_URL"]).not.toBe("https://later.example");
+    control.clearFaults();
+    await eventually(() => vars()["TEAPOT_URL"] === "https://later.example", 60_000);
+  });
+
+  it.each([
+    ["a var that is not on offer", { COFFEE_URL: "x" }, "COFFEE_URL, which is not among configVars"],
+    ["a text that no environment can hold", { TEAPOT_URL: "a\0b" }, "NUL"],
+  ])("cannot set %s: nothing changes", async (_what, vars, words) => {
+    const { uuid, vars: there } = await installed();
+    const before = there();
+    await expect(kit.config.set(uuid, vars)).rejects.toThrow(words);
+    expect(there()).toEqual(before);
+  });
+
+  it("finds and lists what is provisioned; a deprovisioned resource is neither found nor changed", async () => {
+    const { uuid } = await installed();
+    await world.sandbox.control.deprovision(uuid);
+    const kept = await installed();
+    expect(await kit.resources.find(uuid)).toBeNull();
+    await expect(kit.config.set(uuid, { TEAPOT_URL: "x" })).rejects.toThrow("not provisioned");
+    expect(await kit.resources.find(kept.uuid.toUpperCase())).toMatchObject({
+      uuid: kept.uuid,
+      plan: "basic",
+      state: "provisioned",
+      app: { name: kept.app },
+    });
+    const listed: string[] = [];
+    for await (const each of kit.resources.list()) listed.push(each.uuid);
+    expect(listed).toContain(kept.uuid);
+    expect(listed).not.toContain(uuid);
+  });
+
+  it("reaches the platform for a resource, and the database in a transaction", async () => {
+    const { uuid, app } = await installed();
+    expect((await kit.platformFor(uuid).addons.own()).app.name).toBe(app);
+    await kit.database.query("CREATE TABLE bells (name text)");
+    const ring = (name: string, fails: boolean) =>
+      kit.database.transaction(async (tx) => {
+        await tx.query("INSERT INTO bells VALUES ($1)", [name]);
+        if (fails) throw new Error("out of tune");
+      });
+    await ring("kept", false);
+    await expect(ring("rolled back", true)).rejects.toThrow("out of tune");
+    expect(await kit.database.query("SELECT name FROM bells")).toEqual([{ name: "kept" }]);
+  });
+});
+
+describe("a job of the vendor's", () => {
+  const row = async () =>
+    (
+      await world.rows<{ error: string | null; attempts: number; inMinutes: number }>(
+        `SELECT last_error AS error, attempts, extract(epoch FROM due_at - now())::float8 / 60 AS "inMinutes"
+     FROM your_jobs WHERE name = 'meter' AND leased_until IS NULL`,
+      )
+    )[0] ?? null;
+  const makeDue = () =>
+    world.rows(`UPDATE your_jobs SET due_at = now() - interval '1 hour' WHERE name = 'meter'`);
+
+  it("waits for its time; one that was missed is made up for, once, and the next is planned", async () => {
+    await eventually(row);
+    expect(runs).toHaveLength(0);
+    await makeDue();
+    await eventually(async () => runs.length === 1 && ((await row())?.inMinutes ?? -1) > 0);
+    expect(await row()).toMatchObject({ error: null, attempts: 0 });
+    expect((await row())!.inMinutes).toBeLessThanOrEqual(24 * 60);
+  });
+
+  it("that fails is logged and soon tried again; then it is as before", async () => {
+    next.push(() => Promise.reject(new Error("the meter is stuck")));
+    await makeDue();
+    await eventually(async () => (await row())?.attempts === 1);
+    expect(await row()).toMatchObject({ error: "the meter is stuck" });
+    expect((await row())!.inMinutes).toBeLessThanOrEqual(1);
+    expect(world.logged()).toContain('"job":"meter"');
+    await makeDue();
+    await eventually(async () => (await row())?.attempts === 0);
+    expect(await row()).toMatchObject({ error: null });
+  });
+
+  it("is run by one process at a time, and told to end when that one stops; then another does it", async () => {
+    let begun = 0;
+    const untilStopped: YourJob["run"] = (signal) =>
+      new Promise((resolve) => {
+        begun += 1;
+        signal.addEventListener("abort", () => resolve(undefined));
+      });
+    next.push(untilStopped);
+    await makeDue();
+    await eventually(() => begun === 1);
+    // A process that comes upon the job, due as it is, leaves it alone.
+    expect(
+      await world.rows(`SELECT 1 FROM your_jobs WHERE name = 'meter' AND leased_until > now()`),
+    ).toHaveLength(1);
+    await world.restart();
+    await eventually(async () => runs.length === 2 && (await row()) !== null);
+    expect(runs[0]!.aborted).toBe(true);
+  });
+
+  it.each([
+    ["no cron expression", [{ name: "meter", at: "at three", run: async () => undefined }], "at three"],
+    [
+      "a name that is taken",
+      ["a", "a"].map((name) => ({ name, at: "* * * * *", run: async () => undefined })),
+      '"a"',
+    ],
+  ])("with %s keeps the service from starting, and says so", async (_what, jobs, words) => {
+    const config = sellers.teapots.config({ ...world.environment });
+    const opened = openContext(config, {
+      ...sellers.teapots.parts,
+      vendor: Object.assign(aVendor(), { jobs }),
+    });
+    await expect(opened).rejects.toThrow(words);
+  });
+});
