@@ -173,7 +173,7 @@ function edits({ id, prefix, plans }: Names, old: { id: string; prefix: string }
     { file: "src/your-service/plans.ts", find: /(?<=^export const addonId = ").+(?=")/m, put: id },
     {
       file: "src/your-service/plans.ts",
-      find: /(?<=^export const offer: Offer = \{\n)[^]*?^ {2}ephemeralPlan: .+\n/m,
+      find: /(?<=^export const offer = defineOffer\(\{\n)[^]*?^ {2}ephemeralPlan: .+\n/m,
       put: plansInCode(plans),
     },
     ...named.map((file) => ({ file, find: new RegExp(`\\b${old.prefix}(?=_)`, "g"), put: prefix })),

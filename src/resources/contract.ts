@@ -1,5 +1,8 @@
+import type { Offer } from "../offer.ts";
 import type { ResourceApi } from "../platform/api.ts";
 import type { Secret } from "../secret.ts";
+
+export type { Offer, Plan } from "../offer.ts";
 
 /**
  * What a vendor writes: four functions, each given what it may use at that moment. Each may be called again for the
@@ -8,23 +11,23 @@ import type { Secret } from "../secret.ts";
  * other error the kit calls again until it works. While the platform waits for `provision` or `changePlan`, such an
  * error or a call of more than 2.8 seconds makes the kit answer "later"; a slow call goes on.
  */
-export interface YourService {
+export interface YourService<Sold extends Offer = Offer> {
   /**
    * Makes what was bought. There is no platform client yet: the grant is exchanged only after the platform has our
    * answer.
    */
-  provision(resource: VendorResource): Promise<Outcome>;
+  provision(resource: VendorResource): Promise<Outcome<Sold>>;
   /**
    * Changes what was bought; `resource.plan` is the new plan. It may equal `previousPlan`: an earlier change that was
    * taken back may have been made in part.
    */
-  changePlan(resource: VendorResource, previousPlan: string): Promise<Outcome>;
+  changePlan(resource: VendorResource, previousPlan: string): Promise<Outcome<Sold>>;
   /**
    * Completes what was put off, with a client that can reach the platform for this resource. Do not wait for long work:
    * begin it and answer `later`. The function is then called again, for a provision until 11 hours are over. A call may
    * last 10 minutes; then `signal` is aborted.
    */
-  finish(resource: VendorResource, platform: ResourceApi): Promise<Done | NotYet>;
+  finish(resource: VendorResource, platform: ResourceApi): Promise<Done<Sold> | NotYet>;
   /**
    * Takes everything down. Called after a deprovision, and after a provision that failed half-way. Like `finish`, it
    * may last 10 minutes and may answer `later`. After a deprovision `resource.name` is null and `resource.options` is
@@ -69,12 +72,12 @@ export interface VendorResource {
 }
 
 /** The work is done: the app's config vars (the full set), and a sentence for the customer. */
-export interface Done {
+export interface Done<Sold extends Offer = Offer> {
   /**
    * A var that is left out is removed from the app; an empty string sets the var to an empty value. A NUL or broken
    * Unicode counts as an error.
    */
-  config: Readonly<Record<string, string>>;
+  config: Readonly<Partial<Record<Sold["configVars"][number], string>>>;
   message?: string;
 }
 
@@ -86,36 +89,10 @@ export interface Later {
   later: string;
 }
 
-export type Outcome = Done | Later;
+export type Outcome<Sold extends Offer = Offer> = Done<Sold> | Later;
 
 /** The work goes on, and nothing is wrong. Operators and the customer's page see the sentence until it is done. */
 export interface NotYet extends Later {
   /** Seconds until the next call; 30 unless given. Less than 1 counts as 1, and more than 3,600 as 3,600. */
   againInSeconds?: number;
-}
-
-/** What is on offer. The kit checks requests against it and writes the add-on manifest from it. */
-export interface Offer {
-  /** By bare name, in the order they are shown. */
-  plans: Readonly<Record<string, Plan>>;
-  defaultPlan: string;
-  /** The plan of review and CI apps. */
-  ephemeralPlan: string;
-  regions: readonly string[];
-  /**
-   * Every config var the service ever sets. Setting any other counts as an error: the kit answers "later" and calls
-   * again, and nothing reaches the platform.
-   */
-  configVars: readonly string[];
-  /** What else the add-on asks of the platform, in the platform's words: `log_input` for an app's log lines. */
-  requires?: readonly string[];
-}
-
-export interface Plan {
-  description: string;
-  /**
-   * Set: provisioning this plan always takes longer. The kit answers 202 with this sentence at once and calls
-   * `finish`; `provision` is not called.
-   */
-  later?: string;
 }

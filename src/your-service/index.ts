@@ -3,7 +3,7 @@ import type { Extensions, Kit } from "../extend/contract.ts";
 import type { CustomerPage } from "../people/contract.ts";
 import type { Done, VendorResource, YourService } from "../resources/contract.ts";
 import { customerPage } from "./customer-page.tsx";
-import { addonId, messages } from "./plans.ts";
+import { addonId, messages, offer } from "./plans.ts";
 import type { YourSettings } from "./settings.ts";
 
 /**
@@ -14,7 +14,7 @@ import type { YourSettings } from "./settings.ts";
 export function createYourService(
   _settings: YourSettings,
   _kit: Kit,
-): YourService & Extensions & { customerPage: CustomerPage } {
+): YourService<typeof offer> & Extensions & { customerPage: CustomerPage } {
   return {
     customerPage,
 
@@ -42,7 +42,7 @@ export function createYourService(
  * The same resource and plan always get the same answer, so a second call changes nothing. The token opens nothing, so it
  * is derived from the uuid; yours must be random and stored.
  */
-function product({ uuid, plan }: VendorResource, message: string): Done {
+function product({ uuid, plan }: VendorResource, message: string): Done<typeof offer> {
   const token = createHash("sha256").update(`token of ${uuid}`).digest("hex").slice(0, 40);
   const config = { TEAPOT_URL: `https://${plan}.${addonId}.example/${uuid}`, TEAPOT_TOKEN: token };
   return { config, message };

@@ -1,10 +1,10 @@
-import type { Offer } from "../resources/contract.ts";
+import { defineOffer } from "../offer.ts";
 
 /** The add-on's id, for development and tests. In production `ADDON_ID` has it. */
 export const addonId = "teapots";
 
 /** What is on offer: plans, regions, config vars, and the sentences customers read. */
-export const offer: Offer = {
+export const offer = defineOffer({
   plans: {
     basic: { description: "A teapot for one, shared kiln" },
     premium: { description: "A teapot for six, its own shelf" },
@@ -17,7 +17,7 @@ export const offer: Offer = {
   ephemeralPlan: "basic",
   regions: ["us", "eu"],
   configVars: ["TEAPOT_URL", "TEAPOT_TOKEN"],
-};
+});
 
 export const messages = {
   ready: "Your add-on is ready: its address is in TEAPOT_URL.",

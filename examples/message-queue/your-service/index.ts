@@ -3,6 +3,7 @@ import type { CustomerPage } from "../people/contract.ts";
 import type { Done, NotYet, VendorResource, YourService } from "../resources/contract.ts";
 import { createBroker } from "./broker.ts";
 import { createCustomerPage } from "./customer-page.tsx";
+import type { offer } from "./plans.ts";
 import { mountRoutes } from "./routes.ts";
 import type { YourSettings } from "./settings.ts";
 import { createUsage } from "./usage.ts";
@@ -11,11 +12,11 @@ import { createUsage } from "./usage.ts";
 export function createYourService(
   settings: YourSettings,
   kit: Kit,
-): YourService & Extensions & { customerPage: CustomerPage } {
+): YourService<typeof offer> & Extensions & { customerPage: CustomerPage } {
   const broker = createBroker(settings);
   const usage = createUsage(kit, broker);
 
-  async function queue({ uuid, plan, signal }: VendorResource): Promise<Done | NotYet> {
+  async function queue({ uuid, plan, signal }: VendorResource): Promise<Done<typeof offer> | NotYet> {
     const { isReady, url, key } = await broker.put(uuid, plan, signal);
     if (!isReady) return { later: "Your queue is being made; this takes some minutes.", againInSeconds: 10 };
     return { config: { PIGEON_URL: url, PIGEON_KEY: key }, message: "Your queue is open: see PIGEON_URL." };

@@ -1,8 +1,8 @@
-import type { Offer } from "../resources/contract.ts";
+import { defineOffer } from "../offer.ts";
 
 export const addonId = "pigeonpost";
 
-export const offer: Offer = {
+export const offer = defineOffer({
   plans: {
     loft: { description: "One queue, 1,000 messages a day" },
     tower: { description: "One queue, 100,000 messages a day" },
@@ -11,4 +11,4 @@ export const offer: Offer = {
   ephemeralPlan: "loft",
   regions: ["us", "eu"],
   configVars: ["PIGEON_URL", "PIGEON_KEY"],
-};
+});

@@ -2,16 +2,18 @@ import type { CustomerPage } from "../people/contract.ts";
 import { Refusal } from "../errors.ts";
 import type { Done, YourService } from "../resources/contract.ts";
 import { createCustomerPage } from "./customer-page.tsx";
-import { later, sizes } from "./plans.ts";
+import { later, sizes, type offer } from "./plans.ts";
 import { createProduct } from "./product.ts";
 import type { YourSettings } from "./settings.ts";
 
 /** Sells drawers: small databases in a PostgreSQL of ours. */
-export function createYourService(settings: YourSettings): YourService & { customerPage: CustomerPage } {
+export function createYourService(
+  settings: YourSettings,
+): YourService<typeof offer> & { customerPage: CustomerPage } {
   const product = createProduct(settings);
 
   /** Makes the drawer or adapts it to the plan; a second call for the same resource changes nothing. */
-  async function drawer(uuid: string, plan: string, message: string): Promise<Done> {
+  async function drawer(uuid: string, plan: string, message: string): Promise<Done<typeof offer>> {
     await product.make(uuid, sizes[plan]!.connections);
     return { config: { DRAWER_URL: product.urlOf(uuid) }, message };
   }

@@ -1,4 +1,4 @@
-import type { Offer } from "../resources/contract.ts";
+import { defineOffer } from "../offer.ts";
 
 export const addonId = "drawers";
 
@@ -11,7 +11,7 @@ export const sizes: Readonly<Record<string, { connections: number; megabytes: nu
 
 export const later = "Room is being reserved for you; your drawer opens in a few minutes.";
 
-export const offer: Offer = {
+export const offer = defineOffer({
   plans: {
     small: { description: "A drawer with 3 connections and 10 MB" },
     large: { description: "A drawer with 20 connections and 1 GB" },
@@ -21,4 +21,4 @@ export const offer: Offer = {
   ephemeralPlan: "small",
   regions: ["us", "eu"],
   configVars: ["DRAWER_URL"],
-};
+});
