@@ -27,6 +27,8 @@ export type DatabaseSettings = {
 export type Database = Queryable & {
   /** Commits when `work` resolves, rolls back when it throws. Wait for nothing in it but the database. */
   transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T>;
+  /** As `transaction`, planned for its values like any other SQL; each statement may take a minute. */
+  planned<T>(work: (tx: Queryable) => Promise<T>): Promise<T>;
   /** As `query`, for a read that goes through many rows: planned for its values, and it may take five minutes. */
   readWhole<Row>(statement: Statement, values?: readonly unknown[]): Promise<Row[]>;
   /** The Prisma client; loaded when first asked for. */
@@ -58,7 +60,8 @@ const BY_KEY =
   "-c plan_cache_mode=force_generic_plan -c random_page_cost=1.1 -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off";
 
 const LONGEST_READ_MS = 300_000;
-const READ_WHOLE = `BEGIN READ ONLY; SET LOCAL statement_timeout = ${LONGEST_READ_MS};
+const LONGEST_PLANNED_MS = 60_000;
+const planned = (upToMs: number) => `SET LOCAL statement_timeout = ${upToMs};
 SET LOCAL plan_cache_mode = force_custom_plan;
 SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on`;
 
@@ -93,8 +96,15 @@ export function openDatabase({ url, ca, poolSize, onError = () => {} }: Database
     query,
     transaction: async (work) => inTransaction(await connect(), work),
     readWhole: async (...asked) =>
-      inTransaction(await connect(), (tx) => tx.query(...asked), READ_WHOLE, {
-        query_timeout: LONGEST_READ_MS,
+      inTransaction(
+        await connect(),
+        (tx) => tx.query(...asked),
+        `BEGIN READ ONLY; ${planned(LONGEST_READ_MS)}`,
+        { query_timeout: LONGEST_READ_MS },
+      ),
+    planned: async (work) =>
+      inTransaction(await connect(), work, `BEGIN; ${planned(LONGEST_PLANNED_MS)}`, {
+        query_timeout: LONGEST_PLANNED_MS,
       }),
     prisma: () => (prisma ??= openPrisma(pool)),
     async ping() {

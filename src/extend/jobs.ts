@@ -1,7 +1,9 @@
+import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
 import { schedule, validate } from "node-cron";
 import type { Context } from "../context.ts";
+import { retryWhileDatabaseAway } from "../database/database.ts";
 import { messageOf, Misconfigured } from "../errors.ts";
-import { within } from "../within.ts";
 import type { YourJob } from "./contract.ts";
 import {
   claimJobs,
@@ -17,17 +19,21 @@ const HOLD_EVERY_MS = (JOB_LEASE_SECONDS * 1000) / 3;
 const MINUTE_MS = 60_000;
 const USUAL_MINUTES = 60;
 const LONGEST_PAUSE_MINUTES = 64;
+/** How long a run may go on when the process stops; it has 25 seconds in all. */
+const STOP_PATIENCE_MS = 10_000;
 
 /** Throws `Misconfigured` for a job without a name of its own, or with a cron expression that means nothing. */
 export function checkYourJobs(jobs: readonly YourJob[]): void {
   const names = jobs.map(({ name }) => name);
-  for (const { name, at } of jobs) {
+  for (const job of jobs) {
+    const { name, at } = job;
     if (!/^[a-z0-9][a-z0-9-]{0,62}$/.test(name) || names.indexOf(name) !== names.lastIndexOf(name))
       throw new Misconfigured(
         `src/your-service: the job "${name}" needs a name of its own, of small letters, digits and hyphens.`,
       );
     if (!validate(at))
       throw new Misconfigured(`src/your-service: the job ${name} has no cron expression in "at": "${at}".`);
+    nextTime(job, new Date());
   }
 }
 
@@ -37,6 +43,7 @@ export function createYourJobs(ctx: Context, jobs: readonly YourJob[]) {
   const stopping = new AbortController();
   let isPlanned = false;
   const byName = new Map(jobs.map((job) => [job.name, job]));
+  const idle = () => [...byName.keys()].filter((name) => !running.has(name));
 
   /** Claims what is due, and leaves it running. */
   async function runDue(): Promise<number> {
@@ -44,11 +51,10 @@ export function createYourJobs(ctx: Context, jobs: readonly YourJob[]) {
     if (!isPlanned)
       await planJobs(
         ctx.db,
-        jobs.map((job) => ({ ...job, next: nextTime(job) })),
+        jobs.map((job) => ({ ...job, next: nextTime(job, new Date()) })),
       );
     isPlanned = true;
-    const idle = [...byName.keys()].filter((name) => !running.has(name));
-    const claimed = await claimJobs(ctx.db, idle);
+    const claimed = await claimJobs(ctx.db, idle());
     for (const each of claimed) {
       const run = runOne(ctx, byName.get(each.name)!, each, stopping.signal)
         .catch((error: unknown) =>
@@ -65,8 +71,8 @@ export function createYourJobs(ctx: Context, jobs: readonly YourJob[]) {
 
   return {
     runDue,
-    nextInSeconds: () => nextJobInSeconds(ctx.db, [...byName.keys()]),
-    /** Asks what runs to stop, and waits for it. */
+    nextInSeconds: () => nextJobInSeconds(ctx.db, idle()),
+    /** Asks what runs to end, and waits for it, ten seconds at most. */
     async stop(): Promise<void> {
       stopping.abort();
       await Promise.all(running.values());
@@ -74,51 +80,86 @@ export function createYourJobs(ctx: Context, jobs: readonly YourJob[]) {
   };
 }
 
+/** Thrown into a run that is cut off. */
+class CutOff extends Error {
+  readonly why: "stops" | "hangs" | "overtaken";
+  constructor(why: CutOff["why"], message: string) {
+    super(message);
+    this.why = why;
+  }
+}
+
+/** Runs a claimed job, and stores when it is next due. Rejects only if that cannot be stored. */
 async function runOne(ctx: Context, job: YourJob, claimed: ClaimedJob, stopping: AbortSignal): Promise<void> {
-  const { name, mostMinutes = USUAL_MINUTES } = job;
-  const lost = new AbortController();
-  const signal = AbortSignal.any([stopping, lost.signal, AbortSignal.timeout(mostMinutes * MINUTE_MS)]);
+  const startedMs = performance.now();
+  const error = await outcomeOf(ctx, job, claimed, stopping);
+  const isCut = error instanceof CutOff && error.why !== "hangs";
+  if (error instanceof CutOff && error.why === "overtaken") return;
+  // By the database's clock, which says what is due.
+  const now = new Date(claimed.now.getTime() + performance.now() - startedMs);
+  const next = nextTime(job, now);
+  const attempts = error === null ? 0 : claimed.attempts + (isCut ? 0 : 1);
+  const pause = Math.min(2 ** (attempts - 1), LONGEST_PAUSE_MINUTES) * MINUTE_MS;
+  const soon = new Date(Math.min(next.getTime(), now.getTime() + pause));
+  const due = error === null ? next : isCut ? now : soon;
+  if (error === null) ctx.log.info({ job: job.name, next }, "A job of yours is done");
+  else if (!isCut)
+    ctx.log.error(
+      { ...(error instanceof CutOff && { alarm: "job_hangs" }), job: job.name, error, nextTry: due },
+      "A job of yours failed",
+    );
+  // PostgreSQL takes no NUL in a text.
+  const words = isCut || error === null ? null : messageOf(error).replaceAll("\0", "").slice(0, 500);
+  await retryWhileDatabaseAway(() =>
+    endJob(ctx.db, claimed, { due, error: words && ctx.scrubber.scrub(words), attempts }),
+  );
+}
+
+/** Runs a job under its lease. What it threw, or why it was cut off; null if it is done. */
+async function outcomeOf(
+  { db }: Context,
+  { run, mostMinutes = USUAL_MINUTES }: YourJob,
+  claimed: ClaimedJob,
+  stopping: AbortSignal,
+): Promise<unknown> {
+  const ending = new AbortController();
+  const cut = (why: CutOff["why"], message: string) => ending.abort(new CutOff(why, message));
+  const stop = () => cut("stops", "The process stops");
+  stopping.addEventListener("abort", stop);
+  const limit = setTimeout(
+    () => cut("hangs", `It has not ended after ${mostMinutes} minutes`),
+    mostMinutes * MINUTE_MS,
+  );
   const holding = setInterval(() => {
     // While the database is unreachable nobody else can claim it either.
-    void holdJob(ctx.db, claimed).then(
-      (isOurs) => isOurs || lost.abort(),
+    void holdJob(db, claimed).then(
+      (isOurs) => isOurs || cut("overtaken", "Another process runs it"),
       () => undefined,
     );
   }, HOLD_EVERY_MS);
+  const givenUp = once(ending.signal, "abort").then(() =>
+    sleep(stopping.aborted ? STOP_PATIENCE_MS : 0, null, { ref: false }),
+  );
   try {
-    await within(mostMinutes * MINUTE_MS, job.run(signal), () => new JobHangs(mostMinutes));
-    if (stopping.aborted)
-      return await endJob(ctx.db, claimed, { due: new Date(), error: null, attempts: claimed.attempts });
-    await endJob(ctx.db, claimed, { due: nextTime(job), error: null, attempts: 0 });
-    ctx.log.info({ job: name }, "A job of yours is done");
+    await Promise.race([run(ending.signal), givenUp]);
+    return ending.signal.aborted ? ending.signal.reason : null;
   } catch (error) {
-    const attempts = claimed.attempts + 1;
-    const due = stopping.aborted ? new Date() : soonest(nextTime(job), attempts);
-    const alarm = error instanceof JobHangs ? { alarm: "job_hangs" } : {};
-    if (!stopping.aborted)
-      ctx.log.error({ ...alarm, job: name, error, nextTry: due }, "A job of yours failed");
-    await endJob(ctx.db, claimed, { due, error: ctx.scrubber.scrub(messageOf(error)), attempts });
+    return ending.signal.aborted ? ending.signal.reason : error;
   } finally {
+    stopping.removeEventListener("abort", stop);
+    clearTimeout(limit);
     clearInterval(holding);
   }
 }
 
-class JobHangs extends Error {
-  constructor(minutes: number) {
-    super(`It has not ended after ${minutes} minutes`);
-  }
-}
-
-/** When a job is to run next, by its cron expression. */
-function nextTime({ at }: YourJob): Date {
+/** When a job is to run next after `now`, by its cron expression. Throws `Misconfigured` if that never comes. */
+function nextTime({ name, at }: YourJob, now: Date): Date {
   const task = schedule(at, () => undefined, { timezone: "UTC" });
-  const next = task.getNextRun();
+  // The first after this process's clock may be past for the database's.
+  const times = task.getNextRuns(100);
   void task.destroy();
-  if (!next) throw new Misconfigured(`src/your-service: "${at}" names a time that never comes.`);
+  const next = times.find((time) => time > now) ?? times.at(-1);
+  if (!next)
+    throw new Misconfigured(`src/your-service: the job ${name} is to run at "${at}", which never comes.`);
   return next;
-}
-
-function soonest(next: Date, attempts: number): Date {
-  const minutes = Math.min(2 ** (attempts - 1), LONGEST_PAUSE_MINUTES);
-  return new Date(Math.min(next.getTime(), Date.now() + minutes * MINUTE_MS));
 }

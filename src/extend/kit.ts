@@ -1,11 +1,11 @@
 import type { Context } from "../context.ts";
-import { statement, type Queryable } from "../database/database.ts";
+import { statement } from "../database/database.ts";
 import { KitError } from "../errors.ts";
 import { openConfig, sealConfig } from "../resources/config-vars.ts";
 import { findResource } from "../resources/store.ts";
 import { readUuid } from "../uuid.ts";
 import { checkVar } from "../work/vendor-steps.ts";
-import type { Kit, KitDatabase } from "./contract.ts";
+import type { Kit } from "./contract.ts";
 import { announceChange, findForYou, listAfter } from "./store.ts";
 
 /** Makes what the kit offers to a vendor's service. `ctx` may still be filling: it is used when the service is. */
@@ -15,8 +15,9 @@ export function kitFor(ctx: Context): Kit {
       return ctx.log;
     },
     database: {
-      query: (sql, values) => asked(ctx.db).query(sql, values),
-      transaction: (work) => ctx.db.transaction((tx) => work(asked(tx))),
+      query: (sql, values) => ctx.db.planned((tx) => tx.query(statement("", sql), values)),
+      transaction: (work) =>
+        ctx.db.planned((tx) => work({ query: (sql, values) => tx.query(statement("", sql), values) })),
     },
     resources: {
       find: async (uuid) => findForYou(ctx.db, knownUuid(uuid)),
@@ -37,11 +38,6 @@ export function kitFor(ctx: Context): Kit {
 
 const LEAST_UUID = "00000000-0000-0000-0000-000000000000";
 const MOST_TRIES = 20;
-
-/** Without a name PostgreSQL plans a statement for its values, which is right for one that the kit does not know. */
-function asked(db: Queryable): KitDatabase {
-  return { query: (sql, values) => db.query(statement("", sql), values) };
-}
 
 function knownUuid(typed: string): string {
   const uuid = readUuid(typed);

@@ -21,8 +21,9 @@ export async function listAfter(db: Queryable, uuid: string): Promise<KitResourc
   return db.query<KitResource>(list, [uuid]);
 }
 
-// The change and the step that announces it are one: whatever happens next, the platform gets the vars. Each change has
-// a step of its own, because one that is claimed may have read the vars before.
+// The change and the step that announces it are one: whatever happens next, the platform gets the vars. A step that waits
+// for tokens serves; it is locked, so that nobody wakes it before this is committed. One that is due may be claimed, and
+// have read the vars, already.
 const change = statement(
   "announce_config_change",
   `WITH kept AS (
@@ -30,10 +31,13 @@ const change = statement(
      WHERE uuid = $1 AND state = 'provisioned' AND sealed_config IS NOT DISTINCT FROM $3 RETURNING uuid
    ), noted AS (
      INSERT INTO events (uuid, type, detail) SELECT uuid, 'config_changed', jsonb_build_object('names', $4::text[]) FROM kept
+   ), told AS (
+     INSERT INTO steps (uuid, kind, due_at)
+     SELECT uuid, 'announce', CASE WHEN c.state IN ('active', 'needs_reauth') THEN now() END
+     FROM kept JOIN credentials c USING (uuid) WHERE NOT EXISTS (SELECT FROM steps s
+       WHERE s.uuid = c.uuid AND s.kind = 'announce' AND s.due_at IS NULL AND NOT s.detail ? 'plan' FOR UPDATE)
    )
-   INSERT INTO steps (uuid, kind, due_at)
-   SELECT uuid, 'announce', CASE WHEN c.state IN ('active', 'needs_reauth') THEN now() END
-   FROM kept JOIN credentials c USING (uuid) RETURNING uuid`,
+   SELECT uuid FROM kept`,
 );
 
 /** Stores a resource's config vars, if they are still the ones `seen`, and that the platform is to be told. */
@@ -68,6 +72,9 @@ export interface ClaimedJob {
   lease: number;
   /** Failed runs since the last one that worked. */
   attempts: number;
+  /** When it fell due, and the time of the claim, by the database's clock. */
+  dueAt: Date;
+  now: Date;
 }
 
 export const JOB_LEASE_SECONDS = 60;
@@ -76,7 +83,7 @@ const claim = statement(
   "claim_your_jobs",
   `UPDATE your_jobs SET lease = lease + 1, leased_until = now() + ${LEASE}, started_at = now()
    WHERE name = ANY($1::text[]) AND due_at <= now() AND (leased_until IS NULL OR leased_until <= now())
-   RETURNING name, lease, attempts`,
+   RETURNING name, lease, attempts, due_at AS "dueAt", now() AS now`,
 );
 
 export async function claimJobs(db: Queryable, names: readonly string[]): Promise<ClaimedJob[]> {
@@ -114,7 +121,7 @@ const next = statement(
    WHERE name = ANY($1::text[]) AND (leased_until IS NULL OR leased_until <= now())`,
 );
 
-/** Seconds until the next of these jobs falls due; null: all are running. */
+/** Seconds until the next of these jobs falls due; null: none is waiting. */
 export async function nextJobInSeconds(db: Queryable, names: readonly string[]): Promise<number | null> {
   return (await db.query<{ seconds: number | null }>(next, [names]))[0]?.seconds ?? null;
 }

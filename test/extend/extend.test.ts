@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/glo
 import express from "express";
 import { Refusal } from "../../src/errors.ts";
 import type { Extensions, Kit, YourJob } from "../../src/extend/contract.ts";
+import { createYourJobs } from "../../src/extend/jobs.ts";
 import { openContext } from "../../src/open-context.ts";
 import { aVendor, type Vendor } from "../support/a-vendor.ts";
 import { sellers } from "../support/sellers.ts";
@@ -129,6 +130,17 @@ describe("a route of the vendor's", () => {
     expect(listed).not.toContain(uuid);
   });
 
+  it("stores several changes that wait for tokens as one step", async () => {
+    const { uuid, vars } = await installed();
+    await world.rows(`UPDATE credentials SET state = 'no_grant' WHERE uuid = $1`, [uuid]);
+    for (const url of ["https://one.example", "https://two.example"]) await moved(uuid, { TEAPOT_URL: url });
+    expect(await world.rows(`SELECT kind FROM steps WHERE uuid = $1`, [uuid])).toEqual([
+      { kind: "announce" },
+    ]);
+    await world.rows(`UPDATE credentials SET state = 'active' WHERE uuid = $1`, [uuid]);
+    await eventually(() => vars()["TEAPOT_URL"] === "https://two.example");
+  });
+
   it("reaches the platform for a resource, and the database in a transaction", async () => {
     const { uuid, app } = await installed();
     expect((await kit.platformFor(uuid).addons.own()).app.name).toBe(app);
@@ -176,6 +188,29 @@ describe("a job of the vendor's", () => {
     expect(await row()).toMatchObject({ error: null });
   });
 
+  it.each<[string, YourJob["run"]]>([
+    [
+      "ends when it is told to",
+      (signal) =>
+        new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("cut")))),
+    ],
+    ["does not listen", () => new Promise(() => undefined)],
+  ])(
+    "that hangs and %s is given up after its time, with an alarm, and soon tried again",
+    async (_what, run) => {
+      const before = world.logged().split('"alarm":"job_hangs"').length;
+      vendor.jobs![0]!.mostMinutes = 0.002;
+      next.push(run);
+      await makeDue();
+      await eventually(async () => (await row())?.attempts === 1);
+      delete vendor.jobs![0]!.mostMinutes;
+      expect(await row()).toMatchObject({ error: "It has not ended after 0.002 minutes" });
+      expect(world.logged().split('"alarm":"job_hangs"')).toHaveLength(before + 1);
+      await makeDue();
+      await eventually(async () => (await row())?.attempts === 0);
+    },
+  );
+
   it("is run by one process at a time, and told to end when that one stops; then another does it", async () => {
     let begun = 0;
     const untilStopped: YourJob["run"] = (signal) =>
@@ -186,10 +221,13 @@ describe("a job of the vendor's", () => {
     next.push(untilStopped);
     await makeDue();
     await eventually(() => begun === 1);
-    // A process that comes upon the job, due as it is, leaves it alone.
-    expect(
-      await world.rows(`SELECT 1 FROM your_jobs WHERE name = 'meter' AND leased_until > now()`),
-    ).toHaveLength(1);
+    await world.rows(`UPDATE your_jobs SET due_at = now() - interval '1 hour'`);
+    const other = await openContext(sellers.teapots.config({ ...world.environment }), {
+      ...sellers.teapots.parts,
+      vendor,
+    });
+    expect(await createYourJobs(other, vendor.jobs!).runDue()).toBe(0);
+    await other.close();
     await world.restart();
     await eventually(async () => runs.length === 2 && (await row()) !== null);
     expect(runs[0]!.aborted).toBe(true);

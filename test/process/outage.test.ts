@@ -86,7 +86,7 @@ describe("an outage of the database", () => {
     expect(stdout).toMatch(new RegExp(`${kept} +basic +customer-1`));
     const headers = { authorization: `Basic ${Buffer.from(`operator:${PASSWORD}`).toString("base64")}` };
     const page = async (path: string) => (await fetch(`${web.url}/operator${path}`, { headers })).text();
-    expect(await page("/")).toContain("3 provisions were lost");
+    expect(await page("/")).toContain("Lost within 30 days: 3 provisions");
     expect(await page("/lost")).toContain("customer-2");
     for (const { oauth_grant: grant } of requests)
       for (const text of [web.output(), await page("/lost")])

@@ -1,5 +1,5 @@
 -- The jobs of your service: when each is due, and which process runs it.
-CREATE TABLE IF NOT EXISTS "your_jobs" (
+CREATE TABLE "your_jobs" (
   "name" TEXT NOT NULL,
   "cron" TEXT NOT NULL,
   "due_at" TIMESTAMPTZ(6) NOT NULL,

@@ -43,7 +43,7 @@ export async function database({ db }: OpenContext): Promise<Finding> {
     return fine(`PostgreSQL answers in ${Math.ceil(performance.now() - askedMs)} ms.`);
   } catch (error) {
     return fault(
-      messageOf(error),
+      error instanceof Misconfigured ? error.message : `It does not answer: ${messageOf(error)}`,
       error instanceof Misconfigured
         ? "Fix what DATABASE_URL names, or what its user may do: no process starts with it, and one that runs waits."
         : "Is it running, no standby, its disk not full, and is DATABASE_URL the right address? The service waits for it and goes on by itself.",
