@@ -2,8 +2,9 @@ import type { RequestListener, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Context } from "../context.ts";
 
-/** A client that sends so many requests ahead of the answers is cut off. */
+/** A client that sends so many requests ahead of the answers is cut off, and any that does while so many wait in all. */
 const MOST_WAITING = 20;
+const MOST_WAITING_IN_ALL = 1_000;
 
 /** A connection with the response that is being made, the last one to be made, and how many wait. */
 export interface Connection extends Socket {
@@ -20,6 +21,7 @@ const isOver = (response: ServerResponse | undefined) =>
  * are sent together at once (assumed, section 1). Other connections have their turn between two of them.
  */
 export function inOrder(handle: RequestListener): RequestListener {
+  let waitingInAll = 0;
   return (request, response) => {
     const connection: Connection = request.socket;
     const { latest: before, waiting = 0 } = connection;
@@ -30,11 +32,15 @@ export function inOrder(handle: RequestListener): RequestListener {
       handle(request, response);
     };
     if (isOver(before)) return begin();
-    if (waiting >= MOST_WAITING) return void connection.destroy();
+    if (waiting >= MOST_WAITING || waitingInAll >= MOST_WAITING_IN_ALL) return void connection.destroy();
     connection.waiting = waiting + 1;
+    waitingInAll += 1;
     before!.once("close", () =>
       setImmediate(() => {
-        connection.waiting! -= 1;
+        // Of what waits on a connection that ended, only the first is ever told.
+        const over = connection.destroyed ? connection.waiting! : 1;
+        connection.waiting! -= over;
+        waitingInAll -= over;
         if (!connection.destroyed) begin();
       }),
     );

@@ -1,6 +1,9 @@
-import { connect } from "node:net";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { connect, type AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { inOrder } from "../../src/http/in-order.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { basic } from "../support/partner-calls.ts";
 import { rawHttp } from "../support/raw-http.ts";
@@ -84,6 +87,31 @@ it("a client that sends requests without end and reads nothing is cut off", asyn
     return isCut;
   });
   expect((await fetch(`${world.service.url}/healthz`)).status).toBe(200);
+});
+
+it("a thousand requests may wait in all, and those of a connection that ended no longer count", async () => {
+  let came = 0;
+  const server = createServer(inOrder(() => undefined)).on("request", () => (came += 1));
+  await once(server.listen(0), "listening");
+  const { port } = server.address() as AddressInfo;
+  const sends = (requests: number) => {
+    const socket = connect(port)
+      .on("error", () => undefined)
+      .resume();
+    socket.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n".repeat(requests));
+    return socket;
+  };
+  const holding = Array.from({ length: 50 }, () => sends(21));
+  await eventually(() => came === 50 * 21);
+  await once(sends(2), "close");
+  holding.pop()!.destroy();
+  await eventually(async () => {
+    const socket = sends(21);
+    await Promise.race([once(socket, "close"), sleep(100)]);
+    return !socket.destroyed;
+  });
+  server.closeAllConnections();
+  await once(server.close(), "close");
 });
 
 it("HOST is the only address on which it listens, where it is set", async () => {
