@@ -47,14 +47,22 @@ export function fileSettings(file: string): Environment {
         .replace(/^\uFEFF/, "")
         .replaceAll("\r\n", "\n")
     : "";
-  const cut = CUT_VALUE.exec(text)?.[1];
-  if (cut) throw new Misconfigured(`${file}: put the value of ${cut}, which has a # in it, into quotes.`);
-  return parseEnv(text);
+  const clear = text.match(CLEAR) ?? [];
+  const read = clear.join("");
+  if (read.length < text.length)
+    throw new Misconfigured(
+      `${file}, line ${read.split("\n").length}: this is neither NAME=value nor a comment; a value with a # or a quote in it must be in quotes.`,
+    );
+  // Trimmed, for some versions of Node take the next line for the value in `NAME= `.
+  return parseEnv(clear.map((line) => line.trim()).join("\n"));
 }
 
-/** A value without quotes, with a # in it: that would begin a comment, and a password without its end would be sent. */
-const CUT_VALUE =
-  /^[^\S\n]*(?:export[^\S\n]+)?([\w.-]+)[^\S\n]*=(?:#\S|[^\S\n]*[^\s"'`#](?:[^\n#]*[^\s#])?#)/m;
+/**
+ * A line, or several with a value in quotes: empty, a comment, or `NAME=value` that leaves no doubt where the value ends,
+ * for a password without its end would be sent all the same.
+ */
+const CLEAR =
+  /[ \t]*(?:(?:export )?[\w.-]+ *=(?:[ \t]*(?:"[^"]*"|'[^']*'|`[^`]*`)[ \t]*(?:#.*)?|#(?:[ \t].*)?|(?:[ \t]*[^\s"'`#](?:[^\n#]*[^\s"'`#])?)?(?:[ \t]+#.*|[ \t]*))|#.*)?(?:\n|$)/gy;
 
 /** Such a file may be a folder (a Python environment is often named `.env`), or another user's. */
 function textOf(file: string): string {

@@ -415,11 +415,22 @@ describe("the sources of settings", () => {
     "SHOP_TOKEN=#abcdef",
     "SHOP_TOKEN= a def#ghi # a token",
     "export SHOP_TOKEN=a##",
-  ])("a value of .env with a # in it and without quotes is refused, and not shown: %s", async (line) => {
-    await write(".env", `# of issue#1\nPORT=1\n${line}\nLOG_LEVEL=debug\n`);
+    'SHOP_TOKEN="abc"def',
+    "SHOP_TOKEN='abc' def",
+    'SHOP_TOKEN="abc',
+    'SHOP_TOKEN=abc"',
+    "a stray line with abc",
+    "=abc",
+    'SHOP_TOKEN="a\nb=c#d"\nabc',
+  ])("a line of .env that is not clear is refused by its number, and not shown: %j", async (lines) => {
+    await write(".env", `# of issue#1\nPORT=1\n${lines}\nLOG_LEVEL=debug\n`);
     const read = () => readEnvironment({}, folder);
     expect(read).toThrow(Misconfigured);
-    expect(read).toThrow(/\.env: put the value of SHOP_TOKEN, which has a # in it, into quotes\.$/);
+    const line = 2 + (lines.match(/\n/g)?.length ?? 0) + 1;
+    expect(read).toThrow(
+      new RegExp(`^\\S+/\\.env, line ${line}: this is neither NAME=value nor a comment; `),
+    );
+    expect(read).not.toThrow(/abc|SHOP_TOKEN/);
   });
 
   it("a byte order mark and line ends of Windows belong to no setting", async () => {
@@ -437,10 +448,15 @@ describe("the sources of settings", () => {
       "#F=a#b",
       "G=abc",
       "H=# none",
+      'I="…\nfoo=bar#baz\n"',
+      "\tJ= ",
+      "  # K=k",
+      "export L='l' # l",
     ];
     await write(".env", `DATA_DIR=${folder}/none\n${lines.join("\n")}\n`);
     expect(readEnvironment({}, folder)).toEqual({
       ...{ DATA_DIR: `${folder}/none`, A: "abc", B: "a#b", C: "a#b", D: "a\n#b#c", G: "abc" },
+      ...{ I: "…\nfoo=bar#baz\n", L: "l" },
     });
   });
 });
