@@ -1,6 +1,7 @@
 import { Router, type NextFunction, type Request, type RequestHandler, type Response } from "express";
 import type { ComponentChildren } from "preact";
 import { isDatabaseAway } from "../../database/database.ts";
+import { Refusal } from "../../errors.ts";
 import { clientAddress } from "../../http/requests.ts";
 import type { OpenContext } from "../../open-context.ts";
 import { addressOf, localPath } from "../../pages/address.ts";
@@ -44,6 +45,10 @@ export function guard(
     else if (byPassword && !isBrowser(request)) return byPassword(request, response, next);
     // The body of a refused request is not read, so the connection cannot be used again.
     if (!isReading(request)) response.setHeader("Connection", "close");
+    if (!isBrowser(request))
+      throw person
+        ? new Refusal("The operator's pages are for other accounts.", { id: "forbidden", status: 403 })
+        : new Refusal("Sign in with a browser.", { id: "unauthorized", status: 401 });
     const { base } = addressOf(ctx, request);
     const ways = person ? (
       <NotListed person={person} base={base} />

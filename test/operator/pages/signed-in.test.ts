@@ -106,6 +106,8 @@ describe("an account that is not listed", () => {
       expect(text).not.toMatch(/<nav|<script|colleague@/);
       expect(headers.get("content-security-policy")).not.toContain("script-src");
     }
+    const program = await browser.get("/operator", { accept: "application/json" });
+    expect([program.status, JSON.parse(program.text)]).toMatchObject([403, { id: "forbidden" }]);
     const form = new URLSearchParams({ token: "any" });
     const refused = await browser.post("/operator/refresh-all", FROM_OUR_PAGE, form);
     expect([refused.status, refused.headers.get("connection")]).toEqual([403, "close"]);
@@ -369,7 +371,7 @@ describe("the operator's password beside accounts", () => {
     for (const path of ["/operator", "/operator?with=password"])
       expect([path, (await browser.get(path, password)).status]).toEqual([path, 401]);
     const program = await fetch(`${operators.url()}/operator`, { headers: { accept: "*/*" } });
-    expect([program.status, program.headers.get("www-authenticate")]).toEqual([401, null]);
+    expect([program.status, await program.json()]).toMatchObject([401, { id: "unauthorized" }]);
     await operators.signIn(browser);
     expect((await browser.get("/operator")).status).toBe(200);
     expect((await operators.press(browser, "/operator/refresh-all")).status).toBe(303);
