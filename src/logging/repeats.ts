@@ -10,7 +10,7 @@ export const EACH = Symbol("each");
 
 /**
  * Lets the first `most` of a kind pass in each window of `windowMs`. At its end, if there were more, `report` gets their
- * number and the first few of them; its line counts as the first of the next window.
+ * number, the first few of them and the last; its line counts as the first of the next window.
  */
 export function createLimit<Item>(
   most: number,
@@ -41,7 +41,7 @@ export function createLimit<Item>(
       const window = windows.get(key)!;
       if (window.passed < most) return Boolean((window.passed += 1));
       window.leftOut += 1;
-      if (window.kept.length < MOST_KEPT) window.kept.push(item);
+      window.kept.splice(MOST_KEPT - 1, 1, item);
       return false;
     },
     close,

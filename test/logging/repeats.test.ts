@@ -38,13 +38,13 @@ describe("warnings and errors of one cause", () => {
     ]);
   });
 
-  it("are counted as alarms each, and name twenty of the resources", () => {
+  it("are counted as alarms each, and the last of them names twenty of the resources", () => {
     const { log, lines, alarms } = aLog();
     for (let times = 0; times < 500; times++) log.error({ uuid: `u${times}`, alarm: "grant_lost" }, "Lost");
     jest.advanceTimersByTime(600_000);
     expect(lines).toMatchObject([
       { uuid: "u0", alarm: "grant_lost" },
-      { alarm: "grant_lost", leftOut: 499 },
+      { uuid: "u499", alarm: "grant_lost", leftOut: 499 },
     ]);
     expect(lines[1]!["others"]).toHaveLength(20);
     expect(alarms).toHaveLength(500);
