@@ -56,10 +56,18 @@ export async function one<T>(on: ResourceClient, method: string, path: Path, bod
   return object as T;
 }
 
-/** All objects of a list, from all its pages; with `filter`, it is requested by POST. */
-export async function many<T>(on: ResourceClient, path: Path, filter?: object): Promise<T[]> {
+/**
+ * All objects of a list, from all its pages; with `filter`, it is requested by POST. Each object must have the member
+ * `part`, an object with an id.
+ */
+export async function many<T>(
+  on: ResourceClient,
+  path: Path,
+  filter?: object,
+  part?: string & keyof T,
+): Promise<T[]> {
   const all: T[] = [];
-  for await (const page of pages<T>(on, path, filter)) all.push(...page);
+  for await (const page of pages<T>(on, path, filter, part)) all.push(...page);
   return all;
 }
 
@@ -68,12 +76,13 @@ export async function* pages<T>(
   on: ResourceClient,
   path: Path,
   filter?: object,
+  part?: string & keyof T,
 ): AsyncGenerator<T[], void, undefined> {
   let range: string | undefined;
   for (let page = 1; ; page += 1) {
     const call = { ...aCall(filter ? "POST" : "GET", path, filter), ...(range && { headers: { range } }) };
     const answer = await judged(on, call);
-    yield listIn<T>(on, call, answer, "id");
+    yield listIn<T>(on, call, answer, "id", part);
     // The platform's text for the next page is sent back unread (assumed, section 4).
     const next = answer.headers["next-range"];
     if (!next && answer.status !== 206) return;
@@ -169,10 +178,17 @@ async function judged(on: ResourceClient, call: Call): Promise<HttpAnswer> {
 }
 
 /** Only what the kit relies on is checked; everything else may be absent, odd or new. */
-function listIn<T>(on: ResourceClient, call: Call, answer: HttpAnswer, key: "id" | "name"): T[] {
+function listIn<T>(
+  on: ResourceClient,
+  call: Call,
+  answer: HttpAnswer,
+  key: "id" | "name",
+  part?: string & keyof T,
+): T[] {
   const list = jsonIn(answer);
-  if (Array.isArray(list) && list.every((item) => hasText(item, key))) return list as T[];
-  throw unreadable(on, call, answer, `a list of objects that have "${key}"`);
+  const isItem = (item: unknown) => hasText(item, key) && (!part || hasText((item as T)[part], "id"));
+  if (Array.isArray(list) && list.every(isItem)) return list as T[];
+  throw unreadable(on, call, answer, `a list of objects that have "${key}"${part ? ` and "${part}"` : ""}`);
 }
 
 function unreadable(on: ResourceClient, call: Call, { status }: HttpAnswer, expected: string) {

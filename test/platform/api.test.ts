@@ -192,6 +192,16 @@ describe("a success", () => {
     },
   );
 
+  it.each([{}, { app: null }, { app: { name: "no-id" } }])(
+    "that does not name the app of an attachment of the add-on is an error: %j",
+    async (of) => {
+      const good = { id: "1", app };
+      const { api } = await bench(inOrder([good], [good, { id: "2", ...of }]));
+      await expect(api.attachments.ofAddon()).resolves.toHaveLength(1);
+      await expect(api.attachments.ofAddon()).rejects.toMatchObject({ id: "unreadable_answer" });
+    },
+  );
+
   it("keeps unknown members, and requires only the id", async () => {
     const platform = await bench(inOrder({ id: UUID, state: "brand_new", more: [1] }));
     await expect(platform.api.addons.own()).resolves.toEqual({ id: UUID, state: "brand_new", more: [1] });
