@@ -1,5 +1,7 @@
 import express, { Router, type Request, type RequestHandler, type Response } from "express";
 import type { Context } from "../context.ts";
+import { isDatabaseAway } from "../database/database.ts";
+import { KitError } from "../errors.ts";
 import { askForBody, isUnreadableBody, clientAddress, methodNotAllowed } from "../http/requests.ts";
 import { addressOf, goTo, isFromOurPage } from "../pages/address.ts";
 import { show, type Page } from "../pages/pages.tsx";
@@ -7,8 +9,9 @@ import { notFromOurPage } from "../pages/problem.tsx";
 import type { Secret } from "../secret.ts";
 import { readUuid } from "../uuid.ts";
 import { within } from "../within.ts";
+import type { CustomerResource } from "./contract.ts";
 import { cookieNames, readCookie, writeCookie, type SecretCookie } from "./cookies.ts";
-import { problem } from "./problems.ts";
+import { notKept, problem } from "./problems.ts";
 import { readSignedForm } from "./sign-on.ts";
 import {
   closeCustomerSession,
@@ -42,7 +45,7 @@ export function signOnRoutes(ctx: Context, salt: Secret): Router {
     .post(readForm, async (request, response) => {
       const form = readSignedForm(request.body, salt, { mustNameUser: ctx.config.ssoRequireUser });
       const address = clientAddress(request);
-      const opened = await openCustomerSession(ctx, form, address);
+      const opened = await openCustomerSession(ctx, form, address).catch(notKept("sign_on_not_kept"));
       if (typeof opened === "string") {
         const trouble = opened === "stale" ? ctx.clocks.trouble() : null;
         throw problem("sign_on_refused", trouble ?? WHY_REFUSED[opened]);
@@ -82,8 +85,7 @@ export function customerRoutes(ctx: Context): Router {
       // For the log line, should the page fail.
       response.locals["uuid"] = uuid;
       dropOldCookies(ctx, request, response, uuid);
-      const late = () => problem("page_late");
-      const page = await within(PAGE_TIME_MS, ctx.customerPage(resource), late);
+      const page = await pageOf(ctx, resource);
       show(ctx, request, response, framed(page, email, `${addressOf(ctx, request).base}/customer/${uuid}`));
     })
     .all(methodNotAllowed("GET, HEAD"));
@@ -114,6 +116,21 @@ function dropOldCookies(ctx: Context, request: Request, response: Response, inUs
   const others = uuids.filter((uuid) => uuid !== inUse);
   for (const uuid of others.slice(0, 1 - MOST_COOKIES))
     writeCookie(ctx, cookieOf(uuid), request, response, null);
+}
+
+/** The vendor's page. An error that looks like a lost database is not about the kit's own, so it is wrapped. */
+async function pageOf({ customerPage }: Context, resource: CustomerResource): Promise<Page> {
+  try {
+    const late = () => problem("page_late");
+    const page = await within<Page | undefined>(PAGE_TIME_MS, customerPage(resource), late);
+    if (page) return page;
+  } catch (error) {
+    throw isDatabaseAway(error) ? new Error("The page cannot reach what it needs", { cause: error }) : error;
+  }
+  throw new KitError(
+    "broken_contract",
+    "The service's customerPage() returned nothing; it must return a title and content. Is a return missing?",
+  );
 }
 
 /** The vendor's page, followed by the e-mail address of the customer and the button for signing out. */

@@ -1,5 +1,5 @@
 import { KitError } from "../errors.ts";
-import { Problem, type Told } from "../pages/problem.tsx";
+import { isPassing, NOT_AVAILABLE, Problem, type Told } from "../pages/problem.tsx";
 import { isPlatformAway, PlatformRefused } from "../platform/errors.ts";
 import type { NotIssued } from "../platform/oauth.ts";
 
@@ -29,6 +29,10 @@ const TOLD = {
     happened:
       "It was completed already, more than ten minutes have passed since it began, or the platform's code is missing.",
     advice: "Sign in again.",
+  },
+  session_not_kept: {
+    ...{ ...NOT_AVAILABLE, next: AGAIN },
+    advice: "Wait a moment, then sign in again: loading this page again does not help.",
   },
   platform_fails: {
     ...{ status: 503, title: "The platform does not answer", next: AGAIN },
@@ -62,6 +66,10 @@ const TOLD = {
     happened: "This way in is not valid, or not any more. Each one can be used once, within five minutes.",
     advice: `${FROM_THE_DASHBOARD} If that does not help, tell whoever runs this service the time.`,
   },
+  sign_on_not_kept: {
+    ...NOT_AVAILABLE,
+    advice: "Wait a moment, then open the add-on from the platform's dashboard again.",
+  },
   not_signed_on: {
     ...{ status: 401, title: "You are not signed on" },
     happened:
@@ -82,6 +90,13 @@ const TOLD = {
 export function problem(id: keyof typeof TOLD, cause?: unknown): Problem {
   // Anybody can bring a sentence about, in any number: it is logged without a stack.
   return new Problem(id, TOLD[id], { cause: typeof cause === "string" ? { message: cause } : cause });
+}
+
+/** Throws why a session was not stored: the code or the form may be used up, so sending it again does not help. */
+export function notKept(id: "session_not_kept" | "sign_on_not_kept"): (error: unknown) => never {
+  return (error) => {
+    throw isPassing(error) ? problem(id, error) : error;
+  };
 }
 
 /**

@@ -8,7 +8,14 @@ import { createTokenEndpoint, type IssuedTokens } from "../platform/oauth.ts";
 import { mayQuote } from "../errors.ts";
 import { Secret } from "../secret.ts";
 import { randomId, readCookie, writeCookie, type SecretCookie } from "./cookies.ts";
-import { accountProblem, authorizeProblem, exchangeProblem, leadingTo, problem } from "./problems.ts";
+import {
+  accountProblem,
+  authorizeProblem,
+  exchangeProblem,
+  leadingTo,
+  notKept,
+  problem,
+} from "./problems.ts";
 import { SCOPES } from "./scopes.ts";
 import { openSession, type NewPerson } from "./store.ts";
 
@@ -112,7 +119,7 @@ async function signIn(ctx: Context, begun: Begun, code: Secret): Promise<SignedI
     access: seal("sealed_access_token", accessToken),
     refresh: refreshToken && seal("sealed_refresh_token", refreshToken),
   };
-  const session = await openSession(ctx, person, sha256(begun.verifier));
+  const session = await openSession(ctx, person, sha256(begun.verifier)).catch(notKept("session_not_kept"));
   if (!session) throw problem("state_unknown");
   // Tokens live for hours; those of a sandbox perhaps for seconds.
   if (lifeSeconds < 120) ctx.nudge("refresh-tokens", lifeSeconds * person.share * 1_000);

@@ -150,18 +150,22 @@ describe("customerPage of the service", () => {
     expect(broken.text).not.toContain("hunter2");
   });
 
-  it("is logged with its resource when it fails", async () => {
+  const refused = Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });
+  it.each<[string, CustomerPage, string]>([
+    ["it fails", () => Promise.reject(new Error("no kettle")), "no kettle"],
+    ["its own database is away", () => Promise.reject(refused), "The page cannot reach what it needs"],
+    ["it returns nothing", (() => undefined) as never, "The service's customerPage() returned nothing"],
+  ])("is logged with its resource as a fault of the service when %s", async (_, customerPage, said) => {
     const { uuid, page } = await aCustomer();
     const failed = () =>
       customers.world
         .logged()
         .split("\n")
         .filter((line) => line.includes('"A page failed"') && line.includes(`"uuid":"${uuid}"`));
-    await restart(() => {
-      throw new Error("no kettle");
-    });
-    expect((await page()).status).toBe(500);
-    expect(failed()).toEqual([expect.stringContaining("no kettle")]);
+    await restart(customerPage);
+    const { status, text } = await page();
+    expect([status, text]).toEqual([500, expect.stringContaining("This is a fault of the service")]);
+    expect(failed()).toEqual([expect.stringContaining(said)]);
   });
 
   it("is abandoned when it does not answer in time", async () => {

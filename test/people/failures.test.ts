@@ -291,7 +291,9 @@ describe("a service in trouble", () => {
   it("whose database fails after the state was used says so, and then offers a new sign-in", async () => {
     const back = people.atPlatform(await begin());
     broken.set("open_session", REFUSED);
-    await expectPage(await browser.get(back), 503, "Not available for the moment");
+    const shown = await browser.get(back);
+    await expectPage(shown, 503, "Not available for the moment");
+    expect(shown.text).toContain("sign in again: loading this page again does not help");
     expect(people.world.logged()).toMatch(
       /A page says what went wrong.*ECONNREFUSED|ECONNREFUSED.*A page says/,
     );

@@ -80,6 +80,7 @@ describe("a database that fails during a sign-on", () => {
     const { status, text, headers } = await send(unused());
     expect([status, headers.get("retry-after")]).toEqual([503, "5"]);
     expect(text).toContain("Not available for the moment");
+    expect(text).toContain("then open the add-on from the platform's dashboard again");
     expect(customers.world.logged()).toContain("ECONNRESET");
     await customers.world.restart();
   });
