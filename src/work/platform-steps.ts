@@ -8,7 +8,7 @@ import { failProvision } from "../resources/end-store.ts";
 import { findResource } from "../resources/store.ts";
 import { finishStep } from "./queue.ts";
 import { isOfPlanChange, type Step } from "./step.ts";
-import { settleAnnounced, settleDiscovered } from "./store.ts";
+import { settleAnnounced, settleDiscovered, storePrimaryApp } from "./store.ts";
 import { writeStepOf } from "./vendor-steps.ts";
 
 // The steps that tell or ask the platform something. Each throws in order to be tried again.
@@ -108,13 +108,7 @@ function isRefusedWith(error: unknown, ...statuses: number[]): boolean {
 /** Finds the primary app, which is stored as last seen, and every attachment. */
 export async function findApps({ db, platformFor }: Pick<Context, "db" | "platformFor">, uuid: string) {
   const found = await lookForApps(platformFor, uuid);
-  const { id, name } = found.primary;
-  await (
-    await db.prisma()
-  ).resource.updateMany({
-    where: { uuid, state: { not: "deprovisioned" } },
-    data: { appId: id, appName: name },
-  });
+  await storePrimaryApp(db, uuid, found.primary);
   return found;
 }
 

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Context } from "../context.ts";
-import { statement } from "../database/database.ts";
+import { statement, type Queryable } from "../database/database.ts";
 import type { Result } from "../resources/answers.ts";
 import { fullSet, openConfig, sealConfig } from "../resources/config-vars.ts";
 import { mayBe } from "../resources/states.ts";
@@ -118,4 +118,19 @@ export async function settleDiscovered(
   { app, attached }: { app: { id: string; name: string }; attached: number },
 ): Promise<boolean> {
   return (await db.query(discovered, [...claimOf(step), app.id, app.name, attached])).length > 0;
+}
+
+const storeApp = statement(
+  "store_app",
+  `UPDATE resources SET app_id = $2, app_name = $3, updated_at = now()
+   WHERE uuid = $1 AND state <> 'deprovisioned' AND (app_id, app_name) IS DISTINCT FROM ($2, $3)`,
+);
+
+/** Stores the primary app of a resource, as last seen. */
+export async function storePrimaryApp(
+  db: Queryable,
+  uuid: string,
+  app: { id: string; name: string },
+): Promise<void> {
+  await db.query(storeApp, [uuid, app.id, app.name]);
 }

@@ -106,7 +106,9 @@ describe("the page of a resource", () => {
     expect(await stored()).toEqual(before);
     await operator.world.rows(`UPDATE resources SET app_name = 'renamed-since' WHERE uuid = $1`, [uuid]);
     await operator.get(`/resources/${uuid}`);
-    expect((await stored())["app_name"]).toBe(before["app_name"]);
+    const after = await stored();
+    expect(after["app_name"]).toBe(before["app_name"]);
+    expect(after["updated_at"]).not.toBe(before["updated_at"]);
   });
 
   it("updated by the script contains the current state, and asks the platform nothing", async () => {
