@@ -1,6 +1,10 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Context } from "../context.ts";
 import { refreshNow } from "../credentials/sweeps.ts";
 import { forEachResource, type End, type How, type Report, type Which } from "./work-through.ts";
+
+/** How long to wait for a token that another process is refreshing. */
+const BUSY_PATIENCE_MS = 5_000;
 
 /**
  * Refreshes tokens now, due or not. An operator who names a resource wants it tried even if the platform refused its
@@ -15,21 +19,25 @@ export function refreshTokens(ctx: Context, which: Which, how: How): Promise<Rep
       if (!states.includes(credential)) return { skipped: credential };
       // The platform sent no refresh token: the access token works until it expires.
       if (!hasRefreshToken) return { skipped: credential === "active" ? "no_refresh_token" : credential };
-      return refreshOne(ctx, uuid);
+      return refreshOne(ctx, uuid, how.signal);
     },
     how,
   );
 }
 
-async function refreshOne(ctx: Context, uuid: string): Promise<End> {
-  const result = await refreshNow(ctx, uuid);
-  if (result.done === "stored") return null;
-  if (result.done === "failed") return result.failure.error;
-  if (result.done === "quarantined")
-    return { id: "quarantined", message: "Its refresh token cannot be decrypted." };
-  if (result.done === "secret_rejected") return secretRejected;
-  // Another process is refreshing it, or has done so at the same moment.
-  return { skipped: "busy" };
+async function refreshOne(ctx: Context, uuid: string, signal: AbortSignal): Promise<End> {
+  const until = performance.now() + BUSY_PATIENCE_MS;
+  for (;;) {
+    const result = await refreshNow(ctx, uuid);
+    if (result.done === "stored") return null;
+    if (result.done === "failed") return result.failure.error;
+    if (result.done === "quarantined")
+      return { id: "quarantined", message: "Its refresh token cannot be decrypted." };
+    if (result.done === "secret_rejected") return secretRejected;
+    if (performance.now() > until || signal.aborted)
+      return { id: "busy", message: "Another process is refreshing it; try again." };
+    await sleep(100);
+  }
 }
 
 /** An entry of a report: our secret is wrong, and not the resource's token. */

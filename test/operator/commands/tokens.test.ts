@@ -56,6 +56,20 @@ describe("kit tokens refresh", () => {
     await world.rows(`UPDATE credentials SET state = 'active' WHERE uuid = $1`, [uuids[1]]);
   });
 
+  it("waits for a token that another process is refreshing, and fails if that takes too long", async () => {
+    const hold = (time: string) =>
+      world.rows(`UPDATE credentials SET leased_until = now() + $2::interval WHERE uuid = $1`, [
+        uuids[0],
+        time,
+      ]);
+    await hold("1 second");
+    expect((await run<Report>(["tokens", "refresh", uuids[0]!])).data.done).toEqual([uuids[0]]);
+    await hold("1 minute");
+    const { code, data } = await run<Report>(["tokens", "refresh", uuids[0]!]);
+    expect({ code, ...data }).toMatchObject({ code: 1, done: [], skipped: [], failed: [{ id: "busy" }] });
+    await hold("-1 second");
+  }, 20_000);
+
   it("skips a working token that has no refresh token", async () => {
     const [before] = await world.rows(
       `SELECT sealed_refresh_token AS sealed FROM credentials WHERE uuid = $1`,
