@@ -1,4 +1,4 @@
-import { rm, writeFile } from "node:fs/promises";
+import { rename, rm, writeFile } from "node:fs/promises";
 import type { Command } from "commander";
 import { madeUpNames } from "../../environment.ts";
 import { KitError, messageOf, Misconfigured } from "../../errors.ts";
@@ -89,14 +89,16 @@ function refuseMadeUp({ host }: Session): void {
 /** The file exists already, or could not be written. */
 class Unwritable extends KitError {}
 
-/** Writes a file that has its mode from its first byte on. Throws `Unwritable`. */
+/** Writes a file that has its mode from its first byte on; a failure leaves the one before. Throws `Unwritable`. */
 async function write(name: string, text: string, how: { mode: number; overwrite: boolean }): Promise<void> {
+  const fresh = how.overwrite ? `${name}.${process.pid}.new` : name;
   try {
-    if (how.overwrite) await rm(name, { force: true });
-    await writeFile(name, text, { mode: how.mode, flag: "wx" });
+    await writeFile(fresh, text, { mode: how.mode, flag: "wx" });
+    if (how.overwrite) await rename(fresh, name);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "EEXIST")
       throw new Unwritable("exists", `${name} exists already: --overwrite replaces it.`, { cause: error });
+    await rm(fresh, { force: true }).catch(() => undefined);
     throw new Unwritable("unwritable", `${name} cannot be written: ${messageOf(error)}.`, { cause: error });
   }
 }

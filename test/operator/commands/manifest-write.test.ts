@@ -1,4 +1,13 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
@@ -67,7 +76,10 @@ describe("kit manifest write", () => {
       mode: "600",
       id: "teapots",
     });
-    expect(readdirSync(folder).filter((name) => name.includes(".new"))).toEqual([]);
+    mkdirSync(at("taken"));
+    const refused = await kitJson(secret, ["manifest", "write", at("taken"), "--overwrite"]);
+    expect(refused).toMatchObject({ code: 1, data: { id: "unwritable" } });
+    expect(readdirSync(folder).filter((name) => /taken|\.new/.test(name))).toEqual(["taken"]);
   });
 
   it.each([
