@@ -140,26 +140,30 @@ export async function waitUntilFresh(
   let progress = { fresh: -1, atMs: 0 };
   try {
     for (;;) {
+      const begunAtMs = performance.now();
       const { stale, waiting } = await patiently(() => countStale(ctx.db, version));
+      const tookMs = performance.now() - begunAtMs;
       const fresh = Math.max(due - stale, 0);
-      if (fresh !== progress.fresh) progress = { fresh, atMs: performance.now() };
       onProgress?.(fresh, due);
       if (waiting === 0) return { ...begun, fresh };
       // Another process may have set a newer one.
       const current = await patiently(secrets.current);
-      if (current.version >= version && current.isRejected) {
-        if (!current.isPresumed)
-          throw rejected(
-            `It is in use now, as version ${current.version}: until the right one is set, no token is refreshed.`,
-          );
-        if (performance.now() - progress.atMs > PRESUMED_MS)
-          return { ...begun, fresh, unconfirmed: "it answers 401 for the others, and gives no reason" };
-      }
+      const isRejected = current.version >= version && current.isRejected;
+      if (isRejected && !current.isPresumed)
+        throw rejected(
+          `It is in use now, as version ${current.version}: until the right one is set, no token is refreshed.`,
+        );
+      // The 5 seconds begin with the rejection, and anew with each token that is refreshed all the same.
+      if (!isRejected) progress.fresh = -1;
+      else if (fresh > progress.fresh) progress = { fresh, atMs: performance.now() };
+      else if (performance.now() - progress.atMs > PRESUMED_MS)
+        return { ...begun, fresh, unconfirmed: "it answers 401 for the others, and gives no reason" };
       if (signal.aborted)
         throw new Interrupted(
           `The client secret is version ${version} now. Stopped with ${fresh} of ${due} tokens fresh; a running service refreshes the rest.`,
         );
-      await sleep(LOOK_EVERY_MS);
+      // Counting many millions of rows takes seconds: a pause as long leaves the database to others.
+      await sleep(Math.max(LOOK_EVERY_MS, tookMs));
     }
   } finally {
     enough.abort();
@@ -173,7 +177,7 @@ const patiently = <T>(work: () => Promise<T>) =>
 /** Errors are ignored: a running service meets the same ones, and the counts show the lack of progress. */
 async function help(ctx: Context, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    await ctx.refreshes.fill(signal).catch(() => 0);
+    if ((await ctx.refreshes.fill(signal).catch(() => 0)) > 0) continue;
     // The process that set the secret may have died before it made every older token due.
     await ctx.credentials.secrets.spread(signal).catch(() => 0);
     await sleep(LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined);
