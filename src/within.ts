@@ -18,3 +18,15 @@ export function orNullAfter<T>(ms: number, work: Promise<T>): Promise<T | null> 
     work.finally(() => clearTimeout(timer)).then(resolve, reject);
   });
 }
+
+/** `work`, done at most once in `ms` milliseconds for all who ask meanwhile. A failure is not kept. */
+export function sharedFor<T>(ms: number, work: () => Promise<T>): () => Promise<T> {
+  let last: { result: Promise<T>; atMs: number } | null = null;
+  return () => {
+    if (last && performance.now() - last.atMs < ms) return last.result;
+    const result = work();
+    last = { result, atMs: performance.now() };
+    result.catch(() => (last = null));
+    return result;
+  };
+}

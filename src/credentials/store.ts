@@ -279,7 +279,7 @@ export const countStale = async (db: Database, version: number) =>
   (await db.readWhole<StaleTokens>(countOlder, [version]))[0]!;
 
 /** The most credentials counted per state. */
-export const MOST_NEEDING_ATTENTION = 10_000;
+const MOST_NEEDING_ATTENTION = 10_000;
 
 // Only those of resources that neither failed nor are gone, for there a customer waits. Each state has its own limit,
 // so that the many of one do not hide the few of the next; those of failed resources accumulate over the years.

@@ -3,25 +3,21 @@ import { AggregatorRegistry, collectDefaultMetrics, Registry } from "prom-client
 import type { Context } from "../context.ts";
 import { methodNotAllowed } from "../http/requests.ts";
 import { build } from "../version.ts";
-import { GAUGES, readTotals, stateOfWork, type Sample } from "./store.ts";
+import { sharedFor } from "../within.ts";
+import { FRESH_MS, GAUGES, readTotals, stateOfCredentials, stateOfWork, type Sample } from "./store.ts";
 import type { Totals } from "./totals.ts";
-
-/** However often scrapes come, the database is queried no more often than this. */
-const FRESH_MS = 2_000;
 
 /** `GET /metrics`, in Prometheus' text format, for requests that `guard` lets pass; to be mounted at `/metrics`. */
 export function metricsRoutes(ctx: Context & { totals: Totals }, guard: RequestHandler): Router {
   const library = new Registry();
   collectDefaultMetrics({ register: library });
-  let cached: { samples: Promise<Sample[]>; atMs: number } | null = null;
+  const samples = sharedFor(FRESH_MS, () => sharedSamples(ctx));
   const router = Router({ caseSensitive: true });
   router.use(guard);
   router
     .route("/")
     .get(async (_request, response) => {
-      if (!cached || performance.now() - cached.atMs > FRESH_MS)
-        cached = { samples: sharedSamples(ctx), atMs: performance.now() };
-      const text = await textOf(ctx, [...(await cached.samples), ...ownSamples(ctx)]);
+      const text = await textOf(ctx, [...(await samples()), ...ownSamples(ctx)]);
       response.set({ "Content-Type": Registry.PROMETHEUS_CONTENT_TYPE, "Cache-Control": "no-store" });
       response.end(`${text}\n${await library.metrics()}`);
     })
@@ -31,7 +27,7 @@ export function metricsRoutes(ctx: Context & { totals: Totals }, guard: RequestH
 
 /**
  * The totals of all processes, and the state of the work. While the database is unreachable both are left out, because
- * a total that falls and returns would look like a burst.
+ * a total that falls and returns would look like a burst. A part that cannot be read is left out alone.
  */
 async function sharedSamples({
   db,
@@ -43,12 +39,21 @@ async function sharedSamples({
   try {
     // `ping` detects a database that refuses writes: on a full disk, updating an existing total may still succeed.
     await db.ping();
-    await totals.store();
-    return [...(await readTotals(db)), ...(await stateOfWork(db, jobs.names)), isUp(1)];
   } catch (error) {
     log.warn({ error }, "The database's part of the metrics is missing");
     return [isUp(0)];
   }
+  const part = (reading: Promise<Sample[]>): Promise<Sample[]> =>
+    reading.catch((error: unknown) => {
+      log.warn({ error }, "A part of the metrics is missing");
+      return [];
+    });
+  return [
+    ...(await part(totals.store().then(() => readTotals(db)))),
+    ...(await part(stateOfWork(db, jobs.names))),
+    ...(await part(stateOfCredentials(db))),
+    isUp(1),
+  ];
 }
 
 /** What is so of the process that answers the scrape alone. */

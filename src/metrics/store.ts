@@ -74,8 +74,10 @@ const COUNTED = `SELECT state, width_bucket(age::float8, '{${AGES.join()}}'::flo
 const total = (of: string, condition: string) =>
   `round((SELECT coalesce(sum(${of}), 0) FROM counted WHERE ${condition}))`;
 
-/** What one statement reads for each scrape. Each part reads a bounded number of rows, however many resources there are. */
-export const GAUGES: readonly Gauge[] = [
+// Each part of a scrape reads a bounded number of rows, however many resources there are.
+
+/** What one statement reads of the work. */
+const OF_WORK: readonly Gauge[] = [
   gauge(
     "addon_due",
     "What is due and not done, by queue; 10000 means that or more",
@@ -115,6 +117,19 @@ export const GAUGES: readonly Gauge[] = [
     "(rejected_at IS NOT NULL)::int",
     `(SELECT rejected_at FROM client_secrets ORDER BY version DESC LIMIT 1) secret`,
   ),
+  // Only the jobs of this build count: no process updates the heartbeat of a job that an older or newer build has under
+  // another name.
+  gauge(
+    "addon_sweep_age_seconds",
+    "Since a job last ran to its end, in whichever process",
+    ["sweep"],
+    "extract(epoch FROM now() - at)",
+    "(SELECT name AS sweep, at FROM heartbeats WHERE name = ANY($1::text[])) beats",
+  ),
+];
+
+/** What another one reads of the credentials: the sample takes longest, and must not hide the rest. */
+const OF_CREDENTIALS: readonly Gauge[] = [
   gauge(
     "addon_credentials",
     "Credentials by state; a large table is estimated from a sample",
@@ -143,29 +158,30 @@ export const GAUGES: readonly Gauge[] = [
       samples("addon_token_age_seconds_count", [], total("count", "bucket IS NOT NULL"), "(VALUES (1)) one"),
     ].join("\nUNION ALL\n"),
   },
-  // Only the jobs of this build count: no process updates the heartbeat of a job that an older or newer build has under
-  // another name.
-  gauge(
-    "addon_sweep_age_seconds",
-    "Since a job last ran to its end, in whichever process",
-    ["sweep"],
-    "extract(epoch FROM now() - at)",
-    "(SELECT name AS sweep, at FROM heartbeats WHERE name = ANY($1::text[])) beats",
-  ),
 ];
+
+export const GAUGES: readonly Gauge[] = [...OF_WORK, ...OF_CREDENTIALS];
+
+/** However often somebody looks, the database is queried no more often than this. */
+export const FRESH_MS = 2_000;
 
 /** How many percent of the credentials were read for their counts and ages; no metric, but the pages say it. */
 export const SAMPLED = "sampled_percent";
 
-const readState = statement(
-  "metrics",
-  `WITH queues AS MATERIALIZED (${QUEUES}), counted AS MATERIALIZED (${COUNTED})
-   ${[...GAUGES.map(({ rows }) => rows), samples(SAMPLED, [], SHARE, "(VALUES (1)) one")].join("\nUNION ALL\n")}`,
+const rowsOf = (gauges: readonly Gauge[]) => gauges.map(({ rows }) => rows).join("\nUNION ALL\n");
+const readWork = statement("metrics", `WITH queues AS MATERIALIZED (${QUEUES})\n${rowsOf(OF_WORK)}`);
+const readCredentials = statement(
+  "metrics_credentials",
+  `WITH counted AS MATERIALIZED (${COUNTED})
+   ${rowsOf(OF_CREDENTIALS)}\nUNION ALL\n${samples(SAMPLED, [], SHARE, "(VALUES (1)) one")}`,
 );
 
 /** The state of the work. `jobs`: the names of this build's jobs. */
 export const stateOfWork = (db: Queryable, jobs: readonly string[]): Promise<Sample[]> =>
-  db.query(readState, [jobs]);
+  db.query(readWork, [jobs]);
+
+/** The credentials by state, and the ages of their tokens. */
+export const stateOfCredentials = (db: Queryable): Promise<Sample[]> => db.query(readCredentials);
 
 /** The metrics that are also stored by the hour, for the plots of the operator's pages. */
 const KEPT_BY_THE_HOUR = ["addon_refreshes_total", "addon_refresh_breaker_openings_total"];

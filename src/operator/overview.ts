@@ -1,15 +1,23 @@
-import { MOST_NEEDING_ATTENTION } from "../credentials/store.ts";
-import { readHours, SAMPLED, stateOfWork, type Hour, type Sample } from "../metrics/store.ts";
+import {
+  FRESH_MS,
+  readHours,
+  SAMPLED,
+  stateOfCredentials,
+  stateOfWork,
+  type Hour,
+  type Sample,
+} from "../metrics/store.ts";
 import type { OpenContext } from "../open-context.ts";
+import { sharedFor } from "../within.ts";
 import { adviceOn, type Advice } from "./advice.ts";
 import { fault, type Finding } from "./doctor/finding.ts";
 import { clocksNow, secret } from "./doctor/platform.ts";
-import { lateGrants, lateRefreshes, lost, steps, sweeps } from "./doctor/work.ts";
+import { lateGrants, lateRefreshes, lost, steps, sweeps, type Measured } from "./doctor/work.ts";
 import { unrefreshable } from "./store.ts";
-import { counted } from "./wording.ts";
+import { counted, countedToMost } from "./wording.ts";
 
 /** What an operator sees first. */
-export type Overview = Awaited<ReturnType<typeof overviewOf>>;
+export type Overview = Awaited<ReturnType<ReturnType<typeof createOverview>>>;
 export type Gauges = ReturnType<typeof gaugesOf>;
 
 /** Something that an operator must deal with: what it is, what to do, and where. */
@@ -22,14 +30,19 @@ export interface Issue {
 }
 
 /** What must be dealt with, the most urgent first; the numbers; and the refreshes of the last 24 hours. */
-export async function overviewOf(ctx: OpenContext) {
-  const hours = await readHours(ctx.db);
-  const samples = await stateOfWork(ctx.db, ctx.jobs.names);
-  const gauges = gaugesOf(samples);
-  return { issues: await issuesOf(ctx, gauges, hours, samples), gauges, hours };
+export function createOverview(ctx: OpenContext) {
+  const measured = sharedFor(FRESH_MS, async () => [
+    ...(await stateOfWork(ctx.db, ctx.jobs.names)),
+    ...(await stateOfCredentials(ctx.db)),
+  ]);
+  return async () => {
+    const hours = await readHours(ctx.db);
+    const gauges = gaugesOf(await measured());
+    return { issues: await issuesOf(ctx, gauges, hours, measured), gauges, hours };
+  };
 }
 
-/** What the metrics show too: read by one statement, a bounded number of rows of each table. */
+/** What the metrics show too: a bounded number of rows of each table is read for it. */
 function gaugesOf(samples: readonly Sample[]) {
   const all = (name: string) =>
     samples
@@ -66,13 +79,13 @@ async function issuesOf(
   ctx: OpenContext,
   { attention }: Gauges,
   hours: readonly Hour[],
-  samples: readonly Sample[],
+  measured: Measured,
 ): Promise<Issue[]> {
   // The page reloads every few seconds, so the secret is not tried: the service's own token calls show whether it works.
   const ofSecret = await secret(ctx, { isTried: false });
   return [
     ...found(ofSecret.ok ? null : ofSecret, [{ label: "Set the client secret", path: "/secret" }]),
-    ...found(await sweeps(ctx, samples)),
+    ...found(await sweeps(ctx, measured)),
     ...found(await lateGrants(ctx)),
     ...found(await lost(ctx), [{ label: "See them", path: "/lost" }]),
     ...found(clocksNow(ctx)),
@@ -103,7 +116,7 @@ async function withoutRefreshToken({ db }: OpenContext): Promise<Finding | null>
   return (
     ending &&
     fault(
-      `${counted(ending.count, "resource")} without a refresh token: access ends, or has ended, with the token there is.`,
+      `${countedToMost(ending.count, "resource")} without a refresh token: access ends, or has ended, with the token there is.`,
       `Ask the platform's support. Some of them: ${ending.some.join(", ")}`,
     )
   );
@@ -112,10 +125,9 @@ async function withoutRefreshToken({ db }: OpenContext): Promise<Finding | null>
 function stateIssue({ state, reason, count }: Gauges["attention"][number], mayRecover: boolean): Issue {
   const { urgency, what, todo } = adviceOn(state, reason)!;
   const canRecover = mayRecover && (state === "grant_lost" || state === "no_grant");
-  const most = count < MOST_NEEDING_ATTENTION ? "" : " or more";
   return {
     urgency,
-    what: `${counted(count, "resource")}${most} ${state}${reason === "" ? "" : ` (${reason})`}: ${what}`,
+    what: `${countedToMost(count, "resource")} ${state}${reason === "" ? "" : ` (${reason})`}: ${what}`,
     todo: canRecover ? "Recover what was lost." : todo,
     links: [
       { label: "See what it is about", path: `/resources?state=${encodeURIComponent(state)}` },

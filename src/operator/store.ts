@@ -3,6 +3,7 @@ import { IS_RECOVERABLE } from "../credentials/queue.ts";
 import { GRANT_SECONDS } from "../credentials/verdict.ts";
 import type { ResourceState } from "../resources/states.ts";
 import { ALARM_AFTER_ATTEMPTS } from "../work/queue.ts";
+import { MOST_COUNTED } from "./wording.ts";
 
 // What operators' actions read of many resources, and the little that they write besides what the rooms themselves do:
 // above all the audit trail.
@@ -82,13 +83,16 @@ const SEVERAL_TRIES = 5;
 export const FAILING = `failed ${SEVERAL_TRIES} times or more, or still went on after 11 hours`;
 
 const IS_LATE = `(detail ? 'isLate' AND kind IN ('finish', 'clean_up'))`;
+// The more often a step has failed, the later it is due; one that the vendor's service still works on is mostly due late
+// as well. So a bounded part, read from that end of the index, holds the steps to be found.
 const failing = statement(
   "failing_steps",
   `SELECT count(*)::int AS count, coalesce(array_agg(DISTINCT kind), '{}') AS kinds,
      coalesce(bool_or(attempts >= ${ALARM_AFTER_ATTEMPTS} OR ${IS_LATE}), false) AS "isAlarm",
      coalesce((array_agg(uuid::text ORDER BY attempts DESC, uuid))[1:3], '{}') AS "someUuids"
-   FROM steps WHERE due_at IS NOT NULL
-     AND ((attempts >= ${SEVERAL_TRIES} AND last_error IS NOT NULL) OR ${IS_LATE})`,
+   FROM (SELECT uuid, kind, attempts, last_error, detail FROM steps
+     WHERE due_at IS NOT NULL ORDER BY due_at DESC LIMIT ${MOST_COUNTED}) latest
+   WHERE (attempts >= ${SEVERAL_TRIES} AND last_error IS NOT NULL) OR ${IS_LATE}`,
 );
 
 /** The put-off steps that keep failing or take too long. */
@@ -246,27 +250,34 @@ export interface Late {
 
 /** A grant is normally exchanged within seconds of its arrival; an older one was tried in vain, or not at all. */
 const GRANT_LATE_AFTER_SECONDS = 30;
-const late = (name: string, end: string, condition: string) =>
+const late = (name: string, end: string, from: string) =>
   statement(
     name,
     `SELECT count(*)::int AS count, extract(epoch FROM min(${end}) - now())::float8 AS "leftSeconds",
      (array_agg(last_error ORDER BY ${end}) FILTER (WHERE last_error IS NOT NULL))[1] AS "lastError"
-   FROM credentials WHERE ${condition}`,
+   FROM ${from}`,
   );
 // As in the metrics, a grant that the platform currently refuses is left out: the platform has not accepted it yet, and
 // no operator can change that.
 const lateGrants = late(
   "late_grants",
   "grant_deadline",
-  `state = 'grant_pending' AND rejected_at IS NULL
+  `credentials WHERE state = 'grant_pending' AND rejected_at IS NULL
    AND grant_deadline < now() + interval '${GRANT_SECONDS - GRANT_LATE_AFTER_SECONDS} seconds'`,
 );
 // While an outage holds refreshes back, most tokens are overdue and untried, and the few that were tried are not due
-// again yet. Tokens that the platform refuses during a wave of refusals stay active, but the operator must know.
+// again yet: so both kinds are read. Tokens that the platform refuses during a wave of refusals stay active, but the
+// operator must know. Either kind may be millions, so a bounded part is read; what fell due first expires first, to
+// within an hour.
 const lateRefreshes = late(
   "late_refreshes",
   "expires_at",
-  `state = 'active' AND (due_at < now() - interval '5 minutes' OR attempts >= 3 OR rejected_at < now() - interval '1 minute')`,
+  `((SELECT uuid, expires_at, last_error FROM credentials
+     WHERE state = 'active' AND due_at < now() - interval '5 minutes' ORDER BY due_at LIMIT ${MOST_COUNTED})
+    UNION
+    (SELECT uuid, expires_at, last_error FROM credentials
+     WHERE state = 'active' AND (attempts >= 3 OR rejected_at IS NOT NULL)
+       AND (attempts >= 3 OR rejected_at < now() - interval '1 minute') LIMIT ${MOST_COUNTED})) late`,
 );
 export const grantsLate = async (db: Queryable): Promise<Late> => (await db.query<Late>(lateGrants))[0]!;
 export const refreshesLate = async (db: Queryable): Promise<Late> =>
@@ -275,9 +286,9 @@ export const refreshesLate = async (db: Queryable): Promise<Late> =>
 const endings = statement(
   "count_unrefreshable",
   `SELECT count(*)::int AS count, (array_agg(c.uuid::text ORDER BY c.uuid))[1:3] AS some
-   FROM credentials c JOIN resources r USING (uuid)
-   WHERE c.state = 'active' AND c.due_at IS NULL AND c.sealed_refresh_token IS NULL
-     AND r.state IN ('provisioning', 'provisioned')`,
+   FROM (SELECT uuid FROM credentials
+     WHERE state = 'active' AND due_at IS NULL AND sealed_refresh_token IS NULL ORDER BY uuid LIMIT ${MOST_COUNTED}) c
+   JOIN resources r USING (uuid) WHERE r.state IN ('provisioning', 'provisioned')`,
 );
 
 /** Active resources without a refresh token, whose access ends with the token they have: how many, and the first uuids. */

@@ -3,6 +3,14 @@ export function counted(count: number, thing: string): string {
   return `${count} ${thing}${count === 1 ? "" : "s"}`;
 }
 
+/** Rows are counted up to this number; beyond it the exact number does not matter. */
+export const MOST_COUNTED = 10_000;
+
+/** "1 row", "2 rows", "10000 rows or more". */
+export function countedToMost(count: number, thing: string): string {
+  return count < MOST_COUNTED ? counted(count, thing) : `${counted(MOST_COUNTED, thing)} or more`;
+}
+
 /** A tombstone has no plan if the platform only ever sent a deprovision for it. */
 export function planInWords(plan: string): string {
   return plan === "" ? "never provisioned" : plan;

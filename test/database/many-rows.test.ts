@@ -2,8 +2,8 @@ import { beforeEach, describe, expect, it } from "@jest/globals";
 import { expectBoundedPlan } from "../../workshop/bench/plan.ts";
 import { prunePeopleAndCustomers } from "../../src/people/store.ts";
 import { statement, type Database, type Queryable, type Statement } from "../../src/database/database.ts";
-import { stateOfWork } from "../../src/metrics/store.ts";
-import { attention, tokens } from "../../src/operator/doctor/work.ts";
+import { stateOfCredentials, stateOfWork } from "../../src/metrics/store.ts";
+import { attention, steps, tokens } from "../../src/operator/doctor/work.ts";
 import { listResources } from "../../src/operator/resources.ts";
 import {
   claimGrants,
@@ -88,11 +88,12 @@ describe("among many rows, nearly all in good order,", () => {
   it("no look of the service, of the doctor or of the metrics reads a whole table", async () => {
     for (const work of [
       (db: Database) => tokens(services(db)),
-      (db: Database) => attention(services(db)),
+      (db: Database) => attention(services(db), () => stateOfWork(db, [])),
       (db: Database) => reopenSome(db, ["a"]),
       (db: Database) => listResources(db, { state: "needs_reauth" }),
       (db: Database) => prunePeopleAndCustomers({ db }),
-      (db: Database) => stateOfWork(db, ["a"]),
+      (db: Database) => stateOfCredentials(db),
+      (db: Database) => steps(services(db)),
     ]) {
       const plans = await plansOf(work);
       expect(plans).not.toEqual([]);
@@ -142,10 +143,19 @@ describe("among many rows, nearly all in good order,", () => {
       .filter(({ sample }) => sample === "addon_credentials_needing_attention")
       .map(({ labels, value }) => [labels["state"], value]);
     expect(counts.sort()).toEqual([["grant_lost", 10_000], ["quarantined", 1]]); // prettier-ignore
-    const look = async () => (await attention(services(opened.database))).message;
-    expect(await look()).toBe("10000 resources grant_lost, 1 resource quarantined.");
+    const look = async () =>
+      (await attention(services(opened.database), () => stateOfWork(opened.database, []))).message;
+    expect(await look()).toBe("10000 resources or more grant_lost, 1 resource quarantined.");
     await set("resources", "state = 'failed'", 12_000);
     expect(await look()).toBe("1 resource grant_lost.");
+  });
+
+  it("late refreshes are counted to 10,000, and the latest of the steps are looked at", async () => {
+    await set("credentials", "due_at = now() - interval '1 hour', attempts = 3", 12_000);
+    expect((await tokens(services(opened.database))).message).toMatch(/: 10000 tokens or more, /);
+    await run(`INSERT INTO steps (uuid, kind, due_at, attempts, last_error)
+      SELECT uuid, 'finish', now() + interval '2 hours', 5, 'no' FROM resources ORDER BY uuid LIMIT 10500`);
+    expect((await steps(services(opened.database))).message).toMatch(/^10000 steps or more failed/);
   });
 });
 

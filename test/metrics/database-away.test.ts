@@ -3,16 +3,19 @@ import { DatabaseUnavailable } from "../../src/database/database.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 import { operator, PASSWORD } from "./operator.ts";
 
+const away = () => Promise.reject(new DatabaseUnavailable("the database is away"));
 let world: World;
 let isAway = false;
+/** A statement that takes too long. */
+let slow = "";
 beforeAll(async () => {
   world = await aWorld({
     environment: { OPERATOR_PASSWORD: PASSWORD, WEB_JOBS: "off" },
     parts: {
       wrapDatabase: (db) => ({
         ...db,
-        query: (...asked) =>
-          isAway ? Promise.reject(new DatabaseUnavailable("the database is away")) : db.query(...asked),
+        ping: () => (isAway ? away() : db.ping()),
+        query: (...asked) => (isAway || asked[0].name === slow ? away() : db.query(...asked)),
       }),
     },
   });
@@ -45,4 +48,14 @@ it("counts from the outage are reported once after it", async () => {
   await world.restart();
   await turnedAway();
   await areTold(3);
+});
+
+it("a part that takes too long to read is missing alone", async () => {
+  slow = "metrics_credentials";
+  await eventually(async () =>
+    expect((await samples()).get(`addon_credentials{state="active"}`)).toBeUndefined(),
+  );
+  const left = await samples();
+  expect([left.get("addon_database_up"), left.get(`addon_due{queue="grants"}`)]).toEqual([1, 0]);
+  expect(left.get(refused)).toBe(3);
 });

@@ -1,9 +1,11 @@
 import type { Config } from "../../config.ts";
-import { isDatabaseAway } from "../../database/database.ts";
+import { isDatabaseAway, isLockTimeout } from "../../database/database.ts";
 import { messageOf } from "../../errors.ts";
+import { FRESH_MS, stateOfWork } from "../../metrics/store.ts";
 import type { OpenContext } from "../../open-context.ts";
 import { checkOffer } from "../../resources/check-offer.ts";
 import type { Offer } from "../../resources/contract.ts";
+import { sharedFor } from "../../within.ts";
 import type { OnProgress } from "../work-through.ts";
 import { fault, fine, type Check, type Finding } from "./finding.ts";
 import {
@@ -18,7 +20,7 @@ import {
   version,
 } from "./installation.ts";
 import { clocks, platform, platformStatus, secret, signInClient } from "./platform.ts";
-import { attention, lost, steps, sweeps, tokens } from "./work.ts";
+import { attention, lost, steps, sweeps, tokens, type Measured } from "./work.ts";
 
 export interface DoctorReport {
   /** Every check was made, and none failed. */
@@ -30,27 +32,30 @@ export interface DoctorReport {
 }
 
 /** The checks behind `settings` and `offer`, in the order of the report. `after`: the one without which it makes no sense. */
-const CHECKS: readonly { id: string; after?: string; look(ctx: OpenContext): Promise<Finding> | Finding }[] =
-  [
-    { id: "database", look: database },
-    { id: "clocks", after: "database", look: clocks },
-    { id: "migrations", after: "database", look: schema },
-    { id: "plans", after: "migrations", look: plans },
-    { id: "keys", after: "migrations", look: keys },
-    { id: "secret", after: "migrations", look: (ctx) => secret(ctx) },
-    { id: "sweeps", after: "migrations", look: sweeps },
-    { id: "tokens", after: "migrations", look: tokens },
-    { id: "platform", look: platform },
-    { id: "status", look: platformStatus },
-    { id: "sign-in", look: signInClient },
-    { id: "operators", look: operators },
-    { id: "passwords", look: passwords },
-    { id: "version", look: version },
-    { id: "manifest", look: ({ config }) => manifest(process.cwd(), config.required) },
-    { id: "steps", after: "migrations", look: steps },
-    { id: "lost", after: "migrations", look: lost },
-    { id: "attention", after: "migrations", look: attention },
-  ];
+const CHECKS: readonly {
+  id: string;
+  after?: string;
+  look(ctx: OpenContext, measured: Measured): Promise<Finding> | Finding;
+}[] = [
+  { id: "database", look: database },
+  { id: "clocks", after: "database", look: clocks },
+  { id: "migrations", after: "database", look: schema },
+  { id: "plans", after: "migrations", look: plans },
+  { id: "keys", after: "migrations", look: keys },
+  { id: "secret", after: "migrations", look: (ctx) => secret(ctx) },
+  { id: "sweeps", after: "migrations", look: sweeps },
+  { id: "tokens", after: "migrations", look: tokens },
+  { id: "platform", look: platform },
+  { id: "status", look: platformStatus },
+  { id: "sign-in", look: signInClient },
+  { id: "operators", look: operators },
+  { id: "passwords", look: passwords },
+  { id: "version", look: version },
+  { id: "manifest", look: ({ config }) => manifest(process.cwd(), config.required) },
+  { id: "steps", after: "migrations", look: steps },
+  { id: "lost", after: "migrations", look: lost },
+  { id: "attention", after: "migrations", look: attention },
+];
 
 /**
  * Looks at everything that the service needs and says what to fix. It changes nothing. It works when settings are wrong,
@@ -67,21 +72,25 @@ export async function examine(needs: {
     checkOffer(needs.offer);
     return fine("Plans, regions and config vars fit together.");
   });
-  let opened: OpenContext | undefined;
-  const set = await run("settings", async () => {
-    const config = needs.readSettings();
-    if (offered.ok) opened = await needs.open(config);
-    return settings(config);
-  });
-  const ctx = opened;
-  if (!ctx) {
-    const cause = set.ok ? "offer" : "settings";
-    return reportOf([set, offered, ...CHECKS.map(({ id }) => notChecked(id, cause))]);
+  const set = await run("settings", () => settings(needs.readSettings()));
+  const without = (cause: Check) =>
+    reportOf([
+      ...[set, offered],
+      ...CHECKS.map(({ id }) => (id === cause.id ? cause : notChecked(id, cause.id))),
+    ]);
+  if (!set.ok) return without(set);
+  if (!offered.ok) return without(offered);
+  let ctx: OpenContext;
+  try {
+    ctx = await needs.open(needs.readSettings());
+  } catch (error) {
+    return without({ id: "database", ...fault(messageOf(error), null) });
   }
+  const measured = sharedFor(FRESH_MS, () => stateOfWork(ctx.db, ctx.jobs.names));
   const made: Record<string, Promise<Check>> = {};
   let done = 0;
   const begin = ({ id, after, look }: (typeof CHECKS)[number]) =>
-    (made[id] = run(id, () => look(ctx), after && made[after]).finally(() =>
+    (made[id] = run(id, () => look(ctx, measured), after && made[after]).finally(() =>
       needs.onProgress?.((done += 1), CHECKS.length),
     ));
   // Those that depend on no other run beside the rest: if the platform hangs, its time limit passes once.
@@ -108,6 +117,7 @@ async function run(
   try {
     return { id, ...(await look()) };
   } catch (error) {
+    if (isLockTimeout(error)) return { id, ...fault(messageOf(error), WHO_LOCKS) };
     if (isDatabaseAway(error)) return notChecked(id, `the database (${messageOf(error)})`);
     return { id, ...fault(messageOf(error), HOW_TO_FIX[id] ?? null) };
   }
@@ -117,6 +127,9 @@ const HOW_TO_FIX: Readonly<Record<string, string>> = {
   settings: "Fix them in the environment, or in the .env beside the process.",
   offer: "Fix it there, and build it again.",
 };
+
+const WHO_LOCKS =
+  "Another session of PostgreSQL holds a lock. How to find it: AddonDatabaseAway in docs/operate.md.";
 
 function notChecked(id: string, because: string): Check {
   return { id, ...fault(`Not checked, because of: ${because}.`, null), isChecked: false };

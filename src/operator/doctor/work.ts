@@ -1,8 +1,8 @@
-import { stateOfWork, type Sample } from "../../metrics/store.ts";
+import type { Sample } from "../../metrics/store.ts";
 import type { OpenContext } from "../../open-context.ts";
 import { lostProvisions } from "../../resources/end-store.ts";
 import { FAILING, failingSteps, grantsLate, refreshesLate, unrefreshable, type Late } from "../store.ts";
-import { counted, duration } from "../wording.ts";
+import { counted, countedToMost, duration } from "../wording.ts";
 import { fault, fine, warning, type Finding } from "./finding.ts";
 
 // Whether what must happen does: jobs, grants, refreshes, put-off steps, and who waits for an operator.
@@ -12,12 +12,15 @@ const SWEEPS_LATE_AFTER_SECONDS = 120;
 /** If a token expires sooner than this, its late refresh is a fault. */
 const LAST_HOUR_SECONDS = 3600;
 
+/** What the metrics say of the work. */
+export type Measured = () => Promise<readonly Sample[]>;
+
 /** The samples of a metric. */
 const of = (samples: readonly Sample[], name: string) => samples.filter(({ sample }) => sample === name);
 
-/** Whether the jobs of this build run. `samples`: what the metrics say of the work, if the caller has it. */
-export async function sweeps(ctx: OpenContext, samples?: readonly Sample[]): Promise<Finding> {
-  const all = of(samples ?? (await stateOfWork(ctx.db, ctx.jobs.names)), "addon_sweep_age_seconds");
+/** Whether the jobs of this build run. */
+export async function sweeps({ config }: OpenContext, measured: Measured): Promise<Finding> {
+  const all = of(await measured(), "addon_sweep_age_seconds");
   const start = "Start the web process with WEB_JOBS=on, or a worker beside it.";
   if (all.length === 0) return fault("No sweep has ever run: nothing is exchanged or refreshed.", start);
   const late = all.filter(({ value }) => value > SWEEPS_LATE_AFTER_SECONDS);
@@ -26,7 +29,7 @@ export async function sweeps(ctx: OpenContext, samples?: readonly Sample[]): Pro
   const names = late.map(({ labels, value }) => `${labels["sweep"]} (${duration(value)} ago)`).join(", ");
   return fault(
     `Late sweeps, last ended or first expected: ${names}.`,
-    `${start} Is one running? Its log says what fails. (SWEEP_CRON is "${ctx.config.sweepCron}".)`,
+    `${start} Is one running? Its log says what fails. (SWEEP_CRON is "${config.sweepCron}".)`,
   );
 }
 
@@ -55,7 +58,7 @@ export async function lateRefreshes({ db }: OpenContext): Promise<Finding | null
   const { count, leftSeconds } = late;
   if (count === 0) return null;
   const ends = leftSeconds > 0 ? `ends in ${duration(leftSeconds)}` : `ended ${duration(-leftSeconds)} ago`;
-  const message = `Waiting for a refresh: ${counted(count, "token")}, the first ${ends}. ${answerOf(late)}`;
+  const message = `Waiting for a refresh: ${countedToMost(count, "token")}, the first ${ends}. ${answerOf(late)}`;
   return leftSeconds < LAST_HOUR_SECONDS
     ? fault(message, CATCH_UP)
     : warning(message, `${CATCH_UP}. They catch up by themselves.`);
@@ -65,7 +68,7 @@ export async function lateRefreshes({ db }: OpenContext): Promise<Finding | null
 export async function steps({ db }: OpenContext): Promise<Finding> {
   const { count, kinds, isAlarm, someUuids } = await failingSteps(db);
   if (count === 0) return fine("All put-off work comes to its end.");
-  const message = `${counted(count, "step")} ${FAILING}: ${kinds.join(", ")}.`;
+  const message = `${countedToMost(count, "step")} ${FAILING}: ${kinds.join(", ")}.`;
   const shown = someUuids.map((uuid) => `kit resources show ${uuid}`).join(" · ");
   const fix = `Read what came of the last try, and fix it; the next follows by itself: ${shown}`;
   return isAlarm ? fault(message, fix) : warning(message, fix);
@@ -82,15 +85,15 @@ export async function lost({ db }: OpenContext): Promise<Finding> {
 }
 
 /** Resources whose credential needs a person. */
-export async function attention(ctx: OpenContext): Promise<Finding> {
-  const found = of(await stateOfWork(ctx.db, ctx.jobs.names), "addon_credentials_needing_attention");
+export async function attention(ctx: OpenContext, measured: Measured): Promise<Finding> {
+  const found = of(await measured(), "addon_credentials_needing_attention");
   const ending = await unrefreshable(ctx.db);
   const byState: Record<string, number> = {};
   for (const { labels, value } of found) byState[labels["state"]!] = (byState[labels["state"]!] ?? 0) + value;
   const states = Object.keys(byState);
   if (states.length === 0 && !ending) return fine("No resource needs attention.");
-  const counts = states.map((state) => `${counted(byState[state]!, "resource")} ${state}`);
-  if (ending) counts.push(`${counted(ending.count, "resource")} without a refresh token`);
+  const counts = states.map((state) => `${countedToMost(byState[state]!, "resource")} ${state}`);
+  if (ending) counts.push(`${countedToMost(ending.count, "resource")} without a refresh token`);
   const commands = [
     ...states.map((state) => `kit resources list --state ${state}`),
     ...(ending?.some ?? []).map((uuid) => `kit resources show ${uuid}`),

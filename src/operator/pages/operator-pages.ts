@@ -7,7 +7,7 @@ import { lostProvisions } from "../../resources/end-store.ts";
 import type { AccessTrail } from "../audit.ts";
 import { examine } from "../doctor/doctor.ts";
 import { typedUuid } from "../errors.ts";
-import { overviewOf } from "../overview.ts";
+import { createOverview } from "../overview.ts";
 import { actionsBefore, findAction } from "../store.ts";
 import { listResources, showResource } from "../resources.ts";
 import { orNullAfter } from "../../within.ts";
@@ -38,6 +38,7 @@ export function createOperatorPages(
   const { db, scrubber, log } = ctx;
   const runner = createActionRunner({ db, scrub: scrubber.scrub, log });
   const router = Router({ caseSensitive: true });
+  const overview = createOverview(ctx);
 
   function page(path: string, made: (request: Request, root: string) => Promise<Page>): void {
     router
@@ -58,9 +59,9 @@ export function createOperatorPages(
   router.use(whenReady);
 
   page("/", async (_request, root) => {
-    const overview = await overviewOf(ctx);
+    const found = await overview();
     const known = (await orNullAfter(STATUS_TIMEOUT_MS, ctx.status.look())) ?? ctx.status.known();
-    return overviewPage({ ...overview, known }, root);
+    return overviewPage({ ...found, known }, root);
   });
   page("/resources", async ({ query }, root) => {
     const [text, state, after] = [word(query["text"]), word(query["state"]), word(query["after"])];

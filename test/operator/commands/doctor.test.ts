@@ -334,6 +334,19 @@ describe("kit doctor", () => {
     expect(report).toMatchObject({ ok: false, failed: 0, notChecked: 1 });
   });
 
+  it("says that the database cannot be opened, or that another session holds a lock", async () => {
+    const { services } = world.service;
+    const needs = { offer: services.offer, readSettings: () => services.config };
+    const shut = await examine({ ...needs, open: () => Promise.reject(new Error("No such file.")) });
+    expect(shut).toMatchObject({ failed: 1, notChecked: IDS.length - 3 });
+    expect(shut.checks[2]).toEqual({ id: "database", ok: false, message: "No such file.", fix: null });
+    const locked = Object.assign(new Error("lock timeout"), { code: "55P03", severity: "ERROR" });
+    const readWhole = () => Promise.reject(locked);
+    const db = { ...services.db, readWhole };
+    const report = await examine({ ...needs, open: () => Promise.resolve({ ...services, db }) });
+    expect(report.checks.filter(({ ok }) => !ok)).toMatchObject([fails("lock timeout", "holds a lock")]);
+  });
+
   it.each([
     [
       "28P01",

@@ -76,8 +76,11 @@ const looks = (html: string) =>
 it("marks limited counts and estimates as such", async () => {
   const sample = (name: string, labels: object, value: number) => ({ sample: name, labels, value });
   made = {
+    metrics_credentials: [
+      sample("sampled_percent", {}, 4),
+      sample("addon_credentials", { state: "active" }, 50_000),
+    ],
     metrics: [
-      ...[sample("sampled_percent", {}, 4), sample("addon_credentials", { state: "active" }, 50_000)],
       ...[
         sample("addon_due", { queue: "refreshes" }, 10_000),
         sample("addon_due", { queue: "steps" }, 9_999),
