@@ -45,6 +45,8 @@ export interface OAuthClient {
 /** An answer after {@link judged}: what a 401 means has been decided. */
 export type JudgedAnswer = Extract<TokenAnswer, { outcome: "issued" }> | Failure | "client_rejected";
 
+type Refused = Tries & { uuid: string };
+
 /**
  * Whether a secret holds a call back. One that is only presumed wrong holds back refreshes, which have hours, and no
  * grant, which has minutes.
@@ -61,32 +63,31 @@ const TOGETHER_MS = 60_000;
 
 /**
  * A client that judges answers. A 401 without a word of RFC 6749 may be about the row's own code or token, or about the
- * client secret (assumed, section 3): so it is about the row, unless another one got its first such answer within a
- * minute and nobody succeeded in between. A row that was refused before is known to be dead, and says nothing.
+ * client secret (assumed, section 3): so it is about the row, unless another one got such an answer within a minute and
+ * nobody succeeded in between. A row that was first refused before the last success is dead, and says nothing.
  */
 export function judging<Client extends OAuthClient>(client: Client) {
   let suspect: { uuid: string; version: number; atMs: number } | null = null;
+  let succeededAtMs = -Infinity;
 
   /** The platform issued tokens, or complained about a token in the words of RFC 6749. */
   const accepted = (secret: ClientSecret) => {
     suspect = null;
+    succeededAtMs = performance.now();
     return client.accepted(secret);
   };
 
-  /** A first refusal without a reason; true: it is the second one, and the secret is to be presumed wrong. */
-  function isSecond(uuid: string, { version }: ClientSecret): boolean {
+  /** A refusal without a reason; true: it is the second one, and the secret is to be presumed wrong. */
+  function isSecond({ uuid, rejectedForSeconds }: Refused, { version }: ClientSecret): boolean {
     const atMs = performance.now();
+    if (atMs - (rejectedForSeconds ?? 0) * 1_000 < succeededAtMs) return false;
     const one = suspect?.version === version && atMs - suspect.atMs < TOGETHER_MS ? suspect : null;
     suspect = one ?? { uuid, version, atMs };
     return one !== null && one.uuid !== uuid;
   }
 
   /** Stores what an answer says about the secret. One with tokens says nothing here: they are stored first. */
-  async function judge(
-    row: Tries & { uuid: string },
-    secret: ClientSecret,
-    answer: TokenAnswer,
-  ): Promise<JudgedAnswer> {
+  async function judge(row: Refused, secret: ClientSecret, answer: TokenAnswer): Promise<JudgedAnswer> {
     const { outcome } = answer;
     if (outcome === "token_rejected") await accepted(secret);
     if (outcome === "client_rejected") {
@@ -94,7 +95,7 @@ export function judging<Client extends OAuthClient>(client: Client) {
       return outcome;
     }
     if (outcome !== "unauthorized") return answer as JudgedAnswer;
-    const isPresumed = row.rejectedForSeconds === null && isSecond(row.uuid, secret);
+    const isPresumed = isSecond(row, secret);
     if (isPresumed) await client.rejected(secret, { isPresumed });
     const isOfSecret = (isPresumed || secret.isRejected) && row.state !== "grant_pending";
     return { ...answer, outcome: isOfSecret ? "unauthorized" : "token_rejected" };

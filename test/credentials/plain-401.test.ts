@@ -76,6 +76,32 @@ describe("a 401 without a reason", () => {
     await forget([...dead, ...good]);
   });
 
+  it("for two refresh tokens counts again at each retry, unless somebody succeeded since the first one", async () => {
+    const uuids = await installed(2);
+    for (const uuid of uuids) control().revoke(uuid, "refresh");
+    const retry = (refusedBefore: string) =>
+      world.rows(
+        `UPDATE credentials SET rejected_at = now() - $2::interval, attempts = 3, due_at = now() WHERE uuid = ANY($1::uuid[])`,
+        [uuids, refusedBefore],
+      );
+    const refused = () =>
+      eventually(async () =>
+        expect(
+          await world.rows(
+            `SELECT uuid FROM credentials WHERE uuid = ANY($1::uuid[]) AND state = 'active' AND attempts = 4`,
+            [uuids],
+          ),
+        ).toHaveLength(2),
+      );
+    await retry("10 minutes");
+    await refused();
+    expect(await secret()).toEqual(WORKS);
+    await retry("0");
+    await refused();
+    expect(await secret()).toEqual(PRESUMED);
+    await forget([...uuids, ...(await installed(1))]);
+  });
+
   it("for several refresh tokens is taken for a wrong client secret; any success clears it", async () => {
     const uuids = await installed(6);
     for (const uuid of uuids.slice(1)) control().revoke(uuid, "refresh");
