@@ -28,9 +28,9 @@ export function createBreaker(onHeldBack: () => void, now: () => number = () => 
     failed(retryAfterMs = 0): void {
       failures += 1;
       if (retryAfterMs > 0) restAskedAt = now();
-      const pauseMs = Math.max(retryAfterMs, failures >= FAILURES_TO_OPEN ? PROBE_EVERY_MS : 0);
-      if (failures === FAILURES_TO_OPEN) onHeldBack();
-      closedUntil = Math.max(closedUntil, now() + pauseMs);
+      const opens = failures === FAILURES_TO_OPEN;
+      if (opens) onHeldBack();
+      closedUntil = Math.max(closedUntil, now() + Math.max(retryAfterMs, opens ? PROBE_EVERY_MS : 0));
     },
   };
 }

@@ -254,6 +254,17 @@ describe("circuit breaker for refreshes", () => {
     expect(breaker.allowance()).toBe(Infinity);
   });
 
+  it("probes also while calls that it does not hold back fail", () => {
+    let now = 0;
+    let probes = 0;
+    const breaker = createBreaker(ignore, () => now);
+    for (; now < 300_000; now += 5_000) {
+      breaker.failed();
+      if (breaker.allowance() === 1) probes += 1;
+    }
+    expect(probes).toBeGreaterThan(15);
+  });
+
   it("logs repeatedly during an outage that refreshes are held back", () => {
     let now = 0;
     let heldBack = 0;
