@@ -55,10 +55,11 @@ export async function openSealed(
   }
 }
 
-/** Takes rows back that were quarantined for a missing key that is in the ring now. */
-export async function reopenQuarantined({ db, vault, log }: Needs): Promise<void> {
-  for (const row of await reopenSome(db, vault.keyIds))
-    log.info(named(row), "A credential's key is back; it is in use again");
+/** Takes some rows back that were quarantined for a missing key that is in the ring now. Returns how many. */
+export async function reopenQuarantined({ db, vault, log }: Needs): Promise<number> {
+  const rows = await reopenSome(db, vault.keyIds);
+  for (const row of rows) log.info(named(row), "A credential's key is back; it is in use again");
+  return rows.length;
 }
 
 /** Whose credential it is, as the log names it. */
