@@ -19,7 +19,10 @@ type Needs<Ctx, Row, Result> = {
   maxRows?: number;
   /** At most this many rows waiting, those being written not counted. */
   maxQueued?: number;
-  /** How long a row waits for others, in ms; 0: until the end of this turn of the event loop. */
+  /**
+   * How long a row waits for others while a statement is in flight, in ms. Otherwise it is sent at the end of this turn of
+   * the event loop.
+   */
   lingerMs?: number;
 };
 
@@ -65,7 +68,7 @@ function aQueue<Ctx, Row, Result>(
   function schedule(): void {
     if (isScheduled || queue.length === 0 || flushes >= MOST_FLUSHES) return;
     isScheduled = true;
-    if (lingerMs > 0) setTimeout(flush, lingerMs);
+    if (lingerMs > 0 && flushes > 0) setTimeout(flush, lingerMs);
     else setImmediate(flush);
   }
 

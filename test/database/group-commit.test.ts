@@ -62,6 +62,16 @@ it("a row starts at once, in up to three concurrent statements; further ones gat
   expect(await Promise.all(results)).toEqual([10, 20, 30, 40, 50]);
 });
 
+it("a row that is to linger does so only while another one is written", async () => {
+  const { write, batches, finish } = aSlowWriter();
+  const results = await oneByOne(committing({ lingerMs: 20, write }), [1, 2, 3]);
+  expect(batches).toEqual([[1]]);
+  await new Promise((resolve) => setTimeout(resolve, 40));
+  expect(batches).toEqual([[1], [2, 3]]);
+  await finish();
+  expect(await Promise.all(results)).toEqual([10, 20, 30]);
+});
+
 const raised = (code: string) => Object.assign(new Error(code), { code, severity: "ERROR" });
 
 it.each([
