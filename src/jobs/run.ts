@@ -181,9 +181,12 @@ function everyTick(cron: string, log: Log, tick: () => void): () => void {
         { seconds: Math.round(stillMs / 1_000) },
         "The process stood still; what fell due is done now",
       );
-    const isNew = second() !== seen;
-    seen = second();
-    if (stoodStill || (isNew && timetable.match(new Date()))) tick();
+    const now = second();
+    // This look may be late, or the clock was set back.
+    const length = now < seen ? 1 : Math.min(now - seen, STOOD_STILL_MS / 1_000);
+    const passed = Array.from({ length }, (_, i) => new Date((now - i) * 1_000));
+    seen = now;
+    if (stoodStill || passed.some((at) => timetable.match(at))) tick();
   }, 500);
   return () => clearInterval(timer);
 }

@@ -9,9 +9,10 @@ let jobs: Jobs;
 const beats: string[] = [];
 const lines: string[] = [];
 const log = createLog("info", createScrubber(""), { write: (line) => void lines.push(line) });
-function started(...given: Job[]): void {
+const started = (...given: Job[]) => startedAt("* * * * * *", ...given);
+function startedAt(cron: string, ...given: Job[]): void {
   jobs = createJobs({ jobs: given, beat: async (name) => void beats.push(name), log });
-  jobs.start("* * * * * *");
+  jobs.start(cron);
 }
 afterEach(async () => {
   jest.restoreAllMocks();
@@ -26,6 +27,14 @@ describe("a job", () => {
     await eventually(() => tries >= 2 && beats.filter((name) => name === "works").length >= 2);
     expect(beats).not.toContain("fails");
     expect(lines.join("")).toMatch(/"job":"fails".*no 1/);
+  });
+
+  it("runs although the event loop was held over the second of its tick", async () => {
+    let runs = 0;
+    const second = new Date(Date.now() + 2_000).getSeconds();
+    startedAt(`${second} * * * * *`, { name: "held", run: async () => void (runs += 1) });
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3_500);
+    await eventually(() => runs === 1);
   });
 
   it("that hangs is not run twice at once; after a minute it is started again, with an alarm", async () => {
