@@ -1,5 +1,6 @@
 import type { Context } from "../context.ts";
 import { retryWhileDatabaseAway, statement, type Queryable } from "../database/database.ts";
+import { FIRST_UUID } from "../uuid.ts";
 import { isIn, STEP_LEASE_SECONDS } from "../work/step.ts";
 import { answerBody, sealAnswer } from "./answers.ts";
 import { mayBe } from "./states.ts";
@@ -116,16 +117,24 @@ export async function failProvision(
   });
 }
 
+// Lost grants stay lost, and accumulate over the years: one statement looks at so many that no time limit is near.
+const LOOKED_AT = 5_000;
 const stranded = statement(
   "find_stranded",
-  `SELECT c.uuid FROM credentials c JOIN resources r ON r.uuid = c.uuid
-   WHERE c.state = 'grant_lost' AND ${mayBe("given_up")} AND r.answer_status IS NOT NULL`,
+  `SELECT uuid, coalesce((SELECT ${mayBe("given_up")} AND r.answer_status IS NOT NULL
+     FROM resources r WHERE r.uuid = c.uuid), false) AS "isStranded"
+   FROM credentials c WHERE state = 'grant_lost' AND uuid > $1 ORDER BY uuid LIMIT ${LOOKED_AT}`,
 );
 
 /** Fails the put-off provisions whose grant was lost, and whose process died before it did that. */
 export async function failStranded(ctx: Pick<Context, "db" | "vault">): Promise<void> {
-  for (const { uuid } of await ctx.db.query<{ uuid: string }>(stranded))
-    await failProvision(ctx, uuid, { onlyIfStranded: true });
+  let after: string | undefined = FIRST_UUID;
+  while (after) {
+    const lost: { uuid: string; isStranded: boolean }[] = await ctx.db.query(stranded, [after]);
+    for (const { uuid, isStranded } of lost)
+      if (isStranded) await failProvision(ctx, uuid, { onlyIfStranded: true });
+    after = lost.at(LOOKED_AT - 1)?.uuid;
+  }
 }
 
 // Both rows in one statement, as for a provision, and never over an existing row: a provision, a deprovision or another

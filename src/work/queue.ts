@@ -151,19 +151,34 @@ export async function findUnansweredProvisions(db: Queryable): Promise<string[]>
   return (await db.query<{ uuid: string }>(findUnanswered)).map(({ uuid }) => uuid);
 }
 
-// The statement that stores tokens wakes the steps that wait for them; this finds steps that were missed. The `finish`
-// of a plan change whose grant was lost meanwhile runs without tokens, as it does if the grant was lost before: it holds
-// up every change behind it. A put-off provision whose grant was lost is failed by the job fail-stranded.
+// The statement that stores tokens wakes the steps that wait for them; this finds steps that were missed. Some wait for
+// ever, for a grant that never comes, and may be many: each statement reads so many that no time limit is near. The
+// `finish` of a plan change whose grant was lost meanwhile runs without tokens, as it does if the grant was lost before:
+// it holds up every change behind it. A put-off provision whose grant was lost is failed by the job fail-stranded.
 const wake = statement(
   "wake_steps",
-  `UPDATE steps s SET due_at = now() FROM credentials c, resources r
-   WHERE s.due_at IS NULL AND c.uuid = s.uuid AND r.uuid = s.uuid AND (c.state IN ('active', 'needs_reauth')
-     OR (s.kind = 'finish' AND c.state <> 'grant_pending' AND r.state = 'provisioned')) RETURNING s.id`,
+  `WITH part AS MATERIALIZED (
+     SELECT id, kind, (SELECT state FROM credentials c WHERE c.uuid = s.uuid) AS credential,
+       (SELECT state FROM resources r WHERE r.uuid = s.uuid) AS resource
+     FROM steps s WHERE due_at IS NULL AND id > $1 ORDER BY id LIMIT 10000
+   ), woken AS (
+     UPDATE steps SET due_at = now() WHERE due_at IS NULL AND id = ANY(ARRAY(
+       SELECT id FROM part WHERE credential IN ('active', 'needs_reauth')
+         OR (kind = 'finish' AND credential <> 'grant_pending' AND resource = 'provisioned'))) RETURNING id
+   )
+   SELECT (SELECT count(*) FROM woken) AS woken, (SELECT max(id) FROM part) AS last`,
 );
 
 /** Wakes steps whose credential is active, or whose grant will not come. Returns their number. */
 export async function wakeSteps(db: Queryable): Promise<number> {
-  return (await db.query(wake)).length;
+  let woken = 0;
+  let after: number | null = 0;
+  while (after !== null) {
+    const [part]: { woken: number; last: number | null }[] = await db.query(wake, [after]);
+    woken += part!.woken;
+    after = part!.last;
+  }
+  return woken;
 }
 
 // The platform gives an asynchronous provision up after 12 hours; we decide after 11 (assumed, section 2). A provision

@@ -13,6 +13,9 @@ import {
   type ClaimedCredential,
 } from "../../src/credentials/queue.ts";
 import type { OpenContext } from "../../src/open-context.ts";
+import { failStranded } from "../../src/resources/end-store.ts";
+import type { Vault } from "../../src/vault/vault.ts";
+import { wakeSteps } from "../../src/work/queue.ts";
 import { administer } from "../support/database.ts";
 import { anOpenDatabase } from "../support/open-database.ts";
 import { eventually } from "../support/world.ts";
@@ -94,6 +97,8 @@ describe("among many rows, nearly all in good order,", () => {
       (db: Database) => prunePeopleAndCustomers({ db }),
       (db: Database) => stateOfCredentials(db),
       (db: Database) => steps(services(db)),
+      (db: Database) => wakeSteps(db),
+      (db: Database) => failStranded({ db, vault: {} as Vault }),
     ]) {
       const plans = await plansOf(work);
       expect(plans).not.toEqual([]);
