@@ -5,8 +5,7 @@ import { refreshesSettled } from "../credentials/sweeps.ts";
 import { prunePeopleAndCustomers } from "../people/store.ts";
 import { createYourJobs } from "../extend/jobs.ts";
 import { failStranded, pruneLostProvisions } from "../resources/end-store.ts";
-import { nextStepInSeconds } from "../work/queue.ts";
-import { findLateSteps } from "../work/runner.ts";
+import { findLateSteps, nextLookInSeconds } from "../work/runner.ts";
 import type { Job, JobName } from "./run.ts";
 
 /**
@@ -31,14 +30,14 @@ export function timetable(ctx: Context): Job[] {
     "run-steps": {
       run: (signal) => work.runDue("platform", signal),
       settled: work.settled,
-      nextInSeconds: () => nextStepInSeconds(ctx, "platform"),
+      nextInSeconds: () => nextLookInSeconds(ctx, "platform"),
     },
     // A separate job: its run waits while all of its places are taken, and must not hold up the steps above.
     "run-vendor-steps": {
       mayCompute: true,
       run: (signal) => work.runDue("vendor", signal),
       settled: work.settled,
-      nextInSeconds: () => nextStepInSeconds(ctx, "vendor"),
+      nextInSeconds: () => nextLookInSeconds(ctx, "vendor"),
     },
     // Those that your service brings along.
     "run-your-jobs": {

@@ -15,14 +15,17 @@ import {
   findUnansweredProvisions,
   finishStep,
   holdStep,
+  nextStepInSeconds,
   putOffStep,
   wakeSteps,
 } from "./queue.ts";
 import {
   eachLane,
   FIRST_LEASE,
+  laneOf,
   LONGEST_STEP_MS,
   STEP_LEASE_SECONDS,
+  type Lane,
   type Step,
   type StepKind,
   type StepRunner,
@@ -55,6 +58,7 @@ const STOP_PATIENCE_MS = 10_000;
  * step may hold back a grant itself.
  */
 const GRANTS_FIRST_MS = 60_000;
+const grantsGoFirst = ({ exchanges }: Context) => (exchanges.overfullForMs() ?? Infinity) < GRANTS_FIRST_MS;
 
 /** Thrown into work that is cut off because the process stops; nothing is wrong with the work. */
 export class Stopped extends Error {
@@ -73,7 +77,7 @@ export function createStepRunner(ctx: Context): StepRunner {
       claim: (most) => claimSteps(db, lane, most),
       handle: async (step: Step) => void (await end(step)),
       concurrency: CONCURRENCY,
-      forNow: () => ((ctx.exchanges.overfullForMs() ?? Infinity) < GRANTS_FIRST_MS ? 0 : CONCURRENCY),
+      forNow: () => (grantsGoFirst(ctx) ? 0 : CONCURRENCY),
       onEnd: () => nudge(ctx),
     }),
   );
@@ -112,8 +116,17 @@ function nudge(ctx: Context): void {
   ctx.nudge("run-vendor-steps");
 }
 
+/**
+ * Seconds until a lane is to be looked at again: soon while grants go first, since a run may have ended meanwhile and
+ * left what was due.
+ */
+export const nextLookInSeconds = async (ctx: Context, lane: Lane) =>
+  grantsGoFirst(ctx) ? 0 : nextStepInSeconds(ctx, lane);
+
 /** Finds what no due time brings up: provisions that took too long, waiting steps that were not woken, orphans. */
 export async function findLateSteps(ctx: Context): Promise<void> {
+  const unanswered = await findUnansweredProvisions(ctx.db);
+  for (const uuid of unanswered) await writeStepOf(ctx, uuid);
   const expired = await expireSteps(ctx.db);
   for (const uuid of expired)
     ctx.log.error(
@@ -121,8 +134,6 @@ export async function findLateSteps(ctx: Context): Promise<void> {
       "A provision was not completed in 11 hours and is given up",
     );
   const woken = await wakeSteps(ctx.db);
-  const unanswered = await findUnansweredProvisions(ctx.db);
-  for (const uuid of unanswered) await writeStepOf(ctx, uuid);
   if (woken + expired.length + unanswered.length > 0) nudge(ctx);
 }
 
@@ -155,7 +166,7 @@ function isUnwanted({ kind, resource: { state } }: Step): boolean {
  * this process was overtaken), after 10 minutes, or when `cut` is aborted. Rejects with the reason then, also if the work
  * does not.
  */
-async function holding<Result>(
+export async function holding<Result>(
   { db, log }: Context,
   step: Step,
   cut: AbortSignal,
@@ -202,7 +213,7 @@ async function putOff(ctx: Context, step: Step, error: unknown): Promise<void> {
     return;
   }
   const hasFailed = !(error instanceof Stopped);
-  const againInSeconds = pauseAfter(ctx, attempts, error);
+  const againInSeconds = pauseAfter(ctx, step, error);
   const line = { ...about, attempts, againInSeconds, error: error ?? words };
   // Logged even if it cannot be stored: the next try is no longer the twelfth, and the alarm would be lost.
   let isOurs = true;
@@ -218,10 +229,11 @@ async function putOff(ctx: Context, step: Step, error: unknown): Promise<void> {
 
 /**
  * Seconds until the next try: not before the platform, or our own limit on the resource's calls, allows it. Null: when
- * the credential is active, since until then every call is in vain.
+ * the credential is active, since until then every call of a step in the platform's lane is in vain. A vendor's function
+ * may do without, or mean another resource.
  */
-function pauseAfter({ pace }: Context, attempts: number, error: unknown): number | null {
-  if (error instanceof NoToken && error.id === "quarantined") return null;
+function pauseAfter({ pace }: Context, { kind, attempts }: Step, error: unknown): number | null {
+  if (laneOf(kind) === "platform" && error instanceof NoToken && error.id === "quarantined") return null;
   const isToWait = error instanceof PlatformRefused || error instanceof RateLimited;
   const restSeconds = isToWait ? (error.retryAfterMs ?? 0) / 1_000 : 0;
   return Math.round((nextTryInSeconds(STEP_AGAIN, attempts) * pace.pauses + restSeconds) * 1_000) / 1_000;

@@ -19,6 +19,8 @@ const LANES = {
 export type StepKind = keyof typeof LANES;
 export type Lane = (typeof LANES)[StepKind];
 
+export const laneOf = (kind: StepKind): Lane => LANES[kind];
+
 /** SQL condition on `kind`: the step is in this lane. */
 export function isIn(lane: Lane): string {
   const kinds = Object.entries(LANES).flatMap(([kind, its]) => (its === lane ? [`'${kind}'`] : []));

@@ -242,6 +242,29 @@ describe("a provision not known to be done after 11 hours", () => {
   );
 });
 
+it("a finish that meets a quarantined credential is tried again, and its failures are counted", async () => {
+  const uuid = await life.settled("dedicated");
+  for (let tries = 0; tries < 20; tries += 1)
+    life.vendor.next("finish", async (_, platform) => {
+      await platform.addons.own();
+      return { config: {} };
+    });
+  await life.world.rows(`UPDATE credentials SET state = 'quarantined', due_at = NULL WHERE uuid = $1`, [
+    uuid,
+  ]);
+  await life.world.rows(
+    `INSERT INTO steps (uuid, kind, detail, due_at) VALUES ($1, 'finish', '{"plan": "premium"}', now())`,
+    [uuid],
+  );
+  await eventually(async () =>
+    expect(
+      await life.world.rows(`SELECT last_error FROM steps WHERE uuid = $1 AND attempts >= 3`, [uuid]),
+    ).toEqual([{ last_error: expect.stringContaining("is quarantined") }]),
+  );
+  await life.world.rows(`UPDATE credentials SET state = 'active' WHERE uuid = $1`, [uuid]);
+  await done(uuid);
+});
+
 describe("a provision that is given up while finish still runs", () => {
   const seconds = async (uuid: string) =>
     (
