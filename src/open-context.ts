@@ -122,6 +122,7 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   const given = typeof parts.vendor === "function" ? parts.vendor(kit) : parts.vendor;
   ctx.vendor = given ?? yours();
   checkYourJobs(ctx.vendor.jobs ?? []);
+  for (const [name, metric] of Object.entries(ctx.vendor.metrics ?? {})) ctx.metrics.declare(name, metric);
   ctx.customerPage = parts.customerPage ?? yours().customerPage;
   closers.push(() => (given ?? own)?.close?.());
 

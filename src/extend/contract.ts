@@ -16,6 +16,13 @@ export interface Extensions {
   routes?(router: Router): void;
   /** Work at set times, done by one process at a time. */
   jobs?: readonly YourJob[];
+  /** Counters of your own, by name; {@link Kit.count} adds to them, and `/metrics` shows the sum of all processes. */
+  metrics?: Readonly<Record<string, { help: string; labels?: readonly string[] }>>;
+  /**
+   * Lines of `kit doctor`, by name, each shown as `your-NAME`: null if all is well, else a sentence on what is wrong and
+   * what to do. What a check throws is its sentence.
+   */
+  checks?: Readonly<Record<string, () => Promise<string | null>>>;
 }
 
 /** Work that is done again and again, by whichever process comes first. */
@@ -57,6 +64,8 @@ export interface Kit {
      */
     set(uuid: string, vars: Readonly<Record<string, string | null>>): Promise<void>;
   };
+  /** Adds to a counter of {@link Extensions.metrics}. Label values must be few words of yours, never a uuid or a name. */
+  count(metric: string, labels?: Readonly<Record<string, string>>, by?: number): void;
   /** The platform, on behalf of one resource. Its calls fail while the resource has no working token. */
   platformFor(uuid: string): ResourceApi;
 }

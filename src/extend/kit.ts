@@ -32,6 +32,7 @@ export function kitFor(ctx: Context): Kit {
       },
     },
     config: { set: (uuid, vars) => setConfigVars(ctx, knownUuid(uuid), vars) },
+    count: (metric, labels = {}, by = 1) => ctx.metrics.count(metric, labels, by),
     platformFor: (uuid) => ctx.platformFor(knownUuid(uuid)),
   };
 }

@@ -26,7 +26,21 @@ export function createMetrics() {
     return (labels: Record<Label, string>, seconds: number): void => histogram.observe(labels, seconds);
   }
 
+  const ofYours = new Map<string, Counter>();
+
   return {
+    /** Makes a counter of a vendor's. Throws an `Error` for a name that is no metric's, or is taken. */
+    declare(name: string, { help, labels = [] }: { help: string; labels?: readonly string[] }): void {
+      const counter = new Counter({ name, help, labelNames: [...labels], registers });
+      if (labels.length === 0) counter.inc(0);
+      ofYours.set(name, counter);
+    },
+    /** Adds to such a counter. Throws an `Error` if there is none, or for other labels. */
+    count(name: string, labels: Readonly<Record<string, string>>, by: number): void {
+      const counter = ofYours.get(name);
+      if (!counter) throw new Error(`${name} is not among the metrics of src/your-service.`);
+      counter.inc({ ...labels }, by);
+    },
     /** What this process has counted and timed. */
     families: (): Promise<Family[]> => registry.getMetricsAsJSON(),
     provision: counted("addon_provisions_total", "Provision requests by result", "result", CALL_RESULTS),
@@ -65,6 +79,12 @@ export function createMetrics() {
       "Our calls to the platform, until their last byte; status none: there was no answer",
       ["endpoint", "status"],
       [0.05, 0.25, 1, 5, 20],
+    ),
+    yourCall: timed(
+      "addon_your_service_duration_seconds",
+      "Calls of the vendor's functions, until they ended or were cut off",
+      ["function", "result"],
+      [0.1, 0.5, 1, 2.8, 10, 60, 600],
     ),
     query: timed(
       "addon_database_query_duration_seconds",

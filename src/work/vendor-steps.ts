@@ -29,7 +29,9 @@ export async function callVendor(ctx: Context, step: Step, signal: AbortSignal):
 }
 
 export async function cleanUp(ctx: Context, step: Step, signal: AbortSignal): Promise<null> {
-  const outcome = await ctx.vendor.deprovision(vendorResource(ctx.vault, step, signal));
+  const outcome = await timed(ctx, "deprovision", signal, () =>
+    ctx.vendor.deprovision(vendorResource(ctx.vault, step, signal)),
+  );
   if (isNotYet(outcome)) throw new StillUnderWay(whenAgain(outcome));
   await finishStep(ctx.db, step);
   return null;
@@ -131,15 +133,41 @@ async function resultOf(
   resource: VendorResource,
 ): Promise<Result> {
   const { vendor, vault, offer } = ctx;
+  const [name, call] = {
+    provision: ["provision", () => vendor.provision(resource)],
+    change_plan: ["changePlan", () => vendor.changePlan(resource, row.plan)],
+    finish: ["finish", () => vendor.finish(resource, ctx.platformFor(resource.uuid))],
+  }[kind as "provision" | "change_plan" | "finish"] as [string, () => Promise<Outcome | NotYet>];
   try {
-    if (kind === "provision") return resultIn(offer, kind, await vendor.provision(resource));
-    if (kind === "change_plan")
-      return resultIn(offer, "changePlan", await vendor.changePlan(resource, row.plan));
-    return resultIn(offer, "finish", await vendor.finish(resource, ctx.platformFor(resource.uuid)));
+    return resultIn(offer, name, await timed(ctx, name, resource.signal, call));
   } catch (thrown) {
     const error = mayQuote(thrown, secretsOf(vault, row));
     if (error instanceof Refusal) return { is: "refused", refusal: error };
     throw error;
+  }
+}
+
+/** Times a call of the vendor's, until it ends or is cut off. */
+async function timed<T extends Outcome | NotYet | void>(
+  { metrics }: Context,
+  name: string,
+  signal: AbortSignal,
+  call: () => Promise<T>,
+): Promise<T> {
+  const startedMs = performance.now();
+  const count = (result: string) =>
+    metrics.yourCall({ function: name, result }, (performance.now() - startedMs) / 1_000);
+  const cut = () => count("cut_off");
+  signal.addEventListener("abort", cut);
+  try {
+    const outcome = await call();
+    if (!signal.aborted) count(isNotYet(outcome) ? "later" : "done");
+    return outcome;
+  } catch (error) {
+    if (!signal.aborted) count(error instanceof Refusal ? "refused" : "failed");
+    throw error;
+  } finally {
+    signal.removeEventListener("abort", cut);
   }
 }
 

@@ -3,19 +3,23 @@ import express from "express";
 import { Refusal } from "../../src/errors.ts";
 import type { Extensions, Kit, YourJob } from "../../src/extend/contract.ts";
 import { createYourJobs } from "../../src/extend/jobs.ts";
-import { openContext } from "../../src/open-context.ts";
+import { examine } from "../../src/operator/doctor/doctor.ts";
+import { openContext, type OpenContext } from "../../src/open-context.ts";
 import { aVendor, type Vendor } from "../support/a-vendor.ts";
 import { sellers } from "../support/sellers.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 
 // A vendor's service with routes and jobs of its own, and what the kit offers it.
 
+const METRICS_PASSWORD = "a-password-of-the-scraper";
 let world: World;
 let kit: Kit;
 const vendor: Vendor & Extensions = aVendor();
 /** Runs of the job, and what the next of them do. */
 const runs: AbortSignal[] = [];
 const next: YourJob["run"][] = [];
+/** What the vendor's check says. */
+let trouble: string | null = null;
 
 beforeAll(async () => {
   vendor.routes = (router) => {
@@ -28,6 +32,11 @@ beforeAll(async () => {
     });
     router.get("/throws", async () => Promise.reject(new Error("broken inside")));
   };
+  vendor.metrics = {
+    bells_total: { help: "Bells that rang", labels: ["tower"] },
+    rings_total: { help: "Rings" },
+  };
+  vendor.checks = { bell: async () => trouble };
   vendor.jobs = [
     {
       name: "meter",
@@ -39,7 +48,7 @@ beforeAll(async () => {
     },
   ];
   world = await aWorld({
-    environment: { SWEEP_CRON: "* * * * * *" },
+    environment: { SWEEP_CRON: "* * * * * *", METRICS_PASSWORD },
     parts: {
       vendor(given) {
         kit = given;
@@ -156,14 +165,55 @@ describe("a route of the vendor's", () => {
   });
 });
 
+const row = async () =>
+  (
+    await world.rows<{ error: string | null; attempts: number; inMinutes: number }>(
+      `SELECT last_error AS error, attempts, extract(epoch FROM due_at - now())::float8 / 60 AS "inMinutes"
+   FROM your_jobs WHERE name = 'meter' AND leased_until IS NULL`,
+    )
+  )[0] ?? null;
+
+describe("the vendor's metrics and checks", () => {
+  const scraped = async () => {
+    const authorization = `Basic ${Buffer.from(`metrics:${METRICS_PASSWORD}`).toString("base64")}`;
+    return (await call("/metrics", { headers: { authorization } })).text();
+  };
+
+  it("are scraped beside the kit's, which times the vendor's functions", async () => {
+    await installed();
+    expect(await scraped()).toMatch(/^rings_total 0$/m);
+    kit.count("bells_total", { tower: "north" }, 2);
+    kit.count("bells_total", { tower: "north" });
+    await eventually(async () => /^bells_total\{tower="north"\} 3$/m.test(await scraped()));
+    const timed = /^addon_your_service_duration_seconds_count\{function="provision",result="done"\} [1-9]/m;
+    await eventually(async () => timed.test(await scraped()));
+    expect(() => kit.count("gongs_total")).toThrow("gongs_total is not among the metrics");
+  });
+
+  it("are lines of kit doctor: what a check says, and jobs that failed", async () => {
+    const lines = async () => {
+      const { checks } = await examine({
+        readSettings: () => sellers.teapots.config({ ...world.environment }),
+        open: async (config) => (opened = await openContext(config, { ...sellers.teapots.parts, vendor })),
+        offer: sellers.teapots.parts.offer!,
+      });
+      await opened.close();
+      return Object.fromEntries(checks.map(({ id, ok, message }) => [id, ok ? "fine" : message]));
+    };
+    let opened: OpenContext;
+    await eventually(row);
+    expect(await lines()).toMatchObject({ "your-bell": "fine", "your-jobs": "fine" });
+    trouble = "The bell is cracked.";
+    await world.rows(`UPDATE your_jobs SET last_error = 'no ladder'`);
+    expect(await lines()).toMatchObject({
+      "your-bell": "The bell is cracked.",
+      "your-jobs": expect.stringMatching(/^meter failed: no ladder It is tried again at 2/),
+    });
+    await world.rows(`UPDATE your_jobs SET last_error = NULL`);
+  });
+});
+
 describe("a job of the vendor's", () => {
-  const row = async () =>
-    (
-      await world.rows<{ error: string | null; attempts: number; inMinutes: number }>(
-        `SELECT last_error AS error, attempts, extract(epoch FROM due_at - now())::float8 / 60 AS "inMinutes"
-     FROM your_jobs WHERE name = 'meter' AND leased_until IS NULL`,
-      )
-    )[0] ?? null;
   const makeDue = () =>
     world.rows(`UPDATE your_jobs SET due_at = now() - interval '1 hour' WHERE name = 'meter'`);
 

@@ -34,6 +34,15 @@ export function createBroker({ queueApiUrl, queueApiToken }: YourSettings) {
     put: (uuid: string, plan: string, signal: AbortSignal) =>
       call("PUT", `/queues/${uuid}`, signal, { plan }) as Promise<Queue>,
     remove: (uuid: string, signal: AbortSignal) => call("DELETE", `/queues/${uuid}`, signal),
+    /** For `kit doctor`: null if the broker answers. */
+    async check(): Promise<string | null> {
+      try {
+        await call("GET", "/health", AbortSignal.timeout(5_000));
+        return null;
+      } catch (error) {
+        return `The broker at QUEUE_API_URL does not answer (${String(error)}): its own team is on call for it.`;
+      }
+    },
     /** How many messages went through a queue today. */
     usage: (uuid: string, signal: AbortSignal) =>
       call("GET", `/queues/${uuid}/usage`, signal) as Promise<{ messages: number }>,

@@ -35,6 +35,9 @@ export function createYourService(
     // The broker tells us when it has moved a queue: the app gets the new address.
     routes: (router) => mountRoutes(router, kit, settings),
 
+    metrics: { pigeon_moves_total: { help: "Queues that the broker has moved" } },
+    checks: { broker: broker.check },
+
     // Each night at 23:50, before the broker's counters begin anew.
     jobs: [{ name: "meter", at: "50 23 * * *", run: usage.meterAll }],
   };

@@ -21,6 +21,7 @@ export function mountRoutes(router: Router, kit: Kit, { queueApiToken }: YourSet
     if (!(await kit.resources.find(queue)))
       throw new Refusal("There is no such queue.", { id: "not_found", status: 404 });
     await kit.config.set(queue, { PIGEON_URL: url });
+    kit.count("pigeon_moves_total");
     kit.log.info({ uuid: queue }, "The broker has moved a queue");
     response.status(204).end();
   });

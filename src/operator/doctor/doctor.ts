@@ -20,7 +20,7 @@ import {
   version,
 } from "./installation.ts";
 import { clocks, platform, platformStatus, secret, signInClient } from "./platform.ts";
-import { attention, lost, steps, sweeps, tokens, type Measured } from "./work.ts";
+import { attention, lost, steps, sweeps, tokens, yourJobs, type Measured } from "./work.ts";
 
 export interface DoctorReport {
   /** Every check was made, and none failed. */
@@ -57,6 +57,18 @@ const CHECKS: readonly {
   { id: "attention", after: "migrations", look: attention },
 ];
 
+/** Those of your service: its jobs, and the checks that it brings along. */
+function yourChecks({ vendor: { jobs = [], checks = {} } }: OpenContext): (typeof CHECKS)[number][] {
+  const own = Object.entries(checks).map(([name, check]) => ({
+    id: `your-${name}`,
+    look: async () => {
+      const said = await check();
+      return said === null ? fine("Your service finds nothing to fix.") : fault(said, null);
+    },
+  }));
+  return [...(jobs.length > 0 ? [{ id: "your-jobs", after: "migrations", look: yourJobs }] : []), ...own];
+}
+
 /**
  * Looks at everything that the service needs and says what to fix. It changes nothing. It works when settings are wrong,
  * keys are missing or the database is unreachable: a check that cannot be made then says so.
@@ -89,14 +101,15 @@ export async function examine(needs: {
   const measured = sharedFor(FRESH_MS, () => stateOfWork(ctx.db, ctx.jobs.names));
   const made: Record<string, Promise<Check>> = {};
   let done = 0;
+  const all = [...CHECKS, ...yourChecks(ctx)];
   const begin = ({ id, after, look }: (typeof CHECKS)[number]) =>
     (made[id] = run(id, () => look(ctx, measured), after && made[after]).finally(() =>
-      needs.onProgress?.((done += 1), CHECKS.length),
+      needs.onProgress?.((done += 1), all.length),
     ));
   // Those that depend on no other run beside the rest: if the platform hangs, its time limit passes once.
-  for (const each of CHECKS.filter(({ after }) => after === undefined)) void begin(each);
-  for (const each of CHECKS.filter(({ after }) => after !== undefined)) await begin(each);
-  return reportOf([set, offered, ...(await Promise.all(CHECKS.map(({ id }) => made[id]!)))]);
+  for (const each of all.filter(({ after }) => after === undefined)) void begin(each);
+  for (const each of all.filter(({ after }) => after !== undefined)) await begin(each);
+  return reportOf([set, offered, ...(await Promise.all(all.map(({ id }) => made[id]!)))]);
 }
 
 function reportOf(checks: Check[]): DoctorReport {

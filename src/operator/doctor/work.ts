@@ -33,6 +33,29 @@ export async function sweeps({ config }: OpenContext, measured: Measured): Promi
   );
 }
 
+/** Whether the jobs of your service are run in time, and did not fail when they were run last. */
+export async function yourJobs({ db, vendor }: OpenContext): Promise<Finding> {
+  const prisma = await db.prisma();
+  const late = new Date(Date.now() - SWEEPS_LATE_AFTER_SECONDS * 1_000);
+  const found = await prisma.yourJob.findMany({
+    where: {
+      name: { in: (vendor.jobs ?? []).map(({ name }) => name) },
+      OR: [{ lastError: { not: null } }, { dueAt: { lt: late }, leasedUntil: null }],
+    },
+    orderBy: { name: "asc" },
+  });
+  if (found.length === 0) return fine("The jobs of your service run.");
+  const said = found.map(({ name, lastError, dueAt }) =>
+    lastError === null
+      ? `${name} is due since ${dueAt.toISOString()}.`
+      : `${name} failed: ${lastError} It is tried again at ${dueAt.toISOString()}.`,
+  );
+  return fault(
+    said.join(" "),
+    "The log says more of what failed. A job that is due needs a worker, or WEB_JOBS=on.",
+  );
+}
+
 /** Whether grants are exchanged and tokens refreshed in time. */
 export async function tokens(ctx: OpenContext): Promise<Finding> {
   const late = (await lateGrants(ctx)) ?? (await lateRefreshes(ctx));
