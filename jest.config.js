@@ -10,6 +10,8 @@ export default {
   testMatch: ["<rootDir>/{test,packages/*/test}/**/*.test.ts"],
   extensionsToTreatAsEsm: [".ts", ".tsx"],
   transform: { "\\.tsx?$": "@swc/jest" },
+  // An example is tested where it lies, and not where it will be copied to.
+  moduleNameMapper: { "^\\.\\./offer\\.ts$": "<rootDir>/src/offer.ts" },
   globalSetup: "<rootDir>/test/support/global-setup.js",
   globalTeardown: "<rootDir>/test/support/global-teardown.js",
   testEnvironment: "node",

@@ -92,7 +92,7 @@ export async function claimJobs(db: Queryable, names: readonly string[]): Promis
 
 const hold = statement(
   "hold_your_job",
-  `UPDATE your_jobs SET leased_until = now() + ${LEASE} WHERE name = $1 AND lease = $2 RETURNING name`,
+  `UPDATE your_jobs SET leased_until = now() + ${LEASE} WHERE name = $1 AND lease = $2 AND leased_until IS NOT NULL RETURNING name`,
 );
 
 /** Extends the lease. False: another process has taken the job over. */

@@ -59,9 +59,10 @@ export async function claimSteps(db: Queryable, lane: Lane, most: number): Promi
   }));
 }
 
+// A step that was put off meanwhile, and not claimed anew, has no lease to extend.
 const hold = statement(
   "hold_step",
-  `UPDATE steps s SET leased_until = now() + ${LEASE} WHERE ${IS_OURS} RETURNING id`,
+  `UPDATE steps s SET leased_until = now() + ${LEASE} WHERE ${IS_OURS} AND s.leased_until IS NOT NULL RETURNING id`,
 );
 
 /** Extends the lease. False: the step is not ours any more, or no longer wanted. */
