@@ -3,7 +3,7 @@ import type { Extensions, Kit } from "../extend/contract.ts";
 import type { CustomerPage } from "../people/contract.ts";
 import type { Done, VendorResource, YourService } from "../resources/contract.ts";
 import { customerPage } from "./customer-page.tsx";
-import { addonId, messages, offer } from "./plans.ts";
+import { addonId, messages, type offer } from "./plans.ts";
 import type { YourSettings } from "./settings.ts";
 
 /**
