@@ -36,6 +36,8 @@ export interface ClientSecret {
 export interface OAuthClient {
   /** The current secret. Throws {@link Misconfigured} if there is none. */
   current(): Promise<ClientSecret>;
+  /** The same where it is known without the database; null: it is not. */
+  cached(): ClientSecret | null;
   /** While it is rejected: whether the caller may make the one call a minute that probes it. */
   takeProbe(secret: ClientSecret): Promise<boolean>;
   rejected(secret: ClientSecret, how: { isPresumed: boolean }): Promise<void>;
@@ -141,9 +143,14 @@ export function createClientSecrets({ db, vault, scrubber, log, nudge }: Needs) 
     return due;
   }
 
+  const cached = () => (seen && performance.now() - seen.readAt < STALE_AFTER_MS ? seen : null);
+
   return {
+    cached,
+
     async current(): Promise<ClientSecret> {
-      if (seen && performance.now() - seen.readAt < STALE_AFTER_MS) return seen;
+      const known = cached();
+      if (known) return known;
       const readAt = performance.now();
       const row = await readClientSecret(db);
       if (!row)
@@ -216,6 +223,7 @@ export function createPeopleClient({ id, secret: value }: { id: string; secret: 
   let probeAt = 0;
   return {
     id,
+    cached: (): ClientSecret => ({ version: 0, value, isRejected, isPresumed: false }),
     current: async (): Promise<ClientSecret> => ({ version: 0, value, isRejected, isPresumed: false }),
     async takeProbe(): Promise<boolean> {
       const isMine = performance.now() >= probeAt;

@@ -20,7 +20,7 @@ const FRESH_MS = 1_000;
 /** The most rows ever claimed at once. It also tells the planner, which does not see $1, how many are wanted. */
 const MOST_CLAIMED = 2_000;
 /** How rows are gathered for the statements beside calls, for a few milliseconds: dozens of calls are in flight. */
-export const BESIDE_CALLS = { maxRows: 500, maxQueued: 20_000, lingerMs: 5 };
+export const BESIDE_CALLS = { maxRows: 500, maxQueued: 20_000, enough: 32, behindMs: 5 };
 
 /** A lease: which row, and the number of the claim. */
 export interface Lease {

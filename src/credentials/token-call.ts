@@ -91,7 +91,7 @@ async function send(
   try {
     if (stopping?.aborted) return null;
     // The secret may have been rejected, or replaced, since the claim.
-    const now = await retryWhileDatabaseAway(() => client.current(), AROUND_CALL);
+    const now = client.cached() ?? (await retryWhileDatabaseAway(() => client.current(), AROUND_CALL));
     if (now.version !== secret.version || (holdsBack(now, isGrant) && !isProbe)) return null;
     if (!(await markSent(db, row))) return null;
     const answer = await (isGrant ? endpoint.exchange : endpoint.refresh)(credential, secret.value);

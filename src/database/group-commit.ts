@@ -19,20 +19,20 @@ type Needs<Ctx, Row, Result> = {
   maxRows?: number;
   /** At most this many rows waiting, those being written not counted. */
   maxQueued?: number;
-  /**
-   * How long a row waits for others while a statement is in flight, in ms. Otherwise it is sent at the end of this turn of
-   * the event loop.
-   */
-  lingerMs?: number;
+  /** This many rows are sent at once. If they waited for more, PostgreSQL and this process would wait in turns. */
+  enough?: number;
+  /** How long (ms) fewer rows wait while {@link MANY} are being written: for more of them, or for those to end. */
+  behindMs?: number;
 };
 
 type Waiting<Row, Result> = { row: Row; resolve(result: Result): void; reject(error: unknown): void };
 
+const MANY = 10;
 /** Statements in flight at once: PostgreSQL has work while one commits, another waits for a lock and a batch gathers. */
 const MOST_FLUSHES = 3;
 
 /**
- * Group commit: the rows that arrive within one turn of the event loop, or while three statements are in flight, are
+ * Group commit: the rows that arrive within one turn of the event loop, or while many others are being written, are
  * written by one statement, and each caller is answered after the commit of its own row. Each context (a process has one)
  * has a queue of its own.
  *
@@ -58,28 +58,36 @@ function aQueue<Ctx, Row, Result>(
     isWorthAlone = (error) => isDataError(error) || isLockTimeout(error) || isConflict(error),
     maxRows = 200,
     maxQueued = 10_000,
-    lingerMs = 0,
+    enough = 16,
+    behindMs = 2,
   }: Needs<Ctx, Row, Result>,
 ) {
   const queue: Waiting<Row, Result>[] = [];
   let flushes = 0;
-  let isScheduled = false;
+  let underWay = 0;
+  let soon: NodeJS.Immediate | undefined;
+  let later: NodeJS.Timeout | undefined;
 
   function schedule(): void {
-    if (isScheduled || queue.length === 0 || flushes >= MOST_FLUSHES) return;
-    isScheduled = true;
-    if (lingerMs > 0 && flushes > 0) setTimeout(flush, lingerMs);
-    else setImmediate(flush);
+    if (queue.length === 0 || flushes >= MOST_FLUSHES) return;
+    if (queue.length >= enough) flush();
+    else if (underWay < MANY) soon ??= setImmediate(flush);
+    else later ??= setTimeout(flush, behindMs);
   }
 
   function flush(): void {
-    isScheduled = false;
+    clearImmediate(soon);
+    clearTimeout(later);
+    soon = later = undefined;
+    const rows = queue.splice(0, maxRows);
     flushes += 1;
-    void settle(queue.splice(0, maxRows)).finally(() => {
+    underWay += rows.length;
+    schedule();
+    void settle(rows).finally(() => {
       flushes -= 1;
+      underWay -= rows.length;
       schedule();
     });
-    schedule();
   }
 
   /** Asked just before rows are sent: none may be written after its caller was told that its deadline has passed. */

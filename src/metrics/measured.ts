@@ -82,7 +82,9 @@ const WORDS = new Set(
  * of which two words in a row are unknown is `other`: the number of labels must not grow with that of the customers.
  */
 export function endpointOf(method: string, url: URL | string): string {
-  const path = new URL(url).pathname.replace(/[^/]+/g, (word) => (WORDS.has(word) ? word : ":id"));
+  const path = (typeof url === "string" ? new URL(url) : url).pathname.replace(/[^/]+/g, (word) =>
+    WORDS.has(word) ? word : ":id",
+  );
   const known = path.replace(/^(\/:id)+(?=\/|$)/, "");
   return known.length < 2 || known.includes(":id/:id") || !METHODS.includes(method)
     ? "other"

@@ -1,5 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
-
 /** Runs due work: at most `concurrency` rows at once, however many calls of `fill` start them. */
 export interface WorkerPool {
   /**
@@ -14,10 +12,8 @@ export interface WorkerPool {
   settled(): Promise<void>;
 }
 
-/** How often (ms) a full pool is looked at; after {@link SOME_LOOKS}, less often. */
-const LOOK_MS = 5;
-const LOOK_LATER_MS = 100;
-const SOME_LOOKS = 20;
+/** How long (ms) free places wait until a quarter of the pool is free; and how often `forNow` is asked again. */
+const LOOK_AGAIN_MS = 100;
 /** Where rows fall due about as fast as they end, some claims are full and some are not. */
 const FULL_AGAIN_MS = 1_000;
 
@@ -39,6 +35,8 @@ export function createWorkerPool<Row>(needs: {
   const underWay = new Set<Promise<void>>();
   /** Places that claims under way may fill. */
   let reserved = 0;
+  /** Who waits for places to become free. */
+  const waiting = new Set<() => void>();
   let isFull = false;
   let lastFull = -Infinity;
   let fullSince: number | null = null;
@@ -46,21 +44,40 @@ export function createWorkerPool<Row>(needs: {
   function begin(row: Row, signal: AbortSignal): void {
     const run = handle(row, signal).finally(() => {
       underWay.delete(run);
+      lookAgain();
       onEnd();
     });
     underWay.add(run);
   }
 
+  function lookAgain(): void {
+    for (const goOn of waiting) goOn();
+  }
+
+  /** Resolves when a row or a claim ends, or after {@link LOOK_AGAIN_MS}. */
+  function anEnd(): Promise<void> {
+    return new Promise((resolve) => {
+      const goOn = () => {
+        clearTimeout(timer);
+        waiting.delete(goOn);
+        resolve();
+      };
+      const timer = setTimeout(goOn, LOOK_AGAIN_MS);
+      waiting.add(goOn);
+    });
+  }
+
   /** Reserves the free places, as soon as they are worth a claim. Returns their number; 0 when `signal` is aborted. */
   async function reserve(signal: AbortSignal): Promise<number> {
-    for (let looks = 0; !signal.aborted; looks += 1) {
+    const since = performance.now();
+    while (!signal.aborted) {
       const most = forNow();
       const free = most - underWay.size - reserved;
-      if (free > 0 && (free >= Math.floor(most / 4) || looks >= SOME_LOOKS)) {
+      if (free > 0 && (free >= Math.floor(most / 4) || performance.now() - since >= LOOK_AGAIN_MS)) {
         reserved += free;
         return free;
       }
-      await sleep(looks < SOME_LOOKS ? LOOK_MS : LOOK_LATER_MS);
+      await anEnd();
     }
     return 0;
   }
@@ -83,6 +100,7 @@ export function createWorkerPool<Row>(needs: {
       return rows.length;
     } finally {
       reserved -= most;
+      lookAgain();
     }
   }
 

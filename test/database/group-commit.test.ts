@@ -62,14 +62,22 @@ it("a row starts at once, in up to three concurrent statements; further ones gat
   expect(await Promise.all(results)).toEqual([10, 20, 30, 40, 50]);
 });
 
-it("a row that is to linger does so only while another one is written", async () => {
+it.each([
+  ["are sent at once when there are enough", { enough: 12, behindMs: 60_000 }, 12, 0],
+  ["wait no longer than they are told to", { enough: 12, behindMs: 20 }, 2, 60],
+])("rows behind ten that are being written wait for more, and %s", async (_what, needs, more, waitMs) => {
   const { write, batches, finish } = aSlowWriter();
-  const results = await oneByOne(committing({ lingerMs: 20, write }), [1, 2, 3]);
-  expect(batches).toEqual([[1]]);
-  await new Promise((resolve) => setTimeout(resolve, 40));
-  expect(batches).toEqual([[1], [2, 3]]);
+  const commit = committing({ ...needs, write });
+  const numbers = (from: number, count: number) => Array.from({ length: count }, (_, i) => from + i);
+  const results = numbers(0, 10).map(commit);
+  await turn();
+  results.push(...(await oneByOne(commit, numbers(10, more - 1))));
+  expect(batches).toEqual([numbers(0, 10)]);
+  results.push(commit(9 + more));
+  await new Promise((resolve) => setTimeout(resolve, waitMs));
+  expect(batches).toEqual([numbers(0, 10), numbers(10, more)]);
   await finish();
-  expect(await Promise.all(results)).toEqual([10, 20, 30]);
+  expect(await Promise.all(results)).toEqual(numbers(0, 10 + more).map((row) => row * 10));
 });
 
 const raised = (code: string) => Object.assign(new Error(code), { code, severity: "ERROR" });
