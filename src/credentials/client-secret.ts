@@ -245,5 +245,3 @@ export function createPeopleClient({ id, secret: value }: { id: string; secret: 
     },
   };
 }
-
-export type PeopleClient = JudgingClient<ReturnType<typeof createPeopleClient>>;

@@ -45,8 +45,11 @@ const NOT_IN_A_TRANSACTION = "-- not in a transaction";
 
 const tableOf = ({ schema }: Series) => `${schema && `${schema}.`}_prisma_migrations`;
 
+/** Not `IF NOT EXISTS`, which asks for the right to create schemas even where it is there. */
+const MAKE_YOURS = `DO $$ BEGIN IF to_regnamespace('yours') IS NULL THEN CREATE SCHEMA yours; END IF; END $$;`;
+
 /** As Prisma makes it. */
-const createTable = (series: Series) => `${series.schema && `CREATE SCHEMA IF NOT EXISTS ${series.schema};`}
+const createTable = (series: Series) => `${series.schema && MAKE_YOURS}
 CREATE TABLE IF NOT EXISTS ${tableOf(series)} (
   id varchar(36) PRIMARY KEY NOT NULL, checksum varchar(64) NOT NULL, finished_at timestamptz,
   migration_name varchar(255) NOT NULL, logs text, rolled_back_at timestamptz,

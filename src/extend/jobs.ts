@@ -80,7 +80,7 @@ export function createYourJobs(ctx: Context, jobs: readonly YourJob[]) {
   };
 }
 
-/** Thrown into a run that is cut off. */
+/** Why a run was cut off. */
 class CutOff extends Error {
   readonly why: "stops" | "hangs" | "overtaken";
   constructor(why: CutOff["why"], message: string) {
@@ -93,43 +93,41 @@ class CutOff extends Error {
 async function runOne(ctx: Context, job: YourJob, claimed: ClaimedJob, stopping: AbortSignal): Promise<void> {
   const startedMs = performance.now();
   const error = await outcomeOf(ctx, job, claimed, stopping);
-  const isCut = error instanceof CutOff && error.why !== "hangs";
-  if (error instanceof CutOff && error.why === "overtaken") return;
+  const cut = error instanceof CutOff ? error.why : null;
+  if (cut === "overtaken") return;
+  const end = (due: Date, attempts: number, words: string | null) =>
+    retryWhileDatabaseAway(() => endJob(ctx.db, claimed, { due, error: words, attempts }));
   // By the database's clock, which says what is due.
   const now = new Date(claimed.now.getTime() + performance.now() - startedMs);
+  if (cut === "stops") return end(now, claimed.attempts, null);
   const next = nextTime(job, now);
-  const attempts = error === null ? 0 : claimed.attempts + (isCut ? 0 : 1);
-  const pause = Math.min(2 ** (attempts - 1), LONGEST_PAUSE_MINUTES) * MINUTE_MS;
-  const soon = new Date(Math.min(next.getTime(), now.getTime() + pause));
-  const due = error === null ? next : isCut ? now : soon;
-  if (error === null) ctx.log.info({ job: job.name, next }, "A job of yours is done");
-  else if (!isCut)
-    ctx.log.error(
-      { ...(error instanceof CutOff && { alarm: "job_hangs" }), job: job.name, error, nextTry: due },
-      "A job of yours failed",
-    );
+  if (error === null) {
+    ctx.log.info({ job: job.name, next }, "A job of yours is done");
+    return end(next, 0, null);
+  }
+  const pauseMinutes = Math.min(2 ** claimed.attempts, LONGEST_PAUSE_MINUTES);
+  const due = new Date(Math.min(next.getTime(), now.getTime() + pauseMinutes * MINUTE_MS));
+  const alarm = cut === "hangs" ? { alarm: "job_hangs" } : {};
+  ctx.log.error({ ...alarm, job: job.name, error, nextTry: due }, "A job of yours failed");
   // PostgreSQL takes no NUL in a text.
-  const words = isCut || error === null ? null : messageOf(error).replaceAll("\0", "").slice(0, 500);
-  await retryWhileDatabaseAway(() =>
-    endJob(ctx.db, claimed, { due, error: words && ctx.scrubber.scrub(words), attempts }),
-  );
+  const words = ctx.scrubber.scrub(messageOf(error)).replaceAll("\0", "").slice(0, 500);
+  return end(due, claimed.attempts + 1, words);
 }
 
-/** Runs a job under its lease. What it threw, or why it was cut off; null if it is done. */
+/** Runs a job under its lease. What it threw, or a {@link CutOff}; null if it is done. */
 async function outcomeOf(
   { db }: Context,
-  { run, mostMinutes = USUAL_MINUTES }: YourJob,
+  job: YourJob,
   claimed: ClaimedJob,
   stopping: AbortSignal,
 ): Promise<unknown> {
+  const { mostMinutes = USUAL_MINUTES } = job;
   const ending = new AbortController();
   const cut = (why: CutOff["why"], message: string) => ending.abort(new CutOff(why, message));
   const stop = () => cut("stops", "The process stops");
   stopping.addEventListener("abort", stop);
-  const limit = setTimeout(
-    () => cut("hangs", `It has not ended after ${mostMinutes} minutes`),
-    mostMinutes * MINUTE_MS,
-  );
+  const late = () => cut("hangs", `It has not ended after ${mostMinutes} minutes`);
+  const limit = setTimeout(late, mostMinutes * MINUTE_MS);
   const holding = setInterval(() => {
     // While the database is unreachable nobody else can claim it either.
     void holdJob(db, claimed).then(
@@ -141,7 +139,7 @@ async function outcomeOf(
     sleep(stopping.aborted ? STOP_PATIENCE_MS : 0, null, { ref: false }),
   );
   try {
-    await Promise.race([run(ending.signal), givenUp]);
+    await Promise.race([job.run(ending.signal), givenUp]);
     return ending.signal.aborted ? ending.signal.reason : null;
   } catch (error) {
     return ending.signal.aborted ? ending.signal.reason : error;

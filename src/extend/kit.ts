@@ -1,12 +1,11 @@
 import type { Context } from "../context.ts";
-import { statement } from "../database/database.ts";
+import { retryWhileDatabaseAway, statement } from "../database/database.ts";
 import { KitError } from "../errors.ts";
-import { openConfig, sealConfig } from "../resources/config-vars.ts";
-import { findResource } from "../resources/store.ts";
+import { changeConfig, lockedResource } from "../resources/store.ts";
 import { readUuid } from "../uuid.ts";
 import { checkVar } from "../work/vendor-steps.ts";
 import type { Kit } from "./contract.ts";
-import { announceChange, findForYou, listAfter } from "./store.ts";
+import { announceConfig, findForYou, listAfter } from "./store.ts";
 
 /** Makes what the kit offers to a vendor's service. `ctx` may still be filling: it is used when the service is. */
 export function kitFor(ctx: Context): Kit {
@@ -38,7 +37,6 @@ export function kitFor(ctx: Context): Kit {
 }
 
 const LEAST_UUID = "00000000-0000-0000-0000-000000000000";
-const MOST_TRIES = 20;
 
 function knownUuid(typed: string): string {
   const uuid = readUuid(typed);
@@ -47,23 +45,23 @@ function knownUuid(typed: string): string {
 }
 
 async function setConfigVars(
-  ctx: Context,
+  { db, vault, offer, nudge }: Context,
   uuid: string,
   vars: Readonly<Record<string, string | null>>,
 ): Promise<void> {
-  for (const [name, value] of Object.entries(vars)) checkVar(ctx.offer, name, value ?? "");
-  for (let tries = 1; tries <= MOST_TRIES; tries++) {
-    const resource = await findResource(ctx.db, uuid);
-    if (resource?.state !== "provisioned")
-      throw new KitError(
-        "not_provisioned",
-        `Resource ${uuid} is not provisioned: it has no config vars to change.`,
-      );
-    const others = openConfig(ctx.vault, resource).filter(({ name }) => !Object.hasOwn(vars, name));
-    const changes = Object.entries(vars).map(([name, value]) => ({ name, value }));
-    const sealed = sealConfig(ctx.vault, uuid, [...others, ...changes]);
-    if (await announceChange(ctx.db, { uuid, sealed, seen: resource.sealedConfig, names: Object.keys(vars) }))
-      return ctx.nudge("run-steps", 0);
-  }
-  throw new KitError("busy", `The config vars of resource ${uuid} kept changing meanwhile; try again.`);
+  for (const [name, value] of Object.entries(vars)) checkVar(offer, name, value ?? "");
+  const changes = Object.entries(vars).map(([name, value]) => ({ name, value }));
+  await retryWhileDatabaseAway(() =>
+    db.transaction(async (tx) => {
+      const resource = await lockedResource(tx, uuid);
+      if (resource?.state !== "provisioned")
+        throw new KitError(
+          "not_provisioned",
+          `Resource ${uuid} is not provisioned: it has no config vars to change.`,
+        );
+      await changeConfig(tx, vault, resource, changes);
+      await announceConfig(tx, uuid, Object.keys(vars));
+    }),
+  );
+  nudge("run-steps", 0);
 }

@@ -21,31 +21,23 @@ export async function listAfter(db: Queryable, uuid: string): Promise<KitResourc
   return db.query<KitResource>(list, [uuid]);
 }
 
-// The change and the step that announces it are one: whatever happens next, the platform gets the vars. A step that waits
-// for tokens serves; it is locked, so that nobody wakes it before this is committed. One that is due may be claimed, and
-// have read the vars, already.
-const change = statement(
-  "announce_config_change",
-  `WITH kept AS (
-     UPDATE resources SET sealed_config = $2, updated_at = now()
-     WHERE uuid = $1 AND state = 'provisioned' AND sealed_config IS NOT DISTINCT FROM $3 RETURNING uuid
-   ), noted AS (
-     INSERT INTO events (uuid, type, detail) SELECT uuid, 'config_changed', jsonb_build_object('names', $4::text[]) FROM kept
-   ), told AS (
-     INSERT INTO steps (uuid, kind, due_at)
-     SELECT uuid, 'announce', CASE WHEN c.state IN ('active', 'needs_reauth') THEN now() END
-     FROM kept JOIN credentials c USING (uuid) WHERE NOT EXISTS (SELECT FROM steps s
-       WHERE s.uuid = c.uuid AND s.kind = 'announce' AND s.due_at IS NULL AND NOT s.detail ? 'plan' FOR UPDATE)
+// Sent in the transaction that stores the change, so that whatever happens next the platform gets the vars. A step that
+// waits for tokens serves; it is locked, so that nobody wakes it before this is committed. One that is due may be
+// claimed, and have read the vars, already.
+const announce = statement(
+  "announce_config",
+  `WITH noted AS (
+     INSERT INTO events (uuid, type, detail) VALUES ($1, 'config_changed', jsonb_build_object('names', $2::text[]))
    )
-   SELECT uuid FROM kept`,
+   INSERT INTO steps (uuid, kind, due_at)
+   SELECT uuid, 'announce', CASE WHEN c.state IN ('active', 'needs_reauth') THEN now() END
+   FROM credentials c WHERE c.uuid = $1 AND NOT EXISTS (SELECT FROM steps s
+     WHERE s.uuid = c.uuid AND s.kind = 'announce' AND s.due_at IS NULL AND NOT s.detail ? 'plan' FOR UPDATE)`,
 );
 
-/** Stores a resource's config vars, if they are still the ones `seen`, and that the platform is to be told. */
-export async function announceChange(
-  db: Queryable,
-  { uuid, sealed, seen, names }: { uuid: string; sealed: Uint8Array; seen: Buffer | null; names: string[] },
-): Promise<boolean> {
-  return (await db.query(change, [uuid, sealed, seen, names])).length > 0;
+/** The platform is to be told a resource's config vars; `names`: of those that changed, for its story. */
+export async function announceConfig(tx: Queryable, uuid: string, names: readonly string[]): Promise<void> {
+  await tx.query(announce, [uuid, names]);
 }
 
 // The times of the jobs are the database's. A job whose cron expression was changed is planned anew.
@@ -72,8 +64,7 @@ export interface ClaimedJob {
   lease: number;
   /** Failed runs since the last one that worked. */
   attempts: number;
-  /** When it fell due, and the time of the claim, by the database's clock. */
-  dueAt: Date;
+  /** The time of the claim, by the database's clock. */
   now: Date;
 }
 
@@ -83,7 +74,7 @@ const claim = statement(
   "claim_your_jobs",
   `UPDATE your_jobs SET lease = lease + 1, leased_until = now() + ${LEASE}, started_at = now()
    WHERE name = ANY($1::text[]) AND due_at <= now() AND (leased_until IS NULL OR leased_until <= now())
-   RETURNING name, lease, attempts, due_at AS "dueAt", now() AS now`,
+   RETURNING name, lease, attempts, now() AS now`,
 );
 
 export async function claimJobs(db: Queryable, names: readonly string[]): Promise<ClaimedJob[]> {

@@ -1,9 +1,8 @@
 import type { Context } from "../context.ts";
-import { openConfig, sealConfig, type ConfigVar } from "../resources/config-vars.ts";
+import { openConfig, type ConfigVar } from "../resources/config-vars.ts";
 import type { Offer } from "../resources/contract.ts";
-import { findResource, lockedResource } from "../resources/store.ts";
+import { changeConfig, findResource, lockedResource } from "../resources/store.ts";
 import { UsedWrongly } from "./errors.ts";
-import { storeConfig } from "./store.ts";
 
 /** The config vars as the platform has them, by name. The values are the customer's secrets. */
 export async function getConfig({ platformFor }: Context, uuid: string): Promise<ConfigVar[]> {
@@ -39,12 +38,10 @@ export async function setConfig(
 
 /** Stores the changes in the full set. Answers the sealed config that this replaced; null if there was none. */
 function keepInStep({ db, vault }: Context, uuid: string, changes: readonly ConfigVar[]) {
-  const names = changes.map(({ name }) => name);
   return db.transaction(async (tx) => {
     const resource = await lockedResource(tx, uuid);
     if (!resource || resource.state === "deprovisioned") return null;
-    const others = openConfig(vault, resource).filter(({ name }) => !names.includes(name));
-    await storeConfig(tx, uuid, sealConfig(vault, uuid, [...others, ...changes]));
+    await changeConfig(tx, vault, resource, changes);
     return resource.sealedConfig;
   });
 }

@@ -49,16 +49,6 @@ const sealedRows = statement(
 export const countSealed = async (db: Database): Promise<number> =>
   (await db.readWhole<{ count: number }>(sealedRows))[0]!.count;
 
-const setConfig = statement(
-  "set_config",
-  `UPDATE resources SET sealed_config = $2, updated_at = now() WHERE uuid = $1`,
-);
-
-/** Stores a sealed config; the caller holds the lock of the row. */
-export async function storeConfig(tx: Queryable, uuid: string, sealed: Uint8Array): Promise<void> {
-  await tx.query(setConfig, [uuid, sealed]);
-}
-
 // Clears what a tombstone still holds about a customer. The row itself stays, so that its uuid can never be used again,
 // and so do the types and times of its events.
 const clear = statement(

@@ -6,7 +6,7 @@ import type { Secret } from "../secret.ts";
 import type { Vault } from "../vault/vault.ts";
 import { STEP_LEASE_SECONDS } from "../work/step.ts";
 import { sealAnswer, type Answer } from "./answers.ts";
-import { fullSet, sealConfig } from "./config-vars.ts";
+import { fullSet, openConfig, sealConfig, type ConfigVar } from "./config-vars.ts";
 import { GRANT_SECONDS } from "../credentials/verdict.ts";
 import {
   RESOURCE_COLUMNS,
@@ -272,4 +272,21 @@ const lockResource = statement(
 /** The resource of a uuid, locked until the transaction ends. */
 export async function lockedResource(tx: Queryable, uuid: string): Promise<ResourceRow | null> {
   return (await tx.query<ResourceRow>(lockResource, [uuid]))[0] ?? null;
+}
+
+const setConfig = statement(
+  "set_config",
+  `UPDATE resources SET sealed_config = $2, updated_at = now() WHERE uuid = $1`,
+);
+
+/** Makes changes in the stored full set of config vars; the caller has locked the resource. */
+export async function changeConfig(
+  tx: Queryable,
+  vault: Vault,
+  resource: ResourceRow,
+  changes: readonly ConfigVar[],
+): Promise<void> {
+  const names = changes.map(({ name }) => name);
+  const others = openConfig(vault, resource).filter(({ name }) => !names.includes(name));
+  await tx.query(setConfig, [resource.uuid, sealConfig(vault, resource.uuid, [...others, ...changes])]);
 }

@@ -159,6 +159,25 @@ it("a database that was migrated before it had two roles serves only after the g
   await roles.close();
 });
 
+it("tables of a service's own need no right to make schemas once theirs is there, and the service's role uses them", async () => {
+  const roles = twoRoles(testServerUrl());
+  await roles.ask("server", asAdministrator);
+  const ofYours = asOwner.map((text) => text.replaceAll("SCHEMA public", "SCHEMA yours"));
+  await roles.ask("owner", [`CREATE SCHEMA yours`, ...asOwner, ...ofYours]);
+  await migrate({ url: roles.ownerUrl });
+  // From now on the owner of the tables owns the database no more, and may make no schema.
+  await roles.ask("administrator", [
+    `ALTER DATABASE addon OWNER TO CURRENT_USER`,
+    `GRANT CONNECT ON DATABASE addon TO addon_owner`,
+    `GRANT USAGE ON SCHEMA public TO addon_owner`,
+  ]);
+  const yours = "examples/message-queue/your-service/migrations";
+  expect(await migrate({ url: roles.ownerUrl, yours })).toMatchObject({ applied: [expect.any(String)] });
+  expect(await roles.ask("service", [`SELECT * FROM yours.usage`])).toEqual([]);
+  await expect(roles.ask("service", [`DROP TABLE yours.usage`])).rejects.toMatchObject({ code: "42501" });
+  await roles.close();
+});
+
 it("kit doctor names what else the schema lacks: a migration, an encoding for all texts, a valid index", async () => {
   const name = `addon_latin_${process.pid}`;
   const url = databaseUrl(testServerUrl(), name);
