@@ -5,7 +5,7 @@ import { site } from "./pages/site.ts";
 import type { OpenContext } from "./open-context.ts";
 
 /** Everything that browsers see of the web process. */
-export interface Website {
+interface Website {
   /** The routes of all pages for people; null if the settings enable none. */
   router: Router | null;
   /** Stops what operators started on their pages; requests that were sent are finished and their results stored. */

@@ -58,7 +58,7 @@ const findStored = statement(
 );
 
 /** Sealed tokens on their way into a row. */
-export interface SealedTokens extends Lease {
+interface SealedTokens extends Lease {
   /** Whether they came from a grant; a refresh keeps the old refresh token if none was sent. */
   first: boolean;
   access: Uint8Array;
@@ -154,7 +154,7 @@ const accept = statement(
 );
 
 /** The current version of the client secret, and what the platform makes of it. */
-export interface StoredSecret {
+interface StoredSecret {
   version: number;
   sealed: Buffer;
   isRejected: boolean;
@@ -270,7 +270,7 @@ const countOlder = statement(
 );
 
 /** The token pairs that an older secret issued, and those of them that will be tried again soon. */
-export interface StaleTokens {
+interface StaleTokens {
   stale: number;
   waiting: number;
 }

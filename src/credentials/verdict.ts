@@ -2,7 +2,7 @@ import type { NotIssued } from "../platform/oauth.ts";
 import type { CredentialEvent, Owner, State } from "./states.ts";
 
 /** Seconds to wait after the n-th try, the last value repeating; `spread` is the share that jitter adds or subtracts. */
-export interface Backoff {
+interface Backoff {
   seconds: readonly number[];
   spread: number;
 }

@@ -44,7 +44,7 @@ export type Database = Queryable & {
 };
 
 /** The database answers, but every write to it fails: a standby, or a server made read-only for its full disk. */
-export class TakesNoWrites extends KitError {
+class TakesNoWrites extends KitError {
   constructor() {
     super("database_read_only", "the database takes no writes: it is read-only");
   }

@@ -112,7 +112,7 @@ export function isUnreachable(error: unknown): boolean {
 }
 
 /** Limits how many callers wait at once; any more fail at once. One for all whom the same outage would hold up. */
-export type WaitingRoom = { waiting: number; readonly seats: number };
+type WaitingRoom = { waiting: number; readonly seats: number };
 
 export const aWaitingRoom = (seats = 100): WaitingRoom => ({ waiting: 0, seats });
 

@@ -143,7 +143,7 @@ export const ALARMS = [
 ] as const;
 
 /** A counter or a histogram with its samples, as prom-client has them. */
-export interface Family {
+interface Family {
   name: string;
   help: string;
   type: unknown;

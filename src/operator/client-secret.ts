@@ -15,7 +15,7 @@ import { Interrupted, UsedWrongly } from "./errors.ts";
 import type { How } from "./work-through.ts";
 
 /** A version of the client secret, how many tokens fell due when it was set, and how many of those are refreshed. */
-export interface SecretReport {
+interface SecretReport {
   version: number;
   due: number;
   fresh: number;

@@ -19,7 +19,7 @@ interface BadLine {
   reason: keyof typeof BAD_LINES;
 }
 
-export interface ImportReport {
+interface ImportReport {
   imported: number;
   /** The first line has number 1. `exists`: the uuid is stored already, or an earlier line named it. */
   skipped: { line: number; uuid: string | null; reason: "exists" | BadLine["reason"] }[];

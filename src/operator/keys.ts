@@ -10,7 +10,7 @@ import { countSealed } from "./store.ts";
 import { counted, some } from "./wording.ts";
 import type { How } from "./work-through.ts";
 
-export interface Resealed {
+interface Resealed {
   /** How many rows were resealed, and how many each key seals now. */
   report: { resealed: number; byKey: KeyUse[] };
   /** Which values stay as they are because they cannot be decrypted, and why. */

@@ -9,7 +9,7 @@ export const MIGRATION_SETTINGS = [
   "databaseCa",
 ] as const satisfies SettingName[];
 
-export interface MigrationReport {
+interface MigrationReport {
   /** The names of the migrations, oldest first. */
   applied: string[];
   /** A description of the database, without a password. */

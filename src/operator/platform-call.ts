@@ -20,13 +20,13 @@ export async function appsOf(ctx: Pick<Context, "db" | "platformFor">, typed: st
 }
 
 /** The platform's answer; `body` is parsed if it is JSON, and null if it is empty. */
-export interface PlatformAnswer {
+interface PlatformAnswer {
   status: number;
   headers: Record<string, string | string[]>;
   body: unknown;
 }
 
-export interface PlatformCall {
+interface PlatformCall {
   method: string;
   path: string;
   /** The resource whose token is sent. */

@@ -86,7 +86,7 @@ const failing = statement(
 );
 
 /** The put-off steps that keep failing or take too long. */
-export interface FailingSteps {
+interface FailingSteps {
   count: number;
   kinds: string[];
   /** Whether one of them has raised its alarm. */

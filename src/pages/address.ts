@@ -4,7 +4,7 @@ import type { Config } from "../config.ts";
 type Needs = { config: Pick<Config, "publicUrl"> };
 
 /** The address of this service as a browser sees it. */
-export interface Address {
+interface Address {
   origin: string;
   /** The path prefix under which a proxy serves us; empty if there is none. */
   base: string;

@@ -5,7 +5,7 @@ import type { RequestHandler } from "express";
  * A file for the browser. Its name contains a hash of its content, so browsers may cache it for ever. A request with
  * the hash of another version, as happens during a rolling deployment, gets an answer that must be revalidated.
  */
-export interface Asset {
+interface Asset {
   /** The path below the base of the pages that use it. */
   path: string;
   /** The path with the hash of the content as query `v`. */

@@ -14,7 +14,7 @@ export interface Page {
 }
 
 /** What a part of the site puts around each of its pages. `script` is an address of our origin. */
-export interface Around {
+interface Around {
   script: string;
   navigation: ComponentChildren;
   footer: ComponentChildren;

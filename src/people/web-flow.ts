@@ -40,7 +40,7 @@ interface Begun {
 }
 
 /** A completed sign-in: who signed in, the id for the browser's cookie, and where to go. */
-export interface SignedIn {
+interface SignedIn {
   person: NewPerson;
   session: Secret;
   returnTo: string | null;

@@ -11,7 +11,7 @@ import { meaningOfScope } from "./scopes.ts";
 import { describePerson, type Person } from "./store.ts";
 
 /** `isLive`: the platform has just said who they are; otherwise it could not be asked, or does not say it now. */
-export interface Confirmed {
+interface Confirmed {
   person: Person;
   isLive: boolean;
 }

@@ -4,7 +4,7 @@ import { Secret } from "../secret.ts";
 import { type HttpAnswer, refusalOf, retryAfterMs, TransportError } from "./errors.ts";
 import type { Http } from "./http.ts";
 
-export type TokenFlag = "no_refresh_token" | "refresh_token_malformed" | "odd_token_type" | "odd_expires_in";
+type TokenFlag = "no_refresh_token" | "refresh_token_malformed" | "odd_token_type" | "odd_expires_in";
 
 /**
  * `lifeSeconds` is at most 8 hours. `refreshToken` is null if no usable one came: keep the one you have. `scopes` is
@@ -24,7 +24,7 @@ export interface IssuedTokens {
  * refresh token is not (or not yet) good. `unauthorized`: a 401 that does not say which of the two. `bug`: the server
  * did not understand the request, or is no token endpoint.
  */
-export type TokenFailure =
+type TokenFailure =
   "not_issued" | "unknown" | "client_rejected" | "token_rejected" | "unauthorized" | "bug";
 
 export interface NotIssued {

@@ -10,7 +10,7 @@ export interface Move<State extends string = string, Event extends string = stri
 export const RESOURCE_STATES = ["provisioning", "provisioned", "failed", "deprovisioned"] as const;
 export type ResourceState = (typeof RESOURCE_STATES)[number];
 
-export type ResourceEvent =
+type ResourceEvent =
   "provision" | "import" | "done" | "announced" | "refused" | "given_up" | "change_plan" | "deprovision";
 
 /** Every move of a resource; docs/states.md draws them. The statements of store.ts take their conditions from here. */

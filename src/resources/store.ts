@@ -206,7 +206,7 @@ const answer = statement(
 );
 
 /** An answer to a provision, and what follows from it. */
-export interface FirstAnswer {
+interface FirstAnswer {
   uuid: string;
   state: ResourceState;
   answer: Answer;

@@ -200,7 +200,7 @@ export async function expireSteps(db: Queryable): Promise<string[]> {
 }
 
 /** A step of a resource that is not done: a plan change waits for it, or takes its plan for the present one. */
-export interface OpenStep {
+interface OpenStep {
   key: string;
   /** The new plan of a plan change; null for other kinds of step. */
   plan: string | null;

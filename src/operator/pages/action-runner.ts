@@ -7,7 +7,7 @@ import type { ActionRequest } from "../store.ts";
 import type { How } from "../work-through.ts";
 
 /** How an action ended. The message may be shown. */
-export interface ActionResult {
+interface ActionResult {
   isDone: boolean;
   message: string;
 }
