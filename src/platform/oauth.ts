@@ -24,8 +24,7 @@ export interface IssuedTokens {
  * refresh token is not (or not yet) good. `unauthorized`: a 401 that does not say which of the two. `bug`: the server
  * did not understand the request, or is no token endpoint.
  */
-type TokenFailure =
-  "not_issued" | "unknown" | "client_rejected" | "token_rejected" | "unauthorized" | "bug";
+type TokenFailure = "not_issued" | "unknown" | "client_rejected" | "token_rejected" | "unauthorized" | "bug";
 
 export interface NotIssued {
   outcome: TokenFailure;
