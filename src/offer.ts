@@ -17,7 +17,14 @@ export interface Offer<
   configVars: readonly Var[];
   /** What else the add-on asks of the platform, in the platform's words: `log_input` for an app's log lines. */
   requires?: readonly string[];
+  /**
+   * Seconds that one call of a function may take, 1 to 600; 600 unless given. A longer call is cut off (its `signal` is
+   * aborted, its result ignored) and made again like one that failed.
+   */
+  limits?: Readonly<Partial<Record<LimitedFunction, number>>>;
 }
+
+export type LimitedFunction = "provision" | "changePlan" | "finish" | "deprovision" | "rotate" | "retire";
 
 export interface Plan {
   description: string;

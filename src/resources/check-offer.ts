@@ -11,8 +11,18 @@ const CONFIG_VAR_NAME = {
     "is of letters, digits and underscores, and begins with a letter, or with one underscore and a letter",
 };
 
+/** The longest that one call of a vendor's function may take, in seconds. */
+export const LONGEST_CALL_SECONDS = 600;
+
 /** Throws one {@link Misconfigured} that lists every fault in the offer. */
-export function checkOffer({ plans, configVars, regions, requires = [], ...chosen }: Offer): void {
+export function checkOffer({
+  plans,
+  configVars,
+  regions,
+  requires = [],
+  limits = {},
+  ...chosen
+}: Offer): void {
   const names = Object.keys(plans);
   const faults = [
     ...(["defaultPlan", "ephemeralPlan"] as const)
@@ -25,6 +35,9 @@ export function checkOffer({ plans, configVars, regions, requires = [], ...chose
     ...wrongNames("regions", regions, NAME),
     ...wrongNames("configVars", configVars, CONFIG_VAR_NAME),
     ...wrongNames("requires", requires, NAME),
+    ...Object.entries(limits)
+      .filter(([, seconds]) => !(seconds >= 1 && seconds <= LONGEST_CALL_SECONDS))
+      .map(([name, seconds]) => `limits.${name} is ${seconds}: give seconds, 1 to ${LONGEST_CALL_SECONDS}.`),
   ];
   if (faults.length === 0) return;
   throw new Misconfigured(["src/your-service/plans.ts needs mending:", ...faults].join("\n  "));

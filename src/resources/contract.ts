@@ -25,12 +25,12 @@ export interface YourService<Sold extends Offer = Offer> {
   /**
    * Completes what was put off, with a client that can reach the platform for this resource. Do not wait for long work:
    * begin it and answer `later`. The function is then called again, for a provision until 11 hours are over. A call may
-   * last 10 minutes; then `signal` is aborted.
+   * last 10 minutes, or as long as `limits` of the offer say; then `signal` is aborted.
    */
   finish(resource: VendorResource, platform: ResourceApi): Promise<Done<Sold> | NotYet>;
   /**
    * Takes everything down. Called after a deprovision, and after a provision that failed half-way. Like `finish`, it
-   * may last 10 minutes and may answer `later`. After a deprovision `resource.name` is null and `resource.options` is
+   * has a limit and may answer `later`. After a deprovision `resource.name` is null and `resource.options` is
    * empty, since customer data is erased by then; so derive the names of what you make from the uuid.
    */
   deprovision(resource: VendorResource): Promise<void | NotYet>;
@@ -62,7 +62,8 @@ export interface VendorResource {
   idempotencyKey: string;
   /**
    * Aborted when the work is no longer wanted (for example because the resource was deprovisioned meanwhile), when it
-   * has taken 10 minutes, or when the process stops. In the last two cases the function is called again.
+   * has taken as long as it may, or when the process stops or an operator cuts it off. Then the function is called
+   * again, if the work is still wanted.
    */
   readonly signal: AbortSignal;
   /** Where the app's log lines can be sent, for add-ons that asked for it. */

@@ -22,9 +22,9 @@ import {
 import {
   eachLane,
   FIRST_LEASE,
+  HOLD_EVERY_MS,
   laneOf,
   LONGEST_STEP_MS,
-  STEP_LEASE_SECONDS,
   type Lane,
   type Step,
   type StepKind,
@@ -163,7 +163,7 @@ function isUnwanted({ kind, resource: { state } }: Step): boolean {
 
 /**
  * Keeps a step's lease while `work` runs, and aborts `work` when the lease is lost (the resource was deprovisioned, or
- * this process was overtaken), after 10 minutes, or when `cut` is aborted. Rejects with the reason then, also if the work
+ * this process was overtaken), after {@link LONGEST_STEP_MS}, or when `cut` is aborted. Rejects with the reason then, also if the work
  * does not.
  */
 export async function holding<Result>(
@@ -181,7 +181,7 @@ export async function holding<Result>(
       (error: unknown) =>
         log.warn({ uuid: step.resource.uuid, error }, "A step's lease could not be extended"),
     );
-  const beat = setInterval(extend, (STEP_LEASE_SECONDS * 1000) / 3);
+  const beat = setInterval(extend, HOLD_EVERY_MS);
   const limit = setTimeout(() => end("The step took too long."), LONGEST_STEP_MS);
   const cutOff = () => wanted.abort(cut.reason);
   cut.addEventListener("abort", cutOff);

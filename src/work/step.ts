@@ -1,3 +1,4 @@
+import type { LimitedFunction } from "../offer.ts";
 import type { Answer, Result } from "../resources/answers.ts";
 import type { ResourceRow } from "../resources/rows.ts";
 
@@ -21,6 +22,15 @@ export type Lane = (typeof LANES)[StepKind];
 
 export const laneOf = (kind: StepKind): Lane => LANES[kind];
 
+/** The vendor's functions that are not named like the steps that call them. */
+const FUNCTIONS: Readonly<Partial<Record<StepKind, LimitedFunction>>> = {
+  change_plan: "changePlan",
+  clean_up: "deprovision",
+};
+
+/** The vendor's function that a step of the vendor's lane calls. */
+export const functionOf = (kind: StepKind) => FUNCTIONS[kind] ?? (kind as LimitedFunction);
+
 /** SQL condition on `kind`: the step is in this lane. */
 export function isIn(lane: Lane): string {
   const kinds = Object.entries(LANES).flatMap(([kind, its]) => (its === lane ? [`'${kind}'`] : []));
@@ -32,11 +42,14 @@ export function eachLane<Made>(make: (lane: Lane) => Made): Readonly<Record<Lane
   return { vendor: make("vendor"), platform: make("platform") };
 }
 
-/** A running step's lease, from its first moment; extended every third of this while its process lives. */
+/** A running step's lease, from its first moment. */
 export const STEP_LEASE_SECONDS = 30;
 
-/** The longest one step may run. */
-export const LONGEST_STEP_MS = 10 * 60_000;
+/** How often it is extended while its process lives; so soon is noticed, too, that it was taken away. */
+export const HOLD_EVERY_MS = 3_000;
+
+/** The longest one step may run: a call of ten minutes, and as long to store what came of it. */
+export const LONGEST_STEP_MS = 20 * 60_000;
 
 /** The lease number of newly written work; every claim raises it. */
 export const FIRST_LEASE = 1;

@@ -1,8 +1,10 @@
+import { once } from "node:events";
 import { types } from "node:util";
 import type { Context } from "../context.ts";
 import { retryWhileDatabaseAway } from "../database/database.ts";
 import { KitError, Refusal, mayQuote } from "../errors.ts";
 import { answerOf, type Answer, type Result } from "../resources/answers.ts";
+import { LONGEST_CALL_SECONDS } from "../resources/check-offer.ts";
 import { openConfig } from "../resources/config-vars.ts";
 import type { Done, Later, NotYet, Offer, Outcome, VendorResource } from "../resources/contract.ts";
 import { resourceSealContext, type ResourceRow } from "../resources/rows.ts";
@@ -11,14 +13,14 @@ import { answerFirst, lockedResource } from "../resources/store.ts";
 import { Secret } from "../secret.ts";
 import type { Vault } from "../vault/vault.ts";
 import { finishStep, writeProvisionStep } from "./queue.ts";
-import { isOfPlanChange, LONGEST_STEP_MS, type Step } from "./step.ts";
+import { functionOf, isOfPlanChange, LONGEST_STEP_MS, type Step } from "./step.ts";
 import { settleStep } from "./store.ts";
 
 // The steps that call the vendor's functions, in this one place. Each throws in order to be tried again.
 
 /** Calls `provision`, `changePlan` or `finish`, and settles what it returned or refused. */
 export async function callVendor(ctx: Context, step: Step, signal: AbortSignal): Promise<Answer | null> {
-  const result = await resultOf(ctx, step, vendorResource(ctx.vault, step, signal));
+  const result = await resultOf(ctx, step, signal);
   if (step.kind === "finish" && result.is === "later") throw new StillUnderWay(result);
   step.result = result;
   // Goes on trying while the database is unreachable, as the vendor's function need not be called again.
@@ -29,9 +31,7 @@ export async function callVendor(ctx: Context, step: Step, signal: AbortSignal):
 }
 
 export async function cleanUp(ctx: Context, step: Step, signal: AbortSignal): Promise<null> {
-  const outcome = await timed(ctx, "deprovision", signal, () =>
-    ctx.vendor.deprovision(vendorResource(ctx.vault, step, signal)),
-  );
+  const outcome = await call(ctx, step, signal, (resource) => ctx.vendor.deprovision(resource));
   if (isNotYet(outcome)) throw new StillUnderWay(whenAgain(outcome));
   await finishStep(ctx.db, step);
   return null;
@@ -127,47 +127,63 @@ export function secretsOf(vault: Vault, resource: ResourceRow): Secret[] {
 }
 
 /** What the vendor's function returned or refused. Throws any other error. */
-async function resultOf(
-  ctx: Context,
-  { kind, resource: row }: Step,
-  resource: VendorResource,
-): Promise<Result> {
-  const { vendor, vault, offer } = ctx;
-  const [name, call] = {
-    provision: ["provision", () => vendor.provision(resource)],
-    change_plan: ["changePlan", () => vendor.changePlan(resource, row.plan)],
-    finish: ["finish", () => vendor.finish(resource, ctx.platformFor(resource.uuid))],
-  }[kind as "provision" | "change_plan" | "finish"] as [string, () => Promise<Outcome | NotYet>];
+async function resultOf(ctx: Context, step: Step, signal: AbortSignal): Promise<Result> {
+  const { vendor, offer } = ctx;
+  const { plan, uuid } = step.resource;
+  const work: (resource: VendorResource) => Promise<Outcome | NotYet> = {
+    provision: (resource: VendorResource) => vendor.provision(resource),
+    change_plan: (resource: VendorResource) => vendor.changePlan(resource, plan),
+    finish: (resource: VendorResource) => vendor.finish(resource, ctx.platformFor(uuid)),
+  }[step.kind as "provision" | "change_plan" | "finish"];
   try {
-    return resultIn(offer, name, await timed(ctx, name, resource.signal, call));
+    return resultIn(offer, functionOf(step.kind), await call(ctx, step, signal, work));
   } catch (thrown) {
-    const error = mayQuote(thrown, secretsOf(vault, row));
+    const error = mayQuote(thrown, secretsOf(ctx.vault, step.resource));
     if (error instanceof Refusal) return { is: "refused", refusal: error };
     throw error;
   }
 }
 
-/** Times a call of the vendor's, until it ends or is cut off. */
-async function timed<T extends Outcome | NotYet | void>(
-  { metrics }: Context,
-  name: string,
+/** A call of a vendor's function took longer than the offer allows. */
+class TookTooLong extends KitError {
+  constructor(name: string, seconds: number) {
+    super(
+      "took_too_long",
+      `The service's ${name}() was cut off after ${seconds} s, its limit: see limits in src/your-service/plans.ts.`,
+    );
+  }
+}
+
+/**
+ * Calls a function of the vendor's, and times it until it ends or is cut off: when `signal` is aborted, or after its
+ * limit. Then this rejects, also if the function does not end.
+ */
+async function call<T extends Outcome | NotYet | void>(
+  { offer, vault, metrics }: Context,
+  step: Step,
   signal: AbortSignal,
-  call: () => Promise<T>,
+  work: (resource: VendorResource) => Promise<T>,
 ): Promise<T> {
+  const name = functionOf(step.kind);
+  const { [name]: seconds = LONGEST_CALL_SECONDS } = offer.limits ?? {};
+  const wanted = new AbortController();
+  const limit = setTimeout(() => wanted.abort(new TookTooLong(name, seconds)), seconds * 1_000);
+  const cutOff = () => wanted.abort(signal.reason);
+  signal.addEventListener("abort", cutOff);
+  const aborted = once(wanted.signal, "abort").then(() => Promise.reject(wanted.signal.reason as Error));
   const startedMs = performance.now();
   const count = (result: string) =>
     metrics.yourCall({ function: name, result }, (performance.now() - startedMs) / 1_000);
-  const cut = () => count("cut_off");
-  signal.addEventListener("abort", cut);
   try {
-    const outcome = await call();
-    if (!signal.aborted) count(isNotYet(outcome) ? "later" : "done");
+    const outcome = await Promise.race([work(vendorResource(vault, step, wanted.signal)), aborted]);
+    count(isNotYet(outcome) ? "later" : "done");
     return outcome;
   } catch (error) {
-    if (!signal.aborted) count(error instanceof Refusal ? "refused" : "failed");
+    count(wanted.signal.aborted ? "cut_off" : error instanceof Refusal ? "refused" : "failed");
     throw error;
   } finally {
-    signal.removeEventListener("abort", cut);
+    signal.removeEventListener("abort", cutOff);
+    clearTimeout(limit);
   }
 }
 

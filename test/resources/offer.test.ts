@@ -39,6 +39,10 @@ describe("an inconsistent offer", () => {
     [{ configVars: ["KETTLE-TOKEN"] }, 'configVars holds "KETTLE-TOKEN"'],
     [{ configVars: ["2ND_TEAPOT"] }, 'configVars holds "2ND_TEAPOT"'],
     [{ configVars: ["TEAPOT_URL", "TEAPOT_URL", "TEAPOT_URL"] }, /configVars holds "TEAPOT_URL" twice\.$/],
+    [
+      { limits: { finish: 601, retire: 0.5 } },
+      /limits\.finish is 601: give seconds, 1 to 600\.\n.*retire is 0\.5/,
+    ],
     [{ regions: ["us", "us"] }, 'regions holds "us" twice.'],
     [{ regions: [""] }, 'regions holds ""'],
     [{ requires: ["log_input", "log_input"] }, 'requires holds "log_input" twice.'],

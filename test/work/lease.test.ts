@@ -14,8 +14,8 @@ afterEach(() => {
 });
 
 it.each([
-  ["the lease is lost", false, 10_000, "no longer ours"],
-  ["it takes more than ten minutes", true, 600_000, "took too long"],
+  ["the lease is lost", false, 3_000, "no longer ours"],
+  ["it takes more than twenty minutes", true, 1_200_000, "took too long"],
 ])("the signal of a step's work is aborted when %s, and the step ends", async (_, isOurs, ms, words) => {
   jest.useFakeTimers();
   const ctx = { db: { query: async () => (isOurs ? [{}] : []) } } as unknown as Context;
