@@ -154,7 +154,11 @@ describe("a database that cannot be reached", () => {
     await sleep(1_000);
     proxy.mode("ok");
     await allSucceed(await answers);
-    expect(calls(since)).toHaveLength(20);
+    expect(issued(since)).toBe(20);
+    // A grant may come due while its answer still waits for the database, and is then refused once.
+    const refused = calls(since).flatMap(({ response }) => (response?.status === 200 ? [] : [response?.body]));
+    for (const body of refused)
+      expect(body).toMatchObject({ error_description: expect.stringContaining("success answer") });
   });
 
   it("since it restarts again and again: no process exits, and work continues", async () => {

@@ -497,14 +497,14 @@ export const hurriedReader: BrokenService = [
 export const overrun: BrokenService = [
   {
     rule: "HTTP-05",
-    what: "the ninth provision of a second is too much",
+    what: "the ninth provision of five seconds is too much",
     alone: true,
     habits(good) {
       const times: number[] = [];
       return {
         read(request) {
           times.push(performance.now());
-          const many = times.filter((time) => times.at(-1)! - time < 1_000).length > 8;
+          const many = times.filter((time) => times.at(-1)! - time < 5_000).length > 8;
           return many ? refused(429) : good.read(request);
         },
       };
