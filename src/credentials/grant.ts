@@ -1,7 +1,7 @@
 import type { Context } from "../context.ts";
 import { oauthGrantOf, type NoGrant } from "../platform/oauth-grant.ts";
+import { credentialSealContext } from "../vault/contexts.ts";
 import { storeRecovered } from "./queue.ts";
-import { credentialSealContext } from "./sealed.ts";
 
 /**
  * Parses a timestamp whose offset is `+hhmm` (as the platform writes a grant's), `+hh:mm` or `Z`. Null: it cannot be

@@ -2,7 +2,8 @@ import type { Queryable } from "../database/database.ts";
 import type { Log } from "../logging/log.ts";
 import type { Secret } from "../secret.ts";
 import { KeyMissing, SealBroken } from "../vault/errors.ts";
-import type { SealContext, Vault } from "../vault/vault.ts";
+import { credentialSealContext } from "../vault/contexts.ts";
+import type { Vault } from "../vault/vault.ts";
 import { reopenSome, settle, type Judged } from "./queue.ts";
 import type { Owner } from "./states.ts";
 
@@ -10,22 +11,6 @@ interface Needs {
   db: Queryable;
   vault: Vault;
   log: Log;
-}
-
-type SecretColumn = "sealed_grant_code" | "sealed_access_token" | "sealed_refresh_token";
-
-/** What a credential's sealed secret is bound to. A person's pair keeps the name of the table where it stood first. */
-export function credentialSealContext(
-  column: SecretColumn,
-  uuid: string,
-  owner: Owner = "resource",
-): SealContext {
-  return { table: owner === "person" ? "people" : "credentials", column, uuid };
-}
-
-/** What the sealed client secret of a version is bound to: the version stands in for a uuid. */
-export function clientSecretSealContext(version: number): SealContext {
-  return { table: "client_secrets", column: "sealed_secret", uuid: String(version) };
 }
 
 /**
@@ -36,7 +21,7 @@ export function clientSecretSealContext(version: number): SealContext {
 export async function openSealed(
   { db, vault, log }: Needs,
   row: Judged & { owner: Owner },
-  column: SecretColumn,
+  column: Parameters<typeof credentialSealContext>[0],
   sealed: Uint8Array | null,
 ): Promise<Secret | null> {
   const { uuid, owner } = row;

@@ -7,9 +7,10 @@ import {
 } from "../database/database.ts";
 import type { IssuedTokens } from "../platform/oauth.ts";
 import type { Secret } from "../secret.ts";
+import { credentialSealContext } from "../vault/contexts.ts";
 import { holdsBack, type ClientSecret, type JudgedAnswer, type JudgingClient } from "./client-secret.ts";
 import { AROUND_CALL, markSent, releaseCredential, settle, type ClaimedCredential } from "./queue.ts";
-import { credentialSealContext, named, openSealed } from "./sealed.ts";
+import { named, openSealed } from "./sealed.ts";
 import { storeTokens } from "./store.ts";
 import { judgeFailure, shareOfLife, type CallResult, type Failure } from "./verdict.ts";
 

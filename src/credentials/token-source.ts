@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Context } from "../context.ts";
-import { KitError } from "../errors.ts";
+import { NoToken } from "../platform/errors.ts";
 import type { TokenSource } from "../platform/api.ts";
 import type { Secret } from "../secret.ts";
 import { within } from "../within.ts";
@@ -8,23 +8,6 @@ import { settle } from "./queue.ts";
 import { openSealed } from "./sealed.ts";
 import { readTokens, type TokenRow } from "./store.ts";
 import { refreshNow } from "./sweeps.ts";
-
-/**
- * There is no access token to use for a resource or a person; `id` says why: the credential's state, or what prevented
- * a refresh.
- */
-export class NoToken extends KitError {
-  /** Whether waiting will bring none: true if the credential's state rules it out, false for a fault that passes. */
-  readonly isFinal: boolean;
-  /** Why the credential is in that state, where the state alone does not say it. */
-  readonly reason: string | null;
-
-  constructor(id: string, message: string, isFinal = false, reason: string | null = null) {
-    super(id, message);
-    this.isFinal = isFinal;
-    this.reason = reason;
-  }
-}
 
 /** A stored pair of tokens, its access token decrypted. */
 type Pair = TokenRow & { token: Secret };

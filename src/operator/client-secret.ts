@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Context } from "../context.ts";
-import { clientSecretSealContext } from "../credentials/sealed.ts";
 import { countStale, sealedSecrets } from "../credentials/store.ts";
 import { retryWhileDatabaseAway } from "../database/database.ts";
 import { KitError, messageOf, Misconfigured } from "../errors.ts";
@@ -8,6 +7,7 @@ import { withHttp } from "../platform/http.ts";
 import { createTokenEndpoint, trySecret, type Trial } from "../platform/oauth.ts";
 import type { Secret } from "../secret.ts";
 import { clientSecret } from "../setting.ts";
+import { clientSecretSealContext } from "../vault/contexts.ts";
 import { KeyMissing, SealBroken } from "../vault/errors.ts";
 import { checkKeys, countKeyUse, registerKey } from "../vault/store.ts";
 import { keyIdOf } from "../vault/vault.ts";

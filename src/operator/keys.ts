@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Context } from "../context.ts";
-import { clientSecretSealContext } from "../credentials/sealed.ts";
 import { sealedSecrets } from "../credentials/store.ts";
+import { clientSecretSealContext } from "../vault/contexts.ts";
 import { KeyMissing, SealBroken } from "../vault/errors.ts";
 import { countKeyUse, type KeyUse, registerKey, reseal } from "../vault/store.ts";
 import { keyIdOf, type Vault } from "../vault/vault.ts";

@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 import type { Request, Response } from "express";
 import type { Context } from "../context.ts";
-import { credentialSealContext } from "../credentials/sealed.ts";
 import { shareOfLife } from "../credentials/verdict.ts";
 import { accountOf } from "../platform/account.ts";
 import { createTokenEndpoint, type IssuedTokens } from "../platform/oauth.ts";
 import { mayQuote } from "../errors.ts";
 import { Secret } from "../secret.ts";
+import { credentialSealContext } from "../vault/contexts.ts";
 import { randomId, readCookie, writeCookie, type SecretCookie } from "./cookies.ts";
 import {
   accountProblem,

@@ -1,10 +1,10 @@
 import type { Context } from "../context.ts";
-import { giveUpPerson, NoToken, tokensOf } from "../credentials/token-source.ts";
+import { giveUpPerson, tokensOf } from "../credentials/token-source.ts";
 import { isDatabaseAway } from "../database/database.ts";
 import { KitError } from "../errors.ts";
 import { Facts, type Page } from "../pages/pages.tsx";
 import { accountOf, type Account } from "../platform/account.ts";
-import { PlatformRefused } from "../platform/errors.ts";
+import { NoToken, PlatformRefused } from "../platform/errors.ts";
 import type { Secret } from "../secret.ts";
 import { within } from "../within.ts";
 import { meaningOfScope } from "./scopes.ts";

@@ -136,3 +136,20 @@ export function retryAfterMs(headers: IncomingHttpHeaders): number | null {
   const waitMs = Number.isNaN(Number(value)) ? Date.parse(value) - sentAtMs : Number(value) * 1_000;
   return Number.isNaN(waitMs) ? null : Math.min(Math.max(waitMs, 1_000), 15 * 60_000);
 }
+
+/**
+ * There is no access token to use for a resource or a person; `id` says why: the credential's state, or what prevented
+ * a refresh.
+ */
+export class NoToken extends KitError {
+  /** Whether waiting will bring none: true if the credential's state rules it out, false for a fault that passes. */
+  readonly isFinal: boolean;
+  /** Why the credential is in that state, where the state alone does not say it. */
+  readonly reason: string | null;
+
+  constructor(id: string, message: string, isFinal = false, reason: string | null = null) {
+    super(id, message);
+    this.isFinal = isFinal;
+    this.reason = reason;
+  }
+}

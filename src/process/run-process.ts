@@ -3,6 +3,7 @@ import { setFlagsFromString } from "node:v8";
 import type { Config } from "../config.ts";
 import { Misconfigured } from "../errors.ts";
 import { createOwnScrubber } from "../logging/scrubber.ts";
+import { onSignals } from "./signals.ts";
 import type { RunningService } from "./start-up.ts";
 
 /** What a misconfigured process exits with (EX_CONFIG). */
@@ -52,27 +53,6 @@ export function exitWith(error: unknown, scrub = (text: string) => text): never 
   const why = error instanceof Error ? (!isMisconfigured && error.stack) || error.message : String(error);
   process.stderr.write(`${scrub(why)}\n`);
   process.exit(isMisconfigured ? EXIT_MISCONFIGURED : 1);
-}
-
-/**
- * Calls `first` for the first of these signals that `process` gets, and `again` for each later one that was sent on
- * purpose: more than `againAfterMs` after the first. (A terminal sends one to npm and to npm's child, and npm passes it
- * on.) A further SIGHUP is ignored: a terminal that hangs up may send it twice.
- */
-export function onSignals(
-  process: NodeJS.EventEmitter,
-  signals: readonly NodeJS.Signals[],
-  { first, again }: { first(signal: NodeJS.Signals): void; again(signal: NodeJS.Signals): void },
-  againAfterMs = 1_000,
-): void {
-  let firstAt: number | null = null;
-  const heard = (signal: NodeJS.Signals) => {
-    if (firstAt === null) {
-      firstAt = performance.now();
-      first(signal);
-    } else if (signal !== "SIGHUP" && performance.now() - firstAt > againAfterMs) again(signal);
-  };
-  for (const signal of signals) process.on(signal, heard);
 }
 
 /** Stops the service on the first signal. Returns a function that tells whether stopping has begun. */

@@ -1,6 +1,7 @@
 import { Refusal } from "../errors.ts";
+import { resourceSealContext } from "../vault/contexts.ts";
 import type { Vault } from "../vault/vault.ts";
-import { resourceSealContext, type ResourceRow } from "./rows.ts";
+import { type ResourceRow } from "./rows.ts";
 
 // What the platform is answered (assumed, section 1).
 

@@ -1,5 +1,4 @@
 import type { Secret } from "../secret.ts";
-import type { SealContext } from "../vault/vault.ts";
 import type { ResourceState } from "./states.ts";
 
 /** A provision request (assumed, section 1), checked; members that the kit does not know are dropped. */
@@ -60,12 +59,4 @@ export const RESOURCE_COLUMNS = `r.uuid, r.name, r.applied_plan AS plan, r.regio
 /** A tombstone without a plan: a deprovision came, and no provision before it. */
 export function wasNeverProvisioned({ plan, state }: Pick<ResourceRow, "plan" | "state">): boolean {
   return state === "deprovisioned" && plan === "";
-}
-
-/** What a resource's sealed secret is bound to. */
-export function resourceSealContext(
-  column: "sealed_answer" | "sealed_config" | "sealed_log_input_url" | "sealed_log_drain_token",
-  uuid: string,
-): SealContext {
-  return { table: "resources", column, uuid };
 }

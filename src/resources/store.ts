@@ -1,20 +1,14 @@
 import type { Context } from "../context.ts";
-import { credentialSealContext } from "../credentials/sealed.ts";
 import { groupCommit, statement, type Queryable } from "../database/database.ts";
 import type { Deadline } from "../database/retry.ts";
 import type { Secret } from "../secret.ts";
+import { credentialSealContext, resourceSealContext } from "../vault/contexts.ts";
 import type { Vault } from "../vault/vault.ts";
 import { STEP_LEASE_SECONDS } from "../work/step.ts";
 import { sealAnswer, type Answer } from "./answers.ts";
 import { fullSet, openConfig, sealConfig, type ConfigVar } from "./config-vars.ts";
 import { GRANT_SECONDS } from "../credentials/verdict.ts";
-import {
-  RESOURCE_COLUMNS,
-  resourceSealContext,
-  type Grant,
-  type ProvisionRequest,
-  type ResourceRow,
-} from "./rows.ts";
+import { RESOURCE_COLUMNS, type Grant, type ProvisionRequest, type ResourceRow } from "./rows.ts";
 import { mayBe, type ResourceState } from "./states.ts";
 
 // The statements that a resource lives by; those that end one are in end-store.ts. A provision is an intent as soon as its

@@ -1,8 +1,7 @@
 import type { Context } from "../context.ts";
-import { NoToken } from "../credentials/token-source.ts";
 import { KitError } from "../errors.ts";
 import type { PlatformFor } from "../platform/api.ts";
-import { PlatformRefused } from "../platform/errors.ts";
+import { NoToken, PlatformRefused } from "../platform/errors.ts";
 import { notYetSet, openConfig } from "../resources/config-vars.ts";
 import { failProvision } from "../resources/end-store.ts";
 import { findResource } from "../resources/store.ts";

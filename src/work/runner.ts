@@ -1,9 +1,8 @@
 import { once } from "node:events";
 import type { Context } from "../context.ts";
-import { NoToken } from "../credentials/token-source.ts";
 import { nextTryInSeconds, STEP_AGAIN } from "../credentials/verdict.ts";
 import { messageOf, mayQuote } from "../errors.ts";
-import { PlatformRefused, RateLimited } from "../platform/errors.ts";
+import { NoToken, PlatformRefused, RateLimited } from "../platform/errors.ts";
 import type { Answer } from "../resources/answers.ts";
 import { canBe } from "../resources/states.ts";
 import { announce, discover, reportFailure } from "./platform-steps.ts";

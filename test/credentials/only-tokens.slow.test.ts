@@ -1,7 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Database } from "../../src/database/database.ts";
 import type { TokenEndpoint } from "../../src/platform/oauth.ts";
-import { credentialSealContext } from "../../src/credentials/sealed.ts";
 import { storeTokens } from "../../src/credentials/store.ts";
 import { openContext } from "../../src/open-context.ts";
 import { Secret } from "../../src/secret.ts";
@@ -10,6 +9,7 @@ import { teapotConfig, teapotParts } from "../support/sellers.ts";
 import { eventually } from "../support/world.ts";
 import { tokensOf } from "../../src/credentials/token-source.ts";
 import { refreshNow as refresh } from "../../src/credentials/sweeps.ts";
+import { credentialSealContext } from "../../src/vault/contexts.ts";
 
 // Tokens that cannot be obtained a second time: those of a grant, and a refresh token that replaces another.
 

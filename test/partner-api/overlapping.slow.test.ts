@@ -7,7 +7,6 @@ import { aGrant, aProvisionRequest } from "../support/a-provision-request.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { openConfig, sealConfig } from "../../src/resources/config-vars.ts";
-import { credentialSealContext } from "../../src/credentials/sealed.ts";
 import { storeTokens } from "../../src/credentials/store.ts";
 import { failProvision } from "../../src/resources/end-store.ts";
 import { refusalAnswer } from "../../src/resources/answers.ts";
@@ -16,6 +15,7 @@ import type { Done } from "../../src/resources/contract.ts";
 import { teapots } from "../support/teapots/index.ts";
 import { Secret } from "../../src/secret.ts";
 import { eventually } from "../support/world.ts";
+import { credentialSealContext } from "../../src/vault/contexts.ts";
 
 // Requests that arrive while other work on the resource is under way, or was left by a process that died.
 

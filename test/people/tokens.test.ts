@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { runWeb } from "../../src/process/run-web.ts";
 import { statement } from "../../src/database/database.ts";
 import { Secret } from "../../src/secret.ts";
-import { credentialSealContext } from "../../src/credentials/sealed.ts";
+import { credentialSealContext } from "../../src/vault/contexts.ts";
 import { createVault } from "../../src/vault/vault.ts";
 import { kitJson } from "../support/kit.ts";
 import { eventually } from "../support/world.ts";

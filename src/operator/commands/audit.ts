@@ -1,10 +1,9 @@
 import type { Command } from "commander";
 import { typedUuid, UsedWrongly } from "../errors.ts";
-import { actionsBefore, type AuditEntry } from "../store.ts";
+import { actionsBefore } from "../store.ts";
 import { EXAMPLE_UUID, examples } from "./examples.ts";
-import type { Screen } from "./host.ts";
+import { entryText } from "./resource-text.ts";
 import type { Act } from "./session.ts";
-import { moment, safe, wrapped } from "./text.ts";
 
 export function addAudit(program: Command, act: Act): void {
   program
@@ -32,14 +31,4 @@ export function addAudit(program: Command, act: Act): void {
         };
       }),
     );
-}
-
-/** What was done, when, and how it ended; below, by whom, and what came of it. */
-export function entryText({ columns, paint }: Screen, entry: AuditEntry): string {
-  const { action, uuid, operator, state, message, startedAt } = entry;
-  const who = operator.address === null ? operator.name : `${operator.name} (${operator.address})`;
-  const end = state === "done" ? state : paint.red(state);
-  const below = [who, uuid, message].filter(Boolean).join("; ");
-  const text = `${moment(startedAt.toISOString())}  ${end}  ${paint.bold(safe(action))}\n${safe(below)}`;
-  return wrapped(text, columns, "  ");
 }

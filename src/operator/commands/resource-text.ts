@@ -1,7 +1,7 @@
 import { adviceOn } from "../advice.ts";
 import type { ResourcePage, ResourceRecord, WaitingStep, WholeResource } from "../resources.ts";
+import type { AuditEntry } from "../store.ts";
 import { duration, planInWords } from "../wording.ts";
-import { entryText } from "./audit.ts";
 import type { Screen } from "./host.ts";
 import { facts, sections, shortened, table, type NamedFact } from "./table.ts";
 import { counted, moment, momentAway, safe, wrapped } from "./text.ts";
@@ -105,4 +105,14 @@ function stepInWords({ tries, lastError, said, isUnderWay, nextTryAt }: WaitingS
 export function aboutOne(resource: ResourceRecord): string {
   const { uuid, plan, state, credential } = resource;
   return `${uuid}:\nplan ${planInWords(safe(plan))}, ${state}, credential ${credential.state}\n${whichAndWhy(resource)}`;
+}
+
+/** What was done, when, and how it ended; below, by whom, and what came of it. */
+export function entryText({ columns, paint }: Screen, entry: AuditEntry): string {
+  const { action, uuid, operator, state, message, startedAt } = entry;
+  const who = operator.address === null ? operator.name : `${operator.name} (${operator.address})`;
+  const end = state === "done" ? state : paint.red(state);
+  const below = [who, uuid, message].filter(Boolean).join("; ");
+  const text = `${moment(startedAt.toISOString())}  ${end}  ${paint.bold(safe(action))}\n${safe(below)}`;
+  return wrapped(text, columns, "  ");
 }

@@ -5,7 +5,7 @@ import { refreshesSettled } from "../../credentials/sweeps.ts";
 import { readEnvironment, type Environment } from "../../environment.ts";
 import { createOwnScrubber, type Scrubber } from "../../logging/scrubber.ts";
 import type { OpenContext, Parts } from "../../open-context.ts";
-import { onSignals } from "../../process/run-process.ts";
+import { onSignals } from "../../process/signals.ts";
 import type { Offer } from "../../resources/contract.ts";
 import type { Secret } from "../../secret.ts";
 import { UsedWrongly } from "../errors.ts";

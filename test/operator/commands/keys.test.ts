@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/glo
 import { randomBytes, randomUUID } from "node:crypto";
 import { once } from "node:events";
 import type { Queryable } from "../../../src/database/database.ts";
-import { credentialSealContext } from "../../../src/credentials/sealed.ts";
+import { credentialSealContext } from "../../../src/vault/contexts.ts";
 import { reseal } from "../../../src/vault/store.ts";
 import { Secret } from "../../../src/secret.ts";
 import { createVault, type Vault } from "../../../src/vault/vault.ts";

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { clientSecretSealContext } from "../../../src/credentials/sealed.ts";
 import { Secret } from "../../../src/secret.ts";
 import { openContext } from "../../../src/open-context.ts";
 import { checkDatabase } from "../../../src/process/start-up.ts";
+import { clientSecretSealContext } from "../../../src/vault/contexts.ts";
 import { createVault } from "../../../src/vault/vault.ts";
 import { teapotConfig, teapotParts } from "../../support/sellers.ts";
 import { aWorld, type World } from "../../support/world.ts";
