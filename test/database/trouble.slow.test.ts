@@ -156,7 +156,9 @@ describe("a database that cannot be reached", () => {
     await allSucceed(await answers);
     expect(issued(since)).toBe(20);
     // A grant may come due while its answer still waits for the database, and is then refused once.
-    const refused = calls(since).flatMap(({ response }) => (response?.status === 200 ? [] : [response?.body]));
+    const refused = calls(since).flatMap(({ response }) =>
+      response?.status === 200 ? [] : [response?.body],
+    );
     for (const body of refused)
       expect(body).toMatchObject({ error_description: expect.stringContaining("success answer") });
   });
