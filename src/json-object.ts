@@ -1,5 +1,8 @@
 export type JsonObject = { readonly [member: string]: unknown };
 
+/** What JSON can say. */
+export type Json = string | number | boolean | null | readonly Json[] | { readonly [member: string]: Json };
+
 /** Whether a parsed value is an object with members: not null, not an array. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);

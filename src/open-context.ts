@@ -36,6 +36,7 @@ import { createExchanges, createRefreshes, refreshesSettled } from "./credential
 import { tokensOf } from "./credentials/token-source.ts";
 import { createLostProvisions } from "./resources/lost-provisions.ts";
 import { createVault } from "./vault/vault.ts";
+import { checkRotation } from "./work/rotation.ts";
 import { createStepRunner } from "./work/runner.ts";
 import { createYourService } from "./your-service/index.ts";
 import { offer as yourOffer } from "./your-service/plans.ts";
@@ -122,6 +123,7 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   const given = typeof parts.vendor === "function" ? parts.vendor(kit) : parts.vendor;
   ctx.vendor = given ?? yours();
   checkYourJobs(ctx.vendor.jobs ?? []);
+  checkRotation(ctx.vendor.rotation);
   for (const [name, metric] of Object.entries(ctx.vendor.metrics ?? {})) ctx.metrics.declare(name, metric);
   ctx.customerPage = parts.customerPage ?? yours().customerPage;
   closers.push(() => (given ?? own)?.close?.());

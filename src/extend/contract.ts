@@ -1,13 +1,15 @@
 import type { Router } from "express";
 import type { Logger } from "pino";
 import type { ResourceApi } from "../platform/api.ts";
+import type { Json } from "../json-object.ts";
+import type { Done, NotYet, Offer, VendorResource } from "../resources/contract.ts";
 import type { ResourceState } from "../resources/states.ts";
 
 /**
  * What `createYourService` may return beside the functions of `YourService`: a product with a life of its own. Each part
  * is described in docs/extend-it.md.
  */
-export interface Extensions {
+export interface Extensions<Sold extends Offer = Offer> {
   /**
    * Mounts routes of your own, at paths that the kit does not use. They stand behind the kit's limits on requests and
    * in its log; what a route throws is answered as JSON: a `Refusal` with its status, anything else with 500. Who may
@@ -23,6 +25,37 @@ export interface Extensions {
    * what to do. What a check throws is its sentence.
    */
   checks?: Readonly<Record<string, () => Promise<string | null>>>;
+  /** How a customer's credentials are replaced by new ones. Without it, nobody can ask for that. */
+  rotation?: Rotation<Sold>;
+}
+
+/**
+ * New credentials beside the old ones, which end when the app has had the new ones for a while. Both functions are
+ * called like those of `YourService`: again after an error or `later`, as long as `limits` of the offer say, and with the same
+ * `resource.idempotencyKey`, which names the rotation in both of them.
+ */
+export interface Rotation<Sold extends Offer = Offer> {
+  /**
+   * Makes new credentials; the old ones go on working. A thrown `Refusal` means that these cannot be rotated: nothing
+   * changes. A plan change of the resource waits for it.
+   */
+  rotate(resource: VendorResource): Promise<Rotated<Sold> | NotYet>;
+  /**
+   * Ends the old credentials, which `retires` names. Called when the overlap is over; or sooner, if the next rotation is
+   * asked for. Not called once the resource is deprovisioned: then `deprovision` takes everything down. A plan change may
+   * run beside it.
+   */
+  retire(resource: VendorResource, retires: Json): Promise<void | NotYet>;
+  /** How long the old credentials go on working once the platform has the new ones; 120 unless given. */
+  overlapMinutes?: number;
+  /** Rotates each resource when its credentials are so old. Unless given, only who asks for it gets it. */
+  everyDays?: number;
+}
+
+/** New credentials: the app's config vars (the full set), and what `retire` is to end. */
+export interface Rotated<Sold extends Offer = Offer> extends Pick<Done<Sold>, "config"> {
+  /** Names the old credentials and never contains them: stored as it is, at most 2,000 characters of JSON. */
+  retires: Json;
 }
 
 /** Work that is done again and again, by whichever process comes first. */
@@ -64,6 +97,11 @@ export interface Kit {
      */
     set(uuid: string, vars: Readonly<Record<string, string | null>>): Promise<void>;
   };
+  /**
+   * Asks for new credentials of a provisioned resource (its {@link Extensions.rotation}), to be made soon; `under_way`: it
+   * waits for those of an earlier call. When it resolves that is stored. Throws for a resource that is not provisioned.
+   */
+  rotate(uuid: string): Promise<"asked" | "under_way">;
   /** Adds to a counter of {@link Extensions.metrics}. Label values must be few words of yours, never a uuid or a name. */
   count(metric: string, labels?: Readonly<Record<string, string>>, by?: number): void;
   /** The platform, on behalf of one resource. Its calls fail while the resource has no working token. */

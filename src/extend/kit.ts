@@ -3,7 +3,8 @@ import { retryWhileDatabaseAway, statement } from "../database/database.ts";
 import { KitError } from "../errors.ts";
 import { changeConfig, lockedResource } from "../resources/store.ts";
 import { readUuid } from "../uuid.ts";
-import { checkVar } from "../work/vendor-steps.ts";
+import { askRotation } from "../work/rotation.ts";
+import { checkVar } from "../work/vendor-results.ts";
 import type { Kit } from "./contract.ts";
 import { announceConfig, findForYou, listAfter } from "./store.ts";
 
@@ -31,6 +32,11 @@ export function kitFor(ctx: Context): Kit {
       },
     },
     config: { set: (uuid, vars) => setConfigVars(ctx, knownUuid(uuid), vars) },
+    rotate: async (uuid) => {
+      const result = await askRotation(ctx, knownUuid(uuid), "service");
+      if (result === "not_provisioned") throw notProvisioned(uuid, "credentials to rotate");
+      return result;
+    },
     count: (metric, labels = {}, by = 1) => ctx.metrics.count(metric, labels, by),
     platformFor: (uuid) => ctx.platformFor(knownUuid(uuid)),
   };
@@ -44,6 +50,10 @@ function knownUuid(typed: string): string {
   return uuid;
 }
 
+function notProvisioned(uuid: string, lacks: string): KitError {
+  return new KitError("not_provisioned", `Resource ${uuid} is not provisioned: it has no ${lacks}.`);
+}
+
 async function setConfigVars(
   { db, vault, offer, nudge }: Context,
   uuid: string,
@@ -54,11 +64,7 @@ async function setConfigVars(
   await retryWhileDatabaseAway(() =>
     db.transaction(async (tx) => {
       const resource = await lockedResource(tx, uuid);
-      if (resource?.state !== "provisioned")
-        throw new KitError(
-          "not_provisioned",
-          `Resource ${uuid} is not provisioned: it has no config vars to change.`,
-        );
+      if (resource?.state !== "provisioned") throw notProvisioned(uuid, "config vars to change");
       await changeConfig(tx, vault, resource, changes);
       await announceConfig(tx, uuid, Object.keys(vars));
     }),

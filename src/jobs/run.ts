@@ -9,6 +9,8 @@ export type JobName =
   | "run-steps"
   | "run-vendor-steps"
   | "run-your-jobs"
+  | "run-rotations"
+  | "plan-rotations"
   | "find-late-steps"
   | "fail-stranded"
   | "spread-secret"

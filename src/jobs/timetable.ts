@@ -5,6 +5,7 @@ import { refreshesSettled } from "../credentials/sweeps.ts";
 import { prunePeopleAndCustomers } from "../people/store.ts";
 import { createYourJobs } from "../extend/jobs.ts";
 import { failStranded, pruneLostProvisions } from "../resources/end-store.ts";
+import { planRotations } from "../work/rotation.ts";
 import { findLateSteps, nextLookInSeconds } from "../work/runner.ts";
 import type { Job, JobName } from "./run.ts";
 
@@ -39,6 +40,13 @@ export function timetable(ctx: Context): Job[] {
       settled: work.settled,
       nextInSeconds: () => nextLookInSeconds(ctx, "vendor"),
     },
+    "run-rotations": {
+      mayCompute: true,
+      run: (signal) => work.runDue("rotation", signal),
+      settled: work.settled,
+      nextInSeconds: () => nextLookInSeconds(ctx, "rotation"),
+    },
+    "plan-rotations": { run: () => planRotations(ctx) },
     // Those that your service brings along.
     "run-your-jobs": {
       mayCompute: true,

@@ -5,6 +5,7 @@ import { databaseClock } from "../metrics/store.ts";
 import { RESOURCE_STATES } from "../resources/states.ts";
 import { readUuid } from "../uuid.ts";
 import { keyIdOf } from "../vault/vault.ts";
+import { MAY_GO_ON } from "../work/step.ts";
 import { typedUuid, UnknownResource, UsedWrongly } from "./errors.ts";
 import { actionsBefore, LIST_SIZE, listedUuids } from "./store.ts";
 
@@ -136,7 +137,7 @@ function credentialOf(stored: Credential) {
 
 function waiting({ kind, attempts, lastError, detail, dueAt, leasedUntil }: Step, nowMs: number) {
   const { said } = Object(detail) as { said?: string };
-  const mayBeLater = kind === "finish" || kind === "clean_up";
+  const mayBeLater = (MAY_GO_ON as readonly string[]).includes(kind);
   return {
     kind,
     /** How often it was tried; counted anew each time the vendor's service answers "later". */

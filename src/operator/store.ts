@@ -3,6 +3,7 @@ import { IS_RECOVERABLE } from "../credentials/queue.ts";
 import { GRANT_SECONDS } from "../credentials/verdict.ts";
 import type { ResourceState } from "../resources/states.ts";
 import { ALARM_AFTER_ATTEMPTS } from "../work/queue.ts";
+import { MAY_GO_ON } from "../work/step.ts";
 import { MOST_COUNTED } from "./wording.ts";
 
 // What operators' actions read of many resources, and the little that they write besides what the rooms themselves do:
@@ -72,16 +73,17 @@ const SEVERAL_TRIES = 5;
 /** What is wrong with the steps that {@link failingSteps} finds, to follow their count. */
 export const FAILING = `failed ${SEVERAL_TRIES} times or more, or still went on after 11 hours`;
 
-const IS_LATE = `(detail ? 'isLate' AND kind IN ('finish', 'clean_up'))`;
+const IS_LATE = `(detail ? 'isLate' AND kind IN (${MAY_GO_ON.map((kind) => `'${kind}'`).join()}))`;
 // The more often a step has failed, the later it is due; one that the vendor's service still works on is mostly due late
-// as well. So a bounded part, read from that end of the index, holds the steps to be found.
+// as well. So a bounded part, read from that end of the index, holds the steps to be found; what was not tried yet, such
+// as retiring credentials in two hours, is passed over.
 const failing = statement(
   "failing_steps",
   `SELECT count(*)::int AS count, coalesce(array_agg(DISTINCT kind), '{}') AS kinds,
      coalesce(bool_or(attempts >= ${ALARM_AFTER_ATTEMPTS} OR ${IS_LATE}), false) AS "isAlarm",
      coalesce((array_agg(uuid::text ORDER BY attempts DESC, uuid))[1:3], '{}') AS "someUuids"
    FROM (SELECT uuid, kind, attempts, last_error, detail FROM steps
-     WHERE due_at IS NOT NULL ORDER BY due_at DESC LIMIT ${MOST_COUNTED}) latest
+     WHERE due_at IS NOT NULL AND (attempts > 0 OR detail ? 'said') ORDER BY due_at DESC LIMIT ${MOST_COUNTED}) latest
    WHERE (attempts >= ${SEVERAL_TRIES} AND last_error IS NOT NULL) OR ${IS_LATE}`,
 );
 

@@ -1,4 +1,5 @@
 import { Refusal } from "../errors.ts";
+import type { Json } from "../json-object.ts";
 import { resourceSealContext } from "../vault/contexts.ts";
 import type { Vault } from "../vault/vault.ts";
 import { type ResourceRow } from "./rows.ts";
@@ -13,7 +14,13 @@ export interface Answer {
 
 /** What the vendor's service made, asked for later, or refused. */
 export type Result =
-  | { is: "done"; config: Readonly<Record<string, string>>; message: string | undefined }
+  | {
+      is: "done";
+      config: Readonly<Record<string, string>>;
+      message: string | undefined;
+      /** Of a rotation: what it replaced. */
+      retires?: Json;
+    }
   | { is: "later"; message: string; againInSeconds: number }
   | { is: "refused"; refusal: Refusal };
 

@@ -14,11 +14,13 @@ import {
 // The queue of steps: write, claim, hold, put off, end, next due; what their results leave behind is in store.ts. Steps
 // are claimed like credentials: one statement, a lease, the database's clock. What is written after a claim is fenced by
 // its lease number. Two steps of one resource that change it never run at the same time or out of order. Discovering its
-// app and announcing its config vars, as they are by then, wait for no other step and hold none up; a clean-up has
-// nothing left to wait for.
+// app and announcing its config vars, as they are by then, wait for no other step and hold none up, nor does retiring
+// old credentials, but that the next rotation waits for it; a clean-up has nothing left to wait for.
 
 /** Steps of each lane under way at once in one process. */
 export const CONCURRENCY = 16;
+/** Fewer of these: nobody waits for them. */
+export const ROTATIONS_AT_ONCE = 4;
 /** After this many failed attempts an alarm is raised. */
 export const ALARM_AFTER_ATTEMPTS = 12;
 /** For so long a provision may be answered "later"; for any other step that goes on for longer, an alarm is raised. */
@@ -29,10 +31,14 @@ const LEASE = `interval '${STEP_LEASE_SECONDS} seconds'`;
 export const IS_OURS = `s.uuid = $1 AND s.key = $2 AND s.lease = $3`;
 export const claimOf = ({ resource: { uuid }, key, lease }: Step) => [uuid, key, lease];
 
+/** The kinds of step that hold no other up. */
+const BESIDE = `('discover', 'announce', 'retire')`;
+
 /** SQL condition: no earlier step of its resource holds up the step aliased `step`. */
 export function isNext(step: string): string {
-  return `(${step}.kind IN ('discover', 'announce', 'clean_up') OR NOT EXISTS (
-        SELECT 1 FROM steps earlier WHERE earlier.uuid = ${step}.uuid AND earlier.id < ${step}.id AND earlier.kind NOT IN ('discover', 'announce')))`;
+  return `(${step}.kind IN ${BESIDE} OR ${step}.kind = 'clean_up' OR NOT EXISTS (
+        SELECT 1 FROM steps earlier WHERE earlier.uuid = ${step}.uuid AND earlier.id < ${step}.id
+          AND (earlier.kind NOT IN ${BESIDE} OR (earlier.kind = 'retire' AND ${step}.kind = 'rotate'))))`;
 }
 
 // Each lane has an index of what is due in it, and of nothing else, so that a claim never reads past the other lane's
@@ -211,7 +217,7 @@ interface OpenStep {
 const openSteps = statement(
   "open_steps",
   `SELECT key, detail->>'plan' AS plan, detail ? 'isAccepted' AS "isAccepted", lease FROM steps
-   WHERE uuid = $1 AND kind NOT IN ('discover', 'announce') ORDER BY id`,
+   WHERE uuid = $1 AND kind NOT IN ${BESIDE} ORDER BY id`,
 );
 
 export function openStepsOf(tx: Queryable, uuid: string): Promise<OpenStep[]> {

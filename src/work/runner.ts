@@ -16,6 +16,7 @@ import {
   holdStep,
   nextStepInSeconds,
   putOffStep,
+  ROTATIONS_AT_ONCE,
   wakeSteps,
 } from "./queue.ts";
 import {
@@ -29,7 +30,7 @@ import {
   type StepKind,
   type StepRunner,
 } from "./step.ts";
-import { callVendor, cleanUp, secretsOf, StillUnderWay, writeStepOf } from "./vendor-steps.ts";
+import { callVendor, cleanUp, retire, secretsOf, StillUnderWay, writeStepOf } from "./vendor-steps.ts";
 import { createWorkerPool } from "./worker-pool.ts";
 
 /**
@@ -46,6 +47,8 @@ const KINDS: Readonly<
   announce,
   discover,
   report_failure: reportFailure,
+  rotate: callVendor,
+  retire,
 };
 
 /** How long running steps may go on when the process stops; it has 25 seconds in all. */
@@ -71,15 +74,19 @@ export function createStepRunner(ctx: Context): StepRunner {
   const started = new Set<Promise<unknown>>();
   let stopping = new AbortController();
 
-  const pools = eachLane((lane) =>
-    createWorkerPool({
+  const pools = eachLane((lane) => {
+    const concurrency = lane === "rotation" ? ROTATIONS_AT_ONCE : CONCURRENCY;
+    return createWorkerPool({
       claim: (most) => claimSteps(db, lane, most),
       handle: async (step: Step) => void (await end(step)),
-      concurrency: CONCURRENCY,
-      forNow: () => (grantsGoFirst(ctx) ? 0 : CONCURRENCY),
-      onEnd: () => nudge(ctx),
-    }),
-  );
+      concurrency,
+      forNow: () => (grantsGoFirst(ctx) ? 0 : concurrency),
+      onEnd() {
+        nudge(ctx);
+        if (lane === "rotation") ctx.nudge("run-rotations");
+      },
+    });
+  });
 
   /** Runs a step. Never rejects. */
   async function end(step: Step): Promise<Answer | null> {
@@ -102,7 +109,7 @@ export function createStepRunner(ctx: Context): StepRunner {
     runDue: (lane, signal) => pools[lane].fill(signal),
     async settled() {
       const limit = setTimeout(() => stopping.abort(new Stopped()), STOP_PATIENCE_MS);
-      await Promise.all([pools.vendor.settled(), pools.platform.settled(), ...started]);
+      await Promise.all([...Object.values(pools).map((pool) => pool.settled()), ...started]);
       clearTimeout(limit);
       if (stopping.signal.aborted) stopping = new AbortController();
     },

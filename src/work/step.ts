@@ -1,11 +1,12 @@
+import type { Json } from "../json-object.ts";
 import type { LimitedFunction } from "../offer.ts";
 import type { Answer, Result } from "../resources/answers.ts";
 import type { ResourceRow } from "../resources/rows.ts";
 
 /**
- * Which of two queues each kind of step stands in. The vendor's functions may take minutes each. A step that only sends
- * or requests something at the platform takes a moment, and must never wait behind them: so each lane is claimed
- * separately and has places of its own.
+ * Which queue each kind of step stands in. The vendor's functions may take minutes each. A step that only sends or
+ * requests something at the platform takes a moment, and must never wait behind them; nor does either wait behind the
+ * rotation of all resources. So each lane is claimed separately and has places of its own.
  */
 const LANES = {
   provision: "vendor",
@@ -15,6 +16,8 @@ const LANES = {
   announce: "platform",
   discover: "platform",
   report_failure: "platform",
+  rotate: "rotation",
+  retire: "rotation",
 } as const;
 
 export type StepKind = keyof typeof LANES;
@@ -39,8 +42,11 @@ export function isIn(lane: Lane): string {
 
 /** Makes something for each lane, such as a statement. */
 export function eachLane<Made>(make: (lane: Lane) => Made): Readonly<Record<Lane, Made>> {
-  return { vendor: make("vendor"), platform: make("platform") };
+  return { vendor: make("vendor"), platform: make("platform"), rotation: make("rotation") };
 }
+
+/** The kinds of step during which the vendor's service may say "later", as often as it likes. */
+export const MAY_GO_ON: readonly StepKind[] = ["finish", "clean_up", "rotate", "retire"];
 
 /** A running step's lease, from its first moment. */
 export const STEP_LEASE_SECONDS = 30;
@@ -61,9 +67,10 @@ export interface Step {
   kind: StepKind;
   /**
    * `plan`: the new plan of a plan change, from its `change_plan` to the `finish` and the `announce` that it turns into;
-   * the steps of a provision have none. `isAccepted`: the platform was answered yes, or "later".
+   * the steps of a provision have none. `isAccepted`: the platform was answered yes, or "later". `retires`: what a
+   * rotation replaced, from its `announce` to its `retire`.
    */
-  detail: { plan?: string; isAccepted?: boolean };
+  detail: { plan?: string; isAccepted?: boolean; retires?: Json };
   attempts: number;
   lease: number;
   /**

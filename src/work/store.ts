@@ -6,27 +6,31 @@ import { fullSet, openConfig, sealConfig } from "../resources/config-vars.ts";
 import { mayBe } from "../resources/states.ts";
 import { findResource } from "../resources/store.ts";
 import { claimOf, IS_OURS } from "./queue.ts";
-import { ofPlanChange, type Step } from "./step.ts";
+import { isIn, ofPlanChange, type Step } from "./step.ts";
 
 // What a step leaves behind, written together with its end: the config vars wanted, the plan, and the next step. A step
 // that needs tokens has no due time while it waits for them. Every statement is fenced by the step's lease, so the work
 // of a process that was overtaken, or of a deprovisioned resource, is dropped. Each also checks the step's kind: a try
 // whose acknowledgement was lost may have taken effect.
 
+/** How long replaced credentials work beside the new ones, unless your service says otherwise. */
+const USUAL_OVERLAP_MINUTES = 120;
+
 const CREDENTIAL = `(SELECT c.state FROM credentials c WHERE c.uuid = s.uuid)`;
 
 // The vendor's result ($4) of work whose caller was answered already. Done: the config vars ($6) are to be announced,
 // unless an operator has set one since they were read ($5). Later: `finish` goes on with it, once a pending grant has
-// its tokens. Refused: a plan change is dropped and the resource keeps its plan; of a provision the platform must be
-// told. The resource is locked first, so that otherwise its step does not end.
+// its tokens. Refused: a plan change or a rotation is dropped, and the resource stays as it is; of a provision the
+// platform must be told. What a rotation replaced ($7) stays in its step. The resource is locked first, so that otherwise
+// its step does not end.
 // `previousPlan`: of the release before, which wrote the new plan into the resource before it was made.
 const settle = statement(
   "settle_steps",
   `WITH ours AS (
      SELECT s.id, s.uuid, s.kind, s.detail, ${ofPlanChange("s")} AS of_change,
-       $4::text = 'refused' AND ${ofPlanChange("s")} AS is_dropped, coalesce(s.detail->>'plan', r.applied_plan) AS plan
+       $4::text = 'refused' AND (${ofPlanChange("s")} OR s.kind = 'rotate') AS is_dropped, coalesce(s.detail->>'plan', r.applied_plan) AS plan
      FROM steps s JOIN resources r ON r.uuid = s.uuid
-     WHERE ${IS_OURS} AND s.kind IN ('provision', 'finish', 'change_plan') AND ${mayBe("change_plan")}
+     WHERE ${IS_OURS} AND s.kind IN ('provision', 'finish', 'change_plan', 'rotate') AND ${mayBe("change_plan")}
        AND ($4::text <> 'done' OR r.sealed_config IS NOT DISTINCT FROM $5::bytea)
      FOR UPDATE OF r
    ), dropped AS (
@@ -36,16 +40,19 @@ const settle = statement(
        kind = CASE $4 WHEN 'done' THEN 'announce' WHEN 'later' THEN 'finish' ELSE 'report_failure' END,
        due_at = CASE WHEN $4 = 'done' AND ${CREDENTIAL} IN ('active', 'needs_reauth')
          OR $4 <> 'done' AND ${CREDENTIAL} IS DISTINCT FROM 'grant_pending' THEN now() END,
-       detail = CASE WHEN $4 = 'later' AND o.of_change THEN s.detail || '{"isAccepted": true}' ELSE s.detail END
+       detail = CASE WHEN $4 = 'later' AND o.of_change THEN s.detail || '{"isAccepted": true}'
+         WHEN o.kind = 'rotate' THEN jsonb_build_object('retires', $7::jsonb) ELSE s.detail END
      FROM ours o WHERE s.id = o.id AND s.lease = $3 AND NOT o.is_dropped RETURNING o.*
    ), noted AS (
      INSERT INTO events (uuid, type, detail)
-     SELECT uuid, CASE WHEN of_change THEN 'plan_changed' ELSE 'config_ready' END, jsonb_build_object('plan', plan)
+     SELECT uuid, CASE WHEN of_change THEN 'plan_changed' WHEN kind = 'rotate' THEN 'rotated' ELSE 'config_ready' END,
+         CASE WHEN kind = 'rotate' THEN '{}' ELSE jsonb_build_object('plan', plan) END
        FROM next WHERE $4 = 'done'
      UNION ALL SELECT uuid, 'provision_failed', '{}' FROM next WHERE $4 = 'refused'
-     UNION ALL SELECT uuid, 'plan_change_refused', '{}' FROM dropped
+     UNION ALL SELECT uuid, CASE WHEN of_change THEN 'plan_change_refused' ELSE 'rotation_refused' END, '{}' FROM dropped
    ), made AS (
-     UPDATE resources r SET sealed_config = $6::bytea, plan = n.plan, applied_plan = n.plan, updated_at = now()
+     UPDATE resources r SET sealed_config = $6::bytea, plan = n.plan, applied_plan = n.plan, updated_at = now(),
+       rotated_at = CASE WHEN n.kind = 'rotate' THEN now() ELSE r.rotated_at END
      FROM next n WHERE r.uuid = n.uuid AND $4 = 'done'
    ), kept AS (
      UPDATE resources r SET plan = p.plan, applied_plan = p.plan FROM dropped d, resources seen,
@@ -68,7 +75,8 @@ export async function settleStep(
   for (;;) {
     const { uuid, sealedConfig: seen } = resource;
     const config = result.is === "done" ? fullSet(openConfig(vault, resource), result.config) : null;
-    const values = [...claimOf(step), result.is, seen, config && sealConfig(vault, uuid, config)];
+    const retires = result.is === "done" ? JSON.stringify(result.retires ?? null) : null;
+    const values = [...claimOf(step), result.is, seen, config && sealConfig(vault, uuid, config), retires];
     const [ended] = await db.query<{ isAccepted: boolean }>(settle, values);
     if (ended || !config) return ended ?? null;
     const now = await findResource(db, uuid);
@@ -78,23 +86,86 @@ export async function settleStep(
   }
 }
 
-// The announcement of a plan change says nothing of the provision before it, which has its own.
+// The announcement of a plan change says nothing of the provision before it, which has its own. That of a rotation turns
+// into the step that retires the old credentials: from now on the app has the new ones.
 const announced = statement(
   "settle_announced",
   `WITH ended AS (
-     DELETE FROM steps s WHERE ${IS_OURS} RETURNING s.uuid, s.kind = 'announce' AND ${ofPlanChange("s")} AS of_change
+     DELETE FROM steps s WHERE ${IS_OURS} AND NOT s.detail ? 'retires'
+     RETURNING s.uuid, s.kind = 'announce' AND ${ofPlanChange("s")} AS of_change
+   ), retiring AS (
+     UPDATE steps s SET kind = 'retire', due_at = now() + make_interval(secs => $4::float8 * 60), attempts = 0,
+       leased_until = NULL, last_error = NULL
+     WHERE ${IS_OURS} AND s.kind = 'announce' AND s.detail ? 'retires' RETURNING s.uuid
    ), turned AS (
      UPDATE resources r SET state = 'provisioned', updated_at = now() FROM ended
      WHERE r.uuid = ended.uuid AND ${mayBe("announced")} AND NOT ended.of_change RETURNING r.uuid
    ), noted AS (
      INSERT INTO events (uuid, type) SELECT uuid, 'provisioned' FROM turned
+     UNION ALL SELECT uuid, 'rotation_announced' FROM retiring
    )
-   SELECT uuid FROM ended`,
+   SELECT uuid FROM ended UNION ALL SELECT uuid FROM retiring`,
 );
 
 /** The platform was told everything: the step ends, and the resource is provisioned. False: as for `settleStep`. */
-export async function settleAnnounced({ db }: Context, step: Step): Promise<boolean> {
-  return (await db.query(announced, claimOf(step))).length > 0;
+export async function settleAnnounced({ db, vendor }: Context, step: Step): Promise<boolean> {
+  const overlapMinutes = vendor.rotation?.overlapMinutes ?? USUAL_OVERLAP_MINUTES;
+  return (await db.query(announced, [...claimOf(step), overlapMinutes])).length > 0;
+}
+
+// Sent in a transaction that has locked the resource. Nothing is written while another rotation has not reached the app,
+// or if an earlier try of this one ($2) was committed. Old credentials that wait for the end of their overlap end now.
+const rotation = statement(
+  "write_rotation",
+  `WITH open AS (
+     SELECT key FROM steps WHERE uuid = $1 AND (kind = 'rotate' OR (kind = 'announce' AND detail ? 'retires'))
+   ), hastened AS (
+     UPDATE steps SET due_at = now()
+     WHERE uuid = $1 AND kind = 'retire' AND due_at > now() AND NOT EXISTS (SELECT FROM open)
+   ), noted AS (
+     INSERT INTO events (uuid, type, detail)
+     SELECT $1, 'rotation_asked', jsonb_build_object('by', $3::text) WHERE NOT EXISTS (SELECT FROM open)
+   ), written AS (
+     INSERT INTO steps (uuid, key, kind, due_at) SELECT $1, $2, 'rotate', now() WHERE NOT EXISTS (SELECT FROM open)
+   )
+   SELECT NOT EXISTS (SELECT FROM open WHERE key <> $2) AS "isWritten"`,
+);
+
+/** Writes the step of a rotation, in a transaction that has locked the resource. False: another one is under way. */
+export async function writeRotation(tx: Queryable, uuid: string, key: string, by: string): Promise<boolean> {
+  return (await tx.query<{ isWritten: boolean }>(rotation, [uuid, key, by]))[0]!.isWritten;
+}
+
+// A resource that your service refused to rotate is left for a day. Of a large table some pages are read, others each
+// time; and none are found while so many rotations are due that more would only wait.
+const PLANNED_AT_ONCE = 50;
+const SAMPLE = `least(100, 100.0 * 2000 * current_setting('block_size')::int / greatest(pg_relation_size('resources'), 1))`;
+const oldCredentials = statement(
+  "find_old_credentials",
+  `SELECT r.uuid FROM resources r TABLESAMPLE SYSTEM (${SAMPLE}) JOIN credentials c USING (uuid)
+   WHERE r.state = 'provisioned' AND c.state = 'active'
+     AND coalesce(r.rotated_at, r.created_at) < now() - make_interval(secs => $1::float8 * 86400)
+     AND NOT EXISTS (SELECT FROM steps s WHERE s.uuid = r.uuid AND (s.kind IN ('rotate', 'retire') OR s.detail ? 'retires'))
+     AND NOT EXISTS (SELECT FROM events e
+       WHERE e.uuid = r.uuid AND e.type = 'rotation_refused' AND e.at > now() - interval '1 day')
+   LIMIT (SELECT ${PLANNED_AT_ONCE} - count(*) FROM (
+     SELECT FROM steps WHERE due_at <= now() AND ${isIn("rotation")} LIMIT ${PLANNED_AT_ONCE}) due)`,
+);
+
+/** Some of the resources whose credentials are so many days old, and were not rotated since. */
+export async function findOldCredentials(db: Queryable, days: number): Promise<string[]> {
+  return (await db.query<{ uuid: string }>(oldCredentials, [days])).map(({ uuid }) => uuid);
+}
+
+const retired = statement(
+  "settle_retired",
+  `WITH ended AS (DELETE FROM steps s WHERE ${IS_OURS} AND s.kind = 'retire' RETURNING s.uuid)
+   INSERT INTO events (uuid, type) SELECT uuid, 'retired' FROM ended`,
+);
+
+/** The old credentials are gone: the rotation ends. */
+export async function settleRetired(db: Queryable, step: Step): Promise<void> {
+  await db.query(retired, claimOf(step));
 }
 
 // Every resource is discovered once, right after its first tokens; those that end together are written together.

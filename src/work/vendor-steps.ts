@@ -1,12 +1,11 @@
 import { once } from "node:events";
-import { types } from "node:util";
 import type { Context } from "../context.ts";
 import { retryWhileDatabaseAway } from "../database/database.ts";
 import { KitError, Refusal, mayQuote } from "../errors.ts";
 import { answerOf, type Answer, type Result } from "../resources/answers.ts";
 import { LONGEST_CALL_SECONDS } from "../resources/check-offer.ts";
 import { openConfig } from "../resources/config-vars.ts";
-import type { Done, Later, NotYet, Offer, Outcome, VendorResource } from "../resources/contract.ts";
+import type { NotYet, Outcome, VendorResource } from "../resources/contract.ts";
 import type { ResourceRow } from "../resources/rows.ts";
 import { afterAnswer } from "../resources/states.ts";
 import { answerFirst, lockedResource } from "../resources/store.ts";
@@ -14,27 +13,42 @@ import { Secret } from "../secret.ts";
 import { resourceSealContext } from "../vault/contexts.ts";
 import type { Vault } from "../vault/vault.ts";
 import { finishStep, writeProvisionStep } from "./queue.ts";
-import { functionOf, isOfPlanChange, LONGEST_STEP_MS, type Step } from "./step.ts";
-import { settleStep } from "./store.ts";
+import { rotationOf } from "./rotation.ts";
+import { functionOf, isOfPlanChange, LONGEST_STEP_MS, MAY_GO_ON, type Step } from "./step.ts";
+import { settleRetired, settleStep } from "./store.ts";
+import { isNotYet, resultIn, whenAgain } from "./vendor-results.ts";
 
 // The steps that call the vendor's functions, in this one place. Each throws in order to be tried again.
 
-/** Calls `provision`, `changePlan` or `finish`, and settles what it returned or refused. */
+/** Calls `provision`, `changePlan`, `finish` or `rotate`, and settles what it returned or refused. */
 export async function callVendor(ctx: Context, step: Step, signal: AbortSignal): Promise<Answer | null> {
   const result = await resultOf(ctx, step, signal);
-  if (step.kind === "finish" && result.is === "later") throw new StillUnderWay(result);
+  if (result.is === "later" && MAY_GO_ON.includes(step.kind)) throw new StillUnderWay(result);
   step.result = result;
   // Goes on trying while the database is unreachable, as the vendor's function need not be called again.
-  return retryWhileDatabaseAway(
-    () => (isOfPlanChange(step) ? settleChange : settleProvision)(ctx, step, result),
-    { upToMs: LONGEST_STEP_MS },
-  );
+  return retryWhileDatabaseAway(() => settleOf(step)(ctx, step, result), { upToMs: LONGEST_STEP_MS });
 }
 
+function settleOf(step: Step) {
+  if (step.kind === "rotate") return settleRotation;
+  return isOfPlanChange(step) ? settleChange : settleProvision;
+}
+
+/** Calls `deprovision`, until it is done. */
 export async function cleanUp(ctx: Context, step: Step, signal: AbortSignal): Promise<null> {
   const outcome = await call(ctx, step, signal, (resource) => ctx.vendor.deprovision(resource));
   if (isNotYet(outcome)) throw new StillUnderWay(whenAgain(outcome));
   await finishStep(ctx.db, step);
+  return null;
+}
+
+/** Calls `retire`, until it is done. */
+export async function retire(ctx: Context, step: Step, signal: AbortSignal): Promise<null> {
+  const { retires = null } = step.detail;
+  const outcome = await call(ctx, step, signal, (resource) => rotationOf(ctx).retire(resource, retires));
+  if (isNotYet(outcome)) throw new StillUnderWay(whenAgain(outcome));
+  await settleRetired(ctx.db, step);
+  ctx.log.info({ uuid: step.resource.uuid }, "The old credentials are retired");
   return null;
 }
 
@@ -79,6 +93,19 @@ async function settleChange(ctx: Context, step: Step, result: Result): Promise<A
     else ctx.log.info(about, "The service refused a plan");
   }
   return answerOf(result);
+}
+
+async function settleRotation(ctx: Context, step: Step, result: Result): Promise<null> {
+  const { uuid } = step.resource;
+  if (!(await settleStep(ctx, step, result))) return null;
+  if (result.is === "refused")
+    ctx.log.warn({ uuid, error: result.refusal }, "The service refused a rotation");
+  else
+    ctx.log.info(
+      { uuid },
+      "New credentials are made; the old ones work until the app has had these for a while",
+    );
+  return null;
 }
 
 /** Writes the step of a provision that has none. */
@@ -135,7 +162,8 @@ async function resultOf(ctx: Context, step: Step, signal: AbortSignal): Promise<
     provision: (resource: VendorResource) => vendor.provision(resource),
     change_plan: (resource: VendorResource) => vendor.changePlan(resource, plan),
     finish: (resource: VendorResource) => vendor.finish(resource, ctx.platformFor(uuid)),
-  }[step.kind as "provision" | "change_plan" | "finish"];
+    rotate: (resource: VendorResource) => rotationOf(ctx).rotate(resource),
+  }[step.kind as "provision" | "change_plan" | "finish" | "rotate"];
   try {
     return resultIn(offer, functionOf(step.kind), await call(ctx, step, signal, work));
   } catch (thrown) {
@@ -186,72 +214,4 @@ async function call<T extends Outcome | NotYet | void>(
     signal.removeEventListener("abort", cutOff);
     clearTimeout(limit);
   }
-}
-
-/** The vendor's function answered something the contract does not allow. */
-class BrokenContract extends KitError {
-  constructor(message: string) {
-    super("broken_contract", message);
-  }
-}
-
-// What a vendor's function may return. The types say the same; this holds at run time too, as a wrong config cannot be
-// taken back once it was sent.
-
-function resultIn(offer: Offer, name: string, outcome: Outcome | NotYet | undefined | null): Result {
-  // A forgotten `return` would otherwise show as an error in the kit's own code.
-  if (outcome === undefined || outcome === null)
-    throw new BrokenContract(
-      `The service's ${name}() returned nothing; it must return its config, or later. Is a return missing?`,
-    );
-  if (isNotYet(outcome)) {
-    if ((outcome as Partial<Done>).config != null)
-      throw new BrokenContract(
-        "The service returned both config and later: return later alone until the work is done.",
-      );
-    return { is: "later", ...whenAgain(outcome) };
-  }
-  return { is: "done", config: checkedConfig(offer, outcome.config), message: outcome.message };
-}
-
-/** Where no result is asked for, anything else that a function of the vendor's returns is ignored. */
-function isNotYet(outcome: Done | Later | void): outcome is Later {
-  return (outcome as Partial<Later> | null | undefined)?.later != null;
-}
-
-/** The sentence of a `later`, and in how many seconds to call again: 1 to 3,600. */
-function whenAgain({ later, againInSeconds = 30 }: NotYet) {
-  const seconds = Math.min(Math.max(againInSeconds, 1), 3_600);
-  return { message: String(later).trim() || "The work goes on.", againInSeconds: seconds || 30 };
-}
-
-/**
- * Only declared names, and only texts that an environment can hold: the platform would refuse anything else, which is
- * final for a provision. In anything but a plain object, such as a list, a Map or a promise, no vars would be found, and
- * those of the app would be removed.
- */
-function checkedConfig(offer: Offer, config: unknown): Record<string, string> {
-  if (Object.prototype.toString.call(config) !== "[object Object]")
-    throw new BrokenContract(
-      `The service must return its config as a plain object of names and texts.${isAwaitMissing(config)}`,
-    );
-  for (const [name, value] of Object.entries(config as object)) checkVar(offer, name, value);
-  return { ...(config as Record<string, string>) };
-}
-
-const isAwaitMissing = (value: unknown) => (types.isPromise(value) ? " Is an await missing?" : "");
-
-/** Throws a {@link BrokenContract} for a config var that the offer does not declare, or that is no text for it. */
-export function checkVar({ configVars }: Offer, name: string, value: unknown): void {
-  if (!configVars.includes(name))
-    throw new BrokenContract(
-      `The service set ${name}, which is not among configVars in src/your-service/plans.ts.`,
-    );
-  // Its type, never the value itself, which may be secret.
-  if (typeof value !== "string")
-    throw new BrokenContract(
-      `The service set ${name} to something of type ${value === null ? "null" : typeof value}, and not to a text.${isAwaitMissing(value)}`,
-    );
-  if (value.includes("\0") || !value.isWellFormed())
-    throw new BrokenContract(`The service set ${name} to a text with a NUL or with broken Unicode.`);
 }

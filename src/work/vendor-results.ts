@@ -1,0 +1,91 @@
+import { types } from "node:util";
+import { KitError } from "../errors.ts";
+import type { Rotated } from "../extend/contract.ts";
+import type { Json } from "../json-object.ts";
+import type { Result } from "../resources/answers.ts";
+import type { Done, Later, NotYet, Offer, Outcome } from "../resources/contract.ts";
+
+// What a vendor's function may return. The types say the same; this holds at run time too, as a wrong config cannot be
+// taken back once it was sent.
+
+/** The vendor's function answered something the contract does not allow. */
+class BrokenContract extends KitError {
+  constructor(message: string) {
+    super("broken_contract", message);
+  }
+}
+
+/** The result in what a function returned. Throws for anything that the contract does not allow. */
+export function resultIn(offer: Offer, name: string, outcome: Outcome | NotYet | undefined | null): Result {
+  // A forgotten `return` would otherwise show as an error in the kit's own code.
+  if (outcome === undefined || outcome === null)
+    throw new BrokenContract(
+      `The service's ${name}() returned nothing; it must return its config, or later. Is a return missing?`,
+    );
+  if (isNotYet(outcome)) {
+    if ((outcome as Partial<Done>).config != null)
+      throw new BrokenContract(
+        "The service returned both config and later: return later alone until the work is done.",
+      );
+    return { is: "later", ...whenAgain(outcome) };
+  }
+  const done = {
+    is: "done",
+    config: checkedConfig(offer, outcome.config),
+    message: outcome.message,
+  } as const;
+  return name === "rotate" ? { ...done, retires: checkedRetires(outcome as Partial<Rotated>) } : done;
+}
+
+/** Small, since it is stored with the step, and shown to nobody but `retire`. */
+function checkedRetires({ retires }: Partial<Rotated>): Json {
+  if (retires === undefined || ((JSON.stringify(retires) as string | undefined) ?? "").length > MOST_RETIRES)
+    throw new BrokenContract(
+      `The service's rotate() must return in retires which credential is to be retired: JSON of at most ${MOST_RETIRES} characters.`,
+    );
+  return retires;
+}
+
+const MOST_RETIRES = 2_000;
+
+/** Where no result is asked for, anything else that a function of the vendor's returns is ignored. */
+export function isNotYet(outcome: Done | Later | void): outcome is Later {
+  return (outcome as Partial<Later> | null | undefined)?.later != null;
+}
+
+/** The sentence of a `later`, and in how many seconds to call again: 1 to 3,600. */
+export function whenAgain({ later, againInSeconds = 30 }: NotYet) {
+  const seconds = Math.min(Math.max(againInSeconds, 1), 3_600);
+  return { message: String(later).trim() || "The work goes on.", againInSeconds: seconds || 30 };
+}
+
+/**
+ * Only declared names, and only texts that an environment can hold: the platform would refuse anything else, which is
+ * final for a provision. In anything but a plain object, such as a list, a Map or a promise, no vars would be found, and
+ * those of the app would be removed.
+ */
+function checkedConfig(offer: Offer, config: unknown): Record<string, string> {
+  if (Object.prototype.toString.call(config) !== "[object Object]")
+    throw new BrokenContract(
+      `The service must return its config as a plain object of names and texts.${isAwaitMissing(config)}`,
+    );
+  for (const [name, value] of Object.entries(config as object)) checkVar(offer, name, value);
+  return { ...(config as Record<string, string>) };
+}
+
+const isAwaitMissing = (value: unknown) => (types.isPromise(value) ? " Is an await missing?" : "");
+
+/** Throws a {@link BrokenContract} for a config var that the offer does not declare, or that is no text for it. */
+export function checkVar({ configVars }: Offer, name: string, value: unknown): void {
+  if (!configVars.includes(name))
+    throw new BrokenContract(
+      `The service set ${name}, which is not among configVars in src/your-service/plans.ts.`,
+    );
+  // Its type, never the value itself, which may be secret.
+  if (typeof value !== "string")
+    throw new BrokenContract(
+      `The service set ${name} to something of type ${value === null ? "null" : typeof value}, and not to a text.${isAwaitMissing(value)}`,
+    );
+  if (value.includes("\0") || !value.isWellFormed())
+    throw new BrokenContract(`The service set ${name} to a text with a NUL or with broken Unicode.`);
+}

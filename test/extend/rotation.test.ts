@@ -1,0 +1,371 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import type { Database, Statement } from "../../src/database/database.ts";
+import { Refusal } from "../../src/errors.ts";
+import type { Extensions, Kit, Rotation } from "../../src/extend/contract.ts";
+import { openContext } from "../../src/open-context.ts";
+import { aGate, aVendor, type Vendor } from "../support/a-vendor.ts";
+import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
+import { sellers } from "../support/sellers.ts";
+import { eventually } from "../support/world.ts";
+
+// A vendor's service that can rotate credentials: the tokens of its product that work, by resource.
+
+const vendor: Vendor & Extensions = aVendor();
+const tokens = new Map<string, Set<string>>();
+const called: { what: "rotate" | "retire"; uuid: string; plan: string; key: string }[] = [];
+/** What the next calls do before they work. */
+const first: { rotate: (() => unknown)[]; retire: (() => unknown)[] } = { rotate: [], retire: [] };
+const rotation: Rotation = {
+  async rotate({ uuid, plan, idempotencyKey: key }) {
+    called.push({ what: "rotate", uuid, plan, key });
+    await first.rotate.shift()?.();
+    const [old] = [...tokensOf(uuid)].filter((token) => token !== `token-${key}`).slice(-1);
+    tokensOf(uuid).add(`token-${key}`);
+    return {
+      config: { TEAPOT_URL: `https://${plan}.example`, TEAPOT_TOKEN: `token-${key}` },
+      retires: { old: old! },
+    };
+  },
+  async retire({ uuid, plan, idempotencyKey: key }, retires) {
+    called.push({ what: "retire", uuid, plan, key });
+    await first.retire.shift()?.();
+    tokensOf(uuid).delete((retires as { old: string }).old);
+  },
+};
+
+/** Statements whose next acknowledgement is lost: they were committed. */
+const unheard = new Set<string>();
+const wrapDatabase = (database: Database): Database => ({
+  ...database,
+  async query<Row>(statement: Statement, values?: readonly unknown[]) {
+    const rows = await database.query<Row>(statement, values);
+    if (unheard.delete(statement.name)) throw new Error("The acknowledgement is lost.");
+    return rows;
+  },
+});
+
+let kit: Kit;
+let life: LifecycleWorld;
+let uuid: string;
+beforeAll(async () => {
+  vendor.rotation = rotation;
+  const make = (given: Kit) => {
+    kit = given;
+    return vendor;
+  };
+  life = await aLifecycle({ parts: { vendor: make, wrapDatabase } });
+}, 60_000);
+afterAll(() => life.world.close());
+beforeEach(async () => {
+  first.rotate.length = first.retire.length = called.length = 0;
+  uuid = await life.settled();
+  tokens.set(uuid, new Set(["first"]));
+});
+afterEach(() => life.control.clearFaults());
+
+const tokensOf = (of: string) => tokens.get(of)!;
+const callsOf = (what: "rotate" | "retire") =>
+  called.filter((call) => call.what === what && call.uuid === uuid);
+const token = () => life.control.configVars(life.control.addon(uuid).app.name)["TEAPOT_TOKEN"];
+const steps = () => life.steps(uuid);
+const events = async () => (await life.events(uuid)).filter((type) => /rotat|retire|deprov|plan/.test(type));
+const becomes = (kinds: string[]) => eventually(async () => expect(await steps()).toEqual(kinds));
+/** The overlap is over, or the pause between two tries. */
+const makeDue = () =>
+  life.world.rows(`UPDATE steps SET due_at = now() WHERE uuid = $1 AND due_at > now()`, [uuid]);
+const ASKED = ["rotation_asked", "rotated", "rotation_announced"];
+const failing = (times: number, message = "The kiln is cold.") =>
+  Array.from({ length: times }, () => () => Promise.reject(new Error(message)));
+
+/** Ends what waits, however often it is put off. */
+async function done(): Promise<void> {
+  await eventually(async () => {
+    await makeDue();
+    expect(await steps()).toEqual([]);
+  });
+}
+
+describe("a rotation", () => {
+  it("sets new credentials, and ends the old ones two hours after the app has them", async () => {
+    expect(await kit.rotate(uuid.toUpperCase())).toBe("asked");
+    await becomes(["retire"]);
+    const { key } = callsOf("rotate")[0]!;
+    expect(token()).toBe(`token-${key}`);
+    expect([...tokensOf(uuid)]).toEqual(["first", `token-${key}`]);
+    const [row] = await life.world.rows(
+      `SELECT round(extract(epoch FROM s.due_at - now()) / 60)::int AS minutes, rotated_at > now() - interval '5 minutes' AS "isNoted"
+       FROM steps s JOIN resources USING (uuid) WHERE uuid = $1`,
+      [uuid],
+    );
+    expect(row).toEqual({ minutes: expect.any(Number), isNoted: true });
+    expect(row!["minutes"]).toBeGreaterThan(100);
+    await makeDue();
+    await becomes([]);
+    expect([...tokensOf(uuid)]).toEqual([`token-${key}`]);
+    expect(callsOf("retire")).toEqual([{ what: "retire", uuid, plan: "basic", key }]);
+    expect(await events()).toEqual([...ASKED, "retired"]);
+  });
+
+  it("that fails for an hour leaves the old credentials as they are, and is made when that is over", async () => {
+    first.rotate.push(...failing(12));
+    await kit.rotate(uuid);
+    await eventually(async () => {
+      await makeDue();
+      expect(life.world.logged()).toMatch(
+        new RegExp(`"alarm":"step_stuck","uuid":"${uuid}".*"kind":"rotate"`),
+      );
+    });
+    expect(token()).not.toMatch(/^token-/);
+    expect([...tokensOf(uuid)]).toEqual(["first"]);
+    await eventually(async () => {
+      await makeDue();
+      expect(token()).toBe(`token-${callsOf("rotate")[0]!.key}`);
+    });
+    expect(new Set(callsOf("rotate").map(({ key }) => key)).size).toBe(1);
+    await done();
+  });
+
+  it("goes on as long as the service says that it is not done, and so does its end", async () => {
+    rotation.rotate = instead(rotation.rotate, async () => ({ later: "A potter is on the way." }));
+    rotation.retire = instead(rotation.retire, async () => ({ later: "Still pouring." }));
+    const said = (words: string) =>
+      eventually(async () => {
+        await life.world.rows(
+          `UPDATE steps SET due_at = now() WHERE uuid = $1 AND kind = 'retire' AND NOT detail ? 'said'`,
+          [uuid],
+        );
+        const [row] = await life.world.rows(`SELECT detail->>'said' AS said FROM steps WHERE uuid = $1`, [
+          uuid,
+        ]);
+        expect(row).toEqual({ said: words });
+      });
+    await kit.rotate(uuid);
+    await said("A potter is on the way.");
+    await makeDue();
+    await said("Still pouring.");
+    await done();
+    expect(await events()).toEqual([...ASKED, "retired"]);
+  });
+
+  it("that the service refuses is dropped, and everything stays as it is", async () => {
+    first.rotate.push(() => {
+      throw new Refusal("Yours is a teapot without a key.");
+    });
+    await kit.rotate(uuid);
+    await becomes([]);
+    expect(await events()).toEqual(["rotation_asked", "rotation_refused"]);
+    expect(token()).not.toMatch(/^token-/);
+  });
+
+  it.each<[string, object]>([
+    ["does not say what to retire", { config: { TEAPOT_TOKEN: "x" } }],
+    ["sets a var that is not on offer", { config: { COFFEE: "x" }, retires: null }],
+  ])("whose function %s reaches nobody, and is tried again", async (_what, outcome) => {
+    rotation.rotate = instead(rotation.rotate, async () => outcome as never);
+    await kit.rotate(uuid);
+    await eventually(async () => {
+      const [row] = await life.world.rows(`SELECT last_error AS error FROM steps WHERE uuid = $1`, [uuid]);
+      expect(row).toEqual({ error: expect.stringContaining("The service") });
+    });
+    expect(token()).not.toBe("x");
+    await done();
+    expect(token()).toMatch(/^token-/);
+  });
+
+  it("does not end the old credentials while the platform cannot be told the new ones", async () => {
+    life.control.fault("PATCH /addons/*/config", { status: 503 }, 1_000);
+    await kit.rotate(uuid);
+    await becomes(["announce"]);
+    await eventually(async () => {
+      await makeDue();
+      const [row] = await life.world.rows(`SELECT attempts > 1 AS "isTried" FROM steps WHERE uuid = $1`, [
+        uuid,
+      ]);
+      expect(row).toEqual({ isTried: true });
+    });
+    expect(await kit.rotate(uuid)).toBe("under_way");
+    expect(tokensOf(uuid).has("first")).toBe(true);
+    expect(token()).not.toMatch(/^token-/);
+    life.control.clearFaults();
+    await eventually(async () => {
+      await life.world.rows(
+        `UPDATE steps SET due_at = now() WHERE uuid = $1 AND kind = 'announce' AND due_at > now()`,
+        [uuid],
+      );
+      expect(await steps()).toEqual(["retire"]);
+    });
+    expect(token()).toMatch(/^token-/);
+    await done();
+  });
+
+  it("that is asked for twice is one; asked for during the overlap, it ends that first", async () => {
+    const gate = aGate();
+    first.rotate.push(() => gate.opened);
+    expect(await Promise.all([kit.rotate(uuid), kit.rotate(uuid)]).then((both) => both.sort())).toEqual([
+      "asked",
+      "under_way",
+    ]);
+    gate.open();
+    await becomes(["retire"]);
+    first.retire.push(...failing(1));
+    expect(await kit.rotate(uuid)).toBe("asked");
+    await eventually(() => callsOf("retire").length === 1);
+    expect(callsOf("rotate")).toHaveLength(1);
+    await eventually(async () => {
+      await life.world.rows(
+        `UPDATE steps SET due_at = now() WHERE uuid = $1 AND kind = 'retire' AND attempts > 0`,
+        [uuid],
+      );
+      expect(callsOf("rotate")).toHaveLength(2);
+    });
+    await done();
+    expect(tokensOf(uuid).size).toBe(1);
+    expect(await events()).toEqual([
+      ...ASKED,
+      "rotation_asked",
+      "retired",
+      "rotated",
+      "rotation_announced",
+      "retired",
+    ]);
+  });
+});
+
+describe("a rotation and a plan change", () => {
+  const changePlan = async (plan: string) => (await life.control.changePlan(uuid, plan)).response.status;
+
+  it("wait for each other, in the order in which they were asked for", async () => {
+    const [plan, made] = [aGate(), aGate()];
+    vendor.next("changePlan", () => plan.opened.then(() => ({ config: { TEAPOT_TOKEN: "of premium" } })));
+    first.rotate.push(() => made.opened);
+    expect(await changePlan("premium")).toBe(202);
+    await kit.rotate(uuid);
+    expect(callsOf("rotate")).toHaveLength(0);
+    plan.open();
+    await eventually(() => callsOf("rotate").length === 1);
+    expect(callsOf("rotate")).toMatchObject([{ plan: "premium" }]);
+    expect(await changePlan("basic")).toBe(202);
+    expect(vendor.callsOf(uuid, "changePlan")).toHaveLength(1);
+    made.open();
+    await eventually(() => vendor.callsOf(uuid, "changePlan").length === 2);
+    await eventually(async () => expect(await life.resource(uuid)).toMatchObject({ plan: "basic" }));
+    await done();
+    expect(await events()).toEqual(expect.arrayContaining([...ASKED, "retired"]));
+  });
+
+  it("do not wait during the overlap", async () => {
+    await kit.rotate(uuid);
+    await becomes(["retire"]);
+    expect(await changePlan("premium")).toBe(200);
+    expect(await steps()).toContain("retire");
+    await done();
+  });
+});
+
+describe("a resource that is deprovisioned", () => {
+  it.each([
+    ["while new credentials are made", 0],
+    ["during the overlap", 1],
+  ])("%s is taken down as a whole", async (_when, made) => {
+    const gate = aGate();
+    if (made === 0) first.rotate.push(() => gate.opened);
+    await kit.rotate(uuid);
+    await eventually(() => callsOf("rotate").length === 1);
+    if (made === 1) await becomes(["retire"]);
+    await life.control.deprovision(uuid);
+    gate.open();
+    await eventually(async () => {
+      await life.hurry(uuid);
+      expect(await steps()).toEqual([]);
+    });
+    expect(vendor.callsOf(uuid, "deprovision").length).toBeGreaterThan(0);
+    expect(callsOf("retire")).toEqual([]);
+    await expect(kit.rotate(uuid)).rejects.toThrow("not provisioned");
+  });
+});
+
+describe("nothing is lost or done twice", () => {
+  it("when the process that makes new credentials is overtaken by another", async () => {
+    const gate = aGate();
+    first.rotate.push(() => gate.opened);
+    await kit.rotate(uuid);
+    await eventually(() => callsOf("rotate").length === 1);
+    await life.hurry(uuid);
+    await becomes(["retire"]);
+    gate.open();
+    await done();
+    expect(new Set(callsOf("rotate").map(({ key }) => key)).size).toBe(1);
+    expect(await events()).toEqual([...ASKED, "retired"]);
+    expect(tokensOf(uuid)).toEqual(new Set([token()]));
+  });
+
+  it.each(["settle_steps", "settle_announced", "settle_retired"])(
+    "when the process does not hear that %s was committed",
+    async (name) => {
+      unheard.add(name);
+      await kit.rotate(uuid);
+      await eventually(async () => {
+        await life.world.rows(`UPDATE steps SET due_at = now() WHERE uuid = $1 AND kind <> 'retire'`, [uuid]);
+        expect(await steps()).toEqual(["retire"]);
+      });
+      await done();
+      expect(unheard).toEqual(new Set());
+      expect(await events()).toEqual([...ASKED, "retired"]);
+      expect(tokensOf(uuid)).toEqual(new Set([token()]));
+    },
+  );
+});
+
+describe("the timetable", () => {
+  afterEach(() => void delete rotation.everyDays);
+  const age = (days: number, what = "created_at", of = uuid) =>
+    life.world.rows(`UPDATE resources SET ${what} = now() - make_interval(days => $2::int) WHERE uuid = $1`, [
+      of,
+      days,
+    ]);
+
+  it("rotates credentials that are too old, and one that was refused not again on that day", async () => {
+    const [young, rotated, refused] = [uuid, await life.settled(), await life.settled()];
+    uuid = await life.settled();
+    for (const each of [young, rotated, refused, uuid]) tokens.set(each, new Set(["first"]));
+    for (const each of [rotated, refused, uuid]) await age(100, "created_at", each);
+    await age(1, "rotated_at", rotated);
+    await life.world.rows(`INSERT INTO events (uuid, type) VALUES ($1, 'rotation_refused')`, [refused]);
+    rotation.everyDays = 90;
+    await eventually(async () => expect(await events()).toEqual(ASKED));
+    const [event] = await life.world.rows(
+      `SELECT detail FROM events WHERE uuid = $1 AND type = 'rotation_asked'`,
+      [uuid],
+    );
+    expect(event).toEqual({ detail: { by: "timetable" } });
+    await done();
+    expect([...new Set(called.map((call) => call.uuid))]).toEqual([uuid]);
+  });
+
+  it.each([{ everyDays: 0 }, { overlapMinutes: -1 }, { overlapMinutes: NaN }])(
+    "with %j keeps the service from starting, and says so",
+    async (times) => {
+      const other = Object.assign(aVendor(), { rotation: { ...rotation, ...times } });
+      const opened = openContext(sellers.teapots.config({ ...life.world.environment }), {
+        ...sellers.teapots.parts,
+        vendor: other,
+      });
+      await expect(opened).rejects.toThrow("overlapMinutes is at least 0 and everyDays at least 1");
+    },
+  );
+});
+
+it("a service without a rotation says so to who asks for one", async () => {
+  delete vendor.rotation;
+  await expect(kit.rotate(uuid)).rejects.toThrow("This service cannot rotate credentials");
+  vendor.rotation = rotation;
+});
+
+/** A function that does something else once. */
+function instead<Does extends (...given: never[]) => Promise<unknown>>(
+  usual: Does,
+  other: () => ReturnType<Does>,
+): Does {
+  let isUsed = false;
+  return ((...given) => (isUsed ? usual(...given) : ((isUsed = true), other()))) as Does;
+}
