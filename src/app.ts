@@ -7,7 +7,7 @@ import type { Log } from "./logging/log.ts";
 import { methodNotAllowed, leaveTrusted, isUnreadableBody, refuseCompressed } from "./http/requests.ts";
 import { requestLog } from "./logging/request-log.ts";
 
-type AppContext = Pick<Context, "metrics" | "refusedSample" | "log"> & {
+type AppContext = Pick<Context, "metrics" | "refusedSample" | "log" | "trace"> & {
   config: Pick<Config, "resourcesPath" | "trustProxy">;
 };
 
@@ -15,7 +15,7 @@ export type Readiness = "ready" | "degraded" | "unavailable";
 
 /** Builds the Express app; it does not listen. `metrics` and `site` are null if the settings enable none. */
 export function createApp(
-  { config, metrics: measured, refusedSample, log }: AppContext,
+  { config, metrics: measured, refusedSample, log, trace }: AppContext,
   parts: {
     partnerApi: Router;
     metrics: Router | null;
@@ -35,6 +35,7 @@ export function createApp(
 
   const observe = timedRequests(measured, resourcesPath);
   const logRequest = requestLog(log, refusedSample);
+  if (trace.requests) app.use(trace.requests);
   app.use((request, response, next) => {
     leaveTrusted(request, trustProxy);
     observe(request, response);

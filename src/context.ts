@@ -16,6 +16,7 @@ import type { Credentials } from "./credentials/credentials.ts";
 import type { LostProvisions } from "./resources/rows.ts";
 import type { PlatformFor } from "./platform/api.ts";
 import type { Vault } from "./vault/vault.ts";
+import type { Trace } from "./trace/trace.ts";
 import type { StepRunner } from "./work/step.ts";
 import type { WorkerPool } from "./work/worker-pool.ts";
 
@@ -29,6 +30,7 @@ export interface Context {
   readonly customerPage: CustomerPage;
 
   readonly log: Log;
+  readonly trace: Trace;
   readonly scrubber: Scrubber;
   /** Decides which refused requests are logged. */
   readonly refusedSample: RefusedSample;

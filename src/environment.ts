@@ -35,6 +35,12 @@ export function readChosenEnvironment(env: Environment = process.env, folder = p
   return { ...Object.fromEntries(written), ...env };
 }
 
+/** Puts the variables that begin so into `process.env`, where a library reads them by itself. */
+export function exportVariables(prefix: string): void {
+  for (const [name, value] of Object.entries(readChosenEnvironment()))
+    if (name.startsWith(prefix)) process.env[name] ??= value;
+}
+
 function madeByDev(chosen: Environment, folder: string): Environment {
   if (chosen["DATABASE_URL"]) return {};
   return fileSettings(path.resolve(folder, chosen["DATA_DIR"] || DEFAULT_DATA_DIR, "dev.env"));

@@ -35,6 +35,7 @@ import { createCredentials } from "./credentials/credentials.ts";
 import { createExchanges, createRefreshes, refreshesSettled } from "./credentials/sweeps.ts";
 import { tokensOf } from "./credentials/token-source.ts";
 import { createLostProvisions } from "./resources/lost-provisions.ts";
+import { NO_TRACE } from "./trace/trace.ts";
 import { createVault } from "./vault/vault.ts";
 import { checkRotation } from "./work/rotation.ts";
 import { createStepRunner } from "./work/runner.ts";
@@ -80,10 +81,16 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   const ctx = { config, pace: { ...PACE, ...parts.pace }, offer: parts.offer ?? yourOffer } as Growing;
   checkOffer(ctx.offer);
   const closers: (() => unknown)[] = [];
-  ctx.nudge = (job, inMs = SOON_MS) => ctx.jobs.wake(job, inMs);
+  ctx.trace = config.otlpEndpoint
+    ? (await import("./trace/open-telemetry.ts")).openTelemetry(ctx)
+    : NO_TRACE;
+  ctx.nudge = (job, inMs = SOON_MS) => ctx.trace.outside(() => ctx.jobs.wake(job, inMs));
 
   const repeats = createRepeats(causeOf, ctx.pace.logAgainMs);
-  closers.push(() => repeats.end());
+  closers.push(
+    () => repeats.end(),
+    () => ctx.trace.close(),
+  );
   ctx.metrics = createMetrics();
   ctx.scrubber = createOwnScrubber(config);
   ctx.log = createLog(
@@ -95,6 +102,7 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
       return ctx.status.noteOn(alarm);
     },
     repeats,
+    ctx.trace.ids,
   );
   ctx.refusedSample = createRefusedSample(ctx.log);
   ctx.vault = await createVault(config);
@@ -130,7 +138,7 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
 
   ctx.clocks = createClocks(ctx, () => databaseClock(ctx.db));
   const platformHttp = (maxSockets: number) =>
-    timedHttp(ctx.clocks.readingDates(createHttp({ maxSockets })), ctx.metrics);
+    ctx.trace.calls(timedHttp(ctx.clocks.readingDates(createHttp({ maxSockets })), ctx.metrics));
   const http = platformHttp(SOCKETS_FOR_API);
   // No limit on connections: time spent waiting for one would be missing from the time in which the tokens must arrive.
   // `TOKEN_CONCURRENCY` limits the calls before they come here.

@@ -29,7 +29,8 @@ export interface Lease {
 }
 
 /** A credential row taken for a call to the token endpoint. */
-export interface ClaimedCredential extends Lease, Tries {
+export interface ClaimedCredential
+  extends Lease, Tries, Record<"requestId" | "traceparent", string | null> {
   /** When the claim was sent (ms), by the clock that goes on while the process is frozen or the machine sleeps. */
   claimedAtMs: number;
   grantNumber: number;
@@ -38,7 +39,6 @@ export interface ClaimedCredential extends Lease, Tries {
   sealedGrantCode: Buffer | null;
   /** A grant's time is over. */
   isOver: boolean;
-  requestId: string | null;
 }
 
 const TAKE = `
@@ -57,7 +57,7 @@ const TAKEN = `
     sealed_refresh_token AS "sealedRefreshToken",
     coalesce(grant_deadline <= now(), false) AS "isOver",
     outcome_unknown AS "outcomeUnknown",
-    request_id AS "requestId",
+    request_id AS "requestId", traceparent,
     extract(epoch FROM now() - rejected_at)::float8 AS "rejectedForSeconds",
     (SELECT before.leased_until FROM credentials before WHERE before.uuid = credentials.uuid) IS NOT NULL AS "wasHeld",
     extract(epoch FROM coalesce(grant_deadline, due_at, now()))::float8 AS rank`;

@@ -38,11 +38,12 @@ const storePairs = statement(
          OR (c.state = 'needs_sign_in' AND c.reason = 'refresh_token_rejected')))
        OR (i.first AND c.state = 'grant_lost' AND c.grant_deadline IS NOT NULL AND NOT EXISTS (
          SELECT 1 FROM resources r WHERE r.uuid = c.uuid AND r.state = 'failed')))
-     RETURNING c.uuid, i.lease, i.first, c.request_id
+     RETURNING c.uuid, i.lease, i.first, c.request_id, c.traceparent
    ), woken AS (
      UPDATE steps s SET due_at = now() FROM stored WHERE s.uuid = stored.uuid AND stored.first AND s.due_at IS NULL
    ), discovery AS (
-     INSERT INTO steps (uuid, kind, due_at, request_id) SELECT uuid, 'discover', now(), request_id FROM stored WHERE first
+     INSERT INTO steps (uuid, kind, due_at, request_id, traceparent)
+     SELECT uuid, 'discover', now(), request_id, traceparent FROM stored WHERE first
    ), told AS (
      INSERT INTO events (uuid, type) SELECT uuid, 'tokens_issued' FROM stored WHERE first
    )

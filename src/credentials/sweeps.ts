@@ -47,7 +47,13 @@ function createPool(
     claim: (most) => claim(ctx, most),
     async handle(admitted, stopping) {
       const { row } = admitted;
-      const work = row.isOver ? endGrant(ctx, row) : callTokens(ctx, admitted, stopping);
+      // A pair is refreshed long after the request that brought its grant.
+      const isGrant = row.state === "grant_pending";
+      const work = ctx.trace.inSpan<unknown>(
+        isGrant ? "exchange" : "refresh",
+        { parent: isGrant ? row.traceparent : null, uuid: row.owner === "resource" ? row.uuid : undefined },
+        () => (row.isOver ? endGrant(ctx, row) : callTokens(ctx, admitted, stopping)),
+      );
       await work.catch((error: unknown) =>
         ctx.log.error({ ...named(row), error }, "Work on a credential failed; its lease ends by itself"),
       );

@@ -116,7 +116,7 @@ async function runOne(ctx: Context, job: YourJob, claimed: ClaimedJob, stopping:
 
 /** Runs a job under its lease. What it threw, or a {@link CutOff}; null if it is done. */
 async function outcomeOf(
-  { db }: Context,
+  { db, trace }: Context,
   job: YourJob,
   claimed: ClaimedJob,
   stopping: AbortSignal,
@@ -139,7 +139,8 @@ async function outcomeOf(
     sleep(stopping.aborted ? STOP_PATIENCE_MS : 0, null, { ref: false }),
   );
   try {
-    await Promise.race([job.run(ending.signal), givenUp]);
+    const run = trace.inSpan(`job ${job.name}`, { parent: null }, async () => job.run(ending.signal));
+    await Promise.race([run, givenUp]);
     return ending.signal.aborted ? ending.signal.reason : null;
   } catch (error) {
     return ending.signal.aborted ? ending.signal.reason : error;

@@ -1,3 +1,4 @@
+import { AsyncResource } from "node:async_hooks";
 import { levels, pino, type LogFn, type Logger } from "pino";
 import { logOutput } from "./log-output.ts";
 import { chainOf, withoutQuoted } from "../errors.ts";
@@ -18,7 +19,8 @@ const DEEPEST = 8;
  *
  * An `alarm` member marks an event that an operator must look at; docs/operate.md lists the words. `noteOn` is called
  * with every alarm, even if the level is above `error` and keeps the line out of the log; the members that it returns
- * are added to the line. It neither waits nor throws. `repeats` decides which warnings and errors are written.
+ * are added to the line. It neither waits nor throws. `repeats` decides which warnings and errors are written. `members` gives
+ * more of each line.
  */
 export function createLog(
   level: string,
@@ -26,6 +28,7 @@ export function createLog(
   destination?: { write(line: string): void },
   noteOn: (alarm: string) => object | null = () => null,
   repeats?: Pick<ReturnType<typeof createRepeats>, "pass">,
+  members?: () => object,
 ): Log {
   const least = levels.values[level] ?? Infinity;
   const options = {
@@ -37,6 +40,7 @@ export function createLog(
       level: (label: string) => ({ level: label }),
       log: (members: object) => readable(members) as Record<string, unknown>,
     },
+    ...(members && { mixin: members }),
     // `formatters.log` has already spelled out every error, under whatever name.
     serializers: { error: (spelled: unknown) => spelled },
     hooks: {
@@ -47,7 +51,7 @@ export function createLog(
         if (weight < least) return;
         const line = [noted, ...rest] as Parameters<LogFn>;
         if (repeats && (weight === WARN || weight === ERROR))
-          repeats.pass(line, (each) => write.apply(this, each));
+          repeats.pass(line, AsyncResource.bind((each: Parameters<LogFn>) => write.apply(this, each)));
         else write.apply(this, line);
       },
       streamWrite: (line: string) => inLimits(scrubber.scrub(line)),

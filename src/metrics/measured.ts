@@ -128,7 +128,7 @@ function resultOf(status: number) {
  * their label is always "/resources", because alerts refer to it. A request that was refused before it reached a route
  * gets the label of its mount alone.
  */
-function routeOf({ originalUrl, route }: Request, resourcesPath: string): string {
+export function routeOf({ originalUrl, route }: Request, resourcesPath: string): string {
   const isBelow = (path: string) =>
     originalUrl.startsWith(path) && /^([/?]|$)/.test(originalUrl.slice(path.length));
   const mount = isBelow(resourcesPath) ? "/resources" : (ROUTER_PATHS.find(isBelow) ?? "");

@@ -6,6 +6,7 @@ import { PACE } from "../pace.ts";
 import { deprovision } from "../resources/deprovision.ts";
 import { forgetLostProvision } from "../resources/end-store.ts";
 import { findResource } from "../resources/store.ts";
+import { NO_TRACE } from "../trace/trace.ts";
 import { typedUuid, UnknownResource } from "./errors.ts";
 import { clearTombstone } from "./store.ts";
 
@@ -25,7 +26,7 @@ export async function eraseResource(db: Database, typed: string): Promise<{ eras
   }
   const log = createLog("silent", createScrubber(""));
   try {
-    await deprovision({ db, log, pace: PACE, nudge: () => undefined }, uuid);
+    await deprovision({ db, log, pace: PACE, trace: NO_TRACE, nudge: () => undefined }, uuid);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     await clearTombstone(db, uuid);

@@ -42,7 +42,7 @@ export async function changePlan(
   receivedAtMs = performance.now(),
 ): Promise<Answer> {
   const within = requestDeadline(receivedAtMs, ctx.pace);
-  const wish = { uuid, plan, key: randomUUID(), requestId };
+  const wish = { uuid, plan, key: randomUUID(), requestId, traceparent: ctx.trace.current() };
   for (;;) {
     const answer = await answerInTime(async (isLate) => {
       const begun = await within(() => ctx.db.transaction((tx) => begin(ctx, tx, wish, isLate)));
@@ -63,13 +63,13 @@ async function begin(
   wish: PlanChange,
   isLate: boolean,
 ): Promise<Step | Answer | null> {
-  const { uuid, plan, key, requestId } = wish;
+  const { uuid, plan, key, requestId, traceparent } = wish;
   const { plans } = ctx.offer;
   const resource = await lockedResource(tx, uuid);
   if (!resource || wasNeverProvisioned(resource)) throw notFound();
   if (resource.state === "deprovisioned") throw deprovisioned();
   if (resource.state === "failed") throw provisionFailed();
-  const step = newStep(resource, { key, kind: "change_plan", detail: { plan }, requestId });
+  const step = newStep(resource, { key, kind: "change_plan", detail: { plan }, requestId, traceparent });
   const queued = laterAnswer(`The change to ${plan} follows what is under way.`);
   const open = await openStepsOf(tx, uuid);
   const last = open.findLast((each) => each.plan !== null);

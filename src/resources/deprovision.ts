@@ -12,7 +12,7 @@ import { requestDeadline } from "./waiting.ts";
  * (`performance.now()`).
  */
 export async function deprovision(
-  ctx: Pick<Context, "db" | "log" | "pace" | "nudge">,
+  ctx: Pick<Context, "db" | "log" | "pace" | "trace" | "nudge">,
   uuid: string,
   requestId: string | null = null,
   receivedAtMs = performance.now(),
@@ -22,7 +22,7 @@ export async function deprovision(
   let isFirst = false;
   await within(() =>
     ctx.db.transaction(async (tx) => {
-      isFirst = (await endResource(tx, uuid, requestId)) || isFirst;
+      isFirst = (await endResource(tx, uuid, requestId, ctx.trace.current())) || isFirst;
     }),
   );
   if (!isFirst) {

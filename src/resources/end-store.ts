@@ -50,9 +50,9 @@ const leaveTombstone = statement(
      SELECT created_at + interval '${STEP_LEASE_SECONDS} seconds' AS until FROM resources
      WHERE uuid = $1 AND state = 'provisioning' AND answer_status IS NULL
    ), cleaning AS (
-     INSERT INTO steps (uuid, kind, key, due_at, leased_until, request_id)
+     INSERT INTO steps (uuid, kind, key, due_at, leased_until, request_id, traceparent)
      SELECT uuid, 'clean_up', coalesce((SELECT key FROM cancelled WHERE kind = 'clean_up' LIMIT 1), gen_random_uuid()), now(),
-       greatest((SELECT max(leased_until) FROM cancelled), (SELECT until FROM running)), $2 FROM gone
+       greatest((SELECT max(leased_until) FROM cancelled), (SELECT until FROM running)), $2, $3 FROM gone
    )
    INSERT INTO events (uuid, type) SELECT uuid, 'deprovisioned' FROM gone RETURNING uuid`,
 );
@@ -71,12 +71,17 @@ const leaveTombstoneOfUnseen = statement(
 );
 
 /** Ends a resource. False: it had ended, or was never seen; then a tombstone is left all the same. */
-export async function endResource(tx: Queryable, uuid: string, requestId: string | null): Promise<boolean> {
+export async function endResource(
+  tx: Queryable,
+  uuid: string,
+  requestId: string | null,
+  traceparent: string | null,
+): Promise<boolean> {
   if (!(await lockWithCredential(tx, uuid))) {
     if ((await tx.query(leaveTombstoneOfUnseen, [uuid])).length > 0) return false;
     await lockWithCredential(tx, uuid);
   }
-  return (await tx.query(leaveTombstone, [uuid, requestId])).length > 0;
+  return (await tx.query(leaveTombstone, [uuid, requestId, traceparent])).length > 0;
 }
 
 const fail = statement(
@@ -93,8 +98,9 @@ const fail = statement(
      FROM failed WHERE c.uuid = failed.uuid
    ), cancelled AS (DELETE FROM steps s USING failed WHERE s.uuid = failed.uuid RETURNING s.kind, s.leased_until
    ), cleaned AS (
-     INSERT INTO steps (uuid, kind, due_at, leased_until)
-     SELECT uuid, 'clean_up', now(), (SELECT max(leased_until) FROM cancelled WHERE ${isIn("vendor")}) FROM failed
+     INSERT INTO steps (uuid, kind, due_at, leased_until, traceparent)
+     SELECT uuid, 'clean_up', now(), (SELECT max(leased_until) FROM cancelled WHERE ${isIn("vendor")}),
+       (SELECT c.traceparent FROM credentials c WHERE c.uuid = failed.uuid) FROM failed
    )
    INSERT INTO events (uuid, type) SELECT uuid, 'failed' FROM failed RETURNING uuid`,
 );

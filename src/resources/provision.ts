@@ -32,12 +32,13 @@ export async function provision(
     throw unknownPlan(plans, request.plan);
   }
   const answer = plan.later === undefined ? null : laterAnswer(plan.later, uuid);
-  const stored = await within((deadline) => insertProvision(ctx, { request, answer, deadline }));
+  const traceparent = ctx.trace.current();
+  const stored = await within((deadline) => insertProvision(ctx, { request, answer, deadline, traceparent }));
   if (!stored) return again(ctx, request, within, isHeard);
   if (!request.grant)
     ctx.log.error({ alarm: "no_grant", uuid, requestId }, "A provision came without a grant");
   if (answer) return answer;
-  const run = ctx.work.start(newStep(stored, { key: uuid, kind: "provision", requestId }));
+  const run = ctx.work.start(newStep(stored, { key: uuid, kind: "provision", requestId, traceparent }));
   return (await orNullAfter(ctx.pace.vendorMs, run)) ?? firstOrLater(ctx, uuid, within);
 }
 

@@ -32,26 +32,26 @@ const insert = statement(
   "provision",
   `WITH incoming AS (
      SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::jsonb[], $6::text[], $7::bytea[], $8::bytea[],
-         $9::int[], $10::bytea[], $11::bytea[], $12::timestamptz[], $13::text[])
+         $9::int[], $10::bytea[], $11::bytea[], $12::timestamptz[], $13::text[], $15::text[])
        AS i(uuid, plan, name, region, options, callback_url, log_input_url, log_drain_token,
-         answer_status, answer, grant_code, grant_expires_at, request_id)
+         answer_status, answer, grant_code, grant_expires_at, request_id, traceparent)
    ), born AS (
      INSERT INTO resources (uuid, plan, applied_plan, name, region, options, callback_url, sealed_log_input_url, sealed_log_drain_token,
          answer_status, sealed_answer)
      SELECT uuid, plan, plan, name, region, options, callback_url, log_input_url, log_drain_token, answer_status, answer
      FROM incoming ON CONFLICT (uuid) DO NOTHING RETURNING uuid
    ), credential AS (
-     INSERT INTO credentials (uuid, state, sealed_grant_code, grant_number, grant_expires_at, grant_deadline, due_at, request_id)
+     INSERT INTO credentials (uuid, state, sealed_grant_code, grant_number, grant_expires_at, grant_deadline, due_at, request_id, traceparent)
      SELECT uuid, CASE WHEN grant_code IS NULL THEN 'no_grant' ELSE 'grant_pending' END, grant_code,
        CASE WHEN grant_code IS NULL THEN 0 ELSE 1 END, grant_expires_at,
        CASE WHEN grant_code IS NOT NULL THEN now() + interval '${GRANT_SECONDS} seconds' END,
-       CASE WHEN grant_code IS NOT NULL AND answer_status IS NOT NULL THEN now() + make_interval(secs => $14::float8) END, request_id
+       CASE WHEN grant_code IS NOT NULL AND answer_status IS NOT NULL THEN now() + make_interval(secs => $14::float8) END, request_id, traceparent
      FROM incoming JOIN born USING (uuid)
    ), step AS (
-     INSERT INTO steps (uuid, key, kind, due_at, attempts, lease, leased_until, request_id)
+     INSERT INTO steps (uuid, key, kind, due_at, attempts, lease, leased_until, request_id, traceparent)
      SELECT uuid, uuid, CASE WHEN answer_status IS NULL THEN 'provision' ELSE 'finish' END,
        CASE WHEN answer_status IS NULL THEN now() END, CASE WHEN answer_status IS NULL THEN 1 ELSE 0 END, 1,
-       CASE WHEN answer_status IS NULL THEN now() + ${LEASE} END, request_id
+       CASE WHEN answer_status IS NULL THEN now() + ${LEASE} END, request_id, traceparent
      FROM incoming JOIN born USING (uuid) WHERE answer_status IS NOT NULL OR grant_code IS NULL
    )
    SELECT uuid FROM born`,
@@ -63,6 +63,7 @@ interface NewProvision {
   answer: Answer | null;
   /** Nothing is sent to the database once it has passed: the platform would know nothing of that resource. */
   deadline: Deadline;
+  traceparent: string | null;
 }
 
 /** Writes a new resource, and returns it. Null: the uuid was stored before. */
@@ -86,6 +87,7 @@ export const insertProvision = groupCommit<Context, NewProvision, ResourceRow | 
       requests.map(({ grant }) => grant?.expiresAt ?? null),
       requests.map(({ requestId }) => requestId),
       pace.exchangeAfterMs / 1_000,
+      rows.map(({ traceparent }) => traceparent),
     ];
     const born = new Set((await db.query<{ uuid: string }>(insert, values)).map(({ uuid }) => uuid));
     return resources.map((resource) => (born.has(resource.uuid) ? resource : null));
@@ -126,7 +128,7 @@ const replaceGrant = statement(
      UPDATE credentials c SET state = 'grant_pending', reason = NULL, sealed_grant_code = $2, grant_expires_at = $3,
        grant_number = c.grant_number + 1, grant_deadline = now() + interval '${GRANT_SECONDS} seconds',
        due_at = CASE WHEN alive.answer_status IS NOT NULL THEN now() + make_interval(secs => $5::float8) END,
-       attempts = 0, rejected_at = NULL, last_error = NULL, request_id = $4
+       attempts = 0, rejected_at = NULL, last_error = NULL, request_id = $4, traceparent = $6
      FROM alive WHERE c.uuid = alive.uuid AND (c.state IN ('grant_pending', 'grant_lost', 'no_grant')
        OR (c.state = 'quarantined' AND c.generation = 0)) RETURNING c.uuid
    )
@@ -135,7 +137,7 @@ const replaceGrant = statement(
 
 /** Takes over the grant of a repeated request. True if it will be exchanged, false if it is not needed. */
 export async function receiveGrant(
-  { db, vault, pace }: Pick<Context, "db" | "vault" | "pace">,
+  { db, vault, pace, trace }: Pick<Context, "db" | "vault" | "pace" | "trace">,
   uuid: string,
   grant: Grant,
   requestId: string,
@@ -144,7 +146,7 @@ export async function receiveGrant(
   if (row?.state === "grant_pending" && isSameCode(vault, uuid, row.sealedGrantCode, grant.code))
     return false;
   const code = sealCode(vault, uuid, grant.code);
-  const values = [uuid, code, grant.expiresAt, requestId, pace.exchangeAfterMs / 1_000];
+  const values = [uuid, code, grant.expiresAt, requestId, pace.exchangeAfterMs / 1_000, trace.current()];
   return (await db.query(replaceGrant, values)).length > 0;
 }
 
@@ -188,12 +190,12 @@ const answer = statement(
        leased_until = CASE WHEN s.lease <> a.step_lease THEN s.leased_until END
      FROM answered a WHERE s.uuid = a.uuid AND s.kind = 'provision' AND a.step_next IN ('finish', 'clean_up')
    ), written AS (
-     INSERT INTO steps (uuid, key, kind, due_at, attempts, lease, leased_until, request_id)
+     INSERT INTO steps (uuid, key, kind, due_at, attempts, lease, leased_until, request_id, traceparent)
      SELECT a.uuid, a.uuid, a.step_next, CASE WHEN a.step_next <> 'finish' THEN now() END,
        CASE WHEN a.step_next = 'provision' THEN 1 ELSE 0 END, 1,
        CASE WHEN a.step_next = 'provision' THEN a.created_at + ${LEASE} END,
-       (SELECT c.request_id FROM credentials c WHERE c.uuid = a.uuid)
-     FROM answered a WHERE a.step_next IS NOT NULL
+       c.request_id, c.traceparent
+     FROM answered a JOIN credentials c USING (uuid) WHERE a.step_next IS NOT NULL
        AND NOT EXISTS (SELECT FROM steps s WHERE s.uuid = a.uuid AND s.kind = 'provision')
    )
    SELECT uuid FROM answered`,

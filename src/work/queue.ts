@@ -53,15 +53,15 @@ const claimDue = eachLane((lane) =>
     WHERE due.due_at <= now() AND due.${isIn(lane)} AND (due.leased_until IS NULL OR due.leased_until <= now())
       AND ${isNext("due")}
     ORDER BY due.due_at LIMIT ${CONCURRENCY} FOR UPDATE SKIP LOCKED) few LIMIT $1))
-  RETURNING s.key, s.kind, s.detail, s.attempts, s.lease, s.request_id AS "requestId", ${RESOURCE_COLUMNS}`,
+  RETURNING s.key, s.kind, s.detail, s.attempts, s.lease, s.request_id AS "requestId", s.traceparent, ${RESOURCE_COLUMNS}`,
   ),
 );
 
 /** Takes at most so many due steps of a lane. */
 export async function claimSteps(db: Queryable, lane: Lane, most: number): Promise<Step[]> {
   const rows = await db.query<Omit<Step, "resource"> & ResourceRow>(claimDue[lane], [most]);
-  return rows.map(({ key, kind, detail, attempts, lease, requestId, ...resource }) => ({
-    ...{ key, kind, detail, attempts, lease, requestId, resource },
+  return rows.map(({ key, kind, detail, attempts, lease, requestId, traceparent, ...resource }) => ({
+    ...{ key, kind, detail, attempts, lease, requestId, traceparent, resource },
   }));
 }
 
@@ -132,10 +132,10 @@ export async function nextStepInSeconds({ db }: { db: Queryable }, lane: Lane): 
 // that has locked the resource.
 const writeProvision = statement(
   "write_provision_step",
-  `INSERT INTO steps (uuid, key, kind, due_at, attempts, lease, leased_until, created_at, request_id)
+  `INSERT INTO steps (uuid, key, kind, due_at, attempts, lease, leased_until, created_at, request_id, traceparent)
    SELECT r.uuid, r.uuid, 'provision', now(), 1, 1, r.created_at + ${LEASE}, r.created_at,
-     (SELECT c.request_id FROM credentials c WHERE c.uuid = r.uuid)
-   FROM resources r WHERE r.uuid = $1 AND ${mayBe("done")} AND NOT EXISTS (
+     c.request_id, c.traceparent
+   FROM resources r JOIN credentials c USING (uuid) WHERE r.uuid = $1 AND ${mayBe("done")} AND NOT EXISTS (
      SELECT FROM steps s WHERE s.uuid = r.uuid AND s.kind IN ('provision', 'finish', 'announce', 'report_failure') AND NOT ${ofPlanChange("s")})`,
 );
 
@@ -230,28 +230,29 @@ export interface PlanChange {
   plan: string;
   key: string;
   requestId: string;
+  traceparent: string | null;
 }
 
 const begin = statement(
   "begin_plan_change",
-  `INSERT INTO steps (uuid, key, kind, detail, due_at, attempts, lease, leased_until, request_id)
-   VALUES ($1, $3, 'change_plan', jsonb_build_object('plan', $2::text), now(), 1, ${FIRST_LEASE}, now() + ${LEASE}, $4)`,
+  `INSERT INTO steps (uuid, key, kind, detail, due_at, attempts, lease, leased_until, request_id, traceparent)
+   VALUES ($1, $3, 'change_plan', jsonb_build_object('plan', $2::text), now(), 1, ${FIRST_LEASE}, now() + ${LEASE}, $4, $5)`,
 );
 // Its lease number is 0, so that a request which tries again, and does not know whether it began or queued, does not take
 // a step that another process has claimed.
 const enqueue = statement(
   "enqueue_plan_change",
-  `WITH step AS (INSERT INTO steps (uuid, key, kind, detail, due_at, lease, request_id) VALUES ($1, $3, 'change_plan', jsonb_build_object('plan', $2::text, 'isAccepted', true), now(), 0, $4))
+  `WITH step AS (INSERT INTO steps (uuid, key, kind, detail, due_at, lease, request_id, traceparent) VALUES ($1, $3, 'change_plan', jsonb_build_object('plan', $2::text, 'isAccepted', true), now(), 0, $4, $5))
    INSERT INTO events (uuid, type, detail) VALUES ($1, 'plan_change_queued', jsonb_build_object('plan', $2::text))`,
 );
 
 /** Writes the step of a plan change: claimed by this process, or, accepted, behind what is under way. */
 export async function writeChange(
   tx: Queryable,
-  { uuid, plan, key, requestId }: PlanChange,
+  { uuid, plan, key, requestId, traceparent }: PlanChange,
   as: "claimed" | "queued",
 ): Promise<void> {
-  await tx.query(as === "claimed" ? begin : enqueue, [uuid, plan, key, requestId]);
+  await tx.query(as === "claimed" ? begin : enqueue, [uuid, plan, key, requestId, traceparent]);
 }
 
 const accept = statement(

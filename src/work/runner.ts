@@ -91,7 +91,10 @@ export function createStepRunner(ctx: Context): StepRunner {
   /** Runs a step. Never rejects. */
   async function end(step: Step): Promise<Answer | null> {
     try {
-      return await run(ctx, step, stopping.signal);
+      const { kind, traceparent: parent, resource } = step;
+      return await ctx.trace.inSpan(`step ${kind}`, { parent, uuid: resource.uuid }, () =>
+        run(ctx, step, stopping.signal),
+      );
     } catch (error) {
       log.error({ error }, "The end of a step could not be stored; its lease ends by itself");
       return null;
@@ -219,6 +222,7 @@ async function putOff(ctx: Context, step: Step, error: unknown): Promise<void> {
     return;
   }
   const hasFailed = !(error instanceof Stopped);
+  if (hasFailed) ctx.trace.failed(error);
   const againInSeconds = pauseAfter(ctx, step, error);
   const line = { ...about, attempts, againInSeconds, error: error ?? words };
   // Logged even if it cannot be stored: the next try is no longer the twelfth, and the alarm would be lost.

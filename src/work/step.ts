@@ -78,6 +78,8 @@ export interface Step {
    * before this was stored.
    */
   requestId: string | null;
+  /** The trace it belongs to, as W3C's `traceparent`; null: none, or one of its own. */
+  traceparent: string | null;
   resource: ResourceRow;
   /** What the vendor's function returned, if it has in this process. */
   result?: Result;
@@ -86,9 +88,15 @@ export interface Step {
 /** Work that a request has just stored, as claimed by this process. */
 export function newStep(
   resource: ResourceRow,
-  { key, kind, detail = {}, requestId }: Pick<Step, "key" | "kind" | "requestId"> & Partial<Step>,
+  {
+    key,
+    kind,
+    detail = {},
+    requestId,
+    traceparent,
+  }: Pick<Step, "key" | "kind" | "requestId" | "traceparent"> & Partial<Step>,
 ): Step {
-  return { key, kind, detail, attempts: 1, lease: FIRST_LEASE, requestId, resource };
+  return { key, kind, detail, attempts: 1, lease: FIRST_LEASE, requestId, traceparent, resource };
 }
 
 /** Whether a step belongs to a plan change. All others belong to the provision. */

@@ -188,7 +188,7 @@ class TookTooLong extends KitError {
  * limit. Then this rejects, also if the function does not end.
  */
 async function call<T extends Outcome | NotYet | void>(
-  { offer, vault, metrics }: Context,
+  { offer, vault, metrics, trace }: Context,
   step: Step,
   signal: AbortSignal,
   work: (resource: VendorResource) => Promise<T>,
@@ -204,7 +204,9 @@ async function call<T extends Outcome | NotYet | void>(
   const count = (result: string) =>
     metrics.yourCall({ function: name, result }, (performance.now() - startedMs) / 1_000);
   try {
-    const outcome = await Promise.race([work(vendorResource(vault, step, wanted.signal)), aborted]);
+    const outcome = await trace.inSpan(name, {}, () =>
+      Promise.race([work(vendorResource(vault, step, wanted.signal)), aborted]),
+    );
     count(isNotYet(outcome) ? "later" : "done");
     return outcome;
   } catch (error) {

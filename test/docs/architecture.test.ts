@@ -13,7 +13,7 @@ const LAYERS: readonly (readonly string[])[] = [
   "close-all context errors offer json-object pace secret uuid version within".split(" "),
   "database http logging manifest platform setting vault".split(" "),
   "config environment your-service".split(" "),
-  "credentials extend metrics pages partner-api people resources work".split(" "),
+  "credentials extend metrics pages partner-api people resources trace work".split(" "),
   ["app", "jobs"],
   ["open-context"],
   ["kit", "operator", "process", "website"],

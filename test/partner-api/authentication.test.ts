@@ -8,6 +8,7 @@ import { partnerApi } from "../../src/partner-api/routes.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 import { createRefusedSample } from "../../src/logging/request-log.ts";
 import { Secret } from "../../src/secret.ts";
+import { NO_TRACE } from "../../src/trace/trace.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { basic, partnerCalls, type PartnerCalls } from "../support/partner-calls.ts";
 import { rawHttp } from "../support/raw-http.ts";
@@ -252,7 +253,7 @@ describe("routes without credentials", () => {
     const log = pino({ level: "silent" });
     const ctx = {
       config: { resourcesPath: "/resources", trustProxy: 0 },
-      ...{ metrics: createMetrics(), refusedSample: createRefusedSample(log), log },
+      ...{ metrics: createMetrics(), refusedSample: createRefusedSample(log), log, trace: NO_TRACE },
     };
     const app = createApp(ctx, {
       ...{ metrics: null, site: null, readiness: () => Promise.resolve("ready" as const) },

@@ -1,0 +1,146 @@
+import { context, propagation, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
+import type { Context as SpanContext, Span, SpanOptions } from "@opentelemetry/api";
+import { OTLPTraceExporter as JsonExporter } from "@opentelemetry/exporter-trace-otlp-http";
+import { OTLPTraceExporter as ProtobufExporter } from "@opentelemetry/exporter-trace-otlp-proto";
+import { defaultResource, detectResources, envDetector, resourceFromAttributes } from "@opentelemetry/resources";
+import { BatchSpanProcessor, NodeTracerProvider, type SpanExporter } from "@opentelemetry/sdk-trace-node";
+import type { Request, Response } from "express";
+import type { Config } from "../config.ts";
+import { exportVariables } from "../environment.ts";
+import type { Log } from "../logging/log.ts";
+import { endpointOf, routeOf } from "../metrics/measured.ts";
+import { build } from "../version.ts";
+import { orNullAfter } from "../within.ts";
+import type { Trace } from "./trace.ts";
+
+// The only file that loads OpenTelemetry. Its SDK reads its own variables (OTEL_…). What it registers serves the spans of
+// your service too, if that makes some with @opentelemetry/api.
+
+/** How long a process that stops waits for the collector to take the last spans. */
+const FLUSH_MS = 2_000;
+/** Requests that come every few seconds, and say nothing. */
+const UNTRACED = ["/healthz", "/readyz", "/metrics"];
+
+export function openTelemetry(ctx: { config: Config; log: Log }): Trace {
+  exportVariables("OTEL_");
+  const { addonId, otlpProtocol, resourcesPath } = ctx.config;
+  const exporter = otlpProtocol === "http/json" ? new JsonExporter() : new ProtobufExporter();
+  const provider = new NodeTracerProvider({
+    resource: defaultResource()
+      .merge(resourceFromAttributes({ "service.name": addonId, "service.version": build.commit }))
+      .merge(detectResources({ detectors: [envDetector] })),
+    // Holds 2,048 spans at most; further ones are dropped.
+    spanProcessors: [new BatchSpanProcessor(quiet(exporter, ctx))],
+  });
+  provider.register();
+  const tracer = trace.getTracer("addon-partner-starter-kit", build.version);
+
+  const started = <Result>(
+    name: string,
+    options: SpanOptions,
+    on: SpanContext,
+    work: (span: Span) => Promise<Result>,
+  ) =>
+    tracer.startActiveSpan(name, options, on, async (span) => {
+      try {
+        return await work(span);
+      } catch (error) {
+        fail(span, nameOf(error));
+        throw error;
+      } finally {
+        span.end();
+      }
+    });
+
+  return {
+    inSpan(name, { parent, uuid }, work) {
+      const on = parent === undefined ? context.active() : below({ traceparent: parent });
+      return started(name, { attributes: { "addon.uuid": uuid } }, on, work);
+    },
+    failed(error) {
+      const span = trace.getActiveSpan();
+      if (span) fail(span, nameOf(error));
+    },
+    current: () => propagated()["traceparent"] ?? null,
+    outside: (work) => context.with(ROOT_CONTEXT, work),
+    ids() {
+      const { traceId, spanId } = trace.getActiveSpan()?.spanContext() ?? {};
+      return traceId ? { trace_id: traceId, span_id: spanId } : {};
+    },
+    requests(request, response, next) {
+      if (UNTRACED.includes(request.path)) return next();
+      const { traceparent, tracestate } = request.headers;
+      const on = below({ traceparent, tracestate });
+      const span = tracer.startSpan(request.method, { kind: SpanKind.SERVER }, on);
+      const inSpan = trace.setSpan(on, span);
+      response.once("close", () => endRequest(span, request, response, resourcesPath));
+      // Their events otherwise come in the context of the connection.
+      for (const each of [request, response]) context.bind(inSpan, each);
+      context.with(inSpan, next);
+    },
+    calls: ({ send, close }) => ({
+      close,
+      send(request) {
+        if (!trace.getActiveSpan()) return send(request);
+        const { method, url } = request;
+        const attributes = { "http.request.method": method, "server.address": new URL(url).hostname };
+        const options = { kind: SpanKind.CLIENT, attributes };
+        return started(endpointOf(method, url), options, context.active(), async (span) => {
+          const answer = await send({ ...request, headers: { ...request.headers, ...propagated() } });
+          span.setAttribute("http.response.status_code", answer.status);
+          if (answer.status >= 400) fail(span, `${answer.status}`);
+          return answer;
+        });
+      },
+    }),
+    close: async () => void (await orNullAfter(FLUSH_MS, provider.shutdown().catch(() => null))),
+  };
+}
+
+/** The context of a remote span; without a valid `traceparent`, that of none. */
+const below = (headers: object): SpanContext => propagation.extract(ROOT_CONTEXT, headers);
+
+/** The headers that name the present span. */
+function propagated(): Record<string, string> {
+  const headers: Record<string, string> = {};
+  propagation.inject(context.active(), headers);
+  return headers;
+}
+
+function fail(span: Span, type: string): void {
+  span.setStatus({ code: SpanStatusCode.ERROR }).setAttribute("error.type", type);
+}
+
+/** What kind of error it is; its text may quote anything. */
+const nameOf = (error: unknown) => (error instanceof Error ? error.constructor.name : typeof error);
+
+/** Ends the span of a request; of one that no route took (a wrong password, a path that is not there), none is sent. */
+function endRequest(span: Span, request: Request, response: Response, resourcesPath: string): void {
+  if (!request.route) return;
+  const { method, id } = request;
+  const route = routeOf(request, resourcesPath);
+  span.updateName(`${method} ${route}`);
+  span.setAttributes({ "http.request.method": method, "http.route": route, "addon.request_id": String(id) });
+  if (response.headersSent) span.setAttribute("http.response.status_code", response.statusCode);
+  if (!response.writableFinished) fail(span, "unanswered");
+  else if (response.statusCode >= 500) fail(span, `${response.statusCode}`);
+  span.end();
+}
+
+/** Sends spans, and logs that it fails, and that it works again, once each. */
+function quiet(exporter: SpanExporter, ctx: { log: Log }): SpanExporter {
+  let isDown = false;
+  return {
+    export(spans, done) {
+      exporter.export(spans, ({ code, error }) => {
+        const fails = code !== 0;
+        if (fails && !isDown)
+          ctx.log.warn({ error }, "The collector takes no traces; until it does, they are dropped");
+        if (!fails && isDown) ctx.log.info("The collector takes traces again");
+        isDown = fails;
+        done({ code: 0 });
+      });
+    },
+    shutdown: () => exporter.shutdown(),
+  };
+}

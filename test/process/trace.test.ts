@@ -1,0 +1,158 @@
+import { readFileSync } from "node:fs";
+import { createServer, request as send } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { aProcessWorld, before, type ProcessWorld } from "../support/process-world.ts";
+import { eventually } from "../support/world.ts";
+
+// Traces for a collector that speaks OTLP over HTTP with JSON.
+
+interface Span {
+  name: string;
+  traceId: string;
+  spanId: string;
+  parentSpanId?: string;
+}
+interface Batch {
+  resourceSpans: {
+    resource: { attributes: { key: string; value: { stringValue?: string } }[] };
+    scopeSpans: { spans: Span[] }[];
+  }[];
+}
+
+async function listening(server: ReturnType<typeof createServer>): Promise<string> {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** What the collector was sent, and how it answers. */
+const sent: { headers: NodeJS.Dict<string | string[]>; body: string }[] = [];
+let answers: number | "hang up" = 200;
+const collector = createServer(async (request, response) => {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  sent.push({ headers: request.headers, body: Buffer.concat(chunks).toString() });
+  if (answers === "hang up") request.socket.destroy();
+  else response.writeHead(answers, { "content-type": "application/json" }).end("{}");
+});
+/** Stands in front of the service, and gives each request of the platform a `traceparent`. */
+let traceparent: string;
+let service: string;
+const relay = createServer((request, response) => {
+  const { method, url, headers } = request;
+  const forwarded = send(`${service}${url}`, { method: method!, headers: { ...headers, traceparent } });
+  forwarded.on("response", (answer) => answer.pipe(response.writeHead(answer.statusCode!, answer.headers)));
+  request.pipe(forwarded);
+});
+
+const TRACE = "0af7651916cd43dd8448eb211c80319c";
+let life: ProcessWorld;
+let on: Record<string, string>;
+beforeAll(async () => {
+  life = await aProcessWorld({ environment: { SWEEP_CRON: "* * * * * *" } });
+  const endpoint = await listening(collector);
+  on = { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_EXPORTER_OTLP_PROTOCOL: "http/json" };
+});
+afterAll(async () => {
+  await life.killAll();
+  await life.world.close();
+  for (const server of [collector, relay]) server.close().closeAllConnections();
+});
+
+async function stopped(process: Awaited<ReturnType<ProcessWorld["start"]>>): Promise<string> {
+  process.signal("SIGTERM");
+  expect(await process.ended).toBe(0);
+  return process.output();
+}
+const spans = () =>
+  sent
+    .flatMap(({ body }) => (JSON.parse(body) as Batch).resourceSpans)
+    .flatMap(({ scopeSpans }) => scopeSpans.flatMap((each) => each.spans));
+
+/** Which span stands below which, as docs/tracing.md draws it. */
+function drawn(): string[] {
+  const page = readFileSync(new URL("../../docs/tracing.md", import.meta.url), "utf8");
+  const above: string[] = [];
+  return /```text\n([\s\S]*?)```/.exec(page)![1]!.trimEnd().split("\n").map((line) => {
+    const [, indent, name] = /^( *)(.+?)(?: {2}|$)/.exec(line)!;
+    above.splice(indent!.length / 2, Infinity, name!);
+    return above.slice(-2).join(" > ");
+  }); // prettier-ignore
+}
+
+it("a provision that is put off, and finished by another process, is one trace", async () => {
+  const settings = { ...on, OTEL_SERVICE_NAME: "teapots", OTEL_EXPORTER_OTLP_HEADERS: "x-api-key=letmein" };
+  const web = await life.start("web", { ...settings, WEB_JOBS: "off" });
+  service = web.url!;
+  life.control.partner({ partnerUrl: await listening(relay) });
+  traceparent = `00-${TRACE}-b7ad6b7169203331-01`;
+  const { addon, response } = await life.control.install({ plan: "dedicated" });
+  expect(response.status).toBe(202);
+  await life.become([addon.id], 1);
+  traceparent = "00-nonsense";
+  await life.control.install({ plan: "basic" });
+  const first = await stopped(web);
+  const worker = await life.start("worker", settings);
+  await life.world.quiet([addon.id]);
+  const second = await stopped(worker);
+
+  const ours = spans().filter(({ traceId }) => traceId === TRACE);
+  const nameOf = (id = "") => ours.find(({ spanId }) => spanId === id)?.name;
+  const found = ours.map(({ name, parentSpanId }) =>
+    parentSpanId === "b7ad6b7169203331" ? name : `${nameOf(parentSpanId)} > ${name}`,
+  );
+  expect([...new Set(found)].sort()).toEqual([...new Set(drawn())].sort());
+  const other = spans().find(({ name, traceId }) => name === "POST /resources" && traceId !== TRACE);
+  expect(other?.parentSpanId).toBeFalsy();
+
+  const { entries } = life.control.ledger({ reveal: true });
+  const called = entries.filter(({ request }) => String(request.headers["traceparent"]).includes(TRACE));
+  expect(called.map(({ path }) => path)).toContain("/oauth/token");
+  const traced = (output: string) =>
+    output.split("\n").flatMap((line) => (line.includes(`"trace_id":"${TRACE}"`) ? [/"msg":"([^"]+)"/.exec(line)![1]] : [])); // prettier-ignore
+  expect(traced(first)).toEqual(expect.arrayContaining(["POST answered 202", "Grant exchanged, tokens sealed"]));
+  expect(traced(second)).toEqual(["The platform knows the config vars"]);
+  expect(first + second).not.toMatch(/"msg":"(Ready|Listening)".*trace_id/);
+
+  const all = sent.map(({ body }) => body).join();
+  expect(all).toMatch(/"service.name","value":\{"stringValue":"teapots"\}/);
+  expect(sent[0]!.headers["x-api-key"]).toBe("letmein");
+  const { ADDON_PASSWORD, CLIENT_SECRET } = life.world.environment;
+  const secrets = [/SVCK-\w+/g, /"(?:code|TEAPOT_TOKEN)":"(\w+)"/g].flatMap((pattern) => [...JSON.stringify(entries).matchAll(pattern)].map(([whole, part]) => part ?? whole)); // prettier-ignore
+  expect(secrets.length).toBeGreaterThan(2);
+  for (const secret of [...secrets, ADDON_PASSWORD!, CLIENT_SECRET!]) expect(all).not.toContain(secret);
+}, 120_000);
+
+it("a collector that takes nothing costs one line of the log", async () => {
+  answers = "hang up";
+  const quick = { OTEL_BSP_SCHEDULE_DELAY: "10", OTEL_EXPORTER_OTLP_TIMEOUT: "50" };
+  // The default protocol.
+  const web = await life.start("web", { ...on, ...quick, OTEL_EXPORTER_OTLP_PROTOCOL: "" });
+  const before = sent.length;
+  for (let i = 1; i <= 3; i += 1) {
+    await life.become(await life.install(1), 1);
+    await eventually(() => sent.length >= before + i);
+  }
+  await eventually(() => web.output().includes("The collector takes no traces"));
+  expect(sent.at(-1)!.headers["content-type"]).toBe("application/x-protobuf");
+  answers = 200;
+  await life.install(1);
+  await eventually(() => web.output().includes("The collector takes traces again"));
+  expect((await stopped(web)).match(/collector/g)).toHaveLength(2);
+}, 120_000);
+
+it("without a collector, no part of OpenTelemetry is loaded but the API, which prom-client has", async () => {
+  const list = before(`
+    import { createRequire } from "node:module";
+    const { cache } = createRequire(process.argv[1]);
+    const parts = () => Object.keys(cache).flatMap((file) => /@opentelemetry.([\\w-]+)/.exec(file)?.[1] ?? []);
+    process.on("exit", () => console.error("loaded:", [...new Set(parts())].join()));`);
+  const loaded = async (environment: Record<string, string>) => {
+    const web = await life.start("web", { ...list, ...environment });
+    await life.become(await life.install(1), 1);
+    return /loaded: (.*)/.exec(await stopped(web))![1];
+  };
+  expect(await loaded({})).toBe("api");
+  expect(await loaded(on)).toContain("sdk-trace-node");
+  expect(await life.world.rows("SELECT 1 FROM credentials WHERE traceparent IS NULL")).not.toEqual([]);
+}, 120_000);
