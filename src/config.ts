@@ -62,6 +62,7 @@ export const settings = {
   webJobs: setting("WEB_JOBS", "off: the web process runs no sweeps", onOrOff, "on"),
   tokenConcurrency: setting("TOKEN_CONCURRENCY", "calls to the token endpoint in flight per process", wholeNumber(1, 1000), "64"),
   otlpEndpoint: setting("OTEL_EXPORTER_OTLP_ENDPOINT", "the OpenTelemetry collector that gets traces; unset: none are made", optional(ownUrl), ""),
+  otlpHeaders: setting("OTEL_EXPORTER_OTLP_HEADERS", "headers for it, such as x-api-key=…, comma separated", optional(secret), ""),
   otlpProtocol: setting("OTEL_EXPORTER_OTLP_PROTOCOL", "how traces are sent: http/protobuf or http/json", oneOf("http/protobuf", "http/json"), "http/protobuf"),
   logLevel: setting("LOG_LEVEL", "how much is logged", oneOf("trace", "debug", "info", "warn", "error", "fatal", "silent"), "info"),
 };

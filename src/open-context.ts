@@ -81,9 +81,7 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   const ctx = { config, pace: { ...PACE, ...parts.pace }, offer: parts.offer ?? yourOffer } as Growing;
   checkOffer(ctx.offer);
   const closers: (() => unknown)[] = [];
-  ctx.trace = config.otlpEndpoint
-    ? (await import("./trace/open-telemetry.ts")).openTelemetry(ctx)
-    : NO_TRACE;
+  ctx.trace = config.otlpEndpoint ? (await import("./trace/open-telemetry.ts")).openTelemetry(ctx) : NO_TRACE;
   ctx.nudge = (job, inMs = SOON_MS) => ctx.trace.outside(() => ctx.jobs.wake(job, inMs));
 
   const repeats = createRepeats(causeOf, ctx.pace.logAgainMs);

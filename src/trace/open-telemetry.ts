@@ -2,7 +2,12 @@ import { context, propagation, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } f
 import type { Context as SpanContext, Span, SpanOptions } from "@opentelemetry/api";
 import { OTLPTraceExporter as JsonExporter } from "@opentelemetry/exporter-trace-otlp-http";
 import { OTLPTraceExporter as ProtobufExporter } from "@opentelemetry/exporter-trace-otlp-proto";
-import { defaultResource, detectResources, envDetector, resourceFromAttributes } from "@opentelemetry/resources";
+import {
+  defaultResource,
+  detectResources,
+  envDetector,
+  resourceFromAttributes,
+} from "@opentelemetry/resources";
 import { BatchSpanProcessor, NodeTracerProvider, type SpanExporter } from "@opentelemetry/sdk-trace-node";
 import type { Request, Response } from "express";
 import type { Config } from "../config.ts";
@@ -93,7 +98,11 @@ export function openTelemetry(ctx: { config: Config; log: Log }): Trace {
         });
       },
     }),
-    close: async () => void (await orNullAfter(FLUSH_MS, provider.shutdown().catch(() => null))),
+    close: async () =>
+      void (await orNullAfter(
+        FLUSH_MS,
+        provider.shutdown().catch(() => null),
+      )),
   };
 }
 
