@@ -29,8 +29,7 @@ export interface Lease {
 }
 
 /** A credential row taken for a call to the token endpoint. */
-export interface ClaimedCredential
-  extends Lease, Tries, Record<"requestId" | "traceparent", string | null> {
+export interface ClaimedCredential extends Lease, Tries, Record<"requestId" | "traceparent", string | null> {
   /** When the claim was sent (ms), by the clock that goes on while the process is frozen or the machine sleeps. */
   claimedAtMs: number;
   grantNumber: number;

@@ -51,7 +51,10 @@ export function createLog(
         if (weight < least) return;
         const line = [noted, ...rest] as Parameters<LogFn>;
         if (repeats && (weight === WARN || weight === ERROR))
-          repeats.pass(line, AsyncResource.bind((each: Parameters<LogFn>) => write.apply(this, each)));
+          repeats.pass(
+            line,
+            AsyncResource.bind((each: Parameters<LogFn>) => write.apply(this, each)),
+          );
         else write.apply(this, line);
       },
       streamWrite: (line: string) => inLimits(scrubber.scrub(line)),

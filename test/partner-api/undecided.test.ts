@@ -35,7 +35,8 @@ async function leftUndecided({ hasGrant = true } = {}): Promise<string> {
     grant: hasGrant ? { code: new Secret(code), expiresAt: null } : null,
   };
   const ctx = life.world.service.services;
-  const insert = (deadline: Deadline) => insertProvision(ctx, { request, answer: null, deadline, traceparent: null });
+  const insert = (deadline: Deadline) =>
+    insertProvision(ctx, { request, answer: null, deadline, traceparent: null });
   expect(await retryWhileDatabaseAway(insert)).not.toBeNull();
   return addon.id;
 }

@@ -110,7 +110,9 @@ it("a provision that is put off, and finished by another process, is one trace",
   expect(called.map(({ path }) => path)).toContain("/oauth/token");
   const traced = (output: string) =>
     output.split("\n").flatMap((line) => (line.includes(`"trace_id":"${TRACE}"`) ? [/"msg":"([^"]+)"/.exec(line)![1]] : [])); // prettier-ignore
-  expect(traced(first)).toEqual(expect.arrayContaining(["POST answered 202", "Grant exchanged, tokens sealed"]));
+  expect(traced(first)).toEqual(
+    expect.arrayContaining(["POST answered 202", "Grant exchanged, tokens sealed"]),
+  );
   expect(traced(second)).toEqual(["The platform knows the config vars"]);
   expect(first + second).not.toMatch(/"msg":"(Ready|Listening)".*trace_id/);
 
