@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { beforeAll, describe, expect, it } from "@jest/globals";
 import {
   claimGrants,
   claimRefresh,
@@ -6,12 +6,11 @@ import {
   markSent,
   type ClaimedCredential,
 } from "../../src/credentials/queue.ts";
-import { aWorld, eventually, type World } from "../support/world.ts";
+import { aWorld, eventually, opened } from "../support/world.ts";
 
-let world: World;
 let uuids: string[];
+const world = opened(() => aWorld());
 beforeAll(async () => {
-  world = await aWorld();
   const installed = Array.from({ length: 12 }, () => world.sandbox.control.install({ plan: "basic" }));
   uuids = (await Promise.all(installed)).map(({ addon }) => addon.id);
   await eventually(async () => {
@@ -20,8 +19,7 @@ beforeAll(async () => {
   });
   // From here on only the tests look for due work.
   await world.service.services.jobs.stop();
-}, 60_000);
-afterAll(() => world.close());
+});
 
 const grants = (most: number) => claimGrants(world.service.services, most);
 const refreshes = (most: number) => claimRefreshes(world.service.services, most, ["resource"]);

@@ -1,21 +1,19 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterEach, describe, expect, it } from "@jest/globals";
 import pg from "pg";
 import { runWorker } from "../../src/process/run-worker.ts";
 import type { RunningService } from "../../src/process/start-up.ts";
 import { Secret } from "../../src/secret.ts";
-import { aWorld, eventually, type World } from "../support/world.ts";
+import { aWorld, eventually, opened } from "../support/world.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 
 // The client secret is reset during refreshes, differs between processes, and contains unusual characters.
 
-let world: World;
 const others: RunningService[] = [];
-beforeAll(async () => {
-  world = await aWorld({
+const world = opened(() =>
+  aWorld({
     environment: { SWEEP_CRON: "* * * * * *", TOKEN_CONCURRENCY: "8" },
-  });
-});
-afterAll(() => world.close());
+  }),
+);
 afterEach(async () => {
   world.sandbox.control.clearFaults();
   for (const other of others.splice(0)) await other.stop();

@@ -1,18 +1,16 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from "@jest/globals";
+import { afterEach, beforeAll, describe, expect, it, jest } from "@jest/globals";
 import { createBreaker } from "../../src/credentials/gates.ts";
-import { aWorld, type World } from "../support/world.ts";
+import { aWorld, opened } from "../support/world.ts";
 import type { FaultAction } from "../../packages/sandbox/index.ts";
 import { refreshNow } from "../../src/credentials/sweeps.ts";
 
 // Minutes and hours of the platform's trouble. Rows are aged instead of waited for; from the start the test alone looks
 // for due work.
 
-let world: World;
+const world = opened(() => aWorld({ environment: { WEB_JOBS: "off" }, parts: { pace: {} } }));
 beforeAll(async () => {
-  world = await aWorld({ environment: { WEB_JOBS: "off" }, parts: { pace: {} } });
   await world.service.services.jobs.stop();
 });
-afterAll(() => world.close());
 afterEach(async () => {
   world.sandbox.control.clearFaults();
   world.sandbox.control.settings({ acceptDelayMs: 0 });

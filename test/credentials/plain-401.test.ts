@@ -1,14 +1,10 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { kitJson } from "../support/kit.ts";
-import { aWorld, eventually, type World } from "../support/world.ts";
+import { aWorld, eventually, opened } from "../support/world.ts";
 
 // A platform that answers dead codes and tokens with a 401 that gives no reason, as a wrong client secret may be.
 
-let world: World;
-beforeAll(async () => {
-  world = await aWorld({ environment: { SWEEP_CRON: "* * * * * *" } });
-});
-afterAll(() => world.close());
+const world = opened(() => aWorld({ environment: { SWEEP_CRON: "* * * * * *" } }));
 beforeEach(() => void control().settings({ plain401: "tokens" }));
 afterEach(() => void control().settings({ plain401: "never", acceptDelayMs: 0 }));
 

@@ -1,19 +1,15 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterEach, describe, expect, it } from "@jest/globals";
 import { setTimeout as sleep } from "node:timers/promises";
-import { aProcessWorld, type ProcessWorld } from "../support/process-world.ts";
-import { eventually } from "../support/world.ts";
+import { aProcessWorld } from "../support/process-world.ts";
+import { eventually, opened } from "../support/world.ts";
 
 // Real processes that are killed, stopped or frozen, and several on one database.
 
-let life: ProcessWorld;
-beforeAll(async () => {
-  life = await aProcessWorld();
-});
+const life = opened(() => aProcessWorld());
 afterEach(async () => {
   life.control.clearFaults();
   await life.killAll();
 });
-afterAll(() => life.world.close());
 
 const endLeases = () =>
   life.world.rows(`UPDATE credentials SET leased_until = now() WHERE leased_until > now()`);

@@ -1,24 +1,22 @@
 import { deprovision } from "../../src/resources/deprovision.ts";
 import { failStranded } from "../../src/resources/end-store.ts";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterEach, describe, expect, it } from "@jest/globals";
 import type { FaultAction } from "../../packages/sandbox/index.ts";
 import { recoverGrants } from "../../src/operator/grants.ts";
 import { importInstallations } from "../../src/operator/import.ts";
-import { aWorld, eventually, type World } from "../support/world.ts";
+import { aWorld, eventually, opened } from "../support/world.ts";
 import { refreshNow } from "../../src/credentials/sweeps.ts";
 
 // `kit grants recover`, called as kit calls it, beside a running service that also exchanges grants.
 
 const UNKNOWN = "01234567-89ab-cdef-0123-456789abcdef";
 
-let world: World;
-beforeAll(async () => {
-  world = await aWorld({
+const world = opened(() =>
+  aWorld({
     environment: { LEGACY_GRANTS: "on", TOKEN_CONCURRENCY: "8", SWEEP_CRON: "* * * * * *" },
     sandbox: { legacyGrants: true },
-  });
-});
-afterAll(() => world.close());
+  }),
+);
 afterEach(async () => {
   world.sandbox.control.clearFaults();
   world.sandbox.control.settings({ legacyGrants: true });

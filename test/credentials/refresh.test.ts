@@ -28,9 +28,7 @@ afterEach(() => {
 });
 
 async function anActiveResource(): Promise<string> {
-  const { addon } = await world.sandbox.control.install({ plan: "basic" });
-  await world.quiet([addon.id]);
-  return addon.id;
+  return world.settled();
 }
 
 async function credential(uuid: string) {

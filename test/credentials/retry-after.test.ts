@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from "@jest/globals";
-import { aWorld, eventually, type World } from "../support/world.ts";
+import { beforeEach, expect, it } from "@jest/globals";
+import { aWorld, eventually, opened } from "../support/world.ts";
 
-let world: World;
-beforeAll(async () => {
-  world = await aWorld({ environment: { SWEEP_CRON: "* * * * * *" } });
-});
+const world = opened(() => aWorld({ environment: { SWEEP_CRON: "* * * * * *" } }));
 // A Retry-After delays every refresh of a process, so each case has a process of its own.
 beforeEach(async () => {
   await world.rows(`UPDATE credentials SET due_at = now() + interval '1 hour'`);
   await world.restart();
 });
-afterAll(() => world.close());
 
 async function active(): Promise<string> {
   const { addon } = await world.sandbox.control.install({ plan: "basic" });

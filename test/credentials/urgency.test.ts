@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { expect, it } from "@jest/globals";
 import { claimGrants } from "../../src/credentials/queue.ts";
-import { aWorld, eventually, type World } from "../support/world.ts";
+import { aWorld, eventually, opened } from "../support/world.ts";
 
-let world: World;
-beforeAll(async () => {
-  // One call at a time, so that the order is visible.
-  world = await aWorld({ environment: { TOKEN_CONCURRENCY: "1", WEB_JOBS: "off" } });
-});
-afterAll(() => world.close());
+// One call at a time, so that the order is visible.
+const world = opened(() => aWorld({ environment: { TOKEN_CONCURRENCY: "1", WEB_JOBS: "off" } }));
 
 it("grants are exchanged in the order of their deadlines, whatever the order in which they fell due", async () => {
   const { control } = world.sandbox;

@@ -2,12 +2,13 @@ import { readFileSync } from "node:fs";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { describe, expect, it } from "@jest/globals";
 import { parse } from "yaml";
 import type { createControl } from "../../packages/sandbox/control/control.ts";
 import { controlRoutes } from "../../packages/sandbox/control/routes.ts";
-import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
+import { aLifecycle } from "../support/lifecycle.ts";
 import { basic } from "../support/partner-calls.ts";
+import { opened } from "../support/world.ts";
 
 // The OpenAPI descriptions, held to what the service and the sandbox do.
 
@@ -92,14 +93,12 @@ function described(file: string) {
 const partner = described(PARTNER);
 const control = described(CONTROL);
 
-let life: LifecycleWorld;
-beforeAll(async () => {
-  life = await aLifecycle({
+const life = opened(() =>
+  aLifecycle({
     sandbox: { ssoSalt: "a-salt-of-the-sign-on" },
     environment: { SSO_SALT: "a-salt-of-the-sign-on" },
-  });
-}, 60_000);
-afterAll(() => life.world.close());
+  }),
+);
 
 it.each([PARTNER, CONTROL])("%s is valid OpenAPI", async (file) => {
   expect(await new Validator().validate(parse(read(file)) as Record<string, unknown>)).toEqual({

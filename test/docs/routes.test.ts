@@ -1,8 +1,9 @@
 import { readFileSync } from "node:fs";
-import { afterAll, beforeAll, expect, it } from "@jest/globals";
-import { aWorldOfPeople, type PeopleWorld } from "../people/people.ts";
+import { beforeAll, expect, it } from "@jest/globals";
+import { aWorldOfPeople } from "../people/people.ts";
 import { kitPages } from "../support/kit-pages.ts";
 import { basic } from "../support/partner-calls.ts";
+import { opened } from "../support/world.ts";
 
 const PASSWORD = "a-password-of-the-operator";
 const root = new URL("../../", import.meta.url);
@@ -18,17 +19,17 @@ const named = pages
   )
   .filter(([, path]) => !path!.includes("…") && !path!.includes("*")) as [string, string][];
 
-let people: PeopleWorld;
 let uuid: string;
-beforeAll(async () => {
-  people = await aWorldOfPeople({
+const people = opened(() =>
+  aWorldOfPeople({
     sandbox: { ssoSalt: "a-salt-of-the-sign-on" },
     environment: { OPERATOR_PASSWORD: PASSWORD, SSO_SALT: "a-salt-of-the-sign-on" },
-  });
+  }),
+);
+beforeAll(async () => {
   uuid = (await people.control.install({ plan: "basic" })).addon.id;
   await people.world.quiet([uuid]);
-}, 60_000);
-afterAll(() => people.close());
+});
 
 it.each(named)("%s names an existing route: %s", async (_, path) => {
   const { addonId, addonPassword } = people.world.sandbox.settings;

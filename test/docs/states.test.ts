@@ -1,13 +1,9 @@
 import { readFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { describe, expect, it } from "@jest/globals";
 import { drawn, MACHINES, PAGE } from "../../workshop/states.ts";
-import { aWorld, type World } from "../support/world.ts";
+import { aWorld, opened } from "../support/world.ts";
 
-let world: World;
-beforeAll(async () => {
-  world = await aWorld({ environment: { WEB_JOBS: "off" } });
-});
-afterAll(() => world.close());
+const world = opened(() => aWorld({ environment: { WEB_JOBS: "off" } }));
 
 it("docs/states.md draws the machines as they are; npx tsx workshop/states.ts writes it anew", () => {
   const page = readFileSync(PAGE, "utf8");

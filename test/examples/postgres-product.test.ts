@@ -1,21 +1,19 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { beforeAll, describe, expect, it } from "@jest/globals";
 import pg from "pg";
 import { createProduct } from "../../examples/postgres-product/your-service/product.ts";
 import { Secret } from "../../src/secret.ts";
 import { before } from "../support/process-world.ts";
-import { eventually } from "../support/world.ts";
+import { eventually, opened } from "../support/world.ts";
 import { as, aWorldOfDrawers } from "./drawers.ts";
 
 // The example of docs/make-it-yours.md with real processes, a sandbox and a PostgreSQL.
 
-let drawers: Awaited<ReturnType<typeof aWorldOfDrawers>>;
+const drawers = opened(() => aWorldOfDrawers());
 beforeAll(async () => {
-  drawers = await aWorldOfDrawers();
   await drawers.start();
-}, 60_000);
-afterAll(() => drawers.close());
+});
 
 /** Installed on an app of its own. */
 async function installed(plan: string) {

@@ -1,21 +1,19 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { beforeEach, describe, expect, it } from "@jest/globals";
 import { basic } from "../support/partner-calls.ts";
-import { aWorld, eventually, type World } from "../support/world.ts";
+import { aWorld, eventually, opened } from "../support/world.ts";
 
 // Guesses are slowed down, and right passwords never: also from the same address, at the same time.
 
 const OPERATOR = "a-password-of-the-operator";
 const METRICS = "a-password-of-the-metrics";
 
-let world: World;
-beforeAll(async () => {
-  world = await aWorld({
+const world = opened(() =>
+  aWorld({
     environment: { OPERATOR_PASSWORD: OPERATOR, METRICS_PASSWORD: METRICS, TRUST_PROXY: "1" },
     // A guess that is slowed down gets no answer while a test runs.
     parts: { pace: { lastOrdersMs: 25, wrongPasswordMs: 600_000 } },
-  });
-});
-afterAll(() => world.close());
+  }),
+);
 // What was counted is forgotten.
 beforeEach(() => world.restart());
 

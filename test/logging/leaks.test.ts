@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { beforeAll, describe, expect, it } from "@jest/globals";
 import type { LedgerEntry } from "../../packages/sandbox/index.ts";
 import { Refusal } from "../../src/errors.ts";
 import { addonManifest } from "../../src/operator/addon-manifest.ts";
 import { PACE } from "../../src/pace.ts";
 import { offer } from "../support/teapots/plans.ts";
-import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
-import { eventually } from "../support/world.ts";
+import { aLifecycle } from "../support/lifecycle.ts";
+import { eventually, opened } from "../support/world.ts";
 import { operator, PASSWORD } from "../metrics/operator.ts";
 
 /** The secrets that the test chooses; the platform's own are read from its ledger. */
@@ -20,13 +20,12 @@ const chosen = {
   configValue: "canary-value-of-a-config-var",
 };
 
-let life: LifecycleWorld;
 /** Every answer that the service gave. */
 let answers: LedgerEntry[] = [];
 const uuids: string[] = [];
 
-beforeAll(async () => {
-  life = await aLifecycle({
+const life = opened(() =>
+  aLifecycle({
     sandbox: {
       addonManifest: { ...addonManifest("teapots", offer), requires: ["log_input"] },
       ...{ addonPassword: chosen.addonPassword, clientSecret: chosen.clientSecret },
@@ -38,11 +37,12 @@ beforeAll(async () => {
       OPERATOR_PASSWORD: chosen.operatorPassword,
       LOG_LEVEL: "trace",
     },
-  });
+  }),
+);
+beforeAll(async () => {
   await liveThroughMuch();
   answers = life.entries().filter(({ direction }) => direction === "out");
-}, 60_000);
-afterAll(() => life.world.close());
+});
 
 /** Successes and failures: everything that is likely to put a secret where it does not belong. */
 async function liveThroughMuch(): Promise<void> {

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { expect, it } from "@jest/globals";
 import { basic } from "../support/partner-calls.ts";
 import { rawHttp } from "../support/raw-http.ts";
-import { aWorld, eventually, type World } from "../support/world.ts";
+import { aWorld, eventually, opened } from "../support/world.ts";
 
 // Whatever a stranger is refused for by the thousand, the log has a sample of it.
 
@@ -9,11 +9,9 @@ const MANY = 60;
 const SAMPLE = 20;
 const PASSWORD = "a-password-of-the-operator";
 
-let world: World;
-beforeAll(async () => {
-  world = await aWorld({ environment: { OPERATOR_PASSWORD: PASSWORD, SSO_SALT: "a-salt-of-the-sign-on" } });
-});
-afterAll(() => world.close());
+const world = opened(() =>
+  aWorld({ environment: { OPERATOR_PASSWORD: PASSWORD, SSO_SALT: "a-salt-of-the-sign-on" } }),
+);
 
 /** The lines that have all these texts. */
 const linesWith = (...texts: string[]) =>

@@ -1,15 +1,14 @@
-import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { expect, it } from "@jest/globals";
 import { DatabaseUnavailable } from "../../src/database/database.ts";
-import { aWorld, eventually, type World } from "../support/world.ts";
+import { aWorld, eventually, opened } from "../support/world.ts";
 import { operator, PASSWORD } from "./operator.ts";
 
 const away = () => Promise.reject(new DatabaseUnavailable("the database is away"));
-let world: World;
 let isAway = false;
 /** A statement that takes too long. */
 let slow = "";
-beforeAll(async () => {
-  world = await aWorld({
+const world = opened(() =>
+  aWorld({
     environment: { OPERATOR_PASSWORD: PASSWORD, WEB_JOBS: "off" },
     parts: {
       wrapDatabase: (db) => ({
@@ -18,9 +17,8 @@ beforeAll(async () => {
         query: (...asked) => (isAway || asked[0].name === slow ? away() : db.query(...asked)),
       }),
     },
-  });
-});
-afterAll(() => world.close());
+  }),
+);
 
 const refused = `addon_http_request_duration_seconds_count{method="POST",route="/resources",status="401"}`;
 const samples = () => operator(world).samples();

@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { beforeAll, describe, expect, it } from "@jest/globals";
 import { parse } from "yaml";
 import { ALARMS } from "../../src/metrics/metrics.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
-import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
-import { eventually } from "../support/world.ts";
+import { aLifecycle } from "../support/lifecycle.ts";
+import { eventually, opened } from "../support/world.ts";
 import { operator, PASSWORD } from "./operator.ts";
 import { selectorsIn } from "./promql.ts";
 
@@ -37,14 +37,13 @@ const dashboard = JSON.parse(read("ops/dashboard.json")) as {
 };
 const panels = dashboard.panels.filter(({ type }) => type !== "row");
 
-let life: LifecycleWorld;
 let text: string;
 /** The values of each label of each sample that a scrape shows. */
 let samples: Map<string, Map<string, Set<string>>>;
 /** The names of the metrics that have a sample. */
 let names: Set<string>;
+const life = opened(() => aLifecycle({ environment: { OPERATOR_PASSWORD: PASSWORD } }));
 beforeAll(async () => {
-  life = await aLifecycle({ environment: { OPERATOR_PASSWORD: PASSWORD } });
   const { oauth_grant: _, ...withoutGrant } = aProvisionRequest();
   await life.platform.provision(withoutGrant);
   await life.settled("dedicated");
@@ -57,7 +56,6 @@ beforeAll(async () => {
   samples = samplesIn(text);
   names = new Set([...samples.keys()].map((name) => name.replace(/_(bucket|count|sum)$/, "")));
 });
-afterAll(() => life.world.close());
 
 function samplesIn(scrape: string): typeof samples {
   const all: typeof samples = new Map();

@@ -1,17 +1,13 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
-import { aProcessWorld, type ProcessWorld } from "../support/process-world.ts";
+import { afterEach, describe, expect, it } from "@jest/globals";
+import { aProcessWorld } from "../support/process-world.ts";
 import type { ServiceProcess } from "../support/process.ts";
-import { eventually } from "../support/world.ts";
+import { eventually, opened } from "../support/world.ts";
 import { operator, PASSWORD } from "./operator.ts";
 
 // Metrics of one process that another reports.
 
-let life: ProcessWorld;
-beforeAll(async () => {
-  life = await aProcessWorld({ environment: { OPERATOR_PASSWORD: PASSWORD } });
-});
+const life = opened(() => aProcessWorld({ environment: { OPERATOR_PASSWORD: PASSWORD } }));
 afterEach(() => life.killAll());
-afterAll(() => life.world.close());
 
 /** The log lines of a process with an id, of the request itself or of work that followed from it. */
 function linesOf({ output }: ServiceProcess, id: string): string[] {

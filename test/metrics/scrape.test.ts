@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { describe, expect, it } from "@jest/globals";
 import { randomUUID } from "node:crypto";
 import { build } from "../../src/version.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
-import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
+import { aLifecycle } from "../support/lifecycle.ts";
 import { basic } from "../support/partner-calls.ts";
-import { eventually } from "../support/world.ts";
+import { eventually, opened } from "../support/world.ts";
 import { operator, PASSWORD } from "./operator.ts";
 
-let life: LifecycleWorld;
-beforeAll(async () => {
-  life = await aLifecycle({ environment: { OPERATOR_PASSWORD: PASSWORD } });
-});
-afterAll(() => life.world.close());
+const life = opened(() => aLifecycle({ environment: { OPERATOR_PASSWORD: PASSWORD } }));
 
 /** Waits until a series has this value in a scrape. */
 const becomes = (series: string, value: number | null) =>

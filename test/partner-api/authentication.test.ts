@@ -12,22 +12,22 @@ import { NO_TRACE } from "../../src/trace/trace.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { basic, partnerCalls, type PartnerCalls } from "../support/partner-calls.ts";
 import { rawHttp } from "../support/raw-http.ts";
-import { aWorld, type World } from "../support/world.ts";
+import { aWorld, opened } from "../support/world.ts";
 
 const PASSWORD = "p4ss:with:colons-and-ünïcode";
 const PREVIOUS = "the-password-before-this-one";
 const RIGHT = basic("teapots", PASSWORD);
 
-let world: World;
 let platform: PartnerCalls;
-beforeAll(async () => {
-  world = await aWorld({
+const world = opened(() =>
+  aWorld({
     sandbox: { addonPassword: PASSWORD },
     environment: { ADDON_PASSWORD_PREVIOUS: PREVIOUS },
-  });
+  }),
+);
+beforeAll(async () => {
   platform = partnerCalls(world);
 });
-afterAll(() => world.close());
 
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 const refusal = {

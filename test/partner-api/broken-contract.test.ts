@@ -1,17 +1,13 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterEach, describe, expect, it } from "@jest/globals";
 import type { Done, Outcome } from "../../src/resources/contract.ts";
 import { kit } from "../support/kit.ts";
-import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
-import { eventually } from "../support/world.ts";
+import { aLifecycle } from "../support/lifecycle.ts";
+import { eventually, opened } from "../support/world.ts";
 
 // Invalid results of a vendor's function: the log names what was returned, and the function is called again until it
 // is fixed.
 
-let life: LifecycleWorld;
-beforeAll(async () => {
-  life = await aLifecycle();
-});
-afterAll(() => life.world.close());
+const life = opened(() => aLifecycle());
 afterEach(() => life.vendor.asUsual());
 
 type Broken = "provision" | "changePlan" | "finish";

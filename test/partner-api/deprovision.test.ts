@@ -1,16 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { describe, expect, it } from "@jest/globals";
 import type { VendorResource } from "../../src/resources/contract.ts";
 import { teapots } from "../support/teapots/index.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
-import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
-import { eventually } from "../support/world.ts";
+import { aLifecycle } from "../support/lifecycle.ts";
+import { eventually, opened } from "../support/world.ts";
 
-let life: LifecycleWorld;
-beforeAll(async () => {
-  life = await aLifecycle();
-});
-afterAll(() => life.world.close());
+const life = opened(() => aLifecycle());
 
 /** Every column of a resource's rows that may hold an encrypted value, and is not null. */
 async function sealedOf(uuid: string): Promise<string[]> {

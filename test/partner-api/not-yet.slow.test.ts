@@ -1,17 +1,13 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterEach, describe, expect, it } from "@jest/globals";
 import type { NotYet } from "../../src/resources/contract.ts";
 import { kitJson } from "../support/kit.ts";
-import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
-import { eventually, QUICK } from "../support/world.ts";
+import { aLifecycle } from "../support/lifecycle.ts";
+import { eventually, opened, QUICK } from "../support/world.ts";
 
 // `finish` and `deprovision` may answer later any number of times, and are called again until they are done.
 
-let life: LifecycleWorld;
-beforeAll(async () => {
-  // The pauses of the service itself: rows are made older instead of waiting for them.
-  life = await aLifecycle({ parts: { pace: { ...QUICK, pauses: 1 } } });
-});
-afterAll(() => life.world.close());
+// The pauses of the service itself: rows are made older instead of waiting for them.
+const life = opened(() => aLifecycle({ parts: { pace: { ...QUICK, pauses: 1 } } }));
 afterEach(() => life.vendor.asUsual());
 
 const firing: NotYet = { later: "The kiln is at 900 degrees.", againInSeconds: 1 };

@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterEach, describe, expect, it } from "@jest/globals";
 import pg from "pg";
 import { Refusal } from "../../src/errors.ts";
 import { aGrant, aProvisionRequest } from "../support/a-provision-request.ts";
 import { aGate } from "../support/a-vendor.ts";
-import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
+import { aLifecycle } from "../support/lifecycle.ts";
 import { openConfig, sealConfig } from "../../src/resources/config-vars.ts";
 import { storeTokens } from "../../src/credentials/store.ts";
 import { failProvision } from "../../src/resources/end-store.ts";
@@ -14,16 +14,12 @@ import { answerFirst, findResource } from "../../src/resources/store.ts";
 import type { Done } from "../../src/resources/contract.ts";
 import { teapots } from "../support/teapots/index.ts";
 import { Secret } from "../../src/secret.ts";
-import { eventually } from "../support/world.ts";
 import { credentialSealContext } from "../../src/vault/contexts.ts";
+import { eventually, opened } from "../support/world.ts";
 
 // Requests that arrive while other work on the resource is under way, or was left by a process that died.
 
-let life: LifecycleWorld;
-beforeAll(async () => {
-  life = await aLifecycle();
-});
-afterAll(() => life.world.close());
+const life = opened(() => aLifecycle());
 afterEach(() => {
   life.vendor.asUsual();
   life.control.clearFaults();

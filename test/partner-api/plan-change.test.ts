@@ -1,17 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterEach, describe, expect, it } from "@jest/globals";
 import { Refusal } from "../../src/errors.ts";
 import type { Done } from "../../src/resources/contract.ts";
 import { teapots } from "../support/teapots/index.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
-import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
-import { eventually } from "../support/world.ts";
+import { aLifecycle } from "../support/lifecycle.ts";
+import { eventually, opened } from "../support/world.ts";
 
-let life: LifecycleWorld;
-beforeAll(async () => {
-  life = await aLifecycle();
-});
-afterAll(() => life.world.close());
+const life = opened(() => aLifecycle());
 afterEach(() => life.vendor.asUsual());
 
 /** A provisioned resource by a request made by hand: the sandbox does not know its grant. */

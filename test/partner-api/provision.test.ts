@@ -1,16 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterEach, describe, expect, it } from "@jest/globals";
 import { Refusal } from "../../src/errors.ts";
 import { teapots } from "../support/teapots/index.ts";
 import { aGrant, aProvisionRequest } from "../support/a-provision-request.ts";
-import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
-import { eventually } from "../support/world.ts";
+import { aLifecycle } from "../support/lifecycle.ts";
+import { eventually, opened } from "../support/world.ts";
 
-let life: LifecycleWorld;
-beforeAll(async () => {
-  life = await aLifecycle();
-});
-afterAll(() => life.world.close());
+const life = opened(() => aLifecycle());
 afterEach(() => {
   life.control.clearFaults();
   life.control.settings({ acceptDelayMs: 0 });

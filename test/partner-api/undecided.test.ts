@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { connect } from "node:net";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { describe, expect, it } from "@jest/globals";
 import {
   retryWhileDatabaseAway,
   type Database,
@@ -12,16 +12,12 @@ import { findLateSteps } from "../../src/work/runner.ts";
 import { laterAnswer } from "../../src/resources/answers.ts";
 import { answerFirst, insertProvision, receiveGrant } from "../../src/resources/store.ts";
 import { Secret } from "../../src/secret.ts";
-import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
-import { eventually } from "../support/world.ts";
+import { aLifecycle } from "../support/lifecycle.ts";
+import { eventually, opened } from "../support/world.ts";
 
 // The state after a process dies, or stops, between storing a provision and deciding it; no sweep runs.
 
-let life: LifecycleWorld;
-beforeAll(async () => {
-  life = await aLifecycle({ environment: { WEB_JOBS: "off" } });
-});
-afterAll(() => life.world.close());
+const life = opened(() => aLifecycle({ environment: { WEB_JOBS: "off" } }));
 
 const HELD_UP = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
 

@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { describe, expect, it } from "@jest/globals";
 import type { CustomerPage } from "../../src/people/contract.ts";
-import { eventually } from "../support/world.ts";
-import { aWorldOfCustomers, type CustomersWorld } from "./customers.ts";
+import { eventually, opened } from "../support/world.ts";
+import { aWorldOfCustomers } from "./customers.ts";
 
-let customers: CustomersWorld;
-beforeAll(async () => {
-  customers = await aWorldOfCustomers({ environment: { LOG_LEVEL: "trace" } });
-}, 60_000);
-afterAll(() => customers.close());
+const customers = opened(() => aWorldOfCustomers({ environment: { LOG_LEVEL: "trace" } }));
 
 /** A customer signed on to a new resource. */
 async function aCustomer(plan = "basic") {

@@ -2,19 +2,16 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { runWeb } from "../../src/process/run-web.ts";
 import type { RunningService } from "../../src/process/start-up.ts";
 import { aBrowser, type Browser } from "./browser.ts";
-import { aWorldOfPeople, type PeopleWorld } from "./people.ts";
+import { aWorldOfPeople } from "./people.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
+import { opened } from "../support/world.ts";
 
 // Behind a proxy that terminates https, as in production, and with a second web process on the same database.
 
-let people: PeopleWorld;
 const PROXY = { TRUST_PROXY: "1", WEB_JOBS: "off" };
 const VIA_PROXY = { "x-forwarded-proto": "https", "x-forwarded-host": "addon.example.com" };
 
-beforeAll(async () => {
-  people = await aWorldOfPeople({ environment: PROXY });
-});
-afterAll(() => people.close());
+const people = opened(() => aWorldOfPeople({ environment: PROXY }));
 
 describe("sign-in behind https", () => {
   it("sets Secure cookies with the __Host- prefix", async () => {

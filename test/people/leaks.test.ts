@@ -1,16 +1,16 @@
-import { afterAll, beforeAll, expect, it } from "@jest/globals";
-import { aWorldOfPeople, type PeopleWorld } from "./people.ts";
+import { beforeAll, expect, it } from "@jest/globals";
+import { aWorldOfPeople } from "./people.ts";
+import { opened } from "../support/world.ts";
 
 // Sign-ins that succeed and fail; then every secret of them is searched for in the log, on the pages, in the
 // addresses and in every column.
 
-let people: PeopleWorld;
 /** The secrets by their kind, unencrypted. */
 const secrets = new Map<string, string>();
 let shown = "";
 
+const people = opened(() => aWorldOfPeople({ environment: { WEB_JOBS: "off", LOG_LEVEL: "trace" } }));
 beforeAll(async () => {
-  people = await aWorldOfPeople({ environment: { WEB_JOBS: "off", LOG_LEVEL: "trace" } });
   secrets.set("the client's secret", people.client.secret);
   await signInAndStay("owner@example.com");
   await signInAndStay("colleague@example.com");
@@ -19,8 +19,7 @@ beforeAll(async () => {
   await failInManyWays();
   for (const { request, response } of people.control.ledger({ reveal: true }).entries)
     note(request, response);
-}, 60_000);
-afterAll(() => people.close());
+});
 
 async function signInAndStay(user: string): Promise<void> {
   const browser = people.browser();

@@ -4,16 +4,14 @@ import { readSignedForm } from "../../src/people/sign-on.ts";
 import type { Database } from "../../src/database/database.ts";
 import { Secret } from "../../src/secret.ts";
 import { rawHttp } from "../support/raw-http.ts";
-import { eventually } from "../support/world.ts";
-import { aWorldOfCustomers, SALT, signed, without, type CustomersWorld, type Form } from "./customers.ts";
+import { eventually, opened } from "../support/world.ts";
+import { aWorldOfCustomers, SALT, signed, without, type Form } from "./customers.ts";
 
-let customers: CustomersWorld;
 let uuid: string;
+const customers = opened(() => aWorldOfCustomers());
 beforeAll(async () => {
-  customers = await aWorldOfCustomers();
   uuid = await customers.life.settled();
-}, 60_000);
-afterAll(() => customers.close());
+});
 
 const send = (form: Form | string) => customers.signOn(customers.browser(), form);
 const fresh = (user?: string) => customers.signedForm(uuid, user);

@@ -1,16 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
-import { aProcessWorld, before, type ProcessWorld } from "../support/process-world.ts";
-import { eventually } from "../support/world.ts";
+import { afterEach, describe, expect, it } from "@jest/globals";
+import { aProcessWorld, before } from "../support/process-world.ts";
+import { eventually, opened } from "../support/world.ts";
 
 // A process that stands still, or whose clock is wrong.
 
-let life: ProcessWorld;
-beforeAll(async () => {
-  life = await aProcessWorld({ environment: { SWEEP_CRON: "* * * * * *" } });
-});
+const life = opened(() => aProcessWorld({ environment: { SWEEP_CRON: "* * * * * *" } }));
 afterEach(() => life.killAll());
-afterAll(() => life.world.close());
 
 describe("time and clocks", () => {
   it("a vendor's function that blocks the event loop loses nothing", async () => {

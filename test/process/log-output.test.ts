@@ -3,20 +3,16 @@ import { once } from "node:events";
 import { closeSync, existsSync, openSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterEach, describe, expect, it } from "@jest/globals";
 import { freePort } from "../../packages/conformance/free-port.ts";
-import { aProcessWorld, type ProcessWorld } from "../support/process-world.ts";
+import { aProcessWorld } from "../support/process-world.ts";
 import { program } from "../support/program.ts";
-import { eventually } from "../support/world.ts";
+import { eventually, opened } from "../support/world.ts";
 
 // A log that nobody reads, or that cannot be written, with real processes.
 
-let life: ProcessWorld;
-beforeAll(async () => {
-  life = await aProcessWorld({ environment: { SWEEP_CRON: "* * * * * *" } });
-});
+const life = opened(() => aProcessWorld({ environment: { SWEEP_CRON: "* * * * * *" } }));
 afterEach(() => life.killAll());
-afterAll(() => life.world.close());
 
 const answers = async (url: string | null) => (await fetch(`${url}/readyz`)).status;
 

@@ -1,17 +1,13 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, afterEach, beforeAll, expect, it } from "@jest/globals";
+import { afterEach, expect, it } from "@jest/globals";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { basic } from "../support/partner-calls.ts";
-import { aProcessWorld, before, type ProcessWorld } from "../support/process-world.ts";
+import { aProcessWorld, before } from "../support/process-world.ts";
 import type { ServiceProcess } from "../support/process.ts";
-import { eventually } from "../support/world.ts";
+import { eventually, opened } from "../support/world.ts";
 
-let life: ProcessWorld;
-beforeAll(async () => {
-  life = await aProcessWorld();
-});
+const life = opened(() => aProcessWorld());
 afterEach(() => life.killAll());
-afterAll(() => life.world.close());
 
 /** On SIGUSR2 a process prints how many bytes are alive after a garbage collection. */
 const TELLS_ITS_HEAP = `

@@ -1,20 +1,16 @@
 import { existsSync, readFileSync } from "node:fs";
 import { connect } from "node:net";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
-import { aProcessWorld, before, type ProcessWorld } from "../support/process-world.ts";
-import { eventually } from "../support/world.ts";
+import { afterEach, describe, expect, it } from "@jest/globals";
+import { aProcessWorld, before } from "../support/process-world.ts";
+import { eventually, opened } from "../support/world.ts";
 
 // Signals, uncaught errors and a busy process, with real processes.
 
-let life: ProcessWorld;
-beforeAll(async () => {
-  life = await aProcessWorld({ environment: { SWEEP_CRON: "* * * * * *" } });
-});
+const life = opened(() => aProcessWorld({ environment: { SWEEP_CRON: "* * * * * *" } }));
 afterEach(async () => {
   life.control.clearFaults();
   await life.killAll();
 });
-afterAll(() => life.world.close());
 
 describe("the first lines of the log", () => {
   const on = (node: string) =>

@@ -1,18 +1,16 @@
-import { afterAll, beforeAll, expect, it, jest } from "@jest/globals";
+import { beforeAll, expect, it, jest } from "@jest/globals";
 import { closeAll } from "../../src/close-all.ts";
 import { runWeb } from "../../src/process/run-web.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 import { teapots } from "../support/teapots/index.ts";
-import { aWorld, type World } from "../support/world.ts";
+import { aWorld, opened } from "../support/world.ts";
 
-let world: World;
+const world = opened(() => aWorld());
 beforeAll(async () => {
-  world = await aWorld();
   // The test has a service of its own, because it cannot be stopped twice.
   await world.service.stop();
 });
-afterAll(() => world.close());
 
 it("A part that cannot be stopped keeps no other from it: what was sent is stored, and every failure is told", async () => {
   const sent = aGate();

@@ -1,23 +1,21 @@
 // An operator sets or pushes config vars while a plan change sets other ones at the platform.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { diffConfig, differing, pushShown } from "../../src/operator/config-diff.ts";
 import { setConfig } from "../../src/operator/config-vars.ts";
 import type { PlatformFor } from "../../src/platform/api.ts";
 import { lockedResource } from "../../src/resources/store.ts";
 import type { OpenContext } from "../../src/open-context.ts";
 import { aGate } from "../support/a-vendor.ts";
-import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
-import { eventually } from "../support/world.ts";
+import { aLifecycle } from "../support/lifecycle.ts";
+import { eventually, opened } from "../support/world.ts";
 
-let life: LifecycleWorld;
 let services: OpenContext;
 let uuid: string;
+const life = opened(() => aLifecycle());
 beforeAll(async () => {
-  life = await aLifecycle();
   services = life.world.service.services;
-}, 60_000);
-afterAll(() => life.world.close());
+});
 beforeEach(async () => {
   uuid = await life.settled("basic");
 });

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import type { Environment } from "../../src/environment.ts";
 import { runWeb } from "../../src/process/run-web.ts";
 import type { RunningService } from "../../src/process/start-up.ts";
@@ -8,10 +8,11 @@ import { signed } from "../people/customers.ts";
 import { kitJson } from "../support/kit.ts";
 import { FROM_OUR_PAGE, hiddenIn } from "../operator/pages/operator.ts";
 import type { Browser } from "../people/browser.ts";
-import { aWorldOfPeople, type PeopleWorld } from "../people/people.ts";
+import { aWorldOfPeople } from "../people/people.ts";
 import { basic } from "../support/partner-calls.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 import { tokensOf } from "../../src/credentials/token-source.ts";
+import { opened } from "../support/world.ts";
 
 // The procedures of docs/rotate.md. The client secret and the encryption key have tests of their own, which it names.
 
@@ -19,18 +20,18 @@ const fresh = () => randomBytes(24).toString("hex");
 const OPERATOR = fresh();
 const SALT = fresh();
 
-let people: PeopleWorld;
 let uuid: string;
-beforeAll(async () => {
-  people = await aWorldOfPeople({
+const people = opened(() =>
+  aWorldOfPeople({
     sandbox: { ssoSalt: SALT },
     environment: { SSO_SALT: SALT, OPERATOR_PASSWORD: OPERATOR, SWEEP_CRON: "* * * * * *" },
-  });
+  }),
+);
+beforeAll(async () => {
   const { addon } = await people.control.install({ plan: "basic" });
   uuid = addon.id;
   await people.world.quiet([uuid]);
-}, 60_000);
-afterAll(() => people.close());
+});
 
 /** The settings, changed one after the other. */
 let settings: Environment;

@@ -1,16 +1,12 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterEach, describe, expect, it } from "@jest/globals";
 import { type Answering, aServer, aClosedPort } from "../platform/local-server.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { partnerCalls } from "../support/partner-calls.ts";
-import { aWorld, eventually, type World } from "../support/world.ts";
+import { aWorld, eventually, opened } from "../support/world.ts";
 import { refreshNow } from "../../src/credentials/sweeps.ts";
 
 /** Fault G5: the status feed is only information; none of its faults affects grants, refreshes or the log. */
-let world: World;
-beforeAll(async () => {
-  world = await aWorld();
-});
-afterAll(() => world.close());
+const world = opened(() => aWorld());
 
 let closing: (() => Promise<void>)[] = [];
 afterEach(async () => {

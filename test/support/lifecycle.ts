@@ -63,12 +63,8 @@ export async function aLifecycle(wishes: Wishes = {}) {
     hurry: (uuid: string) =>
       world.rows(`UPDATE steps SET due_at = now(), leased_until = NULL WHERE uuid = $1`, [uuid]),
 
-    /** Installs an add-on, and waits until its grant is exchanged and nothing is left to do. */
-    async settled(plan = "basic"): Promise<string> {
-      const { addon } = await control.install({ plan });
-      await world.quiet([addon.id]);
-      return addon.id;
-    },
+    settled: (plan?: string) => world.settled(plan),
+    close: () => world.close(),
   };
 }
 

@@ -11,6 +11,12 @@ export async function aProcessWorld({ programs, ...wishes }: Wishes & { programs
   await world.service.stop();
   const { control } = world.sandbox;
   const running: ServiceProcess[] = [];
+  const killAll = async () => {
+    for (const each of running.splice(0)) {
+      each.signal("SIGKILL");
+      await each.ended;
+    }
+  };
 
   return {
     world,
@@ -23,12 +29,7 @@ export async function aProcessWorld({ programs, ...wishes }: Wishes & { programs
       if (started.url) control.partner({ partnerUrl: started.url });
       return started;
     },
-    async killAll(): Promise<void> {
-      for (const each of running.splice(0)) {
-        each.signal("SIGKILL");
-        await each.ended;
-      }
-    },
+    killAll,
 
     /** Installs add-ons with the default plan. */
     install: (count: number) =>
@@ -51,6 +52,10 @@ export async function aProcessWorld({ programs, ...wishes }: Wishes & { programs
         .ledger({ since })
         .entries.filter(({ path, response }) => path === "/oauth/token" && (response?.status ?? 500) < 300)
         .length,
+    async close(): Promise<void> {
+      await killAll();
+      await world.close();
+    },
   };
 }
 

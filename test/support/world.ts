@@ -29,6 +29,10 @@ export interface World {
    * the service may appear in the ledger at any moment.
    */
   quiet(uuids: string[]): Promise<void>;
+  /** Installs an add-on and waits until it is quiet. */
+  settled(plan?: string): Promise<string>;
+  /** Installs so many of the basic plan, and waits until they are quiet; their uuids in order. */
+  installed(count: number): Promise<string[]>;
   close(): Promise<void>;
 }
 
@@ -68,6 +72,12 @@ export async function aWorld({
   let service = await start();
   const db = openDatabase(database.settings);
   let asked = 0;
+  const quiet = async (uuids: string[]) => {
+    await eventually(async () => {
+      const [row] = await db.query<{ quiet: number }>(countQuiet, [uuids]);
+      return row!.quiet === uuids.length;
+    });
+  };
   return {
     sandbox,
     environment,
@@ -81,11 +91,17 @@ export async function aWorld({
       service = await start(change);
     },
     rows: (text, values = []) => db.query(statement(`test_${(asked += 1)}`, text), values),
-    async quiet(uuids) {
-      await eventually(async () => {
-        const [row] = await db.query<{ quiet: number }>(countQuiet, [uuids]);
-        return row!.quiet === uuids.length;
-      });
+    quiet,
+    async settled(plan = "basic") {
+      const { addon } = await sandbox.control.install({ plan });
+      await quiet([addon.id]);
+      return addon.id;
+    },
+    async installed(count) {
+      const installs = Array.from({ length: count }, () => sandbox.control.install({ plan: "basic" }));
+      const uuids = (await Promise.all(installs)).map(({ addon }) => addon.id).sort();
+      await quiet(uuids);
+      return uuids;
     },
     async close() {
       await db.close();
@@ -94,6 +110,19 @@ export async function aWorld({
       await database.close();
     },
   };
+}
+
+/**
+ * What all tests of a file use: opened before the first of them, closed after the last. Its members are there once it
+ * is open.
+ */
+export function opened<Made extends { close(): unknown }>(open: () => Promise<Made>): Made {
+  const made = {} as Made;
+  beforeAll(async () => {
+    Object.defineProperties(made, Object.getOwnPropertyDescriptors(await open()));
+  });
+  afterAll(() => (made as Partial<Made>).close?.());
+  return made;
 }
 
 /** Shorter times than the service's own, so that tests do not wait for it. */

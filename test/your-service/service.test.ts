@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { describe, expect, it } from "@jest/globals";
 import { aBrowser } from "../people/browser.ts";
-import { aWorld, eventually, type World } from "../support/world.ts";
+import { aWorld, eventually, opened } from "../support/world.ts";
 import { addonId, offer } from "../../src/your-service/plans.ts";
 import { usageOf } from "../../src/your-service/usage.ts";
 
@@ -13,15 +13,13 @@ const latePlan = names.find((name) => offer.plans[name]!.later);
 const given = (needed: string | undefined) => (needed ? it : it.skip);
 
 const SALT = "2f97bfa52ca102f8874716e2eb1d3b4920ad0be4";
-let world: World;
-beforeAll(async () => {
-  world = await aWorld({
+const world = opened(() =>
+  aWorld({
     sells: "yours",
     sandbox: { ssoSalt: SALT },
     environment: { SSO_SALT: SALT, SWEEP_CRON: "* * * * * *" },
-  });
-}, 60_000);
-afterAll(() => world.close());
+  }),
+);
 
 /** Installs it on an app of its own; answers with what the platform and the app's developer see. */
 async function installed(plan: string) {

@@ -1,16 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { beforeAll, describe, expect, it } from "@jest/globals";
 import os from "node:os";
 import { actionsBefore, type AuditEntry } from "../../../src/operator/store.ts";
 import { aLifecycle } from "../../support/lifecycle.ts";
 import { kit, kitJson } from "../../support/kit.ts";
+import { opened } from "../../support/world.ts";
 
-let life: Awaited<ReturnType<typeof aLifecycle>>;
+const IMPORTED = "11234567-89ab-cdef-0123-456789abcdef";
+
 let uuid: string;
+const life = opened(() => aLifecycle({ environment: { OPERATOR_PASSWORD: "a-password-of-the-operator" } }));
 beforeAll(async () => {
-  life = await aLifecycle({ environment: { OPERATOR_PASSWORD: "a-password-of-the-operator" } });
   uuid = await life.settled();
 });
-afterAll(() => life.world.close());
 
 const environment = () => life.world.environment;
 /** Runs a command, and answers what it added to the audit trail, and its output. */
@@ -23,80 +24,38 @@ const entries = async (): Promise<AuditEntry[]> =>
   (await actionsBefore(life.world.service.services.db, null)).entries;
 
 describe("the audit trail", () => {
-  it.each<[words: string[], input: string, action: string, isOfOne: boolean, message: RegExp]>([
+  it.each<[typed: string, action: string, message: RegExp, input?: string]>([
+    ["config set UUID TEAPOT_URL=https://user:hush@x.example", "config set TEAPOT_URL=…", /^$/],
+    ["config set UUID TEAPOT_TOKEN=- --reveal", "config set TEAPOT_TOKEN=… --reveal", /^$/, "hush"],
+    ["config get UUID --reveal", "config get --reveal", /^$/],
+    ["config diff UUID --reveal", "config diff --reveal", /^$/],
+    ["config push UUID --yes --overwrite TEAPOT_URL", "config push --overwrite TEAPOT_URL --yes", /^$/],
+    ["api GET /addons/UUID --resource UUID --reveal", "api GET /addons/UUID --reveal", /^status 200$/],
     [
-      ["config", "set", "UUID", "TEAPOT_URL=https://user:hush@x.example"],
-      "",
-      "kit config set TEAPOT_URL=…",
-      true,
-      /^$/,
-    ],
-    [
-      ["config", "set", "UUID", "TEAPOT_TOKEN=-", "--reveal"],
-      "hush",
-      "kit config set TEAPOT_TOKEN=… --reveal",
-      true,
-      /^$/,
-    ],
-    [["config", "get", "UUID", "--reveal"], "", "kit config get --reveal", true, /^$/],
-    [["config", "diff", "UUID", "--reveal"], "", "kit config diff --reveal", true, /^$/],
-    [
-      ["config", "push", "UUID", "--yes", "--overwrite", "TEAPOT_URL"],
-      "",
-      "kit config push --overwrite TEAPOT_URL --yes",
-      true,
-      /^$/,
-    ],
-    [
-      ["api", "GET", "/addons/UUID", "--resource", "UUID", "--reveal"],
-      "",
-      "kit api GET /addons/UUID --reveal",
-      true,
-      /^status 200$/,
-    ],
-    [
-      [
-        "api",
-        "PATCH",
-        "/addons/UUID/config",
-        "--resource",
-        "UUID",
-        "--data",
-        '{"config":[{"name":"TEAPOT_URL","value":"hush"}]}',
-      ],
-      "",
-      "kit api PATCH /addons/UUID/config --data …",
-      true,
+      'api PATCH /addons/UUID/config --resource UUID --data {"config":[{"name":"TEAPOT_URL","value":"hush"}]}',
+      "api PATCH /addons/UUID/config --data …",
       /^status 200, body 2$/,
     ],
-    [["tokens", "refresh", "UUID"], "", "kit tokens refresh", true, /^done 1, failed 0, skipped 0$/],
-    [["tokens", "refresh", "--all"], "", "kit tokens refresh --all", false, /^done 1, /],
-    [["keys", "reseal"], "", "kit keys reseal", false, /^resealed \d+, byKey 1$/],
+    ["tokens refresh UUID", "tokens refresh", /^done 1, failed 0, skipped 0$/],
+    ["tokens refresh --all", "tokens refresh --all", /^done 1, /],
+    ["keys reseal", "keys reseal", /^resealed \d+, byKey 1$/],
     [
-      ["resources", "import"],
-      '{"uuid":"11234567-89ab-cdef-0123-456789abcdef","plan":"basic"}',
-      "kit resources import",
-      false,
+      "resources import",
+      "resources import",
       /^imported 1, skipped 0$/,
+      `{"uuid":"${IMPORTED}","plan":"basic"}`,
     ],
-    [["migrate"], "", "kit migrate", false, /^applied 0$/],
-    [["manifest", "write", "--reveal"], "", "kit manifest write --reveal", false, /^plans \d/],
-    [
-      ["resources", "erase", "11234567-89ab-cdef-0123-456789abcdef", "--yes"],
-      "",
-      "kit resources erase --yes",
-      true,
-      /^erased 11234567-/,
-    ],
-  ])("has %j", async (typed, input, action, isOfOne, message) => {
-    const words = typed.map((word) => word.replace("UUID", uuid));
+    ["migrate", "migrate", /^applied 0$/],
+    ["manifest write --reveal", "manifest write --reveal", /^plans \d/],
+    [`resources erase ${IMPORTED} --yes`, "resources erase --yes", /^erased 11234567-/],
+  ])("has kit %s", async (typed, action, message, input = "") => {
+    const words = typed.replaceAll("UUID", uuid).split(" ");
     const { said, added } = await trailOf(words, input, { PUBLIC_URL: "https://teapots.example" });
-    const { username } = os.userInfo();
     expect(added).toMatchObject([
       {
-        action: action.replace("UUID", uuid),
-        uuid: isOfOne ? (words.find((word) => /^[0-9a-f-]{36}$/.test(word)) ?? null) : null,
-        operator: { name: username, account: null, address: os.hostname() },
+        action: `kit ${action.replace("UUID", uuid)}`,
+        uuid: words.find((word) => /^[0-9a-f-]{36}$/.test(word)) ?? null,
+        operator: { name: os.userInfo().username, account: null, address: os.hostname() },
         state: said.code === 0 ? "done" : "failed",
         message: expect.stringMatching(message),
       },

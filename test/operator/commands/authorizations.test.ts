@@ -1,7 +1,9 @@
 import { afterAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { inOrder } from "../../platform/api-client.ts";
 import { aClosedPort, type Answering, aServer } from "../../platform/local-server.ts";
+import { startSandbox } from "../../../packages/sandbox/index.ts";
 import { kit, kitJson } from "../../support/kit.ts";
+import { opened } from "../../support/world.ts";
 
 const ID = "01234567-89ab-cdef-0123-456789abcdef";
 const RECORD = {
@@ -42,28 +44,18 @@ describe("kit authorizations create", () => {
     expect(await runJson(CREATE)).toEqual({ code: 0, data: RECORD });
   });
 
-  it("sends description and scopes, with the token from standard input", async () => {
-    const { stderr } = await run([...CREATE, "identity", "--scope", "read write-protected"]);
-    expect(stderr).toBe("");
+  it.each([
+    { scopes: ["read", "identity", "--scope", "read write-protected"], warning: /^$/ },
+    { scopes: ["global"], warning: /^$/ },
+    { scopes: ["tomorrow"], warning: /tomorrow/ },
+  ])("sends the scopes $scopes with the token from standard input", async ({ scopes, warning }) => {
+    const { code, stderr } = await run([...UNLIMITED, "--scope", ...scopes]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringMatching(warning) });
     expect(JSON.parse(server.seen[0]!.body)).toEqual({
       description: "dashboards",
-      scope: ["read", "identity", "write-protected"],
+      scope: scopes.length > 1 ? ["read", "identity", "write-protected"] : scopes,
     });
     expect(server.seen[0]!.headers.authorization).toBe(`Bearer ${USERS_TOKEN}`);
-  });
-
-  it("says in one sentence that it wants a scope, for global too", async () => {
-    const { code, stdout, stderr } = await run(UNLIMITED);
-    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-    expect(stderr).toMatch(/^✗ [^\n]*--scope[^\n]*\n[^\n]* --help\n$/);
-    await run([...UNLIMITED, "--scope", "global"]);
-    expect(JSON.parse(server.seen[0]!.body)).toMatchObject({ scope: ["global"] });
-  });
-
-  it("sends an unknown scope too, with a warning", async () => {
-    const { code, stderr } = await run([...UNLIMITED, "--scope", "tomorrow"]);
-    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining("tomorrow") });
-    expect(JSON.parse(server.seen[0]!.body)).toMatchObject({ scope: ["tomorrow"] });
   });
 
   it.each([
@@ -139,5 +131,28 @@ describe("an error answer of the platform", () => {
       code: 1,
       data: { id: "connection_failed" },
     });
+  });
+});
+
+describe("kit authorizations against the sandbox", () => {
+  const sandbox = opened(() => startSandbox({}));
+  const settings = () => ({ PLATFORM_API_URL: sandbox.url, ALLOW_INSECURE_PLATFORM: "on" });
+  const accountOf = async (token: string) => {
+    const headers = { authorization: `Bearer ${token}`, accept: "application/vnd.svc+json; version=3" };
+    return (await fetch(`${sandbox.url}/account`, { headers })).status;
+  };
+
+  it("creates a token that works and does not expire, and revokes it", async () => {
+    const { token } = sandbox.control.userToken();
+    const created = await kitJson(settings(), [...UNLIMITED, "--scope", "identity"], token);
+    expect(created).toMatchObject({ code: 0, data: { access_token: { expires_in: null } } });
+    const { id, access_token } = created.data as { id: string; access_token: { token: string } };
+    sandbox.control.advanceClock(365 * 86_400);
+    expect(await accountOf(access_token.token)).toBe(200);
+    const fresh = sandbox.control.userToken();
+    const revoked = await kitJson(settings(), ["authorizations", "revoke", id], fresh.token);
+    expect(revoked).toMatchObject({ code: 0, data: { id, access_token: { token: "[secret]" } } });
+    expect(await accountOf(access_token.token)).toBe(401);
+    expect(await accountOf(fresh.token)).toBe(200);
   });
 });

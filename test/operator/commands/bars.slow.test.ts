@@ -1,26 +1,20 @@
 // The progress bar of each bulk command: what it counts, and what is left on the screen afterwards.
 
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { randomBytes } from "node:crypto";
-import { aWorld, eventually, type World } from "../../support/world.ts";
+import { aWorld, eventually, opened } from "../../support/world.ts";
 import { kit, kitJson, runningKit } from "../../support/kit.ts";
 import { onTerminal } from "../../support/terminal.ts";
 
 const CTRL_C = "\u0003";
 const STOPPING = /^(\^C)?Stopping: what was sent is finished first\. Ctrl-C again stops at once\.$/;
 
-let world: World;
 let uuids: string[];
+const world = opened(() => aWorld({ environment: { WEB_JOBS: "off" } }));
 beforeAll(async () => {
-  world = await aWorld({ environment: { WEB_JOBS: "off" } });
-  const installed = await Promise.all(
-    [1, 2, 3, 4, 5].map(() => world.sandbox.control.install({ plan: "basic" })),
-  );
-  uuids = installed.map(({ addon }) => addon.id).sort();
-  await world.quiet(uuids);
+  uuids = await world.installed(5);
 });
 afterEach(() => world.sandbox.control.clearFaults());
-afterAll(() => world.close());
 
 /** One after the other, so that the progress is visible. */
 const slowly = () => ({ ...world.environment, TOKEN_CONCURRENCY: "1" });

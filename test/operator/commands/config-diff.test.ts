@@ -1,20 +1,17 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from "@jest/globals";
+import { beforeAll, beforeEach, expect, it } from "@jest/globals";
 import { addonManifest } from "../../../src/operator/addon-manifest.ts";
 import { sealConfig, type ConfigVar } from "../../../src/resources/config-vars.ts";
-import { aGate } from "../../support/a-vendor.ts";
-import { aLifecycle, type LifecycleWorld } from "../../support/lifecycle.ts";
-import { eventually } from "../../support/world.ts";
+import { aLifecycle } from "../../support/lifecycle.ts";
+import { opened } from "../../support/world.ts";
 import { kit, kitJson } from "../../support/kit.ts";
 
-let life: LifecycleWorld;
 let uuid: string;
 let wanted: Record<string, string>;
+const life = opened(() => aLifecycle());
 beforeAll(async () => {
-  life = await aLifecycle();
   uuid = await life.settled();
   wanted = await onPlatform();
-}, 60_000);
-afterAll(() => life.world.close());
+});
 beforeEach(() => change(...Object.entries(wanted).map(([name, value]) => ({ name, value }))));
 
 /** Changes config vars at the platform by hand. */
@@ -202,23 +199,6 @@ it("config diff names an unknown resource, and says when the platform is away", 
   expect(away.code).toBe(1);
   expect(away.data.failed[0]).toMatchObject({ id: expect.any(String), message: expect.any(String) });
   life.control.clearFaults();
-});
-
-it.each<[string, () => Promise<{ later: string }>]>([
-  ["said later", async () => ({ later: "Kneading the clay." })],
-  ["failed", () => Promise.reject(new Error("The kiln is cold."))],
-])("config diff skips a provision that %s, instead of expecting no vars", async (_, made) => {
-  life.vendor.next("provision", made);
-  const later = aGate();
-  for (const what of ["finish", "provision"] as const)
-    life.vendor.next(what, async () => later.opened.then(() => ({ config: {} })));
-  const { addon } = await life.control.install();
-  await eventually(async () => expect(await life.credential(addon.id)).toMatchObject({ state: "active" }));
-  const said = await say("config", "diff", addon.id);
-  expect(said).toMatchObject({ code: 0, stdout: expect.stringContaining("not known yet") });
-  later.open();
-  life.vendor.asUsual();
-  await life.control.deprovision(addon.id);
 });
 
 it("config diff and push leave vars alone that were set before the kit", async () => {

@@ -1,7 +1,6 @@
 import { once } from "node:events";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
-import { aVendor, type Vendor } from "../../support/a-vendor.ts";
-import { aWorld, eventually, type World } from "../../support/world.ts";
+import { afterEach, describe, expect, it } from "@jest/globals";
+import { opened, aWorld, eventually } from "../../support/world.ts";
 import { kit, kitJson, runningKit, startKit } from "../../support/kit.ts";
 
 interface Report {
@@ -12,20 +11,12 @@ interface Report {
 
 const UNKNOWN = "01234567-89ab-cdef-0123-456789abcdef";
 
-let world: World;
-let vendor: Vendor;
 /** The output of all commands in this file. */
 const said: string[] = [];
-beforeAll(async () => {
-  vendor = aVendor();
-  // Without sweeps, so that only kit acts.
-  world = await aWorld({
-    environment: { WEB_JOBS: "off", LEGACY_GRANTS: "on" },
-    sandbox: { legacyGrants: true },
-    parts: { vendor },
-  });
-});
-afterAll(() => world.close());
+// Without sweeps, so that only kit acts.
+const world = opened(() =>
+  aWorld({ environment: { WEB_JOBS: "off", LEGACY_GRANTS: "on" }, sandbox: { legacyGrants: true } }),
+);
 afterEach(async () => {
   world.sandbox.control.clearFaults();
   world.sandbox.control.settings({ legacyGrants: true, acceptDelayMs: 0 });
@@ -55,13 +46,6 @@ async function imported(count: number, plan = "basic"): Promise<string[]> {
   const { data } = await kitJson(world.environment, ["resources", "import"], lines);
   expect(data).toEqual({ imported: count, skipped: [] });
   return addons.map(({ id }) => id).sort();
-}
-
-/** A resource whose grant was exchanged by the platform and lost on the way, or was never exchanged. */
-async function installed(): Promise<string> {
-  const { addon } = await world.sandbox.control.install({ plan: "basic" });
-  await world.quiet([addon.id]);
-  return addon.id;
 }
 
 async function credential(uuid: string) {
@@ -119,7 +103,7 @@ describe("kit grants recover", () => {
   });
 
   it("fails for a resource whose grant was exchanged, with no possible remedy, and leaves it unchanged", async () => {
-    const [lost] = [await installed()];
+    const lost = await world.settled();
     const [good] = await imported(1);
     await world.rows(
       `UPDATE credentials SET state = 'grant_lost', reason = 'outcome_unknown' WHERE uuid = $1`,
@@ -136,13 +120,12 @@ describe("kit grants recover", () => {
       },
     });
     expect(data.failed[0]!.message).toMatch(/its tokens cannot be had again/);
-    expect(await credential(lost!)).toMatchObject({ state: "grant_lost", reason: "outcome_unknown" });
+    expect(await credential(lost)).toMatchObject({ state: "grant_lost", reason: "outcome_unknown" });
     expect(calls(since, GRANTS)).toHaveLength(2);
   });
 
   it("skips resources that need no grant, with the reason, and fails for unknown ones", async () => {
-    const active = await installed();
-    const gone = await installed();
+    const [active, gone] = [await world.settled(), await world.settled()];
     await world.sandbox.control.deprovision(gone);
     const [failed] = await imported(1);
     await world.rows(`UPDATE resources SET state = 'failed' WHERE uuid = $1`, [failed]);
@@ -166,24 +149,17 @@ describe("kit grants recover", () => {
     expect(calls(since, GRANTS)).toEqual([]);
   });
 
-  it.each<[string, () => object, string]>([
-    [
-      "the endpoint is closed",
-      () => {
-        world.sandbox.control.settings({ legacyGrants: false });
-        return {};
-      },
-      "grants_closed",
-    ],
-    [
-      "the credentials are wrong",
-      () => ({ ADDON_PASSWORD: "not-the-right-password" }),
-      "legacy_credentials_rejected",
-    ],
-  ])("asks once, and gives one message, when %s", async (_, cause, id) => {
+  it.each([
+    { when: "the endpoint is closed", legacyGrants: false, settings: {}, id: "grants_closed" },
+    {
+      ...{ when: "the credentials are wrong", legacyGrants: true, id: "legacy_credentials_rejected" },
+      settings: { ADDON_PASSWORD: "not-the-right-password" },
+    },
+  ])("asks once, and gives one message, when $when", async ({ legacyGrants, settings, id }) => {
+    world.sandbox.control.settings({ legacyGrants });
     await imported(5);
     const since = position();
-    const { code, data } = await recover(["--all"], cause());
+    const { code, data } = await recover(["--all"], settings);
     expect({ code, data }).toMatchObject({ code: 1, data: { id } });
     expect(calls(since, GRANTS)).toHaveLength(1);
     expect(JSON.stringify(data)).not.toContain("not-the-right-password");
@@ -192,7 +168,6 @@ describe("kit grants recover", () => {
   it("stops early when the endpoint does not answer, and can be continued later", async () => {
     const uuids = await imported(12);
     const rest = { status: 503, headers: { "retry-after": "1" } };
-    world.sandbox.control.fault("GET /vendor/*", rest, 100);
     world.sandbox.control.fault("GET /vendor/resources/*/oauth-grant", rest, 100);
     const since = position();
     const { code, stdout, stderr } = await kit(world.environment, ["grants", "recover", "--all"]);
@@ -215,11 +190,8 @@ describe("kit grants recover", () => {
     const since = position();
     const { signal, ended } = runningKit(world.environment, ["grants", "recover", "--all"]);
     await eventually(() => expect(calls(since, GRANTS)).toHaveLength(1));
-    const toldAt = performance.now();
     signal("SIGINT");
     const { code, stdout } = await ended;
-    // Before the Retry-After has passed.
-    expect(performance.now() - toldAt).toBeLessThan(20_000);
     expect(code).toBe(1);
     expect(stdout).toContain("Stopped: 3 resources left. Run it again for the rest.");
     expect(calls(since, GRANTS)).toHaveLength(1);

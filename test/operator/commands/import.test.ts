@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterEach, describe, expect, it } from "@jest/globals";
 import { aGrant, aProvisionRequest } from "../../support/a-provision-request.ts";
-import { aVendor, type Vendor } from "../../support/a-vendor.ts";
+import { aVendor } from "../../support/a-vendor.ts";
 import { partnerCalls } from "../../support/partner-calls.ts";
-import { aWorld, eventually, type World } from "../../support/world.ts";
+import { aWorld, eventually, opened } from "../../support/world.ts";
 import { kit, kitJson, runningKit } from "../../support/kit.ts";
 
 interface Report {
@@ -11,13 +11,8 @@ interface Report {
   skipped: { line: number; uuid: string | null; reason: string }[];
 }
 
-let world: World;
-let vendor: Vendor;
-beforeAll(async () => {
-  vendor = aVendor();
-  world = await aWorld({ parts: { vendor } });
-});
-afterAll(() => world.close());
+const vendor = aVendor();
+const world = opened(() => aWorld({ parts: { vendor } }));
 afterEach(() => vendor.asUsual());
 
 const installation = (change: Record<string, unknown> = {}) => ({
@@ -66,6 +61,7 @@ describe("kit resources import", () => {
     const { uuid } = installation();
     const line = `\ufeff  ${JSON.stringify({ uuid: uuid.toUpperCase(), plan: "teapots:basic", app: { id: 1 } })} \r`;
     expect(await importing(line, "", "   ")).toEqual({ code: 0, data: { imported: 1, skipped: [] } });
+    expect(await importing()).toEqual({ code: 0, data: { imported: 0, skipped: [] } });
     expect(await stored(uuid)).toMatchObject({ plan: "basic" });
   });
 
@@ -138,10 +134,6 @@ describe("kit resources import", () => {
       stderr: expect.stringContaining("Stopped: what was taken is kept."),
     });
     expect(await stored(half!.uuid)).toBeUndefined();
-  });
-
-  it("accepts empty input", async () => {
-    expect(await importing()).toEqual({ code: 0, data: { imported: 0, skipped: [] } });
   });
 
   it("imports thousands of lines, and finds them all in a second run", async () => {

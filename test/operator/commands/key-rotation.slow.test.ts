@@ -1,18 +1,14 @@
 import { randomBytes } from "node:crypto";
-import { afterAll, afterEach, beforeAll, expect, it } from "@jest/globals";
+import { afterEach, expect, it } from "@jest/globals";
 import { runWorker } from "../../../src/process/run-worker.ts";
 import type { RunningService } from "../../../src/process/start-up.ts";
-import { aWorld, eventually, type World } from "../../support/world.ts";
+import { aWorld, eventually, opened } from "../../support/world.ts";
 import { kit } from "../../support/kit.ts";
 import { teapotConfig, teapotParts } from "../../support/sellers.ts";
 
-let world: World;
 let other: RunningService | null = null;
-beforeAll(async () => {
-  world = await aWorld({ environment: { SWEEP_CRON: "* * * * * *" } });
-});
+const world = opened(() => aWorld({ environment: { SWEEP_CRON: "* * * * * *" } }));
 afterEach(() => other?.stop());
-afterAll(() => world.close());
 
 it("the encryption key is changed under load, with different keys in different processes, without an error", async () => {
   const [old, fresh] = [world.environment["ENCRYPTION_KEY"]!, randomBytes(24).toString("hex")];

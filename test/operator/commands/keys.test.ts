@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { randomBytes, randomUUID } from "node:crypto";
 import { once } from "node:events";
 import type { Queryable } from "../../../src/database/database.ts";
@@ -6,7 +6,7 @@ import { credentialSealContext } from "../../../src/vault/contexts.ts";
 import { reseal } from "../../../src/vault/store.ts";
 import { Secret } from "../../../src/secret.ts";
 import { createVault, type Vault } from "../../../src/vault/vault.ts";
-import { aWorld, eventually, type World } from "../../support/world.ts";
+import { aWorld, eventually, opened } from "../../support/world.ts";
 import { kit, kitJson, startKit } from "../../support/kit.ts";
 
 interface Report {
@@ -16,21 +16,15 @@ interface Report {
 
 const MANY = 6_000;
 
-let world: World;
 let oldKey: string;
 let newKey: string;
 let old: Vault;
 let both: Vault;
+const world = opened(() => aWorld());
 beforeAll(async () => {
-  world = await aWorld();
-  await world.sandbox.control.install({ plan: "basic" });
-  await eventually(
-    async () => (await world.rows(`SELECT 1 FROM credentials WHERE state = 'active'`)).length === 1,
-  );
-  await eventually(async () => (await world.rows(`SELECT 1 FROM steps`)).length === 0);
+  await world.settled();
   oldKey = world.environment["ENCRYPTION_KEY"]!;
 });
-afterAll(() => world.close());
 
 it("a command with fewer keys runs once no row needs the removed one, and forgets it", async () => {
   await world.rows(`INSERT INTO sealing_keys (key_id) VALUES ('0123456789abcdef')`);

@@ -1,22 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { beforeAll, describe, expect, it } from "@jest/globals";
 import { Secret } from "../../../src/secret.ts";
 import { openContext } from "../../../src/open-context.ts";
 import { checkDatabase } from "../../../src/process/start-up.ts";
 import { clientSecretSealContext } from "../../../src/vault/contexts.ts";
 import { createVault } from "../../../src/vault/vault.ts";
 import { teapotConfig, teapotParts } from "../../support/sellers.ts";
-import { aWorld, type World } from "../../support/world.ts";
+import { aWorld, opened } from "../../support/world.ts";
 import { kitJson } from "../../support/kit.ts";
 
 // A stored client secret that cannot be decrypted: a byte of it is damaged, or its key is missing.
 
-let world: World;
-beforeAll(async () => {
-  world = await aWorld({ environment: { WEB_JOBS: "off" } });
-  const installed = await Promise.all([1, 2].map(() => world.sandbox.control.install({ plan: "basic" })));
-  await world.quiet(installed.map(({ addon }) => addon.id));
-});
-afterAll(() => world.close());
+const world = opened(() => aWorld({ environment: { WEB_JOBS: "off" } }));
+beforeAll(() => world.installed(2));
 
 interface Row {
   version: number;

@@ -1,23 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { beforeAll, describe, expect, it } from "@jest/globals";
 import { Secret } from "../../../src/secret.ts";
-import { aWorld, eventually, type World } from "../../support/world.ts";
+import { aWorld, opened } from "../../support/world.ts";
 import { kit, kitJson } from "../../support/kit.ts";
 import { refreshNow } from "../../../src/credentials/sweeps.ts";
 import { tokensOf } from "../../../src/credentials/token-source.ts";
 
-let world: World;
 let uuid: string;
+const world = opened(() => aWorld());
 beforeAll(async () => {
-  world = await aWorld();
-  uuid = (await world.sandbox.control.install({ plan: "basic" })).addon.id;
-  await eventually(async () => {
-    const rows = await world.rows(
-      `SELECT 1 FROM steps UNION ALL SELECT 1 FROM credentials WHERE state <> 'active'`,
-    );
-    return rows.length === 0;
-  });
+  uuid = await world.settled();
 });
-afterAll(() => world.close());
 
 const run = <Data>(words: string[], input?: string) => kitJson<Data>(world.environment, words, input);
 

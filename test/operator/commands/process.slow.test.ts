@@ -1,12 +1,12 @@
 // What only a process of its own can show: its end, its pipes, its terminal.
 
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterEach, describe, expect, it } from "@jest/globals";
 import type { StdioOptions } from "node:child_process";
 import { once } from "node:events";
 import { open } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
-import { aWorld, eventually, type World } from "../../support/world.ts";
+import { aWorld, eventually, opened } from "../../support/world.ts";
 import { kit, runningKit, startKit } from "../../support/kit.ts";
 import { onRealTerminal } from "../../support/terminal.ts";
 
@@ -14,12 +14,8 @@ const CTRL_C = "\u0003";
 /** A signal that follows the first one later than this is another one. */
 const LATER_MS = 1_100;
 
-let world: World;
-beforeAll(async () => {
-  world = await aWorld({ environment: { WEB_JOBS: "off" } });
-});
+const world = opened(() => aWorld({ environment: { WEB_JOBS: "off" } }));
 afterEach(() => world.sandbox.control.clearFaults());
-afterAll(() => world.close());
 
 describe("the process of a command", () => {
   it.each([[["doctor"]], [["migrate"]], [["status"]]])(
@@ -168,9 +164,7 @@ describe("a signal while a token is being refreshed", () => {
 });
 
 async function installed(): Promise<string> {
-  const { addon } = await world.sandbox.control.install({ plan: "basic" });
-  await world.quiet([addon.id]);
-  return addon.id;
+  return world.settled();
 }
 
 async function generation(uuid: string): Promise<number> {

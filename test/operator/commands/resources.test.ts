@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { aWorld, eventually, type World } from "../../support/world.ts";
+import { beforeAll, describe, expect, it } from "@jest/globals";
+import { aWorld, opened } from "../../support/world.ts";
 import { kit, kitJson } from "../../support/kit.ts";
 
 const UNKNOWN = "01234567-89ab-cdef-0123-456789abcdef";
@@ -10,19 +10,11 @@ interface Listed {
   totals?: unknown;
 }
 
-let world: World;
 let uuid: string;
+const world = opened(() => aWorld());
 beforeAll(async () => {
-  world = await aWorld();
-  uuid = (await world.sandbox.control.install({ plan: "basic" })).addon.id;
-  await eventually(async () => {
-    const [row] = await world.rows(`SELECT app_id IS NOT NULL AS found FROM resources WHERE uuid = $1`, [
-      uuid,
-    ]);
-    return row?.["found"] as boolean;
-  });
+  uuid = await world.settled();
 });
-afterAll(() => world.close());
 
 const list = (...words: string[]) => kitJson<Listed>(world.environment, ["resources", "list", ...words]);
 

@@ -1,24 +1,20 @@
 // Output on a real terminal, and output in a script, which has no terminal.
 
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
-import { aWorld, type World } from "../../support/world.ts";
+import { afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { aWorld, opened } from "../../support/world.ts";
 import { kit, kitJson } from "../../support/kit.ts";
+import { teapots } from "../../support/teapots/index.ts";
 import { onTerminal } from "../../support/terminal.ts";
 
+const UNKNOWN = "01234567-89ab-cdef-0123-456789abcdef";
 const COLOURED = "\u001b[";
 
-let world: World;
 let uuids: string[];
+const world = opened(() => aWorld({ environment: { WEB_JOBS: "off" } }));
 beforeAll(async () => {
-  world = await aWorld({ environment: { WEB_JOBS: "off" } });
-  const installed = await Promise.all(
-    [1, 2, 3, 4, 5].map(() => world.sandbox.control.install({ plan: "basic" })),
-  );
-  uuids = installed.map(({ addon }) => addon.id).sort();
-  await world.quiet(uuids);
+  uuids = await world.installed(5);
 });
 afterEach(() => world.sandbox.control.clearFaults());
-afterAll(() => world.close());
 
 /** Makes the platform unreachable for this one command. */
 const platformAway = () => ({
@@ -103,10 +99,8 @@ describe("kit resources erase", () => {
 
   it("requires --yes in a script", async () => {
     const { code, data } = await kitJson(world.environment, ["resources", "erase", uuids[4]!]);
-    expect({ code, data }).toMatchObject({
-      code: 2,
-      data: { id: "used_wrongly", message: expect.stringContaining("--yes") },
-    });
+    const message = expect.stringContaining("--yes");
+    expect({ code, data }).toEqual({ code: 2, data: { id: "used_wrongly", message } });
     const shown = await kitJson(world.environment, ["resources", "show", uuids[4]!]);
     expect(shown.data).toMatchObject({ state: "provisioned" });
   });
@@ -140,16 +134,6 @@ describe("the prompt for a secret", () => {
   });
 });
 
-describe("kit resources show and list", () => {
-  it("print the last error completely, however long", async () => {
-    const error = `POST http://platform.example/oauth/token answered ${"503 ".repeat(30)}and ended`;
-    await world.rows(`UPDATE credentials SET last_error = $2 WHERE uuid = $1`, [uuids[0], error]);
-    const { stdout } = await kit(world.environment, ["resources", "show", uuids[0]!]);
-    expect(widest(stdout)).toBeLessThanOrEqual(80);
-    expect(stdout.replace(/\s+/g, " ")).toContain(error);
-  });
-});
-
 describe("a config var with control characters", () => {
   const value = "one\u001b]0;title\u0007\u001b[2J\u009b31m\ntwo\tthree\u202e";
   const written = "one\\u001b]0;title\\u0007\\u001b[2J\\u009b31m\\ntwo\\tthree\\u202e";
@@ -179,6 +163,31 @@ describe("a config var with control characters", () => {
     for (const acting of ["\u001b", "\u009b", "\u202e"]) expect(sent).not.toContain(acting);
     const call = ["api", "GET", `/addons/${uuids[2]}/config`, "--resource", uuids[2]!, "--reveal"];
     expect((await onTerminal(world.environment, call).ended()).sent).toContain("\\u009b31m");
+  });
+});
+
+describe("a command after which the vendor's service cannot be closed", () => {
+  it.each([
+    { what: "shows what it did", words: () => [uuids[0]!], code: 3, shows: /^1 refreshed/m },
+    { what: "prints one JSON document", words: () => [uuids[0]!, "--json"], code: 3, shows: /^\{"done":\["/ },
+    {
+      what: "that failed keeps its code",
+      words: () => [UNKNOWN, "--json"],
+      code: 1,
+      shows: /^\{"done":\[\],/,
+    },
+  ])("$what, and says so afterwards", async ({ words, code, shows }) => {
+    const { addonPassword } = world.sandbox.settings;
+    const close = () => Promise.reject(new Error(`The door of ${addonPassword} is stuck.`));
+    const vendor = { ...teapots, close };
+    const said = await kit(world.environment, ["tokens", "refresh", ...words()], "", { vendor });
+    expect(said).toEqual({
+      code,
+      stdout: expect.stringMatching(shows),
+      stderr: expect.stringContaining(
+        "✗ Something could not be closed at the end: The door of [secret] is stuck.",
+      ),
+    });
   });
 });
 

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { aWorld, type World } from "../../support/world.ts";
+import { beforeAll, describe, expect, it } from "@jest/globals";
+import { aWorld, opened } from "../../support/world.ts";
 import { kit, kitJson } from "../../support/kit.ts";
 
 const UNKNOWN = "01234567-89ab-cdef-0123-456789abcdef";
@@ -10,18 +10,14 @@ interface Report {
   skipped: { uuid: string; reason: string }[];
 }
 
-let world: World;
 let uuids: string[];
 /** The output of all commands in this file. */
 const said: string[] = [];
+// Without sweeps, so that only kit acts.
+const world = opened(() => aWorld({ environment: { WEB_JOBS: "off" } }));
 beforeAll(async () => {
-  // Without sweeps, so that only kit acts.
-  world = await aWorld({ environment: { WEB_JOBS: "off" } });
-  const installed = await Promise.all([1, 2, 3].map(() => world.sandbox.control.install({ plan: "basic" })));
-  uuids = installed.map(({ addon }) => addon.id).sort();
-  await world.quiet(uuids);
+  uuids = await world.installed(3);
 });
-afterAll(() => world.close());
 
 const generations = () =>
   world.rows<{ uuid: string; generation: number; secretVersion: number }>(
@@ -71,17 +67,14 @@ describe("kit tokens refresh", () => {
   }, 20_000);
 
   it("skips a working token that has no refresh token", async () => {
-    const [before] = await world.rows(
-      `SELECT sealed_refresh_token AS sealed FROM credentials WHERE uuid = $1`,
-      [uuids[0]],
-    );
-    await world.rows(`UPDATE credentials SET sealed_refresh_token = NULL WHERE uuid = $1`, [uuids[0]]);
+    const refreshToken = `SELECT sealed_refresh_token AS sealed FROM credentials WHERE uuid = $1`;
+    const [before] = await world.rows<{ sealed: Buffer }>(refreshToken, [uuids[0]]);
+    const put = (sealed: Buffer | null) =>
+      world.rows(`UPDATE credentials SET sealed_refresh_token = $2 WHERE uuid = $1`, [uuids[0], sealed]);
+    await put(null);
     const { data } = await run<Report>(["tokens", "refresh", uuids[0]!]);
     expect(data.skipped).toEqual([{ uuid: uuids[0], reason: "no_refresh_token" }]);
-    await world.rows(`UPDATE credentials SET sealed_refresh_token = $2 WHERE uuid = $1`, [
-      uuids[0],
-      before!["sealed"],
-    ]);
+    await put(before!.sealed);
   });
 });
 
@@ -153,21 +146,12 @@ describe("kit secret set", () => {
   }, 20_000);
 
   it.each([
-    ["rejects the secret", "client_secret_rejected", null, "still in use"],
-    ["is away", "client_secret_untried", { status: 503 }, "answered 503"],
-    [
-      "has no token endpoint",
-      "client_secret_untried",
-      { status: 404, body: { id: "not_found" } },
-      "answered 404",
-    ],
-    [
-      "is behind a firewall",
-      "client_secret_untried",
-      { status: 403, body: "<h1>Forbidden</h1>" },
-      "answered 403",
-    ],
-  ])("changes nothing when the platform %s", async (_, id, answer, told) => {
+    ["rejects the secret", null, "still in use"],
+    ["is unreachable", { status: 503 }, "answered 503"],
+    ["has no token endpoint", { status: 404, body: { id: "not_found" } }, "answered 404"],
+    ["is behind a firewall", { status: 403, body: "<h1>Forbidden</h1>" }, "answered 403"],
+  ])("changes nothing when the platform %s", async (_, answer, told) => {
+    const id = answer ? "client_secret_untried" : "client_secret_rejected";
     const before = await generations();
     if (answer) world.sandbox.control.fault("POST /oauth/token", answer);
     const { code, data } = await run<{ message: string }>(["secret", "set"], "not-the-right-secret");

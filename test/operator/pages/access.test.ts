@@ -1,16 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { beforeAll, describe, expect, it } from "@jest/globals";
 import { BY_PASSWORD } from "../../../src/operator/audit.ts";
 import { tokenFor } from "../../../src/operator/pages/forms.ts";
 import { buildText } from "../../../src/version.ts";
-import { aWorldOfAnOperator, FROM_OUR_PAGE, hiddenIn, type OperatorWorld } from "./operator.ts";
+import { aWorldOfAnOperator, hiddenIn } from "./operator.ts";
+import { opened } from "../../support/world.ts";
 
-let operator: OperatorWorld;
 let uuid: string;
+const operator = opened(() => aWorldOfAnOperator());
 beforeAll(async () => {
-  operator = await aWorldOfAnOperator();
   uuid = await operator.life.settled();
-}, 60_000);
-afterAll(() => operator.close());
+});
 
 it("every page of an operator ends with the version", async () => {
   for (const path of ["", "/resources", "/check-up", "/nothing"])
@@ -50,21 +49,6 @@ describe("access to /operator", () => {
     await operator.world.restart();
     expect((await operator.get()).status).toBe(200);
   });
-
-  it("answers a wrong method, an invalid uuid and an unknown path with a page", async () => {
-    expect((await operator.post("/resources", [])).status).toBe(405);
-    expect(await operator.get("/resources/teapot")).toMatchObject({
-      status: 400,
-      text: expect.stringContaining(`"teapot" is not the uuid of a resource.`),
-    });
-    const unknown = "01234567-89ab-cdef-0123-456789abcdef";
-    expect((await operator.get(`/resources/${unknown}`)).status).toBe(404);
-    expect((await operator.get(`/resources/${unknown}/refresh`)).status).toBe(404);
-    expect((await operator.get("/actions/999")).status).toBe(404);
-    expect((await operator.get("/resources?after=nonsense")).status).toBe(400);
-    expect((await operator.get("/resources?state=boiling")).status).toBe(400);
-    expect((await operator.get("/nothing")).status).toBe(404);
-  });
 });
 
 describe("an error page of /operator", () => {
@@ -73,6 +57,8 @@ describe("an error page of /operator", () => {
 
   it.each([
     ["an unknown place", 404, () => operator.get("/nothing")],
+    ["an unknown position in the list", 400, () => operator.get("/resources?after=nonsense")],
+    ["an unknown state", 400, () => operator.get("/resources?state=boiling")],
     ["an unknown resource", 404, () => operator.get(`/resources/${none}`)],
     ["an unknown resource's action", 404, () => operator.get(`/resources/${none}/refresh`)],
     ["an unknown action", 404, () => operator.get("/actions/999")],
@@ -92,6 +78,10 @@ describe("an error page of /operator", () => {
     // It is not itself one of these pages.
     expect(navigation).not.toContain(`aria-current="page"`);
     expect(page.headers.get("content-security-policy")).toContain("script-src 'self'");
+  });
+
+  it("is none for a wrong method", async () => {
+    expect((await operator.post("/resources", [])).status).toBe(405);
   });
 
   it("shows nothing of them to strangers", async () => {
@@ -149,16 +139,6 @@ describe("a form of /operator", () => {
     expect((await operator.post(path(), [["token", tokenOf(61)]])).status).toBe(403);
     expect((await operator.post(path(), [["token", tokenOf(59)]])).status).toBe(303);
     await operator.world.rows(`DELETE FROM operator_actions`);
-  });
-
-  it("that is too long or malformed is refused with a page", async () => {
-    expect((await operator.post(path(), [["token", "x".repeat(40_000)]])).status).toBe(400);
-    const json = await fetch(`${operator.url()}/operator${path()}`, {
-      method: "POST",
-      headers: { authorization: `Basic ${btoa("operator:a-password-of-the-operator")}`, ...FROM_OUR_PAGE },
-      body: "{",
-    });
-    expect(json.status).toBe(403);
   });
 
   it("that is sent twice is carried out once", async () => {

@@ -1,20 +1,20 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { randomBytes } from "node:crypto";
 import { basic } from "../../support/partner-calls.ts";
 import { rawHttp } from "../../support/raw-http.ts";
-import { eventually } from "../../support/world.ts";
-import { aWorldOfAnOperator, PASSWORD, type OperatorWorld } from "./operator.ts";
+import { eventually, opened } from "../../support/world.ts";
+import { aWorldOfAnOperator, PASSWORD } from "./operator.ts";
 
-let operator: OperatorWorld;
 let uuid: string;
-beforeAll(async () => {
-  operator = await aWorldOfAnOperator({
+const operator = opened(() =>
+  aWorldOfAnOperator({
     environment: { LEGACY_GRANTS: "on" },
     sandbox: { legacyGrants: true },
-  });
+  }),
+);
+beforeAll(async () => {
   uuid = await operator.life.settled();
-}, 60_000);
-afterAll(() => operator.close());
+});
 afterEach(() => operator.control.clearFaults());
 
 const generation = async () => (await operator.life.credential(uuid))!.generation;
@@ -22,15 +22,8 @@ const generation = async () => (await operator.life.credential(uuid))!.generatio
 describe("an action of the operator", () => {
   it("has a confirmation page, and does nothing before its button is pressed", async () => {
     const before = await generation();
-    for (const path of [
-      `/resources/${uuid}/refresh`,
-      `/resources/${uuid}/recover`,
-      `/resources/${uuid}/push`,
-      "/refresh-all",
-      "/recover-all",
-      "/secret",
-      "/reseal",
-    ])
+    const ofOne = ["refresh", "recover", "push"].map((action) => `/resources/${uuid}/${action}`);
+    for (const path of [...ofOne, "/refresh-all", "/recover-all", "/secret", "/reseal"])
       expect([path, (await operator.get(path)).status]).toEqual([path, 200]);
     expect(await generation()).toBe(before);
     expect(await operator.audit()).toEqual([]);
@@ -49,12 +42,8 @@ describe("an action of the operator", () => {
       "Content-Type": "application/x-www-form-urlencoded",
     };
     const before = operator.world.logged().length;
-    const answer = await fetch(`${operator.url()}/operator/refresh-all`, {
-      method: "POST",
-      headers,
-      body: "x",
-    });
-    expect(answer.status).toBe(415);
+    const request = { method: "POST", headers, body: "x" };
+    expect((await fetch(`${operator.url()}/operator/refresh-all`, request)).status).toBe(415);
     expect(operator.world.logged().slice(before)).not.toContain('"level":"error"');
   });
 
@@ -72,13 +61,6 @@ describe("an action of the operator", () => {
     operator.control.fault("POST /oauth/token", { status: 503 }, 1);
     const { text } = await operator.done(`/resources/${uuid}/refresh`);
     expect(text).toMatch(/failed .*503.*0 refreshed, 1 failed/);
-  });
-
-  it("refreshes all tokens", async () => {
-    const before = await generation();
-    expect((await operator.done("/refresh-all")).text).toContain("1 refreshed,");
-    // The refresh that failed before may have been tried again at the same moment.
-    expect(await generation()).toBeGreaterThan(before);
   });
 
   it("shows its progress while it runs", async () => {
@@ -100,11 +82,8 @@ describe("an action of the operator", () => {
     await operator.press("/refresh-all");
     expect((await operator.audit()).at(-1)).toMatchObject({ state: "running" });
     await operator.world.restart();
-    const ended = (await operator.audit()).at(-1)!;
-    expect(ended).toMatchObject({
-      action: "refresh-all",
-      state: "done",
-      message: "1 refreshed, 0 failed, 0 skipped.",
+    expect((await operator.audit()).at(-1)).toMatchObject({
+      ...{ action: "refresh-all", state: "done", message: "1 refreshed, 0 failed, 0 skipped." },
     });
   });
 
@@ -135,9 +114,6 @@ describe("pushing config vars", () => {
     const { text } = await operator.done(`/resources/${uuid}/push`, [["overwrite", "TEAPOT_URL"]]);
     expect(text).toContain("Changed: TEAPOT_URL.");
     expect(await vars()).toEqual(wanted);
-    expect((await operator.get(`/resources/${uuid}/push`)).text).toContain(
-      "The platform has all that is wanted.",
-    );
   });
 
   it("does not overwrite what changed at the platform since it was shown", async () => {
@@ -157,8 +133,7 @@ describe("pushing config vars", () => {
 });
 
 describe("setting a client secret", () => {
-  it("changes nothing when the secret is missing or the platform rejects it", async () => {
-    expect((await operator.press("/secret", [["secret", " "]])).status).toBe(400);
+  it("changes nothing when the platform rejects the secret", async () => {
     const { text } = await operator.done("/secret", [["secret", "wrong-but-well-formed"]]);
     expect(text).toMatch(/failed.*Nothing was changed: the one before is still in use/);
   });
@@ -178,14 +153,11 @@ describe("setting a client secret", () => {
 
   it("accepts any text that the platform accepts", async () => {
     const { clientSecret } = operator.world.sandbox.settings;
-    operator.control.partner({ clientSecret: "p ss&+%=ü1" });
-    expect((await operator.done("/secret", [["secret", "p ss&+%=ü1"]])).text).toContain(
-      "1 of 1 tokens refreshed",
-    );
-    operator.control.partner({ clientSecret });
-    expect((await operator.done("/secret", [["secret", clientSecret]])).text).toContain(
-      "1 of 1 tokens refreshed",
-    );
+    for (const secret of ["p ss&+%=ü1", clientSecret]) {
+      operator.control.partner({ clientSecret: secret });
+      const { text } = await operator.done("/secret", [["secret", secret]]);
+      expect(text).toContain("1 of 1 tokens refreshed");
+    }
   });
 
   it("refreshes all tokens, and shows the secret on no page and in no log", async () => {

@@ -1,39 +1,22 @@
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { beforeAll, describe, expect, it } from "@jest/globals";
 import { LOOKS_AGAIN } from "../../../src/operator/pages/live-script.ts";
-import { aWorldOfAnOperator, type OperatorWorld } from "./operator.ts";
+import { aWorldOfAnOperator } from "./operator.ts";
+import { opened } from "../../support/world.ts";
 
-let operator: OperatorWorld;
 let uuids: string[];
+const operator = opened(() => aWorldOfAnOperator());
 beforeAll(async () => {
-  operator = await aWorldOfAnOperator();
   uuids = [await operator.life.settled(), await operator.life.settled("premium")];
-}, 60_000);
-afterAll(() => operator.close());
+});
 
-const listed = async (query: string) => {
-  const { html } = await operator.get(`/resources?${query}`);
-  return [...html.matchAll(/href="\/operator\/resources\/([0-9a-f-]{36})"/g)].map(([, uuid]) => uuid!);
-};
+const uuidsIn = (html: string) =>
+  [...html.matchAll(/href="\/operator\/resources\/([0-9a-f-]{36})"/g)].map(([, uuid]) => uuid!);
+const listed = async (query: string) => uuidsIn((await operator.get(`/resources?${query}`)).html);
 const row = async (uuid: string) =>
   (await operator.world.rows<{ name: string; app_name: string }>(
     `SELECT name, app_name FROM resources WHERE uuid = $1`,
     [uuid],
   ))[0]!; // prettier-ignore
-
-describe("a tombstone without a plan", () => {
-  it("is shown as never provisioned in the list and on its page", async () => {
-    const uuid = "01234567-89ab-cdef-0123-456789abcdef";
-    await operator.world.rows(
-      `WITH made AS (INSERT INTO resources (uuid, plan, applied_plan, state) VALUES ($1, '', '', 'deprovisioned') RETURNING uuid)
-       INSERT INTO credentials (uuid, state) SELECT uuid, 'erased' FROM made`,
-      [uuid],
-    );
-    for (const path of ["/resources", `/resources/${uuid}`])
-      expect((await operator.get(path)).text).toContain("never provisioned");
-    await operator.world.rows(`DELETE FROM credentials WHERE uuid = $1`, [uuid]);
-    await operator.world.rows(`DELETE FROM resources WHERE uuid = $1`, [uuid]);
-  });
-});
 
 describe("the list of resources", () => {
   it("has all of them, the newest first", async () => {
@@ -63,23 +46,16 @@ describe("the list of resources", () => {
        INSERT INTO credentials (uuid, state) SELECT uuid, 'no_grant' FROM made`,
     );
     const seen: string[] = [];
-    let address: string | undefined = "/resources?text=many-";
-    for (let page = 1; address; page++) {
+    for (let address: string | undefined = "/resources?text=many-"; address;) {
       const { html } = await operator.get(address);
-      seen.push(
-        ...[...html.matchAll(/href="\/operator\/resources\/([0-9a-f-]{36})"/g)].map(([, uuid]) => uuid!),
-      );
+      seen.push(...uuidsIn(html));
       const [, next] = /href="\/operator([^"]+)">Older ones</.exec(html) ?? [];
       address = next?.replaceAll("&amp;", "&");
-      expect(page).toBeLessThan(5);
+      expect(seen.length).toBeLessThan(300);
     }
     expect([seen.length, new Set(seen).size]).toEqual([230, 230]);
     await operator.world.rows(`DELETE FROM credentials WHERE state = 'no_grant'`);
     await operator.world.rows(`DELETE FROM resources WHERE name LIKE 'many-%'`);
-  });
-
-  it("refuses an invalid position", async () => {
-    expect((await operator.get("/resources?after=teapot")).status).toBe(400);
   });
 });
 

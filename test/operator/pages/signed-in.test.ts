@@ -1,18 +1,17 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { DatabaseUnavailable } from "../../../src/database/database.ts";
 import { SALT } from "../../people/customers.ts";
 import { basic } from "../../support/partner-calls.ts";
-import { eventually } from "../../support/world.ts";
+import { eventually, opened } from "../../support/world.ts";
 import { FROM_OUR_PAGE, hiddenIn, PASSWORD } from "./operator.ts";
-import { aWorldOfOperators, linkTo, type OperatorsWorld } from "./signed-in.ts";
+import { aWorldOfOperators, linkTo } from "./signed-in.ts";
 
 const BOTH = "Owner@Example.com, colleague@example.com";
 
-let operators: OperatorsWorld;
 let uuid: string;
 let isAway = false;
-beforeAll(async () => {
-  operators = await aWorldOfOperators(BOTH, {
+const operators = opened(() =>
+  aWorldOfOperators(BOTH, {
     sandbox: { ssoSalt: SALT },
     environment: { SSO_SALT: SALT },
     parts: {
@@ -22,14 +21,15 @@ beforeAll(async () => {
           isAway ? Promise.reject(new DatabaseUnavailable("the database is away")) : db.query(...asked),
       }),
     },
-  });
+  }),
+);
+beforeAll(async () => {
   uuid = await operators.settle();
-}, 60_000);
+});
 beforeEach(async () => {
   await operators.people.forgetEverybody();
   await operators.world.rows(`DELETE FROM operator_actions`);
 });
-afterAll(() => operators.close());
 
 const password = { authorization: basic("operator", PASSWORD) };
 

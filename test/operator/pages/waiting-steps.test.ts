@@ -1,16 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { beforeAll, describe, expect, it } from "@jest/globals";
 import { kit, kitJson } from "../../support/kit.ts";
-import { eventually } from "../../support/world.ts";
-import { aWorldOfAnOperator, type OperatorWorld } from "./operator.ts";
+import { eventually, opened } from "../../support/world.ts";
+import { aWorldOfAnOperator } from "./operator.ts";
 
 interface Report {
   checks: { id: string; ok: boolean; message: string; fix: string | null }[];
 }
 
-let operator: OperatorWorld;
 let uuid: string;
+const operator = opened(() => aWorldOfAnOperator());
 beforeAll(async () => {
-  operator = await aWorldOfAnOperator();
   const fails = () => Promise.reject(new Error("The kiln is cold."));
   for (let tries = 0; tries < 20; tries++) operator.life.vendor.next("finish", fails);
   uuid = (await operator.control.install({ plan: "dedicated" })).addon.id;
@@ -23,8 +22,7 @@ beforeAll(async () => {
   // No process runs it meanwhile.
   await operator.world.restart({ environment: { WEB_JOBS: "off" } });
   await tried(7);
-}, 60_000);
-afterAll(() => operator.close());
+});
 
 const tried = (times: number) =>
   operator.world.rows(
