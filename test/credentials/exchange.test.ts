@@ -1,76 +1,33 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
-import type { TokenEndpoint } from "../../src/platform/oauth.ts";
-import { aWorld, eventually, type World } from "../support/world.ts";
+import { afterEach, describe, expect, it } from "@jest/globals";
+import { interleavings } from "../support/interleavings.ts";
+import { aLifecycle } from "../support/lifecycle.ts";
+import { aGate } from "../support/a-vendor.ts";
+import { eventually, opened } from "../support/world.ts";
 
-let world: World;
-/** Delays an answer of the token endpoint after the platform has given it. */
-let onTheWay = Promise.resolve();
-beforeAll(async () => {
-  const wrapTokenEndpoint = (endpoint: TokenEndpoint): TokenEndpoint => ({
-    ...endpoint,
-    async exchange(...args) {
-      const answer = await endpoint.exchange(...args);
-      await onTheWay;
-      return answer;
-    },
-  });
-  world = await aWorld({ parts: { wrapTokenEndpoint } });
-});
-afterAll(() => world.close());
+const { moments, parts } = interleavings();
+const life = opened(() => aLifecycle({ parts }));
 afterEach(() => {
-  world.sandbox.control.clearFaults();
-  world.sandbox.control.settings({ acceptDelayMs: 0, replayTokens: false });
+  life.control.clearFaults();
+  life.control.settings({ acceptDelayMs: 0, replayTokens: false });
 });
 
-const install = async (plan = "basic") => (await world.sandbox.control.install({ plan })).addon.id;
-
-async function credential(uuid: string) {
-  const [row] = await world.rows<{
-    state: string;
-    reason: string | null;
-    attempts: number;
-    last_error: string | null;
-  }>(`SELECT state, reason, attempts, last_error FROM credentials WHERE uuid = $1`, [uuid]);
-  return row!;
-}
-
-const becomes = (uuid: string, state: string) =>
-  eventually(async () => {
-    const found = await credential(uuid);
-    expect(found.state).toBe(state);
-    return found;
-  });
-
-/** Exchange calls since the ledger stood at `since`. */
-const exchanges = (since: number) =>
-  world.sandbox.control
-    .ledger({ since, reveal: true })
-    .entries.filter(({ direction, path }) => direction === "in" && path === "/oauth/token")
-    .filter(({ request }) => JSON.stringify(request.body).includes("authorization_code"));
-
-const position = () => world.sandbox.control.ledger().next;
-
-/** Ends the five minutes of the grant. */
-const ageGrant = (uuid: string) =>
-  world.rows(
-    `UPDATE credentials SET grant_deadline = now() - interval '1 second', due_at = now() - interval '1 second' WHERE uuid = $1`,
-    [uuid],
-  );
+const install = async (plan = "basic") => (await life.control.install({ plan })).addon.id;
+const becomes = (uuid: string, state: string) => life.becomes(uuid, { state });
+const isTried = (uuid: string) =>
+  life.becomes(uuid, { attempts: expect.any(Number), lastError: expect.any(String) });
 
 describe("grant exchange", () => {
   it("happens once, after the answer to the provision has been sent", async () => {
-    const since = position();
+    const since = life.position();
     const uuid = await install();
     await becomes(uuid, "active");
-    const calls = world.sandbox.control
-      .ledger({ since })
-      .entries.map(({ method, path }) => `${method} ${path}`);
+    const calls = life.entries(since).map(({ method, path }) => `${method} ${path}`);
     expect(calls.indexOf("POST /resources")).toBeLessThan(calls.indexOf("POST /oauth/token"));
-    expect(exchanges(since)).toHaveLength(1);
+    expect(life.tokenCalls(since)).toHaveLength(1);
   });
 
   it("retries while the platform has not registered our answer yet", async () => {
-    world.sandbox.control.settings({ acceptDelayMs: 1_800 });
+    life.control.settings({ acceptDelayMs: 1_800 });
     const uuid = await install();
     await becomes(uuid, "active");
   });
@@ -78,113 +35,97 @@ describe("grant exchange", () => {
   it.each([
     ["the platform answers 503", { status: 503 }],
     [
-      "the platform answers an HTML page with 200",
+      "the platform answers a page",
       { status: 200, body: "<html>", headers: { "content-type": "text/html" } },
     ],
     ["the connection is reset before the platform saw the call", { reset: "before" as const }],
     ["the call is redirected elsewhere", { status: 307, headers: { location: "http://127.0.0.1:9/" } }],
   ])("is tried again when %s", async (_, action) => {
-    world.sandbox.control.fault("POST /oauth/token", action, 2);
+    life.control.fault("POST /oauth/token", action, 2);
     await becomes(await install(), "active");
   });
 
   it("stores the tokens after a lost answer if the platform replays it", async () => {
-    world.sandbox.control.settings({ replayTokens: true });
-    world.sandbox.control.fault("POST /oauth/token", { reset: "after" });
+    life.control.settings({ replayTokens: true });
+    life.control.fault("POST /oauth/token", { reset: "after" });
     await becomes(await install(), "active");
   });
 
   it("stays outcome_unknown when the spent code is delivered again", async () => {
-    world.sandbox.control.fault("POST /oauth/token", { reset: "after" });
+    life.control.fault("POST /oauth/token", { reset: "after" });
     const uuid = await install();
-    await eventually(async () => expect((await credential(uuid)).attempts).toBeGreaterThan(0));
-    await ageGrant(uuid);
+    await isTried(uuid);
+    await life.ageGrant(uuid);
     await becomes(uuid, "grant_lost");
-    await world.sandbox.control.redeliver(uuid);
-    await eventually(async () => expect((await credential(uuid)).last_error).toMatch(/invalid_grant/));
-    await ageGrant(uuid);
+    await life.control.redeliver(uuid);
+    await life.becomes(uuid, { lastError: expect.stringMatching(/invalid_grant/) });
+    await life.ageGrant(uuid);
     expect(await becomes(uuid, "grant_lost")).toMatchObject({ reason: "outcome_unknown" });
   });
 
   it("ends as never_accepted when the platform refuses the code until its deadline; a redelivery revives it", async () => {
-    world.sandbox.control.settings({ acceptDelayMs: 3_600_000 });
+    life.control.settings({ acceptDelayMs: 3_600_000 });
     const uuid = await install();
-    await eventually(async () => expect((await credential(uuid)).last_error).toMatch(/invalid_grant/));
-    await ageGrant(uuid);
+    await life.becomes(uuid, { lastError: expect.stringMatching(/invalid_grant/) });
+    await life.ageGrant(uuid);
     expect(await becomes(uuid, "grant_lost")).toMatchObject({ reason: "never_accepted" });
-    world.sandbox.control.settings({ acceptDelayMs: 0 });
-    await world.sandbox.control.redeliver(uuid, { newCode: true });
+    life.control.settings({ acceptDelayMs: 0 });
+    await life.control.redeliver(uuid, { newCode: true });
     await becomes(uuid, "active");
   });
 
   it("ends as expired when the platform cannot be reached until the deadline", async () => {
-    world.sandbox.control.fault(
-      "POST /oauth/token",
-      { status: 503, body: { error: "temporarily_unavailable" } },
-      50,
-    );
+    life.control.fault("POST /oauth/token", { status: 503, body: { error: "temporarily_unavailable" } }, 50);
     const uuid = await install();
-    await eventually(async () => expect((await credential(uuid)).attempts).toBeGreaterThan(0));
-    await ageGrant(uuid);
+    await isTried(uuid);
+    await life.ageGrant(uuid);
     expect(await becomes(uuid, "grant_lost")).toMatchObject({ reason: "expired" });
   });
 
   it("fails an asynchronous provision whose grant is lost, and cleans up", async () => {
-    world.sandbox.control.settings({ acceptDelayMs: 3_600_000 });
+    life.control.settings({ acceptDelayMs: 3_600_000 });
     const uuid = await install("dedicated");
-    await eventually(async () => expect((await credential(uuid)).attempts).toBeGreaterThan(0));
-    await ageGrant(uuid);
+    await isTried(uuid);
+    await life.ageGrant(uuid);
     await eventually(async () => {
-      const [resource] = await world.rows(`SELECT state, answer_status FROM resources WHERE uuid = $1`, [
-        uuid,
-      ]);
-      expect(resource).toEqual({ state: "failed", answer_status: 422 });
-      expect(await world.rows(`SELECT kind FROM steps WHERE uuid = $1`, [uuid])).toEqual([]);
+      expect(await life.resource(uuid)).toMatchObject({ state: "failed", answer_status: 422 });
+      expect(await life.steps(uuid)).toEqual([]);
     });
   });
 
   it("drops tokens that arrive after a deprovision", async () => {
-    let arrive = () => {};
-    onTheWay = new Promise((resolve) => (arrive = resolve));
-    const since = position();
+    const { opened: arrives, open: arrive } = aGate();
+    moments.set("answered exchange", () => arrives);
+    const since = life.position();
     const uuid = await install();
-    await eventually(() => expect(exchanges(since)).toHaveLength(1));
-    expect((await world.sandbox.control.deprovision(uuid)).response.status).toBe(204);
+    await eventually(() => expect(life.tokenCalls(since)).toHaveLength(1));
+    expect((await life.control.deprovision(uuid)).response.status).toBe(204);
     arrive();
     await eventually(() =>
-      expect(world.logged()).toMatch(
+      expect(life.world.logged()).toMatch(
         new RegExp(`"uuid":"${uuid}","msg":"Tokens arrived after their lease was lost`),
       ),
     );
-    const [row] = await world.rows(
-      `SELECT state, sealed_access_token, sealed_refresh_token, sealed_grant_code FROM credentials WHERE uuid = $1`,
-      [uuid],
-    );
-    expect(row).toEqual({
-      state: "erased",
-      sealed_access_token: null,
-      sealed_refresh_token: null,
-      sealed_grant_code: null,
-    });
+    expect(await life.row(uuid)).toMatchObject({ state: "erased", sealed: 0 });
   });
 });
 
 describe("a rejected client secret", () => {
   it("changes no row and stops the calls; work resumes once the right secret is known", async () => {
-    const right = world.sandbox.control.resetClientSecret().secret;
-    const since = position();
+    const right = life.control.resetClientSecret().secret;
+    const since = life.position();
     const uuids = await Promise.all([install(), install(), install()]);
-    await eventually(() => expect(world.logged()).toMatch(/"alarm":"client_secret_rejected"/));
+    await eventually(() => expect(life.world.logged()).toMatch(/"alarm":"client_secret_rejected"/));
     for (const uuid of uuids)
-      expect(await credential(uuid)).toMatchObject({ state: "grant_pending", attempts: 0 });
-    const calls = exchanges(since).length;
+      expect(await life.row(uuid)).toMatchObject({ state: "grant_pending", attempts: 0 });
+    const calls = life.tokenCalls(since).length;
     expect(calls).toBeLessThanOrEqual(3);
 
-    await world.restart({ environment: { CLIENT_SECRET: right } });
+    await life.world.restart({ environment: { CLIENT_SECRET: right } });
     for (const uuid of uuids) await becomes(uuid, "active");
     // The old value in the environment of an older process must not come back.
-    await world.restart();
-    const [current] = await world.rows(`SELECT max(version) AS version FROM client_secrets`);
+    await life.world.restart();
+    const [current] = await life.world.rows(`SELECT max(version) AS version FROM client_secrets`);
     expect(current).toEqual({ version: 2 });
   });
 });

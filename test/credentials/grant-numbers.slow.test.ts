@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { tokenPairs } from "../support/token-pairs.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 import type { FaultAction } from "../../packages/sandbox/index.ts";
 
@@ -21,10 +22,7 @@ afterEach(async () => {
   control.settings({ acceptDelayMs: 0 });
 });
 
-async function install(many: number): Promise<string[]> {
-  const installs = Array.from({ length: many }, () => world.sandbox.control.install({ plan: "basic" }));
-  return (await Promise.all(installs)).map(({ addon }) => addon.id);
-}
+const install = (many: number) => tokenPairs(world).install(many);
 
 const become = (uuids: string[], state: string, withinMs = 30_000) =>
   eventually(async () => {
@@ -36,8 +34,7 @@ const become = (uuids: string[], state: string, withinMs = 30_000) =>
   }, withinMs);
 
 const position = () => world.sandbox.control.ledger().next;
-const calls = (since: number) =>
-  world.sandbox.control.ledger({ since }).entries.filter(({ path }) => path === "/oauth/token").length;
+const calls = (since: number) => tokenPairs(world).tokenCalls(since).length;
 
 describe("a platform that registers our answers late", () => {
   it.each([
@@ -106,8 +103,7 @@ describe("a slow answer of the token endpoint", () => {
   it("is awaited for 19 seconds with one call; after 20 seconds without an answer the call is repeated", async () => {
     const { uuids, slow } = await slowest;
     await slow.quiet(uuids);
-    const { entries } = slow.sandbox.control.ledger();
-    const asked = entries.filter(({ path }) => path === "/oauth/token");
+    const asked = tokenPairs(slow).tokenCalls();
     expect(asked).toHaveLength(3 + 2 + 2);
     // The three answers were awaited to the end, without another call.
     const heard = asked.filter(({ fault, ms }) => fault?.delayMs && ms >= 19_000);
@@ -119,13 +115,10 @@ describe("a slow answer of the token endpoint", () => {
 async function aSlowPlatform() {
   const slow = await aWorld({ sandbox: { replayTokens: true }, parts: { pace: {} } });
   const { control } = slow.sandbox;
-  const installed = async (many: number) => {
-    const installs = Array.from({ length: many }, () => control.install({ plan: "basic" }));
-    return (await Promise.all(installs)).map(({ addon }) => addon.id);
-  };
+  const { install } = tokenPairs(slow);
   control.fault("POST /oauth/token", { delayMs: 19_000 }, 3);
-  const uuids = await installed(3);
+  const uuids = await install(3);
   await eventually(() => control.faults().length === 0);
   control.fault("POST /oauth/token", { hang: "after" }, 2);
-  return { slow, uuids: [...uuids, ...(await installed(2))] };
+  return { slow, uuids: [...uuids, ...(await install(2))] };
 }

@@ -1,5 +1,7 @@
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { setTimeout as sleep } from "node:timers/promises";
+import { aProvisionRequest } from "../support/a-provision-request.ts";
+import { basic } from "../support/partner-calls.ts";
 import { aProcessWorld } from "../support/process-world.ts";
 import { eventually, opened } from "../support/world.ts";
 
@@ -47,11 +49,8 @@ describe("a process that receives SIGTERM", () => {
     const web = await life.start();
     life.control.fault("POST /oauth/token", { delayMs: 4_000 });
     const uuids = await life.install(1);
-    await eventually(async () =>
-      expect(
-        await life.world.rows(`SELECT 1 FROM credentials WHERE uuid = $1 AND sent_at IS NOT NULL`, uuids),
-      ).toHaveLength(1),
-    );
+    const sent = `SELECT 1 FROM credentials WHERE uuid = $1 AND sent_at IS NOT NULL`;
+    await eventually(async () => expect(await life.world.rows(sent, uuids)).toHaveLength(1));
     web.signal("SIGTERM");
     expect(await web.ended).toBe(0);
     await life.become(uuids, 1, 1_000);
@@ -97,15 +96,9 @@ describe("several processes on one PostgreSQL", () => {
   it("give equal answers to one provision that is delivered to two of them at once", async () => {
     const [one, two] = [await life.start(), await life.start()];
     const { addonId, addonPassword } = life.world.sandbox.settings;
-    const body = JSON.stringify({
-      uuid: crypto.randomUUID(),
-      plan: "basic",
-      region: "us",
-      oauth_grant: null,
-    });
-    const authorization = `Basic ${Buffer.from(`${addonId}:${addonPassword}`).toString("base64")}`;
+    const body = JSON.stringify(aProvisionRequest({ oauth_grant: null }));
+    const headers = { authorization: basic(addonId, addonPassword), "content-type": "application/json" };
     const send = async (url: string | null) => {
-      const headers = { authorization, "content-type": "application/json" };
       const response = await fetch(`${url}/resources`, { method: "POST", headers, body });
       return `${response.status} ${await response.text()}`;
     };
@@ -147,8 +140,7 @@ describe("a worker process that is frozen during a refresh, and considered dead"
       // Each works: at once, or after one refresh that the first 401 brings about.
       await life.world.restart();
       const before = life.position();
-      for (const uuid of uuids)
-        expect((await life.world.service.services.platformFor(uuid).addons.own()).id).toBe(uuid);
+      await life.expectAlive(uuids);
       expect(life.issuedSince(before)).toBeLessThanOrEqual(uuids.length);
       await life.world.service.stop();
     },

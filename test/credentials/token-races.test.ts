@@ -1,261 +1,332 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
-import type { Database } from "../../src/database/database.ts";
-import type { NotIssued, TokenEndpoint } from "../../src/platform/oauth.ts";
-import { aGate } from "../support/a-vendor.ts";
+import { afterEach, describe, expect, it } from "@jest/globals";
+import type { FaultAction } from "../../packages/sandbox/index.ts";
+import { credentialSealContext } from "../../src/vault/contexts.ts";
+import { storeTokens } from "../../src/credentials/store.ts";
 import { refreshNow } from "../../src/credentials/sweeps.ts";
-import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
-import { eventually } from "../support/world.ts";
+import { tokensOf } from "../../src/credentials/token-source.ts";
+import { openContext } from "../../src/open-context.ts";
+import { Secret } from "../../src/secret.ts";
+import { aGate } from "../support/a-vendor.ts";
+import { databaseError, interleavings, lost } from "../support/interleavings.ts";
+import { aLifecycle } from "../support/lifecycle.ts";
+import { teapotConfig, teapotParts } from "../support/sellers.ts";
+import { eventually, opened } from "../support/world.ts";
 
 // Races of the calls to the token endpoint, in the order that once lost something; and events between a call's answer and
-// its database write: another code, and a database that is away.
+// its database write.
 
-let life: LifecycleWorld;
-/** Runs once, before a statement of this name. */
-const before = new Map<string, () => Promise<unknown>>();
-/** Runs once, when a statement of this name has returned rows, before the service has them. */
-const after = new Map<string, () => Promise<unknown>>();
-/** The result of the next exchange, whatever the platform answers. */
-let exchanged: (() => Promise<NotIssued>) | null = null;
-/** Delays the next exchange's answer after the platform has given it. */
-let exchangeHeld: Promise<void>[] = [];
-
-beforeAll(async () => {
-  const wrapDatabase = (database: Database): Database => ({
-    ...database,
-    async query(statement, values) {
-      const first = before.get(statement.name);
-      before.delete(statement.name);
-      await first?.();
-      const rows = await database.query<never>(statement, values);
-      if (rows.length > 0) {
-        const last = after.get(statement.name);
-        after.delete(statement.name);
-        await last?.();
-      }
-      return rows;
-    },
-  });
-  const wrapTokenEndpoint = (endpoint: TokenEndpoint): TokenEndpoint => ({
-    ...endpoint,
-    async exchange(...args) {
-      const instead = exchanged;
-      exchanged = null;
-      if (instead) return instead();
-      const held = exchangeHeld.shift();
-      const answer = await endpoint.exchange(...args);
-      await held;
-      return answer;
-    },
-  });
-  life = await aLifecycle({ parts: { wrapDatabase, wrapTokenEndpoint } });
-});
-afterAll(() => life.world.close());
+const { moments, always, parts } = interleavings();
+const life = opened(() => aLifecycle({ parts }));
 afterEach(() => {
-  before.clear();
-  after.clear();
-  exchangeHeld = [];
-  life.vendor.asUsual();
+  moments.clear();
+  life.control.settings({ refreshToken: "same" });
   life.control.clearFaults();
 });
 
-const becomesActive = (uuid: string) =>
-  eventually(async () => expect(await life.credential(uuid)).toMatchObject({ state: "active" }));
+const TOKENS = "POST /oauth/token";
+const NOT_YET = { status: 400, body: { error: "invalid_grant" } };
+const UNAVAILABLE = { status: 503, body: { error: "temporarily_unavailable" } };
+const ctx = () => life.world.service.services;
+const install = async () => (await life.install(1))[0]!;
+const exchanges = (uuid: string) => life.exchangesOf(life.requestFor(uuid).oauth_grant.code);
+const logged = (words: string) => life.world.logged().match(new RegExp(words, "g")) ?? [];
+/** Changes a row as another process does it, which no sweep finds before the test is over. */
+const change = (uuid: string, assignments: string) =>
+  life.world.rows(
+    `UPDATE credentials SET ${assignments}, due_at = now() + interval '1 hour' WHERE uuid = $1`,
+    [uuid],
+  );
+
+describe("while the answer to a refresh is on its way", () => {
+  interface Case {
+    what: string;
+    refreshToken?: "same" | "new";
+    fault?: FaultAction;
+    meanwhile: (uuid: string) => Promise<unknown>;
+    done: object;
+    row: object;
+    /** Calls to the token endpoint, those of the other process included. */
+    calls?: number;
+    /** Calls for tokens until the stored pair works; null: it has none. */
+    until?: number | null;
+  }
+  const cases: Case[] = [
+    {
+      what: "another process replaced the pair: a refusal is ignored",
+      fault: NOT_YET,
+      meanwhile: (uuid) => change(uuid, "lease = lease + 1, generation = 2, leased_until = NULL"),
+      done: { done: "failed" },
+      row: { state: "active", generation: 2, isRefused: false, attempts: 0 },
+    },
+    {
+      what: "the resource is deprovisioned: nothing is stored",
+      meanwhile: (uuid) => life.control.deprovision(uuid),
+      done: { done: "not_ours" },
+      row: { state: "erased", sealed: 0, dueIn: null },
+      until: null,
+    },
+    {
+      what: "another process stored a newer token: nothing is stored, and no further call is made",
+      async meanwhile(uuid) {
+        await change(uuid, "leased_until = NULL, sent_at = NULL");
+        expect((await inAnotherProcess(uuid)).done).toBe("stored");
+      },
+      done: { done: "not_ours" },
+      row: { state: "active", generation: 2 },
+      calls: 2,
+    },
+    {
+      what: "the lease is lost: the refresh token that replaces the stored one is stored",
+      refreshToken: "new",
+      async meanwhile(uuid) {
+        await change(uuid, "leased_until = now()");
+        const refused = { done: "failed", failure: { outcome: "token_rejected" } };
+        expect(await inAnotherProcess(uuid)).toMatchObject(refused);
+      },
+      done: { done: "stored" },
+      row: { state: "active", generation: 2 },
+      calls: 2,
+    },
+    {
+      what: "a newer pair is stored: one with another refresh token is not",
+      refreshToken: "new",
+      meanwhile: (uuid) => change(uuid, "generation = generation + 1, lease = lease + 1"),
+      done: { done: "not_ours" },
+      row: { state: "active", generation: 2 },
+      until: null,
+    },
+    {
+      what: "a process without the key quarantines the row: the new refresh token is stored",
+      refreshToken: "new",
+      meanwhile: (uuid) => change(uuid, "state = 'quarantined', reason = 'key_missing', leased_until = NULL"),
+      done: { done: "stored" },
+      row: { state: "active", generation: 2 },
+    },
+  ];
+
+  it.each(cases)("$what", async ({ refreshToken, fault, meanwhile, done, row, calls = 1, until = 0 }) => {
+    const uuid = await life.settled();
+    if (refreshToken) life.control.settings({ refreshToken });
+    if (fault) life.control.fault(TOKENS, fault);
+    moments.set("answered refresh", () => meanwhile(uuid));
+    const since = life.position();
+    expect(await refreshNow(ctx(), uuid)).toMatchObject(done);
+    expect(await life.row(uuid)).toMatchObject(row);
+    if (until === null) return;
+    await life.expectAlive([uuid]);
+    expect(life.tokenCalls(since)).toHaveLength(calls + until);
+    if (!fault) expect(await refreshNow(ctx(), uuid)).toMatchObject({ done: "stored" });
+  });
+
+  async function inAnotherProcess(uuid: string) {
+    const settings = teapotConfig(life.world.environment);
+    const other = await openContext(settings, { ...teapotParts, logTo: { write: () => undefined } });
+    return refreshNow(other, uuid).finally(other.close);
+  }
+});
 
 describe("tokens that are to be stored", () => {
-  it("wait for a locked row, and are not lost", async () => {
-    const { addon } = await life.control.install({ plan: "basic" });
-    before.set("store_tokens", async () => {
-      before.set("store_tokens", () => Promise.resolve());
-      throw Object.assign(new Error("canceling statement due to lock timeout"), {
-        code: "55P03",
-        severity: "ERROR",
-      });
-    });
-    await becomesActive(addon.id);
-    expect(life.exchangesOf(life.requestFor(addon.id).oauth_grant.code)).toHaveLength(1);
+  it.each([
+    ["a locked row", databaseError("55P03"), 1],
+    ["a disk that cannot be read", databaseError("58030"), 3],
+    ["nobody knows what", new Error("It failed."), 3],
+  ])("wait for %s, and are not lost", async (_, error, times) => {
+    let failed = 0;
+    const works = always("before store_tokens", () => ((failed += 1), Promise.reject(error)));
+    const uuid = await install();
+    await eventually(() => expect(failed).toBeGreaterThanOrEqual(times));
+    works();
+    await life.becomes(uuid, { state: "active" });
+    expect(exchanges(uuid)).toHaveLength(1);
+    await life.expectAlive([uuid]);
+    const alarms = logged(
+      `"uuid":"${uuid}","requestId":"[^"]+","error":{[^\n]*"msg":"Tokens cannot be stored; they are held`,
+    );
+    expect(alarms).toHaveLength(times > 1 ? 1 : 0);
   });
 
   it("are not requested by a process whose lease was lost before its call", async () => {
-    before.set("mark_sent", () =>
+    moments.set("before mark_sent", () =>
       life.world.rows(
         `UPDATE credentials SET lease = lease + 1, leased_until = now() + interval '3 seconds' WHERE state = 'grant_pending'`,
       ),
     );
-    const { addon } = await life.control.install({ plan: "basic" });
-    await eventually(() => expect(before.has("mark_sent")).toBe(false));
-    const { code } = life.requestFor(addon.id).oauth_grant;
+    const uuid = await install();
+    await eventually(() => expect(moments.size).toBe(0));
     await sleep(300);
-    expect(life.exchangesOf(code)).toHaveLength(0);
-    await becomesActive(addon.id);
-    expect(life.exchangesOf(code)).toHaveLength(1);
+    expect(exchanges(uuid)).toHaveLength(0);
+    await life.becomes(uuid, { state: "active" });
+    expect(exchanges(uuid)).toHaveLength(1);
   });
 
   it("are not requested again by a process that was frozen after its claim and lost it", async () => {
     const uuid = await life.settled();
-    const asked = life.control.ledger().next;
+    const since = life.position();
     let isAwake = false;
-    after.set("claim_refreshes", async () => {
-      await life.world.rows(
-        `UPDATE credentials SET lease = lease + 1, leased_until = NULL, due_at = now() + interval '1 hour' WHERE uuid = $1`,
-        [uuid],
-      );
+    moments.set("after claim_refreshes", async () => {
+      await change(uuid, "lease = lease + 1, leased_until = NULL");
       await sleep(1_050);
       isAwake = true;
     });
-    await life.world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = $1`, [uuid]);
-    life.world.service.services.jobs.wake("refresh-tokens");
+    await life.makeDue([uuid]);
+    ctx().jobs.wake("refresh-tokens");
     await eventually(() => expect(isAwake).toBe(true));
     await sleep(300);
-    const { entries } = life.control.ledger({ since: asked });
-    expect(entries.filter(({ path }) => path === "/oauth/token")).toEqual([]);
+    expect(life.tokenCalls(since)).toEqual([]);
   });
 
   it("do not delay the grants of others", async () => {
     const gate = aGate();
-    exchangeHeld = [gate.opened];
-    const slow = await life.control.install({ plan: "basic" });
-    await eventually(() => expect(exchangeHeld).toHaveLength(0));
-    const quick = await life.control.install({ plan: "basic" });
-    await becomesActive(quick.addon.id);
-    expect(await life.credential(slow.addon.id)).toMatchObject({ state: "grant_pending" });
+    moments.set("answered exchange", () => gate.opened);
+    const slow = await install();
+    await eventually(() => expect(moments.size).toBe(0));
+    await life.becomes(await install(), { state: "active" });
+    expect(await life.row(slow)).toMatchObject({ state: "grant_pending" });
     gate.open();
-    await becomesActive(slow.addon.id);
-  });
-});
-
-describe("stored tokens whose acknowledgement is lost", () => {
-  const loseOne = () => after.set("store_tokens", () => Promise.reject(new Error("Query read timeout")));
-
-  it("of a grant are recognised as stored", async () => {
-    loseOne();
-    const { addon } = await life.control.install({ plan: "basic" });
-    await eventually(() =>
-      expect(life.world.logged()).toMatch(
-        new RegExp(`"uuid":"${addon.id}","requestId":"[^"]+","msg":"Grant exchanged`),
-      ),
-    );
-    expect(await life.credential(addon.id)).toMatchObject({ state: "active", generation: 1 });
+    await life.becomes(slow, { state: "active" });
   });
 
-  it("of a refresh are reported as fresh to the callers", async () => {
+  it("win over an older answer that arrives at the same moment", async () => {
     const uuid = await life.settled();
-    loseOne();
-    expect(await refreshNow(life.world.service.services, uuid)).toMatchObject({ done: "stored" });
-    expect(await life.credential(uuid)).toMatchObject({ state: "active", generation: 2 });
+    const { db, vault } = ctx();
+    const [row] = await life.world.rows<{ lease: number; generation: number }>(
+      `UPDATE credentials SET lease = lease + 2, leased_until = now() + interval '45 seconds' WHERE uuid = $1 RETURNING lease, generation`,
+      [uuid],
+    );
+    const pair = (lease: number, token: string) => ({
+      ...{ uuid, lease, first: false, replaces: row!.generation, lifeSeconds: 28_800, share: 0.5 },
+      access: vault.seal(credentialSealContext("sealed_access_token", uuid), new Secret(`SVCK-${token}`)),
+      refresh: vault.seal(credentialSealContext("sealed_refresh_token", uuid), new Secret(token)),
+      ...{ secretVersion: 1, flags: "" },
+    });
+    const late = storeTokens(db, pair(row!.lease - 1, "late"));
+    const ours = storeTokens(db, pair(row!.lease, "ours"));
+    expect(await Promise.all([late, ours])).toEqual([false, true]);
+    const stored = await tokensOf(ctx(), uuid).current();
+    expect(stored.reveal()).toBe("SVCK-ours");
+  });
+
+  it("are recognised as stored when the acknowledgement of a grant's is lost", async () => {
+    moments.set("unheard store_tokens", () => Promise.resolve());
+    const uuid = await install();
+    await eventually(() => logged(`"uuid":"${uuid}","requestId":"[^"]+","msg":"Grant exchanged`).length > 0);
+    expect(await life.row(uuid)).toMatchObject({ state: "active", generation: 1 });
+  });
+
+  it("are reported as fresh to the callers when the acknowledgement of a refresh's is lost", async () => {
+    const uuid = await life.settled();
+    moments.set("unheard store_tokens", () => Promise.resolve());
+    expect(await refreshNow(ctx(), uuid)).toMatchObject({ done: "stored" });
+    expect(await life.row(uuid)).toMatchObject({ state: "active", generation: 2 });
   });
 });
-
-const away = () => Promise.reject(new Error("Connection terminated unexpectedly"));
-const credential = async (uuid: string) =>
-  (
-    await life.world.rows<{ state: string; attempts: number; unknown: boolean; held: boolean }>(
-      `SELECT state, attempts, outcome_unknown AS unknown, leased_until IS NOT NULL AS held FROM credentials WHERE uuid = $1`,
-      [uuid],
-    )
-  )[0];
-const uuidOfLast = async () =>
-  (await life.world.rows<{ uuid: string }>(`SELECT uuid FROM resources ORDER BY created_at DESC LIMIT 1`))[0]!
-    .uuid;
 
 describe("grant exchange, interrupted between the platform's answer and the database write", () => {
   it("retries a refused code soon when the database was away, and does not record an unknown outcome", async () => {
-    life.control.fault("POST /oauth/token", { status: 400, body: { error: "invalid_grant" } }, 1_000);
-    before.set("settle_credential", away);
-    const { addon } = await life.control.install({ plan: "basic" });
-    await eventually(async () => {
-      const row = await credential(addon.id);
-      expect(row).toMatchObject({ held: false, unknown: false });
-      expect(row!.attempts).toBeGreaterThan(0);
+    life.control.fault(TOKENS, NOT_YET, 1_000);
+    moments.set("before settle_credential", lost);
+    const uuid = await install();
+    const { attempts } = await life.becomes(uuid, {
+      isLeased: false,
+      isUnknown: false,
+      lastError: expect.any(String),
     });
+    expect(attempts).toBeGreaterThan(0);
     life.control.clearFaults();
-    await eventually(async () => expect(await life.credential(addon.id)).toMatchObject({ state: "active" }));
+    await life.becomes(uuid, { state: "active" });
   });
 
   it("retries soon when the client secret was rejected while the database was away", async () => {
-    life.control.fault("POST /oauth/token", { status: 401, body: { error: "invalid_client" } });
-    before.set("release_credential", away);
-    const { addon } = await life.control.install({ plan: "basic" });
-    await eventually(() => expect(before.size).toBe(0));
-    await eventually(async () =>
-      expect(await credential(addon.id)).toEqual({
-        ...{ state: "grant_pending", held: false, unknown: false, attempts: 0 },
-      }),
-    );
+    life.control.fault(TOKENS, { status: 401, body: { error: "invalid_client" } });
+    moments.set("before release_credential", lost);
+    const uuid = await install();
+    await eventually(() => expect(moments.size).toBe(0));
+    await life.becomes(uuid, { state: "grant_pending", isLeased: false, isUnknown: false, attempts: 0 });
     await life.world.rows(`UPDATE client_secrets SET rejected_at = NULL, probe_at = NULL`);
-    await eventually(async () => expect(await life.credential(addon.id)).toMatchObject({ state: "active" }));
+    await life.becomes(uuid, { state: "active" });
   });
 
   it("keeps the mark of an unknown outcome when a new code is delivered during the call", async () => {
-    life.control.fault(
-      "POST /oauth/token",
-      { status: 503, body: { error: "temporarily_unavailable" } },
-      1_000,
-    );
-    exchanged = async () => {
-      await life.control.redeliver(await uuidOfLast(), { newCode: true });
-      return { outcome: "unknown", error: { id: "timed_out", message: "No answer." } };
-    };
-    const { addon } = await life.control.install({ plan: "basic" });
-    await eventually(async () => {
-      const row = await credential(addon.id);
-      expect(row).toMatchObject({ state: "grant_pending", unknown: true });
-      expect(row!.attempts).toBeGreaterThan(0);
+    life.control.fault(TOKENS, { reset: "after" });
+    moments.set("answered exchange", () => {
+      life.control.fault(TOKENS, UNAVAILABLE, 1_000);
+      return life.control.redeliver(life.control.state().addons.at(-1)!.id, { newCode: true });
     });
+    const uuid = await install();
+    await eventually(async () => expect((await life.row(uuid)).attempts).toBeGreaterThan(0));
+    expect(await life.row(uuid)).toMatchObject({ state: "grant_pending", isUnknown: true });
     life.control.clearFaults();
-    await eventually(async () =>
-      expect(await credential(addon.id)).toMatchObject({ state: "active", unknown: false }),
-    );
+    await life.becomes(uuid, { state: "active", isUnknown: false });
   });
 
   it("replaces a quarantined code that cannot be decrypted by the code of a repeated provision", async () => {
-    life.control.fault("POST /oauth/token", { status: 400, body: { error: "invalid_grant" } }, 1_000);
-    const { addon } = await life.control.install({ plan: "basic" });
-    const flip = "set_byte(sealed_grant_code, 60, get_byte(sealed_grant_code, 60) # 1)";
-    await life.world.rows(`UPDATE credentials SET sealed_grant_code = ${flip} WHERE uuid = $1`, [addon.id]);
-    await eventually(async () => expect(await credential(addon.id)).toMatchObject({ state: "quarantined" }));
+    life.control.fault(TOKENS, NOT_YET, 1_000);
+    const uuid = await install();
+    await life.damage(uuid, "sealed_grant_code");
+    await life.becomes(uuid, { state: "quarantined" });
     life.control.clearFaults();
-    await life.control.redeliver(addon.id, { newCode: true });
-    await eventually(async () => expect(await life.credential(addon.id)).toMatchObject({ state: "active" }));
+    await life.control.redeliver(uuid, { newCode: true });
+    await life.becomes(uuid, { state: "active" });
   });
 
   it("exchanges a new code that arrives while the old grant is being given up, without waiting for a lease", async () => {
-    life.control.fault("POST /oauth/token", { status: 400, body: { error: "invalid_grant" } }, 1_000);
-    const { addon } = await life.control.install({ plan: "basic" });
-    await eventually(async () => expect((await credential(addon.id))!.attempts).toBeGreaterThan(0));
-    before.set("settle_credential", async () => {
+    life.control.fault(TOKENS, NOT_YET, 1_000);
+    const uuid = await install();
+    await eventually(async () => expect((await life.row(uuid)).attempts).toBeGreaterThan(0));
+    moments.set("before settle_credential", async () => {
       life.control.clearFaults();
-      await life.control.redeliver(addon.id, { newCode: true });
+      await life.control.redeliver(uuid, { newCode: true });
     });
-    await life.world.rows(
-      `UPDATE credentials SET grant_deadline = now() - interval '1 second', due_at = now() - interval '1 second' WHERE uuid = $1`,
-      [addon.id],
-    );
-    await eventually(
-      async () => expect(await life.credential(addon.id)).toMatchObject({ state: "active" }),
-      20_000,
-    );
+    await life.ageGrant(uuid);
+    await life.becomes(uuid, { state: "active" }, 20_000);
   });
+});
+
+it("a grant without a refresh token raises an alarm, and its access token is kept", async () => {
+  const body = { access_token: "SVCK-alone", expires_in: 28_800, token_type: "Bearer" };
+  life.control.fault(TOKENS, { status: 200, body });
+  const uuid = await install();
+  await life.becomes(uuid, { state: "active" });
+  expect(logged(`"alarm":"no_refresh_token","uuid":"${uuid}"`)).toHaveLength(1);
+  expect((await tokensOf(ctx(), uuid).current()).reveal()).toBe("SVCK-alone");
 });
 
 it("a fresh token pair is not quarantined because the previous one could not be decrypted", async () => {
   const uuid = await life.settled();
-  const flip = "set_byte(sealed_access_token, 60, get_byte(sealed_access_token, 60) # 1)";
-  await life.world.rows(`UPDATE credentials SET sealed_access_token = ${flip} WHERE uuid = $1`, [uuid]);
-  before.set("settle_credential", () => refreshNow(life.world.service.services, uuid));
-  expect(await life.world.service.services.platformFor(uuid).addons.own()).toMatchObject({ id: uuid });
-  expect(await life.credential(uuid)).toMatchObject({ state: "active", generation: 2 });
+  await life.damage(uuid, "sealed_access_token");
+  moments.set("before settle_credential", () => refreshNow(ctx(), uuid));
+  await life.expectAlive([uuid]);
+  expect(await life.row(uuid)).toMatchObject({ state: "active", generation: 2 });
 });
 
 it("a refresh that was refused while the database was away is recorded, and its lease is released", async () => {
   const uuid = await life.settled();
-  life.control.fault("POST /oauth/token", { status: 400, body: { error: "invalid_grant" } });
-  before.set("settle_credential", away);
-  expect(await refreshNow(life.world.service.services, uuid)).toMatchObject({ done: "failed" });
-  const [row] = await life.world.rows(
-    `SELECT state, attempts, rejected_at IS NOT NULL AS refused, leased_until IS NOT NULL AS held
-     FROM credentials WHERE uuid = $1`,
-    [uuid],
+  life.control.fault(TOKENS, NOT_YET);
+  moments.set("before settle_credential", lost);
+  expect(await refreshNow(ctx(), uuid)).toMatchObject({ done: "failed" });
+  expect(await life.row(uuid)).toMatchObject({
+    ...{ state: "active", attempts: 1, isRefused: true, isLeased: false },
+  });
+});
+
+it("a refresh that returns the same access token is not repeated endlessly", async () => {
+  const uuid = await life.settled();
+  const tokens = tokensOf(ctx(), uuid);
+  const stored = await tokens.current();
+  const since = life.position();
+  // As a platform does that extends a token's life instead of replacing it.
+  await life.world.rows(
+    `CREATE FUNCTION keep_token() RETURNS trigger LANGUAGE plpgsql AS
+       $$ BEGIN NEW.sealed_access_token = OLD.sealed_access_token; RETURN NEW; END $$`,
   );
-  expect(row).toEqual({ state: "active", attempts: 1, refused: true, held: false });
+  await life.world.rows(
+    `CREATE TRIGGER keep BEFORE UPDATE ON credentials FOR EACH ROW EXECUTE FUNCTION keep_token()`,
+  );
+  try {
+    expect((await tokens.renew(stored)).reveal()).toBe(stored.reveal());
+    expect(life.tokenCalls(since)).toHaveLength(1);
+  } finally {
+    await life.world.rows(`DROP TRIGGER keep ON credentials`);
+  }
 });

@@ -8,7 +8,8 @@ import { refreshNow } from "../../src/credentials/sweeps.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { partnerCalls } from "../support/partner-calls.ts";
 import { aGate } from "../support/a-vendor.ts";
-import { aWorld, eventually, type World } from "../support/world.ts";
+import { tokenPairs } from "../support/token-pairs.ts";
+import { aWorld, eventually, opened, type World } from "../support/world.ts";
 
 /** Calls to the token endpoint that are under way, each until a test lets it go on. */
 const calls: { kind: "exchange" | "refresh"; goOn(): void }[] = [];
@@ -31,44 +32,27 @@ const held =
   };
 
 describe("concurrent calls to the token endpoint", () => {
-  let world: World;
-  beforeAll(async () => {
-    world = await aWorld({
-      environment: { TOKEN_CONCURRENCY: "4" },
-      parts: {
-        wrapTokenEndpoint: (endpoint: TokenEndpoint) => ({
-          ...endpoint,
-          exchange: held("exchange", endpoint.exchange),
-          refresh: held("refresh", endpoint.refresh),
-        }),
-      },
-    });
+  const wrapTokenEndpoint = (endpoint: TokenEndpoint) => ({
+    exchange: held("exchange", endpoint.exchange),
+    refresh: held("refresh", endpoint.refresh),
   });
-  afterAll(() => world.close());
+  const world = opened(() =>
+    aWorld({ environment: { TOKEN_CONCURRENCY: "4" }, parts: { wrapTokenEndpoint } }),
+  );
   afterEach(() => {
     isHeld = false;
     for (const { goOn } of calls.splice(0)) goOn();
   });
-  const install = async (many: number) => {
-    const installed = Array.from({ length: many }, () => world.sandbox.control.install({ plan: "basic" }));
-    return (await Promise.all(installed)).map(({ addon }) => addon.id);
-  };
 
   it("are limited to TOKEN_CONCURRENCY for grants and refreshes together, grants first", async () => {
-    const uuids = await install(8);
-    await world.quiet(uuids);
+    const uuids = await world.installed(8);
     isHeld = true;
     await world.rows(`UPDATE credentials SET due_at = now()`);
     world.service.services.jobs.wake("refresh-tokens");
     await eventually(() => expect(calls).toHaveLength(4));
-    const fresh = await install(3);
-    await eventually(async () =>
-      expect(
-        await world.rows(`SELECT 1 FROM credentials WHERE leased_until > now() AND uuid = ANY($1::uuid[])`, [
-          fresh,
-        ]),
-      ).toHaveLength(3),
-    );
+    const fresh = await tokenPairs(world).install(3);
+    const leased = `SELECT 1 FROM credentials WHERE leased_until > now() AND uuid = ANY($1::uuid[])`;
+    await eventually(async () => expect(await world.rows(leased, [fresh])).toHaveLength(3));
     const order: string[] = [];
     for (let ended = 0; ended < 11; ended++) {
       await eventually(() => expect(calls.length).toBe(Math.min(4, 11 - ended)));

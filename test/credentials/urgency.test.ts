@@ -1,16 +1,16 @@
 import { expect, it } from "@jest/globals";
 import { claimGrants } from "../../src/credentials/queue.ts";
-import { aWorld, eventually, opened } from "../support/world.ts";
+import { aLifecycle } from "../support/lifecycle.ts";
+import { eventually, opened } from "../support/world.ts";
 
 // One call at a time, so that the order is visible.
-const world = opened(() => aWorld({ environment: { TOKEN_CONCURRENCY: "1", WEB_JOBS: "off" } }));
+const life = opened(() => aLifecycle({ environment: { TOKEN_CONCURRENCY: "1", WEB_JOBS: "off" } }));
 
 it("grants are exchanged in the order of their deadlines, whatever the order in which they fell due", async () => {
-  const { control } = world.sandbox;
+  const { control, world } = life;
   // The platform is unreachable: all grants are tried, and none is exchanged.
   control.fault("POST /oauth/token", { status: 503, body: { error: "temporarily_unavailable" } }, 1_000);
-  const installed = await Promise.all(Array.from({ length: 8 }, () => control.install({ plan: "basic" })));
-  const uuids = installed.map(({ addon }) => addon.id);
+  const uuids = await life.install(8);
   const left = [200, 40, 120, 60, 250, 20, 90, 160];
   await eventually(async () => {
     const [row] = await world.rows(
@@ -22,7 +22,7 @@ it("grants are exchanged in the order of their deadlines, whatever the order in 
   await world.service.services.jobs.stop();
   await world.rows(`UPDATE credentials SET lease = lease + 1, leased_until = now() + interval '1 hour'`);
   control.clearFaults();
-  const since = control.ledger().next;
+  const since = life.position();
   // All are due; the last ones to fall due have the earliest deadline.
   await world.rows(
     `UPDATE credentials c SET leased_until = NULL, due_at = now() - make_interval(secs => i.life), grant_deadline = now() + make_interval(secs => i.life)
@@ -38,22 +38,8 @@ it("grants are exchanged in the order of their deadlines, whatever the order in 
   const grants = world.service.services.exchanges;
   await grants.fill(new AbortController().signal);
   await grants.settled();
-  await eventually(async () => {
-    const [row] = await world.rows(`SELECT count(*)::int AS active FROM credentials WHERE state = 'active'`);
-    expect(row).toEqual({ active: 8 });
-  });
-  const codes = control
-    .ledger({ since, reveal: true })
-    .entries.filter(({ path }) => path === "/oauth/token")
-    .map(({ request }) => (request.body as { code: string }).code);
-  expect(codes.map(uuidOf)).toEqual(byUrgency);
+  await life.become(uuids, 1);
+  const codeOf = (uuid: string) => life.requestFor(uuid).oauth_grant.code;
+  const codes = life.tokenCalls(since).map(({ request }) => (request.body as { code: string }).code);
+  expect(codes).toEqual(byUrgency.map(codeOf));
 });
-
-/** The resource of a code, from the provision request that contained it. */
-function uuidOf(code: string): string {
-  const sent = world.sandbox.control
-    .ledger({ reveal: true })
-    .entries.filter(({ direction, method }) => direction === "out" && method === "POST")
-    .map(({ request }) => request.body as { uuid: string; oauth_grant: { code: string } });
-  return sent.find(({ oauth_grant: grant }) => grant.code === code)!.uuid;
-}

@@ -1,5 +1,6 @@
 import { aVendor } from "./a-vendor.ts";
 import { partnerCalls } from "./partner-calls.ts";
+import { tokenPairs } from "./token-pairs.ts";
 import { aWorld, type Wishes } from "./world.ts";
 
 /** A world whose vendor can be observed and told what to do, with queries for the tests of a resource's life. */
@@ -21,9 +22,8 @@ export async function aLifecycle(wishes: Wishes = {}) {
     (await world.rows<Row>(`SELECT ${columns} FROM ${table} WHERE uuid = $1`, [uuid]))[0];
 
   return {
-    ...{ world, vendor, platform, control },
-    position: () => control.ledger().next,
-    entries,
+    ...{ world, vendor, platform, control, entries },
+    ...tokenPairs(world),
 
     /** The last provision request that the sandbox sent for an add-on. */
     requestFor: (uuid: string) => {

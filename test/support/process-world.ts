@@ -1,7 +1,7 @@
-import { expect } from "@jest/globals";
 import type { program } from "./program.ts";
 import { aServiceProcess, type ServiceProcess } from "./process.ts";
-import { aWorld, eventually, type Wishes } from "./world.ts";
+import { tokenPairs } from "./token-pairs.ts";
+import { aWorld, type Wishes } from "./world.ts";
 
 /**
  * A platform and a database whose service consists of real processes, started and ended by the test.
@@ -31,21 +31,7 @@ export async function aProcessWorld({ programs, ...wishes }: Wishes & { programs
     },
     killAll,
 
-    /** Installs add-ons with the default plan. */
-    install: (count: number) =>
-      Promise.all(Array.from({ length: count }, async () => (await control.install({})).addon.id)),
-    /** Longer than the 45 s for which a claim holds a row whose acknowledgement was lost. */
-    become: (uuids: string[], generation: number, withinMs = 60_000) =>
-      eventually(async () => {
-        const found = await world.rows(
-          `SELECT state, generation, count(*)::int AS count FROM credentials WHERE uuid = ANY($1::uuid[]) GROUP BY 1, 2`,
-          [uuids],
-        );
-        expect(found).toEqual([{ state: "active", generation, count: uuids.length }]);
-      }, withinMs),
-    makeDue: (uuids: string[]) =>
-      world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = ANY($1::uuid[])`, [uuids]),
-    position: () => control.ledger().next,
+    ...tokenPairs(world),
     /** The number of successful calls to the token endpoint. */
     issuedSince: (since: number) =>
       control
