@@ -1,17 +1,18 @@
-import type { Config } from "../config.ts";
 import type { Context } from "../context.ts";
 import { LEGACY_GRANTS_OFF, recoverGrants } from "./grants.ts";
+import { NO_ROTATION } from "../work/rotation.ts";
+import { rotateCredentials } from "./rotation.ts";
 import { refreshTokens } from "./tokens.ts";
 import type { How, Report, Which } from "./work-through.ts";
 
 /**
  * Something that an operator does to the credential of one resource, of several, or of all: the command `kit GROUP VERB`,
- * and two pages.
+ * or `kit VERB`, and two pages.
  */
 export interface BulkAction {
-  group: string;
+  group?: string;
   /** What the group is about. */
-  about: string;
+  about?: string;
   verb: string;
   /** What it does, and which resources "all" means. */
   does: string;
@@ -21,7 +22,7 @@ export interface BulkAction {
   labels: { one: string; all: string };
   effect: string;
   /** A sentence if it cannot be done now. */
-  whyNot(config: Config): string | null;
+  whyNot(ctx: Context): string | null;
   work(ctx: Context, which: Which, how: How): Promise<Report>;
 }
 
@@ -49,6 +50,18 @@ export const RECOVER: BulkAction = {
   labels: { one: "Recover its grant", all: "Recover all lost grants" },
   effect:
     "The platform's oauth-grant endpoint is asked for a new grant, which is exchanged at once. Where the grant was exchanged before, it gives no other.",
-  whyNot: ({ legacyGrants }) => (legacyGrants ? null : LEGACY_GRANTS_OFF),
+  whyNot: ({ config }) => (config.legacyGrants ? null : LEGACY_GRANTS_OFF),
   work: recoverGrants,
+};
+
+export const ROTATE: BulkAction = {
+  verb: "rotate",
+  does: "have your service make new credentials, and retire the old ones later",
+  all: "all resources that are provisioned",
+  doneWord: "asked for",
+  labels: { one: "Rotate its credentials", all: "Rotate all credentials" },
+  effect:
+    "Your service makes new credentials, which are set as config vars. The old ones work for two hours after that, or as long as your service says, and are then retired. Those of an earlier rotation that still work are retired at once.",
+  whyNot: ({ vendor }) => (vendor.rotation ? null : NO_ROTATION),
+  work: rotateCredentials,
 };

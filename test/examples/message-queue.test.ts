@@ -39,9 +39,9 @@ async function installed() {
   return { uuid: addon.id, response, vars: () => life.control.configVars(app) };
 }
 
-function told(body: string, signedWith = TOKEN) {
+function told(body: string, signedWith = TOKEN, what = "moved") {
   const signature = createHmac("sha256", signedWith).update(body).digest("hex");
-  return fetch(`${url}/broker/moved`, { method: "POST", headers: { "Broker-Signature": signature }, body });
+  return fetch(`${url}/broker/${what}`, { method: "POST", headers: { "Broker-Signature": signature }, body });
 }
 
 describe("a queue of the example", () => {
@@ -75,6 +75,18 @@ describe("a queue of the example", () => {
     expect(vars()["PIGEON_KEY"]).toBe("key");
   });
 
+  it("whose key the broker found in public gets another; the old one ends when the app has had it for a while", async () => {
+    const { uuid, vars } = await installed();
+    await eventually(() => vars()["PIGEON_KEY"] === "key");
+    expect((await told(JSON.stringify({ queue: uuid }), TOKEN, "leaked")).status).toBe(204);
+    await eventually(() => /^key-/.test(vars()["PIGEON_KEY"] ?? ""));
+    expect(broker.keysOf(uuid)).toEqual(["key", vars()["PIGEON_KEY"]]);
+    await eventually(async () => {
+      await life.world.rows(`UPDATE steps SET due_at = now() WHERE uuid = $1 AND kind = 'retire'`, [uuid]);
+      expect(broker.keysOf(uuid)).toEqual([vars()["PIGEON_KEY"]]);
+    });
+  });
+
   it.each([
     ["without the broker's signature", () => told("{}", "another"), 401],
     ["about a queue that is not there", () => told(JSON.stringify({ queue: randomUUID(), url: "x" })), 404],
@@ -104,24 +116,39 @@ describe("a queue of the example", () => {
 function aBroker() {
   const asked = new Map<string, number>();
   const state = { isDown: false, asksBeforeReady: 0 };
+  const keys = new Map<string, string[]>();
+  const keysOf = (uuid: string) => keys.get(uuid) ?? keys.set(uuid, ["key"]).get(uuid)!;
   const server: Server = createServer((request, response) => void answer(request, response));
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     request.resume();
     await once(request, "end");
     const send = (status: number, body: unknown) => response.writeHead(status).end(JSON.stringify(body));
-    const [, , uuid = "", usage] = request.url!.split("/");
+    const [, , uuid = "", part, id = ""] = request.url!.split("/");
     if (state.isDown) return void send(503, {});
     if (request.headers.authorization !== `Bearer ${TOKEN}`) return void send(401, {});
-    if (usage) return void send(200, { messages: 7 });
+    if (part === "usage") return void send(200, { messages: 7 });
+    const of = keysOf(uuid);
+    if (part === "keys" && request.method === "DELETE") {
+      keys.set(
+        uuid,
+        of.filter((key) => key !== id),
+      );
+      return void send(200, {});
+    }
+    if (part === "keys") {
+      if (!of.includes(`key-${id}`)) of.push(`key-${id}`);
+      return void send(200, { key: of.at(-1), replaces: of[0] });
+    }
     const asks = (asked.get(uuid) ?? 0) + 1;
     asked.set(uuid, asks);
     const isReady = asks > state.asksBeforeReady;
     if (isReady) state.asksBeforeReady = 0;
-    send(200, { isReady, url: `https://one.broker.example/${uuid}`, key: "key" });
+    send(200, { isReady, url: `https://one.broker.example/${uuid}`, key: of.at(-1) });
   }
 
   return Object.assign(state, {
+    keysOf,
     async listen(): Promise<string> {
       server.listen(0, "127.0.0.1");
       await once(server, "listening");

@@ -82,6 +82,40 @@ describe("a drawer of the example product", () => {
     expect(drawer.url()).toBe(url);
   });
 
+  it("gets another address every quarter of a year; the one before works for a while, and what is in it stays", async () => {
+    const drawer = await installed("small");
+    const urls = [drawer.url()];
+    await as(urls[0]!, `CREATE TABLE notes AS SELECT 'mine' AS text`);
+    for (const turn of [1, 2]) {
+      await drawers.world.rows(
+        `UPDATE resources SET rotated_at = now() - interval '91 days' WHERE uuid = $1`,
+        [drawer.uuid],
+      );
+      await eventually(() => drawer.url() !== urls.at(-1));
+      urls.push(drawer.url());
+      expect(await as(drawer.url(), `SELECT text FROM notes`)).toEqual([{ text: "mine" }]);
+      await as(drawer.url(), `CREATE TABLE turn_${turn} (n int)`);
+      await as(urls.at(-2)!, `SELECT * FROM turn_${turn}`);
+      await eventually(async () => {
+        await drawers.world.rows(`UPDATE steps SET due_at = now() WHERE uuid = $1 AND kind = 'retire'`, [
+          drawer.uuid,
+        ]);
+        await expect(as(urls.at(-2)!, `SELECT 1`)).rejects.toThrow(
+          /is not permitted to log in|authentication failed/,
+        );
+      });
+    }
+    expect((await drawers.control.changePlan(drawer.uuid, "large")).response.status).toBe(200);
+    expect(drawer.url()).toBe(urls.at(-1));
+    expect(await as(drawer.url(), `SELECT 1 AS one`)).toEqual([{ one: 1 }]);
+    await drawers.control.deprovision(drawer.uuid);
+    await eventually(async () =>
+      expect(
+        await drawers.rows(`SELECT FROM pg_roles WHERE starts_with(rolname, $1)`, [drawer.role]),
+      ).toEqual([]),
+    );
+  });
+
   it("that is removed while it is still being created is waited for, and leaves nothing", async () => {
     const uuid = randomUUID();
     const role = `drawer_${uuid.replaceAll("-", "")}`;

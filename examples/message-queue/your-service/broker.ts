@@ -34,6 +34,11 @@ export function createBroker({ queueApiUrl, queueApiToken }: YourSettings) {
     put: (uuid: string, plan: string, signal: AbortSignal) =>
       call("PUT", `/queues/${uuid}`, signal, { plan }) as Promise<Queue>,
     remove: (uuid: string, signal: AbortSignal) => call("DELETE", `/queues/${uuid}`, signal),
+    /** Adds a key to a queue, the newest from now on; with the same id it is the same. `replaces`: the id of the one before. */
+    addKey: (uuid: string, id: string, signal: AbortSignal) =>
+      call("PUT", `/queues/${uuid}/keys/${id}`, signal) as Promise<{ key: string; replaces: string }>,
+    removeKey: (uuid: string, id: string, signal: AbortSignal) =>
+      call("DELETE", `/queues/${uuid}/keys/${id}`, signal),
     /** For `kit doctor`: null if the broker answers. */
     async check(): Promise<string | null> {
       try {

@@ -12,7 +12,7 @@ import { createUsage } from "./usage.ts";
 export function createYourService(
   settings: YourSettings,
   kit: Kit,
-): YourService<typeof offer> & Extensions & { customerPage: CustomerPage } {
+): YourService<typeof offer> & Extensions<typeof offer> & { customerPage: CustomerPage } {
   const broker = createBroker(settings);
   const usage = createUsage(kit, broker);
 
@@ -32,8 +32,21 @@ export function createYourService(
       await broker.remove(uuid, signal);
     },
 
-    // The broker tells us when it has moved a queue: the app gets the new address.
+    // The broker tells us when it has moved a queue, or found its key in public: the app gets the new address, or key.
     routes: (router) => mountRoutes(router, kit, settings),
+
+    // New keys beside the old ones, which end an hour after the app has the new ones.
+    rotation: {
+      overlapMinutes: 60,
+      async rotate({ uuid, plan, idempotencyKey, signal }) {
+        const { key, replaces } = await broker.addKey(uuid, idempotencyKey, signal);
+        const { url } = await broker.put(uuid, plan, signal);
+        return { config: { PIGEON_URL: url, PIGEON_KEY: key }, retires: replaces };
+      },
+      async retire({ uuid, signal }, key) {
+        await broker.removeKey(uuid, String(key), signal);
+      },
+    },
 
     metrics: { pigeon_moves_total: { help: "Queues that the broker has moved" } },
     checks: { broker: broker.check },

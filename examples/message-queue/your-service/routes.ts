@@ -1,28 +1,46 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
-import express, { type Router } from "express";
+import express, { type Request, type Router } from "express";
 import { Refusal } from "../errors.ts";
 import type { Kit } from "../extend/contract.ts";
 import type { YourSettings } from "./settings.ts";
 
-interface Moved {
+interface Leaked {
   queue: string;
+}
+interface Moved extends Leaked {
   url: string;
 }
 
-/** `POST /broker/moved` from the broker, signed with the token that we share. */
-export function mountRoutes(router: Router, kit: Kit, { queueApiToken }: YourSettings): void {
-  router.post("/broker/moved", express.raw({ type: "*/*", limit: "16kb" }), async (request, response) => {
-    const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
-    const signature = createHmac("sha256", queueApiToken.reveal()).update(body).digest();
-    const given = Buffer.from(request.get("Broker-Signature") ?? "", "hex");
-    if (given.length !== signature.length || !timingSafeEqual(given, signature))
-      throw new Refusal("This was not sent by the broker.", { id: "unauthorized", status: 401 });
-    const { queue, url } = JSON.parse(body.toString("utf8")) as Moved;
-    if (!(await kit.resources.find(queue)))
-      throw new Refusal("There is no such queue.", { id: "not_found", status: 404 });
+/**
+ * What the broker tells us, signed with the token that we share: `POST /broker/moved` and `POST /broker/leaked`, when it has
+ * found a key in public.
+ */
+export function mountRoutes(router: Router, kit: Kit, settings: YourSettings): void {
+  router.use("/broker", express.raw({ type: "*/*", limit: "16kb" }));
+
+  router.post("/broker/moved", async (request, response) => {
+    const { queue, url } = await told<Moved>(request);
     await kit.config.set(queue, { PIGEON_URL: url });
     kit.count("pigeon_moves_total");
     kit.log.info({ uuid: queue }, "The broker has moved a queue");
     response.status(204).end();
   });
+
+  router.post("/broker/leaked", async (request, response) => {
+    const { queue } = await told<Leaked>(request);
+    await kit.rotate(queue);
+    response.status(204).end();
+  });
+
+  async function told<What extends Leaked>(request: Request): Promise<What> {
+    const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
+    const signature = createHmac("sha256", settings.queueApiToken.reveal()).update(body).digest();
+    const given = Buffer.from(request.get("Broker-Signature") ?? "", "hex");
+    if (given.length !== signature.length || !timingSafeEqual(given, signature))
+      throw new Refusal("This was not sent by the broker.", { id: "unauthorized", status: 401 });
+    const what = JSON.parse(body.toString("utf8")) as What;
+    if (!(await kit.resources.find(what.queue)))
+      throw new Refusal("There is no such queue.", { id: "not_found", status: 404 });
+    return what;
+  }
 }

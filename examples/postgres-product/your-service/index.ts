@@ -1,5 +1,6 @@
-import type { CustomerPage } from "../people/contract.ts";
 import { Refusal } from "../errors.ts";
+import type { Extensions } from "../extend/contract.ts";
+import type { CustomerPage } from "../people/contract.ts";
 import type { Done, YourService } from "../resources/contract.ts";
 import { createCustomerPage } from "./customer-page.tsx";
 import { later, sizes, type offer } from "./plans.ts";
@@ -9,13 +10,13 @@ import type { YourSettings } from "./settings.ts";
 /** Sells drawers: small databases in a PostgreSQL of ours. */
 export function createYourService(
   settings: YourSettings,
-): YourService<typeof offer> & { customerPage: CustomerPage } {
+): YourService<typeof offer> & Extensions<typeof offer> & { customerPage: CustomerPage } {
   const product = createProduct(settings);
 
   /** Makes the drawer or adapts it to the plan; a second call for the same resource changes nothing. */
   async function drawer(uuid: string, plan: string, message: string): Promise<Done<typeof offer>> {
     await product.make(uuid, sizes[plan]!.connections);
-    return { config: { DRAWER_URL: product.urlOf(uuid) }, message };
+    return { config: { DRAWER_URL: await product.urlOf(uuid) }, message };
   }
 
   return {
@@ -42,6 +43,16 @@ export function createYourService(
 
     async deprovision({ uuid, signal }) {
       await product.drop(uuid, signal);
+    },
+
+    // A leaked address is one command, and each drawer gets another one by itself every quarter of a year.
+    rotation: {
+      everyDays: 90,
+      async rotate({ uuid, plan, idempotencyKey }) {
+        const retires = await product.addLogin(uuid, idempotencyKey, sizes[plan]!.connections);
+        return { config: { DRAWER_URL: await product.urlOf(uuid) }, retires };
+      },
+      retire: ({ uuid }, login) => product.removeLogin(uuid, String(login)),
     },
   };
 }

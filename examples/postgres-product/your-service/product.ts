@@ -2,7 +2,10 @@ import { createHmac } from "node:crypto";
 import pg from "pg";
 import type { YourSettings } from "./settings.ts";
 
-/** The product: a drawer is a schema in our PostgreSQL, and a role that owns only that schema. */
+/**
+ * The product: a drawer is a schema in our PostgreSQL, and a role that owns only that schema. Its customer signs in as that
+ * role, or, once the password was rotated, as another that is a member of it.
+ */
 export type Product = ReturnType<typeof createProduct>;
 
 /** Short enough that the kit answers "later" within the platform's time limit when the database is away. */
@@ -30,9 +33,9 @@ export function createProduct({ productDatabaseUrl, productPasswordKey }: YourSe
   // An idle connection that breaks must not end the process; the next query opens another.
   pool.on("error", () => undefined);
 
-  /** Computed, so that repeated answers are equal and nothing has to be stored. */
-  const passwordOf = (uuid: string) =>
-    createHmac("sha256", productPasswordKey.reveal()).update(uuid).digest("base64url");
+  /** Computed, so that repeated answers are equal and nothing has to be stored. `of`: the uuid, or a further login. */
+  const passwordOf = (of: string) =>
+    createHmac("sha256", productPasswordKey.reveal()).update(of).digest("base64url");
 
   async function ask<Row>(text: string, values: unknown[] = []): Promise<Row[]> {
     return (await pool.query(text, values)).rows as Row[];
@@ -54,6 +57,14 @@ export function createProduct({ productDatabaseUrl, productPasswordKey }: YourSe
       await client.end();
     }
   }
+  /** The latest login of a drawer. */
+  async function loginOf(name: string): Promise<string> {
+    const [row] = await ask<{ login: string | null }>(
+      `SELECT shobj_description(oid, 'pg_authid') AS login FROM pg_roles WHERE rolname = $1`,
+      [name],
+    );
+    return row?.login ?? name;
+  }
   const exists = async (name: string) =>
     (await ask(`SELECT 1 FROM pg_roles WHERE rolname = $1`, [name])).length > 0;
 
@@ -70,8 +81,44 @@ export function createProduct({ productDatabaseUrl, productPasswordKey }: YourSe
             ALTER ROLE ${name} SET search_path = ${name};
             CREATE SCHEMA ${name} AUTHORIZATION ${name};
           END IF;
-          ALTER ROLE ${name} CONNECTION LIMIT ${connections};
+          ${forEachLogin(name, `ALTER ROLE %I CONNECTION LIMIT ${connections}`)}
         END $$`);
+    },
+
+    /**
+     * Adds a login to the drawer, named after `key`, which `urlOf` answers from now on. Returns the one before; the same
+     * again, as long as there is one.
+     */
+    async addLogin(uuid: string, key: string, connections: number): Promise<string> {
+      const name = nameOf(uuid);
+      const login = `${name}_${key.replaceAll("-", "").slice(0, 16)}`;
+      await ask(`
+        DO $$ BEGIN
+          ${inTurn(name)}
+          IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '${login}') THEN
+            CREATE ROLE ${login} LOGIN PASSWORD '${passwordOf(login)}' IN ROLE ${name} CONNECTION LIMIT ${connections};
+            GRANT ${login} TO CURRENT_USER;
+            ALTER ROLE ${login} SET search_path = ${name};
+            ALTER ROLE ${login} SET role = ${name};
+          END IF;
+          COMMENT ON ROLE ${name} IS '${login}';
+        END $$`);
+      const [old] = await ask<{ rolname: string }>(
+        `SELECT rolname FROM pg_roles WHERE starts_with(rolname, $1) AND rolcanlogin AND rolname <> $2`,
+        [name, login],
+      );
+      return old?.rolname ?? login;
+    },
+
+    /** Ends a login of the drawer that `addLogin` has replaced, and its connections; idempotent. */
+    async removeLogin(uuid: string, login: string): Promise<void> {
+      const name = nameOf(uuid);
+      if (login === (await loginOf(name)) || !(await exists(login))) return;
+      await ask(`ALTER ROLE ${login} NOLOGIN`);
+      await ask(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1`, [login]);
+      // The first login owns what is in the drawer.
+      if (login !== name)
+        await ask(`REASSIGN OWNED BY ${login} TO ${name}; DROP OWNED BY ${login}; DROP ROLE ${login}`);
     },
 
     /** The size of a drawer in MB, rounded up. */
@@ -92,19 +139,27 @@ export function createProduct({ productDatabaseUrl, productPasswordKey }: YourSe
       await ask(`
         DO $$ BEGIN
           ${inTurn(name)}
-          IF EXISTS (SELECT FROM pg_roles WHERE rolname = '${name}') THEN ALTER ROLE ${name} NOLOGIN; END IF;
+          ${forEachLogin(name, "ALTER ROLE %I NOLOGIN")}
         END $$`);
       if (!(await exists(name))) return;
-      await ask(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1`, [name]);
+      await ask(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE starts_with(usename, $1)`, [
+        name,
+      ]);
       await askAtLength(
-        `DO $$ BEGIN ${inTurn(name)} DROP OWNED BY ${name} CASCADE; DROP ROLE ${name}; END $$`,
+        `DO $$ BEGIN
+          ${inTurn(name)}
+          ${forEachLogin(name, "DROP OWNED BY %1$I CASCADE; DROP ROLE %1$I")}
+        END $$`,
         signal,
       );
     },
 
     /** The URL with which the customer's app connects to its drawer. */
-    urlOf(uuid: string): string {
-      return Object.assign(new URL(url), { username: nameOf(uuid), password: passwordOf(uuid) }).href;
+    async urlOf(uuid: string): Promise<string> {
+      const name = nameOf(uuid);
+      const username = await loginOf(name);
+      const password = passwordOf(username === name ? uuid : username);
+      return Object.assign(new URL(url), { username, password }).href;
     },
 
     close: () => pool.end(),
@@ -113,6 +168,15 @@ export function createProduct({ productDatabaseUrl, productPasswordKey }: YourSe
 
 /** An advisory lock: of two statements about the same drawer, the second waits until the first is committed. */
 const inTurn = (name: string) => `PERFORM pg_advisory_xact_lock(hashtext('${name}'));`;
+
+/** Does something to each login of a drawer, the owner last, whose name all others begin with. */
+const forEachLogin = (name: string, statement: string) => `
+  DECLARE login text;
+  BEGIN
+    FOR login IN SELECT rolname FROM pg_roles WHERE starts_with(rolname, '${name}') ORDER BY rolname DESC LOOP
+      EXECUTE format('${statement}', login);
+    END LOOP;
+  END;`;
 
 /**
  * Derived from the uuid, so that a repeated call finds what the first made. The kit passes only valid uuids, so this is

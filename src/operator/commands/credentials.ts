@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { RECOVER, REFRESH, type BulkAction } from "../bulk-actions.ts";
+import { RECOVER, REFRESH, ROTATE, type BulkAction } from "../bulk-actions.ts";
 import {
   MOST_SECRET_BYTES,
   secretInWords,
@@ -15,6 +15,8 @@ import type { Act } from "./session.ts";
 
 export const addTokens = (program: Command, act: Act): void => addBulk(program, act, REFRESH);
 
+export const addRotate = (program: Command, act: Act): void => addBulk(program, act, ROTATE);
+
 export const addGrants = (program: Command, act: Act): void =>
   addBulk(
     program,
@@ -28,10 +30,9 @@ LEGACY_GRANTS=on.`,
 
 function addBulk(program: Command, act: Act, action: BulkAction, note = ""): void {
   const { group, about, verb, does, all, doneWord, work } = action;
-  const words = `kit ${group} ${verb}`;
-  program
-    .command(group)
-    .description(about)
+  const words = ["kit", group, verb].filter(Boolean).join(" ");
+  const home = group === undefined ? program : program.command(group).description(about ?? "");
+  home
     .command(verb)
     .argument("[uuid...]", "the resources; or --all")
     .option("--all", all)

@@ -52,6 +52,7 @@ const NEXT: Readonly<Record<string, string>> = {
   rate_limit: SLOW_DOWN,
   slow_down: SLOW_DOWN,
   http_429: SLOW_DOWN,
+  under_way: "Its last rotation has not reached the app: kit resources show UUID says what it waits for.",
   kept: "What differs on the platform stays as it is there; --overwrite NAME changes it.",
 };
 

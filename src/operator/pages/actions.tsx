@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import type { OpenContext } from "../../open-context.ts";
 import { countKeyUse } from "../../vault/store.ts";
-import { RECOVER, REFRESH, type BulkAction } from "../bulk-actions.ts";
+import { RECOVER, REFRESH, ROTATE, type BulkAction } from "../bulk-actions.ts";
 import { secretInWords, setSecret, typedClientSecret, waitUntilFresh } from "../client-secret.ts";
 import { diffConfig, differing, isOver, pushShown } from "../config-diff.ts";
 import { keysInWords, resealAll, resealInWords } from "../keys.ts";
@@ -36,8 +36,8 @@ function bulk(action: BulkAction, of: "one" | "all"): Action {
   return {
     name: of === "one" ? action.verb : `${action.verb}-all`,
     label,
-    ask({ config }) {
-      const whyNot = action.whyNot(config);
+    ask(ctx) {
+      const whyNot = action.whyNot(ctx);
       const content = <p>{whyNot ?? action.effect}</p>;
       return { title: `${label}?`, content, button: whyNot === null ? label : null };
     },
@@ -145,12 +145,18 @@ const reseal: Action = {
 };
 
 /** The actions on one resource, at `/operator/resources/:uuid/NAME`. Each is also a command of `kit`. */
-export const OF_ONE: readonly Action[] = [bulk(REFRESH, "one"), bulk(RECOVER, "one"), pushConfig];
+export const OF_ONE: readonly Action[] = [
+  bulk(REFRESH, "one"),
+  bulk(RECOVER, "one"),
+  bulk(ROTATE, "one"),
+  pushConfig,
+];
 
 /** The actions on all resources, at `/operator/NAME`; `uuid` is empty for them. */
 export const OF_ALL: readonly Action[] = [
   bulk(REFRESH, "all"),
   bulk(RECOVER, "all"),
+  bulk(ROTATE, "all"),
   setClientSecret,
   reseal,
 ];
