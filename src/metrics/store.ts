@@ -2,7 +2,8 @@ import { NEEDING_ATTENTION } from "../credentials/store.ts";
 import { STATES_OF_RESOURCES } from "../credentials/states.ts";
 import { GRANT_SECONDS } from "../credentials/verdict.ts";
 import { statement, type Queryable } from "../database/database.ts";
-import { isNext } from "../work/queue.ts";
+import { isNext, UNANSWERED } from "../work/queue.ts";
+import { functionOf, isIn, STEP_LEASE_SECONDS, YOUR_KINDS, YOUR_LANES, type Lane } from "../work/step.ts";
 
 // What the metrics, the heartbeats of the jobs and the comparison of clocks read and write in the database.
 
@@ -39,6 +40,9 @@ function gauge(name: string, help: string, labels: readonly string[], value: str
   return { name, help, type: "gauge", rows: samples(name, labels, value, from) };
 }
 
+const ofYours = (name: string, value: string, help: string) =>
+  gauge(name, help, ["function"], value, "functions");
+
 const queue = (name: string, table: string, condition: string, isWaiting = "true", columns = "") =>
   `SELECT '${name}' AS queue, count(*) AS due, coalesce(extract(epoch FROM now() - min(due_at)), 0) AS age
    FROM (SELECT due_at ${columns} FROM ${table} WHERE due_at <= now() AND ${condition} ORDER BY 1 LIMIT ${MOST_ROWS_WAITING}) waiting
@@ -61,6 +65,21 @@ const QUEUES = [
     ", uuid, id, kind",
   ),
 ].join("\nUNION ALL\n");
+
+const inLane = (
+  lane: Lane,
+): string => `(SELECT kind, leased_until, last_error IS NOT NULL AS failed, detail, due_at, uuid, id
+     FROM steps WHERE due_at IS NOT NULL AND ${isIn(lane)} ORDER BY due_at LIMIT ${MOST_ROWS_WAITING})`;
+const named = YOUR_KINDS.map((kind) => `('${kind}', '${functionOf(kind)}')`).join();
+// The work of the vendor's functions: steps that no other holds up, and provisions that have none yet. Work whose last
+// call failed counts from when it first was due, any other, which may have said "later" for hours, from when it is now.
+const FUNCTIONS = `SELECT function, count(*) FILTER (WHERE leased_until > now()) AS under_way, count(*) FILTER (WHERE failed) AS failing,
+     greatest(extract(epoch FROM now() - min(since)), 0) AS age
+   FROM (VALUES ${named}) named(kind, function) LEFT JOIN (
+     SELECT kind, leased_until, failed, CASE WHEN failed AND detail ? 'dueSince' THEN (detail->>'dueSince')::timestamptz ELSE due_at END AS since
+     FROM (${YOUR_LANES.map(inLane).join(" UNION ALL ")}) waiting WHERE ${isNext("waiting")}
+     UNION ALL SELECT 'provision', created_at + interval '${STEP_LEASE_SECONDS} seconds', false, created_at FROM (${UNANSWERED} LIMIT 1000) unanswered
+   ) work USING (kind) GROUP BY function`;
 
 const SHARE = `least(100, 100.0 * ${MOST_SAMPLE_PAGES} * current_setting('block_size')::int / greatest(pg_relation_size('credentials'), 1))`;
 // Credentials by state, and by the age of their tokens. Without a refresh token a credential ages for ever, and that is
@@ -86,6 +105,9 @@ const OF_WORK: readonly Gauge[] = [
     "queues",
   ),
   gauge("addon_due_age_seconds", "For how long the oldest of it has been due", ["queue"], "age", "queues"),
+  ofYours("addon_your_service_under_way", "under_way", "Calls of the function that are under way"),
+  ofYours("addon_your_service_failing", "failing", "Its work whose last call failed or took too long"),
+  ofYours("addon_your_service_oldest_seconds", "age", "For how long its oldest work has not been done"),
   gauge(
     "addon_credentials_needing_attention",
     "Customers whose credential needs a person; of each state, at most 10000 are counted",
@@ -169,7 +191,10 @@ export const FRESH_MS = 2_000;
 export const SAMPLED = "sampled_percent";
 
 const rowsOf = (gauges: readonly Gauge[]) => gauges.map(({ rows }) => rows).join("\nUNION ALL\n");
-const readWork = statement("metrics", `WITH queues AS MATERIALIZED (${QUEUES})\n${rowsOf(OF_WORK)}`);
+const readWork = statement(
+  "metrics",
+  `WITH queues AS MATERIALIZED (${QUEUES}), functions AS MATERIALIZED (${FUNCTIONS})\n${rowsOf(OF_WORK)}`,
+);
 const readCredentials = statement(
   "metrics_credentials",
   `WITH counted AS MATERIALIZED (${COUNTED})

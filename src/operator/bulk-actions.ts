@@ -2,12 +2,13 @@ import type { Context } from "../context.ts";
 import { LEGACY_GRANTS_OFF, recoverGrants } from "./grants.ts";
 import { NO_ROTATION } from "../work/rotation.ts";
 import { rotateCredentials } from "./rotation.ts";
+import { cutOffSteps, giveUpSteps, retrySteps } from "./steps.ts";
 import { refreshTokens } from "./tokens.ts";
 import type { How, Report, Which } from "./work-through.ts";
 
 /**
- * Something that an operator does to the credential of one resource, of several, or of all: the command `kit GROUP VERB`,
- * or `kit VERB`, and two pages.
+ * Something that an operator does to the credential, or to the unfinished work, of one resource, of several, or of all: the
+ * command `kit GROUP VERB`, or `kit VERB`, and two pages.
  */
 export interface BulkAction {
   group?: string;
@@ -18,6 +19,8 @@ export interface BulkAction {
   does: string;
   all: string;
   doneWord: string;
+  /** What the command asks before, unless it is given --yes. */
+  question?: string;
   /** On the pages: their titles, and what they say before the button is pressed. */
   labels: { one: string; all: string };
   effect: string;
@@ -64,4 +67,47 @@ export const ROTATE: BulkAction = {
     "Your service makes new credentials, which are set as config vars. The old ones work for two hours after that, or as long as your service says, and are then retired. Those of an earlier rotation that still work are retired at once.",
   whyNot: ({ vendor }) => (vendor.rotation ? null : NO_ROTATION),
   work: rotateCredentials,
+};
+
+const OF_STEPS = {
+  group: "steps",
+  about: "the unfinished work of your functions",
+  whyNot: () => null,
+};
+
+export const RETRY: BulkAction = {
+  ...OF_STEPS,
+  verb: "retry",
+  does: "call your functions again at once, where they failed or said later",
+  all: "all work that waits for its next call",
+  doneWord: "tried again",
+  labels: { one: "Try its work now", all: "Try all work now" },
+  effect:
+    "What waits for its next call, after one that failed or said later, is called at once. It would be by itself, after 5 minutes at most or when your service said: this is for when your backend works again.",
+  work: retrySteps,
+};
+
+export const CUT_OFF: BulkAction = {
+  ...OF_STEPS,
+  verb: "cut-off",
+  does: "cut off calls of your functions that hang, and make them again",
+  all: "all calls under way",
+  doneWord: "cut off",
+  labels: { one: "Cut its calls off", all: "Cut all calls off" },
+  effect:
+    "The signal of each call under way is aborted within 3 seconds, its result is ignored, and the function is called again with the same idempotency key: this is for calls that hang.",
+  work: cutOffSteps,
+};
+
+export const GIVE_UP: BulkAction = {
+  ...OF_STEPS,
+  verb: "give-up",
+  does: "give up work that your functions do not end",
+  all: "all work that failed at its last call, or has been due for a minute",
+  doneWord: "given up",
+  question: "Give it up for good?",
+  labels: { one: "Give its work up", all: "Give up all late work" },
+  effect:
+    "A provision that is not done fails: the platform is told, and what was made is taken down. A plan change or a rotation is dropped, as if your service had refused it. Taking down and retiring end where they are: what is left stays in your backend. None of it comes back.",
+  work: giveUpSteps,
 };

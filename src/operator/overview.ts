@@ -12,7 +12,7 @@ import { sharedFor } from "../within.ts";
 import { adviceOn, type Advice } from "./advice.ts";
 import { fault, type Finding } from "./doctor/finding.ts";
 import { clocksNow, secret } from "./doctor/platform.ts";
-import { lateGrants, lateRefreshes, lost, steps, sweeps, type Measured } from "./doctor/work.ts";
+import { lateGrants, lateRefreshes, lost, steps, sweeps, yourService, type Measured } from "./doctor/work.ts";
 import { unrefreshable } from "./store.ts";
 import { counted, countedToMost } from "./wording.ts";
 
@@ -87,6 +87,7 @@ async function issuesOf(
     ...found(ofSecret.ok ? null : ofSecret, [{ label: "Set the client secret", path: "/secret" }]),
     ...found(await sweeps(ctx, measured)),
     ...found(await lateGrants(ctx)),
+    ...found(await yourService(measured), OF_STEPS),
     ...found(await lost(ctx), [{ label: "See them", path: "/lost" }]),
     ...found(clocksNow(ctx)),
     ...found(await lateRefreshes(ctx)),
@@ -98,6 +99,10 @@ async function issuesOf(
 }
 
 const CHECK_UP = [{ label: "Check-up", path: "/check-up" }];
+const OF_STEPS = [
+  { label: "Try all work now", path: "/retry-all" },
+  { label: "Cut all calls off", path: "/cut-off-all" },
+];
 const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 
 /** A finding of the check-up that is not fine, with links to the resources that its advice names. */

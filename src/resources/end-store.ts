@@ -25,7 +25,7 @@ const lockCredential = statement(
  * be locked alone: all others lock the resource before the credential, and PostgreSQL would end one of them as a
  * deadlock.
  */
-async function lockWithCredential(tx: Queryable, uuid: string): Promise<boolean> {
+export async function lockWithCredential(tx: Queryable, uuid: string): Promise<boolean> {
   const resource = await lockedResource(tx, uuid);
   if (resource) await tx.query(lockCredential, [uuid]);
   return resource !== null;
@@ -89,7 +89,7 @@ const fail = statement(
   `WITH failed AS (
      UPDATE resources r SET state = 'failed', answer_status = 422, sealed_answer = $2, sealed_config = NULL,
        sealed_log_input_url = NULL, sealed_log_drain_token = NULL, updated_at = now()
-     WHERE uuid = $1 AND ${mayBe("given_up")} AND answer_status IS NOT NULL
+     WHERE uuid = $1 AND ${mayBe("given_up")} AND (answer_status IS NOT NULL OR $4)
        AND (NOT $3 OR EXISTS (SELECT 1 FROM credentials c WHERE c.uuid = $1 AND c.state = 'grant_lost')) RETURNING uuid
    ), erased AS (
      UPDATE credentials c SET state = CASE WHEN c.state = 'grant_lost' THEN c.state ELSE 'erased' END,
@@ -116,12 +116,19 @@ export async function failProvision(
   uuid: string,
   { onlyIfStranded = false } = {},
 ): Promise<void> {
-  const sealed = sealAnswer(vault, uuid, answerBody({ id: "provision_failed", message: MESSAGE }));
   await db.transaction(async (tx) => {
     await lockWithCredential(tx, uuid);
-    await tx.query(fail, [uuid, sealed, onlyIfStranded]);
+    await tx.query(fail, [uuid, failure(vault, uuid), onlyIfStranded, false]);
   });
 }
+
+/** The same for one that was not answered, in a transaction that has locked it: the refusal is its answer. */
+export async function failUnanswered(tx: Queryable, vault: Context["vault"], uuid: string): Promise<void> {
+  await tx.query(fail, [uuid, failure(vault, uuid), false, true]);
+}
+
+const failure = (vault: Context["vault"], uuid: string) =>
+  sealAnswer(vault, uuid, answerBody({ id: "provision_failed", message: MESSAGE }));
 
 // Lost grants stay lost, and accumulate over the years: one statement looks at so many that no time limit is near.
 const LOOKED_AT = 5_000;

@@ -55,7 +55,7 @@ export const RESOURCE_MOVES: readonly Move<ResourceState, ResourceEvent>[] = [
     from: "provisioning",
     on: "given_up",
     to: "failed",
-    why: "It was answered 202 and cannot be completed: refused, not done in 11 hours, or its grant lost.",
+    why: "It was put off and cannot be completed: refused, not done in 11 hours, its grant lost, or given up by an operator.",
   },
   ...(["provisioning", "provisioned"] as const).map((state) => ({
     from: state,

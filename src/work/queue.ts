@@ -41,6 +41,10 @@ export function isNext(step: string): string {
           AND (earlier.kind NOT IN ${BESIDE} OR (earlier.kind = 'retire' AND ${step}.kind = 'rotate'))))`;
 }
 
+/** The columns of a {@link StepRow}, of tables aliased `s` and `r`. */
+export const STEP_COLUMNS = `s.key, s.kind, s.detail, s.attempts, s.lease, s.request_id AS "requestId", s.traceparent, ${RESOURCE_COLUMNS}`;
+export type StepRow = Omit<Step, "resource"> & ResourceRow;
+
 // Each lane has an index of what is due in it, and of nothing else, so that a claim never reads past the other lane's
 // steps, however many those are. The inner limit tells the planner, which does not see $1, that few rows are wanted; no
 // more rows are locked than the outer limit asks for.
@@ -53,13 +57,16 @@ const claimDue = eachLane((lane) =>
     WHERE due.due_at <= now() AND due.${isIn(lane)} AND (due.leased_until IS NULL OR due.leased_until <= now())
       AND ${isNext("due")}
     ORDER BY due.due_at LIMIT ${CONCURRENCY} FOR UPDATE SKIP LOCKED) few LIMIT $1))
-  RETURNING s.key, s.kind, s.detail, s.attempts, s.lease, s.request_id AS "requestId", s.traceparent, ${RESOURCE_COLUMNS}`,
+  RETURNING ${STEP_COLUMNS}`,
   ),
 );
 
 /** Takes at most so many due steps of a lane. */
 export async function claimSteps(db: Queryable, lane: Lane, most: number): Promise<Step[]> {
-  const rows = await db.query<Omit<Step, "resource"> & ResourceRow>(claimDue[lane], [most]);
+  return stepsOf(await db.query<StepRow>(claimDue[lane], [most]));
+}
+
+export function stepsOf(rows: readonly StepRow[]): Step[] {
   return rows.map(({ key, kind, detail, attempts, lease, requestId, traceparent, ...resource }) => ({
     ...{ key, kind, detail, attempts, lease, requestId, traceparent, resource },
   }));
@@ -79,14 +86,16 @@ export async function holdStep(db: Queryable, step: Step): Promise<boolean> {
 // Checks the step's kind too: a statement that ended its work may have been committed and only the acknowledgement
 // lost. A step that was cut off ($5 null) or waits for its credential ($4 null) has made no try. One that said "later"
 // ($7) has not failed, so its attempts are counted anew. `isLate`: its first "later" is longer ago than a provision may
-// take; it stays in the step, and is returned once.
+// take; it stays in the step, and is returned once. `dueSince`: when it first fell due, of one that fails again and again.
 const IS_LATE = `($7::text IS NOT NULL AND coalesce((before.detail->>'saidSince')::timestamptz < now() - ${GIVEN_UP_AFTER}, false))`;
+const DUE_SINCE = `jsonb_build_object('dueSince', s.due_at)`;
 const putOff = statement(
   "put_off_step",
   `UPDATE steps s SET due_at = now() + make_interval(secs => $4::float8), leased_until = NULL,
      last_error = CASE WHEN $7::text IS NULL THEN coalesce($5, s.last_error) END,
      attempts = CASE WHEN $7::text IS NOT NULL THEN 0 WHEN $5::text IS NULL OR $4 IS NULL THEN s.attempts - 1 ELSE s.attempts END,
-     detail = s.detail || CASE WHEN $7::text IS NULL THEN '{}'
+     detail = CASE WHEN s.last_error IS NULL THEN s.detail || ${DUE_SINCE} ELSE ${DUE_SINCE} || s.detail END
+       || CASE WHEN $7::text IS NULL THEN '{}'
          ELSE jsonb_build_object('said', $7::text, 'saidSince', coalesce(s.detail->>'saidSince', now()::text)) END
        || CASE WHEN ${IS_LATE} THEN '{"isLate": true}' ELSE '{}' END::jsonb
    FROM steps before WHERE before.id = s.id AND ${IS_OURS} AND s.kind = $6
@@ -145,12 +154,13 @@ export async function writeProvisionStep(tx: Queryable, uuid: string): Promise<v
 }
 
 // A grant whose provision is not answered has no due time, so the queue of grants holds these at its end.
+/** SQL: provisions that are not answered and have no step: `uuid`, `created_at`. */
+export const UNANSWERED = `SELECT c.uuid, r.created_at FROM credentials c JOIN resources r ON r.uuid = c.uuid
+   WHERE c.state = 'grant_pending' AND c.due_at IS NULL AND r.answer_status IS NULL AND ${mayBe("done")}
+     AND NOT EXISTS (SELECT FROM steps s WHERE s.uuid = c.uuid AND s.kind = 'provision')`;
 const findUnanswered = statement(
   "find_unanswered",
-  `SELECT c.uuid FROM credentials c JOIN resources r ON r.uuid = c.uuid
-   WHERE c.state = 'grant_pending' AND c.due_at IS NULL AND r.answer_status IS NULL AND ${mayBe("done")}
-     AND r.created_at < now() - ${LEASE} AND NOT EXISTS (SELECT FROM steps s WHERE s.uuid = c.uuid AND s.kind = 'provision')
-   LIMIT 1000`,
+  `${UNANSWERED} AND r.created_at < now() - ${LEASE} LIMIT 1000`,
 );
 
 /** Provisions whose process died before they were answered, and that have no step yet. */
@@ -191,18 +201,22 @@ export async function wakeSteps(db: Queryable): Promise<number> {
 // The platform gives an asynchronous provision up after 12 hours; we decide after 11 (assumed, section 2). A provision
 // that was never answered is not asynchronous: its step decides it. A plan change behind it is not the provision, and
 // has its own step. `leased_until` stays: the report waits until work that still runs has noticed.
-const expire = statement(
-  "expire_steps",
+const expiring = (which: string) =>
   `UPDATE steps s SET kind = 'report_failure', due_at = now(), attempts = 0, lease = s.lease + 1
    FROM resources r
    WHERE r.uuid = s.uuid AND ${mayBe("given_up")} AND s.kind IN ('provision', 'finish', 'announce')
-     AND r.answer_status IS NOT NULL AND NOT ${ofPlanChange("s")}
-     AND s.created_at < now() - ${GIVEN_UP_AFTER} RETURNING s.uuid`,
-);
+     AND r.answer_status IS NOT NULL AND NOT ${ofPlanChange("s")} AND ${which} RETURNING s.uuid`;
+const expire = statement("expire_steps", expiring(`s.created_at < now() - ${GIVEN_UP_AFTER}`));
+const expireOne = statement("expire_step", expiring(`s.uuid = $1 AND s.kind <> 'announce'`));
 
 /** Turns steps that took too long into the report of failure; returns the uuids of their resources. */
 export async function expireSteps(db: Queryable): Promise<string[]> {
   return (await db.query<{ uuid: string }>(expire)).map(({ uuid }) => uuid);
+}
+
+/** The same for a provision that the vendor's service has not made, however long it took. */
+export async function expireProvision(tx: Queryable, uuid: string): Promise<void> {
+  await tx.query(expireOne, [uuid]);
 }
 
 /** A step of a resource that is not done: a plan change waits for it, or takes its plan for the present one. */

@@ -120,7 +120,7 @@ export function createStepRunner(ctx: Context): StepRunner {
 }
 
 /** The next step may be in the other lane. */
-function nudge(ctx: Context): void {
+export function nudge(ctx: Pick<Context, "nudge">): void {
   ctx.nudge("run-steps");
   ctx.nudge("run-vendor-steps");
 }

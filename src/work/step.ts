@@ -40,6 +40,11 @@ export function isIn(lane: Lane): string {
   return `kind IN (${kinds.join(", ")})`;
 }
 
+const isNotPlatform = (lane: Lane) => lane !== "platform";
+/** The lanes in which the vendor's functions are called, and the kinds of step that call them. */
+export const YOUR_LANES: readonly Lane[] = [...new Set(Object.values(LANES))].filter(isNotPlatform);
+export const YOUR_KINDS = (Object.keys(LANES) as StepKind[]).filter((kind) => isNotPlatform(LANES[kind]));
+
 /** Makes something for each lane, such as a statement. */
 export function eachLane<Made>(make: (lane: Lane) => Made): Readonly<Record<Lane, Made>> {
   return { vendor: make("vendor"), platform: make("platform"), rotation: make("rotation") };

@@ -5,8 +5,8 @@ import type { Result } from "../resources/answers.ts";
 import { fullSet, openConfig, sealConfig } from "../resources/config-vars.ts";
 import { mayBe } from "../resources/states.ts";
 import { findResource } from "../resources/store.ts";
-import { claimOf, IS_OURS } from "./queue.ts";
-import { isIn, ofPlanChange, type Step } from "./step.ts";
+import { claimOf, IS_OURS, STEP_COLUMNS, stepsOf, type StepRow } from "./queue.ts";
+import { isIn, ofPlanChange, YOUR_KINDS, type Step } from "./step.ts";
 
 // What a step leaves behind, written together with its end: the config vars wanted, the plan, and the next step. A step
 // that needs tokens has no due time while it waits for them. Every statement is fenced by the step's lease, so the work
@@ -67,7 +67,7 @@ const settle = statement(
  * yes, or "later". Null: the step is not ours any more, or its end is stored already.
  */
 export async function settleStep(
-  { db, vault }: Context,
+  { db, vault }: { db: Queryable; vault: Context["vault"] },
   step: Step,
   result: Result,
 ): Promise<{ isAccepted: boolean } | null> {
@@ -229,4 +229,62 @@ export async function storePrimaryApp(
   app: { id: string; name: string },
 ): Promise<void> {
   await db.query(storeApp, [uuid, app.id, app.name]);
+}
+
+/** What an operator may do to the steps that call the vendor's functions. */
+export type Hand = keyof typeof HANDS;
+
+// What was never tried and falls due later, such as the end of old credentials, is left alone. A step of which the lease
+// was taken away is noticed by its process at the next extension. A request may still wait for a plan change that is not
+// accepted: it would begin another one.
+const HANDS = {
+  step_retried: {
+    set: "due_at = now()",
+    where: `s.due_at > now() AND (s.attempts > 0 OR s.detail ? 'said')`,
+    inTrouble: "true",
+  },
+  step_cut_off: {
+    set: "lease = s.lease + 1, leased_until = NULL",
+    where: "s.leased_until > now() AND s.attempts > 0",
+    inTrouble: "true",
+  },
+  step_given_up: {
+    set: "lease = s.lease + 1",
+    where: `(s.due_at IS NULL OR s.due_at <= now() OR s.attempts > 0 OR s.detail ? 'said')
+     AND (s.kind <> 'change_plan' OR s.detail ? 'isAccepted' OR s.created_at < now() - interval '10 seconds')`,
+    inTrouble: `(s.last_error IS NOT NULL OR s.due_at < now() - interval '1 minute')`,
+  },
+};
+const callsYou = `s.kind IN (${YOUR_KINDS.map((kind) => `'${kind}'`).join()})`;
+const eachHand = <Made>(make: (hand: Hand) => Made) =>
+  Object.fromEntries((Object.keys(HANDS) as Hand[]).map((hand) => [hand, make(hand)])) as Record<Hand, Made>;
+
+const take = eachHand((hand) =>
+  statement(
+    `take_${hand}`,
+    `WITH taken AS (
+     UPDATE steps s SET ${HANDS[hand].set} FROM resources r
+     WHERE s.uuid = $1 AND r.uuid = s.uuid AND ${callsYou} AND ${HANDS[hand].where} RETURNING ${STEP_COLUMNS}
+   ), noted AS (
+     INSERT INTO events (uuid, type, detail) SELECT uuid, '${hand}', jsonb_build_object('step', kind) FROM taken
+   )
+   SELECT * FROM taken`,
+  ),
+);
+
+/** Takes the steps of a resource into an operator's hand, which stands in its story; returns them as they are then. */
+export async function takeSteps(db: Queryable, uuid: string, hand: Hand): Promise<Step[]> {
+  return stepsOf(await db.query<StepRow>(take[hand], [uuid]));
+}
+
+const takeable = eachHand((hand) =>
+  statement(
+    `find_${hand}`,
+    `SELECT DISTINCT s.uuid FROM steps s WHERE ${callsYou} AND ${HANDS[hand].where} AND ${HANDS[hand].inTrouble} ORDER BY 1`,
+  ),
+);
+
+/** The resources of which `takeSteps` would take steps; to give up, only those that fail, or are a minute late. */
+export async function resourcesToTake({ db }: Pick<Context, "db">, hand: Hand): Promise<string[]> {
+  return (await db.readWhole<{ uuid: string }>(takeable[hand])).map(({ uuid }) => uuid);
 }

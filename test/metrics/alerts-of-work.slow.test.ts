@@ -53,6 +53,8 @@ let isRepaired = false;
       "AddonRefreshesWait",
       "AddonTokensOld",
       "AddonAnswersSlow",
+      "AddonYourServiceFails",
+      "AddonYourServiceHangs",
     ],
     () => prometheus,
     {
@@ -68,6 +70,13 @@ let isRepaired = false;
           `UPDATE credentials SET issued_at = now() - interval '8 hours', due_at = now() - interval '1 hour' WHERE state = 'active'`,
         );
         await life.world.rows(`UPDATE steps SET due_at = now() - interval '1 hour' WHERE due_at IS NOT NULL`);
+        // A call that failed, and one that a process is making since an hour ago.
+        await life.world.rows(
+          `INSERT INTO steps (uuid, kind, due_at, attempts, last_error, leased_until) VALUES
+             ($1, 'clean_up', now() - interval '1 hour', 1, 'The kiln is cold.', now()),
+             ($1, 'clean_up', now() - interval '1 hour', 1, NULL, now() + interval '1 hour')`,
+          [older],
+        );
         under.push(
           again(provisionWhileLocked),
           sleep(LOCKED_MS / 2).then(() => again(provisionWhileLocked)),
@@ -75,6 +84,7 @@ let isRepaired = false;
       },
       async repair() {
         isRepaired = true;
+        await life.world.rows(`UPDATE steps SET leased_until = NULL WHERE kind = 'clean_up'`);
         await Promise.all(under);
         worker.signal("SIGCONT");
         await platform.deprovision(ungranted);

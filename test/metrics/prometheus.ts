@@ -35,7 +35,7 @@ export async function aPrometheus(target: string, minuteSeconds: number): Promis
   const hurry = (rules: string) =>
     rules
       .replace(/(?<=for: |\[)(\d+)m/g, (_, minutes) => `${Number(minutes) * minuteSeconds}s`)
-      .replace(/(?<=_age_seconds(?:\{.*\})?\) > )\d+/g, (seconds) =>
+      .replace(/(?<=_(?:age|oldest)_seconds(?:\{.*\})?\) > )\d+/g, (seconds) =>
         String((Number(seconds) * minuteSeconds) / 60),
       );
   writeFileSync(at("password"), `${PASSWORD}\n`);

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { RECOVER, REFRESH, ROTATE, type BulkAction } from "../bulk-actions.ts";
+import { CUT_OFF, GIVE_UP, RECOVER, REFRESH, RETRY, ROTATE, type BulkAction } from "../bulk-actions.ts";
 import {
   MOST_SECRET_BYTES,
   secretInWords,
@@ -13,37 +13,45 @@ import { DONE, FAILED } from "./outcome.ts";
 import { bulkOutcome, namesOrAll, onScreen } from "./report.ts";
 import type { Act } from "./session.ts";
 
-export const addTokens = (program: Command, act: Act): void => addBulk(program, act, REFRESH);
+export const addTokens = (program: Command, act: Act): void => addBulk(program, act, [REFRESH]);
 
-export const addRotate = (program: Command, act: Act): void => addBulk(program, act, ROTATE);
+export const addSteps = (program: Command, act: Act): void =>
+  addBulk(program, act, [RETRY, CUT_OFF, GIVE_UP]);
+
+export const addRotate = (program: Command, act: Act): void => addBulk(program, act, [ROTATE]);
 
 export const addGrants = (program: Command, act: Act): void =>
   addBulk(
     program,
     act,
-    RECOVER,
+    [RECOVER],
     `
 
 The platform keeps this endpoint closed until you ask for it: then set
 LEGACY_GRANTS=on.`,
   );
 
-function addBulk(program: Command, act: Act, action: BulkAction, note = ""): void {
-  const { group, about, verb, does, all, doneWord, work } = action;
-  const words = ["kit", group, verb].filter(Boolean).join(" ");
+/** The commands of one group. */
+function addBulk(program: Command, act: Act, actions: readonly BulkAction[], note = ""): void {
+  const { group, about } = actions[0]!;
   const home = group === undefined ? program : program.command(group).description(about ?? "");
-  home
-    .command(verb)
-    .argument("[uuid...]", "the resources; or --all")
-    .option("--all", all)
-    .description(does)
-    .addHelpText("after", examples(`${words} ${EXAMPLE_UUID}`, `${words} --all`) + note + STOPPED)
-    .action(
-      act(async (session, typed: string[], options: { all?: boolean }) => {
-        const which = namesOrAll(typed, options);
-        return bulkOutcome(await work(await session.context(), which, session.how()), doneWord);
-      }),
-    );
+  for (const { verb, does, all, doneWord, question, work } of actions) {
+    const words = ["kit", group, verb].filter(Boolean).join(" ");
+    const command = home
+      .command(verb)
+      .argument("[uuid...]", "the resources; or --all")
+      .option("--all", all)
+      .description(does)
+      .addHelpText("after", examples(`${words} ${EXAMPLE_UUID}`, `${words} --all`) + note + STOPPED)
+      .action(
+        act(async (session, typed: string[], options: { all?: boolean; yes?: boolean }) => {
+          const which = namesOrAll(typed, options);
+          if (question && !options.yes) await session.confirm(question);
+          return bulkOutcome(await work(await session.context(), which, session.how()), doneWord);
+        }),
+      );
+    if (question) command.option("--yes", "do not ask");
+  }
 }
 
 export function addSecret(program: Command, act: Act): void {

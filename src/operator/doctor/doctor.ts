@@ -20,7 +20,7 @@ import {
   version,
 } from "./installation.ts";
 import { clocks, platform, platformStatus, secret, signInClient } from "./platform.ts";
-import { attention, lost, steps, sweeps, tokens, yourJobs, type Measured } from "./work.ts";
+import { attention, lost, steps, sweeps, tokens, yourJobs, yourService, type Measured } from "./work.ts";
 
 export interface DoctorReport {
   /** Every check was made, and none failed. */
@@ -44,6 +44,7 @@ const CHECKS: readonly {
   { id: "keys", after: "migrations", look: keys },
   { id: "secret", after: "migrations", look: (ctx) => secret(ctx) },
   { id: "sweeps", after: "migrations", look: sweeps },
+  { id: "your-service", after: "migrations", look: (_, measured) => yourService(measured) },
   { id: "tokens", after: "migrations", look: tokens },
   { id: "platform", look: platform },
   { id: "status", look: platformStatus },

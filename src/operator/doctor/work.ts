@@ -87,6 +87,33 @@ export async function lateRefreshes({ db }: OpenContext): Promise<Finding | null
     : warning(message, `${CATCH_UP}. They catch up by themselves.`);
 }
 
+/** Work of a vendor's function fails, or goes on, for so long (seconds) before it is a fault; as in ops/alerts.yml. */
+const FAILS_AFTER_SECONDS = 180;
+const HANGS_AFTER_SECONDS = 300;
+
+/** Whether the vendor's functions end what they are given. */
+export async function yourService(measured: Measured): Promise<Finding> {
+  const samples = await measured();
+  const said = of(samples, "addon_your_service_oldest_seconds").flatMap(({ labels, value: seconds }) => {
+    const valueOf = (name: string) =>
+      of(samples, name).find((each) => each.labels["function"] === labels["function"])?.value ?? 0;
+    const failing = valueOf("addon_your_service_failing");
+    const underWay = valueOf("addon_your_service_under_way");
+    const name = `${labels["function"]}()`;
+    const since = `the oldest work is late by ${duration(seconds)}`;
+    if (failing > 0 && seconds > FAILS_AFTER_SECONDS)
+      return [`${name} fails: of ${countedToMost(failing, "resource")} the last call failed, ${since}.`];
+    if (underWay > 0 && seconds > HANGS_AFTER_SECONDS)
+      return [`${name} hangs, or is too slow: ${counted(underWay, "call")} under way, ${since}.`];
+    return [];
+  });
+  if (said.length === 0) return fine("Your functions end what they are given.");
+  return fault(said.join(" "), YOUR_BACKEND);
+}
+
+const YOUR_BACKEND =
+  "Fix your backend; the log has its errors. Then try at once what waits (kit steps retry --all), and cut off what hangs (kit steps cut-off --all). What cannot be done is given up: kit steps give-up UUID";
+
 /** Put-off steps that keep failing or never end: a fault once their alarm has been logged, before that a warning. */
 export async function steps({ db }: OpenContext): Promise<Finding> {
   const { count, kinds, isAlarm, someUuids } = await failingSteps(db);

@@ -7,7 +7,7 @@ import { notFromOurPage } from "../../pages/problem.tsx";
 import { typedUuid, UsedWrongly } from "../errors.ts";
 import { showResource } from "../resources.ts";
 import type { ActionRunner, ActionWork } from "./action-runner.ts";
-import { OF_ALL, OF_ONE, type Action } from "./actions.tsx";
+import { OF_ALL, OF_ITS_STEPS, OF_ONE, type Action } from "./actions.tsx";
 import { formIn, formOf, parseForm, refuseUnreadable, tokenFor } from "./forms.ts";
 import { MOUNT, operatorOf } from "./frame.tsx";
 import { refused } from "./problems.ts";
@@ -53,7 +53,7 @@ export function actionRoutes(ctx: OpenContext, runner: ActionRunner): Router {
   }
 
   for (const action of OF_ALL) add(action, `/${action.name}`);
-  for (const action of OF_ONE) add(action, `/resources/:uuid/${action.name}`);
+  for (const action of [...OF_ONE, ...OF_ITS_STEPS]) add(action, `/resources/:uuid/${action.name}`);
   router.use(refuseUnreadable);
   return router;
 }

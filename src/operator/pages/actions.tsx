@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import type { OpenContext } from "../../open-context.ts";
 import { countKeyUse } from "../../vault/store.ts";
-import { RECOVER, REFRESH, ROTATE, type BulkAction } from "../bulk-actions.ts";
+import { CUT_OFF, GIVE_UP, RECOVER, REFRESH, RETRY, ROTATE, type BulkAction } from "../bulk-actions.ts";
 import { secretInWords, setSecret, typedClientSecret, waitUntilFresh } from "../client-secret.ts";
 import { diffConfig, differing, isOver, pushShown } from "../config-diff.ts";
 import { keysInWords, resealAll, resealInWords } from "../keys.ts";
@@ -152,8 +152,12 @@ export const OF_ONE: readonly Action[] = [
   pushConfig,
 ];
 
+/** Those on what your functions have not finished, for a resource that has some. */
+export const OF_ITS_STEPS: readonly Action[] = [RETRY, CUT_OFF, GIVE_UP].map((each) => bulk(each, "one"));
+
 /** The actions on all resources, at `/operator/NAME`; `uuid` is empty for them. */
 export const OF_ALL: readonly Action[] = [
+  ...[RETRY, CUT_OFF, GIVE_UP].map((each) => bulk(each, "all")),
   bulk(REFRESH, "all"),
   bulk(RECOVER, "all"),
   bulk(ROTATE, "all"),

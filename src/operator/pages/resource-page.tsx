@@ -7,7 +7,7 @@ import { appsOf, type AppsReport } from "../platform-call.ts";
 import { diffConfig } from "../config-diff.ts";
 import type { WaitingStep, WholeResource } from "../resources.ts";
 import { duration, planInWords } from "../wording.ts";
-import { OF_ONE } from "./actions.tsx";
+import { OF_ITS_STEPS, OF_ONE, type Action } from "./actions.tsx";
 import { DiffTable } from "./diff-table.tsx";
 import { Links, LIVE_MS, Moment, Section, State, Table } from "./parts.tsx";
 
@@ -51,19 +51,14 @@ export function resourcePage(record: WholeResource, asked: VNode | null, root: s
     title: name ?? uuid,
     content: (
       <>
-        {state !== "deprovisioned" && (
-          <Links
-            of={OF_ONE.map((action) => ({ label: action.label, path: `/resources/${uuid}/${action.name}` }))}
-            root={root}
-            as="buttons"
-          />
-        )}
+        {state !== "deprovisioned" && <Actions of={OF_ONE} uuid={uuid} root={root} />}
         <div class="pair" id="record" data-live={LIVE_MS}>
           <About record={record} />
           <Credential record={record} />
         </div>
         <Section title="Waiting steps" id="steps" live={LIVE_MS}>
           <Steps steps={record.steps} now={readAt} />
+          {record.steps.length > 0 && <Actions of={OF_ITS_STEPS} uuid={uuid} root={root} />}
         </Section>
         {asked}
         <Section title="What happened" id="timeline" live={LIVE_MS}>
@@ -72,6 +67,11 @@ export function resourcePage(record: WholeResource, asked: VNode | null, root: s
       </>
     ),
   };
+}
+
+function Actions({ of, uuid, root }: { of: readonly Action[]; uuid: string; root: string }) {
+  const links = of.map(({ label, name }) => ({ label, path: `/resources/${uuid}/${name}` }));
+  return <Links of={links} root={root} as="buttons" />;
 }
 
 function About({ record }: { record: WholeResource }) {

@@ -24,8 +24,20 @@ interface Report {
 }
 
 const IDS = [
-  ...["settings", "offer", "database", "clocks", "migrations", "plans", "keys", "secret", "sweeps", "tokens"],
-  ...["platform", "status", "sign-in", "operators", "passwords", "version", "manifest", "steps", "lost"],
+  ...["settings", "offer", "database", "clocks", "migrations", "plans", "keys", "secret", "sweeps"],
+  ...[
+    "your-service",
+    "tokens",
+    "platform",
+    "status",
+    "sign-in",
+    "operators",
+    "passwords",
+    "version",
+    "manifest",
+    "steps",
+    "lost",
+  ],
   "attention",
 ];
 const NOWHERE = "http://127.0.0.1:9";
@@ -285,11 +297,11 @@ describe("kit doctor", () => {
   it("works when the database is away", async () => {
     const away = { DATABASE_URL: "postgresql://nobody:hidden-password@127.0.0.1:9/none" };
     const { code, ids, of, counts } = await doctor(away);
-    expect({ code, ids, counts }).toEqual({ code: 1, ids: IDS, counts: [1, 10] });
+    expect({ code, ids, counts }).toEqual({ code: 1, ids: IDS, counts: [1, 11] });
     expect([of("database").ok, of("keys").ok, of("platform").ok]).toEqual([false, false, true]);
     expect(of("keys")).toMatchObject({ isChecked: false, message: "Not checked, because of: database." });
     const { stdout } = await kit({ ...world.environment, ...away }, ["doctor"]);
-    expect(stdout).toMatch(/\n1 of 20 checks failed; not checked: clocks, migrations, plans, keys, secret,/);
+    expect(stdout).toMatch(/\n1 of 21 checks failed; not checked: clocks, migrations, plans, keys, secret,/);
     const list = await kit({ ...world.environment, ...away }, ["resources", "list"]);
     expect(list).toMatchObject({ code: 1, stdout: "" });
     expect(list.stderr).toMatch(/^✗ The database did not answer[^]+\n {2}Is it running\? kit doctor/);

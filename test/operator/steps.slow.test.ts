@@ -1,0 +1,240 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import type { VendorResource, YourService } from "../../src/resources/contract.ts";
+import { kit, kitJson } from "../support/kit.ts";
+import { aProvisionRequest } from "../support/a-provision-request.ts";
+import { eventually, QUICK } from "../support/world.ts";
+import { operator as scraper } from "../metrics/operator.ts";
+import { aWorldOfAnOperator, type OperatorWorld } from "./pages/operator.ts";
+
+// Calls of the vendor's functions that hang or fail: how they are seen, and what an operator does to them.
+
+interface Report {
+  done: string[];
+  failed: { uuid: string }[];
+  skipped: { uuid: string; reason: string }[];
+}
+
+let operator: OperatorWorld;
+beforeAll(async () => {
+  operator = await aWorldOfAnOperator({ parts: { pace: { ...QUICK, vendorMs: 300 } } });
+}, 60_000);
+afterAll(() => operator.close());
+beforeEach(() => operator.life.vendor.asUsual());
+
+type What = "provision" | "finish" | "changePlan" | "deprovision";
+
+const hang = () => new Promise<never>(() => undefined);
+const fail = () => Promise.reject<never>(new Error("The kiln is cold."));
+const calls = (uuid: string, what: What) => operator.life.vendor.callsOf(uuid, what).length;
+
+/** Work of a function on a new resource, whose first calls of it do this. */
+async function begin(
+  what: What,
+  instead: YourService["deprovision"] & typeof hang,
+  times = 1,
+): Promise<string> {
+  const { life, control } = operator;
+  const ready = what === "changePlan" || what === "deprovision" ? await life.settled() : null;
+  for (let call = 0; call < times; call++) life.vendor.next(what, instead);
+  if (what === "changePlan") await control.changePlan(ready!, "premium");
+  if (what === "deprovision") await control.deprovision(ready!);
+  const uuid = ready ?? (await control.install({ plan: what === "finish" ? "dedicated" : "basic" })).addon.id;
+  await eventually(async () => expect(await life.steps(uuid)).toContainEqual(expect.anything()));
+  await eventually(() => expect(calls(uuid, what)).toBeGreaterThan(0));
+  return uuid;
+}
+
+/** Fails, and is then due in an hour. */
+async function beginFailing(what: What): Promise<string> {
+  const uuid = await begin(what, fail, 30);
+  await eventually(async () => {
+    const put = await operator.world.rows(
+      `UPDATE steps SET due_at = now() + interval '1 hour'
+       WHERE uuid = $1 AND leased_until IS NULL AND last_error = 'The kiln is cold.' RETURNING id`,
+      [uuid],
+    );
+    expect(put).toHaveLength(1);
+  });
+  operator.life.vendor.asUsual();
+  return uuid;
+}
+
+type By = "command" | "page";
+
+/** Gives one resource's work, or all, an operator's hand; returns of how many resources it took. */
+async function act(by: By, verb: string, uuid: string): Promise<number> {
+  if (by === "page") {
+    const { text } = await operator.done(uuid === "all" ? `/${verb}-all` : `/resources/${uuid}/${verb}`);
+    return Number(/(\d+) (tried again|cut off|given up),/.exec(text)![1]);
+  }
+  const words = [uuid === "all" ? "--all" : uuid, ...(verb === "give-up" ? ["--yes"] : [])];
+  return (await kitJson<Report>(operator.world.environment, ["steps", verb, ...words])).data.done.length;
+}
+
+const gone = (uuid: string) => eventually(async () => expect(await operator.life.steps(uuid)).toEqual([]));
+
+it.each<[What, By]>([
+  ["provision", "command"],
+  ["finish", "page"],
+  ["changePlan", "command"],
+  ["deprovision", "page"],
+])("%s that waits after an error is tried again at once, by the %s", async (what, by) => {
+  const uuid = await beginFailing(what);
+  const made = calls(uuid, what);
+  expect(await act(by, "retry", uuid)).toBe(1);
+  await gone(uuid);
+  expect(calls(uuid, what)).toBe(made + 1);
+  expect(await operator.life.events(uuid)).toContain("step_retried");
+  expect(await act(by, "retry", uuid)).toBe(0);
+});
+
+it.each<[What, By]>([
+  ["provision", "page"],
+  ["finish", "command"],
+  ["changePlan", "page"],
+  ["deprovision", "command"],
+])("%s that hangs is cut off and called again, by the %s", async (what, by) => {
+  let signal!: AbortSignal;
+  const uuid = await begin(what, (resource?: VendorResource) => ((signal = resource!.signal), hang()));
+  expect(await act(by, "cut-off", uuid)).toBe(1);
+  await gone(uuid);
+  expect(calls(uuid, what)).toBe(2);
+  await eventually(() => expect(signal.aborted).toBe(true));
+  expect(await operator.life.events(uuid)).toContain("step_cut_off");
+});
+
+it.each<[What, By, object, string[]]>([
+  ["provision", "command", { state: "failed" }, ["step_given_up", "failed"]],
+  ["finish", "page", { state: "failed" }, ["step_given_up", "failed"]],
+  ["changePlan", "page", { state: "provisioned", plan: "basic" }, ["step_given_up", "plan_change_refused"]],
+  ["deprovision", "command", { state: "deprovisioned" }, ["step_given_up"]],
+])("%s is given up for good, whether it fails or hangs, by the %s", async (what, by, becomes, events) => {
+  const { life } = operator;
+  for (const uuid of [await beginFailing(what), await begin(what, hang)]) {
+    const made = calls(uuid, what);
+    expect(await act(by, "give-up", uuid)).toBe(1);
+    // What follows does not wait until the call that hangs has noticed.
+    await life.hurry(uuid);
+    await gone(uuid);
+    expect(await life.resource(uuid)).toMatchObject(becomes);
+    expect((await life.events(uuid)).filter((type) => /given|failed|refused/.test(type))).toEqual(events);
+    // What was made is taken down.
+    const isFailed = events.includes("failed");
+    expect([calls(uuid, what), calls(uuid, "deprovision")]).toEqual([
+      made,
+      isFailed ? 1 : what === "deprovision" ? made : 0,
+    ]);
+    expect(await act(by, "give-up", uuid)).toBe(0);
+  }
+  const { action } = (await operator.audit()).at(-1)!;
+  expect(action).toContain("give-up");
+});
+
+it.each<By>(["command", "page"])("all are tried, cut off and given up by the %s", async (by) => {
+  const failing = [await beginFailing("finish"), await beginFailing("deprovision")];
+  expect(await act(by, "retry", "all")).toBe(2);
+  for (const uuid of failing) await gone(uuid);
+  const hanging = [await begin("finish", hang), await begin("deprovision", hang)];
+  expect(await act(by, "cut-off", "all")).toBe(2);
+  for (const uuid of hanging) await gone(uuid);
+  const [late, young] = [await begin("deprovision", hang), await begin("deprovision", hang)];
+  await operator.world.rows(`UPDATE steps SET due_at = now() - interval '2 minutes' WHERE uuid = $1`, [late]);
+  expect(await act(by, "give-up", "all")).toBe(1);
+  await gone(late);
+  expect(await operator.life.steps(young)).toEqual(["clean_up"]);
+  expect(await act(by, "give-up", young)).toBe(1);
+  await gone(young);
+});
+
+it("a provision that was not answered is given up with the refusal as its answer", async () => {
+  const { life, world } = operator;
+  await world.restart({ parts: { pace: { ...QUICK, vendorMs: 15_000 } } });
+  life.vendor.next("provision", hang);
+  const request = aProvisionRequest({ plan: "basic" });
+  const answer = life.platform.provision(request);
+  await eventually(() => expect(calls(request.uuid, "provision")).toBe(1));
+  expect(await act("command", "give-up", request.uuid)).toBe(1);
+  expect((await answer).status).toBe(422);
+  expect((await life.platform.provision(request)).status).toBe(422);
+  await life.hurry(request.uuid);
+  await gone(request.uuid);
+  expect([calls(request.uuid, "provision"), calls(request.uuid, "deprovision")]).toEqual([1, 1]);
+});
+
+it("work that only waits is not hastened, and a script that does not say --yes gives nothing up", async () => {
+  const uuid = await operator.life.settled();
+  await operator.world.rows(
+    `INSERT INTO steps (uuid, kind, due_at) VALUES ($1, 'clean_up', now() + interval '2 hours')`,
+    [uuid],
+  );
+  for (const verb of ["retry", "cut-off"]) {
+    const { data } = await kitJson<Report>(operator.world.environment, ["steps", verb, uuid]);
+    expect(data).toMatchObject({ done: [], skipped: [{ uuid, reason: expect.stringMatching(/^nothing_/) }] });
+  }
+  const refused = await kit(operator.world.environment, ["steps", "give-up", uuid]);
+  expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("Say --yes") });
+  await operator.world.rows(`DELETE FROM steps WHERE uuid = $1`, [uuid]);
+});
+
+describe("calls that hang or fail are seen", () => {
+  const series = async (name: string, what: What) =>
+    (await scraper(operator.world).samples()).get(`addon_your_service_${name}{function="${what}"}`);
+  const check = async () => {
+    const { data } = await kitJson<{ checks: { id: string; ok: boolean; message: string; fix: string }[] }>(
+      operator.world.environment,
+      ["doctor"],
+    );
+    return data.checks.find(({ id }) => id === "your-service")!;
+  };
+
+  it("in /metrics, by kit doctor and on the overview", async () => {
+    expect(await check()).toMatchObject({ ok: true, fix: null });
+    const hanging = await begin("finish", hang);
+    const failing = await beginFailing("deprovision");
+    await eventually(async () => {
+      expect([await series("under_way", "finish"), await series("failing", "finish")]).toEqual([1, 0]);
+      expect([await series("under_way", "deprovision"), await series("failing", "deprovision")]).toEqual([
+        0, 1,
+      ]);
+      expect(await series("oldest_seconds", "provision")).toBe(0);
+    });
+    await operator.world.rows(
+      `UPDATE steps SET due_at = CASE uuid WHEN $1 THEN now() - interval '10 minutes' ELSE due_at END,
+         detail = detail || CASE uuid WHEN $2 THEN jsonb_build_object('dueSince', now() - interval '4 minutes') ELSE '{}' END`,
+      [hanging, failing],
+    );
+    await eventually(async () =>
+      expect(await series("oldest_seconds", "finish")).toBeGreaterThanOrEqual(600),
+    );
+    expect(await series("oldest_seconds", "deprovision")).toBeGreaterThanOrEqual(240);
+    const { ok, message, fix } = await check();
+    expect(ok).toBe(false);
+    expect(message).toMatch(/finish\(\) hangs, or is too slow: 1 call under way, .* 10 min\./);
+    expect(message).toMatch(/deprovision\(\) fails: of 1 resource the last call failed, .* 4 min\./);
+    expect(fix).toContain("kit steps cut-off --all");
+    await eventually(async () => expect((await operator.get()).html).toContain('href="/operator/retry-all"'));
+    expect((await operator.get(`/resources/${failing}`)).html).toContain(`/resources/${failing}/give-up"`);
+  });
+
+  it("as late from when they first failed, and not while they say later", async () => {
+    await operator.world.rows(`DELETE FROM steps`);
+    const uuid = await beginFailing("finish");
+    const [{ since }] = (await operator.world.rows(
+      `SELECT detail->>'dueSince' AS since FROM steps WHERE uuid = $1`,
+      [uuid],
+    )) as [{ since: string }];
+    operator.life.vendor.next("finish", fail);
+    await operator.life.hurry(uuid);
+    await eventually(() => expect(calls(uuid, "finish")).toBe(3));
+    operator.life.vendor.next("finish", async () => ({ later: "It cools.", againInSeconds: 3_600 }));
+    await eventually(async () =>
+      expect(
+        await operator.world.rows(
+          `SELECT last_error, detail->>'dueSince' = $2 AS same FROM steps WHERE uuid = $1`,
+          [uuid, since],
+        ),
+      ).toEqual([{ last_error: null, same: true }]),
+    );
+    await eventually(async () => expect(await series("oldest_seconds", "finish")).toBe(0));
+  });
+});
