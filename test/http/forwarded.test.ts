@@ -1,13 +1,11 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
-import { aWorldOfPeople, type PeopleWorld } from "../people/people.ts";
+import { afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { aWorldOfPeople } from "../people/people.ts";
 import { basic } from "../support/partner-calls.ts";
-import { eventually } from "../support/world.ts";
+import { eventually, opened } from "../support/world.ts";
 
 // X-Forwarded-For, -Proto and -Host count as far as TRUST_PROXY says that our own proxies wrote them.
 
-let people: PeopleWorld;
-beforeAll(async () => void (people = await aWorldOfPeople()));
-afterAll(() => people.close());
+const people = opened(() => aWorldOfPeople());
 
 const ours = /^(127\.0\.0\.1|::1)$/;
 const DIRECT = { proto: "http", host: /^localhost:\d+$/ };

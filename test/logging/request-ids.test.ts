@@ -1,11 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { describe, expect, it } from "@jest/globals";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
-import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
-import { eventually } from "../support/world.ts";
+import { aLifecycle } from "../support/lifecycle.ts";
+import { eventually, opened } from "../support/world.ts";
 
-let life: LifecycleWorld;
-beforeAll(async () => void (life = await aLifecycle()));
-afterAll(() => life.world.close());
+const life = opened(() => aLifecycle());
 
 interface Line {
   msg: string;
@@ -14,12 +12,7 @@ interface Line {
   req?: { id: string };
 }
 
-const lines = (): Line[] =>
-  life.world
-    .logged()
-    .trim()
-    .split("\n")
-    .map((line) => JSON.parse(line) as Line);
+const lines = () => life.world.lines().map((line) => JSON.parse(line) as Line);
 /** The log lines of a request, and of work that followed from it. */
 const ofRequest = (id: string) => lines().filter(({ req, requestId }) => (req?.id ?? requestId) === id);
 const toldOf = (id: string) => ofRequest(id).map(({ msg }) => msg);

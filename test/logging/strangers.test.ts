@@ -13,13 +13,6 @@ const world = opened(() =>
   aWorld({ environment: { OPERATOR_PASSWORD: PASSWORD, SSO_SALT: "a-salt-of-the-sign-on" } }),
 );
 
-/** The lines that have all these texts. */
-const linesWith = (...texts: string[]) =>
-  world
-    .logged()
-    .split("\n")
-    .filter((line) => texts.every((text) => line.includes(text)));
-
 async function ask(path: string, init: RequestInit = {}, status: number): Promise<void> {
   for (let asked = 0; asked < MANY; asked++) {
     const answer = await fetch(world.service.url + path, { redirect: "manual", ...init });
@@ -51,7 +44,7 @@ const FLOODS: [string, number, string, () => Promise<unknown>][] = [
 
 it.each(FLOODS)("%s: a sample is logged, with the address", async (_, status, path, flood) => {
   await flood();
-  const lines = () => linesWith(`"path":"${path}`, `"status":${status}`);
+  const lines = () => world.lines(`"path":"${path}`, `"status":${status}`);
   await eventually(() => expect(lines().length).toBeGreaterThan(0));
   expect(lines().length).toBeLessThanOrEqual(2 * SAMPLE);
   expect(JSON.parse(lines()[0]!)).toMatchObject({ address: expect.stringMatching(/^(127\.0\.0\.1|::1)$/) });
@@ -59,7 +52,7 @@ it.each(FLOODS)("%s: a sample is logged, with the address", async (_, status, pa
 
 it("what is no HTTP: a sample is logged, with the address", async () => {
   for (let sent = 0; sent < MANY; sent++) await rawHttp(world.service.url!, "hello\r\n\r\n");
-  const lines = linesWith("no HTTP request", "HPE_INVALID");
+  const lines = world.lines("no HTTP request", "HPE_INVALID");
   expect(lines.length).toBeGreaterThan(0);
   expect(lines.length).toBeLessThanOrEqual(2 * SAMPLE);
 });
@@ -74,6 +67,6 @@ it("what the platform and operators are refused is logged each time", async () =
   ];
   for (const [path, method, authorization] of refusals) {
     await ask(path, { method, headers: { authorization } }, 405);
-    await eventually(() => expect(linesWith(`"path":"${path}"`, `"status":405`)).toHaveLength(MANY));
+    await eventually(() => expect(world.lines(`"path":"${path}"`, `"status":405`)).toHaveLength(MANY));
   }
 });

@@ -1,37 +1,34 @@
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { aWorldOfCustomers, type CustomersWorld } from "../people/customers.ts";
+import { beforeAll, describe, expect, it } from "@jest/globals";
+import { aWorldOfCustomers } from "../people/customers.ts";
 import type { Database } from "../../src/database/database.ts";
 import { examine } from "../../src/operator/doctor/doctor.ts";
-import { eventually } from "../support/world.ts";
+import { basic } from "../support/partner-calls.ts";
+import { eventually, opened } from "../support/world.ts";
 import { PASSWORD } from "./operator.ts";
 
 // A database whose clock is ten minutes ahead: each statement's now() is.
 
-let customers: CustomersWorld;
 let aheadMinutes = 0;
 let uuid: string;
+const shifted = <S extends { name: string; text: string }>(statement: S): S => ({
+  ...statement,
+  name: `${statement.name}_${aheadMinutes}`,
+  text: statement.text.replaceAll("now()", `(now() + interval '${aheadMinutes} minutes')`),
+});
+const wrapDatabase = (database: Database): Database => ({
+  ...database,
+  query: (statement, values) => database.query(shifted(statement), values),
+});
+const environment = { OPERATOR_PASSWORD: PASSWORD };
+const customers = opened(() => aWorldOfCustomers({ environment, parts: { wrapDatabase } }));
 beforeAll(async () => {
-  const shifted = <S extends { name: string; text: string }>(statement: S): S => ({
-    ...statement,
-    name: `${statement.name}_${aheadMinutes}`,
-    text: statement.text.replaceAll("now()", `(now() + interval '${aheadMinutes} minutes')`),
-  });
-  const wrapDatabase = (database: Database): Database => ({
-    ...database,
-    query: (statement, values) => database.query(shifted(statement), values),
-  });
-  const environment = { OPERATOR_PASSWORD: PASSWORD };
-  customers = await aWorldOfCustomers({ environment, parts: { wrapDatabase } });
   uuid = await customers.life.settled();
-}, 60_000);
-afterAll(() => customers.close());
+});
 
 const services = () => customers.world.service.services;
 const ready = async () => (await (await fetch(`${customers.url()}/readyz`)).json()) as object;
-const scraped = async () => {
-  const authorization = `Basic ${Buffer.from(`operator:${PASSWORD}`).toString("base64")}`;
-  return (await fetch(`${customers.url()}/metrics`, { headers: { authorization } })).text();
-};
+const headers = { authorization: basic("operator", PASSWORD) };
+const scraped = async () => (await fetch(`${customers.url()}/metrics`, { headers })).text();
 const checkUp = async () => {
   const { config, offer } = services();
   const open = () => Promise.resolve(services());
@@ -67,7 +64,6 @@ describe("a database's clock that differs from the platform's", () => {
 
   it("lets no page show a time in the past as one to come", async () => {
     await customers.world.rows(`UPDATE resources SET created_at = now() + interval '9 minutes'`);
-    const headers = { authorization: `Basic ${Buffer.from(`operator:${PASSWORD}`).toString("base64")}` };
     for (const path of ["/operator/resources", `/operator/resources/${uuid}`]) {
       const text = await (await fetch(customers.url() + path, { headers })).text();
       const past = text.slice(0, text.indexOf("Credential")) + text.slice(text.indexOf("What happened"));

@@ -1,3 +1,4 @@
+import { basic } from "../support/partner-calls.ts";
 import type { World } from "../support/world.ts";
 
 export const PASSWORD = "a-password-of-the-operator";
@@ -6,8 +7,6 @@ export const PASSWORD = "a-password-of-the-operator";
 export function operator({ service: { url } }: { service: Pick<World["service"], "url"> }) {
   const ask = (authorization: string | null, method = "GET") =>
     fetch(`${url}/metrics`, { method, headers: authorization ? { authorization } : {} });
-  const basic = (user: string, password: string) =>
-    `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}`;
   const metrics = async () => (await ask(basic("operator", PASSWORD))).text();
   return {
     ask,

@@ -1,34 +1,17 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { gzipSync } from "node:zlib";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterEach, describe, expect, it } from "@jest/globals";
 import express from "express";
 import type { Response } from "supertest";
 import { createHttpServer } from "../../src/http/server.ts";
-import { teapots } from "../support/teapots/index.ts";
 import { aGrant, aProvisionRequest } from "../support/a-provision-request.ts";
-import { basic, partnerCalls, type PartnerCalls } from "../support/partner-calls.ts";
+import { basic } from "../support/partner-calls.ts";
 import { rawHttp } from "../support/raw-http.ts";
-import { aWorld, type World } from "../support/world.ts";
+import { aLifecycle } from "../support/lifecycle.ts";
+import { opened } from "../support/world.ts";
 
-let world: World;
-let platform: PartnerCalls;
-/** The calls of the vendor's functions so far. */
-const vendorCalls: string[] = [];
-beforeAll(async () => {
-  // Without sweeps: the sandbox does not know the grants made up here.
-  const counted = Object.fromEntries(
-    (Object.keys(teapots) as (keyof typeof teapots)[]).map((name) => [
-      name,
-      (...given: unknown[]) => {
-        vendorCalls.push(name);
-        return (teapots[name] as (...all: unknown[]) => unknown)(...given);
-      },
-    ]),
-  ) as unknown as typeof teapots;
-  world = await aWorld({ environment: { WEB_JOBS: "off" }, parts: { vendor: counted } });
-  platform = partnerCalls(world);
-});
-afterAll(() => world.close());
+// Without sweeps: the sandbox does not know the grants made up here.
+const life = opened(() => aLifecycle({ environment: { WEB_JOBS: "off" } }));
 
 /** Expects a refusal in the standard form, which changed nothing and revealed nothing internal. */
 async function expectRefused(answer: Response, status: number, id?: string): Promise<void> {
@@ -42,37 +25,25 @@ async function expectRefused(answer: Response, status: number, id?: string): Pro
   expect(answer.headers).not.toHaveProperty("x-powered-by");
   expect(await countRows()).toBe(0);
   // The clean-up of an earlier case may still run; it does not belong to this one.
-  expect(vendorCalls.filter((name) => name !== "deprovision")).toEqual([]);
+  expect(life.vendor.calls.filter(({ what }) => what !== "deprovision")).toEqual([]);
 }
 
 async function countRows(): Promise<number> {
-  const [row] = await world.rows<{ rows: number }>(
+  const [row] = await life.world.rows<{ rows: number }>(
     `SELECT ((SELECT count(*) FROM resources) + (SELECT count(*) FROM credentials)
        + (SELECT count(*) FROM steps) + (SELECT count(*) FROM events))::int AS rows`,
   );
   return row!.rows;
 }
 
-interface Stored {
-  uuid: string;
-  name: string | null;
-  plan: string;
-  region: string | null;
-  options: Record<string, unknown>;
-  state: string;
-  callback_url: string | null;
-}
-
-async function stored(uuid: string): Promise<Stored> {
+async function stored(uuid: string) {
   const columns = "uuid, name, plan, region, options, state, callback_url";
-  const [row] = await world.rows<Stored>(`SELECT ${columns} FROM resources WHERE uuid = $1`, [
-    uuid.toLowerCase(),
-  ]);
-  return row!;
+  const [row] = await life.world.rows(`SELECT ${columns} FROM resources WHERE uuid = $1`, [uuid]);
+  return row as { options: object };
 }
 
 async function credentialOf(uuid: string) {
-  const [row] = await world.rows<{ state: string; expiresAt: Date | null; livesSeconds: number | null }>(
+  const [row] = await life.world.rows<{ state: string; expiresAt: Date | null; livesSeconds: number | null }>(
     `SELECT state, grant_expires_at AS "expiresAt", round(extract(epoch FROM grant_deadline - now()))::int AS "livesSeconds"
      FROM credentials WHERE uuid = $1`,
     [uuid],
@@ -81,13 +52,13 @@ async function credentialOf(uuid: string) {
 }
 
 async function accepted(body: unknown, headers: Record<string, string | null> = {}): Promise<void> {
-  const { status, text } = await platform.provision(body, { headers });
+  const { status, text } = await life.platform.provision(body, { headers });
   expect({ status, text }).toEqual({ status: 200, text: expect.any(String) });
 }
 
 const gone = () => {
-  vendorCalls.length = 0;
-  return world.rows(
+  life.vendor.calls.length = 0;
+  return life.world.rows(
     `WITH a AS (DELETE FROM resources), b AS (DELETE FROM credentials), c AS (DELETE FROM steps) DELETE FROM events`,
   );
 };
@@ -122,15 +93,15 @@ describe("a body that is not a valid request is refused", () => {
     ["half a surrogate pair in a key", 422, requestWith('"options":{"\\ud800":1}')],
   ])("%s", async (_case, status, body, headers = {}) => {
     const unusual = { headers: { "content-type": "application/json", ...headers } };
-    await expectRefused(await platform.provision(body, unusual), status, ids[status]);
-    await expectRefused(await platform.changePlan(randomUUID(), body, unusual), status, ids[status]);
+    await expectRefused(await life.platform.provision(body, unusual), status, ids[status]);
+    await expectRefused(await life.platform.changePlan(randomUUID(), body, unusual), status, ids[status]);
   });
 
   it("more than 64 kB in chunks, without a length", async () => {
-    const { addonId, addonPassword } = world.sandbox.settings;
+    const { addonId, addonPassword } = life.world.sandbox.settings;
     const piece = `8000\r\n${"x".repeat(0x8000)}\r\n`;
     const answer = await rawHttp(
-      world.service.url!,
+      life.world.service.url!,
       `POST /resources HTTP/1.1\r\nHost: x\r\nAuthorization: ${basic(addonId, addonPassword)}\r\nConnection: close\r\n` +
         `Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n${piece.repeat(3)}0\r\n\r\n`,
     );
@@ -154,23 +125,14 @@ describe("validation of the members", () => {
   it.each(["uuid", "plan"].flatMap((member) => odd.map(([how, value]) => ({ member, how, value }))))(
     "names the $member when it is $how",
     async ({ member, value }) => {
-      const answer = await platform.provision({ ...aProvisionRequest(), [member]: value });
+      const answer = await life.platform.provision({ ...aProvisionRequest(), [member]: value });
       await expectRefused(answer, 422);
       expect(answer.text).toContain(member);
       expect(answer.text.length).toBeLessThan(300);
     },
   );
 
-  const others = [
-    "name",
-    "region",
-    "options",
-    "callback_url",
-    "log_input_url",
-    "log_drain_token",
-    "oauth_grant",
-    "more",
-  ];
+  const others = "name region options callback_url log_input_url log_drain_token oauth_grant more".split(" ");
   describe("accepts any other member", () => {
     afterEach(gone);
     it.each(others.flatMap((member) => odd.map(([how, value]) => ({ member, how, value }))))(
@@ -232,9 +194,9 @@ describe("unusual but valid input", () => {
 
   it("is accepted: a chunked body without a length", async () => {
     const text = JSON.stringify(aProvisionRequest());
-    const { addonId, addonPassword } = world.sandbox.settings;
+    const { addonId, addonPassword } = life.world.sandbox.settings;
     const answer = await rawHttp(
-      world.service.url!,
+      life.world.service.url!,
       `POST /resources HTTP/1.1\r\nHost: x\r\nAuthorization: ${basic(addonId, addonPassword)}\r\nConnection: close\r\n` +
         `Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n` +
         `${(10).toString(16)}\r\n${text.slice(0, 10)}\r\n${(text.length - 10).toString(16)}\r\n${text.slice(10)}\r\n0\r\n\r\n`,
@@ -253,17 +215,10 @@ describe("unusual but valid input", () => {
     ["line ends and escapes", "a\r\nb\u001b[31mc\t"],
     ["nothing", ""],
   ])("text is stored unchanged: %s", async (_case, text) => {
-    const request = aProvisionRequest({
-      name: text,
-      region: text,
-      callback_url: text,
-      options: { [text]: text },
-    });
+    const kept = { name: text, region: text, callback_url: text, options: { [text]: text } };
+    const request = aProvisionRequest(kept);
     await accepted(request);
-    expect(await stored(request.uuid)).toMatchObject({
-      ...{ name: text, region: text, callback_url: text },
-      options: { [text]: text },
-    });
+    expect(await stored(request.uuid)).toMatchObject(kept);
   });
 
   it("options may have names with a meaning in JavaScript", async () => {
@@ -275,13 +230,13 @@ describe("unusual but valid input", () => {
       JSON.stringify(sorted(JSON.parse(options) as object)),
     );
     expect(({} as { x?: unknown }).x).toBeUndefined();
-    expect((await platform.send("get", "/healthz")).status).toBe(200);
+    expect((await life.platform.send("get", "/healthz")).status).toBe(200);
   });
 
   it.each(["__proto__", "constructor", "toString", "hasOwnProperty"])(
     "such a name is not a plan: %s",
     async (plan) => {
-      await expectRefused(await platform.provision(aProvisionRequest({ plan })), 422, "unknown_plan");
+      await expectRefused(await life.platform.provision(aProvisionRequest({ plan })), 422, "unknown_plan");
     },
   );
 });
@@ -291,13 +246,13 @@ describe("uuid", () => {
   const uuid = "01234567-89AB-cdef-0123-456789ABCDEF";
 
   it("means the same resource in upper and lower case", async () => {
-    const first = await platform.provision(aProvisionRequest({ uuid }));
-    const second = await platform.provision(aProvisionRequest({ uuid: uuid.toUpperCase() }));
+    const first = await life.platform.provision(aProvisionRequest({ uuid }));
+    const second = await life.platform.provision(aProvisionRequest({ uuid: uuid.toUpperCase() }));
     expect(second.text).toBe(first.text);
     expect((first.body as { id: string }).id).toBe(uuid.toLowerCase());
-    expect((await platform.changePlan(uuid.toUpperCase(), { plan: "premium" })).status).toBe(200);
-    expect((await platform.deprovision(uuid.toLowerCase())).status).toBe(204);
-    expect((await platform.deprovision(uuid.toUpperCase())).status).toBe(410);
+    expect((await life.platform.changePlan(uuid.toUpperCase(), { plan: "premium" })).status).toBe(200);
+    expect((await life.platform.deprovision(uuid.toLowerCase())).status).toBe(204);
+    expect((await life.platform.deprovision(uuid.toUpperCase())).status).toBe(410);
   });
 
   it.each([
@@ -306,7 +261,7 @@ describe("uuid", () => {
     ["of no version or variant", "01234567-89ab-cdef-0123-456789abcdef"],
   ])("may be %s", async (_case, one) => {
     await accepted(aProvisionRequest({ uuid: one }));
-    expect((await platform.deprovision(one)).status).toBe(204);
+    expect((await life.platform.deprovision(one)).status).toBe(204);
   });
 
   const none: [string, string][] = [
@@ -318,7 +273,11 @@ describe("uuid", () => {
     ["a path", "../../apps"],
   ];
   it.each(none)("is refused in a body: %s", async (_case, one) => {
-    await expectRefused(await platform.provision(aProvisionRequest({ uuid: one })), 422, "invalid_params");
+    await expectRefused(
+      await life.platform.provision(aProvisionRequest({ uuid: one })),
+      422,
+      "invalid_params",
+    );
   });
 
   it.each([
@@ -329,9 +288,9 @@ describe("uuid", () => {
     ["10 kB", "x".repeat(10_000), 404],
     ["a name of JavaScript", "__proto__", 404],
   ])("is refused in a path: %s", async (_case, one, status) => {
-    await expectRefused(await platform.changePlan(one, { plan: "premium" }), status);
-    await expectRefused(await platform.deprovision(one), status);
-    const calls = world.sandbox.control.ledger().entries.filter(({ direction }) => direction === "in");
+    await expectRefused(await life.platform.changePlan(one, { plan: "premium" }), status);
+    await expectRefused(await life.platform.deprovision(one), status);
+    const calls = life.entries().filter(({ direction }) => direction === "in");
     // After an earlier test the status feed may be asked, or a grant be exchanged.
     expect(calls.filter(({ path }) => !/^\/(api\/v4|oauth\/token)/.test(path))).toEqual([]);
   });
@@ -339,7 +298,7 @@ describe("uuid", () => {
   it.each(["?force=true", "#part", "/", "/?"])("is accepted in a path followed by %s", async (more) => {
     const request = aProvisionRequest();
     await accepted(request);
-    expect((await platform.deprovision(`${request.uuid}${more}`)).status).toBe(204);
+    expect((await life.platform.deprovision(`${request.uuid}${more}`)).status).toBe(204);
   });
 });
 
@@ -378,17 +337,13 @@ describe("oauth_grant", () => {
   ])("may be missing: %s", async (_case, grant) => {
     const request = aProvisionRequest({ oauth_grant: grant });
     await accepted(request);
-    expect(await credentialOf(request.uuid)).toEqual({
-      state: "no_grant",
-      expiresAt: null,
-      livesSeconds: null,
-    });
+    const none = { state: "no_grant", expiresAt: null, livesSeconds: null };
+    expect(await credentialOf(request.uuid)).toEqual(none);
   });
 
   it("is refused with a code of 8 kB", async () => {
-    const answer = await platform.provision(
-      aProvisionRequest({ oauth_grant: aGrant({ code: "x".repeat(8_192) }) }),
-    );
+    const oauth_grant = aGrant({ code: "x".repeat(8_192) });
+    const answer = await life.platform.provision(aProvisionRequest({ oauth_grant }));
     await expectRefused(answer, 422, "invalid_params");
     expect(answer.text).toMatch(/oauth_grant\.code/);
   });
@@ -396,37 +351,27 @@ describe("oauth_grant", () => {
 
 describe("unusual HTTP requests", () => {
   it.each([
-    ...["get", "head", "put", "patch", "delete", "options", "trace"].map((method) => [
-      method,
-      "/resources",
-      "POST",
-    ]),
-    ...["get", "head", "post", "patch", "options", "trace"].map((method) => [
-      method,
-      `/resources/${randomUUID()}`,
-      "PUT, DELETE",
-    ]),
-  ])("%s %s is not allowed", async (method, path, allowed) => {
-    const answer = await platform.send(method!, path!, undefined, { headers: { "content-type": null } });
-    expect(answer.status).toBe(405);
-    expect(answer.headers["allow"]).toBe(allowed);
+    ["/resources", "POST", "get head put patch delete options trace"],
+    [`/resources/${randomUUID()}`, "PUT, DELETE", "get head post patch options trace"],
+  ])("at %s only %s is allowed", async (path, allowed, others) => {
+    for (const method of others.split(" ")) {
+      const { status, headers } = await life.platform.send(method, path, undefined, {
+        headers: { "content-type": null },
+      });
+      expect({ method, status, allow: headers["allow"] }).toEqual({ method, status: 405, allow: allowed });
+    }
   });
 
   it.each(["DELETE", "PUT"])("a header that overrides the method with %s is ignored", async (method) => {
     const headers = { "x-http-method-override": method, "x-method-override": method };
-    const answer = await platform.send(
-      "post",
-      `/resources/${randomUUID()}?_method=${method}`,
-      {},
-      { headers },
-    );
-    expect(answer.status).toBe(405);
+    const path = `/resources/${randomUUID()}?_method=${method}`;
+    expect((await life.platform.send("post", path, {}, { headers })).status).toBe(405);
   });
 
-  const login = () => basic(world.sandbox.settings.addonId, world.sandbox.settings.addonPassword);
+  const login = () => basic(life.world.sandbox.settings.addonId, life.world.sandbox.settings.addonPassword);
   it("a request in absolute form is the same as any other", async () => {
     const { statuses } = await rawHttp(
-      world.service.url!,
+      life.world.service.url!,
       `DELETE http://elsewhere.example.com/resources/${randomUUID()} HTTP/1.1\r\nHost: x\r\nAuthorization: ${login()}\r\n\r\n`,
     );
     expect(statuses).toEqual([404]);
@@ -444,7 +389,7 @@ describe("unusual HTTP requests", () => {
     ["17 kB of headers", `${head}Host: x\r\nX-A: ${"a".repeat(17_000)}\r\n\r\n`, 431],
     ["a method nobody knows", `BREW /resources HTTP/1.1\r\nHost: x\r\n\r\n`, 400],
   ])("with %s a request is refused by the HTTP server itself", async (_case, bytes, status) => {
-    const answer = await rawHttp(world.service.url!, bytes);
+    const answer = await rawHttp(life.world.service.url!, bytes);
     expect(answer.statuses).toEqual([status]);
   });
 
@@ -457,7 +402,7 @@ describe("unusual HTTP requests", () => {
 
   it("a POST without a body is refused", async () => {
     const { statuses, text } = await rawHttp(
-      world.service.url!,
+      life.world.service.url!,
       `${head}Host: x\r\nAuthorization: ${login()}\r\nContent-Type: application/json\r\n\r\n`,
     );
     expect(statuses).toEqual([400]);
@@ -465,15 +410,15 @@ describe("unusual HTTP requests", () => {
   });
 
   it("none of these tests caused a 5xx or logged a secret", () => {
-    const lines = world
+    const lines = life.world
       .logged()
       .trim()
       .split("\n")
       .map((line) => JSON.parse(line) as { level: string; alarm?: string })
       .filter(({ alarm }) => alarm !== "no_grant");
     expect(lines.filter(({ level }) => level === "error" || level === "fatal")).toEqual([]);
-    expect(world.logged()).not.toMatch(/grant-[0-9a-f]{32}/);
-    expect(world.logged()).not.toContain(login());
+    expect(life.world.logged()).not.toMatch(/grant-[0-9a-f]{32}/);
+    expect(life.world.logged()).not.toContain(login());
   });
 });
 

@@ -13,14 +13,8 @@ afterEach(() => life.vendor.asUsual());
 type Broken = "provision" | "changePlan" | "finish";
 const answers = (what: Broken, answer: unknown) =>
   life.vendor.next(what, async () => answer as Outcome & Done);
-const done = (uuid: string) => eventually(async () => expect(await life.steps(uuid)).toEqual([]));
 /** The log lines about a resource. */
-const saidOf = (uuid: string) =>
-  life.world
-    .logged()
-    .split("\n")
-    .filter((line) => line.includes(uuid))
-    .join("\n");
+const saidOf = (uuid: string) => life.world.lines(uuid).join("\n");
 const config = { TEAPOT_URL: "https://teapots.example/broken", TEAPOT_TOKEN: "broken" };
 
 describe("a vendor's function that returns nothing is reported with what is missing", () => {
@@ -31,7 +25,7 @@ describe("a vendor's function that returns nothing is reported with what is miss
     answers("provision", undefined);
     const { addon, response } = await life.control.install({ plan: "basic" });
     expect(response.status).toBe(202);
-    await done(addon.id);
+    await life.nothingLeft(addon.id);
     expect(saidOf(addon.id)).toContain(sentence("provision"));
   });
 
@@ -39,7 +33,7 @@ describe("a vendor's function that returns nothing is reported with what is miss
     const uuid = await life.settled("basic");
     answers("changePlan", null);
     expect((await life.control.changePlan(uuid, "premium")).response.status).toBe(202);
-    await done(uuid);
+    await life.nothingLeft(uuid);
     expect(saidOf(uuid)).toContain(sentence("changePlan"));
     expect(await life.resource(uuid)).toMatchObject({ plan: "premium" });
   });
@@ -54,14 +48,14 @@ describe("a vendor's function that returns nothing is reported with what is miss
     });
     life.vendor.asUsual();
     await life.hurry(addon.id);
-    await done(addon.id);
+    await life.nothingLeft(addon.id);
   });
 
   it("deprovision may return nothing", async () => {
     const uuid = await life.settled("basic");
     life.vendor.next("deprovision", async () => undefined);
     await life.control.deprovision(uuid);
-    await done(uuid);
+    await life.nothingLeft(uuid);
     expect(life.vendor.callsOf(uuid, "deprovision")).toHaveLength(1);
   });
 });
@@ -77,7 +71,7 @@ describe("a config var that is not a string is reported by its type, never by it
   ])("%s", async (_, value, said) => {
     answers("provision", { config: { ...config, TEAPOT_URL: value() } });
     const { addon } = await life.control.install({ plan: "basic" });
-    await done(addon.id);
+    await life.nothingLeft(addon.id);
     expect(saidOf(addon.id)).toContain(`The service set TEAPOT_URL to something ${said}`);
     expect(life.world.logged()).not.toContain("hunter2hunter2");
   });
@@ -87,7 +81,7 @@ it("config together with later is refused", async () => {
   answers("provision", { config, later: "Soon." });
   const { addon, response } = await life.control.install({ plan: "basic" });
   expect(response.body).not.toMatchObject({ message: "Soon." });
-  await done(addon.id);
+  await life.nothingLeft(addon.id);
   expect(saidOf(addon.id)).toContain("The service returned both config and later: return later alone until");
   expect(life.vendor.callsOf(addon.id, "finish")).toEqual([]);
 });
@@ -95,7 +89,7 @@ it("config together with later is refused", async () => {
 it("a config var may be an empty string", async () => {
   answers("provision", { config: { ...config, TEAPOT_TOKEN: "" } });
   const { addon } = await life.control.install({ plan: "basic" });
-  await done(addon.id);
+  await life.nothingLeft(addon.id);
   const { app } = life.control.addon(addon.id);
   expect(life.control.configVars(app.name)["TEAPOT_TOKEN"]).toBe("");
 });
@@ -106,7 +100,7 @@ describe("an error of the vendor's code", () => {
     const secret = "a-config-value-nobody-may-see";
     life.vendor.next("changePlan", () => Promise.resolve({ config: { TEAPOT_TOKEN: secret } }));
     await life.control.changePlan(uuid, "premium");
-    await eventually(async () => expect(await life.steps(uuid)).toEqual([]));
+    await life.nothingLeft(uuid);
     life.vendor.next("changePlan", () => Promise.reject(new Error("First try fails.")));
     life.vendor.next("changePlan", () => Promise.reject(new Error(`Could not set ${secret}.`)));
     await life.control.changePlan(uuid, "basic");

@@ -51,7 +51,7 @@ describe("DELETE /resources/:uuid", () => {
     const uuid = await life.settled();
     const answers = await Promise.all(Array.from({ length: 20 }, () => life.platform.deprovision(uuid)));
     expect(answers.map(({ status }) => status).sort()).toEqual([204, ...Array<number>(19).fill(410)]);
-    await eventually(async () => expect(await life.steps(uuid)).toEqual([]));
+    await life.nothingLeft(uuid);
     expect(life.vendor.callsOf(uuid, "deprovision")).toHaveLength(1);
     expect((await life.events(uuid)).filter((type) => type === "deprovisioned")).toHaveLength(1);
   });
@@ -110,7 +110,7 @@ describe("DELETE /resources/:uuid", () => {
     await life.platform.provision(request);
     life.vendor.next("deprovision", () => Promise.reject(new Error("The kiln does not answer.")));
     expect((await life.platform.deprovision(request.uuid)).status).toBe(204);
-    await eventually(async () => expect(await life.steps(request.uuid)).toEqual([]));
+    await life.nothingLeft(request.uuid);
     const [first, second, ...more] = life.vendor.callsOf(request.uuid, "deprovision");
     expect(second).toEqual(first);
     expect(more).toEqual([]);

@@ -23,7 +23,6 @@ const step = async (uuid: string) =>
       [uuid],
     )
   )[0];
-const done = (uuid: string) => eventually(async () => expect(await life.steps(uuid)).toEqual([]));
 /** Waits until it was called, and is to be called again in minutes. */
 const putOff = (uuid: string) =>
   eventually(async () => expect((await step(uuid))?.seconds).toBeGreaterThan(500));
@@ -40,17 +39,13 @@ const asIf = (uuid: string, { attempts, hours = 0 }: { attempts: number; hours?:
     `UPDATE steps SET attempts = $2, created_at = now() - make_interval(hours => $3) WHERE uuid = $1 AND kind IN ('finish', 'clean_up')`,
     [uuid, attempts, hours],
   );
-const stuck = (uuid: string) =>
-  life.world
-    .logged()
-    .split("\n")
-    .filter((line) => line.includes('"alarm":"step_stuck"') && line.includes(uuid));
+const stuck = (uuid: string) => life.world.lines('"alarm":"step_stuck"', uuid);
 
 describe("finish that answers later for a provision", () => {
   it("is called again under the same key until it is done", async () => {
     says("finish", firing, 2);
     const { addon } = await life.control.install({ plan: "dedicated" });
-    await done(addon.id);
+    await life.nothingLeft(addon.id);
     const [first, ...more] = calls(addon.id, "finish");
     expect(more).toEqual([first, first]);
     expect(await life.resource(addon.id)).toMatchObject({ state: "provisioned" });
@@ -120,7 +115,7 @@ describe("finish that answers later for a plan change", () => {
     await again(uuid);
     expect(stuck(uuid)).toHaveLength(1);
     await life.hurry(uuid);
-    await done(uuid);
+    await life.nothingLeft(uuid);
     expect(await life.resource(uuid)).toMatchObject({ plan: "premium", state: "provisioned" });
     expect(life.patchesOf(uuid).at(-1)!.config[0]!.value).toContain("premium");
   });
@@ -133,7 +128,7 @@ it("deprovision that answers later is called again until it is done", async () =
   await eventually(async () =>
     expect(await step(uuid)).toMatchObject({ kind: "clean_up", last_error: null }),
   );
-  await done(uuid);
+  await life.nothingLeft(uuid);
   const [first, ...more] = calls(uuid, "deprovision");
   expect(more).toEqual([first, first]);
 });
@@ -154,6 +149,6 @@ it("deprovision that fails for the twelfth time raises one alarm, and is retried
     await eventually(() => expect(stuck(uuid)).toEqual([expect.stringContaining('"kind":"clean_up"')]));
   }
   await life.hurry(uuid);
-  await done(uuid);
+  await life.nothingLeft(uuid);
   expect(calls(uuid, "deprovision")).toHaveLength(4);
 });

@@ -25,9 +25,8 @@ afterEach(() => {
   life.control.clearFaults();
 });
 
-const nothingLeft = (uuid: string) => eventually(async () => expect(await life.steps(uuid)).toEqual([]));
 const planOf = async (uuid: string) => (await life.resource(uuid))?.plan;
-const urlThere = (uuid: string) => life.control.configVars(life.control.addon(uuid).app.name)["TEAPOT_URL"];
+const urlThere = (uuid: string) => life.varsAt(uuid)["TEAPOT_URL"];
 const urlOf = (uuid: string, plan: string) => `https://${plan}.teapots.example/${uuid}`;
 const slow = () => Promise.resolve({ later: "Wait." });
 
@@ -38,7 +37,7 @@ describe("slow updates of config vars at the platform", () => {
     expect((await life.control.changePlan(uuid, "premium")).response.status).toBe(200);
     await eventually(() => expect(life.control.faults()).toEqual([]));
     expect((await life.control.changePlan(uuid, "basic")).response.status).toBe(200);
-    await nothingLeft(uuid);
+    await life.nothingLeft(uuid);
     expect(urlThere(uuid)).toBe(urlOf(uuid, "basic"));
   });
 
@@ -50,7 +49,7 @@ describe("slow updates of config vars at the platform", () => {
     expect(await life.resource(addon.id)).toMatchObject({ state: "provisioning" });
     life.control.clearFaults();
     await life.hurry(addon.id);
-    await nothingLeft(addon.id);
+    await life.nothingLeft(addon.id);
     expect(await life.resource(addon.id)).toMatchObject({ state: "provisioned" });
     expect(life.control.addon(addon.id).state).toBe("provisioned");
     expect(urlThere(addon.id)).toBe(urlOf(addon.id, "premium"));
@@ -93,7 +92,7 @@ describe("a provision", () => {
       await life.hurry(uuid);
       expect(calls(uuid).at(-1)).toBe("deprovision");
     });
-    await nothingLeft(uuid);
+    await life.nothingLeft(uuid);
   });
 });
 
@@ -111,7 +110,7 @@ describe("a plan change", () => {
     expect((await life.platform.changePlan(uuid, { plan: "basic" })).status).toBe(200);
     expect(await life.steps(uuid)).toEqual(["change_plan", "change_plan"]);
     await life.hurry(uuid);
-    await nothingLeft(uuid);
+    await life.nothingLeft(uuid);
     expect(life.vendor.callsOf(uuid, "changePlan").map(({ plan }) => plan)).toEqual(["premium", "basic"]);
     expect(await planOf(uuid)).toBe("basic");
     expect(urlThere(uuid)).toBe(urlOf(uuid, "basic"));
@@ -137,7 +136,7 @@ describe("a plan change", () => {
     await other.query(`COMMIT`);
     await other.end();
     expect((await change).response.status).toBe(200);
-    await nothingLeft(uuid);
+    await life.nothingLeft(uuid);
     expect(life.vendor.callsOf(uuid, "changePlan")).toHaveLength(1);
     const kept = openConfig(vault, (await findResource(db, uuid))!);
     expect(kept).toContainEqual({ name: "BY_HAND", value: null });

@@ -22,18 +22,11 @@ describe("PUT /resources/:uuid", () => {
     const uuid = await life.settled();
     const since = life.position();
     const { response } = await life.control.changePlan(uuid, "premium");
-    expect(response).toMatchObject({
-      status: 200,
-      body: {
-        config: { TEAPOT_URL: `https://premium.teapots.example/${uuid}` },
-        message: expect.any(String),
-      },
-    });
-    await eventually(async () => expect(await life.steps(uuid)).toEqual([]));
-    const { app } = life.control.addon(uuid);
-    expect(life.control.configVars(app.name)).toMatchObject({
-      TEAPOT_URL: `https://premium.teapots.example/${uuid}`,
-    });
+    const config = { TEAPOT_URL: `https://premium.teapots.example/${uuid}` };
+    expect(response).toMatchObject({ status: 200, body: { config, message: expect.any(String) } });
+    await life.nothingLeft(uuid);
+    const TEAPOT_URL = `https://premium.teapots.example/${uuid}`;
+    expect(life.varsAt(uuid)).toMatchObject({ TEAPOT_URL });
     expect(life.patchesOf(uuid, since).length).toBeLessThanOrEqual(1);
     expect(await life.resource(uuid)).toMatchObject({ plan: "premium", state: "provisioned" });
   });
@@ -54,9 +47,7 @@ describe("PUT /resources/:uuid", () => {
     const [often, seldom] = [await provisioned(), await provisioned()];
     const alarms = () =>
       life.world
-        .logged()
-        .split("\n")
-        .filter((line) => line.includes('"alarm":"plan_unchanged_often"'))
+        .lines('"alarm":"plan_unchanged_often"')
         .map((line) => (JSON.parse(line) as { uuid: string }).uuid);
     const ask = (uuid: string) => life.platform.changePlan(uuid, { plan: "basic" });
     for (const uuid of [often, often, often, seldom, seldom, seldom]) await ask(uuid);
@@ -84,8 +75,7 @@ describe("PUT /resources/:uuid", () => {
 
   it("removes the config vars that the new plan does not have", async () => {
     const uuid = await life.settled();
-    const { app } = life.control.addon(uuid);
-    expect(life.control.configVars(app.name)).toHaveProperty("TEAPOT_TOKEN");
+    expect(life.varsAt(uuid)).toHaveProperty("TEAPOT_TOKEN");
     const since = life.position();
     life.vendor.next("changePlan", () => Promise.resolve({ config: { TEAPOT_URL: "https://one.example" } }));
     await life.control.changePlan(uuid, "premium");
@@ -94,11 +84,11 @@ describe("PUT /resources/:uuid", () => {
       { name: "TEAPOT_URL", value: "https://one.example" },
       { name: "TEAPOT_TOKEN", value: null },
     ]);
-    await eventually(() => !("TEAPOT_TOKEN" in life.control.configVars(app.name)));
+    await eventually(() => !("TEAPOT_TOKEN" in life.varsAt(uuid)));
 
     // A later plan that has the var sets it again.
     await life.control.changePlan(uuid, "basic");
-    await eventually(() => "TEAPOT_TOKEN" in life.control.configVars(app.name));
+    await eventually(() => "TEAPOT_TOKEN" in life.varsAt(uuid));
   });
 });
 
@@ -147,13 +137,12 @@ describe("a plan change whose function", () => {
     const { response } = await life.control.changePlan(uuid, "premium");
     expect(response.status).toBe(202);
     expect(response.body).not.toHaveProperty("config");
-    await eventually(async () => expect(await life.steps(uuid)).toEqual([]));
+    await life.nothingLeft(uuid);
     const [first, second, ...more] = life.vendor.callsOf(uuid, "changePlan");
     expect(second).toEqual(first);
     expect(more).toEqual([]);
-    const { app } = life.control.addon(uuid);
-    expect(Object.keys(life.control.configVars(app.name)).sort()).toEqual(["TEAPOT_TOKEN", "TEAPOT_URL"]);
-    expect(life.control.configVars(app.name)["TEAPOT_URL"]).toContain("premium");
+    expect(Object.keys(life.varsAt(uuid)).sort()).toEqual(["TEAPOT_TOKEN", "TEAPOT_URL"]);
+    expect(life.varsAt(uuid)["TEAPOT_URL"]).toContain("premium");
   });
 
   it.each<[string, () => unknown, string]>([
@@ -165,7 +154,7 @@ describe("a plan change whose function", () => {
     const since = life.position();
     life.vendor.next("changePlan", async () => ({ config: vars() }) as Done);
     expect((await life.control.changePlan(uuid, "premium")).response.status).toBe(202);
-    await eventually(async () => expect(await life.steps(uuid)).toEqual([]));
+    await life.nothingLeft(uuid);
     expect(
       life.patchesOf(uuid, since).flatMap(({ config }) => config.map(({ value }) => value)),
     ).not.toContain(null);

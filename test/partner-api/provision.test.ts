@@ -219,9 +219,5 @@ describe("a provision of a deprovisioned resource", () => {
 });
 
 function warningsOf(uuid: string): unknown[] {
-  return life.world
-    .logged()
-    .split("\n")
-    .filter((line) => line.includes(uuid) && line.includes("A repeated provision differs"))
-    .map((line) => JSON.parse(line) as unknown);
+  return life.world.lines(uuid, "A repeated provision differs").map((line) => JSON.parse(line) as unknown);
 }

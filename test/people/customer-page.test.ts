@@ -153,11 +153,7 @@ describe("customerPage of the service", () => {
     ["it returns nothing", (() => undefined) as never, "The service's customerPage() returned nothing"],
   ])("is logged with its resource as a fault of the service when %s", async (_, customerPage, said) => {
     const { uuid, page } = await aCustomer();
-    const failed = () =>
-      customers.world
-        .logged()
-        .split("\n")
-        .filter((line) => line.includes('"A page failed"') && line.includes(`"uuid":"${uuid}"`));
+    const failed = () => customers.world.lines('"A page failed"', `"uuid":"${uuid}"`);
     await restart(customerPage);
     const { status, text } = await page();
     expect([status, text]).toEqual([500, expect.stringContaining("This is a fault of the service")]);
@@ -170,10 +166,7 @@ describe("customerPage of the service", () => {
     const { status, text, headers } = await page();
     expect({ status, retry: headers.get("retry-after") }).toEqual({ status: 503, retry: "5" });
     expect(text).toContain("Your add-on works");
-    const late = customers.world
-      .logged()
-      .split("\n")
-      .filter((line) => line.includes('"problem":"page_late"'));
+    const late = customers.world.lines('"problem":"page_late"');
     expect(late).toEqual([expect.stringContaining(`"uuid":"${uuid}"`)]);
   });
 });

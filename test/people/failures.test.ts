@@ -1,32 +1,30 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from "@jest/globals";
+import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
 import { createServer, type Server } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { DatabaseUnavailable, type Database } from "../../src/database/database.ts";
 import type { FaultAction } from "../../packages/sandbox/index.ts";
 import type { Browser, Shown } from "./browser.ts";
-import { aWorldOfPeople, type PeopleWorld } from "./people.ts";
+import { aWorldOfPeople } from "./people.ts";
+import { opened } from "../support/world.ts";
 
 // Every failure of a sign-in ends on a page that explains it, and leaves no session behind.
 
-let people: PeopleWorld;
 let browser: Browser;
 /** Whether the database refuses connections. */
 let isAway = false;
 /** Errors of statements, by the statement's name. */
 const broken = new Map<string, Error>();
 
-beforeAll(async () => {
-  const wrapDatabase = (database: Database): Database => ({
-    ...database,
-    query(statement, values) {
-      const error = isAway ? REFUSED : broken.get(statement.name);
-      return error ? Promise.reject(error) : database.query(statement, values);
-    },
-    transaction: (work) => (isAway ? Promise.reject(REFUSED) : database.transaction(work)),
-  });
-  people = await aWorldOfPeople({ environment: { WEB_JOBS: "off" }, parts: { wrapDatabase } });
+const wrapDatabase = (database: Database): Database => ({
+  ...database,
+  query(statement, values) {
+    const error = isAway ? REFUSED : broken.get(statement.name);
+    return error ? Promise.reject(error) : database.query(statement, values);
+  },
+  transaction: (work) => (isAway ? Promise.reject(REFUSED) : database.transaction(work)),
 });
+const people = opened(() => aWorldOfPeople({ environment: { WEB_JOBS: "off" }, parts: { wrapDatabase } }));
 beforeEach(async () => {
   browser = people.browser();
   await people.forgetEverybody();
@@ -37,7 +35,6 @@ afterEach(() => {
   people.control.clearFaults();
   people.control.settings({ pkce: "honoured", replayTokens: false });
 });
-afterAll(() => people.close());
 
 const REFUSED = Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });
 const IS_OVER = "This sign-in is over";

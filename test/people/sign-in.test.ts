@@ -1,10 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
-import { aWorldOfPeople, type PeopleWorld } from "./people.ts";
+import { beforeEach, describe, expect, it } from "@jest/globals";
+import { opened } from "../support/world.ts";
+import { aWorldOfPeople } from "./people.ts";
 
-let people: PeopleWorld;
-beforeAll(async () => void (people = await aWorldOfPeople({ environment: { WEB_JOBS: "off" } })));
+const people = opened(() => aWorldOfPeople({ environment: { WEB_JOBS: "off" } }));
 beforeEach(() => people.forgetEverybody());
-afterAll(() => people.close());
 
 const stateOf = (location: string | null) => new URL(location!).searchParams.get("state")!;
 

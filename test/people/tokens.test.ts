@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { randomBytes } from "node:crypto";
 import { runWeb } from "../../src/process/run-web.ts";
 import { statement } from "../../src/database/database.ts";
@@ -6,17 +6,16 @@ import { Secret } from "../../src/secret.ts";
 import { credentialSealContext } from "../../src/vault/contexts.ts";
 import { createVault } from "../../src/vault/vault.ts";
 import { kitJson } from "../support/kit.ts";
-import { eventually } from "../support/world.ts";
+import { eventually, opened } from "../support/world.ts";
 import type { Browser } from "./browser.ts";
-import { aWorldOfPeople, type PeopleWorld } from "./people.ts";
+import { aWorldOfPeople } from "./people.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 
 // A person's tokens stand beside those of resources and are refreshed by the same code (test/credentials). Here is what
 // differs: a refusal ends the sign-in, and signing out or in again meets a refresh under way.
 
-let people: PeopleWorld;
 let browser: Browser;
-beforeAll(async () => void (people = await aWorldOfPeople({ environment: { WEB_JOBS: "off" } })));
+const people = opened(() => aWorldOfPeople({ environment: { WEB_JOBS: "off" } }));
 beforeEach(async () => {
   await people.forgetEverybody();
   browser = people.browser();
@@ -25,7 +24,6 @@ beforeEach(async () => {
   await people.world.rows(`UPDATE credentials SET generation = 1, lease = 0`);
 });
 afterEach(() => people.control.clearFaults());
-afterAll(() => people.close());
 
 const makeDue = () => people.world.rows(`UPDATE credentials SET due_at = now(), leased_until = NULL`);
 const expire = () => people.world.rows(`UPDATE credentials SET expires_at = now() - interval '1 second'`);
@@ -44,7 +42,7 @@ const page = async () => {
 const SIGNED_IN = { status: 200, title: "You are signed in" };
 const SIGN_IN_AGAIN = { status: 401, title: "Please sign in again" };
 
-async function opened() {
+async function decrypted() {
   const vault = await createVault(teapotConfig(people.world.environment));
   const row = await person();
   return {
@@ -59,7 +57,7 @@ async function opened() {
 
 describe("refresh of a person's tokens", () => {
   it("happens by itself when it is due, with the secret in the body", async () => {
-    const before = await opened();
+    const before = await decrypted();
     await makeDue();
     const since = position();
     await people.job("refresh-tokens");
@@ -69,7 +67,7 @@ describe("refresh of a person's tokens", () => {
       "grant_type",
       "refresh_token",
     ]);
-    const after = await opened();
+    const after = await decrypted();
     expect(after.access).not.toBe(before.access);
     expect(await person()).toMatchObject({ state: "signed_in", generation: 2, last_error: null });
     expect(await page()).toEqual(SIGNED_IN);
@@ -93,7 +91,7 @@ describe("refresh of a person's tokens", () => {
   });
 
   it("with the same dead access token in the answer ends the sign-in", async () => {
-    const { access } = await opened();
+    const { access } = await decrypted();
     const same = { access_token: access, token_type: "Bearer", expires_in: 28_800 };
     const since = position();
     people.control.fault("POST /oauth/token", { status: 200, body: same }, 5);
@@ -152,10 +150,10 @@ describe("refresh of a person's tokens", () => {
       await refreshWhile(async () => {
         if (isOut) await browser.post("/oauth/logout");
         await people.signIn(browser);
-        fresh = await opened();
+        fresh = await decrypted();
       });
       people.control.settings({ refreshToken: "same" });
-      expect(await opened()).toEqual(fresh);
+      expect(await decrypted()).toEqual(fresh);
       expect(await page()).toEqual(SIGNED_IN);
     },
   );
@@ -231,7 +229,7 @@ describe("encryption keys", () => {
   });
 
   it("of people's tokens and sessions can be changed while they are signed in", async () => {
-    const before = await opened();
+    const before = await decrypted();
     const oldKey = people.world.environment["ENCRYPTION_KEY"]!;
     const newKey = randomBytes(24).toString("hex");
     const both = { ENCRYPTION_KEY: newKey, DECRYPTION_KEYS: oldKey };

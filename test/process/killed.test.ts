@@ -1,18 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { aProcessWorld, before, type ProcessWorld } from "../support/process-world.ts";
-import { eventually } from "../support/world.ts";
+import { describe, expect, it } from "@jest/globals";
+import { aProcessWorld, before } from "../support/process-world.ts";
+import { eventually, opened } from "../support/world.ts";
 
 // Processes that kill themselves with SIGKILL, each during other work, and then one that is not killed and
 // has to complete everything.
 
-let life: ProcessWorld;
-beforeAll(async () => {
-  life = await aProcessWorld({ environment: { SWEEP_CRON: "* * * * * *" } });
-});
-afterAll(async () => {
-  await life.killAll();
-  await life.world.close();
-});
+const life = opened(() => aProcessWorld({ environment: { SWEEP_CRON: "* * * * * *" } }));
 
 const DIE = `process.kill(process.pid, "SIGKILL")`;
 
@@ -122,12 +115,8 @@ describe("a process killed", () => {
     expect((await life.control.deprovision(gone)).response.status).toBe(410);
 
     const whole = {
-      resource: "provisioned",
-      plan: "basic",
-      state: "active",
-      reason: null,
-      generation: 1,
-      steps: 0,
+      ...{ resource: "provisioned", plan: "basic", steps: 0 },
+      ...{ state: "active", reason: null, generation: 1 },
     };
     const wanted: [string, object][] = [
       [lost.uuid, { ...whole, state: "grant_lost", reason: "outcome_unknown", generation: 0 }],

@@ -34,7 +34,7 @@ it("a web process with WEB_JOBS=off exchanges grants and finds apps; a worker ru
   try {
     await worker.ready;
     await life.world.quiet([addon.id]);
-    await eventually(async () => expect(await life.steps(gone.addon.id)).toEqual([]));
+    await life.nothingLeft(gone.addon.id);
   } finally {
     await worker.stop();
   }

@@ -25,7 +25,7 @@ const url = async () =>
 
 async function changePlan(): Promise<void> {
   await life.control.changePlan(uuid, "premium");
-  await eventually(async () => expect(await life.steps(uuid)).toEqual([]));
+  await life.nothingLeft(uuid);
 }
 
 /** A client whose first update happens during a plan change or other work: before or after it. */
@@ -92,7 +92,7 @@ describe("kit config set during a plan change", () => {
     expect((await life.control.changePlan(uuid, "premium")).response.status).toBe(202);
     await setConfig(services, uuid, [{ name: "TEAPOT_TOKEN", value: "by-hand" }]);
     gate.open();
-    await eventually(async () => expect(await life.steps(uuid)).toEqual([]));
+    await life.nothingLeft(uuid);
     expect((await services.platformFor(uuid).config.get()).map(({ name }) => name)).toEqual(["TEAPOT_URL"]);
     expect(differing((await diffConfig(services, uuid)).vars)).toEqual([]);
   }, 30_000);

@@ -1,81 +1,29 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, afterEach, beforeAll, expect, it } from "@jest/globals";
-import type { Database } from "../../src/database/database.ts";
+import { afterEach, expect, it } from "@jest/globals";
 import { Refusal } from "../../src/errors.ts";
 import { openContext } from "../../src/open-context.ts";
 import { changePlan } from "../../src/resources/change-plan.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
-import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
+import { aLifecycle } from "../support/lifecycle.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 import { teapots } from "../support/teapots/index.ts";
-import { eventually } from "../support/world.ts";
+import { databaseError, interleavings } from "../support/interleavings.ts";
+import { eventually, opened, QUICK } from "../support/world.ts";
 
 // Everything that can happen to a resource while something else happens to it. A row of the table is an interleaving:
 // event A, with what the vendor's function makes of it; event B, at a moment of A; then the answers to both, the state
 // in the end, and the calls of the vendor's functions. In the end nothing is left to do, and the platform has the config
 // vars of the plan that is stored.
 
-let life: LifecycleWorld;
-/** What happens at a moment of A, once. */
-const moments = new Map<string, () => Promise<unknown>>();
-
-/** Statements that fail as on a locked table, until A is answered. */
-const locked = new Set<string>();
-
-async function reach(moment: string): Promise<boolean> {
-  const happens = moments.get(moment);
-  moments.delete(moment);
-  await happens?.();
-  return happens !== undefined;
-}
-
-const failure = (code: string) => Object.assign(new Error("It failed."), { code, severity: "ERROR" });
-const lost = () => failure("08006");
-
-beforeAll(async () => {
-  const wrapDatabase = (database: Database): Database => ({
-    ...database,
-    async query(statement, values) {
-      await reach(`before ${statement.name}`);
-      if (locked.has(statement.name)) throw failure("55P03");
-      const rows = await database.query<never>(statement, values);
-      if (rows.length > 0 && (await reach(`unheard ${statement.name}`))) throw lost();
-      return rows;
-    },
-    async transaction(work) {
-      let last = "";
-      const result = await database.transaction((tx) =>
-        work({
-          async query(statement, values) {
-            last = statement.name;
-            if (await reach(`deadlock ${last}`)) throw failure("40P01");
-            return tx.query(statement, values);
-          },
-        }),
-      );
-      if (await reach(`unheard ${last}`)) throw lost();
-      return result;
-    },
-  });
-  // The platform waits for 2.8 s; here it waits for less.
-  const pace = { ...PACE_OF_TESTS, vendorMs: 800, requestMs: 3_000 };
-  life = await aLifecycle({ parts: { wrapDatabase, pace } });
-});
-afterAll(() => life.world.close());
+const { moments, reach, always, parts } = interleavings();
+// The platform waits for 2.8 s; here it waits for less.
+const pace = { ...QUICK, vendorMs: 800, requestMs: 3_000 };
+const life = opened(() => aLifecycle({ parts: { ...parts, pace } }));
 afterEach(() => {
   moments.clear();
-  locked.clear();
   life.vendor.asUsual();
   life.control.clearFaults();
 });
-
-const PACE_OF_TESTS = {
-  exchangeAfterMs: 150,
-  pauses: 0.1,
-  lastOrdersMs: 25,
-  wrongPasswordMs: 1,
-  logAgainMs: 0,
-};
 
 const newest = () => life.control.state().addons.at(-1)!.id;
 const status = async (sent: Promise<{ status: number }>) => (await sent).status;
@@ -187,7 +135,8 @@ it.each(TABLE)(
     let uuid = isNew ? "" : await life.settled();
     const before = life.vendor.calls.length;
     let second: Promise<number> = Promise.resolve(-1);
-    if (at === "locked") for (const name of ["settle_steps", "accept_plan"]) locked.add(name);
+    const locked = at === "locked" ? ["before settle_steps", "before accept_plan"] : [];
+    const unlock = locked.map((each) => always(each, () => Promise.reject(databaseError("55P03"))));
     moments.set(at === "locked" ? "during changePlan" : at, async () => {
       uuid ||= newest();
       second = EVENTS[b](uuid);
@@ -197,7 +146,7 @@ it.each(TABLE)(
     tell(a, outcome);
 
     const first = await EVENTS[a](uuid);
-    locked.clear();
+    for (const each of unlock) each();
     uuid ||= newest();
     await eventually(() => expect(moments.size).toBe(0));
     expect([first, await second]).toEqual(answers);
@@ -248,11 +197,7 @@ function tell(a: Event, outcome: Outcome): void {
 }
 
 it("a plan change that is refused raises an alarm only if the platform was answered yes", async () => {
-  const alarmsOf = (uuid: string) =>
-    life.world
-      .logged()
-      .split("\n")
-      .filter((line) => line.includes('"alarm":"plan_change_refused"') && line.includes(uuid));
+  const alarmsOf = (uuid: string) => life.world.lines('"alarm":"plan_change_refused"', uuid);
   for (const { wait, status, alarms } of [
     { wait: 0, status: 422, alarms: 0 },
     { wait: 1_200, status: 202, alarms: 1 },
@@ -260,7 +205,7 @@ it("a plan change that is refused raises an alarm only if the platform was answe
     const uuid = await life.settled();
     life.vendor.next("changePlan", () => sleep(wait).then(OUTCOMES.refuses));
     expect(await EVENTS.premium(uuid)).toBe(status);
-    await eventually(async () => expect(await life.steps(uuid)).toEqual([]));
+    await life.nothingLeft(uuid);
     expect(alarmsOf(uuid)).toHaveLength(alarms);
   }
 });

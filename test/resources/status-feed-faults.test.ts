@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from "@jest/globals";
 import { type Answering, aServer, aClosedPort } from "../platform/local-server.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { partnerCalls } from "../support/partner-calls.ts";
+import { tokenPairs } from "../support/token-pairs.ts";
 import { aWorld, eventually, opened } from "../support/world.ts";
 import { refreshNow } from "../../src/credentials/sweeps.ts";
 
@@ -44,20 +45,8 @@ async function aFeed(answer: Answering | null) {
   return server;
 }
 
-const credential = async (uuid: string) => {
-  const rows = await world.rows<{ state: string; generation: number }>(
-    `SELECT state, generation FROM credentials WHERE uuid = $1`,
-    [uuid],
-  );
-  return rows[0];
-};
-
 const alarms = () =>
-  world
-    .logged()
-    .split("\n")
-    .filter((line) => line.includes(`"alarm":"no_grant"`))
-    .map((line) => JSON.parse(line) as { uuid: string; incident?: object });
+  world.lines(`"alarm":"no_grant"`).map((line) => JSON.parse(line) as { uuid: string; incident?: object });
 
 describe.each(Object.entries(modes))("a status feed that is %s", (_, answer) => {
   it("delays nobody: grants are exchanged, tokens refreshed and alarms written", async () => {
@@ -65,18 +54,16 @@ describe.each(Object.entries(modes))("a status feed that is %s", (_, answer) => 
     await world.restart({ environment: { PLATFORM_STATUS_URL: url } });
     const { services } = world.service;
 
-    const { addon } = await world.sandbox.control.install({ plan: "basic" });
-    await eventually(async () =>
-      expect(await credential(addon.id)).toEqual({ state: "active", generation: 1 }),
-    );
-    await refreshNow(services, addon.id);
-    expect(await credential(addon.id)).toEqual({ state: "active", generation: 2 });
+    const uuid = await world.settled();
+    const { row } = tokenPairs(world);
+    await refreshNow(services, uuid);
+    expect(await row(uuid)).toMatchObject({ state: "active", generation: 2 });
     expect(seen).toEqual([]); // nobody asked
 
     const uuids = await provisionsWithoutGrant(3);
     expect(alarms().filter(({ uuid }) => uuids.includes(uuid))).toHaveLength(3);
-    await refreshNow(services, addon.id);
-    expect(await credential(addon.id)).toEqual({ state: "active", generation: 3 });
+    await refreshNow(services, uuid);
+    expect(await row(uuid)).toMatchObject({ state: "active", generation: 3 });
     if (answer) await eventually(() => seen.length > 0);
     expect(seen.length).toBeLessThanOrEqual(1);
 
@@ -114,12 +101,7 @@ describe("an open incident at the platform", () => {
   });
 });
 
-const lines = () =>
-  world
-    .logged()
-    .split("\n")
-    .filter(Boolean)
-    .map((line) => JSON.parse(line) as Record<string, unknown>);
+const lines = () => world.lines().map((line) => JSON.parse(line) as Record<string, unknown>);
 
 async function provisionsWithoutGrant(count: number): Promise<string[]> {
   const requests = Array.from({ length: count }, () => aProvisionRequest({ oauth_grant: null }));

@@ -1,7 +1,8 @@
+import { expect } from "@jest/globals";
 import { aVendor } from "./a-vendor.ts";
 import { partnerCalls } from "./partner-calls.ts";
 import { tokenPairs } from "./token-pairs.ts";
-import { aWorld, type Wishes } from "./world.ts";
+import { aWorld, eventually, type Wishes } from "./world.ts";
 
 /** A world whose vendor can be observed and told what to do, with queries for the tests of a resource's life. */
 export async function aLifecycle(wishes: Wishes = {}) {
@@ -55,6 +56,13 @@ export async function aLifecycle(wishes: Wishes = {}) {
       (await world.rows<{ kind: string }>(`SELECT kind FROM steps WHERE uuid = $1 ORDER BY id`, [uuid])).map(
         ({ kind }) => kind,
       ),
+    /** Waits until no step of a resource is left. */
+    nothingLeft: (uuid: string) =>
+      eventually(async () =>
+        expect(await world.rows(`SELECT kind FROM steps WHERE uuid = $1`, [uuid])).toEqual([]),
+      ),
+    /** The config vars of its app at the platform. */
+    varsAt: (uuid: string) => control.configVars(control.addon(uuid).app.name),
     events: async (uuid: string) =>
       (await world.rows<{ type: string }>(`SELECT type FROM events WHERE uuid = $1 ORDER BY id`, [uuid])).map(
         ({ type }) => type,

@@ -18,6 +18,8 @@ export interface World {
   db: Database;
   /** Everything the service has logged so far. */
   logged(): string;
+  /** The lines of that which contain all of these texts. */
+  lines(...texts: string[]): string[];
   /** The environment for starting another process of the same service. */
   environment: Environment;
   /** Stops the service and starts it again, with other settings or parts. */
@@ -86,6 +88,7 @@ export async function aWorld({
       return service;
     },
     logged: () => lines.join(""),
+    lines: (...texts) => lines.filter((line) => texts.every((text) => line.includes(text))),
     async restart(change) {
       await service.stop();
       service = await start(change);

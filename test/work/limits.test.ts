@@ -29,7 +29,7 @@ it.each([
     await eventually(() => expect(life.vendor.callsOf(uuid, what).length).toBe(2));
     expect(signal!.reason).toMatchObject({ id: "took_too_long" });
     expect(life.world.logged()).toContain(`The service's ${what}() was cut off after 1 s, its limit`);
-    await eventually(async () => expect(await life.steps(uuid)).toEqual([]));
+    await life.nothingLeft(uuid);
   },
 );
 

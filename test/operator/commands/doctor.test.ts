@@ -349,7 +349,9 @@ describe("kit doctor", () => {
   });
 
   it.each([
-    ["28P01", "", /^DATABASE_URL: the database says: not you/],
+    ...["28P01", "28000", "3D000", "42501"].map((state): [string, string, RegExp] => [
+      ...([state, "", /^DATABASE_URL: the database says: not you/] as const),
+    ]),
     ["", "?sslmode=verify-full", /The server does not support SSL connections\. TLS: sslmode .*DATABASE_CA/],
   ])("tells a database that refuses from one that does not answer: %s%s", async (sqlState, query, why) => {
     const database = await aRefusingDatabase(sqlState, "not you");
