@@ -5,7 +5,6 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { startPostgres, type Server } from "../../workshop/bench/postgres.ts";
 import type { Line } from "../../workshop/bench/works/work.ts";
 import { administer, databaseUrl } from "../support/database.ts";

@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Browser, Page } from "playwright-core";
 import { h } from "preact";
 import { aWorldOfCustomers, type CustomersWorld, type Form } from "../people/customers.ts";

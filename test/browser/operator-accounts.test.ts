@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Browser, Page } from "playwright-core";
 import { aWorldOfOperators, type OperatorsWorld } from "../operator/pages/signed-in.ts";
 import { aVisitor, chromiumPath, lookOf, LOOKS, startChromium } from "../support/chromium.ts";

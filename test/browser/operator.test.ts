@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Browser } from "playwright-core";
 import { aWorldOfAnOperator, PASSWORD, type OperatorWorld } from "../operator/pages/operator.ts";
 import { aVisitor, chromiumPath, lookOf, LOOKS, overflow, startChromium } from "../support/chromium.ts";

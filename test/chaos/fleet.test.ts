@@ -1,7 +1,6 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { expect, it } from "@jest/globals";
 import { startFleet } from "../../workshop/chaos/fleet.ts";
 import { readOptions } from "../../workshop/chaos/options.ts";
 

@@ -3,7 +3,6 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileS
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { expect, it } from "@jest/globals";
 import { readMutant } from "../../workshop/mutants/mutant.ts";
 import { runTest } from "../../workshop/mutants/run-test.ts";
 

@@ -3,7 +3,6 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { createHistory } from "../../workshop/chaos/history.ts";
 import { exitCodeOf, report } from "../../workshop/chaos/report.ts";
 import { judge } from "../../workshop/chaos/verdict.ts";

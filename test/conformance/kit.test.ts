@@ -1,4 +1,3 @@
-import { afterAll, expect, it } from "@jest/globals";
 import { freePort } from "../../packages/conformance/free-port.ts";
 import { judge } from "../../packages/conformance/judge.ts";
 import { rules } from "../../packages/conformance/rules/index.ts";

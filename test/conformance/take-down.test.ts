@@ -1,6 +1,5 @@
 // A run removes everything that it created at a service before it ends, however it ends; and shows that.
 
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";

@@ -1,4 +1,3 @@
-import { afterEach, describe, expect, it } from "@jest/globals";
 import pg from "pg";
 import { runWorker } from "../../src/process/run-worker.ts";
 import type { RunningService } from "../../src/process/start-up.ts";

@@ -1,4 +1,3 @@
-import { afterEach, describe, expect, it } from "@jest/globals";
 import { interleavings } from "../support/interleavings.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
 import { aGate } from "../support/a-vendor.ts";

@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { tokenPairs } from "../support/token-pairs.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 import type { FaultAction } from "../../packages/sandbox/index.ts";

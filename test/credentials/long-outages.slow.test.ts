@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it, jest } from "@jest/globals";
+import { jest } from "@jest/globals";
 import { createBreaker } from "../../src/credentials/gates.ts";
 import type { FaultAction } from "../../packages/sandbox/index.ts";
 import { refreshNow } from "../../src/credentials/sweeps.ts";

@@ -1,4 +1,3 @@
-import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { kitJson } from "../support/kit.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
 import { eventually, opened } from "../support/world.ts";

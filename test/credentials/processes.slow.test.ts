@@ -1,4 +1,3 @@
-import { afterEach, describe, expect, it } from "@jest/globals";
 import { setTimeout as sleep } from "node:timers/promises";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { basic } from "../support/partner-calls.ts";

@@ -1,6 +1,5 @@
 import { deprovision } from "../../src/resources/deprovision.ts";
 import { failStranded } from "../../src/resources/end-store.ts";
-import { afterEach, describe, expect, it } from "@jest/globals";
 import type { FaultAction } from "../../packages/sandbox/index.ts";
 import { recoverGrants } from "../../src/operator/grants.ts";
 import { importInstallations } from "../../src/operator/import.ts";

@@ -1,4 +1,3 @@
-import { afterEach, describe, expect, it } from "@jest/globals";
 import { randomUUID } from "node:crypto";
 import { shareOfLife } from "../../src/credentials/verdict.ts";
 import { interleavings } from "../support/interleavings.ts";

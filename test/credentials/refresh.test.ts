@@ -1,4 +1,3 @@
-import { afterEach, describe, expect, it } from "@jest/globals";
 import { refreshTokens } from "../../src/operator/tokens.ts";
 import { refreshNow } from "../../src/credentials/sweeps.ts";
 import { aGate } from "../support/a-vendor.ts";

@@ -1,4 +1,3 @@
-import { beforeEach, expect, it } from "@jest/globals";
 import { aLifecycle } from "../support/lifecycle.ts";
 import { opened } from "../support/world.ts";
 

@@ -1,4 +1,3 @@
-import { beforeEach, expect, it } from "@jest/globals";
 import pg from "pg";
 import { statement } from "../../src/database/database.ts";
 import { makeOlderTokensDue } from "../../src/credentials/store.ts";

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterEach, describe, expect, it } from "@jest/globals";
 import type { FaultAction } from "../../packages/sandbox/index.ts";
 import { credentialSealContext } from "../../src/vault/contexts.ts";
 import { storeTokens } from "../../src/credentials/store.ts";

@@ -2,7 +2,6 @@ import { createServer, type Server } from "node:http";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import type { TokenEndpoint } from "../../src/platform/oauth.ts";
 import { refreshNow } from "../../src/credentials/sweeps.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";

@@ -1,4 +1,3 @@
-import { expect, it } from "@jest/globals";
 import { claimGrants } from "../../src/credentials/queue.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
 import { eventually, opened } from "../support/world.ts";

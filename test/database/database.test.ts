@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { beforeEach, describe, expect, it } from "@jest/globals";
 import {
   createOutageWatch,
   isConnectionConfigError,

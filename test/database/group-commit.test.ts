@@ -1,4 +1,3 @@
-import { expect, it } from "@jest/globals";
 import { groupCommit, Overloaded, statement, type Deadline } from "../../src/database/database.ts";
 import { anOpenDatabase } from "../support/open-database.ts";
 

@@ -2,7 +2,6 @@ import { createHash } from "node:crypto";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { migrate } from "../../src/database/database.ts";
 import { listResources, showResource } from "../../src/operator/resources.ts";
 import { harmfulTo } from "../support/expanding.ts";

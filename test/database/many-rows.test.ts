@@ -1,4 +1,3 @@
-import { beforeEach, describe, expect, it } from "@jest/globals";
 import { expectBoundedPlan } from "../../workshop/bench/plan.ts";
 import { prunePeopleAndCustomers } from "../../src/people/store.ts";
 import { statement, type Database, type Queryable, type Statement } from "../../src/database/database.ts";

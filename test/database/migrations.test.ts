@@ -4,7 +4,6 @@ import { once } from "node:events";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import pg from "pg";
 import { checkMigrations, migrate, MigrationFailed, openDatabase } from "../../src/database/database.ts";
 import { administer, aFreshDatabase, databaseUrl, testServerUrl } from "../support/database.ts";

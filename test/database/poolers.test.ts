@@ -1,5 +1,4 @@
 import { readFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { checkMigrations, migrate, openDatabase, statement } from "../../src/database/database.ts";
 import { aFreshDatabase, type FreshDatabase } from "../support/database.ts";
 import { pgBouncerPath, startPgBouncer } from "../support/pgbouncer.ts";

@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { migrate, openDatabase } from "../../src/database/database.ts";
 import type { Environment } from "../../src/environment.ts";
 import { schema } from "../../src/operator/doctor/installation.ts";

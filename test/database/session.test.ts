@@ -1,4 +1,3 @@
-import { expect, it } from "@jest/globals";
 import pg from "pg";
 import { kitJson } from "../support/kit.ts";
 import { aWorld } from "../support/world.ts";

@@ -1,4 +1,4 @@
-import { expect, it, jest } from "@jest/globals";
+import { jest } from "@jest/globals";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from "@jest/globals";
+import { jest } from "@jest/globals";
 import pg from "pg";
 import supertest from "supertest";
 import type { Database } from "../../src/database/database.ts";

@@ -1,6 +1,5 @@
 // `npm run conformance` without arguments: the kit's own service, with a database made for the purpose.
 
-import { describe, expect, it } from "@jest/globals";
 import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { aDatabaseServer, aTemporaryFolder, run } from "./dev-run.ts";

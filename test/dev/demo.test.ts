@@ -1,6 +1,5 @@
 // `npm run demo` and `npm run sandbox:run` with a product that differs from the teapots as much as the contract allows.
 
-import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { tmpdir } from "node:os";

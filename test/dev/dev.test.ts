@@ -1,4 +1,3 @@
-import { afterEach, beforeEach, expect, it } from "@jest/globals";
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { chmod, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";

@@ -1,4 +1,3 @@
-import { afterEach, beforeEach, expect, it } from "@jest/globals";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:net";

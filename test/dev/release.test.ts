@@ -1,6 +1,5 @@
 // npm run release, in a small repository of its own.
 
-import { afterEach, beforeEach, expect, it } from "@jest/globals";
 import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";

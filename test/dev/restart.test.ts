@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { symlinkSync } from "node:fs";
 import { chmod, cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

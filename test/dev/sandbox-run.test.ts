@@ -1,4 +1,3 @@
-import { describe, expect, it } from "@jest/globals";
 import { aDatabaseServer, aTemporaryFolder, run } from "./dev-run.ts";
 
 /** `npm run sandbox:run -- …`, with a database on the server of all tests. */

@@ -1,4 +1,3 @@
-import { afterEach, beforeEach, expect, it } from "@jest/globals";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";

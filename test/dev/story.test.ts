@@ -1,6 +1,5 @@
 // What npm run dev prints: each call in plain words, and the causes of what the service warns about.
 
-import { expect, it } from "@jest/globals";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";

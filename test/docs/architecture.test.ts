@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { describe, expect, it } from "@jest/globals";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 

@@ -14,7 +14,6 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseEnv } from "node:util";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { validate } from "dockerfile-utils";
 import { freePort } from "../../packages/conformance/free-port.ts";
 import { composeServices, composeText } from "../support/compose.ts";

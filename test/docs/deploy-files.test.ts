@@ -4,7 +4,6 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { parseEnv } from "node:util";
-import { describe, expect, it } from "@jest/globals";
 import { readConfig, settings, wrongNames } from "../../src/config.ts";
 import type { Environment } from "../../src/environment.ts";
 import { checkManifestText, type ManifestReport } from "../../src/manifest/check.ts";

@@ -1,5 +1,4 @@
 import { readFileSync } from "node:fs";
-import { describe, expect, it } from "@jest/globals";
 import { parseAllDocuments } from "yaml";
 import { settings } from "../../src/config.ts";
 

@@ -1,5 +1,4 @@
 import { readFileSync, writeFileSync } from "node:fs";
-import { expect, it } from "@jest/globals";
 import type { LedgerEntry } from "../../packages/sandbox/index.ts";
 import { kitPages } from "../support/kit-pages.ts";
 import { aWorld } from "../support/world.ts";

@@ -1,5 +1,4 @@
 import { readFileSync } from "node:fs";
-import { afterAll, describe, expect, it } from "@jest/globals";
 import express from "express";
 import { settings } from "../../src/config.ts";
 import { createPool } from "../../src/database/connection.ts";

@@ -2,7 +2,6 @@ import { readFileSync } from "node:fs";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
-import { describe, expect, it } from "@jest/globals";
 import { parse } from "yaml";
 import type { createControl } from "../../packages/sandbox/control/control.ts";
 import { controlRoutes } from "../../packages/sandbox/control/routes.ts";

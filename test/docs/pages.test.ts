@@ -4,7 +4,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import path from "node:path";
-import { describe, expect, it } from "@jest/globals";
 import type { Command } from "commander";
 import { settings } from "../../src/config.ts";
 import { ALARMS } from "../../src/metrics/metrics.ts";

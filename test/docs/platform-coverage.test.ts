@@ -1,5 +1,4 @@
 import { readFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type Sandbox, startSandbox } from "../../packages/sandbox/index.ts";
 import { clientEndpoints } from "../support/client-endpoints.ts";
 

@@ -1,7 +1,6 @@
 // The versions of Node that are named in several places, and the workflow of whoever keeps .github/.
 
 import { existsSync, readFileSync } from "node:fs";
-import { describe, expect, it } from "@jest/globals";
 import { FIXED_NODE, missingNodeFixes } from "../../src/version.ts";
 
 const fileOf = (name: string) => new URL(`../../${name}`, import.meta.url);

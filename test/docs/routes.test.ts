@@ -1,5 +1,4 @@
 import { readFileSync } from "node:fs";
-import { beforeAll, expect, it } from "@jest/globals";
 import { aWorldOfPeople } from "../people/people.ts";
 import { kitPages } from "../support/kit-pages.ts";
 import { basic } from "../support/partner-calls.ts";

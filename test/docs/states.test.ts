@@ -1,5 +1,4 @@
 import { readFileSync } from "node:fs";
-import { describe, expect, it } from "@jest/globals";
 import { drawn, MACHINES, PAGE } from "../../workshop/states.ts";
 import { aWorld, opened } from "../support/world.ts";
 

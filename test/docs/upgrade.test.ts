@@ -1,6 +1,5 @@
 // The procedure of docs/upgrade.md, run with its own git commands in a temporary folder: a small kit and a fork of it.
 
-import { afterEach, beforeEach, expect, it } from "@jest/globals";
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";

@@ -3,7 +3,6 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import path from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { offer } from "../../examples/message-queue/your-service/plans.ts";
 import { migrate } from "../../src/database/database.ts";
 import { addonManifest } from "../../src/operator/addon-manifest.ts";

@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { beforeAll, describe, expect, it } from "@jest/globals";
 import pg from "pg";
 import { createProduct } from "../../examples/postgres-product/your-service/product.ts";
 import { Secret } from "../../src/secret.ts";

@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import express from "express";
 import { Refusal } from "../../src/errors.ts";
 import type { Extensions, Kit, YourJob } from "../../src/extend/contract.ts";

@@ -1,4 +1,3 @@
-import { expect, it } from "@jest/globals";
 import { defineOffer } from "../../src/offer.ts";
 import type { YourService } from "../../src/resources/contract.ts";
 

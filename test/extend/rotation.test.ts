@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import type { Database, Statement } from "../../src/database/database.ts";
 import { Refusal } from "../../src/errors.ts";
 import type { Extensions, Kit, Rotation } from "../../src/extend/contract.ts";

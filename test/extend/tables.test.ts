@@ -1,7 +1,6 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { migrate, statement } from "../../src/database/database.ts";
 import { anOpenDatabase } from "../support/open-database.ts";
 

@@ -1,4 +1,3 @@
-import { afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { aWorldOfPeople } from "../people/people.ts";
 import { basic } from "../support/partner-calls.ts";
 import { eventually, opened } from "../support/world.ts";

@@ -2,7 +2,6 @@ import { once } from "node:events";
 import { Agent, request, type IncomingMessage, type Server } from "node:http";
 import { connect, type AddressInfo, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import express from "express";
 import { PACE } from "../../src/pace.ts";
 import { createHttpServer } from "../../src/http/server.ts";

@@ -1,5 +1,4 @@
 import { connect } from "node:net";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Database } from "../../src/database/database.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";

@@ -2,7 +2,6 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { connect, type AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { inOrder } from "../../src/http/in-order.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { basic } from "../support/partner-calls.ts";

@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { setTimeout as sleep } from "node:timers/promises";
 import { aProcessWorld, type ProcessWorld } from "../support/process-world.ts";
 import { eventually } from "../support/world.ts";

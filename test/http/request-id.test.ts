@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { rawHttp } from "../support/raw-http.ts";
 import { aWorld, type World } from "../support/world.ts";
 

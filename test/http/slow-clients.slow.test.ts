@@ -1,5 +1,4 @@
 import { connect, type Socket } from "node:net";
-import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { basic } from "../support/partner-calls.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 

@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { Database } from "../../src/database/database.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { partnerCalls } from "../support/partner-calls.ts";

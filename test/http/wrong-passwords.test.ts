@@ -1,4 +1,3 @@
-import { beforeEach, describe, expect, it } from "@jest/globals";
 import { basic } from "../support/partner-calls.ts";
 import { aWorld, eventually, opened } from "../support/world.ts";
 

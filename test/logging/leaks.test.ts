@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { beforeAll, describe, expect, it } from "@jest/globals";
 import type { LedgerEntry } from "../../packages/sandbox/index.ts";
 import { Refusal } from "../../src/errors.ts";
 import { addonManifest } from "../../src/operator/addon-manifest.ts";

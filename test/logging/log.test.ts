@@ -1,5 +1,4 @@
 import { inspect } from "node:util";
-import { describe, expect, it } from "@jest/globals";
 import { KitError, messageOf, Refusal, mayQuote } from "../../src/errors.ts";
 import { readableLogLine } from "../../src/operator/commands/session.ts";
 import { createLog, type Log } from "../../src/logging/log.ts";

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
+import { jest } from "@jest/globals";
 import { createLog } from "../../src/logging/log.ts";
 import { createRepeats, EACH } from "../../src/logging/repeats.ts";
 import { createRefusedSample } from "../../src/logging/request-log.ts";

@@ -1,4 +1,3 @@
-import { describe, expect, it } from "@jest/globals";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
 import { eventually, opened } from "../support/world.ts";

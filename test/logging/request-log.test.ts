@@ -1,7 +1,6 @@
 import { once } from "node:events";
 import http, { type ServerResponse } from "node:http";
 import { connect, type AddressInfo } from "node:net";
-import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { createLog } from "../../src/logging/log.ts";
 import { createRefusedSample, requestLog } from "../../src/logging/request-log.ts";
 import { createScrubber } from "../../src/logging/scrubber.ts";

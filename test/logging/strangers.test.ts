@@ -1,4 +1,3 @@
-import { expect, it } from "@jest/globals";
 import { basic } from "../support/partner-calls.ts";
 import { rawHttp } from "../support/raw-http.ts";
 import { aWorld, eventually, opened } from "../support/world.ts";

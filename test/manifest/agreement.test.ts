@@ -1,4 +1,3 @@
-import { describe, expect, it } from "@jest/globals";
 import { readManifest } from "../../packages/sandbox/manifest/manifest.ts";
 import { checkManifest } from "../../src/manifest/check.ts";
 

@@ -1,4 +1,3 @@
-import { describe, expect, it } from "@jest/globals";
 import { checkManifest, checkManifestText } from "../../src/manifest/check.ts";
 
 // Manifests as people write them, each with its faults: "error" or "warning", and where. Which rules there are, and what

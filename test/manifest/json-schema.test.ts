@@ -1,5 +1,4 @@
 import { readFileSync } from "node:fs";
-import { describe, expect, it } from "@jest/globals";
 import { manifestJsonSchema, manifestSchema } from "../../src/manifest/schema.ts";
 
 const published = JSON.parse(

@@ -2,7 +2,6 @@ import { once } from "node:events";
 import { createServer, request, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe } from "@jest/globals";
 import { startDatabaseProxy, type DatabaseProxy } from "../support/database-proxy.ts";
 import { aProcessWorld, before, type ProcessWorld } from "../support/process-world.ts";
 import { programsSelling } from "../support/program.ts";

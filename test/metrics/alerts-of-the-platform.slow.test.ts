@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, describe, expect } from "@jest/globals";
 import { aProcessWorld, type ProcessWorld } from "../support/process-world.ts";
 import type { ServiceProcess } from "../support/process.ts";
 import { eventually } from "../support/world.ts";

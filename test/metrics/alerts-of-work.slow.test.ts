@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe } from "@jest/globals";
 import { kitJson } from "../support/kit.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { openDatabase, statement } from "../../src/database/database.ts";

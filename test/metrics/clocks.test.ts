@@ -1,4 +1,3 @@
-import { beforeAll, describe, expect, it } from "@jest/globals";
 import { aWorldOfCustomers } from "../people/customers.ts";
 import type { Database } from "../../src/database/database.ts";
 import { examine } from "../../src/operator/doctor/doctor.ts";

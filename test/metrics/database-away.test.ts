@@ -1,4 +1,3 @@
-import { expect, it } from "@jest/globals";
 import { DatabaseUnavailable } from "../../src/database/database.ts";
 import { aWorld, eventually, opened } from "../support/world.ts";
 import { operator, PASSWORD } from "./operator.ts";

@@ -1,4 +1,3 @@
-import { describe, expect, it } from "@jest/globals";
 import { endpointOf } from "../../src/metrics/measured.ts";
 import { clientEndpoints } from "../support/client-endpoints.ts";
 

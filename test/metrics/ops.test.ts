@@ -1,5 +1,4 @@
 import { readFileSync } from "node:fs";
-import { beforeAll, describe, expect, it } from "@jest/globals";
 import { parse } from "yaml";
 import { ALARMS } from "../../src/metrics/metrics.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";

@@ -1,4 +1,3 @@
-import { afterEach, describe, expect, it } from "@jest/globals";
 import { aProcessWorld } from "../support/process-world.ts";
 import type { ServiceProcess } from "../support/process.ts";
 import { eventually, opened } from "../support/world.ts";

@@ -3,7 +3,6 @@ import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { beforeAll, describe, expect, it } from "@jest/globals";
 import { eventually } from "../support/world.ts";
 import { PASSWORD } from "./operator.ts";
 

@@ -1,4 +1,3 @@
-import { describe, expect, it } from "@jest/globals";
 import { randomUUID } from "node:crypto";
 import { build } from "../../src/version.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";

@@ -1,4 +1,3 @@
-import { expect, it } from "@jest/globals";
 import type { Context } from "../../src/context.ts";
 import { forEachResource } from "../../src/operator/work-through.ts";
 

@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import express, { Router } from "express";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";

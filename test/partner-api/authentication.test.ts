@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { basic, partnerCalls, type PartnerCalls } from "../support/partner-calls.ts";
 import { rawHttp } from "../support/raw-http.ts";

@@ -1,6 +1,5 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { gzipSync } from "node:zlib";
-import { afterEach, describe, expect, it } from "@jest/globals";
 import express from "express";
 import type { Response } from "supertest";
 import { createHttpServer } from "../../src/http/server.ts";

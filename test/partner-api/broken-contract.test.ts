@@ -1,4 +1,3 @@
-import { afterEach, describe, expect, it } from "@jest/globals";
 import type { Done, Outcome } from "../../src/resources/contract.ts";
 import { kit } from "../support/kit.ts";
 import { aLifecycle } from "../support/lifecycle.ts";

@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { describe, expect, it } from "@jest/globals";
 import type { VendorResource } from "../../src/resources/contract.ts";
 import { teapots } from "../support/teapots/index.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";

@@ -1,7 +1,6 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { fuzzAuthorizations } from "../../workshop/fuzz/authorizations.ts";
 import { createLogWatch } from "../../workshop/fuzz/log-watch.ts";
 import { fuzzProvisions } from "../../workshop/fuzz/provisions.ts";

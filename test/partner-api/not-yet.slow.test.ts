@@ -1,4 +1,3 @@
-import { afterEach, describe, expect, it } from "@jest/globals";
 import type { NotYet } from "../../src/resources/contract.ts";
 import { kitJson } from "../support/kit.ts";
 import { aLifecycle } from "../support/lifecycle.ts";

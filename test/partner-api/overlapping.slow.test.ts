@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterEach, describe, expect, it } from "@jest/globals";
 import pg from "pg";
 import { Refusal } from "../../src/errors.ts";
 import { aGrant, aProvisionRequest } from "../support/a-provision-request.ts";

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterEach, describe, expect, it } from "@jest/globals";
 import { Refusal } from "../../src/errors.ts";
 import type { Done } from "../../src/resources/contract.ts";
 import { teapots } from "../support/teapots/index.ts";

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterEach, describe, expect, it } from "@jest/globals";
 import type { FaultAction } from "../../packages/sandbox/index.ts";
 import { Refusal } from "../../src/errors.ts";
 import { teapots } from "../support/teapots/index.ts";

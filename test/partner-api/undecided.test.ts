@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { connect } from "node:net";
-import { describe, expect, it } from "@jest/globals";
 import {
   retryWhileDatabaseAway,
   type Database,

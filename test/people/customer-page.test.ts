@@ -1,4 +1,3 @@
-import { describe, expect, it } from "@jest/globals";
 import type { CustomerPage } from "../../src/people/contract.ts";
 import { eventually, opened } from "../support/world.ts";
 import { aWorldOfCustomers } from "./customers.ts";

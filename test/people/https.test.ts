@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { runWeb } from "../../src/process/run-web.ts";
 import type { RunningService } from "../../src/process/start-up.ts";
 import { aBrowser, type Browser } from "./browser.ts";

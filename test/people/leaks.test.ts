@@ -1,4 +1,3 @@
-import { beforeAll, expect, it } from "@jest/globals";
 import { aWorldOfPeople } from "./people.ts";
 import { opened } from "../support/world.ts";
 

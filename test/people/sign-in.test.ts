@@ -1,4 +1,3 @@
-import { beforeEach, describe, expect, it } from "@jest/globals";
 import { opened } from "../support/world.ts";
 import { aWorldOfPeople } from "./people.ts";
 

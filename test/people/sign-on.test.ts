@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { readSignedForm } from "../../src/people/sign-on.ts";
 import type { Database } from "../../src/database/database.ts";
 import { Secret } from "../../src/secret.ts";

@@ -1,4 +1,3 @@
-import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { randomBytes } from "node:crypto";
 import { runWeb } from "../../src/process/run-web.ts";
 import { statement } from "../../src/database/database.ts";

@@ -1,5 +1,4 @@
 import { inspect } from "node:util";
-import { afterEach, describe, expect, it } from "@jest/globals";
 import { createPlatformFor } from "../../src/platform/api.ts";
 import { Secret } from "../../src/secret.ts";
 import type { Answering } from "./local-server.ts";

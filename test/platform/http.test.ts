@@ -7,32 +7,28 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { inspect } from "node:util";
 import { Worker } from "node:worker_threads";
-import { afterEach, describe, expect, it } from "@jest/globals";
 import { createHttp } from "../../src/platform/http.ts";
 import { shown, type TransportError } from "../../src/platform/errors.ts";
 import { program } from "../support/program.ts";
-import { type Answering, aClosedPort, aRawServer, aServer } from "./local-server.ts";
+import { type Answering, aClosedPort, aRawServer, aServer, closings } from "./local-server.ts";
 
-const closings: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closings.splice(0)) await close();
-});
+const toClose = closings();
 
 function anHttp(limits: Parameters<typeof createHttp>[0] = {}) {
   const http = createHttp(limits);
-  closings.unshift(http.close);
+  toClose.push(http.close);
   return http;
 }
 
 async function anAnswering(answer: Answering) {
   const server = await aServer(answer);
-  closings.push(server.close);
+  toClose.push(server.close);
   return server;
 }
 
 async function aRaw(...args: Parameters<typeof aRawServer>) {
   const server = await aRawServer(...args);
-  closings.push(server.close);
+  toClose.push(server.close);
   return server;
 }
 
@@ -91,6 +87,7 @@ describe("an HTTP call", () => {
   });
 });
 
+const ok = "HTTP/1.1 200 OK\r\n";
 const part = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf";
 const redirect = "HTTP/1.1 302 Found\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n";
 const upgrade = "HTTP/1.1 101 S\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n";
@@ -105,21 +102,9 @@ describe("a call without a usable answer", () => {
     ["another protocol", "connection_failed", (socket) => socket.end(upgrade)],
     ["silence", "timed_out", () => {}],
     ["half an answer, then silence", "timed_out", (socket) => socket.write(part)],
-    [
-      "drips",
-      "timed_out",
-      (socket) => setInterval(() => socket.write("HTTP/1.1 200 OK\r\nx: y"), 20).unref(),
-    ],
-    [
-      "an endless header",
-      "connection_failed",
-      (it) => it.write(`HTTP/1.1 200 OK\r\nx: ${"y".repeat(99_999)}`),
-    ],
-    [
-      "more bytes than allowed",
-      "answer_too_large",
-      (it) => it.write(`HTTP/1.1 200 OK\r\n\r\n${"z".repeat(2_000)}`),
-    ],
+    ["drips", "timed_out", (socket) => setInterval(() => socket.write(`${ok}x: y`), 20).unref()],
+    ["an endless header", "connection_failed", (socket) => socket.write(`${ok}x: ${"y".repeat(99_999)}`)],
+    ["more bytes than allowed", "answer_too_large", (it) => it.write(`${ok}\r\n${"z".repeat(2_000)}`)],
     ["a redirect", "redirect_refused", (socket) => socket.end(redirect)],
   ])("throws a typed error on %s, may have arrived, and is not repeated", async (_name, id, answer) => {
     const server = await aRaw(answer);
@@ -165,7 +150,7 @@ describe("a call without a usable answer", () => {
 
   it("may have arrived over https once the certificate was accepted", async () => {
     const folder = await mkdtemp(path.join(tmpdir(), "addon-https-"));
-    closings.push(() => rm(folder, { recursive: true }));
+    toClose.push(() => rm(folder, { recursive: true }));
     await writeFile(path.join(folder, "ca.pem"), CERTIFICATE);
     const code = `const { createHttp } = await import(${JSON.stringify(program("src/platform/http.ts"))});
       const error = await createHttp().send({ method: "POST", url: "${await aTlsServer()}" }).catch((it) => it);
@@ -225,7 +210,7 @@ it("a process that was suspended reads an answer that has arrived instead of tim
     const server = require("node:http").createServer((_, response) => setTimeout(() => response.end("tokens"), 100));
     server.listen(0, "127.0.0.1", () => require("node:worker_threads").parentPort.postMessage(server.address().port));`;
   const server = new Worker(script, { eval: true });
-  closings.push(() => server.terminate());
+  toClose.push(() => server.terminate());
   const [port] = (await once(server, "message")) as [number];
   const answer = anHttp({ timeoutMs: 1_000 }).send({ method: "POST", url: `http://127.0.0.1:${port}/` });
   await new Promise((resolve) => setTimeout(resolve, 50));
@@ -240,7 +225,7 @@ it("a process that was suspended reads an answer that has arrived instead of tim
 async function aTlsServer(): Promise<string> {
   const server = https.createServer({ cert: CERTIFICATE, key: KEY }, ({ socket }) => socket.destroy());
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  closings.push(() => server.close());
+  toClose.push(() => server.close());
   return `https://127.0.0.1:${(server.address() as AddressInfo).port}/`;
 }
 

@@ -59,3 +59,12 @@ async function listening(server: net.Server, scheme: string): Promise<string> {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
+
+/** What is to be closed after each test of a file, the last first. */
+export function closings(): (() => unknown)[] {
+  const toClose: (() => unknown)[] = [];
+  afterEach(async () => {
+    for (const close of toClose.splice(0).reverse()) await close();
+  });
+  return toClose;
+}

@@ -4,28 +4,25 @@ import { createHttp } from "../../src/platform/http.ts";
 import { oauthGrantOf, type GrantAnswer } from "../../src/platform/oauth-grant.ts";
 import { Secret } from "../../src/secret.ts";
 import { inOrder, MEDIA_TYPE, UUID } from "./api-client.ts";
-import { type Answering, aClosedPort, aServer } from "./local-server.ts";
+import { type Answering, aClosedPort, aServer, closings } from "./local-server.ts";
 
 const PASSWORD = "p:ss wörd";
 const good = {
   oauth_grant: { code: "the-code", type: "authorization_code", expires_at: "2016-03-03T18:01:31-0800" },
 };
 
-const closings: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closings.splice(0)) await close();
-});
+const toClose = closings();
 
 function grantAt(apiUrl: string): Promise<GrantAnswer> {
   const http = createHttp();
-  closings.unshift(http.close);
+  toClose.push(http.close);
   const login = { addonId: "teapots", addonPassword: new Secret(PASSWORD) };
   return oauthGrantOf({ http, apiUrl, mediaType: MEDIA_TYPE }, login, UUID);
 }
 
 async function anApi(answer: Answering) {
   const server = await aServer(answer);
-  closings.push(server.close);
+  toClose.push(server.close);
   return server;
 }
 

@@ -3,25 +3,22 @@ import { TransportError } from "../../src/platform/errors.ts";
 import { createHttp } from "../../src/platform/http.ts";
 import { createTokenEndpoint, judgeTokenAnswer, type TokenAnswer } from "../../src/platform/oauth.ts";
 import { Secret } from "../../src/secret.ts";
-import { type Answering, aServer } from "./local-server.ts";
+import { type Answering, aServer, closings } from "./local-server.ts";
 
 const HOUR = 3_600;
 const good = { access_token: "SVCK-a", refresh_token: "r", expires_in: 2 * HOUR, token_type: "Bearer" };
 
-const closings: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closings.splice(0)) await close();
-});
+const toClose = closings();
 
 function anEndpoint(authUrl: string, timeoutMs = 2_000) {
   const http = createHttp();
-  closings.unshift(http.close);
+  toClose.push(http.close);
   return createTokenEndpoint({ http, authUrl, timeoutMs });
 }
 
 async function anAuthServer(answer: Answering) {
   const server = await aServer(answer);
-  closings.push(server.close);
+  toClose.push(server.close);
   return server;
 }
 
@@ -97,7 +94,7 @@ describe("a success with an unusual body", () => {
       [token, null, 2 * HOUR, "no_refresh_token"],
     ],
     [
-      "a refresh token with a line break",
+      "a line break in it",
       200,
       withMember({ refresh_token: "r\n" }),
       [token, null, 2 * HOUR, "refresh_token_malformed"],
@@ -155,11 +152,12 @@ describe("an error answer of the token endpoint", () => {
 });
 
 describe("Retry-After", () => {
+  const NEW_YEAR = "Thu, 01 Jan 2026 00:00";
   it.each<[string, Record<string, string>, number | undefined]>([
     ["seconds", { "retry-after": "7" }, 7_000],
     [
-      "a date, counted from the answer's own",
-      { "retry-after": "Thu, 01 Jan 2026 00:00:30 GMT", date: "Thu, 01 Jan 2026 00:00:00 GMT" },
+      "a date, from the answer's own",
+      { "retry-after": `${NEW_YEAR}:30 GMT`, date: `${NEW_YEAR}:00 GMT` },
       30_000,
     ],
     ["a past date", { "retry-after": "Wed, 01 Jan 1969 00:00:00 GMT" }, 1_000],

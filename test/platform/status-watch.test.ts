@@ -1,18 +1,14 @@
-import { afterEach, describe, expect, it, jest } from "@jest/globals";
+import { jest } from "@jest/globals";
 import { createLog, type Log } from "../../src/logging/log.ts";
 import { createScrubber } from "../../src/logging/scrubber.ts";
 import { createHttp } from "../../src/platform/http.ts";
 import { createStatusWatch, type StatusWatch } from "../../src/platform/status-watch.ts";
 import { eventually } from "../support/world.ts";
 import { inOrder } from "./api-client.ts";
-import { type Answering, aServer } from "./local-server.ts";
+import { type Answering, aServer, closings } from "./local-server.ts";
 
-let closing: (() => unknown)[] = [];
-afterEach(async () => {
-  jest.restoreAllMocks();
-  for (const close of closing) await close();
-  closing = [];
-});
+const toClose = closings();
+afterEach(() => jest.restoreAllMocks());
 
 const GREEN = { status: [{ system: "Apps", status: "green" }], incidents: [], scheduled: [] };
 const NOTE = { id: 7, title: "Slow builds", full_url: "https://status.example/incidents/7" };
@@ -27,7 +23,7 @@ async function aWatch(answer: Answering, everyMs = 60_000) {
   const destination = { write: (line: string) => void lines.push(JSON.parse(line)) };
   const log: Log = createLog("info", createScrubber("SVCK-"), destination, (alarm) => watch.noteOn(alarm));
   const watch: StatusWatch = createStatusWatch({ http, statusUrl: url }, log, everyMs);
-  closing.push(watch.close, http.close, close);
+  toClose.push(close, http.close, watch.close);
   return { watch, seen, log, lines };
 }
 

@@ -1,19 +1,14 @@
-import { afterEach, describe, expect, it } from "@jest/globals";
 import { createHttp } from "../../src/platform/http.ts";
 import { currentStatus, incident, incidents, openIncidents } from "../../src/platform/status.ts";
 import { inOrder } from "./api-client.ts";
-import { type Answering, aServer } from "./local-server.ts";
+import { type Answering, aServer, closings } from "./local-server.ts";
 
-let closing: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closing) await close();
-  closing = [];
-});
+const toClose = closings();
 
 async function aFeed(answer: Answering, { below = "" } = {}) {
   const { url, seen, close } = await aServer(answer);
   const http = createHttp();
-  closing.push(http.close, close);
+  toClose.push(close, http.close);
   const where = { http, statusUrl: url + below };
   const feed = {
     current: () => currentStatus(where),
@@ -23,32 +18,19 @@ async function aFeed(answer: Answering, { below = "" } = {}) {
   return { seen, feed };
 }
 
+const NOON = "2026-01-31T12:00:00.000Z";
+const LATER = "2026-01-31T12:30:00.000Z";
+const UPDATE = {
+  ...{ id: 71, incident_id: 7, created_at: LATER, updated_at: LATER, title: "Investigating" },
+  ...{ contents: "We look into it.", update_type: "a-type-of-tomorrow", systems: [] },
+};
 const INCIDENT = {
-  id: 7,
-  title: "Slow builds",
-  state: "investigating",
-  created_at: "2026-01-31T12:00:00.000Z",
-  updated_at: "2026-01-31T12:30:00.000Z",
-  resolved: false,
+  ...{ id: 7, title: "Slow builds", state: "investigating", created_at: NOON, updated_at: LATER },
+  ...{ resolved: false, resolved_at: null, review: false, duration: 30, tags: ["builds"] },
   href: "https://status.example/api/v4/incidents/7",
   full_url: "https://status.example/incidents/7",
-  duration: 30,
-  resolved_at: null,
-  review: false,
   systems: [{ name: "Tools", status: "yellow", services: ["builds"] }],
-  tags: ["builds"],
-  updates: [
-    {
-      id: 71,
-      incident_id: 7,
-      created_at: "2026-01-31T12:30:00.000Z",
-      updated_at: "2026-01-31T12:30:00.000Z",
-      title: "Investigating",
-      contents: "We look into it.",
-      update_type: "a-type-of-tomorrow",
-      systems: [],
-    },
-  ],
+  updates: [UPDATE],
 };
 
 describe("reading the status feed", () => {
@@ -63,25 +45,16 @@ describe("reading the status feed", () => {
   });
 
   it("accepts missing members and new values", async () => {
-    const odd = {
-      id: 7,
-      state: "resolved",
-      updates: [{ created_at: "2026-01-31T12:00:00+0100" }, "no"],
-      tags: [1],
-    };
-    const { feed } = await aFeed(
-      inOrder({ status: [{ system: "Apps", status: "mauve" }], incidents: [odd, 5] }),
-    );
+    const updates = [{ created_at: "2026-01-31T12:00:00+0100" }, "no"];
+    const odd = { id: 7, state: "resolved", updates, tags: [1] };
+    const said = { status: [{ system: "Apps", status: "mauve" }], incidents: [odd, 5] };
+    const { feed } = await aFeed(inOrder(said));
     const { value } = await feed.current();
     expect(value.status).toEqual([{ system: "Apps", status: "mauve" }]);
     expect(value.scheduled).toEqual([]);
     expect(value.incidents).toMatchObject([
       {
-        id: 7,
-        title: "",
-        resolved: true,
-        full_url: null,
-        systems: [],
+        ...{ id: 7, title: "", resolved: true, full_url: null, systems: [] },
         updates: [{ created_at: "2026-01-31T11:00:00.000Z", title: "", contents: "", update_type: null }],
       },
     ]);

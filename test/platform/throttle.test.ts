@@ -1,5 +1,4 @@
-import { describe, expect, it } from "@jest/globals";
-import { createThrottles, type Throttle } from "../../src/platform/throttle.ts";
+import { createThrottles } from "../../src/platform/throttle.ts";
 import { aBench, aClock, OTHER } from "./api-client.ts";
 
 const answer = (remaining?: number | string, status = 200, headers = {}) => ({
@@ -49,30 +48,26 @@ describe("the rate limit of a resource", () => {
     expect(clock.slept).toEqual([5_000]);
   });
 
-  it.each<
-    [string, (call: ReturnType<typeof aThrottle>["call"], inTurn: Throttle) => Promise<unknown>, number[]]
-  >([
+  type Throttled = ReturnType<typeof aThrottle>;
+  const unknown = async ({ call, inTurn }: Throttled) => {
+    await call(3);
+    await call();
+    await call("many");
+    await inTurn(() => Promise.reject(new Error("x"))).catch(() => undefined);
+  };
+  it.each<[string, (throttle: Throttled) => Promise<unknown>, number[]]>([
+    ["counts calls whose answer does not say how many are left, and calls that fail", unknown, [1_000]],
     [
-      "counts calls whose answer does not say how many are left, and calls that fail",
-      async (call, inTurn) => {
-        await call(3);
-        await call();
-        await call("many");
-        await inTurn(() => Promise.reject(new Error("x"))).catch(() => undefined);
-      },
-      [1_000],
-    ],
-    [
-      "sends nothing before the Retry-After of a 429",
-      (call) => call(undefined, 429, { "retry-after": "6" }),
+      "waits for the Retry-After of a 429",
+      ({ call }) => call(undefined, 429, { "retry-after": "6" }),
       [6_000],
     ],
-    ["is unlimited while nothing is known", (call) => call("-1"), []],
+    ["is unlimited while nothing is known", ({ call }) => call("-1"), []],
   ])("%s", async (_, past, slept) => {
-    const { clock, call, inTurn } = aThrottle();
-    await past(call, inTurn);
-    await call(100);
-    expect(clock.slept).toEqual(slept);
+    const throttle = aThrottle();
+    await past(throttle);
+    await throttle.call(100);
+    expect(throttle.clock.slept).toEqual(slept);
   });
 
   it("refuses a call whose turn is too far away, without sending it", async () => {

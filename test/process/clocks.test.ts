@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterEach, describe, expect, it } from "@jest/globals";
 import { aProcessWorld, before } from "../support/process-world.ts";
 import { eventually, opened } from "../support/world.ts";
 

@@ -3,7 +3,6 @@ import { once } from "node:events";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import supertest from "supertest";
 import { readConfig as readAny } from "../../src/config.ts";
 import {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterEach, describe, expect, it, jest } from "@jest/globals";
+import { jest } from "@jest/globals";
 import { createJobs, type Job, type Jobs } from "../../src/jobs/run.ts";
 import { createLog } from "../../src/logging/log.ts";
 import { createScrubber } from "../../src/logging/scrubber.ts";

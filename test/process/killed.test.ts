@@ -1,4 +1,3 @@
-import { describe, expect, it } from "@jest/globals";
 import { aProcessWorld, before } from "../support/process-world.ts";
 import { eventually, opened } from "../support/world.ts";
 

@@ -3,7 +3,6 @@ import { once } from "node:events";
 import { closeSync, existsSync, openSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterEach, describe, expect, it } from "@jest/globals";
 import { freePort } from "../../packages/conformance/free-port.ts";
 import { aProcessWorld } from "../support/process-world.ts";
 import { program } from "../support/program.ts";

@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { afterEach, expect, it } from "@jest/globals";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { basic } from "../support/partner-calls.ts";
 import { aProcessWorld, before } from "../support/process-world.ts";

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { kit, kitJson } from "../support/kit.ts";
 import { PASSWORD } from "../metrics/operator.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";

@@ -1,6 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
 import { connect } from "node:net";
-import { afterEach, describe, expect, it } from "@jest/globals";
 import { aProcessWorld, before } from "../support/process-world.ts";
 import { eventually, opened } from "../support/world.ts";
 

@@ -1,5 +1,4 @@
 import { createServer, type AddressInfo, type Server } from "node:net";
-import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { Database } from "../../src/database/database.ts";
 import { runWeb } from "../../src/process/run-web.ts";
 import { aGate } from "../support/a-vendor.ts";

@@ -1,4 +1,4 @@
-import { beforeAll, expect, it, jest } from "@jest/globals";
+import { jest } from "@jest/globals";
 import { closeAll } from "../../src/close-all.ts";
 import { runWeb } from "../../src/process/run-web.ts";
 import { aGate } from "../support/a-vendor.ts";

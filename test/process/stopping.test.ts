@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { aGate } from "../support/a-vendor.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";

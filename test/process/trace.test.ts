@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs";
 import { createServer, request as send } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { aProcessWorld, before, type ProcessWorld } from "../support/process-world.ts";
 import { eventually } from "../support/world.ts";
 

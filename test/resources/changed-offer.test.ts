@@ -1,6 +1,5 @@
 // docs/upgrade.md, "A release that changes what you sell": releases, one after the other, of a service with customers.
 
-import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { diffConfig, pushShown } from "../../src/operator/config-diff.ts";
 import { setConfig } from "../../src/operator/config-vars.ts";
 import { addonManifest } from "../../src/operator/addon-manifest.ts";

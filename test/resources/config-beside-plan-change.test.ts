@@ -1,6 +1,5 @@
 // An operator sets or pushes config vars while a plan change sets other ones at the platform.
 
-import { beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { diffConfig, differing, pushShown } from "../../src/operator/config-diff.ts";
 import { setConfig } from "../../src/operator/config-vars.ts";
 import type { PlatformFor } from "../../src/platform/api.ts";

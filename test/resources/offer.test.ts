@@ -4,7 +4,6 @@ import { text } from "node:stream/consumers";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { once } from "node:events";
-import { describe, expect, it } from "@jest/globals";
 import { Misconfigured } from "../../src/errors.ts";
 import { addonManifest } from "../../src/operator/addon-manifest.ts";
 import type { Offer } from "../../src/resources/contract.ts";

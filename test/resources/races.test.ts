@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterEach, expect, it } from "@jest/globals";
 import { Refusal } from "../../src/errors.ts";
 import { openContext } from "../../src/open-context.ts";
 import { changePlan } from "../../src/resources/change-plan.ts";

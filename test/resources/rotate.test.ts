@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import type { Environment } from "../../src/environment.ts";
 import { runWeb } from "../../src/process/run-web.ts";
 import type { RunningService } from "../../src/process/start-up.ts";

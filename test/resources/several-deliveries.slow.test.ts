@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Database } from "../../src/database/database.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";

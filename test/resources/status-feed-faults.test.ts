@@ -1,4 +1,3 @@
-import { afterEach, describe, expect, it } from "@jest/globals";
 import { type Answering, aServer, aClosedPort } from "../platform/local-server.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { partnerCalls } from "../support/partner-calls.ts";

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { tmpdir } from "node:os";
-import { expect, it, jest } from "@jest/globals";
+import { jest } from "@jest/globals";
 import { aFreshDatabase } from "../support/database.ts";
 import { program } from "../support/program.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";

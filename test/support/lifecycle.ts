@@ -1,4 +1,3 @@
-import { expect } from "@jest/globals";
 import { aVendor } from "./a-vendor.ts";
 import { partnerCalls } from "./partner-calls.ts";
 import { tokenPairs } from "./token-pairs.ts";

@@ -1,4 +1,3 @@
-import { afterAll, beforeAll } from "@jest/globals";
 import { openDatabase, type Database, type DatabaseSettings } from "../../src/database/database.ts";
 import { aFreshDatabase } from "./database.ts";
 

@@ -1,4 +1,3 @@
-import { expect } from "@jest/globals";
 import { eventually, type World } from "./world.ts";
 
 /** A row of `credentials`, as the tests look at it. */

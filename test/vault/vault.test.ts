@@ -1,5 +1,4 @@
 import { inspect } from "node:util";
-import { beforeAll, describe, expect, it } from "@jest/globals";
 import { Secret } from "../../src/secret.ts";
 import { KeyMissing, SealBroken } from "../../src/vault/errors.ts";
 import * as module from "../../src/vault/vault.ts";

@@ -1,4 +1,4 @@
-import { afterEach, expect, it, jest } from "@jest/globals";
+import { jest } from "@jest/globals";
 import type { Context } from "../../src/context.ts";
 import { statement } from "../../src/database/database.ts";
 import { claimSteps, holdStep, putOffStep } from "../../src/work/queue.ts";

@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { VendorResource } from "../../src/resources/contract.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { offer } from "../support/teapots/plans.ts";

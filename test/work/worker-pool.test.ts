@@ -1,4 +1,3 @@
-import { expect, it } from "@jest/globals";
 import { createWorkerPool } from "../../src/work/worker-pool.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { eventually } from "../support/world.ts";

@@ -1,5 +1,4 @@
 import { readFileSync } from "node:fs";
-import { describe, expect, it } from "@jest/globals";
 import { checkManifestText, type ManifestReport } from "../../src/manifest/check.ts";
 import { effectiveManifest } from "../../src/manifest/schema.ts";
 import { startSandbox } from "../../packages/sandbox/index.ts";

@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Browser } from "playwright-core";
 import { aVisitor, chromiumPath, seriousFindings, startChromium } from "../support/chromium.ts";
 import { offer } from "../../src/your-service/plans.ts";

@@ -1,5 +1,4 @@
 import { existsSync, readFileSync } from "node:fs";
-import { expect, it } from "@jest/globals";
 import { excerptsIn, isIn } from "../support/excerpts.ts";
 
 // What docs/ says of the sample. Yours will differ: delete this file with the sample.

@@ -1,4 +1,3 @@
-import { describe, expect, it } from "@jest/globals";
 import { aBrowser } from "../people/browser.ts";
 import { aWorld, eventually, opened } from "../support/world.ts";
 import { addonId, offer } from "../../src/your-service/plans.ts";

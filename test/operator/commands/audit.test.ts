@@ -1,4 +1,3 @@
-import { beforeAll, describe, expect, it } from "@jest/globals";
 import os from "node:os";
 import { actionsBefore, type AuditEntry } from "../../../src/operator/store.ts";
 import { aLifecycle } from "../../support/lifecycle.ts";

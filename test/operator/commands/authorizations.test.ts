@@ -1,4 +1,3 @@
-import { afterAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { inOrder } from "../../platform/api-client.ts";
 import { aClosedPort, type Answering, aServer } from "../../platform/local-server.ts";
 import { startSandbox } from "../../../packages/sandbox/index.ts";

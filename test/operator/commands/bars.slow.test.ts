@@ -1,6 +1,5 @@
 // The progress bar of each bulk command: what it counts, and what is left on the screen afterwards.
 
-import { afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { randomBytes } from "node:crypto";
 import { aWorld, eventually, opened } from "../../support/world.ts";
 import { kit, kitJson, runningKit } from "../../support/kit.ts";

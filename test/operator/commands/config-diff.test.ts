@@ -1,4 +1,3 @@
-import { beforeAll, beforeEach, expect, it } from "@jest/globals";
 import { addonManifest } from "../../../src/operator/addon-manifest.ts";
 import { sealConfig, type ConfigVar } from "../../../src/resources/config-vars.ts";
 import { aLifecycle } from "../../support/lifecycle.ts";

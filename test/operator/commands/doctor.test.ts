@@ -1,7 +1,6 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { aRefusingDatabase } from "../../support/refusing-database.ts";
 import { aWorld, eventually, opened } from "../../support/world.ts";
 import { examine } from "../../../src/operator/doctor/doctor.ts";

@@ -1,6 +1,5 @@
 // The script `kit` of package.json, in a folder with a compiler that says that it ran.
 
-import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { spawn, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { copyFile, mkdir, mkdtemp, readdir, rm, utimes, writeFile } from "node:fs/promises";

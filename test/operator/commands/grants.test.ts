@@ -1,5 +1,4 @@
 import { once } from "node:events";
-import { afterEach, describe, expect, it } from "@jest/globals";
 import { opened, aWorld, eventually } from "../../support/world.ts";
 import { kit, kitJson, runningKit, startKit } from "../../support/kit.ts";
 

@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { afterEach, describe, expect, it } from "@jest/globals";
 import { aGrant, aProvisionRequest } from "../../support/a-provision-request.ts";
 import { aVendor } from "../../support/a-vendor.ts";
 import { partnerCalls } from "../../support/partner-calls.ts";

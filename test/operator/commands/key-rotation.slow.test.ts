@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { afterEach, expect, it } from "@jest/globals";
 import { runWorker } from "../../../src/process/run-worker.ts";
 import type { RunningService } from "../../../src/process/start-up.ts";
 import { aWorld, eventually, opened } from "../../support/world.ts";

@@ -1,4 +1,3 @@
-import { beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { randomBytes, randomUUID } from "node:crypto";
 import { once } from "node:events";
 import type { Queryable } from "../../../src/database/database.ts";

@@ -1,4 +1,3 @@
-import { beforeAll, describe, expect, it } from "@jest/globals";
 import { Secret } from "../../../src/secret.ts";
 import { openContext } from "../../../src/open-context.ts";
 import { checkDatabase } from "../../../src/process/start-up.ts";

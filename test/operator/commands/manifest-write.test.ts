@@ -10,7 +10,6 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { settingsFromEnvironment } from "../../../packages/sandbox/environment.ts";
 import { addonManifest } from "../../../src/operator/addon-manifest.ts";
 import { offer } from "../../support/teapots/plans.ts";

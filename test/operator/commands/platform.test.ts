@@ -1,4 +1,3 @@
-import { beforeAll, describe, expect, it } from "@jest/globals";
 import { Secret } from "../../../src/secret.ts";
 import { aWorld, opened } from "../../support/world.ts";
 import { kit, kitJson } from "../../support/kit.ts";

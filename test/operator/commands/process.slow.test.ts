@@ -1,6 +1,5 @@
 // What only a process of its own can show: its end, its pipes, its terminal.
 
-import { afterEach, describe, expect, it } from "@jest/globals";
 import type { StdioOptions } from "node:child_process";
 import { once } from "node:events";
 import { open } from "node:fs/promises";

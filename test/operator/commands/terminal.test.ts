@@ -1,6 +1,5 @@
 // Output on a real terminal, and output in a script, which has no terminal.
 
-import { afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { aWorld, opened } from "../../support/world.ts";
 import { kit, kitJson } from "../../support/kit.ts";
 import { teapots } from "../../support/teapots/index.ts";

@@ -1,4 +1,3 @@
-import { describe, expect, it } from "@jest/globals";
 import type { Command } from "commander";
 import { createProgram } from "../../../src/operator/commands/program.ts";
 import { build, buildText } from "../../../src/version.ts";

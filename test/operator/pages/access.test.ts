@@ -1,4 +1,3 @@
-import { beforeAll, describe, expect, it } from "@jest/globals";
 import { BY_PASSWORD } from "../../../src/operator/audit.ts";
 import { tokenFor } from "../../../src/operator/pages/forms.ts";
 import { buildText } from "../../../src/version.ts";

@@ -1,4 +1,3 @@
-import { afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { randomBytes } from "node:crypto";
 import { basic } from "../../support/partner-calls.ts";
 import { rawHttp } from "../../support/raw-http.ts";

@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { openDatabase, type Database, type Queryable } from "../../../src/database/database.ts";
 import { BY_PASSWORD } from "../../../src/operator/audit.ts";
 import { findAction } from "../../../src/operator/store.ts";

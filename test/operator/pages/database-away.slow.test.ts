@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { Database } from "../../../src/database/database.ts";
 import { runWeb } from "../../../src/process/run-web.ts";
 import { basic } from "../../support/partner-calls.ts";

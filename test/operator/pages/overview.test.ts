@@ -1,4 +1,3 @@
-import { beforeAll, expect, it } from "@jest/globals";
 import type { Database } from "../../../src/database/database.ts";
 import { eventually, opened } from "../../support/world.ts";
 import { aWorldOfAnOperator } from "./operator.ts";

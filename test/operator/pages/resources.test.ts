@@ -1,4 +1,3 @@
-import { beforeAll, describe, expect, it } from "@jest/globals";
 import { LOOKS_AGAIN } from "../../../src/operator/pages/live-script.ts";
 import { aWorldOfAnOperator } from "./operator.ts";
 import { opened } from "../../support/world.ts";

@@ -1,4 +1,3 @@
-import { beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { DatabaseUnavailable } from "../../../src/database/database.ts";
 import { SALT } from "../../people/customers.ts";
 import { basic } from "../../support/partner-calls.ts";

@@ -1,4 +1,3 @@
-import { beforeAll, describe, expect, it } from "@jest/globals";
 import { kit, kitJson } from "../../support/kit.ts";
 import { eventually, opened } from "../../support/world.ts";
 import { aWorldOfAnOperator } from "./operator.ts";
