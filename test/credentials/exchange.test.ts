@@ -109,22 +109,20 @@ describe("grant exchange", () => {
   });
 });
 
-describe("a rejected client secret", () => {
-  it("changes no row and stops the calls; work resumes once the right secret is known", async () => {
-    const right = life.control.resetClientSecret().secret;
-    const since = life.position();
-    const uuids = await Promise.all([install(), install(), install()]);
-    await eventually(() => expect(life.world.logged()).toMatch(/"alarm":"client_secret_rejected"/));
-    for (const uuid of uuids)
-      expect(await life.row(uuid)).toMatchObject({ state: "grant_pending", attempts: 0 });
-    const calls = life.tokenCalls(since).length;
-    expect(calls).toBeLessThanOrEqual(3);
+it("a rejected client secret changes no row and stops the calls; work resumes once the right secret is known", async () => {
+  const right = life.control.resetClientSecret().secret;
+  const since = life.position();
+  const uuids = await Promise.all([install(), install(), install()]);
+  await eventually(() => expect(life.world.logged()).toMatch(/"alarm":"client_secret_rejected"/));
+  for (const uuid of uuids)
+    expect(await life.row(uuid)).toMatchObject({ state: "grant_pending", attempts: 0 });
+  const calls = life.tokenCalls(since).length;
+  expect(calls).toBeLessThanOrEqual(3);
 
-    await life.world.restart({ environment: { CLIENT_SECRET: right } });
-    for (const uuid of uuids) await becomes(uuid, "active");
-    // The old value in the environment of an older process must not come back.
-    await life.world.restart();
-    const [current] = await life.world.rows(`SELECT max(version) AS version FROM client_secrets`);
-    expect(current).toEqual({ version: 2 });
-  });
+  await life.world.restart({ environment: { CLIENT_SECRET: right } });
+  for (const uuid of uuids) await becomes(uuid, "active");
+  // The old value in the environment of an older process must not come back.
+  await life.world.restart();
+  const [current] = await life.world.rows(`SELECT max(version) AS version FROM client_secrets`);
+  expect(current).toEqual({ version: 2 });
 });

@@ -35,18 +35,19 @@ const become = (uuids: string[], state: string, withinMs = 30_000) =>
 const position = () => world.sandbox.control.ledger().next;
 const calls = (since: number) => tokenPairs(world).tokenCalls(since).length;
 
-describe("a platform that registers our answers late", () => {
-  it.each([
-    [300, 1.1],
-    [1_800, 3],
-  ])("loses no grant when it is %d ms late, with at most %f calls for each", async (acceptDelayMs, most) => {
+it.each([
+  [300, 1.1],
+  [1_800, 3],
+])(
+  "a platform that registers our answers late loses no grant when it is %d ms late, with at most %f calls for each",
+  async (acceptDelayMs, most) => {
     world.sandbox.control.settings({ acceptDelayMs });
     const since = position();
     const uuids = await install(40);
     await become(uuids, "active");
     expect(calls(since) / 40).toBeLessThanOrEqual(most);
-  });
-});
+  },
+);
 
 it.each([
   ["ten minutes behind", -600],
@@ -98,16 +99,14 @@ describe("a lost answer of the token endpoint", () => {
   });
 });
 
-describe("a slow answer of the token endpoint", () => {
-  it("is awaited for 19 seconds with one call; after 20 seconds without an answer the call is repeated", async () => {
-    const { uuids, slow } = await slowest;
-    await slow.quiet(uuids);
-    const asked = tokenPairs(slow).tokenCalls();
-    expect(asked).toHaveLength(3 + 2 + 2);
-    // The three answers were awaited to the end, without another call.
-    const heard = asked.filter(({ fault, ms }) => fault?.delayMs && ms >= 19_000);
-    expect(heard.map(({ response }) => response?.status)).toEqual([200, 200, 200]);
-  });
+it("a slow answer of the token endpoint is awaited for 19 seconds with one call; after 20 seconds without an answer the call is repeated", async () => {
+  const { uuids, slow } = await slowest;
+  await slow.quiet(uuids);
+  const asked = tokenPairs(slow).tokenCalls();
+  expect(asked).toHaveLength(3 + 2 + 2);
+  // The three answers were awaited to the end, without another call.
+  const heard = asked.filter(({ fault, ms }) => fault?.delayMs && ms >= 19_000);
+  expect(heard.map(({ response }) => response?.status)).toEqual([200, 200, 200]);
 });
 
 /** A world whose platform answers some calls after 19 seconds and others never, which passes while others are tested. */

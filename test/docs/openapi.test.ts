@@ -200,44 +200,42 @@ describe("packages/sandbox/control-api.yaml", () => {
   });
 });
 
-describe("docs/openapi/partner.yaml", () => {
-  it("says of each call what the platform sends and what the kit answers", async () => {
-    const since = life.position();
-    const uuid = await life.settled("basic");
-    const later = await life.settled("dedicated");
-    await life.control.changePlan(uuid, "premium");
-    await life.control.redeliver(uuid);
-    await life.control.signOn(uuid);
-    const send = async (method: string, path: string, body: object | null, authorization: string) => {
-      const response = await fetch(life.world.service.url + path, {
-        ...{ method, headers: { authorization }, body: body && JSON.stringify(body) },
-      });
-      const text = await response.text();
-      expect([path, partner.answer(method, path, response.status, text && JSON.parse(text))]).toEqual([
-        path,
-        [],
-      ]);
-      return response.status;
-    };
-    const { addonId, addonPassword } = life.world.sandbox.settings;
-    const right = basic(addonId, addonPassword);
-    const statuses = [
-      await send("POST", "/resources", {}, basic("a", "b")),
-      await send("POST", "/resources", { plan: "basic" }, right),
-      await send("PUT", `/resources/${later}`, { plan: "none" }, right),
-      await send("PUT", "/resources/01234567-89ab-cdef-0123-456789abcdef", { plan: "basic" }, right),
-      await send("DELETE", `/resources/${uuid}`, null, right),
-      await send("DELETE", `/resources/${uuid}`, null, right),
-    ];
-    expect(statuses).toEqual([401, 422, 422, 404, 204, 410]);
-    const calls = life.entries(since).filter(({ direction }) => direction === "out");
-    expect(calls.length).toBeGreaterThanOrEqual(5);
-    for (const { method, path, request, response } of calls) {
-      expect([path, partner.request(method, path, request.body)]).toEqual([path, []]);
-      expect([path, partner.answer(method, path, response!.status, response!.body)]).toEqual([path, []]);
-    }
-    expect([...partner.seen].sort()).toEqual(partner.operations().sort());
-  });
+it("docs/openapi/partner.yaml says of each call what the platform sends and what the kit answers", async () => {
+  const since = life.position();
+  const uuid = await life.settled("basic");
+  const later = await life.settled("dedicated");
+  await life.control.changePlan(uuid, "premium");
+  await life.control.redeliver(uuid);
+  await life.control.signOn(uuid);
+  const send = async (method: string, path: string, body: object | null, authorization: string) => {
+    const response = await fetch(life.world.service.url + path, {
+      ...{ method, headers: { authorization }, body: body && JSON.stringify(body) },
+    });
+    const text = await response.text();
+    expect([path, partner.answer(method, path, response.status, text && JSON.parse(text))]).toEqual([
+      path,
+      [],
+    ]);
+    return response.status;
+  };
+  const { addonId, addonPassword } = life.world.sandbox.settings;
+  const right = basic(addonId, addonPassword);
+  const statuses = [
+    await send("POST", "/resources", {}, basic("a", "b")),
+    await send("POST", "/resources", { plan: "basic" }, right),
+    await send("PUT", `/resources/${later}`, { plan: "none" }, right),
+    await send("PUT", "/resources/01234567-89ab-cdef-0123-456789abcdef", { plan: "basic" }, right),
+    await send("DELETE", `/resources/${uuid}`, null, right),
+    await send("DELETE", `/resources/${uuid}`, null, right),
+  ];
+  expect(statuses).toEqual([401, 422, 422, 404, 204, 410]);
+  const calls = life.entries(since).filter(({ direction }) => direction === "out");
+  expect(calls.length).toBeGreaterThanOrEqual(5);
+  for (const { method, path, request, response } of calls) {
+    expect([path, partner.request(method, path, request.body)]).toEqual([path, []]);
+    expect([path, partner.answer(method, path, response!.status, response!.body)]).toEqual([path, []]);
+  }
+  expect([...partner.seen].sort()).toEqual(partner.operations().sort());
 });
 
 it("docs/openapi/try.http runs from its first call to its last", async () => {

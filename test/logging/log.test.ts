@@ -326,31 +326,27 @@ describe("the log", () => {
   });
 });
 
-describe("an alarm", () => {
-  it.each([
-    ["error", ["error", "fatal"]],
-    ["fatal", ["fatal"]],
-    ["silent", []],
-  ])("is counted where the log is %s, whatever is written", (level, written) => {
-    const { log, lines, alarms } = aLog(level);
-    log.warn("only a warning");
-    log.error({ alarm: "grant_lost" }, "x");
-    log.child({ a: 1 }).fatal({ alarm: "crash" }, "x");
-    expect(alarms).toEqual(["grant_lost", "crash"]);
-    expect(lines.map((line) => (JSON.parse(line) as { level: string }).level)).toEqual(written);
-  });
+it.each([
+  ["error", ["error", "fatal"]],
+  ["fatal", ["fatal"]],
+  ["silent", []],
+])("an alarm is counted where the log is %s, whatever is written", (level, written) => {
+  const { log, lines, alarms } = aLog(level);
+  log.warn("only a warning");
+  log.error({ alarm: "grant_lost" }, "x");
+  log.child({ a: 1 }).fatal({ alarm: "crash" }, "x");
+  expect(alarms).toEqual(["grant_lost", "crash"]);
+  expect(lines.map((line) => (JSON.parse(line) as { level: string }).level)).toEqual(written);
 });
 
-describe("a log line during a command", () => {
-  it("names the open incident of the platform", () => {
-    const line = {
-      level: "warn",
-      msg: "A grant ended",
-      uuid: "1",
-      incident: { id: 7, title: "Slow\u001bbuilds" },
-    };
-    expect(readableLogLine(JSON.stringify(line))).toBe(
-      "warn: A grant ended (1: the platform reports: Slow builds)",
-    );
-  });
+it("a log line during a command names the open incident of the platform", () => {
+  const line = {
+    level: "warn",
+    msg: "A grant ended",
+    uuid: "1",
+    incident: { id: 7, title: "Slow\u001bbuilds" },
+  };
+  expect(readableLogLine(JSON.stringify(line))).toBe(
+    "warn: A grant ended (1: the platform reports: Slow builds)",
+  );
 });

@@ -22,56 +22,50 @@ async function stopped(each: ServiceProcess): Promise<void> {
   expect(await each.ended).toBe(0);
 }
 
-describe("a provision that a web process answers and a worker finishes", () => {
-  it("is counted by any web process, and has one request id in both logs", async () => {
-    const settings = { WEB_JOBS: "off", SWEEP_CRON: "* * * * * *" };
-    const web = await life.start("web", settings);
-    const [uuid] = (await life.install(1)) as [string];
-    await stopped(web);
-    const worker = await life.start("worker", settings);
-    await life.become([uuid], 1);
-    const [{ id }] = (await life.world.rows<{ id: string }>(
-      `SELECT request_id AS id FROM credentials WHERE uuid = $1`,
-      [uuid],
-    )) as [{ id: string }];
-    expect(linesOf(web, id)).toEqual(["POST answered 200"]);
-    await eventually(() =>
-      expect(linesOf(worker, id)).toEqual(
-        expect.arrayContaining(["Grant exchanged, tokens sealed", "Found the attached apps"]),
-      ),
-    );
-    await stopped(worker);
+it("a provision that a web process answers and a worker finishes is counted by any web process, and has one request id in both logs", async () => {
+  const settings = { WEB_JOBS: "off", SWEEP_CRON: "* * * * * *" };
+  const web = await life.start("web", settings);
+  const [uuid] = (await life.install(1)) as [string];
+  await stopped(web);
+  const worker = await life.start("worker", settings);
+  await life.become([uuid], 1);
+  const [{ id }] = (await life.world.rows<{ id: string }>(
+    `SELECT request_id AS id FROM credentials WHERE uuid = $1`,
+    [uuid],
+  )) as [{ id: string }];
+  expect(linesOf(web, id)).toEqual(["POST answered 200"]);
+  await eventually(() =>
+    expect(linesOf(worker, id)).toEqual(
+      expect.arrayContaining(["Grant exchanged, tokens sealed", "Found the attached apps"]),
+    ),
+  );
+  await stopped(worker);
 
-    const other = await life.start("web", settings);
-    const samples = await operator({ service: { url: other.url } }).samples();
-    expect(samples.get(`addon_provisions_total{result="done"}`)).toBe(1);
-    expect(samples.get(`addon_exchanges_total{result="issued"}`)).toBe(1);
-    expect(samples.get(`addon_database_query_duration_seconds_count{statement="store_tokens"}`)).toBe(1);
-    expect(samples.get(`addon_lease_steals_total`)).toBe(0);
-  });
+  const other = await life.start("web", settings);
+  const samples = await operator({ service: { url: other.url } }).samples();
+  expect(samples.get(`addon_provisions_total{result="done"}`)).toBe(1);
+  expect(samples.get(`addon_exchanges_total{result="issued"}`)).toBe(1);
+  expect(samples.get(`addon_database_query_duration_seconds_count{statement="store_tokens"}`)).toBe(1);
+  expect(samples.get(`addon_lease_steals_total`)).toBe(0);
 });
 
-describe("a process that is killed during a call", () => {
-  it("has the outcome counted by the process that takes over its row", async () => {
-    const settings = { SWEEP_CRON: "* * * * * *" };
-    const first = await life.start("web", settings);
-    const uuids = await life.install(1);
-    await life.become(uuids, 1);
-    life.control.fault("POST /oauth/token", { delayMs: 3_000 });
-    await life.makeDue(uuids);
-    const held = `SELECT 1 FROM credentials WHERE leased_until > now() AND uuid = ANY($1::uuid[])`;
-    await eventually(async () => expect(await life.world.rows(held, [uuids])).toHaveLength(1));
-    first.signal("SIGKILL");
-    await first.ended;
-    await life.world.rows(`UPDATE credentials SET leased_until = now() WHERE uuid = ANY($1::uuid[])`, [
-      uuids,
-    ]);
-    const second = await life.start("web", settings);
-    await life.become(uuids, 2);
-    await eventually(async () =>
-      expect(
-        (await operator({ service: { url: second.url } }).samples()).get("addon_lease_steals_total"),
-      ).toBe(1),
-    );
-  });
+it("a process that is killed during a call has the outcome counted by the process that takes over its row", async () => {
+  const settings = { SWEEP_CRON: "* * * * * *" };
+  const first = await life.start("web", settings);
+  const uuids = await life.install(1);
+  await life.become(uuids, 1);
+  life.control.fault("POST /oauth/token", { delayMs: 3_000 });
+  await life.makeDue(uuids);
+  const held = `SELECT 1 FROM credentials WHERE leased_until > now() AND uuid = ANY($1::uuid[])`;
+  await eventually(async () => expect(await life.world.rows(held, [uuids])).toHaveLength(1));
+  first.signal("SIGKILL");
+  await first.ended;
+  await life.world.rows(`UPDATE credentials SET leased_until = now() WHERE uuid = ANY($1::uuid[])`, [uuids]);
+  const second = await life.start("web", settings);
+  await life.become(uuids, 2);
+  await eventually(async () =>
+    expect((await operator({ service: { url: second.url } }).samples()).get("addon_lease_steals_total")).toBe(
+      1,
+    ),
+  );
 });

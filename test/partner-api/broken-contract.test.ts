@@ -59,22 +59,23 @@ describe("a vendor's function that returns nothing is reported with what is miss
   });
 });
 
-describe("a config var that is not a string is reported by its type, never by its value", () => {
-  it.each<[string, () => unknown, string]>([
-    ["an address", () => new URL("https://hunter2hunter2.example"), "of type object, and not to a text."],
-    [
-      "a Promise",
-      () => Promise.resolve("hunter2hunter2"),
-      "of type object, and not to a text. Is an await missing?",
-    ],
-  ])("%s", async (_, value, said) => {
+it.each<[string, () => unknown, string]>([
+  ["an address", () => new URL("https://hunter2hunter2.example"), "of type object, and not to a text."],
+  [
+    "a Promise",
+    () => Promise.resolve("hunter2hunter2"),
+    "of type object, and not to a text. Is an await missing?",
+  ],
+])(
+  "a config var that is not a string is reported by its type, never by its value %s",
+  async (_, value, said) => {
     answers("provision", { config: { ...config, TEAPOT_URL: value() } });
     const { addon } = await life.control.install({ plan: "basic" });
     await life.nothingLeft(addon.id);
     expect(saidOf(addon.id)).toContain(`The service set TEAPOT_URL to something ${said}`);
     expect(life.world.logged()).not.toContain("hunter2hunter2");
-  });
-});
+  },
+);
 
 it("config together with later is refused", async () => {
   answers("provision", { config, later: "Soon." });
@@ -93,24 +94,22 @@ it("a config var may be an empty string", async () => {
   expect(life.control.configVars(app.name)["TEAPOT_TOKEN"]).toBe("");
 });
 
-describe("an error of the vendor's code", () => {
-  it("that quotes a config value shows it neither in the log nor in the database", async () => {
-    const uuid = await life.settled();
-    const secret = "a-config-value-nobody-may-see";
-    life.vendor.next("changePlan", () => Promise.resolve({ config: { TEAPOT_TOKEN: secret } }));
-    await life.control.changePlan(uuid, "premium");
-    await life.nothingLeft(uuid);
-    life.vendor.next("changePlan", () => Promise.reject(new Error("First try fails.")));
-    life.vendor.next("changePlan", () => Promise.reject(new Error(`Could not set ${secret}.`)));
-    await life.control.changePlan(uuid, "basic");
-    await life.hurry(uuid);
-    await eventually(() => expect(life.vendor.callsOf(uuid, "changePlan").length).toBeGreaterThanOrEqual(3));
-    await eventually(() => expect(life.world.logged()).toMatch(/Could not set \[secret\]\./));
-    expect(life.world.logged()).not.toContain(secret);
-    const errors = await life.world.rows<{ last_error: string | null }>(
-      `SELECT last_error FROM steps WHERE uuid = $1`,
-      [uuid],
-    );
-    expect(JSON.stringify(errors)).not.toContain(secret);
-  });
+it("an error of the vendor's code that quotes a config value shows it neither in the log nor in the database", async () => {
+  const uuid = await life.settled();
+  const secret = "a-config-value-nobody-may-see";
+  life.vendor.next("changePlan", () => Promise.resolve({ config: { TEAPOT_TOKEN: secret } }));
+  await life.control.changePlan(uuid, "premium");
+  await life.nothingLeft(uuid);
+  life.vendor.next("changePlan", () => Promise.reject(new Error("First try fails.")));
+  life.vendor.next("changePlan", () => Promise.reject(new Error(`Could not set ${secret}.`)));
+  await life.control.changePlan(uuid, "basic");
+  await life.hurry(uuid);
+  await eventually(() => expect(life.vendor.callsOf(uuid, "changePlan").length).toBeGreaterThanOrEqual(3));
+  await eventually(() => expect(life.world.logged()).toMatch(/Could not set \[secret\]\./));
+  expect(life.world.logged()).not.toContain(secret);
+  const errors = await life.world.rows<{ last_error: string | null }>(
+    `SELECT last_error FROM steps WHERE uuid = $1`,
+    [uuid],
+  );
+  expect(JSON.stringify(errors)).not.toContain(secret);
 });

@@ -91,28 +91,26 @@ describe("PUT /resources/:uuid", () => {
   });
 });
 
-describe("simultaneous plan changes", () => {
-  it("are made one after the other, and the last one answered is the plan in the end", async () => {
-    const uuid = await provisioned();
-    const answered: string[] = [];
-    const plans = Array.from({ length: 12 }, (_, i) => (i % 2 ? "basic" : "premium"));
-    await Promise.all(
-      plans.map(async (plan) => {
-        life.vendor.next("changePlan", async (resource, previous) => {
-          await sleep(20);
-          return teapots.changePlan(resource, previous);
-        });
-        const { status } = await life.platform.changePlan(uuid, { plan });
-        expect(status).toBe(200);
-        answered.push(plan);
-      }),
-    );
-    const called = life.vendor.callsOf(uuid, "changePlan").map(({ plan }) => plan);
-    expect(await life.resource(uuid)).toMatchObject({ plan: answered.at(-1) });
-    expect(called.at(-1)).toBe(answered.at(-1));
-    // Requests that found their plan in place called no function.
-    expect(called).toEqual(answered.filter((plan, i) => plan !== (answered[i - 1] ?? "basic")));
-  });
+it("simultaneous plan changes are made one after the other, and the last one answered is the plan in the end", async () => {
+  const uuid = await provisioned();
+  const answered: string[] = [];
+  const plans = Array.from({ length: 12 }, (_, i) => (i % 2 ? "basic" : "premium"));
+  await Promise.all(
+    plans.map(async (plan) => {
+      life.vendor.next("changePlan", async (resource, previous) => {
+        await sleep(20);
+        return teapots.changePlan(resource, previous);
+      });
+      const { status } = await life.platform.changePlan(uuid, { plan });
+      expect(status).toBe(200);
+      answered.push(plan);
+    }),
+  );
+  const called = life.vendor.callsOf(uuid, "changePlan").map(({ plan }) => plan);
+  expect(await life.resource(uuid)).toMatchObject({ plan: answered.at(-1) });
+  expect(called.at(-1)).toBe(answered.at(-1));
+  // Requests that found their plan in place called no function.
+  expect(called).toEqual(answered.filter((plan, i) => plan !== (answered[i - 1] ?? "basic")));
 });
 
 describe("a plan change whose function", () => {

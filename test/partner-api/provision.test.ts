@@ -11,31 +11,29 @@ afterEach(() => {
   life.control.settings({ acceptDelayMs: 0 });
 });
 
-describe("a provision delivered 50 times at the same moment", () => {
-  it("creates one resource with one vendor's call and one exchange, and all 50 answers are equal", async () => {
-    const { control, platform, vendor } = life;
-    vendor.next("provision", async (resource) => {
-      await sleep(300);
-      return teapots.provision(resource);
-    });
-    // The first delivery is lost, so that the platform has an add-on and a grant to deliver again.
-    control.fault("> POST /resources", { reset: "before" });
-    const { addon } = await control.install();
-    const request = life.requestFor(addon.id);
-    const [answers, { response }] = await Promise.all([
-      Promise.all(Array.from({ length: 49 }, () => platform.provision(request))),
-      control.redeliver(addon.id),
-    ]);
-
-    expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
-    expect(answers[0]!.status).toBe(200);
-    expect(response).toMatchObject({ status: 200, body: answers[0]!.body as object });
-    expect(vendor.callsOf(addon.id, "provision")).toHaveLength(1);
-    await eventually(async () => expect(await life.credential(addon.id)).toMatchObject({ state: "active" }));
-    expect(life.exchangesOf(request.oauth_grant.code)).toHaveLength(1);
-    expect(await life.credential(addon.id)).toMatchObject({ generation: 1 });
-    expect((await life.events(addon.id)).filter((type) => type === "tokens_issued")).toHaveLength(1);
+it("a provision delivered 50 times at the same moment creates one resource with one vendor's call and one exchange, and all 50 answers are equal", async () => {
+  const { control, platform, vendor } = life;
+  vendor.next("provision", async (resource) => {
+    await sleep(300);
+    return teapots.provision(resource);
   });
+  // The first delivery is lost, so that the platform has an add-on and a grant to deliver again.
+  control.fault("> POST /resources", { reset: "before" });
+  const { addon } = await control.install();
+  const request = life.requestFor(addon.id);
+  const [answers, { response }] = await Promise.all([
+    Promise.all(Array.from({ length: 49 }, () => platform.provision(request))),
+    control.redeliver(addon.id),
+  ]);
+
+  expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
+  expect(answers[0]!.status).toBe(200);
+  expect(response).toMatchObject({ status: 200, body: answers[0]!.body as object });
+  expect(vendor.callsOf(addon.id, "provision")).toHaveLength(1);
+  await eventually(async () => expect(await life.credential(addon.id)).toMatchObject({ state: "active" }));
+  expect(life.exchangesOf(request.oauth_grant.code)).toHaveLength(1);
+  expect(await life.credential(addon.id)).toMatchObject({ generation: 1 });
+  expect((await life.events(addon.id)).filter((type) => type === "tokens_issued")).toHaveLength(1);
 });
 
 describe("a provision delivered again", () => {
@@ -116,8 +114,9 @@ describe("a provision delivered again", () => {
   });
 });
 
-describe("no grant is exchanged before the answer has been sent", () => {
-  it.each(["basic", "dedicated"])("for the plan %s, by the order of the calls", async (plan) => {
+it.each(["basic", "dedicated"])(
+  "no grant is exchanged before the answer has been sent for the plan %s, by the order of the calls",
+  async (plan) => {
     const { control } = life;
     if (plan === "basic") {
       life.vendor.next("provision", async (resource) => {
@@ -134,8 +133,8 @@ describe("no grant is exchanged before the answer has been sent", () => {
     expect(more).toEqual([]);
     expect(exchange!.response?.status).toBe(200);
     expect(Date.parse(exchange!.at)).toBeGreaterThanOrEqual(Date.parse(answered.at) + answered.ms);
-  });
-});
+  },
+);
 
 describe("a provision with an unknown plan", () => {
   it("is refused with a list of the plans; no row, no vendor's call, no grant", async () => {
@@ -191,30 +190,28 @@ describe("a provision that the service refuses", () => {
   });
 });
 
-describe("a provision of a deprovisioned resource", () => {
-  it("is answered 410 with any content, and restores nothing", async () => {
-    const uuid = await life.settled();
-    expect((await life.control.deprovision(uuid)).response.status).toBe(204);
-    await eventually(async () => (await life.steps(uuid)).length === 0);
-    const before = await life.world.rows(`SELECT * FROM resources WHERE uuid = $1`, [uuid]);
+it("a provision of a deprovisioned resource is answered 410 with any content, and restores nothing", async () => {
+  const uuid = await life.settled();
+  expect((await life.control.deprovision(uuid)).response.status).toBe(204);
+  await eventually(async () => (await life.steps(uuid)).length === 0);
+  const before = await life.world.rows(`SELECT * FROM resources WHERE uuid = $1`, [uuid]);
 
-    const again = [
-      await life.control.redeliver(uuid),
-      await life.control.redeliver(uuid, { newCode: true }),
-      await life.control.redeliver(uuid, { plan: "dedicated" }),
-    ];
-    for (const { response } of again)
-      expect(response).toMatchObject({ status: 410, body: { id: "deprovisioned" } });
-    const unknown = { ...aProvisionRequest({ plan: "samovar" }), uuid };
-    expect((await life.platform.provision(unknown)).status).toBe(410);
+  const again = [
+    await life.control.redeliver(uuid),
+    await life.control.redeliver(uuid, { newCode: true }),
+    await life.control.redeliver(uuid, { plan: "dedicated" }),
+  ];
+  for (const { response } of again)
+    expect(response).toMatchObject({ status: 410, body: { id: "deprovisioned" } });
+  const unknown = { ...aProvisionRequest({ plan: "samovar" }), uuid };
+  expect((await life.platform.provision(unknown)).status).toBe(410);
 
-    await life.settled();
-    expect(life.exchangesOf(life.requestFor(uuid).oauth_grant.code)).toEqual([]);
-    expect(await life.world.rows(`SELECT * FROM resources WHERE uuid = $1`, [uuid])).toEqual(before);
-    expect(await life.credential(uuid)).toMatchObject({ state: "erased" });
-    expect(await life.steps(uuid)).toEqual([]);
-    expect(life.vendor.callsOf(uuid, "provision")).toHaveLength(1);
-  });
+  await life.settled();
+  expect(life.exchangesOf(life.requestFor(uuid).oauth_grant.code)).toEqual([]);
+  expect(await life.world.rows(`SELECT * FROM resources WHERE uuid = $1`, [uuid])).toEqual(before);
+  expect(await life.credential(uuid)).toMatchObject({ state: "erased" });
+  expect(await life.steps(uuid)).toEqual([]);
+  expect(life.vendor.callsOf(uuid, "provision")).toHaveLength(1);
 });
 
 function warningsOf(uuid: string): unknown[] {

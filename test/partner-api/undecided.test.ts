@@ -123,11 +123,12 @@ describe("a provision that was stored but not decided, delivered again with a ne
   });
 });
 
-describe("a provision that was stored without a grant, delivered again with one", () => {
-  it.each([
-    ["before the answer", true],
-    ["after it", false],
-  ])("makes the grant due although that is stored %s at the same moment", async (_, isGrantFirst) => {
+it.each([
+  ["before the answer", true],
+  ["after it", false],
+])(
+  "a provision that was stored without a grant, delivered again with one makes the grant due although that is stored %s at the same moment",
+  async (_, isGrantFirst) => {
     const uuid = await leftUndecided({ hasGrant: false });
     const ctx = life.world.service.services;
     const { db } = ctx;
@@ -146,8 +147,8 @@ describe("a provision that was stored without a grant, delivered again with one"
     });
     expect(await held).toBeTruthy();
     expect(await grantOf(uuid)).toEqual({ number: 1, isDue: true });
-  });
-});
+  },
+);
 
 it("a provision for which a process of the release before answered 202, without a step, is made once there are tokens", async () => {
   const uuid = await leftUndecided();

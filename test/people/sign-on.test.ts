@@ -64,23 +64,21 @@ describe("POST /sso/login", () => {
   });
 });
 
-describe("a database that fails during a sign-on", () => {
-  it("gets an answer that says so, and the form opens nothing twice", async () => {
-    const wrapDatabase = (database: Database): Database => ({
-      ...database,
-      query: (statement, values) =>
-        statement.name === "open_customer_session"
-          ? Promise.reject(Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" }))
-          : database.query(statement, values),
-    });
-    await customers.world.restart({ parts: { wrapDatabase } });
-    const { status, text, headers } = await send(unused());
-    expect([status, headers.get("retry-after")]).toEqual([503, "5"]);
-    expect(text).toContain("Not available for the moment");
-    expect(text).toContain("then open the add-on from the platform's dashboard again");
-    expect(customers.world.logged()).toContain("ECONNRESET");
-    await customers.world.restart();
+it("a database that fails during a sign-on gets an answer that says so, and the form opens nothing twice", async () => {
+  const wrapDatabase = (database: Database): Database => ({
+    ...database,
+    query: (statement, values) =>
+      statement.name === "open_customer_session"
+        ? Promise.reject(Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" }))
+        : database.query(statement, values),
   });
+  await customers.world.restart({ parts: { wrapDatabase } });
+  const { status, text, headers } = await send(unused());
+  expect([status, headers.get("retry-after")]).toEqual([503, "5"]);
+  expect(text).toContain("Not available for the moment");
+  expect(text).toContain("then open the add-on from the platform's dashboard again");
+  expect(customers.world.logged()).toContain("ECONNRESET");
+  await customers.world.restart();
 });
 
 describe("cookies of many resources behind https", () => {

@@ -101,16 +101,14 @@ describe("an answer of the oauth-grant endpoint", () => {
   });
 });
 
-describe("the expiry time of a grant", () => {
-  it.each<[unknown, string | null]>([
-    ["2016-03-03T18:01:31-0800", "2016-03-04T02:01:31.000Z"],
-    ["2016-03-03T18:01:31-08:00", "2016-03-04T02:01:31.000Z"],
-    ["2016-03-03T18:01:31.250Z", "2016-03-03T18:01:31.250Z"],
-    ["soon", null],
-    ["", null],
-    [7, null],
-    ["0001-01-01T00:00:00+0000", null],
-  ])("is read from %j", (text, expected) => {
-    expect(readTime(text)?.toISOString() ?? null).toBe(expected);
-  });
+it.each<[unknown, string | null]>([
+  ["2016-03-03T18:01:31-0800", "2016-03-04T02:01:31.000Z"],
+  ["2016-03-03T18:01:31-08:00", "2016-03-04T02:01:31.000Z"],
+  ["2016-03-03T18:01:31.250Z", "2016-03-03T18:01:31.250Z"],
+  ["soon", null],
+  ["", null],
+  [7, null],
+  ["0001-01-01T00:00:00+0000", null],
+])("the expiry time of a grant is read from %j", (text, expected) => {
+  expect(readTime(text)?.toISOString() ?? null).toBe(expected);
 });

@@ -235,26 +235,24 @@ describe("the vendor's settings", () => {
   });
 });
 
-describe("encryption keys", () => {
-  it.each<[string, Environment, RegExp]>([
-    ["of 31 characters", { ENCRYPTION_KEY: KEY.slice(1) }, /ENCRYPTION_KEY must have at least 32/],
-    ["with a comma", { ENCRYPTION_KEY: `${KEY},` }, /ENCRYPTION_KEY must not contain a comma/],
-    ["with white space inside", { ENCRYPTION_KEY: KEY.replace("8", " ") }, /white space/],
-    ["with a line end", { ENCRYPTION_KEY: `${KEY}\n` }, /white space/],
-    ["that are a sample's", { ENCRYPTION_KEY: "change-me-".repeat(4) }, /placeholder/],
-    ["crossed out", { ENCRYPTION_KEY: "x".repeat(40) }, /placeholder/],
-    ["too short in the list", { DECRYPTION_KEYS: `${KEY}x,short` }, /KEYS \(key 2 of the list\) must/],
-    ["empty in the list", { DECRYPTION_KEYS: `${KEY}x,,${KEY}y` }, /KEYS \(key 2 of the list\) must/],
-    ["missing behind a comma", { DECRYPTION_KEYS: `${KEY}x,` }, /KEYS \(key 2 of the list\) must/],
-    ["with a space after the comma", { DECRYPTION_KEYS: `${KEY}x, ${KEY}y` }, /white space/],
-    ["twice in the list", { DECRYPTION_KEYS: `${KEY}x,${KEY}x` }, /DECRYPTION_KEYS holds a key twice/],
-    ["both new and old", { DECRYPTION_KEYS: KEY }, /ENCRYPTION_KEY again/],
-  ])("%s are refused, without their value", (_case, change, message) => {
-    const told = refusalOf(change);
-    expect(told).toMatch(message);
-    for (const value of Object.values(change).flatMap((keys) => keys!.split(",")))
-      if (value.trim().length > 8) expect(told).not.toContain(value.trim());
-  });
+it.each<[string, Environment, RegExp]>([
+  ["of 31 characters", { ENCRYPTION_KEY: KEY.slice(1) }, /ENCRYPTION_KEY must have at least 32/],
+  ["with a comma", { ENCRYPTION_KEY: `${KEY},` }, /ENCRYPTION_KEY must not contain a comma/],
+  ["with white space inside", { ENCRYPTION_KEY: KEY.replace("8", " ") }, /white space/],
+  ["with a line end", { ENCRYPTION_KEY: `${KEY}\n` }, /white space/],
+  ["that are a sample's", { ENCRYPTION_KEY: "change-me-".repeat(4) }, /placeholder/],
+  ["crossed out", { ENCRYPTION_KEY: "x".repeat(40) }, /placeholder/],
+  ["too short in the list", { DECRYPTION_KEYS: `${KEY}x,short` }, /KEYS \(key 2 of the list\) must/],
+  ["empty in the list", { DECRYPTION_KEYS: `${KEY}x,,${KEY}y` }, /KEYS \(key 2 of the list\) must/],
+  ["missing behind a comma", { DECRYPTION_KEYS: `${KEY}x,` }, /KEYS \(key 2 of the list\) must/],
+  ["with a space after the comma", { DECRYPTION_KEYS: `${KEY}x, ${KEY}y` }, /white space/],
+  ["twice in the list", { DECRYPTION_KEYS: `${KEY}x,${KEY}x` }, /DECRYPTION_KEYS holds a key twice/],
+  ["both new and old", { DECRYPTION_KEYS: KEY }, /ENCRYPTION_KEY again/],
+])("encryption keys %s are refused, without their value", (_case, change, message) => {
+  const told = refusalOf(change);
+  expect(told).toMatch(message);
+  for (const value of Object.values(change).flatMap((keys) => keys!.split(",")))
+    if (value.trim().length > 8) expect(told).not.toContain(value.trim());
 });
 
 describe("addresses of the platform", () => {

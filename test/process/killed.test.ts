@@ -63,72 +63,70 @@ function exchanged(uuid: string): number {
   }).length;
 }
 
-describe("a process killed", () => {
-  it("at any of seven moments loses no resource, and no grant except one whose tokens were not stored yet", async () => {
-    const first = await life.start();
-    const [refreshed, changed, gone] = (await life.install(3)) as [string, string, string];
-    await life.become([refreshed, changed, gone], 1);
-    first.signal("SIGKILL");
-    await first.ended;
+it("a process killed at any of seven moments loses no resource, and no grant except one whose tokens were not stored yet", async () => {
+  const first = await life.start();
+  const [refreshed, changed, gone] = (await life.install(3)) as [string, string, string];
+  await life.become([refreshed, changed, gone], 1);
+  first.signal("SIGKILL");
+  await first.ended;
 
-    // The tokens of a grant have arrived and are not stored: they are lost.
-    const lost = await killed(beforeWriting("store_tokens"), () => installed());
-    expect(lost.status).toBe(200);
-    // Refreshed tokens have arrived and are not stored.
-    await killed(beforeWriting("store_tokens"), () => life.makeDue([refreshed]));
-    // Provisions are committed, and not yet answered.
-    const unanswered = await killed(beforeAnswering("POST", 200), () =>
-      Promise.all(Array.from({ length: 6 }, () => installed())),
-    );
-    expect(unanswered.map(({ status }) => status)).toContain(null);
-    // A provision is stored, the vendor has done its work, and the result is not stored; then another one.
-    const undecided = [
-      await killed(beforeWriting("answer_provisions"), () => installed()),
-      await killed(beforeWriting("answer_provisions"), () => installed()),
-    ];
-    expect(undecided.map(({ status }) => status)).toEqual([null, null]);
-    // The vendor has changed the plan, and the result is not stored.
-    await killed(beforeWriting("settle_steps"), () => life.control.changePlan(changed, "premium"));
-    // A deprovision is committed, and not answered.
-    await killed(beforeAnswering("DELETE", 204), () => life.control.deprovision(gone));
-    // The platform was told that a provision is done, and that is not stored.
-    const told = await killed(beforeWriting("settle_announced"), () => installed("dedicated"));
-    expect(told.status).toBe(202);
+  // The tokens of a grant have arrived and are not stored: they are lost.
+  const lost = await killed(beforeWriting("store_tokens"), () => installed());
+  expect(lost.status).toBe(200);
+  // Refreshed tokens have arrived and are not stored.
+  await killed(beforeWriting("store_tokens"), () => life.makeDue([refreshed]));
+  // Provisions are committed, and not yet answered.
+  const unanswered = await killed(beforeAnswering("POST", 200), () =>
+    Promise.all(Array.from({ length: 6 }, () => installed())),
+  );
+  expect(unanswered.map(({ status }) => status)).toContain(null);
+  // A provision is stored, the vendor has done its work, and the result is not stored; then another one.
+  const undecided = [
+    await killed(beforeWriting("answer_provisions"), () => installed()),
+    await killed(beforeWriting("answer_provisions"), () => installed()),
+  ];
+  expect(undecided.map(({ status }) => status)).toEqual([null, null]);
+  // The vendor has changed the plan, and the result is not stored.
+  await killed(beforeWriting("settle_steps"), () => life.control.changePlan(changed, "premium"));
+  // A deprovision is committed, and not answered.
+  await killed(beforeAnswering("DELETE", 204), () => life.control.deprovision(gone));
+  // The platform was told that a provision is done, and that is not stored.
+  const told = await killed(beforeWriting("settle_announced"), () => installed("dedicated"));
+  expect(told.status).toBe(202);
 
-    await life.start();
-    // The leases of the dead processes end, and so do the five minutes of the lost grant.
-    await life.world.rows(`UPDATE credentials SET leased_until = now() WHERE leased_until > now()`);
-    await life.world.rows(`UPDATE steps SET leased_until = now(), due_at = now()`);
-    await life.world.rows(
-      `UPDATE resources SET created_at = now() - interval '1 minute' WHERE answer_status IS NULL`,
-    );
-    await life.world.rows(`UPDATE credentials SET grant_deadline = now(), due_at = now() WHERE uuid = $1`, [
-      lost.uuid,
-    ]);
-    // The platform repeats what was not answered: half of it with the same code, half with a new one.
-    for (const [index, { uuid }] of [...unanswered, ...undecided].entries()) {
-      const { response } = await life.control.redeliver(uuid, { newCode: index % 2 === 1 });
-      expect([200, 202]).toContain(response.status);
-    }
-    expect([200, 202]).toContain((await life.control.changePlan(changed, "premium")).response.status);
-    expect((await life.control.deprovision(gone)).response.status).toBe(410);
+  await life.start();
+  // The leases of the dead processes end, and so do the five minutes of the lost grant.
+  await life.world.rows(`UPDATE credentials SET leased_until = now() WHERE leased_until > now()`);
+  await life.world.rows(`UPDATE steps SET leased_until = now(), due_at = now()`);
+  await life.world.rows(
+    `UPDATE resources SET created_at = now() - interval '1 minute' WHERE answer_status IS NULL`,
+  );
+  await life.world.rows(`UPDATE credentials SET grant_deadline = now(), due_at = now() WHERE uuid = $1`, [
+    lost.uuid,
+  ]);
+  // The platform repeats what was not answered: half of it with the same code, half with a new one.
+  for (const [index, { uuid }] of [...unanswered, ...undecided].entries()) {
+    const { response } = await life.control.redeliver(uuid, { newCode: index % 2 === 1 });
+    expect([200, 202]).toContain(response.status);
+  }
+  expect([200, 202]).toContain((await life.control.changePlan(changed, "premium")).response.status);
+  expect((await life.control.deprovision(gone)).response.status).toBe(410);
 
-    const whole = {
-      ...{ resource: "provisioned", plan: "basic", steps: 0 },
-      ...{ state: "active", reason: null, generation: 1 },
-    };
-    const wanted: [string, object][] = [
-      [lost.uuid, { ...whole, state: "grant_lost", reason: "outcome_unknown", generation: 0 }],
-      [refreshed, { ...whole, generation: 2 }],
-      ...[...unanswered, ...undecided].map(({ uuid }): [string, object] => [uuid, whole]),
-      [changed, { ...whole, plan: "premium" }],
-      [gone, { ...whole, resource: "deprovisioned", state: "erased" }],
-      [told.uuid, { ...whole, plan: "dedicated" }],
-    ];
-    await eventually(async () => {
-      for (const [uuid, state] of wanted) expect(await stateOf(uuid)).toEqual(state);
-    }, 60_000);
-    for (const { uuid } of [lost, ...unanswered, ...undecided, told]) expect(exchanged(uuid)).toBe(1);
-    expect(life.control.addon(refreshed).tokens.filter(({ state }) => state === "valid")).toHaveLength(1);
-  }, 180_000);
-});
+  const whole = {
+    ...{ resource: "provisioned", plan: "basic", steps: 0 },
+    ...{ state: "active", reason: null, generation: 1 },
+  };
+  const wanted: [string, object][] = [
+    [lost.uuid, { ...whole, state: "grant_lost", reason: "outcome_unknown", generation: 0 }],
+    [refreshed, { ...whole, generation: 2 }],
+    ...[...unanswered, ...undecided].map(({ uuid }): [string, object] => [uuid, whole]),
+    [changed, { ...whole, plan: "premium" }],
+    [gone, { ...whole, resource: "deprovisioned", state: "erased" }],
+    [told.uuid, { ...whole, plan: "dedicated" }],
+  ];
+  await eventually(async () => {
+    for (const [uuid, state] of wanted) expect(await stateOf(uuid)).toEqual(state);
+  }, 60_000);
+  for (const { uuid } of [lost, ...unanswered, ...undecided, told]) expect(exchanged(uuid)).toBe(1);
+  expect(life.control.addon(refreshed).tokens.filter(({ state }) => state === "valid")).toHaveLength(1);
+}, 180_000);

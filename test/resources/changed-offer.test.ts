@@ -81,39 +81,35 @@ describe("a new config var", () => {
   }, 60_000);
 });
 
-describe("a config var that is no longer on offer", () => {
-  it("stays with its resources until a plan change or a push removes it; a repeated answer always names it", async () => {
-    const [changed, pushed] = [await life.settled(), await life.settled()];
-    await release(withoutToken);
-    expect(await onPlatform(pushed)).toContain("TEAPOT_TOKEN");
+it("a config var that is no longer on offer stays with its resources until a plan change or a push removes it; a repeated answer always names it", async () => {
+  const [changed, pushed] = [await life.settled(), await life.settled()];
+  await release(withoutToken);
+  expect(await onPlatform(pushed)).toContain("TEAPOT_TOKEN");
 
-    life.vendor.next("changePlan", urlAlone);
-    await life.control.changePlan(changed, "premium");
-    await eventually(async () => !(await onPlatform(changed)).includes("TEAPOT_TOKEN"));
+  life.vendor.next("changePlan", urlAlone);
+  await life.control.changePlan(changed, "premium");
+  await eventually(async () => !(await onPlatform(changed)).includes("TEAPOT_TOKEN"));
 
-    const { vars } = await diffConfig(needs(), pushed);
-    expect(vars).toContainEqual(expect.objectContaining({ name: "TEAPOT_TOKEN", state: "extra" }));
-    await pushShown(needs(), pushed, { shown: vars, overwrite: ["TEAPOT_TOKEN"] });
-    expect(await onPlatform(pushed)).toEqual(["TEAPOT_URL"]);
+  const { vars } = await diffConfig(needs(), pushed);
+  expect(vars).toContainEqual(expect.objectContaining({ name: "TEAPOT_TOKEN", state: "extra" }));
+  await pushShown(needs(), pushed, { shown: vars, overwrite: ["TEAPOT_TOKEN"] });
+  expect(await onPlatform(pushed)).toEqual(["TEAPOT_URL"]);
 
-    expect((await life.control.redeliver(pushed)).response).not.toHaveProperty("complaints");
-    tellPlatform(withoutToken);
-    const { response } = await life.control.redeliver(pushed);
-    expect(response.complaints?.join()).toContain("TEAPOT_TOKEN is not declared");
-  }, 60_000);
-});
+  expect((await life.control.redeliver(pushed)).response).not.toHaveProperty("complaints");
+  tellPlatform(withoutToken);
+  const { response } = await life.control.redeliver(pushed);
+  expect(response.complaints?.join()).toContain("TEAPOT_TOKEN is not declared");
+}, 60_000);
 
-describe("a plan", () => {
-  it("that is no longer on offer is refused to new customers, and stays valid for existing ones", async () => {
-    const uuid = await life.settled("premium");
-    const { premium: _, ...plans } = offer.plans;
-    const sold = { ...offer, plans };
-    await release(sold);
-    const provisions = life.vendor.callsOf(uuid, "provision").length;
-    expect((await life.control.redeliver(uuid)).response.status).toBe(200);
-    expect(life.vendor.callsOf(uuid, "provision")).toHaveLength(provisions);
-    await life.control.changePlan(uuid, "basic");
-    expect((await life.resource(uuid))?.plan).toBe("basic");
-    expect((await life.control.changePlan(uuid, "premium")).response.status).toBe(422);
-  }, 60_000);
-});
+it("a plan that is no longer on offer is refused to new customers, and stays valid for existing ones", async () => {
+  const uuid = await life.settled("premium");
+  const { premium: _, ...plans } = offer.plans;
+  const sold = { ...offer, plans };
+  await release(sold);
+  const provisions = life.vendor.callsOf(uuid, "provision").length;
+  expect((await life.control.redeliver(uuid)).response.status).toBe(200);
+  expect(life.vendor.callsOf(uuid, "provision")).toHaveLength(provisions);
+  await life.control.changePlan(uuid, "basic");
+  expect((await life.resource(uuid))?.plan).toBe("basic");
+  expect((await life.control.changePlan(uuid, "premium")).response.status).toBe(422);
+}, 60_000);

@@ -44,17 +44,15 @@ function overtaken(at: "before" | "after", by: () => Promise<unknown> = changePl
   };
 }
 
-describe("a plan change that starts before a push", () => {
-  it("is not undone at the platform by the push of older values", async () => {
-    const before = await url();
-    await services.platformFor(uuid).config.update([{ name: "TEAPOT_URL", value: null }]);
-    const { vars } = await diffConfig(services, uuid);
-    const needs = { ...services, platformFor: overtaken("before") };
-    expect(await pushShown(needs, uuid, { shown: vars, overwrite: [] })).toEqual(["TEAPOT_URL"]);
-    expect(await url()).not.toBe(before);
-    expect(differing((await diffConfig(services, uuid)).vars)).toEqual([]);
-  }, 30_000);
-});
+it("a plan change that starts before a push is not undone at the platform by the push of older values", async () => {
+  const before = await url();
+  await services.platformFor(uuid).config.update([{ name: "TEAPOT_URL", value: null }]);
+  const { vars } = await diffConfig(services, uuid);
+  const needs = { ...services, platformFor: overtaken("before") };
+  expect(await pushShown(needs, uuid, { shown: vars, overwrite: [] })).toEqual(["TEAPOT_URL"]);
+  expect(await url()).not.toBe(before);
+  expect(differing((await diffConfig(services, uuid)).vars)).toEqual([]);
+}, 30_000);
 
 describe("a var that an operator sets during another operator's push", () => {
   const ofTheOther = "https://of-the-other.example";
@@ -71,48 +69,42 @@ describe("a var that an operator sets during another operator's push", () => {
   }, 30_000);
 });
 
-describe("a plan change during kit config set", () => {
-  it("leaves the operator's value both at the platform and in the database", async () => {
-    const needs = { ...services, platformFor: overtaken("after") };
-    const value = "https://by-hand.example";
-    await setConfig(needs, uuid, [{ name: "TEAPOT_URL", value }]);
-    expect(await url()).toBe(value);
-    expect(differing((await diffConfig(services, uuid)).vars)).toEqual([]);
-  }, 30_000);
-});
+it("a plan change during kit config set leaves the operator's value both at the platform and in the database", async () => {
+  const needs = { ...services, platformFor: overtaken("after") };
+  const value = "https://by-hand.example";
+  await setConfig(needs, uuid, [{ name: "TEAPOT_URL", value }]);
+  expect(await url()).toBe(value);
+  expect(differing((await diffConfig(services, uuid)).vars)).toEqual([]);
+}, 30_000);
 
-describe("kit config set during a plan change", () => {
-  it("is overwritten by the new plan, and nothing stays at the platform that is not stored here", async () => {
-    const config = { TEAPOT_URL: "https://alone.example" };
-    life.vendor.next("provision", async () => ({ config }));
-    uuid = await life.settled();
-    const gate = aGate();
-    life.vendor.next("changePlan", () => gate.opened.then(() => ({ config })));
-    expect((await life.control.changePlan(uuid, "premium")).response.status).toBe(202);
-    await setConfig(services, uuid, [{ name: "TEAPOT_TOKEN", value: "by-hand" }]);
-    gate.open();
-    await life.nothingLeft(uuid);
-    expect((await services.platformFor(uuid).config.get()).map(({ name }) => name)).toEqual(["TEAPOT_URL"]);
-    expect(differing((await diffConfig(services, uuid)).vars)).toEqual([]);
-  }, 30_000);
-});
+it("kit config set during a plan change is overwritten by the new plan, and nothing stays at the platform that is not stored here", async () => {
+  const config = { TEAPOT_URL: "https://alone.example" };
+  life.vendor.next("provision", async () => ({ config }));
+  uuid = await life.settled();
+  const gate = aGate();
+  life.vendor.next("changePlan", () => gate.opened.then(() => ({ config })));
+  expect((await life.control.changePlan(uuid, "premium")).response.status).toBe(202);
+  await setConfig(services, uuid, [{ name: "TEAPOT_TOKEN", value: "by-hand" }]);
+  gate.open();
+  await life.nothingLeft(uuid);
+  expect((await services.platformFor(uuid).config.get()).map(({ name }) => name)).toEqual(["TEAPOT_URL"]);
+  expect(differing((await diffConfig(services, uuid)).vars)).toEqual([]);
+}, 30_000);
 
-describe("a var that is set while another one is being stored", () => {
-  it("is kept, as is the other", async () => {
-    const url = { name: "TEAPOT_URL", value: "https://of-the-one.example" };
-    const token = { name: "TEAPOT_TOKEN", value: "of-the-other" };
-    let both: Promise<unknown> = Promise.resolve();
-    await services.db.transaction(async (tx) => {
-      await lockedResource(tx, uuid);
-      both = Promise.all([setConfig(services, uuid, [url]), setConfig(services, uuid, [token])]);
-      // Both have changed the platform, and wait for the row.
-      await eventually(async () =>
-        expect(await life.world.rows(`SELECT 1 FROM pg_locks WHERE NOT granted`)).toHaveLength(2),
-      );
-    });
-    await both;
-    const theirs = await services.platformFor(uuid).config.get();
-    expect(theirs).toEqual(expect.arrayContaining([url, token]));
-    expect(differing((await diffConfig(services, uuid)).vars)).toEqual([]);
-  }, 30_000);
-});
+it("a var that is set while another one is being stored is kept, as is the other", async () => {
+  const url = { name: "TEAPOT_URL", value: "https://of-the-one.example" };
+  const token = { name: "TEAPOT_TOKEN", value: "of-the-other" };
+  let both: Promise<unknown> = Promise.resolve();
+  await services.db.transaction(async (tx) => {
+    await lockedResource(tx, uuid);
+    both = Promise.all([setConfig(services, uuid, [url]), setConfig(services, uuid, [token])]);
+    // Both have changed the platform, and wait for the row.
+    await eventually(async () =>
+      expect(await life.world.rows(`SELECT 1 FROM pg_locks WHERE NOT granted`)).toHaveLength(2),
+    );
+  });
+  await both;
+  const theirs = await services.platformFor(uuid).config.get();
+  expect(theirs).toEqual(expect.arrayContaining([url, token]));
+  expect(differing((await diffConfig(services, uuid)).vars)).toEqual([]);
+}, 30_000);

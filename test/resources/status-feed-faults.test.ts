@@ -72,32 +72,30 @@ describe.each(Object.entries(modes))("a status feed that is %s", (_, answer) => 
   });
 });
 
-describe("an open incident at the platform", () => {
-  it("is named by each alarm, from the first one on, until it is resolved", async () => {
-    await world.restart();
-    const before = lines().length;
-    const followUps = () =>
-      lines()
-        .slice(before)
-        .filter((line) => "alarms" in line);
-    const { control } = world.sandbox;
-    const incident = control.openIncident({ title: "Apps are slow", systems: ["Apps"] });
-    const [first] = await provisionsWithoutGrant(1);
-    const named = { id: incident.id, title: "Apps are slow", full_url: incident.full_url };
-    await eventually(() => followUps().length > 0);
-    expect(followUps()[0]).toMatchObject({ level: "warn", alarms: { no_grant: 1 }, incident: named });
-    expect(alarms().find(({ uuid }) => uuid === first)).not.toHaveProperty("incident");
+it("an open incident at the platform is named by each alarm, from the first one on, until it is resolved", async () => {
+  await world.restart();
+  const before = lines().length;
+  const followUps = () =>
+    lines()
+      .slice(before)
+      .filter((line) => "alarms" in line);
+  const { control } = world.sandbox;
+  const incident = control.openIncident({ title: "Apps are slow", systems: ["Apps"] });
+  const [first] = await provisionsWithoutGrant(1);
+  const named = { id: incident.id, title: "Apps are slow", full_url: incident.full_url };
+  await eventually(() => followUps().length > 0);
+  expect(followUps()[0]).toMatchObject({ level: "warn", alarms: { no_grant: 1 }, incident: named });
+  expect(alarms().find(({ uuid }) => uuid === first)).not.toHaveProperty("incident");
 
-    const [second] = await provisionsWithoutGrant(1);
-    expect(alarms().find(({ uuid }) => uuid === second)).toMatchObject({ incident: named });
+  const [second] = await provisionsWithoutGrant(1);
+  expect(alarms().find(({ uuid }) => uuid === second)).toMatchObject({ incident: named });
 
-    control.resolveIncident(incident.id);
-    await world.restart(); // a new process, which has not asked yet
-    const [third] = await provisionsWithoutGrant(1);
-    await eventually(async () => (await world.service.services.status.look()).last !== null);
-    expect(alarms().find(({ uuid }) => uuid === third)).not.toHaveProperty("incident");
-    expect(followUps()).toHaveLength(1);
-  });
+  control.resolveIncident(incident.id);
+  await world.restart(); // a new process, which has not asked yet
+  const [third] = await provisionsWithoutGrant(1);
+  await eventually(async () => (await world.service.services.status.look()).last !== null);
+  expect(alarms().find(({ uuid }) => uuid === third)).not.toHaveProperty("incident");
+  expect(followUps()).toHaveLength(1);
 });
 
 const lines = () => world.lines().map((line) => JSON.parse(line) as Record<string, unknown>);

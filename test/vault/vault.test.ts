@@ -154,30 +154,26 @@ describe("a key ring", () => {
   });
 });
 
-describe("the vault's errors", () => {
-  it("name the place and contain nothing of the value or the key", async () => {
-    const sealed = vault.seal(context, TOKEN);
-    const stranger = await createVault({ encryptionKey: NEW });
-    const attempts = [
-      () => vault.open({ ...context, column: "elsewhere" }, sealed),
-      () => stranger.open(context, sealed),
-    ];
-    for (const attempt of attempts) {
-      const error = caught(attempt);
-      expect(error.message).toContain(context.uuid);
-      const shown = inspect(error, { depth: 9, showHidden: true });
-      expect(shown).not.toContain(TOKEN);
-      expect(shown).not.toContain(OLD.reveal());
-      expect(error.cause).toBeUndefined();
-    }
-  });
+it("the vault's errors name the place and contain nothing of the value or the key", async () => {
+  const sealed = vault.seal(context, TOKEN);
+  const stranger = await createVault({ encryptionKey: NEW });
+  const attempts = [
+    () => vault.open({ ...context, column: "elsewhere" }, sealed),
+    () => stranger.open(context, sealed),
+  ];
+  for (const attempt of attempts) {
+    const error = caught(attempt);
+    expect(error.message).toContain(context.uuid);
+    const shown = inspect(error, { depth: 9, showHidden: true });
+    expect(shown).not.toContain(TOKEN);
+    expect(shown).not.toContain(OLD.reveal());
+    expect(error.cause).toBeUndefined();
+  }
 });
 
-describe("the vault's module", () => {
-  it("exports only a factory that waits for libsodium", () => {
-    expect(Object.keys(module).sort()).toEqual(["createVault", "keyIdInSql", "keyIdOf"]);
-    expect(createVault({ encryptionKey: OLD })).toBeInstanceOf(Promise);
-  });
+it("the vault's module exports only a factory that waits for libsodium", () => {
+  expect(Object.keys(module).sort()).toEqual(["createVault", "keyIdInSql", "keyIdOf"]);
+  expect(createVault({ encryptionKey: OLD })).toBeInstanceOf(Promise);
 });
 
 describe("a Secret", () => {

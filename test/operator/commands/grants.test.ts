@@ -199,59 +199,52 @@ describe("kit grants recover", () => {
   }, 60_000);
 });
 
-describe("two kit grants recover at the same time", () => {
-  it("exchange each grant once, and both report success", async () => {
-    const uuids = await imported(20);
-    const since = position();
-    const [one, two] = await Promise.all([recover(["--all"]), recover(uuids)]);
-    expect(one.data.failed).toEqual([]);
-    expect(two.data.failed).toEqual([]);
-    expect(two.data.done.length + two.data.skipped.length).toBe(20);
-    expect(calls(since, EXCHANGES)).toHaveLength(20);
-    for (const uuid of uuids)
-      expect(await credential(uuid)).toMatchObject({ state: "active", generation: 1 });
-  }, 60_000);
+it("two kit grants recover at the same time exchange each grant once, and both report success", async () => {
+  const uuids = await imported(20);
+  const since = position();
+  const [one, two] = await Promise.all([recover(["--all"]), recover(uuids)]);
+  expect(one.data.failed).toEqual([]);
+  expect(two.data.failed).toEqual([]);
+  expect(two.data.done.length + two.data.skipped.length).toBe(20);
+  expect(calls(since, EXCHANGES)).toHaveLength(20);
+  for (const uuid of uuids) expect(await credential(uuid)).toMatchObject({ state: "active", generation: 1 });
+}, 60_000);
+
+it("kit grants recover that is killed leaves the encrypted grant, which the next run exchanges without asking for another", async () => {
+  const [uuid] = await imported(1);
+  world.sandbox.control.fault("POST /oauth/token", { hang: "before" });
+  const since = position();
+  const child = startKit(world.environment, ["grants", "recover", "--all"]);
+  await eventually(() => expect(calls(since, EXCHANGES)).toHaveLength(1));
+  const code = codeIn(since);
+  child.kill("SIGKILL");
+  await once(child, "close");
+  const [row] = await world.rows<{ state: string; sealed: Buffer }>(
+    `SELECT state, sealed_grant_code AS sealed FROM credentials WHERE uuid = $1`,
+    [uuid],
+  );
+  expect(row!.state).toBe("grant_pending");
+  expect(row!.sealed.includes(Buffer.from(code))).toBe(false);
+  // Its lease ends.
+  await world.rows(`UPDATE credentials SET leased_until = now() WHERE uuid = $1`, [uuid]);
+  expect((await recover(["--all"])).data).toEqual({ done: [uuid], failed: [], skipped: [] });
+  expect(calls(since, GRANTS)).toHaveLength(1);
+  const codes = calls(since, EXCHANGES).map(({ request }) => (request.body as { code: string }).code);
+  expect(new Set(codes)).toEqual(new Set([code]));
 });
 
-describe("kit grants recover that is killed", () => {
-  it("leaves the encrypted grant, which the next run exchanges without asking for another", async () => {
-    const [uuid] = await imported(1);
-    world.sandbox.control.fault("POST /oauth/token", { hang: "before" });
-    const since = position();
-    const child = startKit(world.environment, ["grants", "recover", "--all"]);
-    await eventually(() => expect(calls(since, EXCHANGES)).toHaveLength(1));
-    const code = codeIn(since);
-    child.kill("SIGKILL");
-    await once(child, "close");
-    const [row] = await world.rows<{ state: string; sealed: Buffer }>(
-      `SELECT state, sealed_grant_code AS sealed FROM credentials WHERE uuid = $1`,
-      [uuid],
-    );
-    expect(row!.state).toBe("grant_pending");
-    expect(row!.sealed.includes(Buffer.from(code))).toBe(false);
-    // Its lease ends.
-    await world.rows(`UPDATE credentials SET leased_until = now() WHERE uuid = $1`, [uuid]);
-    expect((await recover(["--all"])).data).toEqual({ done: [uuid], failed: [], skipped: [] });
-    expect(calls(since, GRANTS)).toHaveLength(1);
-    const codes = calls(since, EXCHANGES).map(({ request }) => (request.body as { code: string }).code);
-    expect(new Set(codes)).toEqual(new Set([code]));
-  });
-});
-
-describe("the output of kit grants", () => {
-  it("contains no code, no password and no token", () => {
-    const { ADDON_PASSWORD, ADDON_ID, CLIENT_SECRET } = world.environment;
-    const codes = world.sandbox.control
-      .ledger({ reveal: true })
-      .entries.filter(({ path }) => path.endsWith("/oauth-grant"))
-      .flatMap(({ response }) => (response?.body as GrantBody | undefined)?.oauth_grant?.code ?? []);
-    expect(codes.length).toBeGreaterThan(10);
-    const basic = Buffer.from(`${ADDON_ID}:${ADDON_PASSWORD}`).toString("base64");
-    const everything = said.join("\n") + world.logged();
-    for (const secret of [ADDON_PASSWORD!, CLIENT_SECRET!, basic, ...codes]) {
-      expect(everything).not.toContain(secret);
-    }
-  });
+it("the output of kit grants contains no code, no password and no token", () => {
+  const { ADDON_PASSWORD, ADDON_ID, CLIENT_SECRET } = world.environment;
+  const codes = world.sandbox.control
+    .ledger({ reveal: true })
+    .entries.filter(({ path }) => path.endsWith("/oauth-grant"))
+    .flatMap(({ response }) => (response?.body as GrantBody | undefined)?.oauth_grant?.code ?? []);
+  expect(codes.length).toBeGreaterThan(10);
+  const basic = Buffer.from(`${ADDON_ID}:${ADDON_PASSWORD}`).toString("base64");
+  const everything = said.join("\n") + world.logged();
+  for (const secret of [ADDON_PASSWORD!, CLIENT_SECRET!, basic, ...codes]) {
+    expect(everything).not.toContain(secret);
+  }
 });
 
 interface GrantBody {

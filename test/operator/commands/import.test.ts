@@ -179,26 +179,24 @@ describe("an imported resource", () => {
   });
 });
 
-describe("kit resources import and a provision of the same uuid", () => {
-  it("leave one resource in either order, and the provision succeeds", async () => {
-    const { provision } = partnerCalls(world);
-    const requests = Array.from({ length: 60 }, () =>
-      aProvisionRequest({ oauth_grant: aGrant(), region: "eu" }),
-    );
-    const importingAll = importing(
-      ...requests.map(({ uuid }) => installation({ uuid, name: "from-the-import" })),
-    );
-    const answers: number[] = [];
-    for (let at = 0; at < requests.length; at += 6) {
-      const some = await Promise.all(requests.slice(at, at + 6).map((request) => provision(request)));
-      answers.push(...some.map(({ status }) => status));
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
-    const { data } = await importingAll;
-    expect(new Set(answers)).toEqual(new Set([200]));
-    expect(data.imported + data.skipped.length).toBe(requests.length);
-    const rows = await Promise.all(requests.map(({ uuid }) => stored(uuid)));
-    expect(rows.filter((row) => row!["name"] === "from-the-import")).toHaveLength(data.imported);
-    expect(rows.every((row) => row!["state"] === "provisioned")).toBe(true);
-  }, 60_000);
-});
+it("kit resources import and a provision of the same uuid leave one resource in either order, and the provision succeeds", async () => {
+  const { provision } = partnerCalls(world);
+  const requests = Array.from({ length: 60 }, () =>
+    aProvisionRequest({ oauth_grant: aGrant(), region: "eu" }),
+  );
+  const importingAll = importing(
+    ...requests.map(({ uuid }) => installation({ uuid, name: "from-the-import" })),
+  );
+  const answers: number[] = [];
+  for (let at = 0; at < requests.length; at += 6) {
+    const some = await Promise.all(requests.slice(at, at + 6).map((request) => provision(request)));
+    answers.push(...some.map(({ status }) => status));
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  const { data } = await importingAll;
+  expect(new Set(answers)).toEqual(new Set([200]));
+  expect(data.imported + data.skipped.length).toBe(requests.length);
+  const rows = await Promise.all(requests.map(({ uuid }) => stored(uuid)));
+  expect(rows.filter((row) => row!["name"] === "from-the-import")).toHaveLength(data.imported);
+  expect(rows.every((row) => row!["state"] === "provisioned")).toBe(true);
+}, 60_000);

@@ -12,21 +12,19 @@ beforeAll(async () => {
 
 const run = <Data>(words: string[], input?: string) => kitJson<Data>(world.environment, words, input);
 
-describe("kit apps", () => {
-  it("lists the primary app and every attachment", async () => {
-    const other = world.sandbox.control.createApp({});
-    world.sandbox.control.attach(uuid, { app: other.id, name: "SPARE_TEAPOT" });
-    const { code, data } = await run<{ attachments: object[] }>(["apps", uuid]);
-    const named = { id: expect.any(String), name: expect.any(String) };
-    expect({ code, data }).toEqual({ code: 0, data: { primary: named, attachments: expect.any(Array) } });
-    expect(data.attachments).toContainEqual({
-      ...named,
-      name: "SPARE_TEAPOT",
-      app: { id: other.id, name: other.name },
-    });
-    const { stdout } = await kit(world.environment, ["apps", uuid]);
-    expect(stdout).toMatch(/^Installed on \S+, 2 attachments\.\nAPP +ATTACHED AS +APP ID\n/);
+it("kit apps lists the primary app and every attachment", async () => {
+  const other = world.sandbox.control.createApp({});
+  world.sandbox.control.attach(uuid, { app: other.id, name: "SPARE_TEAPOT" });
+  const { code, data } = await run<{ attachments: object[] }>(["apps", uuid]);
+  const named = { id: expect.any(String), name: expect.any(String) };
+  expect({ code, data }).toEqual({ code: 0, data: { primary: named, attachments: expect.any(Array) } });
+  expect(data.attachments).toContainEqual({
+    ...named,
+    name: "SPARE_TEAPOT",
+    app: { id: other.id, name: other.name },
   });
+  const { stdout } = await kit(world.environment, ["apps", uuid]);
+  expect(stdout).toMatch(/^Installed on \S+, 2 attachments\.\nAPP +ATTACHED AS +APP ID\n/);
 });
 
 describe("kit config", () => {

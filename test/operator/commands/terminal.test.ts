@@ -117,19 +117,17 @@ describe("kit resources erase", () => {
   });
 });
 
-describe("the prompt for a secret", () => {
-  it.each([
-    ["Ctrl-C", "\u0003", ["secret", "set"]],
-    ["Ctrl-D", "\u0004", ["secret", "set"]],
-    ["Ctrl-C", "\u0003", ["authorizations", "revoke", "some-id"]],
-  ])("is cancelled with %s, and nothing changes", async (_, typed, words) => {
-    const terminal = onTerminal(world.environment, words);
-    await terminal.type(typed, /\(not shown\): /);
-    const { code, screen } = await terminal.ended();
-    expect({ code, screen }).toEqual({
-      code: 1,
-      screen: [expect.stringMatching(/\(not shown\): $/), "✗ Nothing was changed."],
-    });
+it.each([
+  ["Ctrl-C", "\u0003", ["secret", "set"]],
+  ["Ctrl-D", "\u0004", ["secret", "set"]],
+  ["Ctrl-C", "\u0003", ["authorizations", "revoke", "some-id"]],
+])("the prompt for a secret is cancelled with %s, and nothing changes", async (_, typed, words) => {
+  const terminal = onTerminal(world.environment, words);
+  await terminal.type(typed, /\(not shown\): /);
+  const { code, screen } = await terminal.ended();
+  expect({ code, screen }).toEqual({
+    code: 1,
+    screen: [expect.stringMatching(/\(not shown\): $/), "✗ Nothing was changed."],
   });
 });
 
@@ -165,17 +163,18 @@ describe("a config var with control characters", () => {
   });
 });
 
-describe("a command after which the vendor's service cannot be closed", () => {
-  it.each([
-    { what: "shows what it did", words: () => [uuids[0]!], code: 3, shows: /^1 refreshed/m },
-    { what: "prints one JSON document", words: () => [uuids[0]!, "--json"], code: 3, shows: /^\{"done":\["/ },
-    {
-      what: "that failed keeps its code",
-      words: () => [UNKNOWN, "--json"],
-      code: 1,
-      shows: /^\{"done":\[\],/,
-    },
-  ])("$what, and says so afterwards", async ({ words, code, shows }) => {
+it.each([
+  { what: "shows what it did", words: () => [uuids[0]!], code: 3, shows: /^1 refreshed/m },
+  { what: "prints one JSON document", words: () => [uuids[0]!, "--json"], code: 3, shows: /^\{"done":\["/ },
+  {
+    what: "that failed keeps its code",
+    words: () => [UNKNOWN, "--json"],
+    code: 1,
+    shows: /^\{"done":\[\],/,
+  },
+])(
+  "a command after which the vendor's service cannot be closed $what, and says so afterwards",
+  async ({ words, code, shows }) => {
     const { addonPassword } = world.sandbox.settings;
     const close = () => Promise.reject(new Error(`The door of ${addonPassword} is stuck.`));
     const vendor = { ...teapots, close };
@@ -187,8 +186,8 @@ describe("a command after which the vendor's service cannot be closed", () => {
         "✗ Something could not be closed at the end: The door of [secret] is stuck.",
       ),
     });
-  });
-});
+  },
+);
 
 describe("colours", () => {
   it("are used on a terminal only, unless NO_COLOR or TERM=dumb", async () => {

@@ -185,20 +185,17 @@ describe("a session of an operator", () => {
   });
 });
 
-describe("a session that nobody uses", () => {
-  it("ends, also while a page is open that loads itself again", async () => {
-    const browser = operators.browser();
-    await operators.signIn(browser);
-    const unused = () => operators.world.rows(`UPDATE sessions SET seen_at = now() - interval '59 minutes'`);
-    const isNoted = async () =>
-      (await operators.world.rows(`SELECT 1 FROM sessions WHERE seen_at > now() - interval '1 minute'`))
-        .length;
-    await unused();
-    expect((await browser.get("/operator", { "x-looks-again": "1" })).status).toBe(200);
-    expect(await isNoted()).toBe(0);
-    expect((await browser.get("/operator")).status).toBe(200);
-    expect(await isNoted()).toBe(1);
-  });
+it("a session that nobody uses ends, also while a page is open that loads itself again", async () => {
+  const browser = operators.browser();
+  await operators.signIn(browser);
+  const unused = () => operators.world.rows(`UPDATE sessions SET seen_at = now() - interval '59 minutes'`);
+  const isNoted = async () =>
+    (await operators.world.rows(`SELECT 1 FROM sessions WHERE seen_at > now() - interval '1 minute'`)).length;
+  await unused();
+  expect((await browser.get("/operator", { "x-looks-again": "1" })).status).toBe(200);
+  expect(await isNoted()).toBe(0);
+  expect((await browser.get("/operator")).status).toBe(200);
+  expect(await isNoted()).toBe(1);
 });
 
 describe("the e-mail of an account", () => {
@@ -286,26 +283,24 @@ describe("the audit trail of who came in", () => {
   });
 });
 
-describe("a form of an operator", () => {
-  it("is valid only for the operator who opened it", async () => {
-    const [owner, colleague] = [operators.browser(), operators.browser()];
-    await operators.signIn(owner);
-    await operators.signIn(colleague, { user: "colleague@example.com" });
-    const path = "/operator/refresh-all";
-    const form = new URLSearchParams(hiddenIn((await owner.get(path)).text));
-    expect((await colleague.post(path, FROM_OUR_PAGE, form)).status).toBe(403);
-    expect((await owner.post(path, { ...FROM_OUR_PAGE, ...password }, form)).status).toBe(403);
-    // A browser does not send the cookie from another site, but does from a sibling subdomain.
-    expect((await owner.post(path, { "sec-fetch-site": "cross-site" }, form)).status).toBe(401);
-    expect((await owner.post(path, { "sec-fetch-site": "same-site" }, form)).status).toBe(403);
-    expect((await owner.post(path, { origin: "https://elsewhere.example" }, form)).status).toBe(403);
-    const { status, text } = await operators.browser().post(path, FROM_OUR_PAGE, form);
-    expect([status, text]).toEqual([401, expect.stringContaining("Nothing was done")]);
-    expect(linkTo("Sign in", text)).toBe("/oauth/login?return_to=%2Foperator");
-    expect(await operators.audit()).toEqual([]);
-    expect((await owner.post(path, FROM_OUR_PAGE, form)).status).toBe(303);
-    expect(await operators.audit()).toMatchObject([{ action: "refresh-all", operator: "owner@example.com" }]);
-  });
+it("a form of an operator is valid only for the operator who opened it", async () => {
+  const [owner, colleague] = [operators.browser(), operators.browser()];
+  await operators.signIn(owner);
+  await operators.signIn(colleague, { user: "colleague@example.com" });
+  const path = "/operator/refresh-all";
+  const form = new URLSearchParams(hiddenIn((await owner.get(path)).text));
+  expect((await colleague.post(path, FROM_OUR_PAGE, form)).status).toBe(403);
+  expect((await owner.post(path, { ...FROM_OUR_PAGE, ...password }, form)).status).toBe(403);
+  // A browser does not send the cookie from another site, but does from a sibling subdomain.
+  expect((await owner.post(path, { "sec-fetch-site": "cross-site" }, form)).status).toBe(401);
+  expect((await owner.post(path, { "sec-fetch-site": "same-site" }, form)).status).toBe(403);
+  expect((await owner.post(path, { origin: "https://elsewhere.example" }, form)).status).toBe(403);
+  const { status, text } = await operators.browser().post(path, FROM_OUR_PAGE, form);
+  expect([status, text]).toEqual([401, expect.stringContaining("Nothing was done")]);
+  expect(linkTo("Sign in", text)).toBe("/oauth/login?return_to=%2Foperator");
+  expect(await operators.audit()).toEqual([]);
+  expect((await owner.post(path, FROM_OUR_PAGE, form)).status).toBe(303);
+  expect(await operators.audit()).toMatchObject([{ action: "refresh-all", operator: "owner@example.com" }]);
 });
 
 describe("the operator's password beside accounts", () => {
