@@ -18,7 +18,7 @@ let uuid: string;
       customers = await aWorldOfCustomers();
       uuid = await customers.life.settled();
       browser = await startChromium();
-    }, 60_000);
+    });
     afterAll(async () => {
       await browser?.close();
       await customers?.close();

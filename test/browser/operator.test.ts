@@ -23,7 +23,7 @@ let uuid: string;
            (ARRAY['grant_lost', 'no_grant'])[row_number() OVER ()], (ARRAY['expired', NULL])[row_number() OVER ()] FROM made`,
       );
       browser = await startChromium();
-    }, 90_000);
+    });
     afterAll(async () => {
       await browser?.close();
       await operator?.close();

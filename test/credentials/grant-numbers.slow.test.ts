@@ -67,7 +67,7 @@ it("a burst of provisions at a slow token endpoint loses no grant, with one call
   const uuids = await install(100);
   await become(uuids, "active", 60_000);
   expect(calls(since)).toBe(100);
-}, 90_000);
+});
 
 describe("a lost answer of the token endpoint", () => {
   const lost: [string, FaultAction][] = [

@@ -124,5 +124,5 @@ describe("kit secret set, where a wrong secret gets such a 401 too", () => {
       data: expect.objectContaining({ fresh: 0, unconfirmed: expect.stringContaining("no reason") }),
     });
     await forget(uuids);
-  }, 60_000);
+  });
 });

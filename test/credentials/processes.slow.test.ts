@@ -26,7 +26,7 @@ describe("a killed process", () => {
     await life.start();
     await life.become(uuids, 1);
     expect(life.issuedSince(since)).toBe(20);
-  }, 90_000);
+  });
 
   it("in the middle of a refresh leaves a token that the next process replaces", async () => {
     const web = await life.start();
@@ -40,7 +40,7 @@ describe("a killed process", () => {
     await endLeases();
     await life.start();
     await life.become(uuids, 2);
-  }, 90_000);
+  });
 });
 
 it("a process that receives SIGTERM completes the exchange that it has sent, stores the tokens, and exits with 0", async () => {
@@ -52,7 +52,7 @@ it("a process that receives SIGTERM completes the exchange that it has sent, sto
   web.signal("SIGTERM");
   expect(await web.ended).toBe(0);
   await life.become(uuids, 1, 1_000);
-}, 60_000);
+});
 
 describe("several processes on one PostgreSQL", () => {
   it("share exchanges and refreshes, with one call for each token", async () => {
@@ -104,7 +104,7 @@ describe("several processes on one PostgreSQL", () => {
     );
     expect(new Set(answers).size).toBe(1);
     expect(answers[0]).toMatch(/^200 /);
-  }, 60_000);
+  });
 });
 
 it.each([
@@ -140,5 +140,4 @@ it.each([
     expect(life.issuedSince(before)).toBeLessThanOrEqual(uuids.length);
     await life.world.service.stop();
   },
-  90_000,
 );

@@ -109,7 +109,7 @@ describe("a build that still runs after a later one has migrated the database", 
     }
     expect((await life.control.deprovision(before)).response.status).toBe(204);
     expect(life.world.logged()).not.toMatch(/"level":"error"/);
-  }, 90_000);
+  });
 
   /** Adds to every table what a later build may add: columns, one of them NOT NULL, an index, and another table. */
   async function migrateAsALaterBuild(tables: string[]): Promise<void> {

@@ -38,4 +38,4 @@ it("what the server or the role has set for each session changes nothing: times,
     ]);
   expect(await kitJson(world.environment, ["migrate"])).toMatchObject({ code: 0, data: { applied: [] } });
   await world.close();
-}, 60_000);
+});

@@ -145,7 +145,7 @@ it("npm run dev delivers unfinished requests of the last run to its own service 
   expect(calls).toBe(1);
   before.closeAllConnections();
   await once(before.close(), "close");
-}, 60_000);
+});
 
 it("npm run dev says in one sentence which port is taken, that its state file is damaged, and whose platform it is not", async () => {
   const refusals: [code: number, said: RegExp, more?: Record<string, string>][] = [

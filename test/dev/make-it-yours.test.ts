@@ -44,7 +44,7 @@ beforeAll(async () => {
     await symlink(path.join(root, "node_modules", name), path.join(copy, "node_modules", name));
   git("init", "-q");
   commit();
-}, 90_000);
+});
 afterAll(() => rm(copy, { recursive: true, force: true }));
 
 async function run(program: "check" | "make-it-yours", ...words: string[]) {

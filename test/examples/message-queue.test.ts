@@ -25,7 +25,7 @@ beforeAll(async () => {
   });
   await migrate({ url: life.world.environment["DATABASE_URL"]!, yours: path.resolve(SERVICE, "migrations") });
   url = (await life.start()).url!;
-}, 60_000);
+});
 afterAll(async () => {
   await life.killAll();
   await life.world.close();

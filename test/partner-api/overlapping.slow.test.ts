@@ -113,7 +113,7 @@ describe("a plan change", () => {
     expect(life.vendor.callsOf(uuid, "changePlan").map(({ plan }) => plan)).toEqual(["premium", "basic"]);
     expect(await planOf(uuid)).toBe("basic");
     expect(urlThere(uuid)).toBe(urlOf(uuid, "basic"));
-  }, 30_000);
+  });
 
   it("that is stored while an operator sets a var keeps that var", async () => {
     const { db, vault } = life.world.service.services;

@@ -334,7 +334,7 @@ it("a long call of a vendor's function gets the signal when its process stops, a
   expect(life.world.logged()).not.toContain(`"alarm":"stop_incomplete"`);
   await done(addon.id);
   expect(life.vendor.callsOf(addon.id, "finish")).toHaveLength(2);
-}, 60_000);
+});
 
 it("a request whose process stops during the vendor's call is answered 202, and the call is repeated", async () => {
   const lasts = () => new Promise<never>(() => undefined);
@@ -358,4 +358,4 @@ it("a request whose process stops during the vendor's call is answered 202, and 
   expect(life.vendor.callsOf(provision.addon.id, "provision")).toHaveLength(2);
   expect(life.vendor.callsOf(changed, "changePlan")).toHaveLength(2);
   expect(await life.resource(changed)).toMatchObject({ plan: "premium" });
-}, 60_000);
+});

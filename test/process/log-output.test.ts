@@ -16,24 +16,20 @@ afterEach(() => life.killAll());
 const answers = async (url: string | null) => (await fetch(`${url}/readyz`)).status;
 
 describe("the log's output stream", () => {
-  it.each(["closed", "full"] as const)(
-    "does not block work when it is %s",
-    async (how) => {
-      const web = await life.start("web", { LOG_LEVEL: "debug" });
-      web.leaveOutput(how);
-      for (let call = 0; call < 40; call++)
-        await Promise.all(
-          Array.from({ length: 50 }, () =>
-            fetch(`${web.url}/${"x".repeat(190)}`, { signal: AbortSignal.timeout(5_000) }),
-          ),
-        );
-      expect(await answers(web.url)).toBe(200);
-      await life.become(await life.install(3), 1);
-      web.signal("SIGTERM");
-      expect(await web.ended).toBe(0);
-    },
-    60_000,
-  );
+  it.each(["closed", "full"] as const)("does not block work when it is %s", async (how) => {
+    const web = await life.start("web", { LOG_LEVEL: "debug" });
+    web.leaveOutput(how);
+    for (let call = 0; call < 40; call++)
+      await Promise.all(
+        Array.from({ length: 50 }, () =>
+          fetch(`${web.url}/${"x".repeat(190)}`, { signal: AbortSignal.timeout(5_000) }),
+        ),
+      );
+    expect(await answers(web.url)).toBe(200);
+    await life.become(await life.install(3), 1);
+    web.signal("SIGTERM");
+    expect(await web.ended).toBe(0);
+  });
 
   /** A process that writes 12,000 lines at once, more than it keeps, and then does `next`. Nobody reads until it has. */
   async function flooded(next: string) {
@@ -57,7 +53,7 @@ describe("the log's output stream", () => {
     const { child, accounted } = await flooded(`process.exit(0);`);
     expect(await once(child, "close")).toEqual([0, null]);
     expect(accounted()).toBe(12_000);
-  }, 20_000);
+  });
 
   it("is written completely and in order although its reader starts only when the process exits", async () => {
     const file = program("src/logging/log-output.ts");
@@ -74,7 +70,7 @@ describe("the log's output stream", () => {
     child.stdout.on("data", (data: Buffer) => (taken += data.toString()));
     expect(await once(child, "close")).toEqual([0, null]);
     expect(taken.trimEnd().split("\n").map(Number)).toEqual(Array.from({ length: 2_000 }, (_, line) => line));
-  }, 20_000);
+  });
 
   it("repeats a write that failed when there is room again, without another line", async () => {
     const full = `import fs from "node:fs";
@@ -94,7 +90,7 @@ describe("the log's output stream", () => {
     expect(taken.toString()).toBe("kept\n");
     child.kill("SIGTERM");
     expect(await ended).toEqual([null, "SIGTERM"]);
-  }, 20_000);
+  });
 
   (existsSync("/dev/full") ? it : it.skip)(
     "lets the process work and exit while the log's disk is full",

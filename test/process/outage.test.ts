@@ -23,7 +23,7 @@ beforeAll(async () => {
   life = await aProcessWorld({ environment: { SWEEP_CRON: "* * * * * *", OPERATOR_PASSWORD: PASSWORD } });
   proxy = await startDatabaseProxy(life.world.environment["DATABASE_URL"]!);
   web = await life.start("web", { DATABASE_URL: proxy.url });
-}, 60_000);
+});
 afterAll(async () => {
   await life.killAll();
   await proxy.close();

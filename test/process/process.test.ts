@@ -74,7 +74,7 @@ describe("a signal to stop", () => {
     await life.start();
     await life.become(uuids, 2);
     expect(life.issuedSince(since)).toBe(60);
-  }, 60_000);
+  });
 });
 
 it("a stop that takes too long is counted among the alarms before the process ends", async () => {
@@ -95,7 +95,7 @@ it("a stop that takes too long is counted among the alarms before the process en
   expect(counted).toEqual([{ value: 1 }]);
   // The platform's answer must not be counted for another test.
   await eventually(() => life.issuedSince(since) === 1);
-}, 60_000);
+});
 
 it("an uncaught error ends the process and shows no secret; the next process continues", async () => {
   const { addonPassword } = life.world.sandbox.settings;
@@ -112,7 +112,7 @@ it("an uncaught error ends the process and shows no secret; the next process con
   }
   await life.start();
   await life.become(uuids, 1);
-}, 60_000);
+});
 
 /** The kernel's limit; null on other systems. */
 function somaxconn(): number | null {
@@ -135,4 +135,4 @@ it("a burst of a thousand connections is queued by the kernel while the process 
     sockets.forEach((socket) => socket.destroy());
     web.signal("SIGCONT");
   }
-}, 30_000);
+});

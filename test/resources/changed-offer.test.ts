@@ -15,7 +15,7 @@ const withoutToken: Offer = { ...offer, configVars: ["TEAPOT_URL"] };
 let life: LifecycleWorld;
 beforeEach(async () => {
   life = await aLifecycle();
-}, 60_000);
+});
 afterEach(() => life.world.close());
 
 const release = (sold: Offer) => life.world.restart({ parts: { offer: sold, vendor: life.vendor } });
@@ -57,7 +57,7 @@ describe("a new config var", () => {
     const { vars } = await diffConfig(needs(), atOnce.id);
     expect(vars).toContainEqual(expect.objectContaining({ name: NEW, state: "missing" }));
     expect(await pushShown(needs(), atOnce.id, { shown: vars, overwrite: [] })).toEqual([NEW]);
-  }, 60_000);
+  });
 
   it("reaches existing resources by a plan change or `kit config set`; `kit config diff` ignores it", async () => {
     const [changed, set] = [await life.settled(), await life.settled()];
@@ -78,7 +78,7 @@ describe("a new config var", () => {
     await life.control.changePlan(set, "premium");
     await life.world.quiet([set]);
     expect(await onPlatform(set)).not.toContain(NEW);
-  }, 60_000);
+  });
 });
 
 it("a config var that is no longer on offer stays with its resources until a plan change or a push removes it; a repeated answer always names it", async () => {
@@ -99,7 +99,7 @@ it("a config var that is no longer on offer stays with its resources until a pla
   tellPlatform(withoutToken);
   const { response } = await life.control.redeliver(pushed);
   expect(response.complaints?.join()).toContain("TEAPOT_TOKEN is not declared");
-}, 60_000);
+});
 
 it("a plan that is no longer on offer is refused to new customers, and stays valid for existing ones", async () => {
   const uuid = await life.settled("premium");
@@ -112,4 +112,4 @@ it("a plan that is no longer on offer is refused to new customers, and stays val
   await life.control.changePlan(uuid, "basic");
   expect((await life.resource(uuid))?.plan).toBe("basic");
   expect((await life.control.changePlan(uuid, "premium")).response.status).toBe(422);
-}, 60_000);
+});

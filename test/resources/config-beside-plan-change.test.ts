@@ -52,7 +52,7 @@ it("a plan change that starts before a push is not undone at the platform by the
   expect(await pushShown(needs, uuid, { shown: vars, overwrite: [] })).toEqual(["TEAPOT_URL"]);
   expect(await url()).not.toBe(before);
   expect(differing((await diffConfig(services, uuid)).vars)).toEqual([]);
-}, 30_000);
+});
 
 describe("a var that an operator sets during another operator's push", () => {
   const ofTheOther = "https://of-the-other.example";
@@ -66,7 +66,7 @@ describe("a var that an operator sets during another operator's push", () => {
     expect(await pushShown(needs, uuid, { shown: vars, overwrite: [] })).toEqual(["TEAPOT_URL"]);
     expect(await url()).toBe(ofTheOther);
     expect(await services.platformFor(uuid).config.get()).toContainEqual(byHand);
-  }, 30_000);
+  });
 });
 
 it("a plan change during kit config set leaves the operator's value both at the platform and in the database", async () => {
@@ -75,7 +75,7 @@ it("a plan change during kit config set leaves the operator's value both at the 
   await setConfig(needs, uuid, [{ name: "TEAPOT_URL", value }]);
   expect(await url()).toBe(value);
   expect(differing((await diffConfig(services, uuid)).vars)).toEqual([]);
-}, 30_000);
+});
 
 it("kit config set during a plan change is overwritten by the new plan, and nothing stays at the platform that is not stored here", async () => {
   const config = { TEAPOT_URL: "https://alone.example" };
@@ -89,7 +89,7 @@ it("kit config set during a plan change is overwritten by the new plan, and noth
   await life.nothingLeft(uuid);
   expect((await services.platformFor(uuid).config.get()).map(({ name }) => name)).toEqual(["TEAPOT_URL"]);
   expect(differing((await diffConfig(services, uuid)).vars)).toEqual([]);
-}, 30_000);
+});
 
 it("a var that is set while another one is being stored is kept, as is the other", async () => {
   const url = { name: "TEAPOT_URL", value: "https://of-the-one.example" };
@@ -107,4 +107,4 @@ it("a var that is set while another one is being stored is kept, as is the other
   const theirs = await services.platformFor(uuid).config.get();
   expect(theirs).toEqual(expect.arrayContaining([url, token]));
   expect(differing((await diffConfig(services, uuid)).vars)).toEqual([]);
-}, 30_000);
+});

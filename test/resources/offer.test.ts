@@ -79,5 +79,5 @@ describe("an inconsistent offer", () => {
     } finally {
       await rm(folder, { recursive: true });
     }
-  }, 60_000);
+  });
 });

@@ -127,48 +127,44 @@ const TABLE: Row[] = [
   ["deprovision", "fails", "during deprovision", "again", [204, 410], "deprovisioned basic", "DD"],
 ];
 
-it.each(TABLE)(
-  "%s (%s), %s: %s",
-  async (a, outcome, at, b, answers, end, calls) => {
-    const isNew = a.startsWith("provision");
-    let uuid = isNew ? "" : await life.settled();
-    const before = life.vendor.calls.length;
-    let second: Promise<number> = Promise.resolve(-1);
-    const locked = at === "locked" ? ["before settle_steps", "before accept_plan"] : [];
-    const unlock = locked.map((each) => always(each, () => Promise.reject(databaseError("55P03"))));
-    moments.set(at === "locked" ? "during changePlan" : at, async () => {
-      uuid ||= newest();
-      second = EVENTS[b](uuid);
-      // A repeated delivery waits for the answer to A itself.
-      await Promise.race([second, sleep(b.startsWith("again") ? 200 : 1_500)]);
-    });
-    tell(a, outcome);
-
-    const first = await EVENTS[a](uuid);
-    for (const each of unlock) each();
+it.each(TABLE)("%s (%s), %s: %s", async (a, outcome, at, b, answers, end, calls) => {
+  const isNew = a.startsWith("provision");
+  let uuid = isNew ? "" : await life.settled();
+  const before = life.vendor.calls.length;
+  let second: Promise<number> = Promise.resolve(-1);
+  const locked = at === "locked" ? ["before settle_steps", "before accept_plan"] : [];
+  const unlock = locked.map((each) => always(each, () => Promise.reject(databaseError("55P03"))));
+  moments.set(at === "locked" ? "during changePlan" : at, async () => {
     uuid ||= newest();
-    await eventually(() => expect(moments.size).toBe(0));
-    expect([first, await second]).toEqual(answers);
+    second = EVENTS[b](uuid);
+    // A repeated delivery waits for the answer to A itself.
+    await Promise.race([second, sleep(b.startsWith("again") ? 200 : 1_500)]);
+  });
+  tell(a, outcome);
 
-    await eventually(async () => {
-      await life.world.rows(
-        `UPDATE steps SET due_at = now() WHERE uuid = $1 AND due_at IS NOT NULL AND (leased_until IS NULL OR kind = 'clean_up')`,
-        [uuid],
-      );
-      await life.world.rows(`UPDATE steps SET leased_until = NULL WHERE uuid = $1 AND attempts = 0`, [uuid]);
-      expect(await life.steps(uuid)).toEqual([]);
-    }, 20_000);
-    const { state, plan } = (await life.resource(uuid))!;
-    expect(`${state} ${plan}`).toBe(end);
-    if (state === "provisioned")
-      expect(life.control.configVars(life.control.addon(uuid).app.name)["TEAPOT_URL"]).toBe(
-        `https://${plan}.teapots.example/${uuid}`,
-      );
-    const called = life.vendor.calls.slice(before).filter((call) => call.uuid === uuid);
-    expect(called.map(({ what }) => what[0]!.toUpperCase()).join("")).toBe(calls);
-  },
-  60_000,
-);
+  const first = await EVENTS[a](uuid);
+  for (const each of unlock) each();
+  uuid ||= newest();
+  await eventually(() => expect(moments.size).toBe(0));
+  expect([first, await second]).toEqual(answers);
+
+  await eventually(async () => {
+    await life.world.rows(
+      `UPDATE steps SET due_at = now() WHERE uuid = $1 AND due_at IS NOT NULL AND (leased_until IS NULL OR kind = 'clean_up')`,
+      [uuid],
+    );
+    await life.world.rows(`UPDATE steps SET leased_until = NULL WHERE uuid = $1 AND attempts = 0`, [uuid]);
+    expect(await life.steps(uuid)).toEqual([]);
+  }, 20_000);
+  const { state, plan } = (await life.resource(uuid))!;
+  expect(`${state} ${plan}`).toBe(end);
+  if (state === "provisioned")
+    expect(life.control.configVars(life.control.addon(uuid).app.name)["TEAPOT_URL"]).toBe(
+      `https://${plan}.teapots.example/${uuid}`,
+    );
+  const called = life.vendor.calls.slice(before).filter((call) => call.uuid === uuid);
+  expect(called.map(({ what }) => what[0]!.toUpperCase()).join("")).toBe(calls);
+});
 
 /** What the first call of the vendor's function for an event does; its moment comes first. */
 function tell(a: Event, outcome: Outcome): void {

@@ -87,7 +87,7 @@ describe("rotation of the add-on's password", () => {
     function processes(): RunningService[] {
       return [world.service, ...(other ? [other] : [])];
     }
-  }, 60_000);
+  });
 });
 
 describe("rotation of the sign-on salt", () => {

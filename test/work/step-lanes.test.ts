@@ -35,7 +35,7 @@ beforeAll(async () => {
   );
   finishing = installed.map(({ addon }) => addon.id);
   await eventually(() => expect(called.length).toBe(16));
-}, 90_000);
+});
 afterAll(async () => {
   gates.forEach((gate) => gate.open());
   await life.world.close();

@@ -18,7 +18,7 @@ let browser: Browser;
       environment: { SSO_SALT: SALT, SWEEP_CRON: "* * * * * *" },
     });
     browser = await startChromium();
-  }, 60_000);
+  });
   afterAll(async () => {
     await browser?.close();
     await world?.close();

@@ -60,4 +60,4 @@ it("the encryption key is changed under load, with different keys in different p
     });
     await other.ready;
   }
-}, 90_000);
+});

@@ -165,7 +165,7 @@ describe("a sandbox registered by the manifest file alone", () => {
       sandbox: registered,
       environment: { RESOURCES_PATH: "/v2/resources", SSO_SALT: SALT, SWEEP_CRON: "* * * * * *" },
     });
-  }, 60_000);
+  });
   afterAll(() => world.close());
 
   it("installs every plan; together they set the declared config vars, and no others", async () => {
@@ -180,7 +180,7 @@ describe("a sandbox registered by the manifest file alone", () => {
     }
     expect([...set].sort()).toEqual([...offer.configVars].sort());
     expect(control.ledger().entries.flatMap(({ complaints = [] }) => complaints)).toEqual([]);
-  }, 60_000);
+  });
 
   it("signs customers on with the salt of the file", async () => {
     const { addon } = await world.sandbox.control.install({ plan: offer.defaultPlan });

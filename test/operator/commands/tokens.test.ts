@@ -63,7 +63,7 @@ describe("kit tokens refresh", () => {
     const { code, data } = await run<Report>(["tokens", "refresh", uuids[0]!]);
     expect({ code, ...data }).toMatchObject({ code: 1, done: [], skipped: [], failed: [{ id: "busy" }] });
     await hold("-1 second");
-  }, 20_000);
+  });
 
   it("skips a working token that has no refresh token", async () => {
     const refreshToken = `SELECT sealed_refresh_token AS sealed FROM credentials WHERE uuid = $1`;
@@ -102,7 +102,7 @@ describe("the advice of kit", () => {
     control.fault("POST /oauth/token", { status: 400, body: { error: "invalid_grant" } });
     expect(await saidOf(["tokens", "refresh", uuids[0]!])).toContain("Ask the platform's support");
     await saidOf(["tokens", "refresh", uuids[0]!]);
-  }, 60_000);
+  });
 
   it.each([
     ["integrity", "kit tokens refresh UUID may bring fresh tokens"],
@@ -142,7 +142,7 @@ describe("kit secret set", () => {
     await world.rows(`UPDATE credentials SET secret_version = 1, due_at = now() + interval '4 hours'`);
     const { code, data } = await run(["secret", "set"], world.sandbox.settings.clientSecret);
     expect({ code, data }).toEqual({ code: 0, data: { version: 2, due: 3, fresh: 3 } });
-  }, 20_000);
+  });
 
   it.each([
     ["rejects the secret", null, "still in use"],

@@ -22,7 +22,7 @@ beforeAll(async () => {
   operator = await aWorldOfAnOperator({ parts: { wrapDatabase } });
   uuid = await operator.life.settled();
   isAway = true;
-}, 60_000);
+});
 afterAll(() => {
   isAway = false;
   return operator.close();
@@ -67,4 +67,4 @@ it("the check-up opens although the service was started without the database, an
   } finally {
     await service.stop();
   }
-}, 30_000);
+});
