@@ -55,7 +55,7 @@ function notProvisioned(uuid: string, lacks: string): KitError {
 }
 
 async function setConfigVars(
-  { db, vault, offer, nudge }: Context,
+  { db, vault, offer, trace, nudge }: Context,
   uuid: string,
   vars: Readonly<Record<string, string | null>>,
 ): Promise<void> {
@@ -66,7 +66,7 @@ async function setConfigVars(
       const resource = await lockedResource(tx, uuid);
       if (resource?.state !== "provisioned") throw notProvisioned(uuid, "config vars to change");
       await changeConfig(tx, vault, resource, changes);
-      await announceConfig(tx, uuid, Object.keys(vars));
+      await announceConfig(tx, uuid, Object.keys(vars), trace.current());
     }),
   );
   nudge("run-steps", 0);

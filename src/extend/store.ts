@@ -29,15 +29,20 @@ const announce = statement(
   `WITH noted AS (
      INSERT INTO events (uuid, type, detail) VALUES ($1, 'config_changed', jsonb_build_object('names', $2::text[]))
    )
-   INSERT INTO steps (uuid, kind, due_at)
-   SELECT uuid, 'announce', CASE WHEN c.state IN ('active', 'needs_reauth') THEN now() END
+   INSERT INTO steps (uuid, kind, due_at, traceparent)
+   SELECT uuid, 'announce', CASE WHEN c.state IN ('active', 'needs_reauth') THEN now() END, $3
    FROM credentials c WHERE c.uuid = $1 AND NOT EXISTS (SELECT FROM steps s
      WHERE s.uuid = c.uuid AND s.kind = 'announce' AND s.due_at IS NULL AND NOT s.detail ? 'plan' FOR UPDATE)`,
 );
 
 /** The platform is to be told a resource's config vars; `names`: of those that changed, for its story. */
-export async function announceConfig(tx: Queryable, uuid: string, names: readonly string[]): Promise<void> {
-  await tx.query(announce, [uuid, names]);
+export async function announceConfig(
+  tx: Queryable,
+  uuid: string,
+  names: readonly string[],
+  traceparent: string | null,
+): Promise<void> {
+  await tx.query(announce, [uuid, names, traceparent]);
 }
 
 // The times of the jobs are the database's. A job whose cron expression was changed is planned anew.

@@ -36,12 +36,12 @@ export async function askRotation(
   by: "operator" | "service" | "timetable",
 ): Promise<"asked" | "under_way" | "not_provisioned"> {
   rotationOf(ctx);
-  const key = randomUUID();
+  const asked = { uuid, key: randomUUID(), by, traceparent: ctx.trace.current() };
   const result = await retryWhileDatabaseAway(() =>
     ctx.db.transaction(async (tx) => {
       const resource = await lockedResource(tx, uuid);
       if (resource?.state !== "provisioned") return "not_provisioned";
-      return (await writeRotation(tx, uuid, key, by)) ? "asked" : "under_way";
+      return (await writeRotation(tx, asked)) ? "asked" : "under_way";
     }),
   );
   if (result === "asked") ctx.nudge("run-rotations");

@@ -126,14 +126,17 @@ const rotation = statement(
      INSERT INTO events (uuid, type, detail)
      SELECT $1, 'rotation_asked', jsonb_build_object('by', $3::text) WHERE NOT EXISTS (SELECT FROM open)
    ), written AS (
-     INSERT INTO steps (uuid, key, kind, due_at) SELECT $1, $2, 'rotate', now() WHERE NOT EXISTS (SELECT FROM open)
+     INSERT INTO steps (uuid, key, kind, due_at, traceparent) SELECT $1, $2, 'rotate', now(), $4 WHERE NOT EXISTS (SELECT FROM open)
    )
    SELECT NOT EXISTS (SELECT FROM open WHERE key <> $2) AS "isWritten"`,
 );
 
 /** Writes the step of a rotation, in a transaction that has locked the resource. False: another one is under way. */
-export async function writeRotation(tx: Queryable, uuid: string, key: string, by: string): Promise<boolean> {
-  return (await tx.query<{ isWritten: boolean }>(rotation, [uuid, key, by]))[0]!.isWritten;
+export async function writeRotation(
+  tx: Queryable,
+  { uuid, key, by, traceparent }: { uuid: string; key: string; by: string; traceparent: string | null },
+): Promise<boolean> {
+  return (await tx.query<{ isWritten: boolean }>(rotation, [uuid, key, by, traceparent]))[0]!.isWritten;
 }
 
 // A resource that your service refused to rotate is left for a day. Of a large table some pages are read, others each

@@ -77,7 +77,8 @@ export function createSession(
     const isQuiet = ["trace", "debug", "info"].includes(config.logLevel);
     const logLevel = json ? "silent" : isQuiet ? "warn" : config.logLevel;
     const logTo = { write: (line: string) => say(readableLogLine(line)) };
-    const context = await open({ ...config, logLevel }, { ...parts, logTo });
+    // No traces: what a command does is in the audit trail.
+    const context = await open({ ...config, logLevel, otlpEndpoint: undefined }, { ...parts, logTo });
     scrubber = context.scrubber;
     tokensStored = () => refreshesSettled(context);
     closers.push(context.close);
