@@ -1,15 +1,14 @@
 import { readFileSync } from "node:fs";
 import { checkMigrations, migrate, openDatabase, statement } from "../../src/database/database.ts";
-import { aFreshDatabase, type FreshDatabase } from "../support/database.ts";
+import { aFreshDatabase } from "../support/database.ts";
+import { opened } from "../support/world.ts";
 import { pgBouncerPath, startPgBouncer } from "../support/pgbouncer.ts";
 
 const page = readFileSync(new URL("../../docs/scale.md", import.meta.url), "utf8");
 const advised = [...page.matchAll(/^ALTER ROLE addon_service SET (\w+) = '?([^';]+)'?;$/gm)];
 const ignored = /`ignore_startup_parameters = ([\w,]+)`/.exec(page)![1]!;
 
-let database: FreshDatabase;
-beforeAll(async () => void (database = await aFreshDatabase()));
-afterAll(() => database.close());
+const database = opened(() => aFreshDatabase());
 
 it("docs/scale.md sets on a role behind a pooler exactly what our connections set themselves", async () => {
   const db = openDatabase(database.settings);
@@ -55,10 +54,7 @@ it("docs/scale.md sets on a role behind a pooler exactly what our connections se
   });
 
   it.each([
-    [
-      "lets clients take turns on a session",
-      { ignore_startup_parameters: ignored, pool_mode: "transaction" },
-    ],
+    ["takes turns on a session", { ignore_startup_parameters: ignored, pool_mode: "transaction" }],
     ["takes turns even within a transaction", { ignore_startup_parameters: ignored, pool_mode: "statement" }],
     ["refuses how our connections begin", {}],
   ])(

@@ -1,31 +1,27 @@
 import { connect } from "node:net";
 import type { Database } from "../../src/database/database.ts";
 import { aGate } from "../support/a-vendor.ts";
-import { aWorld, eventually, type World } from "../support/world.ts";
+import { aWorld, eventually, opened } from "../support/world.ts";
 
 // GET /healthz says whether the process is alive; GET /readyz whether it can answer provisions.
 
-let world: World;
 let isDatabaseAway = false;
 /** What reading the client secrets meets before they are read; null: nothing. */
 let secretsMeet: (() => Promise<void>) | null = null;
 let migrationsKnown: Promise<void> = Promise.resolve();
-beforeAll(async () => {
-  const wrapDatabase = (database: Database): Database => ({
-    ...database,
-    ping: () => (isDatabaseAway ? Promise.reject(new Error("away")) : database.ping()),
-    async query(statement, values) {
-      if (statement.name === "read_client_secret") await secretsMeet?.();
-      return database.query(statement, values);
-    },
-    async pendingMigrations() {
-      await migrationsKnown;
-      return database.pendingMigrations();
-    },
-  });
-  world = await aWorld({ parts: { wrapDatabase } });
+const wrapDatabase = (database: Database): Database => ({
+  ...database,
+  ping: () => (isDatabaseAway ? Promise.reject(new Error("away")) : database.ping()),
+  async query(statement, values) {
+    if (statement.name === "read_client_secret") await secretsMeet?.();
+    return database.query(statement, values);
+  },
+  async pendingMigrations() {
+    await migrationsKnown;
+    return database.pendingMigrations();
+  },
 });
-afterAll(() => world.close());
+const world = opened(() => aWorld({ parts: { wrapDatabase } }));
 
 const ask = async (path: string, url = world.service.url) => {
   const response = await fetch(`${url}${path}`);

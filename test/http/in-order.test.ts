@@ -6,13 +6,11 @@ import { inOrder } from "../../src/http/in-order.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { basic } from "../support/partner-calls.ts";
 import { rawHttp } from "../support/raw-http.ts";
-import { aWorld, eventually, type World } from "../support/world.ts";
+import { aWorld, eventually, opened } from "../support/world.ts";
 
 // What one connection sends: its order, garbage, and answers that nobody reads.
 
-let world: World;
-beforeAll(async () => void (world = await aWorld()));
-afterAll(() => world.close());
+const world = opened(() => aWorld());
 
 /** Longer than any answer takes: these connections are closed by the service. */
 const PATIENCE_MS = 20_000;
@@ -50,12 +48,7 @@ it("a valid request is answered before the garbage behind it, and what is refuse
 
 it.each([
   ["no HTTP", "hello\r\n\r\n", 400, "bad_request"],
-  [
-    "headers of 100 kB",
-    `GET /healthz HTTP/1.1\r\nX: ${"x".repeat(100_000)}\r\n\r\n`,
-    431,
-    "headers_too_large",
-  ],
+  ["100 kB of headers", `GET / HTTP/1.1\r\nX: ${"x".repeat(100_000)}\r\n\r\n`, 431, "headers_too_large"],
 ])("%s is refused with an id and a message", async (_, bytes, status, id) => {
   const { statuses, text } = await rawHttp(world.service.url!, bytes);
   expect(statuses).toEqual([status]);
@@ -65,11 +58,8 @@ it.each([
 it("HEAD is answered like GET", async () => {
   for (const path of ["/healthz", "/readyz"]) {
     const { status, headers } = await fetch(world.service.url! + path, { method: "HEAD" });
-    expect([path, status, headers.get("content-type")]).toEqual([
-      path,
-      200,
-      "application/json; charset=utf-8",
-    ]);
+    const type = headers.get("content-type");
+    expect([path, status, type]).toEqual([path, 200, "application/json; charset=utf-8"]);
   }
 });
 
@@ -111,6 +101,32 @@ it("a thousand requests may wait in all, and those of a connection that ended no
   });
   server.closeAllConnections();
   await once(server.close(), "close");
+});
+
+it.each(["GET /healthz", "GET /nothing", "POST /healthz", "POST /resources"])(
+  "an answer to %s carries the request's id and the headers of every answer",
+  async (line) => {
+    const [method, path] = line.split(" ");
+    const asked = { method: method!, headers: { "request-id": "the-id-of-the-request" } };
+    const { headers } = await fetch(`${world.service.url}${path}`, asked);
+    expect(Object.fromEntries(headers)).toMatchObject({
+      "request-id": "the-id-of-the-request",
+      "x-content-type-options": "nosniff",
+      "strict-transport-security": "max-age=31536000",
+    });
+  },
+);
+
+it("an answer to a request that no code of ours has seen carries none", async () => {
+  for (const lines of [
+    "GET / HTTP/1.1",
+    "GET / HTTP/1.1\r\nHost: here\r\nExpect: nothing",
+    "GET http://[ HTTP/1.1\r\nHost: here",
+  ]) {
+    const { statuses, text } = await rawHttp(world.service.url!, `${lines}\r\nConnection: close\r\n\r\n`);
+    expect(statuses[0]).toBeGreaterThanOrEqual(400);
+    expect(text.toLowerCase()).not.toContain("request-id");
+  }
 });
 
 it("HOST is the only address on which it listens, where it is set", async () => {

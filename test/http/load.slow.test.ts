@@ -1,15 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { aProcessWorld, type ProcessWorld } from "../support/process-world.ts";
-import { eventually } from "../support/world.ts";
+import { aProcessWorld } from "../support/process-world.ts";
+import { eventually, opened } from "../support/world.ts";
 
 // `npm run bench` measures the speed; this must hold on any machine.
 
-let life: ProcessWorld;
-beforeAll(async () => {
-  life = await aProcessWorld({ environment: { SWEEP_CRON: "* * * * * *" } });
-});
-afterEach(() => life?.killAll());
-afterAll(() => life?.world.close());
+const life = opened(() => aProcessWorld({ environment: { SWEEP_CRON: "* * * * * *" } }));
+afterEach(() => life.killAll());
 
 describe("load on two web processes", () => {
   it("300 provisions, one each 10 ms: each is answered 200 and exchanged once", async () => {

@@ -1,16 +1,10 @@
 import { connect, type Socket } from "node:net";
 import { basic } from "../support/partner-calls.ts";
-import { aWorld, eventually, type World } from "../support/world.ts";
+import { aWorld, eventually, opened } from "../support/world.ts";
 
-let world: World;
 const open: Socket[] = [];
-beforeAll(async () => {
-  world = await aWorld();
-});
-afterAll(async () => {
-  for (const socket of open) socket.destroy();
-  await world.close();
-});
+afterAll(() => open.forEach((socket) => socket.destroy()));
+const world = opened(() => aWorld());
 
 function socketTo(): Socket {
   const socket = connect(Number(new URL(world.service.url!).port), "localhost");

@@ -1,13 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { aGate } from "../support/a-vendor.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
-import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
+import { aLifecycle } from "../support/lifecycle.ts";
 import { teapots } from "../support/teapots/index.ts";
-import { eventually, QUICK } from "../support/world.ts";
+import { eventually, opened, QUICK } from "../support/world.ts";
 
-let life: LifecycleWorld;
-beforeAll(async () => void (life = await aLifecycle({ parts: { pace: { ...QUICK, vendorMs: 300 } } })));
-afterAll(() => life.world.close());
+const life = opened(() => aLifecycle({ parts: { pace: { ...QUICK, vendorMs: 300 } } }));
 
 it("a stop waits for a vendor's function that outlasts its answer, after the last request", async () => {
   const gate = aGate();

@@ -1,18 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { runWorker } from "../../src/process/run-worker.ts";
 import { aVendor } from "../support/a-vendor.ts";
-import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
+import { aLifecycle } from "../support/lifecycle.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
-import { eventually } from "../support/world.ts";
+import { eventually, opened } from "../support/world.ts";
 
 // With WEB_JOBS=off a web process only answers requests. Put-off functions of the vendor, which may take long, run in
 // workers.
 
-let life: LifecycleWorld;
 const atWorker = aVendor();
-
-beforeAll(async () => void (life = await aLifecycle({ environment: { WEB_JOBS: "off" } })));
-afterAll(() => life.world.close());
+const life = opened(() => aLifecycle({ environment: { WEB_JOBS: "off" } }));
 
 it("a web process with WEB_JOBS=off exchanges grants and finds apps; a worker runs put-off functions and clean-ups", async () => {
   const { addon } = await life.control.install({ plan: "dedicated" });

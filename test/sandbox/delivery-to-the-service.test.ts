@@ -1,18 +1,15 @@
-import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
-import { eventually } from "../support/world.ts";
+import { aLifecycle } from "../support/lifecycle.ts";
+import { eventually, opened } from "../support/world.ts";
 
 /** Faults and late answers of the sandbox, with the service of this kit. */
-let life: LifecycleWorld;
-beforeAll(async () => void (life = await aLifecycle()));
+const life = opened(() => aLifecycle());
 afterEach(() => {
   life.control.clearFaults();
   life.control.settings({ redeliveries: 0, acceptDelayMs: 0 });
 });
-afterAll(() => life.world.close());
 
 const PROVISION = "> POST /resources";
-const isActive = (uuid: string) =>
-  eventually(async () => expect(await life.credential(uuid)).toMatchObject({ state: "active" }));
+const isActive = (uuid: string) => life.becomes(uuid, { state: "active" });
 
 describe("an app created from a manifest, with the real service", () => {
   it("has its add-ons before the deploy, also those that take time", async () => {
