@@ -6,7 +6,6 @@ import { migrate } from "../../src/database/database.ts";
 import { listResources, showResource } from "../../src/operator/resources.ts";
 import { harmfulTo } from "../support/expanding.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
-import { eventually } from "../support/world.ts";
 
 // During a rolling release the previous build still runs on the schema of the newer one. So a migration only adds;
 // what becomes unnecessary is removed by a later release.
@@ -96,9 +95,7 @@ describe("a build that still runs after a later one has migrated the database", 
         const { generation } = (await life.credential(each))!;
         await life.world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = $1`, [each]);
         life.world.service.services.jobs.wake("refresh-tokens");
-        await eventually(async () =>
-          expect(await life.credential(each)).toMatchObject({ state: "active", generation: generation + 1 }),
-        );
+        await life.becomes(each, { state: "active", generation: generation + 1 });
       }
       expect((await life.control.changePlan(uuid, "premium")).response.status).toBe(200);
       expect((await life.control.redeliver(uuid)).response.status).toBe(200);

@@ -57,7 +57,7 @@ describe("finish that answers later for a provision", () => {
     const { addon } = await life.control.install({ plan: "dedicated" });
     await putOff(addon.id);
     await asIf(addon.id, { attempts: 0, hours: 12 });
-    await eventually(async () => expect(await life.resource(addon.id)).toMatchObject({ state: "failed" }));
+    await life.resourceBecomes(addon.id, { state: "failed" });
     await eventually(() => calls(addon.id, "deprovision").length === 1);
   });
 

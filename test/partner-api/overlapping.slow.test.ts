@@ -194,7 +194,7 @@ it("a new code for a provision that failed is not exchanged", async () => {
   await life.world.rows(`UPDATE credentials SET grant_deadline = now(), due_at = now() WHERE uuid = $1`, [
     request.uuid,
   ]);
-  await eventually(async () => expect(await life.resource(request.uuid)).toMatchObject({ state: "failed" }));
+  await life.resourceBecomes(request.uuid, { state: "failed" });
   const again = await life.platform.provision({ ...request, oauth_grant: aGrant() });
   expect(again.status).toBe(422);
   expect(await life.credential(request.uuid)).toMatchObject({ state: "grant_lost" });

@@ -30,7 +30,7 @@ it("a provision delivered 50 times at the same moment creates one resource with 
   expect(answers[0]!.status).toBe(200);
   expect(response).toMatchObject({ status: 200, body: answers[0]!.body as object });
   expect(vendor.callsOf(addon.id, "provision")).toHaveLength(1);
-  await eventually(async () => expect(await life.credential(addon.id)).toMatchObject({ state: "active" }));
+  await life.becomes(addon.id, { state: "active" });
   expect(life.exchangesOf(request.oauth_grant.code)).toHaveLength(1);
   expect(await life.credential(addon.id)).toMatchObject({ generation: 1 });
   expect((await life.events(addon.id)).filter((type) => type === "tokens_issued")).toHaveLength(1);
@@ -125,7 +125,7 @@ it.each(["basic", "dedicated"])(
       });
     }
     const { addon } = await control.install({ plan });
-    await eventually(async () => expect(await life.credential(addon.id)).toMatchObject({ state: "active" }));
+    await life.becomes(addon.id, { state: "active" });
     const { code } = life.requestFor(addon.id).oauth_grant;
     const entries = life.entries();
     const answered = entries.find(({ request }) => (request.body as { uuid?: string })?.uuid === addon.id)!;

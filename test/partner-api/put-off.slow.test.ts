@@ -139,7 +139,7 @@ describe("a provision that is answered with later", () => {
       );
       return aged.length === 1;
     });
-    await eventually(async () => expect(await life.resource(addon.id)).toMatchObject({ state: "failed" }));
+    await life.resourceBecomes(addon.id, { state: "failed" });
     expect(life.actionsOf(addon.id)).toEqual(["deprovision 200"]);
     expect(life.world.logged()).toContain('"alarm":"provision_failed"');
   });
@@ -182,7 +182,7 @@ describe("a provision not known to be done after 11 hours", () => {
        VALUES ($1, 'announce', '{"plan": "premium"}', now() + interval '1 hour', now() - interval '11.5 hours')`,
       [uuid],
     );
-    await eventually(async () => expect(await life.resource(uuid)).toMatchObject({ state: "provisioned" }));
+    await life.resourceBecomes(uuid, { state: "provisioned" });
     const left = await life.world.rows(`SELECT kind, detail FROM steps WHERE uuid = $1`, [uuid]);
     expect(left).toEqual([{ kind: "announce", detail: { plan: "premium" } }]);
     expect(life.actionsOf(uuid)).toEqual(["provision 200", "deprovision 422"]);
@@ -231,7 +231,7 @@ describe("a provision not known to be done after 11 hours", () => {
     async (state) => {
       const uuid = await givenUpPutAside();
       await life.world.rows(`UPDATE credentials SET state = $2 WHERE uuid = $1`, [uuid, state]);
-      await eventually(async () => expect(await life.resource(uuid)).toMatchObject({ state: "failed" }));
+      await life.resourceBecomes(uuid, { state: "failed" });
       await eventually(() => life.vendor.callsOf(uuid, "deprovision").length === 1);
     },
   );
@@ -288,7 +288,7 @@ describe("a provision that is given up while finish still runs", () => {
       if (life.vendor.callsOf(addon.id, "deprovision").length === 0) await life.hurry(addon.id);
       return life.vendor.callsOf(addon.id, "deprovision").length > 0;
     });
-    await eventually(async () => expect(await life.resource(addon.id)).toMatchObject({ state: "failed" }));
+    await life.resourceBecomes(addon.id, { state: "failed" });
   });
 });
 

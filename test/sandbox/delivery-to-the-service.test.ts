@@ -3,13 +3,6 @@ import { eventually, opened } from "../support/world.ts";
 
 /** Faults and late answers of the sandbox, with the service of this kit. */
 const life = opened(() => aLifecycle());
-afterEach(() => {
-  life.control.clearFaults();
-  life.control.settings({ redeliveries: 0, acceptDelayMs: 0 });
-});
-
-const PROVISION = "> POST /resources";
-const isActive = (uuid: string) => life.becomes(uuid, { state: "active" });
 
 describe("an app created from a manifest, with the real service", () => {
   it("has its add-ons before the deploy, also those that take time", async () => {
@@ -40,39 +33,12 @@ describe("an app created from a manifest, with the real service", () => {
   });
 });
 
-it("a provision delivered twice at once becomes one resource with one exchange", async () => {
-  life.control.fault(PROVISION, { duplicate: true });
-  const { addon } = await life.control.install();
-  await isActive(addon.id);
-  expect(life.exchangesOf(life.requestFor(addon.id).oauth_grant.code)).toHaveLength(1);
-  expect(life.vendor.callsOf(addon.id, "provision")).toHaveLength(1);
-});
-
-it("a lost answer is repeated for the same request, and its grant works", async () => {
-  life.control.settings({ redeliveries: 1 });
-  life.control.fault(PROVISION, { reset: "after" });
-  const { addon } = await life.control.install();
-  expect(addon.state).toBe("provisioned");
-  await isActive(addon.id);
-  expect(life.vendor.callsOf(addon.id, "provision")).toHaveLength(1);
-});
-
 it("a provision that the platform gives up after 12 hours is deprovisioned at the service", async () => {
   life.vendor.next("finish", () => Promise.reject(new Error("The kiln is cold.")));
   const { addon } = await life.control.install({ plan: "dedicated" });
   expect(addon.state).toBe("provisioning");
   life.control.advanceClock(12 * 3600);
-  await eventually(async () =>
-    expect(await life.resource(addon.id)).toMatchObject({ state: "deprovisioned" }),
-  );
+  await life.resourceBecomes(addon.id, { state: "deprovisioned" });
   life.vendor.asUsual();
   life.control.advanceClock(-12 * 3600);
-});
-
-it("a provision that arrives after its deprovision is answered 410", async () => {
-  const { addon } = await life.control.install();
-  await isActive(addon.id);
-  await life.control.deprovision(addon.id);
-  const { response } = await life.control.redeliver(addon.id);
-  expect([response.status, response.complaints]).toEqual([410, undefined]);
 });

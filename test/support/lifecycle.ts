@@ -49,6 +49,9 @@ export async function aLifecycle(wishes: Wishes = {}) {
         "resources",
         uuid,
       ),
+    /** Waits until a resource looks like this. */
+    resourceBecomes: (uuid: string, what: { state?: string; plan?: string }) =>
+      eventually(async () => expect(await look("state, plan", "resources", uuid)).toMatchObject(what)),
     credential: (uuid: string) =>
       look<{ state: string; generation: number }>("state, generation", "credentials", uuid),
     steps: async (uuid: string) =>

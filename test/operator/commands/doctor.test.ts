@@ -3,24 +3,10 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { aRefusingDatabase } from "../../support/refusing-database.ts";
 import { aWorld, eventually, opened } from "../../support/world.ts";
-import { examine } from "../../../src/operator/doctor/doctor.ts";
+import { examine, type DoctorReport } from "../../../src/operator/doctor/doctor.ts";
 import { manifest } from "../../../src/operator/doctor/installation.ts";
 import { buildText, HOW_TO_FIX_NODE, missingNodeFixes } from "../../../src/version.ts";
 import { kit, kitJson } from "../../support/kit.ts";
-
-interface Check {
-  id: string;
-  ok: boolean;
-  message: string;
-  fix: string | null;
-  isChecked?: boolean;
-}
-interface Report {
-  ok: boolean;
-  checks: Check[];
-  failed: number;
-  notChecked: number;
-}
 
 const IDS = [
   ...["settings", "offer", "database", "clocks", "migrations", "plans", "keys", "secret", "sweeps"],
@@ -63,7 +49,7 @@ afterEach(async () => {
 });
 
 async function doctor(change: Record<string, string> = {}) {
-  const { code, data } = await kitJson<Report>({ ...world.environment, ...change }, ["doctor"]);
+  const { code, data } = await kitJson<DoctorReport>({ ...world.environment, ...change }, ["doctor"]);
   return {
     ...{ code, ok: data.ok, counts: [data.failed, data.notChecked], ids: data.checks.map(({ id }) => id) },
     of: (id: string) => data.checks.find((each) => each.id === id)!,
@@ -343,8 +329,8 @@ describe("kit doctor", () => {
     const { offer, config } = world.service.services;
     const report = await examine({ offer, readSettings: () => config, open });
     expect(report).toMatchObject({ ok: false, failed: faults.length, notChecked });
-    const checks = report.checks as Check[];
-    expect(checks.filter(({ ok, isChecked }) => !ok && isChecked !== false)).toMatchObject(faults);
+    const found = report.checks.filter(({ ok, isChecked }) => !ok && isChecked !== false);
+    expect(found).toMatchObject(faults);
   });
 
   it.each([

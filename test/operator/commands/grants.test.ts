@@ -1,13 +1,8 @@
+import type { Report } from "../../../src/operator/work-through.ts";
 import { once } from "node:events";
 import { aLifecycle } from "../../support/lifecycle.ts";
 import { opened, eventually } from "../../support/world.ts";
 import { kit, kitJson, runningKit, startKit } from "../../support/kit.ts";
-
-interface Report {
-  done: string[];
-  failed: { uuid: string; id: string; message: string }[];
-  skipped: { uuid: string; reason: string }[];
-}
 
 const UNKNOWN = "01234567-89ab-cdef-0123-456789abcdef";
 

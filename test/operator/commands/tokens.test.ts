@@ -1,13 +1,8 @@
+import type { Report } from "../../../src/operator/work-through.ts";
 import { aWorld, opened } from "../../support/world.ts";
 import { kit, kitJson } from "../../support/kit.ts";
 
 const UNKNOWN = "01234567-89ab-cdef-0123-456789abcdef";
-
-interface Report {
-  done: string[];
-  failed: { uuid: string; id: string; message: string }[];
-  skipped: { uuid: string; reason: string }[];
-}
 
 let uuids: string[];
 /** The output of all commands in this file. */

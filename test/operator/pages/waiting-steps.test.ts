@@ -1,10 +1,7 @@
+import type { DoctorReport } from "../../../src/operator/doctor/doctor.ts";
 import { kit, kitJson } from "../../support/kit.ts";
 import { eventually, opened } from "../../support/world.ts";
 import { aWorldOfAnOperator } from "./operator.ts";
-
-interface Report {
-  checks: { id: string; ok: boolean; message: string; fix: string | null }[];
-}
 
 let uuid: string;
 const operator = opened(() => aWorldOfAnOperator());
@@ -30,7 +27,7 @@ const tried = (times: number) =>
   );
 const run = (...words: string[]) => kit(operator.world.environment, words);
 const doctor = async () => {
-  const { data } = await kitJson<Report>(operator.world.environment, ["doctor"]);
+  const { data } = await kitJson<DoctorReport>(operator.world.environment, ["doctor"]);
   return data.checks.find(({ id }) => id === "steps");
 };
 
