@@ -12,6 +12,7 @@ export type JobName =
   | "run-rotations"
   | "plan-rotations"
   | "find-late-steps"
+  | "look-at-apps"
   | "fail-stranded"
   | "spread-secret"
   | "reopen-quarantined"

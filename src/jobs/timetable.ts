@@ -6,6 +6,7 @@ import { prunePeopleAndCustomers } from "../people/store.ts";
 import { createYourJobs } from "../extend/jobs.ts";
 import { failStranded, pruneLostProvisions } from "../resources/end-store.ts";
 import { planRotations } from "../work/rotation.ts";
+import { lookAgain } from "../work/platform-steps.ts";
 import { findLateSteps, nextLookInSeconds } from "../work/runner.ts";
 import type { Job, JobName } from "./run.ts";
 
@@ -55,6 +56,7 @@ export function timetable(ctx: Context): Job[] {
       nextInSeconds: yours.nextInSeconds,
     },
     "find-late-steps": { run: () => findLateSteps(ctx) },
+    "look-at-apps": { run: (signal) => lookAgain(ctx, signal) },
     "fail-stranded": { run: () => failStranded(ctx) },
     "spread-secret": { run: credentials.secrets.spread },
     "reopen-quarantined": { run: () => reopenQuarantined(ctx) },

@@ -1,13 +1,15 @@
 import type { Context } from "../context.ts";
 import { KitError } from "../errors.ts";
 import type { PlatformFor } from "../platform/api.ts";
-import { NoToken, PlatformRefused } from "../platform/errors.ts";
+import { isPlatformAway, NoToken, PlatformRefused } from "../platform/errors.ts";
 import { notYetSet, openConfig } from "../resources/config-vars.ts";
 import { failProvision } from "../resources/end-store.ts";
 import { findResource } from "../resources/store.ts";
+import { within } from "../within.ts";
 import { finishStep } from "./queue.ts";
 import { isOfPlanChange, type Step } from "./step.ts";
-import { settleAnnounced, settleDiscovered, storePrimaryApp } from "./store.ts";
+import { settleAnnounced } from "./store.ts";
+import { putOffLook, settleDiscovered, storeLookAt, takeLooks } from "./app-store.ts";
 import { writeStepOf } from "./vendor-steps.ts";
 
 // The steps that tell or ask the platform something. Each throws in order to be tried again.
@@ -104,11 +106,36 @@ function isRefusedWith(error: unknown, ...statuses: number[]): boolean {
   return error instanceof PlatformRefused && statuses.includes(error.status);
 }
 
-/** Finds the primary app, which is stored as last seen, and every attachment. */
+/** Finds the primary app and every attachment; stores that app, and how many attachments there are, as last seen. */
 export async function findApps({ db, platformFor }: Pick<Context, "db" | "platformFor">, uuid: string) {
   const found = await lookForApps(platformFor, uuid);
-  await storePrimaryApp(db, uuid, found.primary);
+  await storeLookAt(db, uuid, { app: found.primary, attached: found.attachments.length });
   return found;
+}
+
+/** Less than a minute, after which a job counts as one that hangs. */
+const LONGEST_LOOK_MS = 15_000;
+
+/**
+ * Looks again at the apps of a few resources, each once a day, for customers rename them. While grants wait, and when the
+ * platform answers none of these, the rest is left to a later tick. Returns how many resources it took.
+ */
+export async function lookAgain(ctx: Context, signal: AbortSignal): Promise<number> {
+  if (signal.aborted || ctx.exchanges.overfullForMs() !== null) return 0;
+  const late = () => new KitError("late", "The platform has not said in time which apps a resource has.");
+  const looks = (await takeLooks(ctx.db)).map(async ({ uuid, hasToken }) => {
+    try {
+      if (hasToken) await within(LONGEST_LOOK_MS, findApps(ctx, uuid), late);
+      return true;
+    } catch (error) {
+      ctx.log.debug({ uuid, error }, "The apps of a resource could not be looked at again");
+      const isToPass = isPlatformAway(error) || (error instanceof KitError && error.id === "late");
+      if (isToPass) await putOffLook(ctx.db, uuid);
+      return !isToPass;
+    }
+  });
+  const isDone = await Promise.all(looks);
+  return isDone.includes(true) ? isDone.length : 0;
 }
 
 async function lookForApps(platformFor: PlatformFor, uuid: string) {

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Context } from "../context.ts";
-import { groupCommit, statement, type Queryable } from "../database/database.ts";
+import { statement, type Queryable } from "../database/database.ts";
 import type { Result } from "../resources/answers.ts";
 import { fullSet, openConfig, sealConfig } from "../resources/config-vars.ts";
 import { mayBe } from "../resources/states.ts";
@@ -169,69 +169,6 @@ const retired = statement(
 /** The old credentials are gone: the rotation ends. */
 export async function settleRetired(db: Queryable, step: Step): Promise<void> {
   await db.query(retired, claimOf(step));
-}
-
-// Every resource is discovered once, right after its first tokens; those that end together are written together.
-const discovered = statement(
-  "store_discovered",
-  `WITH incoming AS (
-     SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::int[], $4::uuid[], $5::text[], $6::int[])
-       AS i(uuid, key, lease, app_id, app_name, attached)
-   ), ended AS (
-     DELETE FROM steps s USING incoming i WHERE s.uuid = i.uuid AND s.key = i.key AND s.lease = i.lease RETURNING i.*
-   ), kept AS (
-     UPDATE resources r SET app_id = e.app_id, app_name = e.app_name, updated_at = now()
-     FROM ended e WHERE r.uuid = e.uuid AND r.state <> 'deprovisioned'
-   ), noted AS (
-     INSERT INTO events (uuid, type, detail)
-     SELECT uuid, 'apps_found', jsonb_build_object('attached', attached) FROM ended
-   )
-   SELECT key, lease FROM ended`,
-);
-
-interface Found {
-  app: { id: string; name: string };
-  attached: number;
-}
-
-const endDiscovery = groupCommit<Context, { step: Step } & Found, boolean>({
-  async write({ db }, rows) {
-    // In the order of their resources, in which PostgreSQL locks them: so two batches wait for each other in turn.
-    const ordered = rows.toSorted((one, other) =>
-      one.step.resource.uuid < other.step.resource.uuid ? -1 : 1,
-    );
-    const ended = await db.query<{ key: string; lease: number }>(discovered, [
-      ordered.map(({ step }) => step.resource.uuid),
-      ordered.map(({ step }) => step.key),
-      ordered.map(({ step }) => step.lease),
-      ordered.map(({ app }) => app.id),
-      ordered.map(({ app }) => app.name),
-      ordered.map(({ attached }) => attached),
-    ]);
-    return rows.map(({ step: { key, lease } }) =>
-      ended.some((one) => one.key === key && one.lease === lease),
-    );
-  },
-});
-
-/** Ends a discovery with what it found. False: as for `settleStep`. */
-export async function settleDiscovered(ctx: Context, step: Step, found: Found): Promise<boolean> {
-  return endDiscovery(ctx, { step, ...found });
-}
-
-const storeApp = statement(
-  "store_app",
-  `UPDATE resources SET app_id = $2, app_name = $3, updated_at = now()
-   WHERE uuid = $1 AND state <> 'deprovisioned' AND (app_id, app_name) IS DISTINCT FROM ($2, $3)`,
-);
-
-/** Stores the primary app of a resource, as last seen. */
-export async function storePrimaryApp(
-  db: Queryable,
-  uuid: string,
-  app: { id: string; name: string },
-): Promise<void> {
-  await db.query(storeApp, [uuid, app.id, app.name]);
 }
 
 /** What an operator may do to the steps that call the vendor's functions. */

@@ -14,6 +14,7 @@ import {
 import type { OpenContext } from "../../src/open-context.ts";
 import { failStranded } from "../../src/resources/end-store.ts";
 import type { Vault } from "../../src/vault/vault.ts";
+import { takeLooks } from "../../src/work/app-store.ts";
 import { wakeSteps } from "../../src/work/queue.ts";
 import { administer } from "../support/database.ts";
 import { anOpenDatabase } from "../support/open-database.ts";
@@ -97,6 +98,7 @@ describe("among many rows, nearly all in good order,", () => {
       (db: Database) => stateOfCredentials(db),
       (db: Database) => steps(services(db)),
       (db: Database) => wakeSteps(db),
+      (db: Database) => takeLooks(db),
       (db: Database) => failStranded({ db, vault: {} as Vault }),
     ]) {
       const plans = await plansOf(work);

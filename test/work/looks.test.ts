@@ -1,0 +1,78 @@
+import { aWorldOfAnOperator, type OperatorWorld } from "../operator/pages/operator.ts";
+import { eventually } from "../support/world.ts";
+
+// Customers rename apps, and attach add-ons to others: the kit looks again, once a day.
+
+let operator: OperatorWorld;
+let uuid: string;
+beforeAll(async () => {
+  operator = await aWorldOfAnOperator();
+}, 60_000);
+afterAll(() => operator.close());
+beforeEach(async () => {
+  uuid = await operator.life.settled();
+});
+
+const app = () => operator.control.addon(uuid).app.name;
+const look = (hoursAgo: number) =>
+  operator.world.rows(`UPDATE resources SET looked_at = now() - make_interval(hours => $2) WHERE uuid = $1`, [
+    uuid,
+    hoursAgo,
+  ]);
+const seen = async () => {
+  const [row] = await operator.world.rows<{ app: string; age: number; updated: Date }>(
+    `SELECT app_name AS app, extract(epoch FROM now() - looked_at)::float8 / 3600 AS age, updated_at AS updated
+     FROM resources WHERE uuid = $1`,
+    [uuid],
+  );
+  return row!;
+};
+const changes = async () =>
+  (
+    await operator.world.rows<{ detail: object }>(
+      `SELECT detail FROM events WHERE uuid = $1 AND type = 'apps_changed' ORDER BY id`,
+      [uuid],
+    )
+  ).map(({ detail }) => detail);
+const looked = () => eventually(async () => (await seen()).age < 1);
+const asked = (since: number) =>
+  operator.life.entries(since).filter(({ path }) => path === `/addons/${uuid}`);
+
+it("a new name and a new attachment are found after a day and are one event; what stays is none", async () => {
+  const was = app();
+  operator.control.renameApp(was, "renamed-shop");
+  operator.control.attach(uuid, { app: operator.control.createApp({}).name });
+  await look(23);
+  await operator.life.settled();
+  expect((await seen()).app).toBe(was);
+  await look(25);
+  await eventually(async () => (await seen()).app === "renamed-shop");
+  expect(await changes()).toEqual([{ app: "renamed-shop", was, attached: 2 }]);
+  const { updated } = await seen();
+  await look(25);
+  await looked();
+  expect(await changes()).toHaveLength(1);
+  expect((await seen()).updated).toEqual(updated);
+});
+
+it("while the platform fails, a look is put off for an hour; without a token none is made", async () => {
+  operator.control.fault(`GET /addons/${uuid}`, { status: 503 }, 100);
+  await look(25);
+  await eventually(async () => Math.abs((await seen()).age - 23) < 0.5);
+  operator.control.clearFaults();
+  await operator.world.rows(`UPDATE credentials SET state = 'no_grant' WHERE uuid = $1`, [uuid]);
+  const since = operator.life.position();
+  await look(25);
+  await looked();
+  expect(asked(since)).toEqual([]);
+  expect(await changes()).toEqual([]);
+});
+
+it("the page of a resource looks at once, and its story has the change", async () => {
+  const was = app();
+  operator.control.renameApp(was, "shop-of-the-page");
+  await operator.get(`/resources/${uuid}`);
+  expect((await operator.get(`/resources/${uuid}`)).text).toContain(
+    `apps changed app shop-of-the-page, was ${was}`,
+  );
+});
