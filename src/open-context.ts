@@ -27,6 +27,7 @@ import { createHttp } from "./platform/http.ts";
 import { createTokenEndpoint, type TokenEndpoint } from "./platform/oauth.ts";
 import { createStatusWatch } from "./platform/status-watch.ts";
 import { checkOffer } from "./resources/check-offer.ts";
+import { checkYourActions } from "./extend/calls.ts";
 import type { Extensions, Kit } from "./extend/contract.ts";
 import { checkYourJobs } from "./extend/jobs.ts";
 import { kitFor } from "./extend/kit.ts";
@@ -130,6 +131,7 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   ctx.vendor = given ?? yours();
   checkYourJobs(ctx.vendor.jobs ?? []);
   checkRotation(ctx.vendor.rotation);
+  checkYourActions(ctx.vendor);
   for (const [name, metric] of Object.entries(ctx.vendor.metrics ?? {})) ctx.metrics.declare(name, metric);
   ctx.customerPage = parts.customerPage ?? yours().customerPage;
   closers.push(() => (given ?? own)?.close?.());

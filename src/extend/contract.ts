@@ -1,5 +1,6 @@
 import type { Router } from "express";
 import type { Logger } from "pino";
+import type { CustomerAction } from "../people/contract.ts";
 import type { ResourceApi } from "../platform/api.ts";
 import type { Json } from "../json-object.ts";
 import type { Done, NotYet, Offer, VendorResource } from "../resources/contract.ts";
@@ -25,6 +26,10 @@ export interface Extensions<Sold extends Offer = Offer> {
    * what to do. What a check throws is its sentence.
    */
   checks?: Readonly<Record<string, () => Promise<string | null>>>;
+  /** What your customers may do on their page, by name. `page.form(name, …)` of the page shows the form of one. */
+  actions?: Readonly<Record<string, CustomerAction>>;
+  /** What an operator may do to one resource, by name: a button on its page, and `kit action NAME UUID`. */
+  operatorActions?: Readonly<Record<string, OperatorAction>>;
   /** How a customer's credentials are replaced by new ones. Without it, nobody can ask for that. */
   rotation?: Rotation<Sold>;
 }
@@ -56,6 +61,19 @@ export interface Rotation<Sold extends Offer = Offer> {
 export interface Rotated<Sold extends Offer = Offer> extends Pick<Done<Sold>, "config"> {
   /** Names the old credentials and never contains them: stored as it is, at most 2,000 characters of JSON. */
   retires: Json;
+}
+
+/** Something that an operator may do to one resource. Each run is in the audit trail. */
+export interface OperatorAction {
+  /** The text of its button, such as "Move the queue". */
+  label: string;
+  /** What it does, in whole sentences: shown before the button is pressed. */
+  effect: string;
+  /**
+   * Does it, and says in a sentence without secrets what came of it. What it throws is a failure: the message of a
+   * `Refusal` is shown, anything else is logged. `signal` is aborted after ten minutes, and when the process stops.
+   */
+  run(resource: KitResource, signal: AbortSignal): Promise<string>;
 }
 
 /** Work that is done again and again, by whichever process comes first. */

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { statement, type Queryable } from "../database/database.ts";
 import type { KitResource } from "./contract.ts";
 
@@ -120,4 +121,55 @@ const next = statement(
 /** Seconds until the next of these jobs falls due; null: none is waiting. */
 export async function nextJobInSeconds(db: Queryable, names: readonly string[]): Promise<number | null> {
   return (await db.query<{ seconds: number | null }>(next, [names]))[0]?.seconds ?? null;
+}
+
+// A form of a customer's that is sent twice, to whichever processes, is one action. Not to be retried: if the answer to
+// the first try was lost, the second would find the form used.
+const beginAction = statement(
+  "begin_customer_action",
+  `WITH spent AS (
+     INSERT INTO used_sign_ons (token_hash, expires_at) VALUES ($2, now() + interval '2 hours') ON CONFLICT DO NOTHING RETURNING 1
+   )
+   INSERT INTO events (uuid, type, detail) SELECT $1, 'customer_action', $3::jsonb || '{"state": "running"}' FROM spent RETURNING id`,
+);
+// What was erased meanwhile stays so.
+const endAction = statement(
+  "end_customer_action",
+  `UPDATE events SET detail = detail || $3::jsonb WHERE uuid = $1 AND id = $2 AND detail->>'state' = 'running'`,
+);
+const actionOf = statement(
+  "customer_action",
+  `SELECT detail->>'said' AS said, CASE WHEN detail->>'state' = 'running' AND at < now() - interval '1 minute' THEN 'unknown'
+     ELSE detail->>'state' END AS state
+   FROM events WHERE uuid = $1 AND type = 'customer_action' AND detail->>'form' = $2`,
+);
+
+/** How an action of a customer's ended. `unknown`: its process ended before it did. */
+export interface ActionEnd {
+  state: "running" | "done" | "refused" | "failed" | "unknown";
+  said: string | null;
+}
+
+/** Begins an action, in the story of its resource. Null: its form was sent before. */
+export async function beginCustomerAction(
+  db: Queryable,
+  uuid: string,
+  detail: { form: string; action: string; user: string | null },
+): Promise<number | null> {
+  const spent = createHash("sha256").update(`form ${detail.form}`).digest();
+  return (await db.query<{ id: number }>(beginAction, [uuid, spent, JSON.stringify(detail)]))[0]?.id ?? null;
+}
+
+export async function endCustomerAction(
+  db: Queryable,
+  uuid: string,
+  id: number,
+  end: ActionEnd,
+): Promise<void> {
+  await db.query(endAction, [uuid, id, JSON.stringify(end)]);
+}
+
+/** What came of the form of this name. */
+export async function customerAction(db: Queryable, uuid: string, form: string): Promise<ActionEnd | null> {
+  return (await db.query<ActionEnd>(actionOf, [uuid, form]))[0] ?? null;
 }

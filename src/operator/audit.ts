@@ -2,6 +2,7 @@ import type { Request } from "express";
 import type { Context } from "../context.ts";
 import { retryWhileDatabaseAway, type Queryable } from "../database/database.ts";
 import { clientAddress } from "../http/requests.ts";
+import { inSmallLetters } from "../people/roles.ts";
 import type { Account } from "../platform/account.ts";
 import {
   noteAction,
@@ -106,9 +107,7 @@ export function createAccessTrail({ db, config, log }: Pick<Context, "db" | "con
 
 /**
  * Whether `OPERATOR_ACCOUNTS` lists an account, by its id, or by its e-mail if the platform has verified that. An entry
- * without "@" is compared with ids alone, because what the platform calls an e-mail need not look like one. Only ASCII
- * letters are compared without case: in Unicode, the lower case of the kelvin sign is an ordinary "k", so another
- * person's e-mail could match.
+ * without "@" is compared with ids alone, because what the platform calls an e-mail need not look like one.
  */
 export function isListed(
   accounts: readonly string[],
@@ -118,8 +117,4 @@ export function isListed(
     const isEmail = account.includes("@");
     return inSmallLetters(account) === inSmallLetters(isEmail ? email : id) && (isEmailVerified || !isEmail);
   });
-}
-
-function inSmallLetters(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 }

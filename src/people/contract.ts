@@ -1,3 +1,4 @@
+import type { ComponentChildren, VNode } from "preact";
 import type { Page } from "../pages/pages.tsx";
 
 /** One add-on resource, as the vendor's page for its customer sees it. */
@@ -21,8 +22,50 @@ export interface CustomerResource {
   createdAt: Date;
 }
 
+/** Who is signed on. */
+export interface CustomerPerson {
+  /** Null: the platform named nobody. */
+  email: string | null;
+  /**
+   * The role that the platform names for this e-mail at the app: `owner`, `admin`, `collaborator`, `member`, or a word
+   * that is newer than the kit. Null: it is not known, because the app's collaborators do not have this e-mail, or the
+   * platform cannot be asked. It is asked only by a service with `actions`, and asked again after 30 seconds.
+   */
+  role: string | null;
+}
+
+/** What a page for a customer may use. */
+export interface CustomerTools {
+  person: CustomerPerson;
+  /**
+   * The form of one of your `actions`, around the fields and the button in `content`. Null for a person who may not send
+   * it; the kit says so below the page.
+   */
+  form(action: string, content: ComponentChildren): VNode | null;
+}
+
 /**
  * What a vendor writes for customers: the page of one resource, rendered at each request within 5 seconds. Every value
  * in it is escaped. The page's policy blocks scripts, styles of its own, and all images except `data:` ones.
  */
-export type CustomerPage = (resource: CustomerResource) => Page | Promise<Page>;
+export type CustomerPage = (resource: CustomerResource, page: CustomerTools) => Page | Promise<Page>;
+
+/** Something that a customer may do on the page of a resource, by a form. */
+export interface CustomerAction {
+  /**
+   * Does it, once for each form however often that is sent, and says in a sentence what came of it, which the page then
+   * shows. The sentence stands in the resource's story: no secrets. The message of a `Refusal` that it throws is shown
+   * too; anything else is logged, and the page says that it failed. `form` has the fields that were sent, as anybody may
+   * have written them. `signal` is aborted when the time is over.
+   */
+  run(
+    resource: CustomerResource,
+    form: URLSearchParams,
+    person: CustomerPerson,
+    signal: AbortSignal,
+  ): Promise<string>;
+  /** Whether this person may; unless given, owners, admins and collaborators of the app may. */
+  may?(person: CustomerPerson): boolean;
+  /** It is given up after so many seconds: 5 unless given, 20 at most. What takes longer, store and do in a job. */
+  mostSeconds?: number;
+}

@@ -3,15 +3,19 @@ import type { Context } from "../context.ts";
 import { isDatabaseAway } from "../database/database.ts";
 import { KitError } from "../errors.ts";
 import { askForBody, isUnreadableBody, clientAddress, methodNotAllowed } from "../http/requests.ts";
+import { customerAction } from "../extend/store.ts";
 import { addressOf, goTo, isFromOurPage } from "../pages/address.ts";
+import { formIn, parseForm } from "../pages/forms.ts";
 import { show, type Page } from "../pages/pages.tsx";
 import { notFromOurPage } from "../pages/problem.tsx";
 import type { Secret } from "../secret.ts";
 import { readUuid } from "../uuid.ts";
 import { within } from "../within.ts";
-import type { CustomerResource } from "./contract.ts";
+import { carryOut, Result, toolsOf, Withheld, type Visit } from "./actions.tsx";
+import type { CustomerTools } from "./contract.ts";
 import { cookieNames, readCookie, writeCookie, type SecretCookie } from "./cookies.ts";
 import { notKept, problem } from "./problems.ts";
+import { createRoles, type Roles } from "./roles.ts";
 import { readSignedForm } from "./sign-on.ts";
 import {
   closeCustomerSession,
@@ -66,9 +70,14 @@ const WHY_REFUSED = {
   gone: "The sign-on is for a resource that does not exist, or not any more.",
 };
 
-/** `/customer`: a resource's page, and the way out. */
+/** `/customer`: a resource's page, its actions, and the way out. */
 export function customerRoutes(ctx: Context): Router {
   const router = Router({ caseSensitive: true });
+  const roleOf = createRoles(ctx);
+  const signedOn: RequestHandler = async (request, response, next) => {
+    response.locals["visit"] = await visitOf(ctx, roleOf, request, response);
+    next();
+  };
   router
     .route("/signed-out")
     .get((request, response) => show(ctx, request, response, SIGNED_OUT))
@@ -76,19 +85,37 @@ export function customerRoutes(ctx: Context): Router {
 
   router
     .route("/:uuid")
-    .get(async (request, response) => {
-      const uuid = readUuid(request.params["uuid"]);
-      const id = uuid && readCookie(ctx, cookieOf(uuid), request);
-      const session = uuid && id && (await findCustomerSession(ctx, id, uuid));
-      if (!session) throw problem("not_signed_on");
-      const { email, ...resource } = session;
-      // For the log line, should the page fail.
-      response.locals["uuid"] = uuid;
+    .get(signedOn, async (request, response) => {
+      const visit = response.locals["visit"] as Visit;
+      const { uuid } = visit.resource;
       dropOldCookies(ctx, request, response, uuid);
-      const page = await pageOf(ctx, resource);
-      show(ctx, request, response, framed(page, email, `${addressOf(ctx, request).base}/customer/${uuid}`));
+      const here = `${addressOf(ctx, request).base}/customer/${uuid}`;
+      const tools = toolsOf(ctx, visit, here);
+      const page = await pageOf(ctx, visit, tools);
+      const sent = request.query["sent"];
+      const ended = typeof sent === "string" ? await customerAction(ctx.db, uuid, sent) : null;
+      if (ended?.state === "running") response.set("Refresh", "2");
+      const content = (
+        <>
+          {ended && <Result of={ended} />}
+          {page.content}
+          {tools.isWithheld() && <Withheld of={visit.person} />}
+        </>
+      );
+      show(ctx, request, response, framed({ ...page, content }, visit.person.email, here));
     })
     .all(methodNotAllowed("GET, HEAD"));
+
+  router
+    .route("/:uuid/actions/:name")
+    .post(signedOn, parseForm, async (request, response) => {
+      const visit = response.locals["visit"] as Visit;
+      const isOurs = isFromOurPage(ctx, request);
+      const asked = { name: String(request.params["name"]), sent: formIn(request.body), isOurs };
+      const form = await carryOut(ctx, visit, { ...asked, requestId: String(request.id) });
+      goTo(ctx, request, response, `/customer/${visit.resource.uuid}?sent=${form}`);
+    })
+    .all(methodNotAllowed("POST"));
 
   router
     .route("/:uuid/sign-out")
@@ -102,6 +129,19 @@ export function customerRoutes(ctx: Context): Router {
     })
     .all(methodNotAllowed("POST"));
   return router;
+}
+
+/** Who is signed on to the resource of a request. The role is asked for only by a service that has actions. */
+async function visitOf(ctx: Context, roleOf: Roles, request: Request, response: Response): Promise<Visit> {
+  const uuid = readUuid(request.params["uuid"]);
+  const session = uuid && readCookie(ctx, cookieOf(uuid), request);
+  const found = uuid && session && (await findCustomerSession(ctx, session, uuid));
+  if (!found) throw problem("not_signed_on");
+  const { email, userId, appId, ...resource } = found;
+  // For the log line, should the page fail.
+  response.locals["uuid"] = uuid;
+  const role = ctx.vendor.actions ? await roleOf(uuid, appId, email) : null;
+  return { session, resource, person: { email, role }, userId };
 }
 
 /** One cookie per resource: a customer with two resources open in two tabs is signed on to both. */
@@ -119,10 +159,14 @@ function dropOldCookies(ctx: Context, request: Request, response: Response, inUs
 }
 
 /** The vendor's page. An error that looks like a lost database is not about the kit's own, so it is wrapped. */
-async function pageOf({ customerPage }: Context, resource: CustomerResource): Promise<Page> {
+async function pageOf(
+  { customerPage }: Context,
+  { resource }: Visit,
+  { person, form }: CustomerTools,
+): Promise<Page> {
   try {
     const late = () => problem("page_late");
-    const page = await within<Page | undefined>(PAGE_TIME_MS, customerPage(resource), late);
+    const page = await within<Page | undefined>(PAGE_TIME_MS, customerPage(resource, { person, form }), late);
     if (page) return page;
   } catch (error) {
     throw isDatabaseAway(error) ? new Error("The page cannot reach what it needs", { cause: error }) : error;

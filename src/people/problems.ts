@@ -81,15 +81,21 @@ const TOLD = {
     happened: "Your add-on works; only this page about it could not be made in time.",
     advice: "Wait a moment, then load this page again.",
   },
+  may_only_look: {
+    ...{ status: 403, title: "Nothing was done" },
+    happened: "The platform does not say just now that your role at the app allows this.",
+    advice: "If you work on the app, try again in a moment; or ask somebody who does.",
+  },
 } satisfies Record<string, Told>;
 
 /**
- * The page for what went wrong. `cause`, an error or a sentence, goes to the log alone: a page reveals nothing to a
+ * The page for what went wrong, with a link where to go on. `cause`, an error or a sentence, goes to the log alone: a page reveals nothing to a
  * stranger.
  */
-export function problem(id: keyof typeof TOLD, cause?: unknown): Problem {
+export function problem(id: keyof typeof TOLD, cause?: unknown, next?: Told["next"]): Problem {
+  const told = next ? { ...TOLD[id], next } : TOLD[id];
   // Anybody can bring a sentence about, in any number: it is logged without a stack.
-  return new Problem(id, TOLD[id], { cause: typeof cause === "string" ? { message: cause } : cause });
+  return new Problem(id, told, { cause: typeof cause === "string" ? { message: cause } : cause });
 }
 
 /** Throws why a session was not stored: the code or the form may be used up, so sending it again does not help. */

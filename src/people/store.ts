@@ -140,8 +140,8 @@ const openCustomer = statement(
      INSERT INTO used_sign_ons (token_hash, expires_at)
      SELECT $3::bytea, to_timestamp($2::float8) + interval '10 minutes' FROM known ON CONFLICT DO NOTHING RETURNING 1
    ), opened AS (
-     INSERT INTO customer_sessions (id_hash, uuid, email, expires_at)
-     SELECT $4, known.uuid, $5, now() + interval '${CUSTOMER_SESSION_SECONDS} seconds' FROM known, spent
+     INSERT INTO customer_sessions (id_hash, uuid, email, user_id, expires_at)
+     SELECT $4, known.uuid, $5, $6::jsonb->>'user', now() + interval '${CUSTOMER_SESSION_SECONDS} seconds' FROM known, spent
      ON CONFLICT DO NOTHING RETURNING 1
    ), noted AS (
      INSERT INTO events (uuid, type, detail) SELECT known.uuid, 'signed_on', $6::jsonb FROM known, opened
@@ -153,7 +153,7 @@ const openCustomer = statement(
 // Reads the resource each time, so that a session ends at the same moment as its resource.
 const findCustomer = statement(
   "find_customer_session",
-  `SELECT s.email, r.uuid, r.name, coalesce(change.plan, r.plan) AS plan, change.plan IS NOT NULL AS "isChangingPlan", r.region, r.state,
+  `SELECT s.email, s.user_id AS "userId", r.app_id AS "appId", r.uuid, r.name, coalesce(change.plan, r.plan) AS plan, change.plan IS NOT NULL AS "isChangingPlan", r.region, r.state,
      r.app_name AS "appName", r.created_at AS "createdAt",
      (SELECT detail->>'said' FROM steps WHERE uuid = r.uuid AND kind = 'finish' ORDER BY id LIMIT 1) AS progress,
      s.${IS_TO_NOTE} AS "isToNote"
@@ -251,12 +251,19 @@ export async function openCustomerSession(
   return row!.isKnown ? "used" : "gone";
 }
 
-/** The resource that a customer is signed on to; `email` is null when the platform did not name a user. */
+/** Who is signed on, null where the platform did not name a user; and the id of the resource's app, if it is known. */
+export interface SignedOn {
+  email: string | null;
+  userId: string | null;
+  appId: string | null;
+}
+
+/** The resource that a customer is signed on to, and who that is. */
 export function findCustomerSession(
   needs: Needs,
   session: Secret,
   uuid: string,
-): Promise<(CustomerResource & { email: string | null }) | null> {
+): Promise<(CustomerResource & SignedOn) | null> {
   return found(needs, "customer_sessions", findCustomer, session, { more: [uuid] });
 }
 

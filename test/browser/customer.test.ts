@@ -1,7 +1,9 @@
 import type { Browser, Page } from "playwright-core";
-import { h } from "preact";
+import { Fragment, h } from "preact";
+import type { CustomerPage } from "../../src/people/contract.ts";
 import { aWorldOfCustomers, type CustomersWorld, type Form } from "../people/customers.ts";
 import { aVisitor, chromiumPath, lookOf, LOOKS, overflow, startChromium } from "../support/chromium.ts";
+import { teapots } from "../support/teapots/index.ts";
 
 // A customer with a real browser, coming from another site: the browser applies cookies, redirect and policy.
 
@@ -51,6 +53,37 @@ let uuid: string;
       expect(await page.textContent("h1")).toBe("You are not signed on");
       // The first sign-on stays valid: nobody can end it with a form.
       expect((await page.goto(`${customers.url()}/customer/${uuid}`))!.status()).toBe(200);
+      await context.close();
+    });
+
+    it.each(LOOKS)("an action of the page is sent and shows what came of it: %s", async (where, look) => {
+      const run = async (_resource: unknown, form: URLSearchParams) => `Moved to ${form.get("host")}.`;
+      const customerPage: CustomerPage = ({ name }, page) => ({
+        title: name ?? "Teapot",
+        content: h(Fragment, null, [
+          h("p", null, "It stands on host one."),
+          page.form("move", [
+            h("label", null, "Host", h("input", { name: "host" })),
+            h("button", null, "Move it"),
+          ]),
+        ]),
+      });
+      await customers.world.restart({
+        parts: { customerPage, vendor: { ...teapots, actions: { move: { run } } } },
+      });
+      const { context, page, problems } = await aVisitor({ browser, bypassCSP: true, ...look });
+      await fromDashboard(page, customers.signedForm(uuid, "colleague@example.com"));
+      await page.getByLabel("Host").fill("host two");
+      await page.getByRole("button", { name: "Move it" }).click();
+      await page.waitForURL(/sent=/);
+      expect(await page.getByRole("status").textContent()).toBe("Moved to host two.");
+      expect(await lookOf(page, "customer-action", where)).toMatchObject({ findings: [], overflow: 0 });
+      await page.goto(`${customers.url()}/customer/${uuid}`);
+      await context.clearCookies();
+      await fromDashboard(page, customers.signedForm(uuid, `newcomer@example.com`));
+      expect(await page.getByRole("button", { name: "Move it" }).count()).toBe(0);
+      expect(await lookOf(page, "customer-may-look", where)).toMatchObject({ findings: [], overflow: 0 });
+      expect(problems).toEqual([]);
       await context.close();
     });
 

@@ -1,27 +1,36 @@
+import { execFile } from "node:child_process";
 import { createHmac, randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
 import path from "node:path";
+import { promisify } from "node:util";
 import { offer } from "../../examples/message-queue/your-service/plans.ts";
 import { migrate } from "../../src/database/database.ts";
 import { addonManifest } from "../../src/operator/addon-manifest.ts";
+import { SALT } from "../people/customers.ts";
 import { aProcessWorld, type ProcessWorld } from "../support/process-world.ts";
 import { programsSelling } from "../support/program.ts";
 import { eventually } from "../support/world.ts";
+import { pressed } from "./customer.ts";
 
 // The example of docs/extend-it.md with a real process, a sandbox, and a broker that is slow and at times down.
 
 const SERVICE = "examples/message-queue/your-service";
 const TOKEN = "a-token-that-the-broker-and-we-share";
+const programs = await programsSelling(SERVICE);
 const broker = aBroker();
 let life: ProcessWorld;
 let url: string;
 beforeAll(async () => {
   life = await aProcessWorld({
-    programs: await programsSelling(SERVICE),
-    sandbox: { addonManifest: addonManifest("pigeonpost", offer) },
-    environment: { SWEEP_CRON: "* * * * * *", QUEUE_API_URL: await broker.listen(), QUEUE_API_TOKEN: TOKEN },
+    programs,
+    sandbox: { addonManifest: addonManifest("pigeonpost", offer), ssoSalt: SALT },
+    environment: {
+      ...{ SWEEP_CRON: "* * * * * *", SSO_SALT: SALT },
+      ...{ QUEUE_API_URL: await broker.listen(), QUEUE_API_TOKEN: TOKEN },
+    },
   });
   await migrate({ url: life.world.environment["DATABASE_URL"]!, yours: path.resolve(SERVICE, "migrations") });
   url = (await life.start()).url!;
@@ -86,6 +95,17 @@ describe("a queue of the example", () => {
     });
   });
 
+  it("is moved by its customer's button, and purged by an operator's command", async () => {
+    const { uuid } = await installed();
+    await life.world.quiet([uuid]);
+    expect(await pressed(url, life, uuid, "move")).toContain("Your queue is being moved");
+    const command = [programs("src/kit.ts"), "action", "purge", uuid];
+    const env = { PATH: process.env["PATH"], ...life.world.environment };
+    const { stdout } = await promisify(execFile)(process.execPath, command, { env, cwd: tmpdir() });
+    expect(stdout).toBe("7 messages were thrown away.\n");
+    expect(broker.told).toEqual([`POST /queues/${uuid}/moves`, `DELETE /queues/${uuid}/messages`]);
+  });
+
   it.each([
     ["without the broker's signature", () => told("{}", "another"), 401],
     ["about a queue that is not there", () => told(JSON.stringify({ queue: randomUUID(), url: "x" })), 404],
@@ -114,9 +134,9 @@ describe("a queue of the example", () => {
 /** A broker with an API of its own. */
 function aBroker() {
   const asked = new Map<string, number>();
-  const state = { isDown: false, asksBeforeReady: 0 };
   const keys = new Map<string, string[]>();
   const keysOf = (uuid: string) => keys.get(uuid) ?? keys.set(uuid, ["key"]).get(uuid)!;
+  const state = { isDown: false, asksBeforeReady: 0, told: [] as string[] };
   const server: Server = createServer((request, response) => void answer(request, response));
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -126,7 +146,8 @@ function aBroker() {
     const [, , uuid = "", part, id = ""] = request.url!.split("/");
     if (state.isDown) return void send(503, {});
     if (request.headers.authorization !== `Bearer ${TOKEN}`) return void send(401, {});
-    if (part === "usage") return void send(200, { messages: 7 });
+    if (part === "moves" || part === "messages") state.told.push(`${request.method} ${request.url}`);
+    if (part && part !== "keys") return void send(200, { messages: 7 });
     const of = keysOf(uuid);
     if (part === "keys" && request.method === "DELETE") {
       keys.set(

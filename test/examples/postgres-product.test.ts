@@ -5,13 +5,15 @@ import { createProduct } from "../../examples/postgres-product/your-service/prod
 import { Secret } from "../../src/secret.ts";
 import { before } from "../support/process-world.ts";
 import { eventually, opened } from "../support/world.ts";
+import { pressed } from "./customer.ts";
 import { as, aWorldOfDrawers } from "./drawers.ts";
 
 // The example of docs/make-it-yours.md with real processes, a sandbox and a PostgreSQL.
 
 const drawers = opened(() => aWorldOfDrawers());
+let url: string;
 beforeAll(async () => {
-  await drawers.start();
+  url = (await drawers.start()).url!;
 });
 
 /** Installed on an app of its own. */
@@ -79,6 +81,14 @@ describe("a drawer of the example product", () => {
     expect((await drawers.control.changePlan(drawer.uuid, "large")).response.status).toBe(200);
     expect(await roleOf(drawer)).toMatchObject({ limit: 20 });
     expect(drawer.url()).toBe(url);
+  });
+
+  it("gets another address when its customer presses the button", async () => {
+    const drawer = await installed("small");
+    await drawers.world.quiet([drawer.uuid]);
+    const before = drawer.url();
+    expect(await pressed(url, drawers, drawer.uuid, "rotate")).toContain("gets another password now");
+    await eventually(() => drawer.url() !== before);
   });
 
   it("gets another address every quarter of a year; the one before works for a while, and what is in it stays", async () => {

@@ -39,6 +39,10 @@ export function createBroker({ queueApiUrl, queueApiToken }: YourSettings) {
       call("PUT", `/queues/${uuid}/keys/${id}`, signal) as Promise<{ key: string; replaces: string }>,
     removeKey: (uuid: string, id: string, signal: AbortSignal) =>
       call("DELETE", `/queues/${uuid}/keys/${id}`, signal),
+    /** Begins to move a queue to another host; the broker calls back when it is there. */
+    move: (uuid: string, signal: AbortSignal) => call("POST", `/queues/${uuid}/moves`, signal),
+    purge: (uuid: string, signal: AbortSignal) =>
+      call("DELETE", `/queues/${uuid}/messages`, signal) as Promise<{ messages: number } | null>,
     /** For `kit doctor`: null if the broker answers. */
     async check(): Promise<string | null> {
       try {

@@ -4,13 +4,14 @@ import type { Usage } from "./usage.ts";
 
 export const createCustomerPage =
   (usage: Usage): CustomerPage =>
-  async ({ uuid, name, plan, progress }) => ({
+  async ({ uuid, name, plan, progress }, page) => ({
     title: name ?? "Your queue",
     content: (
       <>
         <p>{offer.plans[plan]?.description ?? plan}</p>
         {progress !== null && <p>{progress}</p>}
         <p>{await usage.ofMonth(uuid)} messages in the last 30 days</p>
+        {page.form("move", <button>Move it to another host</button>)}
       </>
     ),
   });

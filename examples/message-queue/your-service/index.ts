@@ -48,6 +48,27 @@ export function createYourService(
       },
     },
 
+    // The customer's button: the broker has the work from here on, and calls back.
+    actions: {
+      move: {
+        async run({ uuid }, _form, _person, signal) {
+          await broker.move(uuid, signal);
+          return "Your queue is being moved: PIGEON_URL has its new address soon.";
+        },
+      },
+    },
+
+    operatorActions: {
+      purge: {
+        label: "Purge the queue",
+        effect: "Every message that waits in the queue is thrown away, for good.",
+        async run({ uuid }, signal) {
+          const purged = await broker.purge(uuid, signal);
+          return `${purged?.messages ?? 0} messages were thrown away.`;
+        },
+      },
+    },
+
     metrics: { pigeon_moves_total: { help: "Queues that the broker has moved" } },
     checks: { broker: broker.check },
 

@@ -5,7 +5,7 @@ import type { Product } from "./product.ts";
 /** The page for customers who come from the platform's dashboard: their plan, and how full the drawer is. */
 export const createCustomerPage =
   (product: Product): CustomerPage =>
-  async ({ uuid, name, plan, state }) => {
+  async ({ uuid, name, plan, state }, page) => {
     const used = state === "provisioned" ? await product.megabytes(uuid).catch(() => null) : null;
     const { megabytes, connections } = sizes[plan]!;
     return {
@@ -21,6 +21,7 @@ export const createCustomerPage =
               {used} of {megabytes} MB, and {connections} connections at once
             </p>
           )}
+          {page.form("rotate", <button>Rotate the password</button>)}
         </>
       ),
     };

@@ -1,5 +1,5 @@
 import { Refusal } from "../errors.ts";
-import type { Extensions } from "../extend/contract.ts";
+import type { Extensions, Kit } from "../extend/contract.ts";
 import type { CustomerPage } from "../people/contract.ts";
 import type { Done, YourService } from "../resources/contract.ts";
 import { createCustomerPage } from "./customer-page.tsx";
@@ -10,6 +10,7 @@ import type { YourSettings } from "./settings.ts";
 /** Sells drawers: small databases in a PostgreSQL of ours. */
 export function createYourService(
   settings: YourSettings,
+  kit: Kit,
 ): YourService<typeof offer> & Extensions<typeof offer> & { customerPage: CustomerPage } {
   const product = createProduct(settings);
 
@@ -53,6 +54,16 @@ export function createYourService(
         return { config: { DRAWER_URL: await product.urlOf(uuid) }, retires };
       },
       retire: ({ uuid }, login) => product.removeLogin(uuid, String(login)),
+    },
+
+    // The same as a button of the customer's.
+    actions: {
+      rotate: {
+        async run({ uuid }) {
+          await kit.rotate(uuid);
+          return "DRAWER_URL gets another password now; the one before works for two hours more.";
+        },
+      },
     },
   };
 }

@@ -18,6 +18,8 @@ export interface Outcome {
   data: unknown;
   /** Lines for standard output, without the last line end. */
   show(screen: Screen): string;
+  /** What came of it, without secrets, for the audit trail; unless given, the counts and ids in the data. */
+  message?: string;
   /** The lines say why there is no result: they go to standard error. */
   isComplaint?: boolean;
   /** 0 by default; 1 if the command ran but its purpose failed. */

@@ -1,5 +1,6 @@
 import { Command, type OutputConfiguration } from "commander";
 import { buildText } from "../../version.ts";
+import { addAction } from "./action.ts";
 import { addApi, addApps } from "./platform.ts";
 import { addAudit } from "./audit.ts";
 import { addAuthorizations } from "./authorizations.ts";
@@ -17,7 +18,7 @@ type AddCommand = (program: Command, act: Act) => void;
 /** Every command, in the order of the help. */
 const COMMANDS: readonly AddCommand[] = [
   ...[addDoctor, addMigrate, addResources, addSteps, addTokens, addGrants, addSecret, addKeys, addApps],
-  ...[addConfig, addRotate, addApi, addAuthorizations, addStatus, addAudit, addManifest],
+  ...[addConfig, addRotate, addAction, addApi, addAuthorizations, addStatus, addAudit, addManifest],
 ];
 
 /** The command line as a commander program, which never exits the process. */

@@ -9,7 +9,7 @@ import { DONE, type Failure, type Outcome } from "./outcome.ts";
 
 /** Every other command changes something, and is in the audit trail; so are these with `--reveal`. */
 const ONLY_READ = new RegExp(
-  "^(doctor|status|audit|apps|api get|resources (list|show|lost)|config (get|diff)|manifest (check|resolve|write))\\b",
+  "^(doctor|status|audit|action( list)?$|apps|api get|resources (list|show|lost)|config (get|diff)|manifest (check|resolve|write))\\b",
   "i",
 );
 /** A command that failed like this before the database was open did nothing at all. */
@@ -60,7 +60,7 @@ export function createTrail(
       const isVain = isTried || ("id" in result && IN_VAIN.includes(result.id));
       if (!isWanted || (!entry && isVain)) return;
       const state = (result.exitCode ?? DONE) === DONE ? "done" : "failed";
-      const message = scrub("message" in result ? result.message : countsIn(result.data));
+      const message = scrub(result.message ?? countsIn(result.data));
       try {
         if (!entry) await open();
         await entry?.end({ state, message });

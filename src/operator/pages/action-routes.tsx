@@ -2,14 +2,14 @@ import { Router, type Request } from "express";
 import { methodNotAllowed } from "../../http/requests.ts";
 import type { OpenContext } from "../../open-context.ts";
 import { addressOf, goTo, isFromOurPage } from "../../pages/address.ts";
+import { formIn, formOf, parseForm, tokenFor } from "../../pages/forms.ts";
 import { show } from "../../pages/pages.tsx";
 import { notFromOurPage } from "../../pages/problem.tsx";
 import { typedUuid, UsedWrongly } from "../errors.ts";
 import { showResource } from "../resources.ts";
 import type { ActionRunner, ActionWork } from "./action-runner.ts";
-import { OF_ALL, OF_ITS_STEPS, OF_ONE, type Action } from "./actions.tsx";
-import { formIn, formOf, parseForm, refuseUnreadable, tokenFor } from "./forms.ts";
-import { MOUNT, operatorOf } from "./frame.tsx";
+import { OF_ALL, OF_ITS_STEPS, OF_ONE, yoursOfOne, type Action } from "./actions.tsx";
+import { MOUNT, operatorOf, purposeOf } from "./frame.tsx";
 import { refused } from "./problems.ts";
 
 /** The routes of the actions: for each, a page that asks for confirmation, and the form that it sends. */
@@ -28,7 +28,11 @@ export function actionRoutes(ctx: OpenContext, runner: ActionRunner): Router {
           content: (
             <form class="ask" method="post" action={root + here}>
               {content}
-              <input type="hidden" name="token" value={tokenFor(ctx, here, operatorOf(response))} />
+              <input
+                type="hidden"
+                name="token"
+                value={tokenFor(ctx, purposeOf(ctx, here, operatorOf(response)))}
+              />
               <div class="row">
                 {button !== null && <button type="submit">{button}</button>}
                 <a href={root + about}>{button === null ? "Back" : "Leave it as it is"}</a>
@@ -42,7 +46,7 @@ export function actionRoutes(ctx: OpenContext, runner: ActionRunner): Router {
         const { uuid, here } = await placeOf(ctx, request, action);
         const sent = formIn(request.body);
         const operator = operatorOf(response);
-        const form = formOf(ctx, here, operator, sent["token"]?.[0]);
+        const form = formOf(ctx, purposeOf(ctx, here, operator), sent["token"]?.[0]);
         if (!form || !isFromOurPage(ctx, request)) throw notFromOurPage();
         const work = workOf(() => action.work(ctx, uuid, sent), here);
         const about = { action: action.name, uuid: uuid || null, operator, form };
@@ -53,8 +57,8 @@ export function actionRoutes(ctx: OpenContext, runner: ActionRunner): Router {
   }
 
   for (const action of OF_ALL) add(action, `/${action.name}`);
-  for (const action of [...OF_ONE, ...OF_ITS_STEPS]) add(action, `/resources/:uuid/${action.name}`);
-  router.use(refuseUnreadable);
+  for (const action of [...OF_ONE, ...OF_ITS_STEPS, ...yoursOfOne(ctx)])
+    add(action, `/resources/:uuid/${action.name}`);
   return router;
 }
 

@@ -1,13 +1,15 @@
 import type { ComponentChildren } from "preact";
+import type { Context } from "../../context.ts";
 import type { OpenContext } from "../../open-context.ts";
+import type { Form } from "../../pages/forms.ts";
 import { countKeyUse } from "../../vault/store.ts";
 import { CUT_OFF, GIVE_UP, RECOVER, REFRESH, RETRY, ROTATE, type BulkAction } from "../bulk-actions.ts";
 import { secretInWords, setSecret, typedClientSecret, waitUntilFresh } from "../client-secret.ts";
 import { diffConfig, differing, isOver, pushShown } from "../config-diff.ts";
 import { keysInWords, resealAll, resealInWords } from "../keys.ts";
 import { isWhole, reportInWords } from "../work-through.ts";
+import { runYourAction, yourActions } from "../your-actions.ts";
 import type { ActionWork } from "./action-runner.ts";
-import type { Form } from "./forms.ts";
 import { DiffTable } from "./diff-table.tsx";
 
 /** The content of the page that asks for confirmation before an action. */
@@ -154,6 +156,18 @@ export const OF_ONE: readonly Action[] = [
 
 /** Those on what your functions have not finished, for a resource that has some. */
 export const OF_ITS_STEPS: readonly Action[] = [RETRY, CUT_OFF, GIVE_UP].map((each) => bulk(each, "one"));
+
+/** Those of your service, as `your-NAME`. */
+export function yoursOfOne(ctx: Context): Action[] {
+  return yourActions(ctx).map(({ name, label, effect }) => ({
+    ...{ name: `your-${name}`, label },
+    ask: () => ({ title: `${label}?`, content: <p>{effect}</p>, button: label }),
+    work: (_ctx, uuid) => async (how) => ({
+      isDone: true,
+      message: await runYourAction(ctx, name, uuid, how),
+    }),
+  }));
+}
 
 /** The actions on all resources, at `/operator/NAME`; `uuid` is empty for them. */
 export const OF_ALL: readonly Action[] = [

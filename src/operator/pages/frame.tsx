@@ -2,6 +2,7 @@ import type { RequestHandler, Response } from "express";
 import helmet from "helmet";
 import type { Context } from "../../context.ts";
 import { addressOf } from "../../pages/address.ts";
+import type { Purpose } from "../../pages/forms.ts";
 import type { Frame } from "../../pages/pages.tsx";
 import { policyWith } from "../../pages/site.ts";
 import { buildText } from "../../version.ts";
@@ -28,6 +29,11 @@ export function letIn(ctx: Context, response: Response, operator: Operator): voi
 /** The operator whom the guard has let in. */
 export function operatorOf(response: Response): Operator {
   return response.locals["operator"] as Operator;
+}
+
+/** What a form at `path` is for: one issued to the password's holder ends when the password changes. */
+export function purposeOf({ config }: Pick<Context, "config">, path: string, { account }: Operator): Purpose {
+  return { of: "operator", path, holder: account ?? `password ${config.operatorPassword?.reveal()}` };
 }
 
 const PLACES = [

@@ -14,6 +14,7 @@ import { orNullAfter } from "../../within.ts";
 import { guard } from "./access.tsx";
 import { actionRoutes } from "./action-routes.tsx";
 import { createActionRunner } from "./action-runner.ts";
+import { yoursOfOne } from "./actions.tsx";
 import { actionPage, auditPage } from "./audit-pages.tsx";
 import { MOUNT, policyWithScript } from "./frame.tsx";
 import { liveScript, LOOKS_AGAIN } from "./live-script.ts";
@@ -72,7 +73,7 @@ export function createOperatorPages(
     const record = await showResource(db, typedUuid(String(request.params["uuid"])));
     // The script replaces no part that shows the platform's answers.
     const asked = request.get(LOOKS_AGAIN) === undefined ? await askPlatform(ctx, record) : null;
-    return resourcePage(record, asked, root);
+    return resourcePage(record, asked, yoursOfOne(ctx), root);
   });
   page("/actions", async ({ query }, root) =>
     auditPage(await actionsBefore(db, numberIn(query["before"])), root),

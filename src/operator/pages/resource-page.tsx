@@ -45,13 +45,18 @@ export async function askPlatform(ctx: OpenContext, { uuid, credential }: WholeR
  * One resource: its record, its tokens, its apps, its config vars, and its history. `asked` is null when the script
  * requests the page, because it replaces no part that shows the platform's answers.
  */
-export function resourcePage(record: WholeResource, asked: VNode | null, root: string): Page {
+export function resourcePage(
+  record: WholeResource,
+  asked: VNode | null,
+  yours: readonly Action[],
+  root: string,
+): Page {
   const { uuid, name, state, readAt } = record;
   return {
     title: name ?? uuid,
     content: (
       <>
-        {state !== "deprovisioned" && <Actions of={OF_ONE} uuid={uuid} root={root} />}
+        {state !== "deprovisioned" && <Actions of={[...OF_ONE, ...yours]} uuid={uuid} root={root} />}
         <div class="pair" id="record" data-live={LIVE_MS}>
           <About record={record} />
           <Credential record={record} />

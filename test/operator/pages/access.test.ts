@@ -1,5 +1,6 @@
 import { BY_PASSWORD } from "../../../src/operator/audit.ts";
-import { tokenFor } from "../../../src/operator/pages/forms.ts";
+import { purposeOf } from "../../../src/operator/pages/frame.tsx";
+import { tokenFor } from "../../../src/pages/forms.ts";
 import { buildText } from "../../../src/version.ts";
 import { aWorldOfAnOperator, hiddenIn } from "./operator.ts";
 import { opened } from "../../support/world.ts";
@@ -134,7 +135,7 @@ describe("a form of /operator", () => {
   it("is valid for an hour", async () => {
     const ctx = operator.world.service.services;
     const tokenOf = (minutesAgo: number) =>
-      tokenFor(ctx, path(), BY_PASSWORD, Math.floor(Date.now() / 1_000) - minutesAgo * 60);
+      tokenFor(ctx, purposeOf(ctx, path(), BY_PASSWORD), Math.floor(Date.now() / 1_000) - minutesAgo * 60);
     expect((await operator.post(path(), [["token", tokenOf(61)]])).status).toBe(403);
     expect((await operator.post(path(), [["token", tokenOf(59)]])).status).toBe(303);
     await operator.world.rows(`DELETE FROM operator_actions`);

@@ -1,0 +1,55 @@
+import { once } from "node:events";
+import type { Context } from "../context.ts";
+import { KitError, mayQuote, Misconfigured } from "../errors.ts";
+import { findResource } from "../resources/store.ts";
+import { secretsOf } from "../work/vendor-steps.ts";
+import type { Extensions } from "./contract.ts";
+
+/** Throws `Misconfigured` for a name of an action that cannot stand in an address or a command. */
+export function checkYourActions({ actions = {}, operatorActions = {} }: Extensions): void {
+  for (const name of [...Object.keys(actions), ...Object.keys(operatorActions)])
+    if (!/^[a-z0-9][a-z0-9-]{0,62}$/.test(name))
+      throw new Misconfigured(
+        `src/your-service: the action "${name}" needs a name of small letters, digits and hyphens.`,
+      );
+}
+
+const MOST_CHARACTERS = 500;
+
+/**
+ * Runs an action of the vendor's on one resource, and answers its sentence. It is given up after `mostSeconds`, or when
+ * `cut` is aborted. What it throws is thrown without the resource's secrets.
+ */
+export async function callAction(
+  ctx: Context,
+  { uuid, mostSeconds, cut }: { uuid: string; mostSeconds: number; cut?: AbortSignal },
+  call: (signal: AbortSignal) => Promise<string>,
+): Promise<string> {
+  const ending = new AbortController();
+  const end = () => ending.abort();
+  const limit = setTimeout(end, mostSeconds * 1_000);
+  cut?.addEventListener("abort", end);
+  if (cut?.aborted) end();
+  const givenUp = once(ending.signal, "abort").then(() => {
+    throw new KitError(
+      "given_up",
+      `It took longer than ${mostSeconds} s, or the service stops, and was given up. It may have been done all the same.`,
+    );
+  });
+  try {
+    const said: unknown = await Promise.race([call(ending.signal), givenUp]);
+    const sentence = typeof said === "string" && said.trim() !== "" ? said : "Done.";
+    return fit(ctx, sentence);
+  } catch (error) {
+    const row = await findResource(ctx.db, uuid).catch(() => null);
+    throw row ? mayQuote(error, secretsOf(ctx.vault, row)) : error;
+  } finally {
+    clearTimeout(limit);
+    cut?.removeEventListener("abort", end);
+  }
+}
+
+/** A sentence of the vendor's, fit to be stored and shown: PostgreSQL takes no NUL in a text. */
+export function fit({ scrubber }: Pick<Context, "scrubber">, sentence: string): string {
+  return scrubber.scrub(sentence).replaceAll("\0", "").slice(0, MOST_CHARACTERS);
+}

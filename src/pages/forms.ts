@@ -1,0 +1,79 @@
+import { randomBytes, timingSafeEqual } from "node:crypto";
+import express, { type RequestHandler } from "express";
+import type { Context } from "../context.ts";
+import { askForBody, isUnreadableBody } from "../http/requests.ts";
+import { Secret } from "../secret.ts";
+import { Problem } from "./problem.tsx";
+
+/** The members of a form; each has all values that were sent under its name. */
+export type Form = Readonly<Record<string, readonly string[]>>;
+
+// The largest form holds a client secret, or a name and a fingerprint for each config var.
+const parse = express.urlencoded({ extended: false, limit: 32 * 1024, parameterLimit: 500 });
+
+/** Reads the form of a request. */
+export const parseForm: RequestHandler = (request, response, next) => {
+  askForBody(request, response);
+  parse(request, response, (error?: unknown) => next(isUnreadableBody(error ?? {}) ? unreadable() : error));
+};
+
+const unreadable = () =>
+  new Problem("unreadable", {
+    ...{ status: 400, title: "That cannot be done" },
+    happened: "What was sent is no form that can be read, or it is too long.",
+    advice: "Nothing was changed.",
+  });
+
+export function formIn(body: unknown): Form {
+  const members = Object.entries((body ?? {}) as Record<string, unknown>);
+  const texts = (value: unknown) => [value].flat().filter((each) => typeof each === "string");
+  return Object.fromEntries(members.map(([name, value]) => [name, texts(value)]));
+}
+
+/** How long a page with a form may stay open before its button is pressed. */
+const FORM_SECONDS = 3_600;
+
+type Signing = Pick<Context, "vault">;
+const nowSeconds = () => Math.floor(Date.now() / 1_000);
+
+/** What a form is for, and whose page it is on. */
+export interface Purpose {
+  /** The part of the site. */
+  of: "operator" | "customer";
+  path: string;
+  /** What only this person has, or is: it may be a secret. */
+  holder: string;
+}
+
+/**
+ * A token against cross-site request forgery. A browser sends a password or a session by itself, even with a form of
+ * another site, so each form carries a token that only a page of ours can contain. It is valid for one hour, for one path
+ * and one holder. It contains a unique name (`form`), so that a form which is sent twice is carried out once. It is a
+ * keyed hash: it needs no table, and every process can check it.
+ */
+export function tokenFor(ctx: Signing, purpose: Purpose, at = nowSeconds()): string {
+  const form = randomBytes(12).toString("base64url");
+  return `${at}.${form}.${sign(ctx, purpose, form, at).toString("base64url")}`;
+}
+
+/** The name of the token's form; null if the token is not valid for this purpose, or too old. */
+export function formOf(ctx: Signing, purpose: Purpose, token = ""): string | null {
+  const [, at, form, signature] = /^(\d{1,12})\.([\w-]{16})\.([\w-]{43})$/.exec(token) ?? [];
+  if (!at || !form || !signature) return null;
+  const given = Buffer.from(signature, "base64url");
+  const isOurs = ctx.vault.keyIds.some((keyId) =>
+    timingSafeEqual(given, sign(ctx, purpose, form, Number(at), keyId)),
+  );
+  return isOurs && nowSeconds() - Number(at) <= FORM_SECONDS ? form : null;
+}
+
+/** The holder is part of the text and not the key, or a password could be guessed offline from a token. */
+function sign(
+  { vault }: Signing,
+  { of, path, holder }: Purpose,
+  form: string,
+  at: number,
+  keyId = vault.keyId,
+): Buffer {
+  return Buffer.from(vault.hash(new Secret([`${of} form`, path, holder, form, at].join("\n")), keyId));
+}

@@ -1,0 +1,139 @@
+import type { ComponentChildren } from "preact";
+import type { Context } from "../context.ts";
+import { retryWhileDatabaseAway } from "../database/database.ts";
+import { messageOf, Refusal } from "../errors.ts";
+import { callAction, fit } from "../extend/calls.ts";
+import { beginCustomerAction, endCustomerAction, type ActionEnd } from "../extend/store.ts";
+import { formOf, tokenFor, type Form, type Purpose } from "../pages/forms.ts";
+import { notFromOurPage } from "../pages/problem.tsx";
+import type { Secret } from "../secret.ts";
+import type { CustomerAction, CustomerPerson, CustomerResource, CustomerTools } from "./contract.ts";
+import { problem } from "./problems.ts";
+
+/** A request of a customer who is signed on. */
+export interface Visit {
+  session: Secret;
+  resource: CustomerResource;
+  person: CustomerPerson;
+  /** The platform's id of the person. */
+  userId: string | null;
+}
+
+/** A name that no field of a vendor's has. */
+const TOKEN = "kit-token";
+const USUAL_SECONDS = 5;
+/** Then an answer may still come before connections are cut. */
+const MOST_SECONDS = 20;
+const MAY_CHANGE: readonly (string | null)[] = ["owner", "admin", "collaborator"];
+
+function actionNamed({ vendor }: Context, name: string): CustomerAction | null {
+  return vendor.actions && Object.hasOwn(vendor.actions, name) ? vendor.actions[name]! : null;
+}
+
+/** Without a role that is known, a person may look. */
+function mayDo({ may }: CustomerAction, person: CustomerPerson): boolean {
+  return may ? may(person) : MAY_CHANGE.includes(person.role);
+}
+
+/** Valid for one action of one session, which is of one resource. */
+function purposeOf({ session, resource }: Visit, name: string): Purpose {
+  return { of: "customer", path: `${resource.uuid}/${name}`, holder: session.reveal() };
+}
+
+/** What the vendor's page may use. `here` is its address. `isWithheld`: a form was not shown, as this person may not. */
+export function toolsOf(ctx: Context, visit: Visit, here: string): CustomerTools & { isWithheld(): boolean } {
+  let isWithheld = false;
+  return {
+    person: visit.person,
+    isWithheld: () => isWithheld,
+    form(name, content: ComponentChildren) {
+      const action = actionNamed(ctx, name);
+      if (!action)
+        throw new Error(
+          `The customer's page has a form for "${name}", which is none of the service's actions.`,
+        );
+      if (!mayDo(action, visit.person)) {
+        isWithheld = true;
+        return null;
+      }
+      return (
+        <form method="post" action={`${here}/actions/${name}`}>
+          <input type="hidden" name={TOKEN} value={tokenFor(ctx, purposeOf(visit, name))} />
+          {content}
+        </form>
+      );
+    },
+  };
+}
+
+/**
+ * Carries out what a form asks for, unless it was sent before. Returns the name of the form, by which the page finds what
+ * came of it. Throws a `Problem` if nothing was done.
+ */
+export async function carryOut(
+  ctx: Context,
+  visit: Visit,
+  { name, sent, isOurs, requestId }: { name: string; sent: Form; isOurs: boolean; requestId: string },
+): Promise<string> {
+  const { resource, person, userId: user } = visit;
+  const { uuid } = resource;
+  const again = { label: "Load the page again", path: `/customer/${uuid}` };
+  const action = actionNamed(ctx, name);
+  const form = formOf(ctx, purposeOf(visit, name), sent[TOKEN]?.[0]);
+  if (!action || !form || !isOurs) throw notFromOurPage(again);
+  if (!mayDo(action, person))
+    throw problem("may_only_look", `The role is ${person.role ?? "not known"}.`, again);
+
+  const id = await beginCustomerAction(ctx.db, uuid, { action: name, user, form });
+  if (id === null) return form;
+  const about = { uuid, customerAction: name, requestId, user, role: person.role };
+  ctx.log.info(about, "A customer began an action");
+  const mostSeconds = Math.min(action.mostSeconds ?? USUAL_SECONDS, MOST_SECONDS);
+  const end = await callAction(ctx, { uuid, mostSeconds }, (signal) =>
+    action.run(resource, fieldsOf(sent), person, signal),
+  ).then(
+    (said): ActionEnd => ({ state: "done", said }),
+    (error: unknown): ActionEnd => {
+      if (error instanceof Refusal) return { state: "refused", said: fit(ctx, messageOf(error)) };
+      ctx.log.error({ ...about, error }, "An action of a customer failed");
+      return { state: "failed", said: null };
+    },
+  );
+  await retryWhileDatabaseAway(() => endCustomerAction(ctx.db, uuid, id, end), { upToMs: 4_000 });
+  ctx.log.info({ ...about, state: end.state }, "An action of a customer ended");
+  return form;
+}
+
+function fieldsOf(sent: Form): URLSearchParams {
+  const pairs = Object.entries(sent).flatMap(([name, values]) => values.map((value) => [name, value]));
+  return new URLSearchParams(pairs.filter(([name]) => name !== TOKEN));
+}
+
+const WORDS: Readonly<Record<ActionEnd["state"], string>> = {
+  running: "This is being done: the page looks again by itself.",
+  done: "Done.",
+  refused: "This could not be done.",
+  failed: "This could not be done, or not in time. Whoever runs this service can see why.",
+  unknown: "Whether this was done is not known: the service stopped meanwhile.",
+};
+
+/** What came of an action. */
+export function Result({ of: { state, said } }: { of: ActionEnd }) {
+  const isFine = state === "done" || state === "running";
+  return (
+    <article>
+      <div role={isFine ? "status" : "alert"}>{said ?? WORDS[state]}</div>
+    </article>
+  );
+}
+
+/** Why a form is not shown. */
+export function Withheld({ of: { role } }: { of: CustomerPerson }) {
+  return (
+    <p>
+      {role === null
+        ? "The platform does not say just now that you work on this app, so you can look here and change nothing. Load this page again in a moment."
+        : `Your role at this app is ${role}: you can look here and change nothing.`}
+    </p>
+  );
+}

@@ -1,0 +1,41 @@
+import type { Context } from "../context.ts";
+import type { Collaborator } from "../platform/types.ts";
+import { orNullAfter, sharedFor } from "../within.ts";
+
+/** A person whose role changes has the one before for so long. */
+const ASKED_AGAIN_MS = 30_000;
+/** A page waits for the platform no longer than this. */
+const PATIENCE_MS = 2_000;
+/** The collaborators of so many apps are remembered at most. */
+const MOST_APPS = 500;
+
+export type Roles = ReturnType<typeof createRoles>;
+
+/** Asks the platform for people's roles at the app of a resource. Null: not known. */
+export function createRoles({ platformFor, log }: Pick<Context, "platformFor" | "log">) {
+  const apps = new Map<string, () => Promise<Collaborator[]>>();
+
+  return async function roleOf(uuid: string, appId: string | null, email: string | null) {
+    if (appId === null || email === null) return null;
+    const key = `${uuid} ${appId}`;
+    const ask = () => platformFor(uuid).collaborators.ofApp(appId);
+    const collaborators = apps.get(key) ?? sharedFor(ASKED_AGAIN_MS, ask);
+    if (apps.size >= MOST_APPS) apps.clear();
+    apps.set(key, collaborators);
+    const found = await orNullAfter(PATIENCE_MS, collaborators()).catch((error: unknown) => {
+      log.warn({ uuid, error }, "The platform does not say who works on a customer's app");
+      return null;
+    });
+    // Only the API's objects' ids are checked.
+    const theirs = found?.find(({ user }) => inSmallLetters(user?.email ?? "") === inSmallLetters(email));
+    return theirs?.role ?? null;
+  };
+}
+
+/**
+ * Only ASCII letters are compared without case: in Unicode, the lower case of the kelvin sign is an ordinary "k", so
+ * another person's e-mail could match.
+ */
+export function inSmallLetters(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+}

@@ -1,0 +1,95 @@
+import { randomUUID } from "node:crypto";
+import { Refusal } from "../../src/errors.ts";
+import type { Extensions, OperatorAction } from "../../src/extend/contract.ts";
+import { aVendor } from "../support/a-vendor.ts";
+import { kit, type Said } from "../support/kit.ts";
+import { aWorldOfAnOperator, type OperatorWorld } from "./pages/operator.ts";
+
+// What a vendor's service lets an operator do to one resource: on its page, and by the command line.
+
+const next: OperatorAction["run"][] = [];
+const operatorActions: Extensions["operatorActions"] = {
+  move: {
+    label: "Move the kettle",
+    effect: "It is cold for a minute.",
+    run: async (resource, signal) =>
+      (await next.shift()?.(resource, signal)) ??
+      `Moved the ${resource.plan} kettle of ${resource.app?.name}.`,
+  },
+};
+const vendor = { ...aVendor(), operatorActions };
+let operator: OperatorWorld;
+let uuid: string;
+beforeAll(async () => {
+  operator = await aWorldOfAnOperator({ parts: { vendor } });
+  uuid = await operator.life.settled();
+}, 60_000);
+afterAll(() => operator.close());
+beforeEach(async () => {
+  next.length = 0;
+  await operator.world.rows(`DELETE FROM operator_actions`);
+});
+
+const path = () => `/resources/${uuid}/your-move`;
+const app = () => operator.control.addon(uuid).app.name;
+const ofKit = (...words: string[]): Promise<Said> =>
+  kit(operator.world.environment, ["action", ...words], "", { vendor });
+
+describe("an action of the vendor's for operators", () => {
+  it("is a button on the resource's page, asks first, and is in the audit trail and the story", async () => {
+    expect((await operator.get(`/resources/${uuid}`)).html).toContain(
+      `href="/operator${path()}">Move the kettle`,
+    );
+    expect((await operator.get(path())).text).toMatch(/Move the kettle\? It is cold for a minute\./);
+    expect((await operator.done(path())).text).toContain(`Moved the basic kettle of ${app()}.`);
+    expect(await operator.audit()).toMatchObject([{ action: "your-move", state: "done", uuid }]);
+    expect((await operator.get(`/resources/${uuid}`)).text).toContain("operator: your-move done");
+  });
+
+  it("is listed and run by the command line, with its sentence in the audit trail", async () => {
+    const list = await ofKit("list");
+    expect(list).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/move\s+Move the kettle\s+It is cold/),
+    });
+    expect((await ofKit()).stdout).toBe(list.stdout);
+    expect(await operator.audit()).toEqual([]);
+    const message = `Moved the basic kettle of ${app()}.`;
+    expect(await ofKit("move", uuid)).toMatchObject({ code: 0, stdout: `${message}\n` });
+    expect(await operator.audit()).toMatchObject([
+      { action: "kit action move", state: "done", uuid, message },
+    ]);
+  });
+
+  it.each([
+    ["has no resource", 2, "Name the resource, too", () => ["move"]],
+    ["names none of them", 2, `no action "mvoe". Actions: move.`, () => ["mvoe", uuid]],
+    ["is about nothing", 1, "is not there", () => ["move", randomUUID()]],
+    ["is refused by the service", 1, "Not on a Sunday", () => ["move", uuid]],
+  ])("that %s ends with exit code %i: %s", async (_what, code, words, typed) => {
+    next.push(() => Promise.reject(new Refusal("Not on a Sunday.")));
+    const said = await ofKit(...typed());
+    expect([said.code, said.stderr]).toEqual([code, expect.stringContaining(words)]);
+  });
+
+  it("that throws has failed, and the log alone says why", async () => {
+    next.push(() => Promise.reject(new Error("the kettle is hot")));
+    expect((await operator.done(path())).text).toMatch(/failed.*Something went wrong here/);
+    expect(operator.world.logged()).toContain("the kettle is hot");
+  });
+
+  it("that hangs is given up when the service stops", async () => {
+    next.push(() => new Promise(() => undefined));
+    await operator.press(path());
+    await operator.world.restart();
+    expect(await operator.audit()).toMatchObject([
+      { state: "failed", message: expect.stringContaining("was given up") },
+    ]);
+  });
+
+  it("whose name can stand in no address stops the start", async () => {
+    const named = { ...aVendor(), operatorActions: { "move it": operatorActions["move"]! } };
+    const said = await kit(operator.world.environment, ["action", "list"], "", { vendor: named });
+    expect([said.code, said.stderr]).toEqual([78, expect.stringContaining(`the action "move it"`)]);
+  });
+});

@@ -1,0 +1,301 @@
+import { h } from "preact";
+import { Refusal } from "../../src/errors.ts";
+import type { Extensions } from "../../src/extend/contract.ts";
+import type { CustomerAction, CustomerPage } from "../../src/people/contract.ts";
+import { hiddenIn } from "../operator/pages/operator.ts";
+import { eventually } from "../support/world.ts";
+import type { Browser, Shown } from "./browser.ts";
+import { aWorldOfCustomers, type CustomersWorld } from "./customers.ts";
+
+// What a vendor lets customers do on their page.
+
+/** What ran, and what the next run does. */
+const ran: string[] = [];
+const next: CustomerAction["run"][] = [];
+const run: CustomerAction["run"] = async (resource, form, person, signal) => {
+  ran.push(`${resource.uuid} to ${form.get("to")} by ${person.role}`);
+  return (await next.shift()?.(resource, form, person, signal)) ?? `Moved to ${form.get("to")}.`;
+};
+const actions: Extensions["actions"] = {
+  move: { run },
+  slow: { run, mostSeconds: 0.2 },
+  report: { run, may: () => true },
+};
+const customerPage: CustomerPage = (resource, { person, form }) => ({
+  title: resource.uuid,
+  content: h("main", null, `role ${person.role}`, form("move", h("button", null, "Move")), form("slow", "")),
+});
+
+let customers: CustomersWorld;
+beforeAll(async () => {
+  customers = await aWorldOfCustomers({ parts: { customerPage } });
+  Object.assign(customers.life.vendor, { actions });
+}, 60_000);
+afterAll(() => customers.close());
+beforeEach(() => {
+  ran.length = 0;
+  next.length = 0;
+  customers.control.clearFaults();
+});
+
+async function aCustomer({ user = "owner@example.com", uuid = "", team = false } = {}) {
+  if (uuid === "") {
+    const app = customers.control.createApp(team ? { team: "potters" } : {}).name;
+    uuid = (await customers.control.install({ app, plan: "basic" })).addon.id;
+    await customers.world.quiet([uuid]);
+  }
+  const browser = customers.browser();
+  await customers.signOn(browser, customers.signedForm(uuid, user));
+  return { uuid, browser, page: (query = "") => browser.get(`/customer/${uuid}${query}`) };
+}
+type Customer = Awaited<ReturnType<typeof aCustomer>>;
+
+/** The tokens of a page's forms, in its order. */
+const tokensOn = ({ text }: Shown) => hiddenIn(text).map(([, token]) => token);
+const tokenOf = async (customer: Customer) => tokensOn(await customer.page())[0]!;
+interface Sent {
+  name?: string;
+  to?: string;
+  headers?: Record<string, string>;
+}
+const send = (
+  { uuid, browser }: { uuid: string; browser: Browser },
+  token: string,
+  { name = "move", to = "eu", headers = { "sec-fetch-site": "same-origin" } }: Sent = {},
+) =>
+  browser.post(`/customer/${uuid}/actions/${name}`, headers, new URLSearchParams({ "kit-token": token, to }));
+/** Presses a button, and follows to the page. */
+async function pressed(customer: Customer, sent: Sent = {}) {
+  const { status, location } = await send(customer, await tokenOf(customer), sent);
+  expect(status).toBe(303);
+  return customer.browser.get(location!);
+}
+const story = async (uuid: string) =>
+  (
+    await customers.world.rows<{ detail: Record<string, string> }>(
+      `SELECT detail FROM events WHERE uuid = $1 AND type = 'customer_action' ORDER BY id`,
+      [uuid],
+    )
+  ).map(({ detail }) => detail);
+
+describe("an action of the customer's page", () => {
+  it("is done, its sentence is shown after a redirect, and stands in the story and the log", async () => {
+    const customer = await aCustomer();
+    const { text } = await pressed(customer, { to: "Åbo & <b>" });
+    expect(ran).toEqual([`${customer.uuid} to Åbo & <b> by owner`]);
+    expect(text).toContain(`<div role="status">Moved to Åbo &amp; &lt;b>.</div>`);
+    const user = customers.signedForm(customer.uuid)["user_id"];
+    expect(await story(customer.uuid)).toMatchObject([
+      { action: "move", state: "done", said: "Moved to Åbo & <b>.", user },
+    ]);
+    expect(customers.world.logged()).toMatch(
+      new RegExp(`"uuid":"${customer.uuid}","customerAction":"move","requestId":"[^"]+","user":"${user}"`),
+    );
+  });
+
+  it("that is sent twice is done once, and both show what came of it", async () => {
+    const customer = await aCustomer();
+    const token = await tokenOf(customer);
+    let end = () => {};
+    next.push(() => new Promise((resolve) => (end = () => resolve("Moved, slowly."))));
+    const first = send(customer, token);
+    await eventually(() => ran.length === 1);
+    const second = await send(customer, token);
+    const waiting = await customer.browser.get(second.location!);
+    expect([waiting.headers.get("refresh"), waiting.text]).toEqual([
+      "2",
+      expect.stringContaining("being done"),
+    ]);
+    end();
+    expect((await first).location).toBe(second.location);
+    expect((await customer.browser.get(second.location!)).text).toContain("Moved, slowly.");
+    expect(ran).toHaveLength(1);
+  });
+
+  it.each<[string, CustomerAction["run"], string, string | null]>([
+    ["refuses", () => Promise.reject(new Refusal("Not on a Sunday.")), "Not on a Sunday.", null],
+    ["throws", () => Promise.reject(new Error("kettle broken")), "This could not be done", "kettle broken"],
+    [
+      "throws at once",
+      () => {
+        throw new Error("no kettle");
+      },
+      "This could not be done",
+      "no kettle",
+    ],
+    ["hangs", () => new Promise(() => undefined), "This could not be done, or not in time", "0.2 s"],
+    ["says nothing", async () => "", "Done.", null],
+    ["says what no database holds", async () => "a\0b", "ab", null],
+  ])("that %s is told on the page, without what is inside", async (_what, work, words, logged) => {
+    const customer = await aCustomer();
+    const [, token] = tokensOn(await customer.page());
+    next.push(work);
+    const { location } = await send(customer, token!, { name: "slow" });
+    const { text } = await customer.browser.get(location!);
+    expect(text).toContain(words);
+    const wasLogged = (what: string) =>
+      customers.world
+        .logged()
+        .split("\n")
+        .some((line) => line.includes('"error"') && line.includes(what));
+    if (logged) expect([text.includes(logged), wasLogged(logged)]).toEqual([false, true]);
+  });
+
+  it("whose error quotes a config var is logged without it", async () => {
+    const customer = await aCustomer();
+    const { TEAPOT_TOKEN: secret } = customers.control.configVars(
+      customers.control.addon(customer.uuid).app.name,
+    );
+    next.push(() => Promise.reject(new Refusal(`${secret} is wrong.`)));
+    next.push(() => Promise.reject(new Error(`cannot open ${secret}`)));
+    expect((await pressed(customer)).text).toContain("is wrong.");
+    await pressed(customer);
+    expect(customers.world.logged()).toContain("cannot open");
+    for (const place of [customers.world.logged(), JSON.stringify(await story(customer.uuid))])
+      expect(place).not.toContain(secret);
+  });
+
+  it("whose process died is said to be not known", async () => {
+    const customer = await aCustomer();
+    await pressed(customer);
+    await customers.world.rows(
+      `UPDATE events SET at = now() - interval '2 minutes', detail = detail - 'said' || '{"state": "running"}' WHERE uuid = $1`,
+      [customer.uuid],
+    );
+    const [{ form }] = (await story(customer.uuid)) as [{ form: string }];
+    expect((await customer.page(`?sent=${form}`)).text).toContain("Whether this was done is not known");
+  });
+});
+
+describe("nothing is done by", () => {
+  const own = async (customer: Customer) => send(customer, await tokenOf(customer));
+  const cases: [string, number, string, (customer: Customer) => Promise<Shown>][] = [
+    ["a form without a token", 403, "Load the page again", (customer) => send(customer, "")],
+    [
+      "a token of a page that was open for too long",
+      403,
+      "Load the page again",
+      async (customer) => {
+        const [at, ...rest] = (await tokenOf(customer)).split(".");
+        return send(customer, [Number(at) - 3_601, ...rest].join("."));
+      },
+    ],
+    [
+      "another person's token",
+      403,
+      "Load the page again",
+      async (customer) =>
+        send(customer, await tokenOf(await aCustomer({ uuid: customer.uuid, user: "other@example.com" }))),
+    ],
+    [
+      "a token of another resource",
+      403,
+      "Load the page again",
+      async (customer) => send(customer, await tokenOf(await aCustomer())),
+    ],
+    [
+      "a token of another action",
+      403,
+      "Load",
+      async (customer) => send(customer, await tokenOf(customer), { name: "slow" }),
+    ],
+    [
+      "a form of another site",
+      403,
+      "Load",
+      async (customer) =>
+        send(customer, await tokenOf(customer), { headers: { origin: "https://evil.example" } }),
+    ],
+    [
+      "an action that is not there",
+      403,
+      "Load",
+      async (customer) => send(customer, await tokenOf(customer), { name: "toString" }),
+    ],
+    [
+      "a form that is too large",
+      400,
+      "too long",
+      async (customer) => send(customer, await tokenOf(customer), { to: "x".repeat(33_000) }),
+    ],
+    [
+      "what is no form",
+      403,
+      "Load",
+      ({ uuid, browser }) => browser.post(`/customer/${uuid}/actions/move`, {}, "to=eu"),
+    ],
+    [
+      "somebody who has signed out",
+      401,
+      "You have signed out",
+      async (customer) => {
+        const token = await tokenOf(customer);
+        await customers.world.rows(`DELETE FROM customer_sessions WHERE uuid = $1`, [customer.uuid]);
+        return send(customer, token);
+      },
+    ],
+  ];
+  it.each(cases)("%s: %i, with a page that says %s", async (_what, status, words, sent) => {
+    const customer = await aCustomer();
+    const answer = await sent(customer);
+    expect([answer.status, answer.text]).toEqual([status, expect.stringContaining(words)]);
+    expect(ran).toEqual([]);
+    expect(await story(customer.uuid)).toEqual([]);
+    if (status === 403) expect((await own(customer)).status).toBe(303);
+  });
+});
+
+describe("the role of a person at the app", () => {
+  it.each([
+    ["owner@example.com", false, "owner", 2],
+    ["OWNER@example.com", false, "owner", 2],
+    ["colleague@example.com", false, "collaborator", 2],
+    ["colleague@example.com", true, "member", 0],
+    ["newcomer@example.com", false, "null", 0],
+  ])("of %s (team: %s) is %s, with %i forms", async (user, team, role, forms) => {
+    const customer = await aCustomer({ user, team });
+    const page = await customer.page();
+    expect(page.text).toContain(`role ${role}`);
+    expect(tokensOn(page)).toHaveLength(forms);
+    expect(page.text.includes("look here and change nothing")).toBe(forms === 0);
+  });
+
+  it("that allows less meanwhile refuses the form of a page that is still open, unless the action is for all", async () => {
+    const customer = await aCustomer({ team: true });
+    const token = await tokenOf(customer);
+    const body = [{ id: "1", user: { email: "owner@example.com" }, role: "member" }];
+    await customers.world.restart();
+    customers.control.fault("GET /apps/*/collaborators", { status: 200, body }, 100);
+    const refused = await send(customer, token);
+    expect([refused.status, refused.text]).toEqual([
+      403,
+      expect.stringContaining("your role at the app allows this"),
+    ]);
+    expect(ran).toEqual([]);
+    actions!["move"]!.may = () => true;
+    const { status } = await send(customer, token);
+    delete actions!["move"]!.may;
+    expect([status, ran]).toEqual([303, [`${customer.uuid} to eu by member`]]);
+  });
+
+  it.each<[string, { status?: number; hang?: true; body?: unknown }]>([
+    ["fails", { status: 503 }],
+    ["hangs", { hang: true }],
+    ["answers nonsense", { status: 200, body: [{ id: "1" }, { id: "2", user: null }] }],
+  ])("is not known while the platform %s: the page comes without forms", async (_what, fault) => {
+    const customer = await aCustomer();
+    customers.control.fault("GET /apps/*/collaborators", fault, 100);
+    const page = await customer.page();
+    expect([page.status, page.text]).toEqual([200, expect.stringContaining("does not say just now")]);
+    expect(tokensOn(page)).toEqual([]);
+  });
+});
+
+it("a form for an action that is not there is a fault of the service", async () => {
+  await customers.world.restart({
+    parts: { customerPage: (_resource, page) => ({ title: "x", content: page.form("mvoe", "") }) },
+  });
+  const customer = await aCustomer();
+  expect((await customer.page()).status).toBe(500);
+  expect(customers.world.logged()).toContain(`a form for \\"mvoe\\"`);
+});
