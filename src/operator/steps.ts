@@ -36,6 +36,7 @@ async function withSteps(
     how,
   );
   nudge(ctx);
+  ctx.nudge("run-rotations");
   return report;
 }
 

@@ -16,6 +16,7 @@ import { failStranded } from "../../src/resources/end-store.ts";
 import type { Vault } from "../../src/vault/vault.ts";
 import { takeLooks } from "../../src/work/app-store.ts";
 import { wakeSteps } from "../../src/work/queue.ts";
+import { findOldCredentials } from "../../src/work/store.ts";
 import { administer } from "../support/database.ts";
 import { anOpenDatabase } from "../support/open-database.ts";
 import { eventually } from "../support/world.ts";
@@ -99,6 +100,7 @@ describe("among many rows, nearly all in good order,", () => {
       (db: Database) => steps(services(db)),
       (db: Database) => wakeSteps(db),
       (db: Database) => takeLooks(db),
+      (db: Database) => findOldCredentials(db, 90),
       (db: Database) => failStranded({ db, vault: {} as Vault }),
     ]) {
       const plans = await plansOf(work);

@@ -3,9 +3,9 @@ import { Refusal } from "../../src/errors.ts";
 import type { Extensions, Kit, Rotation } from "../../src/extend/contract.ts";
 import { openContext } from "../../src/open-context.ts";
 import { aGate, aVendor, type Vendor } from "../support/a-vendor.ts";
-import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
+import { aLifecycle } from "../support/lifecycle.ts";
 import { sellers } from "../support/sellers.ts";
-import { eventually } from "../support/world.ts";
+import { eventually, opened } from "../support/world.ts";
 
 // A vendor's service that can rotate credentials: the tokens of its product that work, by resource.
 
@@ -44,17 +44,14 @@ const wrapDatabase = (database: Database): Database => ({
 });
 
 let kit: Kit;
-let life: LifecycleWorld;
 let uuid: string;
-beforeAll(async () => {
-  vendor.rotation = rotation;
+const life = opened(() => {
   const make = (given: Kit) => {
     kit = given;
-    return vendor;
+    return Object.assign(vendor, { rotation });
   };
-  life = await aLifecycle({ parts: { vendor: make, wrapDatabase } });
-}, 60_000);
-afterAll(() => life.world.close());
+  return aLifecycle({ parts: { vendor: make, wrapDatabase } });
+});
 beforeEach(async () => {
   first.rotate.length = first.retire.length = called.length = 0;
   uuid = await life.settled();
@@ -70,8 +67,8 @@ const steps = () => life.steps(uuid);
 const events = async () => (await life.events(uuid)).filter((type) => /rotat|retire|deprov|plan/.test(type));
 const becomes = (kinds: string[]) => eventually(async () => expect(await steps()).toEqual(kinds));
 /** The overlap is over, or the pause between two tries. */
-const makeDue = () =>
-  life.world.rows(`UPDATE steps SET due_at = now() WHERE uuid = $1 AND due_at > now()`, [uuid]);
+const makeDue = (which = "true") =>
+  life.world.rows(`UPDATE steps SET due_at = now() WHERE uuid = $1 AND due_at > now() AND ${which}`, [uuid]);
 const ASKED = ["rotation_asked", "rotated", "rotation_announced"];
 const failing = (times: number, message = "The kiln is cold.") =>
   Array.from({ length: times }, () => () => Promise.reject(new Error(message)));
@@ -129,10 +126,7 @@ describe("a rotation", () => {
     rotation.retire = instead(rotation.retire, async () => ({ later: "Still pouring." }));
     const said = (words: string) =>
       eventually(async () => {
-        await life.world.rows(
-          `UPDATE steps SET due_at = now() WHERE uuid = $1 AND kind = 'retire' AND NOT detail ? 'said'`,
-          [uuid],
-        );
+        await makeDue(`kind = 'retire' AND NOT detail ? 'said'`);
         const [row] = await life.world.rows(`SELECT detail->>'said' AS said FROM steps WHERE uuid = $1`, [
           uuid,
         ]);
@@ -187,10 +181,7 @@ describe("a rotation", () => {
     expect(token()).not.toMatch(/^token-/);
     life.control.clearFaults();
     await eventually(async () => {
-      await life.world.rows(
-        `UPDATE steps SET due_at = now() WHERE uuid = $1 AND kind = 'announce' AND due_at > now()`,
-        [uuid],
-      );
+      await makeDue(`kind <> 'retire'`);
       expect(await steps()).toEqual(["retire"]);
     });
     expect(token()).toMatch(/^token-/);
@@ -211,10 +202,7 @@ describe("a rotation", () => {
     await eventually(() => callsOf("retire").length === 1);
     expect(callsOf("rotate")).toHaveLength(1);
     await eventually(async () => {
-      await life.world.rows(
-        `UPDATE steps SET due_at = now() WHERE uuid = $1 AND kind = 'retire' AND attempts > 0`,
-        [uuid],
-      );
+      await makeDue(`kind = 'retire' AND attempts > 0`);
       expect(callsOf("rotate")).toHaveLength(2);
     });
     await done();
@@ -304,7 +292,7 @@ describe("nothing is lost or done twice", () => {
       unheard.add(name);
       await kit.rotate(uuid);
       await eventually(async () => {
-        await life.world.rows(`UPDATE steps SET due_at = now() WHERE uuid = $1 AND kind <> 'retire'`, [uuid]);
+        await makeDue(`kind <> 'retire'`);
         expect(await steps()).toEqual(["retire"]);
       });
       await done();

@@ -1,22 +1,17 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from "@jest/globals";
 import type { Extensions } from "../../src/extend/contract.ts";
 import type { Vendor } from "../support/a-vendor.ts";
 import { kit } from "../support/kit.ts";
-import { eventually } from "../support/world.ts";
-import { aWorldOfAnOperator, type OperatorWorld } from "./pages/operator.ts";
+import { eventually, opened } from "../support/world.ts";
+import { aWorldOfAnOperator } from "./pages/operator.ts";
 
 // `kit rotate` and the operator's pages, for a service that can rotate credentials.
 
 const UNKNOWN = "01234567-89ab-cdef-0123-456789abcdef";
-let operator: OperatorWorld;
 let vendor: Vendor & Extensions;
 let uuid: string;
-beforeAll(async () => {
-  operator = await aWorldOfAnOperator();
-  vendor = operator.life.vendor;
-}, 60_000);
-afterAll(() => operator.close());
+const operator = opened(() => aWorldOfAnOperator());
 beforeEach(async () => {
+  vendor = operator.life.vendor;
   vendor.rotation = {
     rotate: async ({ idempotencyKey }) => ({ config: { TEAPOT_TOKEN: idempotencyKey }, retires: "old" }),
     retire: async () => undefined,
