@@ -92,8 +92,8 @@ export function customerRoutes(ctx: Context): Router {
       const here = `${addressOf(ctx, request).base}/customer/${uuid}`;
       const tools = toolsOf(ctx, visit, here);
       const page = await pageOf(ctx, visit, tools);
-      const sent = request.query["sent"];
-      const ended = typeof sent === "string" ? await customerAction(ctx.db, uuid, sent) : null;
+      const [sent] = /^[\w-]{16}$/.exec(String(request.query["sent"])) ?? [];
+      const ended = sent ? await customerAction(ctx.db, uuid, sent) : null;
       if (ended?.state === "running") response.set("Refresh", "2");
       const content = (
         <>

@@ -164,6 +164,7 @@ describe("an action of the customer's page", () => {
     );
     const [{ form }] = (await story(customer.uuid)) as [{ form: string }];
     expect((await customer.page(`?sent=${form}`)).text).toContain("Whether this was done is not known");
+    expect((await customer.page("?sent=%00")).status).toBe(200);
   });
 });
 
