@@ -1,6 +1,7 @@
 import { h } from "preact";
 import { Refusal } from "../../src/errors.ts";
 import type { Extensions } from "../../src/extend/contract.ts";
+import { tokenFor } from "../../src/pages/forms.ts";
 import type { CustomerAction, CustomerPage } from "../../src/people/contract.ts";
 import { hiddenIn } from "../operator/pages/operator.ts";
 import { eventually } from "../support/world.ts";
@@ -177,8 +178,10 @@ describe("nothing is done by", () => {
       403,
       "Load the page again",
       async (customer) => {
-        const [at, ...rest] = (await tokenOf(customer)).split(".");
-        return send(customer, [Number(at) - 3_601, ...rest].join("."));
+        const [cookie] = customer.browser.cookies.values();
+        const purpose = { of: "customer", path: `${customer.uuid}/move`, holder: cookie!.value } as const;
+        const anHourAgo = Math.floor(Date.now() / 1_000) - 3_601;
+        return send(customer, tokenFor(customers.world.service.services, purpose, anHourAgo));
       },
     ],
     [
