@@ -100,15 +100,11 @@ whereThereIsOne("the sandbox's pages in a browser", () => {
       async (_look, options) => {
         const { context, page } = await aVisitor({ browser, bypassCSP: true, ...options });
         const { addon } = await control().install({ plan: "premium" });
+        const { name } = addon;
         const paths = [
-          "/",
-          "/marketplace/ledger?before=6",
-          "/marketplace/ledger?view=list&before=6",
-          "/marketplace/platform",
-          "/marketplace/apps/no",
-          `/marketplace/apps/${addon.app.name}`,
-          `/marketplace/addons/${addon.name}`,
-          `/marketplace/addons/${addon.name}/sign-on`,
+          ...["/", "/marketplace/ledger?before=6", "/marketplace/ledger?view=list&before=6"],
+          ...["/marketplace/platform", "/marketplace/apps/no", `/marketplace/apps/${addon.app.name}`],
+          ...[`/marketplace/addons/${name}`, `/marketplace/addons/${name}/sign-on`],
         ];
         for (const path of paths) {
           await page.goto(base() + path);

@@ -18,14 +18,7 @@ const withSample = existsSync(path.join(root, "test/your-service/docs.test.ts"))
 const LEFT_OUT = /^(node_modules|\.git|dist|\.data|coverage|\.env|workshop|test|packages\/\w+\/test)$/;
 const TESTS = ["test/your-service", "test/support", "test/people", "test/docs/deploy-files.test.ts"];
 /** The places that the script owns: no name of the sample stays there. */
-const OWNED = [
-  ".env.example",
-  "app.json",
-  "package.json",
-  "package-lock.json",
-  "ops/sandbox.env",
-  "README.md",
-];
+const OWNED = ".env.example app.json package.json package-lock.json ops/sandbox.env README.md".split(" ");
 
 const { PATH, HOME } = process.env;
 const environment = { PATH, HOME, NO_COLOR: "1", TEST_DATABASE_URL: testServerUrl() };
@@ -116,16 +109,8 @@ withSample("npm run make-it-yours", () => {
     });
     expect(read("src/your-service/plans.ts")).toContain(`mini: { description: "1 GB, $9 a month" }`);
     commit();
-    const again = await run(
-      "make-it-yours",
-      ...NAMES,
-      "--plan",
-      "mini",
-      "--plan",
-      "maxi",
-      "--plan",
-      "own:later",
-    );
+    const same = ["--plan", "mini", "--plan", "maxi", "--plan", "own:later"];
+    const again = await run("make-it-yours", ...NAMES, ...same);
     expect(again).toEqual({ code: 0, output: "Nothing to change.\n" });
   });
 

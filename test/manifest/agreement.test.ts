@@ -154,17 +154,8 @@ const odd = [
   ...[0, -0, 1, 2 ** 53, -1, 0.5, true, false, null],
 ];
 const nested = [
-  [],
-  [[]],
-  [""],
-  ["a"],
-  [null],
-  {},
-  { a: "b" },
-  { a: {} },
-  { "": null },
-  { plan: "a" },
-  { url: "a" },
+  ...[[], [[]], [""], ["a"], [null], {}],
+  ...[{ a: "b" }, { a: {} }, { "": null }, { plan: "a" }, { url: "a" }],
 ];
 const values: unknown[] = [...odd, ...nested, { command: "" }, { test: {} }, { review: { name: 1 } }];
 
@@ -172,16 +163,10 @@ const keys = "name description keywords website repository logo success_url stac
 const places = [
   ...`${keys} buildpacks scripts environments $schema unknown`.split(" "),
   ...["env/A", "env/A/description", "env/A/value", "env/A/required", "env/A/generator"],
-  ...[
-    "formation/web",
-    "formation/web/quantity",
-    "formation/web/size",
-    "keywords/0",
-    "addons/0",
-    "addons/0/as",
-  ],
-  ...["addons/0/plan", "addons/0/options", "addons/0/options/a", "buildpacks/0", "buildpacks/0/url"],
+  ...["formation/web", "formation/web/quantity", "formation/web/size", "keywords/0", "addons/0"],
+  ...["addons/0/as", "addons/0/plan", "addons/0/options", "addons/0/options/a", "buildpacks/0"],
   ...["scripts/postdeploy", "scripts/postdeploy/command", "scripts/postdeploy/size", "scripts/pr-predestroy"],
+  "buildpacks/0/url",
   ...["environments/test", "environments/review", "environments/other", "environments/test/environments"],
 ];
 

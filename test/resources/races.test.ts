@@ -30,7 +30,7 @@ const status = async (sent: Promise<{ status: number }>) => (await sent).status;
 /** Each answers the status of the answer. */
 const EVENTS = {
   provision: async () => (await life.control.install({ plan: "basic" })).response.status!,
-  "provision dedicated": async () => (await life.control.install({ plan: "dedicated" })).response.status!,
+  "later provision": async () => (await life.control.install({ plan: "dedicated" })).response.status!,
   again: async (uuid: string) => (await life.control.redeliver(uuid)).response.status!,
   "again with a new code": async (uuid: string) =>
     (await life.control.redeliver(uuid, { newCode: true })).response.status!,
@@ -80,28 +80,12 @@ const TABLE: Row[] = [
   ["provision", "fails", "unheard answer_provisions", "nothing", [202, 0], "provisioned basic", "PP"],
   ["provision", "done", "unheard answer_provisions", "deprovision", [410, 204], "deprovisioned basic", "PD"],
   // A provision that was put off.
-  ["provision dedicated", "done", "during finish", "again", [202, 202], "provisioned dedicated", "F"],
-  ["provision dedicated", "done", "during finish", "premium", [202, 202], "provisioned premium", "FC"],
-  [
-    "provision dedicated",
-    "done",
-    "during finish",
-    "deprovision",
-    [202, 204],
-    "deprovisioned dedicated",
-    "FD",
-  ],
-  ["provision dedicated", "refuses", "during finish", "premium", [202, 202], "failed dedicated", "FD"],
-  ["provision dedicated", "done", "unheard settle_steps", "nothing", [202, 0], "provisioned dedicated", "F"],
-  [
-    "provision dedicated",
-    "done",
-    "unheard settle_announced",
-    "premium",
-    [202, 200],
-    "provisioned premium",
-    "FC",
-  ],
+  ["later provision", "done", "during finish", "again", [202, 202], "provisioned dedicated", "F"],
+  ["later provision", "done", "during finish", "premium", [202, 202], "provisioned premium", "FC"],
+  ["later provision", "done", "during finish", "deprovision", [202, 204], "deprovisioned dedicated", "FD"],
+  ["later provision", "refuses", "during finish", "premium", [202, 202], "failed dedicated", "FD"],
+  ["later provision", "done", "unheard settle_steps", "nothing", [202, 0], "provisioned dedicated", "F"],
+  ["later provision", "done", "unheard settle_announced", "premium", [202, 200], "provisioned premium", "FC"],
   // A plan change.
   ["premium", "done", "during changePlan", "premium", [202, 200], "provisioned premium", "C"],
   ["premium", "done", "during changePlan", "dedicated", [202, 202], "provisioned dedicated", "CC"],
@@ -128,7 +112,7 @@ const TABLE: Row[] = [
 ];
 
 it.each(TABLE)("%s (%s), %s: %s", async (a, outcome, at, b, answers, end, calls) => {
-  const isNew = a.startsWith("provision");
+  const isNew = ["provision", "later provision"].includes(a);
   let uuid = isNew ? "" : await life.settled();
   const before = life.vendor.calls.length;
   let second: Promise<number> = Promise.resolve(-1);
@@ -174,7 +158,7 @@ function tell(a: Event, outcome: Outcome): void {
       await reach("during provision");
       return instead ? instead() : teapots.provision(resource);
     });
-  else if (a === "provision dedicated")
+  else if (a === "later provision")
     life.vendor.next("finish", async (resource, platform) => {
       await reach("during finish");
       return instead ? instead() : teapots.finish(resource, platform);

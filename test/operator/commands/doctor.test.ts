@@ -9,21 +9,10 @@ import { buildText, HOW_TO_FIX_NODE, missingNodeFixes } from "../../../src/versi
 import { kit, kitJson } from "../../support/kit.ts";
 
 const IDS = [
-  ...["settings", "offer", "database", "clocks", "migrations", "plans", "keys", "secret", "sweeps"],
-  ...[
-    "your-service",
-    "tokens",
-    "platform",
-    "status",
-    "sign-in",
-    "operators",
-    "passwords",
-    "version",
-    "manifest",
-    "steps",
-    "lost",
-  ],
-  "attention",
+  ..."settings offer database clocks migrations plans keys secret sweeps your-service tokens platform".split(
+    " ",
+  ),
+  ..."status sign-in operators passwords version manifest steps lost attention".split(" "),
 ];
 const NOWHERE = "http://127.0.0.1:9";
 const OTHER_KEY = "a-key-that-sealed-nothing-".repeat(2);
