@@ -1,6 +1,8 @@
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, request as send } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { trace } from "@opentelemetry/api";
 import { aProcessWorld, before, type ProcessWorld } from "../support/process-world.ts";
 import { teapots } from "../support/teapots/index.ts";
@@ -164,8 +166,17 @@ it("a collector that takes nothing costs one line of the log", async () => {
 it("spans of a service's own stand below the kit's, and what its route asks for goes on with its request's trace", async () => {
   answers = 200;
   sent.length = 0;
-  // As the SDK reads it.
-  Object.assign(process.env, on);
+  // What .env says, the SDK reads from process.env.
+  const folder = mkdtempSync(path.join(tmpdir(), "traces-"));
+  const settings = { ...on, OTEL_RESOURCE_ATTRIBUTES: "team=kettles" };
+  writeFileSync(
+    `${folder}/.env`,
+    Object.entries(settings)
+      .map((each) => each.join("="))
+      .join("\n"),
+  );
+  const before = process.cwd();
+  process.chdir(folder);
   const own = trace.getTracer("teapots");
   const world = await aWorld({
     environment: on,
@@ -181,6 +192,9 @@ it("spans of a service's own stand below the kit's, and what its route asks for 
           }),
       }),
     },
+  }).finally(() => {
+    process.chdir(before);
+    rmSync(folder, { recursive: true });
   });
   const { addon } = await world.sandbox.control.install({ plan: "basic" });
   await world.quiet([addon.id]);
@@ -190,6 +204,7 @@ it("spans of a service's own stand below the kit's, and what its route asks for 
   );
   await world.quiet([addon.id]);
   await world.close();
+  expect(sent.map(({ body }) => body).join()).toContain("kettles");
   expect(pairsOf(spans())).toContain("provision > brew");
   const moved = pairsOf(spans().filter(({ traceId }) => traceId === TRACE));
   expect(moved).toEqual(
