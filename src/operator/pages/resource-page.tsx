@@ -3,6 +3,7 @@ import { KitError, messageOf } from "../../errors.ts";
 import type { OpenContext } from "../../open-context.ts";
 import { Facts, type Page } from "../../pages/pages.tsx";
 import { within } from "../../within.ts";
+import { YOUR_KINDS } from "../../work/step.ts";
 import { appsOf, type AppsReport } from "../platform-call.ts";
 import { diffConfig } from "../config-diff.ts";
 import type { WaitingStep, WholeResource } from "../resources.ts";
@@ -63,7 +64,7 @@ export function resourcePage(
         </div>
         <Section title="Waiting steps" id="steps" live={LIVE_MS}>
           <Steps steps={record.steps} now={readAt} />
-          {record.steps.length > 0 && <Actions of={OF_ITS_STEPS} uuid={uuid} root={root} />}
+          {record.steps.some(isYours) && <Actions of={OF_ITS_STEPS} uuid={uuid} root={root} />}
         </Section>
         {asked}
         <Section title="What happened" id="timeline" live={LIVE_MS}>
@@ -73,6 +74,8 @@ export function resourcePage(
     ),
   };
 }
+
+const isYours = ({ kind }: WaitingStep) => (YOUR_KINDS as readonly string[]).includes(kind);
 
 function Actions({ of, uuid, root }: { of: readonly Action[]; uuid: string; root: string }) {
   const links = of.map(({ label, name }) => ({ label, path: `/resources/${uuid}/${name}` }));
