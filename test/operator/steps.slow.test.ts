@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import type { VendorResource, YourService } from "../../src/resources/contract.ts";
+import type { Extensions } from "../../src/extend/contract.ts";
+import type { Vendor } from "../support/a-vendor.ts";
 import { kit, kitJson } from "../support/kit.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
-import { eventually, QUICK } from "../support/world.ts";
+import { eventually, opened, QUICK } from "../support/world.ts";
 import { operator as scraper } from "../metrics/operator.ts";
-import { aWorldOfAnOperator, type OperatorWorld } from "./pages/operator.ts";
+import { aWorldOfAnOperator } from "./pages/operator.ts";
 
 // Calls of the vendor's functions that hang or fail: how they are seen, and what an operator does to them.
 
@@ -14,11 +15,7 @@ interface Report {
   skipped: { uuid: string; reason: string }[];
 }
 
-let operator: OperatorWorld;
-beforeAll(async () => {
-  operator = await aWorldOfAnOperator({ parts: { pace: { ...QUICK, vendorMs: 300 } } });
-}, 60_000);
-afterAll(() => operator.close());
+const operator = opened(() => aWorldOfAnOperator({ parts: { pace: { ...QUICK, vendorMs: 300 } } }));
 beforeEach(() => operator.life.vendor.asUsual());
 
 type What = "provision" | "finish" | "changePlan" | "deprovision";
@@ -159,6 +156,41 @@ it("a provision that was not answered is given up with the refusal as its answer
   await life.hurry(request.uuid);
   await gone(request.uuid);
   expect([calls(request.uuid, "provision"), calls(request.uuid, "deprovision")]).toEqual([1, 1]);
+});
+
+it("a rotation is dropped as if it were refused, and old credentials that were to end are left", async () => {
+  const { life, world } = operator;
+  const vendor: Vendor & Extensions = life.vendor;
+  vendor.rotation = { rotate: hang, retire: hang };
+  const uuid = await life.settled();
+  const underWay = (kind: string) =>
+    eventually(async () => {
+      const found = await world.rows(`SELECT kind FROM steps WHERE uuid = $1 AND leased_until > now()`, [
+        uuid,
+      ]);
+      expect(found).toEqual([{ kind }]);
+    });
+  await operator.done(`/resources/${uuid}/rotate`);
+  await underWay("rotate");
+  expect(await act("command", "cut-off", uuid)).toBe(1);
+  await underWay("rotate");
+  expect(await act("page", "give-up", uuid)).toBe(1);
+  await gone(uuid);
+  await world.rows(
+    `INSERT INTO steps (uuid, kind, due_at, detail) VALUES ($1, 'retire', now(), '{"retires": 1}')`,
+    [uuid],
+  );
+  await underWay("retire");
+  expect(await act("command", "give-up", uuid)).toBe(1);
+  await gone(uuid);
+  const events = (await life.events(uuid)).filter((type) => /step|rotat|retire/.test(type));
+  expect(events).toEqual([
+    "rotation_asked",
+    "step_cut_off",
+    "step_given_up",
+    "rotation_refused",
+    "step_given_up",
+  ]);
 });
 
 it("work that only waits is not hastened, and a script that does not say --yes gives nothing up", async () => {

@@ -1,15 +1,11 @@
 import type { VendorResource } from "../../src/resources/contract.ts";
-import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
+import { aLifecycle } from "../support/lifecycle.ts";
 import { offer } from "../support/teapots/plans.ts";
-import { eventually } from "../support/world.ts";
+import { eventually, opened } from "../support/world.ts";
 
 const limits = { provision: 1, changePlan: 1, finish: 1, deprovision: 1 };
 
-let life: LifecycleWorld;
-beforeAll(async () => {
-  life = await aLifecycle({ parts: { offer: { ...offer, limits } } });
-});
-afterAll(() => life.world.close());
+const life = opened(() => aLifecycle({ parts: { offer: { ...offer, limits } } }));
 
 it.each([
   ["provision", async () => (await life.control.install({ plan: "basic" })).addon.id],
