@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import type { Context } from "../context.ts";
-import { KitError, mayQuote, Misconfigured } from "../errors.ts";
+import { KitError, mayQuote, Misconfigured, Refusal } from "../errors.ts";
 import { findResource } from "../resources/store.ts";
 import { secretsOf } from "../work/vendor-steps.ts";
 import type { Extensions } from "./contract.ts";
@@ -17,12 +17,12 @@ export function checkYourActions({ actions = {}, operatorActions = {} }: Extensi
 const MOST_CHARACTERS = 500;
 
 /**
- * Runs an action of the vendor's on one resource, and answers its sentence. It is given up after `mostSeconds`, or when
- * `cut` is aborted. What it throws is thrown without the resource's secrets.
+ * Runs an action of the vendor's on one resource, times it as `name`, and answers its sentence. It is given up after
+ * `mostSeconds`, or when `cut` is aborted. What it throws is thrown without the resource's secrets.
  */
 export async function callAction(
   ctx: Context,
-  { uuid, mostSeconds, cut }: { uuid: string; mostSeconds: number; cut?: AbortSignal },
+  { name, uuid, mostSeconds, cut }: { name: string; uuid: string; mostSeconds: number; cut?: AbortSignal },
   call: (signal: AbortSignal) => Promise<string>,
 ): Promise<string> {
   const ending = new AbortController();
@@ -36,11 +36,16 @@ export async function callAction(
       `It took longer than ${mostSeconds} s, or the service stops, and was given up. It may have been done all the same.`,
     );
   });
+  const startedMs = performance.now();
+  const count = (result: string) =>
+    ctx.metrics.yourCall({ function: name, result }, (performance.now() - startedMs) / 1_000);
   try {
     const said: unknown = await Promise.race([call(ending.signal), givenUp]);
+    count("done");
     const sentence = typeof said === "string" && said.trim() !== "" ? said : "Done.";
     return fit(ctx, sentence);
   } catch (error) {
+    count(ending.signal.aborted ? "cut_off" : error instanceof Refusal ? "refused" : "failed");
     const row = await findResource(ctx.db, uuid).catch(() => null);
     throw row ? mayQuote(error, secretsOf(ctx.vault, row)) : error;
   } finally {

@@ -28,7 +28,9 @@ export async function runYourAction(
     );
   const resource = await findForYou(ctx.db, uuid);
   if (!resource) throw new KitError("not_provisioned", `Resource ${uuid} is not there, or not any more.`);
-  return callAction(ctx, { uuid, mostSeconds: MOST_SECONDS, cut: signal }, (ended) =>
-    action.run(resource, ended),
+  return callAction(
+    ctx,
+    { name: `operatorActions.${name}`, uuid, mostSeconds: MOST_SECONDS, cut: signal },
+    (ended) => action.run(resource, ended),
   );
 }

@@ -89,7 +89,7 @@ export async function carryOut(
   const about = { uuid, customerAction: name, requestId, user, role: person.role };
   ctx.log.info(about, "A customer began an action");
   const mostSeconds = Math.min(action.mostSeconds ?? USUAL_SECONDS, MOST_SECONDS);
-  const end = await callAction(ctx, { uuid, mostSeconds }, (signal) =>
+  const end = await callAction(ctx, { name: `actions.${name}`, uuid, mostSeconds }, (signal) =>
     action.run(resource, fieldsOf(sent), person, signal),
   ).then(
     (said): ActionEnd => ({ state: "done", said }),

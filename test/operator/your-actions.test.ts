@@ -3,7 +3,9 @@ import { Refusal } from "../../src/errors.ts";
 import type { Extensions, OperatorAction } from "../../src/extend/contract.ts";
 import { aVendor } from "../support/a-vendor.ts";
 import { kit, type Said } from "../support/kit.ts";
-import { aWorldOfAnOperator, type OperatorWorld } from "./pages/operator.ts";
+import { basic } from "../support/partner-calls.ts";
+import { eventually } from "../support/world.ts";
+import { aWorldOfAnOperator, PASSWORD, type OperatorWorld } from "./pages/operator.ts";
 
 // What a vendor's service lets an operator do to one resource: on its page, and by the command line.
 
@@ -76,6 +78,11 @@ describe("an action of the vendor's for operators", () => {
     next.push(() => Promise.reject(new Error("the kettle is hot")));
     expect((await operator.done(path())).text).toMatch(/failed.*Something went wrong here/);
     expect(operator.world.logged()).toContain("the kettle is hot");
+    const headers = { authorization: basic("operator", PASSWORD) };
+    const timed = /duration_seconds_count\{function="operatorActions.move",result="failed"\} 1/;
+    await eventually(async () =>
+      timed.test(await (await fetch(`${operator.url()}/metrics`, { headers })).text()),
+    );
   });
 
   it("that hangs is given up when the service stops", async () => {
