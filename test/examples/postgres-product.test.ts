@@ -198,6 +198,24 @@ describe("a process of the example product that is killed between two steps", ()
     expect(await as(drawer.url(), `SELECT 1 AS one`)).toEqual([{ one: 1 }]);
   });
 
+  it("replaces a password once, and both addresses work until the first is retired", async () => {
+    const drawer = await installed("small");
+    const before = drawer.url();
+    await drawers.killAll();
+    const dying = await drawers.start("web", diesAfter("COMMENT ON ROLE"));
+    await drawers.world.rows(`UPDATE resources SET rotated_at = now() - interval '91 days' WHERE uuid = $1`, [
+      drawer.uuid,
+    ]);
+    expect(await dying.ended).toBe("SIGKILL");
+    expect(drawer.url()).toBe(before);
+    await hurry(drawer.uuid);
+    await drawers.start();
+    await eventually(() => drawer.url() !== before);
+    for (const url of [before, drawer.url()]) expect(await as(url, `SELECT 1 AS one`)).toEqual([{ one: 1 }]);
+    const roles = await drawers.rows(`SELECT FROM pg_roles WHERE starts_with(rolname, $1)`, [drawer.role]);
+    expect(roles).toHaveLength(2);
+  });
+
   it("continues removing a drawer where it stopped", async () => {
     const drawer = await installed("small");
     await drawers.killAll();
