@@ -191,10 +191,7 @@ describe("the verdict of a chaos run", () => {
 
   it.each<[string, (run: Run) => unknown]>([
     ["work that is left when the time is over", ({ left }) => left.push("a step")],
-    [
-      "a process that stops late",
-      ({ history }) => history.stops.push({ name: "web-1", code: 0, ms: 30_000 }),
-    ],
+    ["a late stop", ({ history }) => history.stops.push({ name: "web-1", code: 0, ms: 30_000 })],
   ])("uses another exit code for %s, which a slow machine explains", async (_, spoil) => {
     const run = aRun();
     spoil(run);

@@ -33,10 +33,7 @@ describe("grant exchange", () => {
 
   it.each([
     ["the platform answers 503", { status: 503 }],
-    [
-      "the platform answers a page",
-      { status: 200, body: "<html>", headers: { "content-type": "text/html" } },
-    ],
+    ["it answers a page", { status: 200, body: "<html>", headers: { "content-type": "text/html" } }],
     ["the connection is reset before the platform saw the call", { reset: "before" as const }],
     ["the call is redirected elsewhere", { status: 307, headers: { location: "http://127.0.0.1:9/" } }],
   ])("is tried again when %s", async (_, action) => {

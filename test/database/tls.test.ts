@@ -82,11 +82,7 @@ it("a client certificate in the address is kept, and a CA may be a file", async 
 });
 
 it.each([
-  [
-    "postgresql://app:100%de2@db/addon",
-    undefined,
-    /^DATABASE_URL, or a file that it names, cannot (?!.*100)/,
-  ],
+  ["postgresql://app:100%de2@db/addon", undefined, /^DATABASE_URL, or a file .* cannot (?!.*100)/],
   [`${ADDRESS}?sslrootcert=/no/such/file`, undefined, /^DATABASE_URL, or a file that it names, (?!.*such)/],
   [`${ADDRESS}?sslcert=/no/such/file`, PEM, /^DATABASE_URL, or a file that it names, (?!.*such)/],
   [ADDRESS, "/no/such/file", /^DATABASE_CA must be (?!.*such)/],

@@ -290,7 +290,7 @@ describe("the log", () => {
       () => Object.defineProperty(new Error("No clay."), "clay", { enumerable: true, get: never }),
     ],
     [
-      "one whose cause cannot be read",
+      "one with no readable cause",
       () => Object.defineProperty(new Error("No clay."), "cause", { get: never }),
     ],
     ["one whose message is no text", () => Object.assign(new Error("x"), { message: ["No clay."] })],

@@ -39,10 +39,7 @@ const accepted: [what: string, manifest: object][] = [
   ["attachments whose names need mending", { addons: [as("a", "a b"), as("a", "a_b"), as("a", "1é")] }],
   ["the same add-on twice", { addons: ["a", "a", { plan: "a" }] }],
   ["a buildpack", { buildpacks: [{ url: "node" }, { url: "https://example.com/b.git" }] }],
-  [
-    "empty lists and objects",
-    { keywords: [], env: {}, formation: {}, addons: [], buildpacks: [], scripts: {} },
-  ],
+  ["empty members", { keywords: [], env: {}, formation: {}, addons: [], buildpacks: [], scripts: {} }],
   ["scripts in both forms", { scripts: { postdeploy: "x", "pr-predestroy": { command: "y", size: "s" } } }],
   ["empty commands", { scripts: { postdeploy: "", "pr-predestroy": { command: " " } } }],
   ["scripts nobody knows", { scripts: { release: 5 } }],

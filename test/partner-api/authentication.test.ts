@@ -40,10 +40,7 @@ describe("wrong credentials", () => {
     ["base64 in the URL alphabet", basic("teapots", "??>>").replaceAll("+", "-").replaceAll("/", "_")],
     ["base64 without its padding", padded.replace(/=+$/, "")],
     ["two credentials in one header", `${padded}, ${padded}`],
-    [
-      "another encoding of the text",
-      `Basic ${Buffer.from(`teapots:${PASSWORD}`, "latin1").toString("base64")}`,
-    ],
+    ["another encoding", `Basic ${Buffer.from(`teapots:${PASSWORD}`, "latin1").toString("base64")}`],
     ["10 kB of it", basic("teapots", "x".repeat(7_500))],
     ["control characters", basic("teapots", "a\r\nb\0")],
   ])("are refused like all others: %s", async (_case, authorization) => {

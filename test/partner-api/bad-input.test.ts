@@ -379,11 +379,7 @@ describe("unusual HTTP requests", () => {
   const head = "POST /resources HTTP/1.1\r\n";
   it.each([
     ["two lengths", `${head}Host: x\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}`, 400],
-    [
-      "a length and chunks",
-      `${head}Host: x\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
-      400,
-    ],
+    ["both", `${head}Host: x\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`, 400],
     ["no Host", `${head}\r\n`, 400],
     ["17 kB of headers", `${head}Host: x\r\nX-A: ${"a".repeat(17_000)}\r\n\r\n`, 431],
     ["a method nobody knows", `BREW /resources HTTP/1.1\r\nHost: x\r\n\r\n`, 400],

@@ -87,12 +87,7 @@ describe("a success with an unusual body", () => {
     ["no expires_in", 200, withMember({ expires_in: undefined }), [token, "r", 8 * HOUR]],
     ["token type bearer", 200, withMember({ token_type: "bearer" }), [token, "r", 2 * HOUR]],
     ["token type mac", 200, withMember({ token_type: "mac" }), [token, "r", 2 * HOUR, "odd_token_type"]],
-    [
-      "no refresh token",
-      200,
-      withMember({ refresh_token: null }),
-      [token, null, 2 * HOUR, "no_refresh_token"],
-    ],
+    ["no refresh", 200, withMember({ refresh_token: null }), [token, null, 2 * HOUR, "no_refresh_token"]],
     [
       "a line break in it",
       200,
@@ -155,11 +150,7 @@ describe("Retry-After", () => {
   const NEW_YEAR = "Thu, 01 Jan 2026 00:00";
   it.each<[string, Record<string, string>, number | undefined]>([
     ["seconds", { "retry-after": "7" }, 7_000],
-    [
-      "a date, from the answer's own",
-      { "retry-after": `${NEW_YEAR}:30 GMT`, date: `${NEW_YEAR}:00 GMT` },
-      30_000,
-    ],
+    ["a date", { "retry-after": `${NEW_YEAR}:30 GMT`, date: `${NEW_YEAR}:00 GMT` }, 30_000],
     ["a past date", { "retry-after": "Wed, 01 Jan 1969 00:00:00 GMT" }, 1_000],
     ["nothing", {}, undefined],
     ["an empty value", { "retry-after": "" }, undefined],

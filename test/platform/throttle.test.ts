@@ -57,11 +57,7 @@ describe("the rate limit of a resource", () => {
   };
   it.each<[string, (throttle: Throttled) => Promise<unknown>, number[]]>([
     ["counts calls whose answer does not say how many are left, and calls that fail", unknown, [1_000]],
-    [
-      "waits for the Retry-After of a 429",
-      ({ call }) => call(undefined, 429, { "retry-after": "6" }),
-      [6_000],
-    ],
+    ["waits as a 429 asks", ({ call }) => call(undefined, 429, { "retry-after": "6" }), [6_000]],
     ["is unlimited while nothing is known", ({ call }) => call("-1"), []],
   ])("%s", async (_, past, slept) => {
     const throttle = aThrottle();

@@ -4,7 +4,7 @@ import { aLifecycle } from "../../support/lifecycle.ts";
 import { kit, kitJson } from "../../support/kit.ts";
 import { opened } from "../../support/world.ts";
 
-const IMPORTED = "11234567-89ab-cdef-0123-456789abcdef";
+const OLD = "11234567-89ab-cdef-0123-456789abcdef";
 
 let uuid: string;
 const life = opened(() => aLifecycle({ environment: { OPERATOR_PASSWORD: "a-password-of-the-operator" } }));
@@ -38,15 +38,10 @@ describe("the audit trail", () => {
     ["tokens refresh UUID", "tokens refresh", /^done 1, failed 0, skipped 0$/],
     ["tokens refresh --all", "tokens refresh --all", /^done 1, /],
     ["keys reseal", "keys reseal", /^resealed \d+, byKey 1$/],
-    [
-      "resources import",
-      "resources import",
-      /^imported 1, skipped 0$/,
-      `{"uuid":"${IMPORTED}","plan":"basic"}`,
-    ],
+    ["resources import", "resources import", /^imported 1, skipped 0$/, `{"uuid":"${OLD}","plan":"basic"}`],
     ["migrate", "migrate", /^applied 0$/],
     ["manifest write --reveal", "manifest write --reveal", /^plans \d/],
-    [`resources erase ${IMPORTED} --yes`, "resources erase --yes", /^erased 11234567-/],
+    [`resources erase ${OLD} --yes`, "resources erase --yes", /^erased 11234567-/],
   ])("has kit %s", async (typed, action, message, input = "") => {
     const words = typed.replaceAll("UUID", uuid).split(" ");
     const { said, added } = await trailOf(words, input, { PUBLIC_URL: "https://teapots.example" });
