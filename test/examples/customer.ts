@@ -1,6 +1,5 @@
 import type { ProcessWorld } from "../support/process-world.ts";
-import { hiddenIn } from "../operator/pages/operator.ts";
-import { aBrowser } from "../people/browser.ts";
+import { aBrowser, hiddenIn } from "../people/browser.ts";
 
 /** Signs the owner of the app on, and presses the one button of the page. Answers the page that comes of it. */
 export async function pressed(

@@ -3,9 +3,8 @@ import { Refusal } from "../../src/errors.ts";
 import type { Extensions } from "../../src/extend/contract.ts";
 import { tokenFor } from "../../src/pages/forms.ts";
 import type { CustomerAction, CustomerPage } from "../../src/people/contract.ts";
-import { hiddenIn } from "../operator/pages/operator.ts";
 import { eventually } from "../support/world.ts";
-import type { Browser, Shown } from "./browser.ts";
+import { hiddenIn, type Browser, type Shown } from "./browser.ts";
 import { aWorldOfCustomers, type CustomersWorld } from "./customers.ts";
 
 // What a vendor lets customers do on their page.

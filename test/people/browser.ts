@@ -76,3 +76,13 @@ function pathOf(attributes: string): string {
 function isForeignForm(method: string, headers: Record<string, string>): boolean {
   return method === "POST" && headers["sec-fetch-site"] === "cross-site";
 }
+
+export type Fields = [name: string, value: string][];
+
+/** The hidden fields of the forms on a page. */
+export function hiddenIn(html: string): Fields {
+  return [...html.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g)].map(([, name, value]) => [
+    name!,
+    value!,
+  ]);
+}

@@ -1,5 +1,8 @@
 import { aLifecycle } from "../../support/lifecycle.ts";
+import { hiddenIn, type Fields } from "../../people/browser.ts";
 import { eventually, type Wishes } from "../../support/world.ts";
+
+export { hiddenIn, type Fields };
 
 export const PASSWORD = "a-password-of-the-operator";
 const AUTHORIZATION = `Basic ${Buffer.from(`operator:${PASSWORD}`).toString("base64")}`;
@@ -69,17 +72,8 @@ export async function aWorldOfAnOperator(wishes: Wishes = {}) {
 }
 
 export type OperatorWorld = Awaited<ReturnType<typeof aWorldOfAnOperator>>;
-export type Fields = [name: string, value: string][];
-
 /** The header that a browser sends with a form on a page of the service. */
 export const FROM_OUR_PAGE = { "sec-fetch-site": "same-origin" };
-
-export function hiddenIn(html: string): Fields {
-  return [...html.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g)].map(([, name, value]) => [
-    name!,
-    value!,
-  ]);
-}
 
 function readable(html: string): string {
   return html
