@@ -1,10 +1,9 @@
 import type { Context } from "../context.ts";
 import { LEGACY_GRANTS_OFF, recoverGrants } from "./grants.ts";
-import { NO_ROTATION } from "../work/rotation.ts";
-import { rotateCredentials } from "./rotation.ts";
+import { askRotation, NO_ROTATION, rotationOf } from "../work/rotation.ts";
 import { cutOffSteps, giveUpSteps, retrySteps } from "./steps.ts";
 import { refreshTokens } from "./tokens.ts";
-import type { How, Report, Which } from "./work-through.ts";
+import { forEachResource, type How, type Report, type Which } from "./work-through.ts";
 
 /**
  * Something that an operator does to the credential, or to the unfinished work, of one resource, of several, or of all: the
@@ -19,6 +18,8 @@ export interface BulkAction {
   does: string;
   all: string;
   doneWord: string;
+  /** What the help of its command says besides. */
+  note?: string;
   /** What the command asks before, unless it is given --yes. */
   question?: string;
   /** On the pages: their titles, and what they say before the button is pressed. */
@@ -29,85 +30,99 @@ export interface BulkAction {
   work(ctx: Context, which: Which, how: How): Promise<Report>;
 }
 
-export const REFRESH: BulkAction = {
-  group: "tokens",
-  about: "the access tokens of resources",
-  verb: "refresh",
-  does: "get new access tokens now, due or not",
-  all: "all resources that have working tokens",
-  doneWord: "refreshed",
-  labels: { one: "Refresh its token", all: "Refresh all tokens" },
-  effect:
-    "The platform is asked for new access tokens, due or not. The one there is works until the new one is stored. The service refreshes by itself when it is time: this is for after an incident, or to be sure.",
-  whyNot: () => null,
-  work: refreshTokens,
-};
-
-export const RECOVER: BulkAction = {
-  group: "grants",
-  about: "the grants of resources that have no tokens",
-  verb: "recover",
-  does: "get lost grants again at the platform's oauth-grant endpoint, and exchange them",
-  all: "all resources whose grant was lost or never came",
-  doneWord: "recovered",
-  labels: { one: "Recover its grant", all: "Recover all lost grants" },
-  effect:
-    "The platform's oauth-grant endpoint is asked for a new grant, which is exchanged at once. Where the grant was exchanged before, it gives no other.",
-  whyNot: ({ config }) => (config.legacyGrants ? null : LEGACY_GRANTS_OFF),
-  work: recoverGrants,
-};
-
-export const ROTATE: BulkAction = {
-  verb: "rotate",
-  does: "have your service make new credentials, and retire the old ones later",
-  all: "all resources that are provisioned",
-  doneWord: "asked for",
-  labels: { one: "Rotate its credentials", all: "Rotate all credentials" },
-  effect:
-    "Your service makes new credentials, which are set as config vars. The old ones work for two hours after that, or as long as your service says, and are then retired. Those of an earlier rotation that still work are retired at once.",
-  whyNot: ({ vendor }) => (vendor.rotation ? null : NO_ROTATION),
-  work: rotateCredentials,
-};
-
 const OF_STEPS = {
   group: "steps",
   about: "the unfinished work of your functions",
   whyNot: () => null,
 };
 
-export const RETRY: BulkAction = {
-  ...OF_STEPS,
-  verb: "retry",
-  does: "call your functions again at once, where they failed or said later",
-  all: "all work that waits for its next call",
-  doneWord: "tried again",
-  labels: { one: "Try its work now", all: "Try all work now" },
-  effect:
-    "What waits for its next call, after one that failed or said later, is called at once. It would be by itself, after 5 minutes at most or when your service said: this is for when your backend works again.",
-  work: retrySteps,
-};
+/** In the order of the help and of the pages. */
+export const BULK_ACTIONS: readonly BulkAction[] = [
+  {
+    ...OF_STEPS,
+    verb: "retry",
+    does: "call your functions again at once, where they failed or said later",
+    all: "all work that waits for its next call",
+    doneWord: "tried again",
+    labels: { one: "Try its work now", all: "Try all work now" },
+    effect:
+      "What waits for its next call, after one that failed or said later, is called at once. It would be by itself, after 5 minutes at most or when your service said: this is for when your backend works again.",
+    work: retrySteps,
+  },
+  {
+    ...OF_STEPS,
+    verb: "cut-off",
+    does: "cut off calls of your functions that hang, and make them again",
+    all: "all calls under way",
+    doneWord: "cut off",
+    labels: { one: "Cut its calls off", all: "Cut all calls off" },
+    effect:
+      "The signal of each call under way is aborted within 3 seconds, its result is ignored, and the function is called again with the same idempotency key: this is for calls that hang.",
+    work: cutOffSteps,
+  },
+  {
+    ...OF_STEPS,
+    verb: "give-up",
+    does: "give up work that your functions do not end",
+    all: "all work that failed at its last call, or has been due for a minute",
+    doneWord: "given up",
+    question: "Give it up for good?",
+    labels: { one: "Give its work up", all: "Give up all late work" },
+    effect:
+      "A provision that is not done fails: the platform is told, and what was made is taken down. A plan change or a rotation is dropped, as if your service had refused it. Taking down and retiring end where they are: what is left stays in your backend. None of it comes back.",
+    work: giveUpSteps,
+  },
+  {
+    group: "tokens",
+    about: "the access tokens of resources",
+    verb: "refresh",
+    does: "get new access tokens now, due or not",
+    all: "all resources that have working tokens",
+    doneWord: "refreshed",
+    labels: { one: "Refresh its token", all: "Refresh all tokens" },
+    effect:
+      "The platform is asked for new access tokens, due or not. The one there is works until the new one is stored. The service refreshes by itself when it is time: this is for after an incident, or to be sure.",
+    whyNot: () => null,
+    work: refreshTokens,
+  },
+  {
+    group: "grants",
+    about: "the grants of resources that have no tokens",
+    verb: "recover",
+    does: "get lost grants again at the platform's oauth-grant endpoint, and exchange them",
+    all: "all resources whose grant was lost or never came",
+    doneWord: "recovered",
+    note: `
 
-export const CUT_OFF: BulkAction = {
-  ...OF_STEPS,
-  verb: "cut-off",
-  does: "cut off calls of your functions that hang, and make them again",
-  all: "all calls under way",
-  doneWord: "cut off",
-  labels: { one: "Cut its calls off", all: "Cut all calls off" },
-  effect:
-    "The signal of each call under way is aborted within 3 seconds, its result is ignored, and the function is called again with the same idempotency key: this is for calls that hang.",
-  work: cutOffSteps,
-};
-
-export const GIVE_UP: BulkAction = {
-  ...OF_STEPS,
-  verb: "give-up",
-  does: "give up work that your functions do not end",
-  all: "all work that failed at its last call, or has been due for a minute",
-  doneWord: "given up",
-  question: "Give it up for good?",
-  labels: { one: "Give its work up", all: "Give up all late work" },
-  effect:
-    "A provision that is not done fails: the platform is told, and what was made is taken down. A plan change or a rotation is dropped, as if your service had refused it. Taking down and retiring end where they are: what is left stays in your backend. None of it comes back.",
-  work: giveUpSteps,
-};
+The platform keeps this endpoint closed until you ask for it: then set
+LEGACY_GRANTS=on.`,
+    labels: { one: "Recover its grant", all: "Recover all lost grants" },
+    effect:
+      "The platform's oauth-grant endpoint is asked for a new grant, which is exchanged at once. Where the grant was exchanged before, it gives no other.",
+    whyNot: ({ config }) => (config.legacyGrants ? null : LEGACY_GRANTS_OFF),
+    work: recoverGrants,
+  },
+  {
+    verb: "rotate",
+    does: "have your service make new credentials, and retire the old ones later",
+    all: "all resources that are provisioned",
+    doneWord: "asked for",
+    labels: { one: "Rotate its credentials", all: "Rotate all credentials" },
+    effect:
+      "Your service makes new credentials, which are set as config vars. The old ones work for two hours after that, or as long as your service says, and are then retired. Those of an earlier rotation that still work are retired at once.",
+    whyNot: ({ vendor }) => (vendor.rotation ? null : NO_ROTATION),
+    async work(ctx, which, how) {
+      rotationOf(ctx);
+      return forEachResource(
+        ctx,
+        which,
+        async ({ uuid, state }) => {
+          if (state !== "provisioned") return { skipped: state };
+          const end = await askRotation(ctx, uuid, "operator");
+          return end === "asked" ? null : { skipped: end };
+        },
+        { ...how, isWanted: ({ state }) => state === "provisioned" },
+      );
+    },
+  },
+];

@@ -85,21 +85,13 @@ export async function masked(
 ): Promise<PlatformAnswer> {
   // An error answer has members of its own, and no values of vars.
   const isOfVars = status < 300 && /^\/apps\/[^/]+\/config-vars\/?(\?|$)/i.test(path);
-  const shown = {
-    ...{ status, headers: withoutSecretMembers(headers) },
-    body: withoutSecretMembers(body, isOfVars ? "vars" : "open"),
-  };
   const token = await tokensOf(ctx, uuid)
     .current()
     .catch(() => null);
   const tokens = token ? [token.reveal()] : [];
-  return withTexts(shown, (text) => ctx.scrubber.scrub(redact(text, tokens))) as PlatformAnswer;
-}
-
-function withTexts(value: unknown, change: (text: string) => string): unknown {
-  if (typeof value === "string") return change(value);
-  if (Array.isArray(value)) return value.map((item) => withTexts(item, change));
-  if (typeof value !== "object" || value === null) return value;
-  const members = Object.entries(value).map(([name, member]) => [change(name), withTexts(member, change)]);
-  return Object.fromEntries(members);
+  const scrub = (text: string) => ctx.scrubber.scrub(redact(text, tokens));
+  return {
+    ...{ status, headers: withoutSecretMembers(headers, scrub) as PlatformAnswer["headers"] },
+    body: withoutSecretMembers(body, scrub, isOfVars ? "vars" : "open"),
+  };
 }

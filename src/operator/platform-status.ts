@@ -37,6 +37,12 @@ export async function showIncident(settings: Settings, typed: string): Promise<T
   return asking(settings, (feed) => platform.incident(feed, id), unknown);
 }
 
+/** The latest update, if there is one. In which order the feed lists updates, the platform's document does not say. */
+export function latestUpdate({ updates }: Incident): Incident["updates"][number] | undefined {
+  const at = (update: Incident["updates"][number]) => Date.parse(update.created_at ?? "") || 0;
+  return updates.toSorted((one, other) => at(other) - at(one))[0];
+}
+
 async function asking<T>(
   { platformStatusUrl: statusUrl }: Settings,
   ask: (feed: Feed) => Promise<T>,

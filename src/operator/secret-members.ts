@@ -11,16 +11,20 @@ type Kind = "open" | "secret" | "vars";
 
 /**
  * Removes from an answer what is secret by its place: members with such names, the address of a log drain, and the
- * values of config vars. Other members stay as they are.
+ * values of config vars. `scrub` is applied to all other texts, and to the names of members.
  */
-export function withoutSecretMembers(value: unknown, kind: Kind = "open"): unknown {
-  if (typeof value === "string") return kind === "secret" && value !== "" ? HIDDEN : value;
+export function withoutSecretMembers(
+  value: unknown,
+  scrub: (text: string) => string,
+  kind: Kind = "open",
+): unknown {
+  if (typeof value === "string") return kind === "secret" && value !== "" ? HIDDEN : scrub(value);
   if (Array.isArray(value))
-    return value.map((each) => withoutSecretMembers(each, kind === "vars" ? "open" : kind));
+    return value.map((each) => withoutSecretMembers(each, scrub, kind === "vars" ? "open" : kind));
   if (!isJsonObject(value)) return value;
   const members = Object.entries(value).map(([name, member]) => [
-    name,
-    withoutSecretMembers(member, kind === "vars" ? "secret" : kindOf(name, value)),
+    scrub(name),
+    withoutSecretMembers(member, scrub, kind === "vars" ? "secret" : kindOf(name, value)),
   ]);
   return Object.fromEntries(members) as object;
 }

@@ -11,33 +11,26 @@ import { forEachResource, type How, type Report, type Which } from "./work-throu
 // What an operator does to the unfinished work of the vendor's functions when these hang or fail.
 
 /** What waits for its next call, after one that failed or said "later", is called at once. */
-export const retrySteps = (ctx: Context, which: Which, how: How): Promise<Report> =>
-  withSteps(ctx, which, how, { hand: "step_retried", none: "nothing_waits" });
+export const retrySteps = onSteps("step_retried", "nothing_waits");
 
 /** Calls under way are cut off, and made again at once. */
-export const cutOffSteps = (ctx: Context, which: Which, how: How): Promise<Report> =>
-  withSteps(ctx, which, how, { hand: "step_cut_off", none: "nothing_under_way" });
+export const cutOffSteps = onSteps("step_cut_off", "nothing_under_way");
 
 /** Work is given up: what becomes of it, `giveUp` says. */
-export const giveUpSteps = (ctx: Context, which: Which, how: How): Promise<Report> =>
-  withSteps(ctx, which, how, { hand: "step_given_up", none: "nothing_to_give_up", work: giveUp });
+export const giveUpSteps = onSteps("step_given_up", "nothing_to_give_up", giveUp);
 
-async function withSteps(
-  ctx: Context,
-  which: Which,
-  how: How,
-  { hand, none, work = take }: { hand: Hand; none: string; work?: typeof take },
-): Promise<Report> {
-  const uuids = which === "all" ? await resourcesToTake(ctx, hand) : which;
-  const report = await forEachResource(
-    ctx,
-    uuids,
-    async ({ uuid }) => ((await work(ctx, uuid, hand)) ? null : { skipped: none }),
-    how,
-  );
-  nudge(ctx);
-  ctx.nudge("run-rotations");
-  return report;
+function onSteps(hand: Hand, none: string, work = take) {
+  return async (ctx: Context, which: Which, how: How): Promise<Report> => {
+    const report = await forEachResource(
+      ctx,
+      which === "all" ? await resourcesToTake(ctx, hand) : which,
+      async ({ uuid }) => ((await work(ctx, uuid, hand)) ? null : { skipped: none }),
+      how,
+    );
+    nudge(ctx);
+    ctx.nudge("run-rotations");
+    return report;
+  };
 }
 
 /** False: there is nothing to take. */

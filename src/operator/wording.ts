@@ -23,6 +23,25 @@ export function duration(seconds: number): string {
   return seconds < 172_800 ? `${Math.round(seconds / 3_600)} h` : `${Math.round(seconds / 86_400)} days`;
 }
 
+export const ISO_TIME = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;
+
+/** A time in readable form, UTC: 2026-01-31 12:00:00. */
+export function moment(iso: string): string {
+  return iso.slice(0, 19).replace("T", " ");
+}
+
+/** How far a time is from now: in 3 h, 3 h ago, or now. */
+export function distance(iso: string, nowMs: number): string {
+  const seconds = Math.round((Date.parse(iso) - nowMs) / 1_000);
+  const away = duration(Math.abs(seconds));
+  return seconds === 0 ? "now" : seconds < 0 ? `${away} ago` : `in ${away}`;
+}
+
+/** A time with its distance from now: 2026-01-31 12:00:00 (in 3 h). */
+export function momentAway(iso: string, nowMs = Date.now()): string {
+  return `${moment(iso)} (${distance(iso, nowMs)})`;
+}
+
 /** At most this many items of a list are shown. */
 const MOST_SHOWN = 20;
 

@@ -1,10 +1,10 @@
 import type { Command } from "commander";
 import { typedUuid, UsedWrongly } from "../errors.ts";
 import { runYourAction, yourActions } from "../your-actions.ts";
-import { EXAMPLE_UUID, examples } from "./examples.ts";
 import { onScreen } from "./report.ts";
 import type { Act } from "./session.ts";
 import { table } from "./table.ts";
+import { EXAMPLE_UUID, examples } from "./text.ts";
 
 export function addAction(program: Command, act: Act): void {
   program

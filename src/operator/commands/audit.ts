@@ -1,9 +1,9 @@
 import type { Command } from "commander";
 import { typedUuid, UsedWrongly } from "../errors.ts";
 import { actionsBefore } from "../store.ts";
-import { EXAMPLE_UUID, examples } from "./examples.ts";
 import { entryText } from "./resource-text.ts";
 import type { Act } from "./session.ts";
+import { EXAMPLE_UUID, examples } from "./text.ts";
 
 export function addAudit(program: Command, act: Act): void {
   program

@@ -3,11 +3,10 @@ import { revealed, SCOPES, type Authorization } from "../../platform/authorizati
 import { Secret } from "../../secret.ts";
 import { AUTHORIZATION_SETTINGS, createAuthorization, revokeAuthorization } from "../authorizations.ts";
 import { duration } from "../wording.ts";
-import { EXAMPLE_UUID, examples } from "./examples.ts";
 import type { Screen } from "./host.ts";
 import type { Act } from "./session.ts";
 import { facts } from "./table.ts";
-import { safe } from "./text.ts";
+import { EXAMPLE_UUID, examples, safe } from "./text.ts";
 
 const USERS_TOKEN = "Your token for the platform's API";
 const MOST_TOKEN_BYTES = 64 * 1024;
@@ -68,7 +67,7 @@ The tokens in the answer are dead, and shown as [secret].`,
 function createdText(screen: Screen, { id, access_token: issued, scope }: Authorization): string {
   const life = issued?.expires_in;
   const expires = typeof life === "number" ? `in ${duration(life)}` : "never";
-  const about = facts(screen, { id, scope: [scope].flat().join(", "), expires });
+  const about = facts(screen, Object.entries({ id, scope: [scope].flat().join(", "), expires }));
   const token: unknown = issued?.token;
   if (!(token instanceof Secret)) return `Created, but the platform sent no token.\n${about}`;
   return [

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { CUT_OFF, GIVE_UP, RECOVER, REFRESH, RETRY, ROTATE, type BulkAction } from "../bulk-actions.ts";
+import { BULK_ACTIONS } from "../bulk-actions.ts";
 import {
   MOST_SECRET_BYTES,
   secretInWords,
@@ -8,34 +8,16 @@ import {
   waitUntilFresh,
 } from "../client-secret.ts";
 import { resealAll, resealInWords } from "../keys.ts";
-import { EXAMPLE_UUID, examples, STOPPED } from "./examples.ts";
 import { DONE, FAILED } from "./outcome.ts";
 import { bulkOutcome, namesOrAll, onScreen } from "./report.ts";
 import type { Act } from "./session.ts";
+import { EXAMPLE_UUID, examples, STOPPED } from "./text.ts";
 
-export const addTokens = (program: Command, act: Act): void => addBulk(program, act, [REFRESH]);
-
-export const addSteps = (program: Command, act: Act): void =>
-  addBulk(program, act, [RETRY, CUT_OFF, GIVE_UP]);
-
-export const addRotate = (program: Command, act: Act): void => addBulk(program, act, [ROTATE]);
-
-export const addGrants = (program: Command, act: Act): void =>
-  addBulk(
-    program,
-    act,
-    [RECOVER],
-    `
-
-The platform keeps this endpoint closed until you ask for it: then set
-LEGACY_GRANTS=on.`,
-  );
-
-/** The commands of one group. */
-function addBulk(program: Command, act: Act, actions: readonly BulkAction[], note = ""): void {
-  const { group, about } = actions[0]!;
-  const home = group === undefined ? program : program.command(group).description(about ?? "");
-  for (const { verb, does, all, doneWord, question, work } of actions) {
+/** The commands of all actions on many resources. */
+export function addBulk(program: Command, act: Act): void {
+  for (const { group, about = "", verb, does, all, note = "", doneWord, question, work } of BULK_ACTIONS) {
+    const ofGroup = program.commands.find((each) => each.name() === group);
+    const home = group ? (ofGroup ?? program.command(group).description(about)) : program;
     const words = ["kit", group, verb].filter(Boolean).join(" ");
     const command = home
       .command(verb)

@@ -2,11 +2,10 @@ import type { Command } from "commander";
 import type { Check } from "../doctor/finding.ts";
 import { examine, type DoctorReport } from "../doctor/doctor.ts";
 import { migrateDatabase, MIGRATION_SETTINGS } from "../migrations.ts";
-import { examples } from "./examples.ts";
 import type { Screen } from "./host.ts";
 import { DONE, FAILED, MISCONFIGURED } from "./outcome.ts";
 import type { Act } from "./session.ts";
-import { counted, safe, wrapped } from "./text.ts";
+import { counted, examples, safe, wrapped } from "./text.ts";
 
 export function addMigrate(program: Command, act: Act): void {
   program

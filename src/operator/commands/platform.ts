@@ -1,11 +1,10 @@
 import type { Command } from "commander";
 import { typedUuid } from "../errors.ts";
 import { appsOf, callPlatform, checkCall, masked } from "../platform-call.ts";
-import { EXAMPLE_UUID, examples } from "./examples.ts";
 import { DONE, FAILED } from "./outcome.ts";
 import type { Act } from "./session.ts";
 import { table } from "./table.ts";
-import { counted, jsonText, safe } from "./text.ts";
+import { counted, EXAMPLE_UUID, examples, jsonText, safe } from "./text.ts";
 
 export function addApps(program: Command, act: Act): void {
   program

@@ -5,7 +5,7 @@ import { addApi, addApps } from "./platform.ts";
 import { addAudit } from "./audit.ts";
 import { addAuthorizations } from "./authorizations.ts";
 import { addConfig } from "./config.ts";
-import { addGrants, addKeys, addRotate, addSecret, addSteps, addTokens } from "./credentials.ts";
+import { addBulk, addKeys, addSecret } from "./credentials.ts";
 import { addDoctor, addMigrate } from "./doctor.ts";
 import { addManifest } from "./manifest.ts";
 import { addResources } from "./resources.ts";
@@ -17,8 +17,8 @@ type AddCommand = (program: Command, act: Act) => void;
 
 /** Every command, in the order of the help. */
 const COMMANDS: readonly AddCommand[] = [
-  ...[addDoctor, addMigrate, addResources, addSteps, addTokens, addGrants, addSecret, addKeys, addApps],
-  ...[addConfig, addRotate, addAction, addApi, addAuthorizations, addStatus, addAudit, addManifest],
+  ...[addDoctor, addMigrate, addResources, addBulk, addSecret, addKeys, addApps],
+  ...[addConfig, addAction, addApi, addAuthorizations, addStatus, addAudit, addManifest],
 ];
 
 /** The command line as a commander program, which never exits the process. */

@@ -1,10 +1,10 @@
-import { adviceOn } from "../advice.ts";
-import type { ResourcePage, ResourceRecord, WaitingStep, WholeResource } from "../resources.ts";
+import { detailsInWords, factsOf, type NamedFact } from "../resource-facts.ts";
+import type { ResourcePage, ResourceRecord, WholeResource } from "../resources.ts";
 import type { AuditEntry } from "../store.ts";
-import { duration, planInWords } from "../wording.ts";
+import { duration, moment, planInWords } from "../wording.ts";
 import type { Screen } from "./host.ts";
-import { facts, sections, shortened, table, type NamedFact } from "./table.ts";
-import { counted, moment, momentAway, safe, wrapped } from "./text.ts";
+import { facts, sections, shortened, table } from "./table.ts";
+import { counted, safe, wrapped } from "./text.ts";
 
 const TROUBLED = ["grant_lost", "needs_reauth", "quarantined", "failed"];
 const ENDED = ["deprovisioned", "erased"];
@@ -53,52 +53,16 @@ function whichAndWhy({ name, app, region, createdAt, credential }: ResourceRecor
 }
 
 export function resourceText(screen: Screen, resource: WholeResource): string {
-  const { uuid, name, plan, region, state, app, credential, token, steps, events, actions } = resource;
-  const { createdAt: created, updatedAt: updated, readAt } = resource;
-  const now = Date.parse(readAt);
-  const advice = adviceOn(credential.state, credential.reason);
-  const where = app && `${app.name} (${app.id})`;
-  return sections(screen, {
-    [`Resource ${uuid}`]: facts(screen, {
-      ...{ name, plan: planInWords(plan), region, state, app: where, created, updated },
-    }),
-    Credential: facts(
-      screen,
-      {
-        state: [credential.state, credential.reason].filter(Boolean).join(": "),
-        ...(advice && { "to do": advice.todo }),
-        "token age": token.ageSeconds && duration(token.ageSeconds),
-        generation: credential.generation,
-        expires: credential.expiresAt,
-        "refresh due": credential.refreshDueAt,
-        secret: credential.secretVersion && `version ${credential.secretVersion}`,
-        "sealed with": credential.keyId,
-        "last error": credential.lastError,
-        flags: credential.flags.join(", "),
-      },
-      now,
-    ),
-    "Waiting steps": facts(
-      screen,
-      steps.map((step): NamedFact => [step.kind, stepInWords(step, now)]),
-    ),
-    "Events (UTC)": facts(
-      screen,
-      events.map(({ at, type, detail }): NamedFact => {
-        const details = Object.entries(detail ?? {}).map(([name, value]) => `${name} ${String(value)}`);
-        return [moment(at), [type, ...details].join("  ")];
-      }),
-    ),
-    "What operators did (UTC)": actions.map((each) => entryText(screen, each)).join("\n"),
+  const now = Date.parse(resource.readAt);
+  const parts = Object.entries(factsOf(resource)).map(([title, named]) => [title, facts(screen, named, now)]);
+  const happened = resource.events.map(({ at, type, detail }): NamedFact => {
+    return [moment(at), [type, detailsInWords(detail)].filter(Boolean).join("  ")];
   });
-}
-
-function stepInWords({ tries, lastError, said, isUnderWay, nextTryAt }: WaitingStep, now: number): string {
-  const isDue = nextTryAt !== null && Date.parse(nextTryAt) <= now;
-  const later = nextTryAt === null ? "when there is a working token" : momentAway(nextTryAt, now);
-  const next = isUnderWay ? "is under way" : isDue ? "in its turn" : later;
-  const line = `${tries} ${tries === 1 ? "try" : "tries"}, the next ${next}`;
-  return [line, lastError ?? said].filter(Boolean).join("\n");
+  return sections(screen, {
+    ...(Object.fromEntries(parts) as Record<string, string>),
+    "Events (UTC)": facts(screen, happened),
+    "What operators did (UTC)": resource.actions.map((each) => entryText(screen, each)).join("\n"),
+  });
 }
 
 /** What a person reads before erasing a resource. */

@@ -6,14 +6,13 @@ import { RESOURCE_STATES } from "../../resources/states.ts";
 import { eraseResource } from "../erasure.ts";
 import { typedUuid } from "../errors.ts";
 import { BAD_LINES, importInstallations } from "../import.ts";
-import { some } from "../wording.ts";
+import { moment, some } from "../wording.ts";
 import { countStates, listResources, showResource } from "../resources.ts";
-import { EXAMPLE_UUID, examples } from "./examples.ts";
 import { DONE, FAILED } from "./outcome.ts";
 import { aboutOne, pageText, resourceText } from "./resource-text.ts";
 import type { Act } from "./session.ts";
 import { table } from "./table.ts";
-import { counted, moment, wrapped } from "./text.ts";
+import { counted, EXAMPLE_UUID, examples, wrapped } from "./text.ts";
 
 const STATES = `
 

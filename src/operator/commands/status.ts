@@ -1,10 +1,16 @@
 import { Option, type Command } from "commander";
 import { openIncidents, type CurrentStatus, type Incident } from "../../platform/status.ts";
-import { currentStatus, listIncidents, showIncident, STATUS_SETTINGS } from "../platform-status.ts";
-import { examples } from "./examples.ts";
+import {
+  currentStatus,
+  latestUpdate,
+  listIncidents,
+  showIncident,
+  STATUS_SETTINGS,
+} from "../platform-status.ts";
+import { momentAway } from "../wording.ts";
 import type { Screen } from "./host.ts";
 import type { Act } from "./session.ts";
-import { counted, momentAway, safe, wrapped } from "./text.ts";
+import { counted, examples, safe, wrapped } from "./text.ts";
 
 interface Options {
   since?: string;
@@ -44,7 +50,7 @@ function currentText(screen: Screen, current: CurrentStatus): string {
   const open = openIncidents(current);
   const coming = scheduled.filter(({ resolved }) => !resolved);
   const width = Math.max(0, ...systems.map(({ system }) => system.length));
-  const latest = (each: Incident) => `\n${incidentText(screen, each, latestUpdate(each))}`;
+  const latest = (each: Incident) => `\n${incidentText(screen, each, [latestUpdate(each) ?? []].flat())}`;
   const count = open?.length ? `${counted(open.length, "incident")} open:` : "No incident is open.";
   return [
     ...systems.map((each) => `${safe(each.system).padEnd(width)}  ${icon(screen, each.status)}`),
@@ -85,12 +91,6 @@ function incidentText(screen: Screen, incident: Incident, updates: Incident["upd
     ]),
     ...(page ? [safe(page)] : []),
   ].join("\n  ");
-}
-
-/** The latest update; empty if there is none. */
-function latestUpdate({ updates }: Incident): Incident["updates"] {
-  const at = ({ created_at: time }: (typeof updates)[number]) => Date.parse(time ?? "") || 0;
-  return [...updates].sort((one, other) => at(other) - at(one)).slice(0, 1);
 }
 
 /** The words of the status site's icons; any other status is shown unchanged. */

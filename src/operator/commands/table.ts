@@ -1,5 +1,7 @@
+import type { NamedFact } from "../resource-facts.ts";
+import { ISO_TIME, momentAway } from "../wording.ts";
 import type { Screen } from "./host.ts";
-import { momentAway, safe, wrapped } from "./text.ts";
+import { safe, wrapped } from "./text.ts";
 
 const GAP = "  ";
 const LEAST_WIDTH = 6;
@@ -44,29 +46,21 @@ export function shortened(text: string, width: number): string {
   return text.length <= width ? text : `${text.slice(0, Math.max(width - 1, 1))}…`;
 }
 
-/** A fact for people; none is shown as a dash, and a time with its distance from now. */
-export type Fact = string | number | null | undefined;
-export type NamedFact = readonly [name: string, fact: Fact];
-
-/** Names and their facts, one below the other, indented. `now` is that of the clock that wrote the times. */
-export function facts(
-  { columns, paint }: Screen,
-  named: Readonly<Record<string, Fact>> | readonly NamedFact[],
-  now?: number,
-): string {
-  const pairs = (Array.isArray(named) ? named : Object.entries(named)) as NamedFact[];
-  const width = Math.max(0, ...pairs.map(([name]) => name.length));
+/**
+ * Names and their facts, one below the other, indented: none is shown as a dash, and a time with its distance from now.
+ * `now` is that of the clock that wrote the times.
+ */
+export function facts({ columns, paint }: Screen, named: readonly NamedFact[], now?: number): string {
+  const width = Math.max(0, ...named.map(([name]) => name.length));
   const indent = " ".repeat(width + 2 * GAP.length);
-  return pairs
+  return named
     .map(([name, fact]) => {
       const text = ISO_TIME.test(String(fact)) ? momentAway(String(fact), now) : String(fact ?? "");
       const shown = text.split("\n").map(safe).join("\n") || "–";
-      return `${GAP}${paint.dim(name.padEnd(width))}${GAP}${wrapped(shown, columns, indent)}`;
+      return `${GAP}${paint.dim(name.toLowerCase().padEnd(width))}${GAP}${wrapped(shown, columns, indent)}`;
     })
     .join("\n");
 }
-
-const ISO_TIME = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;
 
 /** Texts below their titles; an empty one is left out. */
 export function sections({ paint }: Screen, texts: Readonly<Record<string, string>>): string {

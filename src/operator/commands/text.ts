@@ -1,6 +1,4 @@
 import { Help } from "commander";
-import { duration } from "../wording.ts";
-
 export { counted } from "../wording.ts";
 
 /** Characters that move the cursor, change colours or reverse the direction of text. */
@@ -41,14 +39,22 @@ export function wrapped(text: string, columns: number, indent = ""): string {
   return lines.replaceAll("\n", `\n${indent}`);
 }
 
-/** A time in readable form, UTC: 2026-01-31 12:00:00. */
-export function moment(iso: string): string {
-  return iso.slice(0, 19).replace("T", " ");
-}
+/** The uuid in the examples of the help. */
+export const EXAMPLE_UUID = "01234567-89ab-cdef-0123-456789abcdef";
 
-/** The same with its distance from now: 2026-01-31 12:00:00 (in 3 h). */
-export function momentAway(iso: string, nowMs = Date.now()): string {
-  const seconds = Math.round((Date.parse(iso) - nowMs) / 1000);
-  const away = duration(Math.abs(seconds));
-  return `${moment(iso)} (${seconds === 0 ? "now" : seconds < 0 ? `${away} ago` : `in ${away}`})`;
+/** Help text of the commands that work on many resources. */
+export const STOPPED = `
+
+Stopped with Ctrl-C, it finishes what was sent, and tells how many are left
+("left" with --json). Where none is left it ends as if nobody had stopped it.`;
+
+/**
+ * The examples after the options in a command's help. A line that does not fit into 80 columns continues on the next,
+ * with a backslash as the shell expects it.
+ */
+export function examples(...lines: string[]): string {
+  const shown = lines.map(
+    (line) => `  $ ${line.length > 75 ? line.replaceAll(/ (?=--|[A-Z_]+=)/g, " \\\n      ") : line}`,
+  );
+  return `\n${lines.length === 1 ? "Example" : "Examples"}:\n${shown.join("\n")}`;
 }

@@ -3,14 +3,23 @@ import type { Context } from "../../context.ts";
 import type { OpenContext } from "../../open-context.ts";
 import type { Form } from "../../pages/forms.ts";
 import { countKeyUse } from "../../vault/store.ts";
-import { CUT_OFF, GIVE_UP, RECOVER, REFRESH, RETRY, ROTATE, type BulkAction } from "../bulk-actions.ts";
+import { BULK_ACTIONS, type BulkAction } from "../bulk-actions.ts";
 import { secretInWords, setSecret, typedClientSecret, waitUntilFresh } from "../client-secret.ts";
-import { diffConfig, differing, isOver, pushShown } from "../config-diff.ts";
+import {
+  diffConfig,
+  differing,
+  isOver,
+  NOT_KNOWN_YET,
+  pushShown,
+  type ConfigDifference,
+  type ShownValue,
+  type VarDifference,
+} from "../config-diff.ts";
 import { keysInWords, resealAll, resealInWords } from "../keys.ts";
 import { isWhole, reportInWords } from "../work-through.ts";
 import { runYourAction, yourActions } from "../your-actions.ts";
 import type { ActionWork } from "./action-runner.ts";
-import { DiffTable } from "./diff-table.tsx";
+import { Table } from "./parts.tsx";
 
 /** The content of the page that asks for confirmation before an action. */
 export interface Question {
@@ -48,6 +57,40 @@ function bulk(action: BulkAction, of: "one" | "all"): Action {
       return { isDone: isWhole(report), message: reportInWords(report, action.doneWord) };
     },
   };
+}
+
+const MEANINGS: Readonly<Record<VarDifference["state"], string>> = {
+  same: "same",
+  differs: "differs",
+  missing: "missing on the platform",
+  extra: "on the platform only",
+  foreign: "on the platform, never set from here",
+};
+
+/** Config vars compared without showing their values: two values are equal if their marks are. */
+export function DiffTable({ of: { vars, isKnown } }: { of: ConfigDifference }) {
+  if (!isKnown) return <p>{NOT_KNOWN_YET}</p>;
+  if (vars.length === 0) return <p>There are no config vars, here or on the platform.</p>;
+  return (
+    <Table
+      columns={[
+        ["Name", ({ name }) => <code>{name}</code>],
+        ["Your service", ({ wanted }) => <Masked of={wanted} />],
+        ["The platform", ({ platform }) => <Masked of={platform} />],
+        ["Compared", ({ state }) => MEANINGS[state]],
+      ]}
+      rows={vars}
+    />
+  );
+}
+
+function Masked({ of }: { of: ShownValue | null }) {
+  if (!of) return <span class="quiet">none</span>;
+  return (
+    <span>
+      •••••••• <small class="beside">mark {of.fingerprint}</small>
+    </span>
+  );
 }
 
 /**
@@ -146,16 +189,16 @@ const reseal: Action = {
   },
 };
 
+const isOfSteps = ({ group }: BulkAction) => group === "steps";
+
 /** The actions on one resource, at `/operator/resources/:uuid/NAME`. Each is also a command of `kit`. */
 export const OF_ONE: readonly Action[] = [
-  bulk(REFRESH, "one"),
-  bulk(RECOVER, "one"),
-  bulk(ROTATE, "one"),
+  ...BULK_ACTIONS.filter((each) => !isOfSteps(each)).map((each) => bulk(each, "one")),
   pushConfig,
 ];
 
 /** Those on what your functions have not finished, for a resource that has some. */
-export const OF_ITS_STEPS: readonly Action[] = [RETRY, CUT_OFF, GIVE_UP].map((each) => bulk(each, "one"));
+export const OF_ITS_STEPS = BULK_ACTIONS.filter(isOfSteps).map((each) => bulk(each, "one"));
 
 /** Those of your service, as `your-NAME`. */
 export function yoursOfOne(ctx: Context): Action[] {
@@ -171,10 +214,7 @@ export function yoursOfOne(ctx: Context): Action[] {
 
 /** The actions on all resources, at `/operator/NAME`; `uuid` is empty for them. */
 export const OF_ALL: readonly Action[] = [
-  ...[RETRY, CUT_OFF, GIVE_UP].map((each) => bulk(each, "all")),
-  bulk(REFRESH, "all"),
-  bulk(RECOVER, "all"),
-  bulk(ROTATE, "all"),
+  ...BULK_ACTIONS.map((each) => bulk(each, "all")),
   setClientSecret,
   reseal,
 ];

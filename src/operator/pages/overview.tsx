@@ -1,10 +1,11 @@
 import { MOST_ROWS_WAITING } from "../../metrics/store.ts";
 import { Facts, type Page } from "../../pages/pages.tsx";
-import { openIncidents, type Incident } from "../../platform/status.ts";
+import { openIncidents } from "../../platform/status.ts";
 import type { Known } from "../../platform/status-watch.ts";
 import type { Check } from "../doctor/finding.ts";
 import type { DoctorReport } from "../doctor/doctor.ts";
 import type { Gauges, Issue, Overview } from "../overview.ts";
+import { latestUpdate } from "../platform-status.ts";
 import { duration } from "../wording.ts";
 import { OF_ALL } from "./actions.tsx";
 import { LIVE_MS, Links, Moment, number, Section, State, type Look } from "./parts.tsx";
@@ -115,12 +116,15 @@ function PlatformStatus({ known: { last, failure } }: { known: Known }) {
       />
       {last && !open?.length && <p>{open ? "No open incident." : "The feed has no list of incidents."}</p>}
       <ul class="cards">
-        {open?.map((incident) => (
-          <li>
-            <h3>{incident.title}</h3>
-            <p>{latestWord(incident)}</p>
-          </li>
-        ))}
+        {open?.map((incident) => {
+          const latest = latestUpdate(incident);
+          return (
+            <li>
+              <h3>{incident.title}</h3>
+              <p>{latest?.contents || latest?.title || incident.state}</p>
+            </li>
+          );
+        })}
       </ul>
       {last ? (
         <p class="quiet">
@@ -132,13 +136,6 @@ function PlatformStatus({ known: { last, failure } }: { known: Known }) {
       {failure !== null && <p>The status feed cannot be read now. Nothing waits for it.</p>}
     </>
   );
-}
-
-/** The text of the latest update. In which order the feed lists updates, the platform's document does not say. */
-function latestWord({ state, updates }: Incident): string {
-  const at = (update: Incident["updates"][number]) => update.created_at ?? "";
-  const [latest] = updates.toSorted((one, other) => at(other).localeCompare(at(one)));
-  return latest?.contents || latest?.title || (state ?? "");
 }
 
 const WORDS = { well: "fine", wait: "warning", bad: "fault", gone: "not checked" };

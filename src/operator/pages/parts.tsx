@@ -1,5 +1,7 @@
 import type { ComponentChildren } from "preact";
-import { duration } from "../wording.ts";
+import { Facts } from "../../pages/pages.tsx";
+import type { NamedFact } from "../resource-facts.ts";
+import { distance, ISO_TIME } from "../wording.ts";
 
 /** How often the script requests the parts of a page again that change. */
 export const LIVE_MS = 5_000;
@@ -27,15 +29,24 @@ export function State({ of, look = LOOKS[of] ?? "gone" }: { of: string; look?: L
 export function Moment({ at, now }: { at: string | Date; now?: string }) {
   const date = new Date(at);
   const iso = date.toISOString();
-  const ms = now === undefined ? Math.min(date.getTime() - Date.now(), 0) : date.getTime() - Date.parse(now);
-  const length = duration(Math.abs(ms) / 1_000);
-  const distance = ms < 0 ? `${length} ago` : `in ${length}`;
+  const nowMs = now === undefined ? Math.max(Date.now(), date.getTime()) : Date.parse(now);
   return (
     <time dateTime={iso}>
-      {iso.slice(0, 16).replace("T", " ")}{" "}
-      <span class="quiet">({Math.abs(ms) < 1_000 ? "now" : distance})</span>
+      {iso.slice(0, 16).replace("T", " ")} <span class="quiet">({distance(iso, nowMs)})</span>
     </time>
   );
+}
+
+/** Facts as the command line shows them, with the looks of times and states. `now`: by the clock that wrote the times. */
+export function NamedFacts({ of, now }: { of: readonly NamedFact[]; now: string }) {
+  const shown = ([name, fact]: NamedFact) => {
+    const text = String(fact ?? "–");
+    if (ISO_TIME.test(text)) return <Moment at={text} now={now} />;
+    if (name !== "State") return text;
+    const [state = "", why] = text.split(": ");
+    return [<State of={state} />, why && ` (${why})`];
+  };
+  return <Facts of={of.map((named) => [named[0], shown(named)])} />;
 }
 
 type Column<Row> = [title: string, cell: (row: Row) => ComponentChildren];

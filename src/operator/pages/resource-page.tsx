@@ -1,16 +1,15 @@
 import type { VNode } from "preact";
 import { KitError, messageOf } from "../../errors.ts";
 import type { OpenContext } from "../../open-context.ts";
-import { Facts, type Page } from "../../pages/pages.tsx";
+import type { Page } from "../../pages/pages.tsx";
 import { within } from "../../within.ts";
 import { YOUR_KINDS } from "../../work/step.ts";
 import { appsOf, type AppsReport } from "../platform-call.ts";
 import { diffConfig } from "../config-diff.ts";
+import { detailsInWords, factsOf } from "../resource-facts.ts";
 import type { WaitingStep, WholeResource } from "../resources.ts";
-import { duration, planInWords } from "../wording.ts";
-import { OF_ITS_STEPS, OF_ONE, type Action } from "./actions.tsx";
-import { DiffTable } from "./diff-table.tsx";
-import { Links, LIVE_MS, Moment, Section, State, Table } from "./parts.tsx";
+import { DiffTable, OF_ITS_STEPS, OF_ONE, type Action } from "./actions.tsx";
+import { Links, LIVE_MS, Moment, NamedFacts, Section } from "./parts.tsx";
 
 /** A page waits for the platform no longer than this. */
 const PLATFORM_TIMEOUT_MS = 2_500;
@@ -52,19 +51,24 @@ export function resourcePage(
   yours: readonly Action[],
   root: string,
 ): Page {
-  const { uuid, name, state, readAt } = record;
+  const { uuid, name, state, steps, readAt } = record;
+  const facts = factsOf(record);
   return {
     title: name ?? uuid,
     content: (
       <>
         {state !== "deprovisioned" && <Actions of={[...OF_ONE, ...yours]} uuid={uuid} root={root} />}
         <div class="pair" id="record" data-live={LIVE_MS}>
-          <About record={record} />
-          <Credential record={record} />
+          {(["Resource", "Credential"] as const).map((title) => (
+            <Section title={title}>
+              <NamedFacts of={facts[title]} now={readAt} />
+            </Section>
+          ))}
         </div>
         <Section title="Waiting steps" id="steps" live={LIVE_MS}>
-          <Steps steps={record.steps} now={readAt} />
-          {record.steps.some(isYours) && <Actions of={OF_ITS_STEPS} uuid={uuid} root={root} />}
+          {steps.length === 0 && <p>Nothing is waiting to be done.</p>}
+          <NamedFacts of={facts["Waiting steps"]} now={readAt} />
+          {steps.some(isYours) && <Actions of={OF_ITS_STEPS} uuid={uuid} root={root} />}
         </Section>
         {asked}
         <Section title="What happened" id="timeline" live={LIVE_MS}>
@@ -80,68 +84,6 @@ const isYours = ({ kind }: WaitingStep) => (YOUR_KINDS as readonly string[]).inc
 function Actions({ of, uuid, root }: { of: readonly Action[]; uuid: string; root: string }) {
   const links = of.map(({ label, name }) => ({ label, path: `/resources/${uuid}/${name}` }));
   return <Links of={links} root={root} as="buttons" />;
-}
-
-function About({ record }: { record: WholeResource }) {
-  return (
-    <Section title="Resource">
-      <Facts
-        of={[
-          ["Uuid", <code>{record.uuid}</code>],
-          ["State", <State of={record.state} />],
-          ["Plan", planInWords(record.plan)],
-          ["Region", record.region ?? "–"],
-          ["App", record.app?.name ?? "not known yet"],
-          ["Made", <Moment at={record.createdAt} />],
-          ["Changed", <Moment at={record.updatedAt} />],
-        ]}
-      />
-    </Section>
-  );
-}
-
-function Credential({ record: { credential, token, readAt } }: { record: WholeResource }) {
-  const { state, reason, generation, expiresAt, refreshDueAt, lastError, secretVersion, keyId, flags } =
-    credential;
-  const nextRefresh = refreshDueAt ? <Moment at={refreshDueAt} now={readAt} /> : "never by itself";
-  const age = token.ageSeconds === null ? "no token" : duration(token.ageSeconds);
-  return (
-    <Section title="Credential">
-      <Facts
-        of={[
-          ["State", [<State of={state} />, reason !== null && ` (${reason})`]],
-          ["Token age", [age, generation > 0 && <span class="quiet"> (pair {generation})</span>]],
-          ["Next refresh", token.isBeingRefreshed ? "just now" : nextRefresh],
-          ["Expires", expiresAt ? <Moment at={expiresAt} now={readAt} /> : "–"],
-          lastError === null ? null : ["Last error", lastError],
-          ["Client secret", secretVersion === null ? "–" : `version ${secretVersion}`],
-          ["Sealed with", keyId === null ? "–" : <code>{keyId}</code>],
-          flags.length === 0 ? null : ["Odd", flags.join(", ")],
-        ]}
-      />
-    </Section>
-  );
-}
-
-/** The waiting steps, and what came of their last try. `now`: by the database's clock. */
-function Steps({ steps, now }: { steps: readonly WaitingStep[]; now: string }) {
-  const nextTry = ({ isUnderWay, nextTryAt }: WaitingStep) => {
-    if (isUnderWay) return "under way";
-    if (nextTryAt === null) return "when there is a working token";
-    return nextTryAt > now ? <Moment at={nextTryAt} now={now} /> : "in its turn";
-  };
-  return (
-    <Table
-      columns={[
-        ["Step", ({ kind }) => <code>{kind}</code>],
-        ["Tries", ({ tries }) => tries],
-        ["Next try", nextTry],
-        ["Last answer", ({ lastError, said }) => lastError ?? said ?? <span class="quiet">none</span>],
-      ]}
-      rows={steps}
-      empty="Nothing is waiting to be done."
-    />
-  );
 }
 
 function Apps({ of: { primary, attachments } }: { of: AppsReport }) {
@@ -162,15 +104,10 @@ function Apps({ of: { primary, attachments } }: { of: AppsReport }) {
 
 /** A resource's events and the operators' actions on it, the newest first. */
 function Timeline({ of: { events, actions } }: { of: WholeResource }) {
-  const inWords = ([name, value]: [string, unknown]) =>
-    `${name} ${typeof value === "object" ? JSON.stringify(value) : String(value)}`;
   const happenings = [
-    ...events.map(({ at, type, detail }) => {
-      const details = Object.entries(detail ?? {})
-        .map(inWords)
-        .join(", ");
-      return { at, what: type.replaceAll("_", " "), details };
-    }),
+    ...events.map(({ at, type, detail }) => ({
+      ...{ at, what: type.replaceAll("_", " "), details: detailsInWords(detail) },
+    })),
     ...actions.map(({ startedAt, operator, action, state }) => ({
       ...{ at: startedAt.toISOString(), what: `${operator.name}: ${action}`, details: state },
     })),

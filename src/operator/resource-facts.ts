@@ -1,0 +1,49 @@
+import { adviceOn } from "./advice.ts";
+import type { WaitingStep, WholeResource } from "./resources.ts";
+import { duration, momentAway, planInWords } from "./wording.ts";
+
+/** Something to be known, by its name: a time is ISO 8601, and null stands for none. */
+export type NamedFact = readonly [name: string, fact: string | number | null | undefined];
+
+/** What the command line and the page both show of a resource, by title. */
+export function factsOf(resource: WholeResource) {
+  const { uuid, name, plan, region, state, app, credential, token, steps, createdAt, updatedAt } = resource;
+  const advice = adviceOn(credential.state, credential.reason);
+  return {
+    Resource: Object.entries({
+      ...{ Uuid: uuid, Name: name, Plan: planInWords(plan), Region: region, State: state },
+      App: app && `${app.name} (${app.id})`,
+      ...{ Created: createdAt, Updated: updatedAt },
+    }),
+    Credential: Object.entries({
+      State: [credential.state, credential.reason].filter(Boolean).join(": "),
+      ...(advice && { "To do": advice.todo }),
+      "Token age": token.ageSeconds === null ? "no token" : duration(token.ageSeconds),
+      Generation: credential.generation,
+      "Next refresh": token.isBeingRefreshed ? "just now" : (credential.refreshDueAt ?? "never by itself"),
+      Expires: credential.expiresAt,
+      "Client secret": credential.secretVersion && `version ${credential.secretVersion}`,
+      "Sealed with": credential.keyId,
+      "Last error": credential.lastError,
+      Flags: credential.flags.join(", ") || null,
+    }),
+    "Waiting steps": steps.map((step): NamedFact => [step.kind, stepInWords(step, resource.readAt)]),
+  } satisfies Record<string, readonly NamedFact[]>;
+}
+
+/** Its tries, its next one, and what came of the last. `now`: by the database's clock. */
+function stepInWords({ tries, lastError, said, isUnderWay, nextTryAt }: WaitingStep, now: string): string {
+  const later = nextTryAt === null ? "when there is a working token" : momentAway(nextTryAt, Date.parse(now));
+  const next = isUnderWay ? "is under way" : nextTryAt !== null && nextTryAt <= now ? "in its turn" : later;
+  const line = `${tries} ${tries === 1 ? "try" : "tries"}, the next ${next}`;
+  return [line, lastError ?? said].filter(Boolean).join("\n");
+}
+
+/** What is stored with an event: "plan basic, tries 3". */
+export function detailsInWords(detail: unknown): string {
+  const inWords = ([name, value]: [string, unknown]) =>
+    `${name} ${typeof value === "object" ? JSON.stringify(value) : String(value)}`;
+  return Object.entries(Object(detail) as object)
+    .map(inWords)
+    .join(", ");
+}
