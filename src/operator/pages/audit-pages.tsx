@@ -1,12 +1,9 @@
 import { Facts, type Page } from "../../pages/pages.tsx";
 import type { AuditEntry } from "../store.ts";
-import { Links, Moment, number, State, Table } from "./parts.tsx";
+import { A, Links, Moment, number, State, Table } from "./parts.tsx";
 
 /** What operators did, and who came in or was refused, the newest first. */
-export function auditPage(
-  { entries, next }: { entries: readonly AuditEntry[]; next: number | null },
-  root: string,
-): Page {
+export function auditPage({ entries, next }: { entries: readonly AuditEntry[]; next: number | null }): Page {
   return {
     title: "Audit trail",
     content: (
@@ -16,8 +13,8 @@ export function auditPage(
         </p>
         <Table
           columns={[
-            ["Action", ({ id, action }) => <a href={`${root}/actions/${id}`}>{`${id}: ${action}`}</a>],
-            ["Of", ({ uuid }) => (uuid === null ? "–" : <a href={`${root}/resources/${uuid}`}>{uuid}</a>)],
+            ["Action", ({ id, action }) => <A to={`/actions/${id}`}>{`${id}: ${action}`}</A>],
+            ["Of", ({ uuid }) => (uuid === null ? "–" : <A to={`/resources/${uuid}`}>{uuid}</A>)],
             ["By", ({ operator }) => operator.name],
             ["From", ({ operator }) => operator.address ?? "–"],
             ["State", ({ state }) => <State of={state} />],
@@ -27,10 +24,7 @@ export function auditPage(
           rows={entries}
           empty="Nothing yet."
         />
-        <Links
-          of={[{ label: "Older ones", path: next === null ? null : `/actions?before=${next}` }]}
-          root={root}
-        />
+        <Links of={[{ label: "Older ones", path: next === null ? null : `/actions?before=${next}` }]} />
       </>
     ),
   };
@@ -40,7 +34,7 @@ export function auditPage(
 const LIVE_MS = 1_000;
 
 /** One action: its progress, or how it ended. */
-export function actionPage(entry: AuditEntry, root: string): Page {
+export function actionPage(entry: AuditEntry): Page {
   const { id, action, uuid, operator, state, message, startedAt, endedAt } = entry;
   const isRunning = state === "running";
   const live = isRunning ? LIVE_MS : undefined;
@@ -80,7 +74,6 @@ export function actionPage(entry: AuditEntry, root: string): Page {
             { label: "To the overview", path: uuid === null ? "" : null },
             { label: "To the resource", path: uuid === null ? null : `/resources/${uuid}` },
           ]}
-          root={root}
         />
       </>
     ),

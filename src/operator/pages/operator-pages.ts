@@ -1,4 +1,5 @@
 import { Router, type Request, type RequestHandler } from "express";
+import { h } from "preact";
 import { methodNotAllowed } from "../../http/requests.ts";
 import type { OpenContext } from "../../open-context.ts";
 import { addressOf } from "../../pages/address.ts";
@@ -20,6 +21,7 @@ import { MOUNT, policyWithScript } from "./frame.tsx";
 import { liveScript, LOOKS_AGAIN } from "./live-script.ts";
 import { checkUpPage, overviewPage } from "./overview.tsx";
 import { refused, showRefusal } from "./problems.ts";
+import { Root } from "./parts.tsx";
 import { listPage, lostPage } from "./resource-list.tsx";
 import { askPlatform, resourcePage } from "./resource-page.tsx";
 
@@ -41,12 +43,14 @@ export function createOperatorPages(
   const router = Router({ caseSensitive: true });
   const overview = createOverview(ctx);
 
-  function page(path: string, made: (request: Request, root: string) => Promise<Page>): void {
+  function page(path: string, made: (request: Request) => Promise<Page>): void {
     router
       .route(path)
-      .get(async (request, response) =>
-        show(ctx, request, response, await made(request, addressOf(ctx, request).base + MOUNT)),
-      )
+      .get(async (request, response) => {
+        const { title, content } = await made(request);
+        const root = addressOf(ctx, request).base + MOUNT;
+        show(ctx, request, response, { title, content: h(Root.Provider, { value: root }, content) });
+      })
       .all(methodNotAllowed("GET, HEAD"));
   }
 
@@ -59,30 +63,28 @@ export function createOperatorPages(
   );
   router.use(whenReady);
 
-  page("/", async (_request, root) => {
+  page("/", async () => {
     const found = await overview();
     const known = (await orNullAfter(STATUS_TIMEOUT_MS, ctx.status.look())) ?? ctx.status.known();
-    return overviewPage({ ...found, known }, root);
+    return overviewPage({ ...found, known });
   });
-  page("/resources", async ({ query }, root) => {
+  page("/resources", async ({ query }) => {
     const [text, state, after] = [word(query["text"]), word(query["state"]), word(query["after"])];
-    return listPage({ text, state, after }, await listResources(db, { text, state, after }), root);
+    return listPage({ text, state, after }, await listResources(db, { text, state, after }));
   });
   page("/lost", async () => lostPage(await lostProvisions(db)));
-  page("/resources/:uuid", async (request, root) => {
+  page("/resources/:uuid", async (request) => {
     const record = await showResource(db, typedUuid(String(request.params["uuid"])));
     // The script replaces no part that shows the platform's answers.
     const asked = request.get(LOOKS_AGAIN) === undefined ? await askPlatform(ctx, record) : null;
-    return resourcePage(record, asked, yoursOfOne(ctx), root);
+    return resourcePage(record, asked, yoursOfOne(ctx));
   });
-  page("/actions", async ({ query }, root) =>
-    auditPage(await actionsBefore(db, numberIn(query["before"])), root),
-  );
-  page("/actions/:id", async ({ params }, root) => {
+  page("/actions", async ({ query }) => auditPage(await actionsBefore(db, numberIn(query["before"]))));
+  page("/actions/:id", async ({ params }) => {
     const id = numberIn(params["id"]);
     const entry = id === null ? null : await findAction(db, id);
     if (!entry) throw refused("not_found", 404, "There is no such action.");
-    return actionPage(entry, root);
+    return actionPage(entry);
   });
 
   router.use(actionRoutes(ctx, runner));

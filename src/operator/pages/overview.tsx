@@ -8,21 +8,18 @@ import type { Gauges, Issue, Overview } from "../overview.ts";
 import { latestUpdate } from "../platform-status.ts";
 import { duration } from "../wording.ts";
 import { OF_ALL } from "./actions.tsx";
-import { LIVE_MS, Links, Moment, number, Section, State, type Look } from "./parts.tsx";
+import { A, LIVE_MS, Links, Moment, number, Section, State, type Look } from "./parts.tsx";
 import { RefreshesPerHour, TokenAges } from "./plots.tsx";
 
 /** What needs an operator, the state of the service, and the actions on all resources. */
-export function overviewPage(
-  { issues, gauges, hours, known }: Overview & { known: Known },
-  root: string,
-): Page {
+export function overviewPage({ issues, gauges, hours, known }: Overview & { known: Known }): Page {
   return {
     title: "Overview",
     content: (
       <>
         <div class="columns">
           <Section title="Needs attention" id="attention" live={LIVE_MS}>
-            <Issues issues={issues} root={root} />
+            <Issues issues={issues} />
           </Section>
           <Section title="The platform's status" id="platform" live={LIVE_MS}>
             <PlatformStatus known={known} />
@@ -35,14 +32,10 @@ export function overviewPage(
           </div>
         </Section>
         <div class="pair" id="numbers" data-live={LIVE_MS}>
-          <Numbers gauges={gauges} root={root} />
+          <Numbers gauges={gauges} />
         </div>
         <Section title="For all resources">
-          <Links
-            of={OF_ALL.map(({ label, name }) => ({ label, path: `/${name}` }))}
-            root={root}
-            as="buttons"
-          />
+          <Links of={OF_ALL.map(({ label, name }) => ({ label, path: `/${name}` }))} as="buttons" />
         </Section>
       </>
     ),
@@ -51,7 +44,7 @@ export function overviewPage(
 
 const URGENCIES: Readonly<Record<Issue["urgency"], string>> = { bad: "urgent", wait: "can wait" };
 
-function Issues({ issues, root }: { issues: readonly Issue[]; root: string }) {
+function Issues({ issues }: { issues: readonly Issue[] }) {
   return (
     <ul class="cards">
       {issues.length === 0 && (
@@ -63,14 +56,14 @@ function Issues({ issues, root }: { issues: readonly Issue[]; root: string }) {
             <State of={URGENCIES[urgency]} look={urgency} /> <strong>{what}</strong>
           </p>
           <p>{todo}</p>
-          <Links of={links} root={root} />
+          <Links of={links} />
         </li>
       ))}
     </ul>
   );
 }
 
-function Numbers({ gauges: { credentials, isEstimated, queues }, root }: { gauges: Gauges; root: string }) {
+function Numbers({ gauges: { credentials, isEstimated, queues } }: { gauges: Gauges }) {
   const found = credentials.filter(({ count }) => count > 0);
   return (
     <>
@@ -78,9 +71,9 @@ function Numbers({ gauges: { credentials, isEstimated, queues }, root }: { gauge
         {found.length === 0 && <p>There are no resources yet.</p>}
         <Facts
           of={found.map(({ state, count }) => [
-            <a href={`${root}/resources?state=${state}`}>
+            <A to={`/resources?state=${state}`}>
               <State of={state} />
-            </a>,
+            </A>,
             `${isEstimated ? "about " : ""}${number(count)}`,
           ])}
         />

@@ -1,4 +1,5 @@
-import type { ComponentChildren } from "preact";
+import { createContext, type ComponentChildren } from "preact";
+import { useContext } from "preact/hooks";
 import { Facts } from "../../pages/pages.tsx";
 import type { NamedFact } from "../resource-facts.ts";
 import { distance, ISO_TIME } from "../wording.ts";
@@ -97,24 +98,29 @@ export function Section(props: { title: string; id?: string; live?: number; chil
   );
 }
 
-/** Links below `root`; one without a path is left out. With `as="buttons"` they lead to questions. */
-export function Links(props: {
-  of: readonly { label: string; path: string | null }[];
-  root: string;
-  as?: "buttons";
-}) {
-  const { of, root, as } = props;
+/** Where the operator's pages are: the paths of their links are below it. */
+export const Root = createContext("");
+
+export function A(props: { to: string; role?: "button" | undefined; children: ComponentChildren }) {
+  return (
+    <a href={useContext(Root) + props.to} role={props.role}>
+      {props.children}
+    </a>
+  );
+}
+
+/** Links; one without a path is left out. With `as="buttons"` they lead to questions. */
+export function Links({ of, as }: { of: readonly { label: string; path: string | null }[]; as?: "buttons" }) {
+  const there = of.flatMap(({ label, path }) => (path === null ? [] : [{ label, path }]));
   return (
     <ul class={as ?? "links"}>
-      {of
-        .filter(({ path }) => path !== null)
-        .map(({ label, path }) => (
-          <li>
-            <a role={as && "button"} href={root + path}>
-              {label}
-            </a>
-          </li>
-        ))}
+      {there.map(({ label, path }) => (
+        <li>
+          <A to={path} role={as && "button"}>
+            {label}
+          </A>
+        </li>
+      ))}
     </ul>
   );
 }

@@ -4,23 +4,23 @@ import { STATES_OF_RESOURCES } from "../../credentials/states.ts";
 import { RESOURCE_STATES } from "../../resources/states.ts";
 import type { ResourcePage, Search } from "../resources.ts";
 import { planInWords } from "../wording.ts";
-import { Links, Moment, State, Table } from "./parts.tsx";
+import { A, Links, Moment, State, Table } from "./parts.tsx";
 
 const NOT_FOUND =
   "No resource is like this. Names are looked for as they begin, in the case they are written in.";
 
-export function listPage(search: Search, { resources, next }: ResourcePage, root: string): Page {
+export function listPage(search: Search, { resources, next }: ResourcePage): Page {
   const isSearch = search.text !== undefined || search.state !== undefined;
   return {
     title: "Resources",
     content: (
       <>
         <search>
-          <SearchForm search={search} action={`${root}/resources`} />
+          <SearchForm search={search} />
         </search>
         <Table
           columns={[
-            ["Resource", ({ uuid, name }) => <Named uuid={uuid} name={name} root={root} />],
+            ["Resource", named],
             ["App", ({ app }) => app?.name ?? "–"],
             ["Plan", ({ plan }) => planInWords(plan)],
             ["State", ({ state }) => <State of={state} />],
@@ -35,21 +35,27 @@ export function listPage(search: Search, { resources, next }: ResourcePage, root
             { label: "To the newest", path: search.after === undefined ? null : pathOf(search, null) },
             { label: "Older ones", path: next === null ? null : pathOf(search, next) },
           ]}
-          root={root}
         />
       </>
     ),
   };
 }
 
+const named = ({ uuid, name }: { uuid: string; name: string | null }) => (
+  <span>
+    <A to={`/resources/${uuid}`}>{name ?? uuid}</A>
+    {name !== null && <small> {uuid}</small>}
+  </span>
+);
+
 function pathOf({ text, state }: Search, after: string | null): string {
   const members = Object.entries({ text, state, after }).filter(([, value]) => value);
   return `/resources?${new URLSearchParams(members as [string, string][])}`;
 }
 
-function SearchForm({ search: { text, state }, action }: { search: Search; action: string }) {
+function SearchForm({ search: { text, state } }: { search: Search }) {
   return (
-    <form class="search" method="get" action={action}>
+    <form class="search" method="get">
       <label>
         Uuid, name or app begins with, or plan, region or app id is
         <input type="search" name="text" value={text} maxLength={100} />
@@ -67,15 +73,6 @@ function SearchForm({ search: { text, state }, action }: { search: Search; actio
       </label>
       <button type="submit">Search</button>
     </form>
-  );
-}
-
-function Named({ uuid, name, root }: { uuid: string; name: string | null; root: string }) {
-  return (
-    <span>
-      <a href={`${root}/resources/${uuid}`}>{name ?? uuid}</a>
-      {name !== null && <small> {uuid}</small>}
-    </span>
   );
 }
 

@@ -45,19 +45,14 @@ export async function askPlatform(ctx: OpenContext, { uuid, credential }: WholeR
  * One resource: its record, its tokens, its apps, its config vars, and its history. `asked` is null when the script
  * requests the page, because it replaces no part that shows the platform's answers.
  */
-export function resourcePage(
-  record: WholeResource,
-  asked: VNode | null,
-  yours: readonly Action[],
-  root: string,
-): Page {
+export function resourcePage(record: WholeResource, asked: VNode | null, yours: readonly Action[]): Page {
   const { uuid, name, state, steps, readAt } = record;
   const facts = factsOf(record);
   return {
     title: name ?? uuid,
     content: (
       <>
-        {state !== "deprovisioned" && <Actions of={[...OF_ONE, ...yours]} uuid={uuid} root={root} />}
+        {state !== "deprovisioned" && <Actions of={[...OF_ONE, ...yours]} uuid={uuid} />}
         <div class="pair" id="record" data-live={LIVE_MS}>
           {(["Resource", "Credential"] as const).map((title) => (
             <Section title={title}>
@@ -68,7 +63,7 @@ export function resourcePage(
         <Section title="Waiting steps" id="steps" live={LIVE_MS}>
           {steps.length === 0 && <p>Nothing is waiting to be done.</p>}
           <NamedFacts of={facts["Waiting steps"]} now={readAt} />
-          {steps.some(isYours) && <Actions of={OF_ITS_STEPS} uuid={uuid} root={root} />}
+          {steps.some(isYours) && <Actions of={OF_ITS_STEPS} uuid={uuid} />}
         </Section>
         {asked}
         <Section title="What happened" id="timeline" live={LIVE_MS}>
@@ -81,9 +76,9 @@ export function resourcePage(
 
 const isYours = ({ kind }: WaitingStep) => (YOUR_KINDS as readonly string[]).includes(kind);
 
-function Actions({ of, uuid, root }: { of: readonly Action[]; uuid: string; root: string }) {
+function Actions({ of, uuid }: { of: readonly Action[]; uuid: string }) {
   const links = of.map(({ label, name }) => ({ label, path: `/resources/${uuid}/${name}` }));
-  return <Links of={links} root={root} as="buttons" />;
+  return <Links of={links} as="buttons" />;
 }
 
 function Apps({ of: { primary, attachments } }: { of: AppsReport }) {
