@@ -1,33 +1,31 @@
-import type { Command } from "commander";
 import { typedUuid, UsedWrongly } from "../errors.ts";
 import { runYourAction, yourActions } from "../your-actions.ts";
+import type { KitCommand } from "./command.ts";
 import { onScreen } from "./report.ts";
-import type { Act } from "./session.ts";
 import { table } from "./table.ts";
 import { EXAMPLE_UUID, examples } from "./text.ts";
 
-export function addAction(program: Command, act: Act): void {
+export function addAction(program: KitCommand): void {
   program
     .command("action")
     .argument("[name]", "the action; list, or nothing, to see all")
     .argument("[uuid]", "the resource", typedUuid)
     .description("what your service lets an operator do to a resource")
     .addHelpText("after", examples("kit action list", `kit action move ${EXAMPLE_UUID}`))
-    .action(
-      act(async (session, name = "list", uuid?: string) => {
-        if (uuid === undefined && name !== "list")
-          throw new UsedWrongly(`Name the resource, too: kit action ${name} UUID.`);
-        if (uuid === undefined) {
-          const all = yourActions(await session.openContext(session.settings()));
-          const data = all.map(({ name: action, label, effect }) => ({ action, label, effect }));
-          return {
-            data,
-            show: (screen) =>
-              data.length > 0 ? table(screen, data) : "Your service has none (docs/extend-it.md).",
-          };
-        }
-        const said = await runYourAction(await session.context(), name, uuid, session.how());
-        return { data: { uuid, said }, message: said, show: (screen) => onScreen(screen, said) };
-      }),
-    );
+    .does(async (session, named?: string, uuid?: string) => {
+      const name = named ?? "list";
+      if (uuid === undefined && name !== "list")
+        throw new UsedWrongly(`Name the resource, too: kit action ${name} UUID.`);
+      if (uuid === undefined) {
+        const all = yourActions(await session.openContext(session.settings()));
+        const data = all.map(({ name: action, label, effect }) => ({ action, label, effect }));
+        return {
+          data,
+          show: (screen) =>
+            data.length > 0 ? table(screen, data) : "Your service has none (docs/extend-it.md).",
+        };
+      }
+      const said = await runYourAction(await session.context(), name, uuid, session.how());
+      return { data: { uuid, said }, message: said, show: (screen) => onScreen(screen, said) };
+    });
 }

@@ -1,11 +1,10 @@
-import type { Command } from "commander";
 import { typedUuid, UsedWrongly } from "../errors.ts";
 import { actionsBefore } from "../store.ts";
+import type { KitCommand } from "./command.ts";
 import { entryText } from "./resource-text.ts";
-import type { Act } from "./session.ts";
 import { EXAMPLE_UUID, examples } from "./text.ts";
 
-export function addAudit(program: Command, act: Act): void {
+export function addAudit(program: KitCommand): void {
   program
     .command("audit")
     .option("--resource <uuid>", "only what was done to this resource", typedUuid)
@@ -14,21 +13,19 @@ export function addAudit(program: Command, act: Act): void {
       "what operators did, here and on their pages, and who came in: the newest first, 50 at a time",
     )
     .addHelpText("after", examples("kit audit", `kit audit --resource ${EXAMPLE_UUID}`))
-    .action(
-      act(async (session, { resource, after }: { resource?: string; after?: string }) => {
-        if (after !== undefined && !/^\d{1,15}$/.test(after))
-          throw new UsedWrongly(`"${after}" is not a place in the audit trail: use the "next" of a page.`);
-        const db = await session.database();
-        const page = await actionsBefore(db, after === undefined ? null : Number(after), resource);
-        const { entries, next } = page;
-        const end = next === null ? [] : [`\nFor more, the same command with:\n--after ${next}`];
-        return {
-          data: page,
-          show: (screen) =>
-            entries.length === 0
-              ? "Nothing yet."
-              : [...entries.map((entry) => entryText(screen, entry)), ...end].join("\n"),
-        };
-      }),
-    );
+    .does(async (session, { resource, after }: { resource?: string; after?: string }) => {
+      if (after !== undefined && !/^\d{1,15}$/.test(after))
+        throw new UsedWrongly(`"${after}" is not a place in the audit trail: use the "next" of a page.`);
+      const db = await session.database();
+      const page = await actionsBefore(db, after === undefined ? null : Number(after), resource);
+      const { entries, next } = page;
+      const end = next === null ? [] : [`\nFor more, the same command with:\n--after ${next}`];
+      return {
+        data: page,
+        show: (screen) =>
+          entries.length === 0
+            ? "Nothing yet."
+            : [...entries.map((entry) => entryText(screen, entry)), ...end].join("\n"),
+      };
+    });
 }

@@ -1,17 +1,16 @@
-import type { Command } from "commander";
 import { revealed, SCOPES, type Authorization } from "../../platform/authorizations.ts";
 import { Secret } from "../../secret.ts";
 import { AUTHORIZATION_SETTINGS, createAuthorization, revokeAuthorization } from "../authorizations.ts";
 import { duration } from "../wording.ts";
+import type { KitCommand } from "./command.ts";
 import type { Screen } from "./host.ts";
-import type { Act } from "./session.ts";
 import { facts } from "./table.ts";
 import { EXAMPLE_UUID, examples, safe } from "./text.ts";
 
 const USERS_TOKEN = "Your token for the platform's API";
 const MOST_TOKEN_BYTES = 64 * 1024;
 
-export function addAuthorizations(program: Command, act: Act): void {
+export function addAuthorizations(program: KitCommand): void {
   const authorizations = program
     .command("authorizations")
     .description("tokens of your own for the platform's API; your present token comes on standard input");
@@ -31,18 +30,16 @@ export function addAuthorizations(program: Command, act: Act): void {
 The new token is shown this once (with --json, the whole record): nobody can
 show it again, so --reveal is not needed here. It is not stored and not logged.`,
     )
-    .action(
-      act(async (session, { description, scope: typed }: { description: string; scope: string[] }) => {
-        const settings = session.settings(AUTHORIZATION_SETTINGS);
-        const scope = [...new Set(typed.flatMap((names) => names.split(/[\s,]+/)).filter(Boolean))];
-        const unknown = scope.filter((name) => !(SCOPES as readonly string[]).includes(name));
-        if (unknown.length > 0)
-          session.say(`Not a scope we know, so the platform decides: ${safe(unknown.join(", "))}`);
-        const token = await session.secret(USERS_TOKEN, MOST_TOKEN_BYTES);
-        const record = await createAuthorization(settings, { description, scope }, token);
-        return { data: revealed(record), show: (screen) => createdText(screen, record) };
-      }),
-    );
+    .does(async (session, { description, scope: typed }: { description: string; scope: string[] }) => {
+      const settings = session.settings(AUTHORIZATION_SETTINGS);
+      const scope = [...new Set(typed.flatMap((names) => names.split(/[\s,]+/)).filter(Boolean))];
+      const unknown = scope.filter((name) => !(SCOPES as readonly string[]).includes(name));
+      if (unknown.length > 0)
+        session.say(`Not a scope we know, so the platform decides: ${safe(unknown.join(", "))}`);
+      const token = await session.secret(USERS_TOKEN, MOST_TOKEN_BYTES);
+      const record = await createAuthorization(settings, { description, scope }, token);
+      return { data: revealed(record), show: (screen) => createdText(screen, record) };
+    });
 
   authorizations
     .command("revoke")
@@ -54,14 +51,12 @@ show it again, so --reveal is not needed here. It is not stored and not logged.`
 
 The tokens in the answer are dead, and shown as [secret].`,
     )
-    .action(
-      act(async (session, id: string) => {
-        const settings = session.settings(AUTHORIZATION_SETTINGS);
-        const token = await session.secret(USERS_TOKEN, MOST_TOKEN_BYTES);
-        const record = await revokeAuthorization(settings, id, token);
-        return { data: record, show: () => `Revoked ${safe(record.id)}: its tokens are blocked.` };
-      }),
-    );
+    .does(async (session, id: string) => {
+      const settings = session.settings(AUTHORIZATION_SETTINGS);
+      const token = await session.secret(USERS_TOKEN, MOST_TOKEN_BYTES);
+      const record = await revokeAuthorization(settings, id, token);
+      return { data: record, show: () => `Revoked ${safe(record.id)}: its tokens are blocked.` };
+    });
 }
 
 function createdText(screen: Screen, { id, access_token: issued, scope }: Authorization): string {

@@ -1,4 +1,3 @@
-import type { Command } from "commander";
 import type { OpenContext } from "../../open-context.ts";
 import type { ConfigVar } from "../../resources/config-vars.ts";
 import {
@@ -20,10 +19,11 @@ import { checkNames, getConfig, setConfig } from "../config-vars.ts";
 import { typedUuid, UsedWrongly } from "../errors.ts";
 import { counted, some } from "../wording.ts";
 import { isWhole } from "../work-through.ts";
+import type { KitCommand } from "./command.ts";
 import type { Screen } from "./host.ts";
 import { DONE, FAILED, type Outcome } from "./outcome.ts";
 import { bulkOutcome, bulkText, namesOrAll, onScreen } from "./report.ts";
-import type { Act, Session } from "./session.ts";
+import type { Session } from "./session.ts";
 import { table } from "./table.ts";
 import { EXAMPLE_UUID, examples, safe, STOPPED, writtenOut } from "./text.ts";
 
@@ -42,7 +42,7 @@ const ALL = ["--all", "every resource that has working tokens"] as const;
 /** One value of a config var may come on standard input. */
 const MOST_VALUE_BYTES = 1024 * 1024;
 
-export function addConfig(program: Command, act: Act): void {
+export function addConfig(program: KitCommand): void {
   const config = program.command("config").description("the config vars of a resource's apps");
 
   config
@@ -51,10 +51,8 @@ export function addConfig(program: Command, act: Act): void {
     .option(...REVEAL)
     .description("the config vars as the platform has them")
     .addHelpText("after", examples(`kit config get ${EXAMPLE_UUID}`))
-    .action(
-      act(async (session, uuid: string, options: Options) =>
-        showConfig(await getConfig(await session.context(), uuid), options),
-      ),
+    .does(async (session, uuid: string, options: Options) =>
+      showConfig(await getConfig(await session.context(), uuid), options),
     );
 
   config
@@ -71,15 +69,13 @@ export function addConfig(program: Command, act: Act): void {
         `kit config set ${EXAMPLE_UUID} SHOP_TOKEN=- < token.txt`,
       ),
     )
-    .action(
-      act(async (session, uuid: string, pairs: string[], options: Options) => {
-        const changes = await readChanges(session, pairs, options.unset ?? []);
-        const now = await setConfig(await session.context(), uuid, changes);
-        return showConfig(now, options, `Changed: ${changes.map(({ name }) => name).join(", ")}.`);
-      }),
-    );
+    .does(async (session, uuid: string, pairs: string[], options: Options) => {
+      const changes = await readChanges(session, pairs, options.unset ?? []);
+      const now = await setConfig(await session.context(), uuid, changes);
+      return showConfig(now, options, `Changed: ${changes.map(({ name }) => name).join(", ")}.`);
+    });
 
-  addCompare(config, act);
+  addCompare(config);
 }
 
 async function readChanges(
@@ -105,7 +101,7 @@ async function readChanges(
 }
 
 /** `kit config diff` and `kit config push`. */
-function addCompare(config: Command, act: Act): void {
+function addCompare(config: KitCommand): void {
   config
     .command("diff")
     .argument("[uuid]", "the resource")
@@ -125,12 +121,10 @@ foreign  it has one that was never set from here: no push touches it
 Values are masked. Beside each stands a fingerprint: where two are equal, the
 values are.${STOPPED}`,
     )
-    .action(
-      act((session, typed: string | undefined, options: Options) => {
-        const uuid = uuidOrAll(typed, options);
-        return uuid === "all" ? diffAll(session, options) : diffOne(session, uuid, options);
-      }),
-    );
+    .does((session, typed: string | undefined, options: Options) => {
+      const uuid = uuidOrAll(typed, options);
+      return uuid === "all" ? diffAll(session, options) : diffOne(session, uuid, options);
+    });
 
   config
     .command("push")
@@ -149,12 +143,10 @@ stands on the platform may have been put there by hand: it is kept unless
 --overwrite names it. One that was never set from here is kept even then, until
 kit config set has given it a value.${STOPPED}`,
     )
-    .action(
-      act((session, typed: string | undefined, options: Options) => {
-        const uuid = uuidOrAll(typed, options);
-        return uuid === "all" ? pushAll(session, options) : pushOne(session, uuid, options);
-      }),
-    );
+    .does((session, typed: string | undefined, options: Options) => {
+      const uuid = uuidOrAll(typed, options);
+      return uuid === "all" ? pushAll(session, options) : pushOne(session, uuid, options);
+    });
 }
 
 function uuidOrAll(typed: string | undefined, options: Options): string {

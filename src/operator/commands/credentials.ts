@@ -1,4 +1,3 @@
-import type { Command } from "commander";
 import { BULK_ACTIONS } from "../bulk-actions.ts";
 import {
   MOST_SECRET_BYTES,
@@ -8,16 +7,16 @@ import {
   waitUntilFresh,
 } from "../client-secret.ts";
 import { resealAll, resealInWords } from "../keys.ts";
+import type { KitCommand } from "./command.ts";
 import { DONE, FAILED } from "./outcome.ts";
 import { bulkOutcome, namesOrAll, onScreen } from "./report.ts";
-import type { Act } from "./session.ts";
 import { EXAMPLE_UUID, examples, STOPPED } from "./text.ts";
 
 /** The commands of all actions on many resources. */
-export function addBulk(program: Command, act: Act): void {
+export function addBulk(program: KitCommand): void {
+  const groups: Record<string, KitCommand> = {};
   for (const { group, about = "", verb, does, all, note = "", doneWord, question, work } of BULK_ACTIONS) {
-    const ofGroup = program.commands.find((each) => each.name() === group);
-    const home = group ? (ofGroup ?? program.command(group).description(about)) : program;
+    const home = group ? (groups[group] ??= program.command(group).description(about)) : program;
     const words = ["kit", group, verb].filter(Boolean).join(" ");
     const command = home
       .command(verb)
@@ -25,18 +24,16 @@ export function addBulk(program: Command, act: Act): void {
       .option("--all", all)
       .description(does)
       .addHelpText("after", examples(`${words} ${EXAMPLE_UUID}`, `${words} --all`) + note + STOPPED)
-      .action(
-        act(async (session, typed: string[], options: { all?: boolean; yes?: boolean }) => {
-          const which = namesOrAll(typed, options);
-          if (question && !options.yes) await session.confirm(question);
-          return bulkOutcome(await work(await session.context(), which, session.how()), doneWord);
-        }),
-      );
+      .does(async (session, typed: string[], options: { all?: boolean; yes?: boolean }) => {
+        const which = namesOrAll(typed, options);
+        if (question && !options.yes) await session.confirm(question);
+        return bulkOutcome(await work(await session.context(), which, session.how()), doneWord);
+      });
     if (question) command.option("--yes", "do not ask");
   }
 }
 
-export function addSecret(program: Command, act: Act): void {
+export function addSecret(program: KitCommand): void {
   program
     .command("secret")
     .description("the OAuth client secret")
@@ -45,34 +42,30 @@ export function addSecret(program: Command, act: Act): void {
     .option("--no-check", "do not ask the platform first whether it accepts the secret")
     .description("take over the client secret that the partner portal shows, from standard input")
     .addHelpText("after", examples("kit secret set < new-secret.txt", "kit secret set   (asks for it)"))
-    .action(
-      act(async (session, { wait, check }: { wait: boolean; check: boolean }) => {
-        const typed = await session.secret("The new client secret", MOST_SECRET_BYTES);
-        const value = typedClientSecret(typed.reveal());
-        const context = await session.contextWithoutKeys();
-        const begun = await setSecret(context, value, check);
-        const report = wait ? await waitUntilFresh(context, begun, session.how()) : begun;
-        return { data: report, show: () => secretInWords(report) };
-      }),
-    );
+    .does(async (session, { wait, check }: { wait: boolean; check: boolean }) => {
+      const typed = await session.secret("The new client secret", MOST_SECRET_BYTES);
+      const value = typedClientSecret(typed.reveal());
+      const context = await session.contextWithoutKeys();
+      const begun = await setSecret(context, value, check);
+      const report = wait ? await waitUntilFresh(context, begun, session.how()) : begun;
+      return { data: report, show: () => secretInWords(report) };
+    });
 }
 
-export function addKeys(program: Command, act: Act): void {
+export function addKeys(program: KitCommand): void {
   program
     .command("keys")
     .description("the keys that seal what is stored")
     .command("reseal")
     .description("seal everything with ENCRYPTION_KEY, so that old keys can be dropped")
     .addHelpText("after", examples("kit keys reseal"))
-    .action(
-      act(async (session) => {
-        const context = await session.contextWithoutKeys();
-        const result = await resealAll(context, session.how());
-        return {
-          data: result.report,
-          exitCode: result.isDone ? DONE : FAILED,
-          show: (screen) => onScreen(screen, resealInWords(result, context.vault)),
-        };
-      }),
-    );
+    .does(async (session) => {
+      const context = await session.contextWithoutKeys();
+      const result = await resealAll(context, session.how());
+      return {
+        data: result.report,
+        exitCode: result.isDone ? DONE : FAILED,
+        show: (screen) => onScreen(screen, resealInWords(result, context.vault)),
+      };
+    });
 }

@@ -1,36 +1,33 @@
-import type { Command } from "commander";
 import type { Check } from "../doctor/finding.ts";
 import { examine, type DoctorReport } from "../doctor/doctor.ts";
 import { migrateDatabase, MIGRATION_SETTINGS } from "../migrations.ts";
+import type { KitCommand } from "./command.ts";
 import type { Screen } from "./host.ts";
 import { DONE, FAILED, MISCONFIGURED } from "./outcome.ts";
-import type { Act } from "./session.ts";
 import { counted, examples, safe, wrapped } from "./text.ts";
 
-export function addMigrate(program: Command, act: Act): void {
+export function addMigrate(program: KitCommand): void {
   program
     .command("migrate")
     .description("bring the database's schema up to date (in the release phase of each deploy)")
     .addHelpText("after", examples("kit migrate"))
-    .action(
-      act(async (session) => {
-        const config = session.settings(MIGRATION_SETTINGS);
-        const report = await migrateDatabase(config, (sentence) => session.say(safe(sentence)));
-        const { applied, database } = report;
-        return {
-          data: report,
-          show: () =>
-            applied.length === 0
-              ? `The schema is up to date: ${safe(database)}.`
-              : [`Applied ${counted(applied.length, "migration")} to ${safe(database)}:`, ...applied].join(
-                  "\n  ",
-                ),
-        };
-      }),
-    );
+    .does(async (session) => {
+      const config = session.settings(MIGRATION_SETTINGS);
+      const report = await migrateDatabase(config, (sentence) => session.say(safe(sentence)));
+      const { applied, database } = report;
+      return {
+        data: report,
+        show: () =>
+          applied.length === 0
+            ? `The schema is up to date: ${safe(database)}.`
+            : [`Applied ${counted(applied.length, "migration")} to ${safe(database)}:`, ...applied].join(
+                "\n  ",
+              ),
+      };
+    });
 }
 
-export function addDoctor(program: Command, act: Act): void {
+export function addDoctor(program: KitCommand): void {
   program
     .command("doctor")
     .description("look at settings, database, keys, client secret, sweeps and platform, and say what to fix")
@@ -42,17 +39,15 @@ Exit code 0: every check was made, and none failed; 1: one failed, or could not
 be made; 78: the settings or the offer are at fault. What could not be checked
 is counted apart ("notChecked", "isChecked": false with --json).`,
     )
-    .action(
-      act(async (session) => {
-        const report = await examine({
-          offer: await session.offer(),
-          readSettings: () => session.settings(),
-          open: session.openContext,
-          onProgress: session.onProgress,
-        });
-        return { data: report, show: (screen) => show(screen, report), exitCode: exitCodeOf(report) };
-      }),
-    );
+    .does(async (session) => {
+      const report = await examine({
+        offer: await session.offer(),
+        readSettings: () => session.settings(),
+        open: session.openContext,
+        onProgress: session.onProgress,
+      });
+      return { data: report, show: (screen) => show(screen, report), exitCode: exitCodeOf(report) };
+    });
 }
 
 function exitCodeOf({ ok, checks }: DoctorReport): number {

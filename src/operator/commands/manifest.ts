@@ -1,20 +1,21 @@
 import { rename, rm, writeFile } from "node:fs/promises";
-import { Argument, Option, type Command } from "commander";
+import { Argument, Option } from "commander";
 import { madeUpNames } from "../../environment.ts";
 import { KitError, messageOf, Misconfigured } from "../../errors.ts";
 import type { Fault } from "../../manifest/check.ts";
 import type { EnvironmentName } from "../../manifest/schema.ts";
 import { addonManifest } from "../addon-manifest.ts";
+import type { KitCommand } from "./command.ts";
 import type { Screen } from "./host.ts";
 import { readInputFile } from "./input.ts";
 import { DONE, FAILED } from "./outcome.ts";
-import type { Act, Session } from "./session.ts";
+import type { Session } from "./session.ts";
 import { counted, examples, jsonText, safe, wrapped } from "./text.ts";
 
 /** Many times the size of a long manifest. */
 const MOST_BYTES = 512 * 1024;
 
-export function addManifest(program: Command, act: Act): void {
+export function addManifest(program: KitCommand): void {
   const manifest = program
     .command("manifest")
     .description("app.json, from which the platform makes an app; and the add-on's own manifest");
@@ -25,16 +26,14 @@ export function addManifest(program: Command, act: Act): void {
     .addArgument(file)
     .description("name every broken rule, and what else is worth a look; exits with 1 on a broken rule")
     .addHelpText("after", examples("kit manifest check app.json", "kit manifest check - < app.json"))
-    .action(
-      act(async (session, name: string) => {
-        const { ok, faults } = await examine(session, name);
-        return {
-          data: { ok, faults: faults.map(withoutPlace) },
-          show: (screen) => faultList(screen, name, faults),
-          exitCode: ok ? DONE : FAILED,
-        };
-      }),
-    );
+    .does(async (session, name: string) => {
+      const { ok, faults } = await examine(session, name);
+      return {
+        data: { ok, faults: faults.map(withoutPlace) },
+        show: (screen) => faultList(screen, name, faults),
+        exitCode: ok ? DONE : FAILED,
+      };
+    });
 
   manifest
     .command("resolve")
@@ -42,26 +41,24 @@ export function addManifest(program: Command, act: Act): void {
     .addOption(new Option("--environment <name>", "for such an app").choices(["test", "review"]))
     .description("print what an app is made from: each key of the environment replaces the whole key")
     .addHelpText("after", examples("kit manifest resolve app.json --environment review"))
-    .action(
-      act(async (session, name: string, { environment }: { environment?: EnvironmentName }) => {
-        const { manifest: whole, faults } = await examine(session, name);
-        if (!whole) {
-          // A broken manifest gives no result at all, so that nobody uses half of one.
-          const message = `${nameOf(name)} breaks rules of the platform's manifest.`;
-          return {
-            data: { id: "manifest_broken", message, faults: faults.map(withoutPlace) },
-            show: (screen) => faultList(screen, name, faults),
-            isComplaint: true,
-            exitCode: FAILED,
-          };
-        }
-        const { effectiveManifest } = await import("../../manifest/schema.ts");
-        const data = effectiveManifest(whole, environment);
-        return { data, show: () => jsonText(data, 2) };
-      }),
-    );
+    .does(async (session, name: string, { environment }: { environment?: EnvironmentName }) => {
+      const { manifest: whole, faults } = await examine(session, name);
+      if (!whole) {
+        // A broken manifest gives no result at all, so that nobody uses half of one.
+        const message = `${nameOf(name)} breaks rules of the platform's manifest.`;
+        return {
+          data: { id: "manifest_broken", message, faults: faults.map(withoutPlace) },
+          show: (screen) => faultList(screen, name, faults),
+          isComplaint: true,
+          exitCode: FAILED,
+        };
+      }
+      const { effectiveManifest } = await import("../../manifest/schema.ts");
+      const data = effectiveManifest(whole, environment);
+      return { data, show: () => jsonText(data, 2) };
+    });
 
-  addWrite(manifest, act);
+  addWrite(manifest);
 }
 
 async function examine(session: Session, file: string) {
@@ -93,7 +90,7 @@ function faultList({ columns, paint }: Screen, file: string, faults: readonly Fa
 }
 
 /** `kit manifest write`, a subcommand of `manifest`. */
-function addWrite(manifest: Command, act: Act): void {
+function addWrite(manifest: KitCommand): void {
   manifest
     .command("write")
     .argument("[file]", "where to; without one, or for -, to standard output")
@@ -108,27 +105,25 @@ It is made of src/your-service/plans.ts and of ADDON_ID, PUBLIC_URL,
 RESOURCES_PATH and SSO_SALT. Without --reveal it holds no secret, and may be
 committed and compared.`,
     )
-    .action(
-      act(async (session, file: string | undefined, how: { reveal?: boolean; overwrite?: boolean }) => {
-        const { reveal = false, overwrite = false } = how;
-        const { registration, secrets } = await registrationFrom(session, reveal);
-        const whole = { ...registration, ...secrets };
-        const text = JSON.stringify(whole, null, 2);
-        if (file === undefined || file === "-") {
-          if (reveal) session.say("It holds the add-on's secrets: let it pass through nobody else's hands.");
-          return { data: whole, show: () => text };
-        }
-        await write(file, `${text}\n`, { mode: reveal ? 0o600 : 0o644, overwrite });
-        const said = reveal
-          ? "Its secrets open everything that the platform may do here. Only you can read it: give it to the platform, then delete it, and commit it nowhere."
-          : "No secret is in it: --reveal puts in what the platform needs.";
-        return {
-          data: { written: file, secrets: Object.keys(secrets) },
-          show: ({ columns }) =>
-            wrapped(`${file}: the add-on ${registration.id} at ${registration.base_url}.\n${said}`, columns),
-        };
-      }),
-    );
+    .does(async (session, file: string | undefined, how: { reveal?: boolean; overwrite?: boolean }) => {
+      const { reveal = false, overwrite = false } = how;
+      const { registration, secrets } = await registrationFrom(session, reveal);
+      const whole = { ...registration, ...secrets };
+      const text = JSON.stringify(whole, null, 2);
+      if (file === undefined || file === "-") {
+        if (reveal) session.say("It holds the add-on's secrets: let it pass through nobody else's hands.");
+        return { data: whole, show: () => text };
+      }
+      await write(file, `${text}\n`, { mode: reveal ? 0o600 : 0o644, overwrite });
+      const said = reveal
+        ? "Its secrets open everything that the platform may do here. Only you can read it: give it to the platform, then delete it, and commit it nowhere."
+        : "No secret is in it: --reveal puts in what the platform needs.";
+      return {
+        data: { written: file, secrets: Object.keys(secrets) },
+        show: ({ columns }) =>
+          wrapped(`${file}: the add-on ${registration.id} at ${registration.base_url}.\n${said}`, columns),
+      };
+    });
 }
 
 /** What registers the add-on, and the secrets that the platform and the service share, if they are asked for. */

@@ -1,9 +1,10 @@
-import { Command, type OutputConfiguration } from "commander";
+import type { Command, OutputConfiguration } from "commander";
 import { buildText } from "../../version.ts";
 import { addAction } from "./action.ts";
 import { addApi, addApps } from "./platform.ts";
 import { addAudit } from "./audit.ts";
 import { addAuthorizations } from "./authorizations.ts";
+import { KitCommand } from "./command.ts";
 import { addConfig } from "./config.ts";
 import { addBulk, addKeys, addSecret } from "./credentials.ts";
 import { addDoctor, addMigrate } from "./doctor.ts";
@@ -13,7 +14,7 @@ import type { Act } from "./session.ts";
 import { addStatus } from "./status.ts";
 
 /** Declares commands with their arguments and options, and says what they do. */
-type AddCommand = (program: Command, act: Act) => void;
+type AddCommand = (program: KitCommand) => void;
 
 /** Every command, in the order of the help. */
 const COMMANDS: readonly AddCommand[] = [
@@ -22,8 +23,8 @@ const COMMANDS: readonly AddCommand[] = [
 ];
 
 /** The command line as a commander program, which never exits the process. */
-export function createProgram(act: Act, output: OutputConfiguration = {}): Command {
-  const program = new Command("kit")
+export function createProgram(act: Act, output: OutputConfiguration = {}): KitCommand {
+  const program = new KitCommand(act, "kit")
     .description("The operator's command line: what the service keeps, and what you can do about it.")
     .option("--json", "print one JSON document and nothing else")
     .version(buildText, "--version", "print the version, the commit that was built, and Node's version")
@@ -31,7 +32,7 @@ export function createProgram(act: Act, output: OutputConfiguration = {}): Comma
     .exitOverride()
     .configureOutput(output)
     .addHelpText("after", ENDING);
-  for (const add of COMMANDS) add(program, act);
+  for (const add of COMMANDS) add(program);
   return program;
 }
 

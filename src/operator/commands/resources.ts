@@ -1,5 +1,4 @@
 import { createInterface } from "node:readline";
-import type { Command } from "commander";
 import { STATES_OF_RESOURCES } from "../../credentials/states.ts";
 import { lostProvisions } from "../../resources/end-store.ts";
 import { RESOURCE_STATES } from "../../resources/states.ts";
@@ -8,9 +7,9 @@ import { typedUuid } from "../errors.ts";
 import { BAD_LINES, importInstallations } from "../import.ts";
 import { moment, some } from "../wording.ts";
 import { countStates, listResources, showResource } from "../resources.ts";
+import type { KitCommand } from "./command.ts";
 import { DONE, FAILED } from "./outcome.ts";
 import { aboutOne, pageText, resourceText } from "./resource-text.ts";
-import type { Act } from "./session.ts";
 import { table } from "./table.ts";
 import { counted, EXAMPLE_UUID, examples, wrapped } from "./text.ts";
 
@@ -19,11 +18,11 @@ const STATES = `
 States of the business:   ${RESOURCE_STATES.join(", ")}
 States of the credential: ${wrapped(STATES_OF_RESOURCES.join(", "), 80, " ".repeat(26))}`;
 
-export function addResources(program: Command, act: Act): void {
+export function addResources(program: KitCommand): void {
   const resources = program.command("resources").description("the add-on resources we know of");
-  addReading(resources, act);
-  addErase(resources, act);
-  addImport(resources, act);
+  addReading(resources);
+  addErase(resources);
+  addImport(resources);
 }
 
 interface ListOptions {
@@ -32,7 +31,7 @@ interface ListOptions {
   after?: string;
 }
 
-function addReading(resources: Command, act: Act): void {
+function addReading(resources: KitCommand): void {
   resources
     .command("list")
     .description("all resources, the newest first, 100 at a time")
@@ -43,55 +42,49 @@ function addReading(resources: Command, act: Act): void {
       "after",
       examples("kit resources list --state grant_lost", "kit resources list --search shop-") + STATES,
     )
-    .action(
-      act(async (session, { state, search, after }: ListOptions) => {
-        const db = await session.database();
-        const page = await listResources(db, { state, text: search, after });
-        const totals = after === undefined ? await countStates(db) : null;
-        const isFiltered = state !== undefined || search !== undefined;
-        return {
-          data: { ...page, ...(totals && { totals }) },
-          show: (screen) => pageText(screen, page, { totals, isFiltered }),
-        };
-      }),
-    );
+    .does(async (session, { state, search, after }: ListOptions) => {
+      const db = await session.database();
+      const page = await listResources(db, { state, text: search, after });
+      const totals = after === undefined ? await countStates(db) : null;
+      const isFiltered = state !== undefined || search !== undefined;
+      return {
+        data: { ...page, ...(totals && { totals }) },
+        show: (screen) => pageText(screen, page, { totals, isFiltered }),
+      };
+    });
 
   resources
     .command("show")
     .argument("<uuid>", "the resource", typedUuid)
     .description("one resource, with what happened to it")
     .addHelpText("after", examples(`kit resources show ${EXAMPLE_UUID}`))
-    .action(
-      act(async (session, uuid: string) => {
-        const resource = await showResource(await session.database(), uuid);
-        return { data: resource, show: (screen) => resourceText(screen, resource) };
-      }),
-    );
+    .does(async (session, uuid: string) => {
+      const resource = await showResource(await session.database(), uuid);
+      return { data: resource, show: (screen) => resourceText(screen, resource) };
+    });
 
   resources
     .command("lost")
     .description("provisions of the last 30 days that were answered with an error of ours: each a lost sale")
     .addHelpText("after", examples("kit resources lost"))
-    .action(
-      act(async (session) => {
-        const lost = await lostProvisions(await session.database());
-        const end = `${counted(lost.length, "provision")}. Take one off the list: kit resources erase UUID`;
-        return {
-          data: lost,
-          show: (screen) => {
-            if (lost.length === 0) return "No provision was lost.";
-            const rows = lost.map(({ uuid, plan, name, at, requestId: request }) => ({
-              ...{ uuid, plan, name: name ?? "", "lost (UTC)": moment(at) },
-              ...(screen.columns >= 120 && { request }),
-            }));
-            return `${table(screen, rows)}\n\n${end}`;
-          },
-        };
-      }),
-    );
+    .does(async (session) => {
+      const lost = await lostProvisions(await session.database());
+      const end = `${counted(lost.length, "provision")}. Take one off the list: kit resources erase UUID`;
+      return {
+        data: lost,
+        show: (screen) => {
+          if (lost.length === 0) return "No provision was lost.";
+          const rows = lost.map(({ uuid, plan, name, at, requestId: request }) => ({
+            ...{ uuid, plan, name: name ?? "", "lost (UTC)": moment(at) },
+            ...(screen.columns >= 120 && { request }),
+          }));
+          return `${table(screen, rows)}\n\n${end}`;
+        },
+      };
+    });
 }
 
-function addErase(resources: Command, act: Act): void {
+function addErase(resources: KitCommand): void {
   resources
     .command("erase")
     .argument("<uuid>", "the resource", typedUuid)
@@ -105,23 +98,21 @@ Its tokens and config vars are gone for good, and what your service keeps for it
 is cleaned up. Said of a tombstone, it takes what is left of the customer: name,
 app and options. A person at a terminal is asked; a script says --yes.`,
     )
-    .action(
-      act(async (session, uuid: string, { yes = false }: { yes?: boolean }) => {
-        const db = await session.database();
-        const isLost = (await lostProvisions(db)).some((each) => each.uuid === uuid);
-        const resource = isLost ? null : await showResource(db, uuid);
-        if (!yes) {
-          if (resource) session.say(aboutOne(resource));
-          await session.confirm("Erase it for good?");
-        }
-        const report = await eraseResource(db, uuid);
-        const end = isLost ? "It is no longer listed as lost." : "Its uuid can never live again.";
-        return { data: report, show: () => `Erased ${report.erased}. ${end}` };
-      }),
-    );
+    .does(async (session, uuid: string, { yes = false }: { yes?: boolean }) => {
+      const db = await session.database();
+      const isLost = (await lostProvisions(db)).some((each) => each.uuid === uuid);
+      const resource = isLost ? null : await showResource(db, uuid);
+      if (!yes) {
+        if (resource) session.say(aboutOne(resource));
+        await session.confirm("Erase it for good?");
+      }
+      const report = await eraseResource(db, uuid);
+      const end = isLost ? "It is no longer listed as lost." : "Its uuid can never live again.";
+      return { data: report, show: () => `Erased ${report.erased}. ${end}` };
+    });
 }
 
-function addImport(resources: Command, act: Act): void {
+function addImport(resources: KitCommand): void {
   resources
     .command("import")
     .description("take over installations from before the kit: JSON lines on standard input")
@@ -134,29 +125,27 @@ and name may be missing. What exists is never changed. Exit code 0: every line
 is imported or exists; 1: some line was not usable (its number and reason are
 told). Then: kit grants recover --all`,
     )
-    .action(
-      act(async (session) => {
-        const context = await session.context();
-        const signal = session.stopSignal();
-        const { stdin: input } = session.host;
-        if (input.isTTY) {
-          session.endProgress();
-          session.say("Type or paste one JSON object a line; Ctrl-D ends.");
-        }
-        const lines = createInterface({ input, signal, crlfDelay: Infinity });
-        const report = await importInstallations(context, lines, { signal, onProgress: session.onProgress });
-        if (signal.aborted)
-          session.say("Stopped: what was taken is kept. The same command with all lines goes on.");
-        const { imported, skipped } = report;
-        const bad = skipped.flatMap(({ line, uuid, reason }) =>
-          reason === "exists" ? [] : [`line ${line}: ${uuid ? `${uuid}: ` : ""}${BAD_LINES[reason]}`],
-        );
-        const sum = `${counted(imported, "resource")} imported, ${skipped.length - bad.length} existed, ${bad.length} not usable.`;
-        return {
-          data: report,
-          show: ({ paint }) => [...some(bad, (each) => `${paint.red("✗")} ${each}`), sum].join("\n"),
-          exitCode: bad.length === 0 && !signal.aborted ? DONE : FAILED,
-        };
-      }),
-    );
+    .does(async (session) => {
+      const context = await session.context();
+      const signal = session.stopSignal();
+      const { stdin: input } = session.host;
+      if (input.isTTY) {
+        session.endProgress();
+        session.say("Type or paste one JSON object a line; Ctrl-D ends.");
+      }
+      const lines = createInterface({ input, signal, crlfDelay: Infinity });
+      const report = await importInstallations(context, lines, { signal, onProgress: session.onProgress });
+      if (signal.aborted)
+        session.say("Stopped: what was taken is kept. The same command with all lines goes on.");
+      const { imported, skipped } = report;
+      const bad = skipped.flatMap(({ line, uuid, reason }) =>
+        reason === "exists" ? [] : [`line ${line}: ${uuid ? `${uuid}: ` : ""}${BAD_LINES[reason]}`],
+      );
+      const sum = `${counted(imported, "resource")} imported, ${skipped.length - bad.length} existed, ${bad.length} not usable.`;
+      return {
+        data: report,
+        show: ({ paint }) => [...some(bad, (each) => `${paint.red("✗")} ${each}`), sum].join("\n"),
+        exitCode: bad.length === 0 && !signal.aborted ? DONE : FAILED,
+      };
+    });
 }

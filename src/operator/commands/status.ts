@@ -1,4 +1,4 @@
-import { Option, type Command } from "commander";
+import { Option } from "commander";
 import { openIncidents, type CurrentStatus, type Incident } from "../../platform/status.ts";
 import {
   currentStatus,
@@ -8,8 +8,8 @@ import {
   STATUS_SETTINGS,
 } from "../platform-status.ts";
 import { momentAway } from "../wording.ts";
+import type { KitCommand } from "./command.ts";
 import type { Screen } from "./host.ts";
-import type { Act } from "./session.ts";
 import { counted, examples, safe, wrapped } from "./text.ts";
 
 interface Options {
@@ -18,7 +18,7 @@ interface Options {
   incident?: string;
 }
 
-export function addStatus(program: Command, act: Act): void {
+export function addStatus(program: KitCommand): void {
   program
     .command("status")
     .option("--since <YYYY-MM-DD>", "the incidents since that day")
@@ -28,21 +28,19 @@ export function addStatus(program: Command, act: Act): void {
     )
     .description("how the platform is: its status feed, which nothing of the service depends on")
     .addHelpText("after", examples("kit status", "kit status --since 2026-01-31", "kit status --incident 7"))
-    .action(
-      act(async (session, { since, perPage, incident }: Options) => {
-        const settings = session.settings(STATUS_SETTINGS);
-        if (incident !== undefined) {
-          const { json, value } = await showIncident(settings, incident);
-          return { data: json, show: (screen) => incidentText(screen, value, value.updates) };
-        }
-        if (since !== undefined || perPage !== undefined) {
-          const { json, value } = await listIncidents(settings, { since, perPage });
-          return { data: json, show: (screen) => listText(screen, value) };
-        }
-        const { json, value } = await currentStatus(settings);
-        return { data: json, show: (screen) => currentText(screen, value) };
-      }),
-    );
+    .does(async (session, { since, perPage, incident }: Options) => {
+      const settings = session.settings(STATUS_SETTINGS);
+      if (incident !== undefined) {
+        const { json, value } = await showIncident(settings, incident);
+        return { data: json, show: (screen) => incidentText(screen, value, value.updates) };
+      }
+      if (since !== undefined || perPage !== undefined) {
+        const { json, value } = await listIncidents(settings, { since, perPage });
+        return { data: json, show: (screen) => listText(screen, value) };
+      }
+      const { json, value } = await currentStatus(settings);
+      return { data: json, show: (screen) => currentText(screen, value) };
+    });
 }
 
 function currentText(screen: Screen, current: CurrentStatus): string {
