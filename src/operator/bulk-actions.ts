@@ -1,7 +1,7 @@
 import type { Context } from "../context.ts";
 import { LEGACY_GRANTS_OFF, recoverGrants } from "./grants.ts";
 import { askRotation, NO_ROTATION, rotationOf } from "../work/rotation.ts";
-import { cutOffSteps, giveUpSteps, retrySteps } from "./steps.ts";
+import { giveUp, onSteps } from "./steps.ts";
 import { refreshTokens } from "./tokens.ts";
 import { forEachResource, type How, type Report, type Which } from "./work-through.ts";
 
@@ -47,7 +47,7 @@ export const BULK_ACTIONS: readonly BulkAction[] = [
     labels: { one: "Try its work now", all: "Try all work now" },
     effect:
       "What waits for its next call, after one that failed or said later, is called at once. It would be by itself, after 5 minutes at most or when your service said: this is for when your backend works again.",
-    work: retrySteps,
+    work: onSteps("step_retried", "nothing_waits"),
   },
   {
     ...OF_STEPS,
@@ -58,7 +58,7 @@ export const BULK_ACTIONS: readonly BulkAction[] = [
     labels: { one: "Cut its calls off", all: "Cut all calls off" },
     effect:
       "The signal of each call under way is aborted within 3 seconds, its result is ignored, and the function is called again with the same idempotency key: this is for calls that hang.",
-    work: cutOffSteps,
+    work: onSteps("step_cut_off", "nothing_under_way"),
   },
   {
     ...OF_STEPS,
@@ -70,7 +70,7 @@ export const BULK_ACTIONS: readonly BulkAction[] = [
     labels: { one: "Give its work up", all: "Give up all late work" },
     effect:
       "A provision that is not done fails: the platform is told, and what was made is taken down. A plan change or a rotation is dropped, as if your service had refused it. Taking down and retiring end where they are: what is left stays in your backend. None of it comes back.",
-    work: giveUpSteps,
+    work: onSteps("step_given_up", "nothing_to_give_up", giveUp),
   },
   {
     group: "tokens",

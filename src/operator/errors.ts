@@ -15,12 +15,6 @@ export class UnknownResource extends KitError {
   }
 }
 
-/** An {@link UnknownResource} as an entry of a report on many resources. */
-export function failedUnknown(uuid: string): { uuid: string; id: string; message: string } {
-  const { id, message } = new UnknownResource(uuid);
-  return { uuid, id, message };
-}
-
 /** The operator stopped the work. What was done is kept, and the same command continues where it stopped. */
 export class Interrupted extends KitError {
   constructor(message: string) {
@@ -33,11 +27,4 @@ export function typedUuid(text: string): string {
   const uuid = readUuid(text.trim());
   if (!uuid) throw new UsedWrongly(`"${text}" is not the uuid of a resource.`);
   return uuid;
-}
-
-/** Whether a text is an existing date: 2026-02-30 is not, though `Date.parse` alone reads it as a day in March. */
-export function isDay(text: string): boolean {
-  if (!/^\d{4}-\d\d-\d\d$/.test(text)) return false;
-  const ms = Date.parse(text);
-  return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(text);
 }

@@ -1,12 +1,11 @@
 import type { Context } from "../context.ts";
 import { tokensOf } from "../credentials/token-source.ts";
-import { parsedJson } from "../json-object.ts";
+import { isJsonObject, parsedJson } from "../json-object.ts";
 import type { PlatformFor } from "../platform/api.ts";
 import { ForeignResource, InvalidPath } from "../platform/path.ts";
 import { redact } from "../secret.ts";
 import { findApps } from "../work/platform-steps.ts";
 import { typedUuid, UsedWrongly } from "./errors.ts";
-import { withoutSecretMembers } from "./secret-members.ts";
 
 export type AppsReport = Awaited<ReturnType<typeof appsOf>>;
 
@@ -94,4 +93,36 @@ export async function masked(
     ...{ status, headers: withoutSecretMembers(headers, scrub) as PlatformAnswer["headers"] },
     body: withoutSecretMembers(body, scrub, isOfVars ? "vars" : "open"),
   };
+}
+
+const HIDDEN = "[secret]";
+
+/** Names of members of the platform's answers that hold a secret, or an address at which logs can be read or written. */
+const SECRET =
+  /^(.*_?token|.*secret|code|password|session_nonce|log_(input|drain)_url|authorization|(set-)?cookie)$/i;
+
+/** `vars`: an object of names and values of config vars, any of which may be secret. */
+type Kind = "open" | "secret" | "vars";
+
+/**
+ * Removes from an answer what is secret by its place: members with such names, the address of a log drain, and the
+ * values of config vars. `scrub` is applied to all other texts, and to the names of members.
+ */
+function withoutSecretMembers(value: unknown, scrub: (text: string) => string, kind: Kind = "open"): unknown {
+  if (typeof value === "string") return kind === "secret" && value !== "" ? HIDDEN : scrub(value);
+  if (Array.isArray(value))
+    return value.map((each) => withoutSecretMembers(each, scrub, kind === "vars" ? "open" : kind));
+  if (!isJsonObject(value)) return value;
+  const members = Object.entries(value).map(([name, member]) => [
+    scrub(name),
+    withoutSecretMembers(member, scrub, kind === "vars" ? "secret" : kindOf(name, value)),
+  ]);
+  return Object.fromEntries(members) as object;
+}
+
+function kindOf(name: string, owner: object): Kind {
+  if (name === "config") return "vars";
+  // `value` beside `name` belongs to a config var; `url` beside `token` to a log drain.
+  const isSecret = name === "value" ? "name" in owner : name === "url" ? "token" in owner : SECRET.test(name);
+  return isSecret ? "secret" : "open";
 }

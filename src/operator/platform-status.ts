@@ -4,7 +4,7 @@ import { PlatformRefused } from "../platform/errors.ts";
 import { withHttp } from "../platform/http.ts";
 import * as platform from "../platform/status.ts";
 import type { CurrentStatus, Feed, Incident, Told } from "../platform/status.ts";
-import { isDay, UsedWrongly } from "./errors.ts";
+import { UsedWrongly } from "./errors.ts";
 
 /** The feed is public: only its address is needed. */
 export const STATUS_SETTINGS = ["platformStatusUrl"] as const satisfies readonly SettingName[];
@@ -55,4 +55,11 @@ async function asking<T>(
     const message = `The status feed cannot be read: ${messageOf(error)}. Grants and refreshes go on without it.`;
     throw new KitError("status_unavailable", message, { cause: error });
   }
+}
+
+/** Whether a text is an existing date: 2026-02-30 is not, though `Date.parse` alone reads it as a day in March. */
+function isDay(text: string): boolean {
+  if (!/^\d{4}-\d\d-\d\d$/.test(text)) return false;
+  const ms = Date.parse(text);
+  return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(text);
 }

@@ -33,7 +33,8 @@ export interface Search {
   after?: string | undefined;
 }
 
-const STATES: readonly string[] = [...RESOURCE_STATES, ...STATES_OF_RESOURCES];
+/** Of resources, and of their credentials. */
+export const STATES: readonly string[] = [...RESOURCE_STATES, ...STATES_OF_RESOURCES];
 
 /** A page of resources, the newest first, tombstones included. Throws {@link UsedWrongly}. */
 export async function listResources(

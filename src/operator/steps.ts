@@ -10,16 +10,8 @@ import { forEachResource, type How, type Report, type Which } from "./work-throu
 
 // What an operator does to the unfinished work of the vendor's functions when these hang or fail.
 
-/** What waits for its next call, after one that failed or said "later", is called at once. */
-export const retrySteps = onSteps("step_retried", "nothing_waits");
-
-/** Calls under way are cut off, and made again at once. */
-export const cutOffSteps = onSteps("step_cut_off", "nothing_under_way");
-
-/** Work is given up: what becomes of it, `giveUp` says. */
-export const giveUpSteps = onSteps("step_given_up", "nothing_to_give_up", giveUp);
-
-function onSteps(hand: Hand, none: string, work = take) {
+/** The work of such an action: `work` is done to each resource, or `none` said of it where there is nothing to do. */
+export function onSteps(hand: Hand, none: string, work = take) {
   return async (ctx: Context, which: Which, how: How): Promise<Report> => {
     const report = await forEachResource(
       ctx,
@@ -44,7 +36,7 @@ const GIVEN_UP = new Refusal("An operator gave it up.", { id: "given_up" });
  * A provision that was answered "later" fails as after 11 hours; of one that was not answered, the answer is then the
  * refusal. A plan change is dropped as if it were refused; any other work just ends. No call of it is made again.
  */
-async function giveUp(ctx: Context, uuid: string, hand: Hand): Promise<boolean> {
+export async function giveUp(ctx: Context, uuid: string, hand: Hand): Promise<boolean> {
   let isDone = false;
   await retryWhileDatabaseAway(async () => {
     await writeStepOf(ctx, uuid);

@@ -1,6 +1,6 @@
 import type { Context } from "../context.ts";
 import { errorIdOf, messageOf } from "../errors.ts";
-import { failedUnknown } from "./errors.ts";
+import { UnknownResource } from "./errors.ts";
 import { findResources, type FoundResource } from "./store.ts";
 import { counted, some } from "./wording.ts";
 
@@ -74,7 +74,8 @@ export async function forEachResource(
   if (halting) throw halting;
   const left = rows.length - ended(report);
   const known = new Set(found.map(({ uuid }) => uuid));
-  if (uuids !== "all") report.failed.push(...uuids.filter((uuid) => !known.has(uuid)).map(failedUnknown));
+  const unknown = uuids === "all" ? [] : uuids.filter((uuid) => !known.has(uuid));
+  for (const uuid of unknown) note(report, uuid, failureOf(new UnknownResource(uuid)));
   return left > 0 ? { ...report, left } : report;
 }
 

@@ -39,7 +39,7 @@ const WIDE = `
   main h2 { font-size: 1.15rem; margin: 2rem 0 0.75rem; }
   main h1 + .columns > :first-child h2 { margin-top: 0; }
   main dl { grid-template-columns: max-content minmax(0, 1fr); gap: 0.4rem 1.5rem; margin-bottom: 1rem; }
-  main dd { margin-bottom: 0; }
+  main dd { margin-bottom: 0; white-space: pre-line; }
   code { overflow-wrap: anywhere; background: none; padding: 0; color: inherit; }
   .quiet, main small { color: var(--pico-muted-color); }
   time .quiet { white-space: nowrap; }

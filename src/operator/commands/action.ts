@@ -1,7 +1,7 @@
 import { typedUuid, UsedWrongly } from "../errors.ts";
 import { runYourAction, yourActions } from "../your-actions.ts";
 import type { KitCommand } from "./command.ts";
-import { onScreen } from "./report.ts";
+import { onScreen } from "./outcome.ts";
 import { table } from "./table.ts";
 import { EXAMPLE_UUID, examples } from "./text.ts";
 

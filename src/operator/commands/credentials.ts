@@ -8,8 +8,7 @@ import {
 } from "../client-secret.ts";
 import { resealAll, resealInWords } from "../keys.ts";
 import type { KitCommand } from "./command.ts";
-import { DONE, FAILED } from "./outcome.ts";
-import { bulkOutcome, namesOrAll, onScreen } from "./report.ts";
+import { bulkOutcome, DONE, FAILED, namesOrAll, onScreen } from "./outcome.ts";
 import { EXAMPLE_UUID, examples, STOPPED } from "./text.ts";
 
 /** The commands of all actions on many resources. */

@@ -2,6 +2,8 @@ import { CommanderError } from "commander";
 import { isTransient } from "../../database/database.ts";
 import { errorIdOf, KitError, messageOf } from "../../errors.ts";
 import { adviceOn } from "../advice.ts";
+import { typedUuid, UsedWrongly } from "../errors.ts";
+import { isWhole, reportInWords, type Report } from "../work-through.ts";
 import type { Screen } from "./host.ts";
 import { safe, wrapped } from "./text.ts";
 
@@ -62,7 +64,7 @@ const NEXT: Readonly<Record<string, string>> = {
 const PLATFORM_IN_TROUBLE = /^(http_5\d\d|(service|temporarily)_unavailable|(internal_)?server_error)$/;
 
 /** What to do about a failure, or about a credential's state; null if nothing is known to help. */
-export function nextStep(id: string, reason?: unknown): string | null {
+function nextStep(id: string, reason?: unknown): string | null {
   if (PLATFORM_IN_TROUBLE.test(id))
     return "The platform is in trouble: kit status shows what it says of it. Then the same command can be run again.";
   return NEXT[id] ?? adviceOn(id, reason)?.todo ?? null;
@@ -100,4 +102,36 @@ function described(error: unknown): [id: string, message: string] {
   const id = errorIdOf(error);
   const { cause } = Object(error) as { cause?: unknown };
   return [id, id === "database_unavailable" && cause ? `${message} (${messageOf(cause)})` : message];
+}
+
+/** The uuids of the named resources in canonical form, or "all". Throws `UsedWrongly` if both are given, or neither. */
+export function namesOrAll(typed: readonly string[], { all = false }: { all?: boolean }): string[] | "all" {
+  if (all === typed.length > 0) throw new UsedWrongly("Name the resources by uuid, or say --all.");
+  return all ? "all" : typed.map(typedUuid);
+}
+
+/** The outcome of work on many resources; `doneWord` names the success. */
+export function bulkOutcome(report: Report, doneWord: string): Outcome {
+  return {
+    data: report,
+    exitCode: isWhole(report) ? DONE : FAILED,
+    show: (screen) => bulkText(screen, report, doneWord),
+  };
+}
+
+/** A report as {@link reportInWords} says it, and what to do next. */
+export function bulkText(screen: Screen, report: Report, doneWord: string): string {
+  const ids = [...report.failed.map(({ id }) => id), ...report.skipped.map(({ reason }) => reason)];
+  const advice = [...new Set(ids.map((id) => nextStep(id)))].filter((each) => each !== null);
+  const told = advice.map((each) => screen.paint.dim(wrapped(each, screen.columns)));
+  return [onScreen(screen, reportInWords(report, doneWord)), ...told].join("\n");
+}
+
+/** Lines that may hold text from elsewhere, made safe and broken to fit the screen. */
+export function onScreen({ columns, paint }: Screen, text: string): string {
+  const marked = (line: string) => line.replace(/^✗/, paint.red("✗")).replace(/^[–!]/, paint.yellow);
+  return text
+    .split("\n")
+    .map((line) => marked(wrapped(safe(line), columns, "    ")))
+    .join("\n");
 }

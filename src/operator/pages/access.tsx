@@ -1,5 +1,4 @@
 import { Router, type NextFunction, type Request, type RequestHandler, type Response } from "express";
-import type { ComponentChildren } from "preact";
 import { isDatabaseAway } from "../../database/database.ts";
 import { Refusal } from "../../errors.ts";
 import { clientAddress } from "../../http/requests.ts";
@@ -10,6 +9,7 @@ import { personOf, type Person } from "../../people/sign-in.ts";
 import { BY_PASSWORD, isListed, type AccessTrail } from "../audit.ts";
 import { letIn, MOUNT, SignOut } from "./frame.tsx";
 import { LOOKS_AGAIN } from "./live-script.ts";
+import { A } from "./parts.tsx";
 import { notNow, WITH_PASSWORD } from "./problems.ts";
 
 /**
@@ -58,7 +58,11 @@ export function guard(
     const content = (
       <>
         {ways}
-        {byPassword && <Link to={base + WITH_PASSWORD}>Use the operator's password</Link>}
+        {byPassword && (
+          <p>
+            <A to={base + WITH_PASSWORD}>Use the operator's password</A>
+          </p>
+        )}
       </>
     );
     const title = person ? "Not for this account" : "The operator's pages";
@@ -105,9 +109,11 @@ function SignIn({ request, base }: { request: Request; base: string }) {
     <>
       {hasSent && <p>Nothing was done, for you are not signed in any more.</p>}
       <p>They are for those who run this service. Sign in with your account at the platform.</p>
-      <Link to={`${base}/oauth/login?return_to=${encodeURIComponent(back)}`} role="button">
-        Sign in
-      </Link>
+      <p>
+        <A to={`${base}/oauth/login?return_to=${encodeURIComponent(back)}`} role="button">
+          Sign in
+        </A>
+      </p>
     </>
   );
 }
@@ -125,15 +131,5 @@ function NotListed({ person: { email, isEmailVerified, id }, base }: { person: P
       </p>
       <SignOut base={base} />
     </>
-  );
-}
-
-function Link({ to, role, children }: { to: string; role?: "button"; children: ComponentChildren }) {
-  return (
-    <p>
-      <a href={to} role={role}>
-        {children}
-      </a>
-    </p>
   );
 }

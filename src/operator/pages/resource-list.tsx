@@ -1,8 +1,6 @@
 import type { Page } from "../../pages/pages.tsx";
 import type { LostProvision } from "../../resources/end-store.ts";
-import { STATES_OF_RESOURCES } from "../../credentials/states.ts";
-import { RESOURCE_STATES } from "../../resources/states.ts";
-import type { ResourcePage, Search } from "../resources.ts";
+import { STATES, type ResourcePage, type Search } from "../resources.ts";
 import { planInWords } from "../wording.ts";
 import { A, Links, Moment, State, Table } from "./parts.tsx";
 
@@ -64,7 +62,7 @@ function SearchForm({ search: { text, state } }: { search: Search }) {
         State
         <select name="state">
           <option value="">any</option>
-          {[...RESOURCE_STATES, ...STATES_OF_RESOURCES].map((each) => (
+          {STATES.map((each) => (
             <option value={each} selected={each === state}>
               {each}
             </option>
