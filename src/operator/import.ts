@@ -3,7 +3,7 @@ import { isJsonObject, parsedJson } from "../json-object.ts";
 import type { Offer } from "../resources/contract.ts";
 import { importResources, type Installation } from "../resources/end-store.ts";
 import { readUuid } from "../uuid.ts";
-import type { OnProgress } from "./work-through.ts";
+import type { How } from "./work-through.ts";
 
 /** What is wrong with a line, for people. */
 export const BAD_LINES = {
@@ -35,7 +35,7 @@ const BATCH_SIZE = 500;
 export async function importInstallations(
   ctx: Pick<Context, "db" | "vault" | "offer">,
   lines: AsyncIterable<string>,
-  { signal, onProgress }: { signal: AbortSignal; onProgress?: OnProgress },
+  { signal, onProgress }: How,
 ): Promise<ImportReport> {
   const report: ImportReport = { imported: 0, skipped: [] };
   let batch = new Map<string, { line: number; installation: Installation }>();

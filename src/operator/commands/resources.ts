@@ -127,15 +127,15 @@ told). Then: kit grants recover --all`,
     )
     .does(async (session) => {
       const context = await session.context();
-      const signal = session.stopSignal();
+      const how = session.how();
       const { stdin: input } = session.host;
       if (input.isTTY) {
         session.endProgress();
         session.say("Type or paste one JSON object a line; Ctrl-D ends.");
       }
-      const lines = createInterface({ input, signal, crlfDelay: Infinity });
-      const report = await importInstallations(context, lines, { signal, onProgress: session.onProgress });
-      if (signal.aborted)
+      const lines = createInterface({ input, signal: how.signal, crlfDelay: Infinity });
+      const report = await importInstallations(context, lines, how);
+      if (how.signal.aborted)
         session.say("Stopped: what was taken is kept. The same command with all lines goes on.");
       const { imported, skipped } = report;
       const bad = skipped.flatMap(({ line, uuid, reason }) =>
@@ -145,7 +145,7 @@ told). Then: kit grants recover --all`,
       return {
         data: report,
         show: ({ paint }) => [...some(bad, (each) => `${paint.red("✗")} ${each}`), sum].join("\n"),
-        exitCode: bad.length === 0 && !signal.aborted ? DONE : FAILED,
+        exitCode: bad.length === 0 && !how.signal.aborted ? DONE : FAILED,
       };
     });
 }

@@ -140,10 +140,10 @@ export function createSession(
     return answer;
   }
 
-  /** Aborted by SIGINT (Ctrl-C), SIGTERM or SIGHUP. A command that takes it must end soon after the abort. */
-  function stopSignal(): AbortSignal {
+  /** What long work needs: it is aborted by SIGINT (Ctrl-C), SIGTERM or SIGHUP, and must end soon after that. */
+  function how(): How {
     isStoppedInOrder = true;
-    return stopping.signal;
+    return { signal: stopping.signal, onProgress };
   }
 
   function onProgress(done: number, total: number): void {
@@ -157,10 +157,7 @@ export function createSession(
     screen,
     /** What the service sells. */
     offer: async (): Promise<Offer> => parts.offer ?? (await import("../../your-service/plans.ts")).offer,
-    stopSignal,
-    onProgress,
-    /** What work on many resources needs. */
-    how: (): How => ({ signal: stopSignal(), onProgress }),
+    ...{ how, onProgress },
     /** Ends the progress bar, so that it does not disturb a person who types. */
     endProgress: progress.end,
     /** Asks the person at the terminal. Throws `NotConfirmed` unless they say yes, and what `checkMayAsk` throws. */
