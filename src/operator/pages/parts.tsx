@@ -43,6 +43,7 @@ export function NamedFacts({ of, now }: { of: readonly NamedFact[]; now: string 
   const shown = ([name, fact]: NamedFact) => {
     const text = String(fact ?? "–");
     if (ISO_TIME.test(text)) return <Moment at={text} now={now} />;
+    if (/^[0-9a-f-]{16,36}$/.test(text)) return <code>{text}</code>;
     if (name !== "State") return text;
     const [state = "", why] = text.split(": ");
     return [<State of={state} />, why && ` (${why})`];
@@ -103,7 +104,7 @@ export const Root = createContext("");
 
 export function A(props: { to: string; role?: "button" | undefined; children: ComponentChildren }) {
   return (
-    <a href={useContext(Root) + props.to} role={props.role}>
+    <a role={props.role} href={useContext(Root) + props.to}>
       {props.children}
     </a>
   );

@@ -61,8 +61,11 @@ export function resourcePage(record: WholeResource, asked: VNode | null, yours: 
           ))}
         </div>
         <Section title="Waiting steps" id="steps" live={LIVE_MS}>
-          {steps.length === 0 && <p>Nothing is waiting to be done.</p>}
-          <NamedFacts of={facts["Waiting steps"]} now={readAt} />
+          {steps.length === 0 ? (
+            <p>Nothing is waiting to be done.</p>
+          ) : (
+            <NamedFacts of={facts["Waiting steps"]} now={readAt} />
+          )}
           {steps.some(isYours) && <Actions of={OF_ITS_STEPS} uuid={uuid} />}
         </Section>
         {asked}
