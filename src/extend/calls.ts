@@ -1,7 +1,8 @@
 import { once } from "node:events";
 import type { Context } from "../context.ts";
-import { KitError, mayQuote, Misconfigured, Refusal } from "../errors.ts";
+import { KitError, mayQuote, messageOf, Misconfigured, Refusal } from "../errors.ts";
 import { findResource } from "../resources/store.ts";
+import { redact, type Secret } from "../secret.ts";
 import { secretsOf } from "../work/vendor-steps.ts";
 import type { Extensions } from "./contract.ts";
 
@@ -18,13 +19,17 @@ const MOST_CHARACTERS = 500;
 
 /**
  * Runs an action of the vendor's on one resource, times it as `name`, and answers its sentence. It is given up after
- * `mostSeconds`, or when `cut` is aborted. What it throws is thrown without the resource's secrets.
+ * `mostSeconds`, or when `cut` is aborted. What it says and throws is without the resource's secrets, and a sentence or a
+ * `Refusal` fit to be stored and shown.
  */
 export async function callAction(
   ctx: Context,
   { name, uuid, mostSeconds, cut }: { name: string; uuid: string; mostSeconds: number; cut?: AbortSignal },
   call: (signal: AbortSignal) => Promise<string>,
 ): Promise<string> {
+  const secrets = await secretsNow(ctx, uuid);
+  // The action may have set others.
+  const noteNew = async () => secrets.push(...(await secretsNow(ctx, uuid).catch(() => [])));
   const ending = new AbortController();
   const end = () => ending.abort();
   const limit = setTimeout(end, mostSeconds * 1_000);
@@ -43,18 +48,28 @@ export async function callAction(
     const said: unknown = await Promise.race([call(ending.signal), givenUp]);
     count("done");
     const sentence = typeof said === "string" && said.trim() !== "" ? said : "Done.";
-    return fit(ctx, sentence);
+    await noteNew();
+    return fit(ctx, sentence, secrets);
   } catch (error) {
     count(ending.signal.aborted ? "cut_off" : error instanceof Refusal ? "refused" : "failed");
-    const row = await findResource(ctx.db, uuid).catch(() => null);
-    throw row ? mayQuote(error, secretsOf(ctx.vault, row)) : error;
+    await noteNew();
+    if (!(error instanceof Refusal)) throw mayQuote(error, secrets);
+    const { id, status } = error;
+    throw new Refusal(fit(ctx, messageOf(error), secrets), { id, status });
   } finally {
     clearTimeout(limit);
     cut?.removeEventListener("abort", end);
   }
 }
 
-/** A sentence of the vendor's, fit to be stored and shown: PostgreSQL takes no NUL in a text. */
-export function fit({ scrubber }: Pick<Context, "scrubber">, sentence: string): string {
-  return scrubber.scrub(sentence).replaceAll("\0", "").slice(0, MOST_CHARACTERS);
+async function secretsNow({ db, vault }: Context, uuid: string): Promise<Secret[]> {
+  const row = await findResource(db, uuid);
+  return row ? secretsOf(vault, row) : [];
+}
+
+/** A sentence of the vendor's, fit to be stored and shown: PostgreSQL takes no NUL in a text, and no half of a character. */
+function fit({ scrubber }: Context, sentence: string, secrets: readonly Secret[]): string {
+  const values = secrets.map((each) => each.reveal());
+  const text = scrubber.scrub(redact(sentence.replaceAll("\0", ""), values));
+  return text.slice(0, MOST_CHARACTERS).toWellFormed();
 }

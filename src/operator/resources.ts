@@ -1,4 +1,4 @@
-import type { Credential, Resource, Step } from "../database/client/client.ts";
+import type { Credential, Event, Resource, Step } from "../database/client/client.ts";
 import type { Database } from "../database/database.ts";
 import { STATES_OF_RESOURCES } from "../credentials/states.ts";
 import { databaseClock } from "../metrics/store.ts";
@@ -12,11 +12,13 @@ import { actionsBefore, LIST_SIZE, listedUuids } from "./store.ts";
 /** One add-on resource as operators see it, without secrets. Times are ISO 8601, UTC. */
 export type ResourceRecord = ReturnType<typeof recordOf>;
 
-/** {@link ResourceRecord} with its waiting steps, its events (oldest first), and what operators did (newest first). */
+/** {@link ResourceRecord} with its waiting steps, its last 300 events (oldest first), and what operators did (newest first). */
 export type WholeResource = Awaited<ReturnType<typeof showResource>>;
 
 /** A put-off step that is not done yet. */
 export type WaitingStep = WholeResource["steps"][number];
+
+const MOST_EVENTS = 300;
 
 export interface ResourcePage {
   resources: ResourceRecord[];
@@ -78,14 +80,17 @@ export async function countStates(db: Database) {
 export async function showResource(db: Database, typed: string) {
   const uuid = typedUuid(typed);
   const prisma = await db.prisma();
-  const inOrder = { orderBy: { id: "asc" } } as const;
   const stored = await prisma.resource.findUnique({
     where: { uuid },
-    include: { credential: true, events: inOrder, steps: inOrder },
+    include: {
+      credential: true,
+      events: { orderBy: { id: "desc" }, take: MOST_EVENTS },
+      steps: { orderBy: { id: "asc" } },
+    },
   });
   if (!stored) throw new UnknownResource(uuid);
   const nowMs = await databaseClock(db);
-  const events = stored.events.map(({ at, type, detail }) => ({ at: at.toISOString(), type, detail }));
+  const events = stored.events.reverse().map((event) => eventOf(event, nowMs));
   // To spare the busiest path a write, a provision stores no event: it is derived from the resource's row.
   const birth = { at: stored.createdAt.toISOString(), type: "provision_requested", detail: {} };
   const { issuedAt, leasedUntil, sentAt } = stored.credential!;
@@ -96,11 +101,18 @@ export async function showResource(db: Database, typed: string) {
       isBeingRefreshed: sentAt !== null && isLater(leasedUntil, nowMs),
     },
     steps: stored.steps.map((step) => waiting(step, nowMs)),
-    events: events[0]?.type === "imported" ? events : [birth, ...events],
+    events: events[0]?.type === "imported" || events.length === MOST_EVENTS ? events : [birth, ...events],
     actions: (await actionsBefore(db, null, uuid)).entries,
     /** When it was read, by the database's clock: what is to come is later. */
     readAt: new Date(nowMs).toISOString(),
   };
+}
+
+function eventOf({ at, type, detail }: Event, nowMs: number) {
+  const { state } = Object(detail) as { state?: string };
+  // Its process has died: no action of a customer's takes a minute.
+  const isLost = type === "customer_action" && state === "running" && nowMs - at.getTime() > 60_000;
+  return { at: at.toISOString(), type, detail: isLost ? { ...Object(detail), state: "unknown" } : detail };
 }
 
 function recordOf(stored: Resource & { credential: Credential | null }) {

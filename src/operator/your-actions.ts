@@ -9,22 +9,28 @@ import type { How } from "./work-through.ts";
 const MOST_SECONDS = 600;
 
 /** What your service lets an operator do to one resource. */
-export function yourActions({ vendor }: Context): (OperatorAction & { name: string })[] {
-  return Object.entries(vendor.operatorActions ?? {}).map(([name, action]) => ({ name, ...action }));
+export function yourActions({
+  vendor,
+}: Context): (Pick<OperatorAction, "label" | "effect"> & { name: string })[] {
+  return Object.entries(vendor.operatorActions ?? {}).map(([name, { label, effect }]) => ({
+    name,
+    label,
+    effect,
+  }));
 }
 
-/** Runs one of them, and answers its sentence. Throws {@link UsedWrongly}, and what the action throws. */
+/** Runs one of them, and answers its sentence. Throws `KitError`s: what else the action throws is only logged. */
 export async function runYourAction(
   ctx: Context,
   name: string,
   uuid: string,
   { signal }: Pick<How, "signal">,
 ): Promise<string> {
-  const actions = yourActions(ctx);
-  const action = actions.find((each) => each.name === name);
+  const actions = ctx.vendor.operatorActions ?? {};
+  const action = Object.hasOwn(actions, name) ? actions[name] : undefined;
   if (!action)
     throw new UsedWrongly(
-      `Your service has no action "${name}". Actions: ${actions.map((each) => each.name).join(", ") || "none"}.`,
+      `Your service has no action "${name}". Actions: ${Object.keys(actions).join(", ") || "none"}.`,
     );
   const resource = await findForYou(ctx.db, uuid);
   if (!resource) throw new KitError("not_provisioned", `Resource ${uuid} is not there, or not any more.`);
@@ -32,5 +38,9 @@ export async function runYourAction(
     ctx,
     { name: `operatorActions.${name}`, uuid, mostSeconds: MOST_SECONDS, cut: signal },
     (ended) => action.run(resource, ended),
-  );
+  ).catch((error: unknown) => {
+    if (error instanceof KitError) throw error;
+    ctx.log.error({ uuid, operatorAction: name, error }, "An action of the service for operators failed");
+    throw new KitError("action_failed", "The action failed: the log says why.");
+  });
 }

@@ -1,9 +1,9 @@
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, VNode } from "preact";
 import type { Context } from "../context.ts";
 import { retryWhileDatabaseAway } from "../database/database.ts";
-import { messageOf, Refusal } from "../errors.ts";
-import { callAction, fit } from "../extend/calls.ts";
-import { beginCustomerAction, endCustomerAction, type ActionEnd } from "../extend/store.ts";
+import { Refusal } from "../errors.ts";
+import { callAction } from "../extend/calls.ts";
+import { beginCustomerAction, customerAction, endCustomerAction, type ActionEnd } from "../extend/store.ts";
 import { formOf, tokenFor, type Form, type Purpose } from "../pages/forms.ts";
 import { notFromOurPage } from "../pages/problem.tsx";
 import type { Secret } from "../secret.ts";
@@ -30,9 +30,13 @@ function actionNamed({ vendor }: Context, name: string): CustomerAction | null {
   return vendor.actions && Object.hasOwn(vendor.actions, name) ? vendor.actions[name]! : null;
 }
 
-/** Without a role that is known, a person may look. */
-function mayDo({ may }: CustomerAction, person: CustomerPerson): boolean {
-  return may ? may(person) : MAY_CHANGE.includes(person.role);
+/** Without a role that is known, or with no permission but to view, a person may look. */
+function mayDo(action: CustomerAction, person: CustomerPerson): boolean {
+  return action.may ? action.may(person) : MAY_CHANGE.includes(person.role) && !mayOnlyView(person);
+}
+
+function mayOnlyView({ permissions }: CustomerPerson): boolean {
+  return permissions.length > 0 && permissions.every((each) => each === "view");
 }
 
 /** Valid for one action of one session, which is of one resource. */
@@ -40,22 +44,29 @@ function purposeOf({ session, resource }: Visit, name: string): Purpose {
   return { of: "customer", path: `${resource.uuid}/${name}`, holder: session.reveal() };
 }
 
-/** What the vendor's page may use. `here` is its address. `isWithheld`: a form was not shown, as this person may not. */
-export function toolsOf(ctx: Context, visit: Visit, here: string): CustomerTools & { isWithheld(): boolean } {
-  let isWithheld = false;
+/**
+ * What the vendor's page may use. `here` is its address. `Withheld` says why forms are not shown, and is to be rendered
+ * behind the page, whose components may ask for a form when they are rendered.
+ */
+export function toolsOf(
+  ctx: Context,
+  visit: Visit,
+  here: string,
+): CustomerTools & { Withheld(): VNode | null } {
+  const answers = new Set<boolean>();
   return {
     person: visit.person,
-    isWithheld: () => isWithheld,
+    Withheld: () =>
+      answers.has(false) ? <p>{whyWithheld(visit.person, { isAll: !answers.has(true) })}</p> : null,
     form(name, content: ComponentChildren) {
       const action = actionNamed(ctx, name);
       if (!action)
         throw new Error(
           `The customer's page has a form for "${name}", which is none of the service's actions.`,
         );
-      if (!mayDo(action, visit.person)) {
-        isWithheld = true;
-        return null;
-      }
+      const mayThis = mayDo(action, visit.person);
+      answers.add(mayThis);
+      if (!mayThis) return null;
       return (
         <form method="post" action={`${here}/actions/${name}`}>
           <input type="hidden" name={TOKEN} value={tokenFor(ctx, purposeOf(visit, name))} />
@@ -85,7 +96,10 @@ export async function carryOut(
     throw problem("may_only_look", `The role is ${person.role ?? "not known"}.`, again);
 
   const id = await beginCustomerAction(ctx.db, uuid, { action: name, user, form });
-  if (id === null) return form;
+  if (id === null) {
+    if (await customerAction(ctx.db, uuid, form)) return form;
+    throw problem("not_now", undefined, again);
+  }
   const about = { uuid, customerAction: name, requestId, user, role: person.role };
   ctx.log.info(about, "A customer began an action");
   const mostSeconds = Math.min(action.mostSeconds ?? USUAL_SECONDS, MOST_SECONDS);
@@ -94,7 +108,7 @@ export async function carryOut(
   ).then(
     (said): ActionEnd => ({ state: "done", said }),
     (error: unknown): ActionEnd => {
-      if (error instanceof Refusal) return { state: "refused", said: fit(ctx, messageOf(error)) };
+      if (error instanceof Refusal) return { state: "refused", said: error.message };
       ctx.log.error({ ...about, error }, "An action of a customer failed");
       return { state: "failed", said: null };
     },
@@ -127,13 +141,13 @@ export function Result({ of: { state, said } }: { of: ActionEnd }) {
   );
 }
 
-/** Why a form is not shown. */
-export function Withheld({ of: { role } }: { of: CustomerPerson }) {
-  return (
-    <p>
-      {role === null
-        ? "The platform does not say just now that you work on this app, so you can look here and change nothing. Load this page again in a moment."
-        : `Your role at this app is ${role}: you can look here and change nothing.`}
-    </p>
-  );
+function whyWithheld(person: CustomerPerson, { isAll }: { isAll: boolean }): string {
+  const { email, role } = person;
+  const what = isAll
+    ? "you can look here and change nothing"
+    : "some of what can be done here is not for you";
+  if (role !== null)
+    return `Your role at this app is ${role}${mayOnlyView(person) ? ", with no permission but to view it" : ""}: ${what}.`;
+  if (email === null) return `The platform did not say who you are: ${what}.`;
+  return `The platform does not say just now that you work on this app: ${what}. If you have only just been added, or if the platform has trouble, load this page again in a moment.`;
 }

@@ -32,6 +32,8 @@ export interface CustomerPerson {
    * platform cannot be asked. It is asked only by a service with `actions`, and asked again after 30 seconds.
    */
   role: string | null;
+  /** The names of the permissions that the platform lists beside the role, such as `view`; empty: it lists none. */
+  permissions: readonly string[];
 }
 
 /** What a page for a customer may use. */
@@ -64,7 +66,7 @@ export interface CustomerAction {
     person: CustomerPerson,
     signal: AbortSignal,
   ): Promise<string>;
-  /** Whether this person may; unless given, owners, admins and collaborators of the app may. */
+  /** Whether this person may; unless given, owners, admins and collaborators of the app, if they may more than view it. */
   may?(person: CustomerPerson): boolean;
   /** It is given up after so many seconds: 5 unless given, 20 at most. What takes longer, store and do in a job. */
   mostSeconds?: number;

@@ -11,7 +11,7 @@ import { notFromOurPage } from "../pages/problem.tsx";
 import type { Secret } from "../secret.ts";
 import { readUuid } from "../uuid.ts";
 import { within } from "../within.ts";
-import { carryOut, Result, toolsOf, Withheld, type Visit } from "./actions.tsx";
+import { carryOut, Result, toolsOf, type Visit } from "./actions.tsx";
 import type { CustomerTools } from "./contract.ts";
 import { cookieNames, readCookie, writeCookie, type SecretCookie } from "./cookies.ts";
 import { notKept, problem } from "./problems.ts";
@@ -73,9 +73,9 @@ const WHY_REFUSED = {
 /** `/customer`: a resource's page, its actions, and the way out. */
 export function customerRoutes(ctx: Context): Router {
   const router = Router({ caseSensitive: true });
-  const roleOf = createRoles(ctx);
+  const standingOf = createRoles(ctx);
   const signedOn: RequestHandler = async (request, response, next) => {
-    response.locals["visit"] = await visitOf(ctx, roleOf, request, response);
+    response.locals["visit"] = await visitOf(ctx, standingOf, request, response);
     next();
   };
   router
@@ -99,7 +99,7 @@ export function customerRoutes(ctx: Context): Router {
         <>
           {ended && <Result of={ended} />}
           {page.content}
-          {tools.isWithheld() && <Withheld of={visit.person} />}
+          <tools.Withheld />
         </>
       );
       show(ctx, request, response, framed({ ...page, content }, visit.person.email, here));
@@ -132,7 +132,12 @@ export function customerRoutes(ctx: Context): Router {
 }
 
 /** Who is signed on to the resource of a request. The role is asked for only by a service that has actions. */
-async function visitOf(ctx: Context, roleOf: Roles, request: Request, response: Response): Promise<Visit> {
+async function visitOf(
+  ctx: Context,
+  standingOf: Roles,
+  request: Request,
+  response: Response,
+): Promise<Visit> {
   const uuid = readUuid(request.params["uuid"]);
   const session = uuid && readCookie(ctx, cookieOf(uuid), request);
   const found = uuid && session && (await findCustomerSession(ctx, session, uuid));
@@ -140,8 +145,8 @@ async function visitOf(ctx: Context, roleOf: Roles, request: Request, response: 
   const { email, userId, appId, ...resource } = found;
   // For the log line, should the page fail.
   response.locals["uuid"] = uuid;
-  const role = ctx.vendor.actions ? await roleOf(uuid, appId, email) : null;
-  return { session, resource, person: { email, role }, userId };
+  const standing = await standingOf(uuid, ctx.vendor.actions ? appId : null, email);
+  return { session, resource, person: { email, ...standing }, userId };
 }
 
 /** One cookie per resource: a customer with two resources open in two tabs is signed on to both. */

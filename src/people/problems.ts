@@ -86,6 +86,11 @@ const TOLD = {
     happened: "The platform does not say just now that your role at the app allows this.",
     advice: "If you work on the app, try again in a moment; or ask somebody who does.",
   },
+  not_now: {
+    ...{ status: 429, title: "Nothing was done" },
+    happened: "Something else is being done to this add-on, or much was done within the last hour.",
+    advice: "Wait a minute, then try again.",
+  },
 } satisfies Record<string, Told>;
 
 /**

@@ -1,6 +1,8 @@
 import type { Context } from "../context.ts";
+import { KitError } from "../errors.ts";
 import type { Collaborator } from "../platform/types.ts";
 import { orNullAfter, sharedFor } from "../within.ts";
+import type { CustomerPerson } from "./contract.ts";
 
 /** A person whose role changes has the one before for so long. */
 const ASKED_AGAIN_MS = 30_000;
@@ -8,27 +10,50 @@ const ASKED_AGAIN_MS = 30_000;
 const PATIENCE_MS = 2_000;
 /** The collaborators of so many apps are remembered at most. */
 const MOST_APPS = 500;
+/** Calls that hang, for a page no longer waits for them, must not take the connections of others. */
+const MOST_AT_ONCE = 8;
+
+type Standing = Pick<CustomerPerson, "role" | "permissions">;
+const NOT_KNOWN: Standing = { role: null, permissions: [] };
 
 export type Roles = ReturnType<typeof createRoles>;
 
-/** Asks the platform for people's roles at the app of a resource. Null: not known. */
+/** Asks the platform for people's roles and permissions at the app of a resource. */
 export function createRoles({ platformFor, log }: Pick<Context, "platformFor" | "log">) {
   const apps = new Map<string, () => Promise<Collaborator[]>>();
+  let underWay = 0;
 
-  return async function roleOf(uuid: string, appId: string | null, email: string | null) {
-    if (appId === null || email === null) return null;
+  async function ask(uuid: string, appId: string): Promise<Collaborator[]> {
+    if (underWay >= MOST_AT_ONCE)
+      throw new KitError("busy", "Too many calls for collaborators are under way.");
+    underWay += 1;
+    try {
+      return await platformFor(uuid).collaborators.ofApp(appId);
+    } finally {
+      underWay -= 1;
+    }
+  }
+
+  return async function standingOf(
+    uuid: string,
+    appId: string | null,
+    email: string | null,
+  ): Promise<Standing> {
+    if (appId === null || email === null) return NOT_KNOWN;
     const key = `${uuid} ${appId}`;
-    const ask = () => platformFor(uuid).collaborators.ofApp(appId);
-    const collaborators = apps.get(key) ?? sharedFor(ASKED_AGAIN_MS, ask);
+    const collaborators = apps.get(key) ?? sharedFor(ASKED_AGAIN_MS, () => ask(uuid, appId));
     if (apps.size >= MOST_APPS) apps.clear();
     apps.set(key, collaborators);
-    const found = await orNullAfter(PATIENCE_MS, collaborators()).catch((error: unknown) => {
+    try {
+      const found = (await orNullAfter(PATIENCE_MS, collaborators())) ?? [];
+      // Only the API's objects' ids are checked.
+      const { role = null, permissions } =
+        found.find(({ user }) => inSmallLetters(user?.email ?? "") === inSmallLetters(email)) ?? {};
+      return { role, permissions: permissions?.map(({ name }) => name) ?? [] };
+    } catch (error) {
       log.warn({ uuid, error }, "The platform does not say who works on a customer's app");
-      return null;
-    });
-    // Only the API's objects' ids are checked.
-    const theirs = found?.find(({ user }) => inSmallLetters(user?.email ?? "") === inSmallLetters(email));
-    return theirs?.role ?? null;
+      return NOT_KNOWN;
+    }
   };
 }
 

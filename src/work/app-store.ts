@@ -62,7 +62,7 @@ const storeLook = statement(
      UPDATE resources r SET app_id = $2, app_name = $3, attached = $4, looked_at = now(),
        updated_at = CASE WHEN is_other THEN now() ELSE updated_at END
      FROM seen WHERE r.uuid = seen.uuid
-       AND (is_other OR seen.attached IS DISTINCT FROM $4::int OR r.looked_at < now() - interval '1 hour')
+       AND (is_other OR seen.attached IS DISTINCT FROM $4::int OR r.looked_at < now() - interval '3 hours')
    )
    INSERT INTO events (uuid, type, detail)
    SELECT uuid, 'apps_changed', jsonb_strip_nulls(jsonb_build_object('app', CASE WHEN is_other THEN $3 END,
@@ -77,21 +77,24 @@ export async function storeLookAt(db: Queryable, uuid: string, { app, attached }
 
 /** At once in one process, so that they are no burden to the platform. */
 const LOOKS_AT_ONCE = 4;
-// Marks those it takes as looked at, so that no other process takes them, nor this one if it ends before it has looked.
+// Marks those it takes as looked at, so that no other process takes them, nor this one if it ends before it has looked. At
+// a time of the last two hours, so that those that were due in the same second are not so each day. One whose pair has
+// expired is due again in an hour: asking for it would send a refresh, which is for the sweep to send.
 const claimLooks = statement(
   "claim_looks",
-  `UPDATE resources r SET looked_at = now() FROM credentials c
+  `UPDATE resources r SET looked_at = CASE WHEN c.state = 'active' AND c.expires_at <= now() THEN now() - interval '23 hours'
+     ELSE now() - random() * interval '2 hours' END FROM credentials c
    WHERE c.uuid = r.uuid AND r.uuid = ANY(ARRAY(SELECT uuid FROM resources
      WHERE state = 'provisioned' AND app_id IS NOT NULL AND looked_at < now() - interval '1 day'
      ORDER BY looked_at LIMIT ${LOOKS_AT_ONCE} FOR UPDATE SKIP LOCKED))
-   RETURNING r.uuid, c.state = 'active' AS "hasToken"`,
+   RETURNING r.uuid, c.state = 'active' AND c.expires_at > now() AS "hasToken"`,
 );
 const lookSooner = statement(
   "look_sooner",
   `UPDATE resources SET looked_at = now() - interval '23 hours' WHERE uuid = $1`,
 );
 
-/** Takes a few resources whose last look is longest ago, and more than a day. */
+/** Takes a few resources whose last look is longest ago, and more than a day. `hasToken`: the platform can be asked. */
 export const takeLooks = (db: Queryable) => db.query<{ uuid: string; hasToken: boolean }>(claimLooks);
 /** Has a look that failed made in an hour. */
 export const putOffLook = (db: Queryable, uuid: string) => db.query(lookSooner, [uuid]);

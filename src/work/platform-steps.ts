@@ -117,25 +117,32 @@ export async function findApps({ db, platformFor }: Pick<Context, "db" | "platfo
 const LONGEST_LOOK_MS = 15_000;
 
 /**
- * Looks again at the apps of a few resources, each once a day, for customers rename them. While grants wait, and when the
- * platform answers none of these, the rest is left to a later tick. Returns how many resources it took.
+ * Looks again at the apps of all resources, each once a day, for customers rename them. While this process has more grants
+ * than places, and when none of the looks that were made at once succeeds, the rest is left to a later tick.
  */
-export async function lookAgain(ctx: Context, signal: AbortSignal): Promise<number> {
-  if (signal.aborted || ctx.exchanges.overfullForMs() !== null) return 0;
+export async function lookAgain(ctx: Context, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted && ctx.exchanges.overfullForMs() === null) {
+    const taken = await takeLooks(ctx.db);
+    const looks = await Promise.all(
+      taken.map(async ({ uuid, hasToken }) => (hasToken ? hasLooked(ctx, uuid) : null)),
+    );
+    if (looks.length === 0 || (looks.includes(false) && !looks.includes(true))) return;
+  }
+}
+
+/** False: the platform does not answer the question, and is asked again in an hour. */
+async function hasLooked(ctx: Context, uuid: string): Promise<boolean> {
   const late = () => new KitError("late", "The platform has not said in time which apps a resource has.");
-  const looks = (await takeLooks(ctx.db)).map(async ({ uuid, hasToken }) => {
-    try {
-      if (hasToken) await within(LONGEST_LOOK_MS, findApps(ctx, uuid), late);
-      return true;
-    } catch (error) {
-      ctx.log.debug({ uuid, error }, "The apps of a resource could not be looked at again");
-      const isToPass = isPlatformAway(error) || (error instanceof KitError && error.id === "late");
-      if (isToPass) await putOffLook(ctx.db, uuid);
-      return !isToPass;
-    }
-  });
-  const isDone = await Promise.all(looks);
-  return isDone.includes(true) ? isDone.length : 0;
+  try {
+    await within(LONGEST_LOOK_MS, findApps(ctx, uuid), late);
+    return true;
+  } catch (error) {
+    ctx.log.debug({ uuid, error }, "The apps of a resource could not be looked at again");
+    // What is refused now is refused in an hour.
+    if (error instanceof PlatformRefused && !isPlatformAway(error)) return true;
+    await putOffLook(ctx.db, uuid);
+    return false;
+  }
 }
 
 async function lookForApps(platformFor: PlatformFor, uuid: string) {

@@ -11,13 +11,16 @@ import { aWorldOfAnOperator, PASSWORD, type OperatorWorld } from "./pages/operat
 
 const next: OperatorAction["run"][] = [];
 const operatorActions: Extensions["operatorActions"] = {
-  move: {
-    label: "Move the kettle",
-    effect: "It is cold for a minute.",
-    run: async (resource, signal) =>
-      (await next.shift()?.(resource, signal)) ??
-      `Moved the ${resource.plan} kettle of ${resource.app?.name}.`,
-  },
+  // Its functions are those of its class.
+  move: new (class implements OperatorAction {
+    readonly label = "Move the kettle";
+    readonly effect = "It is cold for a minute.";
+    readonly what = "kettle";
+    async run(...given: Parameters<OperatorAction["run"]>) {
+      const [{ plan, app }] = given;
+      return (await next.shift()?.(...given)) ?? `Moved the ${plan} ${this.what} of ${app?.name}.`;
+    }
+  })(),
 };
 const vendor = { ...aVendor(), operatorActions };
 let operator: OperatorWorld;
@@ -76,13 +79,32 @@ describe("an action of the vendor's for operators", () => {
 
   it("that throws has failed, and the log alone says why", async () => {
     next.push(() => Promise.reject(new Error("the kettle is hot")));
-    expect((await operator.done(path())).text).toMatch(/failed.*Something went wrong here/);
+    expect((await operator.done(path())).text).toMatch(/The action failed: the log says why/);
     expect(operator.world.logged()).toContain("the kettle is hot");
     const headers = { authorization: basic("operator", PASSWORD) };
     const timed = /duration_seconds_count\{function="operatorActions.move",result="failed"\} 1/;
     await eventually(async () =>
       timed.test(await (await fetch(`${operator.url()}/metrics`, { headers })).text()),
     );
+  });
+
+  it.each([
+    ["Login admin:hunter22@backend failed", "EAUTH"],
+    ["connect ECONNREFUSED", "ECONNREFUSED"],
+  ])("that throws on the command line says why there alone: %s", async (message, code) => {
+    next.push(() => Promise.reject(Object.assign(new Error(message), { code })));
+    const said = await ofKit("move", uuid);
+    expect([said.code, said.stderr]).toEqual([1, expect.stringContaining(message)]);
+    expect(said.stderr).not.toContain("The database does not answer");
+    expect(await operator.audit()).toMatchObject([
+      { state: "failed", message: "The action failed: the log says why." },
+    ]);
+  });
+
+  it("that is refused with what no database holds ends in the audit trail", async () => {
+    next.push(() => Promise.reject(new Refusal("Not\0 now.")));
+    await operator.done(path());
+    expect(await operator.audit()).toMatchObject([{ state: "failed", message: "Not now." }]);
   });
 
   it("that hangs is given up when the service stops", async () => {

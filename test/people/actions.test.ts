@@ -1,8 +1,10 @@
 import { h } from "preact";
+import { beginCustomerAction } from "../../src/extend/store.ts";
 import { Refusal } from "../../src/errors.ts";
 import type { Extensions } from "../../src/extend/contract.ts";
 import { tokenFor } from "../../src/pages/forms.ts";
 import type { CustomerAction, CustomerPage } from "../../src/people/contract.ts";
+import { kit } from "../support/kit.ts";
 import { eventually } from "../support/world.ts";
 import { hiddenIn, type Browser, type Shown } from "./browser.ts";
 import { aWorldOfCustomers, type CustomersWorld } from "./customers.ts";
@@ -21,10 +23,12 @@ const actions: Extensions["actions"] = {
   slow: { run, mostSeconds: 0.2 },
   report: { run, may: () => true },
 };
-const customerPage: CustomerPage = (resource, { person, form }) => ({
-  title: resource.uuid,
-  content: h("main", null, `role ${person.role}`, form("move", h("button", null, "Move")), form("slow", "")),
-});
+/** The actions that the page has forms for. */
+let offered = ["move", "slow"];
+const customerPage: CustomerPage = (resource, { person, form }) => {
+  const Forms = () => h("div", null, ...offered.map((name) => form(name, h("button", null, name))));
+  return { title: resource.uuid, content: h("main", null, `role ${person.role}`, h(Forms, null)) };
+};
 
 let customers: CustomersWorld;
 beforeAll(async () => {
@@ -35,6 +39,7 @@ afterAll(() => customers.close());
 beforeEach(() => {
   ran.length = 0;
   next.length = 0;
+  offered = ["move", "slow"];
   customers.control.clearFaults();
 });
 
@@ -77,6 +82,12 @@ const story = async (uuid: string) =>
       [uuid],
     )
   ).map(({ detail }) => detail);
+
+/** The events of a resource, as operators see them. */
+const shown = async (uuid: string) => {
+  const { stdout } = await kit(customers.world.environment, ["resources", "show", uuid, "--json"]);
+  return (JSON.parse(stdout) as { events: { detail: object }[] }).events;
+};
 
 describe("an action of the customer's page", () => {
   it("is done, its sentence is shown after a redirect, and stands in the story and the log", async () => {
@@ -126,6 +137,7 @@ describe("an action of the customer's page", () => {
     ["hangs", () => new Promise(() => undefined), "This could not be done, or not in time", "0.2 s"],
     ["says nothing", async () => "", "Done.", null],
     ["says what no database holds", async () => "a\0b", "ab", null],
+    ["is cut within a character", async () => `${"x".repeat(499)}🦊`, `${"x".repeat(499)}\ufffd`, null],
   ])("that %s is told on the page, without what is inside", async (_what, work, words, logged) => {
     const customer = await aCustomer();
     const [, token] = tokensOn(await customer.page());
@@ -141,15 +153,16 @@ describe("an action of the customer's page", () => {
     if (logged) expect([text.includes(logged), wasLogged(logged)]).toEqual([false, true]);
   });
 
-  it("whose error quotes a config var is logged without it", async () => {
+  it("that quotes a config var is shown and logged without it", async () => {
     const customer = await aCustomer();
     const { TEAPOT_TOKEN: secret } = customers.control.configVars(
       customers.control.addon(customer.uuid).app.name,
     );
     next.push(() => Promise.reject(new Refusal(`${secret} is wrong.`)));
     next.push(() => Promise.reject(new Error(`cannot open ${secret}`)));
-    expect((await pressed(customer)).text).toContain("is wrong.");
-    await pressed(customer);
+    next.push(async () => `Opened ${secret}.`);
+    const told = ["is wrong.", "This could not be done", "Opened [secret]."];
+    for (const words of told) expect((await pressed(customer)).text).toContain(words);
     expect(customers.world.logged()).toContain("cannot open");
     for (const place of [customers.world.logged(), JSON.stringify(await story(customer.uuid))])
       expect(place).not.toContain(secret);
@@ -165,6 +178,39 @@ describe("an action of the customer's page", () => {
     const [{ form }] = (await story(customer.uuid)) as [{ form: string }];
     expect((await customer.page(`?sent=${form}`)).text).toContain("Whether this was done is not known");
     expect((await customer.page("?sent=%00")).status).toBe(200);
+    expect((await shown(customer.uuid)).at(-1)).toMatchObject({ detail: { form, state: "unknown" } });
+  });
+
+  it("waits for another of the resource, and for an hour with less than sixty; an ended resource has none", async () => {
+    const customer = await aCustomer();
+    const [one, other, third] = [await tokenOf(customer), await tokenOf(customer), await tokenOf(customer)];
+    let end = () => {};
+    next.push(() => new Promise((resolve) => (end = () => resolve("Moved."))));
+    const first = send(customer, one);
+    await eventually(() => ran.length === 1);
+    const refused = async (token: string) => {
+      const { status, text } = await send(customer, token);
+      expect([status, text]).toEqual([429, expect.stringContaining("Wait a minute")]);
+    };
+    await refused(other);
+    end();
+    expect([(await first).status, (await send(customer, other)).status, ran.length]).toEqual([303, 303, 2]);
+    await customers.world.rows(
+      `INSERT INTO events (uuid, type, detail) SELECT $1, 'customer_action', '{"state": "done"}' FROM generate_series(1, 400)`,
+      [customer.uuid],
+    );
+    await refused(third);
+    expect(await shown(customer.uuid)).toHaveLength(300);
+    await customers.world.rows(`UPDATE events SET at = now() - interval '2 hours' WHERE uuid = $1`, [
+      customer.uuid,
+    ]);
+    expect([(await send(customer, third)).status, ran.length]).toEqual([303, 3]);
+    await customers.world.rows(`UPDATE resources SET state = 'deprovisioned' WHERE uuid = $1`, [
+      customer.uuid,
+    ]);
+    const late = { form: "late", action: "move", user: null };
+    const { db } = customers.world.service.services;
+    expect(await beginCustomerAction(db, customer.uuid, late)).toBeNull();
   });
 });
 
@@ -248,6 +294,21 @@ describe("nothing is done by", () => {
   });
 });
 
+it("at most eight calls for roles are under way at a time", async () => {
+  const nine = await Promise.all(Array.from({ length: 9 }, () => aCustomer()));
+  customers.control.fault("GET /apps/*/collaborators", { delayMs: 3_000 }, 100);
+  const since = customers.life.position();
+  const pages = await Promise.all(nine.map(({ page }) => page()));
+  expect(pages.map(({ status }) => status)).toEqual(nine.map(() => 200));
+  const asked = () =>
+    customers.life.entries(since).filter(({ path }) => path?.endsWith("/collaborators")).length;
+  await eventually(() => asked() > 0);
+  expect(asked()).toBeLessThanOrEqual(8);
+  // Those that ended left their places.
+  customers.control.clearFaults();
+  for (const { page } of nine) await eventually(async () => tokensOn(await page()).length > 0);
+});
+
 describe("the role of a person at the app", () => {
   it.each([
     ["owner@example.com", false, "owner", 2],
@@ -261,6 +322,34 @@ describe("the role of a person at the app", () => {
     expect(page.text).toContain(`role ${role}`);
     expect(tokensOn(page)).toHaveLength(forms);
     expect(page.text.includes("look here and change nothing")).toBe(forms === 0);
+  });
+
+  it.each([
+    ["view", 0],
+    ["view,deploy", 2],
+    ["", 2],
+  ])("with the permissions %p has %i forms", async (names, forms) => {
+    const customer = await aCustomer();
+    const permissions = names === "" ? [] : names.split(",").map((name) => ({ name }));
+    const body = [{ id: "1", user: { email: "owner@example.com" }, role: "collaborator", permissions }];
+    customers.control.fault("GET /apps/*/collaborators", { status: 200, body });
+    const page = await customer.page();
+    expect([tokensOn(page).length, page.text.includes("no permission but to view it")]).toEqual([
+      forms,
+      forms === 0,
+    ]);
+  });
+
+  it("that allows some of a page's forms, and that of nobody, is told as that", async () => {
+    const customer = await aCustomer({ user: "colleague@example.com", team: true });
+    offered = ["move", "report"];
+    const page = await customer.page();
+    expect([tokensOn(page).length, page.text]).toEqual([
+      1,
+      expect.stringContaining("some of what can be done here is not for you"),
+    ]);
+    await customers.world.rows(`UPDATE customer_sessions SET email = NULL WHERE uuid = $1`, [customer.uuid]);
+    expect((await customer.page()).text).toContain("The platform did not say who you are: some of");
   });
 
   it("that allows less meanwhile refuses the form of a page that is still open, unless the action is for all", async () => {
@@ -285,6 +374,7 @@ describe("the role of a person at the app", () => {
     ["fails", { status: 503 }],
     ["hangs", { hang: true }],
     ["answers nonsense", { status: 200, body: [{ id: "1" }, { id: "2", user: null }] }],
+    ["answers other nonsense", { status: 200, body: [{ id: "1", user: { email: 7 } }] }],
   ])("is not known while the platform %s: the page comes without forms", async (_what, fault) => {
     const customer = await aCustomer();
     customers.control.fault("GET /apps/*/collaborators", fault, 100);
