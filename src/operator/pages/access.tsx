@@ -9,7 +9,6 @@ import { personOf, type Person } from "../../people/sign-in.ts";
 import { BY_PASSWORD, isListed, type AccessTrail } from "../audit.ts";
 import { letIn, MOUNT, SignOut } from "./frame.tsx";
 import { LOOKS_AGAIN } from "./live-script.ts";
-import { A } from "./parts.tsx";
 import { notNow, WITH_PASSWORD } from "./problems.ts";
 
 /**
@@ -60,7 +59,7 @@ export function guard(
         {ways}
         {byPassword && (
           <p>
-            <A to={base + WITH_PASSWORD}>Use the operator's password</A>
+            <a href={base + WITH_PASSWORD}>Use the operator's password</a>
           </p>
         )}
       </>
@@ -110,9 +109,9 @@ function SignIn({ request, base }: { request: Request; base: string }) {
       {hasSent && <p>Nothing was done, for you are not signed in any more.</p>}
       <p>They are for those who run this service. Sign in with your account at the platform.</p>
       <p>
-        <A to={`${base}/oauth/login?return_to=${encodeURIComponent(back)}`} role="button">
+        <a href={`${base}/oauth/login?return_to=${encodeURIComponent(back)}`} role="button">
           Sign in
-        </A>
+        </a>
       </p>
     </>
   );
