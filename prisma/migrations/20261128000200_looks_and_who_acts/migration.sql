@@ -1,5 +1,5 @@
--- When the platform last said on which app a resource is, and to how many it is attached. Those that are there are looked
--- at again in a day.
+-- When the apps of a resource were last looked at, or a look was begun, and to how many it is attached. Those that are
+-- there are looked at again in a day.
 ALTER TABLE "resources" ADD COLUMN "looked_at" TIMESTAMPTZ(6) NOT NULL DEFAULT now();
 ALTER TABLE "resources" ADD COLUMN "attached" INTEGER;
 
