@@ -34,13 +34,13 @@ export async function callAction(
   const end = () => ending.abort();
   const limit = setTimeout(end, mostSeconds * 1_000);
   cut?.addEventListener("abort", end);
-  if (cut?.aborted) end();
   const givenUp = once(ending.signal, "abort").then(() => {
     throw new KitError(
       "given_up",
       `It took longer than ${mostSeconds} s, or the service stops, and was given up. It may have been done all the same.`,
     );
   });
+  if (cut?.aborted) end();
   const startedMs = performance.now();
   const count = (result: string) =>
     ctx.metrics.yourCall({ function: name, result }, (performance.now() - startedMs) / 1_000);

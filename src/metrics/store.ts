@@ -3,7 +3,7 @@ import { STATES_OF_RESOURCES } from "../credentials/states.ts";
 import { GRANT_SECONDS } from "../credentials/verdict.ts";
 import { statement, type Queryable } from "../database/database.ts";
 import { isNext, UNANSWERED } from "../work/queue.ts";
-import { functionOf, isIn, STEP_LEASE_SECONDS, YOUR_KINDS, YOUR_LANES, type Lane } from "../work/step.ts";
+import { callsYou, functionOf, isIn, STEP_LEASE_SECONDS, YOUR_KINDS, type Lane } from "../work/step.ts";
 
 // What the metrics, the heartbeats of the jobs and the comparison of clocks read and write in the database.
 
@@ -49,7 +49,12 @@ const queue = (name: string, table: string, condition: string, isWaiting = "true
    WHERE ${isWaiting}`;
 
 // A step behind an earlier one is late only if that one is late, and that one may itself have answered "later" for
-// hours. A step that a process is working on is not late.
+// hours. A step that a process is working on is not late. Rotations of all resources may take hours, and hide nothing else.
+const stepsDue = (lane: Lane) => `(SELECT due_at, uuid, id, kind FROM steps
+     WHERE due_at <= now() AND ${isIn(lane)} AND (leased_until IS NULL OR leased_until <= now())
+     ORDER BY due_at LIMIT ${MOST_ROWS_WAITING})`;
+const queueOfSteps = (name: string, from: string) =>
+  queue(name, `${from} due`, "true", isNext("waiting"), ", uuid, id, kind");
 const QUEUES = [
   queue("grants", "credentials", "state = 'grant_pending'"),
   queue(
@@ -57,29 +62,25 @@ const QUEUES = [
     "credentials",
     "state IN ('active', 'needs_reauth', 'signed_in') AND sealed_refresh_token IS NOT NULL",
   ),
-  queue(
-    "steps",
-    "steps",
-    "due_at IS NOT NULL AND (leased_until IS NULL OR leased_until <= now())",
-    isNext("waiting"),
-    ", uuid, id, kind",
-  ),
+  queueOfSteps("steps", `(${stepsDue("vendor")} UNION ALL ${stepsDue("platform")})`),
+  queueOfSteps("rotations", stepsDue("rotation")),
 ].join("\nUNION ALL\n");
 
-const inLane = (
-  lane: Lane,
-): string => `(SELECT kind, leased_until, last_error IS NOT NULL AS failed, detail, due_at, uuid, id
-     FROM steps WHERE due_at IS NOT NULL AND ${isIn(lane)} ORDER BY due_at LIMIT ${MOST_ROWS_WAITING})`;
 const named = YOUR_KINDS.map((kind) => `('${kind}', '${functionOf(kind)}')`).join();
-// The work of the vendor's functions: steps that no other holds up, and provisions that have none yet. Work whose last
-// call failed counts from when it first was due, any other, which may have said "later" for hours, from when it is now.
-const FUNCTIONS = `SELECT function, count(*) FILTER (WHERE leased_until > now()) AS under_way, count(*) FILTER (WHERE failed) AS failing,
+// The work of the vendor's functions that was called: steps that are under way or whose last call failed, and provisions
+// that have no step yet. What waits for its turn says nothing of a function. Work whose last call failed counts from when
+// it first was due, any other from when its call began. Of each kind some are read, so that one does not hide another.
+const FUNCTIONS = `SELECT function, count(*) FILTER (WHERE under_way) AS under_way, count(*) FILTER (WHERE failed) AS failing,
      greatest(extract(epoch FROM now() - min(since)), 0) AS age
-   FROM (VALUES ${named}) named(kind, function) LEFT JOIN (
-     SELECT kind, leased_until, failed, CASE WHEN failed AND detail ? 'dueSince' THEN (detail->>'dueSince')::timestamptz ELSE due_at END AS since
-     FROM (${YOUR_LANES.map(inLane).join(" UNION ALL ")}) waiting WHERE ${isNext("waiting")}
-     UNION ALL SELECT 'provision', created_at + interval '${STEP_LEASE_SECONDS} seconds', false, created_at FROM (${UNANSWERED} LIMIT 1000) unanswered
-   ) work USING (kind) GROUP BY function`;
+   FROM (VALUES ${named}) named(kind, function) LEFT JOIN LATERAL (
+     SELECT leased_until > now() AND attempts > 0 AS under_way, last_error IS NOT NULL AS failed,
+       CASE WHEN last_error IS NOT NULL AND detail ? 'dueSince' THEN (detail->>'dueSince')::timestamptz
+         WHEN last_error IS NOT NULL OR (leased_until > now() AND attempts > 0) THEN due_at END AS since
+     FROM (SELECT * FROM steps s WHERE s.kind = named.kind AND (leased_until IS NOT NULL OR last_error IS NOT NULL) AND ${callsYou("s")}
+       ORDER BY due_at LIMIT ${MOST_ROWS_WAITING}) called
+     UNION ALL SELECT created_at > now() - interval '${STEP_LEASE_SECONDS} seconds', false, created_at
+       FROM (${UNANSWERED} LIMIT 1000) unanswered WHERE named.kind = 'provision'
+   ) work ON true GROUP BY function`;
 
 const SHARE = `least(100, 100.0 * ${MOST_SAMPLE_PAGES} * current_setting('block_size')::int / greatest(pg_relation_size('credentials'), 1))`;
 // Credentials by state, and by the age of their tokens. Without a refresh token a credential ages for ever, and that is
@@ -107,7 +108,7 @@ const OF_WORK: readonly Gauge[] = [
   gauge("addon_due_age_seconds", "For how long the oldest of it has been due", ["queue"], "age", "queues"),
   ofYours("addon_your_service_under_way", "under_way", "Calls of the function that are under way"),
   ofYours("addon_your_service_failing", "failing", "Its work whose last call failed or took too long"),
-  ofYours("addon_your_service_oldest_seconds", "age", "For how long its oldest work has not been done"),
+  ofYours("addon_your_service_oldest_seconds", "age", "For how long it has been called, or failing"),
   gauge(
     "addon_credentials_needing_attention",
     "Customers whose credential needs a person; of each state, at most 10000 are counted",

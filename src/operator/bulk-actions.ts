@@ -33,6 +33,9 @@ export interface BulkAction {
 const OF_STEPS = {
   group: "steps",
   about: "the unfinished work of your functions",
+  note: `
+
+A resource that has none of this is skipped, which is no failure (exit code 0).`,
   whyNot: () => null,
 };
 
@@ -57,19 +60,19 @@ export const BULK_ACTIONS: readonly BulkAction[] = [
     doneWord: "cut off",
     labels: { one: "Cut its calls off", all: "Cut all calls off" },
     effect:
-      "The signal of each call under way is aborted within 3 seconds, its result is ignored, and the function is called again with the same idempotency key: this is for calls that hang.",
+      "The signal of each call under way is aborted within 3 seconds, its result is ignored, and the function is called again after 5 seconds, with the same idempotency key: this is for calls that hang.",
     work: onSteps("step_cut_off", "nothing_under_way"),
   },
   {
     ...OF_STEPS,
     verb: "give-up",
     does: "give up work that your functions do not end",
-    all: "all work that failed at its last call, or has been due for a minute",
+    all: "all work that failed at its last call, or whose call has gone on for a minute",
     doneWord: "given up",
     question: "Give it up for good?",
     labels: { one: "Give its work up", all: "Give up all late work" },
     effect:
-      "A provision that is not done fails: the platform is told, and what was made is taken down. A plan change or a rotation is dropped, as if your service had refused it. Taking down and retiring end where they are: what is left stays in your backend. None of it comes back.",
+      "A provision that is not done fails: the platform is told, and what was made is taken down. A plan change or a rotation is dropped, as if your service had refused it; what waits behind it goes on. Taking down and retiring end where they are: what is left stays in your backend. None of it comes back.",
     work: onSteps("step_given_up", "nothing_to_give_up", giveUp),
   },
   {

@@ -4,45 +4,54 @@ import { Refusal } from "../errors.ts";
 import { failUnanswered, lockWithCredential } from "../resources/end-store.ts";
 import { expireProvision, finishStep } from "../work/queue.ts";
 import { nudge } from "../work/runner.ts";
-import { resourcesToTake, settleStep, takeSteps, type Hand } from "../work/store.ts";
+import { functionOf, isOfPlanChange, type Step } from "../work/step.ts";
+import { lastEvent, resourcesToTake, settleStep, stepsTaken, takeSteps, type Hand } from "../work/store.ts";
 import { writeStepOf } from "../work/vendor-steps.ts";
 import { forEachResource, type How, type Report, type Which } from "./work-through.ts";
 
 // What an operator does to the unfinished work of the vendor's functions when these hang or fail.
 
+type Asked = Parameters<typeof takeSteps>[1];
+
 /** The work of such an action: `work` is done to each resource, or `none` said of it where there is nothing to do. */
 export function onSteps(hand: Hand, none: string, work = take) {
   return async (ctx: Context, which: Which, how: How): Promise<Report> => {
+    const { db } = ctx;
     const report = await forEachResource(
       ctx,
       which === "all" ? await resourcesToTake(ctx, hand) : which,
-      async ({ uuid }) => ((await work(ctx, uuid, hand)) ? null : { skipped: none }),
+      async ({ uuid }) => {
+        const after = await retryWhileDatabaseAway(() => lastEvent(db, uuid));
+        await work(ctx, { uuid, hand, isNamed: which !== "all", after });
+        const kinds = await retryWhileDatabaseAway(() => stepsTaken(db, uuid, hand, after));
+        return kinds.length > 0 ? { did: kinds.map(functionOf).join(", ") } : { skipped: none };
+      },
       how,
     );
     nudge(ctx);
-    ctx.nudge("run-rotations");
     return report;
   };
 }
 
-/** False: there is nothing to take. */
-async function take({ db }: Context, uuid: string, hand: Hand): Promise<boolean> {
-  return (await retryWhileDatabaseAway(() => takeSteps(db, uuid, hand))).length > 0;
+async function take({ db }: Context, asked: Asked): Promise<void> {
+  await retryWhileDatabaseAway(() => takeSteps(db, asked));
 }
 
 const GIVEN_UP = new Refusal("An operator gave it up.", { id: "given_up" });
 
 /**
  * A provision that was answered "later" fails as after 11 hours; of one that was not answered, the answer is then the
- * refusal. A plan change is dropped as if it were refused; any other work just ends. No call of it is made again.
+ * refusal. A plan change is dropped as if it were refused; any other work just ends. No call of it is made again, and
+ * what waited behind it goes on.
  */
-export async function giveUp(ctx: Context, uuid: string, hand: Hand): Promise<boolean> {
-  let isDone = false;
+export async function giveUp(ctx: Context, asked: Asked): Promise<void> {
+  const { uuid } = asked;
+  let accepted: Step | undefined;
   await retryWhileDatabaseAway(async () => {
     await writeStepOf(ctx, uuid);
     await ctx.db.transaction(async (tx) => {
       await lockWithCredential(tx, uuid);
-      const taken = await takeSteps(tx, uuid, hand);
+      const taken = await takeSteps(tx, asked);
       const isUnanswered = taken.some(
         ({ kind, resource }) => kind === "provision" && resource.answerStatus === null,
       );
@@ -55,9 +64,13 @@ export async function giveUp(ctx: Context, uuid: string, hand: Hand): Promise<bo
           refusal: GIVEN_UP,
         });
         if (!settled) await finishStep(tx, step);
+        if (isOfPlanChange(step) && step.detail.isAccepted) accepted = step;
       }
-      isDone ||= taken.length > 0;
     });
   });
-  return isDone;
+  if (accepted) {
+    const { detail, requestId, resource } = accepted;
+    const about = { uuid, requestId, plan: detail.plan, kept: resource.plan, error: GIVEN_UP };
+    ctx.log.error({ alarm: "plan_change_refused", ...about }, "An operator gave an accepted plan up");
+  }
 }

@@ -21,12 +21,14 @@ export interface Report {
   done: string[];
   failed: { uuid: string; id: string; message: string }[];
   skipped: { uuid: string; reason: string }[];
+  /** What was done, of those in `done` of which it has to be said. */
+  did?: { uuid: string; what: string }[];
   /** How many were not begun because the work was stopped; absent if none. */
   left?: number;
 }
 
-/** What came of one resource; null: it was done. */
-export type End = null | "left" | { skipped: string } | { id: string; message: string };
+/** What came of one resource; null: it was done; `did`: as well, and what. */
+export type End = null | "left" | { did: string } | { skipped: string } | { id: string; message: string };
 
 /** One run of work on many resources, as each part of it sees it. */
 export interface Run {
@@ -82,9 +84,12 @@ export async function forEachResource(
 const ended = ({ done, failed, skipped }: Report) => done.length + failed.length + skipped.length;
 const failureOf = (error: unknown) => ({ id: errorIdOf(error), message: messageOf(error) });
 
-function note({ done, failed, skipped }: Report, uuid: string, end: End): void {
-  if (end === null) done.push(uuid);
-  else if (end === "left") return;
+function note(report: Report, uuid: string, end: End): void {
+  const { done, failed, skipped } = report;
+  if (end === null || (end !== "left" && "did" in end)) done.push(uuid);
+  if (end === null) return;
+  if (end === "left") return;
+  if ("did" in end) (report.did ??= []).push({ uuid, what: end.did });
   else if ("skipped" in end) skipped.push({ uuid, reason: end.skipped });
   else failed.push({ uuid, id: end.id, message: end.message });
 }
@@ -95,7 +100,7 @@ export function isWhole({ failed, left = 0 }: Report): boolean {
 }
 
 /** A report in words; `doneWord` names the success, such as "refreshed". Failures of one reason stand together. */
-export function reportInWords({ done, failed, skipped, left }: Report, doneWord: string): string {
+export function reportInWords({ done, failed, skipped, left, did = [] }: Report, doneWord: string): string {
   const reasons = new Map<string, string[]>();
   for (const { uuid, message } of failed) {
     const reason = message.replaceAll(uuid, "UUID");
@@ -105,6 +110,7 @@ export function reportInWords({ done, failed, skipped, left }: Report, doneWord:
   }
   return [
     ...[...reasons].flatMap(([reason, uuids]) => [...some(uuids, (uuid) => `✗ ${uuid}`), `    ${reason}`]),
+    ...some(did, ({ uuid, what }) => `✓ ${uuid}  ${doneWord}: ${what}`),
     ...some(skipped, ({ uuid, reason }) => `– ${uuid}  skipped: ${reason}`),
     ...(left ? [`Stopped: ${counted(left, "resource")} left. Run it again for the rest.`] : []),
     `${done.length} ${doneWord}, ${failed.length} failed, ${skipped.length} skipped.`,

@@ -32,7 +32,7 @@ export const IS_OURS = `s.uuid = $1 AND s.key = $2 AND s.lease = $3`;
 export const claimOf = ({ resource: { uuid }, key, lease }: Step) => [uuid, key, lease];
 
 /** The kinds of step that hold no other up. */
-const BESIDE = `('discover', 'announce', 'retire')`;
+export const BESIDE = `('discover', 'announce', 'retire')`;
 
 /** SQL condition: no earlier step of its resource holds up the step aliased `step`. */
 export function isNext(step: string): string {
@@ -47,11 +47,12 @@ export type StepRow = Omit<Step, "resource"> & ResourceRow;
 
 // Each lane has an index of what is due in it, and of nothing else, so that a claim never reads past the other lane's
 // steps, however many those are. The inner limit tells the planner, which does not see $1, that few rows are wanted; no
-// more rows are locked than the outer limit asks for.
+// more rows are locked than the outer limit asks for. Of a claimed step `due_at` is when its call began, so that one which
+// waited for its turn for hours is not taken for one that hangs.
 const claimDue = eachLane((lane) =>
   statement(
     `claim_${lane}_steps`,
-    `UPDATE steps s SET lease = s.lease + 1, attempts = s.attempts + 1, leased_until = now() + ${LEASE}
+    `UPDATE steps s SET lease = s.lease + 1, attempts = s.attempts + 1, leased_until = now() + ${LEASE}, due_at = now()
   FROM resources r WHERE r.uuid = s.uuid AND s.id = ANY(ARRAY(SELECT id FROM (
     SELECT due.id FROM steps due
     WHERE due.due_at <= now() AND due.${isIn(lane)} AND (due.leased_until IS NULL OR due.leased_until <= now())
@@ -123,11 +124,12 @@ export async function finishStep(db: Queryable, step: Step): Promise<void> {
   await db.query(finish, claimOf(step));
 }
 
+// What must wait until a call that was cut off has noticed is due at the end of that lease.
 const nextDue = eachLane((lane) =>
   statement(
     `next_${lane}_step_due`,
     `SELECT extract(epoch FROM min(due_at) - now())::float8 AS seconds FROM steps
-   WHERE due_at > now() - interval '1 second' AND ${isIn(lane)} AND (leased_until IS NULL OR leased_until <= now())`,
+   WHERE due_at > now() - interval '1 second' AND ${isIn(lane)} AND (leased_until IS NULL OR leased_until <= greatest(now(), due_at))`,
   ),
 );
 

@@ -81,10 +81,7 @@ export function createStepRunner(ctx: Context): StepRunner {
       handle: async (step: Step) => void (await end(step)),
       concurrency,
       forNow: () => (grantsGoFirst(ctx) ? 0 : concurrency),
-      onEnd() {
-        nudge(ctx);
-        if (lane === "rotation") ctx.nudge("run-rotations");
-      },
+      onEnd: () => nudge(ctx),
     });
   });
 
@@ -119,10 +116,11 @@ export function createStepRunner(ctx: Context): StepRunner {
   };
 }
 
-/** The next step may be in the other lane. */
+/** The next step may be in another lane. */
 export function nudge(ctx: Pick<Context, "nudge">): void {
   ctx.nudge("run-steps");
   ctx.nudge("run-vendor-steps");
+  ctx.nudge("run-rotations");
 }
 
 /**

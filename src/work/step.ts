@@ -40,10 +40,12 @@ export function isIn(lane: Lane): string {
   return `kind IN (${kinds.join(", ")})`;
 }
 
-const isNotPlatform = (lane: Lane) => lane !== "platform";
-/** The lanes in which the vendor's functions are called, and the kinds of step that call them. */
-export const YOUR_LANES: readonly Lane[] = [...new Set(Object.values(LANES))].filter(isNotPlatform);
-export const YOUR_KINDS = (Object.keys(LANES) as StepKind[]).filter((kind) => isNotPlatform(LANES[kind]));
+/** The kinds of step that call the vendor's functions. */
+export const YOUR_KINDS = (Object.keys(LANES) as StepKind[]).filter((kind) => LANES[kind] !== "platform");
+
+/** SQL condition: the step aliased `step` calls the vendor. A rotation whose credentials are made waits for the platform. */
+export const callsYou = (step: string): string =>
+  `${step}.kind IN (${YOUR_KINDS.map((kind) => `'${kind}'`).join()}) AND NOT (${step}.kind = 'rotate' AND ${step}.detail ? 'retires')`;
 
 /** Makes something for each lane, such as a statement. */
 export function eachLane<Made>(make: (lane: Lane) => Made): Readonly<Record<Lane, Made>> {
@@ -58,6 +60,9 @@ export const STEP_LEASE_SECONDS = 30;
 
 /** How often it is extended while its process lives; so soon is noticed, too, that it was taken away. */
 export const HOLD_EVERY_MS = 3_000;
+
+/** Once a step was taken away from its process, that has aborted the call: after so long another may be made. */
+export const NOTICED_AFTER_SECONDS = HOLD_EVERY_MS / 1_000 + 2;
 
 /** The longest one step may run: a call of ten minutes, and as long to store what came of it. */
 export const LONGEST_STEP_MS = 20 * 60_000;

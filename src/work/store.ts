@@ -5,8 +5,8 @@ import type { Result } from "../resources/answers.ts";
 import { fullSet, openConfig, sealConfig } from "../resources/config-vars.ts";
 import { mayBe } from "../resources/states.ts";
 import { findResource } from "../resources/store.ts";
-import { claimOf, IS_OURS, STEP_COLUMNS, stepsOf, type StepRow } from "./queue.ts";
-import { isIn, ofPlanChange, YOUR_KINDS, type Step } from "./step.ts";
+import { BESIDE, claimOf, IS_OURS, isNext, STEP_COLUMNS, stepsOf, type StepRow } from "./queue.ts";
+import { callsYou, isIn, NOTICED_AFTER_SECONDS, ofPlanChange, type Step, type StepKind } from "./step.ts";
 
 // What a step leaves behind, written together with its end: the config vars wanted, the plan, and the next step. A step
 // that needs tokens has no due time while it waits for them. Every statement is fenced by the step's lease, so the work
@@ -174,37 +174,49 @@ export async function settleRetired(db: Queryable, step: Step): Promise<void> {
 /** What an operator may do to the steps that call the vendor's functions. */
 export type Hand = keyof typeof HANDS;
 
-// What was never tried and falls due later, such as the end of old credentials, is left alone. A step of which the lease
-// was taken away is noticed by its process at the next extension. A request may still wait for a plan change that is not
-// accepted: it would begin another one.
+// What was never tried and falls due later, such as the end of old credentials, is left alone; so is, to be given up, what
+// waits behind another step. A step of which the lease was taken away is noticed by its process at the next extension:
+// until then no other call is made of its resource. A request may still wait for a plan change that is not accepted: it
+// would begin another one. `inTrouble`: of all steps, only these; one that waits for its turn is not.
+const NOTICED = `now() + interval '${NOTICED_AFTER_SECONDS} seconds'`;
+const IS_CALLED = `s.leased_until > now() AND s.due_at <= now() AND s.attempts > 0`;
 const HANDS = {
   step_retried: {
     set: "due_at = now()",
-    where: `s.due_at > now() AND (s.attempts > 0 OR s.detail ? 'said')`,
+    where: `s.due_at > now() AND (s.attempts > 0 OR s.detail ? 'said') AND (s.leased_until IS NULL OR s.leased_until <= now())`,
     inTrouble: "true",
   },
   step_cut_off: {
-    set: "lease = s.lease + 1, leased_until = NULL",
-    where: "s.leased_until > now() AND s.attempts > 0",
+    set: `lease = s.lease + 1, leased_until = ${NOTICED}, due_at = ${NOTICED}`,
+    where: IS_CALLED,
     inTrouble: "true",
   },
   step_given_up: {
     set: "lease = s.lease + 1",
-    where: `(s.due_at IS NULL OR s.due_at <= now() OR s.attempts > 0 OR s.detail ? 'said')
+    where: `(s.due_at IS NULL OR s.due_at <= now() OR s.attempts > 0 OR s.detail ? 'said') AND ${isNext("s")}
      AND (s.kind <> 'change_plan' OR s.detail ? 'isAccepted' OR s.created_at < now() - interval '10 seconds')`,
-    inTrouble: `(s.last_error IS NOT NULL OR s.due_at < now() - interval '1 minute')`,
+    inTrouble: `(s.last_error IS NOT NULL OR (${IS_CALLED} AND s.due_at < now() - interval '1 minute'))`,
   },
 };
-const callsYou = `s.kind IN (${YOUR_KINDS.map((kind) => `'${kind}'`).join()})`;
 const eachHand = <Made>(make: (hand: Hand) => Made) =>
   Object.fromEntries((Object.keys(HANDS) as Hand[]).map((hand) => [hand, make(hand)])) as Record<Hand, Made>;
 
+// $2: of a resource that was named, also what is in no trouble. $3: the resource's last event before the operator asked; a
+// later one is that of an earlier try, whose acknowledgement was lost.
 const take = eachHand((hand) =>
   statement(
     `take_${hand}`,
-    `WITH taken AS (
-     UPDATE steps s SET ${HANDS[hand].set} FROM resources r
-     WHERE s.uuid = $1 AND r.uuid = s.uuid AND ${callsYou} AND ${HANDS[hand].where} RETURNING ${STEP_COLUMNS}
+    `WITH picked AS (
+     SELECT s.id, s.leased_until FROM steps s
+     WHERE s.uuid = $1 AND ${callsYou("s")} AND ${HANDS[hand].where} AND ($2 OR ${HANDS[hand].inTrouble})
+       AND NOT EXISTS (SELECT FROM events e WHERE e.uuid = $1 AND e.id > $3 AND e.type = '${hand}') FOR UPDATE
+   ), taken AS (
+     UPDATE steps s SET ${HANDS[hand].set} FROM picked p, resources r
+     WHERE s.id = p.id AND r.uuid = s.uuid RETURNING ${STEP_COLUMNS}
+   ), behind AS (
+     UPDATE steps s SET leased_until = ${NOTICED}, due_at = greatest(s.due_at, ${NOTICED}) FROM picked p
+     WHERE s.uuid = $1 AND s.id > p.id AND p.leased_until > now() AND s.kind NOT IN ${BESIDE} AND s.due_at IS NOT NULL
+       AND (s.leased_until IS NULL OR s.leased_until <= now()) AND s.id NOT IN (SELECT id FROM picked)
    ), noted AS (
      INSERT INTO events (uuid, type, detail) SELECT uuid, '${hand}', jsonb_build_object('step', kind) FROM taken
    )
@@ -212,19 +224,46 @@ const take = eachHand((hand) =>
   ),
 );
 
-/** Takes the steps of a resource into an operator's hand, which stands in its story; returns them as they are then. */
-export async function takeSteps(db: Queryable, uuid: string, hand: Hand): Promise<Step[]> {
-  return stepsOf(await db.query<StepRow>(take[hand], [uuid]));
+/**
+ * Takes steps of a resource into an operator's hand, which stands in its story; returns them as they are then. `after`:
+ * the last event of its story before the first try.
+ */
+export async function takeSteps(
+  db: Queryable,
+  { uuid, hand, isNamed, after }: { uuid: string; hand: Hand; isNamed: boolean; after: string },
+): Promise<Step[]> {
+  return stepsOf(await db.query<StepRow>(take[hand], [uuid, isNamed, after]));
+}
+
+const last = statement("last_event", `SELECT coalesce(max(id), 0)::text AS id FROM events WHERE uuid = $1`);
+const taken = statement(
+  "steps_taken",
+  `SELECT detail->>'step' AS kind FROM events WHERE uuid = $1 AND id > $2 AND type = $3 ORDER BY id`,
+);
+
+/** The id of the latest event of a resource's story. */
+export async function lastEvent(db: Queryable, uuid: string): Promise<string> {
+  return (await db.query<{ id: string }>(last, [uuid]))[0]!.id;
+}
+
+/** The kinds of the steps that were taken since an event. */
+export async function stepsTaken(
+  db: Queryable,
+  uuid: string,
+  hand: Hand,
+  after: string,
+): Promise<StepKind[]> {
+  return (await db.query<{ kind: StepKind }>(taken, [uuid, after, hand])).map(({ kind }) => kind);
 }
 
 const takeable = eachHand((hand) =>
   statement(
     `find_${hand}`,
-    `SELECT DISTINCT s.uuid FROM steps s WHERE ${callsYou} AND ${HANDS[hand].where} AND ${HANDS[hand].inTrouble} ORDER BY 1`,
+    `SELECT DISTINCT s.uuid FROM steps s WHERE ${callsYou("s")} AND ${HANDS[hand].where} AND ${HANDS[hand].inTrouble} ORDER BY 1`,
   ),
 );
 
-/** The resources of which `takeSteps` would take steps; to give up, only those that fail, or are a minute late. */
+/** The resources that have steps in trouble which `takeSteps` would take. */
 export async function resourcesToTake({ db }: Pick<Context, "db">, hand: Hand): Promise<string[]> {
   return (await db.readWhole<{ uuid: string }>(takeable[hand])).map(({ uuid }) => uuid);
 }

@@ -16,7 +16,7 @@ import { failStranded } from "../../src/resources/end-store.ts";
 import type { Vault } from "../../src/vault/vault.ts";
 import { takeLooks } from "../../src/work/app-store.ts";
 import { wakeSteps } from "../../src/work/queue.ts";
-import { findOldCredentials } from "../../src/work/store.ts";
+import { findOldCredentials, resourcesToTake } from "../../src/work/store.ts";
 import { administer } from "../support/database.ts";
 import { anOpenDatabase } from "../support/open-database.ts";
 import { eventually } from "../support/world.ts";
@@ -156,6 +156,31 @@ describe("among many rows, nearly all in good order,", () => {
     expect(await look()).toBe("10000 resources or more grant_lost, 1 resource quarantined.");
     await set("resources", "state = 'failed'", 12_000);
     expect(await look()).toBe("1 resource grant_lost.");
+  });
+
+  it("rotations that wait for their turn are not late, hide no call that fails or hangs, and are not given up", async () => {
+    await run(`DELETE FROM steps WHERE kind = 'finish'`);
+    await run(`INSERT INTO steps (uuid, kind, due_at)
+      SELECT uuid, 'rotate', now() - interval '3 hours' FROM resources ORDER BY uuid OFFSET 100 LIMIT 12000`);
+    await run(`INSERT INTO steps (uuid, kind, due_at, attempts, last_error, leased_until)
+      SELECT uuid, v.kind, now() - v.due, 1, error, now() + leased FROM (SELECT uuid, row_number() OVER (ORDER BY uuid) AS nth FROM resources ORDER BY uuid LIMIT 3) r
+      JOIN (VALUES (1, 'rotate', interval '4 minutes', 'no', NULL::interval), (2, 'rotate', interval '30 seconds', NULL, interval '20 seconds'),
+        (3, 'finish', interval '6 minutes', NULL, interval '20 seconds')) v(nth, kind, due, error, leased) USING (nth)`);
+    // A clean-up that waits for work that was cut off is not under way.
+    await run(`INSERT INTO steps (uuid, kind, due_at, leased_until)
+      SELECT uuid, 'clean_up', now(), now() + interval '1 minute' FROM resources ORDER BY uuid LIMIT 1`);
+    await run(`ANALYZE steps`);
+    const found = await stateOfWork(opened.database, []);
+    const valueOf = (name: string, label: string) =>
+      found.find(({ sample, labels }) => sample === name && Object.values(labels).includes(label))?.value;
+    const seen = ["rotate", "finish", "deprovision"].map((name) =>
+      ["under_way", "failing", "oldest_seconds"].map((each) => valueOf(`addon_your_service_${each}`, name)),
+    );
+    const [ago, longAgo] = [expect.closeTo(240, -2), expect.closeTo(360, -2)]; // within 50 s
+    expect(seen).toEqual([[1, 1, ago], [1, 0, longAgo], [0, 0, 0]]); // prettier-ignore
+    expect(valueOf("addon_due", "rotations")).toBe(10_000);
+    expect(valueOf("addon_due_age_seconds", "steps")).toBe(0);
+    expect(await resourcesToTake({ db: opened.database }, "step_given_up")).toHaveLength(2);
   });
 
   it("late refreshes are counted to 10,000, and the latest of the steps are looked at", async () => {

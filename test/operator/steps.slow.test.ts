@@ -1,9 +1,10 @@
 import type { VendorResource, YourService } from "../../src/resources/contract.ts";
 import type { Extensions } from "../../src/extend/contract.ts";
-import type { Vendor } from "../support/a-vendor.ts";
+import { aGate, type Vendor } from "../support/a-vendor.ts";
 import { kit, kitJson } from "../support/kit.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { eventually, opened, QUICK } from "../support/world.ts";
+import { lastEvent, stepsTaken, takeSteps } from "../../src/work/store.ts";
 import { operator as scraper } from "../metrics/operator.ts";
 import { aWorldOfAnOperator } from "./pages/operator.ts";
 
@@ -92,11 +93,21 @@ it.each<[What, By]>([
   ["deprovision", "command"],
 ])("%s that hangs is cut off and called again, by the %s", async (what, by) => {
   let signal!: AbortSignal;
+  let wasAborted: boolean | undefined;
   const uuid = await begin(what, (resource?: VendorResource) => ((signal = resource!.signal), hang()));
+  operator.life.vendor.next(what, () => ((wasAborted = signal.aborted), fail()));
   expect(await act(by, "cut-off", uuid)).toBe(1);
-  await gone(uuid);
-  expect(calls(uuid, what)).toBe(2);
+  // No other call is made until the first must have noticed: here that is later.
+  await operator.world.rows(
+    `UPDATE steps SET leased_until = now() + interval '1 hour', due_at = now() + interval '1 hour'
+     WHERE uuid = $1 AND leased_until > now() AND due_at > now()`,
+    [uuid],
+  );
   await eventually(() => expect(signal.aborted).toBe(true));
+  await operator.life.hurry(uuid);
+  await eventually(() => expect(calls(uuid, what)).toBe(3));
+  expect(wasAborted).toBe(true);
+  await gone(uuid);
   expect(await operator.life.events(uuid)).toContain("step_cut_off");
 });
 
@@ -133,7 +144,10 @@ it.each<By>(["command", "page"])("all are tried, cut off and given up by the %s"
   for (const uuid of failing) await gone(uuid);
   const hanging = [await begin("finish", hang), await begin("deprovision", hang)];
   expect(await act(by, "cut-off", "all")).toBe(2);
-  for (const uuid of hanging) await gone(uuid);
+  for (const uuid of hanging) {
+    await operator.life.hurry(uuid);
+    await gone(uuid);
+  }
   const [late, young] = [await begin("deprovision", hang), await begin("deprovision", hang)];
   await operator.world.rows(`UPDATE steps SET due_at = now() - interval '2 minutes' WHERE uuid = $1`, [late]);
   expect(await act(by, "give-up", "all")).toBe(1);
@@ -173,6 +187,7 @@ it("a rotation is dropped as if it were refused, and old credentials that were t
   await operator.done(`/resources/${uuid}/rotate`);
   await underWay("rotate");
   expect(await act("command", "cut-off", uuid)).toBe(1);
+  await life.hurry(uuid);
   await underWay("rotate");
   expect(await act("page", "give-up", uuid)).toBe(1);
   await gone(uuid);
@@ -191,6 +206,86 @@ it("a rotation is dropped as if it were refused, and old credentials that were t
     "rotation_refused",
     "step_given_up",
   ]);
+});
+
+it.each<[string, "changePlan" | "rotate", By, boolean]>([
+  ["a plan change that fails", "rotate", "command", false],
+  ["a plan change that fails", "rotate", "page", true],
+  ["a rotation that hangs", "changePlan", "page", false],
+  ["a rotation that hangs", "changePlan", "command", true],
+])(
+  "of %s, given up, the %s that waits behind it goes on, by the %s (all: %s)",
+  async (_, next, by, isAll) => {
+    const { life, world, control } = operator;
+    const vendor: Vendor & Extensions = life.vendor;
+    let rotated = 0;
+    const gate = aGate();
+    const config = { TEAPOT_TOKEN: "new" };
+    vendor.rotation = {
+      rotate: async () => ((rotated += 1), next === "rotate" ? { config, retires: null } : await hang()),
+      retire: async () => undefined,
+    };
+    const uuid = next === "rotate" ? await beginFailing("changePlan") : await life.settled();
+    if (next === "changePlan") {
+      await operator.done(`/resources/${uuid}/rotate`);
+      await eventually(() => expect(rotated).toBe(1));
+      // Due for a minute, as is what waits behind it.
+      await world.rows(`UPDATE steps SET due_at = now() - interval '2 minutes' WHERE uuid = $1`, [uuid]);
+      expect((await control.changePlan(uuid, "premium")).response.status).toBe(202);
+    } else {
+      await operator.done(`/resources/${uuid}/rotate`);
+    }
+    await world.rows(
+      `UPDATE steps SET due_at = due_at - interval '2 minutes' WHERE uuid = $1 AND attempts = 0`,
+      [uuid],
+    );
+    const kind = next === "rotate" ? "change_plan" : "rotate";
+    expect(await act(by, "give-up", isAll ? "all" : uuid)).toBe(1);
+    // Until the call that hung must have noticed, nothing else is begun.
+    if (next === "changePlan") {
+      const since = `(SELECT max(at) FROM events WHERE uuid = $1 AND type = 'step_given_up')`;
+      const waited = `SELECT kind FROM steps WHERE uuid = $1 AND due_at >= ${since} + interval '5 seconds'`;
+      expect(await world.rows(waited, [uuid])).toEqual([{ kind: "change_plan" }]);
+    }
+    gate.open();
+    await life.hurry(uuid);
+    await eventually(async () => expect(await life.steps(uuid)).not.toContain(kind));
+    await eventually(async () =>
+      next === "rotate"
+        ? expect(rotated).toBe(1)
+        : expect(await life.resource(uuid)).toMatchObject({ plan: "premium" }),
+    );
+    const given = await world.rows(`SELECT detail FROM events WHERE uuid = $1 AND type = 'step_given_up'`, [
+      uuid,
+    ]);
+    expect(given).toEqual([{ detail: { step: kind } }]);
+    // The platform has the new plan, and must be told otherwise.
+    if (next === "rotate" && by === "page")
+      expect(world.lines(uuid, `"alarm":"plan_change_refused"`)).toHaveLength(1);
+    await world.rows(`DELETE FROM steps WHERE uuid = $1`, [uuid]);
+  },
+);
+
+it("a hand whose acknowledgement was lost takes nothing more when it is tried again", async () => {
+  const { life, world } = operator;
+  const uuid = await life.settled();
+  await world.rows(
+    `INSERT INTO steps (uuid, kind, due_at, attempts, leased_until, last_error)
+     SELECT $1, kind, now(), 1, leased, 'no' FROM (VALUES ('finish', now() + interval '1 hour'), ('rotate', NULL)) v(kind, leased)`,
+    [uuid],
+  );
+  for (const hand of ["step_cut_off", "step_given_up"] as const) {
+    const asked = { uuid, hand, isNamed: true, after: await lastEvent(world.db, uuid) };
+    expect(await takeSteps(world.db, asked)).toHaveLength(1);
+    // As if it were called anew.
+    await world.rows(
+      `UPDATE steps SET due_at = now(), leased_until = now() + interval '1 hour' WHERE uuid = $1`,
+      [uuid],
+    );
+    expect(await takeSteps(world.db, asked)).toEqual([]);
+    expect(await stepsTaken(world.db, uuid, hand, asked.after)).toEqual(["finish"]);
+  }
+  await world.rows(`DELETE FROM steps WHERE uuid = $1`, [uuid]);
 });
 
 it("work that only waits is not hastened, and a script that does not say --yes gives nothing up", async () => {
@@ -255,10 +350,11 @@ describe("calls that hang or fail are seen", () => {
       `SELECT detail->>'dueSince' AS since FROM steps WHERE uuid = $1`,
       [uuid],
     )) as [{ since: string }];
+    const made = calls(uuid, "finish");
     operator.life.vendor.next("finish", fail);
-    await operator.life.hurry(uuid);
-    await eventually(() => expect(calls(uuid, "finish")).toBe(3));
     operator.life.vendor.next("finish", async () => ({ later: "It cools.", againInSeconds: 3_600 }));
+    await operator.life.hurry(uuid);
+    await eventually(() => expect(calls(uuid, "finish")).toBe(made + 2));
     await eventually(async () =>
       expect(
         await operator.world.rows(

@@ -1,5 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { Refusal } from "../../src/errors.ts";
+import type { Context } from "../../src/context.ts";
+import { callAction } from "../../src/extend/calls.ts";
 import type { Extensions, OperatorAction } from "../../src/extend/contract.ts";
 import { aVendor } from "../support/a-vendor.ts";
 import { kit, type Said } from "../support/kit.ts";
@@ -114,6 +116,17 @@ describe("an action of the vendor's for operators", () => {
     expect(await operator.audit()).toMatchObject([
       { state: "failed", message: expect.stringContaining("was given up") },
     ]);
+  });
+
+  it("that begins while the service stops is given up as well", async () => {
+    const ctx = {
+      db: { query: async () => [] },
+      metrics: { yourCall: () => undefined },
+    } as unknown as Context;
+    const what = { name: "move", uuid, mostSeconds: 1_000, cut: AbortSignal.abort() };
+    await expect(callAction(ctx, what, () => new Promise(() => undefined))).rejects.toMatchObject({
+      id: "given_up",
+    });
   });
 
   it("whose name can stand in no address stops the start", async () => {

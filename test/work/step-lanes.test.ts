@@ -1,4 +1,6 @@
-import { aGate } from "../support/a-vendor.ts";
+import type { Extensions } from "../../src/extend/contract.ts";
+import type { VendorResource } from "../../src/resources/contract.ts";
+import { aGate, type Vendor } from "../support/a-vendor.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
 
@@ -54,6 +56,27 @@ it("while slow vendor's functions use all their places, config vars of other res
   await eventually(async () => expect(await life.steps(settled)).toEqual([]), SOON_MS);
   // The platform has them from the answer already; it is called all the same.
   expect(life.entries(since).map(({ path }) => path)).toContain(`/addons/${settled}/config`);
+});
+
+it("a rotation that waited behind a plan change starts at once", async () => {
+  const vendor: Vendor & Extensions = life.vendor;
+  let rotated = "";
+  const rotate = async ({ uuid }: VendorResource) => (
+    (rotated = uuid),
+    { config: { TEAPOT_TOKEN: "new" }, retires: null }
+  );
+  vendor.rotation = { rotate, retire: async () => undefined };
+  const gate = aGate();
+  life.vendor.next(
+    "changePlan",
+    async () => (await gate.opened, { config: { TEAPOT_TOKEN: "of the plan" } }),
+  );
+  const changed = life.control.changePlan(settled, "basic");
+  await eventually(async () => expect(await life.steps(settled)).toEqual(["change_plan"]));
+  await life.world.rows(`INSERT INTO steps (uuid, kind, due_at) VALUES ($1, 'rotate', now())`, [settled]);
+  gate.open();
+  await changed;
+  await eventually(() => expect(rotated).toBe(settled), SOON_MS);
 });
 
 it("a step that follows a finished one starts at once, and waiting ones use the places that become free", async () => {
