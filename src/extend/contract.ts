@@ -46,8 +46,8 @@ export interface Rotation<Sold extends Offer = Offer> {
    */
   rotate(resource: VendorResource): Promise<Rotated<Sold> | NotYet>;
   /**
-   * Ends the old credentials, which `retires` names. Called when the overlap is over; or sooner, if the next rotation is
-   * asked for. Not called once the resource is deprovisioned: then `deprovision` takes everything down. A plan change may
+   * Ends the old credentials, which `retires` names. An error must not quote them: the kit does not know them any more, and
+   * shows what it says. Called when the overlap is over; or sooner, if an operator asks for the next rotation. Not called once the resource is deprovisioned: then `deprovision` takes everything down. A plan change may
    * run beside it.
    */
   retire(resource: VendorResource, retires: Json): Promise<void | NotYet>;
@@ -116,10 +116,11 @@ export interface Kit {
     set(uuid: string, vars: Readonly<Record<string, string | null>>): Promise<void>;
   };
   /**
-   * Asks for new credentials of a provisioned resource (its {@link Extensions.rotation}), to be made soon; `under_way`: it
-   * waits for those of an earlier call. When it resolves that is stored. Throws for a resource that is not provisioned.
+   * Asks for new credentials of a provisioned resource (its {@link Extensions.rotation}), to be made soon; when it resolves
+   * that is stored. `under_way`, `overlap`: nothing is asked for, as those of an earlier call have not reached the app, or
+   * what they replaced is not retired yet. Throws for a resource that is not provisioned, or has no working tokens.
    */
-  rotate(uuid: string): Promise<"asked" | "under_way">;
+  rotate(uuid: string): Promise<"asked" | "under_way" | "overlap">;
   /** Adds to a counter of {@link Extensions.metrics}. Label values must be few words of yours, never a uuid or a name. */
   count(metric: string, labels?: Readonly<Record<string, string>>, by?: number): void;
   /** The platform, on behalf of one resource. Its calls fail while the resource has no working token. */

@@ -33,8 +33,14 @@ export function kitFor(ctx: Context): Kit {
     },
     config: { set: (uuid, vars) => setConfigVars(ctx, knownUuid(uuid), vars) },
     rotate: async (uuid) => {
-      const result = await askRotation(ctx, knownUuid(uuid), "service");
+      const how = { by: "service", endsOverlap: false, goesFirst: true } as const;
+      const result = await askRotation(ctx, knownUuid(uuid), how);
       if (result === "not_provisioned") throw notProvisioned(uuid, "credentials to rotate");
+      if (result === "no_tokens")
+        throw new KitError(
+          result,
+          `Resource ${uuid} has no working tokens: its app cannot get new credentials.`,
+        );
       return result;
     },
     count: (metric, labels = {}, by = 1) => ctx.metrics.count(metric, labels, by),

@@ -50,11 +50,11 @@ const queue = (name: string, table: string, condition: string, isWaiting = "true
 
 // A step behind an earlier one is late only if that one is late, and that one may itself have answered "later" for
 // hours. A step that a process is working on is not late. Rotations of all resources may take hours, and hide nothing else.
-const stepsDue = (lane: Lane) => `(SELECT due_at, uuid, id, kind FROM steps
+const stepsDue = (lane: Lane) => `(SELECT due_at, uuid, id, kind, detail FROM steps
      WHERE due_at <= now() AND ${isIn(lane)} AND (leased_until IS NULL OR leased_until <= now())
      ORDER BY due_at LIMIT ${MOST_ROWS_WAITING})`;
 const queueOfSteps = (name: string, from: string) =>
-  queue(name, `${from} due`, "true", isNext("waiting"), ", uuid, id, kind");
+  queue(name, `${from} due`, "true", isNext("waiting"), ", uuid, id, kind, detail");
 const QUEUES = [
   queue("grants", "credentials", "state = 'grant_pending'"),
   queue(

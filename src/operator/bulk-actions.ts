@@ -110,19 +110,27 @@ LEGACY_GRANTS=on.`,
     does: "have your service make new credentials, and retire the old ones later",
     all: "all resources that are provisioned",
     doneWord: "asked for",
+    note: `
+
+What is skipped is no failure: the exit code is 0. Nothing is asked for while the
+last rotation has not reached the app (under_way), nor for an app without working
+tokens (the state of its credential), nor with --all while what the last one
+replaced still works (overlap). A resource that is named has that ended at once.`,
     labels: { one: "Rotate its credentials", all: "Rotate all credentials" },
     effect:
-      "Your service makes new credentials, which are set as config vars. The old ones work for two hours after that, or as long as your service says, and are then retired. Those of an earlier rotation that still work are retired at once.",
+      "Your service makes new credentials, which are set as config vars. The old ones work for two hours after that, or as long as your service says, and are then retired. Of one resource, those of an earlier rotation that still work are retired at once; of all, a resource that has such is skipped.",
     whyNot: ({ vendor }) => (vendor.rotation ? null : NO_ROTATION),
     async work(ctx, which, how) {
       rotationOf(ctx);
       return forEachResource(
         ctx,
         which,
-        async ({ uuid, state }) => {
+        async ({ uuid, state, credential }) => {
           if (state !== "provisioned") return { skipped: state };
-          const end = await askRotation(ctx, uuid, "operator");
-          return end === "asked" ? null : { skipped: end };
+          const isNamed = which !== "all";
+          const by = { by: "operator", endsOverlap: isNamed, goesFirst: isNamed } as const;
+          const end = await askRotation(ctx, uuid, by);
+          return end === "asked" ? null : { skipped: end === "no_tokens" ? credential : end };
         },
         { ...how, isWanted: ({ state }) => state === "provisioned" },
       );

@@ -20,6 +20,26 @@ export function fullSet(before: readonly ConfigVar[], wanted: Readonly<Record<st
   return [...set, ...dropped];
 }
 
+/**
+ * The full set that a function's result means, which began with the set `before` and ends with the set `now`: of a var that
+ * the result leaves as it was, what is there now.
+ */
+export function mergedSet(
+  before: readonly ConfigVar[],
+  now: readonly ConfigVar[],
+  result: Readonly<Record<string, string>>,
+): ConfigVar[] {
+  const valueIn = (vars: readonly ConfigVar[], name: string) =>
+    vars.find((each) => each.name === name)?.value ?? null;
+  const names = new Set([...Object.keys(result), ...now.map(({ name }) => name)]);
+  const merged = [...names].flatMap((name) => {
+    const value = Object.hasOwn(result, name) ? result[name]! : null;
+    const kept = value === valueIn(before, name) ? valueIn(now, name) : value;
+    return kept === null ? [] : [[name, kept] as const];
+  });
+  return fullSet(now, Object.fromEntries(merged));
+}
+
 /** The members of `ours` that the platform's config does not show yet. */
 export function notYetSet(ours: readonly ConfigVar[], theirs: readonly ConfigVar[]): ConfigVar[] {
   const values = new Map(theirs.map(({ name, value }) => [name, value]));

@@ -2,6 +2,7 @@ import { statement, type Queryable } from "../database/database.ts";
 import { RESOURCE_COLUMNS, type ResourceRow } from "../resources/rows.ts";
 import { mayBe } from "../resources/states.ts";
 import {
+  announcing,
   eachLane,
   FIRST_LEASE,
   isIn,
@@ -31,14 +32,15 @@ const LEASE = `interval '${STEP_LEASE_SECONDS} seconds'`;
 export const IS_OURS = `s.uuid = $1 AND s.key = $2 AND s.lease = $3`;
 export const claimOf = ({ resource: { uuid }, key, lease }: Step) => [uuid, key, lease];
 
-/** The kinds of step that hold no other up. */
-export const BESIDE = `('discover', 'announce', 'retire')`;
+/** SQL condition: the step aliased `step` holds no other up. */
+export const isBeside = (step: string) =>
+  `(${step}.kind IN ('discover', 'announce', 'retire') OR ${announcing(step)})`;
 
 /** SQL condition: no earlier step of its resource holds up the step aliased `step`. */
 export function isNext(step: string): string {
-  return `(${step}.kind IN ${BESIDE} OR ${step}.kind = 'clean_up' OR NOT EXISTS (
+  return `(${isBeside(step)} OR ${step}.kind = 'clean_up' OR NOT EXISTS (
         SELECT 1 FROM steps earlier WHERE earlier.uuid = ${step}.uuid AND earlier.id < ${step}.id
-          AND (earlier.kind NOT IN ${BESIDE} OR (earlier.kind = 'retire' AND ${step}.kind = 'rotate'))))`;
+          AND (NOT ${isBeside("earlier")} OR (earlier.kind = 'retire' AND ${step}.kind = 'rotate'))))`;
 }
 
 /** The columns of a {@link StepRow}, of tables aliased `s` and `r`. */
@@ -233,7 +235,7 @@ interface OpenStep {
 const openSteps = statement(
   "open_steps",
   `SELECT key, detail->>'plan' AS plan, detail ? 'isAccepted' AS "isAccepted", lease FROM steps
-   WHERE uuid = $1 AND kind NOT IN ${BESIDE} ORDER BY id`,
+   WHERE uuid = $1 AND NOT ${isBeside("steps")} ORDER BY id`,
 );
 
 export function openStepsOf(tx: Queryable, uuid: string): Promise<OpenStep[]> {

@@ -4,10 +4,10 @@ import { retryWhileDatabaseAway } from "../database/database.ts";
 import { KitError, Misconfigured } from "../errors.ts";
 import type { Rotation } from "../extend/contract.ts";
 import { lockedResource } from "../resources/store.ts";
-import { findOldCredentials, writeRotation } from "./store.ts";
+import { findOldCredentials, writeRotation, type Asked, type NewRotation } from "./rotation-store.ts";
 
-// Rotation of customers' credentials: who may ask for it. A `rotate` step makes new ones, `announce` sets them as config
-// vars, and it turns into `retire`, which is due when the overlap is over.
+// Rotation of customers' credentials: who may ask for it. A `rotate` step makes new ones, then sets them as config vars,
+// and turns into `retire`, which is due when the overlap is over.
 
 export const NO_ROTATION =
   "This service cannot rotate credentials: its createYourService() returns no rotation (docs/extend-it.md).";
@@ -26,22 +26,19 @@ export function checkRotation({ overlapMinutes = 0, everyDays = 1 }: Partial<Rot
     );
 }
 
-/**
- * Asks for new credentials of one resource, which are made soon. If old ones still wait to be retired, they are retired
- * first, at once. `under_way`: the app does not have the credentials of the last rotation yet, and nothing is asked for.
- */
+/** Asks for new credentials of one resource, which are made soon; unless it is "asked", nothing is. */
 export async function askRotation(
   ctx: Context,
   uuid: string,
-  by: "operator" | "service" | "timetable",
-): Promise<"asked" | "under_way" | "not_provisioned"> {
+  how: Pick<NewRotation, "by" | "endsOverlap" | "goesFirst">,
+): Promise<Asked | "not_provisioned"> {
   rotationOf(ctx);
-  const asked = { uuid, key: randomUUID(), by, traceparent: ctx.trace.current() };
+  const asked = { ...how, uuid, key: randomUUID(), traceparent: ctx.trace.current() };
   const result = await retryWhileDatabaseAway(() =>
     ctx.db.transaction(async (tx) => {
       const resource = await lockedResource(tx, uuid);
       if (resource?.state !== "provisioned") return "not_provisioned";
-      return (await writeRotation(tx, asked)) ? "asked" : "under_way";
+      return writeRotation(tx, asked);
     }),
   );
   if (result === "asked") ctx.nudge("run-rotations");
@@ -52,5 +49,6 @@ export async function askRotation(
 export async function planRotations(ctx: Context): Promise<void> {
   const { everyDays } = ctx.vendor.rotation ?? {};
   if (everyDays === undefined) return;
-  for (const uuid of await findOldCredentials(ctx.db, everyDays)) await askRotation(ctx, uuid, "timetable");
+  for (const uuid of await findOldCredentials(ctx.db, everyDays))
+    await askRotation(ctx, uuid, { by: "timetable", endsOverlap: false, goesFirst: false });
 }

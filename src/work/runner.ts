@@ -23,6 +23,7 @@ import {
   eachLane,
   FIRST_LEASE,
   HOLD_EVERY_MS,
+  isAnnouncing,
   laneOf,
   LONGEST_STEP_MS,
   type Lane,
@@ -47,7 +48,7 @@ const KINDS: Readonly<
   announce,
   discover,
   report_failure: reportFailure,
-  rotate: callVendor,
+  rotate: (ctx, step, signal) => (isAnnouncing(step) ? announce(ctx, step) : callVendor(ctx, step, signal)),
   retire,
 };
 
@@ -237,11 +238,13 @@ async function putOff(ctx: Context, step: Step, error: unknown): Promise<void> {
 
 /**
  * Seconds until the next try: not before the platform, or our own limit on the resource's calls, allows it. Null: when
- * the credential is active, since until then every call of a step in the platform's lane is in vain. A vendor's function
- * may do without, or mean another resource.
+ * the credential is active, since until then every call of a step that calls the platform itself is in vain. A vendor's
+ * function may do without, or mean another resource.
  */
-function pauseAfter({ pace }: Context, { kind, attempts }: Step, error: unknown): number | null {
-  if (laneOf(kind) === "platform" && error instanceof NoToken && error.id === "quarantined") return null;
+function pauseAfter({ pace }: Context, step: Step, error: unknown): number | null {
+  const { kind, attempts } = step;
+  const callsPlatform = laneOf(kind) === "platform" || isAnnouncing(step);
+  if (callsPlatform && error instanceof NoToken && error.id === "quarantined") return null;
   const isToWait = error instanceof PlatformRefused || error instanceof RateLimited;
   const restSeconds = isToWait ? (error.retryAfterMs ?? 0) / 1_000 : 0;
   return Math.round((nextTryInSeconds(STEP_AGAIN, attempts) * pace.pauses + restSeconds) * 1_000) / 1_000;

@@ -44,8 +44,13 @@ export function isIn(lane: Lane): string {
 export const YOUR_KINDS = (Object.keys(LANES) as StepKind[]).filter((kind) => LANES[kind] !== "platform");
 
 /** SQL condition: the step aliased `step` calls the vendor. A rotation whose credentials are made waits for the platform. */
-export const callsYou = (step: string): string =>
-  `${step}.kind IN (${YOUR_KINDS.map((kind) => `'${kind}'`).join()}) AND NOT (${step}.kind = 'rotate' AND ${step}.detail ? 'retires')`;
+export const callsYou = (step: string): string => `${isOfYou(step)} AND NOT ${announcing(step)}`;
+/** SQL condition: an operator may take the step aliased `step` into the hand. */
+export const isOfYou = (step: string): string =>
+  `${step}.kind IN (${YOUR_KINDS.map((kind) => `'${kind}'`).join()})`;
+/** SQL condition: {@link isAnnouncing} of the step aliased `step`. */
+export const announcing = (step: string): string =>
+  `(${step}.kind = 'rotate' AND ${step}.detail ? 'retires')`;
 
 /** Makes something for each lane, such as a statement. */
 export function eachLane<Made>(make: (lane: Lane) => Made): Readonly<Record<Lane, Made>> {
@@ -78,7 +83,7 @@ export interface Step {
   /**
    * `plan`: the new plan of a plan change, from its `change_plan` to the `finish` and the `announce` that it turns into;
    * the steps of a provision have none. `isAccepted`: the platform was answered yes, or "later". `retires`: what a
-   * rotation replaced, from its `announce` to its `retire`.
+   * rotation replaced, from when that is made, and the platform is to be told, to its `retire`.
    */
   detail: { plan?: string; isAccepted?: boolean; retires?: Json };
   attempts: number;
@@ -114,6 +119,13 @@ export const isOfPlanChange = ({ detail }: Pick<Step, "detail">): boolean => det
 
 /** SQL condition: whether the step aliased `step` belongs to a plan change. */
 export const ofPlanChange = (step: string): string => `(${step}.detail ? 'plan')`;
+
+/**
+ * Whether a rotation has made new credentials, and the platform is to be told. It then is like an `announce`, but that it
+ * stays in its place, and that a process of the release before, which knows of no old credentials, leaves it alone.
+ */
+export const isAnnouncing = ({ kind, detail }: Pick<Step, "kind" | "detail">): boolean =>
+  kind === "rotate" && detail.retires !== undefined;
 
 /** The only place that runs steps, for requests and for the jobs. Keeps what is under way in this process. */
 export interface StepRunner {

@@ -2,11 +2,18 @@ import { isDeepStrictEqual } from "node:util";
 import type { Context } from "../context.ts";
 import { statement, type Queryable } from "../database/database.ts";
 import type { Result } from "../resources/answers.ts";
-import { fullSet, openConfig, sealConfig } from "../resources/config-vars.ts";
+import { mergedSet, openConfig, sealConfig } from "../resources/config-vars.ts";
 import { mayBe } from "../resources/states.ts";
 import { findResource } from "../resources/store.ts";
-import { BESIDE, claimOf, IS_OURS, isNext, STEP_COLUMNS, stepsOf, type StepRow } from "./queue.ts";
-import { callsYou, isIn, NOTICED_AFTER_SECONDS, ofPlanChange, type Step, type StepKind } from "./step.ts";
+import { claimOf, IS_OURS, isBeside, isNext, STEP_COLUMNS, stepsOf, type StepRow } from "./queue.ts";
+import {
+  announcing,
+  isOfYou,
+  NOTICED_AFTER_SECONDS,
+  ofPlanChange,
+  type Step,
+  type StepKind,
+} from "./step.ts";
 
 // What a step leaves behind, written together with its end: the config vars wanted, the plan, and the next step. A step
 // that needs tokens has no due time while it waits for them. Every statement is fenced by the step's lease, so the work
@@ -17,12 +24,14 @@ import { callsYou, isIn, NOTICED_AFTER_SECONDS, ofPlanChange, type Step, type St
 const USUAL_OVERLAP_MINUTES = 120;
 
 const CREDENTIAL = `(SELECT c.state FROM credentials c WHERE c.uuid = s.uuid)`;
+/** The states of a credential in which the platform can be told something, now or when it is refreshed. */
+export const TOLD = `'active', 'needs_reauth'`;
 
 // The vendor's result ($4) of work whose caller was answered already. Done: the config vars ($6) are to be announced,
 // unless an operator has set one since they were read ($5). Later: `finish` goes on with it, once a pending grant has
 // its tokens. Refused: a plan change or a rotation is dropped, and the resource stays as it is; of a provision the
-// platform must be told. What a rotation replaced ($7) stays in its step. The resource is locked first, so that otherwise
-// its step does not end.
+// platform must be told. What a rotation replaced ($7) stays in its step, which keeps its kind and its place, so its lease
+// number says that this is done. The resource is locked first, so that otherwise its step does not end.
 // `previousPlan`: of the release before, which wrote the new plan into the resource before it was made.
 const settle = statement(
   "settle_steps",
@@ -37,9 +46,12 @@ const settle = statement(
      DELETE FROM steps s USING ours o WHERE s.id = o.id AND s.lease = $3 AND o.is_dropped RETURNING o.*
    ), next AS (
      UPDATE steps s SET attempts = 0, leased_until = NULL, last_error = NULL,
-       kind = CASE $4 WHEN 'done' THEN 'announce' WHEN 'later' THEN 'finish' ELSE 'report_failure' END,
-       due_at = CASE WHEN $4 = 'done' AND ${CREDENTIAL} IN ('active', 'needs_reauth')
-         OR $4 <> 'done' AND ${CREDENTIAL} IS DISTINCT FROM 'grant_pending' THEN now() END,
+       lease = s.lease + (o.kind = 'rotate')::int,
+       kind = CASE WHEN o.kind = 'rotate' THEN s.kind WHEN $4 = 'done' THEN 'announce'
+         WHEN $4 = 'later' THEN 'finish' ELSE 'report_failure' END,
+       due_at = CASE WHEN $4 = 'done' AND ${CREDENTIAL} IN (${TOLD})
+         OR $4 <> 'done' AND ${CREDENTIAL} IS DISTINCT FROM 'grant_pending'
+         THEN CASE WHEN o.kind = 'rotate' THEN s.due_at ELSE now() END END,
        detail = CASE WHEN $4 = 'later' AND o.of_change THEN s.detail || '{"isAccepted": true}'
          WHEN o.kind = 'rotate' THEN jsonb_build_object('retires', $7::jsonb) ELSE s.detail END
      FROM ours o WHERE s.id = o.id AND s.lease = $3 AND NOT o.is_dropped RETURNING o.*
@@ -72,13 +84,16 @@ export async function settleStep(
   result: Result,
 ): Promise<{ isAccepted: boolean } | null> {
   let { resource } = step;
+  const config = result.is === "done" ? result.config : null;
+  const before = config && openConfig(vault, resource);
   for (;;) {
     const { uuid, sealedConfig: seen } = resource;
-    const config = result.is === "done" ? fullSet(openConfig(vault, resource), result.config) : null;
+    // A var that was set while the function ran stays, unless the function changed it too.
+    const vars = before && mergedSet(before, openConfig(vault, resource), config);
     const retires = result.is === "done" ? JSON.stringify(result.retires ?? null) : null;
-    const values = [...claimOf(step), result.is, seen, config && sealConfig(vault, uuid, config), retires];
+    const values = [...claimOf(step), result.is, seen, vars && sealConfig(vault, uuid, vars), retires];
     const [ended] = await db.query<{ isAccepted: boolean }>(settle, values);
-    if (ended || !config) return ended ?? null;
+    if (ended || !vars) return ended ?? null;
     const now = await findResource(db, uuid);
     // The config vars have not changed since they were read, so the step is not ours any more.
     if (!now || isDeepStrictEqual(now.sealedConfig, seen)) return null;
@@ -96,7 +111,7 @@ const announced = statement(
    ), retiring AS (
      UPDATE steps s SET kind = 'retire', due_at = now() + make_interval(secs => $4::float8 * 60), attempts = 0,
        leased_until = NULL, last_error = NULL
-     WHERE ${IS_OURS} AND s.kind = 'announce' AND s.detail ? 'retires' RETURNING s.uuid
+     WHERE ${IS_OURS} AND ${announcing("s")} RETURNING s.uuid
    ), turned AS (
      UPDATE resources r SET state = 'provisioned', updated_at = now() FROM ended
      WHERE r.uuid = ended.uuid AND ${mayBe("announced")} AND NOT ended.of_change RETURNING r.uuid
@@ -111,64 +126,6 @@ const announced = statement(
 export async function settleAnnounced({ db, vendor }: Context, step: Step): Promise<boolean> {
   const overlapMinutes = vendor.rotation?.overlapMinutes ?? USUAL_OVERLAP_MINUTES;
   return (await db.query(announced, [...claimOf(step), overlapMinutes])).length > 0;
-}
-
-// Sent in a transaction that has locked the resource. Nothing is written while another rotation has not reached the app,
-// or if an earlier try of this one ($2) was committed. Old credentials that wait for the end of their overlap end now.
-const rotation = statement(
-  "write_rotation",
-  `WITH open AS (
-     SELECT key FROM steps WHERE uuid = $1 AND (kind = 'rotate' OR (kind = 'announce' AND detail ? 'retires'))
-   ), hastened AS (
-     UPDATE steps SET due_at = now()
-     WHERE uuid = $1 AND kind = 'retire' AND due_at > now() AND NOT EXISTS (SELECT FROM open)
-   ), noted AS (
-     INSERT INTO events (uuid, type, detail)
-     SELECT $1, 'rotation_asked', jsonb_build_object('by', $3::text) WHERE NOT EXISTS (SELECT FROM open)
-   ), written AS (
-     INSERT INTO steps (uuid, key, kind, due_at, traceparent) SELECT $1, $2, 'rotate', now(), $4 WHERE NOT EXISTS (SELECT FROM open)
-   )
-   SELECT NOT EXISTS (SELECT FROM open WHERE key <> $2) AS "isWritten"`,
-);
-
-/** Writes the step of a rotation, in a transaction that has locked the resource. False: another one is under way. */
-export async function writeRotation(
-  tx: Queryable,
-  { uuid, key, by, traceparent }: { uuid: string; key: string; by: string; traceparent: string | null },
-): Promise<boolean> {
-  return (await tx.query<{ isWritten: boolean }>(rotation, [uuid, key, by, traceparent]))[0]!.isWritten;
-}
-
-// A resource that your service refused to rotate is left for a day. Of a large table some pages are read, others each
-// time; and none are found while so many rotations are due that more would only wait.
-const PLANNED_AT_ONCE = 50;
-const SAMPLE = `least(100, 100.0 * 2000 * current_setting('block_size')::int / greatest(pg_relation_size('resources'), 1))`;
-const oldCredentials = statement(
-  "find_old_credentials",
-  `SELECT r.uuid FROM resources r TABLESAMPLE SYSTEM (${SAMPLE}) JOIN credentials c USING (uuid)
-   WHERE r.state = 'provisioned' AND c.state = 'active'
-     AND coalesce(r.rotated_at, r.created_at) < now() - make_interval(secs => $1::float8 * 86400)
-     AND NOT EXISTS (SELECT FROM steps s WHERE s.uuid = r.uuid AND (s.kind IN ('rotate', 'retire') OR s.detail ? 'retires'))
-     AND NOT EXISTS (SELECT FROM events e
-       WHERE e.uuid = r.uuid AND e.type = 'rotation_refused' AND e.at > now() - interval '1 day')
-   LIMIT (SELECT ${PLANNED_AT_ONCE} - count(*) FROM (
-     SELECT FROM steps WHERE due_at <= now() AND ${isIn("rotation")} LIMIT ${PLANNED_AT_ONCE}) due)`,
-);
-
-/** Some of the resources whose credentials are so many days old, and were not rotated since. */
-export async function findOldCredentials(db: Queryable, days: number): Promise<string[]> {
-  return (await db.query<{ uuid: string }>(oldCredentials, [days])).map(({ uuid }) => uuid);
-}
-
-const retired = statement(
-  "settle_retired",
-  `WITH ended AS (DELETE FROM steps s WHERE ${IS_OURS} AND s.kind = 'retire' RETURNING s.uuid)
-   INSERT INTO events (uuid, type) SELECT uuid, 'retired' FROM ended`,
-);
-
-/** The old credentials are gone: the rotation ends. */
-export async function settleRetired(db: Queryable, step: Step): Promise<void> {
-  await db.query(retired, claimOf(step));
 }
 
 /** What an operator may do to the steps that call the vendor's functions. */
@@ -208,14 +165,14 @@ const take = eachHand((hand) =>
     `take_${hand}`,
     `WITH picked AS (
      SELECT s.id, s.leased_until FROM steps s
-     WHERE s.uuid = $1 AND ${callsYou("s")} AND ${HANDS[hand].where} AND ($2 OR ${HANDS[hand].inTrouble})
+     WHERE s.uuid = $1 AND ${isOfYou("s")} AND ${HANDS[hand].where} AND ($2 OR ${HANDS[hand].inTrouble})
        AND NOT EXISTS (SELECT FROM events e WHERE e.uuid = $1 AND e.id > $3 AND e.type = '${hand}') FOR UPDATE
    ), taken AS (
      UPDATE steps s SET ${HANDS[hand].set} FROM picked p, resources r
      WHERE s.id = p.id AND r.uuid = s.uuid RETURNING ${STEP_COLUMNS}
    ), behind AS (
      UPDATE steps s SET leased_until = ${NOTICED}, due_at = greatest(s.due_at, ${NOTICED}) FROM picked p
-     WHERE s.uuid = $1 AND s.id > p.id AND p.leased_until > now() AND s.kind NOT IN ${BESIDE} AND s.due_at IS NOT NULL
+     WHERE s.uuid = $1 AND s.id > p.id AND p.leased_until > now() AND NOT ${isBeside("s")} AND s.due_at IS NOT NULL
        AND (s.leased_until IS NULL OR s.leased_until <= now()) AND s.id NOT IN (SELECT id FROM picked)
    ), noted AS (
      INSERT INTO events (uuid, type, detail) SELECT uuid, '${hand}', jsonb_build_object('step', kind) FROM taken
@@ -259,7 +216,7 @@ export async function stepsTaken(
 const takeable = eachHand((hand) =>
   statement(
     `find_${hand}`,
-    `SELECT DISTINCT s.uuid FROM steps s WHERE ${callsYou("s")} AND ${HANDS[hand].where} AND ${HANDS[hand].inTrouble} ORDER BY 1`,
+    `SELECT DISTINCT s.uuid FROM steps s WHERE ${isOfYou("s")} AND ${HANDS[hand].where} AND ${HANDS[hand].inTrouble} ORDER BY 1`,
   ),
 );
 

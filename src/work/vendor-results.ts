@@ -39,12 +39,21 @@ export function resultIn(offer: Offer, name: string, outcome: Outcome | NotYet |
 
 /** Small, since it is stored with the step, and shown to nobody but `retire`. */
 function checkedRetires({ retires }: Partial<Rotated>): Json {
-  if (retires === undefined || ((JSON.stringify(retires) as string | undefined) ?? "").length > MOST_RETIRES)
+  let isStorable = true;
+  const looked = (name: string, value: unknown) => {
+    isStorable &&= [name, value].every((each) => typeof each !== "string" || isText(each));
+    return value;
+  };
+  const json = JSON.stringify(retires, looked) as string | undefined;
+  if (retires === undefined || json === undefined || json.length > MOST_RETIRES || !isStorable)
     throw new BrokenContract(
-      `The service's rotate() must return in retires which credential is to be retired: JSON of at most ${MOST_RETIRES} characters.`,
+      `The service's rotate() must return in retires which credential is to be retired: JSON of at most ${MOST_RETIRES} characters, without a NUL or broken Unicode.`,
     );
   return retires;
 }
+
+/** Whether PostgreSQL and an environment take it. */
+const isText = (value: string) => !value.includes("\0") && value.isWellFormed();
 
 const MOST_RETIRES = 2_000;
 
@@ -86,6 +95,6 @@ export function checkVar({ configVars }: Offer, name: string, value: unknown): v
     throw new BrokenContract(
       `The service set ${name} to something of type ${value === null ? "null" : typeof value}, and not to a text.${isAwaitMissing(value)}`,
     );
-  if (value.includes("\0") || !value.isWellFormed())
+  if (!isText(value))
     throw new BrokenContract(`The service set ${name} to a text with a NUL or with broken Unicode.`);
 }

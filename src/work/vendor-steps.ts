@@ -15,7 +15,8 @@ import type { Vault } from "../vault/vault.ts";
 import { finishStep, writeProvisionStep } from "./queue.ts";
 import { rotationOf } from "./rotation.ts";
 import { functionOf, isOfPlanChange, LONGEST_STEP_MS, MAY_GO_ON, type Step } from "./step.ts";
-import { settleRetired, settleStep } from "./store.ts";
+import { settleRetired } from "./rotation-store.ts";
+import { settleStep } from "./store.ts";
 import { isNotYet, resultIn, whenAgain } from "./vendor-results.ts";
 
 // The steps that call the vendor's functions, in this one place. Each throws in order to be tried again.

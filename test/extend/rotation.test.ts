@@ -2,7 +2,10 @@ import type { Database, Statement } from "../../src/database/database.ts";
 import { Refusal } from "../../src/errors.ts";
 import type { Extensions, Kit, Rotation } from "../../src/extend/contract.ts";
 import { openContext } from "../../src/open-context.ts";
+import { askRotation } from "../../src/work/rotation.ts";
+import { writeRotation } from "../../src/work/rotation-store.ts";
 import { aGate, aVendor, type Vendor } from "../support/a-vendor.ts";
+import { kit as command } from "../support/kit.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
 import { sellers } from "../support/sellers.ts";
 import { eventually, opened } from "../support/world.ts";
@@ -69,6 +72,19 @@ const becomes = (kinds: string[]) => eventually(async () => expect(await steps()
 /** The overlap is over, or the pause between two tries. */
 const makeDue = (which = "true") =>
   life.world.rows(`UPDATE steps SET due_at = now() WHERE uuid = $1 AND due_at > now() AND ${which}`, [uuid]);
+/** The new credentials are made, and the platform is to be told. */
+const announcing = () =>
+  eventually(async () =>
+    expect(
+      await life.world.rows(`SELECT kind FROM steps WHERE uuid = $1 AND detail ? 'retires'`, [uuid]),
+    ).toEqual([{ kind: "rotate" }]),
+  );
+/** An operator's `kit rotate`; returns what is skipped, and why. */
+async function byOperator(...words: string[]) {
+  const { stdout } = await command(life.world.environment, ["rotate", ...words, "--json"], "", { vendor });
+  return (JSON.parse(stdout) as { skipped: { uuid: string; reason: string }[] }).skipped;
+}
+const TIMETABLE = { by: "timetable", endsOverlap: false, goesFirst: false } as const;
 const ASKED = ["rotation_asked", "rotated", "rotation_announced"];
 const failing = (times: number, message = "The kiln is cold.") =>
   Array.from({ length: times }, () => () => Promise.reject(new Error(message)));
@@ -153,6 +169,8 @@ describe("a rotation", () => {
   it.each<[string, object]>([
     ["does not say what to retire", { config: { TEAPOT_TOKEN: "x" } }],
     ["sets a var that is not on offer", { config: { COFFEE: "x" }, retires: null }],
+    ["names them with a NUL", { config: { TEAPOT_TOKEN: "x" }, retires: { old: ["\0"] } }],
+    ["names them with broken Unicode", { config: { TEAPOT_TOKEN: "x" }, retires: { "\ud83d": 1 } }],
   ])("whose function %s reaches nobody, and is tried again", async (_what, outcome) => {
     rotation.rotate = instead(rotation.rotate, async () => outcome as never);
     await kit.rotate(uuid);
@@ -168,7 +186,8 @@ describe("a rotation", () => {
   it("does not end the old credentials while the platform cannot be told the new ones", async () => {
     life.control.fault("PATCH /addons/*/config", { status: 503 }, 1_000);
     await kit.rotate(uuid);
-    await becomes(["announce"]);
+    // Of this kind, a process of the release before claims none: it would not write down what is to be retired.
+    await announcing();
     await eventually(async () => {
       await makeDue();
       const [row] = await life.world.rows(`SELECT attempts > 1 AS "isTried" FROM steps WHERE uuid = $1`, [
@@ -188,6 +207,99 @@ describe("a rotation", () => {
     await done();
   });
 
+  it("whose app has no tokens for now waits until it has", async () => {
+    const gate = aGate();
+    first.rotate.push(() => gate.opened);
+    await kit.rotate(uuid);
+    await eventually(() => callsOf("rotate").length === 1);
+    const tokensAre = (state: string) =>
+      life.world.rows(`UPDATE credentials SET state = $2 WHERE uuid = $1`, [uuid, state]);
+    await tokensAre("grant_lost");
+    gate.open();
+    await announcing();
+    expect(await life.world.rows(`SELECT due_at FROM steps WHERE uuid = $1`, [uuid])).toEqual([
+      { due_at: null },
+    ]);
+    await tokensAre("active");
+    await becomes(["retire"]);
+    await done();
+  });
+
+  it.each([
+    ["no_grant", "has no working tokens"],
+    ["quarantined", "has no working tokens"],
+  ])("is not begun for an app whose credential is %s", async (state, message) => {
+    const set = (to: string) =>
+      life.world.rows(`UPDATE credentials SET state = $2 WHERE uuid = $1`, [uuid, to]);
+    await set(state);
+    await expect(kit.rotate(uuid)).rejects.toThrow(message);
+    expect(await askRotation(life.world.service.services, uuid, TIMETABLE)).toBe("no_tokens");
+    expect(await byOperator(uuid)).toEqual([{ uuid, reason: state }]);
+    expect(await steps()).toEqual([]);
+    await set("active");
+  });
+
+  it("leaves a var as it is set meanwhile, unless it changes that too", async () => {
+    const { TEAPOT_URL: before } = life.varsAt(uuid);
+    const gate = aGate();
+    rotation.rotate = instead(rotation.rotate, async () => {
+      called.push({ what: "rotate", uuid, plan: "basic", key: "of this one" });
+      await gate.opened;
+      return { config: { TEAPOT_URL: before!, TEAPOT_TOKEN: "new" }, retires: { old: "first" } };
+    });
+    await kit.rotate(uuid);
+    await eventually(() => callsOf("rotate").length === 1);
+    await kit.config.set(uuid, { TEAPOT_URL: "https://moved.example", TEAPOT_TOKEN: "meanwhile" });
+    gate.open();
+    await becomes(["retire"]);
+    expect(life.varsAt(uuid)).toEqual({ TEAPOT_URL: "https://moved.example", TEAPOT_TOKEN: "new" });
+    await done();
+  });
+
+  it("that somebody asks for does not wait behind those that the timetable has asked for", async () => {
+    const gates = Array.from({ length: 6 }, aGate);
+    first.rotate.push(...gates.map((gate) => () => gate.opened));
+    const [late, ...others] = await Promise.all(Array.from({ length: 5 }, () => life.settled()));
+    for (const each of [late!, ...others]) tokens.set(each, new Set(["first"]));
+    for (const each of others) await kit.rotate(each);
+    await eventually(() => expect(called).toHaveLength(4));
+    expect(await askRotation(life.world.service.services, late!, TIMETABLE)).toBe("asked");
+    await kit.rotate(uuid);
+    gates[0]!.open();
+    await eventually(() => expect(called.map((call) => call.uuid)).toContain(uuid));
+    expect(called.map((call) => call.uuid)).not.toContain(late);
+    gates.forEach((gate) => gate.open());
+    for (const each of [uuid, late!, ...others])
+      await eventually(async () => expect(await life.steps(each)).toEqual(["retire"]));
+  });
+
+  it("is not asked for again during the overlap, but by an operator who names the resource", async () => {
+    await kit.rotate(uuid);
+    await becomes(["retire"]);
+    const { key } = callsOf("rotate")[0]!;
+    expect(await kit.rotate(uuid)).toBe("overlap");
+    // As of a process that has found it due before another one rotated it.
+    expect(await askRotation(life.world.service.services, uuid, TIMETABLE)).toBe("overlap");
+    expect(await byOperator("--all")).toContainEqual({ uuid, reason: "overlap" });
+    // As of one that asks again, since it did not hear that its rotation was stored, which is done by now.
+    const again = {
+      uuid,
+      key,
+      by: "operator",
+      traceparent: null,
+      endsOverlap: true,
+      goesFirst: true,
+    } as const;
+    expect(await life.world.service.services.db.transaction((tx) => writeRotation(tx, again))).toBe("asked");
+    expect(await steps()).toEqual(["retire"]);
+    expect(callsOf("retire")).toEqual([]);
+    expect(await events()).toEqual(ASKED);
+    expect(await byOperator(uuid)).toEqual([]);
+    await eventually(() => expect(callsOf("rotate")).toHaveLength(2));
+    await done();
+    expect(tokensOf(uuid).size).toBe(1);
+  });
+
   it("that is asked for twice is one; asked for during the overlap, it ends that first", async () => {
     const gate = aGate();
     first.rotate.push(() => gate.opened);
@@ -198,7 +310,7 @@ describe("a rotation", () => {
     gate.open();
     await becomes(["retire"]);
     first.retire.push(...failing(1));
-    expect(await kit.rotate(uuid)).toBe("asked");
+    expect(await byOperator(uuid)).toEqual([]);
     await eventually(() => callsOf("retire").length === 1);
     expect(callsOf("rotate")).toHaveLength(1);
     await eventually(async () => {

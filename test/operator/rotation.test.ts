@@ -1,5 +1,6 @@
 import type { Extensions } from "../../src/extend/contract.ts";
 import type { Vendor } from "../support/a-vendor.ts";
+import { operator as scraper } from "../metrics/operator.ts";
 import { kit } from "../support/kit.ts";
 import { eventually, opened } from "../support/world.ts";
 import { aWorldOfAnOperator } from "./pages/operator.ts";
@@ -50,6 +51,41 @@ it("kit rotate skips a resource whose last rotation has not reached the app", as
   const skipped = [{ uuid, reason: "under_way" }];
   expect(await run(uuid)).toEqual({ code: 0, data: { done: [], failed: [], skipped } });
   expect(await operator.audit()).toContainEqual(expect.objectContaining({ action: "kit rotate", uuid }));
+  operator.control.clearFaults();
+});
+
+it("kit rotate skips a resource without tokens, with their state", async () => {
+  const imported = `{"uuid":"${UNKNOWN.replace("0", "1")}","plan":"basic"}`;
+  await kit(operator.world.environment, ["resources", "import"], imported);
+  const skipped = [{ uuid: UNKNOWN.replace("0", "1"), reason: "no_grant" }];
+  expect(await run(skipped[0]!.uuid)).toEqual({ code: 0, data: { done: [], failed: [], skipped } });
+});
+
+it("a rotation that the platform cannot be told is none of the service's, holds nothing up, and can be given up", async () => {
+  operator.control.fault("PATCH /addons/*/config", { status: 503 }, 1_000);
+  const untold = () =>
+    eventually(async () =>
+      expect(
+        await operator.world.rows(
+          `SELECT kind FROM steps WHERE uuid = $1 AND detail ? 'retires' AND last_error LIKE '%503%'`,
+          [uuid],
+        ),
+      ).toEqual([{ kind: "rotate" }]),
+    );
+  await run(uuid);
+  await untold();
+  const samples = await scraper(operator.world).samples();
+  for (const name of ["failing", "under_way", "oldest_seconds"])
+    expect([name, samples.get(`addon_your_service_${name}{function="rotate"}`)]).toEqual([name, 0]);
+  const { stdout } = await kit(operator.world.environment, ["steps", "give-up", uuid, "--yes", "--json"]);
+  expect(JSON.parse(stdout)).toMatchObject({ done: [uuid] });
+  const story = ["rotation_asked", "rotated", "step_given_up", "rotation_refused"];
+  expect(await operator.life.events(uuid)).toEqual(expect.arrayContaining(story));
+  expect(await run(uuid)).toMatchObject({ data: { done: [uuid] } });
+  await untold();
+  // Its answer gives the app the new config vars.
+  expect((await operator.control.changePlan(uuid, "premium")).response.status).toBe(200);
+  await eventually(async () => expect(await operator.life.steps(uuid)).toContain("retire"));
   operator.control.clearFaults();
 });
 

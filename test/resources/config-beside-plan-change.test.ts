@@ -77,17 +77,19 @@ it("a plan change during kit config set leaves the operator's value both at the 
   expect(differing((await diffConfig(services, uuid)).vars)).toEqual([]);
 });
 
-it("kit config set during a plan change is overwritten by the new plan, and nothing stays at the platform that is not stored here", async () => {
+it("kit config set during a plan change is kept where the new plan changes nothing, and is stored here as at the platform", async () => {
   const config = { TEAPOT_URL: "https://alone.example" };
   life.vendor.next("provision", async () => ({ config }));
   uuid = await life.settled();
   const gate = aGate();
-  life.vendor.next("changePlan", () => gate.opened.then(() => ({ config })));
+  const other = { TEAPOT_URL: "https://of-two.example" };
+  life.vendor.next("changePlan", () => gate.opened.then(() => ({ config: other })));
   expect((await life.control.changePlan(uuid, "premium")).response.status).toBe(202);
-  await setConfig(services, uuid, [{ name: "TEAPOT_TOKEN", value: "by-hand" }]);
+  const byHand = { name: "TEAPOT_TOKEN", value: "by-hand" };
+  await setConfig(services, uuid, [byHand, { name: "TEAPOT_URL", value: "https://of-nobody.example" }]);
   gate.open();
   await life.nothingLeft(uuid);
-  expect((await services.platformFor(uuid).config.get()).map(({ name }) => name)).toEqual(["TEAPOT_URL"]);
+  expect(life.varsAt(uuid)).toEqual({ TEAPOT_TOKEN: "by-hand", TEAPOT_URL: "https://of-two.example" });
   expect(differing((await diffConfig(services, uuid)).vars)).toEqual([]);
 });
 

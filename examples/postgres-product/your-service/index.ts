@@ -53,15 +53,18 @@ export function createYourService(
         const retires = await product.addLogin(uuid, idempotencyKey, sizes[plan]!.connections);
         return { config: { DRAWER_URL: await product.urlOf(uuid) }, retires };
       },
-      retire: ({ uuid }, login) => product.removeLogin(uuid, String(login)),
+      async retire({ uuid }, logins) {
+        for (const login of logins as string[]) await product.removeLogin(uuid, login);
+      },
     },
 
     // The same as a button of the customer's.
     actions: {
       rotate: {
         async run({ uuid }) {
-          await kit.rotate(uuid);
-          return "DRAWER_URL gets another password now; the one before works for two hours more.";
+          return (await kit.rotate(uuid)) === "asked"
+            ? "DRAWER_URL gets another password now; the one before works for two hours more."
+            : "DRAWER_URL has got another password, or is getting one; the next can be had when the one before has ended.";
         },
       },
     },

@@ -86,10 +86,10 @@ export function createProduct({ productDatabaseUrl, productPasswordKey }: YourSe
     },
 
     /**
-     * Adds a login to the drawer, named after `key`, which `urlOf` answers from now on. Returns the one before; the same
-     * again, as long as there is one.
+     * Adds a login to the drawer, named after `key`, which `urlOf` answers from now on. Returns all others that work; the
+     * same again, as long as they do.
      */
-    async addLogin(uuid: string, key: string, connections: number): Promise<string> {
+    async addLogin(uuid: string, key: string, connections: number): Promise<string[]> {
       const name = nameOf(uuid);
       const login = `${name}_${key.replaceAll("-", "").slice(0, 16)}`;
       await ask(`
@@ -103,11 +103,11 @@ export function createProduct({ productDatabaseUrl, productPasswordKey }: YourSe
           END IF;
           COMMENT ON ROLE ${name} IS '${login}';
         END $$`);
-      const [old] = await ask<{ rolname: string }>(
+      const others = await ask<{ rolname: string }>(
         `SELECT rolname FROM pg_roles WHERE starts_with(rolname, $1) AND rolcanlogin AND rolname <> $2`,
         [name, login],
       );
-      return old?.rolname ?? login;
+      return others.map(({ rolname }) => rolname);
     },
 
     /** Ends a login of the drawer that `addLogin` has replaced, and its connections; idempotent. */

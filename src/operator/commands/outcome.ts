@@ -57,6 +57,8 @@ const NEXT: Readonly<Record<string, string>> = {
   slow_down: SLOW_DOWN,
   http_429: SLOW_DOWN,
   under_way: "Its last rotation has not reached the app: kit resources show UUID says what it waits for.",
+  overlap:
+    "What the last rotation replaced is not retired yet, and the app has the new ones. kit rotate UUID, by name, retires the old ones at once.",
   kept: "What differs on the platform stays as it is there; --overwrite NAME changes it.",
 };
 
