@@ -118,7 +118,7 @@ export interface Kit {
   /**
    * Asks for new credentials of a provisioned resource (its {@link Extensions.rotation}), to be made soon; when it resolves
    * that is stored. `under_way`, `overlap`: nothing is asked for, as those of an earlier call have not reached the app, or
-   * what they replaced is not retired yet. Throws for a resource that is not provisioned, or has no working tokens.
+   * what they replaced is not retired yet. Throws for a resource that is not provisioned, or has no working tokens and gets none.
    */
   rotate(uuid: string): Promise<"asked" | "under_way" | "overlap">;
   /** Adds to a counter of {@link Extensions.metrics}. Label values must be few words of yours, never a uuid or a name. */

@@ -112,10 +112,10 @@ LEGACY_GRANTS=on.`,
     doneWord: "asked for",
     note: `
 
-What is skipped is no failure: the exit code is 0. Nothing is asked for while the
-last rotation has not reached the app (under_way), nor for an app without working
-tokens (the state of its credential), nor with --all while what the last one
-replaced still works (overlap). A resource that is named has that ended at once.`,
+What is skipped is no failure: the exit code is 0. Nothing is asked for while
+the last rotation has not reached the app (under_way), nor for an app without
+working tokens (the state of its credential), nor with --all while what the last
+one replaced still works (overlap). Of a resource that is named it ends at once.`,
     labels: { one: "Rotate its credentials", all: "Rotate all credentials" },
     effect:
       "Your service makes new credentials, which are set as config vars. The old ones work for two hours after that, or as long as your service says, and are then retired. Of one resource, those of an earlier rotation that still work are retired at once; of all, a resource that has such is skipped.",

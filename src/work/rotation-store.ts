@@ -18,7 +18,7 @@ const rotation = statement(
      WHERE uuid = $1 AND (kind = 'rotate' OR key = $2 OR (kind = 'retire' AND NOT $5::bool))
    ), free AS (
      SELECT at FROM place WHERE NOT EXISTS (SELECT FROM open)
-       AND EXISTS (SELECT FROM credentials WHERE uuid = $1 AND state IN (${TOLD}))
+       AND EXISTS (SELECT FROM credentials WHERE uuid = $1 AND state IN (${TOLD}, 'grant_pending'))
    ), hastened AS (
      UPDATE steps s SET due_at = at FROM free WHERE s.uuid = $1 AND s.kind = 'retire' AND s.due_at > at
    ), noted AS (
