@@ -94,6 +94,8 @@ async function runOne(ctx: Context, job: YourJob, claimed: ClaimedJob, stopping:
   const startedMs = performance.now();
   const error = await outcomeOf(ctx, job, claimed, stopping);
   const cut = error instanceof CutOff ? error.why : null;
+  const result = error === null ? "done" : cut === null ? "failed" : "cut_off";
+  ctx.metrics.yourCall({ function: `jobs.${job.name}`, result }, (performance.now() - startedMs) / 1_000);
   if (cut === "overtaken") return;
   const end = (due: Date, attempts: number, words: string | null) =>
     retryWhileDatabaseAway(() => endJob(ctx.db, claimed, { due, error: words, attempts }));

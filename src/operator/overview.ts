@@ -12,7 +12,16 @@ import { sharedFor } from "../within.ts";
 import { adviceOn, type Advice } from "./advice.ts";
 import { fault, type Finding } from "./doctor/finding.ts";
 import { clocksNow, secret } from "./doctor/platform.ts";
-import { lateGrants, lateRefreshes, lost, steps, sweeps, yourService, type Measured } from "./doctor/work.ts";
+import {
+  lateGrants,
+  lateRefreshes,
+  lost,
+  steps,
+  sweeps,
+  yourJobs,
+  yourService,
+  type Measured,
+} from "./doctor/work.ts";
 import { unrefreshable } from "./store.ts";
 import { counted, countedToMost } from "./wording.ts";
 
@@ -88,6 +97,7 @@ async function issuesOf(
     ...found(await sweeps(ctx, measured)),
     ...found(await lateGrants(ctx)),
     ...found(await yourService(measured), OF_STEPS),
+    ...found(ctx.vendor.jobs?.length ? await yourJobs(ctx) : null),
     ...found(await lost(ctx), [{ label: "See them", path: "/lost" }]),
     ...found(clocksNow(ctx)),
     ...found(await lateRefreshes(ctx)),

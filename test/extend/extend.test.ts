@@ -11,6 +11,7 @@ import { aWorld, eventually, type World } from "../support/world.ts";
 // A vendor's service with routes and jobs of its own, and what the kit offers it.
 
 const METRICS_PASSWORD = "a-password-of-the-scraper";
+const OPERATOR_PASSWORD = "a-password-of-the-operator";
 let world: World;
 let kit: Kit;
 const vendor: Vendor & Extensions = aVendor();
@@ -47,7 +48,12 @@ beforeAll(async () => {
     },
   ];
   world = await aWorld({
-    environment: { SWEEP_CRON: "* * * * * *", METRICS_PASSWORD },
+    environment: {
+      SWEEP_CRON: "* * * * * *",
+      METRICS_PASSWORD,
+      OPERATOR_PASSWORD,
+      PUBLIC_URL: "http://localhost",
+    },
     parts: {
       vendor(given) {
         kit = given;
@@ -172,12 +178,13 @@ const row = async () =>
     )
   )[0] ?? null;
 
-describe("the vendor's metrics and checks", () => {
-  const scraped = async () => {
-    const authorization = `Basic ${Buffer.from(`metrics:${METRICS_PASSWORD}`).toString("base64")}`;
-    return (await call("/metrics", { headers: { authorization } })).text();
-  };
+const read = async (path: string, as: string) => {
+  const authorization = `Basic ${Buffer.from(as).toString("base64")}`;
+  return (await call(path, { headers: { authorization } })).text();
+};
+const scraped = () => read("/metrics", `metrics:${METRICS_PASSWORD}`);
 
+describe("the vendor's metrics and checks", () => {
   it("are scraped beside the kit's, which times the vendor's functions", async () => {
     await installed();
     expect(await scraped()).toMatch(/^rings_total 0$/m);
@@ -189,7 +196,7 @@ describe("the vendor's metrics and checks", () => {
     expect(() => kit.count("gongs_total")).toThrow("gongs_total is not among the metrics");
   });
 
-  it("are lines of kit doctor: what a check says, and jobs that failed", async () => {
+  it("are lines of kit doctor: what a check says, and jobs that failed, which the overview shows too", async () => {
     const lines = async () => {
       const { checks } = await examine({
         readSettings: () => sellers.teapots.config({ ...world.environment }),
@@ -208,6 +215,7 @@ describe("the vendor's metrics and checks", () => {
       "your-bell": "The bell is cracked.",
       "your-jobs": expect.stringMatching(/^meter failed: no ladder It is tried again at 2/),
     });
+    expect(await read("/operator", `operator:${OPERATOR_PASSWORD}`)).toContain("meter failed: no ladder");
     await world.rows(`UPDATE your_jobs SET last_error = NULL`);
   });
 });
@@ -225,7 +233,7 @@ describe("a job of the vendor's", () => {
     expect((await row())!.inMinutes).toBeLessThanOrEqual(24 * 60);
   });
 
-  it("that fails is logged and soon tried again; then it is as before", async () => {
+  it("that fails is logged, counted and soon tried again; then it is as before", async () => {
     next.push(() => Promise.reject(new Error("the meter is stuck")));
     await makeDue();
     await eventually(async () => (await row())?.attempts === 1);
@@ -235,6 +243,11 @@ describe("a job of the vendor's", () => {
     await makeDue();
     await eventually(async () => (await row())?.attempts === 0);
     expect(await row()).toMatchObject({ error: null });
+    const count = (result: string) =>
+      RegExp(`_duration_seconds_count\\{function="jobs.meter",result="${result}"\\} [1-9]`);
+    await eventually(async () => {
+      for (const result of ["failed", "done"]) expect(await scraped()).toMatch(count(result));
+    });
   });
 
   it.each<[string, YourJob["run"]]>([
