@@ -43,6 +43,13 @@ export function errorIdOf(error: unknown): string {
   return error instanceof KitError ? error.id : "internal_error";
 }
 
+const MOST_CHARACTERS = 500;
+
+/** The beginning of a text from elsewhere, as PostgreSQL takes it: without a NUL, and without half of a character. */
+export function storable(text: string): string {
+  return text.replaceAll("\0", "").slice(0, MOST_CHARACTERS).toWellFormed();
+}
+
 /**
  * The message of anything thrown, for a log line or an error record, without the secrets that it may quote. Never throws
  * itself.

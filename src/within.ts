@@ -1,3 +1,5 @@
+import { once } from "node:events";
+
 /** Resolves with `work`, or rejects with `late()` after `ms` milliseconds; a later result is dropped. */
 export async function within<T>(ms: number, work: T | Promise<T>, late: () => Error): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
@@ -8,6 +10,30 @@ export async function within<T>(ms: number, work: T | Promise<T>, late: () => Er
     return await Promise.race([work, tooLate]);
   } finally {
     clearTimeout(timer);
+  }
+}
+
+/**
+ * Runs `work` with a signal that is aborted after `ms` milliseconds, with `late()`, or when one of `cuts` is, with its
+ * reason. Then this rejects with that, also if the work does not end.
+ */
+export async function untilCut<T>(
+  { ms, late, cuts }: { ms: number; late: () => Error; cuts: readonly AbortSignal[] },
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const ending = new AbortController();
+  const { signal } = ending;
+  // Before `work` can listen, and before a cut that was made already: nothing that ends the work is missed.
+  const aborted = once(signal, "abort").then(() => Promise.reject(signal.reason as Error));
+  const listening = cuts.map((cut) => ({ cut, end: () => ending.abort(cut.reason) }));
+  for (const { cut, end } of listening) cut.addEventListener("abort", end);
+  for (const { cut, end } of listening) if (cut.aborted) end();
+  const limit = setTimeout(() => ending.abort(late()), ms);
+  try {
+    return await Promise.race([aborted, (async () => work(signal))()]);
+  } finally {
+    clearTimeout(limit);
+    for (const { cut, end } of listening) cut.removeEventListener("abort", end);
   }
 }
 

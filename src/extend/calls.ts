@@ -1,8 +1,8 @@
-import { once } from "node:events";
 import type { Context } from "../context.ts";
-import { KitError, mayQuote, messageOf, Misconfigured, Refusal } from "../errors.ts";
+import { KitError, mayQuote, messageOf, Misconfigured, Refusal, storable } from "../errors.ts";
 import { findResource } from "../resources/store.ts";
 import { redact, type Secret } from "../secret.ts";
+import { untilCut } from "../within.ts";
 import { secretsOf } from "../work/vendor-steps.ts";
 import type { Extensions } from "./contract.ts";
 
@@ -14,8 +14,6 @@ export function checkYourActions({ actions = {}, operatorActions = {} }: Extensi
         `src/your-service: the action "${name}" needs a name of small letters, digits and hyphens.`,
       );
 }
-
-const MOST_CHARACTERS = 500;
 
 /**
  * Runs an action of the vendor's on one resource, times it as `name`, and answers its sentence. It is given up after
@@ -30,35 +28,29 @@ export async function callAction(
   const secrets = await secretsNow(ctx, uuid);
   // The action may have set others.
   const noteNew = async () => secrets.push(...(await secretsNow(ctx, uuid).catch(() => [])));
-  const ending = new AbortController();
-  const end = () => ending.abort();
-  const limit = setTimeout(end, mostSeconds * 1_000);
-  cut?.addEventListener("abort", end);
-  const givenUp = once(ending.signal, "abort").then(() => {
-    throw new KitError(
+  const givenUp = () =>
+    new KitError(
       "given_up",
       `It took longer than ${mostSeconds} s, or the service stops, and was given up. It may have been done all the same.`,
     );
-  });
-  if (cut?.aborted) end();
   const startedMs = performance.now();
   const count = (result: string) =>
     ctx.metrics.yourCall({ function: name, result }, (performance.now() - startedMs) / 1_000);
   try {
-    const said: unknown = await Promise.race([call(ending.signal), givenUp]);
+    const limits = { ms: mostSeconds * 1_000, late: givenUp, cuts: cut ? [cut] : [] };
+    const said: unknown = await untilCut(limits, call);
     count("done");
     const sentence = typeof said === "string" && said.trim() !== "" ? said : "Done.";
     await noteNew();
     return fit(ctx, sentence, secrets);
-  } catch (error) {
-    count(ending.signal.aborted ? "cut_off" : error instanceof Refusal ? "refused" : "failed");
+  } catch (thrown) {
+    const error = cut?.aborted ? givenUp() : thrown;
+    const isCut = error instanceof KitError && error.id === "given_up";
+    count(isCut ? "cut_off" : error instanceof Refusal ? "refused" : "failed");
     await noteNew();
     if (!(error instanceof Refusal)) throw mayQuote(error, secrets);
     const { id, status } = error;
     throw new Refusal(fit(ctx, messageOf(error), secrets), { id, status });
-  } finally {
-    clearTimeout(limit);
-    cut?.removeEventListener("abort", end);
   }
 }
 
@@ -67,9 +59,8 @@ async function secretsNow({ db, vault }: Context, uuid: string): Promise<Secret[
   return row ? secretsOf(vault, row) : [];
 }
 
-/** A sentence of the vendor's, fit to be stored and shown: PostgreSQL takes no NUL in a text, and no half of a character. */
+/** A sentence of the vendor's, fit to be stored and shown. */
 function fit({ scrubber }: Context, sentence: string, secrets: readonly Secret[]): string {
   const values = secrets.map((each) => each.reveal());
-  const text = scrubber.scrub(redact(sentence.replaceAll("\0", ""), values));
-  return text.slice(0, MOST_CHARACTERS).toWellFormed();
+  return storable(scrubber.scrub(redact(sentence.replaceAll("\0", ""), values)));
 }

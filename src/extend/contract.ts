@@ -46,9 +46,9 @@ export interface Rotation<Sold extends Offer = Offer> {
    */
   rotate(resource: VendorResource): Promise<Rotated<Sold> | NotYet>;
   /**
-   * Ends the old credentials, which `retires` names. An error must not quote them: the kit does not know them any more, and
-   * shows what it says. Called when the overlap is over; or sooner, if an operator asks for the next rotation. Not called once the resource is deprovisioned: then `deprovision` takes everything down. A plan change may
-   * run beside it.
+   * Ends the old credentials, which `retires` names. An error must not quote them: the kit does not know them any more,
+   * and shows what it says. Called when the overlap is over; or sooner, if an operator asks for the next rotation. Not
+   * called once the resource is deprovisioned: then `deprovision` takes everything down. A plan change may run beside it.
    */
   retire(resource: VendorResource, retires: Json): Promise<void | NotYet>;
   /** How long the old credentials go on working once the platform has the new ones; 120 unless given. */
@@ -118,7 +118,8 @@ export interface Kit {
   /**
    * Asks for new credentials of a provisioned resource (its {@link Extensions.rotation}), to be made soon; when it resolves
    * that is stored. `under_way`, `overlap`: nothing is asked for, as those of an earlier call have not reached the app, or
-   * what they replaced is not retired yet. Throws for a resource that is not provisioned, or has no working tokens and gets none.
+   * what they replaced is not retired yet. Throws for a resource that is not provisioned, or has no working tokens and
+   * gets none.
    */
   rotate(uuid: string): Promise<"asked" | "under_way" | "overlap">;
   /** Adds to a counter of {@link Extensions.metrics}. Label values must be few words of yours, never a uuid or a name. */

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { schedule, validate } from "node-cron";
 import type { Context } from "../context.ts";
 import { retryWhileDatabaseAway } from "../database/database.ts";
-import { messageOf, Misconfigured } from "../errors.ts";
+import { messageOf, Misconfigured, storable } from "../errors.ts";
 import type { YourJob } from "./contract.ts";
 import {
   claimJobs,
@@ -111,9 +111,7 @@ async function runOne(ctx: Context, job: YourJob, claimed: ClaimedJob, stopping:
   const due = new Date(Math.min(next.getTime(), now.getTime() + pauseMinutes * MINUTE_MS));
   const alarm = cut === "hangs" ? { alarm: "job_hangs" } : {};
   ctx.log.error({ ...alarm, job: job.name, error, nextTry: due }, "A job of yours failed");
-  // PostgreSQL takes no NUL in a text.
-  const words = ctx.scrubber.scrub(messageOf(error)).replaceAll("\0", "").slice(0, 500);
-  return end(due, claimed.attempts + 1, words);
+  return end(due, claimed.attempts + 1, storable(ctx.scrubber.scrub(messageOf(error))));
 }
 
 /** Runs a job under its lease. What it threw, or a {@link CutOff}; null if it is done. */

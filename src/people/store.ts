@@ -252,7 +252,7 @@ export async function openCustomerSession(
 }
 
 /** Who is signed on, null where the platform did not name a user; and the id of the resource's app, if it is known. */
-export interface SignedOn {
+interface SignedOn {
   email: string | null;
   userId: string | null;
   appId: string | null;

@@ -2,7 +2,7 @@ import type { RequestHandler } from "express";
 import type { Http } from "../platform/http.ts";
 
 /** What a span says beside its name and times. */
-export interface SpanAbout {
+interface SpanAbout {
   /** The `traceparent` (W3C) of the span above it; null: it begins a trace. Left out: the span in which `inSpan` is called. */
   parent?: string | null;
   /** The resource that the work is for. */

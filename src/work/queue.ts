@@ -32,6 +32,9 @@ const LEASE = `interval '${STEP_LEASE_SECONDS} seconds'`;
 export const IS_OURS = `s.uuid = $1 AND s.key = $2 AND s.lease = $3`;
 export const claimOf = ({ resource: { uuid }, key, lease }: Step) => [uuid, key, lease];
 
+/** The states of a credential in which the platform can be told something, now or when it is refreshed. */
+export const TOLD = `'active', 'needs_reauth'`;
+
 /** SQL condition: the step aliased `step` holds no other up. */
 export const isBeside = (step: string) =>
   `(${step}.kind IN ('discover', 'announce', 'retire') OR ${announcing(step)})`;
@@ -184,7 +187,7 @@ const wake = statement(
      FROM steps s WHERE due_at IS NULL AND id > $1 ORDER BY id LIMIT 10000
    ), woken AS (
      UPDATE steps SET due_at = now() WHERE due_at IS NULL AND id = ANY(ARRAY(
-       SELECT id FROM part WHERE credential IN ('active', 'needs_reauth')
+       SELECT id FROM part WHERE credential IN (${TOLD})
          OR (kind = 'finish' AND credential <> 'grant_pending' AND resource = 'provisioned'))) RETURNING id
    )
    SELECT (SELECT count(*) FROM woken) AS woken, (SELECT max(id) FROM part) AS last`,

@@ -1,7 +1,6 @@
 import { statement, type Queryable } from "../database/database.ts";
-import { claimOf, IS_OURS } from "./queue.ts";
+import { claimOf, IS_OURS, TOLD } from "./queue.ts";
 import { isIn, type Step } from "./step.ts";
-import { TOLD } from "./store.ts";
 
 // What asks for rotations of customers' credentials, and what ends them.
 

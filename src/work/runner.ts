@@ -1,10 +1,10 @@
-import { once } from "node:events";
 import type { Context } from "../context.ts";
 import { nextTryInSeconds, STEP_AGAIN } from "../credentials/verdict.ts";
-import { messageOf, mayQuote } from "../errors.ts";
+import { messageOf, mayQuote, storable } from "../errors.ts";
 import { NoToken, PlatformRefused, RateLimited } from "../platform/errors.ts";
 import type { Answer } from "../resources/answers.ts";
 import { canBe } from "../resources/states.ts";
+import { untilCut } from "../within.ts";
 import { announce, discover, reportFailure } from "./platform-steps.ts";
 import {
   ALARM_AFTER_ATTEMPTS,
@@ -171,8 +171,8 @@ function isUnwanted({ kind, resource: { state } }: Step): boolean {
 
 /**
  * Keeps a step's lease while `work` runs, and aborts `work` when the lease is lost (the resource was deprovisioned, or
- * this process was overtaken), after {@link LONGEST_STEP_MS}, or when `cut` is aborted. Rejects with the reason then, also if the work
- * does not.
+ * this process was overtaken), after {@link LONGEST_STEP_MS}, or when `cut` is aborted. Rejects with the reason then, also
+ * if the work does not.
  */
 export async function holding<Result>(
   { db, log }: Context,
@@ -181,25 +181,19 @@ export async function holding<Result>(
   work: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
   cut.throwIfAborted();
-  const wanted = new AbortController();
-  const end = (why: string) => wanted.abort(new Error(why));
+  const lost = new AbortController();
   const extend = () =>
     holdStep(db, step).then(
-      (isOurs) => isOurs || end("The step is no longer ours, or no longer wanted."),
+      (isOurs) => isOurs || lost.abort(new Error("The step is no longer ours, or no longer wanted.")),
       (error: unknown) =>
         log.warn({ uuid: step.resource.uuid, error }, "A step's lease could not be extended"),
     );
   const beat = setInterval(extend, HOLD_EVERY_MS);
-  const limit = setTimeout(() => end("The step took too long."), LONGEST_STEP_MS);
-  const cutOff = () => wanted.abort(cut.reason);
-  cut.addEventListener("abort", cutOff);
-  const aborted = once(wanted.signal, "abort").then(() => Promise.reject(wanted.signal.reason as Error));
+  const late = () => new Error("The step took too long.");
   try {
-    return await Promise.race([work(wanted.signal), aborted]);
+    return await untilCut({ ms: LONGEST_STEP_MS, late, cuts: [cut, lost.signal] }, work);
   } finally {
-    cut.removeEventListener("abort", cutOff);
     clearInterval(beat);
-    clearTimeout(limit);
   }
 }
 
@@ -207,8 +201,7 @@ export async function holding<Result>(
 async function putOff(ctx: Context, step: Step, error: unknown): Promise<void> {
   const { attempts, kind, requestId } = step;
   const about = { uuid: step.resource.uuid, requestId, kind };
-  // PostgreSQL takes no NUL in a text.
-  const words = ctx.scrubber.scrub(messageOf(error)).replaceAll("\0", "").slice(0, 500);
+  const words = storable(ctx.scrubber.scrub(messageOf(error)));
   if (error instanceof StillUnderWay) {
     const ended = await putOffStep(ctx.db, step, error.againInSeconds * ctx.pace.pauses, { said: words });
     const isLate = ended?.isLate ?? false;

@@ -5,7 +5,7 @@ import type { Result } from "../resources/answers.ts";
 import { mergedSet, openConfig, sealConfig } from "../resources/config-vars.ts";
 import { mayBe } from "../resources/states.ts";
 import { findResource } from "../resources/store.ts";
-import { claimOf, IS_OURS, isBeside, isNext, STEP_COLUMNS, stepsOf, type StepRow } from "./queue.ts";
+import { claimOf, IS_OURS, isBeside, isNext, STEP_COLUMNS, stepsOf, TOLD, type StepRow } from "./queue.ts";
 import {
   announcing,
   isOfYou,
@@ -24,8 +24,6 @@ import {
 const USUAL_OVERLAP_MINUTES = 120;
 
 const CREDENTIAL = `(SELECT c.state FROM credentials c WHERE c.uuid = s.uuid)`;
-/** The states of a credential in which the platform can be told something, now or when it is refreshed. */
-export const TOLD = `'active', 'needs_reauth'`;
 
 // The vendor's result ($4) of work whose caller was answered already. Done: the config vars ($6) are to be announced,
 // unless an operator has set one since they were read ($5). Later: `finish` goes on with it, once a pending grant has
@@ -86,11 +84,11 @@ export async function settleStep(
   let { resource } = step;
   const config = result.is === "done" ? result.config : null;
   const before = config && openConfig(vault, resource);
+  const retires = result.is === "done" ? JSON.stringify(result.retires ?? null) : null;
   for (;;) {
     const { uuid, sealedConfig: seen } = resource;
     // A var that was set while the function ran stays, unless the function changed it too.
     const vars = before && mergedSet(before, openConfig(vault, resource), config);
-    const retires = result.is === "done" ? JSON.stringify(result.retires ?? null) : null;
     const values = [...claimOf(step), result.is, seen, vars && sealConfig(vault, uuid, vars), retires];
     const [ended] = await db.query<{ isAccepted: boolean }>(settle, values);
     if (ended || !vars) return ended ?? null;

@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import type { Context } from "../context.ts";
 import { retryWhileDatabaseAway } from "../database/database.ts";
 import { KitError, Refusal, mayQuote } from "../errors.ts";
@@ -12,6 +11,7 @@ import { answerFirst, lockedResource } from "../resources/store.ts";
 import { Secret } from "../secret.ts";
 import { resourceSealContext } from "../vault/contexts.ts";
 import type { Vault } from "../vault/vault.ts";
+import { untilCut } from "../within.ts";
 import { finishStep, writeProvisionStep } from "./queue.ts";
 import { rotationOf } from "./rotation.ts";
 import { functionOf, isOfPlanChange, LONGEST_STEP_MS, MAY_GO_ON, type Step } from "./step.ts";
@@ -196,25 +196,21 @@ async function call<T extends Outcome | NotYet | void>(
 ): Promise<T> {
   const name = functionOf(step.kind);
   const { [name]: seconds = LONGEST_CALL_SECONDS } = offer.limits ?? {};
-  const wanted = new AbortController();
-  const limit = setTimeout(() => wanted.abort(new TookTooLong(name, seconds)), seconds * 1_000);
-  const cutOff = () => wanted.abort(signal.reason);
-  signal.addEventListener("abort", cutOff);
-  const aborted = once(wanted.signal, "abort").then(() => Promise.reject(wanted.signal.reason as Error));
+  const late = () => new TookTooLong(name, seconds);
   const startedMs = performance.now();
   const count = (result: string) =>
     metrics.yourCall({ function: name, result }, (performance.now() - startedMs) / 1_000);
   try {
     const outcome = await trace.inSpan(name, {}, () =>
-      Promise.race([work(vendorResource(vault, step, wanted.signal)), aborted]),
+      untilCut({ ms: seconds * 1_000, late, cuts: [signal] }, (wanted) =>
+        work(vendorResource(vault, step, wanted)),
+      ),
     );
     count(isNotYet(outcome) ? "later" : "done");
     return outcome;
   } catch (error) {
-    count(wanted.signal.aborted ? "cut_off" : error instanceof Refusal ? "refused" : "failed");
+    const isCut = signal.aborted || error instanceof TookTooLong;
+    count(isCut ? "cut_off" : error instanceof Refusal ? "refused" : "failed");
     throw error;
-  } finally {
-    signal.removeEventListener("abort", cutOff);
-    clearTimeout(limit);
   }
 }

@@ -2,7 +2,7 @@ import type { Sample } from "../../metrics/store.ts";
 import type { OpenContext } from "../../open-context.ts";
 import { lostProvisions } from "../../resources/end-store.ts";
 import { FAILING, failingSteps, grantsLate, refreshesLate, unrefreshable, type Late } from "../store.ts";
-import { counted, countedToMost, duration } from "../wording.ts";
+import { counted, countedToMost, duration, moment } from "../wording.ts";
 import { fault, fine, warning, type Finding } from "./finding.ts";
 
 // Whether what must happen does: jobs, grants, refreshes, put-off steps, and who waits for an operator.
@@ -33,23 +33,22 @@ export async function sweeps({ config }: OpenContext, measured: Measured): Promi
   );
 }
 
-/** Whether the jobs of your service are run in time, and did not fail when they were run last. */
+/** Whether the jobs of your service are run in time, and did not fail when they were run last; and when each is next. */
 export async function yourJobs({ db, vendor }: OpenContext): Promise<Finding> {
   const prisma = await db.prisma();
-  const late = new Date(Date.now() - SWEEPS_LATE_AFTER_SECONDS * 1_000);
-  const found = await prisma.yourJob.findMany({
-    where: {
-      name: { in: (vendor.jobs ?? []).map(({ name }) => name) },
-      OR: [{ lastError: { not: null } }, { dueAt: { lt: late }, leasedUntil: null }],
-    },
-    orderBy: { name: "asc" },
+  const late = Date.now() - SWEEPS_LATE_AFTER_SECONDS * 1_000;
+  const names = (vendor.jobs ?? []).map(({ name }) => name);
+  const jobs = await prisma.yourJob.findMany({ where: { name: { in: names } }, orderBy: { name: "asc" } });
+  const said = jobs.flatMap(({ name, lastError, dueAt, leasedUntil }) => {
+    if (lastError !== null)
+      return [`${name} failed: ${lastError} It is tried again at ${dueAt.toISOString()}.`];
+    return leasedUntil === null && dueAt.getTime() < late
+      ? [`${name} is due since ${dueAt.toISOString()}.`]
+      : [];
   });
-  if (found.length === 0) return fine("The jobs of your service run.");
-  const said = found.map(({ name, lastError, dueAt }) =>
-    lastError === null
-      ? `${name} is due since ${dueAt.toISOString()}.`
-      : `${name} failed: ${lastError} It is tried again at ${dueAt.toISOString()}.`,
-  );
+  const next = jobs.map(({ name, dueAt }) => `${name} at ${moment(dueAt.toISOString())}`);
+  if (said.length === 0)
+    return fine(`The jobs of your service run; next (UTC): ${next.join(", ") || "not planned yet"}.`);
   return fault(
     said.join(" "),
     "The log says more of what failed. A job that is due needs a worker, or WEB_JOBS=on.",
