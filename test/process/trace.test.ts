@@ -147,7 +147,8 @@ it("a provision that is put off, and finished by another process, is one trace",
 
 it("a collector that takes nothing costs one line of the log", async () => {
   answers = "hang up";
-  const quick = { OTEL_BSP_SCHEDULE_DELAY: "10", OTEL_EXPORTER_OTLP_TIMEOUT: "50" };
+  // Less than the pause before the exporter's second try, so that it fails at once; and enough for an answer to come.
+  const quick = { OTEL_BSP_SCHEDULE_DELAY: "10", OTEL_EXPORTER_OTLP_TIMEOUT: "700" };
   // The default protocol.
   const web = await life.start("web", { ...on, ...quick, OTEL_EXPORTER_OTLP_PROTOCOL: "" });
   const before = sent.length;
