@@ -5,7 +5,6 @@ import type { JobName, Jobs } from "./jobs/run.ts";
 import type { Log } from "./logging/log.ts";
 import type { RefusedSample } from "./logging/request-log.ts";
 import type { Scrubber } from "./logging/scrubber.ts";
-import type { Clocks } from "./metrics/clocks.ts";
 import type { Metrics } from "./metrics/metrics.ts";
 import type { Pace } from "./pace.ts";
 import type { Http } from "./platform/http.ts";
@@ -13,7 +12,6 @@ import type { StatusWatch } from "./platform/status-watch.ts";
 import type { Extensions } from "./extend/contract.ts";
 import type { Offer, YourService } from "./resources/contract.ts";
 import type { Credentials } from "./credentials/credentials.ts";
-import type { LostProvisions } from "./resources/rows.ts";
 import type { PlatformFor } from "./platform/api.ts";
 import type { Vault } from "./vault/vault.ts";
 import type { Trace } from "./trace/trace.ts";
@@ -35,7 +33,6 @@ export interface Context {
   /** Decides which refused requests are logged. */
   readonly refusedSample: RefusedSample;
   readonly metrics: Metrics;
-  readonly clocks: Clocks;
   readonly db: Database;
   readonly vault: Vault;
 
@@ -47,7 +44,6 @@ export interface Context {
   /** What calls the token endpoint for grants, and for token pairs, that are due. */
   readonly exchanges: WorkerPool;
   readonly refreshes: WorkerPool;
-  readonly lostProvisions: LostProvisions;
   readonly work: StepRunner;
 
   readonly jobs: Jobs;

@@ -15,10 +15,9 @@ import { createLog } from "./logging/log.ts";
 import { createOwnScrubber } from "./logging/scrubber.ts";
 import { createRefusedSample } from "./logging/request-log.ts";
 import { createRepeats, type CauseOf } from "./logging/repeats.ts";
-import { createClocks } from "./metrics/clocks.ts";
 import { countedTokens, timedDatabase, timedHttp } from "./metrics/measured.ts";
 import { createMetrics } from "./metrics/metrics.ts";
-import { databaseClock, noteBeat } from "./metrics/store.ts";
+import { noteBeat } from "./metrics/store.ts";
 import { createTotals, type Totals } from "./metrics/totals.ts";
 import { PACE, type Pace } from "./pace.ts";
 import { isPlatformAway } from "./platform/errors.ts";
@@ -35,7 +34,6 @@ import type { Offer, YourService } from "./resources/contract.ts";
 import { createCredentials } from "./credentials/credentials.ts";
 import { createExchanges, createRefreshes, refreshesSettled } from "./credentials/sweeps.ts";
 import { tokensOf } from "./credentials/token-source.ts";
-import { createLostProvisions } from "./resources/lost-provisions.ts";
 import { NO_TRACE } from "./trace/trace.ts";
 import { createVault } from "./vault/vault.ts";
 import { checkRotation } from "./work/rotation.ts";
@@ -60,7 +58,7 @@ type VendorService = YourService & Extensions;
 /** A context that is open: its connections can be closed. */
 export interface OpenContext extends Context {
   readonly totals: Totals;
-  /** Begins to watch the database and the clocks: a service does, a command does not. */
+  /** Begins to watch the database: a service does, a command does not. */
   watch(): void;
   /**
    * Closes what was opened, in reverse order: no more work is claimed, and the results of calls that were sent are
@@ -116,11 +114,9 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   });
   ctx.db = timedDatabase(parts.wrapDatabase?.(opened) ?? opened, ctx.metrics);
   const totals = createTotals(ctx);
-  ctx.lostProvisions = createLostProvisions(ctx);
   closers.push(
     () => ctx.db.close(),
     () => outages.close(),
-    () => ctx.lostProvisions.stop(),
   );
 
   // Your service is made only if `parts` does not replace it.
@@ -136,9 +132,8 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   ctx.customerPage = parts.customerPage ?? yours().customerPage;
   closers.push(() => (given ?? own)?.close?.());
 
-  ctx.clocks = createClocks(ctx, () => databaseClock(ctx.db));
   const platformHttp = (maxSockets: number) =>
-    ctx.trace.calls(timedHttp(ctx.clocks.readingDates(createHttp({ maxSockets })), ctx.metrics));
+    ctx.trace.calls(timedHttp(createHttp({ maxSockets }), ctx.metrics));
   const http = platformHttp(SOCKETS_FOR_API);
   // No limit on connections: time spent waiting for one would be missing from the time in which the tokens must arrive.
   // `TOKEN_CONCURRENCY` limits the calls before they come here.
@@ -168,7 +163,6 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
     () => refreshesSettled(ctx),
     () => totals.stop(),
     () => ctx.jobs.stop(),
-    () => ctx.clocks.stop(),
     () => ctx.status.close(),
   );
 
@@ -176,7 +170,6 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
     totals,
     watch(): void {
       isWatching = true;
-      ctx.clocks.start();
     },
     close: () =>
       closeAll(closers.reverse(), (error) => ctx.log.error({ error }, "Another part could not be closed")),

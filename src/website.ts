@@ -1,6 +1,5 @@
 import type { RequestHandler, Router } from "express";
 import { hasOperator } from "./config.ts";
-import { createAccessTrail } from "./operator/audit.ts";
 import { site } from "./pages/site.ts";
 import type { OpenContext } from "./open-context.ts";
 
@@ -23,11 +22,10 @@ export async function createWebsite(
   { byPassword, whenReady }: { byPassword: RequestHandler | null; whenReady: RequestHandler },
 ): Promise<Website> {
   const { config } = ctx;
-  const trail = createAccessTrail(ctx);
   const routers: Record<string, RequestHandler[]> = {};
   if (ctx.credentials.people) {
     const { signInRoutes } = await import("./people/sign-in.ts");
-    routers["/oauth"] = [whenReady, signInRoutes(ctx, trail)];
+    routers["/oauth"] = [whenReady, signInRoutes(ctx)];
   }
   if (config.ssoSalt) {
     const { customerRoutes, signOnRoutes } = await import("./people/customers.tsx");
@@ -38,7 +36,6 @@ export async function createWebsite(
     ? (await import("./operator/pages/operator-pages.ts")).createOperatorPages(ctx, {
         byPassword,
         whenReady,
-        trail,
       })
     : null;
   if (operator) routers["/operator"] = [operator.router];

@@ -223,33 +223,6 @@ async function pendingOf(database: Queryable, series: Series): Promise<string[]>
   return all.filter((name) => !finished.some((row) => row.name === name));
 }
 
-// What PostgreSQL would say only at the first statement that needs it, a sentence each. Tables are ours if their owner
-// made the table of migrations.
-const lacks = statement(
-  "what_the_schema_lacks",
-  `WITH ours AS (
-     SELECT c.oid, c.relname, c.relkind FROM pg_class c JOIN pg_class m USING (relnamespace, relowner)
-     WHERE m.oid = to_regclass('_prisma_migrations')
-   )
-   SELECT format('The database stores text as %s, not UTF8.', current_setting('server_encoding')) AS words
-   WHERE current_setting('server_encoding') <> 'UTF8'
-   UNION ALL
-   SELECT format('The role %I may not %s in %s.', current_user, privilege, string_agg(relname, ', ' ORDER BY relname))
-   FROM ours JOIN (VALUES ('r', 'SELECT'), ('r', 'INSERT'), ('r', 'UPDATE'), ('S', 'USAGE')) AS n (kind, privilege)
-     ON kind = relkind
-   WHERE (privilege = 'SELECT' OR relname <> '_prisma_migrations') AND NOT CASE kind
-     WHEN 'S' THEN has_sequence_privilege(oid, 'USAGE, UPDATE') ELSE has_table_privilege(oid, privilege) END
-   GROUP BY privilege
-   UNION ALL
-   SELECT format('The index %s is not valid.', i.indexrelid::regclass)
-   FROM pg_index i JOIN ours ON ours.oid = i.indrelid WHERE NOT i.indisvalid`,
-);
-
-/** What the service could not use of an up-to-date schema, a sentence each. */
-export async function schemaLacks(db: Queryable): Promise<string[]> {
-  return (await db.query<{ words: string }>(lacks)).map(({ words }) => words);
-}
-
 export const HOW_TO_MIGRATE = "Run: npm run --silent kit -- migrate";
 
 /** Throws {@link Misconfigured} if the schema is older than this code, or the database's address leads nowhere. */

@@ -16,8 +16,7 @@ export type JobName =
   | "fail-stranded"
   | "spread-secret"
   | "reopen-quarantined"
-  | "prune-sessions"
-  | "prune-lost-provisions";
+  | "prune-sessions";
 
 /** Background work that runs again and again. It finds its work by state, so a superfluous run does no harm. */
 export interface Job {

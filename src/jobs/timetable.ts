@@ -4,7 +4,7 @@ import { reopenQuarantined } from "../credentials/sealed.ts";
 import { refreshesSettled } from "../credentials/sweeps.ts";
 import { prunePeopleAndCustomers } from "../people/store.ts";
 import { createYourJobs } from "../extend/jobs.ts";
-import { failStranded, pruneLostProvisions } from "../resources/end-store.ts";
+import { failStranded } from "../resources/end-store.ts";
 import { planRotations } from "../work/rotation.ts";
 import { lookAgain } from "../work/platform-steps.ts";
 import { findLateSteps, nextLookInSeconds } from "../work/runner.ts";
@@ -61,7 +61,6 @@ export function timetable(ctx: Context): Job[] {
     "spread-secret": { run: credentials.secrets.spread },
     "reopen-quarantined": { run: () => reopenQuarantined(ctx) },
     "prune-sessions": { run: () => prunePeopleAndCustomers(ctx) },
-    "prune-lost-provisions": { run: () => pruneLostProvisions(ctx) },
   };
   return Object.entries(jobs).map(([name, job]) => ({ ...job, name }));
 }

@@ -121,7 +121,6 @@ const TOKEN_RESULTS = [
  */
 export const ALARMS = [
   "client_secret_rejected",
-  "clocks_apart",
   "crash",
   "database_unreachable",
   "event_loop_blocked",

@@ -57,13 +57,12 @@ async function sharedSamples({
 }
 
 /** What is so of the process that answers the scrape alone. */
-function ownSamples({ db, clocks }: Context): Sample[] {
+function ownSamples({ db }: Context): Sample[] {
   const { inUse, idle, waiting } = db.connections();
   return [
     { sample: "addon_database_connections", labels: { state: "in_use" }, value: inUse },
     { sample: "addon_database_connections", labels: { state: "idle" }, value: idle },
     { sample: "addon_database_waiting", labels: {}, value: waiting },
-    { sample: "addon_clocks_apart_seconds", labels: {}, value: clocks.apartMs() / 1_000 },
     { sample: "addon_build_info", labels: build, value: 1 },
   ];
 }
@@ -72,8 +71,6 @@ const OWN = {
   addon_database_up: "1: the database answered when it was last asked, at most 2 seconds ago",
   addon_database_connections: "Connections of this process to the database",
   addon_database_waiting: "Statements of this process that wait for a connection",
-  addon_clocks_apart_seconds:
-    "By how much the furthest two of the clocks of the database, the platform and this process are apart",
   addon_build_info: "Always 1; the labels say which build this process runs, on which Node",
 };
 

@@ -5,7 +5,7 @@ import { statement, type Queryable } from "../database/database.ts";
 import { isNext, UNANSWERED } from "../work/queue.ts";
 import { callsYou, functionOf, isIn, STEP_LEASE_SECONDS, YOUR_KINDS, type Lane } from "../work/step.ts";
 
-// What the metrics, the heartbeats of the jobs and the comparison of clocks read and write in the database.
+// What the metrics and the heartbeats of the jobs read and write in the database.
 
 /** One number of a scrape. `sample`: a metric's name; of a histogram, with `_bucket`, `_sum` or `_count`. */
 export interface Sample {

@@ -11,11 +11,10 @@ import type { OpenContext } from "../open-context.ts";
 import { sharedFor } from "../within.ts";
 import { adviceOn, type Advice } from "./advice.ts";
 import { fault, type Finding } from "./doctor/finding.ts";
-import { clocksNow, secret } from "./doctor/platform.ts";
+import { secret } from "./doctor/platform.ts";
 import {
   lateGrants,
   lateRefreshes,
-  lost,
   steps,
   sweeps,
   yourJobs,
@@ -98,8 +97,6 @@ async function issuesOf(
     ...found(await lateGrants(ctx)),
     ...found(await yourService(measured), OF_STEPS),
     ...found(ctx.vendor.jobs?.length ? await yourJobs(ctx) : null),
-    ...found(await lost(ctx), [{ label: "See them", path: "/lost" }]),
-    ...found(clocksNow(ctx)),
     ...found(await lateRefreshes(ctx)),
     ...found(await withoutRefreshToken(ctx)),
     ...attention.map((group) => stateIssue(group, ctx.config.legacyGrants)),

@@ -178,8 +178,8 @@ const ENTRIES = `SELECT id, action, uuid, json_build_object('name', operator, 'a
 // it, also when that one tries again because the acknowledgement was lost.
 const begin = statement(
   "begin_operator_action",
-  `INSERT INTO operator_actions (action, uuid, form, request_id, operator, account, address, state, message, ended_at)
-   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, CASE WHEN $8 <> 'running' THEN now() END)
+  `INSERT INTO operator_actions (action, uuid, form, request_id, operator, account, address)
+   VALUES ($1, $2, $3, $4, $5, $6, $7)
    ON CONFLICT (form) DO UPDATE SET form = excluded.form RETURNING id, request_id = $4 AS "isNew"`,
 );
 const see = statement(
@@ -197,14 +197,12 @@ const entries = statement(
   `${ENTRIES} WHERE id < $1 AND ($2::uuid IS NULL OR uuid = $2) ORDER BY id DESC LIMIT ${ENTRIES_SIZE + 1}`,
 );
 
-/** Writes an action into the audit trail; without `ended` it is running. `isNew` is false if its form was sent before. */
+/** Writes the beginning of an action into the audit trail. `isNew` is false if its form was sent before. */
 export async function noteAction(
   db: Queryable,
   { action, uuid, operator: { name, account, address }, form, requestId }: ActionRequest,
-  ended?: ActionEnd,
 ): Promise<{ id: number; isNew: boolean }> {
-  const { state = "running", message = null } = ended ?? {};
-  const values = [action, uuid, form, requestId, name, account, address, state, message];
+  const values = [action, uuid, form, requestId, name, account, address];
   return (await db.query<{ id: number; isNew: boolean }>(begin, values))[0]!;
 }
 export const noteProgress = (db: Queryable, id: number, done: number, total: number) =>

@@ -50,10 +50,7 @@ export function signOnRoutes(ctx: Context, salt: Secret): Router {
       const form = readSignedForm(request.body, salt, { mustNameUser: ctx.config.ssoRequireUser });
       const address = clientAddress(request);
       const opened = await openCustomerSession(ctx, form, address).catch(notKept("sign_on_not_kept"));
-      if (typeof opened === "string") {
-        const trouble = opened === "stale" ? ctx.clocks.trouble() : null;
-        throw problem("sign_on_refused", trouble ?? WHY_REFUSED[opened]);
-      }
+      if (typeof opened === "string") throw problem("sign_on_refused", WHY_REFUSED[opened]);
       // The session id is new each time, which prevents session fixation.
       writeCookie(ctx, cookieOf(form.uuid), request, response, opened.session);
       const about = { uuid: form.uuid, requestId: request.id, address };

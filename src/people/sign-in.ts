@@ -15,15 +15,10 @@ import { confirm, whoPage } from "./who.tsx";
 
 export type { Person } from "./store.ts";
 
-/** Keeps who signed in or out. */
-interface Trail {
-  person(action: "sign-in" | "sign-out", request: Request, account: Account): Promise<void>;
-}
-
 const SESSION: SecretCookie = { name: "kit_session", path: "/", maxAgeSeconds: SESSION_SECONDS };
 
 /** The routes for `/oauth`: login, callback, who am I, logout. */
-export function signInRoutes(ctx: Context, trail: Trail): Router {
+export function signInRoutes(ctx: Context): Router {
   const router = Router({ caseSensitive: true });
   // Express answers HEAD with the GET handler; where a GET stores or uses up something, HEAD is refused.
   router
@@ -44,8 +39,8 @@ export function signInRoutes(ctx: Context, trail: Trail): Router {
         return null;
       });
       writeCookie(ctx, SESSION, request, response, session);
-      if (former && former.id !== person.id) await note("sign-out", request, former);
-      await note("sign-in", request, person);
+      if (former && former.id !== person.id) note("sign-out", request, former);
+      note("sign-in", request, person);
       goTo(ctx, request, response, returnTo ?? "/oauth/me");
     })
     .all(methodNotAllowed("GET"));
@@ -67,16 +62,15 @@ export function signInRoutes(ctx: Context, trail: Trail): Router {
       if (!isFromOurPage(ctx, request)) throw notFromOurPage();
       const person = await endSession(ctx, request);
       writeCookie(ctx, SESSION, request, response, null);
-      if (person) await note("sign-out", request, person);
+      if (person) note("sign-out", request, person);
       goTo(ctx, request, response, localPath(request.query["return_to"]) ?? "/oauth/me");
     })
     .all(methodNotAllowed("POST"));
   return router;
 
-  async function note(action: "sign-in" | "sign-out", request: Request, person: Account): Promise<void> {
+  function note(action: "sign-in" | "sign-out", request: Request, person: Account): void {
     const about = { requestId: request.id, account: person.id, address: clientAddress(request) };
     ctx.log.info(about, action === "sign-in" ? "A person signed in" : "A person signed out");
-    await trail.person(action, request, person);
   }
 }
 

@@ -13,7 +13,7 @@ import { expectBeats } from "../metrics/store.ts";
 import type { OpenContext } from "../open-context.ts";
 import { KeyMissing, SealBroken } from "../vault/errors.ts";
 import { checkKeys } from "../vault/store.ts";
-import { build, HOW_TO_FIX_NODE, missingNodeFixes } from "../version.ts";
+import { build } from "../version.ts";
 import { within } from "../within.ts";
 
 /** A running service: the web process, or a worker, which does not listen. */
@@ -43,8 +43,6 @@ export function once(work: () => Promise<void>): () => Promise<void> {
 export function becomeReady(ctx: OpenContext, stopping: AbortSignal, withSweeps: boolean): Promise<void> {
   const { config, jobs, log, totals } = ctx;
   log.info(build, "Starting");
-  const missing = missingNodeFixes();
-  if (missing) log.warn(`${missing} ${HOW_TO_FIX_NODE}`);
   ctx.watch();
   const ready = checkDatabase(ctx, stopping).then(() => {
     if (stopping.aborted) return;
@@ -108,7 +106,7 @@ const SECRET_PATIENCE_MS = 1_000;
 /**
  * `unavailable` if provisions cannot be answered: the service has not started, or the database is unreachable or takes
  * no writes. `degraded` if an operator should look: the client secret cannot be read or is rejected, for which no
- * provision waits, or clocks are more than a minute apart.
+ * provision waits.
  */
 export async function readiness(ctx: OpenContext, ready: Promise<void>): Promise<Readiness> {
   try {
@@ -121,5 +119,5 @@ export async function readiness(ctx: OpenContext, ready: Promise<void>): Promise
     ({ isRejected }) => !isRejected,
     () => false,
   );
-  return (await isAccepted) && ctx.clocks.trouble() === null ? "ready" : "degraded";
+  return (await isAccepted) ? "ready" : "degraded";
 }

@@ -6,7 +6,7 @@ import { answerBody, sealAnswer } from "./answers.ts";
 import { mayBe } from "./states.ts";
 import { lockedResource } from "./store.ts";
 
-// The statements that end a resource, and those about what never became one. Each end is one statement: the row's state,
+// The statements that end a resource, and the import of those from before the kit. Each end is one statement: the row's state,
 // every secret, the credential (its lease number rises, so that a call under way stores nothing), the steps, and a
 // clean-up, which begins only when running work has noticed: it inherits the latest `leased_until` of the deleted steps,
 // or that of a provision that has no step yet.
@@ -194,69 +194,4 @@ export async function importResources(
   ];
   const born = await retryWhileDatabaseAway(() => db.query<{ uuid: string }>(importAll, values));
   return new Set(born.map(({ uuid }) => uuid));
-}
-
-const KEPT_DAYS = 30;
-/** At most this many are listed, the latest. */
-const MOST_LISTED = 1_000;
-
-// By the database's clock, and once however often it is sent. The name of a customer must not stay for ever.
-const noteLost = statement(
-  "note_lost_provision",
-  `INSERT INTO events (uuid, at, type, detail)
-   SELECT $1::uuid, now() - make_interval(secs => $2::float8), 'provision_lost', $3::jsonb
-   WHERE NOT EXISTS (SELECT 1 FROM events WHERE uuid = $1 AND type = 'provision_lost' AND detail = $3::jsonb)`,
-);
-const forgetOldLost = statement(
-  "forget_lost_provisions",
-  `DELETE FROM events WHERE type = 'provision_lost' AND at < now() - interval '${KEPT_DAYS} days'`,
-);
-const forgetLost = statement(
-  "forget_lost_provision",
-  `DELETE FROM events WHERE type = 'provision_lost' AND uuid = $1 RETURNING uuid`,
-);
-// One whose uuid was provisioned after all, by a later request or by a statement whose answer was lost, is not lost.
-const listLost = statement(
-  "list_lost_provisions",
-  `SELECT uuid, at, detail FROM (
-     SELECT DISTINCT ON (uuid) uuid, at, detail FROM events
-     WHERE type = 'provision_lost' AND at > now() - interval '${KEPT_DAYS} days' ORDER BY uuid, at DESC
-   ) latest
-   WHERE NOT EXISTS (SELECT 1 FROM resources r WHERE r.uuid = latest.uuid) ORDER BY at DESC LIMIT ${MOST_LISTED}`,
-);
-
-/** A provision that was answered with an error of ours, and so is lost for good. Never has its grant. */
-export interface LostProvision {
-  uuid: string;
-  plan: string;
-  name: string | null;
-  /** The id of the request, as the log names it. */
-  requestId: string;
-  /** ISO 8601, UTC. */
-  at: string;
-}
-
-type LostDetail = Omit<LostProvision, "uuid" | "at">;
-
-export async function noteLostProvision(db: Queryable, uuid: string, secondsAgo: number, detail: LostDetail) {
-  await db.query(noteLost, [uuid, secondsAgo, JSON.stringify(detail)]);
-}
-
-/** The lost provisions of the last 30 days, the latest first. */
-export async function lostProvisions(db: Queryable): Promise<LostProvision[]> {
-  const rows = await db.query<{ uuid: string; at: Date; detail: LostDetail }>(listLost);
-  return rows.map(({ uuid, at, detail: { plan, name, requestId } }) => ({
-    ...{ uuid, plan, name, requestId },
-    at: at.toISOString(),
-  }));
-}
-
-/** Deletes what is known of a lost provision. False: nothing is. */
-export async function forgetLostProvision(db: Queryable, uuid: string): Promise<boolean> {
-  return (await db.query(forgetLost, [uuid])).length > 0;
-}
-
-/** Deletes those of more than 30 days ago. */
-export async function pruneLostProvisions({ db }: { db: Queryable }): Promise<void> {
-  await db.query(forgetOldLost);
 }

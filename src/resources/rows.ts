@@ -24,14 +24,6 @@ export interface Grant {
   expiresAt: Date | null;
 }
 
-/** What keeps the provisions that were answered with an error of ours until the database takes them. */
-export interface LostProvisions {
-  /** Logs a provision that is lost for good, and stores it as soon as the database takes it. */
-  note(request: ProvisionRequest): void;
-  /** Tries once more to store what is left, until that fails. */
-  stop(): Promise<void>;
-}
-
 /** A resource as it is stored. */
 export interface ResourceRow {
   uuid: string;

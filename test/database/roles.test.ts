@@ -1,11 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { migrate, openDatabase } from "../../src/database/database.ts";
+import { migrate } from "../../src/database/database.ts";
 import type { Environment } from "../../src/environment.ts";
-import { schema } from "../../src/operator/doctor/installation.ts";
-import type { OpenContext } from "../../src/open-context.ts";
 import { kitJson } from "../support/kit.ts";
 import { aWorldOfPeople, type PeopleWorld } from "../people/people.ts";
-import { administer, databaseUrl, testServerUrl } from "../support/database.ts";
+import { testServerUrl } from "../support/database.ts";
 import { statementsOf, twoRoles } from "../support/database-roles.ts";
 import { eventually } from "../support/world.ts";
 
@@ -16,12 +14,6 @@ const [asAdministrator, asOwner, forOldTables, afterMigrating] = blocks as [
 it("docs/database.md has the four blocks of SQL that these tests run", () => {
   expect(blocks.map(({ length }) => length)).toEqual([5, 4, 2, 1]);
 });
-
-/** What `kit doctor` finds in the database at this address, at `migrations`. */
-async function schemaCheck(url: string) {
-  const db = openDatabase({ url, poolSize: 1 });
-  return schema({ db } as OpenContext).finally(() => db.close());
-}
 
 describe("a service whose role cannot change the schema, set up as docs/database.md says,", () => {
   const roles = twoRoles(testServerUrl());
@@ -119,21 +111,6 @@ describe("a service whose role cannot change the schema, set up as docs/database
     expect(rows).toEqual([{ id: "1", what: "c" }]);
     await roles.ask("owner", [`DROP TABLE next`]);
   });
-
-  it.each([
-    ["INSERT ON credentials", "INSERT in credentials"],
-    ["UPDATE ON credentials, events", "UPDATE in credentials, events"],
-    ["USAGE ON SEQUENCE steps_id_seq", "USAGE in steps_id_seq"],
-  ])("is told by kit doctor that it lacks %s", async (right, lack) => {
-    await roles.ask("owner", [`REVOKE ${right} FROM addon_service`]);
-    expect(await schemaCheck(roles.serviceUrl)).toMatchObject({
-      ok: false,
-      message: `The role ${service} may not ${lack}.`,
-      fix: expect.stringContaining("docs/database.md"),
-    });
-    await roles.ask("owner", [`GRANT ${right} TO addon_service`]);
-    expect(await schemaCheck(roles.serviceUrl)).toMatchObject({ ok: true, fix: null });
-  });
 });
 
 it("a database that was migrated before it had two roles serves only after the grants for its existing tables", async () => {
@@ -169,29 +146,4 @@ it("tables of a service's own need no right to make schemas once theirs is there
   expect(await roles.ask("service", [`SELECT * FROM yours.usage`])).toEqual([]);
   await expect(roles.ask("service", [`DROP TABLE yours.usage`])).rejects.toMatchObject({ code: "42501" });
   await roles.close();
-});
-
-it("kit doctor names what else the schema lacks: a migration, an encoding for all texts, a valid index", async () => {
-  const name = `addon_latin_${process.pid}`;
-  const url = databaseUrl(testServerUrl(), name);
-  await administer(testServerUrl(), (ask) =>
-    ask(`CREATE DATABASE ${name} ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0`),
-  );
-  expect(await schemaCheck(url)).toMatchObject({
-    ok: false,
-    message: expect.stringMatching(/^The database lacks \d+ mig/),
-  });
-  await migrate({ url });
-  await administer(url, async (ask) => {
-    await ask(`INSERT INTO heartbeats (name) VALUES ('one'), ('two')`);
-    const twice = `CREATE UNIQUE INDEX CONCURRENTLY twice ON heartbeats ((1))`;
-    await expect(ask(twice)).rejects.toThrow("could not create unique index");
-    await ask(`CREATE TABLE journal (id int); ALTER TABLE journal OWNER TO pg_database_owner`);
-  });
-  expect(await schemaCheck(url)).toEqual({
-    ok: false,
-    message: "The database stores text as LATIN1, not UTF8. The index twice is not valid.",
-    fix: expect.stringContaining("docs/database.md"),
-  });
-  await administer(testServerUrl(), (ask) => ask(`DROP DATABASE ${name}`));
 });

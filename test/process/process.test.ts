@@ -11,24 +11,10 @@ afterEach(async () => {
   await life.killAll();
 });
 
-describe("the first lines of the log", () => {
-  const on = (node: string) =>
-    before(
-      `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "${node}" } });`,
-    );
-  it.each([
-    ["web", "22.23.3", true],
-    ["worker", "26.13.0", false],
-  ] as const)("name the build, and warn where Node lacks fixes: %s on %s", async (kind, node, isWarned) => {
-    const { output } = await life.start(kind, on(node));
-    const [first, second] = output().split("\n");
-    expect(JSON.parse(first!)).toMatchObject({
-      msg: "Starting",
-      version: "1.2.3",
-      commit: "0123456789ab",
-      node,
-    });
-    expect(/"level":"warn".*security fixes/.test(second!)).toBe(isWarned);
+it.each(["web", "worker"] as const)("the first line of the log names the build: %s", async (kind) => {
+  const { output } = await life.start(kind);
+  expect(JSON.parse(output().split("\n")[0]!)).toMatchObject({
+    ...{ msg: "Starting", version: "1.2.3", commit: "0123456789ab", node: process.versions.node },
   });
 });
 

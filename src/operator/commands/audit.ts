@@ -9,9 +9,7 @@ export function addAudit(program: KitCommand): void {
     .command("audit")
     .option("--resource <uuid>", "only what was done to this resource", typedUuid)
     .option("--after <cursor>", 'the next page: the "next" of the one before')
-    .description(
-      "what operators did, here and on their pages, and who came in: the newest first, 50 at a time",
-    )
+    .description("what operators did, here and on their pages: the newest first, 50 at a time")
     .addHelpText("after", examples("kit audit", `kit audit --resource ${EXAMPLE_UUID}`))
     .does(async (session, { resource, after }: { resource?: string; after?: string }) => {
       if (after !== undefined && !/^\d{1,15}$/.test(after))

@@ -1,16 +1,14 @@
 import { createInterface } from "node:readline";
 import { STATES_OF_RESOURCES } from "../../credentials/states.ts";
-import { lostProvisions } from "../../resources/end-store.ts";
 import { RESOURCE_STATES } from "../../resources/states.ts";
 import { eraseResource } from "../erasure.ts";
 import { typedUuid } from "../errors.ts";
 import { BAD_LINES, importInstallations } from "../import.ts";
-import { moment, some } from "../wording.ts";
+import { some } from "../wording.ts";
 import { countStates, listResources, showResource } from "../resources.ts";
 import type { KitCommand } from "./command.ts";
 import { DONE, FAILED } from "./outcome.ts";
 import { aboutOne, pageText, resourceText } from "./resource-text.ts";
-import { table } from "./table.ts";
 import { counted, EXAMPLE_UUID, examples, wrapped } from "./text.ts";
 
 const STATES = `
@@ -62,26 +60,6 @@ function addReading(resources: KitCommand): void {
       const resource = await showResource(await session.database(), uuid);
       return { data: resource, show: (screen) => resourceText(screen, resource) };
     });
-
-  resources
-    .command("lost")
-    .description("provisions of the last 30 days that were answered with an error of ours: each a lost sale")
-    .addHelpText("after", examples("kit resources lost"))
-    .does(async (session) => {
-      const lost = await lostProvisions(await session.database());
-      const end = `${counted(lost.length, "provision")}. Take one off the list: kit resources erase UUID`;
-      return {
-        data: lost,
-        show: (screen) => {
-          if (lost.length === 0) return "No provision was lost.";
-          const rows = lost.map(({ uuid, plan, name, at, requestId: request }) => ({
-            ...{ uuid, plan, name: name ?? "", "lost (UTC)": moment(at) },
-            ...(screen.columns >= 120 && { request }),
-          }));
-          return `${table(screen, rows)}\n\n${end}`;
-        },
-      };
-    });
 }
 
 function addErase(resources: KitCommand): void {
@@ -100,15 +78,13 @@ app and options. A person at a terminal is asked; a script says --yes.`,
     )
     .does(async (session, uuid: string, { yes = false }: { yes?: boolean }) => {
       const db = await session.database();
-      const isLost = (await lostProvisions(db)).some((each) => each.uuid === uuid);
-      const resource = isLost ? null : await showResource(db, uuid);
+      const resource = await showResource(db, uuid);
       if (!yes) {
-        if (resource) session.say(aboutOne(resource));
+        session.say(aboutOne(resource));
         await session.confirm("Erase it for good?");
       }
       const report = await eraseResource(db, uuid);
-      const end = isLost ? "It is no longer listed as lost." : "Its uuid can never live again.";
-      return { data: report, show: () => `Erased ${report.erased}. ${end}` };
+      return { data: report, show: () => `Erased ${report.erased}. Its uuid can never live again.` };
     });
 }
 

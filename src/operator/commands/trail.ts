@@ -9,7 +9,7 @@ import { DONE, type Failure, type Outcome } from "./outcome.ts";
 
 /** Every other command changes something, and is in the audit trail; so are these with `--reveal`. */
 const ONLY_READ = new RegExp(
-  "^(doctor|status|audit|action( list)?$|apps|api get|resources (list|show|lost)|config (get|diff)|manifest (check|resolve|write))\\b",
+  "^(doctor|status|audit|action( list)?$|apps|api get|resources (list|show)|config (get|diff)|manifest (check|resolve|write))\\b",
   "i",
 );
 /** A command that failed like this before the database was open did nothing at all. */

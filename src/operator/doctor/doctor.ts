@@ -8,19 +8,9 @@ import type { Offer } from "../../resources/contract.ts";
 import { sharedFor } from "../../within.ts";
 import type { OnProgress } from "../work-through.ts";
 import { fault, fine, type Check, type Finding } from "./finding.ts";
-import {
-  database,
-  keys,
-  manifest,
-  operators,
-  passwords,
-  plans,
-  schema,
-  settings,
-  version,
-} from "./installation.ts";
-import { clocks, platform, platformStatus, secret, signInClient } from "./platform.ts";
-import { attention, lost, steps, sweeps, tokens, yourJobs, yourService, type Measured } from "./work.ts";
+import { database, keys, manifest, plans, schema, settings, version } from "./installation.ts";
+import { platform, platformStatus, secret, signInClient } from "./platform.ts";
+import { attention, steps, sweeps, tokens, yourJobs, yourService, type Measured } from "./work.ts";
 
 export interface DoctorReport {
   /** Every check was made, and none failed. */
@@ -38,7 +28,6 @@ const CHECKS: readonly {
   look(ctx: OpenContext, measured: Measured): Promise<Finding> | Finding;
 }[] = [
   { id: "database", look: database },
-  { id: "clocks", after: "database", look: clocks },
   { id: "migrations", after: "database", look: schema },
   { id: "plans", after: "migrations", look: plans },
   { id: "keys", after: "migrations", look: keys },
@@ -49,12 +38,9 @@ const CHECKS: readonly {
   { id: "platform", look: platform },
   { id: "status", look: platformStatus },
   { id: "sign-in", look: signInClient },
-  { id: "operators", look: operators },
-  { id: "passwords", look: passwords },
   { id: "version", look: version },
   { id: "manifest", look: ({ config }) => manifest(process.cwd(), config.required) },
   { id: "steps", after: "migrations", look: steps },
-  { id: "lost", after: "migrations", look: lost },
   { id: "attention", after: "migrations", look: attention },
 ];
 

@@ -2,13 +2,12 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import type { Config } from "../../config.ts";
 import { HOW_TO_MIGRATE, throwInWords } from "../../database/database.ts";
-import { schemaLacks } from "../../database/migrate.ts";
 import { messageOf, Misconfigured } from "../../errors.ts";
 import type { ManifestKeys } from "../../manifest/schema.ts";
 import type { OpenContext } from "../../open-context.ts";
 import { databaseAddress } from "../../setting.ts";
 import { countKeyUse, type KeyUse } from "../../vault/store.ts";
-import { buildText, HOW_TO_FIX_NODE, missingNodeFixes } from "../../version.ts";
+import { buildText } from "../../version.ts";
 import { counted } from "../wording.ts";
 import { fault, fine, warning, type Finding } from "./finding.ts";
 
@@ -18,7 +17,7 @@ import { fault, fine, warning, type Finding } from "./finding.ts";
 export function settings({
   remarks,
   allowInsecurePlatform,
-  publicUrl = "",
+  addonPasswordPrevious,
   databaseUrl,
   databaseCa,
 }: Config): Finding {
@@ -29,7 +28,7 @@ export function settings({
   const found = [
     ...remarks,
     allowInsecurePlatform && "ALLOW_INSECURE_PLATFORM is on: secrets may be sent unencrypted.",
-    publicUrl.startsWith("http:") && "PUBLIC_URL is not https: cookies and sign-ins can be read on the way.",
+    addonPasswordPrevious && "ADDON_PASSWORD_PREVIOUS is still accepted.",
     isPlain && !isNear && !databaseCa && "DATABASE_URL asks for no encryption: add sslmode=verify-full.",
   ].filter((said) => said !== false);
   if (found.length === 0) return fine("All settings are there and make sense.");
@@ -51,17 +50,12 @@ export async function database({ db }: OpenContext): Promise<Finding> {
   }
 }
 
-/** Whether the schema is up to date, and the service can use all of it. */
+/** Whether the schema is up to date. */
 export async function schema({ db }: Pick<OpenContext, "db">): Promise<Finding> {
   const pending = await db.pendingMigrations();
-  if (pending.length > 0)
-    return fault(`The database lacks ${counted(pending.length, "migration")}.`, HOW_TO_MIGRATE);
-  const lacks = await schemaLacks(db);
-  if (lacks.length === 0) return fine("The schema is up to date.");
-  return fault(
-    lacks.join(" "),
-    "Give it what docs/database.md lists; an index that is not valid is made again.",
-  );
+  const lacks = `The database lacks ${counted(pending.length, "migration")}, from ${pending[0]} on.`;
+  if (pending.length > 0) return fault(lacks, HOW_TO_MIGRATE);
+  return fine("The schema is up to date.");
 }
 
 /** Whether every plan that a customer has is still on offer: the vendor's functions are called with it. */
@@ -105,49 +99,8 @@ export async function keys({ db, vault, config }: OpenContext): Promise<Finding>
   );
 }
 
-/** Who may open the operator's pages and the metrics. */
-export function operators({ config }: OpenContext): Finding {
-  const { operatorAccounts: accounts, operatorPassword, metricsPassword } = config;
-  const passwords = operatorPassword ? ["OPERATOR_PASSWORD"] : [];
-  const people = accounts.length > 0 ? [`${counted(accounts.length, "account")} that can sign in`] : [];
-  const to = (who: readonly string[]) => who.join(" and ") || "nobody";
-  const metrics = to([...passwords, ...(metricsPassword ? ["METRICS_PASSWORD"] : [])]);
-  const said = `The operator's pages are open to ${to([...people, ...passwords])}, the metrics to ${metrics}.`;
-  if (accounts.length === 0 || operatorPassword) return fine(said);
-  return warning(said, "Set OPERATOR_PASSWORD too (openssl rand -hex 24), for when nobody can sign in.");
-}
-
-/** Warns of secrets that two settings share; one that is easy to guess is a fault of its setting. */
-export function passwords({ config }: OpenContext): Finding {
-  const secrets = Object.entries({
-    ADDON_PASSWORD: config.addonPassword,
-    CLIENT_SECRET: config.clientSecret,
-    ENCRYPTION_KEY: config.encryptionKey,
-    OAUTH_CLIENT_SECRET: config.oauthClientSecret,
-    OPERATOR_PASSWORD: config.operatorPassword,
-    METRICS_PASSWORD: config.metricsPassword,
-    SSO_SALT: config.ssoSalt,
-  }).flatMap(([name, secret]) => (secret ? [{ name, text: secret.reveal() }] : []));
-  for (const { name, text } of secrets) {
-    const former = secrets.find((each) => each.text === text)!.name;
-    if (former !== name)
-      return warning(
-        `${former} and ${name} are the same: who knows the one has the other.`,
-        "Make another one (openssl rand -hex 24); docs/rotate.md has the order for each.",
-      );
-  }
-  if (!config.addonPasswordPrevious) return fine("No two passwords are alike.");
-  return warning(
-    "ADDON_PASSWORD_PREVIOUS is still accepted.",
-    "Drop it when the platform uses the new password.",
-  );
-}
-
-/** Which build this process runs; a warning if its Node lacks security fixes. */
-export function version(): Finding {
-  const missing = missingNodeFixes();
-  return missing ? warning(`${buildText}. ${missing}`, HOW_TO_FIX_NODE) : fine(`${buildText}.`);
-}
+/** Which build this process runs. */
+export const version = (): Finding => fine(`${buildText}.`);
 
 /**
  * Whether the platform could make an app from the `app.json` in `folder`, and whether that app would start, for which it

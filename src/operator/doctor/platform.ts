@@ -140,19 +140,3 @@ export async function platformStatus({ status }: OpenContext): Promise<Finding> 
     "Read more: kit status",
   );
 }
-
-/** Compares the clocks of the database, the platform and this process. */
-export async function clocks(ctx: OpenContext): Promise<Finding> {
-  await ctx.clocks.look();
-  return clocksNow(ctx);
-}
-
-/** The same, as they were last seen. */
-export function clocksNow({ clocks: { trouble } }: OpenContext): Finding {
-  const said = trouble();
-  if (!said) return fine("No two clocks are more than a minute apart.");
-  return fault(
-    said,
-    "Set the clock that is wrong (NTP). Until then sign-ons from the dashboard are refused, and times are wrong.",
-  );
-}

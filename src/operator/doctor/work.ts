@@ -1,6 +1,5 @@
 import type { Sample } from "../../metrics/store.ts";
 import type { OpenContext } from "../../open-context.ts";
-import { lostProvisions } from "../../resources/end-store.ts";
 import { FAILING, failingSteps, grantsLate, refreshesLate, unrefreshable, type Late } from "../store.ts";
 import { counted, countedToMost, duration, moment } from "../wording.ts";
 import { fault, fine, warning, type Finding } from "./finding.ts";
@@ -121,16 +120,6 @@ export async function steps({ db }: OpenContext): Promise<Finding> {
   const shown = someUuids.map((uuid) => `kit resources show ${uuid}`).join(" · ");
   const fix = `Read what came of the last try, and fix it; the next follows by itself: ${shown}`;
   return isAlarm ? fault(message, fix) : warning(message, fix);
-}
-
-/** Provisions that were answered with an error of ours. */
-export async function lost({ db }: OpenContext): Promise<Finding> {
-  const { length } = await lostProvisions(db);
-  if (length === 0) return fine("No provision was lost within 30 days.");
-  return warning(
-    `Lost within 30 days: ${counted(length, "provision")}.`,
-    "Their customers have no add-on, and may not know why: write to them, or to the platform's support. See them: kit resources lost",
-  );
 }
 
 /** Resources whose credential needs a person. */

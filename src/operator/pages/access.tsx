@@ -5,8 +5,9 @@ import { clientAddress } from "../../http/requests.ts";
 import type { OpenContext } from "../../open-context.ts";
 import { addressOf, localPath } from "../../pages/address.ts";
 import { show } from "../../pages/pages.tsx";
+import { inSmallLetters } from "../../people/roles.ts";
 import { personOf, type Person } from "../../people/sign-in.ts";
-import { BY_PASSWORD, isListed, type AccessTrail } from "../audit.ts";
+import { BY_PASSWORD } from "../audit.ts";
 import { letIn, MOUNT, SignOut } from "./frame.tsx";
 import { LOOKS_AGAIN } from "./live-script.ts";
 import { notNow, WITH_PASSWORD } from "./problems.ts";
@@ -18,12 +19,9 @@ import { notNow, WITH_PASSWORD } from "./problems.ts";
  * password, any other client gets the challenge of HTTP Basic, and so does a browser if there is no other way to sign
  * in. `password` checks the password and lets the request pass; null if none is set.
  */
-export function guard(
-  ctx: OpenContext,
-  { password, trail }: { password: RequestHandler | null; trail: AccessTrail },
-): RequestHandler {
+export function guard(ctx: OpenContext, password: RequestHandler | null): RequestHandler {
   const { operatorAccounts: accounts } = ctx.config;
-  const byPassword = password && Router().use(noteWrong, password, nameByPassword);
+  const byPassword = password && Router().use(password, nameByPassword);
   if (byPassword && accounts.length === 0) return byPassword;
 
   return async (request, response, next) => {
@@ -68,24 +66,27 @@ export function guard(
     show(ctx, request, response, { title, status: person ? 403 : 401, content });
   };
 
-  function noteWrong(request: Request, response: Response, next: NextFunction): void {
-    const isWrong = () => [401, 429].includes(response.statusCode) && request.headers.authorization;
-    response.once("finish", () => isWrong() && trail.refusedPassword(request));
-    next();
-  }
-
   function nameByPassword(request: Request, response: Response, next: NextFunction): void {
-    trail.password(request);
     letIn(ctx, response, { ...BY_PASSWORD, address: clientAddress(request) });
     next();
   }
 
   function noteRefused(person: Person, request: Request): void {
-    trail.refusedAccount(request, person);
     const about = { requestId: request.id, account: person.id, address: clientAddress(request) };
     if (ctx.refusedSample.isWritten(request))
       ctx.log.info(about, "An account that is not an operator was refused");
   }
+}
+
+/**
+ * Whether `OPERATOR_ACCOUNTS` lists an account, by its id, or by its e-mail if the platform has verified that. An entry
+ * without "@" is compared with ids alone, because what the platform calls an e-mail need not look like one.
+ */
+function isListed(accounts: readonly string[], { id, email, isEmailVerified }: Person): boolean {
+  return accounts.some((account) => {
+    const isEmail = account.includes("@");
+    return inSmallLetters(account) === inSmallLetters(isEmail ? email : id) && (isEmailVerified || !isEmail);
+  });
 }
 
 /**

@@ -2,15 +2,13 @@ import { Facts, type Page } from "../../pages/pages.tsx";
 import type { AuditEntry } from "../store.ts";
 import { A, Links, Moment, number, State, Table } from "./parts.tsx";
 
-/** What operators did, and who came in or was refused, the newest first. */
+/** What operators did, the newest first. */
 export function auditPage({ entries, next }: { entries: readonly AuditEntry[]; next: number | null }): Page {
   return {
     title: "Audit trail",
     content: (
       <>
-        <p>
-          What operators did, and who came in or was refused, the newest first. Nothing is ever deleted here.
-        </p>
+        <p>What operators did, the newest first. Nothing is ever deleted here.</p>
         <Table
           columns={[
             ["Action", ({ id, action }) => <A to={`/actions/${id}`}>{`${id}: ${action}`}</A>],

@@ -4,8 +4,6 @@ import { methodNotAllowed } from "../../http/requests.ts";
 import type { OpenContext } from "../../open-context.ts";
 import { addressOf } from "../../pages/address.ts";
 import { show, type Page } from "../../pages/pages.tsx";
-import { lostProvisions } from "../../resources/end-store.ts";
-import type { AccessTrail } from "../audit.ts";
 import { examine } from "../doctor/doctor.ts";
 import { typedUuid } from "../errors.ts";
 import { createOverview } from "../overview.ts";
@@ -22,7 +20,7 @@ import { liveScript, LOOKS_AGAIN } from "./live-script.ts";
 import { checkUpPage, overviewPage } from "./overview.tsx";
 import { refused, showRefusal } from "./problems.ts";
 import { Root } from "./parts.tsx";
-import { listPage, lostPage } from "./resource-list.tsx";
+import { listPage } from "./resource-list.tsx";
 import { askPlatform, resourcePage } from "./resource-page.tsx";
 
 /** The overview waits for the status feed no longer than this. */
@@ -35,9 +33,9 @@ const STATUS_TIMEOUT_MS = 2_500;
  */
 export function createOperatorPages(
   ctx: OpenContext,
-  needs: { byPassword: RequestHandler | null; whenReady: RequestHandler; trail: AccessTrail },
+  needs: { byPassword: RequestHandler | null; whenReady: RequestHandler },
 ): { router: Router; stop(): Promise<void> } {
-  const { byPassword: password, whenReady, trail } = needs;
+  const { byPassword: password, whenReady } = needs;
   const { db, scrubber, log } = ctx;
   const runner = createActionRunner({ db, scrub: scrubber.scrub, log });
   const router = Router({ caseSensitive: true });
@@ -54,7 +52,7 @@ export function createOperatorPages(
       .all(methodNotAllowed("GET, HEAD"));
   }
 
-  router.use(guard(ctx, { password, trail }), policyWithScript);
+  router.use(guard(ctx, password), policyWithScript);
   router.route(liveScript.path).get(liveScript.send).all(methodNotAllowed("GET, HEAD"));
   page("/check-up", async () =>
     checkUpPage(
@@ -72,7 +70,6 @@ export function createOperatorPages(
     const [text, state, after] = [word(query["text"]), word(query["state"]), word(query["after"])];
     return listPage({ text, state, after }, await listResources(db, { text, state, after }));
   });
-  page("/lost", async () => lostPage(await lostProvisions(db)));
   page("/resources/:uuid", async (request) => {
     const record = await showResource(db, typedUuid(String(request.params["uuid"])));
     // The script replaces no part that shows the platform's answers.

@@ -1,5 +1,4 @@
 import type { Page } from "../../pages/pages.tsx";
-import type { LostProvision } from "../../resources/end-store.ts";
 import { STATES, type ResourcePage, type Search } from "../resources.ts";
 import { planInWords } from "../wording.ts";
 import { A, Links, Moment, State, Table } from "./parts.tsx";
@@ -72,31 +71,4 @@ function SearchForm({ search: { text, state } }: { search: Search }) {
       <button type="submit">Search</button>
     </form>
   );
-}
-
-/** Provisions that were answered with an error of ours, the latest first. */
-export function lostPage(lost: readonly LostProvision[]): Page {
-  return {
-    title: "Lost provisions",
-    content: (
-      <>
-        <p>
-          The service answered these provisions with an error, so the platform has given them up, and their
-          customers have no add-on: write to them, or to the platform's support.{" "}
-          <code>kit resources erase UUID</code> takes one off the list; after 30 days it leaves it by itself.
-        </p>
-        <Table
-          columns={[
-            ["Uuid", ({ uuid }) => <code>{uuid}</code>],
-            ["Plan", ({ plan }) => plan],
-            ["Name", ({ name }) => name ?? "–"],
-            ["Request", ({ requestId }) => <code>{requestId}</code>],
-            ["When", ({ at }) => <Moment at={at} />],
-          ]}
-          rows={lost}
-          empty="There are none."
-        />
-      </>
-    ),
-  };
 }

@@ -65,7 +65,7 @@ export async function aWorldOfAnOperator(wishes: Wishes = {}) {
     },
     audit: () =>
       life.world.rows<{ action: string; state: string; uuid: string | null; message: string }>(
-        `SELECT action, state, uuid, message FROM operator_actions WHERE action NOT LIKE 'sign-%' ORDER BY id`,
+        `SELECT action, state, uuid, message FROM operator_actions ORDER BY id`,
       ),
     close: () => life.world.close(),
   };

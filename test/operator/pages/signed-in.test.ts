@@ -1,7 +1,7 @@
 import { DatabaseUnavailable } from "../../../src/database/database.ts";
 import { SALT } from "../../people/customers.ts";
 import { basic } from "../../support/partner-calls.ts";
-import { eventually, opened } from "../../support/world.ts";
+import { opened } from "../../support/world.ts";
 import { FROM_OUR_PAGE, hiddenIn, PASSWORD } from "./operator.ts";
 import { aWorldOfOperators, linkTo } from "./signed-in.ts";
 
@@ -233,53 +233,6 @@ describe("the e-mail of an account", () => {
     expect([status, text]).toEqual([401, expect.stringContaining("sign in again")]);
     expect((await browser.get("/operator")).status).toBe(401);
     expect(await operators.people.people()).toMatchObject([{ email: "newcomer@example.com" }]);
-  });
-});
-
-describe("the audit trail of who came in", () => {
-  const done = { address: "127.0.0.1", state: "done" };
-  const owner = { operator: "owner@example.com", ...done };
-
-  it("names accounts that signed in and out or were refused, and each with its address", async () => {
-    const browser = operators.browser();
-    await operators.signIn(browser);
-    await browser.get("/operator");
-    expect((await browser.get("/operator/actions")).text).toContain(`data-label="From">127.0.0.1<`);
-    await browser.post("/oauth/logout", FROM_OUR_PAGE);
-    await operators.signIn(browser, { user: "newcomer@example.com" });
-    for (const path of ["", "/resources", "/actions"])
-      expect((await browser.get(`/operator${path}`)).status).toBe(403);
-    await operators.people.signIn(browser);
-    await operators.people.signIn(browser, { user: "newcomer@example.com" });
-    await eventually(async () =>
-      expect(await operators.trail()).toEqual([
-        { action: "sign-in", ...owner },
-        { action: "sign-out", ...owner },
-        { action: "sign-in", ...done, operator: "newcomer@example.com", state: "failed" },
-        { action: "sign-in", ...owner },
-        { action: "sign-out", ...owner },
-      ]),
-    );
-  });
-
-  it("names the uses of the password once for each address, and no more strangers than fit a page", async () => {
-    await operators.world.restart({ environment: { TRUST_PROXY: "1" } });
-    const from = (address: string, authorization: string) =>
-      operators.browser().get("/operator/check-up", { authorization, "x-forwarded-for": address });
-    for (let time = 0; time < 3; time += 1) await from("192.0.2.7", password.authorization);
-    for (let number = 1; number <= 25; number += 1)
-      for (let time = 0; time < 2; time += 1)
-        expect((await from(`198.51.100.${number}`, basic("operator", "wrong"))).status).not.toBe(200);
-    await from("192.0.2.8", password.authorization);
-    await eventually(async () => {
-      const trail = await operators.trail();
-      const of = (state: string) =>
-        trail.filter((each) => each.state === state).map(({ address }) => address);
-      expect(of("done")).toEqual(["192.0.2.7", "192.0.2.8"]);
-      expect(new Set(of("failed")).size).toBe(20);
-      expect(of("failed")).toHaveLength(20);
-    });
-    await operators.world.restart();
   });
 });
 

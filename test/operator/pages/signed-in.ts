@@ -41,12 +41,7 @@ export async function aWorldOfOperators(accounts: string, wishes: Wishes = {}) {
     /** The actions in the audit trail. */
     audit: () =>
       world.rows<{ action: string; operator: string; account: string | null }>(
-        `SELECT action, operator, account FROM operator_actions WHERE action NOT LIKE 'sign-%' ORDER BY id`,
-      ),
-    /** Who came in, went or was refused, as the audit trail says. */
-    trail: () =>
-      world.rows<Record<"action" | "operator" | "address" | "state", string>>(
-        `SELECT action, operator, address, state FROM operator_actions WHERE action LIKE 'sign-%' ORDER BY id`,
+        `SELECT action, operator, account FROM operator_actions ORDER BY id`,
       ),
     idOf: async (email: string) =>
       (await people.people()).find((person) => person.email === email)?.uuid ?? null,
