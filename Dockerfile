@@ -31,4 +31,4 @@ EXPOSE 3000
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.PORT || 3000) + '/healthz').then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 # As in the Procfile. Node itself gets SIGTERM, and stops within 25 seconds.
-CMD ["node", "--max-semi-space-size=32", "dist/web.js"]
+CMD ["node", "dist/web.js"]

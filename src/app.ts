@@ -7,7 +7,7 @@ import type { Log } from "./logging/log.ts";
 import { methodNotAllowed, leaveTrusted, isUnreadableBody, refuseCompressed } from "./http/requests.ts";
 import { requestLog } from "./logging/request-log.ts";
 
-type AppContext = Pick<Context, "metrics" | "refusedSample" | "log" | "trace"> & {
+type AppContext = Pick<Context, "metrics" | "log" | "trace"> & {
   config: Pick<Config, "resourcesPath" | "trustProxy">;
 };
 
@@ -15,7 +15,7 @@ export type Readiness = "ready" | "degraded" | "unavailable";
 
 /** Builds the Express app; it does not listen. `metrics` and `site` are null if the settings enable none. */
 export function createApp(
-  { config, metrics: measured, refusedSample, log, trace }: AppContext,
+  { config, metrics: measured, log, trace }: AppContext,
   parts: {
     partnerApi: Router;
     metrics: Router | null;
@@ -34,7 +34,7 @@ export function createApp(
   app.set("trust proxy", trustProxy);
 
   const observe = timedRequests(measured, resourcesPath);
-  const logRequest = requestLog(log, refusedSample);
+  const logRequest = requestLog(log);
   if (trace.requests) app.use(trace.requests);
   app.use((request, response, next) => {
     leaveTrusted(request, trustProxy);

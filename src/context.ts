@@ -3,7 +3,6 @@ import type { CustomerPage } from "./people/contract.ts";
 import type { Database } from "./database/database.ts";
 import type { JobName, Jobs } from "./jobs/run.ts";
 import type { Log } from "./logging/log.ts";
-import type { RefusedSample } from "./logging/request-log.ts";
 import type { Scrubber } from "./logging/scrubber.ts";
 import type { Metrics } from "./metrics/metrics.ts";
 import type { Pace } from "./pace.ts";
@@ -30,8 +29,6 @@ export interface Context {
   readonly log: Log;
   readonly trace: Trace;
   readonly scrubber: Scrubber;
-  /** Decides which refused requests are logged. */
-  readonly refusedSample: RefusedSample;
   readonly metrics: Metrics;
   readonly db: Database;
   readonly vault: Vault;

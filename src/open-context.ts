@@ -2,25 +2,16 @@ import { closeAll } from "./close-all.ts";
 import type { Config } from "./config.ts";
 import type { Context } from "./context.ts";
 import type { CustomerPage } from "./people/contract.ts";
-import {
-  createOutageWatch,
-  DATABASE_UNREACHABLE,
-  isUnreachable,
-  openDatabase,
-  type Database,
-} from "./database/database.ts";
+import { createOutageWatch, openDatabase, type Database } from "./database/database.ts";
 import { createJobs } from "./jobs/run.ts";
 import { timetable } from "./jobs/timetable.ts";
 import { createLog } from "./logging/log.ts";
 import { createOwnScrubber } from "./logging/scrubber.ts";
-import { createRefusedSample } from "./logging/request-log.ts";
-import { createRepeats, type CauseOf } from "./logging/repeats.ts";
 import { countedTokens, timedDatabase, timedHttp } from "./metrics/measured.ts";
 import { createMetrics } from "./metrics/metrics.ts";
 import { noteBeat } from "./metrics/store.ts";
 import { createTotals, type Totals } from "./metrics/totals.ts";
 import { PACE, type Pace } from "./pace.ts";
-import { isPlatformAway } from "./platform/errors.ts";
 import { createPlatformFor } from "./platform/api.ts";
 import { createHttp } from "./platform/http.ts";
 import { createTokenEndpoint, type TokenEndpoint } from "./platform/oauth.ts";
@@ -83,11 +74,7 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   ctx.trace = config.otlpEndpoint ? (await import("./trace/open-telemetry.ts")).openTelemetry(ctx) : NO_TRACE;
   ctx.nudge = (job, inMs = SOON_MS) => ctx.trace.outside(() => ctx.jobs.wake(job, inMs));
 
-  const repeats = createRepeats(causeOf, ctx.pace.logAgainMs);
-  closers.push(
-    () => repeats.end(),
-    () => ctx.trace.close(),
-  );
+  closers.push(() => ctx.trace.close());
   ctx.metrics = createMetrics();
   ctx.scrubber = createOwnScrubber(config);
   ctx.log = createLog(
@@ -98,13 +85,12 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
       ctx.metrics.alarm(alarm);
       return ctx.status.noteOn(alarm);
     },
-    repeats,
+    ctx.pace.logAgainMs,
     ctx.trace.ids,
   );
-  ctx.refusedSample = createRefusedSample(ctx.log);
   ctx.vault = await createVault(config);
 
-  const outages = createOutageWatch({ ping: () => ctx.db.ping(), over: repeats.over, log: ctx.log });
+  const outages = createOutageWatch({ ping: () => ctx.db.ping(), log: ctx.log });
   let isWatching = false;
   const opened = openDatabase({
     url: config.databaseUrl.reveal(),
@@ -175,12 +161,6 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
       closeAll(closers.reverse(), (error) => ctx.log.error({ error }, "Another part could not be closed")),
   });
 }
-
-/** The causes that log lines of many kinds share. */
-const causeOf: CauseOf = ({ error, outcome }) => {
-  if (isUnreachable(error)) return DATABASE_UNREACHABLE;
-  return isPlatformAway(error) || outcome === "not_issued" || outcome === "unknown" ? "platform_fails" : null;
-};
 
 /** Work that ended may have made other work due. One look after this delay serves all that ends meanwhile. */
 const SOON_MS = 50;

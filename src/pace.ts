@@ -13,9 +13,7 @@ export interface Pace {
    * an answer that was sent has as long to arrive.
    */
   readonly lastOrdersMs: number;
-  /** How much longer each wrong password waits for its refusal than the one before, from a certain number on. */
-  readonly wrongPasswordMs: number;
-  /** How often the log says of one cause that it lasts; 0: each line is written. */
+  /** How often the log takes a warning or an error of one kind; 0: each is written. */
   readonly logAgainMs: number;
 }
 
@@ -25,6 +23,5 @@ export const PACE: Pace = {
   requestMs: 8_000,
   pauses: 1,
   lastOrdersMs: 500,
-  wrongPasswordMs: 50,
   logAgainMs: 60_000,
 };

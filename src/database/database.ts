@@ -9,7 +9,7 @@ import { refused } from "./retry.ts";
 export { statement, type Queryable, type Statement } from "./connection.ts";
 export { groupCommit, Overloaded } from "./group-commit.ts";
 export { checkMigrations, HOW_TO_MIGRATE, migrate, MigrationFailed, throwInWords } from "./migrate.ts";
-export { createOutageWatch, DATABASE_UNREACHABLE } from "./outage-watch.ts";
+export { createOutageWatch } from "./outage-watch.ts";
 export * from "./retry.ts";
 
 export type DatabaseSettings = {

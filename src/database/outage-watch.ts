@@ -4,25 +4,21 @@ import { isUnreachable } from "./retry.ts";
 
 const PING_EVERY_MS = 1_000;
 /** A request waits as long for the database; a shorter outage costs nobody anything. */
-const ALARM_AFTER_MS = 8_000;
+const ALARM_AFTER_SECONDS = 8;
 /** Fewer failures in that time mean that the process stood still. */
 const ALARM_AFTER_PINGS = 3;
-
-/** The `cause` of every log line about an unreachable database. */
-export const DATABASE_UNREACHABLE = "database_unreachable";
 
 /**
  * Logs an outage of the database once: its beginning, an alarm if it lasts for 8 seconds, its end. `noticed` is called
  * with every error of the database; after one that may be an outage, a ping a second follows until the database answers.
- * `over` is called at the end: the log counts no further lines to this cause.
  */
-export function createOutageWatch(needs: {
+export function createOutageWatch({
+  ping,
+  log,
+}: {
   ping(): Promise<void>;
-  over(cause: string): void;
   log: Record<"warn" | "error", (members: object, message: string) => void>;
 }) {
-  const { ping, over, log } = needs;
-  const cause = DATABASE_UNREACHABLE;
   const closing = new AbortController();
   let watch: Promise<void> | null = null;
 
@@ -31,17 +27,13 @@ export function createOutageWatch(needs: {
     let isAlarmed = false;
     for (let failed = 1; !closing.signal.aborted; failed++) {
       const reason = await ping().then(() => null, messageOf);
-      const lastedMs = performance.now() - begunMs;
-      const seconds = Math.round(lastedMs / 1_000);
-      if (reason === null) {
-        over(cause);
-        if (failed > 1) log.warn({ seconds }, "The database is reachable again");
-        return;
-      }
-      if (failed === 1) log.warn({ cause, reason }, "The database is unreachable; trying until it answers");
-      if (!isAlarmed && failed >= ALARM_AFTER_PINGS && lastedMs >= ALARM_AFTER_MS) {
+      const seconds = Math.round((performance.now() - begunMs) / 1_000);
+      if (reason === null)
+        return void (failed > 1 && log.warn({ seconds }, "The database is reachable again"));
+      if (failed === 1) log.warn({ reason }, "The database is unreachable; trying until it answers");
+      if (!isAlarmed && failed >= ALARM_AFTER_PINGS && seconds >= ALARM_AFTER_SECONDS) {
         isAlarmed = true;
-        log.error({ alarm: cause, reason, seconds }, "The database is unreachable");
+        log.error({ alarm: "database_unreachable", reason, seconds }, "The database is unreachable");
       }
       await sleep(PING_EVERY_MS, undefined, { ref: false, signal: closing.signal }).catch(() => undefined);
     }

@@ -1,10 +1,10 @@
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
-import type { Request, RequestHandler, Response } from "express";
+import type { RequestHandler } from "express";
 import type { Context } from "../context.ts";
 import { Refusal } from "../errors.ts";
 import type { Secret } from "../secret.ts";
-import { accept, askForBody, clientAddress } from "./requests.ts";
+import { accept, askForBody } from "./requests.ts";
 
 /** What a password opens. */
 type Door = "platform" | "operator" | "metrics";
@@ -18,16 +18,12 @@ interface Entrance {
   logins: readonly (readonly [user: string, password: Secret | undefined])[];
 }
 
-/** Calls `refuse` for a request with a wrong password, the later the more there were. */
-type SlowDown = (request: Request, response: Response, door: Door, refuse: () => void) => void;
-
 /** Who lets requests with a password pass; null where none is set. The operator may see the metrics too. */
-export function createGuards(ctx: Pick<Context, "config" | "metrics" | "pace" | "log">) {
-  const { addonId, addonPassword, addonPasswordPrevious, operatorPassword, metricsPassword } = ctx.config;
-  const slowDown = createSlowDown(ctx);
+export function createGuards({ config, metrics }: Pick<Context, "config" | "metrics">) {
+  const { addonId, addonPassword, addonPasswordPrevious, operatorPassword, metricsPassword } = config;
   const operator = ["operator", operatorPassword] as const;
   const guard = (entrance: Entrance) =>
-    entrance.logins.some(([, password]) => password) ? authenticate(entrance, slowDown) : null;
+    entrance.logins.some(([, password]) => password) ? authenticate(entrance, metrics) : null;
   return {
     platform: guard({
       ...{ door: "platform", realm: "add-on partner", logins: [[addonId, addonPassword], [addonId, addonPasswordPrevious]] }, // prettier-ignore
@@ -49,7 +45,10 @@ export function createGuards(ctx: Pick<Context, "config" | "metrics" | "pace" | 
  * it. It comes before the body is read and the uuid is looked up, in every environment. Each refusal looks the same
  * (assumed, section 1).
  */
-export function authenticate({ door, realm, message, logins }: Entrance, slowDown: SlowDown): RequestHandler {
+export function authenticate(
+  { door, realm, message, logins }: Entrance,
+  metrics: Pick<Context["metrics"], "wrongPassword">,
+): RequestHandler {
   const isRight = oneOf(
     logins.flatMap(([user, password]) => (password ? `${user}:${password.reveal()}` : [])),
   );
@@ -63,9 +62,8 @@ export function authenticate({ door, realm, message, logins }: Entrance, slowDow
     response.setHeader("WWW-Authenticate", `Basic realm="${realm}"`);
     // The body of a refused request is not read, so the connection cannot be used again.
     response.setHeader("Connection", "close");
-    const refuse = () => next(new Refusal(message, { id: "unauthorized", status: 401 }));
-    if (request.headers.authorization === undefined) refuse();
-    else slowDown(request, response, door, refuse);
+    if (request.headers.authorization !== undefined) metrics.wrongPassword(door);
+    next(new Refusal(message, { id: "unauthorized", status: 401 }));
   };
 }
 
@@ -92,41 +90,4 @@ function credentialsIn({ headers, rawHeaders }: IncomingMessage): Buffer | null 
     if (rawHeaders[i]!.toLowerCase() === "authorization") found += 1;
   const bytes = Buffer.from(base64, "base64");
   return found === 1 && bytes.toString("base64") === base64 ? bytes : null;
-}
-
-const WINDOW_MS = 60_000;
-/** So many in a window are refused at once: of one address, and in all. */
-const MOST_AT_ONCE = 20;
-const MOST_IN_ALL = 100;
-/** Each further one waits so many steps longer, at most. */
-const MOST_STEPS = 80;
-/** Addresses that are counted apart; in a window without room for another one, it counts in all alone. */
-const MOST_ADDRESSES = 10_000;
-
-/**
- * Slows down those who guess passwords, a step (`pace.wrongPasswordMs`) more for each guess beyond a few: by their
- * address, and in all. An alarm says when there are many.
- */
-function createSlowDown({ metrics, pace, log }: Pick<Context, "metrics" | "pace" | "log">): SlowDown {
-  const byAddress = new Map<string, number>();
-  let inAll = 0;
-
-  return (request, response, door, refuse) => {
-    metrics.wrongPassword(door);
-    const address = clientAddress(request) ?? "";
-    const of = (byAddress.get(address) ?? 0) + 1;
-    if (of > 1 || byAddress.size < MOST_ADDRESSES) byAddress.set(address, of);
-    inAll += 1;
-    if (inAll === 1)
-      setTimeout(() => {
-        byAddress.clear();
-        inAll = 0;
-      }, WINDOW_MS).unref();
-    const about = { alarm: "wrong_passwords", door, address, addresses: byAddress.size };
-    if (inAll === MOST_IN_ALL) log.error(about, "Somebody guesses passwords");
-    const steps = Math.min(Math.max(of - MOST_AT_ONCE, inAll - MOST_IN_ALL, 0), MOST_STEPS);
-    if (steps === 0) return refuse();
-    const timer = setTimeout(refuse, steps * pace.wrongPasswordMs);
-    response.once("close", () => clearTimeout(timer));
-  };
 }

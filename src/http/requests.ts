@@ -7,14 +7,14 @@ import { KitError, Refusal } from "../errors.ts";
 
 const accepted = new WeakSet<object>();
 
-/** Notes that a request has right credentials: it is no stranger's, nor is its connection from now on. */
+/** Notes that a request has right credentials: it is no stranger's. */
 export function accept(request: IncomingMessage): void {
-  accepted.add(request).add(request.socket);
+  accepted.add(request);
 }
 
-/** Whether a request has right credentials; of a connection, whether any that came on it had. */
-export function isAccepted(from: object): boolean {
-  return accepted.has(from);
+/** Whether a request has right credentials. */
+export function isAccepted(request: IncomingMessage): boolean {
+  return accepted.has(request);
 }
 
 /**

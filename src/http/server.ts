@@ -1,9 +1,17 @@
-import http, { type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import http, {
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from "node:http";
 import net, { type Socket } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
 import type { Express } from "express";
-import { inOrder, refuseNonsense, type Connection, type Logging } from "./in-order.ts";
-import { isAccepted } from "./requests.ts";
+
+/** A connection with its last response. */
+interface Connection extends Socket {
+  current?: ServerResponse;
+}
 
 interface HttpServer {
   server: Server;
@@ -21,20 +29,21 @@ interface HttpServer {
  * and outlast the router in front (90 s idle). A client that sends `Expect: 100-continue` is not asked for its body here:
  * it may be refused first, and the code that lets it in asks for the body (`askForBody`).
  */
-export function createHttpServer(app: Express, logging?: Logging): HttpServer {
-  const handle = inOrder(app);
+export function createHttpServer(app: Express): HttpServer {
+  const handle: RequestListener = (request, response) => {
+    (request.socket as Connection).current = response;
+    app(request, response);
+  };
   const server = http.createServer({ ...constructorsFor(app), connectionsCheckingInterval: 1_000 }, handle);
   server.keepAliveTimeout = 95_000;
   server.headersTimeout = 10_000;
   server.requestTimeout = 15_000;
   server.timeout = 30_000;
   server.on("checkContinue", handle);
-  refuseNonsense(server, logging);
   const connections = new Set<Connection>();
   server.on("connection", (connection: Connection) => {
     connections.add(connection);
     connection.once("close", () => connections.delete(connection));
-    if (connections.size > MOST_CONNECTIONS) endAStranger(connections);
   });
   return { server, close: (lastOrdersMs) => closeInOrder(server, connections, lastOrdersMs) };
 }
@@ -62,22 +71,6 @@ function constructorsFor(app: Express): http.ServerOptions {
   Request.prototype = app.request;
   Response.prototype = app.response;
   return { IncomingMessage: Request, ServerResponse: Response } as unknown as http.ServerOptions;
-}
-
-/** Beyond these, each new connection ends a stranger's oldest one. */
-const MOST_CONNECTIONS = 3_000;
-
-/**
- * Every new connection is let in, whatever strangers hold: a provision that finds no room is a lost sale. Connections on
- * which right credentials came are spared.
- */
-function endAStranger(connections: Set<Connection>): void {
-  for (const connection of connections) {
-    if (isAccepted(connection)) continue;
-    connections.delete(connection);
-    // A reset, so that the kernel too drops what its client does not read.
-    return void connection.resetAndDestroy();
-  }
 }
 
 /** The platform does not wait longer for an answer. */
@@ -113,15 +106,13 @@ async function closeInOrder(
 
   // The `close` of an HTTP server would end idle connections at once; it is called last, to stop that server's timer.
   const closed = new Promise((resolve) => net.Server.prototype.close.call(server, resolve));
-  const idleUntil = performance.now() + lastOrdersMs;
   // Repeated, because a busy connection may become idle later. `turn` lets data that has arrived be read first.
   const sweep = setInterval(async () => {
-    if (performance.now() < idleUntil) return;
     await turn();
     server.closeIdleConnections();
     // Node does not count a connection that never sent a request as idle. Browsers open such connections.
     for (const connection of connections) if (connection.bytesRead === 0) connection.destroy();
-  }, lastOrdersMs / 5);
+  }, lastOrdersMs);
   const cut = setTimeout(() => server.closeAllConnections(), LONGEST_REQUEST_MS);
   await closed;
   server.close();

@@ -1,36 +1,35 @@
-import { AsyncResource } from "node:async_hooks";
 import { levels, pino, type LogFn, type Logger } from "pino";
 import { logOutput } from "./log-output.ts";
 import { chainOf, withoutQuoted } from "../errors.ts";
-import type { createRepeats } from "./repeats.ts";
+import { createSample, kindOf } from "./sample.ts";
 import type { Scrubber } from "./scrubber.ts";
 
 export type Log = Logger;
+type Members = Record<string, unknown>;
 
 /** Strings longer than this many characters are cut in the log, so that nobody can flood it with one value. */
 const LONGEST_VALUE = 2048;
 const { warn: WARN, error: ERROR } = levels.values as { warn: number; error: number };
-/** Objects nested deeper than this, circular ones among them, are cut there. */
-const DEEPEST = 8;
 
 /**
  * Makes the log: one JSON line per event, written to `destination` (standard output by default). Each finished line
  * goes through the scrubber, so a secret is redacted in whichever part of the line it is.
  *
  * An `alarm` member marks an event that an operator must look at; docs/operate.md lists the words. `noteOn` is called
- * with every alarm, even if the level is above `error` and keeps the line out of the log; the members that it returns
- * are added to the line. It neither waits nor throws. `repeats` decides which warnings and errors are written. `members` gives
- * more of each line.
+ * with every alarm, even if its line is not written; the members that it returns are added to the line. It neither waits
+ * nor throws. Of warnings and errors of a kind, one in `againMs` is written (0: each), with the number of those left out
+ * before it (`leftOut`). `members` gives more of each line.
  */
 export function createLog(
   level: string,
   scrubber: Scrubber,
   destination?: { write(line: string): void },
   noteOn: (alarm: string) => object | null = () => null,
-  repeats?: Pick<ReturnType<typeof createRepeats>, "pass">,
+  againMs = 0,
   members?: () => object,
 ): Log {
   const least = levels.values[level] ?? Infinity;
+  const sample = createSample(againMs);
   const options = {
     level: least > ERROR ? "error" : level,
     base: null,
@@ -38,24 +37,26 @@ export function createLog(
     timestamp: () => `,"time":"${new Date().toISOString()}"`,
     formatters: {
       level: (label: string) => ({ level: label }),
-      log: (members: object) => readable(members) as Record<string, unknown>,
+      log: (members: object) =>
+        Object.fromEntries(Object.entries(members).map(([name, member]) => [name, readable(member)])),
     },
     ...(members && { mixin: members }),
     // `formatters.log` has already spelled out every error, under whatever name.
     serializers: { error: (spelled: unknown) => spelled },
     hooks: {
-      logMethod(this: Logger, [members, ...rest]: Parameters<LogFn>, write: LogFn, weight: number) {
-        const { alarm } = (members ?? {}) as { alarm?: unknown };
-        const noted =
-          typeof alarm === "string" ? { ...(members as unknown as object), ...noteOn(alarm) } : members;
+      logMethod(this: Logger, line: Parameters<LogFn>, write: LogFn, weight: number) {
+        const [first, ...rest] = line as unknown[];
+        const words = typeof first === "object" ? rest : line;
+        const members: Members =
+          first instanceof Error ? { error: first } : { ...(words === rest ? (first as object) : {}) };
+        if (typeof members["alarm"] === "string") Object.assign(members, noteOn(members["alarm"]));
         if (weight < least) return;
-        const line = [noted, ...rest] as Parameters<LogFn>;
-        if (repeats && (weight === WARN || weight === ERROR))
-          repeats.pass(
-            line,
-            AsyncResource.bind((each: Parameters<LogFn>) => write.apply(this, each)),
-          );
-        else write.apply(this, line);
+        if (weight === WARN || weight === ERROR) {
+          const leftOut = sample(kindOf(words[0], members["error"]));
+          if (leftOut === null) return;
+          if (leftOut > 0) members["leftOut"] = leftOut;
+        }
+        write.apply(this, [members, ...words] as unknown as typeof line);
       },
       streamWrite: (line: string) => inLimits(scrubber.scrub(line)),
     },
@@ -77,20 +78,10 @@ function inLimits(line: string): string {
   }
 }
 
-/**
- * The value with errors spelled out, also in arrays and plain objects. Other objects have serializers. What throws when
- * it is read (as the vendor's code may throw) costs only itself.
- */
-function readable(value: unknown, depth = 0): unknown {
+/** A member, spelled out if it is an error. What throws when it is read (as the vendor's may) costs only itself. */
+function readable(member: unknown): unknown {
   try {
-    if (typeof value !== "object" || value === null) return value;
-    if (value instanceof Error) return spelledOut(value);
-    if (depth === DEEPEST) return "… (deeper)";
-    if (Array.isArray(value)) return value.map((item) => readable(item, depth + 1));
-    if (Object.getPrototypeOf(value) !== Object.prototype) return value;
-    return Object.fromEntries(
-      Object.entries(value).map(([name, member]) => [name, readable(member, depth + 1)]),
-    );
+    return member instanceof Error ? spelledOut(member) : member;
   } catch {
     return "(unreadable)";
   }

@@ -138,7 +138,6 @@ export const ALARMS = [
   "refresh_misunderstood",
   "step_stuck",
   "stop_incomplete",
-  "wrong_passwords",
 ] as const;
 
 /** A counter or a histogram with its samples, as prom-client has them. */

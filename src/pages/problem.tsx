@@ -50,7 +50,7 @@ export function notFromOurPage(next?: Told["next"]): Problem {
 }
 
 /** The page for what a route of the site throws. A `Refusal`, or an address that is not well formed, is answered as JSON, as elsewhere. */
-export function showProblem(ctx: Pick<Context, "config" | "log" | "refusedSample">): ErrorRequestHandler {
+export function showProblem(ctx: Pick<Context, "config" | "log">): ErrorRequestHandler {
   return (error: unknown, request, response, next) => {
     if (error instanceof Refusal || error instanceof URIError || response.headersSent) return next(error);
     const { status, title, happened, advice, next: link } = toldOf(error);
@@ -59,10 +59,10 @@ export function showProblem(ctx: Pick<Context, "config" | "log" | "refusedSample
     const about = { requestId: request.id, ...(uuid !== undefined && { uuid }) };
     const { id, cause = isDatabaseAway(error) ? error : undefined } = error as KitError;
     if (status === 500) ctx.log.error({ ...about, error }, "A page failed");
-    else if (ctx.refusedSample.isWritten(request, status))
-      ctx.log.info(
-        { ...about, problem: id, ...(cause !== undefined && { error: cause }) },
-        "A page says what went wrong",
+    else
+      ctx.log.warn(
+        { ...about, ...(cause !== undefined && { error: cause }) },
+        `A page says what went wrong: ${id ?? "not available"}`,
       );
     if (status === 503) response.setHeader("Retry-After", "5");
     const content = (

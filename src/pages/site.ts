@@ -44,7 +44,7 @@ const noStore: RequestHandler = (_request, response, next) => {
  * error they throw.
  */
 export function site(
-  ctx: Pick<Context, "config" | "log" | "refusedSample">,
+  ctx: Pick<Context, "config" | "log">,
   routers: Readonly<Record<string, readonly RequestHandler[]>>,
 ): Router {
   const router = Router({ caseSensitive: true });

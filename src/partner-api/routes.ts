@@ -2,7 +2,6 @@ import { Router, type Request, type RequestHandler, type Response } from "expres
 import type { Context } from "../context.ts";
 import { Refusal } from "../errors.ts";
 import { methodNotAllowed } from "../http/requests.ts";
-import { EACH } from "../logging/repeats.ts";
 import { notFound, type Answer } from "../resources/answers.ts";
 import { changePlan } from "../resources/change-plan.ts";
 import { deprovision } from "../resources/deprovision.ts";
@@ -29,10 +28,10 @@ export function partnerApi(
       const answer = await untilReady()
         .then(() => provision(ctx, wanted, receivedAtMs, () => request.socket.writable))
         .catch((error: unknown) => {
-          // The platform takes any answer but a success as final.
+          // The platform takes any answer but a success as final. A sentence of its own: the log leaves none out.
           const { uuid, plan, name, requestId } = wanted;
           const about = { alarm: "provision_lost", uuid, plan, name, requestId };
-          if (!(error instanceof Refusal)) ctx.log.error({ [EACH]: true, ...about }, "A provision is lost");
+          if (!(error instanceof Refusal)) ctx.log.error(about, `A provision is lost: ${uuid}`);
           throw error;
         });
       // From then on the grant can be exchanged.

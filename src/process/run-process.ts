@@ -1,5 +1,4 @@
 import { performance } from "node:perf_hooks";
-import { setFlagsFromString } from "node:v8";
 import type { Config } from "../config.ts";
 import { Misconfigured } from "../errors.ts";
 import { createOwnScrubber } from "../logging/scrubber.ts";
@@ -24,8 +23,6 @@ export async function runProcess(
   read: () => Config,
   start: (config: Config) => Promise<RunningService>,
 ): Promise<void> {
-  // On a machine with plenty of memory V8 lets the heap grow to four times its live data: a quarter more in all.
-  setFlagsFromString("--heap-growing-percent=60");
   // Node would open its inspector, through which anybody on this machine reads every secret.
   process.on("SIGUSR1", () => undefined);
   let scrub = (text: string) => text;

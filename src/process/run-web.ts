@@ -60,7 +60,7 @@ async function serve(ctx: OpenContext, stopping: AbortController): Promise<Runni
     yours: yourRoutes(ctx, whenReady),
     readiness: async () => (stopping.signal.aborted ? "unavailable" : readiness(ctx, ready)),
   });
-  const { server, close } = createHttpServer(app, ctx);
+  const { server, close } = createHttpServer(app);
   await listen(server, config);
   const name = config.host?.replace(/^.*:.*$/, "[$&]") ?? "localhost";
   const url = `http://${name}:${(server.address() as AddressInfo).port}`;

@@ -3,7 +3,6 @@ import type { Readiness } from "../app.ts";
 import { hasMetrics, hasOperator } from "../config.ts";
 import {
   checkMigrations,
-  DATABASE_UNREACHABLE,
   isConnectionConfigError,
   isDatabaseAway,
   throwInWords,
@@ -74,8 +73,7 @@ export async function checkDatabase(ctx: OpenContext, signal: AbortSignal): Prom
       return;
     } catch (error) {
       if (signal.aborted || isConnectionConfigError(error) || !isDatabaseAway(error)) throwInWords(error);
-      const about = { cause: DATABASE_UNREACHABLE, reason: messageOf(error) };
-      ctx.log.warn(about, "The database does not answer yet; waiting for it");
+      ctx.log.warn({ reason: messageOf(error) }, "The database does not answer yet; waiting for it");
       await sleep(pauseMs, undefined, { signal });
     }
   }

@@ -1,6 +1,6 @@
 import { connect, type Socket } from "node:net";
 import { basic } from "../support/partner-calls.ts";
-import { aWorld, eventually, opened } from "../support/world.ts";
+import { aWorld, opened } from "../support/world.ts";
 
 const open: Socket[] = [];
 afterAll(() => open.forEach((socket) => socket.destroy()));
@@ -48,22 +48,4 @@ it("clients that send a byte at a time are cut off, and hundreds of idle ones de
     expect(said).toMatch(/^HTTP\/1\.1 4\d\d /);
     expect(seconds).toBeLessThan(25);
   }
-});
-
-it("thousands of idle connections end the oldest of them, and none with right credentials", async () => {
-  const { addonId, addonPassword } = world.sandbox.settings;
-  const known = `PATCH /resources HTTP/1.1\r\nHost: x\r\nAuthorization: ${basic(addonId, addonPassword)}\r\n\r\n`;
-  const platform = socketTo();
-  let said = "";
-  platform.on("data", (data: Buffer) => (said += data.toString()));
-  const answers = () => said.split("HTTP/1.1 405 ").length - 1;
-  platform.write(known);
-  await eventually(() => expect(answers()).toBe(1));
-  let ended = 0;
-  for (let idle = 0; idle < 3_100; idle++) socketTo().on("close", () => (ended += 1));
-  await eventually(() => expect(ended).toBeGreaterThanOrEqual(100));
-  const { response } = await world.sandbox.control.install({ plan: "basic" });
-  expect(response.status).toBe(200);
-  platform.write(known);
-  await eventually(() => expect(answers()).toBe(2));
 });

@@ -2,13 +2,13 @@ import { once } from "node:events";
 import http, { type ServerResponse } from "node:http";
 import { connect, type AddressInfo } from "node:net";
 import { createLog } from "../../src/logging/log.ts";
-import { createRefusedSample, requestLog } from "../../src/logging/request-log.ts";
+import { requestLog } from "../../src/logging/request-log.ts";
 import { createScrubber } from "../../src/logging/scrubber.ts";
 import { eventually } from "../support/world.ts";
 
 const lines: string[] = [];
 const log = createLog("info", createScrubber(""), { write: (line) => void lines.push(line) });
-const logRequest = requestLog(log, createRefusedSample(log));
+const logRequest = requestLog(log);
 let respond: (response: ServerResponse) => void;
 const server = http.createServer((request, response) => {
   logRequest(request, response);

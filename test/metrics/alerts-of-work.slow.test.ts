@@ -54,10 +54,13 @@ let isRepaired = false;
       "AddonAnswersSlow",
       "AddonYourServiceFails",
       "AddonYourServiceHangs",
+      "AddonWrongPasswords",
     ],
     () => prometheus,
     {
       async cause() {
+        const wrong = { headers: { authorization: "Basic eDp5" } };
+        for (let guess = 0; guess < 200; guess++) await platform.deprovision(older, wrong);
         worker.signal("SIGSTOP");
         newSecret = life.control.resetClientSecret().secret;
         const { oauth_grant: _, ...withoutGrant } = aProvisionRequest({ plan: "basic" });

@@ -5,7 +5,6 @@ import { createLog } from "../../src/logging/log.ts";
 import type { Config } from "../../src/config.ts";
 import { show } from "../../src/pages/pages.tsx";
 import { site } from "../../src/pages/site.ts";
-import { createRefusedSample } from "../../src/logging/request-log.ts";
 import { createScrubber } from "../../src/logging/scrubber.ts";
 
 let server: Server;
@@ -15,7 +14,7 @@ const lines: string[] = [];
 beforeAll(() => {
   const log = createLog("info", createScrubber(""), { write: (line) => void lines.push(line) });
   const config = { addonId: `Tea & "pots"` } as Config;
-  const ctx = { config, log, refusedSample: createRefusedSample(log) };
+  const ctx = { config, log };
   const router = Router();
   router.get("/page", (request, response) =>
     show(ctx, request, response, { title: "<i>Hello</i>", content: "& all" }),
@@ -77,7 +76,7 @@ it("a lost database connection is answered 503 and logged", async () => {
   const response = await fetch(`${url}/here/cut-off`);
   expect([response.status, response.headers.get("retry-after")]).toEqual([503, "5"]);
   expect(await response.text()).toContain("Not available for the moment");
-  expect(lines.at(-1)).toMatch(/"level":"info".*ECONNRESET/);
+  expect(lines.at(-1)).toMatch(/"level":"warn".*ECONNRESET/);
 });
 
 it("a malformed address is answered 400", async () => {

@@ -165,7 +165,7 @@ describe("customerPage of the service", () => {
     const { status, text, headers } = await page();
     expect({ status, retry: headers.get("retry-after") }).toEqual({ status: 503, retry: "5" });
     expect(text).toContain("Your add-on works");
-    const late = customers.world.lines('"problem":"page_late"');
+    const late = customers.world.lines("went wrong: page_late");
     expect(late).toEqual([expect.stringContaining(`"uuid":"${uuid}"`)]);
   });
 });

@@ -133,7 +133,6 @@ export const QUICK: Partial<Pace> = {
   exchangeAfterMs: 150,
   pauses: 0.1,
   lastOrdersMs: 25,
-  wrongPasswordMs: 1,
   logAgainMs: 0,
 };
 

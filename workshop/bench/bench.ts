@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { cpus } from "node:os";
 import path from "node:path";
 import { createDatabases, type Database, type Databases } from "./databases.ts";
@@ -84,7 +83,7 @@ export async function createBench(options: Options): Promise<Bench> {
     settingsFor,
     startService: (kind, settings, where = "pinned") =>
       startProgram(
-        [...flagsOf(kind), ...profiling(options), path.join(options.dist, `${kind}.js`)],
+        [...profiling(options), path.join(options.dist, `${kind}.js`)],
         settings,
         where === "pinned" ? pinning.forService : pinning.forAnybody,
       ),
@@ -120,12 +119,6 @@ export async function createBench(options: Options): Promise<Bench> {
 function processors(): string {
   const all = cpus();
   return `${all.length} × ${all[0]?.model.trim() ?? "an unknown processor"}`;
-}
-
-/** The options for node in the Procfile: the service is measured as it is started in production. */
-function flagsOf(kind: "web" | "worker"): string[] {
-  const procfile = readFileSync(new URL("../../Procfile", import.meta.url), "utf8");
-  return new RegExp(`^${kind}: .*node (--.*) dist/`, "m").exec(procfile)?.[1]?.split(" ") ?? [];
 }
 
 function kitWords({ dist }: Options, command: string): string[] {

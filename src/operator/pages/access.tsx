@@ -73,8 +73,7 @@ export function guard(ctx: OpenContext, password: RequestHandler | null): Reques
 
   function noteRefused(person: Person, request: Request): void {
     const about = { requestId: request.id, account: person.id, address: clientAddress(request) };
-    if (ctx.refusedSample.isWritten(request))
-      ctx.log.info(about, "An account that is not an operator was refused");
+    ctx.log.warn(about, "An account that is not an operator was refused");
   }
 }
 
