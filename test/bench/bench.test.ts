@@ -7,9 +7,7 @@ import { text } from "node:stream/consumers";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { startPostgres, type Server } from "../../workshop/bench/postgres.ts";
 import type { Line } from "../../workshop/bench/works/work.ts";
-import { administer, databaseUrl } from "../support/database.ts";
 import { program } from "../support/program.ts";
-import { eventually } from "../support/world.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const folders: string[] = [];
@@ -93,25 +91,4 @@ it("npm run bench fails with the reason when an answered row is missing, or a co
   expect(JSON.parse(noRow.stdout)).toMatchObject({ lines: [] });
   expect(noCommand.stderr).toMatch(/WRONG {2}mixed: a command beside ended with 1:\nno such kiln/);
   expect([noRow, noCommand].map(({ status }) => status)).toEqual([1, 1]);
-});
-
-it("npm run bench leaves no database behind when it is stopped", async () => {
-  const { child, ended } = bench(aBuiltService(), "--only", "process");
-  const names = `('bench_template_${child.pid}', 'bench_${child.pid}_1')`;
-  const made = () =>
-    administer(server.url, (ask) => ask(`SELECT FROM pg_database WHERE datname IN ${names}`));
-  await eventually(async () => expect(await made()).toHaveLength(2));
-  child.kill("SIGINT");
-  expect(await ended).toMatchObject({ status: 1 });
-  expect(await made()).toEqual([]);
-});
-
-it("npm run bench refuses a PostgreSQL that does not write durably", async () => {
-  await administer(server.url, async (ask) => {
-    await ask("CREATE DATABASE hasty");
-    await ask("ALTER DATABASE hasty SET synchronous_commit = off");
-  });
-  await expect(startPostgres(databaseUrl(server.url, "hasty"))).rejects.toThrow(
-    "This PostgreSQL does not write durably (fsync on, synchronous_commit off)",
-  );
 });

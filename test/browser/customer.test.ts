@@ -2,7 +2,7 @@ import type { Browser, Page } from "playwright-core";
 import { Fragment, h } from "preact";
 import type { CustomerPage } from "../../src/people/contract.ts";
 import { aWorldOfCustomers, type CustomersWorld, type Form } from "../people/customers.ts";
-import { aVisitor, chromiumPath, lookOf, LOOKS, overflow, startChromium } from "../support/chromium.ts";
+import { aVisitor, chromiumPath, lookOf, LOOKS, startChromium } from "../support/chromium.ts";
 import { teapots } from "../support/teapots/index.ts";
 
 // A customer with a real browser, coming from another site: the browser applies cookies, redirect and policy.
@@ -43,19 +43,6 @@ let uuid: string;
       await context.close();
     });
 
-    it("works without JavaScript, and says when a sign-on form was used before", async () => {
-      const { context, page } = await aVisitor({ browser, javaScriptEnabled: false });
-      const form = customers.signedForm(uuid, "without@example.com");
-      await fromDashboard(page, form);
-      await page.waitForURL(`${customers.url()}/customer/${uuid}`);
-      await fromDashboard(page, form);
-      await page.waitForURL(`${customers.url()}/sso/login`);
-      expect(await page.textContent("h1")).toBe("You are not signed on");
-      // The first sign-on stays valid: nobody can end it with a form.
-      expect((await page.goto(`${customers.url()}/customer/${uuid}`))!.status()).toBe(200);
-      await context.close();
-    });
-
     it.each(LOOKS)("an action of the page is sent and shows what came of it: %s", async (where, look) => {
       const run = async (_resource: unknown, form: URLSearchParams) => `Moved to ${form.get("host")}.`;
       const customerPage: CustomerPage = ({ name }, page) => ({
@@ -84,19 +71,6 @@ let uuid: string;
       expect(await page.getByRole("button", { name: "Move it" }).count()).toBe(0);
       expect(await lookOf(page, "customer-may-look", where)).toMatchObject({ findings: [], overflow: 0 });
       expect(problems).toEqual([]);
-      await context.close();
-    });
-
-    it("scrolls a vendor's wide table inside the page on a phone", async () => {
-      const cells = Array.from({ length: 12 }, (_, index) => h("td", null, `teapot-number-${index}`));
-      const content = h("table", null, h("tbody", null, h("tr", null, cells)));
-      await customers.world.restart({ parts: { customerPage: () => ({ title: "Wide", content }) } });
-      const { context, page } = await aVisitor({ browser, viewport: { width: 390, height: 740 } });
-      await fromDashboard(page, customers.signedForm(uuid, "phone@example.com"));
-      await page.waitForURL(`${customers.url()}/customer/${uuid}`);
-      expect(await overflow(page)).toBeLessThanOrEqual(0);
-      await page.getByText("teapot-number-11").scrollIntoViewIfNeeded();
-      expect(await page.evaluate("document.querySelector('table').scrollLeft")).toBeGreaterThan(0);
       await context.close();
     });
   },

@@ -63,32 +63,6 @@ let uuid: string;
         await context.close();
       },
     );
-
-    it("show on an open page that the session has ended, without a reload", async () => {
-      const { context, page } = await aVisitor({ browser, haste: 10 });
-      await page.goto(`${operators.url()}/operator`);
-      await page.getByRole("button", { name: "Sign in" }).click();
-      await atPlatform(page, "owner@example.com");
-      await page.waitForURL(`${operators.url()}/operator`);
-      await operators.world.rows(`UPDATE sessions SET expires_at = now()`);
-      await page.getByRole("button", { name: "Sign in" }).waitFor();
-      await context.close();
-    });
-
-    it("use the password on every page once the person has chosen it", async () => {
-      const { context, page } = await aVisitor({
-        browser,
-        httpCredentials: { username: "operator", password: "a-password-of-the-operator" },
-      });
-      await page.goto(`${operators.url()}/operator/resources`);
-      await page.getByRole("link", { name: "Use the operator's password" }).click();
-      await page.waitForURL(/with=password$/);
-      for (const name of ["Resources", "Audit trail", "Overview"]) {
-        await page.getByRole("navigation").getByRole("link", { name }).click();
-        expect(await page.getByRole("heading", { level: 1 }).textContent()).toBe(name);
-      }
-      await context.close();
-    });
   },
 );
 

@@ -1,6 +1,6 @@
 import type { Browser } from "playwright-core";
 import { aWorldOfAnOperator, PASSWORD, type OperatorWorld } from "../operator/pages/operator.ts";
-import { aVisitor, chromiumPath, lookOf, LOOKS, overflow, startChromium } from "../support/chromium.ts";
+import { aVisitor, chromiumPath, lookOf, LOOKS, startChromium } from "../support/chromium.ts";
 
 // An operator with a real browser: the password prompt, the policy, the script and the keyboard.
 
@@ -59,46 +59,6 @@ let uuid: string;
       await context.close();
     });
 
-    it.each(LOOKS)("wrap long text within the page, without large gaps: %s", async (_where, look) => {
-      const { context, page } = await anOperator(look);
-      const long = "long".repeat(75);
-      await operator.world.rows(
-        `WITH made AS (INSERT INTO resources (uuid, plan, applied_plan, state, name, app_name)
-           VALUES (gen_random_uuid(), 'basic', 'basic', 'provisioned', $1, $1) RETURNING uuid),
-         kept AS (INSERT INTO credentials (uuid, state, last_error) SELECT uuid, 'needs_reauth', $1 FROM made),
-         put_off AS (INSERT INTO steps (uuid, kind, attempts, last_error) SELECT uuid, 'deprovision', 3, $1 FROM made),
-         happened AS (INSERT INTO events (uuid, type, detail) SELECT uuid, 'failed', jsonb_build_object('because', $1::text) FROM made)
-         INSERT INTO operator_actions (action, form, state, message, uuid, ended_at) SELECT 'refresh', $1, 'failed', $1, uuid, now() FROM made`,
-        [`https://${look.viewport.width}.${long}`],
-      );
-      const [made] = await operator.world.rows<{ uuid: string; id: string }>(
-        `SELECT uuid, id::text FROM operator_actions WHERE message LIKE '%' || $1 ORDER BY id DESC LIMIT 1`,
-        [long],
-      );
-      for (const path of ["/resources", `/resources/${made!.uuid}`, "/actions", `/actions/${made!.id}`]) {
-        await page.goto(`${operator.url()}/operator${path}`);
-        await page.getByText(long).first().waitFor();
-        expect([path, await overflow(page)]).toEqual([path, 0]);
-      }
-      await context.close();
-    });
-
-    it.each(["light", "dark"] as const)(
-      "keep a button readable while it is pressed: %s",
-      async (colorScheme) => {
-        const { context, page } = await anOperator({ colorScheme, reducedMotion: "reduce" });
-        await page.goto(`${operator.url()}/operator`);
-        const button = page.getByRole("button", { name: "Refresh all tokens" });
-        await page.keyboard.press("Tab");
-        await button.focus();
-        expect(await page.evaluate("getComputedStyle(document.activeElement).outlineStyle")).toBe("solid");
-        expect(await page.evaluate(`(${CONTRAST})(document.activeElement)`)).toBeGreaterThan(4.5);
-        await button.hover();
-        expect(await page.evaluate(`(${CONTRAST})(document.activeElement)`)).toBeGreaterThan(4.5);
-        await context.close();
-      },
-    );
-
     it("allow an action with the keyboard alone, without JavaScript", async () => {
       const { context, page } = await anOperator({ javaScriptEnabled: false });
       await page.goto(`${operator.url()}/operator/resources/${uuid}`);
@@ -145,37 +105,8 @@ let uuid: string;
       expect(problems).toEqual([]);
       await context.close();
     });
-
-    it("keep selected text while a page updates itself", async () => {
-      const { context, page } = await anOperator({ haste: 10 });
-      await page.goto(`${operator.url()}/operator/resources/${uuid}`);
-      const marked = () => page.evaluate("getSelection().toString()");
-      await page.evaluate(`getSelection().selectAllChildren(document.querySelector("#record dd"))`);
-      expect(await marked()).toBe(uuid);
-      await operator.world.rows(`UPDATE credentials SET last_error = 'while marked' WHERE uuid = $1`, [uuid]);
-      const isAskedAgain = () => page.waitForResponse(/\/operator\/resources\//);
-      await isAskedAgain();
-      await isAskedAgain();
-      expect(await marked()).toBe(uuid);
-      await page.evaluate("getSelection().removeAllRanges()");
-      await page.getByText("while marked").waitFor();
-      await context.close();
-    });
   },
 );
-
-/** The contrast of an element's text with its background, as WCAG defines it. */
-const CONTRAST = `(each) => {
-  const numbers = (colour) => colour.match(/[\\d.]+/g).map(Number);
-  const { color, backgroundColor } = getComputedStyle(each);
-  const page = numbers(getComputedStyle(document.documentElement).backgroundColor);
-  const [red, green, blue, alpha = 1] = numbers(backgroundColor);
-  const behind = [red, green, blue].map((value, index) => value * alpha + page[index] * (1 - alpha));
-  const linear = (value) => (value <= 10.3 ? value / 3294.6 : ((value / 255 + 0.055) / 1.055) ** 2.4);
-  const light = ([red, green, blue]) => 0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue);
-  const [dark, bright] = [light(behind), light(numbers(color))].sort((one, other) => one - other);
-  return (bright + 0.05) / (dark + 0.05);
-}`;
 
 /** Counts how often something happens in an element. */
 const WATCH = `(region) => {

@@ -46,17 +46,6 @@ whereThereIsOne("the sandbox's pages in a browser", () => {
     expect(problems).toEqual([]);
   }, 240_000);
 
-  it("works without JavaScript, with reloads", async () => {
-    const { context, page } = await aVisitor({ browser, javaScriptEnabled: false });
-    await story(page, "kiosk", "stall", async (words) => {
-      await eventually(async () => {
-        await page.reload();
-        return (await page.getByText(words).count()) > 0;
-      });
-    });
-    await context.close();
-  }, 240_000);
-
   it("can be used with the keyboard alone", async () => {
     const { context, page } = await aVisitor({ browser });
     await page.goto(base());
@@ -72,20 +61,6 @@ whereThereIsOne("the sandbox's pages in a browser", () => {
         .state()
         .apps.map(({ name }) => name),
     ).toContain("by-keyboard");
-    await context.close();
-  }, 120_000);
-
-  it("moves the focus to a wrong field, and keeps the scroll position when the page updates itself", async () => {
-    const { context, page } = await aVisitor({ browser });
-    await page.goto(base());
-    await page.getByLabel("Name").fill("Not a name");
-    await page.getByRole("button", { name: "Create the app" }).click();
-    await page.getByText("That did not work.").waitFor();
-    expect(await focused(page)).toBe("create-app-name");
-    control().createApp({ name: "made-elsewhere" });
-    await page.getByRole("link", { name: "made-elsewhere" }).waitFor();
-    expect(await focused(page)).toBe("create-app-name");
-    expect(await page.getByLabel("Name").inputValue()).toBe("Not a name");
     await context.close();
   }, 120_000);
 
@@ -117,22 +92,6 @@ whereThereIsOne("the sandbox's pages in a browser", () => {
       240_000,
     );
   });
-
-  it("says that an add-on no longer exists after a reset", async () => {
-    const { addon } = await control().install({ plan: "basic" });
-    const { context, page } = await aVisitor({ browser });
-    await page.goto(`${base()}/marketplace/addons/${addon.name}`);
-    await page.getByText("Live: this page updates itself.").waitFor();
-    control().reset();
-    await page.getByText("That did not work").waitFor();
-    expect(await page.title()).toMatch(/^Error/);
-    const loads: string[] = [];
-    page.on("framenavigated", (frame) => loads.push(frame.url()));
-    await control().install({ plan: "basic" });
-    await page.waitForTimeout(2_000);
-    expect(loads).toEqual([]);
-    await context.close();
-  }, 120_000);
 });
 
 /** Opens everything that can be opened; of the calls only the first, because they are alike. */

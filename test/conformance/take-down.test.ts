@@ -7,12 +7,10 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { programOnTerminal } from "../support/terminal.ts";
 import { program } from "../support/program.ts";
 import { eventually } from "../support/world.ts";
 
 const SERVICE = `exec ${process.execPath} ${fileURLToPath(new URL("../../packages/conformance/test/foreign-service.mjs", import.meta.url))}`;
-const CTRL_C = "\u0003";
 const JUDGED_BY = ["AUTH", "PROV", "REQ", "IDEM", "PLAN-01", "DEPR-01", "DEPR-04", "TOMB"];
 
 let folder: string;
@@ -63,17 +61,6 @@ describe("npm run conformance", () => {
     for (const each of [good, mistaken]) await each.expectNothingLeft(20);
   });
 
-  it("lists what the service does not remove, also in JSON", async () => {
-    const [human, json] = [[], ["--json"]].map((more) => conformance("lets nothing go", ["PROV-01"], more));
-    const { code, stdout } = await human!.ended;
-    expect(code).toBe(0);
-    const { made } = await human!.booked();
-    const shown = stdout.replace(/\s+/g, " ");
-    expect(shown).toContain(`Left at your service, which did not let go of them: ${made.join(", ")}.`);
-    const report = JSON.parse((await json!.ended).stdout) as object;
-    expect(report).toMatchObject({ ok: true, left: [expect.any(String)] });
-  });
-
   it("leaves nothing behind, not even the service, when SIGINT, SIGTERM or SIGHUP ends it", async () => {
     const endedBy = async (name: NodeJS.Signals) => {
       const { child, ended, booked, expectNothingLeft } = conformance("");
@@ -91,43 +78,5 @@ describe("npm run conformance", () => {
       await expectNothingLeft(5);
     };
     await Promise.all((["SIGINT", "SIGTERM", "SIGHUP"] as const).map(endedBy));
-  });
-
-  it("stops a service that is still starting, and says so in JSON too", async () => {
-    const started = path.join(folder, "started");
-    const command = `echo $$ > ${started}; exec sleep 600`;
-    const args = [program("dev/conformance.ts"), "--command", command, "--json"];
-    const child = spawn(process.execPath, args, { env: aRun("").environment });
-    const stdout = text(child.stdout);
-    const pid = await eventually(async () => Number(await readFile(started, "utf8")) || null);
-    child.kill("SIGINT");
-    const [code] = (await once(child, "close")) as [number];
-    expect({ code, said: JSON.parse(await stdout) as object }).toMatchObject({
-      code: 130,
-      said: { id: "interrupted" },
-    });
-    expect(() => process.kill(pid, 0)).toThrow("ESRCH");
-  });
-});
-
-describe("the progress bar of npm run conformance", () => {
-  function onTerminal() {
-    const { environment, expectNothingLeft } = aRun("good");
-    const only = ["AUTH-01", "AUTH-02", "PROV-01", "DEPR-06"];
-    return { ...programOnTerminal(words(only), { environment, folder }), expectNothingLeft };
-  }
-
-  it("is cleared for the message when the run is stopped", async () => {
-    const terminal = onTerminal();
-    await terminal.type(CTRL_C, /█░+ 3 of 4 rules/);
-    const { code, screen } = await terminal.ended();
-    expect(code).toBe(130);
-    expect(screen).toEqual([
-      expect.stringMatching(
-        /^(\^C)?Stopping: what was installed is taken down first\. Ctrl-C again stops at once\.$/,
-      ),
-      "✗ Stopped: nothing is judged.",
-    ]);
-    await terminal.expectNothingLeft();
   });
 });

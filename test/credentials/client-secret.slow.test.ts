@@ -1,4 +1,3 @@
-import pg from "pg";
 import { runWorker } from "../../src/process/run-worker.ts";
 import type { RunningService } from "../../src/process/start-up.ts";
 import { Secret } from "../../src/secret.ts";
@@ -60,36 +59,6 @@ describe("reset of the client secret", () => {
     await expectFresh(uuids);
   });
 
-  it("sends no queued call with the rejected secret", async () => {
-    const uuids = await life.world.installed(32);
-    const since = life.position();
-    life.control.fault("POST /oauth/token", { delayMs: 2_000 }, 8);
-    await life.makeDue(uuids);
-    await eventually(async () => (await count(uuids, `leased_until IS NOT NULL`)) === 16);
-    const { secret } = life.control.resetClientSecret();
-    await eventually(async () => (await count(uuids, `leased_until IS NOT NULL`)) === 0);
-    expect(life.tokenCalls(since).map(({ response }) => response?.status)).toEqual(Array(8).fill(401));
-    await haveVersion(uuids, await setSecret(secret));
-  });
-
-  it("lifts a wrong rejection when the token endpoint refuses a refresh token sent with that secret", async () => {
-    const uuid = await life.settled();
-    life.control.revoke(uuid, "refresh");
-    const newest = `version = (SELECT max(version) FROM client_secrets)`;
-    const { secrets } = life.world.service.services.credentials;
-    await secrets.rejected(await secrets.current(), { isPresumed: false });
-    await life.world.rows(`UPDATE client_secrets SET probe_at = now() WHERE ${newest}`);
-    await life.makeDue([uuid]);
-    await eventually(async () =>
-      expect(
-        await life.world.rows(`SELECT 1 FROM client_secrets WHERE ${newest} AND rejected_at IS NULL`),
-      ).toHaveLength(1),
-    );
-    await life.becomes(uuid, { state: "active", isRefused: true });
-    // The tests that follow look at every token.
-    await life.control.deprovision(uuid);
-  });
-
   it("does not revive credentials that the platform has ended, and raises no alarm about them", async () => {
     const uuid = await life.settled();
     await life.world.rows(
@@ -115,21 +84,6 @@ describe("reset of the client secret", () => {
       await expect(life.own(uuid)).rejects.toMatchObject({ id: "client_secret_rejected" });
     await setSecret(secret);
     await life.expectAlive([uuid]);
-  });
-
-  it("makes all older tokens due, and a row that is locked as soon as it is free", async () => {
-    const [held, ...others] = (await life.world.installed(4)) as [string, string, string, string];
-    const holder = new pg.Client({ connectionString: life.world.environment["DATABASE_URL"] });
-    await holder.connect();
-    await holder.query(`BEGIN`);
-    await holder.query(`SELECT 1 FROM credentials WHERE uuid = $1 FOR UPDATE`, [held]);
-    const { secret } = life.control.resetClientSecret();
-    const version = await setSecret(secret);
-    await haveVersion(others, version);
-    await holder.query(`ROLLBACK`);
-    await holder.end();
-    await haveVersion([held], version);
-    await life.expectAlive([held, ...others]);
   });
 
   it("reaches processes that have the old secret in their environment once a process starts with the new one", async () => {

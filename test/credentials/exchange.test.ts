@@ -41,12 +41,6 @@ describe("grant exchange", () => {
     await becomes(await install(), "active");
   });
 
-  it("stores the tokens after a lost answer if the platform replays it", async () => {
-    life.control.settings({ replayTokens: true });
-    life.control.fault("POST /oauth/token", { reset: "after" });
-    await becomes(await install(), "active");
-  });
-
   it("stays outcome_unknown when the spent code is delivered again", async () => {
     life.control.fault("POST /oauth/token", { reset: "after" });
     const uuid = await install();

@@ -1,7 +1,5 @@
 import { jest } from "@jest/globals";
-import { createBreaker } from "../../src/credentials/gates.ts";
 import type { FaultAction } from "../../packages/sandbox/index.ts";
-import { refreshNow } from "../../src/credentials/sweeps.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
 import { opened } from "../support/world.ts";
 
@@ -56,14 +54,6 @@ describe("grants are exchanged after", () => {
     const { state, tries } = await fiveMinutes((second) => (second < 240 ? unavailable : null));
     expect(state).toBe("active");
     expect(tries.filter((second) => second > 180 && second < 240).length).toBeGreaterThanOrEqual(3);
-  });
-
-  it("an outage of minutes after which the platform still has to register our answer", async () => {
-    const late = { status: 400, body: { error: "invalid_grant" } };
-    const { state } = await fiveMinutes((second) =>
-      second < 200 ? unavailable : second < 220 ? late : null,
-    );
-    expect(state).toBe("active");
   });
 
   it("a Retry-After that is longer than the rest of the grant's life", async () => {
@@ -209,61 +199,4 @@ describe("refused refresh tokens", () => {
     await lookFor("refreshes");
     await life.expectAlive(uuids);
   });
-});
-
-const ignore = () => undefined;
-
-describe("circuit breaker for refreshes", () => {
-  it("lets four calls a minute through while the token endpoint fails, each of which is counted, and all after one success", () => {
-    let now = 0;
-    let heldBack = 0;
-    const breaker = createBreaker(
-      () => (heldBack += 1),
-      () => now,
-    );
-    expect(breaker.allowance()).toBe(Infinity);
-    for (let failure = 0; failure < 5; failure++) breaker.failed();
-    let calls = 0;
-    for (; now < 600_000; now += 1_000) {
-      if (breaker.allowance() === 0) continue;
-      calls += 1;
-      breaker.failed();
-    }
-    expect(calls).toBeLessThanOrEqual(40);
-    expect(calls).toBeGreaterThanOrEqual(39);
-    expect(heldBack).toBe(calls + 1);
-    breaker.succeeded(now);
-    expect(breaker.allowance()).toBe(Infinity);
-  });
-
-  it("probes also while calls that it does not hold back fail", () => {
-    let now = 0;
-    let probes = 0;
-    const breaker = createBreaker(ignore, () => now);
-    for (; now < 300_000; now += 5_000) {
-      breaker.failed();
-      if (breaker.allowance() === 1) probes += 1;
-    }
-    expect(probes).toBeGreaterThan(15);
-  });
-
-  it("keeps waiting when a call that was already under way succeeds, until a later one does", () => {
-    let now = 1_000;
-    const breaker = createBreaker(ignore, () => now);
-    breaker.failed(60_000);
-    breaker.succeeded(900);
-    expect(breaker.allowance()).toBe(0);
-    now = 2_000;
-    breaker.succeeded(1_500);
-    expect(breaker.allowance()).toBe(Infinity);
-  });
-});
-
-it("work that an outage delayed is done within a minute after it", async () => {
-  const uuids = await active(1);
-  life.control.fault(TOKENS, unavailable, 10_000);
-  for (let failure = 0; failure < 12; failure++) {
-    await refreshNow(life.world.service.services, uuids[0]!);
-    expect((await life.row(uuids[0]!)).dueIn).toBeLessThanOrEqual(60);
-  }
 });

@@ -23,19 +23,6 @@ const active = { state: "active", refused: false };
 const forget = (uuids: string[]) => Promise.all(uuids.map((uuid) => life.control.deprovision(uuid)));
 
 describe("a 401 without a reason", () => {
-  it("for one refresh token counts as its refusal, and stops no other", async () => {
-    const [dead, ...others] = (await life.world.installed(5)) as [string, ...string[]];
-    life.control.revoke(dead, "refresh");
-    await life.makeDue([dead]);
-    await eventually(async () => expect(await states([dead])).toEqual([{ state: "active", refused: true }]));
-    expect(await secret()).toEqual(WORKS);
-    const since = life.position();
-    await life.makeDue(others);
-    await eventually(() => life.tokenCalls(since).length === 4);
-    expect(await secret()).toEqual(WORKS);
-    await forget([dead, ...others]);
-  });
-
   it("for eight codes stops no grant: each later one is exchanged, and shows that the secret works", async () => {
     life.control.settings({ acceptDelayMs: 3_600_000 });
     const dead = await life.install(8);
@@ -113,16 +100,5 @@ describe("kit secret set, where a wrong secret gets such a 401 too", () => {
     expect(await states([...uuids, ...waiting])).toEqual(Array(4).fill(active));
     expect(await secret()).toEqual(WORKS);
     await forget([...uuids, ...waiting]);
-  });
-
-  it("ends, and says what is not known, where every token that is left is dead", async () => {
-    const uuids = await life.world.installed(3);
-    const { secret: value } = life.control.resetClientSecret();
-    for (const uuid of uuids) life.control.revoke(uuid, "refresh");
-    expect(await set(value)).toEqual({
-      code: 0,
-      data: expect.objectContaining({ fresh: 0, unconfirmed: expect.stringContaining("no reason") }),
-    });
-    await forget(uuids);
   });
 });

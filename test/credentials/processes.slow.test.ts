@@ -73,23 +73,6 @@ describe("several processes on one PostgreSQL", () => {
     expect(new Set(valid)).toEqual(new Set([1]));
   }, 120_000);
 
-  it("lose nothing while they are killed at random", async () => {
-    // A kill between an issue and its commit loses the tokens, unless the platform issues them again.
-    life.control.settings({ replayTokens: true });
-    const uuids: string[] = [];
-    for (let round = 0; round < 4; round++) {
-      await life.start();
-      await life.start("worker");
-      uuids.push(...(await life.install(15)));
-      await sleep(Math.random() * 1_500);
-      await life.killAll();
-    }
-    await endLeases();
-    await life.start();
-    await life.become(uuids, 1, 90_000);
-    life.control.settings({ replayTokens: false });
-  }, 180_000);
-
   it("give equal answers to one provision that is delivered to two of them at once", async () => {
     const [one, two] = [await life.start(), await life.start()];
     const { addonId, addonPassword } = life.world.sandbox.settings;

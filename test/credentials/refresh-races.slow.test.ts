@@ -61,29 +61,6 @@ describe("refresh of a token", () => {
 });
 
 describe("many tokens that were issued at the same moment", () => {
-  it("are released at once, without a call, by a process that is stopping", async () => {
-    const uuids = await life.world.installed(16);
-    const state = () =>
-      life.world.rows(
-        `SELECT generation, count(*)::int AS count, count(leased_until)::int AS leased
-         FROM credentials WHERE uuid = ANY($1::uuid[]) GROUP BY 1 ORDER BY 1`,
-        [uuids],
-      );
-    life.control.fault("POST /oauth/token", { delayMs: 2_000 }, 8);
-    await life.makeDue(uuids);
-    await eventually(async () => {
-      expect(await state()).toEqual([{ generation: 1, count: 16, leased: 16 }]);
-      expect(life.control.faults()).toEqual([]);
-    });
-    await life.world.service.stop();
-    expect(await state()).toEqual([
-      { generation: 1, count: 8, leased: 0 },
-      { generation: 2, count: 8, leased: 0 },
-    ]);
-    await life.world.restart();
-    await life.become(uuids, 2);
-  });
-
   it("fall due spread over a tenth of their life, in no minute more than twice the mean", () => {
     const minutes = new Map<number, number>();
     for (let one = 0; one < 10_000; one++) {

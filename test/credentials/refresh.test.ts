@@ -1,5 +1,3 @@
-import { refreshTokens } from "../../src/operator/tokens.ts";
-import { refreshNow } from "../../src/credentials/sweeps.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { interleavings } from "../support/interleavings.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
@@ -68,14 +66,6 @@ describe("refresh of a token", () => {
     await life.own(uuid);
   });
 
-  it("raises an alarm when the platform refuses it for another reason than its token", async () => {
-    const uuid = await life.settled();
-    life.control.fault("POST /oauth/token", { status: 403, body: { id: "suspended" } });
-    await makeDue(uuid);
-    await says(`"alarm":"refresh_misunderstood","uuid":"${uuid}"`);
-    expect(await life.row(uuid)).toMatchObject({ state: "active" });
-  });
-
   it("quarantines a row whose token cannot be decrypted, and continues with the others", async () => {
     const [poisoned, healthy] = [await life.settled(), await life.settled()];
     await life.damage(poisoned, "sealed_refresh_token");
@@ -110,24 +100,6 @@ describe("refresh of a token", () => {
     expect(await life.row(one)).toMatchObject({ state: "quarantined" });
   });
 
-  it("on request, refreshes a quarantined row whose refresh token can be decrypted", async () => {
-    const uuid = await life.settled();
-    await life.damage(uuid, "sealed_access_token");
-    await expect(life.own(uuid)).rejects.toThrow(/cannot be decrypted/);
-    const ctx = life.world.service.services;
-    const how = { signal: new AbortController().signal };
-    const aside = { state: "quarantined", isLeased: false, dueIn: null };
-    life.control.fault("POST /oauth/token", { status: 400, body: { error: "invalid_grant" } });
-    expect((await refreshTokens(ctx, [uuid], how)).failed).toMatchObject([{ uuid, id: "invalid_grant" }]);
-    expect(await life.row(uuid)).toMatchObject(aside);
-    await life.damage(uuid, "sealed_refresh_token");
-    expect((await refreshTokens(ctx, [uuid], how)).failed).toMatchObject([{ uuid, id: "quarantined" }]);
-    expect(await life.row(uuid)).toMatchObject(aside);
-    await life.damage(uuid, "sealed_refresh_token");
-    expect(await refreshTokens(ctx, [uuid], how)).toEqual({ done: [uuid], failed: [], skipped: [] });
-    await life.expectAlive([uuid]);
-  });
-
   it("replaces the stored token at its first 401 when a success arrived after its lease was lost", async () => {
     const uuid = await life.settled();
     const { opened: arrives, open: arrive } = aGate();
@@ -159,16 +131,6 @@ describe("a call to the platform with a dead token", () => {
     expect(life.tokenCalls(since)).toHaveLength(1);
   });
 
-  it("causes no second refresh by a caller that read the token before it was replaced", async () => {
-    const uuid = await life.settled();
-    await makeDue(uuid);
-    await hasGeneration(uuid, 2);
-    const since = life.position();
-    expect(await refreshNow(life.world.service.services, uuid, 1)).toEqual({ done: "busy" });
-    expect(life.tokenCalls(since)).toHaveLength(0);
-    expect(await refreshNow(life.world.service.services, uuid, 2)).toMatchObject({ done: "stored" });
-  });
-
   it("gives up after two forced refreshes when the platform refuses fresh tokens too", async () => {
     const uuid = await life.settled();
     const refused = { status: 401, body: { id: "unauthorized", message: "No." } };
@@ -190,22 +152,6 @@ describe("a call to the platform with a dead token", () => {
     expect(life.tokenCalls(since)).toHaveLength(0);
     control.settings({ thirdPartyOAuth: true });
     expect((await call()).id).toBe(app.id);
-  });
-
-  it("stores the refreshed token when the service stops and the caller no longer waits", async () => {
-    const uuid = await life.settled();
-    life.control.settings({ refreshToken: "new" });
-    const { opened: arrives, open: arrive } = aGate();
-    moments.set("answered refresh", () => arrives);
-    const since = life.position();
-    void refreshNow(life.world.service.services, uuid).catch(() => undefined);
-    await eventually(() => expect(life.tokenCalls(since)).toHaveLength(1));
-    const restarted = life.world.restart();
-    setTimeout(arrive, 500);
-    await restarted;
-    expect((await life.row(uuid)).generation).toBe(2);
-    expect(await life.own(uuid)).toMatchObject({ id: uuid });
-    expect(await refreshNow(life.world.service.services, uuid)).toMatchObject({ done: "stored" });
   });
 
   it("refreshes an expired token on use", async () => {

@@ -6,7 +6,6 @@ import { refreshNow } from "../../src/credentials/sweeps.ts";
 import { tokensOf } from "../../src/credentials/token-source.ts";
 import { openContext } from "../../src/open-context.ts";
 import { Secret } from "../../src/secret.ts";
-import { aGate } from "../support/a-vendor.ts";
 import { databaseError, interleavings, lost } from "../support/interleavings.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
@@ -159,33 +158,6 @@ describe("tokens that are to be stored", () => {
     expect(exchanges(uuid)).toHaveLength(1);
   });
 
-  it("are not requested again by a process that was frozen after its claim and lost it", async () => {
-    const uuid = await life.settled();
-    const since = life.position();
-    let isAwake = false;
-    moments.set("after claim_refreshes", async () => {
-      await change(uuid, "lease = lease + 1, leased_until = NULL");
-      await sleep(1_050);
-      isAwake = true;
-    });
-    await life.makeDue([uuid]);
-    ctx().jobs.wake("refresh-tokens");
-    await eventually(() => expect(isAwake).toBe(true));
-    await sleep(300);
-    expect(life.tokenCalls(since)).toEqual([]);
-  });
-
-  it("do not delay the grants of others", async () => {
-    const gate = aGate();
-    moments.set("answered exchange", () => gate.opened);
-    const slow = await install();
-    await eventually(() => expect(moments.size).toBe(0));
-    await life.becomes(await install(), { state: "active" });
-    expect(await life.row(slow)).toMatchObject({ state: "grant_pending" });
-    gate.open();
-    await life.becomes(slow, { state: "active" });
-  });
-
   it("win over an older answer that arrives at the same moment", async () => {
     const uuid = await life.settled();
     const { db, vault } = ctx();
@@ -204,13 +176,6 @@ describe("tokens that are to be stored", () => {
     expect(await Promise.all([late, ours])).toEqual([false, true]);
     const stored = await tokensOf(ctx(), uuid).current();
     expect(stored.reveal()).toBe("SVCK-ours");
-  });
-
-  it("are recognised as stored when the acknowledgement of a grant's is lost", async () => {
-    moments.set("unheard store_tokens", () => Promise.resolve());
-    const uuid = await install();
-    await eventually(() => logged(`"uuid":"${uuid}","requestId":"[^"]+","msg":"Grant exchanged`).length > 0);
-    expect(await life.row(uuid)).toMatchObject({ state: "active", generation: 1 });
   });
 
   it("are reported as fresh to the callers when the acknowledgement of a refresh's is lost", async () => {
@@ -236,16 +201,6 @@ describe("grant exchange, interrupted between the platform's answer and the data
     await life.becomes(uuid, { state: "active" });
   });
 
-  it("retries soon when the client secret was rejected while the database was away", async () => {
-    life.control.fault(TOKENS, { status: 401, body: { error: "invalid_client" } });
-    moments.set("before release_credential", lost);
-    const uuid = await install();
-    await eventually(() => expect(moments.size).toBe(0));
-    await life.becomes(uuid, { state: "grant_pending", isLeased: false, isUnknown: false, attempts: 0 });
-    await life.world.rows(`UPDATE client_secrets SET rejected_at = NULL, probe_at = NULL`);
-    await life.becomes(uuid, { state: "active" });
-  });
-
   it("keeps the mark of an unknown outcome when a new code is delivered during the call", async () => {
     life.control.fault(TOKENS, { reset: "after" });
     moments.set("answered exchange", () => {
@@ -257,28 +212,6 @@ describe("grant exchange, interrupted between the platform's answer and the data
     expect(await life.row(uuid)).toMatchObject({ state: "grant_pending", isUnknown: true });
     life.control.clearFaults();
     await life.becomes(uuid, { state: "active", isUnknown: false });
-  });
-
-  it("replaces a quarantined code that cannot be decrypted by the code of a repeated provision", async () => {
-    life.control.fault(TOKENS, NOT_YET, 1_000);
-    const uuid = await install();
-    await life.damage(uuid, "sealed_grant_code");
-    await life.becomes(uuid, { state: "quarantined" });
-    life.control.clearFaults();
-    await life.control.redeliver(uuid, { newCode: true });
-    await life.becomes(uuid, { state: "active" });
-  });
-
-  it("exchanges a new code that arrives while the old grant is being given up, without waiting for a lease", async () => {
-    life.control.fault(TOKENS, NOT_YET, 1_000);
-    const uuid = await install();
-    await eventually(async () => expect((await life.row(uuid)).attempts).toBeGreaterThan(0));
-    moments.set("before settle_credential", async () => {
-      life.control.clearFaults();
-      await life.control.redeliver(uuid, { newCode: true });
-    });
-    await life.ageGrant(uuid);
-    await life.becomes(uuid, { state: "active" }, 20_000);
   });
 });
 
@@ -307,25 +240,4 @@ it("a refresh that was refused while the database was away is recorded, and its 
   expect(await life.row(uuid)).toMatchObject({
     ...{ state: "active", attempts: 1, isRefused: true, isLeased: false },
   });
-});
-
-it("a refresh that returns the same access token is not repeated endlessly", async () => {
-  const uuid = await life.settled();
-  const tokens = tokensOf(ctx(), uuid);
-  const stored = await tokens.current();
-  const since = life.position();
-  // As a platform does that extends a token's life instead of replacing it.
-  await life.world.rows(
-    `CREATE FUNCTION keep_token() RETURNS trigger LANGUAGE plpgsql AS
-       $$ BEGIN NEW.sealed_access_token = OLD.sealed_access_token; RETURN NEW; END $$`,
-  );
-  await life.world.rows(
-    `CREATE TRIGGER keep BEFORE UPDATE ON credentials FOR EACH ROW EXECUTE FUNCTION keep_token()`,
-  );
-  try {
-    expect((await tokens.renew(stored)).reveal()).toBe(stored.reveal());
-    expect(life.tokenCalls(since)).toHaveLength(1);
-  } finally {
-    await life.world.rows(`DROP TRIGGER keep ON credentials`);
-  }
 });

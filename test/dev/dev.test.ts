@@ -1,13 +1,11 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { chmod, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { createServer as createHttpServer } from "node:http";
-import { createServer, type AddressInfo, type Server } from "node:net";
+import { createServer, type Server } from "node:net";
 import { once } from "node:events";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { parseEnv } from "node:util";
-import { startSandbox } from "../../packages/sandbox/index.ts";
 import { program } from "../support/program.ts";
 import { eventually } from "../support/world.ts";
 import { freePorts, run, stateOf, type Run } from "./dev-run.ts";
@@ -130,22 +128,6 @@ it("the commands that npm run dev and docs/test-it.md suggest succeed when copie
   const { addons } = await stateOf(ports);
   expect(addons).toMatchObject([{ state: "provisioned" }]);
 }, 180_000);
-
-it("npm run dev delivers unfinished requests of the last run to its own service only", async () => {
-  let calls = 0;
-  const before = createHttpServer(() => calls++).listen(0);
-  await once(before, "listening");
-  const last = await startSandbox({ statePath: path.join(folder, "sandbox.json") });
-  last.control.partner({ partnerUrl: `http://localhost:${(before.address() as AddressInfo).port}` });
-  const install = last.control.install({ plan: "basic", force: true });
-  await eventually(() => expect(calls).toBe(1));
-  await Promise.all([last.close(), install]);
-  await dev().until("Ready.");
-  expect((await stateOf(ports)).addons).toMatchObject([{ state: "provisioned" }]);
-  expect(calls).toBe(1);
-  before.closeAllConnections();
-  await once(before.close(), "close");
-});
 
 it("npm run dev says in one sentence which port is taken, that its state file is damaged, and whose platform it is not", async () => {
   const refusals: [code: number, said: RegExp, more?: Record<string, string>][] = [

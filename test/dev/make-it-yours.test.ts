@@ -6,7 +6,6 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { programOnTerminal } from "../support/terminal.ts";
 import { testServerUrl } from "../support/database.ts";
 
 // `npm run make-it-yours` and `npm run check` in a copy of this repository, in a folder whose path has a space. Of the
@@ -119,22 +118,6 @@ withSample("npm run make-it-yours", () => {
     const passes = /^✓ .+ types\n✓ .+ deploy-files\n✓ .+ tests\nAll is well, in .+\.\n$/;
     expect({ code, output }).toEqual({ code: 0, output: expect.stringMatching(passes) });
   }, 400_000);
-
-  it("asks on a terminal, and again after an invalid answer", async () => {
-    const words = ["--import", "tsx", path.join(copy, "dev/make-it-yours.ts")];
-    const asking = programOnTerminal(words, { environment, folder: copy });
-    await asking.type("Zeta\n", /add-on's id: /);
-    await asking.type("zeta-kv\n", /must be 2 to 30[^]*add-on's id: /);
-    await asking.type("\n", /\[ZETA_KV\]: /);
-    await asking.type("only=9 a month\n", /no more\): /);
-    await asking.type("\n", /9 a month[^]*no more\): /);
-    expect((await asking.ended()).code).toBe(0);
-    expect(read("src/your-service/plans.ts")).toMatch(
-      /"zeta-kv"[^]*only: [^]*"ZETA_KV_URL", "ZETA_KV_TOKEN"/,
-    );
-    expectNowhere(/acme/i);
-    git("checkout", "-q", ".");
-  });
 });
 
 withSample("npm run check", () => {

@@ -77,13 +77,6 @@ it("a change restarts the service alone, says which file, and the platform keeps
   });
 });
 
-it("the log says file and line of an error of your function", async () => {
-  const bug = 'async provision(resource) {\n      throw new Error("a bug");';
-  await printedUntil(AGAIN, () => save(changed("async provision(resource) {", bug)));
-  const line = original.slice(0, original.indexOf("async provision(")).split("\n").length + 1;
-  await printedUntil(`a bug (${YOURS}:${line})`, () => install("basic"));
-});
-
 const broken = [
   [
     "a syntax error",
@@ -112,25 +105,6 @@ it.each(broken)(
     expect(await isUp()).toBe(true);
   },
 );
-
-it("settings that are invalid after a change, and a crash, are said and waited out", async () => {
-  const file = "src/your-service/settings.ts";
-  const settings = await readFile(path.join(folder, file), "utf8");
-  const demanding = `yourSettings = { tea: { name: "TEA", about: "which tea", read: (text: string) => text } };`;
-  const refused = await printedUntil(WAITS, () =>
-    save(settings.replace(/yourSettings = .*/, demanding), file),
-  );
-  expect(refused).toContain("TEA is required: which tea");
-  const crashed = await printedUntil(WAITS, async () => {
-    await save(settings, file);
-    await save(
-      changed("  return {\n", '  setTimeout(() => { throw new Error("late") }, 3000);\n  return {\n'),
-    );
-  });
-  expect(crashed).toContain(`late (${YOURS}:`);
-  expect(crashed).toContain("Your service has ended (exit code 1).");
-  await printedUntil(AGAIN, () => save(original));
-});
 
 it("generated code and what editors leave restart nothing; a kill of npm run dev leaves no service", async () => {
   const printed = await printedUntil(AGAIN, async () => {

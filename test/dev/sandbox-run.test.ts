@@ -48,26 +48,4 @@ describe("npm run sandbox:run -- COMMAND", () => {
     };
     await Promise.all([endedBy("SIGINT", 130), endedBy("SIGHUP", 129), killed()]);
   });
-
-  it("reports a COMMAND that cannot be run, and leaves nothing behind", async () => {
-    const { ended, output, made, isLeft } = sandboxRun("/no/such/command");
-    await made();
-    expect(await ended).toBe(1);
-    expect(output()).toMatch(/^✗ \/no\/such\/command cannot be run: /);
-    expect(await isLeft()).toBe(false);
-  });
-
-  it("lists the plans when SANDBOX_RUN_PLAN is unknown", async () => {
-    const { ended, output } = run("sandboxRun", { SANDBOX_RUN_PLAN: "nope" }, ["true"]);
-    expect(await ended).toBe(78);
-    expect(output()).toBe(
-      "SANDBOX_RUN_PLAN must be one of your plans, which are basic, premium, dedicated, and not nope.\n",
-    );
-  });
-
-  it("requires a COMMAND, and prints its usage", async () => {
-    const { ended, output } = sandboxRun();
-    expect(await ended).toBe(2);
-    expect(output()).toContain("npm run sandbox:run -- COMMAND");
-  });
 });

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -20,24 +20,6 @@ it("npm run sandbox uses the plans and credentials that npm run dev created", as
   const { settings } = await stateOf(ports);
   expect(settings.addonManifest?.plans.map(({ name }) => name)).toEqual(["basic", "premium", "dedicated"]);
   expect(await end("SIGINT")).toBe(0);
-});
-
-it("npm run sandbox reads its settings from .env too, and prefers ADDON_MANIFEST to what npm run dev created", async () => {
-  const { SANDBOX_PORT } = await freePorts();
-  devSettings({}, folder);
-  const manifest = {
-    ...{ id: "kettles", plans: [{ name: "tiny" }] },
-    ...{ base_url: "http://localhost:9/kettles", password: "of-the-portal", sso_salt: "its-salt" },
-  };
-  await writeFile(path.join(folder, "kettles.json"), JSON.stringify(manifest));
-  await writeFile(path.join(folder, ".env"), `SANDBOX_PORT=${SANDBOX_PORT}\nADDON_MANIFEST=kettles.json\n`);
-  const { until, end } = run("sandbox", {}, [], folder);
-  const output = await until("it calls ");
-  expect(output).toContain("it calls http://localhost:9/kettles.");
-  const { settings } = await stateOf({ SANDBOX_PORT });
-  expect(await end("SIGINT")).toBe(0);
-  expect(settings).toMatchObject({ addonId: "kettles", addonManifest: { plans: [{ name: "tiny" }] } });
-  expect(output).not.toContain("ADDON_PASSWORD");
 });
 
 it.each([

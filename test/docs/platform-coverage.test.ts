@@ -38,9 +38,4 @@ describe("the sandbox", () => {
       expect([endpoint, answer]).toEqual([endpoint, expect.not.stringMatching(/^5/)]);
     }
   });
-
-  it.each(["GET /apps/x/kettles", "PUT /addons/x/config", "GET /api/v4/kettles", "POST /api/v4/incidents"])(
-    "answers unknown endpoints as such: %s",
-    async (endpoint) => expect(await answerOf(endpoint)).toMatch(UNKNOWN),
-  );
 });

@@ -1,8 +1,4 @@
-import { randomUUID } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { createProduct } from "../../examples/postgres-product/your-service/product.ts";
-import { Secret } from "../../src/secret.ts";
 import { before } from "../support/process-world.ts";
 import { eventually, opened } from "../support/world.ts";
 import { pressed } from "./customer.ts";
@@ -129,33 +125,6 @@ describe("a drawer of the example product", () => {
     );
   });
 
-  it("that is removed while it is still being created is waited for, and leaves nothing", async () => {
-    const uuid = randomUUID();
-    const role = `drawer_${uuid.replaceAll("-", "")}`;
-    const making = new pg.Client({ connectionString: drawers.productUrl });
-    await making.connect();
-    const product = createProduct({
-      productDatabaseUrl: new Secret(drawers.productUrl),
-      productPasswordKey: new Secret("a-key-of-more-than-thirty-two-characters"),
-    });
-    try {
-      // As `make` does, in a statement whose client has stopped waiting.
-      await making.query(
-        `BEGIN; SELECT pg_advisory_xact_lock(hashtext('${role}')); CREATE ROLE ${role} LOGIN`,
-      );
-      await making.query(`GRANT ${role} TO CURRENT_USER; CREATE SCHEMA ${role} AUTHORIZATION ${role}`);
-      const dropped = product.drop(uuid, new AbortController().signal);
-      await expect(Promise.race([dropped, sleep(500, "waits")])).resolves.toBe("waits");
-      await making.query(`COMMIT`);
-      await dropped;
-      expect(await roleOf({ role })).toBeUndefined();
-      expect(await schemas()).not.toContainEqual({ nspname: role });
-    } finally {
-      await making.end();
-      await product.close();
-    }
-  });
-
   it("is removed with all its content, also while somebody is connected", async () => {
     const drawer = await installed("small");
     const customer = new pg.Client({ connectionString: drawer.url() });
@@ -200,35 +169,5 @@ describe("a process of the example product that is killed between two steps", ()
     await eventually(() => drawer.url() !== undefined);
     expect(await schemas()).toHaveLength(count + 1);
     expect(await as(drawer.url(), `SELECT 1 AS one`)).toEqual([{ one: 1 }]);
-  });
-
-  it("replaces a password once, and both addresses work until the first is retired", async () => {
-    const drawer = await installed("small");
-    const before = drawer.url();
-    await drawers.killAll();
-    const dying = await drawers.start("web", diesAfter("COMMENT ON ROLE"));
-    await drawers.world.rows(`UPDATE resources SET rotated_at = now() - interval '91 days' WHERE uuid = $1`, [
-      drawer.uuid,
-    ]);
-    expect(await dying.ended).toBe("SIGKILL");
-    expect(drawer.url()).toBe(before);
-    await hurry(drawer.uuid);
-    await drawers.start();
-    await eventually(() => drawer.url() !== before);
-    for (const url of [before, drawer.url()]) expect(await as(url, `SELECT 1 AS one`)).toEqual([{ one: 1 }]);
-    const roles = await drawers.rows(`SELECT FROM pg_roles WHERE starts_with(rolname, $1)`, [drawer.role]);
-    expect(roles).toHaveLength(2);
-  });
-
-  it("continues removing a drawer where it stopped", async () => {
-    const drawer = await installed("small");
-    await drawers.killAll();
-    const dying = await drawers.start("web", diesAfter("NOLOGIN"));
-    await drawers.control.deprovision(drawer.uuid);
-    expect(await dying.ended).toBe("SIGKILL");
-    expect(await roleOf(drawer)).toMatchObject({ login: false });
-    await hurry(drawer.uuid);
-    await drawers.start();
-    await eventually(async () => expect(await roleOf(drawer)).toBeUndefined());
   });
 });

@@ -144,17 +144,6 @@ describe("a route of the vendor's", () => {
     expect(listed).not.toContain(uuid);
   });
 
-  it("stores several changes that wait for tokens as one step", async () => {
-    const { uuid, vars } = await installed();
-    await world.rows(`UPDATE credentials SET state = 'no_grant' WHERE uuid = $1`, [uuid]);
-    for (const url of ["https://one.example", "https://two.example"]) await moved(uuid, { TEAPOT_URL: url });
-    expect(await world.rows(`SELECT kind FROM steps WHERE uuid = $1`, [uuid])).toEqual([
-      { kind: "announce" },
-    ]);
-    await world.rows(`UPDATE credentials SET state = 'active' WHERE uuid = $1`, [uuid]);
-    await eventually(() => vars()["TEAPOT_URL"] === "https://two.example");
-  });
-
   it("reaches the platform for a resource, and the database in a transaction", async () => {
     const { uuid, app } = await installed();
     expect((await kit.platformFor(uuid).addons.own()).app.name).toBe(app);

@@ -1,13 +1,11 @@
 import type { Database, Statement } from "../../src/database/database.ts";
 import { Refusal } from "../../src/errors.ts";
 import type { Extensions, Kit, Rotation } from "../../src/extend/contract.ts";
-import { openContext } from "../../src/open-context.ts";
 import { askRotation } from "../../src/work/rotation.ts";
 import { writeRotation } from "../../src/work/rotation-store.ts";
 import { aGate, aVendor, type Vendor } from "../support/a-vendor.ts";
 import { kit as command } from "../support/kit.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
-import { sellers } from "../support/sellers.ts";
 import { eventually, opened } from "../support/world.ts";
 
 // A vendor's service that can rotate credentials: the tokens of its product that work, by resource.
@@ -166,23 +164,6 @@ describe("a rotation", () => {
     expect(token()).not.toMatch(/^token-/);
   });
 
-  it.each<[string, object]>([
-    ["does not say what to retire", { config: { TEAPOT_TOKEN: "x" } }],
-    ["sets a var that is not on offer", { config: { COFFEE: "x" }, retires: null }],
-    ["names them with a NUL", { config: { TEAPOT_TOKEN: "x" }, retires: { old: ["\0"] } }],
-    ["names them with broken Unicode", { config: { TEAPOT_TOKEN: "x" }, retires: { "\ud83d": 1 } }],
-  ])("whose function %s reaches nobody, and is tried again", async (_what, outcome) => {
-    rotation.rotate = instead(rotation.rotate, async () => outcome as never);
-    await kit.rotate(uuid);
-    await eventually(async () => {
-      const [row] = await life.world.rows(`SELECT last_error AS error FROM steps WHERE uuid = $1`, [uuid]);
-      expect(row).toEqual({ error: expect.stringContaining("The service") });
-    });
-    expect(token()).not.toBe("x");
-    await done();
-    expect(token()).toMatch(/^token-/);
-  });
-
   it("does not end the old credentials while the platform cannot be told the new ones", async () => {
     life.control.fault("PATCH /addons/*/config", { status: 503 }, 1_000);
     await kit.rotate(uuid);
@@ -204,24 +185,6 @@ describe("a rotation", () => {
       expect(await steps()).toEqual(["retire"]);
     });
     expect(token()).toMatch(/^token-/);
-    await done();
-  });
-
-  it("whose app has no tokens for now waits until it has", async () => {
-    const gate = aGate();
-    first.rotate.push(() => gate.opened);
-    await kit.rotate(uuid);
-    await eventually(() => callsOf("rotate").length === 1);
-    const tokensAre = (state: string) =>
-      life.world.rows(`UPDATE credentials SET state = $2 WHERE uuid = $1`, [uuid, state]);
-    await tokensAre("grant_lost");
-    gate.open();
-    await announcing();
-    expect(await life.world.rows(`SELECT due_at FROM steps WHERE uuid = $1`, [uuid])).toEqual([
-      { due_at: null },
-    ]);
-    await tokensAre("active");
-    await becomes(["retire"]);
     await done();
   });
 
@@ -254,23 +217,6 @@ describe("a rotation", () => {
     await becomes(["retire"]);
     expect(life.varsAt(uuid)).toEqual({ TEAPOT_URL: "https://moved.example", TEAPOT_TOKEN: "new" });
     await done();
-  });
-
-  it("that somebody asks for does not wait behind those that the timetable has asked for", async () => {
-    const gates = Array.from({ length: 6 }, aGate);
-    first.rotate.push(...gates.map((gate) => () => gate.opened));
-    const [late, ...others] = await Promise.all(Array.from({ length: 5 }, () => life.settled()));
-    for (const each of [late!, ...others]) tokens.set(each, new Set(["first"]));
-    for (const each of others) await kit.rotate(each);
-    await eventually(() => expect(called).toHaveLength(4));
-    expect(await askRotation(life.world.service.services, late!, TIMETABLE)).toBe("asked");
-    await kit.rotate(uuid);
-    gates[0]!.open();
-    await eventually(() => expect(called.map((call) => call.uuid)).toContain(uuid));
-    expect(called.map((call) => call.uuid)).not.toContain(late);
-    gates.forEach((gate) => gate.open());
-    for (const each of [uuid, late!, ...others])
-      await eventually(async () => expect(await life.steps(each)).toEqual(["retire"]));
   });
 
   it("is not asked for again during the overlap, but by an operator who names the resource", async () => {
@@ -350,14 +296,6 @@ describe("a rotation and a plan change", () => {
     await eventually(async () => expect(await life.resource(uuid)).toMatchObject({ plan: "basic" }));
     await done();
     expect(await events()).toEqual(expect.arrayContaining([...ASKED, "retired"]));
-  });
-
-  it("do not wait during the overlap", async () => {
-    await kit.rotate(uuid);
-    await becomes(["retire"]);
-    expect(await changePlan("premium")).toBe(200);
-    expect(await steps()).toContain("retire");
-    await done();
   });
 });
 
@@ -440,24 +378,6 @@ describe("the timetable", () => {
     await done();
     expect([...new Set(called.map((call) => call.uuid))]).toEqual([uuid]);
   });
-
-  it.each([{ everyDays: 0 }, { overlapMinutes: -1 }, { overlapMinutes: NaN }])(
-    "with %j keeps the service from starting, and says so",
-    async (times) => {
-      const other = Object.assign(aVendor(), { rotation: { ...rotation, ...times } });
-      const opened = openContext(sellers.teapots.config({ ...life.world.environment }), {
-        ...sellers.teapots.parts,
-        vendor: other,
-      });
-      await expect(opened).rejects.toThrow("overlapMinutes is at least 0 and everyDays at least 1");
-    },
-  );
-});
-
-it("a service without a rotation says so to who asks for one", async () => {
-  delete vendor.rotation;
-  await expect(kit.rotate(uuid)).rejects.toThrow("This service cannot rotate credentials");
-  vendor.rotation = rotation;
 });
 
 /** A function that does something else once. */

@@ -100,12 +100,6 @@ describe("wrong credentials", () => {
     expect(statuses).toEqual([401]);
   });
 
-  it("are refused as bytes that are not text", async () => {
-    const text = "DELETE /resources/x HTTP/1.1\r\nHost: x\r\nAuthorization: Basic \xfc\xff\xfe\r\n\r\n";
-    const { statuses } = await rawHttp(world.service.url!, Buffer.from(text, "latin1"));
-    expect(statuses).toEqual([401]);
-  });
-
   it("leave nothing in the database", async () => {
     expect(await world.rows(`SELECT uuid FROM resources`)).toEqual([]);
   });
@@ -157,11 +151,6 @@ describe("authentication", () => {
       statuses: [401],
       closed: true,
     });
-  });
-
-  it("is followed by 100 Continue when it succeeds", async () => {
-    const { statuses } = await rawHttp(world.service.url!, `${asking(RIGHT)}null`);
-    expect(statuses).toEqual([100, 422]);
   });
 });
 

@@ -28,15 +28,6 @@ describe("a vendor's function that returns nothing is reported with what is miss
     expect(saidOf(addon.id)).toContain(sentence("provision"));
   });
 
-  it("changePlan", async () => {
-    const uuid = await life.settled("basic");
-    answers("changePlan", null);
-    expect((await life.control.changePlan(uuid, "premium")).response.status).toBe(202);
-    await life.nothingLeft(uuid);
-    expect(saidOf(uuid)).toContain(sentence("changePlan"));
-    expect(await life.resource(uuid)).toMatchObject({ plan: "premium" });
-  });
-
   it("finish; also by kit resources show", async () => {
     for (let i = 0; i < 20; i++) answers("finish", undefined);
     const { addon } = await life.control.install({ plan: "dedicated" });
@@ -48,14 +39,6 @@ describe("a vendor's function that returns nothing is reported with what is miss
     life.vendor.asUsual();
     await life.hurry(addon.id);
     await life.nothingLeft(addon.id);
-  });
-
-  it("deprovision may return nothing", async () => {
-    const uuid = await life.settled("basic");
-    life.vendor.next("deprovision", async () => undefined);
-    await life.control.deprovision(uuid);
-    await life.nothingLeft(uuid);
-    expect(life.vendor.callsOf(uuid, "deprovision")).toHaveLength(1);
   });
 });
 
@@ -76,23 +59,6 @@ it.each<[string, () => unknown, string]>([
     expect(life.world.logged()).not.toContain("hunter2hunter2");
   },
 );
-
-it("config together with later is refused", async () => {
-  answers("provision", { config, later: "Soon." });
-  const { addon, response } = await life.control.install({ plan: "basic" });
-  expect(response.body).not.toMatchObject({ message: "Soon." });
-  await life.nothingLeft(addon.id);
-  expect(saidOf(addon.id)).toContain("The service returned both config and later: return later alone until");
-  expect(life.vendor.callsOf(addon.id, "finish")).toEqual([]);
-});
-
-it("a config var may be an empty string", async () => {
-  answers("provision", { config: { ...config, TEAPOT_TOKEN: "" } });
-  const { addon } = await life.control.install({ plan: "basic" });
-  await life.nothingLeft(addon.id);
-  const { app } = life.control.addon(addon.id);
-  expect(life.control.configVars(app.name)["TEAPOT_TOKEN"]).toBe("");
-});
 
 it("an error of the vendor's code that quotes a config value shows it neither in the log nor in the database", async () => {
   const uuid = await life.settled();

@@ -96,14 +96,6 @@ describe("DELETE /resources/:uuid", () => {
     }
   });
 
-  it("before the exchange: the grant is never used", async () => {
-    const { addon } = await life.control.install();
-    await life.control.deprovision(addon.id);
-    await life.settled();
-    expect(life.exchangesOf(life.requestFor(addon.id).oauth_grant.code)).toEqual([]);
-    expect(await sealedOf(addon.id)).toEqual([]);
-  });
-
   it("answers 204 although the clean-up fails, and repeats that under the same idempotency key", async () => {
     const request = aProvisionRequest();
     await life.platform.provision(request);

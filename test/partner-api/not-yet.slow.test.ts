@@ -51,31 +51,6 @@ describe("finish that answers later for a provision", () => {
     expect(life.patchesOf(addon.id)).toHaveLength(1);
     expect(life.actionsOf(addon.id)).toEqual(["provision 200"]);
   });
-
-  it("is given up after 11 hours", async () => {
-    says("finish", { ...firing, againInSeconds: 600 });
-    const { addon } = await life.control.install({ plan: "dedicated" });
-    await putOff(addon.id);
-    await asIf(addon.id, { attempts: 0, hours: 12 });
-    await life.resourceBecomes(addon.id, { state: "failed" });
-    await eventually(() => calls(addon.id, "deprovision").length === 1);
-  });
-
-  it.each([
-    [undefined, 30],
-    [0, 1],
-    [7_200, 3_600],
-  ])("with againInSeconds %p is called again after %d seconds", async (againInSeconds, seconds) => {
-    says("finish", { later: "Not yet.", ...(againInSeconds !== undefined && { againInSeconds }) }, 40);
-    const { addon } = await life.control.install({ plan: "dedicated" });
-    await eventually(async () => {
-      const { seconds: left } = (await step(addon.id))!;
-      expect(left).toBeLessThanOrEqual(seconds);
-      expect(left).toBeGreaterThan(Math.max(seconds - 10, 0));
-    });
-    await life.control.deprovision(addon.id);
-    life.vendor.asUsual();
-  });
 });
 
 describe("finish that answers later for a plan change", () => {

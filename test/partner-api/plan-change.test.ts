@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Refusal } from "../../src/errors.ts";
-import type { Done } from "../../src/resources/contract.ts";
 import { teapots } from "../support/teapots/index.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
@@ -140,21 +139,5 @@ describe("a plan change whose function", () => {
     expect(more).toEqual([]);
     expect(Object.keys(life.varsAt(uuid)).sort()).toEqual(["TEAPOT_TOKEN", "TEAPOT_URL"]);
     expect(life.varsAt(uuid)["TEAPOT_URL"]).toContain("premium");
-  });
-
-  it.each<[string, () => unknown, string]>([
-    ["a list", () => [], "as a plain object of names and texts."],
-    ["a promise", async () => ({ TEAPOT_URL: "x" }), "names and texts. Is an await missing?"],
-    ["nothing", () => null, "as a plain object of names and texts."],
-  ])("returns %s as config: 202, no var is removed, and the log says why", async (_, vars, said) => {
-    const uuid = await life.settled();
-    const since = life.position();
-    life.vendor.next("changePlan", async () => ({ config: vars() }) as Done);
-    expect((await life.control.changePlan(uuid, "premium")).response.status).toBe(202);
-    await life.nothingLeft(uuid);
-    expect(
-      life.patchesOf(uuid, since).flatMap(({ config }) => config.map(({ value }) => value)),
-    ).not.toContain(null);
-    expect(life.world.logged()).toContain(said);
   });
 });

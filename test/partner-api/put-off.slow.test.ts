@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { FaultAction } from "../../packages/sandbox/index.ts";
 import { Refusal } from "../../src/errors.ts";
 import { teapots } from "../support/teapots/index.ts";
@@ -83,25 +82,6 @@ describe("a provision that is answered with later", () => {
     expect(await life.resource(addon.id)).toMatchObject({ state: "provisioned" });
   });
 
-  it("repeats configuring no sooner than the platform's Retry-After asks", async () => {
-    const { control } = life;
-    control.fault("PATCH /addons/*/config", {
-      ...{ status: 429, headers: { "retry-after": "600" } },
-      body: { id: "rate_limit", message: "Too many calls." },
-    });
-    const { addon } = await control.install({ plan: "dedicated" });
-    const [step] = await eventually(async () => {
-      const found = await life.world.rows<{ seconds: number }>(
-        `SELECT extract(epoch FROM due_at - now())::float8 AS seconds FROM steps WHERE uuid = $1 AND kind = 'announce' AND last_error IS NOT NULL`,
-        [addon.id],
-      );
-      expect(found).toHaveLength(1);
-      return found;
-    });
-    expect(step!.seconds).toBeGreaterThan(500);
-    await control.deprovision(addon.id);
-  });
-
   it("that the service refuses in the end is withdrawn at the platform, and stays refused", async () => {
     life.vendor.next("finish", () => Promise.reject(new Refusal("The clay has cracked.")));
     const { addon } = await life.control.install({ plan: "dedicated" });
@@ -114,15 +94,6 @@ describe("a provision that is answered with later", () => {
     expect((await life.platform.changePlan(addon.id, { plan: "basic" })).status).toBe(422);
     expect((await life.platform.deprovision(addon.id)).status).toBe(204);
     expect((await life.platform.deprovision(addon.id)).status).toBe(410);
-  });
-
-  it("finds a next step that was not started", async () => {
-    const { addon } = await life.control.install({ plan: "dedicated" });
-    await done(addon.id);
-    await life.world.rows(`INSERT INTO steps (uuid, kind) VALUES ($1, 'announce')`, [addon.id]);
-    await eventually(async () =>
-      expect(await life.world.rows(`SELECT kind FROM steps WHERE uuid = $1`, [addon.id])).toEqual([]),
-    );
   });
 
   it("is given up when it is not done after 11 hours", async () => {
@@ -175,21 +146,6 @@ describe("a provision not known to be done after 11 hours", () => {
     expect(life.vendor.callsOf(uuid, "deprovision")).toEqual([]);
   });
 
-  it("is asked about once, and the plan change behind it stays", async () => {
-    const uuid = await forgotten();
-    await life.world.rows(
-      `INSERT INTO steps (uuid, kind, detail, due_at, created_at)
-       VALUES ($1, 'announce', '{"plan": "premium"}', now() + interval '1 hour', now() - interval '11.5 hours')`,
-      [uuid],
-    );
-    await life.resourceBecomes(uuid, { state: "provisioned" });
-    const left = await life.world.rows(`SELECT kind, detail FROM steps WHERE uuid = $1`, [uuid]);
-    expect(left).toEqual([{ kind: "announce", detail: { plan: "premium" } }]);
-    expect(life.actionsOf(uuid)).toEqual(["provision 200", "deprovision 422"]);
-    await life.hurry(uuid);
-    await done(uuid);
-  });
-
   /** A resource that was given up, with a credential in this state. */
   async function givenUpWith(state: string): Promise<string> {
     const uuid = await life.settled("dedicated");
@@ -225,39 +181,6 @@ describe("a provision not known to be done after 11 hours", () => {
     expect(await life.resource(uuid)).toMatchObject({ state: "provisioned" });
     expect(life.vendor.callsOf(uuid, "deprovision")).toEqual([]);
   });
-
-  it.each(["needs_reauth", "grant_lost"])(
-    "is deprovisioned when its quarantined credential becomes %s",
-    async (state) => {
-      const uuid = await givenUpPutAside();
-      await life.world.rows(`UPDATE credentials SET state = $2 WHERE uuid = $1`, [uuid, state]);
-      await life.resourceBecomes(uuid, { state: "failed" });
-      await eventually(() => life.vendor.callsOf(uuid, "deprovision").length === 1);
-    },
-  );
-});
-
-it("a finish that meets a quarantined credential is tried again, and its failures are counted", async () => {
-  const uuid = await life.settled("dedicated");
-  for (let tries = 0; tries < 20; tries += 1)
-    life.vendor.next("finish", async (_, platform) => {
-      await platform.addons.own();
-      return { config: {} };
-    });
-  await life.world.rows(`UPDATE credentials SET state = 'quarantined', due_at = NULL WHERE uuid = $1`, [
-    uuid,
-  ]);
-  await life.world.rows(
-    `INSERT INTO steps (uuid, kind, detail, due_at) VALUES ($1, 'finish', '{"plan": "premium"}', now())`,
-    [uuid],
-  );
-  await eventually(async () =>
-    expect(
-      await life.world.rows(`SELECT last_error FROM steps WHERE uuid = $1 AND attempts >= 3`, [uuid]),
-    ).toEqual([{ last_error: expect.stringContaining("is quarantined") }]),
-  );
-  await life.world.rows(`UPDATE credentials SET state = 'active' WHERE uuid = $1`, [uuid]);
-  await done(uuid);
 });
 
 describe("a provision that is given up while finish still runs", () => {
@@ -293,15 +216,6 @@ describe("a provision that is given up while finish still runs", () => {
 });
 
 describe("a provision whose function", () => {
-  it("answers later: 202 with its message, then finished", async () => {
-    life.vendor.next("provision", () => Promise.resolve({ later: "Kneading the clay." }));
-    const { addon, response } = await life.control.install();
-    expect(response).toMatchObject({ status: 202, body: { id: addon.id, message: "Kneading the clay." } });
-    await done(addon.id);
-    expect(life.vendor.callsOf(addon.id, "finish")).toHaveLength(1);
-    expect(life.actionsOf(addon.id)).toEqual(["provision 200"]);
-  });
-
   it.each<[string, () => Promise<never>]>([
     ["throws an error", () => Promise.reject(new Error("The kiln is cold."))],
     ["throws an object that has no text", () => Promise.reject(Object.create(null) as Error)],
@@ -334,28 +248,4 @@ it("a long call of a vendor's function gets the signal when its process stops, a
   expect(life.world.logged()).not.toContain(`"alarm":"stop_incomplete"`);
   await done(addon.id);
   expect(life.vendor.callsOf(addon.id, "finish")).toHaveLength(2);
-});
-
-it("a request whose process stops during the vendor's call is answered 202, and the call is repeated", async () => {
-  const lasts = () => new Promise<never>(() => undefined);
-  const changed = await life.settled();
-  life.vendor.next("finish", lasts);
-  const { addon: lasting } = await life.control.install({ plan: "dedicated" });
-  await eventually(() => life.vendor.callsOf(lasting.id, "finish").length === 1);
-  // A stop waits 10 seconds for a call that continues.
-  const stopped = life.world.service.services.work.settled();
-  await sleep(8_500);
-  life.vendor.next("provision", lasts);
-  life.vendor.next("changePlan", lasts);
-  const [provision, change] = await Promise.all([
-    life.control.install(),
-    life.control.changePlan(changed, "premium"),
-  ]);
-  expect([provision.response.status, change.response.status]).toEqual([202, 202]);
-  expect([provision, change].map(({ response }) => response.ms < 2_500)).toEqual([true, true]);
-  await stopped;
-  for (const uuid of [lasting.id, provision.addon.id, changed]) await done(uuid);
-  expect(life.vendor.callsOf(provision.addon.id, "provision")).toHaveLength(2);
-  expect(life.vendor.callsOf(changed, "changePlan")).toHaveLength(2);
-  expect(await life.resource(changed)).toMatchObject({ plan: "premium" });
 });

@@ -1,6 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { once } from "node:events";
-import { connect } from "node:net";
 import {
   retryWhileDatabaseAway,
   type Database,
@@ -76,31 +74,6 @@ async function expectExchanged(uuid: string): Promise<void> {
   expect(await life.credential(uuid)).toEqual({ state: "active", generation: 1 });
 }
 
-it("a repeated provision whose caller is gone does not replace a grant that was answered", async () => {
-  const { addon } = await life.control.install({ plan: "basic" });
-  const before = await grantOf(addon.id);
-  const { addonId, addonPassword } = life.world.sandbox.settings;
-  const body = JSON.stringify({
-    ...life.requestFor(addon.id),
-    oauth_grant: { ...life.requestFor(addon.id).oauth_grant, code: randomUUID() },
-  });
-  const request = [
-    `POST /resources HTTP/1.1`,
-    `Host: service`,
-    `Authorization: Basic ${Buffer.from(`${addonId}:${addonPassword}`).toString("base64")}`,
-    `Content-Type: application/json`,
-    `Content-Length: ${Buffer.byteLength(body)}`,
-  ].join("\r\n");
-  const { hostname, port } = new URL(life.world.service.url!);
-  const connection = connect(Number(port), hostname);
-  // The complete request and the end of the stream: what a process finds that was suspended until the platform gave up.
-  connection.end(`${request}\r\n\r\n${body}`);
-  await once(connection.resume(), "close");
-  // Requests of one resource are handled one by one: the first is over when this one is.
-  expect((await life.control.redeliver(addon.id)).response.status).toBe(200);
-  expect(await grantOf(addon.id)).toEqual(before);
-});
-
 describe("a provision that was stored but not decided, delivered again with a new code", () => {
   it("is answered with what a sweep makes of it meanwhile, and the new code is exchanged", async () => {
     const uuid = await leftUndecided();
@@ -149,18 +122,3 @@ it.each([
     expect(await grantOf(uuid)).toEqual({ number: 1, isDue: true });
   },
 );
-
-it("a provision for which a process of the release before answered 202, without a step, is made once there are tokens", async () => {
-  const uuid = await leftUndecided();
-  const ctx = life.world.service.services;
-  expect((await life.control.redeliver(uuid)).response.status).toBe(202);
-  await life.world.rows(`DELETE FROM steps WHERE uuid = $1`, [uuid]);
-  await expectExchanged(uuid);
-  await ctx.work.runDue("platform", new AbortController().signal);
-  await ctx.work.settled();
-  await life.hurry(uuid);
-  await sweep();
-  await ctx.work.settled();
-  expect(await life.steps(uuid)).toEqual(["announce"]);
-  expect(life.vendor.callsOf(uuid, "provision")).toHaveLength(1);
-});

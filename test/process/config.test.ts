@@ -1,16 +1,11 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import supertest from "supertest";
 import { readConfig as readAny } from "../../src/config.ts";
-import {
-  madeUpNames,
-  readChosenEnvironment,
-  readEnvironment,
-  type Environment,
-} from "../../src/environment.ts";
+import { madeUpNames, readEnvironment, type Environment } from "../../src/environment.ts";
 import { Misconfigured } from "../../src/errors.ts";
 import { createOwnScrubber } from "../../src/logging/scrubber.ts";
 import { Secret } from "../../src/secret.ts";
@@ -113,24 +108,9 @@ describe("readConfig", () => {
     }
   });
 
-  it("names settings that contradict each other beside invalid ones, each once", () => {
-    const wrong = { PORT: "x", ENCRYPTION_KEY: "", DECRYPTION_KEYS: `${KEY},${KEY}`, OAUTH_CLIENT_ID: "a" };
-    expect(refusalOf(wrong).match(/^ {2}\w+/gm)).toEqual(Object.keys(wrong).map((name) => `  ${name}`));
-    const client = { OAUTH_CLIENT_ID: "a-client", OAUTH_CLIENT_SECRET: "changeme" };
-    expect(refusalOf(client).split("\n")).toHaveLength(2);
-  });
-
   it("requires no other settings when only some are asked for", () => {
     const status = { PLATFORM_STATUS_URL: "https://status.example.com" };
     expect(readConfig(status, ["platformStatusUrl"]).platformStatusUrl).toBe(status.PLATFORM_STATUS_URL);
-  });
-
-  it.each([
-    ...["* * * * *", "*/15 * * * * *", "0 30 4 1,15 * 5", "5-20/5 * 0-23 * 1-12 0-7"],
-    ...[" 0  0 * *\t* * \n", "0 0 29 2 *"],
-  ])("accepts %j as SWEEP_CRON", (expression) => {
-    const { sweepCron } = readConfig({ ...good, SWEEP_CRON: expression });
-    expect(sweepCron).toBe(expression.trim().split(/\s+/).join(" "));
   });
 });
 
@@ -315,20 +295,6 @@ describe("the sources of settings", () => {
     expect(madeUpNames({}, folder)).toEqual(["ADDON_ID"]);
   });
 
-  it("what npm run dev made up is left out where another service than its own is meant", async () => {
-    await write(".env", `DATA_DIR=${folder}\nLOG_LEVEL=debug\n`);
-    await write("dev.env", "ADDON_PASSWORD=made-up\n");
-    const chosen = { DATA_DIR: folder, LOG_LEVEL: "debug", PORT: "1" };
-    expect(readChosenEnvironment({ PORT: "1" }, folder)).toEqual(chosen);
-  });
-
-  it("a .env that cannot be read, such as a folder, is named", async () => {
-    const home = path.join(folder, "python");
-    await mkdir(path.join(home, ".env"), { recursive: true });
-    expect(() => readEnvironment({}, home)).toThrow(/python\/.env cannot be read: .*EISDIR/);
-    expect(() => readEnvironment({}, home)).toThrow(Misconfigured);
-  });
-
   it("the environment overrides .env, and .env overrides the file of npm run dev", async () => {
     await write(".env", `DATA_DIR=${folder}\nPORT=1\nLOG_LEVEL=debug\n`);
     await write("dev.env", "PORT=2\nLOG_LEVEL=trace\nADDON_ID=made-up\n");
@@ -364,11 +330,6 @@ describe("the sources of settings", () => {
       new RegExp(`^\\S+/\\.env, line ${line}: this is neither NAME=value nor a comment; `),
     );
     expect(read).not.toThrow(/abc|SHOP_TOKEN/);
-  });
-
-  it("a byte order mark and line ends of Windows belong to no setting", async () => {
-    await write(".env", `\uFEFFADDON_ID=one\r\nDATA_DIR="${folder}/none"\r\n`);
-    expect(readEnvironment({}, folder)).toEqual({ ADDON_ID: "one", DATA_DIR: `${folder}/none` });
   });
 
   it("a # in quotes belongs to the value, and one after a space begins a comment", async () => {

@@ -72,13 +72,4 @@ describe("a job", () => {
     await jobs.stop();
     expect({ isAborted: seen!.aborted, isOver }).toEqual({ isAborted: true, isOver: true });
   });
-
-  it("gets its signal also after its run has ended, because what it started may still wait", async () => {
-    const seen: AbortSignal[] = [];
-    started({ name: "short", run: async (signal) => void seen.push(signal) });
-    await eventually(() => beats.includes("short"));
-    expect(seen.map(({ aborted }) => aborted)).not.toContain(true);
-    await jobs.stop();
-    expect(seen.map(({ aborted }) => aborted)).not.toContain(false);
-  });
 });

@@ -55,43 +55,6 @@ describe("the log's output stream", () => {
     expect(accounted()).toBe(12_000);
   });
 
-  it("is written completely and in order although its reader starts only when the process exits", async () => {
-    const file = program("src/logging/log-output.ts");
-    // A process that handles errors of its output is not blocked by it.
-    const flood = `const { logOutput } = await import(${JSON.stringify(file)});
-      process.stdout.on("error", () => undefined);
-      const log = logOutput();
-      for (let line = 0; line < 2_000; line++) log.write(String(line).padEnd(999) + "\\n");
-      setTimeout(() => (process.stderr.write("ends"), process.exit(0)), 1_000);`;
-    const child = spawn(process.execPath, ["--input-type=module", "-e", flood]);
-    let taken = "";
-    await once(child.stderr, "data");
-    await sleep(200);
-    child.stdout.on("data", (data: Buffer) => (taken += data.toString()));
-    expect(await once(child, "close")).toEqual([0, null]);
-    expect(taken.trimEnd().split("\n").map(Number)).toEqual(Array.from({ length: 2_000 }, (_, line) => line));
-  });
-
-  it("repeats a write that failed when there is room again, without another line", async () => {
-    const full = `import fs from "node:fs";
-      const { writeSync } = fs;
-      let left = 3;
-      fs.writeSync = (fd, text) => {
-        if (left === 0) return writeSync(fd, text);
-        left -= 1;
-        throw Object.assign(new Error("no space left on device"), { code: "ENOSPC" });
-      };
-      const { logOutput } = await import(${JSON.stringify(program("src/logging/log-output.ts"))});
-      logOutput().write("kept\\n");
-      setTimeout(() => process.exit(1), 10_000);`;
-    const child = spawn(process.execPath, ["--input-type=module", "-e", full]);
-    const ended = once(child, "close");
-    const [taken] = (await once(child.stdout, "data")) as [Buffer];
-    expect(taken.toString()).toBe("kept\n");
-    child.kill("SIGTERM");
-    expect(await ended).toEqual([null, "SIGTERM"]);
-  });
-
   (existsSync("/dev/full") ? it : it.skip)(
     "lets the process work and exit while the log's disk is full",
     async () => {

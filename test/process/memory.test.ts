@@ -72,30 +72,3 @@ it("answered and refused requests leak no memory", async () => {
     expect((await heapOf(web)) - atFirst).toBeLessThan(2 * REQUESTS * MOST_BYTES_A_REQUEST),
   );
 }, 120_000);
-
-const TOKENS = 60;
-
-it("exchanges, refreshes and steps leak no memory", async () => {
-  const { control, install, become, makeDue } = life;
-  const web = await life.start("web", { ...before(TELLS_ITS_HEAP), SWEEP_CRON: "* * * * * *" });
-  const lasting = await install(TOKENS);
-  let generation = 1;
-  await become(lasting, generation);
-
-  /** A refresh of each token, and as many grants that are exchanged and deprovisioned. */
-  async function round(): Promise<void> {
-    await makeDue(lasting);
-    await become(lasting, ++generation);
-    const passing = await install(TOKENS);
-    await become(passing, 1);
-    await Promise.all(passing.map((uuid) => control.deprovision(uuid)));
-  }
-  await round();
-  await round();
-  const atFirst = await heapOf(web);
-  await round();
-  await round();
-  await eventually(async () =>
-    expect((await heapOf(web)) - atFirst).toBeLessThan(2 * TOKENS * MOST_BYTES_A_REQUEST),
-  );
-}, 120_000);

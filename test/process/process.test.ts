@@ -1,5 +1,3 @@
-import { existsSync, readFileSync } from "node:fs";
-import { connect } from "node:net";
 import { aProcessWorld, before } from "../support/process-world.ts";
 import { eventually, opened } from "../support/world.ts";
 
@@ -27,15 +25,6 @@ describe("a signal to stop", () => {
     for (const signal of signals) web.signal(signal);
     expect(await web.ended).toBe(0);
     expect(web.output().match(/"msg":"Stopping: /g)).toHaveLength(1);
-  });
-
-  it("of Node's inspector opens none, and changes nothing", async () => {
-    const web = await life.start();
-    web.signal("SIGUSR1");
-    expect((await fetch(`${web.url}/healthz`)).status).toBe(200);
-    web.signal("SIGTERM");
-    expect(await web.ended).toBe(0);
-    expect(web.output()).not.toContain("Debugger listening");
   });
 
   it("in the middle of a sweep stores the answers of calls that were sent, and leaves the rest to the next process", async () => {
@@ -98,27 +87,4 @@ it("an uncaught error ends the process and shows no secret; the next process con
   }
   await life.start();
   await life.become(uuids, 1);
-});
-
-/** The kernel's limit; null on other systems. */
-function somaxconn(): number | null {
-  const file = "/proc/sys/net/core/somaxconn";
-  return existsSync(file) ? Number(readFileSync(file, "utf8")) : null;
-}
-
-it("a burst of a thousand connections is queued by the kernel while the process is busy", async () => {
-  // Other kernels have a lower limit of their own.
-  if ((somaxconn() ?? 0) < 1_100) return;
-  const web = await life.start();
-  const { hostname, port } = new URL(web.url!);
-  web.signal("SIGSTOP");
-  let letIn = 0;
-  const sockets = Array.from({ length: 1_000 }, () => connect(Number(port), hostname, () => (letIn += 1)));
-  sockets.forEach((socket) => socket.on("error", () => undefined));
-  try {
-    await eventually(() => expect(letIn).toBe(1_000));
-  } finally {
-    sockets.forEach((socket) => socket.destroy());
-    web.signal("SIGCONT");
-  }
 });

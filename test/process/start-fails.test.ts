@@ -1,10 +1,9 @@
 import { createServer, type AddressInfo, type Server } from "node:net";
 import type { Database } from "../../src/database/database.ts";
 import { runWeb } from "../../src/process/run-web.ts";
-import { aGate } from "../support/a-vendor.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 import { teapots } from "../support/teapots/index.ts";
-import { aWorld, eventually, type World } from "../support/world.ts";
+import { aWorld, type World } from "../support/world.ts";
 
 let world: World;
 let neighbour: Server;
@@ -40,14 +39,4 @@ it("A web process that finds its port taken closes its database and the service 
   const { database } = await startInVain(async () => void closed++);
   await expect(database.ping()).rejects.toThrow();
   expect(closed).toBe(1);
-});
-
-it("A taken port is told of even if the service of the vendor cannot be closed, and no work is begun meanwhile", async () => {
-  const closing = aGate();
-  const { database, logged } = await startInVain(() => closing.opened);
-  // It waited five seconds for the vendor, while its database would have answered within a moment.
-  expect(logged()).toContain("A part could not be closed");
-  expect(logged()).not.toContain('"Ready"');
-  closing.open();
-  await eventually(() => expect(database.ping()).rejects.toThrow());
 });

@@ -1,7 +1,6 @@
 // docs/upgrade.md, "A release that changes what you sell": releases, one after the other, of a service with customers.
 
 import { diffConfig, pushShown } from "../../src/operator/config-diff.ts";
-import { setConfig } from "../../src/operator/config-vars.ts";
 import { addonManifest } from "../../src/operator/addon-manifest.ts";
 import type { Offer } from "../../src/resources/contract.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
@@ -57,27 +56,6 @@ describe("a new config var", () => {
     const { vars } = await diffConfig(needs(), atOnce.id);
     expect(vars).toContainEqual(expect.objectContaining({ name: NEW, state: "missing" }));
     expect(await pushShown(needs(), atOnce.id, { shown: vars, overwrite: [] })).toEqual([NEW]);
-  });
-
-  it("reaches existing resources by a plan change or `kit config set`; `kit config diff` ignores it", async () => {
-    const [changed, set] = [await life.settled(), await life.settled()];
-    tellPlatform(withNew);
-    await release(withNew);
-    expect((await diffConfig(needs(), set)).vars.map(({ name }) => name)).not.toContain(NEW);
-
-    life.vendor.next("changePlan", blue);
-    await life.control.changePlan(changed, "premium");
-    expect(await onPlatform(changed)).toContain(NEW);
-
-    await setConfig(needs(), set, [{ name: NEW, value: "blue" }]);
-    expect(await onPlatform(set)).toContain(NEW);
-    expect((await diffConfig(needs(), set)).vars).toContainEqual(
-      expect.objectContaining({ name: NEW, state: "same" }),
-    );
-    // The next plan change removes what the service does not return.
-    await life.control.changePlan(set, "premium");
-    await life.world.quiet([set]);
-    expect(await onPlatform(set)).not.toContain(NEW);
   });
 });
 

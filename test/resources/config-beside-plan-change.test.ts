@@ -3,11 +3,10 @@
 import { diffConfig, differing, pushShown } from "../../src/operator/config-diff.ts";
 import { setConfig } from "../../src/operator/config-vars.ts";
 import type { PlatformFor } from "../../src/platform/api.ts";
-import { lockedResource } from "../../src/resources/store.ts";
 import type { OpenContext } from "../../src/open-context.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
-import { eventually, opened } from "../support/world.ts";
+import { opened } from "../support/world.ts";
 
 let services: OpenContext;
 let uuid: string;
@@ -54,21 +53,6 @@ it("a plan change that starts before a push is not undone at the platform by the
   expect(differing((await diffConfig(services, uuid)).vars)).toEqual([]);
 });
 
-describe("a var that an operator sets during another operator's push", () => {
-  const ofTheOther = "https://of-the-other.example";
-  const setToo = () => setConfig(services, uuid, [{ name: "TEAPOT_URL", value: ofTheOther }]);
-
-  it("keeps its value, and so does a var that was changed by hand and is not to be overwritten", async () => {
-    const byHand = { name: "TEAPOT_TOKEN", value: "by-hand" };
-    await services.platformFor(uuid).config.update([{ name: "TEAPOT_URL", value: null }, byHand]);
-    const { vars } = await diffConfig(services, uuid);
-    const needs = { ...services, platformFor: overtaken("before", setToo) };
-    expect(await pushShown(needs, uuid, { shown: vars, overwrite: [] })).toEqual(["TEAPOT_URL"]);
-    expect(await url()).toBe(ofTheOther);
-    expect(await services.platformFor(uuid).config.get()).toContainEqual(byHand);
-  });
-});
-
 it("a plan change during kit config set leaves the operator's value both at the platform and in the database", async () => {
   const needs = { ...services, platformFor: overtaken("after") };
   const value = "https://by-hand.example";
@@ -90,23 +74,5 @@ it("kit config set during a plan change is kept where the new plan changes nothi
   gate.open();
   await life.nothingLeft(uuid);
   expect(life.varsAt(uuid)).toEqual({ TEAPOT_TOKEN: "by-hand", TEAPOT_URL: "https://of-two.example" });
-  expect(differing((await diffConfig(services, uuid)).vars)).toEqual([]);
-});
-
-it("a var that is set while another one is being stored is kept, as is the other", async () => {
-  const url = { name: "TEAPOT_URL", value: "https://of-the-one.example" };
-  const token = { name: "TEAPOT_TOKEN", value: "of-the-other" };
-  let both: Promise<unknown> = Promise.resolve();
-  await services.db.transaction(async (tx) => {
-    await lockedResource(tx, uuid);
-    both = Promise.all([setConfig(services, uuid, [url]), setConfig(services, uuid, [token])]);
-    // Both have changed the platform, and wait for the row.
-    await eventually(async () =>
-      expect(await life.world.rows(`SELECT 1 FROM pg_locks WHERE NOT granted`)).toHaveLength(2),
-    );
-  });
-  await both;
-  const theirs = await services.platformFor(uuid).config.get();
-  expect(theirs).toEqual(expect.arrayContaining([url, token]));
   expect(differing((await diffConfig(services, uuid)).vars)).toEqual([]);
 });

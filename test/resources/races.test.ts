@@ -201,24 +201,6 @@ it("steps that a process wrote that did not see the end of their resource are dr
   expect(calls).toEqual(["provision", "deprovision"]);
 });
 
-it("a plan change that was queued without an acknowledgement, and claimed by another process, is not made twice", async () => {
-  const uuid = await life.settled();
-  life.vendor.next("changePlan", () => sleep(1_200).then(() => ({ later: "Wait." })));
-  expect(await EVENTS.premium(uuid)).toBe(202);
-  // As if the step before had ended, and another process had claimed this one.
-  moments.set("unheard enqueue_plan_change", () =>
-    life.world.rows(
-      `WITH ended AS (DELETE FROM steps WHERE uuid = $1 AND detail->>'plan' = 'premium')
-       UPDATE steps SET lease = lease + 1, attempts = attempts + 1, leased_until = now() + interval '1 hour'
-       WHERE uuid = $1 AND detail->>'plan' = 'dedicated'`,
-      [uuid],
-    ),
-  );
-  expect(await EVENTS.dedicated(uuid)).toBe(202);
-  expect(moments.size).toBe(0);
-  expect(life.vendor.callsOf(uuid, "changePlan")).toHaveLength(1);
-});
-
 it("of two plan changes by two processes, the one that is answered last is the plan in the end", async () => {
   const request = aProvisionRequest({ oauth_grant: null });
   expect(await status(life.platform.provision(request))).toBe(200);

@@ -2,15 +2,12 @@ import { randomBytes } from "node:crypto";
 import type { Environment } from "../../src/environment.ts";
 import { runWeb } from "../../src/process/run-web.ts";
 import type { RunningService } from "../../src/process/start-up.ts";
-import type { Secret } from "../../src/secret.ts";
 import { signed } from "../people/customers.ts";
-import { kitJson } from "../support/kit.ts";
 import { FROM_OUR_PAGE, hiddenIn } from "../operator/pages/operator.ts";
 import type { Browser } from "../people/browser.ts";
 import { aWorldOfPeople } from "../people/people.ts";
 import { basic } from "../support/partner-calls.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
-import { tokensOf } from "../../src/credentials/token-source.ts";
 import { opened } from "../support/world.ts";
 
 // The procedures of docs/rotate.md. The client secret and the encryption key have tests of their own, which it names.
@@ -177,24 +174,4 @@ describe("rotation of the operator's password", () => {
       redirect: "manual",
       headers: { ...(init.headers as Record<string, string>), authorization: basic("operator", password) },
     });
-});
-
-describe("replacement of a leaked access token", () => {
-  it("makes it invalid at the platform as soon as kit has refreshed it, and affects nothing else", async () => {
-    const { services } = people.world.service;
-    const leaked = await tokensOf(services, uuid).current();
-    expect(await askedWith(leaked)).toBe(200);
-    const { code, data } = await kitJson({ ...people.world.environment }, ["tokens", "refresh", uuid]);
-    expect({ code, data }).toEqual({ code: 0, data: { done: [uuid], failed: [], skipped: [] } });
-    expect(await askedWith(leaked)).toBe(401);
-    expect((await services.platformFor(uuid).addons.own()).id).toBe(uuid);
-  });
-
-  async function askedWith(token: Secret): Promise<number> {
-    const headers = {
-      authorization: `Bearer ${token.reveal()}`,
-      accept: "application/vnd.svc+json; version=3",
-    };
-    return (await fetch(`${people.world.sandbox.url}/addons/${uuid}`, { headers })).status;
-  }
 });

@@ -2,7 +2,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Database } from "../../src/database/database.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
-import { teapots } from "../support/teapots/index.ts";
 
 describe("several deliveries for one uuid", () => {
   let life: LifecycleWorld;
@@ -55,18 +54,4 @@ describe("several deliveries for one uuid", () => {
       expect((await send()).status).toBe(200);
     },
   );
-
-  it("get equal answers when the database is back at the last moment and the vendor is slow", async () => {
-    const back = performance.now() + 6_000;
-    isAway = () => performance.now() < back;
-    const request = aProvisionRequest();
-    life.vendor.next("provision", async (resource) => {
-      await sleep(2_500);
-      return teapots.provision(resource);
-    });
-    const answers = await manyTimes(20, () => life.platform.provision(request));
-    expect(new Set(answers.map(({ response }) => `${response.status} ${response.text}`)).size).toBe(1);
-    expect(answers[0]!.response.status).toBe(200);
-    expect(life.vendor.callsOf(request.uuid, "provision")).toHaveLength(1);
-  });
 });

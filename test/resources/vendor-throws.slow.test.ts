@@ -1,19 +1,11 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { tmpdir } from "node:os";
-import { jest } from "@jest/globals";
 import { aFreshDatabase } from "../support/database.ts";
+import { before } from "../support/process-world.ts";
 import { program } from "../support/program.ts";
-import { teapotConfig, teapotParts } from "../support/sellers.ts";
 
 // The vendor's code may throw while the service is created.
-jest.unstable_mockModule("../../src/your-service/index.ts", () => ({
-  createYourService() {
-    throw new Error("The shop is closed.");
-  },
-}));
-const { openContext } = await import("../../src/open-context.ts");
-const { before } = await import("../support/process-world.ts");
 
 const settings = {
   ...{ ADDON_ID: "teapots", ADDON_PASSWORD: "a-password-of-tests", PORT: "0" },
@@ -23,24 +15,7 @@ const settings = {
   PLATFORM_STATUS_URL: "https://status.example.com",
 };
 
-it("when createYourService throws, no database stays open that would keep a command from exiting", async () => {
-  const database = await aFreshDatabase();
-  const config = teapotConfig({ ...settings, ...database.environment });
-  await expect(openContext(config)).rejects.toThrow("The shop is closed.");
-  // Fails if the database is still open.
-  await database.close();
-});
-
-it("when the vendor's close throws, the database is closed too, and the error is reported", async () => {
-  const database = await aFreshDatabase();
-  const config = teapotConfig({ ...settings, ...database.environment });
-  const vendor = { ...teapotParts.vendor, close: () => Promise.reject(new Error("The door is stuck.")) };
-  const services = await openContext(config, { ...teapotParts, vendor });
-  await expect(services.close()).rejects.toThrow("The door is stuck.");
-  await database.close();
-});
-
-/** The same in a process; the error quotes a setting and a token of the platform. */
+/** The error quotes a setting and a token of the platform. */
 const THROWS = `
   import { register } from "node:module";
   const service = "export function createYourService() {" +

@@ -43,20 +43,12 @@ export function onTerminal(environment: Environment, words: readonly string[]): 
   };
 }
 
-/** Runs the real command line on a pseudo-terminal. */
+/** Runs the real command line on a pseudo-terminal, which `script` provides. */
 export function onRealTerminal(environment: Environment, words: readonly string[]): RealTerminal {
-  return programOnTerminal([program("src/kit.ts"), ...words], { environment, folder: tmpdir() });
-}
-
-/** Runs a program or script of Node on a pseudo-terminal, which `script` provides. */
-export function programOnTerminal(
-  words: readonly string[],
-  { environment, folder }: { environment: Environment; folder: string },
-): RealTerminal {
-  const command = [process.execPath, ...words].map(quoted).join(" ");
+  const command = [process.execPath, program("src/kit.ts"), ...words].map(quoted).join(" ");
   const child = spawn("script", ["-qec", `stty cols ${COLUMNS} rows 50; exec ${command}`, "/dev/null"], {
     env: { PATH: process.env["PATH"], TERM: "xterm", SHELL: "/bin/sh", ...environment },
-    ...{ cwd: folder, stdio: "pipe" },
+    ...{ cwd: tmpdir(), stdio: "pipe" },
   });
   const shown = aScreen();
   child.stdin.on("error", () => undefined);

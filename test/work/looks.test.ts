@@ -35,8 +35,6 @@ const changes = async () =>
     )
   ).map(({ detail }) => detail);
 const looked = () => eventually(async () => (await seen()).age < 3);
-const asked = (since: number) =>
-  operator.life.entries(since).filter(({ path }) => path === `/addons/${uuid}`);
 
 it("a new name and a new attachment are found after a day and are one event; what stays is none", async () => {
   const was = app();
@@ -67,25 +65,6 @@ it.each([
   await eventually(async () => Math.abs((await seen()).age - 23) < 0.5);
   operator.control.clearFaults();
   if (!fault) expect(operator.life.entries(since).filter(({ path }) => path === "/oauth/token")).toEqual([]);
-});
-
-it("those that are due together are looked at in one run, and not due together the next day", async () => {
-  await operator.world.rows(`UPDATE resources SET looked_at = now() - interval '25 hours'`);
-  const ages = async () =>
-    operator.world.rows<{ most: number; spread: number }>(
-      `SELECT extract(epoch FROM now() - min(looked_at))::float8 AS most, extract(epoch FROM max(looked_at) - min(looked_at))::float8 AS spread FROM resources WHERE state = 'provisioned'`,
-    );
-  await eventually(async () => (await ages())[0]!.most < 23.5 * 3600);
-  expect((await ages())[0]!.spread).toBeGreaterThan(1);
-});
-
-it("without a token none is made", async () => {
-  await operator.world.rows(`UPDATE credentials SET state = 'no_grant' WHERE uuid = $1`, [uuid]);
-  const since = operator.life.position();
-  await look(25);
-  await looked();
-  expect(asked(since)).toEqual([]);
-  expect(await changes()).toEqual([]);
 });
 
 it("the page of a resource looks at once, and its story has the change", async () => {

@@ -50,14 +50,6 @@ it("while slow vendor's functions use all their places, apps of other resources 
     await eventually(async () => expect(await life.events(uuid)).toContain("apps_found"), SOON_MS);
 });
 
-it("while slow vendor's functions use all their places, config vars of other resources are still sent to the platform", async () => {
-  const since = life.position();
-  expect((await life.control.changePlan(settled, "premium")).response.status).toBe(200);
-  await eventually(async () => expect(await life.steps(settled)).toEqual([]), SOON_MS);
-  // The platform has them from the answer already; it is called all the same.
-  expect(life.entries(since).map(({ path }) => path)).toContain(`/addons/${settled}/config`);
-});
-
 it("a rotation that waited behind a plan change starts at once", async () => {
   const vendor: Vendor & Extensions = life.vendor;
   let rotated = "";

@@ -28,19 +28,6 @@ function aPool(rows: number, { concurrency, forNow }: { concurrency: number; for
   };
 }
 
-it("a worker pool whose limit is lowered starts no more, and starts the rest as soon as the limit is raised", async () => {
-  let most = 2;
-  const { pool, ends, started, endAll } = aPool(12, { concurrency: 8, forNow: () => most });
-  await eventually(() => expect(started()).toBe(2));
-  ends.shift()!();
-  await eventually(() => expect(started()).toBe(3));
-  expect(ends).toHaveLength(2);
-  most = 8;
-  await eventually(() => expect(ends).toHaveLength(8));
-  await endAll();
-  await pool.settled();
-});
-
 it("a pool that is filled twice at once starts no more than its places, and takes what one claim has left", async () => {
   const due = Array.from({ length: 12 }, (_, row) => row);
   const claims = aGate();
@@ -89,26 +76,6 @@ it("a claim that fails leaves its places to the next", async () => {
   await expect(failed).rejects.toThrow("away");
   expect(await next).toBe(1);
   expect(begun).toEqual([1]);
-});
-
-it("free places are filled even if they are less than a quarter of all", async () => {
-  const gate = aGate();
-  const due = Array.from({ length: 13 }, (_, i) => i);
-  const begun: number[] = [];
-  const pool = createWorkerPool<number>({
-    claim: async (most) => due.splice(0, most),
-    handle: (row) => (begun.push(row), gate.opened),
-    concurrency: 16,
-    onEnd: () => undefined,
-  });
-  const signal = AbortSignal.timeout(60_000);
-  expect(await pool.fill(signal)).toBe(13);
-  due.push(13, 14, 15, 16);
-  void pool.fill(signal);
-  await eventually(() => expect(begun).toHaveLength(16), 5_000);
-  gate.open();
-  await eventually(() => expect(begun).toHaveLength(17), 5_000);
-  await pool.settled();
 });
 
 it("a pool says for how long more was due than it could start, until claims have not been full for a second", async () => {

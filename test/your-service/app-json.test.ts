@@ -29,15 +29,6 @@ describe("app.json", () => {
       expect(about).toMatchObject({ value: expect.stringMatching(/^https:\/\/[a-z]+\.invalid$/) });
   });
 
-  it("brings the PostgreSQL whose address is read from DATABASE_URL", () => {
-    expect(manifest.addons).toEqual([{ plan: "postgresql", as: "DATABASE" }]);
-  });
-
-  it("runs one web process, which also runs the jobs", () => {
-    expect(manifest.formation).toEqual({ web: { quantity: 1 }, worker: { quantity: 0 } });
-    expect(manifest.env!["WEB_JOBS"]).toMatchObject({ value: "on" });
-  });
-
   it("makes an app on the platform, in each environment", async () => {
     const { control, close } = await startSandbox();
     const needed = ["ADDON_ID", "ADDON_PASSWORD", "CLIENT_SECRET"];
