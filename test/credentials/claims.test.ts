@@ -48,6 +48,20 @@ describe("claims on credentials", () => {
     await world.rows(`UPDATE credentials SET state = 'active', grant_deadline = NULL, leased_until = NULL`);
   });
 
+  it("gives grants in the order of their deadlines, whatever the order in which they fell due", async () => {
+    const left = [200, 40, 120, 60, 250, 20, 90, 160];
+    await world.rows(
+      `UPDATE credentials c SET state = 'grant_pending', leased_until = NULL, due_at = now() - make_interval(secs => i.life),
+         grant_deadline = now() + make_interval(secs => i.life)
+       FROM unnest($1::uuid[], $2::float8[]) AS i(uuid, life) WHERE c.uuid = i.uuid`,
+      [uuids.slice(0, 8), left],
+    );
+    const urgent = left.toSorted((one, other) => one - other).map((life) => uuids[left.indexOf(life)]);
+    expect((await grants(3)).map(({ uuid }) => uuid)).toEqual(urgent.slice(0, 3));
+    expect((await grants(12)).map(({ uuid }) => uuid)).toEqual(urgent.slice(3));
+    await world.rows(`UPDATE credentials SET state = 'active', grant_deadline = NULL, leased_until = NULL`);
+  });
+
   it("are not marked as sent after a later claim, even when both ask at the same moment", async () => {
     const [uuid] = uuids as [string];
     const [row] = await world.rows<{ lease: number }>(

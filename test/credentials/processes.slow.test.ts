@@ -90,37 +90,30 @@ describe("several processes on one PostgreSQL", () => {
   });
 });
 
-it.each([
-  ["before the platform answers", 1_500],
-  ["when the platform has answered", 0],
-])(
-  "a worker process that is frozen during a refresh, and considered dead frozen %s: leaves no dead token after it continues",
-  async (_, delayMs) => {
-    await life.start("web", { WEB_JOBS: "off" });
-    const sweeping = { SWEEP_CRON: "* * * * * *" };
-    const frozen = await life.start("worker", sweeping);
-    const uuids = await life.install(10);
-    await life.become(uuids, 1);
-    life.control.fault("POST /oauth/token", { delayMs: delayMs || 300 }, 10);
-    const since = life.position();
-    await life.makeDue(uuids);
-    await eventually(() => life.control.faults().length === 0);
-    if (delayMs === 0) await eventually(() => life.issuedSince(since) > 0);
-    frozen.signal("SIGSTOP");
-    await eventually(() => life.issuedSince(since) === 10);
-    await endLeases();
-    await life.start("worker", sweeping);
-    await life.become(uuids, 2);
-    frozen.signal("SIGCONT");
-    await sleep(4_000);
-    const alive = `SELECT 1 FROM credentials WHERE uuid = ANY($1::uuid[]) AND state = 'active'`;
-    await eventually(async () => expect(await life.world.rows(alive, [uuids])).toHaveLength(10));
-    expect(life.issuedSince(since)).toBeLessThanOrEqual(30);
-    // Each works: at once, or after one refresh that the first 401 brings about.
-    await life.world.restart();
-    const before = life.position();
-    await life.expectAlive(uuids);
-    expect(life.issuedSince(before)).toBeLessThanOrEqual(uuids.length);
-    await life.world.service.stop();
-  },
-);
+it("a worker process that is frozen during a refresh, and considered dead, leaves no dead token after it continues", async () => {
+  await life.start("web", { WEB_JOBS: "off" });
+  const sweeping = { SWEEP_CRON: "* * * * * *" };
+  const frozen = await life.start("worker", sweeping);
+  const uuids = await life.install(10);
+  await life.become(uuids, 1);
+  life.control.fault("POST /oauth/token", { delayMs: 1_500 }, 10);
+  const since = life.position();
+  await life.makeDue(uuids);
+  await eventually(() => life.control.faults().length === 0);
+  frozen.signal("SIGSTOP");
+  await eventually(() => life.issuedSince(since) === 10);
+  await endLeases();
+  await life.start("worker", sweeping);
+  await life.become(uuids, 2);
+  frozen.signal("SIGCONT");
+  await sleep(4_000);
+  const alive = `SELECT 1 FROM credentials WHERE uuid = ANY($1::uuid[]) AND state = 'active'`;
+  await eventually(async () => expect(await life.world.rows(alive, [uuids])).toHaveLength(10));
+  expect(life.issuedSince(since)).toBeLessThanOrEqual(30);
+  // Each works: at once, or after one refresh that the first 401 brings about.
+  await life.world.restart();
+  const before = life.position();
+  await life.expectAlive(uuids);
+  expect(life.issuedSince(before)).toBeLessThanOrEqual(uuids.length);
+  await life.world.service.stop();
+});

@@ -85,16 +85,6 @@ describe("compose.yaml", () => {
   });
 });
 
-it("the pieces of docs/deploy.md start what the Procfile starts, with settings that exist", () => {
-  const page = read("docs/deploy.md");
-  const found = (pattern: RegExp) => [...page.matchAll(pattern)].map(([, each]) => each!);
-  const commands = [...found(/^ExecStart=\/usr\/bin\/(.+)$/gm), ...found(/command: \[(.+?)\]/g)];
-  expect(commands.length).toBeGreaterThan(3);
-  for (const command of commands) expect(read("Procfile")).toContain(`${command.replaceAll(", ", " ")}\n`);
-  const set = [...found(/^Environment=(\w+)=/gm), ...found(/\{ name: ([A-Z]\w+)/g)];
-  expect(set.filter((name) => !knownNames.includes(name))).toEqual([]);
-});
-
 describe("app.json", () => {
   it("is a valid app manifest, with a description of at most 100 characters", () => {
     expect(faults.filter(({ severity }) => severity === "error")).toEqual([]);

@@ -102,6 +102,16 @@ describe.each(kitPages)("%s", (file) => {
   });
 });
 
+it("the pieces of docs/deploy.md start what the Procfile starts, with settings that exist", () => {
+  const page = read("docs/deploy.md");
+  const found = (pattern: RegExp) => [...page.matchAll(pattern)].map(([, each]) => each!);
+  const commands = [...found(/^ExecStart=\/usr\/bin\/(.+)$/gm), ...found(/command: \[(.+?)\]/g)];
+  expect(commands.length).toBeGreaterThan(3);
+  for (const command of commands) expect(read("Procfile")).toContain(`${command.replaceAll(", ", " ")}\n`);
+  const set = [...found(/^Environment=(\w+)=/gm), ...found(/\{ name: ([A-Z]\w+)/g)];
+  expect(set.filter((name) => !names.includes(name))).toEqual([]);
+});
+
 it("docs/operate.md says for every alarm what to do, and names no other", () => {
   const told = [...read("docs/operate.md").matchAll(/^\| `(\w+)`/gm)].map(([, alarm]) => alarm!);
   expect([...ALARMS].sort()).toEqual([...told].sort());

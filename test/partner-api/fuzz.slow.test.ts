@@ -4,14 +4,12 @@ import type { AddressInfo } from "node:net";
 import { fuzzAuthorizations } from "../../workshop/fuzz/authorizations.ts";
 import { createLogWatch } from "../../workshop/fuzz/log-watch.ts";
 import { fuzzProvisions } from "../../workshop/fuzz/provisions.ts";
-import { partnerCalls } from "../support/partner-calls.ts";
-import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { aWorld, QUICK, type World } from "../support/world.ts";
 
 /** Cases that are always tried. Add the seed of a run of `npm run fuzz` that found something. */
 const SEEDS = [7, 4_711, 20_260];
-const CASES_PER_SEED = 500;
-const HEADERS = 2_000;
+const CASES_PER_SEED = 250;
+const HEADERS = 500;
 
 const log = createLogWatch();
 let world: World;
@@ -55,14 +53,11 @@ it("the fuzz test itself finds a service that refuses valid or merely odd reques
 });
 
 describe(`${HEADERS} wrong Authorization headers`, () => {
-  it.each(SEEDS.slice(0, 1))("seed %i: all are refused with the same answer", async (seed) => {
+  it("are all refused with the same answer", async () => {
+    const [seed] = SEEDS as [number];
     const { addonId: user, addonPassword: password } = world.sandbox.settings;
     const wrong = { url: world.service.url!, user, password, seed, count: HEADERS };
     expect((await fuzzAuthorizations(wrong)).faults).toEqual([]);
     expect(await world.rows(`SELECT uuid FROM resources`)).toEqual([]);
   });
-});
-
-it("after the fuzz tests a normal provision succeeds", async () => {
-  expect((await partnerCalls(world).provision(aProvisionRequest())).status).toBe(200);
 });
