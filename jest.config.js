@@ -14,6 +14,7 @@ export default {
   moduleNameMapper: { "^\\.\\./offer\\.ts$": "<rootDir>/src/offer.ts" },
   globalSetup: "<rootDir>/test/support/global-setup.js",
   globalTeardown: "<rootDir>/test/support/global-teardown.js",
+  testSequencer: "<rootDir>/test/support/longest-first.js",
   testEnvironment: "node",
   // Against hanging only: a slow machine under load is no failure.
   testTimeout: 90_000,

@@ -9,5 +9,4 @@ export default {
   ...others,
   testRegex: REST,
   maxWorkers: Math.round(2.5 * availableParallelism()),
-  testSequencer: "<rootDir>/test/support/longest-first.js",
 };

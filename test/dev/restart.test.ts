@@ -67,7 +67,7 @@ it("a change restarts the service alone, says which file, and the platform keeps
     await save(plans.replace(/^( +)basic: /m, "$1gala: { summary: 'x' },\n$&"), "src/your-service/plans.ts");
     await save(changed("TEAPOT_URL: `https:", "TEAPOT_URL: `http:"));
   });
-  expect(printed).toMatch(/and 1 more changed: your service restarts\./);
+  expect(printed).toContain("changed: your service restarts.");
   expect(printed).toContain("Debugger listening on ws://127.0.0.1:");
   expect((await stateOf(ports)).addons).toEqual(before);
   await printedUntil("installed gala", () => install("gala"));

@@ -28,7 +28,6 @@ export async function aWorldOfDrawers() {
 
   return {
     ...life,
-    productUrl: product.url,
     /** Rows of the product's database, read as its vendor. */
     rows: <Row>(text: string, values: unknown[] = []) => as<Row>(product.url, text, values),
     async close() {

@@ -1,10 +1,10 @@
-import type { Database, Statement } from "../../src/database/database.ts";
 import { Refusal } from "../../src/errors.ts";
 import type { Extensions, Kit, Rotation } from "../../src/extend/contract.ts";
 import { askRotation } from "../../src/work/rotation.ts";
 import { writeRotation } from "../../src/work/rotation-store.ts";
 import { aGate, aVendor, type Vendor } from "../support/a-vendor.ts";
 import { kit as command } from "../support/kit.ts";
+import { interleavings } from "../support/interleavings.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
 import { eventually, opened } from "../support/world.ts";
 
@@ -33,17 +33,7 @@ const rotation: Rotation = {
   },
 };
 
-/** Statements whose next acknowledgement is lost: they were committed. */
-const unheard = new Set<string>();
-const wrapDatabase = (database: Database): Database => ({
-  ...database,
-  async query<Row>(statement: Statement, values?: readonly unknown[]) {
-    const rows = await database.query<Row>(statement, values);
-    if (unheard.delete(statement.name)) throw new Error("The acknowledgement is lost.");
-    return rows;
-  },
-});
-
+const { moments, parts } = interleavings();
 let kit: Kit;
 let uuid: string;
 const life = opened(() => {
@@ -51,7 +41,7 @@ const life = opened(() => {
     kit = given;
     return Object.assign(vendor, { rotation });
   };
-  return aLifecycle({ parts: { vendor: make, wrapDatabase } });
+  return aLifecycle({ parts: { ...parts, vendor: make } });
 });
 beforeEach(async () => {
   first.rotate.length = first.retire.length = called.length = 0;
@@ -339,14 +329,14 @@ describe("nothing is lost or done twice", () => {
   it.each(["settle_steps", "settle_announced", "settle_retired"])(
     "when the process does not hear that %s was committed",
     async (name) => {
-      unheard.add(name);
+      moments.set(`unheard ${name}`, () => Promise.resolve());
       await kit.rotate(uuid);
       await eventually(async () => {
         await makeDue(`kind <> 'retire'`);
         expect(await steps()).toEqual(["retire"]);
       });
       await done();
-      expect(unheard).toEqual(new Set());
+      expect(moments.size).toBe(0);
       expect(await events()).toEqual([...ASKED, "retired"]);
       expect(tokensOf(uuid)).toEqual(new Set([token()]));
     },

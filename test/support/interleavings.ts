@@ -11,7 +11,7 @@ export const lost = () => Promise.reject(databaseError("08006"));
 
 /**
  * What happens at a moment of something else, once. The moments of a statement: `before NAME`; `after NAME`, when it has
- * returned rows that the service does not have yet; `unheard NAME`, the same, and the connection is lost then; `deadlock
+ * returned rows that the service does not have yet; `unheard NAME`, when it has run, and the connection is lost then; `deadlock
  * NAME`, in a transaction. Those of a call to the token endpoint: `answered exchange` and `answered refresh`, when the
  * platform has answered and the service does not have the answer yet.
  */
@@ -32,7 +32,7 @@ export function interleavings() {
       await reach(`before ${statement.name}`);
       const rows = await database.query<never>(statement, values);
       if (rows.length > 0) await reach(`after ${statement.name}`);
-      if (rows.length > 0 && (await reach(`unheard ${statement.name}`))) return lost();
+      if (await reach(`unheard ${statement.name}`)) return lost();
       return rows;
     },
     async transaction(work) {

@@ -9,6 +9,7 @@ const LONGEST = [
   /not-checked/,
   /conformance\/test\/(broken-|causes)/,
   /process|overlapping|put-off|refresh-races|fuzz|browser|bench|dev\/dev|demo|restart/,
+  /resources\/races|extend\/rotation/,
 ];
 
 /** The order in which the files of a run begin: the longest first, the others by their size. */

@@ -63,7 +63,7 @@ it("a rotation that waited behind a plan change starts at once", async () => {
     "changePlan",
     async () => (await gate.opened, { config: { TEAPOT_TOKEN: "of the plan" } }),
   );
-  const changed = life.control.changePlan(settled, "basic");
+  const changed = life.control.changePlan(settled, "premium");
   await eventually(async () => expect(await life.steps(settled)).toEqual(["change_plan"]));
   await life.world.rows(`INSERT INTO steps (uuid, kind, due_at) VALUES ($1, 'rotate', now())`, [settled]);
   gate.open();

@@ -17,8 +17,6 @@ export interface Options {
   roundMs: number;
   /** The part of the usual rows that is made: less than 1 for tests of the bench, which look at no figure. */
   scale: number;
-  /** A folder for CPU profiles; if unset, none are made. */
-  profiles?: string | undefined;
   databaseUrl?: string | undefined;
 }
 
@@ -46,8 +44,6 @@ export interface Bench {
    * if it was stopped after `forMs`.
    */
   runKitAside(command: string, settings: Settings, forMs: number): Promise<End | null>;
-  /** Kills a service; while profiles are made it is stopped in order instead, so that it writes its own. */
-  end(service: Program): Promise<void>;
   /** Kills the processes that a work left running. */
   endAll(): Promise<void>;
   close(): Promise<void>;
@@ -83,7 +79,7 @@ export async function createBench(options: Options): Promise<Bench> {
     settingsFor,
     startService: (kind, settings, where = "pinned") =>
       startProgram(
-        [...profiling(options), path.join(options.dist, `${kind}.js`)],
+        [path.join(options.dist, `${kind}.js`)],
         settings,
         where === "pinned" ? pinning.forService : pinning.forAnybody,
       ),
@@ -91,21 +87,9 @@ export async function createBench(options: Options): Promise<Bench> {
     runFloor: async (name, settings) =>
       JSON.parse(await runProgram(floorWords(name), settings, pinning.forService)) as never,
     runKit: async (command, settings) =>
-      JSON.parse(
-        await runProgram(
-          [...profiling(options), ...kitWords(options, command)],
-          settings,
-          pinning.forService,
-        ),
-      ) as never,
+      JSON.parse(await runProgram(kitWords(options, command), settings, pinning.forService)) as never,
     runKitAside: (command, settings, forMs) =>
       runFor(forMs, kitWords(options, command), settings, ["nice", "-n", "19"]),
-    async end(service) {
-      if (options.profiles === undefined) return service.kill();
-      const ended = service.stop();
-      await platform.tell({ tokenMs: 0 });
-      return ended;
-    },
     endAll,
     async close() {
       await endAll();
@@ -123,8 +107,4 @@ function processors(): string {
 
 function kitWords({ dist }: Options, command: string): string[] {
   return [path.join(dist, "kit.js"), ...command.split(" "), "--json"];
-}
-
-function profiling({ profiles }: Options): string[] {
-  return profiles === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profiles}`];
 }

@@ -1,12 +1,10 @@
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { createBench, type Bench } from "./bench.ts";
 import { writeDocs } from "./docs.ts";
-import { profileText, readProfiles } from "./profile.ts";
 import { table } from "./report.ts";
 import { works } from "./works/all.ts";
 import type { Line, Work } from "./works/work.ts";
@@ -14,7 +12,7 @@ import type { Line, Work } from "./works/work.ts";
 // Measures each claim of docs/performance.md as a ratio to a floor that is measured in the same run. Exits with 1 if
 // any answer was wrong or is not stored, with 2 if used wrongly.
 
-const USAGE = `npm run bench [-- --quick] [--only NAME]… [--seconds OF-A-ROUND] [--scale PART-OF-THE-ROWS] [--json] [--profile] [--write-docs] [--dist FOLDER]
+const USAGE = `npm run bench [-- --quick] [--only NAME]… [--seconds OF-A-ROUND] [--scale PART-OF-THE-ROWS] [--json] [--write-docs] [--dist FOLDER]
 NAME: ${works.map(({ name }) => name).join(", ")}`;
 
 const values = readOptions();
@@ -28,11 +26,8 @@ const scale = Number(values.scale);
 const say = (text: string) => void process.stderr.write(`${text}\n`);
 const strange = only.filter((name) => !works.some((work) => work.name === name));
 if (strange.length > 0) exit(2, `There is no ${strange.join(", ")}.\n${USAGE}`);
-if (values["write-docs"] && (only.length > 0 || quick || scale !== 1 || values.profile))
-  exit(
-    2,
-    "--write-docs writes the figures of a whole run: leave --only, --quick, --scale and --profile out.",
-  );
+if (values["write-docs"] && (only.length > 0 || quick || scale !== 1))
+  exit(2, "--write-docs writes the figures of a whole run: leave --only, --quick and --scale out.");
 if (!(roundMs > 0)) exit(2, "--seconds is how long a round lasts: a number above zero.");
 if (!(scale > 0)) exit(2, "--scale is the part of the usual rows that is made: a number above zero.");
 if (!existsSync(path.join(dist, "web.js"))) exit(2, `There is no built service in ${dist}: npm run build`);
@@ -50,10 +45,8 @@ const stopped = new Promise<void>((resolve) => {
     });
 });
 
-const profiles = values.profile ? mkdtempSync(path.join(tmpdir(), "bench-profiles-")) : undefined;
-if (profiles) process.once("exit", () => rmSync(profiles, { recursive: true }));
 const databaseUrl = process.env["BENCH_DATABASE_URL"];
-const creating = createBench({ dist, quick, roundMs, scale, profiles, databaseUrl });
+const creating = createBench({ dist, quick, roundMs, scale, databaseUrl });
 const lines: Line[] = [];
 const faults: string[] = [];
 await Promise.race([measureAll().catch((error: unknown) => exit(2, wordsOf(error))), stopped]);
@@ -82,7 +75,6 @@ async function measureAll(): Promise<void> {
       faults.push(`${work.name}: ${wordsOf(error)}`);
       say(`WRONG  ${faults.at(-1)}`);
     }
-    if (profiles) say(profileText(readProfiles(profiles)));
   }
   console.log(json ? JSON.stringify({ says: bench.says, lines, faults }, null, 2) : `\n${table(lines)}`);
 }
@@ -116,7 +108,6 @@ function readOptions() {
         scale: { type: "string", default: "1" },
         quick: { type: "boolean", default: false },
         json: { type: "boolean", default: false },
-        profile: { type: "boolean", default: false },
         "write-docs": { type: "boolean", default: false },
         dist: { type: "string", default: fileURLToPath(new URL("../../dist", import.meta.url)) },
       },

@@ -13,8 +13,6 @@ export interface Program {
   startMs: number;
   /** Kills it: whatever it has answered must be in the database by now. */
   kill(): Promise<void>;
-  /** Sends SIGTERM and waits, so that it can write its profile. */
-  stop(): Promise<void>;
 }
 
 /** The running child processes. They are killed when this process exits. */
@@ -53,11 +51,11 @@ export async function startProgram(
   const { child, ended } = start([...before, process.execPath, ...words], settings);
   const url = await listening(child);
   const startMs = performance.now() - startedAt;
-  const end = async (signal: NodeJS.Signals) => {
-    child.kill(signal);
+  const kill = async () => {
+    child.kill("SIGKILL");
     await ended;
   };
-  return { pid: child.pid!, url, startMs, kill: () => end("SIGKILL"), stop: () => end("SIGTERM") };
+  return { pid: child.pid!, url, startMs, kill };
 }
 
 /** Runs `node` to its end and answers its standard output; rejects with its output if it failed. */

@@ -46,7 +46,7 @@ export const endToEnd: Work = {
     const { untilAllIsDone } = await ours.begin(quick ? 2_500 : 10_000);
     const done = await untilAllIsDone();
     const memoryMb = mostMemoryMbOf(service.pid);
-    await Promise.all([twin.kill(), bench.end(service)]);
+    await Promise.all([twin.kill(), service.kill()]);
     await checkTokens(database, asked.uuids, 1);
     const exchanged = (await bench.platform.tell()).exchanged - before.exchanged;
     if (exchanged !== asked.uuids.length + twinAsked.uuids.length)

@@ -44,7 +44,7 @@ async function refreshWith(
   );
   await drain(bench, database, workers, uuids.slice(0, 1_000));
   const sample = await drain(bench, database, workers, uuids.slice(1_000));
-  await Promise.all(workers.map(bench.end));
+  await Promise.all(workers.map((worker) => worker.kill()));
   return sample;
 }
 
@@ -93,7 +93,7 @@ async function among(bench: Bench, resources: number): Promise<Side> {
       const round = (forMs: number) => measureLoad(web, asked, { connections: 32, forMs });
       await round(roundMs / 2);
       const provision = await round(2 * roundMs);
-      await bench.end(web);
+      await web.kill();
       await checkProvisions(database, asked.uuids, 202);
       await database.drop();
       return provision;

@@ -65,7 +65,7 @@ export const mixed: Work = {
       for (const [when, beside] of round % 2 === 0 ? all : all.reverse())
         (slowest[when] ??= []).push(await p99(beside));
     }
-    await bench.end(web);
+    await web.kill();
     await checkProvisions(database, asked.uuids, 202);
     await checkTokens(database, due, 1 + rounds, [ENCRYPTION_KEY, OTHER_KEY]);
     await database.drop();

@@ -43,7 +43,7 @@ async function measureStart(bench: Bench, more: Record<string, string>) {
   const web = await bench.startService("web", settings);
   await sleep(IDLE_MS);
   const idleMb = memoryMbOf(web.pid);
-  await bench.end(web);
+  await web.kill();
   await database.drop();
   return { seconds: median(starts), idleMb };
 }

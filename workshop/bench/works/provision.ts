@@ -88,7 +88,7 @@ async function compare(
     await contestant(service, asked.service, roundMs),
     quick ? 2 : 6,
   );
-  await Promise.all([floor.kill(), bench.end(service)]);
+  await Promise.all([floor.kill(), service.kill()]);
   await checkProvisions(database, asked.service.uuids, status);
   await checkFloor(floorName, floorDatabase, asked.floor.uuids);
   await Promise.all([database.drop(), floorDatabase.drop()]);

@@ -30,7 +30,7 @@ async function withSweep<Result>(
   };
   await sweep();
   const result = await use(sweep, uuids.length);
-  await bench.end(worker);
+  await worker.kill();
   await checkTokens(database, uuids, 1 + sweeps);
   await database.drop();
   return result;
