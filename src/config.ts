@@ -91,17 +91,15 @@ export function hasMetrics({ operatorPassword, metricsPassword }: Config): boole
 /**
  * Reads the settings, checks all of them and freezes them. Throws one {@link Misconfigured} that names every bad
  * variable and how to fix it, never a value. With `only`, just those settings are required and read. `own` are the
- * settings of the vendor's service; their names are checked even when their values are not read.
+ * settings of the vendor's service.
  */
 export function readConfig(
   env: Environment,
   only?: readonly SettingName[],
   own: Settings = yourSettings,
 ): Config {
-  const faults = wrongNames(own);
+  const faults: string[] = [];
   const remarks: string[] = [];
-  if (env["NODE_TLS_REJECT_UNAUTHORIZED"] === "0")
-    remarks.push("NODE_TLS_REJECT_UNAUTHORIZED is 0: anybody may answer in the platform's place.");
   const insecure = env["ALLOW_INSECURE_PLATFORM"] === "on";
 
   function read([key, { name, about, standard, read }]: [string, Setting<unknown>]): [string, unknown] {
@@ -131,26 +129,12 @@ export function readConfig(
     remarks,
   } as unknown as Config;
   const isGiven = (key: SettingName) => isWanted(key) && Boolean(env[settings[key].name]);
-  faults.push(...disagreements(config, isGiven));
-  if (!insecure) faults.push(...guessable(config));
-  if (!insecure && !only) faults.push(...withoutAddress(isGiven));
+  faults.push(...faultsBetween(config, isGiven, insecure));
   if (faults.length > 0)
     throw new Misconfigured(
       `These settings are invalid (see .env.example):\n${faults.map((fault) => `  ${fault}`).join("\n")}`,
     );
   return Object.freeze(config);
-}
-
-/** One sentence for each name of the vendor's settings that is none, or is taken. */
-export function wrongNames(own: Settings): string[] {
-  const taken = new Set(Object.values<Setting<unknown>>(settings).map(({ name }) => name));
-  return Object.values(own).flatMap(({ name }) => {
-    const isGood = /^[A-Z_][A-Z0-9_]*$/.test(name) && !taken.has(name);
-    taken.add(name);
-    return isGood
-      ? []
-      : `${JSON.stringify(name)} cannot name a setting of yours: use capitals, digits and _, and a name that is not taken.`;
-  });
 }
 
 /** The variables that `src/your-service` reads, for a caller that makes up all the others (the demo). */
@@ -164,40 +148,39 @@ const GUARDS = [
   ...(["addonPassword", "addonPasswordPrevious", "operatorPassword"] as const),
   ...(["metricsPassword", "ssoSalt", "encryptionKey"] as const),
 ];
+/** The ways in which people come in. */
+const WAYS_IN = ["oauthClientId", "ssoSalt", "operatorPassword", "operatorAccounts"] as const;
 const LEAST_SECRET = 12;
 
-/** One sentence for each secret that guards us and is a few letters, or the same few again and again. */
-function guessable(config: Config): string[] {
-  return GUARDS.flatMap((key) => {
-    const text = config[key]?.reveal();
-    return text === undefined || (text.length >= LEAST_SECRET && new Set(text).size >= LEAST_SECRET / 2)
-      ? []
-      : `${settings[key].name} is too easy to guess: make a long one (openssl rand -hex 24).`;
-  });
-}
+/** A few letters, or the same few again and again. */
+const isGuessable = (secret?: Secret) =>
+  secret !== undefined && Math.min(secret.reveal().length, 2 * new Set(secret.reveal()).size) < LEAST_SECRET;
 
-/** Where people sign in, a request must not decide which address they are sent to, and whether cookies are secure. */
-function withoutAddress(isGiven: (key: SettingName) => boolean): string[] {
-  const all = ["oauthClientId", "ssoSalt", "operatorPassword", "operatorAccounts"] as const;
-  const ways = all.filter(isGiven).map((key) => settings[key].name);
-  return isGiven("publicUrl") || ways.length === 0
-    ? []
-    : [`PUBLIC_URL is required beside ${ways.join(", ")}: the address at which browsers reach this service.`];
-}
-
-/** Faults between settings, one sentence each. */
-function disagreements(
-  { encryptionKey: key, decryptionKeys = [] }: Config,
-  isGiven: (key: SettingName) => boolean,
-): string[] {
-  const faults: string[] = [];
+/** Faults that are seen in several settings together, or in how strong a secret is: one sentence each. */
+function faultsBetween(config: Config, isGiven: (key: SettingName) => boolean, insecure: boolean): string[] {
+  const { encryptionKey: key, decryptionKeys = [] } = config;
   const keys = [key, ...decryptionKeys].flatMap((each) => each?.reveal() ?? []);
-  if (new Set(keys).size < keys.length)
-    faults.push("DECRYPTION_KEYS holds a key twice, or ENCRYPTION_KEY again: name each once.");
   const pair = [isGiven("oauthClientId"), isGiven("oauthClientSecret")];
-  if (pair.includes(false) && (pair.includes(true) || isGiven("operatorAccounts")))
-    faults.push(
+  const weak = GUARDS.filter((guard) => !insecure && isGuessable(config[guard]));
+  const waysIn = WAYS_IN.filter(isGiven).map((way) => settings[way].name);
+  const rules: [isBroken: boolean, sentence: string][] = [
+    [
+      new Set(keys).size < keys.length,
+      "DECRYPTION_KEYS holds a key twice, or ENCRYPTION_KEY again: name each once.",
+    ],
+    [
+      pair.includes(false) && (pair.includes(true) || isGiven("operatorAccounts")),
       "OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET are required together, and beside OPERATOR_ACCOUNTS: people sign in with both.",
-    );
-  return faults;
+    ],
+    ...weak.map((guard): [boolean, string] => [
+      true,
+      `${settings[guard].name} is too easy to guess: make a long one (openssl rand -hex 24).`,
+    ]),
+    // A request must not decide which address people are sent to, and whether cookies are secure.
+    [
+      !insecure && "publicUrl" in config && waysIn.length > 0 && !isGiven("publicUrl"),
+      `PUBLIC_URL is required beside ${waysIn.join(", ")}: the address at which browsers reach this service.`,
+    ],
+  ];
+  return rules.flatMap(([isBroken, sentence]) => (isBroken ? [sentence] : []));
 }

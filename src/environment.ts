@@ -48,33 +48,12 @@ function madeByDev(chosen: Environment, folder: string): Environment {
 
 /** The settings in a file of lines `NAME=value`; none if it is not there. Throws {@link Misconfigured}. */
 export function fileSettings(file: string): Environment {
-  const text = existsSync(file)
-    ? textOf(file)
-        .replace(/^\uFEFF/, "")
-        .replaceAll("\r\n", "\n")
-    : "";
-  const clear = text.match(CLEAR) ?? [];
-  const read = clear.join("");
-  if (read.length < text.length)
-    throw new Misconfigured(
-      `${file}, line ${read.split("\n").length}: this is neither NAME=value nor a comment; a value with a # or a quote in it must be in quotes.`,
-    );
-  // Trimmed, for some versions of Node take the next line for the value in `NAME= `.
-  return parseEnv(clear.map((line) => line.trim()).join("\n"));
-}
-
-/**
- * A line, or several with a value in quotes: empty, a comment, or `NAME=value` that leaves no doubt where the value ends,
- * for a password without its end would be sent all the same.
- */
-const CLEAR =
-  /[ \t]*(?:(?:export )?[\w.-]+ *=(?:[ \t]*(?:"[^"]*"|'[^']*'|`[^`]*`)[ \t]*(?:#.*)?|#(?:[ \t].*)?|(?:[ \t]*[^\s"'`#](?:[^\n#]*[^\s"'`#])?)?(?:[ \t]+#.*|[ \t]*))|#.*)?(?:\n|$)/gy;
-
-/** Such a file may be a folder (a Python environment is often named `.env`), or another user's. */
-function textOf(file: string): string {
+  if (!existsSync(file)) return {};
   try {
-    return readFileSync(file, "utf8");
+    // Of `NAME= `, some versions of Node take the next line for the value.
+    return parseEnv(readFileSync(file, "utf8").replace(/^\uFEFF|[ \t\r]+$/gm, ""));
   } catch (cause) {
+    // Such a file may be a folder (a Python environment is often named `.env`), or another user's.
     throw new Misconfigured(`${file} cannot be read: ${messageOf(cause)}`, { cause });
   }
 }

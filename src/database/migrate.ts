@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from "node:crypto";
+import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -15,16 +16,14 @@ interface Series {
   schema: "" | "yours";
 }
 
-/** The kit's, the same from `src/` and from `dist/`: `prisma/` is beside both. */
-const KIT: Series = {
-  folder: fileURLToPath(new URL("../../prisma/migrations", import.meta.url)),
-  schema: "",
-};
-/** Those of your service, if it has any; a build copies them. Their tables stand in a schema of their own. */
-const YOURS: Series = {
-  folder: fileURLToPath(new URL("../your-service/migrations", import.meta.url)),
-  schema: "yours",
-};
+/** The kit's, the same from `src/` and from `dist/`, and those of your service, if it has any; a build copies these. */
+const [KIT, YOURS] = ["../../prisma/migrations", "../your-service/migrations"].map((folder) =>
+  fileURLToPath(new URL(folder, import.meta.url)),
+) as [string, string];
+const series = (kit = KIT, yours = YOURS): Series[] => [
+  { folder: kit, schema: "" },
+  { folder: yours, schema: "yours" },
+];
 
 /** The advisory lock of `prisma migrate`, so that it and we wait for each other. */
 const LOCK = 72707369;
@@ -45,35 +44,27 @@ const NOT_IN_A_TRANSACTION = "-- not in a transaction";
 
 const tableOf = ({ schema }: Series) => `${schema && `${schema}.`}_prisma_migrations`;
 
-/** Not `IF NOT EXISTS`, which asks for the right to create schemas even where it is there. */
-const MAKE_YOURS = `DO $$ BEGIN IF to_regnamespace('yours') IS NULL THEN CREATE SCHEMA yours; END IF; END $$;`;
-
-/** As Prisma makes it. */
-const createTable = (series: Series) => `${series.schema && MAKE_YOURS}
-CREATE TABLE IF NOT EXISTS ${tableOf(series)} (
+/** The table as Prisma makes it. Not CREATE SCHEMA IF NOT EXISTS: that asks for the right even where it is there. */
+const createTable = (of: Series) => `
+${of.schema && `DO $$ BEGIN IF to_regnamespace('yours') IS NULL THEN CREATE SCHEMA yours; END IF; END $$;`}
+CREATE TABLE IF NOT EXISTS ${tableOf(of)} (
   id varchar(36) PRIMARY KEY NOT NULL, checksum varchar(64) NOT NULL, finished_at timestamptz,
   migration_name varchar(255) NOT NULL, logs text, rolled_back_at timestamptz,
   started_at timestamptz NOT NULL DEFAULT now(), applied_steps_count integer NOT NULL DEFAULT 0)`;
 
 /** Those of an earlier run that was cut off: with nothing done, or to be begun again. */
-const forgetUnfinished = (series: Series) =>
-  `UPDATE ${tableOf(series)} SET rolled_back_at = now() WHERE finished_at IS NULL AND rolled_back_at IS NULL`;
+const forgetUnfinished = (of: Series) =>
+  `UPDATE ${tableOf(of)} SET rolled_back_at = now() WHERE finished_at IS NULL AND rolled_back_at IS NULL`;
 
 /** Lifts the limits that the role has for the service's statements: a migration may take as long as it takes. */
 const NO_LIMITS = `SELECT set_config(name, '0', false) FROM pg_settings
   WHERE name IN ('statement_timeout', 'lock_timeout', 'transaction_timeout', 'idle_in_transaction_session_timeout',
     'idle_session_timeout')`;
 
-// to_regclass gives null for a table that is not there, where a plain SELECT would fail.
-const findTable = (series: Series) =>
+const finishedOf = (of: Series) =>
   statement(
-    `find_migrations_table${series.schema}`,
-    `SELECT to_regclass('${tableOf(series)}')::text AS name`,
-  );
-const finishedOf = (series: Series) =>
-  statement(
-    `finished_migrations${series.schema}`,
-    `SELECT migration_name AS name FROM ${tableOf(series)} WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL`,
+    `finished_migrations${of.schema}`,
+    `SELECT migration_name AS name FROM ${tableOf(of)} WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL`,
   );
 
 /** The database refused a migration, or it was cut off. The next run begins it again. */
@@ -104,23 +95,30 @@ interface Wishes {
  * @throws MigrationFailed; Misconfigured if the address is at fault; the driver's own errors if nothing answers there
  */
 export async function migrate(wishes: Wishes): Promise<{ applied: string[] }> {
-  const { url, ca, say = () => undefined, patience = PATIENCE } = wishes;
-  const { folder = KIT.folder, yours = YOURS.folder } = wishes;
+  const { url, ca, folder, yours, say = () => undefined } = wishes;
   const client = new pg.Client({
     ...connectionTo(url, ca),
     ...{ application_name: "addon-migrate", connectionTimeoutMillis: 10_000, keepAlive: true },
   });
   client.on("error", () => undefined);
   await client.connect().catch((error: unknown) => throwInWords(refused(error)));
+  const db: Queryable = { query: async ({ text }) => (await client.query(text)).rows as never };
   try {
     await client.query(NO_LIMITS);
     await takeLock(client, say);
     const applied: string[] = [];
-    for (const series of [
-      { ...KIT, folder },
-      { ...YOURS, folder: yours },
-    ])
-      applied.push(...(await applySeries(client, series, { say, patience })));
+    for (const each of series(folder, yours)) {
+      const pending = await pendingOf(db, each);
+      if (pending.length > 0) await client.query(`${createTable(each)}; ${forgetUnfinished(each)}`);
+      // Names without a schema are looked for, and made, in the series' own first.
+      if (each.schema) await client.query(`SET search_path = ${each.schema}, public`);
+      for (const name of pending) {
+        await apply(client, name, each, wishes).catch((error: unknown) => {
+          throw new MigrationFailed(shown(each, name), error);
+        });
+        applied.push(shown(each, name));
+      }
+    }
     return { applied };
   } finally {
     await client.end().catch(() => undefined);
@@ -140,36 +138,21 @@ async function takeLock(client: pg.Client, say: (sentence: string) => void): Pro
   }
 }
 
-type Manner = Required<Pick<Wishes, "say" | "patience">>;
-
-async function applySeries(client: pg.Client, series: Series, manner: Manner): Promise<string[]> {
-  const db: Queryable = { query: async ({ text }) => (await client.query(text)).rows as never };
-  const pending = await pendingOf(db, series);
-  if (pending.length === 0) return [];
-  const { rows } = await client.query(findTable(series).text);
-  if (!rows[0].name) await client.query(createTable(series));
-  await client.query(forgetUnfinished(series));
-  // Names without a schema are looked for, and made, in the series' own first.
-  if (series.schema) await client.query(`SET search_path = ${series.schema}, public`);
-  for (const name of pending) {
-    try {
-      await apply(client, name, series, manner);
-    } catch (error) {
-      throw new MigrationFailed(shown(series, name), error);
-    }
-  }
-  return pending.map((name) => shown(series, name));
-}
-
 /** The name of a migration, in words that tell a fork's own from the kit's. */
 const shown = ({ schema }: Series, name: string) => (schema ? `${schema}/${name}` : name);
 
-async function apply(client: pg.Client, name: string, series: Series, manner: Manner): Promise<void> {
-  const script = await readFile(path.join(series.folder, name, "migration.sql"), "utf8");
+/** Applies one migration; in a transaction again and again, while other sessions hold what it changes. */
+async function apply(
+  client: pg.Client,
+  name: string,
+  of: Series,
+  { say, patience = PATIENCE }: Wishes,
+): Promise<void> {
+  const script = await readFile(path.join(of.folder, name, "migration.sql"), "utf8");
   const checksum = createHash("sha256").update(script).digest("hex");
   const id = randomUUID();
-  const begin = `INSERT INTO ${tableOf(series)} (id, checksum, migration_name) VALUES ('${id}', '${checksum}', '${name}')`;
-  const finish = `UPDATE ${tableOf(series)} SET finished_at = clock_timestamp(), applied_steps_count = 1 WHERE id = '${id}'`;
+  const begin = `INSERT INTO ${tableOf(of)} (id, checksum, migration_name) VALUES ('${id}', '${checksum}', '${name}')`;
+  const finish = `UPDATE ${tableOf(of)} SET finished_at = clock_timestamp(), applied_steps_count = 1 WHERE id = '${id}'`;
   if (script.startsWith(NOT_IN_A_TRANSACTION)) {
     // One by one: PostgreSQL runs statements that are sent together in one transaction.
     const steps = script.split(/;[^\S\n]*$/m).filter((each) => each.trim() !== "");
@@ -178,23 +161,17 @@ async function apply(client: pg.Client, name: string, series: Series, manner: Ma
   }
   // The transaction that does the work also records it: if this process dies, PostgreSQL may still complete it. The
   // script may end with a comment, or with a statement without its semicolon.
-  await whenFree(client, name, `${begin};\n${script}\n;${finish}`, manner);
-}
-
-/** Runs SQL in one transaction, again and again while other sessions hold what it changes. */
-async function whenFree(client: pg.Client, name: string, sql: string, manner: Manner): Promise<void> {
-  const { say, patience } = manner;
+  const sql = `BEGIN; SET LOCAL lock_timeout = ${patience.lockMs};\n${begin};\n${script}\n;${finish}; COMMIT`;
   const until = performance.now() + patience.inAllMs;
-  for (let isFirst = true; ; isFirst = false) {
+  for (let tries = 1; ; tries++) {
     try {
-      await client.query(`BEGIN; SET LOCAL lock_timeout = ${patience.lockMs};\n${sql}; COMMIT`);
-      return;
+      return void (await client.query(sql));
     } catch (error) {
       await client.query("ROLLBACK").catch(() => undefined);
       const isHeldByOthers = isLockTimeout(error) || isConflict(error);
       if (!isHeldByOthers || performance.now() > until) throw error;
-      if (isFirst)
-        say(`${name}: another session holds what it changes (${messageOf(error)}). Trying until it lets go.`);
+      const why = `another session holds what it changes (${messageOf(error)})`;
+      if (tries === 1) say?.(`${name}: ${why}. Trying until it lets go.`);
       await sleep(patience.stepsBackMs);
     }
   }
@@ -202,26 +179,25 @@ async function whenFree(client: pg.Client, name: string, sql: string, manner: Ma
 
 /** The migrations that this version of the code needs and the database has not had: the kit's, then your service's. */
 export async function pendingMigrations(database: Queryable): Promise<string[]> {
-  const pending: string[] = [];
-  for (const series of [KIT, YOURS])
-    pending.push(...(await pendingOf(database, series)).map((name) => shown(series, name)));
-  return pending;
+  const all = series().map(async (each) =>
+    (await pendingOf(database, each)).map((name) => shown(each, name)),
+  );
+  return (await Promise.all(all)).flat();
 }
 
-async function pendingOf(database: Queryable, series: Series): Promise<string[]> {
-  const entries = await readdir(series.folder, { withFileTypes: true }).catch(
-    (error: NodeJS.ErrnoException) => {
-      if (series.schema && error.code === "ENOENT") return [];
-      throw error;
-    },
-  );
+async function pendingOf(database: Queryable, of: Series): Promise<string[]> {
+  const isNone = of.schema !== "" && !existsSync(of.folder);
+  const entries = isNone ? [] : await readdir(of.folder, { withFileTypes: true });
   const all = entries.flatMap((entry) => (entry.isDirectory() ? [entry.name] : [])).sort();
   if (all.length === 0) return [];
-  const [table] = await database.query<{ name: string | null }>(findTable(series));
-  if (!table?.name) return all;
-  const finished = await database.query<{ name: string }>(finishedOf(series));
+  const finished = await database.query<{ name: string }>(finishedOf(of)).catch((error: unknown) => {
+    if ((error as { code?: unknown }).code === NO_SUCH_TABLE) return [];
+    throw error;
+  });
   return all.filter((name) => !finished.some((row) => row.name === name));
 }
+
+const NO_SUCH_TABLE = "42P01";
 
 export const HOW_TO_MIGRATE = "Run: npm run --silent kit -- migrate";
 

@@ -141,7 +141,7 @@ export function createJobs({
     names: jobs.map(({ name }) => name),
     start(cron) {
       awake = cron === null ? jobs.filter(({ mayCompute }) => !mayCompute) : jobs;
-      if (cron !== null) endTicks = everyTick(cron, log, () => jobs.forEach(begin));
+      if (cron !== null) endTicks = everyTick(cron, () => jobs.forEach(begin));
     },
     wake(name, inMs = 0) {
       const job = jobs.find((each) => each.name === name);
@@ -161,34 +161,24 @@ export function createJobs({
   };
 }
 
-/** A timer this late (ms) means that the process stood still: it was frozen, or something blocked it. */
-const STOOD_STILL_MS = 5_000;
+/** After more seconds than this the process stood still, or its clock was set: a superfluous tick does no harm. */
+const LONGEST_LOOK_SECONDS = 5;
 
 /**
  * Calls `tick` in every second that `cron` names, until the returned function is called. node-cron only says which
  * seconds those are: its own timers wait for a moment of the clock, which is an hour away after the clock was set back
  * an hour.
  */
-function everyTick(cron: string, log: Log, tick: () => void): () => void {
+function everyTick(cron: string, tick: () => void): () => void {
   const timetable = createTask(cron, () => undefined);
   const second = () => Math.floor(Date.now() / 1_000);
   let seen = second();
-  let lookedAt = performance.now();
   const timer = setInterval(() => {
-    const stillMs = performance.now() - lookedAt;
-    lookedAt = performance.now();
-    const stoodStill = stillMs > STOOD_STILL_MS;
-    if (stoodStill)
-      log.warn(
-        { seconds: Math.round(stillMs / 1_000) },
-        "The process stood still; what fell due is done now",
-      );
     const now = second();
-    // This look may be late, or the clock was set back.
-    const length = now < seen ? 1 : Math.min(now - seen, STOOD_STILL_MS / 1_000);
-    const passed = Array.from({ length }, (_, i) => new Date((now - i) * 1_000));
+    const isOdd = now < seen || now > seen + LONGEST_LOOK_SECONDS;
+    const passed = Array.from({ length: isOdd ? 0 : now - seen }, (_, i) => new Date((now - i) * 1_000));
     seen = now;
-    if (stoodStill || passed.some((at) => timetable.match(at))) tick();
+    if (isOdd || passed.some((at) => timetable.match(at))) tick();
   }, 500);
   return () => clearInterval(timer);
 }

@@ -136,17 +136,13 @@ function endRequest(span: Span, request: Request, response: Response, resourcesP
   span.end();
 }
 
-/** Sends spans, and logs that it fails, and that it works again, once each. */
+/** Sends spans, and logs that it fails. */
 function quiet(exporter: SpanExporter, ctx: { log: Log }): SpanExporter {
-  let isDown = false;
   return {
     export(spans, done) {
       exporter.export(spans, ({ code, error }) => {
-        const fails = code !== 0;
-        if (fails && !isDown)
+        if (code !== 0)
           ctx.log.warn({ error }, "The collector takes no traces; until it does, they are dropped");
-        if (!fails && isDown) ctx.log.info("The collector takes traces again");
-        isDown = fails;
         done({ code: 0 });
       });
     },

@@ -3,7 +3,7 @@ import type { Database } from "../../src/database/database.ts";
 import { runWeb } from "../../src/process/run-web.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 import { teapots } from "../support/teapots/index.ts";
-import { aWorld, type World } from "../support/world.ts";
+import { aWorld, eventually, type World } from "../support/world.ts";
 
 let world: World;
 let neighbour: Server;
@@ -37,6 +37,6 @@ async function startInVain(
 it("A web process that finds its port taken closes its database and the service of the vendor", async () => {
   let closed = 0;
   const { database } = await startInVain(async () => void closed++);
-  await expect(database.ping()).rejects.toThrow();
+  await eventually(() => expect(database.ping()).rejects.toThrow());
   expect(closed).toBe(1);
 });
