@@ -30,8 +30,6 @@ interface SecretReport {
 export const MOST_SECRET_BYTES = 4 * 1024;
 const TRIAL_TIMEOUT_MS = 5_000;
 const LOOK_EVERY_MS = 250;
-/** If for this long every token that is tried gets a plain 401, the others are left to the running service. */
-const PRESUMED_MS = 5_000;
 const DATABASE_PATIENCE_MS = 60_000;
 
 /** A secret that an operator typed or piped in, validated like the setting. Throws {@link UsedWrongly}. */
@@ -126,7 +124,7 @@ async function checkOtherKeys(
 /**
  * Waits until every token that an older secret issued is refreshed, except those that the platform refused for good. It
  * refreshes due tokens itself, so it needs no running service. Throws if the platform rejects the secret, and
- * {@link Interrupted} once `signal` is aborted.
+ * {@link Interrupted} once `signal` is aborted. If it is only presumed to, the others are left to the running service.
  */
 export async function waitUntilFresh(
   ctx: Context,
@@ -134,36 +132,28 @@ export async function waitUntilFresh(
   { signal, onProgress }: How,
 ): Promise<SecretReport> {
   const { version, due } = begun;
-  const { secrets } = ctx.credentials;
   const enough = new AbortController();
   const helping = help(ctx, AbortSignal.any([signal, enough.signal]));
-  let progress = { fresh: -1, atMs: 0 };
   try {
     for (;;) {
-      const begunAtMs = performance.now();
       const { stale, waiting } = await patiently(() => countStale(ctx.db, version));
-      const tookMs = performance.now() - begunAtMs;
       const fresh = Math.max(due - stale, 0);
       onProgress?.(fresh, due);
       if (waiting === 0) return { ...begun, fresh };
       // Another process may have set a newer one.
-      const current = await patiently(secrets.current);
-      const isRejected = current.version >= version && current.isRejected;
-      if (isRejected && !current.isPresumed)
+      const current = await patiently(ctx.credentials.secrets.current);
+      if (current.version >= version && current.isRejected) {
+        if (current.isPresumed)
+          return { ...begun, fresh, unconfirmed: "it answers 401 for some, and gives no reason" };
         throw rejected(
           `It is in use now, as version ${current.version}: until the right one is set, no token is refreshed.`,
         );
-      // The 5 seconds begin with the rejection, and anew with each token that is refreshed all the same.
-      if (!isRejected) progress.fresh = -1;
-      else if (fresh > progress.fresh) progress = { fresh, atMs: performance.now() };
-      else if (performance.now() - progress.atMs > PRESUMED_MS)
-        return { ...begun, fresh, unconfirmed: "it answers 401 for the others, and gives no reason" };
+      }
       if (signal.aborted)
         throw new Interrupted(
           `The client secret is version ${version} now. Stopped with ${fresh} of ${due} tokens fresh; a running service refreshes the rest.`,
         );
-      // Counting many millions of rows takes seconds: a pause as long leaves the database to others.
-      await sleep(Math.max(LOOK_EVERY_MS, tookMs));
+      await sleep(LOOK_EVERY_MS);
     }
   } finally {
     enough.abort();

@@ -5,24 +5,13 @@ import { importResources, type Installation } from "../resources/end-store.ts";
 import { readUuid } from "../uuid.ts";
 import type { How } from "./work-through.ts";
 
-/** What is wrong with a line, for people. */
-export const BAD_LINES = {
-  not_json: "This is not one JSON object in UTF-8.",
-  no_uuid: "It has no uuid.",
-  no_plan: "It names no plan.",
-  unknown_plan: "Its plan is not on offer: src/your-service/plans.ts.",
-  bad_text: "Its region or name is no text that can be kept.",
-};
-
-interface BadLine {
-  uuid: string | null;
-  reason: keyof typeof BAD_LINES;
-}
+/** Why a line is skipped. `exists`: the uuid is stored already, or an earlier line named it. */
+type Reason = "exists" | "not_json" | "no_uuid" | "no_plan" | "unknown_plan" | "bad_text";
 
 interface ImportReport {
   imported: number;
-  /** The first line has number 1. `exists`: the uuid is stored already, or an earlier line named it. */
-  skipped: { line: number; uuid: string | null; reason: "exists" | BadLine["reason"] }[];
+  /** The first line has number 1. */
+  skipped: { line: number; uuid: string | null; reason: Reason }[];
 }
 
 /** How many resources are written in one batch. */
@@ -38,18 +27,15 @@ export async function importInstallations(
   { signal, onProgress }: How,
 ): Promise<ImportReport> {
   const report: ImportReport = { imported: 0, skipped: [] };
-  let batch = new Map<string, { line: number; installation: Installation }>();
+  const batch = new Map<string, Installation & { line: number }>();
   let line = 0;
 
   async function write(): Promise<void> {
-    const rows = [...batch.values()];
-    batch = new Map();
-    const installations = rows.map(({ installation }) => installation);
-    const born = await importResources(ctx, installations);
+    const born = await importResources(ctx, [...batch.values()]);
     report.imported += born.size;
-    for (const { line, installation } of rows)
-      if (!born.has(installation.uuid))
-        report.skipped.push({ line, uuid: installation.uuid, reason: "exists" });
+    for (const { line, uuid } of batch.values())
+      if (!born.has(uuid)) report.skipped.push({ line, uuid, reason: "exists" });
+    batch.clear();
     onProgress?.(report.imported + report.skipped.length, line);
   }
 
@@ -60,7 +46,7 @@ export async function importInstallations(
     const read = readInstallation(text, ctx.offer);
     if ("reason" in read) report.skipped.push({ line, ...read });
     else if (batch.has(read.uuid)) report.skipped.push({ line, uuid: read.uuid, reason: "exists" });
-    else batch.set(read.uuid, { line, installation: read });
+    else batch.set(read.uuid, { line, ...read });
     if (batch.size === BATCH_SIZE) await write();
   }
   if (batch.size > 0) await write();
@@ -72,7 +58,10 @@ export async function importInstallations(
  * One line of an import, `{uuid, plan, region?, name?}`; further members are ignored. The plan is the bare name or, as
  * the platform's API writes it, `service:plan`. It must be on offer: the vendor's functions are called with it later.
  */
-function readInstallation(text: string, offer: Offer): Installation | BadLine {
+function readInstallation(
+  text: string,
+  offer: Offer,
+): Installation | { uuid: string | null; reason: Reason } {
   const members = text.includes("\ufffd") ? undefined : parsedJson(text);
   if (!isJsonObject(members)) return { uuid: null, reason: "not_json" };
   const { uuid: typed, plan: named, region = null, name = null } = members;

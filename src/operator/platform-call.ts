@@ -1,11 +1,9 @@
 import type { Context } from "../context.ts";
 import { tokensOf } from "../credentials/token-source.ts";
 import { isJsonObject, parsedJson } from "../json-object.ts";
-import type { PlatformFor } from "../platform/api.ts";
-import { ForeignResource, InvalidPath } from "../platform/path.ts";
-import { redact } from "../secret.ts";
+import { HIDDEN, redact } from "../secret.ts";
 import { findApps } from "../work/platform-steps.ts";
-import { typedUuid, UsedWrongly } from "./errors.ts";
+import { typedUuid } from "./errors.ts";
 
 export type AppsReport = Awaited<ReturnType<typeof appsOf>>;
 
@@ -18,13 +16,6 @@ export async function appsOf(ctx: Pick<Context, "db" | "platformFor">, typed: st
   };
 }
 
-/** The platform's answer; `body` is parsed if it is JSON, and null if it is empty. */
-interface PlatformAnswer {
-  status: number;
-  headers: Record<string, string | string[]>;
-  body: unknown;
-}
-
 interface PlatformCall {
   method: string;
   path: string;
@@ -34,68 +25,31 @@ interface PlatformCall {
   data?: string | undefined;
 }
 
-const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"];
-
-/** Checks a call as far as that needs no settings. Throws {@link UsedWrongly}. */
-export function checkCall({ method, data }: Pick<PlatformCall, "method" | "data">): void {
-  const known = method.toUpperCase();
-  if (!METHODS.includes(known))
-    throw new UsedWrongly(
-      `"${method}" is not a method of the platform's API: it takes ${METHODS.join(", ")}.`,
-    );
-  if (data === undefined) return;
-  // The platform would ignore the data, and the operator would believe that the answer took it into account.
-  if (known === "GET") throw new UsedWrongly("A GET takes no data: what it asks for stands in its path.");
-  if (parsedJson(data) === undefined) throw new UsedWrongly("The data is not JSON.");
-}
-
 /**
- * Calls the platform's API with one resource's token; `checkCall` has validated the call. An error status is an answer
- * too. Throws {@link UsedWrongly}.
+ * Calls the platform's API with one resource's token, and answers what came, its body parsed if it is JSON, and null if it
+ * is empty; an error status is an answer too. Unless `reveal` is set, without its secrets: values that are secret by
+ * their place, the access token of the call, texts that begin like a token, and all others that this process knows.
  */
 export async function callPlatform(
-  platformFor: PlatformFor,
-  { method, path, uuid, data }: PlatformCall,
-): Promise<PlatformAnswer> {
-  try {
-    const request = data === undefined ? {} : { body: data };
-    const { status, headers, body } = await platformFor(uuid).request(method, path, request);
-    const sent = Object.entries(headers).filter((each): each is [string, string | string[]] => !!each[1]);
-    return {
-      status,
-      headers: Object.fromEntries(sent),
-      body: body === "" ? null : (parsedJson(body) ?? body),
-    };
-  } catch (error) {
-    if (error instanceof InvalidPath || error instanceof ForeignResource)
-      throw new UsedWrongly(error.message);
-    throw error;
-  }
-}
-
-/**
- * Removes the secrets from an answer: values that are secret by their place, the access token of the call, texts that
- * begin like a token, and every other secret that this process knows.
- */
-export async function masked(
   ctx: Context,
-  { path, uuid }: Pick<PlatformCall, "path" | "uuid">,
-  { status, headers, body }: PlatformAnswer,
-): Promise<PlatformAnswer> {
+  { method, path, uuid, data }: PlatformCall,
+  reveal: boolean,
+) {
+  const answer = await ctx.platformFor(uuid).request(method, path, data === undefined ? {} : { body: data });
+  const { status, headers } = answer;
+  const body: unknown = answer.body === "" ? null : (parsedJson(answer.body) ?? answer.body);
+  if (reveal) return { status, headers, body };
   // An error answer has members of its own, and no values of vars.
   const isOfVars = status < 300 && /^\/apps\/[^/]+\/config-vars\/?(\?|$)/i.test(path);
   const token = await tokensOf(ctx, uuid)
     .current()
     .catch(() => null);
-  const tokens = token ? [token.reveal()] : [];
-  const scrub = (text: string) => ctx.scrubber.scrub(redact(text, tokens));
+  const scrub = (text: string) => ctx.scrubber.scrub(redact(text, token ? [token.reveal()] : []));
   return {
-    ...{ status, headers: withoutSecretMembers(headers, scrub) as PlatformAnswer["headers"] },
+    ...{ status, headers: withoutSecretMembers(headers, scrub) },
     body: withoutSecretMembers(body, scrub, isOfVars ? "vars" : "open"),
   };
 }
-
-const HIDDEN = "[secret]";
 
 /** Names of members of the platform's answers that hold a secret, or an address at which logs can be read or written. */
 const SECRET =

@@ -27,16 +27,12 @@ export interface Report {
   left?: number;
 }
 
-/** What came of one resource; null: it was done; `did`: as well, and what. */
-export type End = null | "left" | { did: string } | { skipped: string } | { id: string; message: string };
-
-/** One run of work on many resources, as each part of it sees it. */
-export interface Run {
-  /** Aborted if the work was stopped or halted. */
-  signal: AbortSignal;
-  /** Begins no further resource. `cause` is thrown in place of a report, once the resources in progress have ended. */
-  halt(cause?: Error): void;
-}
+/**
+ * What came of one resource; null: it was done; `did`: as well, and what. `isOfAll`: it would be the same for every other
+ * resource, so that no further one is begun.
+ */
+export type End =
+  null | { did: string } | { skipped: string } | { id: string; message: string; isOfAll?: boolean };
 
 /**
  * Does `work` on each resource, as many at once as TOKEN_CONCURRENCY says. One that throws has failed, and the others go
@@ -45,35 +41,28 @@ export interface Run {
 export async function forEachResource(
   { db, config }: Pick<Context, "db" | "config">,
   which: Which,
-  work: (resource: FoundResource, run: Run) => Promise<End>,
+  work: (resource: FoundResource) => Promise<End>,
   { signal, onProgress, isWanted = () => true }: How & { isWanted?(resource: FoundResource): boolean },
 ): Promise<Report> {
   const uuids = which === "all" ? which : [...new Set(which)];
   const found = await findResources(db, uuids);
   const rows = uuids === "all" ? found.filter(isWanted) : found;
   const report: Report = { done: [], failed: [], skipped: [] };
-  const halted = new AbortController();
-  let halting: Error | undefined;
-  const run: Run = {
-    signal: AbortSignal.any([signal, halted.signal]),
-    halt(cause) {
-      halting ??= cause;
-      halted.abort();
-    },
-  };
+  let isHalted = false;
 
   // All workers share one iterator: each takes the next resource when it is free.
   const queue = rows.values();
   async function worker(): Promise<void> {
     for (const row of queue) {
-      if (run.signal.aborted) return;
-      note(report, row.uuid, await work(row, run).catch(failureOf));
+      if (signal.aborted || isHalted) return;
+      const end = await work(row).catch(failureOf);
+      isHalted ||= end !== null && "isOfAll" in end && end.isOfAll === true;
+      note(report, row.uuid, end);
       onProgress?.(ended(report), rows.length);
     }
   }
   onProgress?.(0, rows.length);
   await Promise.all(Array.from({ length: config.tokenConcurrency }, worker));
-  if (halting) throw halting;
   const left = rows.length - ended(report);
   const known = new Set(found.map(({ uuid }) => uuid));
   const unknown = uuids === "all" ? [] : uuids.filter((uuid) => !known.has(uuid));
@@ -86,9 +75,8 @@ const failureOf = (error: unknown) => ({ id: errorIdOf(error), message: messageO
 
 function note(report: Report, uuid: string, end: End): void {
   const { done, failed, skipped } = report;
-  if (end === null || (end !== "left" && "did" in end)) done.push(uuid);
+  if (end === null || "did" in end) done.push(uuid);
   if (end === null) return;
-  if (end === "left") return;
   if ("did" in end) (report.did ??= []).push({ uuid, what: end.did });
   else if ("skipped" in end) skipped.push({ uuid, reason: end.skipped });
   else failed.push({ uuid, id: end.id, message: end.message });

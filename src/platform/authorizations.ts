@@ -2,26 +2,20 @@ import { isJsonObject } from "../json-object.ts";
 import { Secret } from "../secret.ts";
 import { askOnce, type PlatformCalls } from "./ask-once.ts";
 import { path } from "./path.ts";
-import type { Open } from "./types.ts";
-
-/** What an authorization allows; the platform may have further scopes. */
-export type Scope = Open<(typeof SCOPES)[number]>;
-/** The scopes that the platform document names. */
-export const SCOPES = ["global", "identity", "read", "write", "read-protected", "write-protected"] as const;
 
 /** An authorization, as the platform answers when it is created and when it is revoked; its other members are kept. */
 export interface Authorization {
   id: string;
   /** `expires_in` in seconds; null: it does not expire. */
   access_token: { token: Secret; expires_in: number | null } | null;
-  scope: Scope[];
+  scope: string[];
 }
 
 export interface AuthorizationRequest {
   /** The text by which users tell their authorizations apart. */
   description: string;
   /** What the tokens may do; with none the platform would let them do everything. */
-  scope: readonly Scope[];
+  scope: readonly string[];
 }
 
 // Direct authorization: exchanges an expiring token for one that does not expire, and revokes that one. Follows the

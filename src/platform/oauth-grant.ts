@@ -22,7 +22,6 @@ type NoGrantBecause =
 export interface NoGrant {
   outcome: NoGrantBecause;
   error: { id: string; message: string };
-  retryAfterMs?: number;
 }
 
 export type GrantAnswer = { outcome: "grant"; grant: OauthGrant } | NoGrant;
@@ -78,9 +77,8 @@ function grantIn(body: unknown): OauthGrant | null {
 
 function noGrant(error: unknown): NoGrant {
   if (error instanceof PlatformRefused) {
-    const { status, id, message, retryAfterMs } = error;
-    const outcome = BY_STATUS[status] ?? (status >= 500 ? "not_now" : "refused");
-    return { outcome, error: { id, message }, ...(retryAfterMs !== null && { retryAfterMs }) };
+    const { status, id, message } = error;
+    return { outcome: BY_STATUS[status] ?? (status >= 500 ? "not_now" : "refused"), error: { id, message } };
   }
   if (!(error instanceof TransportError || error instanceof UnreadableAnswer)) throw error;
   return { outcome: "not_now", error: { id: error.id, message: error.message } };

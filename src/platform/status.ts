@@ -52,6 +52,12 @@ export function openIncidents({ incidents: all }: CurrentStatus): Incident[] | n
   return all && all.filter(({ resolved }) => !resolved).sort((one, other) => changed(other) - changed(one));
 }
 
+/** The latest update, if there is one. In which order the feed lists updates, the platform's document does not say. */
+export function latestUpdate({ updates }: Incident): Incident["updates"][number] | undefined {
+  const at = (update: Incident["updates"][number]) => Date.parse(update.created_at ?? "") || 0;
+  return updates.toSorted((one, other) => at(other) - at(one))[0];
+}
+
 function ask<T>(
   { http, statusUrl }: Feed,
   below: Path,

@@ -1,6 +1,5 @@
 import { inspect } from "node:util";
 import { KitError, messageOf, Refusal, mayQuote } from "../../src/errors.ts";
-import { readableLogLine } from "../../src/operator/commands/session.ts";
 import { createLog, type Log } from "../../src/logging/log.ts";
 import { PlatformRefused } from "../../src/platform/errors.ts";
 import { createScrubber } from "../../src/logging/scrubber.ts";
@@ -337,16 +336,4 @@ it.each([
   log.child({ a: 1 }).fatal({ alarm: "crash" }, "x");
   expect(alarms).toEqual(["grant_lost", "crash"]);
   expect(lines.map((line) => (JSON.parse(line) as { level: string }).level)).toEqual(written);
-});
-
-it("a log line during a command names the open incident of the platform", () => {
-  const line = {
-    level: "warn",
-    msg: "A grant ended",
-    uuid: "1",
-    incident: { id: 7, title: "Slow\u001bbuilds" },
-  };
-  expect(readableLogLine(JSON.stringify(line))).toBe(
-    "warn: A grant ended (1: the platform reports: Slow builds)",
-  );
 });

@@ -32,14 +32,9 @@ const manifests: [name: string, manifest: unknown, faults: readonly string[]][] 
         },
       },
     },
-    ["warning /formation", "warning /scripts"],
+    [],
   ],
   ["add-ons as strings", { addons: ["postgresql:mini", { plan: "mail" }] }, ["warning /addons/0"]],
-  [
-    "flags of a command line behind a plan",
-    { addons: [{ plan: "postgresql:mini --version=17" }, "redis --eviction=no"] },
-    ["warning /addons/0/plan", "warning /addons/1", "warning /addons/1"],
-  ],
   [
     "options of other types",
     { addons: [{ plan: "search", options: { size: 2, fast: true, list: ["a"], name: "s" } }] },
@@ -50,7 +45,7 @@ const manifests: [name: string, manifest: unknown, faults: readonly string[]][] 
   [
     "several process types, one without a size",
     { formation: { web: { quantity: 1, size: "small" }, worker: { quantity: 0 } } },
-    ["warning /formation", "warning /formation"],
+    ["warning /formation"],
   ],
   ["a formation as a list, as it once was", { formation: [{ process: "web" }] }, ["error /formation"]],
   [
@@ -69,26 +64,10 @@ const manifests: [name: string, manifest: unknown, faults: readonly string[]][] 
       ...["warning /scripts/post-deploy", "warning /succes_url"],
     ],
   ],
-  [
-    "addresses that are none",
-    { website: "example.com", repository: "soon", logo: "logo.png" },
-    ["warning /logo", "warning /repository", "warning /website"],
-  ],
   ["a logo in a format that is not shown", { logo: "https://example.com/logo.gif" }, ["warning /logo"]],
   ["names no process can see", { env: { "A=B": "x", "": "y" } }, ["error /env/", "error /env/A=B"]],
   ["a success_url that is a note", { success_url: "#TODO" }, ["warning /success_url"]],
   ["a success_url of a scheme alone", { success_url: "https://" }, ["warning /success_url"]],
-  [
-    "names of attachments that may not work as they are",
-    { addons: ["db", "", "my db", "1st"].map((as) => ({ plan: "redis", as })) },
-    ["warning /addons/1/as", "warning /addons/2/as", "warning /addons/3/as"],
-  ],
-  [
-    "commands that run nothing",
-    { scripts: { postdeploy: "", "pr-predestroy": { command: " " } } },
-    ["warning /scripts", "warning /scripts/postdeploy", "warning /scripts/pr-predestroy/command"],
-  ],
-  ["a value beside a generator", { env: { KEY: { generator: "secret", value: "x" } } }, ["warning /env/KEY"]],
   [
     "plans that review and CI apps ignore",
     {
@@ -120,8 +99,8 @@ const manifests: [name: string, manifest: unknown, faults: readonly string[]][] 
       ...["error /addons/0", "error /addons/2/plan", "error /addons/3", "error /buildpacks/0/url"],
       ...["error /env/A", "error /env/B/generator", "error /env/B/required", "error /env/B/value"],
       ...["error /environments/production", "error /formation/web/quantity", "error /name"],
-      ...["error /scripts/postdeploy", "warning /addons/1", "warning /buildpacks", "warning /env/B"],
-      ...["warning /env/B/about", "warning /formation", "warning /formation", "warning /scripts"],
+      ...["error /scripts/postdeploy", "warning /addons/1", "warning /buildpacks", "warning /env/B/about"],
+      "warning /formation",
     ],
   ],
   [
@@ -148,52 +127,30 @@ describe("checking a manifest", () => {
       'Invalid input: expected "secret"',
       "Invalid input: expected object or string",
       "The platform's manifest has no such key here, but postdeploy, pr-predestroy.",
-      "It has a value and a generator: keep the one that is meant.",
     ]);
-    const text = checkManifestText('{ "env": { "KEY": s3cret } }');
-    expect(JSON.stringify([faults, text])).not.toMatch(/8675309|s3cret/);
+    expect(JSON.stringify(faults)).not.toMatch(/8675309|s3cret/);
   });
 });
 
 describe("the text of a manifest", () => {
-  it.each([
-    ["nothing", "", "1:1", "Value expected"],
-    ["a comma too many", '{\n  "name": "x",\n}', "3:1", "Property name expected"],
-    ["a missing comma", '{\n  "name": "x"\n  "env": {}\n}', "3:3", "Comma expected"],
-    ["a missing end", '{\n  "env": {\n', "3:1", "Close brace expected"],
-    ["a second document", '{}\n{"name": "x"}', "2:1", "End of file expected"],
-    ["single quotes", "{ 'name': 'x' }", "1:3", "Invalid symbol"],
-    ["a comment", '{\r\n  // my app\r\n  "name": "x"\r\n}', "2:3", "Invalid comment token"],
-    ["a tab in a string", '{ "name": "a\tb" }', "1:11", "Invalid character"],
-  ])("that is not valid JSON is reported with place and reason: %s", (_, text, where, why) => {
-    const [line, column] = where.split(":").map(Number);
-    const message = `Not JSON, at line ${line}, column ${column}: ${why}.`;
-    const fault = { pointer: "", severity: "error", message, place: { line, column } };
-    expect(checkManifestText(text)).toEqual({ ok: false, faults: [fault] });
+  it.each<[string, string | Uint8Array]>([
+    ["nothing", ""],
+    ["a comma too many", '{ "name": "x", }'],
+    ["a missing end", '{ "env": {'],
+    ["a second document", '{}\n{"name": "x"}'],
+    ["a comment", '{ // my app\n "name": "x" }'],
+    ["a tab in a string", '{ "name": "a\tb" }'],
+    ["bytes of another encoding", Buffer.from('{ "name": "caf\u00e9" }', "latin1")],
+    ["UTF-16", Buffer.from('\ufeff{ "name": "x" }', "utf16le")],
+  ])("is refused that is no JSON in UTF-8: %s", (_, text) => {
+    const message = expect.stringMatching(/^Not JSON in UTF-8: ./);
+    expect(checkManifestText(text)).toEqual({
+      ok: false,
+      faults: [{ pointer: "", severity: "error", message }],
+    });
   });
 
-  it.each([
-    ["bytes of another encoding", Buffer.from('{ "name": "caf\u00e9" }', "latin1"), "UTF-8"],
-    ["UTF-16", Buffer.from('\ufeff{ "name": "x" }', "utf16le"), "UTF-8"],
-    ["a text that is nested too deep", "[".repeat(400_000), "deeper"],
-    ["a whole text that is nested too deep", "[".repeat(200_000) + "]".repeat(200_000), "deeper"],
-  ])("is refused: %s", (_, text, why) => {
-    const faults = [{ pointer: "", severity: "error", message: expect.stringContaining(why) }];
-    expect(checkManifestText(text)).toEqual({ ok: false, faults });
-  });
-
-  it("gives every fault its position, in the order of the text; a byte order mark in front counts as none", () => {
-    const text =
-      '{\n  "env": {\n    "A": 1\n  },\n  "nmae": "x",\n  "addons": ["a",\n    5, {}],\n  "name": null\n}';
-    const { faults } = checkManifestText(Buffer.from(`\ufeff${text}`));
-    expect(faults.map(({ place, pointer }) => `${place?.line}:${place?.column} ${pointer}`)).toEqual([
-      ...["3:5 /env/A", "5:3 /nmae", "6:14 /addons/0", "7:5 /addons/1", "7:8 /addons/2/plan", "8:3 /name"],
-    ]);
-  });
-
-  it("causes at most 1,000 errors", () => {
-    const variables = Array.from({ length: 3000 }, (_, index) => `"V${index}": 1`);
-    const { ok, faults } = checkManifestText(`{ "env": { ${variables.join()} } }`);
-    expect([ok, faults.length]).toEqual([false, 1000]);
+  it("may begin with a byte order mark", () => {
+    expect(checkManifestText(Buffer.from('\ufeff{ "name": "x" }'))).toMatchObject({ ok: true, faults: [] });
   });
 });

@@ -1,6 +1,6 @@
 // docs/upgrade.md, "A release that changes what you sell": releases, one after the other, of a service with customers.
 
-import { diffConfig, pushShown } from "../../src/operator/config-diff.ts";
+import { diffConfig, pushConfig } from "../../src/operator/config-diff.ts";
 import { addonManifest } from "../../src/operator/addon-manifest.ts";
 import type { Offer } from "../../src/resources/contract.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
@@ -53,9 +53,9 @@ describe("a new config var", () => {
     });
     expect(await onPlatform(later.id)).toContain(NEW);
     // What was left out is known to be wanted, so it is reported as missing and can be pushed.
-    const { vars } = await diffConfig(needs(), atOnce.id);
+    const vars = await diffConfig(needs(), atOnce.id);
     expect(vars).toContainEqual(expect.objectContaining({ name: NEW, state: "missing" }));
-    expect(await pushShown(needs(), atOnce.id, { shown: vars, overwrite: [] })).toEqual([NEW]);
+    expect(await pushConfig(needs(), atOnce.id, [])).toEqual([NEW]);
   });
 });
 
@@ -68,9 +68,9 @@ it("a config var that is no longer on offer stays with its resources until a pla
   await life.control.changePlan(changed, "premium");
   await eventually(async () => !(await onPlatform(changed)).includes("TEAPOT_TOKEN"));
 
-  const { vars } = await diffConfig(needs(), pushed);
+  const vars = await diffConfig(needs(), pushed);
   expect(vars).toContainEqual(expect.objectContaining({ name: "TEAPOT_TOKEN", state: "extra" }));
-  await pushShown(needs(), pushed, { shown: vars, overwrite: ["TEAPOT_TOKEN"] });
+  await pushConfig(needs(), pushed, ["TEAPOT_TOKEN"]);
   expect(await onPlatform(pushed)).toEqual(["TEAPOT_URL"]);
 
   expect((await life.control.redeliver(pushed)).response).not.toHaveProperty("complaints");

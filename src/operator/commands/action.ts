@@ -2,8 +2,7 @@ import { typedUuid, UsedWrongly } from "../errors.ts";
 import { runYourAction, yourActions } from "../your-actions.ts";
 import type { KitCommand } from "./command.ts";
 import { onScreen } from "./outcome.ts";
-import { table } from "./table.ts";
-import { EXAMPLE_UUID, examples } from "./text.ts";
+import { examples, table } from "./text.ts";
 
 export function addAction(program: KitCommand): void {
   program
@@ -11,13 +10,13 @@ export function addAction(program: KitCommand): void {
     .argument("[name]", "the action; list, or nothing, to see all")
     .argument("[uuid]", "the resource", typedUuid)
     .description("what your service lets an operator do to a resource")
-    .addHelpText("after", examples("kit action list", `kit action move ${EXAMPLE_UUID}`))
+    .addHelpText("after", examples("kit action list", "kit action move UUID"))
     .does(async (session, named?: string, uuid?: string) => {
       const name = named ?? "list";
       if (uuid === undefined && name !== "list")
         throw new UsedWrongly(`Name the resource, too: kit action ${name} UUID.`);
       if (uuid === undefined) {
-        const all = yourActions(await session.openContext(session.settings()));
+        const all = yourActions(await session.context());
         const data = all.map(({ name: action, label, effect }) => ({ action, label, effect }));
         return {
           data,
@@ -25,7 +24,8 @@ export function addAction(program: KitCommand): void {
             data.length > 0 ? table(screen, data) : "Your service has none (docs/extend-it.md).",
         };
       }
-      const said = await runYourAction(await session.context(), name, uuid, session.how());
+      const context = await session.context({ changes: true });
+      const said = await runYourAction(context, name, uuid, session.how());
       return { data: { uuid, said }, message: said, show: (screen) => onScreen(screen, said) };
     });
 }

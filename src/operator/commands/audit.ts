@@ -2,7 +2,7 @@ import { typedUuid, UsedWrongly } from "../errors.ts";
 import { actionsBefore } from "../store.ts";
 import type { KitCommand } from "./command.ts";
 import { entryText } from "./resource-text.ts";
-import { EXAMPLE_UUID, examples } from "./text.ts";
+import { examples } from "./text.ts";
 
 export function addAudit(program: KitCommand): void {
   program
@@ -10,14 +10,14 @@ export function addAudit(program: KitCommand): void {
     .option("--resource <uuid>", "only what was done to this resource", typedUuid)
     .option("--after <cursor>", 'the next page: the "next" of the one before')
     .description("what operators did, here and on their pages: the newest first, 50 at a time")
-    .addHelpText("after", examples("kit audit", `kit audit --resource ${EXAMPLE_UUID}`))
+    .addHelpText("after", examples("kit audit", "kit audit --resource UUID"))
     .does(async (session, { resource, after }: { resource?: string; after?: string }) => {
       if (after !== undefined && !/^\d{1,15}$/.test(after))
         throw new UsedWrongly(`"${after}" is not a place in the audit trail: use the "next" of a page.`);
       const db = await session.database();
       const page = await actionsBefore(db, after === undefined ? null : Number(after), resource);
       const { entries, next } = page;
-      const end = next === null ? [] : [`\nFor more, the same command with:\n--after ${next}`];
+      const end = next === null ? [] : [`\nFor more, the same command with --after ${next}`];
       return {
         data: page,
         show: (screen) =>

@@ -1,13 +1,21 @@
-import { revealed, SCOPES, type Authorization } from "../../platform/authorizations.ts";
+import { KitError } from "../../errors.ts";
+import type { PlatformCalls } from "../../platform/ask-once.ts";
+import {
+  createAuthorization,
+  revealed,
+  revokeAuthorization,
+  type Authorization,
+} from "../../platform/authorizations.ts";
+import { TransportError, UnreadableAnswer } from "../../platform/errors.ts";
+import { withHttp } from "../../platform/http.ts";
 import { Secret } from "../../secret.ts";
-import { AUTHORIZATION_SETTINGS, createAuthorization, revokeAuthorization } from "../authorizations.ts";
+import { UsedWrongly } from "../errors.ts";
 import { duration } from "../wording.ts";
 import type { KitCommand } from "./command.ts";
 import type { Screen } from "./host.ts";
-import { facts } from "./table.ts";
-import { EXAMPLE_UUID, examples, safe } from "./text.ts";
+import type { Session } from "./session.ts";
+import { examples, facts, safe } from "./text.ts";
 
-const USERS_TOKEN = "Your token for the platform's API";
 const MOST_TOKEN_BYTES = 64 * 1024;
 
 export function addAuthorizations(program: KitCommand): void {
@@ -31,13 +39,13 @@ The new token is shown this once (with --json, the whole record): nobody can
 show it again, so --reveal is not needed here. It is not stored and not logged.`,
     )
     .does(async (session, { description, scope: typed }: { description: string; scope: string[] }) => {
-      const settings = session.settings(AUTHORIZATION_SETTINGS);
       const scope = [...new Set(typed.flatMap((names) => names.split(/[\s,]+/)).filter(Boolean))];
-      const unknown = scope.filter((name) => !(SCOPES as readonly string[]).includes(name));
-      if (unknown.length > 0)
-        session.say(`Not a scope we know, so the platform decides: ${safe(unknown.join(", "))}`);
-      const token = await session.secret(USERS_TOKEN, MOST_TOKEN_BYTES);
-      const record = await createAuthorization(settings, { description, scope }, token);
+      if (description.trim() === "") throw new UsedWrongly("Describe what the authorization is for.");
+      if (scope.length === 0)
+        throw new UsedWrongly("Say with --scope what it may do: without a scope it could do everything.");
+      const record = await asked(session, (calls, token) =>
+        createAuthorization(calls, { description, scope }, token),
+      );
       return { data: revealed(record), show: (screen) => createdText(screen, record) };
     });
 
@@ -47,16 +55,35 @@ show it again, so --reveal is not needed here. It is not stored and not logged.`
     .description("end an authorization: its tokens are blocked at once")
     .addHelpText(
       "after",
-      `${examples(`kit authorizations revoke ${EXAMPLE_UUID} < token.txt`)}
+      `${examples("kit authorizations revoke ID < token.txt")}
 
 The tokens in the answer are dead, and shown as [secret].`,
     )
     .does(async (session, id: string) => {
-      const settings = session.settings(AUTHORIZATION_SETTINGS);
-      const token = await session.secret(USERS_TOKEN, MOST_TOKEN_BYTES);
-      const record = await revokeAuthorization(settings, id, token);
+      const record = await asked(session, (calls, token) => revokeAuthorization(calls, id, token));
       return { data: record, show: () => `Revoked ${safe(record.id)}: its tokens are blocked.` };
     });
+}
+
+/** A call with the user's own token, which needs neither the database nor a secret of the service. */
+async function asked(
+  session: Session,
+  ask: (calls: PlatformCalls, userToken: Secret) => Promise<Authorization>,
+): Promise<Authorization> {
+  const settings = session.settings(["platformApiUrl", "platformMediaType"]);
+  const { platformApiUrl: apiUrl, platformMediaType: mediaType } = settings;
+  const token = await session.secret("Your token for the platform's API", MOST_TOKEN_BYTES);
+  if (!/^[\x21-\x7e]+$/.test(token.reveal()))
+    throw new UsedWrongly("Standard input does not hold a token: it has white space or odd characters.");
+  try {
+    return await withHttp((http) => ask({ http, apiUrl, mediaType }, token));
+  } catch (error) {
+    const isKnown =
+      error instanceof TransportError ? !error.mayHaveArrived : !(error instanceof UnreadableAnswer);
+    if (isKnown) throw error;
+    const message = `${(error as Error).message}. It may have been done all the same: look at your authorizations on the platform before you try again.`;
+    throw new KitError("authorization_unknown", message, { cause: error });
+  }
 }
 
 function createdText(screen: Screen, { id, access_token: issued, scope }: Authorization): string {

@@ -9,7 +9,7 @@ import {
 import { resealAll, resealInWords } from "../keys.ts";
 import type { KitCommand } from "./command.ts";
 import { bulkOutcome, DONE, FAILED, namesOrAll, onScreen } from "./outcome.ts";
-import { EXAMPLE_UUID, examples, STOPPED } from "./text.ts";
+import { examples, STOPPED } from "./text.ts";
 
 /** The commands of all actions on many resources. */
 export function addBulk(program: KitCommand): void {
@@ -22,11 +22,12 @@ export function addBulk(program: KitCommand): void {
       .argument("[uuid...]", "the resources; or --all")
       .option("--all", all)
       .description(does)
-      .addHelpText("after", examples(`${words} ${EXAMPLE_UUID}`, `${words} --all`) + note + STOPPED)
+      .addHelpText("after", examples(`${words} UUID`, `${words} --all`) + note + STOPPED)
       .does(async (session, typed: string[], options: { all?: boolean; yes?: boolean }) => {
         const which = namesOrAll(typed, options);
         if (question && !options.yes) await session.confirm(question);
-        return bulkOutcome(await work(await session.context(), which, session.how()), doneWord);
+        const context = await session.context({ changes: true });
+        return bulkOutcome(await work(context, which, session.how()), doneWord);
       });
     if (question) command.option("--yes", "do not ask");
   }
@@ -44,10 +45,11 @@ export function addSecret(program: KitCommand): void {
     .does(async (session, { wait, check }: { wait: boolean; check: boolean }) => {
       const typed = await session.secret("The new client secret", MOST_SECRET_BYTES);
       const value = typedClientSecret(typed.reveal());
-      const context = await session.contextWithoutKeys();
+      const context = await session.context({ changes: true, keys: false });
       const begun = await setSecret(context, value, check);
       const report = wait ? await waitUntilFresh(context, begun, session.how()) : begun;
-      return { data: report, show: () => secretInWords(report) };
+      const message = secretInWords(report);
+      return { data: report, message, show: () => message };
     });
 }
 
@@ -59,12 +61,12 @@ export function addKeys(program: KitCommand): void {
     .description("seal everything with ENCRYPTION_KEY, so that old keys can be dropped")
     .addHelpText("after", examples("kit keys reseal"))
     .does(async (session) => {
-      const context = await session.contextWithoutKeys();
+      const context = await session.context({ changes: true, keys: false });
       const result = await resealAll(context, session.how());
+      const message = resealInWords(result, context.vault);
       return {
-        data: result.report,
-        exitCode: result.isDone ? DONE : FAILED,
-        show: (screen) => onScreen(screen, resealInWords(result, context.vault)),
+        ...{ data: result.report, message, exitCode: result.isDone ? DONE : FAILED },
+        show: (screen) => onScreen(screen, message),
       };
     });
 }

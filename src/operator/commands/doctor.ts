@@ -4,7 +4,7 @@ import { migrateDatabase, MIGRATION_SETTINGS } from "../migrations.ts";
 import type { KitCommand } from "./command.ts";
 import type { Screen } from "./host.ts";
 import { DONE, FAILED, MISCONFIGURED } from "./outcome.ts";
-import { counted, examples, safe, wrapped } from "./text.ts";
+import { counted, examples, safe, safeLines } from "./text.ts";
 
 export function addMigrate(program: KitCommand): void {
   program
@@ -69,14 +69,13 @@ function show(screen: Screen, { ok, checks, failed, notChecked }: DoctorReport):
   ].join("; ");
   const made = checks.filter(({ isChecked = true }) => isChecked).map((check) => showCheck(screen, check));
   const end = said === "" ? "Fit for work." : `${ok ? "No check failed; " : ""}${said}.`;
-  return [...made, "", wrapped(end.charAt(0).toUpperCase() + end.slice(1), screen.columns)].join("\n");
+  return [...made, "", end.charAt(0).toUpperCase() + end.slice(1)].join("\n");
 }
 
 const INDENT = " ".repeat(14);
 
-function showCheck({ columns, paint }: Screen, { id, ok, message, fix }: Check): string {
+function showCheck({ paint }: Screen, { id, ok, message, fix }: Check): string {
   const mark = ok ? (fix === null ? paint.green("✓") : paint.yellow("!")) : paint.red("✗");
-  const text = wrapped(message.split("\n").map(safe).join("\n"), columns, INDENT);
-  const advice = fix === null ? "" : `\n${INDENT}${paint.cyan(wrapped(`→ ${fix}`, columns, `${INDENT}  `))}`;
-  return `${mark} ${paint.bold(id.padEnd(INDENT.length - 2))}${text}${advice}`;
+  const advice = fix === null ? "" : `\n${INDENT}${paint.cyan(`→ ${fix}`)}`;
+  return `${mark} ${paint.bold(id.padEnd(INDENT.length - 2))}${safeLines(message, INDENT)}${advice}`;
 }

@@ -11,23 +11,17 @@ export interface Host extends EventEmitter, Pick<NodeJS.Process, "cwd" | "pid" |
   stderr: NodeJS.WriteStream;
 }
 
-/** The width for which text is laid out, and its colours. */
+/** Where text is shown. */
 export interface Screen {
-  columns: number;
   /** True if a person reads it; otherwise perhaps a script. */
   isTerminal: boolean;
   paint: ReturnType<typeof picocolors.createColors>;
 }
 
-const LEAST_COLUMNS = 40;
-/** They fit a mail or a ticket. */
-const USUAL_COLUMNS = 80;
-
 /** Colours on a terminal, or as FORCE_COLOR and NO_COLOR say. */
 export function screenOf(host: Host, name: "stdout" | "stderr"): Screen {
   const { [name]: stream, env } = host;
-  const columns = stream.isTTY ? Math.max(stream.columns || USUAL_COLUMNS, LEAST_COLUMNS) : USUAL_COLUMNS;
   const mayPaint = env["FORCE_COLOR"] !== undefined || stream.isTTY;
   const paint = picocolors.createColors(mayPaint && WriteStream.prototype.getColorDepth(env) > 2);
-  return { columns, isTerminal: stream.isTTY, paint };
+  return { isTerminal: stream.isTTY, paint };
 }

@@ -1,7 +1,6 @@
-import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline/promises";
 import { Writable } from "node:stream";
-import { KitError, messageOf } from "../../errors.ts";
+import { KitError } from "../../errors.ts";
 import { Secret } from "../../secret.ts";
 import { UsedWrongly } from "../errors.ts";
 import type { Host } from "./host.ts";
@@ -57,15 +56,4 @@ async function readUpTo(input: AsyncIterable<unknown>, mostBytes: number): Promi
     if ((bytes += chunks.at(-1)!.length) > mostBytes) break;
   }
   return Buffer.concat(chunks);
-}
-
-/** Reads a whole file, or standard input for "-". Throws `unreadable`, also if there is more than `mostBytes`. */
-export async function readInputFile(name: string, mostBytes: number, { stdin }: Host): Promise<Buffer> {
-  const named = name === "-" ? "Standard input" : `The file ${name}`;
-  const input = name === "-" ? stdin : createReadStream(name);
-  const bytes = await readUpTo(input, mostBytes).catch((cause: unknown) => {
-    throw new KitError("unreadable", `${named} cannot be read: ${messageOf(cause)}.`, { cause });
-  });
-  if (bytes.length <= mostBytes) return bytes;
-  throw new KitError("unreadable", `${named} is larger than ${mostBytes / 1024} KiB.`);
 }

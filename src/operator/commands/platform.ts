@@ -1,16 +1,16 @@
-import { typedUuid } from "../errors.ts";
-import { appsOf, callPlatform, checkCall, masked } from "../platform-call.ts";
+import { parsedJson } from "../../json-object.ts";
+import { typedUuid, UsedWrongly } from "../errors.ts";
+import { appsOf, callPlatform } from "../platform-call.ts";
 import type { KitCommand } from "./command.ts";
 import { DONE, FAILED } from "./outcome.ts";
-import { table } from "./table.ts";
-import { counted, EXAMPLE_UUID, examples, jsonText, safe } from "./text.ts";
+import { counted, examples, jsonText, safe, safeLines, table } from "./text.ts";
 
 export function addApps(program: KitCommand): void {
   program
     .command("apps")
     .argument("<uuid>", "the resource", typedUuid)
     .description("the app a resource was installed on, and all it is attached to")
-    .addHelpText("after", examples(`kit apps ${EXAMPLE_UUID}`))
+    .addHelpText("after", examples("kit apps UUID"))
     .does(async (session, uuid: string) => {
       const report = await appsOf(await session.context(), uuid);
       const { primary, attachments } = report;
@@ -33,31 +33,46 @@ interface Options {
   reveal?: boolean;
 }
 
+const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"];
+
+function method(text: string): string {
+  const known = text.toUpperCase();
+  if (METHODS.includes(known)) return known;
+  throw new UsedWrongly(
+    `"${text}" is not a method of the platform's API, which takes ${METHODS.join(", ")}.`,
+  );
+}
+
+function json(text: string): string {
+  if (parsedJson(text) === undefined) throw new UsedWrongly("The data is not JSON.");
+  return text;
+}
+
 export function addApi(program: KitCommand): void {
   program
     .command("api")
-    .argument("<METHOD>", "GET, POST, PUT, PATCH or DELETE")
+    .argument("<METHOD>", METHODS.join(", "), method)
     .argument("<PATH>", "on the platform's API, from its first slash")
     .requiredOption("--resource <uuid>", "whose token is sent", typedUuid)
-    .option("--data <json>", "the body; a GET has none")
+    .option("--data <json>", "the body", json)
     .option("--reveal", "show tokens, config values and other secrets of the answer")
     .description("any call to the platform's API; the answer is shown as it comes, but for secrets in it")
-    .addHelpText("after", examples(`kit api GET /addons/${EXAMPLE_UUID} --resource ${EXAMPLE_UUID}`))
-    .does(async (session, method: string, path: string, { resource: uuid, data, reveal }: Options) => {
-      const call = { method, path, uuid, data };
-      checkCall(call);
-      const context = await session.context();
-      const said = await callPlatform(context.platformFor, call);
-      const answer = reveal ? said : await masked(context, call, said);
-      const { status, body } = answer;
-      return {
-        data: answer,
-        show: ({ paint }) => {
-          const head = (status >= 400 ? paint.red : paint.green)(String(status));
-          const text = typeof body === "string" ? body.split("\n").map(safe).join("\n") : jsonText(body, 2);
-          return body === null ? head : `${head}\n${text}`;
-        },
-        exitCode: status >= 400 ? FAILED : DONE,
-      };
-    });
+    .addHelpText("after", examples("kit api GET /addons/UUID --resource UUID"))
+    .does(
+      async (session, method: string, path: string, { resource: uuid, data, reveal = false }: Options) => {
+        const context = await session.context({ changes: method !== "GET" });
+        const answer = await callPlatform(context, { method, path, uuid, data }, reveal);
+        const { status, body } = answer;
+        return {
+          data: answer,
+          message: `status ${status}`,
+          show: ({ paint }) => {
+            const head = (status >= 400 ? paint.red : paint.green)(String(status));
+            const text = typeof body === "string" ? safeLines(body) : jsonText(body, 2);
+            return body === null ? head : `${head}\n${text}`;
+          },
+          exitCode: status >= 400 ? FAILED : DONE,
+        };
+      },
+    );
 }

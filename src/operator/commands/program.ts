@@ -51,12 +51,10 @@ Often wanted:
   $ kit doctor                               is all well, and what is to do?
   $ kit resources list --state needs_reauth  what needs somebody
   $ kit secret set < new-secret.txt          after a reset in the portal
-  $ kit config diff --all                    which config vars are not as wanted
 
 Run it with: npm run --silent kit -- COMMAND
 (where the service is deployed: node dist/kit.js COMMAND).
 Settings are read from the environment and from .env, as the service reads them.
 kit COMMAND --help says more, with an example.
 
-Exit codes: 0 done, 1 failed, 2 used wrongly, 78 misconfigured;
-3 done, but something could not be closed at the end.`;
+Exit codes: 0 done, 1 failed, 2 used wrongly, 78 misconfigured.`;

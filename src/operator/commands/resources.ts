@@ -3,18 +3,20 @@ import { STATES_OF_RESOURCES } from "../../credentials/states.ts";
 import { RESOURCE_STATES } from "../../resources/states.ts";
 import { eraseResource } from "../erasure.ts";
 import { typedUuid } from "../errors.ts";
-import { BAD_LINES, importInstallations } from "../import.ts";
+import { importInstallations } from "../import.ts";
 import { some } from "../wording.ts";
 import { countStates, listResources, showResource } from "../resources.ts";
 import type { KitCommand } from "./command.ts";
-import { DONE, FAILED } from "./outcome.ts";
+import { DONE, FAILED, onScreen } from "./outcome.ts";
 import { aboutOne, pageText, resourceText } from "./resource-text.ts";
-import { counted, EXAMPLE_UUID, examples, wrapped } from "./text.ts";
+import { counted, examples } from "./text.ts";
 
 const STATES = `
 
-States of the business:   ${RESOURCE_STATES.join(", ")}
-States of the credential: ${wrapped(STATES_OF_RESOURCES.join(", "), 80, " ".repeat(26))}`;
+States of the business:
+  ${RESOURCE_STATES.join(", ")}
+States of the credential:
+  ${STATES_OF_RESOURCES.join(", ")}`;
 
 export function addResources(program: KitCommand): void {
   const resources = program.command("resources").description("the add-on resources we know of");
@@ -44,10 +46,9 @@ function addReading(resources: KitCommand): void {
       const db = await session.database();
       const page = await listResources(db, { state, text: search, after });
       const totals = after === undefined ? await countStates(db) : null;
-      const isFiltered = state !== undefined || search !== undefined;
       return {
         data: { ...page, ...(totals && { totals }) },
-        show: (screen) => pageText(screen, page, { totals, isFiltered }),
+        show: (screen) => pageText(screen, page, totals),
       };
     });
 
@@ -55,7 +56,7 @@ function addReading(resources: KitCommand): void {
     .command("show")
     .argument("<uuid>", "the resource", typedUuid)
     .description("one resource, with what happened to it")
-    .addHelpText("after", examples(`kit resources show ${EXAMPLE_UUID}`))
+    .addHelpText("after", examples("kit resources show UUID"))
     .does(async (session, uuid: string) => {
       const resource = await showResource(await session.database(), uuid);
       return { data: resource, show: (screen) => resourceText(screen, resource) };
@@ -70,17 +71,17 @@ function addErase(resources: KitCommand): void {
     .description("end a resource that the platform no longer asks about; a tombstone stays")
     .addHelpText(
       "after",
-      `${examples(`kit resources erase ${EXAMPLE_UUID}`, `kit resources erase ${EXAMPLE_UUID} --yes`)}
+      `${examples("kit resources erase UUID", "kit resources erase UUID --yes")}
 
 Its tokens and config vars are gone for good, and what your service keeps for it
 is cleaned up. Said of a tombstone, it takes what is left of the customer: name,
 app and options. A person at a terminal is asked; a script says --yes.`,
     )
     .does(async (session, uuid: string, { yes = false }: { yes?: boolean }) => {
-      const db = await session.database();
+      const db = await session.database({ changes: true });
       const resource = await showResource(db, uuid);
       if (!yes) {
-        session.say(aboutOne(resource));
+        session.say(aboutOne(session.screen(), resource));
         await session.confirm("Erase it for good?");
       }
       const report = await eraseResource(db, uuid);
@@ -102,7 +103,7 @@ is imported or exists; 1: some line was not usable (its number and reason are
 told). Then: kit grants recover --all`,
     )
     .does(async (session) => {
-      const context = await session.context();
+      const context = await session.context({ changes: true });
       const how = session.how();
       const { stdin: input } = session.host;
       if (input.isTTY) {
@@ -114,13 +115,18 @@ told). Then: kit grants recover --all`,
       if (how.signal.aborted)
         session.say("Stopped: what was taken is kept. The same command with all lines goes on.");
       const { imported, skipped } = report;
-      const bad = skipped.flatMap(({ line, uuid, reason }) =>
-        reason === "exists" ? [] : [`line ${line}: ${uuid ? `${uuid}: ` : ""}${BAD_LINES[reason]}`],
-      );
+      const bad = skipped.filter(({ reason }) => reason !== "exists");
       const sum = `${counted(imported, "resource")} imported, ${skipped.length - bad.length} existed, ${bad.length} not usable.`;
       return {
         data: report,
-        show: ({ paint }) => [...some(bad, (each) => `${paint.red("✗")} ${each}`), sum].join("\n"),
+        message: sum,
+        show: (screen) =>
+          onScreen(
+            screen,
+            [...some(bad, ({ line, uuid, reason }) => `✗ line ${line}: ${reason} ${uuid ?? ""}`), sum].join(
+              "\n",
+            ),
+          ),
         exitCode: bad.length === 0 && !how.signal.aborted ? DONE : FAILED,
       };
     });

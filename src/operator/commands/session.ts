@@ -1,8 +1,8 @@
-import type { Command } from "commander";
 import { readConfig, type Config, type SettingName } from "../../config.ts";
 import type { Database } from "../../database/database.ts";
 import { refreshesSettled } from "../../credentials/sweeps.ts";
 import { readEnvironment, type Environment } from "../../environment.ts";
+import { messageOf } from "../../errors.ts";
 import { createOwnScrubber, type Scrubber } from "../../logging/scrubber.ts";
 import type { OpenContext, Parts } from "../../open-context.ts";
 import { onSignals } from "../../process/signals.ts";
@@ -12,10 +12,10 @@ import { UsedWrongly } from "../errors.ts";
 import type { How } from "../work-through.ts";
 import { screenOf, type Host } from "./host.ts";
 import { askYes, readSecret } from "./input.ts";
-import type { Failure, Outcome } from "./outcome.ts";
+import { DONE, type Outcome } from "./outcome.ts";
 import { createProgress } from "./progress.ts";
-import { counted, safe, wrapped } from "./text.ts";
-import { createTrail } from "./trail.ts";
+import { safe, safeLines } from "./text.ts";
+import { beginEntry } from "./trail.ts";
 
 /** Whose service the command works for: its parts, and the reading of its settings. */
 export interface Seller {
@@ -34,13 +34,17 @@ export type Act = <Args extends unknown[]>(
   run: (session: Session, ...args: Args) => Promise<Outcome>,
 ) => (...args: Args) => Promise<void>;
 
+/** `changes`: the command changes something, and is in the audit trail; one that reveals secrets is there anyway. */
+interface Opening {
+  changes?: boolean;
+}
+
 const STOPPING = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-const DATABASE_SETTINGS = ["databaseUrl", "databaseCa", "databasePool"] as const;
 
 export function createSession(
   host: Host,
   { parts, config: read }: Seller,
-  { command, json }: { command: Command; json: boolean },
+  { typed, json }: { typed: readonly string[]; json: boolean },
 ) {
   const progress = createProgress(host.stderr, { isWanted: !json });
   progress.begin();
@@ -49,20 +53,14 @@ export function createSession(
   let isStoppedInOrder = false;
   let scrubber: Scrubber | null = null;
   let tokensStored = () => Promise.resolve();
+  let entry: Awaited<ReturnType<typeof beginEntry>> | null = null;
 
-  const screen = () => screenOf(host, "stderr");
   const scrub = (text: string) => scrubber?.scrub(text) ?? text;
+  const screen = () => screenOf(host, "stderr");
   /** Writes a line to standard error, for people; nothing under --json. */
-  const say = (line: string): void => {
-    if (!json) progress.say(wrapped(line, screen().columns, "  "));
-  };
-  const trail = createTrail(command, {
-    scrub,
-    warn: (reason) => {
-      const line = `${screen().paint.yellow("!")} This is not in the audit trail: ${scrub(safe(reason))}`;
-      progress.say(wrapped(line, screen().columns, "  "));
-    },
-  });
+  const say = (line: string): void => void (json || progress.say(line));
+  const warn = (what: string, error: unknown): void =>
+    progress.say(`${screen().paint.yellow("!")} ${what}: ${safeLines(scrub(messageOf(error)), "  ")}`);
 
   /** Reads the settings. Throws `Misconfigured` for faults; with `only`, just for those of the named settings. */
   function settings(only?: readonly SettingName[]): Config {
@@ -85,31 +83,38 @@ export function createSession(
     return context;
   }
 
-  /** The same, with the check of the migrations but not of the keys. */
-  async function contextWithoutKeys(): Promise<OpenContext> {
-    const context = await openContext(settings());
-    await checkSoon(context.db);
-    await trail.begin(context.db);
-    return context;
-  }
-
-  /** The same, after all checks of a service's start. */
-  async function context(): Promise<OpenContext> {
-    const opened = await contextWithoutKeys();
+  /** The same, after the checks of a service's start: all of them, or without that of the keys. */
+  async function context({ changes = false, keys = true }: Opening & { keys?: boolean } = {}) {
+    const opened = await openContext(settings());
+    await begin(opened.db, changes);
     const { checkStored } = await import("../../process/start-up.ts");
-    await checkStored(opened);
+    if (keys) await checkStored(opened);
     return opened;
   }
 
   /** The database alone, after the check of its migrations: for commands that must work when keys are missing. */
-  async function database(): Promise<Database> {
-    const { databaseUrl, databaseCa, databasePool } = settings(DATABASE_SETTINGS);
+  async function database({ changes = false }: Opening = {}): Promise<Database> {
+    const { databaseUrl, databaseCa, databasePool } = settings(["databaseUrl", "databaseCa", "databasePool"]);
     const { openDatabase } = await import("../../database/database.ts");
     const db = openDatabase({ url: databaseUrl.reveal(), ca: databaseCa, poolSize: databasePool });
     closers.push(db.close);
-    await checkSoon(db);
-    await trail.begin(db);
+    await begin(db, changes);
     return db;
+  }
+
+  /** Checks the migrations (while the database is away it waits 3 s, less than a service), and begins the audit entry. */
+  async function begin(db: Database, changes: boolean): Promise<void> {
+    const { checkMigrations, retryWhileDatabaseAway } = await import("../../database/database.ts");
+    await retryWhileDatabaseAway(() => checkMigrations(db), { upToMs: 3_000 });
+    const isRevealing = typed.includes("--reveal");
+    if (!changes && !isRevealing) return;
+    try {
+      entry = await beginEntry(db, typed, scrub);
+    } catch (error) {
+      // Nothing is revealed that nobody can find out about.
+      if (isRevealing) throw error;
+      warn("This is not in the audit trail", error);
+    }
   }
 
   const kill = (signal: NodeJS.Signals) => {
@@ -127,12 +132,6 @@ export function createSession(
     again: kill,
   });
 
-  /** Throws `UsedWrongly` if there is nobody to be asked: a script must give --yes. */
-  function checkMayAsk(): void {
-    if (json || !host.stdin.isTTY || !host.stderr.isTTY)
-      throw new UsedWrongly("Nothing was changed: nobody is here to be asked. Say --yes to do it.");
-  }
-
   async function withoutProgress<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
     progress.end();
     const answer = await ask();
@@ -148,62 +147,47 @@ export function createSession(
 
   function onProgress(done: number, total: number): void {
     progress.update(done, total);
-    trail.onProgress(done, total);
+    entry?.onProgress(done, total);
   }
 
   return {
-    ...{ host, say, settings, openContext, contextWithoutKeys, context, database, checkMayAsk, scrub },
+    ...{ host, say, settings, openContext, context, database, scrub, how, onProgress },
     /** What people see who run it, on standard error. */
     screen,
     /** What the service sells. */
     offer: async (): Promise<Offer> => parts.offer ?? (await import("../../your-service/plans.ts")).offer,
-    ...{ how, onProgress },
     /** Ends the progress bar, so that it does not disturb a person who types. */
     endProgress: progress.end,
-    /** Asks the person at the terminal. Throws `NotConfirmed` unless they say yes, and what `checkMayAsk` throws. */
+    /** Asks the person at the terminal. Throws `NotConfirmed` unless they say yes, and `UsedWrongly` if there is none. */
     async confirm(question: string): Promise<void> {
-      checkMayAsk();
+      if (json || !host.stdin.isTTY || !host.stderr.isTTY)
+        throw new UsedWrongly("Nothing was changed: nobody is here to be asked. Say --yes to do it.");
       await withoutProgress(() => askYes(host, question));
     },
     secret: (what: string, mostBytes: number): Promise<Secret> =>
       withoutProgress(() => readSecret(host, what, mostBytes)),
-    /** Writes the end of the command to the audit trail. */
-    async end(result: Outcome | Failure): Promise<void> {
-      const isSet = readEnvironment(host.env, host.cwd())["DATABASE_URL"];
-      await trail.end(result, async () => (isSet ? database() : undefined));
-    },
-    /** Closes what was opened, in reverse order. Answers what failed. */
-    async close(): Promise<unknown[]> {
+    /** Writes the end of the command to the audit trail, and closes what was opened. A failure is a warning. */
+    async end({ exitCode = DONE, message }: Outcome): Promise<void> {
       progress.end();
-      const failed: unknown[] = [];
-      for (const close of closers.reverse()) await close().catch((error: unknown) => failed.push(error));
-      return failed;
+      const ended = {
+        state: exitCode === DONE ? ("done" as const) : ("failed" as const),
+        message: message === undefined ? null : scrub(message),
+      };
+      await entry?.end(ended).catch((error: unknown) => warn("Its end is not in the audit trail", error));
+      for (const close of closers.reverse())
+        await close().catch((error: unknown) => warn("Something could not be closed at the end", error));
     },
   };
 }
 
-/**
- * If the database is unreachable, a command waits 3 seconds for it, less than a service would. Its later statements have
- * no such limit.
- */
-async function checkSoon(db: Database): Promise<void> {
-  const { checkMigrations, retryWhileDatabaseAway } = await import("../../database/database.ts");
-  await retryWhileDatabaseAway(() => checkMigrations(db), { upToMs: 3_000 });
-}
-
 /** A line of the log as a sentence for people, with its resource and its cause. */
-export function readableLogLine(line: string): string {
-  const { level, msg, uuid, error, reason, incident, leftOut } = JSON.parse(line) as {
+function readableLogLine(line: string): string {
+  const { level, msg, uuid, error } = JSON.parse(line) as {
     level: string;
     msg?: string;
     uuid?: string;
     error?: { message?: string };
-    reason?: string;
-    incident?: { title: string };
-    leftOut?: number;
   };
-  const trouble = incident && `the platform reports: ${incident.title}`;
-  const about = [uuid, error?.message ?? reason, trouble].filter(Boolean).join(": ");
-  const more = leftOut ? `; ${counted(leftOut, "line")} like it left out` : "";
-  return safe(`${level}: ${msg ?? ""}${about && ` (${about})`}${more}`);
+  const about = [uuid, error?.message].filter(Boolean).join(": ");
+  return safe(`${level}: ${msg ?? ""}${about && ` (${about})`}`);
 }

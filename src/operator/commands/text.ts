@@ -1,46 +1,61 @@
-import { Help } from "commander";
+import type { NamedFact } from "../resource-facts.ts";
+import { ISO_TIME, momentAway } from "../wording.ts";
+import type { Screen } from "./host.ts";
 export { counted } from "../wording.ts";
 
 /** Characters that move the cursor, change colours or reverse the direction of text. */
 const ACTING = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
-const RUNS_OF_IT = new RegExp(`${ACTING.source}+`, "gu");
+const escaped = (letter: string) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`;
 
-/** Makes text from elsewhere safe for a terminal: control characters become spaces. */
+/** Makes one line of text from elsewhere safe for a terminal: control characters are written as \u001b. */
 export function safe(text: string): string {
-  return text.replace(RUNS_OF_IT, " ");
+  return text.replace(ACTING, escaped);
 }
 
-/** Shows text from elsewhere completely, with control characters escaped as in JSON: \u001b, \n. */
-export function writtenOut(text: string): string {
-  return text.replace(ACTING, (letter) =>
-    letter < " " ? JSON.stringify(letter).slice(1, -1) : code(letter),
-  );
+/** The same for a text of several lines; the second and later ones are indented by `indent`. */
+export function safeLines(text: string, indent = ""): string {
+  return text.split("\n").map(safe).join(`\n${indent}`);
 }
 
 /** A JSON document without control characters that act on a terminal; JSON itself escapes only some of them. */
 export function jsonText(data: unknown, indent?: number): string {
   return JSON.stringify(data, null, indent).replace(ACTING, (letter) =>
-    letter === "\n" ? letter : code(letter),
+    letter === "\n" ? letter : escaped(letter),
   );
 }
 
-function code(letter: string): string {
-  return `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`;
+/** Records as a table: a dim header of their names, then one line for each. `shade` colours a cell by its text. */
+export function table(
+  { paint }: Screen,
+  records: readonly Readonly<Record<string, string>>[],
+  shade = (text: string) => text,
+): string {
+  const titles = Object.keys(records[0] ?? {});
+  const rows = records.map((record) => titles.map((title) => safe(record[title] ?? "")));
+  const widths = titles.map((title, at) => Math.max(title.length, ...rows.map((row) => row[at]!.length)));
+  const line = (row: readonly string[], colour: (text: string) => string) =>
+    row
+      .map((cell, at) => colour(cell.padEnd(widths[at]!)))
+      .join("  ")
+      .trimEnd();
+  const head = titles.map((title) => title.toUpperCase());
+  return [paint.dim(line(head, String)), ...rows.map((row) => line(row, shade))].join("\n");
 }
 
-const layout = Object.assign(new Help(), { minWidthToWrap: 1 });
-/** A command about one resource, which the reader may copy: it stays on one line. */
-const COMMAND = /\bkit(?: [a-z-]+)+ [0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
-
-/** Breaks a text into lines of at most `columns`, the second and later ones indented by `indent`. */
-export function wrapped(text: string, columns: number, indent = ""): string {
-  const glued = text.replace(COMMAND, (command) => command.replaceAll(" ", "\0"));
-  const lines = layout.boxWrap(glued, columns - indent.length).replaceAll("\0", " ");
-  return lines.replaceAll("\n", `\n${indent}`);
+/**
+ * Names and their facts, one below the other, indented: none is shown as a dash, and a time with its distance from now.
+ * `now` is that of the clock that wrote the times.
+ */
+export function facts({ paint }: Screen, named: readonly NamedFact[], now?: number): string {
+  const width = Math.max(0, ...named.map(([name]) => name.length));
+  return named
+    .map(([name, fact]) => {
+      const text = ISO_TIME.test(String(fact)) ? momentAway(String(fact), now) : String(fact ?? "");
+      const shown = safeLines(text, " ".repeat(width + 4)) || "–";
+      return `  ${paint.dim(name.toLowerCase().padEnd(width))}  ${shown}`;
+    })
+    .join("\n");
 }
-
-/** The uuid in the examples of the help. */
-export const EXAMPLE_UUID = "01234567-89ab-cdef-0123-456789abcdef";
 
 /** Help text of the commands that work on many resources. */
 export const STOPPED = `
@@ -48,13 +63,7 @@ export const STOPPED = `
 Stopped with Ctrl-C, it finishes what was sent, and tells how many are left
 ("left" with --json). Where none is left it ends as if nobody had stopped it.`;
 
-/**
- * The examples after the options in a command's help. A line that does not fit into 80 columns continues on the next,
- * with a backslash as the shell expects it.
- */
+/** The examples after the options in a command's help. */
 export function examples(...lines: string[]): string {
-  const shown = lines.map(
-    (line) => `  $ ${line.length > 75 ? line.replaceAll(/ (?=--|[A-Z_]+=)/g, " \\\n      ") : line}`,
-  );
-  return `\n${lines.length === 1 ? "Example" : "Examples"}:\n${shown.join("\n")}`;
+  return `\n${lines.length === 1 ? "Example" : "Examples"}:\n${lines.map((line) => `  $ ${line}`).join("\n")}`;
 }

@@ -5,16 +5,7 @@ import type { Form } from "../../pages/forms.ts";
 import { countKeyUse } from "../../vault/store.ts";
 import { BULK_ACTIONS, type BulkAction } from "../bulk-actions.ts";
 import { secretInWords, setSecret, typedClientSecret, waitUntilFresh } from "../client-secret.ts";
-import {
-  diffConfig,
-  differing,
-  isOver,
-  NOT_KNOWN_YET,
-  pushShown,
-  type ConfigDifference,
-  type ShownValue,
-  type VarDifference,
-} from "../config-diff.ts";
+import { diffConfig, differing, isOver, pushConfig, type VarDifference } from "../config-diff.ts";
 import { keysInWords, resealAll, resealInWords } from "../keys.ts";
 import { isWhole, reportInWords } from "../work-through.ts";
 import { runYourAction, yourActions } from "../your-actions.ts";
@@ -67,50 +58,37 @@ const MEANINGS: Readonly<Record<VarDifference["state"], string>> = {
   foreign: "on the platform, never set from here",
 };
 
-/** Config vars compared without showing their values: two values are equal if their marks are. */
-export function DiffTable({ of: { vars, isKnown } }: { of: ConfigDifference }) {
-  if (!isKnown) return <p>{NOT_KNOWN_YET}</p>;
+/** Config vars compared without showing their values. */
+export function DiffTable({ of: vars }: { of: readonly VarDifference[] }) {
   if (vars.length === 0) return <p>There are no config vars, here or on the platform.</p>;
   return (
     <Table
       columns={[
         ["Name", ({ name }) => <code>{name}</code>],
-        ["Your service", ({ wanted }) => <Masked of={wanted} />],
-        ["The platform", ({ platform }) => <Masked of={platform} />],
-        ["Compared", ({ state }) => MEANINGS[state]],
+        ["Your service's against the platform's", ({ state }) => MEANINGS[state]],
       ]}
       rows={vars}
     />
   );
 }
 
-function Masked({ of }: { of: ShownValue | null }) {
-  if (!of) return <span class="quiet">none</span>;
-  return (
-    <span>
-      •••••••• <small class="beside">mark {of.fingerprint}</small>
-    </span>
-  );
-}
-
 /**
  * Sets the config vars that are missing on the platform. A value that exists there stays, unless its box was ticked.
  */
-const pushConfig: Action = {
+const pushConfigVars: Action = {
   name: "push",
   label: "Push its config vars",
   async ask(ctx, uuid) {
-    const difference = await diffConfig(ctx, uuid);
-    const { vars, isKnown } = difference;
-    const isNothing = !isKnown || differing(vars).length === 0;
+    const vars = await diffConfig(ctx, uuid);
+    const isNothing = differing(vars).length === 0;
     const kept = vars.filter(isOver);
     return {
       title: "Push config vars to the platform?",
       content: (
         <>
-          <DiffTable of={difference} />
-          {isKnown && <p>{isNothing ? "The platform has all that is wanted." : "What is missing is set."}</p>}
-          {isKnown && kept.length > 0 && (
+          <DiffTable of={vars} />
+          <p>{isNothing ? "The platform has all that is wanted." : "What is missing is set."}</p>
+          {kept.length > 0 && (
             <fieldset>
               <legend>
                 These stay as the platform has them, for somebody may have changed them there by hand. Tick
@@ -124,24 +102,15 @@ const pushConfig: Action = {
               ))}
             </fieldset>
           )}
-          {vars.map(({ name, platform }) => (
-            <input type="hidden" name="shown" value={`${name} ${platform?.fingerprint ?? ""}`} />
-          ))}
         </>
       ),
       button: isNothing ? null : "Push",
     };
   },
-  work(ctx, uuid, form) {
-    const shown = (form["shown"] ?? []).map((each) => {
-      const [name = "", fingerprint] = each.split(" ");
-      return { name, platform: fingerprint ? { fingerprint } : null };
-    });
-    return async () => {
-      const changed = await pushShown(ctx, uuid, { shown, overwrite: form["overwrite"] ?? [] });
-      const message = changed.length > 0 ? `Changed: ${changed.join(", ")}.` : "Nothing had to be changed.";
-      return { isDone: true, message };
-    };
+  work: (ctx, uuid, form) => async () => {
+    const changed = await pushConfig(ctx, uuid, form["overwrite"] ?? []);
+    const message = changed.length > 0 ? `Changed: ${changed.join(", ")}.` : "Nothing had to be changed.";
+    return { isDone: true, message };
   },
 };
 
@@ -194,7 +163,7 @@ const isOfSteps = ({ group }: BulkAction) => group === "steps";
 /** The actions on one resource, at `/operator/resources/:uuid/NAME`. Each is also a command of `kit`. */
 export const OF_ONE: readonly Action[] = [
   ...BULK_ACTIONS.filter((each) => !isOfSteps(each)).map((each) => bulk(each, "one")),
-  pushConfig,
+  pushConfigVars,
 ];
 
 /** Those on what your functions have not finished, for a resource that has some. */

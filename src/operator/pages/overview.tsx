@@ -1,11 +1,10 @@
 import { MOST_ROWS_WAITING } from "../../metrics/store.ts";
 import { Facts, type Page } from "../../pages/pages.tsx";
-import { openIncidents } from "../../platform/status.ts";
+import { latestUpdate, openIncidents } from "../../platform/status.ts";
 import type { Known } from "../../platform/status-watch.ts";
 import type { Check } from "../doctor/finding.ts";
 import type { DoctorReport } from "../doctor/doctor.ts";
 import type { Gauges, Issue, Overview } from "../overview.ts";
-import { latestUpdate } from "../platform-status.ts";
 import { duration } from "../wording.ts";
 import { OF_ALL } from "./actions.tsx";
 import { A, LIVE_MS, Links, Moment, number, Section, State, type Look } from "./parts.tsx";

@@ -14,96 +14,51 @@ beforeAll(async () => {
 
 const environment = () => life.world.environment;
 /** Runs a command, and answers what it added to the audit trail, and its output. */
-async function trailOf(words: string[], input = "", change: Record<string, string> = {}) {
+async function trailOf(words: string[], input = "") {
   await life.world.rows(`DELETE FROM operator_actions`);
-  const said = await kit({ ...environment(), ...change }, words, input);
+  const said = await kit(environment(), words, input);
   return { said, added: await entries() };
 }
 const entries = async (): Promise<AuditEntry[]> =>
   (await actionsBefore(life.world.service.services.db, null)).entries;
 
 describe("the audit trail", () => {
-  it.each<[typed: string, action: string, message: RegExp, input?: string]>([
-    ["config set UUID TEAPOT_URL=https://user:hush@x.example", "config set TEAPOT_URL=…", /^$/],
-    ["config set UUID TEAPOT_TOKEN=- --reveal", "config set TEAPOT_TOKEN=… --reveal", /^$/, "hush"],
-    ["config get UUID --reveal", "config get --reveal", /^$/],
-    ["config diff UUID --reveal", "config diff --reveal", /^$/],
-    ["config push UUID --yes --overwrite TEAPOT_URL", "config push --overwrite TEAPOT_URL --yes", /^$/],
-    ["api GET /addons/UUID --resource UUID --reveal", "api GET /addons/UUID --reveal", /^status 200$/],
+  it.each<[typed: string, action: string, message: RegExp | null, input?: string]>([
+    ["config set UUID TEAPOT_URL=https://user:hush@x.example", "config set UUID TEAPOT_URL=…", null],
+    ["config set UUID TEAPOT_TOKEN=- --reveal", "config set UUID TEAPOT_TOKEN=… --reveal", null, "hush"],
+    ["config get UUID --reveal", "config get UUID --reveal", null],
     [
       'api PATCH /addons/UUID/config --resource UUID --data {"config":[{"name":"TEAPOT_URL","value":"hush"}]}',
-      "api PATCH /addons/UUID/config --data …",
-      /^status 200, body 2$/,
+      "api PATCH /addons/UUID/config --resource UUID --data …",
+      /^status 200$/,
     ],
-    ["tokens refresh UUID", "tokens refresh", /^done 1, failed 0, skipped 0$/],
-    ["tokens refresh --all", "tokens refresh --all", /^done 1, /],
-    ["keys reseal", "keys reseal", /^resealed \d+, byKey 1$/],
-    ["resources import", "resources import", /^imported 1, skipped 0$/, `{"uuid":"${OLD}","plan":"basic"}`],
-    ["migrate", "migrate", /^applied 0$/],
-    ["manifest write --reveal", "manifest write --reveal", /^plans \d/],
-    [`resources erase ${OLD} --yes`, "resources erase --yes", /^erased 11234567-/],
+    ["tokens refresh UUID", "tokens refresh UUID", /^1 refreshed, 0 failed, 0 skipped\.$/],
+    ["tokens refresh --all", "tokens refresh --all", /^1 refreshed, /],
+    ["keys reseal", "keys reseal", /^\d+ rows resealed/],
+    ["resources import", "resources import", /^1 resource imported/, `{"uuid":"${OLD}","plan":"basic"}`],
+    ["secret set", "secret set", /rejects this client secret/, "hush-of-yesterday-or-before"],
+    [`resources erase ${OLD} --yes`, `resources erase ${OLD} --yes`, null],
   ])("has kit %s", async (typed, action, message, input = "") => {
     const words = typed.replaceAll("UUID", uuid).split(" ");
-    const { said, added } = await trailOf(words, input, { PUBLIC_URL: "https://teapots.example" });
+    const { said, added } = await trailOf(words, input);
     expect(added).toMatchObject([
       {
-        action: `kit ${action.replace("UUID", uuid)}`,
+        action: `kit ${action.replaceAll("UUID", uuid)}`,
         uuid: words.find((word) => /^[0-9a-f-]{36}$/.test(word)) ?? null,
         operator: { name: os.userInfo().username, account: null, address: os.hostname() },
         state: said.code === 0 ? "done" : "failed",
-        message: expect.stringMatching(message),
+        message: message && expect.stringMatching(message),
       },
     ]);
     expect(JSON.stringify(added)).not.toContain("hush");
   });
 
-  it("has who set a client secret, and who failed to, and never the secret", async () => {
-    const { clientSecret } = life.world.sandbox.settings;
-    const refused = await trailOf(["secret", "set"], "one-of-yesterday-or-before");
-    expect(refused.said.code).toBe(1);
-    expect(refused.added).toMatchObject([
-      {
-        action: "kit secret set",
-        state: "failed",
-        message: expect.stringContaining("rejects this client secret"),
-      },
-    ]);
-    const set = await trailOf(["secret", "set", "--no-wait"], clientSecret);
-    expect(set.added).toMatchObject([
-      {
-        action: "kit secret set --no-wait",
-        state: "done",
-        message: expect.stringMatching(/^version \d+, due/),
-      },
-    ]);
-    expect(JSON.stringify([refused.added, set.added])).not.toContain("yesterday");
-  });
-
-  it("has the authorizations that were made with a person's token, and not the token", async () => {
-    const { token } = life.world.sandbox.control.userToken("ada@example.com");
-    const { said, added } = await trailOf(
-      ["authorizations", "create", "--description", "plots", "--scope", "read"],
-      token,
-    );
-    expect(said.code).toBe(0);
-    expect(added).toMatchObject([
-      { action: "kit authorizations create --description plots --scope read", state: "done" },
-    ]);
-    const [, issued] = /\n\n(\S+)\n\n/.exec(said.stdout)!;
-    expect(issued).toMatch(/^\S{10,}$/);
-    expect(JSON.stringify(added)).not.toContain(issued);
-  });
-
   it("has nothing of commands that only look, and of those that were used wrongly", async () => {
     for (const words of [
       ["resources", "list", "--search", "x"],
-      ["resources", "show", uuid],
       ["config", "get", uuid],
-      ["config", "diff", uuid],
-      ["apps", uuid],
       ["api", "GET", "/addons", "--resource", uuid],
       ["doctor"],
-      ["status"],
       ["config", "set", uuid],
     ])
       expect((await trailOf(words)).added).toEqual([]);
@@ -114,7 +69,7 @@ describe("the audit trail", () => {
     await kit(environment(), ["tokens", "refresh", uuid]);
     const { stdout } = await kit(environment(), ["audit", "--resource", uuid]);
     expect(stdout).toMatch(
-      /^\d{4}-\S+ \S+ {2}done {2}kit tokens refresh\n {2}\S+ \(\S+\); \S{36}; done 1, failed/,
+      /^\d{4}-\S+ \S+ {2}done {2}kit tokens refresh \S+\n {2}\S+ \(\S+\); \S{36}; 1 refreshed/,
     );
     expect(stdout).not.toContain("reseal");
     expect((await kit(environment(), ["resources", "show", uuid])).stdout).toContain("kit tokens refresh");
@@ -149,7 +104,10 @@ describe("the audit trail", () => {
       expect(JSON.parse(json.stdout)).toMatchObject({ done: [uuid] });
       expect(json.stderr).toContain("not in the audit trail");
       const revealed = await kitJson(environment(), ["config", "get", uuid, "--reveal"]);
-      expect(revealed).toMatchObject({ code: 1, data: { id: "audit_unavailable" } });
+      expect(revealed).toMatchObject({
+        code: 1,
+        data: { message: expect.stringContaining("operator_actions") },
+      });
       const asked = await kit(environment(), ["config", "get", uuid]);
       expect(asked).toMatchObject({ code: 0, stderr: "" });
     } finally {

@@ -57,78 +57,17 @@ describe("kit secret set with a progress bar", () => {
   });
 });
 
-describe("kit config push --all with a progress bar", () => {
-  /** Removes a var of each resource, and makes the platform slow. */
-  async function missing(delayMs?: number) {
-    const { platformFor } = world.service.services;
-    for (const uuid of uuids) await platformFor(uuid).config.update([{ name: "TEAPOT_URL", value: null }]);
-    slow("* /addons/*", delayMs);
-  }
-  const lacking = async () => (await kitJson<Lacking>(world.environment, ["config", "diff", "--all"])).data;
-  interface Lacking {
-    different: unknown[];
-  }
-
-  it("counts the comparison and the update separately, with the question between them", async () => {
-    await missing(350);
-    const terminal = onTerminal(slowly(), ["config", "push", "--all"]);
-    await terminal.type("y\r", /Go on\? \(y\/N\) /);
-    const { code, sent, screen } = await terminal.ended();
-    expect(code).toBe(0);
-    const [comparing, setting] = sent.split("Go on? (y/N) ");
-    expect(comparing).toMatch(/█░+ [1-4] of 5 · \d+s/);
-    expect(setting).toMatch(/█░+ [1-4] of 5 · \d+s/);
-    expect(screen.slice(-3)).toEqual([
-      "5 resources to change.",
-      "Go on? (y/N) y",
-      "5 changed, 0 failed, 0 skipped.",
-    ]);
-    expect(screen.filter((line) => /[█░]|\d of 5/.test(line))).toEqual([]);
-  });
-
-  it("when it is stopped says what is left, and the same command continues", async () => {
-    await missing();
-    const terminal = onTerminal(slowly(), ["config", "push", "--all", "--yes"]);
-    await terminal.type(CTRL_C, /5 resources to change\.[^]*░ [12] of 5 ·/);
-    const { code, screen } = await terminal.ended();
-    expect(code).toBe(1);
-    const [stopping, stopped, end, ...more] = screen.slice(screen.indexOf("5 resources to change.") + 1);
-    expect(stopping).toMatch(STOPPING);
-    const done = Number(/^(\d) changed, 0 failed, 0 skipped\.$/.exec(end!)![1]);
-    expect(stopped).toMatch(
-      new RegExp(`^Stopped: ${5 - done} resources? left\\. Run it again for the rest\\.$`),
-    );
-    expect(more).toEqual([]);
-    world.sandbox.control.clearFaults();
-    expect((await lacking()).different).toHaveLength(5 - done);
-    await kitJson(world.environment, ["config", "push", "--all", "--yes"]);
-    expect((await lacking()).different).toEqual([]);
-  });
-});
-
-describe("a bulk command that is stopped in a script", () => {
-  /** Runs the command until it has called the platform, and stops it there. */
-  async function stopped(words: string[], calls: string) {
-    const since = world.sandbox.control.ledger({}).next;
-    slow(calls, 200);
-    const { signal, ended } = runningKit(slowly(), [...words, "--json"]);
-    await eventually(() => world.sandbox.control.ledger({ since }).entries.length > 1);
-    signal("SIGINT");
-    const { code, stdout } = await ended;
-    return { code, data: JSON.parse(stdout) as Record<string, unknown> };
-  }
-
-  it.each([
-    [["tokens", "refresh", "--all"], "POST /oauth/token", "done"],
-    [["config", "diff", "--all"], "* /addons/*", "checked"],
-    [["config", "push", "--all", "--yes"], "* /addons/*", "done"],
-  ])("says in one JSON document how many resources are left: %j", async (words, calls, doneWord) => {
-    const { code, data } = await stopped(words, calls);
-    expect({ code, data }).toMatchObject({ code: 1, data: { failed: [], skipped: [] } });
-    const done = [data[doneWord]].flat().length;
-    expect(done).toBeLessThan(5);
-    expect(data["left"]).toBeGreaterThan(0);
-  });
+it("a bulk command that is stopped in a script says in one JSON document how many resources are left", async () => {
+  const since = world.sandbox.control.ledger({}).next;
+  slow("POST /oauth/token", 200);
+  const { signal, ended } = runningKit(slowly(), ["tokens", "refresh", "--all", "--json"]);
+  await eventually(() => world.sandbox.control.ledger({ since }).entries.length > 1);
+  signal("SIGINT");
+  const { code, stdout } = await ended;
+  const data = JSON.parse(stdout) as { done: unknown[]; left: number };
+  expect({ code, data }).toMatchObject({ code: 1, data: { failed: [], skipped: [] } });
+  expect(data.done.length).toBeLessThan(5);
+  expect(data.left).toBeGreaterThan(0);
 });
 
 describe("kit keys reseal with a progress bar", () => {
@@ -157,7 +96,7 @@ describe("kit keys reseal with a progress bar", () => {
     const { code, screen } = await terminal.ended();
     expect(code).toBe(1);
     expect(screen[0]).toMatch(STOPPING);
-    expect(screen.slice(1).join(" ").replace(/\s+/g, " ")).toBe(
+    expect(screen.slice(1).join("")).toBe(
       "✗ Stopped. What was resealed stays; the same command goes on from there.",
     );
   });

@@ -268,7 +268,7 @@ describe("kit doctor", () => {
     expect(stdout).toMatch(/\n1 of 17 checks failed; not checked: migrations, plans, keys, secret,/);
     const list = await kit({ ...world.environment, ...away }, ["resources", "list"]);
     expect(list).toMatchObject({ code: 1, stdout: "" });
-    expect(list.stderr).toMatch(/^✗ The database did not answer[^]+\n {2}Is it running\? kit doctor/);
+    expect(list.stderr).toMatch(/^✗ the database did not answer.*ECONNREFUSED/);
     expect(list.stderr).not.toContain("hidden-password");
   });
 

@@ -2,7 +2,7 @@ import type { Report } from "../../../src/operator/work-through.ts";
 import { once } from "node:events";
 import { aLifecycle } from "../../support/lifecycle.ts";
 import { opened, eventually } from "../../support/world.ts";
-import { kit, kitJson, runningKit, startKit } from "../../support/kit.ts";
+import { kitJson, startKit } from "../../support/kit.ts";
 
 const UNKNOWN = "01234567-89ab-cdef-0123-456789abcdef";
 
@@ -126,53 +126,27 @@ describe("kit grants recover", () => {
   });
 
   it.each([
-    { when: "the endpoint is closed", legacyGrants: false, settings: {}, id: "grants_closed" },
+    { when: "the endpoint is closed", legacyGrants: false, settings: {}, id: "closed" },
     {
-      ...{ when: "the credentials are wrong", legacyGrants: true, id: "legacy_credentials_rejected" },
+      ...{ when: "the credentials are wrong", legacyGrants: true, id: "credentials_rejected" },
       settings: { ADDON_PASSWORD: "not-the-right-password" },
     },
-  ])("asks once, and gives one message, when $when", async ({ legacyGrants, settings, id }) => {
+  ])("begins no further one when $when", async ({ legacyGrants, settings, id }) => {
     life.control.settings({ legacyGrants });
     await imported(5);
-    const since = life.position();
-    const { code, data } = await recover(["--all"], settings);
-    expect({ code, data }).toMatchObject({ code: 1, data: { id } });
-    expect(grants(since)).toHaveLength(1);
+    const { code, data } = await recover(["--all"], { ...settings, TOKEN_CONCURRENCY: "2" });
+    expect({ code, data }).toMatchObject({ code: 1, data: { done: [], failed: [{ id }, {}], left: 3 } });
     expect(JSON.stringify(data)).not.toContain("not-the-right-password");
   });
 
-  it("stops early when the endpoint does not answer, and can be continued later", async () => {
-    const uuids = await imported(12);
-    const rest = { status: 503, headers: { "retry-after": "1" } };
-    life.control.fault("GET /vendor/resources/*/oauth-grant", rest, 100);
-    const since = life.position();
-    const { code, stdout, stderr } = await kit(life.world.environment, ["grants", "recover", "--all"]);
-    said.push(stdout, stderr);
-    expect(code).toBe(1);
-    expect(stdout).toContain("Stopped: 9 resources left. Run it again for the rest.");
-    expect(stdout).toContain("0 recovered, 3 failed, 0 skipped.\n");
-    expect(grants(since)).toHaveLength(9);
-    life.control.clearFaults();
-    expect((await recover(["--all"])).data.done).toEqual(uuids);
-  });
-
-  it("stops at once during the platform's Retry-After", async () => {
+  it("fails for those that get no answer, and gets them in a second run", async () => {
     const uuids = await imported(3);
-    life.control.fault(
-      "GET /vendor/resources/*/oauth-grant",
-      { status: 429, headers: { "retry-after": "20" } },
-      100,
-    );
-    const since = life.position();
-    const { signal, ended } = runningKit(life.world.environment, ["grants", "recover", "--all"]);
-    await eventually(() => expect(grants(since)).toHaveLength(1));
-    signal("SIGINT");
-    const { code, stdout } = await ended;
-    expect(code).toBe(1);
-    expect(stdout).toContain("Stopped: 3 resources left. Run it again for the rest.");
-    expect(grants(since)).toHaveLength(1);
-    life.control.clearFaults();
-    expect((await recover(["--all"])).data.done).toEqual(uuids);
+    life.control.fault("GET /vendor/resources/*/oauth-grant", { status: 503 }, 2);
+    expect(await recover(["--all"])).toMatchObject({
+      code: 1,
+      data: { done: { length: 1 }, failed: [{}, {}] },
+    });
+    expect((await recover(uuids)).data.done).toHaveLength(2);
   });
 });
 

@@ -115,9 +115,7 @@ describe("kit resources import", () => {
       Buffer.concat([Buffer.from([0xff, 0xfe, 0x0a]), Buffer.from(JSON.stringify(old))]),
     );
     expect(code).toBe(1);
-    expect(stdout).toBe(
-      "✗ line 1: This is not one JSON object in UTF-8.\n1 resource imported, 0 existed, 1 not usable.\n",
-    );
+    expect(stdout).toBe("✗ line 1: not_json \n1 resource imported, 0 existed, 1 not usable.\n");
   });
 
   it("stopped while it waits for input, reports what was imported", async () => {

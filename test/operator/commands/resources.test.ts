@@ -76,8 +76,8 @@ describe("kit resources", () => {
     expect(failed.data.resources).toHaveLength(100);
     expect(failed.data.resources.every(({ state }) => state === "failed")).toBe(true);
     const human = await kit(world.environment, ["resources", "list", "--state", "grant_lost"]);
-    expect(human.stdout).toMatch(/^UUID +PLAN +STATE +CREDENTIAL\n/);
-    expect(human.stdout).toMatch(/\n100 shown\. For more, .*\n--after [0-9a-f-]{36}\n$/);
+    expect(human.stdout).toMatch(/^UUID +PLAN +STATE +CREDENTIAL +WHY +APP +NAME\n/);
+    expect(human.stdout).toMatch(/\n100 shown\. For more, .* --after [0-9a-f-]{36}\n$/);
   });
 
   it("list finds by uuid, name, app, plan and region, with totals of every state", async () => {
@@ -99,28 +99,20 @@ describe("kit resources", () => {
     expect(second.data.totals).toBeUndefined();
   });
 
-  it("list and show tell people which resource it is, how old, and why it is so, in 80 columns", async () => {
-    await world.rows(
-      `UPDATE resources SET name = $1, created_at = now() - interval '3 hours' WHERE state = 'failed'`,
-      ["a-long-name-".repeat(9)],
-    );
+  it("list and show tell people which resource it is, and why it is so", async () => {
     await world.rows(`UPDATE resources SET name = 'shop', app_name = 'till' WHERE uuid = $1`, [uuid]);
-    await world.rows(`UPDATE credentials SET last_error = 'it answered 500' WHERE state = 'grant_lost'`);
-    const { stdout } = await kit(world.environment, ["resources", "list"]);
-    expect(Math.max(...stdout.split("\n").map((line) => line.length))).toBeLessThanOrEqual(80);
+    await world.rows(`UPDATE resources SET created_at = now() - interval '3 hours' WHERE state = 'failed'`);
     const shop = await kit(world.environment, ["resources", "list", "--search", "shop"]);
-    expect(shop.stdout).toMatch(/active\n {2}shop, on till, us, \d+ \w+ old\n/);
+    expect(shop.stdout).toMatch(/provisioned +active +till +shop\n/);
     expect(shop.stdout).toContain(
       "In all: 150 failed, 1 provisioned. Credentials: 150 grant_lost, 1 active.\n1 resource.\n",
     );
-    await world.rows(`UPDATE resources SET name = NULL WHERE state = 'failed'`);
     const lost = await list("--state", "grant_lost");
     const { stdout: why } = await kit(world.environment, ["resources", "list", "--state", "grant_lost"]);
-    expect(why).toContain("grant_lost\n  3 h old; expired, it answered 500\n");
+    expect(why).toMatch(/failed +grant_lost +expired\n/);
     const shown = await kit(world.environment, ["resources", "show", lost.data.resources[0]!.uuid]);
     expect(shown.stdout).toMatch(/created +\S+ \S+ \(3 h ago\)\n/);
     expect(shown.stdout).toMatch(/state +grant_lost: expired\n +to do +Ask the platform to deliver/);
-    await world.rows(`UPDATE credentials SET last_error = NULL`);
   });
 
   it("list refuses an unknown state or position", async () => {
@@ -146,7 +138,7 @@ describe("kit resources", () => {
       [UNKNOWN],
     );
     const { stdout } = await kit(world.environment, ["resources", "list"]);
-    expect(stdout).toMatch(new RegExp(`${UNKNOWN} +never provis\\S+ +deprovisioned`));
+    expect(stdout).toMatch(new RegExp(`${UNKNOWN} +never provisioned +deprovisioned`));
     expect((await kit(world.environment, ["resources", "show", UNKNOWN])).stdout).toMatch(
       /plan +never provisioned\n/,
     );

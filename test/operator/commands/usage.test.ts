@@ -30,9 +30,7 @@ describe("kit --help", () => {
       expect(help).toMatch(inner ? new RegExp(`^ {2}${group} (\\S+\\|)?${inner}\\b`, "m") : `\n  ${group}`);
     }
     expect(help).toContain("Often wanted:\n  $ kit doctor");
-    expect(help).toContain(
-      "\nExit codes: 0 done, 1 failed, 2 used wrongly, 78 misconfigured;\n3 done, but something could not be closed at the end.\n",
-    );
+    expect(help).toContain("\nExit codes: 0 done, 1 failed, 2 used wrongly, 78 misconfigured.\n");
   });
 
   it.each([["kit itself", program] as [string, Command], ...commands])(
@@ -50,9 +48,9 @@ describe("kit --help", () => {
 
 describe("kit without any settings", () => {
   it("prints the help of a command group", async () => {
-    const asked = await kit({}, ["help", "tokens", "refresh"]);
-    expect(asked).toEqual(await kit({}, ["tokens", "refresh", "--help"]));
-    expect(asked.stdout).toMatch(/^Usage: kit tokens refresh /);
+    const asked = await kit({}, ["help", "tokens"]);
+    expect(asked).toEqual(await kit({}, ["tokens", "--help"]));
+    expect(asked.stdout).toMatch(/^Usage: kit tokens /);
   });
 
   it("prints its version", async () => {
@@ -64,7 +62,7 @@ describe("kit without any settings", () => {
   it("takes words after -- as arguments, even --json", async () => {
     const { code, stdout, stderr } = await kit({}, ["teapots", "--", "--json"]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-    expect(stderr).toMatch(/^✗ Unknown command 'teapots'/);
+    expect(stderr).toMatch(/^✗ unknown command 'teapots'/);
   });
 
   it("prints help as one JSON document with --json", async () => {
@@ -75,18 +73,16 @@ describe("kit without any settings", () => {
 
   it("suggests a similar command in a sentence", async () => {
     const { data } = await kitJson({}, ["tokens", "refesh"]);
-    expect(data["message"]).toBe("Unknown command 'refesh'\n(Did you mean refresh?)");
+    expect(data["message"]).toBe("unknown command 'refesh'\n(Did you mean refresh?)");
     const { stderr } = await kit({}, ["resources", "list", "--sate", "failed"]);
-    expect(stderr).toBe(
-      "✗ Unknown option '--sate'\n  (Did you mean --state?)\n  How it is used: the same command with --help\n",
-    );
+    expect(stderr).toBe("✗ unknown option '--sate'\n  (Did you mean --state?)\n");
   });
 
-  it("gives advice when a database cannot be migrated", async () => {
+  it("says when a database cannot be migrated", async () => {
     const away = { DATABASE_URL: "postgresql://nobody@127.0.0.1:1/none" };
     const { code, stderr } = await kit(away, ["migrate"]);
     expect(code).toBe(1);
-    expect(stderr).toMatch(/^✗ The database does not answer: [^]+\n {2}Is it running\?/);
+    expect(stderr).toMatch(/^✗ The database does not answer: /);
   });
 
   it.each([[[]], [["tokens"]]])("prints usage when the command is missing: %j", async (words) => {
@@ -107,13 +103,12 @@ describe("kit without any settings", () => {
     ["nothing to set", ["config", "set", UUID]],
     ["no resource to ask for", ["api", "GET", "/apps"]],
     ["a method that is none", ["api", "BREW", "/addons", "--resource", UUID]],
-    ["data for a call that only reads", ["api", "get", "/addons", "--resource", UUID, "--data", "{}"]],
     ["data that is no JSON", ["api", "POST", "/apps", "--resource", UUID, "--data", "{"]],
     ["an empty secret", ["secret", "set"]],
   ])("reports a usage error for %s", async (_, words) => {
     const { code, data } = await kitJson({}, words, "\n");
     expect(code).toBe(2);
-    expect(data).toEqual({ id: "used_wrongly", message: expect.stringMatching(/^[A-Z"]/) });
+    expect(data).toEqual({ id: "used_wrongly", message: expect.any(String) });
   });
 
   it("does not accept a file as a client secret", async () => {

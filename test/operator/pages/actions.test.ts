@@ -114,21 +114,6 @@ describe("pushing config vars", () => {
     expect(text).toContain("Changed: TEAPOT_URL.");
     expect(await vars()).toEqual(wanted);
   });
-
-  it("does not overwrite what changed at the platform since it was shown", async () => {
-    const wanted = await vars();
-    await change("TEAPOT_URL", "https://first.example");
-    const { html } = await operator.get(`/resources/${uuid}/push`);
-    await change("TEAPOT_URL", "https://second.example");
-    const hidden = [...html.matchAll(/name="(token|shown)" value="([^"]*)"/g)];
-    const fields = hidden.map(([, name, value]) => [name!, value!] as [string, string]);
-    await operator.post(`/resources/${uuid}/push`, [...fields, ["overwrite", "TEAPOT_URL"]]);
-    await eventually(async () =>
-      expect((await operator.audit()).at(-1)!.message).toBe("Nothing had to be changed."),
-    );
-    expect(await vars()).toMatchObject({ TEAPOT_URL: "https://second.example" });
-    await change("TEAPOT_URL", wanted["TEAPOT_URL"]!);
-  });
 });
 
 describe("setting a client secret", () => {

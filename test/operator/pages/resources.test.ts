@@ -66,7 +66,7 @@ describe("the page of a resource", () => {
     const { app_name: app } = await row(uuid);
     const { status, text } = await operator.get(`/resources/${uuid}`);
     expect(status).toBe(200);
-    for (const part of ["Token age", "Next refresh", app, "TEAPOT_URL", "••••••••", "same", "tokens issued"])
+    for (const part of ["Token age", "Next refresh", app, "TEAPOT_URL", "same", "tokens issued"])
       expect(text).toContain(part);
   });
 
