@@ -83,7 +83,7 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
     parts.logTo,
     (alarm) => {
       ctx.metrics.alarm(alarm);
-      return ctx.status.noteOn(alarm);
+      return ctx.status.note();
     },
     ctx.pace.logAgainMs,
     ctx.trace.ids,
@@ -128,7 +128,7 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   const statusHttp = platformHttp(1);
   closers.push(() => Promise.all([http, tokenHttp, statusHttp].map((each) => each.close())));
   const feed = { http: statusHttp, statusUrl: config.platformStatusUrl };
-  ctx.status = createStatusWatch(feed, ctx.log);
+  ctx.status = createStatusWatch(feed);
   ctx.platformCalls = { http, apiUrl: config.platformApiUrl, mediaType: config.platformMediaType };
 
   const endpoint = createTokenEndpoint({ http: tokenHttp, authUrl: config.platformAuthUrl });

@@ -13,12 +13,18 @@ export async function within<T>(ms: number, work: T | Promise<T>, late: () => Er
   }
 }
 
+interface Limits {
+  ms: number;
+  late: () => Error;
+  cuts: readonly AbortSignal[];
+}
+
 /**
  * Runs `work` with a signal that is aborted after `ms` milliseconds, with `late()`, or when one of `cuts` is, with its
  * reason. Then this rejects with that, also if the work does not end.
  */
 export async function untilCut<T>(
-  { ms, late, cuts }: { ms: number; late: () => Error; cuts: readonly AbortSignal[] },
+  { ms, late, cuts }: Limits,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const ending = new AbortController();
@@ -34,6 +40,28 @@ export async function untilCut<T>(
   } finally {
     clearTimeout(limit);
     for (const { cut, end } of listening) cut.removeEventListener("abort", end);
+  }
+}
+
+/** Why work was cut off whose lease another process has now, or nobody may have any more. */
+export class LeaseLost extends Error {}
+
+/**
+ * As {@link untilCut}, while `hold` extends the lease of the work each `everyMs`; false cuts the work off, with
+ * {@link LeaseLost}. While the database is unreachable nobody else can claim it either.
+ */
+export async function underLease<T>(
+  { hold, everyMs, ...limits }: { hold: () => Promise<boolean>; everyMs: number } & Limits,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const lost = new AbortController();
+  const check = (isOurs: boolean) =>
+    isOurs || lost.abort(new LeaseLost("It is no longer ours, or no longer wanted."));
+  const beat = setInterval(() => void hold().then(check, () => undefined), everyMs);
+  try {
+    return await untilCut({ ...limits, cuts: [...limits.cuts, lost.signal] }, work);
+  } finally {
+    clearInterval(beat);
   }
 }
 

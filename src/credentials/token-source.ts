@@ -51,15 +51,6 @@ export function tokensOf(ctx: Context, uuid: string): TokenSource {
   };
 }
 
-/**
- * Records that the platform refuses even a fresh token of a person: they must sign in again. False: there is another
- * token by now.
- */
-export async function giveUpPerson(ctx: Context, uuid: string, refused: Secret): Promise<boolean> {
-  const pair = await stored(ctx, uuid);
-  return pair.token.reveal() === refused.reveal() && endSignIn(ctx, pair);
-}
-
 const endSignIn = ({ db }: Context, pair: Pair) =>
   settle(db, pair, { on: "refused", reason: "access_token_rejected", againInSeconds: null });
 

@@ -1,9 +1,8 @@
-import { once } from "node:events";
-import { setTimeout as sleep } from "node:timers/promises";
 import { schedule, validate } from "node-cron";
 import type { Context } from "../context.ts";
 import { retryWhileDatabaseAway } from "../database/database.ts";
 import { messageOf, Misconfigured, storable } from "../errors.ts";
+import { LeaseLost, orNullAfter, underLease } from "../within.ts";
 import type { YourJob } from "./contract.ts";
 import {
   claimJobs,
@@ -75,33 +74,30 @@ export function createYourJobs(ctx: Context, jobs: readonly YourJob[]) {
     /** Asks what runs to end, and waits for it, ten seconds at most. */
     async stop(): Promise<void> {
       stopping.abort();
-      await Promise.all(running.values());
+      await orNullAfter(STOP_PATIENCE_MS, Promise.all(running.values()));
     },
   };
 }
 
-/** Why a run was cut off. */
-class CutOff extends Error {
-  readonly why: "stops" | "hangs" | "overtaken";
-  constructor(why: CutOff["why"], message: string) {
-    super(message);
-    this.why = why;
-  }
-}
+/** The reason of a run that is given up. */
+class Hangs extends Error {}
 
 /** Runs a claimed job, and stores when it is next due. Rejects only if that cannot be stored. */
 async function runOne(ctx: Context, job: YourJob, claimed: ClaimedJob, stopping: AbortSignal): Promise<void> {
   const startedMs = performance.now();
-  const error = await outcomeOf(ctx, job, claimed, stopping);
-  const cut = error instanceof CutOff ? error.why : null;
-  const result = error === null ? "done" : cut === null ? "failed" : "cut_off";
+  const error = await underItsLease(ctx, job, claimed, stopping).then(
+    () => null,
+    (thrown: unknown) => thrown ?? messageOf(thrown),
+  );
+  const isCut = error instanceof Hangs || error instanceof LeaseLost || stopping.aborted;
+  const result = isCut ? "cut_off" : error === null ? "done" : "failed";
   ctx.metrics.yourCall({ function: `jobs.${job.name}`, result }, (performance.now() - startedMs) / 1_000);
-  if (cut === "overtaken") return;
+  if (error instanceof LeaseLost) return;
   const end = (due: Date, attempts: number, words: string | null) =>
     retryWhileDatabaseAway(() => endJob(ctx.db, claimed, { due, error: words, attempts }));
   // By the database's clock, which says what is due.
   const now = new Date(claimed.now.getTime() + performance.now() - startedMs);
-  if (cut === "stops") return end(now, claimed.attempts, null);
+  if (stopping.aborted) return end(now, claimed.attempts, null);
   const next = nextTime(job, now);
   if (error === null) {
     ctx.log.info({ job: job.name, next }, "A job of yours is done");
@@ -109,46 +105,33 @@ async function runOne(ctx: Context, job: YourJob, claimed: ClaimedJob, stopping:
   }
   const pauseMinutes = Math.min(2 ** claimed.attempts, LONGEST_PAUSE_MINUTES);
   const due = new Date(Math.min(next.getTime(), now.getTime() + pauseMinutes * MINUTE_MS));
-  const alarm = cut === "hangs" ? { alarm: "job_hangs" } : {};
+  const alarm = error instanceof Hangs ? { alarm: "job_hangs" } : {};
   ctx.log.error({ ...alarm, job: job.name, error, nextTry: due }, "A job of yours failed");
   return end(due, claimed.attempts + 1, storable(ctx.scrubber.scrub(messageOf(error))));
 }
 
-/** Runs a job under its lease. What it threw, or a {@link CutOff}; null if it is done. */
-async function outcomeOf(
+/** Runs a job, which is asked to end when the process stops, and not cut off. */
+async function underItsLease(
   { db, trace }: Context,
   job: YourJob,
   claimed: ClaimedJob,
   stopping: AbortSignal,
-): Promise<unknown> {
-  const { mostMinutes = USUAL_MINUTES } = job;
-  const ending = new AbortController();
-  const cut = (why: CutOff["why"], message: string) => ending.abort(new CutOff(why, message));
-  const stop = () => cut("stops", "The process stops");
-  stopping.addEventListener("abort", stop);
-  const late = () => cut("hangs", `It has not ended after ${mostMinutes} minutes`);
-  const limit = setTimeout(late, mostMinutes * MINUTE_MS);
-  const holding = setInterval(() => {
-    // While the database is unreachable nobody else can claim it either.
-    void holdJob(db, claimed).then(
-      (isOurs) => isOurs || cut("overtaken", "Another process runs it"),
-      () => undefined,
-    );
-  }, HOLD_EVERY_MS);
-  const givenUp = once(ending.signal, "abort").then(() =>
-    sleep(stopping.aborted ? STOP_PATIENCE_MS : 0, null, { ref: false }),
+): Promise<void> {
+  const { name, mostMinutes = USUAL_MINUTES } = job;
+  const limits = {
+    ...{ hold: () => holdJob(db, claimed), everyMs: HOLD_EVERY_MS, ms: mostMinutes * MINUTE_MS, cuts: [] },
+    late: () => new Hangs(`It has not ended after ${mostMinutes} minutes`),
+  };
+  await underLease(limits, (signal) =>
+    trace.inSpan(`job ${name}`, { parent: null }, async () => {
+      try {
+        await job.run(AbortSignal.any([signal, stopping]));
+      } finally {
+        // Why it was cut off counts, not how it ended then.
+        signal.throwIfAborted();
+      }
+    }),
   );
-  try {
-    const run = trace.inSpan(`job ${job.name}`, { parent: null }, async () => job.run(ending.signal));
-    await Promise.race([run, givenUp]);
-    return ending.signal.aborted ? ending.signal.reason : null;
-  } catch (error) {
-    return ending.signal.aborted ? ending.signal.reason : error;
-  } finally {
-    stopping.removeEventListener("abort", stop);
-    clearTimeout(limit);
-    clearInterval(holding);
-  }
 }
 
 /** When a job is to run next after `now`, by its cron expression. Throws `Misconfigured` if that never comes. */

@@ -125,19 +125,14 @@ export async function nextJobInSeconds(db: Queryable, names: readonly string[]):
 }
 
 // A form of a customer's that is sent twice, to whichever processes, is one action. Not to be retried: if the answer to
-// the first try was lost, the second would find the form used. One action of a resource at a time, and not many an hour,
-// so that nobody floods its story and the vendor's backend.
-const MOST_ACTIONS_AN_HOUR = 60;
+// the first try was lost, the second would find the form used. One action of a resource at a time.
 const beginAction = statement(
   "begin_customer_action",
-  `WITH latest AS (
-     SELECT at, detail->>'state' AS state FROM events WHERE uuid = $1 AND type = 'customer_action'
-     ORDER BY id DESC LIMIT ${MOST_ACTIONS_AN_HOUR}
-   ), spent AS (
+  `WITH spent AS (
      INSERT INTO used_sign_ons (token_hash, expires_at)
      SELECT $2, now() + interval '2 hours' FROM resources WHERE uuid = $1 AND state IN ('provisioning', 'provisioned')
-       AND (SELECT count(*) FROM latest WHERE at > now() - interval '1 hour') < ${MOST_ACTIONS_AN_HOUR}
-       AND NOT EXISTS (SELECT FROM latest WHERE state = 'running' AND at > now() - interval '1 minute')
+       AND NOT EXISTS (SELECT FROM events WHERE uuid = $1 AND type = 'customer_action'
+         AND detail->>'state' = 'running' AND at > now() - interval '1 minute')
      ON CONFLICT DO NOTHING RETURNING 1
    )
    INSERT INTO events (uuid, type, detail) SELECT $1, 'customer_action', $3::jsonb || '{"state": "running"}' FROM spent RETURNING id`,

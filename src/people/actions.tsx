@@ -32,11 +32,9 @@ function actionNamed({ vendor }: Context, name: string): CustomerAction | null {
 
 /** Without a role that is known, or with no permission but to view, a person may look. */
 function mayDo(action: CustomerAction, person: CustomerPerson): boolean {
-  return action.may ? action.may(person) : MAY_CHANGE.includes(person.role) && !mayOnlyView(person);
-}
-
-function mayOnlyView({ permissions }: CustomerPerson): boolean {
-  return permissions.length > 0 && permissions.every((each) => each === "view");
+  const { role, permissions } = person;
+  const mayOnlyView = permissions.length > 0 && permissions.every((each) => each === "view");
+  return action.may ? action.may(person) : MAY_CHANGE.includes(role) && !mayOnlyView;
 }
 
 /** Valid for one action of one session, which is of one resource. */
@@ -45,7 +43,7 @@ function purposeOf({ session, resource }: Visit, name: string): Purpose {
 }
 
 /**
- * What the vendor's page may use. `here` is its address. `Withheld` says why forms are not shown, and is to be rendered
+ * What the vendor's page may use. `here` is its address. `Withheld` says that forms are not shown, and is to be rendered
  * behind the page, whose components may ask for a form when they are rendered.
  */
 export function toolsOf(
@@ -53,20 +51,27 @@ export function toolsOf(
   visit: Visit,
   here: string,
 ): CustomerTools & { Withheld(): VNode | null } {
-  const answers = new Set<boolean>();
+  const { person } = visit;
+  let isWithheld = false;
   return {
-    person: visit.person,
+    person,
     Withheld: () =>
-      answers.has(false) ? <p>{whyWithheld(visit.person, { isAll: !answers.has(true) })}</p> : null,
+      isWithheld ? (
+        <p>
+          Your role at this app ({person.role ?? "not known just now"}) does not allow all that can be done
+          here. If you have only just been added, load this page again in a moment.
+        </p>
+      ) : null,
     form(name, content: ComponentChildren) {
       const action = actionNamed(ctx, name);
       if (!action)
         throw new Error(
           `The customer's page has a form for "${name}", which is none of the service's actions.`,
         );
-      const mayThis = mayDo(action, visit.person);
-      answers.add(mayThis);
-      if (!mayThis) return null;
+      if (!mayDo(action, person)) {
+        isWithheld = true;
+        return null;
+      }
       return (
         <form method="post" action={`${here}/actions/${name}`}>
           <input type="hidden" name={TOKEN} value={tokenFor(ctx, purposeOf(visit, name))} />
@@ -139,15 +144,4 @@ export function Result({ of: { state, said } }: { of: ActionEnd }) {
       <div role={isFine ? "status" : "alert"}>{said ?? WORDS[state]}</div>
     </article>
   );
-}
-
-function whyWithheld(person: CustomerPerson, { isAll }: { isAll: boolean }): string {
-  const { email, role } = person;
-  const what = isAll
-    ? "you can look here and change nothing"
-    : "some of what can be done here is not for you";
-  if (role !== null)
-    return `Your role at this app is ${role}${mayOnlyView(person) ? ", with no permission but to view it" : ""}: ${what}.`;
-  if (email === null) return `The platform did not say who you are: ${what}.`;
-  return `The platform does not say just now that you work on this app: ${what}. If you have only just been added, or if the platform has trouble, load this page again in a moment.`;
 }

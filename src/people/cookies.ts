@@ -17,10 +17,6 @@ export function randomId(): Secret {
   return new Secret(randomBytes(32).toString("base64url"));
 }
 
-export function cookieNames({ headers }: Request): string[] {
-  return Object.keys(parseCookie(headers.cookie ?? ""));
-}
-
 export function readCookie(ctx: Context, cookie: SecretCookie, request: Request): Secret | null {
   const value = parseCookie(request.headers.cookie ?? "")[placeOf(ctx, cookie, request).name];
   return value ? new Secret(value) : null;

@@ -13,8 +13,8 @@ import { readUuid } from "../uuid.ts";
 import { within } from "../within.ts";
 import { carryOut, Result, toolsOf, type Visit } from "./actions.tsx";
 import type { CustomerTools } from "./contract.ts";
-import { cookieNames, readCookie, writeCookie, type SecretCookie } from "./cookies.ts";
-import { notKept, problem } from "./problems.ts";
+import { readCookie, writeCookie, type SecretCookie } from "./cookies.ts";
+import { problem } from "./problems.ts";
 import { createRoles, type Roles } from "./roles.ts";
 import { readSignedForm } from "./sign-on.ts";
 import {
@@ -28,8 +28,6 @@ import {
 const MOST_BODY_BYTES = 16 * 1024;
 /** A customer waits in front of a browser; a page that takes longer than this is a fault of the vendor's service. */
 const PAGE_TIME_MS = 5_000;
-/** A cookie takes about 100 bytes, and a request with more than 16 kB of headers does not get through. */
-const MOST_COOKIES = 30;
 
 const parse = express.urlencoded({ extended: false, limit: MOST_BODY_BYTES, parameterLimit: 50 });
 
@@ -48,13 +46,12 @@ export function signOnRoutes(ctx: Context, salt: Secret): Router {
     .route("/login")
     .post(readForm, async (request, response) => {
       const form = readSignedForm(request.body, salt, { mustNameUser: ctx.config.ssoRequireUser });
-      const address = clientAddress(request);
-      const opened = await openCustomerSession(ctx, form, address).catch(notKept("sign_on_not_kept"));
+      const opened = await openCustomerSession(ctx, form);
       if (typeof opened === "string") throw problem("sign_on_refused", WHY_REFUSED[opened]);
       // The session id is new each time, which prevents session fixation.
       writeCookie(ctx, cookieOf(form.uuid), request, response, opened.session);
-      const about = { uuid: form.uuid, requestId: request.id, address };
-      ctx.log.info({ ...about, namesUser: form.user !== null }, "A customer signed on");
+      const about = { uuid: form.uuid, requestId: request.id, user: form.user?.id ?? null };
+      ctx.log.info({ ...about, address: clientAddress(request) }, "A customer signed on");
       goTo(ctx, request, response, `/customer/${form.uuid}`);
     })
     .all(methodNotAllowed("POST"));
@@ -85,7 +82,6 @@ export function customerRoutes(ctx: Context): Router {
     .get(signedOn, async (request, response) => {
       const visit = response.locals["visit"] as Visit;
       const { uuid } = visit.resource;
-      dropOldCookies(ctx, request, response, uuid);
       const here = `${addressOf(ctx, request).base}/customer/${uuid}`;
       const tools = toolsOf(ctx, visit, here);
       const page = await pageOf(ctx, visit, tools);
@@ -152,14 +148,6 @@ function cookieOf(uuid: string): SecretCookie {
   return { name: `kit_customer_${uuid}`, path: `/customer/${uuid}`, maxAgeSeconds };
 }
 
-/** Clears the cookies of customers above the limit, in the order in which browsers send them: the oldest first. */
-function dropOldCookies(ctx: Context, request: Request, response: Response, inUse: string): void {
-  const uuids = cookieNames(request).flatMap((name) => /kit_customer_([0-9a-f-]{36})$/.exec(name)?.[1] ?? []);
-  const others = uuids.filter((uuid) => uuid !== inUse);
-  for (const uuid of others.slice(0, 1 - MOST_COOKIES))
-    writeCookie(ctx, cookieOf(uuid), request, response, null);
-}
-
 /** The vendor's page. An error that looks like a lost database is not about the kit's own, so it is wrapped. */
 async function pageOf(
   { customerPage }: Context,
@@ -167,7 +155,7 @@ async function pageOf(
   { person, form }: CustomerTools,
 ): Promise<Page> {
   try {
-    const late = () => problem("page_late");
+    const late = () => new Error("The service's customerPage() takes too long");
     const page = await within<Page | undefined>(PAGE_TIME_MS, customerPage(resource, { person, form }), late);
     if (page) return page;
   } catch (error) {

@@ -1,5 +1,4 @@
 import type { Context } from "../context.ts";
-import { KitError } from "../errors.ts";
 import type { Collaborator } from "../platform/types.ts";
 import { orNullAfter, sharedFor } from "../within.ts";
 import type { CustomerPerson } from "./contract.ts";
@@ -10,8 +9,6 @@ const ASKED_AGAIN_MS = 30_000;
 const PATIENCE_MS = 2_000;
 /** The collaborators of so many apps are remembered at most. */
 const MOST_APPS = 500;
-/** Calls that hang, for a page no longer waits for them, must not take the connections of others. */
-const MOST_AT_ONCE = 8;
 
 type Standing = Pick<CustomerPerson, "role" | "permissions">;
 const NOT_KNOWN: Standing = { role: null, permissions: [] };
@@ -21,19 +18,6 @@ export type Roles = ReturnType<typeof createRoles>;
 /** Asks the platform for people's roles and permissions at the app of a resource. */
 export function createRoles({ platformFor, log }: Pick<Context, "platformFor" | "log">) {
   const apps = new Map<string, () => Promise<Collaborator[]>>();
-  let underWay = 0;
-
-  async function ask(uuid: string, appId: string): Promise<Collaborator[]> {
-    if (underWay >= MOST_AT_ONCE)
-      throw new KitError("busy", "Too many calls for collaborators are under way.");
-    underWay += 1;
-    try {
-      return await platformFor(uuid).collaborators.ofApp(appId);
-    } finally {
-      underWay -= 1;
-    }
-  }
-
   return async function standingOf(
     uuid: string,
     appId: string | null,
@@ -41,7 +25,8 @@ export function createRoles({ platformFor, log }: Pick<Context, "platformFor" | 
   ): Promise<Standing> {
     if (appId === null || email === null) return NOT_KNOWN;
     const key = `${uuid} ${appId}`;
-    const collaborators = apps.get(key) ?? sharedFor(ASKED_AGAIN_MS, () => ask(uuid, appId));
+    const ask = () => platformFor(uuid).collaborators.ofApp(appId);
+    const collaborators = apps.get(key) ?? sharedFor(ASKED_AGAIN_MS, ask);
     if (apps.size >= MOST_APPS) apps.clear();
     apps.set(key, collaborators);
     try {

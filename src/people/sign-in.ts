@@ -7,13 +7,13 @@ import { notFromOurPage } from "../pages/problem.tsx";
 import type { Account } from "../platform/account.ts";
 import { readCookie, writeCookie, type SecretCookie } from "./cookies.ts";
 import { problem } from "./problems.ts";
-import { closeSession, findSession, SESSION_SECONDS, type Person } from "./store.ts";
+import { closeSession, findSession, SESSION_SECONDS } from "./store.ts";
 import { beginSignIn, completeSignIn } from "./web-flow.ts";
-import { confirm, whoPage } from "./who.tsx";
+import { accountNow, whoPage } from "./who.tsx";
 
 // Sign-in of people by the platform's OAuth web flow.
 
-export type { Person } from "./store.ts";
+export type Person = Account;
 
 const SESSION: SecretCookie = { name: "kit_session", path: "/", maxAgeSeconds: SESSION_SECONDS };
 
@@ -48,11 +48,10 @@ export function signInRoutes(ctx: Context): Router {
   router
     .route("/me")
     .get(async (request, response) => {
-      const person = await sessionOf(ctx, request);
-      if (!person) throw problem("not_signed_in");
-      const confirmed = person.isRefused ? null : await confirm(ctx, person);
-      if (!confirmed) throw problem("sign_in_again");
-      show(ctx, request, response, whoPage(confirmed, addressOf(ctx, request).base));
+      const person = await personOf(ctx, request);
+      const account = person && (await accountNow(ctx, person));
+      if (!account) throw problem("not_signed_in");
+      show(ctx, request, response, whoPage(account, addressOf(ctx, request).base));
     })
     .all(methodNotAllowed("GET, HEAD"));
 
@@ -82,12 +81,7 @@ export async function personOf(
   ctx: Context,
   request: Request,
   how?: { isUse: boolean },
-): Promise<Person | null> {
-  const person = await sessionOf(ctx, request, how);
-  return person?.isRefused ? null : person;
-}
-
-async function sessionOf(ctx: Context, request: Request, how?: { isUse: boolean }): Promise<Person | null> {
+): Promise<Account | null> {
   const id = readCookie(ctx, SESSION, request);
   return id && findSession(ctx, id, how);
 }

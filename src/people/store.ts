@@ -1,5 +1,5 @@
 import type { Context } from "../context.ts";
-import { retryWhileDatabaseAway, statement, type Statement } from "../database/database.ts";
+import { retryWhileDatabaseAway, statement } from "../database/database.ts";
 import type { Account } from "../platform/account.ts";
 import { Secret } from "../secret.ts";
 import type { CustomerResource } from "./contract.ts";
@@ -33,21 +33,9 @@ export const CUSTOMER_SESSION_SECONDS = 4 * 3600;
 const patiently = <T>(work: () => Promise<T>) => retryWhileDatabaseAway(work, { upToMs: 4_000 });
 /** One that nobody used for an hour ends, however much of its time is left. */
 const IS_IN_USE = `seen_at > now() - interval '60 minutes'`;
-/** Its use is stored only this often, so that most requests write nothing. */
-const IS_TO_NOTE = `seen_at < now() - interval '5 minutes'`;
-
-/** A signed-in person, as the parts of the service see them. */
-export interface Person extends Account {
-  scopes: string[];
-  signedInAt: Date;
-  sessionEndsAt: Date;
-  /** The platform no longer accepts this person's tokens: they must sign in again. */
-  isRefused: boolean;
-}
 
 /** A person who has just signed in, with sealed tokens, which fall due after `share` of their life. */
 export interface NewPerson extends Account {
-  scopes: string[];
   access: Uint8Array;
   refresh: Uint8Array | null;
   lifeSeconds: number;
@@ -60,18 +48,18 @@ export interface NewPerson extends Account {
 const open = statement(
   "open_session",
   `WITH spent AS (
-     INSERT INTO used_sign_ons (token_hash, expires_at) VALUES ($11, now() + interval '1 hour')
+     INSERT INTO used_sign_ons (token_hash, expires_at) VALUES ($10, now() + interval '1 hour')
      ON CONFLICT DO NOTHING RETURNING 1
    ), person AS (
-     INSERT INTO people (uuid, email, is_email_verified, name, scopes)
-     SELECT $1::uuid, $2, $3::boolean, $4, $5::text[] FROM spent
+     INSERT INTO people (uuid, email, is_email_verified, name)
+     SELECT $1::uuid, $2, $3::boolean, $4 FROM spent
      ON CONFLICT (uuid) DO UPDATE SET email = excluded.email, is_email_verified = excluded.is_email_verified,
-       name = excluded.name, scopes = excluded.scopes, signed_in_at = now()
+       name = excluded.name, signed_in_at = now()
      RETURNING uuid
    ), pair AS (
      INSERT INTO credentials (uuid, owner, state, sealed_access_token, sealed_refresh_token, issued_at, expires_at, due_at, generation, lease)
-     SELECT uuid, 'person', 'signed_in', $6::bytea, $7::bytea, now(), now() + make_interval(secs => $8::float8),
-       CASE WHEN $7::bytea IS NOT NULL THEN now() + make_interval(secs => $8::float8 * $9::float8) END,
+     SELECT uuid, 'person', 'signed_in', $5::bytea, $6::bytea, now(), now() + make_interval(secs => $7::float8),
+       CASE WHEN $6::bytea IS NOT NULL THEN now() + make_interval(secs => $7::float8 * $8::float8) END,
        floor(random() * 1e9)::int, floor(random() * 1e9)::int FROM person
      ON CONFLICT (uuid) DO UPDATE SET state = excluded.state, reason = NULL,
        sealed_access_token = excluded.sealed_access_token, sealed_refresh_token = excluded.sealed_refresh_token,
@@ -81,54 +69,49 @@ const open = statement(
      WHERE credentials.owner = 'person'
    ), opened AS (
      INSERT INTO sessions (id_hash, person, expires_at)
-     SELECT $10, uuid, now() + interval '${SESSION_SECONDS} seconds' FROM person RETURNING id_hash
+     SELECT $9, uuid, now() + interval '${SESSION_SECONDS} seconds' FROM person RETURNING id_hash
    )
-   SELECT id_hash FROM opened UNION ALL SELECT id_hash FROM sessions WHERE id_hash = $10`,
+   SELECT id_hash FROM opened UNION ALL SELECT id_hash FROM sessions WHERE id_hash = $9`,
 );
-// A person without a pair was refused by the platform before the upgrade.
+// Whom the platform refuses must sign in again.
 const find = statement(
   "find_session",
-  `SELECT p.uuid AS id, p.email, p.is_email_verified AS "isEmailVerified", p.name, p.scopes,
-     coalesce(c.state, 'needs_sign_in') = 'needs_sign_in' AS "isRefused", s.created_at AS "signedInAt",
-     s.expires_at AS "sessionEndsAt", s.${IS_TO_NOTE} AS "isToNote"
-   FROM sessions s JOIN people p ON p.uuid = s.person LEFT JOIN credentials c ON c.uuid = p.uuid
-   WHERE s.id_hash = ANY($1::bytea[]) AND s.expires_at > now() AND s.${IS_IN_USE}`,
-);
-const noteUse = (table: Table) =>
-  statement(`note_${table}`, `UPDATE ${table} SET seen_at = now() WHERE id_hash = ANY($1::bytea[])`);
-const closed = (table: Table) =>
-  statement(`close_${table}`, `DELETE FROM ${table} WHERE id_hash = ANY($1::bytea[])`);
-const describe = statement(
-  "describe_person",
-  `UPDATE people SET email = $2, is_email_verified = $3, name = $4 WHERE uuid = $1`,
-);
-// Locks the person first, as a sign-in does: the check for other sessions then sees the latest ones, and no deadlock
-// arises.
-const lockPerson = statement(
-  "lock_person_of_session",
   `SELECT p.uuid AS id, p.email, p.is_email_verified AS "isEmailVerified", p.name
-   FROM people p JOIN sessions s ON s.person = p.uuid WHERE s.id_hash = ANY($1::bytea[]) FOR UPDATE OF p`,
+   FROM sessions s JOIN people p ON p.uuid = s.person JOIN credentials c ON c.uuid = p.uuid
+   WHERE s.id_hash = ANY($1::bytea[]) AND s.expires_at > now() AND s.${IS_IN_USE} AND c.state <> 'needs_sign_in'`,
 );
-/** With a person's last session they go, and so do their tokens. */
-const forgetPeople = (name: string, which: string) =>
+// Stored only this often, so that most requests change nothing.
+const noteUse = (table: Table) =>
   statement(
-    name,
-    `WITH gone AS (
-       DELETE FROM people p WHERE ${which} AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.person = p.uuid) RETURNING uuid
-     )
-     DELETE FROM credentials WHERE owner = 'person' AND uuid = ANY(ARRAY(SELECT uuid FROM gone))`,
+    `note_${table}`,
+    `UPDATE ${table} SET seen_at = now() WHERE id_hash = ANY($1::bytea[]) AND seen_at < now() - interval '5 minutes'`,
   );
-const forgetIfLast = forgetPeople("forget_person_without_session", "p.uuid = $1");
+const close = statement(
+  "close_session",
+  `DELETE FROM sessions s USING people p WHERE p.uuid = s.person AND s.id_hash = ANY($1::bytea[])
+   RETURNING p.uuid AS id, p.email, p.is_email_verified AS "isEmailVerified", p.name`,
+);
+const closeCustomer = statement(
+  "close_customer_session",
+  `DELETE FROM customer_sessions WHERE id_hash = ANY($1::bytea[])`,
+);
 const pruneSessions = statement(
   "prune_sessions",
   `DELETE FROM sessions WHERE expires_at <= now() OR NOT (${IS_IN_USE})`,
 );
-// If somebody signs in meanwhile, PostgreSQL re-checks only this row's own columns, so `signed_in_at` must exclude them.
-const prunePeople = forgetPeople("prune_people", "p.signed_in_at < now() - interval '1 minute'");
+// With their last session people go, and so do their tokens. If somebody signs in meanwhile, PostgreSQL re-checks only
+// this row's own columns, so `signed_in_at` must exclude them.
+const prunePeople = statement(
+  "prune_people",
+  `WITH gone AS (
+     DELETE FROM people p WHERE p.signed_in_at < now() - interval '1 minute'
+       AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.person = p.uuid) RETURNING uuid
+   )
+   DELETE FROM credentials WHERE owner = 'person' AND uuid = ANY(ARRAY(SELECT uuid FROM gone))`,
+);
 
 // One statement with the database's clock only checks that the form comes in time and for the first time (of two
-// concurrent requests, one inserts the row), and opens the session. A token is remembered for longer than it is valid. A
-// sign-on is an event of its resource, once an hour for each user and address.
+// concurrent requests, one inserts the row), and opens the session. A token is remembered for longer than it is valid.
 const openCustomer = statement(
   "open_customer_session",
   `WITH timely AS (
@@ -141,12 +124,8 @@ const openCustomer = statement(
      SELECT $3::bytea, to_timestamp($2::float8) + interval '10 minutes' FROM known ON CONFLICT DO NOTHING RETURNING 1
    ), opened AS (
      INSERT INTO customer_sessions (id_hash, uuid, email, user_id, expires_at)
-     SELECT $4, known.uuid, $5, $6::jsonb->>'user', now() + interval '${CUSTOMER_SESSION_SECONDS} seconds' FROM known, spent
+     SELECT $4, known.uuid, $5, $6, now() + interval '${CUSTOMER_SESSION_SECONDS} seconds' FROM known, spent
      ON CONFLICT DO NOTHING RETURNING 1
-   ), noted AS (
-     INSERT INTO events (uuid, type, detail) SELECT known.uuid, 'signed_on', $6::jsonb FROM known, opened
-     WHERE NOT EXISTS (SELECT 1 FROM events e WHERE e.uuid = known.uuid AND e.type = 'signed_on'
-       AND e.detail = $6::jsonb AND e.at > now() - interval '1 hour')
    )
    SELECT "isTimely", EXISTS (SELECT 1 FROM known) AS "isKnown", EXISTS (SELECT 1 FROM opened) AS "isOpened" FROM timely`,
 );
@@ -155,8 +134,7 @@ const findCustomer = statement(
   "find_customer_session",
   `SELECT s.email, s.user_id AS "userId", r.app_id AS "appId", r.uuid, r.name, coalesce(change.plan, r.plan) AS plan, change.plan IS NOT NULL AS "isChangingPlan", r.region, r.state,
      r.app_name AS "appName", r.created_at AS "createdAt",
-     (SELECT detail->>'said' FROM steps WHERE uuid = r.uuid AND kind = 'finish' ORDER BY id LIMIT 1) AS progress,
-     s.${IS_TO_NOTE} AS "isToNote"
+     (SELECT detail->>'said' FROM steps WHERE uuid = r.uuid AND kind = 'finish' ORDER BY id LIMIT 1) AS progress
    FROM customer_sessions s JOIN resources r ON r.uuid = s.uuid LEFT JOIN LATERAL (
      SELECT detail->>'plan' AS plan FROM steps WHERE uuid = r.uuid AND kind IN ('change_plan', 'finish') AND detail ? 'plan'
      ORDER BY id DESC LIMIT 1) change ON true
@@ -174,13 +152,12 @@ const pruneCustomerSessions = statement(
 /** Signs a person in; returns the id for their browser, and null if the state with this hash was used before. */
 export async function openSession(
   needs: Needs,
-  person: NewPerson,
+  { id, email, isEmailVerified, name, access, refresh, lifeSeconds, share }: NewPerson,
   stateHash: Buffer,
 ): Promise<Secret | null> {
-  const { id, email, isEmailVerified, name, scopes, access, refresh, lifeSeconds, share } = person;
   const session = randomId();
   const values = [
-    ...[id, email, isEmailVerified, name, scopes, access, refresh, lifeSeconds, share],
+    ...[id, email, isEmailVerified, name, access, refresh, lifeSeconds, share],
     ...[hashOf(needs, "sessions", session), stateHash],
   ];
   const [opened] = await patiently(() => needs.db.query(open, values));
@@ -188,59 +165,40 @@ export async function openSession(
 }
 
 /** The person of a session that has not expired. `isUse`: somebody uses it now. */
-export function findSession(needs: Needs, session: Secret, { isUse = true } = {}): Promise<Person | null> {
-  return found<Person>(needs, "sessions", find, session, { isUse });
-}
-
-/** The row of a session in use; that it was used is noted. */
-async function found<Row>(
+export async function findSession(
   needs: Needs,
-  table: Table,
-  look: Statement,
   session: Secret,
-  { isUse = true, more = [] }: { isUse?: boolean; more?: unknown[] },
-): Promise<Row | null> {
-  const hashes = hashesOf(needs, table, session);
-  const [row] = await patiently(() => needs.db.query<Row & { isToNote: boolean }>(look, [hashes, ...more]));
-  if (!row) return null;
-  const { isToNote, ...rest } = row;
-  // Not needed for the answer: it is noted with the next request, too.
-  if (isUse && isToNote) await needs.db.query(noteUse(table), [hashes]).catch(() => undefined);
-  return rest as Row;
-}
-
-/** Stores what the platform says of a person now. */
-export async function describePerson({ db }: Needs, account: Account): Promise<void> {
-  await db.query(describe, [account.id, account.email, account.isEmailVerified, account.name]);
-}
-
-/** Ends a session, and with a person's last one deletes their tokens. Returns whose it was; null if it had ended. */
-export function closeSession(needs: Needs, session: Secret): Promise<Account | null> {
+  { isUse = true } = {},
+): Promise<Account | null> {
   const hashes = hashesOf(needs, "sessions", session);
-  return patiently(() =>
-    needs.db.transaction(async (tx) => {
-      const [person] = await tx.query<Account>(lockPerson, [hashes]);
-      await tx.query(closed("sessions"), [hashes]);
-      if (person) await tx.query(forgetIfLast, [person.id]);
-      return person ?? null;
-    }),
-  );
+  const [person] = await patiently(() => needs.db.query<Account>(find, [hashes]));
+  if (person && isUse) await used(needs, "sessions", hashes);
+  return person ?? null;
+}
+
+/** Not needed for the answer: if it cannot be stored, it is with the next request. */
+async function used({ db }: Needs, table: Table, hashes: readonly Uint8Array[]): Promise<void> {
+  await db.query(noteUse(table), [hashes]).catch(() => undefined);
+}
+
+/** Ends a session. Returns whose it was; null if it had ended. */
+export async function closeSession(needs: Needs, session: Secret): Promise<Account | null> {
+  const hashes = hashesOf(needs, "sessions", session);
+  const [person] = await patiently(() => needs.db.query<Account>(close, [hashes]));
+  return person ?? null;
 }
 
 /**
- * Uses up a signed form and opens a session for it. `address` is the client's. `stale`: signed too long ago, or in the
- * future. `used`: this form was used before. `gone`: the resource does not exist, or no longer does.
+ * Uses up a signed form and opens a session for it. `stale`: signed too long ago, or in the future. `used`: this form
+ * was used before. `gone`: the resource does not exist, or no longer does.
  */
 export async function openCustomerSession(
   needs: Needs,
   { uuid, timestamp, tokenHash, user }: SignedForm,
-  address: string | null,
 ): Promise<{ session: Secret } | "stale" | "used" | "gone"> {
   const session = randomId();
-  const values = [
-    ...[uuid, timestamp, tokenHash, hashOf(needs, "customer_sessions", session)],
-    ...[user?.email ?? null, JSON.stringify({ user: user?.id, address })],
-  ];
+  const hash = hashOf(needs, "customer_sessions", session);
+  const values = [uuid, timestamp, tokenHash, hash, user?.email ?? null, user?.id ?? null];
   // Not retried: if the answer to the first try was lost, the second would find the form used.
   const [row] = await needs.db.query<Record<"isTimely" | "isKnown" | "isOpened", boolean>>(
     openCustomer,
@@ -259,17 +217,21 @@ interface SignedOn {
 }
 
 /** The resource that a customer is signed on to, and who that is. */
-export function findCustomerSession(
+export async function findCustomerSession(
   needs: Needs,
   session: Secret,
   uuid: string,
 ): Promise<(CustomerResource & SignedOn) | null> {
-  return found(needs, "customer_sessions", findCustomer, session, { more: [uuid] });
+  const hashes = hashesOf(needs, "customer_sessions", session);
+  const look = () => needs.db.query<CustomerResource & SignedOn>(findCustomer, [hashes, uuid]);
+  const [customer] = await patiently(look);
+  if (customer) await used(needs, "customer_sessions", hashes);
+  return customer ?? null;
 }
 
 export async function closeCustomerSession(needs: Needs, session: Secret): Promise<void> {
   const hashes = hashesOf(needs, "customer_sessions", session);
-  await patiently(() => needs.db.query(closed("customer_sessions"), [hashes]));
+  await patiently(() => needs.db.query(closeCustomer, [hashes]));
 }
 
 /** Deletes sessions that are over, people without a session, with their tokens, and what was used and is too old to be sent again. */

@@ -8,22 +8,18 @@ import { mayQuote } from "../errors.ts";
 import { Secret } from "../secret.ts";
 import { credentialSealContext } from "../vault/contexts.ts";
 import { randomId, readCookie, writeCookie, type SecretCookie } from "./cookies.ts";
-import {
-  accountProblem,
-  authorizeProblem,
-  exchangeProblem,
-  leadingTo,
-  notKept,
-  problem,
-} from "./problems.ts";
-import { SCOPES } from "./scopes.ts";
+import { accountProblem, authorizeProblem, exchangeProblem, problem } from "./problems.ts";
 import { openSession, type NewPerson } from "./store.ts";
 
+/**
+ * What a person is asked to allow: to read who they are, nothing else (platform document, "Scopes"). With none the
+ * platform would grant everything.
+ */
+const SCOPE = "identity";
 /** How long a person may take to sign in at the platform. */
 const ATTEMPT_SECONDS = 600;
 /** Tells the browsers apart in which sign-ins were begun; a browser may have several under way, one in each tab. */
 const BROWSER: SecretCookie = { name: "kit_sign_in", path: "/", maxAgeSeconds: 3_600 };
-const ID = /^[\w-]{43}$/;
 const CODE = /^[\x21-\x7e]{1,1024}$/;
 /** How long a call to the token endpoint may take while a person waits in front of a browser. */
 const PERSON_WAITS_MS = 10_000;
@@ -56,14 +52,13 @@ export function beginSignIn(
   response: Response,
   returnTo: string | null,
 ): void {
-  const kept = readCookie(ctx, BROWSER, request);
-  const browser = kept && ID.test(kept.reveal()) ? kept : randomId();
+  const browser = readCookie(ctx, BROWSER, request) ?? randomId();
   writeCookie(ctx, BROWSER, request, response, browser);
   const verifier = randomId().reveal();
   const begun: Begun = { returnTo, verifier, endsAt: Date.now() + ATTEMPT_SECONDS * 1_000 };
   const state = Buffer.from(ctx.vault.seal(stateOf(browser), JSON.stringify(begun))).toString("base64url");
   const query = {
-    ...{ client_id: ctx.credentials.people!.id, response_type: "code", scope: SCOPES.join(" "), state },
+    ...{ client_id: ctx.credentials.people!.id, response_type: "code", scope: SCOPE, state },
     ...{ code_challenge: sha256(verifier).toString("base64url"), code_challenge_method: "S256" },
   };
   // Percent-encoded: `+` for a space is a convention of forms, which not every URL parser shares.
@@ -83,15 +78,11 @@ export async function completeSignIn(ctx: Context, request: Request): Promise<Si
   // A denial may come without the state (RFC 6749 asks for it). Whoever made it up has only this page to show.
   if (state === undefined && error === "access_denied") throw authorizeProblem("access_denied");
   const begun = begunWith(ctx, request);
-  if (!begun) throw problem("state_unknown");
-  try {
-    if (begun.endsAt <= Date.now()) throw problem("not_completed", "More than ten minutes have passed.");
-    if (typeof error === "string" && error !== "") throw authorizeProblem(error);
-    if (typeof code !== "string" || !CODE.test(code)) throw problem("not_completed", "No code came.");
-    return await signIn(ctx, begun, new Secret(code));
-  } catch (failed) {
-    throw leadingTo(begun.returnTo, failed);
-  }
+  if (!begun) throw problem("not_completed", "The state was not made here for this browser.");
+  if (begun.endsAt <= Date.now()) throw problem("not_completed", "More than ten minutes have passed.");
+  if (typeof error === "string" && error !== "") throw authorizeProblem(error);
+  if (typeof code !== "string" || !CODE.test(code)) throw problem("not_completed", "No code came.");
+  return signIn(ctx, begun, new Secret(code));
 }
 
 /** Null for a state that was not sealed by us, for this browser, with a key that is left. */
@@ -107,20 +98,19 @@ function begunWith(ctx: Context, request: Request): Begun | null {
 }
 
 async function signIn(ctx: Context, begun: Begun, code: Secret): Promise<SignedIn> {
-  const tokens = await tokensFor(ctx, code, new Secret(begun.verifier));
-  const { accessToken, refreshToken, lifeSeconds, scopes = [...SCOPES] } = tokens;
+  const { accessToken, refreshToken, lifeSeconds } = await tokensFor(ctx, code, new Secret(begun.verifier));
   const account = await accountOf(ctx.platformCalls, accessToken).catch((error: unknown) => {
     throw accountProblem(mayQuote(error, [code, ...(refreshToken ? [refreshToken] : [])]));
   });
   const seal = (column: "sealed_access_token" | "sealed_refresh_token", token: Secret) =>
     ctx.vault.seal(credentialSealContext(column, account.id, "person"), token);
   const person = {
-    ...{ ...account, scopes, lifeSeconds, share: shareOfLife(account.id) },
+    ...{ ...account, lifeSeconds, share: shareOfLife(account.id) },
     access: seal("sealed_access_token", accessToken),
     refresh: refreshToken && seal("sealed_refresh_token", refreshToken),
   };
-  const session = await openSession(ctx, person, sha256(begun.verifier)).catch(notKept("session_not_kept"));
-  if (!session) throw problem("state_unknown");
+  const session = await openSession(ctx, person, sha256(begun.verifier));
+  if (!session) throw problem("not_completed", "The state was used before.");
   // Tokens live for hours; those of a sandbox perhaps for seconds.
   if (lifeSeconds < 120) ctx.nudge("refresh-tokens", lifeSeconds * person.share * 1_000);
   return { person, session, returnTo: begun.returnTo };

@@ -14,18 +14,19 @@ export interface Account {
 }
 
 /**
- * Asks once whose token this is: `GET /account` (assumed, section 7). `timeoutMs` covers the whole call. Rejects with
- * `PlatformRefused`, `UnreadableAnswer` or a `TransportError`.
+ * Asks once whose token this is: `GET /account` (assumed, section 7). Rejects with `PlatformRefused`,
+ * `UnreadableAnswer` or a `TransportError`.
  */
-export function accountOf(
-  { http, apiUrl, mediaType }: PlatformCalls,
-  token: Secret,
-  timeoutMs = 8_000,
-): Promise<Account> {
+export function accountOf({ http, apiUrl, mediaType }: PlatformCalls, token: Secret): Promise<Account> {
   const headers = { accept: mediaType, authorization: `Bearer ${token.reveal()}` };
   return askOnce(http, {
     ...{ method: "GET", url: `${apiUrl}/account`, headers, secrets: [token.reveal()] },
-    ...{ timeoutMs, maxBytes: 64_000, read: accountIn, expected: "an account with an id and an e-mail" },
+    ...{
+      timeoutMs: 8_000,
+      maxBytes: 64_000,
+      read: accountIn,
+      expected: "an account with an id and an e-mail",
+    },
   });
 }
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleepMs } from "node:timers/promises";
-import { done, many, one, pages, raw, vars, type ResourceClient, type TokenSource } from "./client.ts";
+import { done, many, one, raw, vars, type ResourceClient, type TokenSource } from "./client.ts";
 import type { Http } from "./http.ts";
 import { path, rawPath } from "./path.ts";
 import { createThrottles } from "./throttle.ts";
@@ -96,8 +96,6 @@ function endpoints(uuid: string, on: ResourceClient) {
       provision: () => done(on, "POST", path`/addons/${uuid}/actions/provision`),
       deprovision: () => done(on, "POST", path`/addons/${uuid}/actions/deprovision`),
     },
-    /** Any list, page by page, for lists too long to hold. The path must stay on the API and with this resource. */
-    pages: <T>(typedPath: string, filter?: object) => pages<T>(on, rawPath(typedPath, own), filter),
     /**
      * Any call that a person types; an error status is an answer too. The path must stay on the API and with this
      * resource.

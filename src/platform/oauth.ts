@@ -6,15 +6,11 @@ import type { Http } from "./http.ts";
 
 type TokenFlag = "no_refresh_token" | "refresh_token_malformed" | "odd_token_type" | "odd_expires_in";
 
-/**
- * `lifeSeconds` is at most 8 hours. `refreshToken` is null if no usable one came: keep the one you have. `scopes` is
- * there only if the answer names scopes; otherwise they are those that were asked for (RFC 6749, section 5.1).
- */
+/** `lifeSeconds` is at most 8 hours. `refreshToken` is null if no usable one came: keep the one you have. */
 export interface IssuedTokens {
   accessToken: Secret;
   refreshToken: Secret | null;
   lifeSeconds: number;
-  scopes?: string[];
   flags: TokenFlag[];
 }
 
@@ -132,18 +128,8 @@ function issuedTokens(accessToken: string, body: JsonObject): IssuedTokens {
     refreshToken: isToken(refresh) ? new Secret(refresh) : null,
     // The 8-hour statement governs; `expires_in` may only shorten it, and nonsense counts as absent.
     lifeSeconds: Math.min(life ?? MOST_LIFE_SECONDS, MOST_LIFE_SECONDS),
-    ...scopesIn(body["scope"]),
     flags,
   };
-}
-
-/** Reads scopes from a text with blanks in between (RFC 6749) or a list (as in authorization records); words only. */
-function scopesIn(scope: unknown): { scopes?: string[] } {
-  const named: unknown[] = typeof scope === "string" ? scope.split(" ") : Array.isArray(scope) ? scope : [];
-  const scopes = named
-    .filter((each) => typeof each === "string" && /^[\w.:-]{1,64}$/.test(each))
-    .slice(0, 20);
-  return scopes.length > 0 ? { scopes: scopes as string[] } : {};
 }
 
 /** Whole seconds, at least one, from a number or from digits in a string. */

@@ -13,36 +13,42 @@ export type Throttle = (send: () => Promise<HttpAnswer>) => Promise<HttpAnswer>;
 const REFILL_MS = 1_000;
 /** A longer wait becomes an error for the caller. */
 const MOST_WAIT_MS = 10_000;
+/** When the limits of so many resources are remembered, all are forgotten; the platform says them again. */
+const MOST_RESOURCES = 10_000;
 
 /**
- * Counts down from the last `RateLimit-Remaining`, and up by one a second. Without credit, a call waits until it is
- * covered, so that waiting calls go one by one; a 429 is a debt until the time that it asks for. A call that would wait
- * longer than 10 s rejects with `RateLimited`, and is not sent.
+ * A throttle per resource that outlives its clients: every resource has its own limit (platform document, "Limits"), so
+ * one cannot slow another. A call that would wait longer than 10 s rejects with `RateLimited`, and is not sent.
  */
+export function createThrottles(clock: Clock): (uuid: string) => Throttle {
+  const throttles = new Map<string, Throttle>();
+  return (uuid) => {
+    const throttle = throttles.get(uuid) ?? createThrottle(clock);
+    if (throttles.size >= MOST_RESOURCES) throttles.clear();
+    throttles.set(uuid, throttle);
+    return throttle;
+  };
+}
+
 function createThrottle({ nowMs, sleep }: Clock): Throttle {
-  /** The calls that are left, each as the time in which it is refilled; unknown before the first answer. */
-  let creditMs = Infinity;
-  let countedAtMs = nowMs();
+  /**
+   * When the next call is covered. Each call moves it on by the time in which one is refilled, each answer sets it by
+   * the calls that are left, and a 429 to the time that it asks for.
+   */
+  let coveredAtMs = -Infinity;
   let inFlight = 0;
 
-  function refill(): void {
-    creditMs += Math.max(0, nowMs() - countedAtMs);
-    countedAtMs = nowMs();
-  }
-
   function count({ status, headers }: HttpAnswer): void {
-    refill();
     const left = Number.parseInt(String(headers["ratelimit-remaining"]), 10);
     // The platform may not have counted yet what is still in flight.
-    if (left >= 0) creditMs = (left - inFlight) * REFILL_MS;
-    if (status === 429) creditMs = Math.min(creditMs, REFILL_MS - (retryAfterMs(headers) ?? REFILL_MS));
+    if (left >= 0) coveredAtMs = nowMs() + (1 + inFlight - left) * REFILL_MS;
+    if (status === 429) coveredAtMs = Math.max(coveredAtMs, nowMs() + (retryAfterMs(headers) ?? REFILL_MS));
   }
 
   return async function inTurn(send) {
-    refill();
-    const waitMs = Math.max(0, REFILL_MS - creditMs);
+    const waitMs = Math.max(0, coveredAtMs - nowMs());
     if (waitMs > MOST_WAIT_MS) throw new RateLimited(waitMs);
-    creditMs -= REFILL_MS;
+    coveredAtMs += REFILL_MS;
     inFlight += 1;
     let answer: HttpAnswer;
     try {
@@ -53,24 +59,5 @@ function createThrottle({ nowMs, sleep }: Clock): Throttle {
     }
     count(answer);
     return answer;
-  };
-}
-
-/** So many resources' limits are remembered: those that called last. */
-const MOST_RESOURCES = 10_000;
-
-/**
- * A throttle per resource that outlives its clients: every resource has its own limit (platform document, "Limits"), so
- * one cannot slow another.
- */
-export function createThrottles(clock: Clock): (uuid: string) => Throttle {
-  const throttles = new Map<string, Throttle>();
-  return (uuid) => {
-    const throttle = throttles.get(uuid) ?? createThrottle(clock);
-    throttles.delete(uuid);
-    throttles.set(uuid, throttle);
-    const [oldest] = throttles.keys();
-    if (throttles.size > MOST_RESOURCES) throttles.delete(oldest!);
-    return throttle;
   };
 }

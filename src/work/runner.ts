@@ -4,7 +4,7 @@ import { messageOf, mayQuote, storable } from "../errors.ts";
 import { NoToken, PlatformRefused, RateLimited } from "../platform/errors.ts";
 import type { Answer } from "../resources/answers.ts";
 import { canBe } from "../resources/states.ts";
-import { untilCut } from "../within.ts";
+import { underLease } from "../within.ts";
 import { announce, discover, reportFailure } from "./platform-steps.ts";
 import {
   ALARM_AFTER_ATTEMPTS,
@@ -175,26 +175,15 @@ function isUnwanted({ kind, resource: { state } }: Step): boolean {
  * if the work does not.
  */
 export async function holding<Result>(
-  { db, log }: Context,
+  { db }: Pick<Context, "db">,
   step: Step,
   cut: AbortSignal,
   work: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
   cut.throwIfAborted();
-  const lost = new AbortController();
-  const extend = () =>
-    holdStep(db, step).then(
-      (isOurs) => isOurs || lost.abort(new Error("The step is no longer ours, or no longer wanted.")),
-      (error: unknown) =>
-        log.warn({ uuid: step.resource.uuid, error }, "A step's lease could not be extended"),
-    );
-  const beat = setInterval(extend, HOLD_EVERY_MS);
   const late = () => new Error("The step took too long.");
-  try {
-    return await untilCut({ ms: LONGEST_STEP_MS, late, cuts: [cut, lost.signal] }, work);
-  } finally {
-    clearInterval(beat);
-  }
+  const hold = () => holdStep(db, step);
+  return underLease({ hold, everyMs: HOLD_EVERY_MS, ms: LONGEST_STEP_MS, late, cuts: [cut] }, work);
 }
 
 /** Puts a step off whose work threw something, and logs why. Rejects if that cannot be stored. */

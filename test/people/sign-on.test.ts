@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { readSignedForm } from "../../src/people/sign-on.ts";
 import type { Database } from "../../src/database/database.ts";
 import { Secret } from "../../src/secret.ts";
@@ -76,43 +75,8 @@ it("a database that fails during a sign-on gets an answer that says so, and the 
   const { status, text, headers } = await send(unused());
   expect([status, headers.get("retry-after")]).toEqual([503, "5"]);
   expect(text).toContain("Not available for the moment");
-  expect(text).toContain("then open the add-on from the platform's dashboard again");
   expect(customers.world.logged()).toContain("ECONNRESET");
   await customers.world.restart();
-});
-
-describe("cookies of many resources behind https", () => {
-  const VIA_PROXY = { "x-forwarded-proto": "https", "x-forwarded-host": "addon.example.com" };
-  const attributes = "Path=/; HttpOnly; Secure; SameSite=Lax";
-  const nameOf = (each: string) => `__Host-kit_customer_${each}`;
-  const value = "A".repeat(43);
-  beforeAll(() => customers.world.restart({ environment: { TRUST_PROXY: "1" } }));
-  afterAll(() => customers.world.restart());
-
-  /** A browser with cookies of these resources, oldest first, and one cookie that belongs to no customer. */
-  function aBrowserWith(uuids: string[]) {
-    const browser = customers.browser(VIA_PROXY);
-    for (const each of uuids) browser.cookies.set(nameOf(each), { value, attributes });
-    browser.cookies.set("__Host-kit_session", { value, attributes });
-    return browser;
-  }
-  const others = (count: number) => Array.from({ length: count }, () => randomUUID());
-
-  it.each([
-    ["are limited to thirty by the page after a sign-on", false],
-    ["keep that of the page in use, although it was the first of all", true],
-  ])("%s", async (_what, isFirst) => {
-    const uuids = others(35);
-    const browser = aBrowserWith(isFirst ? [uuid, ...uuids] : uuids);
-    const { location } = await customers.signOn(browser, unused());
-    expect((await browser.get(location!)).status).toBe(200);
-    const left = [...browser.cookies.keys()];
-    expect(left).toEqual(
-      expect.arrayContaining([...uuids.slice(6).map(nameOf), "__Host-kit_session", nameOf(uuid)]),
-    );
-    expect(left).toHaveLength(31);
-    expect((await browser.get(location!)).headers.getSetCookie()).toEqual([]);
-  });
 });
 
 const SOMEBODY_ELSE = "01234567-89ab-cdef-0123-456789abcdef";
@@ -137,10 +101,7 @@ const refusals: [string, () => Form | string][] = [
     return { ...form, resource_token: user_scoped_resource_token! };
   }],
   ["with one right token and one wrong", () => ({ ...unused(), resource_token: "0".repeat(40) })],
-  ["with the other right and the one wrong", () => ({ ...unused(), user_scoped_resource_token: "0".repeat(64) })],
   ["without any token", () => without(unused(), "resource_token", "user_scoped_resource_token")],
-  ["with empty tokens", () => ({ ...unused(), resource_token: "", user_scoped_resource_token: "" })],
-  ["without a resource", () => without(unused(), "resource_id")],
   ["without a time", () => without(unused(), "timestamp")],
   ["with a time that is no number", () => signed({ ...unused(), timestamp: "1e9" })],
   ["of a user whose e-mail no database takes", () => signed({ ...unused(), email: "a\u0000b@example.com" })],
@@ -148,7 +109,6 @@ const refusals: [string, () => Form | string][] = [
   ["that names its resource twice", () => `${new URLSearchParams(unused()).toString()}&resource_id=${uuid}`],
   ["that is JSON", () => JSON.stringify(unused())],
   ["that is far too long", () => ({ ...unused(), app: "a".repeat(20_000) })],
-  ["that is empty", () => ""],
 ]; // prettier-ignore
 
 describe("a sign-on is refused", () => {
@@ -162,12 +122,6 @@ describe("a sign-on is refused", () => {
     expect(text.replace(/\d/g, "")).toBe((await send("x=1")).text.replace(/\d/g, ""));
     expect(browser.cookies.size).toBe(0);
     expect(await customers.sessions()).toHaveLength(sessions);
-  });
-
-  it.each(["gzip", "deflate", "br"])("with 415 when it is compressed: %s", async (encoding) => {
-    const headers = { "Content-Type": "application/x-www-form-urlencoded", "Content-Encoding": encoding };
-    const answer = await fetch(`${customers.url()}/sso/login`, { method: "POST", headers, body: "x" });
-    expect(answer.status).toBe(415);
   });
 
   it("when the form was used before, also in another process or at the same moment", async () => {
@@ -228,11 +182,8 @@ describe("the settings of sign-on", () => {
         ...[form, without(form, "user_scoped_resource_token"), without(form, "resource_token")],
       ];
       for (const order of [
-        [0, 1, 2],
         [1, 0, 2],
-        [1, 2, 0],
         [2, 1, 0],
-        [2, 0, 1],
       ]) {
         const form = parts(customers.signedAt(uuid, -90));
         const statuses = [];

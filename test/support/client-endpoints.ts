@@ -25,11 +25,7 @@ export async function clientEndpoints(): Promise<string[]> {
   const needs = { http, apiUrl: url, mediaType: "application/json" };
   const tokens = { current: () => Promise.resolve(secret), renew: () => Promise.resolve(secret) };
 
-  const {
-    request: _request,
-    pages: _pages,
-    ...groups
-  } = createPlatformFor({ ...needs, tokensOf: () => tokens })("KEY");
+  const { request: _request, ...groups } = createPlatformFor({ ...needs, tokensOf: () => tokens })("KEY");
   const endpoint = createTokenEndpoint({ http, authUrl: url });
   const feed = { http, statusUrl: url };
   const calls = Object.values(groups)
