@@ -65,17 +65,6 @@ export async function listResources(
   return { resources: rows.map(recordOf), next: found.length > LIST_SIZE ? uuids.at(-1)! : null };
 }
 
-/** How many resources, and how many credentials of resources, are in each state; the most frequent first. */
-export async function countStates(db: Database) {
-  const prisma = await db.prisma();
-  const byState = { by: "state", _count: { state: true }, orderBy: { _count: { state: "desc" } } } as const;
-  const states = await prisma.resource.groupBy(byState);
-  const credentials = await prisma.credential.groupBy({ ...byState, where: { owner: "resource" } });
-  const inOne = (rows: typeof states) =>
-    Object.fromEntries(rows.map(({ state, _count }) => [state, _count.state]));
-  return { states: inOne(states), credentials: inOne(credentials) };
-}
-
 /** All that is stored of one resource. Throws {@link UsedWrongly} and {@link UnknownResource}. */
 export async function showResource(db: Database, typed: string) {
   const uuid = typedUuid(typed);

@@ -1,6 +1,5 @@
 import type { Check } from "../doctor/finding.ts";
 import { examine, type DoctorReport } from "../doctor/doctor.ts";
-import { migrateDatabase, MIGRATION_SETTINGS } from "../migrations.ts";
 import type { KitCommand } from "./command.ts";
 import type { Screen } from "./host.ts";
 import { DONE, FAILED, MISCONFIGURED } from "./outcome.ts";
@@ -12,18 +11,15 @@ export function addMigrate(program: KitCommand): void {
     .description("bring the database's schema up to date (in the release phase of each deploy)")
     .addHelpText("after", examples("kit migrate"))
     .does(async (session) => {
-      const config = session.settings(MIGRATION_SETTINGS);
-      const report = await migrateDatabase(config, (sentence) => session.say(safe(sentence)));
-      const { applied, database } = report;
-      return {
-        data: report,
-        show: () =>
-          applied.length === 0
-            ? `The schema is up to date: ${safe(database)}.`
-            : [`Applied ${counted(applied.length, "migration")} to ${safe(database)}:`, ...applied].join(
-                "\n  ",
-              ),
-      };
+      const config = session.settings(["databaseUrl", "migrationDatabaseUrl", "databaseCa"]);
+      const { migrate } = await import("../../database/database.ts");
+      const { applied } = await migrate({
+        url: (config.migrationDatabaseUrl ?? config.databaseUrl).reveal(),
+        ca: config.databaseCa,
+        say: (sentence) => session.say(safe(sentence)),
+      });
+      const end = `${counted(applied.length, "migration")} applied: the schema is up to date.`;
+      return { data: { applied }, show: () => [...applied, end].join("\n") };
     });
 }
 

@@ -8,31 +8,17 @@ import { counted, facts, safe, table } from "./text.ts";
 const TROUBLED = ["grant_lost", "needs_reauth", "quarantined", "failed"];
 const ENDED = ["deprovisioned", "erased"];
 
-export interface Totals {
-  states: Record<string, number>;
-  credentials: Record<string, number>;
-}
-
-export function pageText(screen: Screen, { resources, next }: ResourcePage, totals: Totals | null): string {
+export function pageText(screen: Screen, { resources, next }: ResourcePage): string {
   const { paint } = screen;
   if (resources.length === 0) return "There are no such resources.";
   const shade = (text: string) => {
     if (TROUBLED.includes(text.trim())) return paint.red(text);
     return ENDED.includes(text.trim()) ? paint.dim(text) : text;
   };
-  const sums = (counts: Record<string, number>) =>
-    Object.entries(counts)
-      .map(([state, count]) => `${count} ${state}`)
-      .join(", ");
   const end = next
     ? `${resources.length} shown. For more, the same command with --after ${next}`
     : `${counted(resources.length, "resource")}.`;
-  return [
-    table(screen, resources.map(inRow), shade),
-    "",
-    ...(totals ? [`In all: ${sums(totals.states)}. Credentials: ${sums(totals.credentials)}.`] : []),
-    end,
-  ].join("\n");
+  return `${table(screen, resources.map(inRow), shade)}\n\n${end}`;
 }
 
 const inRow = ({ uuid, plan, state, credential, name, app }: ResourceRecord) => ({

@@ -5,7 +5,7 @@ import { eraseResource } from "../erasure.ts";
 import { typedUuid } from "../errors.ts";
 import { importInstallations } from "../import.ts";
 import { some } from "../wording.ts";
-import { countStates, listResources, showResource } from "../resources.ts";
+import { listResources, showResource } from "../resources.ts";
 import type { KitCommand } from "./command.ts";
 import { DONE, FAILED, onScreen } from "./outcome.ts";
 import { aboutOne, pageText, resourceText } from "./resource-text.ts";
@@ -43,13 +43,8 @@ function addReading(resources: KitCommand): void {
       examples("kit resources list --state grant_lost", "kit resources list --search shop-") + STATES,
     )
     .does(async (session, { state, search, after }: ListOptions) => {
-      const db = await session.database();
-      const page = await listResources(db, { state, text: search, after });
-      const totals = after === undefined ? await countStates(db) : null;
-      return {
-        data: { ...page, ...(totals && { totals }) },
-        show: (screen) => pageText(screen, page, totals),
-      };
+      const page = await listResources(await session.database(), { state, text: search, after });
+      return { data: page, show: (screen) => pageText(screen, page) };
     });
 
   resources
