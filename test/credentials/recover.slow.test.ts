@@ -1,5 +1,3 @@
-import { deprovision } from "../../src/resources/deprovision.ts";
-import { failStranded } from "../../src/resources/end-store.ts";
 import type { FaultAction } from "../../packages/sandbox/index.ts";
 import { recoverGrants } from "../../src/operator/grants.ts";
 import { importInstallations } from "../../src/operator/import.ts";
@@ -77,24 +75,6 @@ describe("recovery of lost grants", () => {
     expect(await recover([revoked!])).toEqual({ done: [revoked], failed: [], skipped: [] });
   });
 
-  it("does not revive an asynchronous provision that failed because its grant was lost", async () => {
-    const { addon } = await life.control.install({ plan: "dedicated" });
-    await life.becomes(addon.id, { state: "active" });
-    // Without the sweeps, one of which fails such a provision: here that is called when it is to happen.
-    await life.world.restart({ environment: { WEB_JOBS: "off" } });
-    await life.world.rows(
-      `UPDATE credentials SET state = 'grant_lost', sealed_access_token = NULL WHERE uuid = $1`,
-      [addon.id],
-    );
-    await life.world.rows(`UPDATE resources SET state = 'provisioning' WHERE uuid = $1`, [addon.id]);
-    const before = await recover([addon.id]);
-    await failStranded(life.world.service.services);
-    const after = await recover([addon.id]);
-    await life.world.restart();
-    expect(before.skipped).toEqual([{ uuid: addon.id, reason: "provisioning" }]);
-    expect(after.skipped).toEqual([{ uuid: addon.id, reason: "failed" }]);
-  });
-
   it.each<[string, FaultAction]>([
     ["503", { status: 503 }],
     ["429 with Retry-After", { status: 429, headers: { "retry-after": "1" } }],
@@ -138,18 +118,5 @@ describe("recovery of lost grants", () => {
     // The service's own sweep may be first to exchange some of the grants that were stored above.
     expect(await recover("all")).toMatchObject({ failed: [], skipped: [] });
     await life.become(uuids, 1);
-  });
-
-  it("keeps no grant for a resource that is deprovisioned meanwhile", async () => {
-    const [uuid] = await imported(1);
-    life.control.fault(grantOf(uuid!), { delayMs: 400 });
-    const recovering = recover([uuid!]);
-    await eventually(() => life.control.faults().length === 0);
-    await deprovision(life.world.service.services, uuid!);
-    expect(await recovering).toEqual({
-      ...{ done: [], failed: [] },
-      skipped: [{ uuid, reason: "deprovisioned" }],
-    });
-    expect(await life.row(uuid!)).toMatchObject({ state: "erased" });
   });
 });

@@ -71,6 +71,16 @@ describe("PUT /resources/:uuid", () => {
     },
   );
 
+  it("is not overwritten by slow updates of the config vars of an earlier one", async () => {
+    const uuid = await life.settled();
+    life.control.fault("GET /addons/*/config", { delayMs: 1_500 }, 1);
+    expect((await life.control.changePlan(uuid, "premium")).response.status).toBe(200);
+    await eventually(() => expect(life.control.faults()).toEqual([]));
+    expect((await life.control.changePlan(uuid, "basic")).response.status).toBe(200);
+    await life.nothingLeft(uuid);
+    expect(life.varsAt(uuid)["TEAPOT_URL"]).toBe(`https://basic.teapots.example/${uuid}`);
+  });
+
   it("removes the config vars that the new plan does not have", async () => {
     const uuid = await life.settled();
     expect(life.varsAt(uuid)).toHaveProperty("TEAPOT_TOKEN");

@@ -145,42 +145,6 @@ describe("a provision not known to be done after 11 hours", () => {
     expect(await life.credential(uuid)).toMatchObject({ state: "active" });
     expect(life.vendor.callsOf(uuid, "deprovision")).toEqual([]);
   });
-
-  /** A resource that was given up, with a credential in this state. */
-  async function givenUpWith(state: string): Promise<string> {
-    const uuid = await life.settled("dedicated");
-    await life.world.rows(
-      `UPDATE credentials SET state = $2, expires_at = now(), due_at = NULL WHERE uuid = $1`,
-      [uuid, state],
-    );
-    await life.world.rows(
-      `WITH undone AS (UPDATE resources SET state = 'provisioning' WHERE uuid = $1)
-       INSERT INTO steps (uuid, kind, due_at) VALUES ($1, 'report_failure', now())`,
-      [uuid],
-    );
-    return uuid;
-  }
-
-  /** A resource that was given up, with tokens that are quarantined for a missing key; its step waits for them. */
-  async function givenUpPutAside(): Promise<string> {
-    const uuid = await givenUpWith("quarantined");
-    await eventually(async () =>
-      expect(
-        await life.world.rows(`SELECT due_at, attempts, last_error FROM steps WHERE uuid = $1`, [uuid]),
-      ).toEqual([{ due_at: null, attempts: 0, last_error: expect.stringContaining("is quarantined") }]),
-    );
-    expect(await life.resource(uuid)).toMatchObject({ state: "provisioning" });
-    return uuid;
-  }
-
-  it("waits, without retries, while its tokens are quarantined", async () => {
-    const uuid = await givenUpPutAside();
-    expect(life.world.logged()).not.toMatch(new RegExp(`"uuid":"${uuid}".*will be tried again`));
-    await life.world.rows(`UPDATE credentials SET state = 'active' WHERE uuid = $1`, [uuid]);
-    await done(uuid);
-    expect(await life.resource(uuid)).toMatchObject({ state: "provisioned" });
-    expect(life.vendor.callsOf(uuid, "deprovision")).toEqual([]);
-  });
 });
 
 describe("a provision that is given up while finish still runs", () => {

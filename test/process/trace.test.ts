@@ -1,12 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { createServer, request as send } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
-import path from "node:path";
-import { trace } from "@opentelemetry/api";
 import { aProcessWorld, before, type ProcessWorld } from "../support/process-world.ts";
-import { teapots } from "../support/teapots/index.ts";
-import { aWorld, eventually } from "../support/world.ts";
+import { eventually } from "../support/world.ts";
 
 // Traces for a collector that speaks OTLP over HTTP with JSON.
 
@@ -159,59 +155,6 @@ it("a collector that takes nothing costs one line of the log", async () => {
   await eventually(() => web.output().includes("The collector takes no traces"));
   expect(sent.at(-1)!.headers["content-type"]).toBe("application/x-protobuf");
   expect((await stopped(web)).match(/The collector/g)!.length).toBeLessThan(3);
-});
-
-it("spans of a service's own stand below the kit's, and what its route asks for goes on with its request's trace", async () => {
-  answers = 200;
-  sent.length = 0;
-  // What .env says, the SDK reads from process.env.
-  const folder = mkdtempSync(path.join(tmpdir(), "traces-"));
-  const settings = { ...on, OTEL_RESOURCE_ATTRIBUTES: "team=kettles" };
-  writeFileSync(
-    `${folder}/.env`,
-    Object.entries(settings)
-      .map((each) => each.join("="))
-      .join("\n"),
-  );
-  const before = process.cwd();
-  process.chdir(folder);
-  const own = trace.getTracer("teapots");
-  const world = await aWorld({
-    environment: on,
-    parts: {
-      vendor: (kit) => ({
-        ...teapots,
-        provision: (resource) =>
-          own.startActiveSpan("brew", (span) => teapots.provision(resource).finally(() => span.end())),
-        routes: (router) =>
-          void router.post("/moved/:uuid", async (request, response) => {
-            await kit.config.set(request.params.uuid, { TEAPOT_URL: "https://moved.example" });
-            response.end();
-          }),
-      }),
-    },
-  }).finally(() => {
-    process.chdir(before);
-    rmSync(folder, { recursive: true });
-  });
-  const { addon } = await world.sandbox.control.install({ plan: "basic" });
-  await world.quiet([addon.id]);
-  const headers = { traceparent: `00-${TRACE}-${ABOVE}-01` };
-  expect((await fetch(`${world.service.url}/moved/${addon.id}`, { method: "POST", headers })).status).toBe(
-    200,
-  );
-  await world.quiet([addon.id]);
-  await world.close();
-  expect(sent.map(({ body }) => body).join()).toContain("kettles");
-  expect(pairsOf(spans())).toContain("provision > brew");
-  const moved = pairsOf(spans().filter(({ traceId }) => traceId === TRACE));
-  expect(moved).toEqual(
-    expect.arrayContaining([
-      "POST /moved/:uuid",
-      "POST /moved/:uuid > step announce",
-      "step announce > PATCH /addons/:id/config",
-    ]),
-  );
 });
 
 it("without a collector, no part of OpenTelemetry is loaded but the API, which prom-client has", async () => {
