@@ -46,24 +46,6 @@ whereThereIsOne("the sandbox's pages in a browser", () => {
     expect(problems).toEqual([]);
   }, 240_000);
 
-  it("can be used with the keyboard alone", async () => {
-    const { context, page } = await aVisitor({ browser });
-    await page.goto(base());
-    await page.keyboard.press("Tab");
-    expect(await focused(page)).toBe("Skip to the content");
-    await page.keyboard.press("Enter");
-    while ((await focused(page)) !== "create-app-name") await page.keyboard.press("Tab");
-    await page.keyboard.type("by-keyboard");
-    await page.keyboard.press("Enter");
-    await page.waitForURL(`${base()}/marketplace/apps/by-keyboard?*`);
-    expect(
-      control()
-        .state()
-        .apps.map(({ name }) => name),
-    ).toContain("by-keyboard");
-    await context.close();
-  }, 120_000);
-
   describe("every page", () => {
     const looks = [
       ["a wide screen, light", { viewport: { width: 1280, height: 800 }, colorScheme: "light" }],
@@ -193,11 +175,6 @@ function requestsFor(uuid: string): number {
   return entries.filter(({ direction, request }) => {
     return direction === "out" && (request.body as { uuid?: string } | null)?.uuid === uuid;
   }).length;
-}
-
-/** The text or the id of what has the focus. */
-function focused(page: Page): Promise<string> {
-  return page.evaluate("document.activeElement.id || document.activeElement.textContent.trim()");
 }
 
 /** Takes a picture in a wide and in a narrow window; only in the run with JavaScript, so that there is one of each. */

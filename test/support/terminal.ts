@@ -19,12 +19,6 @@ export interface Terminal {
   ended(): Promise<{ code: number | null; sent: string; screen: string[] }>;
 }
 
-/** A terminal of the operating system, which can be closed. */
-interface RealTerminal extends Terminal {
-  /** Closes the terminal once its output matches `when`. */
-  hangUp(when: RegExp): Promise<void>;
-}
-
 /** Runs a command in this process, as if it stood on a terminal. Its service sells the teapots. */
 export function onTerminal(environment: Environment, words: readonly string[]): Terminal {
   const shown = aScreen();
@@ -44,7 +38,7 @@ export function onTerminal(environment: Environment, words: readonly string[]): 
 }
 
 /** Runs the real command line on a pseudo-terminal, which `script` provides. */
-export function onRealTerminal(environment: Environment, words: readonly string[]): RealTerminal {
+export function onRealTerminal(environment: Environment, words: readonly string[]): Terminal {
   const command = [process.execPath, program("src/kit.ts"), ...words].map(quoted).join(" ");
   const child = spawn("script", ["-qec", `stty cols ${COLUMNS} rows 50; exec ${command}`, "/dev/null"], {
     env: { PATH: process.env["PATH"], TERM: "xterm", SHELL: "/bin/sh", ...environment },
@@ -59,10 +53,6 @@ export function onRealTerminal(environment: Environment, words: readonly string[
     async type(characters, when) {
       await shown.until(when);
       child.stdin.write(characters);
-    },
-    async hangUp(when) {
-      await shown.until(when);
-      child.kill("SIGKILL");
     },
     ended: async () => shown.after((await closed)[0]),
   };
