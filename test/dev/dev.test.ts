@@ -1,8 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
-import { chmod, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { createServer, type Server } from "node:net";
-import { once } from "node:events";
+import { chmod, mkdtemp, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { parseEnv } from "node:util";
@@ -128,21 +126,3 @@ it("the commands that npm run dev and docs/test-it.md suggest succeed when copie
   const { addons } = await stateOf(ports);
   expect(addons).toMatchObject([{ state: "provisioned" }]);
 }, 180_000);
-
-it("npm run dev says in one sentence which port is taken, that its state file is damaged, and whose platform it is not", async () => {
-  const refusals: [code: number, said: RegExp, more?: Record<string, string>][] = [
-    [1, new RegExp(`^Port ${ports.PORT}, for your service, is in use: .*\n$`)],
-    [1, /\n\S+sandbox\.json is no state file of the sandbox, or it is damaged: delete it, and /],
-    [78, /names another platform in PLATFORM_API_URL/, { PLATFORM_API_URL: "https://api.example.com" }],
-  ];
-  const other: Server = createServer().listen(Number(ports.PORT));
-  await once(other, "listening");
-  for (const [code, said, more] of refusals) {
-    const { ended, output } = dev(more);
-    expect([await ended, output()]).toEqual([code, expect.stringMatching(said)]);
-    expect(output()).not.toMatch(/^ +at /m);
-    await untilPostgresqlHasEnded();
-    if (other.listening) await once(other.close(), "close");
-    await writeFile(path.join(folder, "sandbox.json"), '{"tables": {"a');
-  }
-});

@@ -129,9 +129,4 @@ withSample("npm run check", () => {
     expect(output).toMatch(/✗ .+ lint\n[^✗]*no-debugger[^✗]*✗ .+ deploy-files\n[^]*CLIENT_SECRETS/);
     expect(output).toMatch(/\nFailed, in .+: lint, deploy-files\. .+\n$/);
   }, 400_000);
-
-  it("names its steps when it is given another", async () => {
-    const said = "The steps are: types, lint, deploy-files, tests, demo, conformance.\n";
-    expect(await run("check", "speling")).toEqual({ code: 2, output: `No step is called speling. ${said}` });
-  });
 });

@@ -43,21 +43,3 @@ it.each([
   expect([0, signal]).toContain(await ended);
   expect(await readFile(SANDBOX_STATE, "utf8")).toContain("kept-to-the-end");
 });
-
-it("a second sandbox on the same state file is refused with one sentence; after a kill the next one starts at once", async () => {
-  const [ports, others] = [await freePorts(), await freePorts()];
-  const SANDBOX_STATE = path.join(folder, "state.json");
-  const start = ({ SANDBOX_PORT }: typeof ports) =>
-    run("sandbox", { SANDBOX_PORT, SANDBOX_STATE, PARTNER_URL: "http://localhost:9" }, [], folder);
-  const first = start(ports);
-  await first.until("it calls ");
-  const second = start(others);
-  expect(await second.ended).toBe(1);
-  expect(second.output()).toMatch(
-    /^The sandbox cannot start: .*state\.json is kept by another sandbox .*\n$/,
-  );
-  expect(await first.end("SIGKILL")).toBe("SIGKILL");
-  const third = start(ports);
-  await third.until("it calls ");
-  expect(await third.end("SIGINT")).toBe(0);
-});
