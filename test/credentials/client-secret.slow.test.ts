@@ -24,6 +24,7 @@ async function expectFresh(uuids: string[]): Promise<void> {
   await life.expectAlive(uuids);
   expect(life.tokenCalls(since)).toEqual([]);
 }
+
 /** Sets this secret here; answers its version. */
 async function setSecret(secret: string): Promise<number> {
   const { credentials, jobs } = life.world.service.services;
@@ -31,6 +32,7 @@ async function setSecret(secret: string): Promise<number> {
   jobs.wakeAll();
   return version;
 }
+
 const haveVersion = (uuids: string[], version: number, withinMs?: number) =>
   eventually(
     async () => expect(await count(uuids, `secret_version = ${version}`)).toBe(uuids.length),

@@ -41,12 +41,14 @@ async function imported(count: number): Promise<string[]> {
   });
   return uuids.sort();
 }
+
 const grantOf = (uuid: string) => `GET /vendor/resources/${uuid}/oauth-grant`;
 const secrets = () => life.world.service.services.credentials.secrets;
 async function secretIsAccepted() {
   await life.world.rows(`UPDATE client_secrets SET rejected_at = NULL, probe_at = NULL`);
   await eventually(async () => expect(await secrets().current()).toMatchObject({ isRejected: false }));
 }
+
 const grants = (since: number) =>
   life.entries(since).filter(({ method, path }) => GRANTS.test(`${method} ${path}`));
 const GRANTS = /^GET \/vendor\/resources\/.+\/oauth-grant$/;

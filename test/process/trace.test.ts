@@ -12,6 +12,7 @@ interface Span {
   spanId: string;
   parentSpanId?: string;
 }
+
 interface Batch {
   resourceSpans: {
     resource: { attributes: { key: string; value: { stringValue?: string } }[] };
@@ -34,6 +35,7 @@ const collector = createServer(async (request, response) => {
   if (answers === "hang up") request.socket.destroy();
   else if (answers !== "never") response.writeHead(answers, { "content-type": "application/json" }).end("{}");
 });
+
 /** Stands in front of the service, and gives each request of the platform a `traceparent`. */
 let traceparent: string;
 let service: string;
@@ -64,6 +66,7 @@ async function stopped(process: Awaited<ReturnType<ProcessWorld["start"]>>): Pro
   expect(await process.ended).toBe(0);
   return process.output();
 }
+
 const spans = () =>
   sent
     .flatMap(({ body }) => (JSON.parse(body) as Batch).resourceSpans)
