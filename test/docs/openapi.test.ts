@@ -15,14 +15,18 @@ const read = (file: string) => readFileSync(new URL(`../../${file}`, import.meta
 const PARTNER = "docs/openapi/partner.yaml";
 const CONTROL = "packages/sandbox/control-api.yaml";
 
-interface Operation {
-  requestBody?: { content: Record<string, { schema: object }> };
-  responses: Record<string, { $ref?: string; content?: Record<string, { schema: object }> }>;
+type Content = Record<string, { schema: object }>;
+interface Response {
+  $ref?: string;
+  content?: Content;
 }
-type Path = Record<string, Operation> & { parameters?: unknown };
+interface Operation {
+  requestBody?: { content: Content };
+  responses: Record<string, Response>;
+}
 interface Description {
-  paths: Record<string, Path>;
-  components: { responses: Description["paths"][string][string]["responses"] };
+  paths: Record<string, Record<string, Operation>>;
+  components: { responses: Record<string, Response> };
 }
 
 /** A description: what it says of a request and of an answer, each as a list of faults. */
@@ -44,18 +48,15 @@ function described(file: string) {
     if (!operation) throw new Error(`${method} ${path} is not described.`);
     return [`${method} ${path}`, operation];
   }
-  const pointer = (...parts: string[]) =>
-    `all#/${parts.map((part) => encodeURIComponent(part.replaceAll("~", "~0").replaceAll("/", "~1"))).join("/")}`;
 
-  function faultsOf(value: unknown, ...at: string[]): string[] {
-    const validate = ajv.compile({ $ref: pointer(...at) });
-    return validate(value)
-      ? []
-      : validate.errors!.map(({ instancePath, message }) => `${instancePath} ${message}`);
+  function faultsOf(value: unknown, schema: object | undefined): string[] {
+    const inAll = JSON.stringify(schema ?? {}).replaceAll('"#/', '"all#/');
+    const validate = ajv.compile(JSON.parse(inAll) as object);
+    if (validate(value)) return [];
+    return validate.errors!.map(({ instancePath, message }) => `${instancePath} ${message}`);
   }
 
   return {
-    description,
     seen,
     operations: () =>
       Object.entries(description.paths).flatMap(([path, methods]) =>
@@ -64,27 +65,17 @@ function described(file: string) {
         ),
       ),
     request(method: string, address: string, body: unknown): string[] {
-      const [name, { requestBody }] = operationOf(method, address);
-      const type = Object.keys(requestBody?.content ?? {})[0];
-      const [, path] = name.split(" ") as [string, string];
-      return type
-        ? faultsOf(body, "paths", path, method.toLowerCase(), "requestBody", "content", type, "schema")
-        : [];
+      const [, { requestBody }] = operationOf(method, address);
+      return faultsOf(body, Object.values(requestBody?.content ?? {})[0]?.schema);
     },
     answer(method: string, address: string, status: number, body: unknown): string[] {
       const [name, { responses }] = operationOf(method, address);
       seen.add(name);
-      const [, path] = name.split(" ") as [string, string];
-      const key = responses[status] ? String(status) : "default";
-      const response = responses[key];
+      const response = responses[status] ?? responses["default"];
       if (!response) return [`${status} is not described`];
-      const shared = response.$ref?.split("/").at(-1);
-      const { content } = shared ? description.components.responses[shared]! : response;
-      if (!content?.["application/json"]) return [];
-      const at = shared
-        ? ["components", "responses", shared]
-        : ["paths", path, method.toLowerCase(), "responses", key];
-      return faultsOf(body, ...at, "content", "application/json", "schema");
+      const { content } =
+        description.components.responses[response.$ref?.split("/").at(-1) ?? ""] ?? response;
+      return faultsOf(body, content?.["application/json"]?.schema);
     },
   };
 }
