@@ -17,9 +17,11 @@ import {
 } from "./store.ts";
 import type { Failure, Tries } from "./verdict.ts";
 
-/** A client secret, as all processes see it. */
+/**
+ * The partner's client secret, as all processes see it. A rejection is a fact about the secret, never about a token: it
+ * stops the calls, except for one probe a minute, and ends as soon as one is accepted.
+ */
 export interface ClientSecret {
-  /** The version of the partner's; 0 for the one that people sign in with. */
   version: number;
   value: Secret;
   /** Whether the platform refused it, as far as any process knows; at most 5 seconds old. */
@@ -28,23 +30,7 @@ export interface ClientSecret {
   isPresumed: boolean;
 }
 
-/**
- * An OAuth client of ours at the platform: its secret, and whether the platform accepts it. A rejection is a fact about
- * the secret, never about a token: it stops the calls, except for one probe a minute, and ends as soon as one is
- * accepted.
- */
-export interface OAuthClient {
-  /** The current secret. Throws {@link Misconfigured} if there is none. */
-  current(): Promise<ClientSecret>;
-  /** The same where it is known without the database; null: it is not. */
-  cached(): ClientSecret | null;
-  /** While it is rejected: whether the caller may make the one call a minute that probes it. */
-  takeProbe(secret: ClientSecret): Promise<boolean>;
-  rejected(secret: ClientSecret, how: { isPresumed: boolean }): Promise<void>;
-  accepted(secret: ClientSecret): Promise<void>;
-}
-
-/** An answer after {@link judged}: what a 401 means has been decided. */
+/** An answer whose 401, if it is one, has been judged. */
 export type JudgedAnswer = Extract<TokenAnswer, { outcome: "issued" }> | Failure | "client_rejected";
 
 type Refused = Tries & { uuid: string };
@@ -59,54 +45,8 @@ export const holdsBack = ({ isRejected, isPresumed }: ClientSecret, isGrant: boo
 const STALE_AFTER_MS = 5_000;
 /** A process that still meets the rejection raises its alarm again after this time. */
 const TOLD_AGAIN_AFTER_MS = 10 * 60_000;
-const PROBE_EVERY_MS = 60_000;
 /** Two credentials refused without a reason within this time, and no success in between: the secret is presumed wrong. */
 const TOGETHER_MS = 60_000;
-
-/**
- * A client that judges answers. A 401 without a word of RFC 6749 may be about the row's own code or token, or about the
- * client secret (assumed, section 3): so it is about the row, unless another one got such an answer within a minute and
- * nobody succeeded in between. A row that was first refused before the last success is dead, and says nothing.
- */
-export function judging<Client extends OAuthClient>(client: Client) {
-  let suspect: { uuid: string; version: number; atMs: number } | null = null;
-  let succeededAtMs = -Infinity;
-
-  /** The platform issued tokens, or complained about a token in the words of RFC 6749. */
-  const accepted = (secret: ClientSecret) => {
-    suspect = null;
-    succeededAtMs = performance.now();
-    return client.accepted(secret);
-  };
-
-  /** A refusal without a reason; true: it is the second one, and the secret is to be presumed wrong. */
-  function isSecond({ uuid, rejectedForSeconds }: Refused, { version }: ClientSecret): boolean {
-    const atMs = performance.now();
-    if (atMs - (rejectedForSeconds ?? 0) * 1_000 < succeededAtMs) return false;
-    const one = suspect?.version === version && atMs - suspect.atMs < TOGETHER_MS ? suspect : null;
-    suspect = one ?? { uuid, version, atMs };
-    return one !== null && one.uuid !== uuid;
-  }
-
-  /** Stores what an answer says about the secret. One with tokens says nothing here: they are stored first. */
-  async function judge(row: Refused, secret: ClientSecret, answer: TokenAnswer): Promise<JudgedAnswer> {
-    const { outcome } = answer;
-    if (outcome === "token_rejected") await accepted(secret);
-    if (outcome === "client_rejected") {
-      await client.rejected(secret, { isPresumed: false });
-      return outcome;
-    }
-    if (outcome !== "unauthorized") return answer as JudgedAnswer;
-    const isPresumed = isSecond(row, secret);
-    if (isPresumed) await client.rejected(secret, { isPresumed });
-    const isOfSecret = (isPresumed || secret.isRejected) && row.state !== "grant_pending";
-    return { ...answer, outcome: isOfSecret ? "unauthorized" : "token_rejected" };
-  }
-
-  return { ...client, accepted, judge };
-}
-
-export type JudgingClient<Client extends OAuthClient = OAuthClient> = ReturnType<typeof judging<Client>>;
 
 /** What this room is made from; not the context, which holds it. */
 export interface Needs {
@@ -124,6 +64,8 @@ export interface Needs {
 export function createClientSecrets({ db, vault, scrubber, log, nudge }: Needs) {
   let seen: (ClientSecret & { readAt: number }) | null = null;
   let toldAt = -Infinity;
+  let suspect: { uuid: string; version: number; atMs: number } | null = null;
+  let succeededAtMs = -Infinity;
 
   const seal = (value: Secret) => (version: number) => ({
     sealed: vault.seal(clientSecretSealContext(version), value),
@@ -145,9 +87,67 @@ export function createClientSecrets({ db, vault, scrubber, log, nudge }: Needs) 
 
   const cached = () => (seen && performance.now() - seen.readAt < STALE_AFTER_MS ? seen : null);
 
-  return {
-    cached,
+  async function rejected({ version }: ClientSecret, isPresumed: boolean): Promise<void> {
+    const { isNews, isCurrent } = await rejectSecret(db, version, isPresumed);
+    // Cleared only after the write: a read during it would have cached the old state.
+    seen = null;
+    // A newer version is stored already, and was not known here yet.
+    if (!isCurrent) return;
+    // Also if it is no news: the process that found it first may be a command on a terminal.
+    if (!isNews && performance.now() - toldAt < TOLD_AGAIN_AFTER_MS) return;
+    toldAt = performance.now();
+    const what = isPresumed
+      ? "The platform answers 401 for several resources and gives no reason: if the client secret was reset, run kit secret set with the new one"
+      : "The platform rejects our client secret: run kit secret set with the new one";
+    log.error({ alarm: "client_secret_rejected", version, isPresumed }, what);
+  }
 
+  /** The platform issued tokens, or complained about a token in the words of RFC 6749. */
+  async function accepted({ version }: ClientSecret): Promise<void> {
+    suspect = null;
+    succeededAtMs = performance.now();
+    if (seen && !seen.isRejected) return;
+    const turned = await acceptSecret(db, version);
+    seen = null;
+    if (turned) log.info({ version }, "The platform accepts our client secret again");
+  }
+
+  /**
+   * A refusal without a reason; true: another credential got one within a minute and nobody succeeded in between, so the
+   * secret is to be presumed wrong. A row that was first refused before the last success is dead, and says nothing.
+   */
+  function isSecond({ uuid, rejectedForSeconds }: Refused, { version }: ClientSecret): boolean {
+    const atMs = performance.now();
+    if (atMs - (rejectedForSeconds ?? 0) * 1_000 < succeededAtMs) return false;
+    const one = suspect?.version === version && atMs - suspect.atMs < TOGETHER_MS ? suspect : null;
+    suspect = one ?? { uuid, version, atMs };
+    return one !== null && one.uuid !== uuid;
+  }
+
+  return {
+    /** The current secret where it is known without the database; null: it is not. */
+    cached,
+    accepted,
+
+    /**
+     * Stores what an answer says about the secret. One with tokens says nothing here: they are stored first. A 401
+     * without a word of RFC 6749 is about the row's own code or token, until {@link isSecond} (assumed, section 3).
+     */
+    async judge(row: Refused, secret: ClientSecret, answer: TokenAnswer): Promise<JudgedAnswer> {
+      const { outcome } = answer;
+      if (outcome === "token_rejected") await accepted(secret);
+      if (outcome === "client_rejected") {
+        await rejected(secret, false);
+        return outcome;
+      }
+      if (outcome !== "unauthorized") return answer as JudgedAnswer;
+      const isPresumed = isSecond(row, secret);
+      if (isPresumed) await rejected(secret, isPresumed);
+      const isOfSecret = (isPresumed || secret.isRejected) && row.state !== "grant_pending";
+      return { ...answer, outcome: isOfSecret ? "unauthorized" : "token_rejected" };
+    },
+
+    /** The current secret. Throws {@link Misconfigured} if there is none. */
     async current(): Promise<ClientSecret> {
       const known = cached();
       if (known) return known;
@@ -165,29 +165,8 @@ export function createClientSecrets({ db, vault, scrubber, log, nudge }: Needs) 
       return seen;
     },
 
+    /** While it is rejected: whether the caller may make the one call a minute that probes it. */
     takeProbe: ({ version }: ClientSecret) => takeSecretProbe(db, version),
-
-    async rejected({ version }: ClientSecret, { isPresumed }: { isPresumed: boolean }): Promise<void> {
-      const { isNews, isCurrent } = await rejectSecret(db, version, isPresumed);
-      // Cleared only after the write: a read during it would have cached the old state.
-      seen = null;
-      // A newer version is stored already, and was not known here yet.
-      if (!isCurrent) return;
-      // Also if it is no news: the process that found it first may be a command on a terminal.
-      if (!isNews && performance.now() - toldAt < TOLD_AGAIN_AFTER_MS) return;
-      toldAt = performance.now();
-      const what = isPresumed
-        ? "The platform answers 401 for several resources and gives no reason: if the client secret was reset, run kit secret set with the new one"
-        : "The platform rejects our client secret: run kit secret set with the new one";
-      log.error({ alarm: "client_secret_rejected", version, isPresumed }, what);
-    },
-
-    async accepted({ version }: ClientSecret): Promise<void> {
-      if (seen && !seen.isRejected) return;
-      const turned = await acceptSecret(db, version);
-      seen = null;
-      if (turned) log.info({ version }, "The platform accepts our client secret again");
-    },
 
     /**
      * Imports `CLIENT_SECRET`, unless this value was ever stored before. Tokens that older secrets issued fall due
@@ -215,33 +194,15 @@ export function createClientSecrets({ db, vault, scrubber, log, nudge }: Needs) 
 }
 
 /**
- * The client that people sign in with: `OAUTH_CLIENT_ID` and its secret. A rejected secret is a fault of the settings:
- * it raises one alarm, and each process probes it by itself.
+ * Judges an answer about a person's pair. A person whose token may be dead just signs in again; and that the client of
+ * `OAUTH_CLIENT_ID` is rejected is a fault of the settings, after which the pair is tried again.
  */
-export function createPeopleClient({ id, secret: value }: { id: string; secret: Secret }, log: Log) {
-  let isRejected = false;
-  let probeAt = 0;
-  return {
-    id,
-    cached: (): ClientSecret => ({ version: 0, value, isRejected, isPresumed: false }),
-    current: async (): Promise<ClientSecret> => ({ version: 0, value, isRejected, isPresumed: false }),
-    async takeProbe(): Promise<boolean> {
-      const isMine = performance.now() >= probeAt;
-      if (isMine) probeAt = performance.now() + PROBE_EVERY_MS;
-      return isMine;
-    },
-    async rejected(_secret: ClientSecret, _how: { isPresumed: boolean }): Promise<void> {
-      if (!isRejected)
-        log.error(
-          { alarm: "oauth_client_rejected" },
-          "The platform rejects the OAuth client of people: nobody can sign in",
-        );
-      isRejected = true;
-      probeAt = performance.now() + PROBE_EVERY_MS;
-    },
-    async accepted(_secret: ClientSecret): Promise<void> {
-      if (isRejected) log.info("The platform accepts the OAuth client of people again");
-      isRejected = false;
-    },
-  };
+export function judgePersons(log: Log, answer: TokenAnswer): Exclude<JudgedAnswer, "client_rejected"> {
+  if (answer.outcome === "unauthorized") return { ...answer, outcome: "token_rejected" };
+  if (answer.outcome !== "client_rejected") return answer as Exclude<JudgedAnswer, "client_rejected">;
+  log.error(
+    { alarm: "oauth_client_rejected" },
+    "The platform rejects the OAuth client of people: nobody can sign in",
+  );
+  return { ...answer, outcome: "unauthorized" };
 }

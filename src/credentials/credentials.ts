@@ -1,14 +1,7 @@
 import type { Config } from "../config.ts";
 import type { TokenEndpoint } from "../platform/oauth.ts";
-import {
-  createClientSecrets,
-  createPeopleClient,
-  judging,
-  type JudgingClient,
-  type Needs,
-} from "./client-secret.ts";
+import { createClientSecrets, type Needs } from "./client-secret.ts";
 import { createBreaker, createTurns } from "./gates.ts";
-import type { Owner } from "./states.ts";
 import type { CallResult } from "./verdict.ts";
 
 /** What the functions of this room remember between calls; a process makes it once. */
@@ -19,15 +12,12 @@ export function createCredentials(
   endpoint: TokenEndpoint,
 ) {
   const { oauthClientId: id, oauthClientSecret: secret, tokenConcurrency } = ctx.config;
-  const secrets = judging(createClientSecrets(ctx));
-  const people = id && secret ? judging(createPeopleClient({ id, secret }, ctx.log)) : null;
   return {
     endpoint,
-    /** The client that resources' tokens belong to, with the versions of its secret. */
-    secrets,
+    /** The versions of the secret that resources' tokens belong to. */
+    secrets: createClientSecrets(ctx),
     /** The client that people sign in with; null: they cannot sign in here. */
-    people,
-    clientOf: (owner: Owner): JudgingClient | null => (owner === "person" ? people : secrets),
+    people: id && secret ? { id, secret } : null,
     takeTurn: createTurns(tokenConcurrency),
     breaker: createBreaker(ctx.metrics.breakerOpens),
     /** Rows whose newest tokens are in memory, until they can be stored. */

@@ -62,7 +62,6 @@ const TAKEN = `
     extract(epoch FROM coalesce(grant_deadline, due_at, now()))::float8 AS rank`;
 
 const IS_FREE = `(leased_until IS NULL OR leased_until <= now())`;
-const GRANT_IS_DUE = `state = 'grant_pending' AND due_at <= now()`;
 const HAS_PAIR = `state IN ('active', 'needs_reauth', 'signed_in')`;
 
 /** SQL: the uuids of the first $1 free rows for which `isDue` holds, in this order, locked. */
@@ -70,22 +69,11 @@ const firstOf = (isDue: string, order: string) => `ARRAY(SELECT uuid FROM (
     SELECT uuid FROM credentials WHERE ${isDue} AND ${IS_FREE}
     ORDER BY ${order} LIMIT ${MOST_CLAIMED} FOR UPDATE SKIP LOCKED) few LIMIT $1)`;
 
-/** SQL condition: more grants are due than the $1 that are wanted. */
-const ARE_MORE_DUE = `EXISTS (SELECT FROM (
-    SELECT FROM credentials WHERE ${GRANT_IS_DUE} AND ${IS_FREE} ORDER BY due_at LIMIT ${MOST_CLAIMED} + 1) few OFFSET $1)`;
-
 // In the order of our own deadline: clocks differ, and the order in which they fell due is random after an outage, so a
-// minute's backlog would cost grants in their last minute. But the index of deadlines also holds all grants that are not
-// due yet, thousands after a burst: where no more are due than are wanted, the queue of due times is read instead.
+// minute's backlog would cost grants in their last minute.
 const claimGrantsDue = statement(
   "claim_grants",
-  `${TAKE} WHERE uuid = ANY(CASE WHEN ${ARE_MORE_DUE}
-    THEN ${firstOf(GRANT_IS_DUE, "grant_deadline")}
-    ELSE ${firstOf(GRANT_IS_DUE, "due_at")} END) ${TAKEN}`,
-);
-const claimGrantsOver = statement(
-  "claim_expired_grants",
-  `${TAKE} WHERE uuid = ANY(${firstOf(`${GRANT_IS_DUE} AND grant_deadline <= now()`, "grant_deadline")}) ${TAKEN}`,
+  `${TAKE} WHERE uuid = ANY(${firstOf("state = 'grant_pending' AND due_at <= now()", "grant_deadline")}) ${TAKEN}`,
 );
 // One queue for the pairs of resources and of people; $2 leaves out the owners whose client secret is rejected.
 const claimPairsDue = statement(
@@ -119,11 +107,8 @@ async function take({ db, metrics }: Claiming, claim: Statement, values: unknown
   return rows.sort((one, other) => one.rank - other.rank) as ClaimedCredential[];
 }
 
-/** Claims grants that may be exchanged now, the most urgent first. */
+/** Claims grants that may be exchanged now, or whose time is over, the most urgent first. */
 export const claimGrants = (ctx: Claiming, most: number) => take(ctx, claimGrantsDue, [most]);
-
-/** Claims grants whose time is over. */
-export const claimExpiredGrants = (ctx: Claiming, most: number) => take(ctx, claimGrantsOver, [most]);
 
 export const claimRefreshes = (ctx: Claiming, most: number, owners: readonly Owner[]) =>
   take(ctx, claimPairsDue, [most, owners]);

@@ -5,7 +5,7 @@ import { KeyMissing, SealBroken } from "../vault/errors.ts";
 import { credentialSealContext } from "../vault/contexts.ts";
 import type { Vault } from "../vault/vault.ts";
 import { reopenSome, settle, type Judged } from "./queue.ts";
-import type { Owner } from "./states.ts";
+import type { Owner, State } from "./states.ts";
 
 interface Needs {
   db: Queryable;
@@ -47,8 +47,10 @@ export async function reopenQuarantined({ db, vault, log }: Needs): Promise<numb
   return rows.length;
 }
 
-/** Whose credential it is, as the log names it. */
-export function named({ uuid, owner, requestId }: { uuid: string; owner: Owner; requestId?: string | null }) {
+type Named = { uuid: string; owner: Owner; state?: State; requestId?: string | null };
+
+/** Whose credential it is, as the log names it; of a grant, with the request that brought it. */
+export function named({ uuid, owner, state, requestId }: Named) {
   if (owner === "person") return { person: uuid };
-  return requestId === undefined ? { uuid } : { uuid, requestId };
+  return state === "grant_pending" ? { uuid, requestId } : { uuid };
 }

@@ -1,9 +1,8 @@
 import type { Context } from "../context.ts";
 import { failProvision } from "../resources/end-store.ts";
 import { createWorkerPool, type WorkerPool } from "../work/worker-pool.ts";
-import { holdsBack, type ClientSecret, type JudgingClient } from "./client-secret.ts";
+import { holdsBack, type ClientSecret } from "./client-secret.ts";
 import {
-  claimExpiredGrants,
   claimGrants,
   claimRefresh,
   claimRefreshes,
@@ -24,7 +23,6 @@ import { judgeLostGrant, type CallResult } from "./verdict.ts";
 const ROWS_PER_CALL = 2;
 /** The most rows claimed to find one for a probe. */
 const MOST_LOOKED_AT = 20;
-const OWNERS: readonly Owner[] = ["resource", "person"];
 
 /**
  * Exchanges every grant that is due for its first pair of tokens, and ends those whose five minutes are over (platform
@@ -45,69 +43,61 @@ function createPool(
 ): WorkerPool {
   return createWorkerPool<Admitted>({
     claim: (most) => claim(ctx, most),
-    async handle(admitted, stopping) {
-      const { row } = admitted;
+    async handle(due, stopping) {
+      const { row } = due;
       // A pair is refreshed long after the request that brought its grant.
       const isGrant = row.state === "grant_pending";
       const work = ctx.trace.inSpan<unknown>(
         isGrant ? "exchange" : "refresh",
         { parent: isGrant ? row.traceparent : null, uuid: row.owner === "resource" ? row.uuid : undefined },
-        () => (row.isOver ? endGrant(ctx, row) : callTokens(ctx, admitted, stopping)),
+        () => (row.isOver ? endGrant(ctx, row) : callTokens(ctx, due, stopping)),
       );
       await work.catch((error: unknown) =>
         ctx.log.error({ ...named(row), error }, "Work on a credential failed; its lease ends by itself"),
       );
+      ctx.nudge(job);
     },
     concurrency: ctx.config.tokenConcurrency * ROWS_PER_CALL,
-    onEnd: () => ctx.nudge(job),
   });
 }
 
 /** Under a rejected secret one grant a minute probes it; those whose time is over need no call, only an end. */
 async function claimDueGrants(ctx: Context, most: number): Promise<Admitted[]> {
-  const { secrets: client } = ctx.credentials;
-  const secret = await client.current();
-  const admit = (row: ClaimedCredential) => ({ row, client, secret, isProbe: false });
-  if (holdsBack(secret, true)) {
-    const over = await claimExpiredGrants(ctx, most);
-    if (over.length > 0) return over.map(admit);
-    return probe(ctx, client, secret, await claimGrants(ctx, Math.min(most, MOST_LOOKED_AT)));
-  }
-  return (await claimGrants(ctx, most)).map(admit);
+  const secret = await ctx.credentials.secrets.current();
+  if (!holdsBack(secret, true)) return admitted(await claimGrants(ctx, most), secret);
+  const rows = await claimGrants(ctx, Math.min(most, MOST_LOOKED_AT));
+  const [over, others] = [rows.filter(({ isOver }) => isOver), rows.filter(({ isOver }) => !isOver)];
+  return [...admitted(over, secret), ...(await probe(ctx, secret, others))];
 }
 
+/** A rejected secret holds back the pairs of resources, and not those of people, who have another client. */
 async function claimDuePairs(ctx: Context, most: number): Promise<Admitted[]> {
-  const { breaker, clientOf } = ctx.credentials;
+  const { breaker, secrets, people } = ctx.credentials;
   const allowed = Math.min(most, breaker.allowance());
   if (allowed === 0) return [];
-  const clients = new Map<Owner, { client: JudgingClient; secret: ClientSecret }>();
-  const admitted: Admitted[] = [];
-  for (const owner of OWNERS) {
-    const client = clientOf(owner);
-    if (!client) continue;
-    const secret = await client.current();
-    if (!holdsBack(secret, false)) clients.set(owner, { client, secret });
-    else {
-      const rows = await claimRefreshes(ctx, Math.min(allowed, MOST_LOOKED_AT), [owner]);
-      admitted.push(...(await probe(ctx, client, secret, rows)));
-    }
-  }
-  const rows = clients.size > 0 ? await claimRefreshes(ctx, allowed, [...clients.keys()]) : [];
-  return [...admitted, ...rows.map((row) => ({ row, ...clients.get(row.owner)!, isProbe: false }))];
+  const secret = await secrets.current();
+  const peoples: Owner[] = people ? ["person"] : [];
+  if (!holdsBack(secret, false))
+    return admitted(await claimRefreshes(ctx, allowed, ["resource", ...peoples]), secret);
+  const rows = await claimRefreshes(ctx, Math.min(allowed, MOST_LOOKED_AT), ["resource"]);
+  const probing = await probe(ctx, secret, rows);
+  return [...probing, ...admitted(await claimRefreshes(ctx, allowed, peoples), secret)];
 }
+
+const admitted = (rows: readonly ClaimedCredential[], secret: ClientSecret): Admitted[] =>
+  rows.map((row) => ({ row, secret, isProbe: false }));
 
 /** While a secret holds calls back: one of the rows probes it, the least tried one, if that is due. The others are released. */
 async function probe(
   ctx: Context,
-  client: JudgingClient,
   secret: ClientSecret,
   rows: readonly ClaimedCredential[],
 ): Promise<Admitted[]> {
   const [row, ...others] = rows.toSorted((one, other) => one.attempts - other.attempts);
   if (!row) return [];
-  const isProbe = await client.takeProbe(secret);
+  const isProbe = await ctx.credentials.secrets.takeProbe(secret);
   await Promise.all((isProbe ? others : rows).map((each) => releaseCredential(ctx.db, each)));
-  return isProbe ? [{ row, client, secret, isProbe }] : [];
+  return isProbe ? [{ row, secret, isProbe }] : [];
 }
 
 async function endGrant(ctx: Context, row: ClaimedCredential): Promise<void> {
@@ -144,15 +134,15 @@ async function refreshOne(
 ): Promise<CallResult | { done: "busy" }> {
   const row = await claimRefresh(ctx, uuid, generation);
   if (!row) return { done: "busy" };
-  const client = ctx.credentials.clientOf(row.owner);
-  const secret = await client?.current();
-  if (client && secret) {
-    const [admitted] = holdsBack(secret, false)
-      ? await probe(ctx, client, secret, [row])
-      : [{ row, client, secret, isProbe: false }];
-    if (admitted) return callTokens(ctx, admitted, null);
-  } else await releaseCredential(ctx.db, row);
-  return { done: "secret_rejected" };
+  const { secrets, people } = ctx.credentials;
+  const secret = await secrets.current();
+  if (row.owner === "person" && !people) {
+    await releaseCredential(ctx.db, row);
+    return { done: "secret_rejected" };
+  }
+  const isHeldBack = row.owner === "resource" && holdsBack(secret, false);
+  const [only] = isHeldBack ? await probe(ctx, secret, [row]) : admitted([row], secret);
+  return only ? callTokens(ctx, only, null) : { done: "secret_rejected" };
 }
 
 /** Resolves when no refresh is under way, not even one whose caller may have stopped waiting. */

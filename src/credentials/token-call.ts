@@ -8,16 +8,16 @@ import {
 import type { IssuedTokens } from "../platform/oauth.ts";
 import type { Secret } from "../secret.ts";
 import { credentialSealContext } from "../vault/contexts.ts";
-import { holdsBack, type ClientSecret, type JudgedAnswer, type JudgingClient } from "./client-secret.ts";
+import { holdsBack, judgePersons, type ClientSecret, type JudgedAnswer } from "./client-secret.ts";
 import { AROUND_CALL, markSent, releaseCredential, settle, type ClaimedCredential } from "./queue.ts";
 import { named, openSealed } from "./sealed.ts";
 import { storeTokens } from "./store.ts";
 import { judgeFailure, shareOfLife, type CallResult, type Failure } from "./verdict.ts";
 
-/** A claimed row, and the client and secret that its call will carry. */
+/** A claimed row. */
 export interface Admitted {
   row: ClaimedCredential;
-  client: JudgingClient;
+  /** The partner's, as it was then; a person's pair is refreshed with that of `OAUTH_CLIENT_ID`. */
   secret: ClientSecret;
   /** The one call a minute that finds out whether a rejected secret is accepted again. */
   isProbe: boolean;
@@ -55,7 +55,7 @@ export async function callTokens(
 
 /** In the order that loses nothing: decrypt the row's secret, wait for a turn, mark, call, store. */
 async function call(ctx: Context, admitted: Admitted, stopping: AbortSignal | null): Promise<CallResult> {
-  const { row, client, secret } = admitted;
+  const { row, secret } = admitted;
   // The refresh token in the row is dead. The lease is kept, so that in most cases no other process sends it either.
   if (ctx.credentials.held.has(row.uuid)) return { done: "held" };
   const sent =
@@ -69,21 +69,18 @@ async function call(ctx: Context, admitted: Admitted, stopping: AbortSignal | nu
   if (answer.outcome !== "issued") return { done: "failed", failure: answer };
   // Nothing may come between the answer and its storing.
   const isStored = await storeIssued(ctx, admitted, sent, answer.tokens);
-  await client.accepted(secret);
+  if (row.owner === "resource") await ctx.credentials.secrets.accepted(secret);
   if (isStored)
     return { done: "stored", refreshInSeconds: answer.tokens.lifeSeconds * shareOfLife(row.uuid) };
   // If the platform has killed the stored token by this late success, the first call that it refuses (401) replaces it.
-  ctx.log.warn(
-    named({ uuid: row.uuid, owner: row.owner }),
-    "Tokens arrived after their lease was lost, and were not stored",
-  );
+  ctx.log.warn(named(row), "Tokens arrived after their lease was lost, and were not stored");
   return { done: "not_ours" };
 }
 
 /** Sends the call once it has its turn, and if secret and lease are still good; null: nothing was sent. */
 async function send(
-  { db, credentials: { endpoint, takeTurn } }: Context,
-  { row, client, secret, isProbe }: Admitted,
+  { db, log, credentials: { endpoint, takeTurn, secrets, people } }: Context,
+  { row, secret, isProbe }: Admitted,
   credential: Secret,
   stopping: AbortSignal | null,
 ): Promise<JudgedAnswer | null> {
@@ -91,13 +88,17 @@ async function send(
   const passTurn = stopping ? await takeTurn(isGrant) : () => undefined;
   try {
     if (stopping?.aborted) return null;
+    if (row.owner === "person")
+      return (await markSent(db, row))
+        ? judgePersons(log, await endpoint.refresh(credential, people!.secret))
+        : null;
     // The secret may have been rejected, or replaced, since the claim.
-    const now = client.cached() ?? (await retryWhileDatabaseAway(() => client.current(), AROUND_CALL));
+    const now = secrets.cached() ?? (await retryWhileDatabaseAway(secrets.current, AROUND_CALL));
     if (now.version !== secret.version || (holdsBack(now, isGrant) && !isProbe)) return null;
     if (!(await markSent(db, row))) return null;
     const answer = await (isGrant ? endpoint.exchange : endpoint.refresh)(credential, secret.value);
     // Before the turn is passed on: the next call in line must not send a rejected secret again.
-    return await client.judge(row, secret, answer);
+    return await secrets.judge(row, secret, answer);
   } finally {
     passTurn();
   }
@@ -176,9 +177,7 @@ async function settleFailure(ctx: Context, row: ClaimedCredential, failure: Fail
   const isSettled = await settle(ctx.db, row, verdict);
   const { outcome, error } = failure;
   const isGrant = row.state === "grant_pending";
-  // A refresh is named without the request that brought the grant, which is long answered.
-  const { uuid, owner, requestId } = row;
-  const about = { ...named(isGrant ? { uuid, owner, requestId } : { uuid, owner }), outcome, error };
+  const about = { ...named(row), outcome, error };
   if (isSettled && verdict.on === "refused")
     ctx.log.warn(about, "The platform refuses a person's refresh token: they must sign in again");
   else if (isSettled && verdict.on)

@@ -16,11 +16,6 @@ const WITH_TOKENS: readonly string[] = ["active", "needs_reauth", "signed_in"];
 /** How often one token is replaced within five minutes because the platform refused it. */
 const MOST_FORCED = 2;
 const FORCED_WITHIN_MS = 5 * 60_000;
-/**
- * Calls of one client within this time share one read of the token. A token that died since is refused by the platform,
- * and then renewed.
- */
-const REMEMBERED_MS = 1_000;
 /** How long a caller waits for the process that is just refreshing the same token. */
 const PATIENCE_MS = 5_000;
 const LOOK_AGAIN_MS = 50;
@@ -31,25 +26,10 @@ const LONGEST_REPLACING_MS = 25_000;
  * The access token of one resource or person, for calls to the platform. An expired or refused token is refreshed on
  * use, under the same lease as the sweep's refreshes, and only once, however many callers found it dead.
  */
-export function tokensOf(ctx: Context, uuid: string): TokenSource {
-  let known: { token: Promise<Secret>; readAt: number } | null = null;
-
-  function remembered(token: Promise<Secret>): Promise<Secret> {
-    const now = (known = { token, readAt: performance.now() });
-    token.catch(() => {
-      if (known === now) known = null;
-    });
-    return token;
-  }
-
-  return {
-    current: () =>
-      known && performance.now() - known.readAt < REMEMBERED_MS
-        ? known.token
-        : remembered(usable(ctx, uuid, null)),
-    renew: (rejected) => remembered(usable(ctx, uuid, rejected)),
-  };
-}
+export const tokensOf = (ctx: Context, uuid: string): TokenSource => ({
+  current: () => usable(ctx, uuid, null),
+  renew: (rejected) => usable(ctx, uuid, rejected),
+});
 
 const endSignIn = ({ db }: Context, pair: Pair) =>
   settle(db, pair, { on: "refused", reason: "access_token_rejected", againInSeconds: null });

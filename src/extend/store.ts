@@ -5,7 +5,7 @@ import type { KitResource } from "./contract.ts";
 
 // What a vendor's own routes and jobs read and write in the kit's tables.
 
-const AS_KIT_RESOURCE = `SELECT r.uuid, r.name, r.applied_plan AS plan, r.region, r.state,
+const AS_KIT_RESOURCE = `SELECT r.uuid, r.name, r.plan, r.region, r.state,
      CASE WHEN r.app_id IS NOT NULL THEN jsonb_build_object('id', r.app_id, 'name', r.app_name) END AS app
    FROM resources r WHERE r.state IN ('provisioning', 'provisioned')`;
 const find = statement("find_for_your_service", `${AS_KIT_RESOURCE} AND r.uuid = $1`);

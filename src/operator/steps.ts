@@ -1,7 +1,7 @@
 import type { Context } from "../context.ts";
 import { retryWhileDatabaseAway } from "../database/database.ts";
 import { Refusal } from "../errors.ts";
-import { failUnanswered, lockWithCredential } from "../resources/end-store.ts";
+import { failLocked, lockWithCredential } from "../resources/end-store.ts";
 import { expireProvision, finishStep } from "../work/queue.ts";
 import { nudge } from "../work/runner.ts";
 import { functionOf, isOfPlanChange, type Step } from "../work/step.ts";
@@ -55,7 +55,7 @@ export async function giveUp(ctx: Context, asked: Asked): Promise<void> {
       const isUnanswered = taken.some(
         ({ kind, resource }) => kind === "provision" && resource.answerStatus === null,
       );
-      if (isUnanswered) await failUnanswered(tx, ctx.vault, uuid);
+      if (isUnanswered) await failLocked(tx, ctx.vault, uuid);
       else if (taken.length > 0) await expireProvision(tx, uuid);
       // Those of the provision are not ours any more, and stay as they are.
       for (const step of taken) {

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Request, Response } from "express";
 import type { Context } from "../context.ts";
+import { judgePersons } from "../credentials/client-secret.ts";
 import { shareOfLife } from "../credentials/verdict.ts";
 import { accountOf } from "../platform/account.ts";
 import { createTokenEndpoint, type IssuedTokens } from "../platform/oauth.ts";
@@ -121,11 +122,10 @@ async function tokensFor(ctx: Context, code: Secret, verifier: Secret): Promise<
   const client = ctx.credentials.people!;
   const authUrl = ctx.config.platformAuthUrl;
   const endpoint = createTokenEndpoint({ http, authUrl, timeoutMs: PERSON_WAITS_MS });
-  const secret = await client.current();
-  const answer = await endpoint.exchange(code, secret.value, verifier);
-  if (answer.outcome === "client_rejected") await client.rejected(secret, { isPresumed: false });
+  const answer = await endpoint.exchange(code, client.secret, verifier);
+  // Raises the alarm, if our client is refused.
+  judgePersons(ctx.log, answer);
   if (answer.outcome !== "issued") throw exchangeProblem(answer);
-  await client.accepted(secret);
   return answer.tokens;
 }
 

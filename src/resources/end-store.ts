@@ -1,6 +1,5 @@
 import type { Context } from "../context.ts";
 import { retryWhileDatabaseAway, statement, type Queryable } from "../database/database.ts";
-import { FIRST_UUID } from "../uuid.ts";
 import { isIn, STEP_LEASE_SECONDS } from "../work/step.ts";
 import { answerBody, sealAnswer } from "./answers.ts";
 import { mayBe } from "./states.ts";
@@ -89,7 +88,7 @@ const fail = statement(
   `WITH failed AS (
      UPDATE resources r SET state = 'failed', answer_status = 422, sealed_answer = $2, sealed_config = NULL,
        sealed_log_input_url = NULL, sealed_log_drain_token = NULL, updated_at = now()
-     WHERE uuid = $1 AND ${mayBe("given_up")} AND (answer_status IS NOT NULL OR $4)
+     WHERE uuid = $1 AND ${mayBe("given_up")}
        AND (NOT $3 OR EXISTS (SELECT 1 FROM credentials c WHERE c.uuid = $1 AND c.state = 'grant_lost')) RETURNING uuid
    ), erased AS (
      UPDATE credentials c SET state = CASE WHEN c.state = 'grant_lost' THEN c.state ELSE 'erased' END,
@@ -108,46 +107,44 @@ const fail = statement(
 const MESSAGE = "Provisioning failed. Please remove the add-on and install it again.";
 
 /**
- * Ends a provision that was put off and cannot be completed: stores a refusal, erases the secrets and writes a clean-up
- * step. `onlyIfStranded`: only if its grant was lost, without which the platform can never be told that it is done.
+ * Ends a provision that cannot be completed, in a transaction that has locked it with its credential: stores a refusal,
+ * erases the secrets and writes a clean-up step. `onlyIfStranded`: only if its grant was lost, without which the platform
+ * can never be told that it is done.
  */
-export async function failProvision(
-  { db, vault }: Pick<Context, "db" | "vault">,
+export async function failLocked(
+  tx: Queryable,
+  vault: Context["vault"],
   uuid: string,
   { onlyIfStranded = false } = {},
 ): Promise<void> {
+  const answer = answerBody({ id: "provision_failed", message: MESSAGE });
+  await tx.query(fail, [uuid, sealAnswer(vault, uuid, answer), onlyIfStranded]);
+}
+
+/** The same in a transaction of its own. */
+export async function failProvision(
+  { db, vault }: Pick<Context, "db" | "vault">,
+  uuid: string,
+  how?: { onlyIfStranded: boolean },
+): Promise<void> {
   await db.transaction(async (tx) => {
     await lockWithCredential(tx, uuid);
-    await tx.query(fail, [uuid, failure(vault, uuid), onlyIfStranded, false]);
+    await failLocked(tx, vault, uuid, how);
   });
 }
 
-/** The same for one that was not answered, in a transaction that has locked it: the refusal is its answer. */
-export async function failUnanswered(tx: Queryable, vault: Context["vault"], uuid: string): Promise<void> {
-  await tx.query(fail, [uuid, failure(vault, uuid), false, true]);
-}
-
-const failure = (vault: Context["vault"], uuid: string) =>
-  sealAnswer(vault, uuid, answerBody({ id: "provision_failed", message: MESSAGE }));
-
-// Lost grants stay lost, and accumulate over the years: one statement looks at so many that no time limit is near.
-const LOOKED_AT = 5_000;
+// Lost grants stay lost, and accumulate over the years; few of them belong to a resource that is still provisioning.
 const stranded = statement(
   "find_stranded",
-  `SELECT uuid, coalesce((SELECT ${mayBe("given_up")} AND r.answer_status IS NOT NULL
-     FROM resources r WHERE r.uuid = c.uuid), false) AS "isStranded"
-   FROM credentials c WHERE state = 'grant_lost' AND uuid > $1 ORDER BY uuid LIMIT ${LOOKED_AT}`,
+  `SELECT c.uuid FROM credentials c, LATERAL (SELECT FROM resources r
+     WHERE r.uuid = c.uuid AND ${mayBe("given_up")} AND r.answer_status IS NOT NULL OFFSET 0) put_off
+   WHERE c.state = 'grant_lost' LIMIT 1000`,
 );
 
 /** Fails the put-off provisions whose grant was lost, and whose process died before it did that. */
 export async function failStranded(ctx: Pick<Context, "db" | "vault">): Promise<void> {
-  let after: string | undefined = FIRST_UUID;
-  while (after) {
-    const lost: { uuid: string; isStranded: boolean }[] = await ctx.db.query(stranded, [after]);
-    for (const { uuid, isStranded } of lost)
-      if (isStranded) await failProvision(ctx, uuid, { onlyIfStranded: true });
-    after = lost.at(LOOKED_AT - 1)?.uuid;
-  }
+  for (const { uuid } of await ctx.db.query<{ uuid: string }>(stranded))
+    await failProvision(ctx, uuid, { onlyIfStranded: true });
 }
 
 // Both rows in one statement, as for a provision, and never over an existing row: a provision, a deprovision or another

@@ -41,10 +41,10 @@ export interface ResourceRow {
 }
 
 /**
- * The columns of a {@link ResourceRow}, of a table named or aliased `r`. The release before wrote an accepted plan into
- * `plan` before it was made, and the plan that was made into `applied_plan`; this one writes the latter into both.
+ * The columns of a {@link ResourceRow}, of a table named or aliased `r`. (`applied_plan` is the same as `plan`, for
+ * processes of the release before.)
  */
-export const RESOURCE_COLUMNS = `r.uuid, r.name, r.applied_plan AS plan, r.region, r.options, r.state,
+export const RESOURCE_COLUMNS = `r.uuid, r.name, r.plan, r.region, r.options, r.state,
   r.answer_status AS "answerStatus", r.sealed_answer AS "sealedAnswer", r.sealed_config AS "sealedConfig",
   r.sealed_log_input_url AS "sealedLogInputUrl", r.sealed_log_drain_token AS "sealedLogDrainToken"`;
 

@@ -1,7 +1,7 @@
 import type { Context } from "../context.ts";
 import { KitError } from "../errors.ts";
 import type { PlatformFor } from "../platform/api.ts";
-import { isPlatformAway, NoToken, PlatformRefused } from "../platform/errors.ts";
+import { NoToken, PlatformRefused } from "../platform/errors.ts";
 import { notYetSet, openConfig } from "../resources/config-vars.ts";
 import { failProvision } from "../resources/end-store.ts";
 import { findResource } from "../resources/store.ts";
@@ -9,8 +9,7 @@ import { within } from "../within.ts";
 import { finishStep } from "./queue.ts";
 import { isOfPlanChange, type Step } from "./step.ts";
 import { settleAnnounced } from "./store.ts";
-import { putOffLook, settleDiscovered, storeLookAt, takeLooks } from "./app-store.ts";
-import { writeStepOf } from "./vendor-steps.ts";
+import { storeLook, takeLooks } from "./app-store.ts";
 
 // The steps that tell or ask the platform something. Each throws in order to be tried again.
 
@@ -28,13 +27,10 @@ export async function announce(ctx: Context, step: Step): Promise<null> {
 
 /** Finds the primary app and all attached apps (platform document, "Usage rules" 1). */
 export async function discover(ctx: Context, step: Step): Promise<null> {
-  const { uuid, state } = step.resource;
-  // A process of the release before may have answered "later" for one that died, and wrote no step for it.
-  if (state === "provisioning") await writeStepOf(ctx, uuid);
-  const { primary: app, attachments } = await lookForApps(ctx.platformFor, uuid);
-  const attached = attachments.length;
-  if (await settleDiscovered(ctx, step, { app, attached }))
-    ctx.log.info({ uuid, requestId: step.requestId, app: app.name, attached }, "Found the attached apps");
+  const { uuid } = step.resource;
+  const { primary, attachments } = await findApps(ctx, uuid, step);
+  const about = { uuid, requestId: step.requestId, app: primary.name, attached: attachments.length };
+  ctx.log.info(about, "Found the attached apps");
   return null;
 }
 
@@ -106,52 +102,43 @@ function isRefusedWith(error: unknown, ...statuses: number[]): boolean {
   return error instanceof PlatformRefused && statuses.includes(error.status);
 }
 
-/** Finds the primary app and every attachment; stores that app, and how many attachments there are, as last seen. */
-export async function findApps({ db, platformFor }: Pick<Context, "db" | "platformFor">, uuid: string) {
-  const found = await lookForApps(platformFor, uuid);
-  await storeLookAt(db, uuid, { app: found.primary, attached: found.attachments.length });
-  return found;
+/**
+ * Finds the primary app and every attachment; stores that app, and how many attachments there are, as last seen. `step`:
+ * the one that ends with it.
+ */
+export async function findApps(ctx: Pick<Context, "db" | "platformFor">, uuid: string, step?: Step) {
+  const platform = ctx.platformFor(uuid);
+  const [addon, attachments] = await Promise.all([platform.addons.own(), platform.attachments.ofAddon()]);
+  // The API client checks only the add-on's own id.
+  if (!addon.app?.id)
+    throw new KitError("no_primary_app", `The platform names no app for the add-on ${uuid}.`);
+  await storeLook(ctx, { uuid, step, app: addon.app, attached: attachments.length });
+  return { primary: addon.app, attachments };
 }
 
 /** Less than a minute, after which a job counts as one that hangs. */
 const LONGEST_LOOK_MS = 15_000;
 
 /**
- * Looks again at the apps of all resources, each once a day, for customers rename them. While this process has more grants
- * than places, and when none of the looks that were made at once succeeds, the rest is left to a later tick.
+ * Looks again at the apps of all resources, each once a day, for customers rename them. A look that fails is made the next
+ * day; after one, the rest is left to a later tick.
  */
 export async function lookAgain(ctx: Context, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted && ctx.exchanges.overfullForMs() === null) {
-    const taken = await takeLooks(ctx.db);
-    const looks = await Promise.all(
-      taken.map(async ({ uuid, hasToken }) => (hasToken ? hasLooked(ctx, uuid) : null)),
-    );
-    if (looks.length === 0 || (looks.includes(false) && !looks.includes(true))) return;
-  }
-}
-
-/** False: the platform does not answer the question, and is asked again in an hour. */
-async function hasLooked(ctx: Context, uuid: string): Promise<boolean> {
   const late = () => new KitError("late", "The platform has not said in time which apps a resource has.");
-  try {
-    await within(LONGEST_LOOK_MS, findApps(ctx, uuid), late);
-    return true;
-  } catch (error) {
-    ctx.log.debug({ uuid, error }, "The apps of a resource could not be looked at again");
-    // What is refused now is refused in an hour.
-    if (error instanceof PlatformRefused && !isPlatformAway(error)) return true;
-    await putOffLook(ctx.db, uuid);
-    return false;
+  let goesOn = true;
+  while (goesOn && !signal.aborted) {
+    const taken = await takeLooks(ctx.db);
+    goesOn = taken.length > 0;
+    const looks = taken
+      .filter(({ hasToken }) => hasToken)
+      .map(({ uuid }) =>
+        within(LONGEST_LOOK_MS, findApps(ctx, uuid), late).catch((error: unknown) => {
+          ctx.log.debug({ uuid, error }, "The apps of a resource could not be looked at again");
+          goesOn = false;
+        }),
+      );
+    await Promise.all(looks);
   }
-}
-
-async function lookForApps(platformFor: PlatformFor, uuid: string) {
-  const platform = platformFor(uuid);
-  const [addon, attachments] = await Promise.all([platform.addons.own(), platform.attachments.ofAddon()]);
-  // The API client checks only the add-on's own id.
-  if (!addon.app?.id)
-    throw new KitError("no_primary_app", `The platform names no app for the add-on ${uuid}.`);
-  return { primary: addon.app, attachments };
 }
 
 /**

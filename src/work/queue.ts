@@ -175,35 +175,19 @@ export async function findUnansweredProvisions(db: Queryable): Promise<string[]>
   return (await db.query<{ uuid: string }>(findUnanswered)).map(({ uuid }) => uuid);
 }
 
-// The statement that stores tokens wakes the steps that wait for them; this finds steps that were missed. Some wait for
-// ever, for a grant that never comes, and may be many: each statement reads so many that no time limit is near. The
-// `finish` of a plan change whose grant was lost meanwhile runs without tokens, as it does if the grant was lost before:
+// The statement that stores tokens wakes the steps that wait for them; this finds steps that were missed. The `finish` of a plan change whose grant was lost meanwhile runs without tokens, as it does if the grant was lost before:
 // it holds up every change behind it. A put-off provision whose grant was lost is failed by the job fail-stranded.
 const wake = statement(
   "wake_steps",
-  `WITH part AS MATERIALIZED (
-     SELECT id, kind, (SELECT state FROM credentials c WHERE c.uuid = s.uuid) AS credential,
-       (SELECT state FROM resources r WHERE r.uuid = s.uuid) AS resource
-     FROM steps s WHERE due_at IS NULL AND id > $1 ORDER BY id LIMIT 10000
-   ), woken AS (
-     UPDATE steps SET due_at = now() WHERE due_at IS NULL AND id = ANY(ARRAY(
-       SELECT id FROM part WHERE credential IN (${TOLD})
-         OR (kind = 'finish' AND credential <> 'grant_pending' AND resource = 'provisioned'))) RETURNING id
-   )
-   SELECT (SELECT count(*) FROM woken) AS woken, (SELECT max(id) FROM part) AS last`,
+  `UPDATE steps SET due_at = now() WHERE due_at IS NULL AND id = ANY(ARRAY(
+     SELECT id FROM steps s, LATERAL (SELECT state FROM credentials c WHERE c.uuid = s.uuid OFFSET 0) c,
+       LATERAL (SELECT state FROM resources r WHERE r.uuid = s.uuid OFFSET 0) r
+     WHERE s.due_at IS NULL AND (c.state IN (${TOLD})
+       OR (s.kind = 'finish' AND c.state <> 'grant_pending' AND r.state = 'provisioned')) ORDER BY s.id LIMIT 10000)) RETURNING id`,
 );
 
 /** Wakes steps whose credential is active, or whose grant will not come. Returns their number. */
-export async function wakeSteps(db: Queryable): Promise<number> {
-  let woken = 0;
-  let after: number | null = 0;
-  while (after !== null) {
-    const [part]: { woken: number; last: number | null }[] = await db.query(wake, [after]);
-    woken += part!.woken;
-    after = part!.last;
-  }
-  return woken;
-}
+export const wakeSteps = async (db: Queryable) => (await db.query(wake)).length;
 
 // The platform gives an asynchronous provision up after 12 hours; we decide after 11 (assumed, section 2). A provision
 // that was never answered is not asynchronous: its step decides it. A plan change behind it is not the provision, and

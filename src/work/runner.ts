@@ -14,7 +14,6 @@ import {
   findUnansweredProvisions,
   finishStep,
   holdStep,
-  nextStepInSeconds,
   putOffStep,
   ROTATIONS_AT_ONCE,
   wakeSteps,
@@ -26,7 +25,6 @@ import {
   isAnnouncing,
   laneOf,
   LONGEST_STEP_MS,
-  type Lane,
   type Step,
   type StepKind,
   type StepRunner,
@@ -55,14 +53,6 @@ const KINDS: Readonly<
 /** How long running steps may go on when the process stops; it has 25 seconds in all. */
 const STOP_PATIENCE_MS = 10_000;
 
-/**
- * While more grants are due than can be exchanged, no step begins: a grant is worth nothing after five minutes, and
- * nearly every step may wait for hours. After this time steps run beside the grants: these may queue for hours, and a
- * step may hold back a grant itself.
- */
-const GRANTS_FIRST_MS = 60_000;
-const grantsGoFirst = ({ exchanges }: Context) => (exchanges.overfullForMs() ?? Infinity) < GRANTS_FIRST_MS;
-
 /** Thrown into work that is cut off because the process stops; nothing is wrong with the work. */
 export class Stopped extends Error {
   constructor() {
@@ -75,36 +65,34 @@ export function createStepRunner(ctx: Context): StepRunner {
   const started = new Set<Promise<unknown>>();
   let stopping = new AbortController();
 
-  const pools = eachLane((lane) => {
-    const concurrency = lane === "rotation" ? ROTATIONS_AT_ONCE : CONCURRENCY;
-    return createWorkerPool({
+  const pools = eachLane((lane) =>
+    createWorkerPool({
       claim: (most) => claimSteps(db, lane, most),
       handle: async (step: Step) => void (await end(step)),
-      concurrency,
-      forNow: () => (grantsGoFirst(ctx) ? 0 : concurrency),
-      onEnd: () => nudge(ctx),
-    });
-  });
+      concurrency: lane === "rotation" ? ROTATIONS_AT_ONCE : CONCURRENCY,
+    }),
+  );
 
-  /** Runs a step. Never rejects. */
+  /** Runs a step. What it leaves behind may be due soon. Never rejects. */
   async function end(step: Step): Promise<Answer | null> {
+    let answer: Answer | null = null;
     try {
       const { kind, traceparent: parent, resource } = step;
-      return await ctx.trace.inSpan(`step ${kind}`, { parent, uuid: resource.uuid }, () =>
+      answer = await ctx.trace.inSpan(`step ${kind}`, { parent, uuid: resource.uuid }, () =>
         run(ctx, step, stopping.signal),
       );
     } catch (error) {
       log.error({ error }, "The end of a step could not be stored; its lease ends by itself");
-      return null;
     }
+    // The commonest end, a provision that is done, leaves no step behind.
+    if (step.kind !== "provision" || answer?.status !== 200) nudge(ctx);
+    return answer;
   }
 
   return {
     start(step) {
       const ended = end(step).finally(() => started.delete(ended));
       started.add(ended);
-      // The commonest end, a provision that is done, leaves no step behind.
-      void ended.then((answer) => (step.kind === "provision" && answer?.status === 200) || nudge(ctx));
       return ended;
     },
     runDue: (lane, signal) => pools[lane].fill(signal),
@@ -123,13 +111,6 @@ export function nudge(ctx: Pick<Context, "nudge">): void {
   ctx.nudge("run-vendor-steps");
   ctx.nudge("run-rotations");
 }
-
-/**
- * Seconds until a lane is to be looked at again: soon while grants go first, since a run may have ended meanwhile and
- * left what was due.
- */
-export const nextLookInSeconds = async (ctx: Context, lane: Lane) =>
-  grantsGoFirst(ctx) ? 0 : nextStepInSeconds(ctx, lane);
 
 /** Finds what no due time brings up: provisions that took too long, waiting steps that were not woken, orphans. */
 export async function findLateSteps(ctx: Context): Promise<void> {

@@ -122,7 +122,7 @@ export const ofPlanChange = (step: string): string => `(${step}.detail ? 'plan')
 
 /**
  * Whether a rotation has made new credentials, and the platform is to be told. It then is like an `announce`, but that it
- * stays in its place, and that a process of the release before, which knows of no old credentials, leaves it alone.
+ * stays in its place.
  */
 export const isAnnouncing = ({ kind, detail }: Pick<Step, "kind" | "detail">): boolean =>
   kind === "rotate" && detail.retires !== undefined;

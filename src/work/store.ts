@@ -30,12 +30,11 @@ const CREDENTIAL = `(SELECT c.state FROM credentials c WHERE c.uuid = s.uuid)`;
 // its tokens. Refused: a plan change or a rotation is dropped, and the resource stays as it is; of a provision the
 // platform must be told. What a rotation replaced ($7) stays in its step, which keeps its kind and its place, so its lease
 // number says that this is done. The resource is locked first, so that otherwise its step does not end.
-// `previousPlan`: of the release before, which wrote the new plan into the resource before it was made.
 const settle = statement(
   "settle_steps",
   `WITH ours AS (
      SELECT s.id, s.uuid, s.kind, s.detail, ${ofPlanChange("s")} AS of_change,
-       $4::text = 'refused' AND (${ofPlanChange("s")} OR s.kind = 'rotate') AS is_dropped, coalesce(s.detail->>'plan', r.applied_plan) AS plan
+       $4::text = 'refused' AND (${ofPlanChange("s")} OR s.kind = 'rotate') AS is_dropped, coalesce(s.detail->>'plan', r.plan) AS plan
      FROM steps s JOIN resources r ON r.uuid = s.uuid
      WHERE ${IS_OURS} AND s.kind IN ('provision', 'finish', 'change_plan', 'rotate') AND ${mayBe("change_plan")}
        AND ($4::text <> 'done' OR r.sealed_config IS NOT DISTINCT FROM $5::bytea)
@@ -64,10 +63,6 @@ const settle = statement(
      UPDATE resources r SET sealed_config = $6::bytea, plan = n.plan, applied_plan = n.plan, updated_at = now(),
        rotated_at = CASE WHEN n.kind = 'rotate' THEN now() ELSE r.rotated_at END
      FROM next n WHERE r.uuid = n.uuid AND $4 = 'done'
-   ), kept AS (
-     UPDATE resources r SET plan = p.plan, applied_plan = p.plan FROM dropped d, resources seen,
-       coalesce(CASE WHEN d.kind = 'finish' THEN d.detail->>'previousPlan' END, seen.applied_plan) AS p(plan)
-     WHERE r.uuid = d.uuid AND seen.uuid = d.uuid AND d.detail ? 'previousPlan'
    )
    SELECT detail ? 'isAccepted' AS "isAccepted" FROM next UNION ALL SELECT detail ? 'isAccepted' FROM dropped`,
 );

@@ -2,32 +2,6 @@ import { createWorkerPool } from "../../src/work/worker-pool.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { eventually } from "../support/world.ts";
 
-/** A pool whose rows are under way until the test ends them. */
-function aPool(rows: number, { concurrency, forNow }: { concurrency: number; forNow?: () => number }) {
-  const left = Array.from({ length: rows }, (_, row) => row);
-  const ends: (() => void)[] = [];
-  const pool = createWorkerPool<number>({
-    claim: async (most) => left.splice(0, most),
-    handle: () => new Promise((resolve) => ends.push(resolve)),
-    concurrency,
-    ...(forNow && { forNow }),
-    onEnd: () => undefined,
-  });
-  const filled = pool.fill(new AbortController().signal);
-  return {
-    pool,
-    ends,
-    started: () => rows - left.length,
-    async endAll() {
-      while (left.length > 0 || ends.length > 0) {
-        ends.splice(0).forEach((end) => end());
-        await new Promise(setImmediate);
-      }
-      await filled;
-    },
-  };
-}
-
 it("a pool that is filled twice at once starts no more than its places, and takes what one claim has left", async () => {
   const due = Array.from({ length: 12 }, (_, row) => row);
   const claims = aGate();
@@ -43,7 +17,6 @@ it("a pool that is filled twice at once starts no more than its places, and take
     },
     handle: () => ((running += 1), ends.opened),
     concurrency: 8,
-    onEnd: () => undefined,
   });
   const { signal } = new AbortController();
   const filled = [pool.fill(signal), pool.fill(signal)];
@@ -68,7 +41,6 @@ it("a claim that fails leaves its places to the next", async () => {
     claim: () => tries.shift()!(),
     handle: async (row) => void begun.push(row),
     concurrency: 1,
-    onEnd: () => undefined,
   });
   const { signal } = new AbortController();
   const [failed, next] = [pool.fill(signal), pool.fill(signal)];
@@ -76,14 +48,4 @@ it("a claim that fails leaves its places to the next", async () => {
   await expect(failed).rejects.toThrow("away");
   expect(await next).toBe(1);
   expect(begun).toEqual([1]);
-});
-
-it("a pool says for how long more was due than it could start, until claims have not been full for a second", async () => {
-  const { pool, ends, endAll } = aPool(6, { concurrency: 2 });
-  expect(pool.overfullForMs()).toBeNull();
-  await eventually(() => expect(ends).toHaveLength(2));
-  expect(pool.overfullForMs()).not.toBeNull();
-  await endAll();
-  expect(pool.overfullForMs()).not.toBeNull();
-  await eventually(() => expect(pool.overfullForMs()).toBeNull());
 });
