@@ -1,7 +1,6 @@
 import type { Config } from "../config.ts";
 import type { TokenEndpoint } from "../platform/oauth.ts";
 import { createClientSecrets, type Needs } from "./client-secret.ts";
-import { createBreaker, createTurns } from "./gates.ts";
 import type { CallResult } from "./verdict.ts";
 
 /** What the functions of this room remember between calls; a process makes it once. */
@@ -20,11 +19,66 @@ export function createCredentials(
     people: id && secret ? { id, secret } : null,
     takeTurn: createTurns(tokenConcurrency),
     breaker: createBreaker(ctx.metrics.breakerOpens),
-    /** Rows whose newest tokens are in memory, until they can be stored. */
-    held: new Set<string>(),
     /** Refreshes that callers asked for: one for all of a row's callers, and a stop waits for them. */
     asked: new Map<string, Promise<CallResult | { done: "busy" }>>(),
     /** When tokens were last replaced because the platform refused them (ms, monotonic). */
     forced: new Map<string, number[]>(),
+  };
+}
+
+const FAILURES_TO_OPEN = 5;
+const PROBE_EVERY_MS = 15_000;
+
+/**
+ * A circuit breaker for refreshes while the token endpoint fails or asks for rest (`Retry-After`). Refreshes have hours
+ * to spare, so they stop, except for one probe every 15 seconds; grants have minutes and are never held back by it. Per
+ * process. `onHeldBack` is called when it opens and at each probe: a count of its calls shows an outage for as long as it
+ * lasts. `now` is a monotonic clock in milliseconds.
+ */
+export function createBreaker(onHeldBack: () => void, now: () => number = () => performance.now()) {
+  let failures = 0;
+  let closedUntil = 0;
+  let restAskedAt = -Infinity;
+  return {
+    /** How many refreshes may be started now. */
+    allowance(): number {
+      if (now() < closedUntil) return 0;
+      if (failures < FAILURES_TO_OPEN) return Infinity;
+      closedUntil = now() + PROBE_EVERY_MS;
+      onHeldBack();
+      return 1;
+    },
+    /** `sentMs`: when that call began. A call begun before the platform asked for rest does not end the rest. */
+    succeeded(sentMs: number): void {
+      failures = 0;
+      if (sentMs > restAskedAt) closedUntil = 0;
+    },
+    failed(retryAfterMs = 0): void {
+      failures += 1;
+      if (retryAfterMs > 0) restAskedAt = now();
+      const opens = failures === FAILURES_TO_OPEN;
+      if (opens) onHeldBack();
+      closedUntil = Math.max(closedUntil, now() + Math.max(retryAfterMs, opens ? PROBE_EVERY_MS : 0));
+    },
+  };
+}
+
+/**
+ * At most so many calls at once (`TOKEN_CONCURRENCY`); further callers wait in line, grants before token pairs. Resolves
+ * to the function that passes the turn on.
+ */
+export function createTurns(most: number): (isGrant: boolean) => Promise<() => void> {
+  const grants: (() => void)[] = [];
+  const pairs: (() => void)[] = [];
+  let free = most;
+  const pass = (): void => {
+    const goOn = grants.shift() ?? pairs.shift();
+    if (goOn) goOn();
+    else free += 1;
+  };
+  return async (isGrant) => {
+    if (free > 0) free -= 1;
+    else await new Promise<void>((goOn) => (isGrant ? grants : pairs).push(goOn));
+    return pass;
   };
 }

@@ -46,7 +46,7 @@ export async function callTokens(
   if (row.state !== "grant_pending") heed(ctx, result, sentMs);
   if (result.done === "stored") return announced(ctx, row, result);
   // A quarantined row stays so until tokens are stored, whatever the platform says of those it holds.
-  const isLeft = row.state === "quarantined" && result.done !== "held";
+  const isLeft = row.state === "quarantined";
   if (isLeft || result.done === "not_sent" || result.done === "secret_rejected")
     await releaseCredential(ctx.db, row);
   else if (result.done === "failed") await settleFailure(ctx, row, result.failure);
@@ -56,8 +56,6 @@ export async function callTokens(
 /** In the order that loses nothing: decrypt the row's secret, wait for a turn, mark, call, store. */
 async function call(ctx: Context, admitted: Admitted, stopping: AbortSignal | null): Promise<CallResult> {
   const { row, secret } = admitted;
-  // The refresh token in the row is dead. The lease is kept, so that in most cases no other process sends it either.
-  if (ctx.credentials.held.has(row.uuid)) return { done: "held" };
   const sent =
     row.state === "grant_pending"
       ? await openSealed(ctx, row, "sealed_grant_code", row.sealedGrantCode)
@@ -105,7 +103,7 @@ async function send(
 }
 
 async function storeIssued(
-  { db, vault, log, credentials: { held } }: Context,
+  { db, vault, log }: Context,
   { row, secret }: Admitted,
   sent: Secret,
   { accessToken, refreshToken, lifeSeconds, flags }: IssuedTokens,
@@ -129,7 +127,6 @@ async function storeIssued(
       "The platform sent no refresh token: access ends with this token",
     );
   let isTold = false;
-  held.add(uuid);
   return retryWhileDatabaseAway(() => storeTokens(db, sealed), {
     upToMs: KEEP_TOKENS_MS,
     // Every error is tried again, as an operator may remove its cause, except a fault of the values themselves.
@@ -140,7 +137,7 @@ async function storeIssued(
       isTold ||= needsSomebody;
       return !isDataError(error);
     },
-  }).finally(() => held.delete(uuid));
+  });
 }
 
 /** Tells the circuit breaker how a refresh ended. A refusal proves that the endpoint is up. */

@@ -8,8 +8,7 @@ import { findResource } from "../resources/store.ts";
 import { within } from "../within.ts";
 import { finishStep } from "./queue.ts";
 import { isOfPlanChange, type Step } from "./step.ts";
-import { settleAnnounced } from "./store.ts";
-import { storeLook, takeLooks } from "./app-store.ts";
+import { settleAnnounced, storeLook, takeLooks } from "./store.ts";
 
 // The steps that tell or ask the platform something. Each throws in order to be tried again.
 

@@ -1,19 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Context } from "../context.ts";
-import { statement, type Queryable } from "../database/database.ts";
+import { groupCommit, statement, type Queryable } from "../database/database.ts";
 import type { Result } from "../resources/answers.ts";
 import { mergedSet, openConfig, sealConfig } from "../resources/config-vars.ts";
 import { mayBe } from "../resources/states.ts";
 import { findResource } from "../resources/store.ts";
 import { claimOf, IS_OURS, isBeside, isNext, STEP_COLUMNS, stepsOf, TOLD, type StepRow } from "./queue.ts";
-import {
-  announcing,
-  isOfYou,
-  NOTICED_AFTER_SECONDS,
-  ofPlanChange,
-  type Step,
-  type StepKind,
-} from "./step.ts";
+import { announcing, isOfYou, NOTICED_AFTER_SECONDS, ofPlanChange, type Step } from "./step.ts";
 
 // What a step leaves behind, written together with its end: the config vars wanted, the plan, and the next step. A step
 // that needs tokens has no due time while it waits for them. Every statement is fenced by the step's lease, so the work
@@ -121,6 +114,79 @@ export async function settleAnnounced({ db, vendor }: Context, step: Step): Prom
   return (await db.query(announced, [...claimOf(step), overlapMinutes])).length > 0;
 }
 
+// What differs from the last look is an event. The resource is locked, so that of two looks one sees what the other wrote.
+const look = statement(
+  "store_look",
+  `WITH incoming AS (
+     SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::int[], $4::uuid[], $5::text[], $6::int[])
+       AS i(uuid, key, lease, app_id, app_name, attached)
+   ), ended AS (
+     DELETE FROM steps s USING incoming i WHERE s.uuid = i.uuid AND s.key = i.key AND s.lease = i.lease
+   ), seen AS (
+     SELECT i.*, r.app_id IS NULL AS is_first, r.app_name AS was, r.attached AS attached_before,
+       (r.app_id, r.app_name) IS DISTINCT FROM (i.app_id, i.app_name) AS is_other
+     FROM resources r JOIN incoming i USING (uuid) WHERE r.state <> 'deprovisioned' FOR UPDATE OF r
+   ), kept AS (
+     UPDATE resources r SET app_id = s.app_id, app_name = s.app_name, attached = s.attached, looked_at = now(),
+       updated_at = CASE WHEN is_other THEN now() ELSE updated_at END
+     FROM seen s WHERE r.uuid = s.uuid
+       AND (is_other OR s.attached IS DISTINCT FROM attached_before OR r.looked_at < now() - interval '3 hours')
+   )
+   INSERT INTO events (uuid, type, detail)
+   SELECT uuid, CASE WHEN is_first THEN 'apps_found' ELSE 'apps_changed' END,
+     jsonb_strip_nulls(jsonb_build_object('app', CASE WHEN is_other AND NOT is_first THEN app_name END,
+       'was', CASE WHEN is_other THEN was END,
+       'attached', CASE WHEN attached IS DISTINCT FROM attached_before THEN attached END))
+   FROM seen WHERE is_other OR attached <> attached_before`,
+);
+
+interface Look {
+  uuid: string;
+  /** What ends with it: the step of a discovery. */
+  step?: Step | undefined;
+  app: { id: string; name: string };
+  attached: number;
+}
+
+/**
+ * Stores the primary app of a resource, and to how many it is attached, as the platform has just said. Every resource is
+ * discovered right after its first tokens; those that end together are written together.
+ */
+export const storeLook = groupCommit<Pick<Context, "db">, Look, void>({
+  async write({ db }, looks) {
+    // In the order of their resources, in which PostgreSQL locks them: so two batches wait for each other in turn.
+    const ordered = looks.toSorted((one, other) => (one.uuid < other.uuid ? -1 : 1));
+    await db.query(look, [
+      ordered.map(({ uuid }) => uuid),
+      ordered.map(({ step }) => step?.key),
+      ordered.map(({ step }) => step?.lease),
+      ordered.map(({ app }) => app.id),
+      ordered.map(({ app }) => app.name),
+      ordered.map(({ attached }) => attached),
+    ]);
+    return looks.map(() => undefined);
+  },
+});
+
+/** At once in one process, so that they are no burden to the platform. */
+const LOOKS_AT_ONCE = 4;
+// Marks those it takes as looked at, so that no other process takes them, nor this one if it ends before it has looked. At
+// a time of the last two hours, so that those that were due in the same second are not so each day.
+const claimLooks = statement(
+  "claim_looks",
+  `UPDATE resources r SET looked_at = now() - random() * interval '2 hours' FROM credentials c
+   WHERE c.uuid = r.uuid AND r.uuid = ANY(ARRAY(SELECT uuid FROM resources
+     WHERE state = 'provisioned' AND app_id IS NOT NULL AND looked_at < now() - interval '1 day'
+     ORDER BY looked_at LIMIT ${LOOKS_AT_ONCE} FOR UPDATE SKIP LOCKED))
+   RETURNING r.uuid, c.state = 'active' AND c.expires_at > now() AS "hasToken"`,
+);
+
+/**
+ * Takes a few resources whose last look is longest ago, and more than a day. `hasToken`: the platform can be asked; where a
+ * pair has expired, asking would send a refresh, which is for the sweep to send.
+ */
+export const takeLooks = (db: Queryable) => db.query<{ uuid: string; hasToken: boolean }>(claimLooks);
+
 /** What an operator may do to the steps that call the vendor's functions. */
 export type Hand = keyof typeof HANDS;
 
@@ -151,15 +217,14 @@ const HANDS = {
 const eachHand = <Made>(make: (hand: Hand) => Made) =>
   Object.fromEntries((Object.keys(HANDS) as Hand[]).map((hand) => [hand, make(hand)])) as Record<Hand, Made>;
 
-// $2: of a resource that was named, also what is in no trouble. $3: the resource's last event before the operator asked; a
-// later one is that of an earlier try, whose acknowledgement was lost.
+// $2: of a resource that was named, also what is in no trouble.
 const take = eachHand((hand) =>
   statement(
     `take_${hand}`,
     `WITH picked AS (
      SELECT s.id, s.leased_until FROM steps s
      WHERE s.uuid = $1 AND ${isOfYou("s")} AND ${HANDS[hand].where} AND ($2 OR ${HANDS[hand].inTrouble})
-       AND NOT EXISTS (SELECT FROM events e WHERE e.uuid = $1 AND e.id > $3 AND e.type = '${hand}') FOR UPDATE
+     FOR UPDATE
    ), taken AS (
      UPDATE steps s SET ${HANDS[hand].set} FROM picked p, resources r
      WHERE s.id = p.id AND r.uuid = s.uuid RETURNING ${STEP_COLUMNS}
@@ -175,35 +240,14 @@ const take = eachHand((hand) =>
 );
 
 /**
- * Takes steps of a resource into an operator's hand, which stands in its story; returns them as they are then. `after`:
- * the last event of its story before the first try.
+ * Takes steps of a resource into an operator's hand, which stands in its story; returns them as they are then. Not to be
+ * tried again if its acknowledgement is lost: what is next by then would be taken too.
  */
 export async function takeSteps(
   db: Queryable,
-  { uuid, hand, isNamed, after }: { uuid: string; hand: Hand; isNamed: boolean; after: string },
+  { uuid, hand, isNamed }: { uuid: string; hand: Hand; isNamed: boolean },
 ): Promise<Step[]> {
-  return stepsOf(await db.query<StepRow>(take[hand], [uuid, isNamed, after]));
-}
-
-const last = statement("last_event", `SELECT coalesce(max(id), 0)::text AS id FROM events WHERE uuid = $1`);
-const taken = statement(
-  "steps_taken",
-  `SELECT detail->>'step' AS kind FROM events WHERE uuid = $1 AND id > $2 AND type = $3 ORDER BY id`,
-);
-
-/** The id of the latest event of a resource's story. */
-export async function lastEvent(db: Queryable, uuid: string): Promise<string> {
-  return (await db.query<{ id: string }>(last, [uuid]))[0]!.id;
-}
-
-/** The kinds of the steps that were taken since an event. */
-export async function stepsTaken(
-  db: Queryable,
-  uuid: string,
-  hand: Hand,
-  after: string,
-): Promise<StepKind[]> {
-  return (await db.query<{ kind: StepKind }>(taken, [uuid, after, hand])).map(({ kind }) => kind);
+  return stepsOf(await db.query<StepRow>(take[hand], [uuid, isNamed]));
 }
 
 const takeable = eachHand((hand) =>

@@ -1,4 +1,3 @@
-import { types } from "node:util";
 import { KitError } from "../errors.ts";
 import type { Rotated } from "../extend/contract.ts";
 import type { Json } from "../json-object.ts";
@@ -75,14 +74,10 @@ export function whenAgain({ later, againInSeconds = 30 }: NotYet) {
  */
 function checkedConfig(offer: Offer, config: unknown): Record<string, string> {
   if (Object.prototype.toString.call(config) !== "[object Object]")
-    throw new BrokenContract(
-      `The service must return its config as a plain object of names and texts.${isAwaitMissing(config)}`,
-    );
+    throw new BrokenContract(`The service must return its config as a plain object of names and texts.`);
   for (const [name, value] of Object.entries(config as object)) checkVar(offer, name, value);
   return { ...(config as Record<string, string>) };
 }
-
-const isAwaitMissing = (value: unknown) => (types.isPromise(value) ? " Is an await missing?" : "");
 
 /** Throws a {@link BrokenContract} for a config var that the offer does not declare, or that is no text for it. */
 export function checkVar({ configVars }: Offer, name: string, value: unknown): void {
@@ -93,7 +88,7 @@ export function checkVar({ configVars }: Offer, name: string, value: unknown): v
   // Its type, never the value itself, which may be secret.
   if (typeof value !== "string")
     throw new BrokenContract(
-      `The service set ${name} to something of type ${value === null ? "null" : typeof value}, and not to a text.${isAwaitMissing(value)}`,
+      `The service set ${name} to something of type ${value === null ? "null" : typeof value}, and not to a text.`,
     );
   if (!isText(value))
     throw new BrokenContract(`The service set ${name} to a text with a NUL or with broken Unicode.`);

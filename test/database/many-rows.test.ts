@@ -14,10 +14,9 @@ import {
 import type { OpenContext } from "../../src/open-context.ts";
 import { failStranded } from "../../src/resources/end-store.ts";
 import type { Vault } from "../../src/vault/vault.ts";
-import { takeLooks } from "../../src/work/app-store.ts";
 import { wakeSteps } from "../../src/work/queue.ts";
 import { findOldCredentials } from "../../src/work/rotation-store.ts";
-import { resourcesToTake } from "../../src/work/store.ts";
+import { resourcesToTake, takeLooks } from "../../src/work/store.ts";
 import { administer } from "../support/database.ts";
 import { anOpenDatabase } from "../support/open-database.ts";
 import { eventually } from "../support/world.ts";

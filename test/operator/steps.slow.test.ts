@@ -4,7 +4,6 @@ import { aGate, type Vendor } from "../support/a-vendor.ts";
 import { kit, kitJson } from "../support/kit.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { eventually, opened, QUICK } from "../support/world.ts";
-import { lastEvent, stepsTaken, takeSteps } from "../../src/work/store.ts";
 import { operator as scraper } from "../metrics/operator.ts";
 import { aWorldOfAnOperator } from "./pages/operator.ts";
 
@@ -265,28 +264,6 @@ it.each<[string, "changePlan" | "rotate", By, boolean]>([
     await world.rows(`DELETE FROM steps WHERE uuid = $1`, [uuid]);
   },
 );
-
-it("a hand whose acknowledgement was lost takes nothing more when it is tried again", async () => {
-  const { life, world } = operator;
-  const uuid = await life.settled();
-  await world.rows(
-    `INSERT INTO steps (uuid, kind, due_at, attempts, leased_until, last_error)
-     SELECT $1, kind, now(), 1, leased, 'no' FROM (VALUES ('finish', now() + interval '1 hour'), ('rotate', NULL)) v(kind, leased)`,
-    [uuid],
-  );
-  for (const hand of ["step_cut_off", "step_given_up"] as const) {
-    const asked = { uuid, hand, isNamed: true, after: await lastEvent(world.db, uuid) };
-    expect(await takeSteps(world.db, asked)).toHaveLength(1);
-    // As if it were called anew.
-    await world.rows(
-      `UPDATE steps SET due_at = now(), leased_until = now() + interval '1 hour' WHERE uuid = $1`,
-      [uuid],
-    );
-    expect(await takeSteps(world.db, asked)).toEqual([]);
-    expect(await stepsTaken(world.db, uuid, hand, asked.after)).toEqual(["finish"]);
-  }
-  await world.rows(`DELETE FROM steps WHERE uuid = $1`, [uuid]);
-});
 
 it("work that only waits is not hastened, and a script that does not say --yes gives nothing up", async () => {
   const uuid = await operator.life.settled();

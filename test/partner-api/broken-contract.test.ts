@@ -44,11 +44,7 @@ describe("a vendor's function that returns nothing is reported with what is miss
 
 it.each<[string, () => unknown, string]>([
   ["an address", () => new URL("https://hunter2hunter2.example"), "of type object, and not to a text."],
-  [
-    "a Promise",
-    () => Promise.resolve("hunter2hunter2"),
-    "of type object, and not to a text. Is an await missing?",
-  ],
+  ["a Promise", () => Promise.resolve("hunter2hunter2"), "of type object, and not to a text."],
 ])(
   "a config var that is not a string is reported by its type, never by its value %s",
   async (_, value, said) => {
