@@ -4,7 +4,7 @@ import type { Context } from "./context.ts";
 import { KitError, Refusal } from "./errors.ts";
 import { timedRequests } from "./metrics/measured.ts";
 import type { Log } from "./logging/log.ts";
-import { methodNotAllowed, leaveTrusted, isUnreadableBody, refuseCompressed } from "./http/requests.ts";
+import { methodNotAllowed, isUnreadableBody, refuseCompressed } from "./http/requests.ts";
 import { requestLog } from "./logging/request-log.ts";
 
 type AppContext = Pick<Context, "metrics" | "log" | "trace"> & {
@@ -37,7 +37,6 @@ export function createApp(
   const logRequest = requestLog(log);
   if (trace.requests) app.use(trace.requests);
   app.use((request, response, next) => {
-    leaveTrusted(request, trustProxy);
     observe(request, response);
     logRequest(request, response);
     // Our subdomains may belong to others, so the transport rule is not extended to them.

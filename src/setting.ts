@@ -139,21 +139,11 @@ export const accountList = listOf("account", (value) =>
   )(value.trim()),
 );
 
-/** The mount paths of the kit's routers, except the one for the platform's calls (`RESOURCES_PATH`). */
-export const ROUTER_PATHS = ["/metrics", "/oauth", "/sso", "/customer", "/operator"];
-const OWN_PATHS = ["/healthz", "/readyz", "/assets", ...ROUTER_PATHS];
-
-/** The path of a router, which at one of the kit's own paths would answer in its place. */
-export function routePath(value: string): string {
-  if (OWN_PATHS.some((own) => `${value.toLowerCase()}/`.startsWith(`${own}/`)))
-    throw new Error(
-      "must not begin with a path that the service answers itself, for its health, metrics or pages",
-    );
-  return matching(
-    /^(\/[A-Za-z0-9._~-]+)+$/,
-    "must be a path such as /resources, without a slash at its end",
-  )(value);
-}
+/** The path of a router. */
+export const routePath = matching(
+  /^(\/[A-Za-z0-9._~-]+)+$/,
+  "must be a path such as /resources, without a slash at its end",
+);
 
 /**
  * A secret, for it holds a password. As with libpq, its host may be missing, or be a socket's folder in the query. What
@@ -161,9 +151,7 @@ export function routePath(value: string): string {
  */
 export function postgresUrl(value: string): Secret {
   const address = value.trim();
-  const hasManyHosts = /^\w+:\/\/[^/?]*,/.test(address.replace(/\/\/.*@/, "//"));
-  if (/^postgres(ql)?:\/\/[^\r\n\t]*$/.test(address) && databaseAddress(address) && !hasManyHosts)
-    return new Secret(address);
+  if (/^postgres(ql)?:\/\/[^\r\n\t]*$/.test(address) && databaseAddress(address)) return new Secret(address);
   throw new Error(
     "must be an address like postgresql://user:password@host/database, of one host, with whatever is special in the password percent-encoded",
   );

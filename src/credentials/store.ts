@@ -1,4 +1,4 @@
-import { groupCommit, isDataError, statement, type Database, type Queryable } from "../database/database.ts";
+import { groupCommit, statement, type Database, type Queryable } from "../database/database.ts";
 import { areAmong, BESIDE_CALLS, type Lease } from "./queue.ts";
 import type { Owner, State } from "./states.ts";
 
@@ -118,8 +118,6 @@ export interface TokenRow extends Lease, Record<"isExpired" | "canRefresh", bool
 
 /** Reads what is asked for at the same moment with one statement: dozens of steps run at once, and each of them asks. */
 export const readTokens = groupCommit<Queryable, string, TokenRow | undefined>({
-  maxQueued: Infinity,
-  isWorthAlone: isDataError,
   async write(db, uuids) {
     const byUuid = new Map((await db.query<TokenRow>(readPairs, [uuids])).map((row) => [row.uuid, row]));
     return uuids.map((uuid) => byUuid.get(uuid));

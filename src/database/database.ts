@@ -54,14 +54,14 @@ class TakesNoWrites extends KitError {
  * Statements find their rows by key, so a generic plan, made once for each connection without the values, is right: it
  * saves PostgreSQL a quarter of what a provision costs it. But on a new service PostgreSQL would choose to scan the
  * tables, which are empty, and keep that plan while they grow; so scans, and joins that read a whole table, are off.
- * `readWhole` plans for its values, with all means. `random_page_cost`: its default of 4 stands for the seek of a disk.
+ * `planned` plans for its values, with all means. `random_page_cost`: its default of 4 stands for the seek of a disk.
  */
 const BY_KEY =
   "-c plan_cache_mode=force_generic_plan -c random_page_cost=1.1 -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off";
 
 const LONGEST_READ_MS = 300_000;
 const LONGEST_PLANNED_MS = 60_000;
-const planned = (upToMs: number) => `SET LOCAL statement_timeout = ${upToMs};
+const beginPlanned = (upToMs: number) => `BEGIN; SET LOCAL statement_timeout = ${upToMs};
 SET LOCAL plan_cache_mode = force_custom_plan;
 SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on`;
 
@@ -92,20 +92,14 @@ export function openDatabase({ url, ca, poolSize, onError = () => {} }: Database
     }
   };
 
+  const planned = async <T>(work: (tx: Queryable) => Promise<T>, upToMs: number) =>
+    inTransaction(await connect(), work, beginPlanned(upToMs), { query_timeout: upToMs });
+
   return {
     query,
     transaction: async (work) => inTransaction(await connect(), work),
-    readWhole: async (...asked) =>
-      inTransaction(
-        await connect(),
-        (tx) => tx.query(...asked),
-        `BEGIN READ ONLY; ${planned(LONGEST_READ_MS)}`,
-        { query_timeout: LONGEST_READ_MS },
-      ),
-    planned: async (work) =>
-      inTransaction(await connect(), work, `BEGIN; ${planned(LONGEST_PLANNED_MS)}`, {
-        query_timeout: LONGEST_PLANNED_MS,
-      }),
+    planned: (work) => planned(work, LONGEST_PLANNED_MS),
+    readWhole: (...asked) => planned((tx) => tx.query(...asked), LONGEST_READ_MS),
     prisma: () => (prisma ??= openPrisma(pool)),
     async ping() {
       const [answer] = await query<{ isReadOnly: boolean }>(PING);

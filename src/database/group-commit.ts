@@ -13,20 +13,18 @@ type Needs<Ctx, Row, Result> = {
   write(ctx: Ctx, rows: Row[]): Promise<Result[]>;
   /** The deadline of a row's caller: the row is not sent after it. Without this, rows are sent however late. */
   deadlineOf?(row: Row): Deadline;
-  /** Whether rows of a batch that failed with this error are tried alone. Of a read's errors, only those of its data. */
-  isWorthAlone?(error: unknown): boolean;
-  /** At most this many rows in one statement. */
-  maxRows?: number;
-  /** At most this many rows waiting, those being written not counted. */
-  maxQueued?: number;
-  /** This many rows are sent at once. If they waited for more, PostgreSQL and this process would wait in turns. */
-  enough?: number;
-  /** How long (ms) fewer rows wait while {@link MANY} are being written: for more of them, or for those to end. */
-  behindMs?: number;
 };
 
 type Waiting<Row, Result> = { row: Row; resolve(result: Result): void; reject(error: unknown): void };
 
+/** In one statement. */
+const MOST_ROWS = 200;
+/** Those being written not counted. */
+const MOST_WAITING = 10_000;
+/** This many rows are sent at once. If they waited for more, PostgreSQL and this process would wait in turns. */
+const ENOUGH = 16;
+/** How long fewer rows wait while {@link MANY} are being written: for more of them, or for those to end. */
+const BEHIND_MS = 2;
 const MANY = 10;
 /** Statements in flight at once: PostgreSQL has work while one commits, another waits for a lock and a batch gathers. */
 const MOST_FLUSHES = 3;
@@ -50,18 +48,7 @@ export function groupCommit<Ctx extends object, Row, Result>(needs: Needs<Ctx, R
   };
 }
 
-function aQueue<Ctx, Row, Result>(
-  ctx: Ctx,
-  {
-    write,
-    deadlineOf,
-    isWorthAlone = (error) => isDataError(error) || isLockTimeout(error) || isConflict(error),
-    maxRows = 200,
-    maxQueued = 10_000,
-    enough = 16,
-    behindMs = 2,
-  }: Needs<Ctx, Row, Result>,
-) {
+function aQueue<Ctx, Row, Result>(ctx: Ctx, { write, deadlineOf }: Needs<Ctx, Row, Result>) {
   const queue: Waiting<Row, Result>[] = [];
   let flushes = 0;
   let underWay = 0;
@@ -70,16 +57,16 @@ function aQueue<Ctx, Row, Result>(
 
   function schedule(): void {
     if (queue.length === 0 || flushes >= MOST_FLUSHES) return;
-    if (queue.length >= enough) flush();
+    if (queue.length >= ENOUGH) flush();
     else if (underWay < MANY) soon ??= setImmediate(flush);
-    else later ??= setTimeout(flush, behindMs);
+    else later ??= setTimeout(flush, BEHIND_MS);
   }
 
   function flush(): void {
     clearImmediate(soon);
     clearTimeout(later);
     soon = later = undefined;
-    const rows = queue.splice(0, maxRows);
+    const rows = queue.splice(0, MOST_ROWS);
     flushes += 1;
     underWay += rows.length;
     schedule();
@@ -112,7 +99,8 @@ function aQueue<Ctx, Row, Result>(
         throw new Error(`${results.length} results for ${batch.length} rows`);
       batch.forEach(({ resolve }, i) => resolve(results[i] as Result));
     } catch (error) {
-      if (batch.length === 1 || !isWorthAlone(error)) return batch.forEach(({ reject }) => reject(error));
+      const isOfOne = isDataError(error) || isLockTimeout(error) || isConflict(error);
+      if (batch.length === 1 || !isOfOne) return batch.forEach(({ reject }) => reject(error));
       if (deadlineOf) for (const { row } of batch) deadlineOf(row).trouble = error;
       for (const one of batch) await settle([one]);
     }
@@ -120,7 +108,7 @@ function aQueue<Ctx, Row, Result>(
 
   return (row: Row): Promise<Result> =>
     new Promise((resolve, reject) => {
-      if (queue.length >= maxQueued) return reject(new Overloaded(queue.length));
+      if (queue.length >= MOST_WAITING) return reject(new Overloaded(queue.length));
       queue.push({ row, resolve, reject });
       schedule();
     });

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
 import type { Request, Response } from "express";
 import { KitError, Refusal } from "../errors.ts";
@@ -17,17 +17,6 @@ export function isAccepted(request: IncomingMessage): boolean {
   return accepted.has(request);
 }
 
-/**
- * Leaves of X-Forwarded-Proto and -Host what the outermost of so many trusted proxies said: of several values, which may
- * begin with the client's own, Express takes the first.
- */
-export function leaveTrusted({ headers }: IncomingMessage, proxies: number): void {
-  for (const name of ["x-forwarded-proto", "x-forwarded-host"] as const) {
-    const values = (headers[name] as string | undefined)?.split(",");
-    if (values && values.length > 1) headers[name] = values.slice(-Math.max(proxies, 1))[0]!.trim();
-  }
-}
-
 /** The address of the client, as far as `TRUST_PROXY` lets it be seen; null when the connection has ended, or it is none. */
 export function clientAddress({ ip = "" }: Request): string | null {
   const address = ip.replace(/^::ffff:(?=[\d.]+$)|(?<=^[\d.]+):\d+$/g, "");
@@ -40,17 +29,6 @@ export function methodNotAllowed(allowed: string) {
     response.setHeader("Allow", allowed);
     throw new Refusal(`Only ${allowed} can be used here.`, { id: "method_not_allowed", status: 405 });
   };
-}
-
-/**
- * Asks a client that sent `Expect: 100-continue` for its body. To be called once the caller is authenticated, and
- * before anything reads the body: without it such a client waits until the server cuts it off.
- */
-export function askForBody({ headers }: IncomingMessage, response: ServerResponse): void {
-  if (headers.expect?.toLowerCase() !== "100-continue") return;
-  response.writeContinue();
-  // So that a second call does not ask again.
-  delete headers.expect;
 }
 
 /** Throws a 415 for a compressed body, before any decoder sees it: what strangers send is not unpacked here. */

@@ -26,8 +26,7 @@ interface HttpServer {
  * The HTTP server of an Express app, not yet listening.
  *
  * Its timeouts cut slow clients off (a whole request within 15 s, half a minute without reading a byte of the answer)
- * and outlast the router in front (90 s idle). A client that sends `Expect: 100-continue` is not asked for its body here:
- * it may be refused first, and the code that lets it in asks for the body (`askForBody`).
+ * and outlast the router in front (90 s idle).
  */
 export function createHttpServer(app: Express): HttpServer {
   const handle: RequestListener = (request, response) => {
@@ -39,7 +38,6 @@ export function createHttpServer(app: Express): HttpServer {
   server.headersTimeout = 10_000;
   server.requestTimeout = 15_000;
   server.timeout = 30_000;
-  server.on("checkContinue", handle);
   const connections = new Set<Connection>();
   server.on("connection", (connection: Connection) => {
     connections.add(connection);
@@ -92,7 +90,6 @@ async function closeInOrder(
     if (!response.headersSent) response.setHeader("Connection", "close");
   };
   server.prependListener("request", sayLast);
-  server.prependListener("checkContinue", sayLast);
   for (const { current } of connections) if (current) sayLast(null, current);
 
   // Node accepts one queued connection in each turn of the event loop.

@@ -1,6 +1,5 @@
 import type { Request, Response } from "express";
 import type { Database, Queryable } from "../database/database.ts";
-import { ROUTER_PATHS } from "../setting.ts";
 import type { Http } from "../platform/http.ts";
 import type { TokenEndpoint } from "../platform/oauth.ts";
 import type { Metrics } from "./metrics.ts";
@@ -122,6 +121,9 @@ function resultOf(status: number) {
   if (status >= 300) return "refused";
   return status === 202 ? "later" : "done";
 }
+
+/** The mount paths of the kit's routers, except the one for the platform's calls. */
+const ROUTER_PATHS = ["/metrics", "/oauth", "/sso", "/customer", "/operator"];
 
 /**
  * A route knows only the part of its path behind its router's mount. Where the platform's calls arrive is a setting, but

@@ -1,3 +1,4 @@
+import { jest } from "@jest/globals";
 import { groupCommit, Overloaded, statement, type Deadline } from "../../src/database/database.ts";
 import { anOpenDatabase } from "../support/open-database.ts";
 
@@ -13,6 +14,7 @@ const committing = <Row, Result>({
   return (row: Row) => commit(ctx, row);
 };
 const turn = () => new Promise(setImmediate);
+const numbers = (from: number, count: number) => Array.from({ length: count }, (_, i) => from + i);
 
 /** A writer that records its batches, and finishes all of them when told to. */
 function aSlowWriter() {
@@ -40,15 +42,13 @@ async function oneByOne(commit: (row: number) => Promise<number>, rows: number[]
   return results;
 }
 
-it("rows that arrive together are written together, at most so many, and each caller gets its own result", async () => {
+it("rows that arrive together are written together, sixteen at first, at most 200 later, and each caller gets its own result", async () => {
   const { write, batches, finish } = aSlowWriter();
-  const results = Promise.all([1, 2, 3, 4, 5].map(committing({ maxRows: 3, write })));
+  const results = Promise.all(numbers(0, 450).map(committing({ write })));
   for (let times = 0; times < 2; times++) await finish();
-  expect(batches).toEqual([
-    [1, 2, 3],
-    [4, 5],
-  ]);
-  expect(await results).toEqual([10, 20, 30, 40, 50]);
+  expect(batches.map(({ length }) => length)).toEqual([16, 16, 16, 200, 200, 2]);
+  await finish();
+  expect(await results).toEqual(numbers(0, 450).map((row) => row * 10));
 });
 
 it("a row starts at once, in up to three concurrent statements; further ones gather until one of these ends", async () => {
@@ -62,21 +62,23 @@ it("a row starts at once, in up to three concurrent statements; further ones gat
 });
 
 it.each([
-  ["are sent at once when there are enough", { enough: 12, behindMs: 60_000 }, 12, 0],
-  ["wait no longer than they are told to", { enough: 12, behindMs: 20 }, 2, 60],
-])("rows behind ten that are being written wait for more, and %s", async (_what, needs, more, waitMs) => {
+  ["are sent at once when there are sixteen", 16, 0],
+  ["wait no longer than two milliseconds", 2, 2],
+])("rows behind ten that are being written wait for more, and %s", async (_what, more, waitMs) => {
+  jest.useFakeTimers({ doNotFake: ["setImmediate", "nextTick", "performance"] });
   const { write, batches, finish } = aSlowWriter();
-  const commit = committing({ ...needs, write });
-  const numbers = (from: number, count: number) => Array.from({ length: count }, (_, i) => from + i);
+  const commit = committing({ write });
   const results = numbers(0, 10).map(commit);
   await turn();
   results.push(...(await oneByOne(commit, numbers(10, more - 1))));
   expect(batches).toEqual([numbers(0, 10)]);
   results.push(commit(9 + more));
-  await new Promise((resolve) => setTimeout(resolve, waitMs));
+  jest.advanceTimersByTime(waitMs);
+  await turn();
   expect(batches).toEqual([numbers(0, 10), numbers(10, more)]);
   await finish();
   expect(await Promise.all(results)).toEqual(numbers(0, 10 + more).map((row) => row * 10));
+  jest.useRealTimers();
 });
 
 const raised = (code: string) => Object.assign(new Error(code), { code, severity: "ERROR" });
@@ -124,13 +126,14 @@ it("a row is not written once its caller's deadline has passed: neither from the
   expect(three).toMatchObject({ reason: { id: "database_unavailable", cause: { code: "55P03" } } });
 });
 
-it("when too many rows wait, the next is refused; later rows are accepted again", async () => {
+it("when ten thousand rows wait, the next is refused; later rows are accepted again", async () => {
   const { write, finish } = aSlowWriter();
-  const commit = committing({ maxRows: 1, maxQueued: 1, write });
-  const first = await oneByOne(commit, [1, 2, 3, 4]);
+  const commit = committing({ write });
+  const first = Promise.all(await oneByOne(commit, [1, 2, 3]));
+  const queued = Promise.all(numbers(0, 10_000).map(commit));
   await expect(commit(5)).rejects.toThrow(Overloaded);
-  for (let times = 0; times < 2; times++) await finish();
-  await Promise.all(first);
+  for (let times = 0; times < 60; times++) await finish();
+  await Promise.all([first, queued]);
   const later = commit(6);
   await turn();
   await finish();

@@ -1,7 +1,6 @@
 import { readSignedForm } from "../../src/people/sign-on.ts";
 import type { Database } from "../../src/database/database.ts";
 import { Secret } from "../../src/secret.ts";
-import { rawHttp } from "../support/raw-http.ts";
 import { opened } from "../support/world.ts";
 import { aWorldOfCustomers, SALT, signed, without, type Form } from "./customers.ts";
 
@@ -36,13 +35,6 @@ describe("POST /sso/login", () => {
   it("accepts a form that is up to five minutes old or a minute ahead, with a tolerance for transport", async () => {
     for (const seconds of [-270, 50])
       expect({ seconds, status: (await send(customers.signedAt(uuid, seconds))).status }).toEqual({ seconds, status: 303 }); // prettier-ignore
-  });
-
-  it("sends 100 Continue to a client that expects it", async () => {
-    const body = new URLSearchParams(unused()).toString();
-    const head = `Host: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: ${body.length}`;
-    const request = `POST /sso/login HTTP/1.1\r\n${head}\r\nExpect: 100-continue\r\n\r\n${body}`;
-    expect((await rawHttp(customers.url(), request)).statuses).toEqual([100, 303]);
   });
 
   it("accepts the example of the platform's documentation", () => {

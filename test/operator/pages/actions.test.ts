@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
 import { basic } from "../../support/partner-calls.ts";
-import { rawHttp } from "../../support/raw-http.ts";
 import { eventually, opened } from "../../support/world.ts";
 import { aWorldOfAnOperator, PASSWORD } from "./operator.ts";
 
@@ -26,13 +25,6 @@ describe("an action of the operator", () => {
       expect([path, (await operator.get(path)).status]).toEqual([path, 200]);
     expect(await generation()).toBe(before);
     expect(await operator.audit()).toEqual([]);
-  });
-
-  it("sends 100 Continue once to a client that expects it", async () => {
-    const authorization = `Authorization: ${basic("operator", PASSWORD)}`;
-    const head = `Host: x\r\n${authorization}\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 3`;
-    const request = `POST /operator/refresh-all HTTP/1.1\r\n${head}\r\nExpect: 100-continue\r\n\r\na=b`;
-    expect((await rawHttp(operator.url(), request)).statuses).toEqual([100, 403]);
   });
 
   it("with a compressed body is refused without an error in the log", async () => {
