@@ -1,21 +1,11 @@
 import { checkOffer } from "../resources/check-offer.ts";
 import type { Offer } from "../resources/contract.ts";
 
-/** An add-on's manifest for the platform; without the keys that the offer gives no value. */
-export interface AddonManifest {
-  id: string;
-  plans: { name: string; description: string }[];
-  default_plan: string;
-  ephemeral_plan: string;
-  regions: string[];
-  config_vars: string[];
-  /** The words that all of `config_vars` begin with. */
-  config_vars_prefix?: string;
-  requires?: string[];
-}
-
-/** Made from the offer, so the two cannot disagree. Throws `Misconfigured` for an offer that does not fit together. */
-export function addonManifest(addonId: string, offer: Offer): AddonManifest {
+/**
+ * An add-on's manifest for the platform, without the keys that the offer gives no value. `config_vars_prefix` are the
+ * words that all of `config_vars` begin with. Throws `Misconfigured` for an offer that does not fit together.
+ */
+export function addonManifest(addonId: string, offer: Offer) {
   checkOffer(offer);
   const { plans, defaultPlan, ephemeralPlan, regions, configVars, requires = [] } = offer;
   const prefix = commonPrefix(configVars);

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Context } from "../context.ts";
 import { countStale, sealedSecrets } from "../credentials/store.ts";
-import { retryWhileDatabaseAway } from "../database/database.ts";
 import { KitError, messageOf, Misconfigured } from "../errors.ts";
 import { withHttp } from "../platform/http.ts";
 import { createTokenEndpoint, trySecret, type Trial } from "../platform/oauth.ts";
@@ -30,7 +29,6 @@ interface SecretReport {
 export const MOST_SECRET_BYTES = 4 * 1024;
 const TRIAL_TIMEOUT_MS = 5_000;
 const LOOK_EVERY_MS = 250;
-const DATABASE_PATIENCE_MS = 60_000;
 
 /** A secret that an operator typed or piped in, validated like the setting. Throws {@link UsedWrongly}. */
 export function typedClientSecret(text: string): Secret {
@@ -136,12 +134,12 @@ export async function waitUntilFresh(
   const helping = help(ctx, AbortSignal.any([signal, enough.signal]));
   try {
     for (;;) {
-      const { stale, waiting } = await patiently(() => countStale(ctx.db, version));
+      const { stale, waiting } = await countStale(ctx.db, version);
       const fresh = Math.max(due - stale, 0);
       onProgress?.(fresh, due);
       if (waiting === 0) return { ...begun, fresh };
       // Another process may have set a newer one.
-      const current = await patiently(ctx.credentials.secrets.current);
+      const current = await ctx.credentials.secrets.current();
       if (current.version >= version && current.isRejected) {
         if (current.isPresumed)
           return { ...begun, fresh, unconfirmed: "it answers 401 for some, and gives no reason" };
@@ -160,9 +158,6 @@ export async function waitUntilFresh(
     await helping;
   }
 }
-
-const patiently = <T>(work: () => Promise<T>) =>
-  retryWhileDatabaseAway(work, { upToMs: DATABASE_PATIENCE_MS });
 
 /** Errors are ignored: a running service meets the same ones, and the counts show the lack of progress. */
 async function help(ctx: Context, signal: AbortSignal): Promise<void> {

@@ -87,17 +87,10 @@ export function isWhole({ failed, left = 0 }: Report): boolean {
   return failed.length + left === 0;
 }
 
-/** A report in words; `doneWord` names the success, such as "refreshed". Failures of one reason stand together. */
+/** A report in words; `doneWord` names the success, such as "refreshed". */
 export function reportInWords({ done, failed, skipped, left, did = [] }: Report, doneWord: string): string {
-  const reasons = new Map<string, string[]>();
-  for (const { uuid, message } of failed) {
-    const reason = message.replaceAll(uuid, "UUID");
-    const uuids = reasons.get(reason) ?? [];
-    reasons.set(reason, uuids);
-    uuids.push(uuid);
-  }
   return [
-    ...[...reasons].flatMap(([reason, uuids]) => [...some(uuids, (uuid) => `✗ ${uuid}`), `    ${reason}`]),
+    ...some(failed, ({ uuid, message }) => `✗ ${uuid}  ${message}`),
     ...some(did, ({ uuid, what }) => `✓ ${uuid}  ${doneWord}: ${what}`),
     ...some(skipped, ({ uuid, reason }) => `– ${uuid}  skipped: ${reason}`),
     ...(left ? [`Stopped: ${counted(left, "resource")} left. Run it again for the rest.`] : []),

@@ -132,18 +132,6 @@ describe("kit resources import", () => {
     });
     expect(await stored(half!.uuid)).toBeUndefined();
   });
-
-  it("imports thousands of lines, and finds them all in a second run", async () => {
-    const many = Array.from({ length: 3_000 }, () => installation());
-    expect(await importing(...many)).toEqual({ code: 0, data: { imported: 3_000, skipped: [] } });
-    const again = await importing(...many, installation());
-    expect(again.data.imported).toBe(1);
-    expect(again.data.skipped).toHaveLength(3_000);
-    const [alone] = await world.rows(
-      `SELECT count(*)::int AS alone FROM resources r LEFT JOIN credentials c USING (uuid) WHERE c.uuid IS NULL`,
-    );
-    expect(alone).toEqual({ alone: 0 });
-  });
 });
 
 describe("an imported resource", () => {
