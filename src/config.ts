@@ -72,8 +72,6 @@ export type SettingName = keyof typeof settings;
 export type Config = ValuesOf<typeof settings> & {
   /** The vendor's own settings, from `src/your-service/settings.ts`. */
   readonly yours: YourSettings;
-  /** The names of all settings without which the service does not start. */
-  readonly required: readonly string[];
   /** Warnings for the log: a value was read differently from how it was written. */
   readonly remarks: readonly string[];
 };
@@ -123,9 +121,6 @@ export function readConfig(
         .map(read),
     ),
     yours: Object.freeze(only ? {} : Object.fromEntries(Object.entries(own).map(read))),
-    required: Object.values<Setting<unknown>>({ ...settings, ...own })
-      .filter(({ standard }) => standard === undefined)
-      .map(({ name }) => name),
     remarks,
   } as unknown as Config;
   const isGiven = (key: SettingName) => isWanted(key) && Boolean(env[settings[key].name]);

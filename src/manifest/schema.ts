@@ -79,7 +79,7 @@ export const manifestSchema = keys.extend({
 /** An app.json without broken rules. */
 export type Manifest = z.infer<typeof manifestSchema>;
 /** The keys of an app, which are also those that an environment may replace. */
-export type ManifestKeys = z.infer<typeof keys>;
+type ManifestKeys = z.infer<typeof keys>;
 /** The environments that exist. */
 export type EnvironmentName = keyof NonNullable<Manifest["environments"]>;
 

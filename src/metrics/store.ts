@@ -127,13 +127,6 @@ const OF_WORK: readonly Gauge[] = [
       ORDER BY grant_deadline LIMIT 1) oldest`,
   ),
   gauge(
-    "addon_grants_outcome_unknown",
-    "Grants whose exchange may have been done, its answer lost",
-    [],
-    "count(*)",
-    `(SELECT FROM credentials WHERE state = 'grant_pending' AND outcome_unknown LIMIT ${MOST_ROWS_WAITING}) unknown`,
-  ),
-  gauge(
     "addon_client_secret_rejected",
     "1: the platform rejects our client secret",
     [],
@@ -209,8 +202,8 @@ export const stateOfWork = (db: Queryable, jobs: readonly string[]): Promise<Sam
 /** The credentials by state, and the ages of their tokens. */
 export const stateOfCredentials = (db: Queryable): Promise<Sample[]> => db.query(readCredentials);
 
-/** The metrics that are also stored by the hour, for the plots of the operator's pages. */
-const KEPT_BY_THE_HOUR = ["addon_refreshes_total", "addon_refresh_breaker_openings_total"];
+/** The metric that is also stored by the hour, for a plot of the operator's pages. */
+const KEPT_BY_THE_HOUR = "addon_refreshes_total";
 
 // One total for each series, over all processes and beyond their restarts. Behind a router, a scrape reaches an
 // arbitrary web process and never a worker: totals of one process would jump from scrape to scrape, and miss the work
@@ -222,7 +215,7 @@ const add = statement(
    ), hourly AS (
      INSERT INTO metric_hours AS h (hour, sample, labels, value)
      SELECT date_trunc('hour', now(), 'UTC'), sample, labels, value FROM news
-     WHERE sample = ANY($4::text[]) AND value > 0 ORDER BY sample, labels
+     WHERE sample = $4 AND value > 0 ORDER BY sample, labels
      ON CONFLICT (hour, sample, labels) DO UPDATE SET value = h.value + excluded.value
    ), past AS (
      DELETE FROM metric_hours WHERE hour < now() - make_interval(days => 14)
@@ -255,19 +248,16 @@ export interface Hour {
   at: Date;
   refreshed: number;
   failed: number;
-  /** How often refreshes were held back, because the platform failed several times in a row. */
-  heldBack: number;
 }
 
 // The series yields a row for every hour, also for those in which nothing was counted.
 const hours = statement(
   "operator_hours",
   `SELECT at,
-     coalesce(sum(value) FILTER (WHERE sample = 'addon_refreshes_total' AND labels LIKE '%"issued"%'), 0)::int AS refreshed,
-     coalesce(sum(value) FILTER (WHERE sample = 'addon_refreshes_total' AND labels NOT LIKE '%"issued"%'), 0)::int AS failed,
-     coalesce(sum(value) FILTER (WHERE sample = 'addon_refresh_breaker_openings_total'), 0)::int AS "heldBack"
+     coalesce(sum(value) FILTER (WHERE labels LIKE '%"issued"%'), 0)::int AS refreshed,
+     coalesce(sum(value) FILTER (WHERE labels NOT LIKE '%"issued"%'), 0)::int AS failed
    FROM generate_series(date_trunc('hour', now(), 'UTC') - interval '23 hours', now(), interval '1 hour') AS at
-   LEFT JOIN metric_hours ON hour = at GROUP BY at ORDER BY at`,
+   LEFT JOIN metric_hours ON hour = at AND sample = '${KEPT_BY_THE_HOUR}' GROUP BY at ORDER BY at`,
 );
 
 /** The last 24 hours, oldest first; the last one is the current hour. */

@@ -68,38 +68,22 @@ export async function clearTombstone(db: Queryable, uuid: string): Promise<void>
   await db.query(clear, [uuid]);
 }
 
-/** Reached within about twenty seconds; a short outage of any platform causes fewer. */
-const SEVERAL_TRIES = 5;
-/** What is wrong with the steps that {@link failingSteps} finds, to follow their count. */
-export const FAILING = `failed ${SEVERAL_TRIES} times or more, or still went on after 11 hours`;
-
-const IS_LATE = `(detail ? 'isLate' AND kind IN (${MAY_GO_ON.map((kind) => `'${kind}'`).join()}))`;
 // The more often a step has failed, the later it is due; one that the vendor's service still works on is mostly due late
 // as well. So a bounded part, read from that end of the index, holds the steps to be found; what was not tried yet, such
 // as retiring credentials in two hours, is passed over.
-const failing = statement(
-  "failing_steps",
+const stuck = statement(
+  "stuck_steps",
   `SELECT count(*)::int AS count, coalesce(array_agg(DISTINCT kind), '{}') AS kinds,
-     coalesce(bool_or(attempts >= ${ALARM_AFTER_ATTEMPTS} OR ${IS_LATE}), false) AS "isAlarm",
-     coalesce((array_agg(uuid::text ORDER BY attempts DESC, uuid))[1:3], '{}') AS "someUuids"
+     coalesce((array_agg(uuid::text ORDER BY attempts DESC, uuid))[1:3], '{}') AS some
    FROM (SELECT uuid, kind, attempts, last_error, detail FROM steps
      WHERE due_at IS NOT NULL AND (attempts > 0 OR detail ? 'said') ORDER BY due_at DESC LIMIT ${MOST_COUNTED}) latest
-   WHERE (attempts >= ${SEVERAL_TRIES} AND last_error IS NOT NULL) OR ${IS_LATE}`,
+   WHERE (attempts >= ${ALARM_AFTER_ATTEMPTS} AND last_error IS NOT NULL)
+     OR (detail ? 'isLate' AND kind IN (${MAY_GO_ON.map((kind) => `'${kind}'`).join()}))`,
 );
 
-/** The put-off steps that keep failing or take too long. */
-interface FailingSteps {
-  count: number;
-  kinds: string[];
-  /** Whether one of them has raised its alarm. */
-  isAlarm: boolean;
-  /** Resources that have one, those with the most tries first. */
-  someUuids: string[];
-}
-
-export async function failingSteps(db: Queryable): Promise<FailingSteps> {
-  return (await db.query<FailingSteps>(failing))[0]!;
-}
+/** The put-off steps that have raised their alarm; `some`: resources that have one, those with the most tries first. */
+export const stuckSteps = async (db: Queryable) =>
+  (await db.query<{ count: number; kinds: string[]; some: string[] }>(stuck))[0]!;
 
 /** A page of the list. */
 export const LIST_SIZE = 100;
@@ -231,8 +215,9 @@ export async function actionsBefore(
   return { entries: page, next: found.length > ENTRIES_SIZE ? page.at(-1)!.id : null };
 }
 
-/** Grants or refreshes that are late: how many, how long the most urgent one has left, and the last answer to one. */
-export interface Late {
+/** Grants, or tokens, that are late: how many, how long the most urgent one has left, and the last answer to one. */
+interface Late {
+  what: "grant" | "token";
   count: number;
   leftSeconds: number;
   lastError: string | null;
@@ -240,38 +225,36 @@ export interface Late {
 
 /** A grant is normally exchanged within seconds of its arrival; an older one was tried in vain, or not at all. */
 const GRANT_LATE_AFTER_SECONDS = 30;
-const late = (name: string, end: string, from: string) =>
-  statement(
-    name,
-    `SELECT count(*)::int AS count, extract(epoch FROM min(${end}) - now())::float8 AS "leftSeconds",
+const countLate = (what: Late["what"], end: string, from: string) =>
+  `SELECT '${what}' AS what, count(*)::int AS count, extract(epoch FROM min(${end}) - now())::float8 AS "leftSeconds",
      (array_agg(last_error ORDER BY ${end}) FILTER (WHERE last_error IS NOT NULL))[1] AS "lastError"
-   FROM ${from}`,
-  );
+   FROM ${from}`;
 // As in the metrics, a grant that the platform currently refuses is left out: the platform has not accepted it yet, and
-// no operator can change that.
-const lateGrants = late(
-  "late_grants",
-  "grant_deadline",
-  `credentials WHERE state = 'grant_pending' AND rejected_at IS NULL
-   AND grant_deadline < now() + interval '${GRANT_SECONDS - GRANT_LATE_AFTER_SECONDS} seconds'`,
-);
-// While an outage holds refreshes back, most tokens are overdue and untried, and the few that were tried are not due
-// again yet: so both kinds are read. Tokens that the platform refuses during a wave of refusals stay active, but the
-// operator must know. Either kind may be millions, so a bounded part is read; what fell due first expires first, to
-// within an hour.
-const lateRefreshes = late(
-  "late_refreshes",
-  "expires_at",
-  `((SELECT uuid, expires_at, last_error FROM credentials
+// no operator can change that. While an outage holds refreshes back, most tokens are overdue and untried, and the few
+// that were tried are not due again yet: so both kinds are read. Tokens that the platform refuses during a wave of
+// refusals stay active, but the operator must know. Either kind may be millions, so a bounded part is read; what fell due
+// first expires first, to within an hour.
+const late = statement(
+  "late_tokens",
+  `${countLate(
+    "grant",
+    "grant_deadline",
+    `credentials WHERE state = 'grant_pending' AND rejected_at IS NULL
+       AND grant_deadline < now() + interval '${GRANT_SECONDS - GRANT_LATE_AFTER_SECONDS} seconds'`,
+  )}
+   UNION ALL
+   ${countLate(
+     "token",
+     "expires_at",
+     `((SELECT uuid, expires_at, last_error FROM credentials
      WHERE state = 'active' AND due_at < now() - interval '5 minutes' ORDER BY due_at LIMIT ${MOST_COUNTED})
     UNION
     (SELECT uuid, expires_at, last_error FROM credentials
      WHERE state = 'active' AND (attempts >= 3 OR rejected_at IS NOT NULL)
        AND (attempts >= 3 OR rejected_at < now() - interval '1 minute') LIMIT ${MOST_COUNTED})) late`,
+   )}`,
 );
-export const grantsLate = async (db: Queryable): Promise<Late> => (await db.query<Late>(lateGrants))[0]!;
-export const refreshesLate = async (db: Queryable): Promise<Late> =>
-  (await db.query<Late>(lateRefreshes))[0]!;
+export const lateTokens = (db: Queryable): Promise<Late[]> => db.query<Late>(late);
 
 const endings = statement(
   "count_unrefreshable",

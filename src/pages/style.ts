@@ -37,13 +37,12 @@ const WIDE = `
   main h1 { margin-bottom: 1.5rem; overflow-wrap: anywhere; }
   main section { margin-bottom: 0; }
   main h2 { font-size: 1.15rem; margin: 2rem 0 0.75rem; }
-  main h1 + .columns > :first-child h2 { margin-top: 0; }
   main dl { grid-template-columns: max-content minmax(0, 1fr); gap: 0.4rem 1.5rem; margin-bottom: 1rem; }
   main dd { margin-bottom: 0; white-space: pre-line; }
   code { overflow-wrap: anywhere; background: none; padding: 0; color: inherit; }
   .quiet, main small { color: var(--pico-muted-color); }
   time .quiet { white-space: nowrap; }
-  .columns, .pair { display: grid; gap: 0 3rem; }
+  .pair { display: grid; gap: 0 3rem; }
   .cards { padding: 0; margin: 0 0 0.75rem; display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.75rem; }
   .cards > li { list-style: none; margin: 0; padding: 0.9rem 1.1rem; border: 1px solid var(--line); border-left: 4px solid var(--wait); border-radius: var(--pico-border-radius); }
   .cards > li.bad { border-left-color: var(--bad); }
@@ -89,9 +88,7 @@ const WIDE = `
   progress { margin: 0.5rem 0 1rem; }
 }
 @media (min-width: 60rem) {
-  .wide .columns { grid-template-columns: minmax(0, 2fr) minmax(0, 1fr); }
   .wide .pair { grid-template-columns: 1fr 1fr; }
-  .wide main h1 + .columns h2 { margin-top: 0; }
 }
 @media (max-width: 56rem) { .wide table {
   display: block;

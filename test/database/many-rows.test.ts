@@ -152,7 +152,7 @@ describe("among many rows, nearly all in good order,", () => {
       .map(({ labels, value }) => [labels["state"], value]);
     expect(counts.sort()).toEqual([["grant_lost", 10_000], ["quarantined", 1]]); // prettier-ignore
     const look = async () =>
-      (await attention(services(opened.database), () => stateOfWork(opened.database, []))).message;
+      (await attention(services(opened.database), () => stateOfWork(opened.database, [])))[0]!.message;
     expect(await look()).toBe("10000 resources or more grant_lost, 1 resource quarantined.");
     await set("resources", "state = 'failed'", 12_000);
     expect(await look()).toBe("1 resource grant_lost.");
@@ -185,10 +185,10 @@ describe("among many rows, nearly all in good order,", () => {
 
   it("late refreshes are counted to 10,000, and the latest of the steps are looked at", async () => {
     await set("credentials", "due_at = now() - interval '1 hour', attempts = 3", 12_000);
-    expect((await tokens(services(opened.database))).message).toMatch(/: 10000 tokens or more, /);
+    expect((await tokens(services(opened.database)))[0]!.message).toMatch(/: 10000 tokens or more, /);
     await run(`INSERT INTO steps (uuid, kind, due_at, attempts, last_error)
       SELECT uuid, 'finish', now() + interval '2 hours', 5, 'no' FROM resources ORDER BY uuid LIMIT 10500`);
-    expect((await steps(services(opened.database))).message).toMatch(/^10000 steps or more failed/);
+    expect((await steps(services(opened.database)))[0]!.message).toMatch(/^10000 steps or more failed/);
   });
 });
 

@@ -7,10 +7,10 @@ import { checkOffer } from "../../resources/check-offer.ts";
 import type { Offer } from "../../resources/contract.ts";
 import { sharedFor } from "../../within.ts";
 import type { OnProgress } from "../work-through.ts";
-import { fault, fine, type Check, type Finding } from "./finding.ts";
-import { database, keys, manifest, plans, schema, settings, version } from "./installation.ts";
+import { fault, fine, joined, type Check, type Finding } from "./finding.ts";
+import { database, keys, manifest, migrations, plans, settings, version } from "./installation.ts";
 import { platform, platformStatus, secret, signInClient } from "./platform.ts";
-import { attention, steps, sweeps, tokens, yourJobs, yourService, type Measured } from "./work.ts";
+import { OF_WORK, type Measured } from "./work.ts";
 
 export interface DoctorReport {
   /** Every check was made, and none failed. */
@@ -21,40 +21,31 @@ export interface DoctorReport {
   notChecked: number;
 }
 
-/** The checks behind `settings` and `offer`, in the order of the report. `after`: the one without which it makes no sense. */
-const CHECKS: readonly {
-  id: string;
-  after?: string;
-  look(ctx: OpenContext, measured: Measured): Promise<Finding> | Finding;
-}[] = [
-  { id: "database", look: database },
-  { id: "migrations", after: "database", look: schema },
-  { id: "plans", after: "migrations", look: plans },
-  { id: "keys", after: "migrations", look: keys },
-  { id: "secret", after: "migrations", look: (ctx) => secret(ctx) },
-  { id: "sweeps", after: "migrations", look: sweeps },
-  { id: "your-service", after: "migrations", look: (_, measured) => yourService(measured) },
-  { id: "tokens", after: "migrations", look: tokens },
-  { id: "platform", look: platform },
-  { id: "status", look: platformStatus },
-  { id: "sign-in", look: signInClient },
-  { id: "version", look: version },
-  { id: "manifest", look: ({ config }) => manifest(process.cwd(), config.required) },
-  { id: "steps", after: "migrations", look: steps },
-  { id: "attention", after: "migrations", look: attention },
+type Found = Finding | Finding[];
+type Look = (ctx: OpenContext, measured: Measured) => Promise<Found> | Found;
+
+/** Some checks, each after the one without which it makes no sense. */
+const each = (looks: Record<string, Look>, after?: string) =>
+  Object.entries(looks).map(([id, look]) => ({ id, look, after }));
+
+/** The checks behind `settings` and `offer`, in the order of the report. */
+const CHECKS = [
+  ...each({ database }),
+  ...each({ migrations }, "database"),
+  ...each({ plans, keys, secret: (ctx) => secret(ctx), ...OF_WORK }, "migrations"),
+  ...each({ platform, status: platformStatus, "sign-in": signInClient, version, manifest: () => manifest() }),
 ];
 
-/** Those of your service: its jobs, and the checks that it brings along. */
-function yourChecks({ vendor: { jobs = [], checks = {} } }: OpenContext): (typeof CHECKS)[number][] {
-  const own = Object.entries(checks).map(([name, check]) => ({
-    id: `your-${name}`,
-    look: async () => {
-      const said = await check();
-      return said === null ? fine("Your service finds nothing to fix.") : fault(said, null);
-    },
-  }));
-  return [...(jobs.length > 0 ? [{ id: "your-jobs", after: "migrations", look: yourJobs }] : []), ...own];
-}
+/** Those that your service brings along. */
+const yourChecks = ({ vendor: { checks = {} } }: OpenContext) =>
+  Object.entries(checks).flatMap(([name, check]) =>
+    each({
+      [`your-${name}`]: async () => {
+        const said = await check();
+        return said === null ? fine("Your service finds nothing to fix.") : fault(said, null);
+      },
+    }),
+  );
 
 /**
  * Looks at everything that the service needs and says what to fix. It changes nothing. It works when settings are wrong,
@@ -89,13 +80,14 @@ export async function examine(needs: {
   const made: Record<string, Promise<Check>> = {};
   let done = 0;
   const all = [...CHECKS, ...yourChecks(ctx)];
-  const begin = ({ id, after, look }: (typeof CHECKS)[number]) =>
+  const begin = ({ id, after, look }: (typeof all)[number]) =>
     (made[id] = run(id, () => look(ctx, measured), after && made[after]).finally(() =>
       needs.onProgress?.((done += 1), all.length),
     ));
-  // Those that depend on no other run beside the rest: if the platform hangs, its time limit passes once.
-  for (const each of all.filter(({ after }) => after === undefined)) void begin(each);
-  for (const each of all.filter(({ after }) => after !== undefined)) await begin(each);
+  // The database's one by one; then the others at once: if the platform hangs, its time limit passes once.
+  const isOfDatabase = ({ id, after }: (typeof all)[number]) => id === "database" || after !== undefined;
+  for (const check of all.filter(isOfDatabase)) await begin(check);
+  for (const check of all) if (!isOfDatabase(check)) void begin(check);
   return reportOf([set, offered, ...(await Promise.all(all.map(({ id }) => made[id]!)))]);
 }
 
@@ -108,14 +100,14 @@ function reportOf(checks: Check[]): DoctorReport {
 /** Makes a check, unless the one that it needs was not passed. */
 async function run(
   id: string,
-  look: () => Promise<Finding> | Finding,
+  look: () => Promise<Found> | Found,
   needed?: Promise<Check> | "",
 ): Promise<Check> {
   const before = await needed;
   // The check that failed first is named, not one that was itself skipped because of it.
   if (before && !before.ok) return before.isChecked === false ? { ...before, id } : notChecked(id, before.id);
   try {
-    return { id, ...(await look()) };
+    return { id, ...joined([await look()].flat()) };
   } catch (error) {
     if (isLockTimeout(error)) return { id, ...fault(messageOf(error), WHO_LOCKS) };
     if (isDatabaseAway(error)) return notChecked(id, `the database (${messageOf(error)})`);

@@ -1,12 +1,15 @@
-/** What one check found. A finding that is `ok` and has a `fix` is a warning. */
+/** Something that was found. One that is `ok` and has a `fix` is a warning. */
 export interface Finding {
   ok: boolean;
   message: string;
   /** What to do, as a sentence; null if there is nothing to do. */
   fix: string | null;
+  /** Links to operator's pages about it, as paths below `/operator`. */
+  links?: readonly { label: string; path: string }[];
 }
 
-export interface Check extends Finding {
+/** What a check found. */
+export interface Check extends Omit<Finding, "links"> {
   id: string;
   /** False if the check could not be made; it is then neither `ok` nor a fault. */
   isChecked?: boolean;
@@ -15,3 +18,17 @@ export interface Check extends Finding {
 export const fine = (message: string): Finding => ({ ok: true, message, fix: null });
 export const warning = (message: string, fix: string): Finding => ({ ok: true, message, fix });
 export const fault = (message: string, fix: string | null): Finding => ({ ok: false, message, fix });
+
+/** What was found, or that all is well, as a sentence. */
+export const orFine = (found: Finding[], sentence: string): Finding[] =>
+  found.length > 0 ? found : [fine(sentence)];
+
+/** All that one check found, as one. */
+export function joined(found: readonly Finding[]): Finding {
+  const fixes = new Set(found.flatMap(({ fix }) => fix ?? []));
+  return {
+    ok: found.every(({ ok }) => ok),
+    message: found.map(({ message }) => message).join(" "),
+    fix: fixes.size > 0 ? [...fixes].join(" · ") : null,
+  };
+}

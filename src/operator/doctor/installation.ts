@@ -3,7 +3,6 @@ import path from "node:path";
 import type { Config } from "../../config.ts";
 import { HOW_TO_MIGRATE, throwInWords } from "../../database/database.ts";
 import { messageOf, Misconfigured } from "../../errors.ts";
-import type { ManifestKeys } from "../../manifest/schema.ts";
 import type { OpenContext } from "../../open-context.ts";
 import { databaseAddress } from "../../setting.ts";
 import { countKeyUse, type KeyUse } from "../../vault/store.ts";
@@ -51,7 +50,7 @@ export async function database({ db }: OpenContext): Promise<Finding> {
 }
 
 /** Whether the schema is up to date. */
-export async function schema({ db }: Pick<OpenContext, "db">): Promise<Finding> {
+export async function migrations({ db }: OpenContext): Promise<Finding> {
   const pending = await db.pendingMigrations();
   const lacks = `The database lacks ${counted(pending.length, "migration")}, from ${pending[0]} on.`;
   if (pending.length > 0) return fault(lacks, HOW_TO_MIGRATE);
@@ -102,33 +101,14 @@ export async function keys({ db, vault, config }: OpenContext): Promise<Finding>
 /** Which build this process runs. */
 export const version = (): Finding => fine(`${buildText}.`);
 
-/**
- * Whether the platform could make an app from the `app.json` in `folder`, and whether that app would start, for which it
- * needs the settings `required`. A deployment of `dist/` alone has none.
- */
-export async function manifest(folder: string, required: readonly string[]): Promise<Finding> {
+/** Whether the platform could make an app from the `app.json` in `folder`. A deployment of `dist/` alone has none. */
+export async function manifest(folder = process.cwd()): Promise<Finding> {
   const bytes = await readFile(path.join(folder, "app.json")).catch(() => null);
   if (bytes === null) return fine("There is no app.json here to be checked.");
   const { checkManifestText } = await import("../../manifest/check.ts");
-  const { manifest: whole } = checkManifestText(bytes);
-  if (!whole)
-    return fault(
-      "app.json breaks rules of the platform: no app can be made from it.",
-      "See each with: kit manifest check app.json",
-    );
-  const missing = required.filter((name) => !isGiven(name, whole));
-  if (missing.length === 0) return fine("An app can be made from app.json.");
-  return warning(
-    `app.json does not ask for ${missing.join(", ")}: an app made from it does not start.`,
-    'Add it there below "env", with a "description", and a "value" or "generator" where nobody is to be asked.',
+  if (checkManifestText(bytes).manifest) return fine("An app can be made from app.json.");
+  return fault(
+    "app.json breaks rules of the platform: no app can be made from it.",
+    "See each with: kit manifest check app.json",
   );
-}
-
-/** Whether an app gets a setting: from `env`, or with an add-on whose variable it is. */
-function isGiven(name: string, { env = {}, addons = [] }: ManifestKeys): boolean {
-  const about = env[name];
-  if (typeof about === "string") return about !== "";
-  if (about) return about.required !== false || Boolean(about.value ?? about.generator);
-  const prefixes = addons.map((addon) => (typeof addon === "string" ? undefined : addon.as));
-  return name.endsWith("_URL") && prefixes.some((as) => as === undefined || name === `${as}_URL`);
 }

@@ -7,7 +7,7 @@ import { openIncidents } from "../../platform/status.ts";
 import { KeyMissing, SealBroken } from "../../vault/errors.ts";
 import { triedSecret } from "../client-secret.ts";
 import { counted } from "../wording.ts";
-import { fault, fine, warning, type Finding } from "./finding.ts";
+import { fault, fine, orFine, warning, type Finding } from "./finding.ts";
 
 // What the platform answers: whether it can be reached, and accepts our secrets.
 
@@ -17,43 +17,39 @@ const PATIENCE_MS = 5_000;
  * Whether the platform's two services can be reached and answer as expected. No token is sent: from the API a refusal is
  * enough, as long as it is JSON (assumed, section 4). Another check tries the token endpoint with the client secret.
  */
-export async function platform({ config }: OpenContext): Promise<Finding> {
-  const { platformApiUrl, platformAuthUrl, platformMediaType } = config;
+export async function platform({ config }: OpenContext): Promise<Finding[]> {
+  const { platformApiUrl, platformAuthUrl, platformMediaType: accept } = config;
   const found = await withHttp(
     (http) =>
       Promise.all([
-        look(http, "PLATFORM_API_URL", `${platformApiUrl}/addons`, platformMediaType),
-        look(http, "PLATFORM_AUTH_URL", platformAuthUrl, null),
+        look(http, "PLATFORM_API_URL", `${platformApiUrl}/addons`, accept),
+        look(http, "PLATFORM_AUTH_URL", platformAuthUrl),
       ]),
     { timeoutMs: PATIENCE_MS },
   );
-  const odd = found.filter((each) => each !== null);
-  if (odd.length === 0) return fine("The platform's API and its authorization service answer.");
-  const message = `${odd.map(({ said }) => said).join("; ")}.`;
-  if (odd.some(({ isUnreachable }) => isUnreachable))
-    return fault(message, "Check the address, and whether this machine can reach it.");
-  return warning(
-    message,
-    "Are the address and PLATFORM_MEDIA_TYPE right? If so the platform is in trouble (kit status), and what it fails now is tried again.",
-  );
+  return orFine(found.flat(), "The platform's API and its authorization service answer.");
 }
 
-/** Why a service cannot be reached, or what is odd about its answer; null: nothing. `accept`: of the API. */
-async function look(http: Http, name: string, url: string, accept: string | null) {
+/** What is wrong with a service, or odd about its answer. `accept`: of the API. */
+async function look(http: Http, name: string, url: string, accept?: string): Promise<Finding[]> {
   try {
     const { status, body } = await http.send({ method: "GET", url, headers: { accept: accept ?? "*/*" } });
-    const isOdd = status >= 500 || status === 429 || (accept !== null && status === 406);
-    const isJson = accept === null || parsedJson(body) !== undefined;
-    if (!isOdd && isJson) return null;
-    return { said: `${name} answers ${status}${isJson ? "" : " without JSON"}`, isUnreachable: false };
+    const isOdd = status >= 500 || status === 429 || status === 406;
+    const isJson = accept === undefined || parsedJson(body) !== undefined;
+    return isOdd || !isJson
+      ? [warning(`${name} answers ${status}${isJson ? "" : " without JSON"}.`, ODD_ANSWER)]
+      : [];
   } catch (error) {
     // A redirect is normal for the authorization service, where people sign in.
-    const isRedirect = error instanceof TransportError && error.id === "redirect_refused";
-    if (isRedirect && accept === null) return null;
-    return { said: `${name} cannot be reached: ${messageOf(error)}`, isUnreachable: !isRedirect };
+    if (accept === undefined && error instanceof TransportError && error.id === "redirect_refused") return [];
+    return [
+      fault(`${name} cannot be reached: ${messageOf(error)}.`, "Is the address right, and open to us?"),
+    ];
   }
 }
 
+const ODD_ANSWER =
+  "Are the address and PLATFORM_MEDIA_TYPE right? If so the platform is in trouble (kit status), and what it fails now is tried again.";
 const SET_IT = "Run kit secret set, and give it the one that the platform's partner portal shows.";
 const WHEN_IT_ANSWERS =
   "Look again when the platform answers (kit status). Is PLATFORM_AUTH_URL its authorization service?";
@@ -62,15 +58,10 @@ const WHEN_IT_ANSWERS =
 export async function secret(ctx: OpenContext, { isTried = true } = {}): Promise<Finding> {
   const { config, credentials } = ctx;
   const current = await credentials.secrets.current().catch((error: unknown) => {
-    if (error instanceof Misconfigured)
-      return config.clientSecret
-        ? fine("CLIENT_SECRET is set, and is taken over when the service starts.")
-        : fault("No client secret is stored.", `Set CLIENT_SECRET, or: ${SET_IT}`);
-    if (error instanceof KeyMissing || error instanceof SealBroken)
-      return fault(
-        `The client secret cannot be decrypted: ${messageOf(error)}`,
-        `Fix the keys, or: ${SET_IT}`,
-      );
+    if (error instanceof Misconfigured && config.clientSecret)
+      return fine("CLIENT_SECRET is set, and is taken over when the service starts.");
+    if (error instanceof Misconfigured || error instanceof KeyMissing || error instanceof SealBroken)
+      return fault(messageOf(error), `Fix the keys, or: ${SET_IT}`);
     throw error;
   });
   if ("ok" in current) return current;
@@ -81,25 +72,17 @@ export async function secret(ctx: OpenContext, { isTried = true } = {}): Promise
   const trial = isKnownBad
     ? { outcome: "rejected" as const }
     : await triedSecret(config.platformAuthUrl, value);
-  switch (trial.outcome) {
-    case "rejected":
-      return fault(
-        `The platform rejects our client secret (version ${version}): no token can be refreshed.`,
-        SET_IT,
-      );
-    case "accepted":
-      return fine(`${named}, and the platform accepts it.`);
-    case "unanswered":
-      return warning(
-        `${named}; the platform could not be asked whether it accepts it: ${trial.because}.`,
-        WHEN_IT_ANSWERS,
-      );
-    case "unclear": {
-      const message = `${named}; whether the platform accepts it cannot be told: ${trial.because}.`;
-      if (!isPresumed) return fine(message);
-      return warning(`${message} Several tokens are refused in this way.`, `If it was reset: ${SET_IT}`);
-    }
-  }
+  if (!("because" in trial))
+    return trial.outcome === "accepted"
+      ? fine(`${named}, and the platform accepts it.`)
+      : fault(
+          `The platform rejects our client secret (version ${version}): no token can be refreshed.`,
+          SET_IT,
+        );
+  const message = `${named}; whether the platform accepts it is not known: ${trial.because}.`;
+  if (trial.outcome === "unanswered") return warning(message, WHEN_IT_ANSWERS);
+  if (!isPresumed) return fine(message);
+  return warning(`${message} Several tokens are refused in this way.`, `If it was reset: ${SET_IT}`);
 }
 
 /** Whether the platform accepts the secret of the OAuth client that people sign in with, if one is set. */
@@ -113,15 +96,8 @@ export async function signInClient({ config }: OpenContext): Promise<Finding> {
       "Set OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET to what the platform shows now, and restart.",
     );
   if (outcome === "unanswered")
-    return warning(
-      "The platform could not be asked whether it accepts OAUTH_CLIENT_SECRET.",
-      WHEN_IT_ANSWERS,
-    );
-  if (publicUrl) return fine(`People sign in, and come back to ${publicUrl}/oauth/callback.`);
-  return warning(
-    "People sign in, and come back to whatever address their request names.",
-    "Set PUBLIC_URL: the platform sends people to the callback that was registered, and nowhere else.",
-  );
+    return warning("Whether the platform accepts OAUTH_CLIENT_SECRET is not known.", WHEN_IT_ANSWERS);
+  return fine(`People sign in, and come back to ${publicUrl ?? "us at"}/oauth/callback.`);
 }
 
 /** Never a fault: the service does not depend on the status feed, and an incident is the platform's. */

@@ -5,12 +5,13 @@ import { clientAddress } from "../../http/requests.ts";
 import type { OpenContext } from "../../open-context.ts";
 import { addressOf, localPath } from "../../pages/address.ts";
 import { show } from "../../pages/pages.tsx";
+import { NOT_AVAILABLE, Problem } from "../../pages/problem.tsx";
 import { inSmallLetters } from "../../people/roles.ts";
 import { personOf, type Person } from "../../people/sign-in.ts";
 import { BY_PASSWORD } from "../audit.ts";
 import { letIn, MOUNT, SignOut } from "./frame.tsx";
 import { LOOKS_AGAIN } from "./live-script.ts";
-import { notNow, WITH_PASSWORD } from "./problems.ts";
+import { WITH_PASSWORD } from "./problems.ts";
 
 /**
  * Lets only operators pass: with the password, or signed in with a listed account. The list is checked at each request.
@@ -31,8 +32,9 @@ export function guard(ctx: OpenContext, password: RequestHandler | null): Reques
     const isUse = request.get(LOOKS_AGAIN) === undefined;
     const person = await personOf(ctx, request, { isUse }).catch((cause: unknown) => {
       // Sessions need the database, the password does not.
+      if (!byPassword || !isDatabaseAway(cause)) throw cause;
       const next = { label: "Use the operator's password", path: WITH_PASSWORD };
-      throw byPassword && isDatabaseAway(cause) ? notNow(cause, next) : cause;
+      throw new Problem("not_available", { ...NOT_AVAILABLE, next }, { cause });
     });
     if (person && isListed(accounts, person)) {
       letIn(ctx, response, { name: person.email, account: person.id, address: clientAddress(request) });

@@ -5,12 +5,11 @@ import { addressOf, goTo, isFromOurPage } from "../../pages/address.ts";
 import { formIn, formOf, parseForm, tokenFor } from "../../pages/forms.ts";
 import { show } from "../../pages/pages.tsx";
 import { notFromOurPage } from "../../pages/problem.tsx";
-import { typedUuid, UsedWrongly } from "../errors.ts";
+import { typedUuid } from "../errors.ts";
 import { showResource } from "../resources.ts";
-import type { ActionRunner, ActionWork } from "./action-runner.ts";
+import type { ActionRunner } from "./action-runner.ts";
 import { OF_ALL, OF_ITS_STEPS, OF_ONE, yoursOfOne, type Action } from "./actions.tsx";
 import { MOUNT, operatorOf, purposeOf } from "./frame.tsx";
-import { refused } from "./problems.ts";
 
 /** The routes of the actions: for each, a page that asks for confirmation, and the form that it sends. */
 export function actionRoutes(ctx: OpenContext, runner: ActionRunner): Router {
@@ -48,7 +47,7 @@ export function actionRoutes(ctx: OpenContext, runner: ActionRunner): Router {
         const operator = operatorOf(response);
         const form = formOf(ctx, purposeOf(ctx, here, operator), sent["token"]?.[0]);
         if (!form || !isFromOurPage(ctx, request)) throw notFromOurPage();
-        const work = workOf(() => action.work(ctx, uuid, sent), here);
+        const work = action.work(ctx, uuid, sent);
         const about = { action: action.name, uuid: uuid || null, operator, form };
         const id = await runner.begin({ ...about, requestId: String(request.id) }, work);
         goTo(ctx, request, response, `${MOUNT}/actions/${id}`);
@@ -72,14 +71,4 @@ async function placeOf({ db }: OpenContext, { params }: Request, { name }: Actio
   if (uuid !== "") await showResource(db, uuid);
   const about = uuid === "" ? "" : `/resources/${uuid}`;
   return { uuid, about, here: `${about}/${name}` };
-}
-
-/** Reads the form. A fault in it is shown with a link back to the form. */
-function workOf(read: () => ActionWork, here: string): ActionWork {
-  try {
-    return read();
-  } catch (error) {
-    if (!(error instanceof UsedWrongly)) throw error;
-    throw refused(error.id, 400, error.message, { label: "Back to the form", path: MOUNT + here });
-  }
 }

@@ -9,7 +9,6 @@ import { typedUuid } from "../errors.ts";
 import { createOverview } from "../overview.ts";
 import { actionsBefore, findAction } from "../store.ts";
 import { listResources, showResource } from "../resources.ts";
-import { orNullAfter } from "../../within.ts";
 import { guard } from "./access.tsx";
 import { actionRoutes } from "./action-routes.tsx";
 import { createActionRunner } from "./action-runner.ts";
@@ -22,9 +21,6 @@ import { refused, showRefusal } from "./problems.ts";
 import { Root } from "./parts.tsx";
 import { listPage } from "./resource-list.tsx";
 import { askPlatform, resourcePage } from "./resource-page.tsx";
-
-/** The overview waits for the status feed no longer than this. */
-const STATUS_TIMEOUT_MS = 2_500;
 
 /**
  * The operator's pages, to be mounted at `/operator`. `byPassword` checks the operator's password; null if none is set.
@@ -61,11 +57,7 @@ export function createOperatorPages(
   );
   router.use(whenReady);
 
-  page("/", async () => {
-    const found = await overview();
-    const known = (await orNullAfter(STATUS_TIMEOUT_MS, ctx.status.look())) ?? ctx.status.known();
-    return overviewPage({ ...found, known });
-  });
+  page("/", async () => overviewPage(await overview()));
   page("/resources", async ({ query }) => {
     const [text, state, after] = [word(query["text"]), word(query["state"]), word(query["after"])];
     return listPage({ text, state, after }, await listResources(db, { text, state, after }));

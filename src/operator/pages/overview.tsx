@@ -1,29 +1,22 @@
 import { MOST_ROWS_WAITING } from "../../metrics/store.ts";
 import { Facts, type Page } from "../../pages/pages.tsx";
-import { latestUpdate, openIncidents } from "../../platform/status.ts";
-import type { Known } from "../../platform/status-watch.ts";
-import type { Check } from "../doctor/finding.ts";
+import type { Check, Finding } from "../doctor/finding.ts";
 import type { DoctorReport } from "../doctor/doctor.ts";
-import type { Gauges, Issue, Overview } from "../overview.ts";
+import type { Gauges, Overview } from "../overview.ts";
 import { duration } from "../wording.ts";
 import { OF_ALL } from "./actions.tsx";
-import { A, LIVE_MS, Links, Moment, number, Section, State, type Look } from "./parts.tsx";
+import { A, LIVE_MS, Links, number, Section, State, type Look } from "./parts.tsx";
 import { RefreshesPerHour, TokenAges } from "./plots.tsx";
 
 /** What needs an operator, the state of the service, and the actions on all resources. */
-export function overviewPage({ issues, gauges, hours, known }: Overview & { known: Known }): Page {
+export function overviewPage({ issues, gauges, hours }: Overview): Page {
   return {
     title: "Overview",
     content: (
       <>
-        <div class="columns">
-          <Section title="Needs attention" id="attention" live={LIVE_MS}>
-            <Issues issues={issues} />
-          </Section>
-          <Section title="The platform's status" id="platform" live={LIVE_MS}>
-            <PlatformStatus known={known} />
-          </Section>
-        </div>
+        <Section title="Needs attention" id="attention" live={LIVE_MS}>
+          <Issues issues={issues} />
+        </Section>
         <Section title="Tokens">
           <div class="pair" id="plots" data-live={LIVE_MS}>
             <TokenAges ages={gauges.tokenAges} isEstimated={gauges.isEstimated} />
@@ -41,20 +34,18 @@ export function overviewPage({ issues, gauges, hours, known }: Overview & { know
   };
 }
 
-const URGENCIES: Readonly<Record<Issue["urgency"], string>> = { bad: "urgent", wait: "can wait" };
-
-function Issues({ issues }: { issues: readonly Issue[] }) {
+function Issues({ issues }: { issues: readonly Finding[] }) {
   return (
     <ul class="cards">
       {issues.length === 0 && (
         <li class="well">Nothing. Tokens are exchanged and refreshed, and the sweeps run.</li>
       )}
-      {issues.map(({ urgency, what, todo, links }) => (
-        <li class={urgency}>
+      {issues.map(({ ok, message, fix, links = [] }) => (
+        <li class={ok ? "wait" : "bad"}>
           <p>
-            <State of={URGENCIES[urgency]} look={urgency} /> <strong>{what}</strong>
+            <State of={ok ? "can wait" : "urgent"} look={ok ? "wait" : "bad"} /> <strong>{message}</strong>
           </p>
-          <p>{todo}</p>
+          <p>{fix}</p>
           <Links of={links} />
         </li>
       ))}
@@ -89,43 +80,6 @@ function Numbers({ gauges: { credentials, isEstimated, queues } }: { gauges: Gau
           ])}
         />
       </Section>
-    </>
-  );
-}
-
-const COLOURS: Readonly<Record<string, Look>> = { green: "well", yellow: "wait", red: "bad", blue: "wait" };
-
-/** What the status feed said last. */
-function PlatformStatus({ known: { last, failure } }: { known: Known }) {
-  const open = last && openIncidents(last.status);
-  return (
-    <>
-      <Facts
-        of={(last?.status.status ?? []).map(({ system, status: colour }) => [
-          system,
-          <State of={colour} look={COLOURS[colour] ?? "gone"} />,
-        ])}
-      />
-      {last && !open?.length && <p>{open ? "No open incident." : "The feed has no list of incidents."}</p>}
-      <ul class="cards">
-        {open?.map((incident) => {
-          const latest = latestUpdate(incident);
-          return (
-            <li>
-              <h3>{incident.title}</h3>
-              <p>{latest?.contents || latest?.title || incident.state}</p>
-            </li>
-          );
-        })}
-      </ul>
-      {last ? (
-        <p class="quiet">
-          Asked <Moment at={new Date(last.at)} />
-        </p>
-      ) : (
-        <p class="quiet">The feed has not answered yet; load this page again.</p>
-      )}
-      {failure !== null && <p>The status feed cannot be read now. Nothing waits for it.</p>}
     </>
   );
 }

@@ -1,7 +1,7 @@
-import { scaleBand, scaleLinear } from "d3-scale";
 import type { Hour } from "../../metrics/store.ts";
 import type { Gauges } from "../overview.ts";
 import { duration } from "../wording.ts";
+import { number } from "./parts.tsx";
 
 interface Bar {
   /** The text below the bar; empty for none. */
@@ -47,8 +47,8 @@ export function RefreshesPerHour({ hours }: { hours: readonly Hour[] }) {
   return <BarChart id="refreshes" title="Refreshes per hour (UTC)" bars={bars} empty={empty} />;
 }
 
-const [WIDTH, HEIGHT] = [480, 200];
-const [TOP, RIGHT, BOTTOM, LEFT] = [8, 14, 24, 44];
+/** Of the bars; their labels stand below them. */
+const [WIDTH, HEIGHT, LABELS] = [480, 160, 20];
 
 /**
  * A bar chart as inline SVG: its colours come from our stylesheet, in light and dark mode, so it needs neither a script
@@ -57,16 +57,10 @@ const [TOP, RIGHT, BOTTOM, LEFT] = [8, 14, 24, 44];
 function BarChart(chart: { id: string; title: string; bars: readonly Bar[]; empty: string }) {
   const { id, title, bars, empty } = chart;
   const most = Math.max(...bars.map(({ good, bad }) => good + bad), 0);
-  const x = scaleBand<number>()
-    .domain(bars.keys())
-    .range([LEFT, WIDTH - RIGHT])
-    .paddingInner(0.25);
-  const y = scaleLinear()
-    .domain([0, most])
-    .nice(4)
-    .range([HEIGHT - BOTTOM, TOP]);
-  const part = (index: number, from: number, to: number) => ({
-    ...{ x: x(index), width: x.bandwidth(), y: y(to), height: y(from) - y(to) },
+  const step = WIDTH / bars.length;
+  const part = (index: number, below: number, count: number) => ({
+    ...{ x: index * step, width: step * 0.75 },
+    ...{ y: HEIGHT * (1 - (below + count) / most), height: (HEIGHT * count) / most },
   });
   return (
     <figure class="plot">
@@ -75,31 +69,21 @@ function BarChart(chart: { id: string; title: string; bars: readonly Bar[]; empt
         <p class="quiet">{empty}</p>
       ) : (
         <>
-          <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-labelledby={`${id}-title`}>
+          <svg viewBox={`0 0 ${WIDTH} ${HEIGHT + LABELS}`} role="img" aria-labelledby={`${id}-title`}>
             <title id={`${id}-title`}>{`${title}. The numbers stand below.`}</title>
-            {y
-              .ticks(4)
-              .filter(Number.isInteger)
-              .map((tick) => (
-                <>
-                  <line x1={LEFT} x2={WIDTH - RIGHT} y1={y(tick)} y2={y(tick)} />
-                  <text x={LEFT - 6} y={y(tick)} dy="0.32em" text-anchor="end">
-                    {y.tickFormat(4, "~s")(tick)}
-                  </text>
-                </>
-              ))}
             {bars.map(({ label, good, bad }, index) => (
               <>
                 <rect {...part(index, 0, good)} />
-                <rect class="bad" {...part(index, good, good + bad)} />
-                <text x={x(index)! + x.bandwidth() / 2} y={HEIGHT - 8} text-anchor="middle">
+                <rect class="bad" {...part(index, good, bad)} />
+                <text x={(index + 0.375) * step} y={HEIGHT + 14} text-anchor="middle">
                   {label}
                 </text>
               </>
             ))}
+            <line x1={0} x2={WIDTH} y1={HEIGHT} y2={HEIGHT} />
           </svg>
           <details>
-            <summary>The numbers</summary>
+            <summary>The numbers; the highest bar: {number(most)}</summary>
             <ul>{bars.map(({ good, bad, inWords }) => good + bad > 0 && <li>{inWords}</li>)}</ul>
           </details>
         </>

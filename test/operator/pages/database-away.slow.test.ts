@@ -28,13 +28,13 @@ afterAll(() => {
   return operator.close();
 });
 
-it("every page says that the database cannot be reached, and where to look", async () => {
+it("every page says that the database cannot be reached, and the way to the check-up", async () => {
   for (const path of ["", "/resources", `/resources/${uuid}`, "/actions"]) {
     const { status, headers, text, html } = await operator.get(path);
     expect([path, status, headers.get("retry-after")]).toEqual([path, 503, "5"]);
     expect(text).toContain("The service cannot reach its database, or has just started.");
     expect(text).not.toContain("fault of the service");
-    expect(html).toContain(`<a href="/operator/check-up" role="button">`);
+    expect(html).toContain(`<a href="/operator/check-up"`);
   }
   const { status, text } = await operator.get("/check-up");
   expect([status, text]).toEqual([200, expect.stringContaining("does not answer")]);
@@ -62,7 +62,7 @@ it("the check-up opens although the service was started without the database, an
     const overview = await get("", { authorization });
     expect([overview.status, await overview.text()]).toEqual([
       503,
-      expect.stringContaining(`<a href="/operator/check-up" role="button">`),
+      expect.stringContaining(`<a href="/operator/check-up"`),
     ]);
   } finally {
     await service.stop();
