@@ -18,7 +18,7 @@ export interface Sample {
 interface Gauge {
   name: string;
   help: string;
-  type: "gauge" | "histogram";
+  type: "gauge";
   /** A SELECT of its samples. */
   rows: string;
 }
@@ -85,14 +85,15 @@ const FUNCTIONS = `SELECT function, count(*) FILTER (WHERE under_way) AS under_w
 const SHARE = `least(100, 100.0 * ${MOST_SAMPLE_PAGES} * current_setting('block_size')::int / greatest(pg_relation_size('credentials'), 1))`;
 // Credentials by state, and by the age of their tokens. Without a refresh token a credential ages for ever, and that is
 // no sign of a late sweep.
-const COUNTED = `SELECT state, width_bucket(age::float8, '{${AGES.join()}}'::float8[]) AS bucket,
-     count(*) * 100 / (${SHARE}) AS count, coalesce(sum(age), 0) * 100 / (${SHARE}) AS age
+const readCredentials = statement(
+  "metrics_credentials",
+  `SELECT state, width_bucket(age::float8, '{${AGES.join()}}'::float8[]) AS bucket, (${SHARE})::float8 AS percent,
+     count(*)::float8 AS count, coalesce(sum(age), 0)::float8 AS age
    FROM (SELECT state, CASE WHEN state = 'active' AND (due_at IS NOT NULL OR sealed_refresh_token IS NOT NULL)
        THEN extract(epoch FROM now() - issued_at) END AS age
      FROM credentials TABLESAMPLE SYSTEM (${SHARE}) WHERE owner = 'resource') read
-   GROUP BY 1, 2`;
-const total = (of: string, condition: string) =>
-  `round((SELECT coalesce(sum(${of}), 0) FROM counted WHERE ${condition}))`;
+   GROUP BY 1, 2`,
+);
 
 // Each part of a scrape reads a bounded number of rows, however many resources there are.
 
@@ -144,39 +145,19 @@ const OF_WORK: readonly Gauge[] = [
   ),
 ];
 
-/** What another one reads of the credentials: the sample takes longest, and must not hide the rest. */
-const OF_CREDENTIALS: readonly Gauge[] = [
-  gauge(
-    "addon_credentials",
-    "Credentials by state; a large table is estimated from a sample",
-    ["state"],
-    total("count", "state = each.state"),
-    `unnest('{${STATES_OF_RESOURCES.join()}}'::text[]) AS each(state)`,
-  ),
-  {
-    name: "addon_token_age_seconds",
-    help: "Age of the access tokens that are refreshed, as of now",
-    type: "histogram",
-    rows: [
-      samples(
-        "addon_token_age_seconds_bucket",
-        ["le"],
-        total("count", "bucket < nth"),
-        `unnest('{${AGES.join()}}'::int[]) WITH ORDINALITY AS bound(le, nth)`,
-      ),
-      samples(
-        "addon_token_age_seconds_bucket",
-        ["le"],
-        total("count", "bucket IS NOT NULL"),
-        `(VALUES ('+Inf')) bound(le)`,
-      ),
-      samples("addon_token_age_seconds_sum", [], total("age", "true"), "(VALUES (1)) one"),
-      samples("addon_token_age_seconds_count", [], total("count", "bucket IS NOT NULL"), "(VALUES (1)) one"),
-    ].join("\nUNION ALL\n"),
-  },
-];
+/** Those that another statement reads of the credentials: the sample takes longest, and must not hide the rest. */
+const CREDENTIALS = "addon_credentials";
+const TOKEN_AGE = "addon_token_age_seconds";
 
-export const GAUGES: readonly Gauge[] = [...OF_WORK, ...OF_CREDENTIALS];
+export const GAUGES = [
+  ...OF_WORK,
+  {
+    name: CREDENTIALS,
+    help: "Credentials by state; a large table is estimated from a sample",
+    type: "gauge",
+  },
+  { name: TOKEN_AGE, help: "Age of the access tokens that are refreshed, as of now", type: "histogram" },
+];
 
 /** However often somebody looks, the database is queried no more often than this. */
 export const FRESH_MS = 2_000;
@@ -184,23 +165,47 @@ export const FRESH_MS = 2_000;
 /** How many percent of the credentials were read for their counts and ages; no metric, but the pages say it. */
 export const SAMPLED = "sampled_percent";
 
-const rowsOf = (gauges: readonly Gauge[]) => gauges.map(({ rows }) => rows).join("\nUNION ALL\n");
 const readWork = statement(
   "metrics",
-  `WITH queues AS MATERIALIZED (${QUEUES}), functions AS MATERIALIZED (${FUNCTIONS})\n${rowsOf(OF_WORK)}`,
-);
-const readCredentials = statement(
-  "metrics_credentials",
-  `WITH counted AS MATERIALIZED (${COUNTED})
-   ${rowsOf(OF_CREDENTIALS)}\nUNION ALL\n${samples(SAMPLED, [], SHARE, "(VALUES (1)) one")}`,
+  `WITH queues AS MATERIALIZED (${QUEUES}), functions AS MATERIALIZED (${FUNCTIONS})
+   ${OF_WORK.map(({ rows }) => rows).join("\nUNION ALL\n")}`,
 );
 
 /** The state of the work. `jobs`: the names of this build's jobs. */
 export const stateOfWork = (db: Queryable, jobs: readonly string[]): Promise<Sample[]> =>
   db.query(readWork, [jobs]);
 
-/** The credentials by state, and the ages of their tokens. */
-export const stateOfCredentials = (db: Queryable): Promise<Sample[]> => db.query(readCredentials);
+interface Counted {
+  state: string;
+  /** After how many of {@link AGES} the ages are; null: they have none that counts. */
+  bucket: number | null;
+  percent: number;
+  count: number;
+  age: number;
+}
+
+/** The credentials by state, and the ages of their tokens: the buckets of the histogram by their bounds. */
+export async function stateOfCredentials(db: Queryable): Promise<Sample[]> {
+  const rows = await db.query<Counted>(readCredentials);
+  const percent = rows[0]?.percent ?? 100;
+  const sum = (of: "count" | "age", isOne: (row: Counted) => boolean) =>
+    Math.round(rows.filter(isOne).reduce((all, row) => all + (row[of] * 100) / percent, 0));
+  const upTo = (nth: number) => sum("count", ({ bucket }) => bucket !== null && bucket <= nth);
+  const bounds = [...AGES, "+Inf"];
+  return [
+    ...STATES_OF_RESOURCES.map((each) => ({
+      ...{ sample: CREDENTIALS, labels: { state: each }, value: sum("count", ({ state }) => state === each) },
+    })),
+    ...bounds.map((le, nth) => ({ sample: `${TOKEN_AGE}_bucket`, labels: { le }, value: upTo(nth) })),
+    { sample: `${TOKEN_AGE}_sum`, labels: {}, value: sum("age", () => true) },
+    { sample: `${TOKEN_AGE}_count`, labels: {}, value: upTo(AGES.length) },
+    { sample: SAMPLED, labels: {}, value: percent },
+  ];
+}
+
+/** The samples of a metric. */
+export const samplesOf = (samples: readonly Sample[], name: string): Sample[] =>
+  samples.filter(({ sample }) => sample === name);
 
 /** The metric that is also stored by the hour, for a plot of the operator's pages. */
 const KEPT_BY_THE_HOUR = "addon_refreshes_total";

@@ -1,5 +1,5 @@
 import type { Check } from "../doctor/finding.ts";
-import { examine, type DoctorReport } from "../doctor/doctor.ts";
+import { examine, inShort, type DoctorReport } from "../doctor/doctor.ts";
 import type { KitCommand } from "./command.ts";
 import type { Screen } from "./host.ts";
 import { DONE, FAILED, MISCONFIGURED } from "./outcome.ts";
@@ -54,18 +54,10 @@ function exitCodeOf({ ok, checks }: DoctorReport): number {
   return isMisconfigured ? MISCONFIGURED : FAILED;
 }
 
-function show(screen: Screen, { ok, checks, failed, notChecked }: DoctorReport): string {
-  const idsOf = (isOne: (check: Check) => boolean) => checks.filter(isOne).map(({ id }) => id);
-  const skipped = idsOf(({ isChecked }) => isChecked === false);
-  const warnings = idsOf(({ ok, fix }) => ok && fix !== null);
-  const said = [
-    ...(failed > 0 ? [`${failed} of ${checks.length} checks failed`] : []),
-    ...(notChecked > 0 ? [`not checked: ${skipped.join(", ")}`] : []),
-    ...(failed === 0 && warnings.length > 0 ? [`to look at: ${warnings.join(", ")}`] : []),
-  ].join("; ");
-  const made = checks.filter(({ isChecked = true }) => isChecked).map((check) => showCheck(screen, check));
-  const end = said === "" ? "Fit for work." : `${ok ? "No check failed; " : ""}${said}.`;
-  return [...made, "", end.charAt(0).toUpperCase() + end.slice(1)].join("\n");
+function show(screen: Screen, report: DoctorReport): string {
+  const made = report.checks.filter(({ isChecked = true }) => isChecked);
+  const lines = made.map((check) => showCheck(screen, check));
+  return [...lines, "", inShort(report)].join("\n");
 }
 
 const INDENT = " ".repeat(14);

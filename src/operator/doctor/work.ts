@@ -1,4 +1,4 @@
-import type { Sample } from "../../metrics/store.ts";
+import { samplesOf as of, type Sample } from "../../metrics/store.ts";
 import type { OpenContext } from "../../open-context.ts";
 import { adviceOn } from "../advice.ts";
 import { lateTokens, stuckSteps, unrefreshable } from "../store.ts";
@@ -18,9 +18,6 @@ const HANGS_AFTER_SECONDS = 300;
 
 /** What the metrics say of the work. */
 export type Measured = () => Promise<readonly Sample[]>;
-
-/** The samples of a metric. */
-const of = (samples: readonly Sample[], name: string) => samples.filter(({ sample }) => sample === name);
 
 /** Whether the jobs of this build run. */
 async function sweeps({ config }: OpenContext, measured: Measured): Promise<Finding[]> {

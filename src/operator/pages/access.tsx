@@ -11,7 +11,12 @@ import { personOf, type Person } from "../../people/sign-in.ts";
 import { BY_PASSWORD } from "../audit.ts";
 import { letIn, MOUNT, SignOut } from "./frame.tsx";
 import { LOOKS_AGAIN } from "./live-script.ts";
-import { WITH_PASSWORD } from "./problems.ts";
+
+/**
+ * The address that asks a browser for the password. It is `/operator` itself and no path below it, or the browser would
+ * send the password only to that path.
+ */
+const WITH_PASSWORD = "/operator?with=password";
 
 /**
  * Lets only operators pass: with the password, or signed in with a listed account. The list is checked at each request.

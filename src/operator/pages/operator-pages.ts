@@ -1,11 +1,13 @@
-import { Router, type Request, type RequestHandler } from "express";
+import { Router, type ErrorRequestHandler, type Request, type RequestHandler } from "express";
 import { h } from "preact";
+import { KitError, Refusal } from "../../errors.ts";
 import { methodNotAllowed } from "../../http/requests.ts";
 import type { OpenContext } from "../../open-context.ts";
 import { addressOf } from "../../pages/address.ts";
 import { show, type Page } from "../../pages/pages.tsx";
+import { isPassing, Problem } from "../../pages/problem.tsx";
 import { examine } from "../doctor/doctor.ts";
-import { typedUuid } from "../errors.ts";
+import { typedUuid, UnknownResource, UsedWrongly } from "../errors.ts";
 import { createOverview } from "../overview.ts";
 import { actionsBefore, findAction } from "../store.ts";
 import { listResources, showResource } from "../resources.ts";
@@ -17,7 +19,6 @@ import { actionPage, auditPage } from "./audit-pages.tsx";
 import { MOUNT, policyWithScript } from "./frame.tsx";
 import { liveScript, LOOKS_AGAIN } from "./live-script.ts";
 import { checkUpPage, overviewPage } from "./overview.tsx";
-import { refused, showRefusal } from "./problems.ts";
 import { Root } from "./parts.tsx";
 import { listPage } from "./resource-list.tsx";
 import { askPlatform, resourcePage } from "./resource-page.tsx";
@@ -99,4 +100,27 @@ function word(value: unknown): string | undefined {
       .trim()
       .slice(0, LONGEST_WORD) || undefined
   );
+}
+
+/** A refusal by an operation itself; its sentence may be shown. */
+function refused(id: string, status: number, happened: string): Problem {
+  const title = status === 404 ? "There is nothing here" : "That cannot be done";
+  return new Problem(id, { status, title, happened, advice: "Nothing was changed." });
+}
+
+/**
+ * Shows an operation's refusal as a page, in its own words, as the command line does. Any other error is passed on to
+ * the page for unforeseen errors.
+ */
+function showRefusal(scrub: (text: string) => string): ErrorRequestHandler {
+  return (error: unknown, _request, _response, next) => {
+    const isOther = error instanceof Refusal || error instanceof Problem || isPassing(error);
+    const isRefusal = error instanceof KitError && !isOther;
+    next(isRefusal ? refused(error.id, statusOf(error), scrub(error.message)) : error);
+  };
+}
+
+function statusOf(error: KitError): number {
+  if (error instanceof UnknownResource) return 404;
+  return error instanceof UsedWrongly ? 400 : 409;
 }

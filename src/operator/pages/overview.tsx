@@ -1,15 +1,15 @@
-import { MOST_ROWS_WAITING } from "../../metrics/store.ts";
+import { MOST_ROWS_WAITING, samplesOf, type Sample } from "../../metrics/store.ts";
 import { Facts, type Page } from "../../pages/pages.tsx";
 import type { Check, Finding } from "../doctor/finding.ts";
-import type { DoctorReport } from "../doctor/doctor.ts";
-import type { Gauges, Overview } from "../overview.ts";
+import { inShort, type DoctorReport } from "../doctor/doctor.ts";
+import type { Overview } from "../overview.ts";
 import { duration } from "../wording.ts";
 import { OF_ALL } from "./actions.tsx";
 import { A, LIVE_MS, Links, number, Section, State, type Look } from "./parts.tsx";
-import { RefreshesPerHour, TokenAges } from "./plots.tsx";
+import { isEstimated, RefreshesPerHour, TokenAges } from "./plots.tsx";
 
 /** What needs an operator, the state of the service, and the actions on all resources. */
-export function overviewPage({ issues, gauges, hours }: Overview): Page {
+export function overviewPage({ issues, samples, hours }: Overview): Page {
   return {
     title: "Overview",
     content: (
@@ -19,12 +19,12 @@ export function overviewPage({ issues, gauges, hours }: Overview): Page {
         </Section>
         <Section title="Tokens">
           <div class="pair" id="plots" data-live={LIVE_MS}>
-            <TokenAges ages={gauges.tokenAges} isEstimated={gauges.isEstimated} />
+            <TokenAges samples={samples} />
             <RefreshesPerHour hours={hours} />
           </div>
         </Section>
         <div class="pair" id="numbers" data-live={LIVE_MS}>
-          <Numbers gauges={gauges} />
+          <Numbers samples={samples} />
         </div>
         <Section title="For all resources">
           <Links of={OF_ALL.map(({ label, name }) => ({ label, path: `/${name}` }))} as="buttons" />
@@ -53,29 +53,30 @@ function Issues({ issues }: { issues: readonly Finding[] }) {
   );
 }
 
-function Numbers({ gauges: { credentials, isEstimated, queues } }: { gauges: Gauges }) {
-  const found = credentials.filter(({ count }) => count > 0);
+function Numbers({ samples }: { samples: readonly Sample[] }) {
+  const found = samplesOf(samples, "addon_credentials").filter(({ value }) => value > 0);
+  const ages = samplesOf(samples, "addon_due_age_seconds");
   return (
     <>
       <Section title="Credentials">
         {found.length === 0 && <p>There are no resources yet.</p>}
         <Facts
-          of={found.map(({ state, count }) => [
+          of={found.map(({ labels: { state }, value }) => [
             <A to={`/resources?state=${state}`}>
-              <State of={state} />
+              <State of={String(state)} />
             </A>,
-            `${isEstimated ? "about " : ""}${number(count)}`,
+            `${isEstimated(samples) ? "about " : ""}${number(value)}`,
           ])}
         />
       </Section>
       <Section title="Due and not done">
         <Facts
-          of={queues.map(({ queue, due, ageSeconds }) => [
-            queue,
+          of={samplesOf(samples, "addon_due").map(({ labels, value }, index) => [
+            labels["queue"],
             <>
-              {number(due)}
-              {due >= MOST_ROWS_WAITING && " or more"}
-              {due > 0 && <span class="quiet"> (the oldest for {duration(ageSeconds)})</span>}
+              {number(value)}
+              {value >= MOST_ROWS_WAITING && " or more"}
+              {value > 0 && <span class="quiet"> (the oldest for {duration(ages[index]!.value)})</span>}
             </>,
           ])}
         />
@@ -87,20 +88,14 @@ function Numbers({ gauges: { credentials, isEstimated, queues } }: { gauges: Gau
 const WORDS = { well: "fine", wait: "warning", bad: "fault", gone: "not checked" };
 
 /** The results of all checks of `kit doctor`, with what to do. */
-export function checkUpPage({ checks }: DoctorReport): Page {
-  const named = (look: Look, what: string) => {
-    const ids = checks.filter((each) => lookOf(each) === look).map(({ id }) => id);
-    return ids.length > 0 ? `${what}: ${ids.join(", ")}. ` : "";
-  };
-  const said =
-    named("bad", "Something has to be fixed") + named("gone", "Not checked") + named("wait", "To look at");
+export function checkUpPage(report: DoctorReport): Page {
   return {
     title: "Check-up",
     content: (
       <>
-        <p>{said || "Everything the service needs is there."}</p>
+        <p>{inShort(report)}</p>
         <ul class="cards">
-          {checks.map((check) => (
+          {report.checks.map((check) => (
             <li class={lookOf(check)}>
               <h2>
                 {check.id} <State of={WORDS[lookOf(check)]} look={lookOf(check)} />

@@ -23,14 +23,10 @@ export function State({ of, look = LOOKS[of] ?? "gone" }: { of: string; look?: L
   return <span class={`state ${look}`}>{of}</span>;
 }
 
-/**
- * A time in readable form, UTC, with its distance from now. `now`: by the clock that the time is of, for what may be
- * still to come; without it, what is later than our own clock is shown as "now".
- */
+/** A time in readable form, UTC, with its distance from `now`: by the clock that the time is of, or ours. */
 export function Moment({ at, now }: { at: string | Date; now?: string }) {
-  const date = new Date(at);
-  const iso = date.toISOString();
-  const nowMs = now === undefined ? Math.max(Date.now(), date.getTime()) : Date.parse(now);
+  const iso = new Date(at).toISOString();
+  const nowMs = now === undefined ? Date.now() : Date.parse(now);
   return (
     <time dateTime={iso}>
       {iso.slice(0, 16).replace("T", " ")} <span class="quiet">({distance(iso, nowMs)})</span>

@@ -1,5 +1,4 @@
-import type { Hour } from "../../metrics/store.ts";
-import type { Gauges } from "../overview.ts";
+import { SAMPLED, samplesOf, type Hour, type Sample } from "../../metrics/store.ts";
 import { duration } from "../wording.ts";
 import { number } from "./parts.tsx";
 
@@ -16,20 +15,28 @@ interface Bar {
 /** Tokens live for eight hours: older than six means that refreshes have failed for hours. */
 const NEAR_THE_END_SECONDS = 6 * 3_600;
 
+/** Whether there are so many credentials that counts by state, and ages, are estimated from a sample. */
+export const isEstimated = (samples: readonly Sample[]) => samplesOf(samples, SAMPLED)[0]!.value < 100;
+
 /** How old the access tokens in use are. A token is refreshed at about half of its life. */
-export function TokenAges({ ages, isEstimated }: { ages: Gauges["tokenAges"]; isEstimated: boolean }) {
+export function TokenAges({ samples }: { samples: readonly Sample[] }) {
+  // The counts of a histogram include those of all buckets before.
+  const upTo = samplesOf(samples, "addon_token_age_seconds_bucket").map(({ labels: { le }, value }) => ({
+    ...{ bound: le === "+Inf" ? Infinity : Number(le), value },
+  }));
   const short = (seconds: number) => (seconds < 3_600 ? `${seconds / 60} m` : `${seconds / 3_600} h`);
-  const bars = ages.map(({ upToSeconds, count }, index) => {
-    const from = duration(ages[index - 1]?.upToSeconds ?? 0);
-    const isOld = upToSeconds === null || upToSeconds > NEAR_THE_END_SECONDS;
-    const label = upToSeconds === null ? "older" : short(upToSeconds);
+  const bars = upTo.map(({ bound, value }, index) => {
+    const before = upTo[index - 1] ?? { bound: 0, value: 0 };
+    const [count, from] = [value - before.value, duration(before.bound)];
+    const isOld = bound > NEAR_THE_END_SECONDS;
+    const label = bound === Infinity ? "older" : short(bound);
     return {
       label: index % 2 === 0 ? "" : label,
       ...{ good: isOld ? 0 : count, bad: isOld ? count : 0 },
-      inWords: `${upToSeconds === null ? `over ${from}` : `${from} to ${duration(upToSeconds)}`}: ${count}`,
+      inWords: `${bound === Infinity ? `over ${from}` : `${from} to ${duration(bound)}`}: ${count}`,
     };
   });
-  const title = `Age of the tokens in use${isEstimated ? ", estimated" : ""}`;
+  const title = `Age of the tokens in use${isEstimated(samples) ? ", estimated" : ""}`;
   return <BarChart id="ages" title={title} bars={bars} empty="There are no tokens in use yet." />;
 }
 
