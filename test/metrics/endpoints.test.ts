@@ -18,8 +18,4 @@ describe("endpointOf: the endpoint label of a call", () => {
     "is other for the unknown path %s",
     (path) => expect(endpointOf("GET", `https://platform.example${path}`)).toBe("other"),
   );
-
-  it("is other for an unknown method", () => {
-    expect(endpointOf("SOMEBODY", "https://platform.example/addons")).toBe("other");
-  });
 });

@@ -48,24 +48,3 @@ it("a provision that a web process answers and a worker finishes is counted by a
   expect(samples.get(`addon_database_query_duration_seconds_count{statement="store_tokens"}`)).toBe(1);
   expect(samples.get(`addon_lease_steals_total`)).toBe(0);
 });
-
-it("a process that is killed during a call has the outcome counted by the process that takes over its row", async () => {
-  const settings = { SWEEP_CRON: "* * * * * *" };
-  const first = await life.start("web", settings);
-  const uuids = await life.install(1);
-  await life.become(uuids, 1);
-  life.control.fault("POST /oauth/token", { delayMs: 3_000 });
-  await life.makeDue(uuids);
-  const held = `SELECT 1 FROM credentials WHERE leased_until > now() AND uuid = ANY($1::uuid[])`;
-  await eventually(async () => expect(await life.world.rows(held, [uuids])).toHaveLength(1));
-  first.signal("SIGKILL");
-  await first.ended;
-  await life.world.rows(`UPDATE credentials SET leased_until = now() WHERE uuid = ANY($1::uuid[])`, [uuids]);
-  const second = await life.start("web", settings);
-  await life.become(uuids, 2);
-  await eventually(async () =>
-    expect((await operator({ service: { url: second.url } }).samples()).get("addon_lease_steals_total")).toBe(
-      1,
-    ),
-  );
-});

@@ -45,8 +45,10 @@ export function guard(ctx: OpenContext, password: RequestHandler | null): Reques
       letIn(ctx, response, { name: person.email, account: person.id, address: clientAddress(request) });
       return next();
     }
-    if (person) noteRefused(person, request);
-    else if (byPassword && !isBrowser(request)) return byPassword(request, response, next);
+    if (person) {
+      const about = { requestId: request.id, account: person.id, address: clientAddress(request) };
+      ctx.log.warn(about, "An account that is not an operator was refused");
+    } else if (byPassword && !isBrowser(request)) return byPassword(request, response, next);
     // The body of a refused request is not read, so the connection cannot be used again.
     if (!isReading(request)) response.setHeader("Connection", "close");
     if (!isBrowser(request))
@@ -76,11 +78,6 @@ export function guard(ctx: OpenContext, password: RequestHandler | null): Reques
   function nameByPassword(request: Request, response: Response, next: NextFunction): void {
     letIn(ctx, response, { ...BY_PASSWORD, address: clientAddress(request) });
     next();
-  }
-
-  function noteRefused(person: Person, request: Request): void {
-    const about = { requestId: request.id, account: person.id, address: clientAddress(request) };
-    ctx.log.warn(about, "An account that is not an operator was refused");
   }
 }
 

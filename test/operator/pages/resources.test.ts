@@ -70,22 +70,6 @@ describe("the page of a resource", () => {
       expect(text).toContain(part);
   });
 
-  it("changes nothing, except a renamed or different app", async () => {
-    const [uuid] = uuids as [string];
-    const stored = async () =>
-      (
-        await operator.world.rows(`SELECT updated_at::text, app_name FROM resources WHERE uuid = $1`, [uuid])
-      )[0]!;
-    const before = await stored();
-    await operator.get(`/resources/${uuid}`);
-    expect(await stored()).toEqual(before);
-    await operator.world.rows(`UPDATE resources SET app_name = 'renamed-since' WHERE uuid = $1`, [uuid]);
-    await operator.get(`/resources/${uuid}`);
-    const after = await stored();
-    expect(after["app_name"]).toBe(before["app_name"]);
-    expect(after["updated_at"]).not.toBe(before["updated_at"]);
-  });
-
   it("updated by the script contains the current state, and asks the platform nothing", async () => {
     const [uuid] = uuids as [string];
     const asked = async (headers: Record<string, string>) => {
