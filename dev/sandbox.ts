@@ -1,6 +1,6 @@
 import { runSandbox } from "../packages/sandbox/command.ts";
 import { readRegistration } from "../packages/sandbox/registration.ts";
-import { madeUpNames, readEnvironment } from "../src/environment.ts";
+import { readChosenEnvironment, readEnvironment } from "../src/environment.ts";
 import { addonManifest } from "../src/operator/addon-manifest.ts";
 import { exitWith } from "../src/process/run-process.ts";
 import { addonId, offer } from "../src/your-service/plans.ts";
@@ -22,12 +22,12 @@ function sandboxEnvironment(): NodeJS.ProcessEnv {
     PARTNER_URL: `http://localhost:${known["PORT"] ?? "3000"}`,
     ADDON_MANIFEST: JSON.stringify(addonManifest(known["ADDON_ID"] ?? addonId, offer)),
   };
-  const nobodyChose = madeUpNames();
+  const chosen = readChosenEnvironment();
   const registered = namesIn(known["ADDON_MANIFEST"]);
-  const ofPartner = [...shared, ...Object.keys(usual)].map((name) => {
-    const chosen = nobodyChose.includes(name) ? undefined : known[name];
-    return [name, chosen ?? (registered.includes(name) ? "" : (known[name] ?? usual[name] ?? ""))];
-  });
+  const ofPartner = [...shared, ...Object.keys(usual)].map((name) => [
+    name,
+    chosen[name] ?? (registered.includes(name) ? "" : (known[name] ?? usual[name] ?? "")),
+  ]);
   return { ...known, ...(Object.fromEntries(ofPartner) as NodeJS.ProcessEnv) };
 }
 

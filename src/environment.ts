@@ -18,12 +18,6 @@ export function readEnvironment(env: Environment = process.env, folder = process
   return { ...madeByDev(chosen, folder), ...chosen };
 }
 
-/** The names of the settings that `npm run dev` made up because neither the environment nor `.env` gives them. */
-export function madeUpNames(env: Environment = process.env, folder = process.cwd()): string[] {
-  const chosen = readChosenEnvironment(env, folder);
-  return Object.keys(madeByDev(chosen, folder)).filter((name) => chosen[name] === undefined);
-}
-
 /**
  * As {@link readEnvironment}, without what `npm run dev` made: for what concerns another service than its own.
  *

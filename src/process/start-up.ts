@@ -54,8 +54,8 @@ export function becomeReady(ctx: OpenContext, stopping: AbortSignal, withSweeps:
   return ready;
 }
 
-/** Far less than a request waits: a request that comes after a failed check is answered once the next one succeeds. */
-const MOST_PAUSE_MS = 1_000;
+/** Far less than a request waits: one that comes after a failed check is answered once the next one succeeds. */
+const PAUSE_MS = 500;
 
 /**
  * Runs the checks that need the database, as soon as it answers: migrations, keys, client secret. Waits for a
@@ -63,7 +63,7 @@ const MOST_PAUSE_MS = 1_000;
  * if the address is at fault, or migrations or keys are missing, before any row is written.
  */
 export async function checkDatabase(ctx: OpenContext, signal: AbortSignal): Promise<void> {
-  for (let pauseMs = 250; ; pauseMs = Math.min(pauseMs * 2, MOST_PAUSE_MS)) {
+  for (;;) {
     try {
       await checkMigrations(ctx.db);
       await checkStored(ctx);
@@ -74,7 +74,7 @@ export async function checkDatabase(ctx: OpenContext, signal: AbortSignal): Prom
     } catch (error) {
       if (signal.aborted || isConnectionConfigError(error) || !isDatabaseAway(error)) throwInWords(error);
       ctx.log.warn({ reason: messageOf(error) }, "The database does not answer yet; waiting for it");
-      await sleep(pauseMs, undefined, { signal });
+      await sleep(PAUSE_MS, undefined, { signal });
     }
   }
 }

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import supertest from "supertest";
 import { readConfig as readAny } from "../../src/config.ts";
-import { madeUpNames, readEnvironment, type Environment } from "../../src/environment.ts";
+import { readEnvironment, type Environment } from "../../src/environment.ts";
 import { Misconfigured } from "../../src/errors.ts";
 import { createOwnScrubber } from "../../src/logging/scrubber.ts";
 import { Secret } from "../../src/secret.ts";
@@ -279,7 +279,6 @@ describe("the sources of settings", () => {
     expect(readEnvironment({ LOG_LEVEL: "" }, folder)).toEqual({
       ...{ DATA_DIR: folder, ADDON_ID: "made-up", LOG_LEVEL: "" },
     });
-    expect(madeUpNames({}, folder)).toEqual(["ADDON_ID"]);
   });
 
   it("the environment overrides .env, and .env overrides the file of npm run dev", async () => {
