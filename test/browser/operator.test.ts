@@ -75,7 +75,7 @@ let uuid: string;
 
     it("show the result of an action without a reload, under the Content-Security-Policy", async () => {
       const { context, page, problems } = await anOperator({ haste: 10 });
-      operator.control.fault("POST /oauth/token", { delayMs: 3_000 }, 2);
+      operator.control.fault("POST /oauth/token", { delayMs: 6_000 }, 2);
       await page.goto(`${operator.url()}/operator/refresh-all`);
       await page.getByRole("button", { name: "Refresh all tokens" }).click();
       await page.waitForURL(/\/operator\/actions\/\d+$/);
