@@ -33,18 +33,18 @@ const PROBE_EVERY_MS = 15_000;
  * A circuit breaker for refreshes while the token endpoint fails or asks for rest (`Retry-After`). Refreshes have hours
  * to spare, so they stop, except for one probe every 15 seconds; grants have minutes and are never held back by it. Per
  * process. `onHeldBack` is called when it opens and at each probe: a count of its calls shows an outage for as long as it
- * lasts. `now` is a monotonic clock in milliseconds.
+ * lasts.
  */
-export function createBreaker(onHeldBack: () => void, now: () => number = () => performance.now()) {
+function createBreaker(onHeldBack: () => void) {
   let failures = 0;
   let closedUntil = 0;
   let restAskedAt = -Infinity;
   return {
     /** How many refreshes may be started now. */
     allowance(): number {
-      if (now() < closedUntil) return 0;
+      if (performance.now() < closedUntil) return 0;
       if (failures < FAILURES_TO_OPEN) return Infinity;
-      closedUntil = now() + PROBE_EVERY_MS;
+      closedUntil = performance.now() + PROBE_EVERY_MS;
       onHeldBack();
       return 1;
     },
@@ -55,10 +55,13 @@ export function createBreaker(onHeldBack: () => void, now: () => number = () => 
     },
     failed(retryAfterMs = 0): void {
       failures += 1;
-      if (retryAfterMs > 0) restAskedAt = now();
+      if (retryAfterMs > 0) restAskedAt = performance.now();
       const opens = failures === FAILURES_TO_OPEN;
       if (opens) onHeldBack();
-      closedUntil = Math.max(closedUntil, now() + Math.max(retryAfterMs, opens ? PROBE_EVERY_MS : 0));
+      closedUntil = Math.max(
+        closedUntil,
+        performance.now() + Math.max(retryAfterMs, opens ? PROBE_EVERY_MS : 0),
+      );
     },
   };
 }
@@ -67,7 +70,7 @@ export function createBreaker(onHeldBack: () => void, now: () => number = () => 
  * At most so many calls at once (`TOKEN_CONCURRENCY`); further callers wait in line, grants before token pairs. Resolves
  * to the function that passes the turn on.
  */
-export function createTurns(most: number): (isGrant: boolean) => Promise<() => void> {
+function createTurns(most: number): (isGrant: boolean) => Promise<() => void> {
   const grants: (() => void)[] = [];
   const pairs: (() => void)[] = [];
   let free = most;

@@ -18,7 +18,7 @@ export function readTime(value: unknown): Date | null {
  * The outcome of asking for a resource's grant. `stored`: the grant's code is sealed and due at once; it is exchanged
  * like any other. `not_wanted`: meanwhile the resource was deprovisioned, or has got a grant or tokens.
  */
-export type Recovery = { outcome: "stored" } | { outcome: "not_wanted" } | NoGrant;
+type Recovery = { outcome: "stored" } | { outcome: "not_wanted" } | NoGrant;
 
 /**
  * Asks the legacy oauth-grant endpoint for a resource's grant and stores it (platform document, "Oauth-grant

@@ -44,10 +44,9 @@ export async function callTokens(
   const sentMs = performance.now();
   const result = await call(ctx, admitted, stopping);
   if (row.state !== "grant_pending") heed(ctx, result, sentMs);
-  if (result.done === "stored") return announced(ctx, row, result);
+  if (result.done === "stored") noteStored(ctx, row, result.refreshInSeconds);
   // A quarantined row stays so until tokens are stored, whatever the platform says of those it holds.
-  const isLeft = row.state === "quarantined";
-  if (isLeft || result.done === "not_sent" || result.done === "secret_rejected")
+  else if (row.state === "quarantined" || result.done === "not_sent" || result.done === "secret_rejected")
     await releaseCredential(ctx.db, row);
   else if (result.done === "failed") await settleFailure(ctx, row, result.failure);
   return result;
@@ -149,11 +148,7 @@ function heed({ credentials: { breaker } }: Context, result: CallResult, sentMs:
   else if (outcome !== "bug") breaker.succeeded(sentMs);
 }
 
-function announced<Stored extends { refreshInSeconds: number }>(
-  ctx: Context,
-  row: ClaimedCredential,
-  stored: Stored,
-) {
+function noteStored(ctx: Context, row: ClaimedCredential, refreshInSeconds: number): void {
   if (row.state === "grant_pending") {
     ctx.log.info(named(row), "Grant exchanged, tokens sealed");
     ctx.nudge("run-steps");
@@ -161,8 +156,7 @@ function announced<Stored extends { refreshInSeconds: number }>(
     ctx.nudge("find-late-steps", AFTER_TOKENS_MS);
   }
   // Tokens live for hours. A sandbox may give them a life of seconds, which would end before the next sweep.
-  if (stored.refreshInSeconds < 60) ctx.nudge("refresh-tokens", stored.refreshInSeconds * 1_000);
-  return stored;
+  if (refreshInSeconds < 60) ctx.nudge("refresh-tokens", refreshInSeconds * 1_000);
 }
 
 /**

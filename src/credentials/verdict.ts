@@ -27,14 +27,10 @@ export const GRANT_SECONDS = 305;
 const LEAST_REFUSALS = 3;
 const DAY_SECONDS = 24 * 3600;
 
-/** Seconds until the next try, when `tries` have been made. `chance` is in [0, 1). */
-export function nextTryInSeconds(
-  { seconds, spread }: Backoff,
-  tries: number,
-  chance: () => number = Math.random,
-): number {
+/** Seconds until the next try, when `tries` have been made. */
+export function nextTryInSeconds({ seconds, spread }: Backoff, tries: number): number {
   const base = seconds[Math.min(Math.max(tries, 1), seconds.length) - 1]!;
-  return base * (1 + spread * (2 * chance() - 1));
+  return base * (1 + spread * (2 * Math.random() - 1));
 }
 
 /** What a claimed row says about its tries. */

@@ -28,21 +28,16 @@ export type Result =
 export function answerOf(result: Result, uuid?: string): Answer {
   if (result.is === "refused") return refusalAnswer(result.refusal);
   if (result.is === "later") return laterAnswer(result.message, uuid);
-  return { status: 200, body: answerBody({ id: uuid, config: result.config, message: result.message }) };
+  return { status: 200, body: JSON.stringify({ id: uuid, config: result.config, message: result.message }) };
 }
 
 /** 202: it is done later. */
 export function laterAnswer(message: string, uuid?: string): Answer {
-  return { status: 202, body: answerBody({ id: uuid, message }) };
+  return { status: 202, body: JSON.stringify({ id: uuid, message }) };
 }
 
 export function refusalAnswer({ status, id, message }: Refusal): Answer {
-  return { status, body: answerBody({ id, message }) };
-}
-
-/** The body of an answer; members that are undefined are left out. */
-export function answerBody(members: Record<string, unknown>): string {
-  return JSON.stringify(members);
+  return { status, body: JSON.stringify({ id, message }) };
 }
 
 export function sealAnswer(vault: Vault, uuid: string, body: string): Uint8Array<ArrayBuffer> {

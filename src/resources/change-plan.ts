@@ -11,15 +11,7 @@ import {
 } from "../work/queue.ts";
 import { FIRST_LEASE, newStep, type Step } from "../work/step.ts";
 import { orNullAfter } from "../within.ts";
-import {
-  answerBody,
-  deprovisioned,
-  laterAnswer,
-  notFound,
-  refusalAnswer,
-  unknownPlan,
-  type Answer,
-} from "./answers.ts";
+import { deprovisioned, laterAnswer, notFound, refusalAnswer, unknownPlan, type Answer } from "./answers.ts";
 import { wasNeverProvisioned } from "./rows.ts";
 import { lockedResource, MOST_UNCHANGED_CALLS, noteUnchanged } from "./store.ts";
 import { answerInTime, requestDeadline, type WithinDeadline } from "./waiting.ts";
@@ -128,7 +120,7 @@ async function unchanged({ log }: Context, tx: Queryable, { uuid, plan }: PlanCh
   // Only when the limit is passed, not at each call beyond it: a flood of calls must not become a flood of alarms.
   if ((await noteUnchanged(tx, uuid)) === MOST_UNCHANGED_CALLS)
     log.error({ alarm: "plan_unchanged_often", uuid, plan }, "Asked again and again for the plan it has");
-  return { status: 200, body: answerBody({ message: `The plan is ${plan} already.` }) };
+  return { status: 200, body: JSON.stringify({ message: `The plan is ${plan} already.` }) };
 }
 
 function takesLonger(plan: string): Answer {

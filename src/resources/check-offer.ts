@@ -28,9 +28,6 @@ export function checkOffer({
     ...(["defaultPlan", "ephemeralPlan"] as const)
       .filter((member) => !Object.hasOwn(plans, chosen[member]))
       .map((member) => `${member} is "${chosen[member]}", but the plans are: ${names.join(", ")}.`),
-    ...names
-      .filter((name) => plans[name]!.later?.trim() === "")
-      .map((name) => `later of the plan "${name}" is empty: it is what the customer reads.`),
     ...wrongNames("plans", names, BARE_NAME),
     ...wrongNames("regions", regions, NAME),
     ...wrongNames("configVars", configVars, CONFIG_VAR_NAME),
@@ -44,8 +41,7 @@ export function checkOffer({
 }
 
 function wrongNames(member: string, names: readonly string[], { fits, inWords }: typeof NAME): string[] {
-  return names.flatMap((name, index) => {
-    if (!fits.test(name)) return `${member} holds "${name}": a name there ${inWords}.`;
-    return names.indexOf(name) < index ? `${member} holds "${name}" twice.` : [];
-  });
+  return names
+    .filter((name) => !fits.test(name))
+    .map((name) => `${member} holds "${name}": a name there ${inWords}.`);
 }

@@ -1,7 +1,7 @@
 import type { Context } from "../context.ts";
 import { retryWhileDatabaseAway, statement, type Queryable } from "../database/database.ts";
 import { isIn, STEP_LEASE_SECONDS } from "../work/step.ts";
-import { answerBody, sealAnswer } from "./answers.ts";
+import { sealAnswer } from "./answers.ts";
 import { mayBe } from "./states.ts";
 import { lockedResource } from "./store.ts";
 
@@ -117,7 +117,7 @@ export async function failLocked(
   uuid: string,
   { onlyIfStranded = false } = {},
 ): Promise<void> {
-  const answer = answerBody({ id: "provision_failed", message: MESSAGE });
+  const answer = JSON.stringify({ id: "provision_failed", message: MESSAGE });
   await tx.query(fail, [uuid, sealAnswer(vault, uuid, answer), onlyIfStranded]);
 }
 
@@ -187,7 +187,7 @@ export async function importResources(
     rows.map(({ plan }) => plan),
     rows.map(({ region }) => region),
     rows.map(({ name }) => name),
-    rows.map(({ uuid }) => sealAnswer(vault, uuid, answerBody({ id: uuid }))),
+    rows.map(({ uuid }) => sealAnswer(vault, uuid, JSON.stringify({ id: uuid }))),
   ];
   const born = await retryWhileDatabaseAway(() => db.query<{ uuid: string }>(importAll, values));
   return new Set(born.map(({ uuid }) => uuid));

@@ -238,17 +238,19 @@ export interface PlanChange {
   traceparent: string | null;
 }
 
-const begin = statement(
-  "begin_plan_change",
-  `INSERT INTO steps (uuid, key, kind, detail, due_at, attempts, lease, leased_until, request_id, traceparent)
-   VALUES ($1, $3, 'change_plan', jsonb_build_object('plan', $2::text), now(), 1, ${FIRST_LEASE}, now() + ${LEASE}, $4, $5)`,
-);
-// Its lease number is 0, so that a request which tries again, and does not know whether it began or queued, does not take
-// a step that another process has claimed.
-const enqueue = statement(
-  "enqueue_plan_change",
-  `WITH step AS (INSERT INTO steps (uuid, key, kind, detail, due_at, lease, request_id, traceparent) VALUES ($1, $3, 'change_plan', jsonb_build_object('plan', $2::text, 'isAccepted', true), now(), 0, $4, $5))
-   INSERT INTO events (uuid, type, detail) VALUES ($1, 'plan_change_queued', jsonb_build_object('plan', $2::text))`,
+// The lease number of one that is queued ($6) is 0, so that a request which tries again, and does not know whether it began
+// or queued, does not take a step that another process has claimed.
+const planChange = statement(
+  "write_plan_change",
+  `WITH step AS (
+     INSERT INTO steps (uuid, key, kind, detail, due_at, attempts, lease, leased_until, request_id, traceparent)
+     SELECT $1::uuid, $3::uuid, 'change_plan',
+       jsonb_build_object('plan', $2::text) || CASE WHEN $6 THEN '{"isAccepted": true}' ELSE '{}' END::jsonb,
+       now(), CASE WHEN $6 THEN 0 ELSE 1 END, CASE WHEN $6 THEN 0 ELSE ${FIRST_LEASE} END,
+       CASE WHEN NOT $6 THEN now() + ${LEASE} END, $4::text, $5::text
+   )
+   INSERT INTO events (uuid, type, detail)
+   SELECT $1, 'plan_change_queued', jsonb_build_object('plan', $2::text) WHERE $6::bool`,
 );
 
 /** Writes the step of a plan change: claimed by this process, or, accepted, behind what is under way. */
@@ -257,7 +259,7 @@ export async function writeChange(
   { uuid, plan, key, requestId, traceparent }: PlanChange,
   as: "claimed" | "queued",
 ): Promise<void> {
-  await tx.query(as === "claimed" ? begin : enqueue, [uuid, plan, key, requestId, traceparent]);
+  await tx.query(planChange, [uuid, plan, key, requestId, traceparent, as === "queued"]);
 }
 
 const accept = statement(

@@ -87,7 +87,7 @@ const TABLE: Row[] = [
   ["premium", "refuses", "during changePlan", "time", [202, 0], "provisioned basic", "C"],
   ["premium", "done", "during changePlan", "deprovision", [410, 204], "deprovisioned basic", "CD"],
   ["premium", "done", "unheard settle_steps", "nothing", [200, 0], "provisioned premium", "C"],
-  ["premium", "done", "unheard begin_plan_change", "nothing", [200, 0], "provisioned premium", "C"],
+  ["premium", "done", "unheard write_plan_change", "nothing", [200, 0], "provisioned premium", "C"],
   ["premium", "fails", "unheard accept_plan", "nothing", [202, 0], "provisioned premium", "CC"],
   ["premium", "done", "before settle_steps", "deprovision", [410, 204], "deprovisioned basic", "CD"],
   // One whose result cannot be stored: what the platform was answered stays.
