@@ -1,7 +1,6 @@
 import type { Context } from "../context.ts";
 import { KitError } from "../errors.ts";
 import { callAction } from "../extend/calls.ts";
-import type { OperatorAction } from "../extend/contract.ts";
 import { findForYou } from "../extend/store.ts";
 import { UsedWrongly } from "./errors.ts";
 import type { How } from "./work-through.ts";
@@ -9,15 +8,8 @@ import type { How } from "./work-through.ts";
 const MOST_SECONDS = 600;
 
 /** What your service lets an operator do to one resource. */
-export function yourActions({
-  vendor,
-}: Context): (Pick<OperatorAction, "label" | "effect"> & { name: string })[] {
-  return Object.entries(vendor.operatorActions ?? {}).map(([name, { label, effect }]) => ({
-    name,
-    label,
-    effect,
-  }));
-}
+export const yourActions = ({ vendor }: Context) =>
+  Object.entries(vendor.operatorActions ?? {}).map(([name, { label, effect }]) => ({ name, label, effect }));
 
 /** Runs one of them, and answers its sentence. Throws `KitError`s: what else the action throws is only logged. */
 export async function runYourAction(

@@ -50,7 +50,9 @@ it("kit rotate skips a resource whose last rotation has not reached the app", as
   expect(await run(uuid)).toMatchObject({ code: 0, data: { done: [uuid] } });
   const skipped = [{ uuid, reason: "under_way" }];
   expect(await run(uuid)).toEqual({ code: 0, data: { done: [], failed: [], skipped } });
-  expect(await operator.audit()).toContainEqual(expect.objectContaining({ action: "kit rotate", uuid }));
+  expect(await operator.audit()).toContainEqual(
+    expect.objectContaining({ action: `kit rotate ${uuid}`, uuid }),
+  );
   operator.control.clearFaults();
 });
 

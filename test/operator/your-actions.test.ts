@@ -64,7 +64,7 @@ describe("an action of the vendor's for operators", () => {
     const message = `Moved the basic kettle of ${app()}.`;
     expect(await ofKit("move", uuid)).toMatchObject({ code: 0, stdout: `${message}\n` });
     expect(await operator.audit()).toMatchObject([
-      { action: "kit action move", state: "done", uuid, message },
+      { action: `kit action move ${uuid}`, state: "done", uuid, message },
     ]);
   });
 

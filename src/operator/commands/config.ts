@@ -179,7 +179,7 @@ function showVars(screen: Screen, vars: readonly VarDifference[], reveal: boolea
 }
 
 function whatNow(uuid: string, vars: readonly VarDifference[]): string {
-  if (differing(vars).length === 0) return "Nothing differs.";
+  if (differing(vars).length === 0) return "Nothing that was ever set from here differs.";
   const over = vars.filter(isOver).map(({ name }) => safe(name));
   const overwrite = over.length > 0 ? ` --overwrite ${over.join(" ")}` : "";
   return `To make it so on the platform:\n  kit config push ${uuid}${overwrite}`;

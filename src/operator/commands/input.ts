@@ -6,15 +6,11 @@ import { UsedWrongly } from "../errors.ts";
 import type { Host } from "./host.ts";
 
 /** The operator was asked, and said no or cancelled. */
-class NotConfirmed extends KitError {
-  constructor() {
-    super("not_confirmed", "Nothing was changed.");
-  }
-}
+const notConfirmed = () => new KitError("not_confirmed", "Nothing was changed.");
 
-/** Asks the person at the terminal. Throws `NotConfirmed` unless they say yes. */
+/** Asks the person at the terminal. Throws `not_confirmed` unless they say yes. */
 export async function askYes(host: Host, question: string): Promise<void> {
-  if (!/^y(es)?$/i.test((await asked(host, `${question} (y/N) `, true)).trim())) throw new NotConfirmed();
+  if (!/^y(es)?$/i.test((await asked(host, `${question} (y/N) `, true)).trim())) throw notConfirmed();
 }
 
 /** The input may end with a line end. */
@@ -22,7 +18,7 @@ const LINE_END_BYTES = 2;
 
 /**
  * Reads a secret from standard input, without a trailing line end; a person at a terminal is asked, without an echo.
- * Throws `UsedWrongly` if it is empty, and `NotConfirmed` if a person cancels.
+ * Throws `UsedWrongly` if it is empty, and `not_confirmed` if a person cancels.
  */
 export async function readSecret(host: Host, what: string, mostBytes: number): Promise<Secret> {
   const typed = host.stdin.isTTY
@@ -33,11 +29,11 @@ export async function readSecret(host: Host, what: string, mostBytes: number): P
   return new Secret(value);
 }
 
-/** What a person types after a question. Throws `NotConfirmed` if they cancel it with Ctrl-C or Ctrl-D. */
+/** What a person types after a question. Throws `not_confirmed` if they cancel it with Ctrl-C or Ctrl-D. */
 async function asked({ stdin: input, stderr }: Host, question: string, isShown: boolean): Promise<string> {
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({ input, output: isShown ? stderr : nowhere, terminal: true });
-  const cancelled = new Promise<never>((_, reject) => lines.once("close", () => reject(new NotConfirmed())));
+  const cancelled = new Promise<never>((_, reject) => lines.once("close", () => reject(notConfirmed())));
   if (!isShown) stderr.write(question);
   try {
     return await Promise.race([lines.question(isShown ? question : ""), cancelled]);

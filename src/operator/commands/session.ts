@@ -158,7 +158,7 @@ export function createSession(
     offer: async (): Promise<Offer> => parts.offer ?? (await import("../../your-service/plans.ts")).offer,
     /** Ends the progress bar, so that it does not disturb a person who types. */
     endProgress: progress.end,
-    /** Asks the person at the terminal. Throws `NotConfirmed` unless they say yes, and `UsedWrongly` if there is none. */
+    /** Asks the person at the terminal. Throws `not_confirmed` unless they say yes, and `UsedWrongly` if there is none. */
     async confirm(question: string): Promise<void> {
       if (json || !host.stdin.isTTY || !host.stderr.isTTY)
         throw new UsedWrongly("Nothing was changed: nobody is here to be asked. Say --yes to do it.");

@@ -87,7 +87,7 @@ const pushConfigVars: Action = {
       content: (
         <>
           <DiffTable of={vars} />
-          <p>{isNothing ? "The platform has all that is wanted." : "What is missing is set."}</p>
+          <p>{isNothing ? "The platform has all that is known to be wanted." : "What is missing is set."}</p>
           {kept.length > 0 && (
             <fieldset>
               <legend>

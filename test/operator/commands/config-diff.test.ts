@@ -161,7 +161,9 @@ it("config diff and push leave vars alone that were set before the kit", async (
 
   await run("config", "set", imported, "TEAPOT_URL=https://set.example");
   expect(await states()).toEqual({ code: 0, states: ["TEAPOT_TOKEN foreign", "TEAPOT_URL same"] });
-  expect((await say("config", "diff", imported)).stdout).toContain("Nothing differs.");
+  expect((await say("config", "diff", imported)).stdout).toContain(
+    "Nothing that was ever set from here differs.",
+  );
   expect(await run("config", "push", imported, ...overwrite)).toMatchObject({ code: 0 });
   expect(await theirs()).toContainEqual(before.find(({ name }) => name === "TEAPOT_TOKEN"));
 });

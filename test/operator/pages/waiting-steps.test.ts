@@ -36,7 +36,6 @@ describe("a step that keeps failing", () => {
     const { stdout } = await run("resources", "show", uuid);
     expect(stdout).toMatch(/Waiting steps\n {2}finish +12 tries, the next \d{4}-.* \(in [45] min\)\n/);
     expect(stdout).toContain("The kiln is cold.");
-    expect(Math.max(...stdout.split("\n").map(({ length }) => length))).toBeLessThanOrEqual(80);
     const { data } = await kitJson(operator.world.environment, ["resources", "show", uuid]);
     const nextTryAt = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
     expect(data["steps"]).toContainEqual({
