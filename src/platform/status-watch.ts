@@ -38,8 +38,6 @@ export function createStatusWatch(feed: Feed, everyMs = EVERY_MS) {
   });
 
   return {
-    /** What is known, without asking the feed. */
-    known: () => known,
     look,
     /**
      * What an alarm's line says about an open incident, from which the alarm may come; null: none is known. An alarm
