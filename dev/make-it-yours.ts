@@ -234,7 +234,7 @@ function apply(texts: Map<string, string>): void {
   console.log(git("diff", "--stat"));
   console.log(`To see it whole: git diff. To undo it: git restore .
 To begin anew in development: rm -rf .data
-Then fill in src/your-service/: the four functions in index.ts, usage.ts, and the sentences in plans.ts. Check it: npm run check`);
+Then fill in src/your-service/: the four functions in index.ts, and the sentences in plans.ts. Check it: npm run check`);
 }
 
 function git(...words: string[]): string {

@@ -105,7 +105,7 @@ async function storeIssued(
   { db, vault, log }: Context,
   { row, secret }: Admitted,
   sent: Secret,
-  { accessToken, refreshToken, lifeSeconds, flags }: IssuedTokens,
+  { accessToken, refreshToken, lifeSeconds }: IssuedTokens,
 ): Promise<boolean> {
   const { uuid, owner } = row;
   const first = row.state === "grant_pending";
@@ -118,7 +118,7 @@ async function storeIssued(
     refresh: refreshToken && seal("sealed_refresh_token", refreshToken),
     ...{ lifeSeconds, share: shareOfLife(uuid), secretVersion: owner === "person" ? null : secret.version },
     // A refresh that brings no refresh token keeps the existing one, so this flag would be wrong.
-    flags: flags.filter((flag) => first || flag !== "no_refresh_token").join(),
+    flags: first && !refreshToken ? "no_refresh_token" : "",
   };
   if (first && !refreshToken)
     log.error(

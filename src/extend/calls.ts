@@ -6,10 +6,13 @@ import { untilCut } from "../within.ts";
 import { secretsOf } from "../work/vendor-steps.ts";
 import type { Extensions } from "./contract.ts";
 
+/** What can stand in an address, a command and a label. */
+export const NAME = /^[a-z0-9][a-z0-9-]{0,62}$/;
+
 /** Throws `Misconfigured` for a name of an action that cannot stand in an address or a command. */
 export function checkYourActions({ actions = {}, operatorActions = {} }: Extensions): void {
   for (const name of [...Object.keys(actions), ...Object.keys(operatorActions)])
-    if (!/^[a-z0-9][a-z0-9-]{0,62}$/.test(name))
+    if (!NAME.test(name))
       throw new Misconfigured(
         `src/your-service: the action "${name}" needs a name of small letters, digits and hyphens.`,
       );

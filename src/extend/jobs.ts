@@ -3,6 +3,7 @@ import type { Context } from "../context.ts";
 import { retryWhileDatabaseAway } from "../database/database.ts";
 import { messageOf, Misconfigured, storable } from "../errors.ts";
 import { LeaseLost, orNullAfter, underLease } from "../within.ts";
+import { NAME } from "./calls.ts";
 import type { YourJob } from "./contract.ts";
 import {
   claimJobs,
@@ -26,7 +27,7 @@ export function checkYourJobs(jobs: readonly YourJob[]): void {
   const names = jobs.map(({ name }) => name);
   for (const job of jobs) {
     const { name, at } = job;
-    if (!/^[a-z0-9][a-z0-9-]{0,62}$/.test(name) || names.indexOf(name) !== names.lastIndexOf(name))
+    if (!NAME.test(name) || names.indexOf(name) !== names.lastIndexOf(name))
       throw new Misconfigured(
         `src/your-service: the job "${name}" needs a name of its own, of small letters, digits and hyphens.`,
       );

@@ -1,7 +1,5 @@
 import express, { Router, type Request, type RequestHandler, type Response } from "express";
 import type { Context } from "../context.ts";
-import { isDatabaseAway } from "../database/database.ts";
-import { KitError } from "../errors.ts";
 import { isUnreadableBody, clientAddress, methodNotAllowed } from "../http/requests.ts";
 import { customerAction } from "../extend/store.ts";
 import { addressOf, goTo, isFromOurPage } from "../pages/address.ts";
@@ -17,12 +15,7 @@ import { readCookie, writeCookie, type SecretCookie } from "./cookies.ts";
 import { problem } from "./problems.ts";
 import { createRoles, type Roles } from "./roles.ts";
 import { readSignedForm } from "./sign-on.ts";
-import {
-  closeCustomerSession,
-  CUSTOMER_SESSION_SECONDS,
-  findCustomerSession,
-  openCustomerSession,
-} from "./store.ts";
+import { closeSession, CUSTOMER_SESSION_SECONDS, findCustomerSession, openCustomerSession } from "./store.ts";
 
 /** A form of at most eight members; the longest is an e-mail address. */
 const MOST_BODY_BYTES = 16 * 1024;
@@ -114,7 +107,7 @@ export function customerRoutes(ctx: Context): Router {
       if (!isFromOurPage(ctx, request)) throw notFromOurPage();
       const uuid = readUuid(request.params["uuid"]);
       const id = uuid && readCookie(ctx, cookieOf(uuid), request);
-      if (id) await closeCustomerSession(ctx, id);
+      if (id) await closeSession(ctx, "customer_sessions", id);
       if (uuid) writeCookie(ctx, cookieOf(uuid), request, response, null);
       goTo(ctx, request, response, "/customer/signed-out");
     })
@@ -146,23 +139,14 @@ function cookieOf(uuid: string): SecretCookie {
   return { name: `kit_customer_${uuid}`, path: `/customer/${uuid}`, maxAgeSeconds };
 }
 
-/** The vendor's page. An error that looks like a lost database is not about the kit's own, so it is wrapped. */
+/** The vendor's page, if it comes in time. */
 async function pageOf(
   { customerPage }: Context,
   { resource }: Visit,
   { person, form }: CustomerTools,
 ): Promise<Page> {
-  try {
-    const late = () => new Error("The service's customerPage() takes too long");
-    const page = await within<Page | undefined>(PAGE_TIME_MS, customerPage(resource, { person, form }), late);
-    if (page) return page;
-  } catch (error) {
-    throw isDatabaseAway(error) ? new Error("The page cannot reach what it needs", { cause: error }) : error;
-  }
-  throw new KitError(
-    "broken_contract",
-    "The service's customerPage() returned nothing; it must return a title and content. Is a return missing?",
-  );
+  const late = () => new Error("The service's customerPage() takes too long");
+  return within(PAGE_TIME_MS, customerPage(resource, { person, form }), late);
 }
 
 /** The vendor's page, followed by the e-mail address of the customer and the button for signing out. */

@@ -13,8 +13,6 @@ import { accountNow, whoPage } from "./who.tsx";
 
 // Sign-in of people by the platform's OAuth web flow.
 
-export type Person = Account;
-
 const SESSION: SecretCookie = { name: "kit_session", path: "/", maxAgeSeconds: SESSION_SECONDS };
 
 /** The routes for `/oauth`: login, callback, who am I, logout. */
@@ -33,14 +31,9 @@ export function signInRoutes(ctx: Context): Router {
     .get(async (request, response) => {
       const { person, session, returnTo } = await completeSignIn(ctx, request);
       // The session id is new each time and the old session ends, which prevents session fixation.
-      const former = await endSession(ctx, request).catch((error: unknown) => {
-        const about = { requestId: request.id, error };
-        ctx.log.warn(about, "A former session could not be ended; it expires by itself");
-        return null;
-      });
+      await endSession(ctx, request);
       writeCookie(ctx, SESSION, request, response, session);
-      if (former && former.id !== person.id) note("sign-out", request, former);
-      note("sign-in", request, person);
+      note("A person signed in", request, person.id);
       goTo(ctx, request, response, returnTo ?? "/oauth/me");
     })
     .all(methodNotAllowed("GET"));
@@ -59,17 +52,16 @@ export function signInRoutes(ctx: Context): Router {
     .route("/logout")
     .post(async (request, response) => {
       if (!isFromOurPage(ctx, request)) throw notFromOurPage();
-      const person = await endSession(ctx, request);
+      const account = await endSession(ctx, request);
       writeCookie(ctx, SESSION, request, response, null);
-      if (person) note("sign-out", request, person);
+      if (account) note("A person signed out", request, account);
       goTo(ctx, request, response, localPath(request.query["return_to"]) ?? "/oauth/me");
     })
     .all(methodNotAllowed("POST"));
   return router;
 
-  function note(action: "sign-in" | "sign-out", request: Request, person: Account): void {
-    const about = { requestId: request.id, account: person.id, address: clientAddress(request) };
-    ctx.log.info(about, action === "sign-in" ? "A person signed in" : "A person signed out");
+  function note(what: string, request: Request, account: string): void {
+    ctx.log.info({ requestId: request.id, account, address: clientAddress(request) }, what);
   }
 }
 
@@ -86,8 +78,8 @@ export async function personOf(
   return id && findSession(ctx, id, how);
 }
 
-/** Returns whose session it was. */
-async function endSession(ctx: Context, request: Request): Promise<Account | null> {
+/** Returns the id of the account whose session it was. */
+async function endSession(ctx: Context, request: Request): Promise<string | null> {
   const id = readCookie(ctx, SESSION, request);
-  return id && closeSession(ctx, id);
+  return id && closeSession(ctx, "sessions", id);
 }

@@ -86,15 +86,11 @@ const noteUse = (table: Table) =>
     `note_${table}`,
     `UPDATE ${table} SET seen_at = now() WHERE id_hash = ANY($1::bytea[]) AND seen_at < now() - interval '5 minutes'`,
   );
-const close = statement(
-  "close_session",
-  `DELETE FROM sessions s USING people p WHERE p.uuid = s.person AND s.id_hash = ANY($1::bytea[])
-   RETURNING p.uuid AS id, p.email, p.is_email_verified AS "isEmailVerified", p.name`,
-);
-const closeCustomer = statement(
-  "close_customer_session",
-  `DELETE FROM customer_sessions WHERE id_hash = ANY($1::bytea[])`,
-);
+const close = (table: Table) =>
+  statement(
+    `close_${table}`,
+    `DELETE FROM ${table} s WHERE id_hash = ANY($1::bytea[]) RETURNING to_jsonb(s)->>'person' AS person`,
+  );
 const pruneSessions = statement(
   "prune_sessions",
   `DELETE FROM sessions WHERE expires_at <= now() OR NOT (${IS_IN_USE})`,
@@ -181,11 +177,11 @@ async function used({ db }: Needs, table: Table, hashes: readonly Uint8Array[]):
   await db.query(noteUse(table), [hashes]).catch(() => undefined);
 }
 
-/** Ends a session. Returns whose it was; null if it had ended. */
-export async function closeSession(needs: Needs, session: Secret): Promise<Account | null> {
-  const hashes = hashesOf(needs, "sessions", session);
-  const [person] = await patiently(() => needs.db.query<Account>(close, [hashes]));
-  return person ?? null;
+/** Ends a session. Returns the id of the person whose it was; null: a customer's, or it had ended. */
+export async function closeSession(needs: Needs, table: Table, session: Secret): Promise<string | null> {
+  const hashes = hashesOf(needs, table, session);
+  const [closed] = await patiently(() => needs.db.query<{ person: string | null }>(close(table), [hashes]));
+  return closed?.person ?? null;
 }
 
 /**
@@ -227,11 +223,6 @@ export async function findCustomerSession(
   const [customer] = await patiently(look);
   if (customer) await used(needs, "customer_sessions", hashes);
   return customer ?? null;
-}
-
-export async function closeCustomerSession(needs: Needs, session: Secret): Promise<void> {
-  const hashes = hashesOf(needs, "customer_sessions", session);
-  await patiently(() => needs.db.query(closeCustomer, [hashes]));
 }
 
 /** Deletes sessions that are over, people without a session, with their tokens, and what was used and is too old to be sent again. */

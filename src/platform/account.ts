@@ -1,3 +1,4 @@
+import { storable } from "../errors.ts";
 import { isJsonObject } from "../json-object.ts";
 import type { Secret } from "../secret.ts";
 import { readUuid } from "../uuid.ts";
@@ -37,11 +38,10 @@ function accountIn(body: unknown): Account | null {
   if (!id || typeof email !== "string" || !/^[^\s\p{Cc}]{1,320}$/u.test(email)) return null;
   // Assumed (section 7): the account's one word about this is `verified`; the name of OpenID Connect is clearer.
   const isEmailVerified = (body["email_verified"] ?? body["verified"]) === true;
-  return { id, email, isEmailVerified, name: typeof name === "string" ? shownName(name) : null };
-}
-
-/** A name fit to be stored and shown: one line of whole characters, 200 at most; null if nothing is left. */
-function shownName(name: string): string | null {
-  const line = name.toWellFormed().replace(/[\p{Cc}\s]+/gu, " ");
-  return [...line.trim()].slice(0, 200).join("") || null;
+  return {
+    id,
+    email,
+    isEmailVerified,
+    name: typeof name === "string" ? storable(name).trim() || null : null,
+  };
 }

@@ -4,14 +4,11 @@ import { Secret } from "../secret.ts";
 import { type HttpAnswer, refusalOf, retryAfterMs, TransportError } from "./errors.ts";
 import type { Http } from "./http.ts";
 
-type TokenFlag = "no_refresh_token" | "refresh_token_malformed" | "odd_token_type" | "odd_expires_in";
-
 /** `lifeSeconds` is at most 8 hours. `refreshToken` is null if no usable one came: keep the one you have. */
 export interface IssuedTokens {
   accessToken: Secret;
   refreshToken: Secret | null;
   lifeSeconds: number;
-  flags: TokenFlag[];
 }
 
 /**
@@ -116,19 +113,12 @@ export function judgeTokenAnswer(answer: HttpAnswer, sent: readonly string[]): T
 const MOST_LIFE_SECONDS = 8 * 60 * 60;
 
 function issuedTokens(accessToken: string, body: JsonObject): IssuedTokens {
-  const { refresh_token: refresh, expires_in: expiresIn, token_type: type } = body;
-  const life = statedSeconds(expiresIn);
-  const flags: TokenFlag[] = [];
-  if (refresh == null || refresh === "") flags.push("no_refresh_token");
-  else if (!isToken(refresh)) flags.push("refresh_token_malformed");
-  if (String(type).toLowerCase() !== "bearer") flags.push("odd_token_type");
-  if (expiresIn != null && life === undefined) flags.push("odd_expires_in");
+  const { refresh_token: refresh, expires_in: expiresIn } = body;
   return {
     accessToken: new Secret(accessToken),
     refreshToken: isToken(refresh) ? new Secret(refresh) : null,
     // The 8-hour statement governs; `expires_in` may only shorten it, and nonsense counts as absent.
-    lifeSeconds: Math.min(life ?? MOST_LIFE_SECONDS, MOST_LIFE_SECONDS),
-    flags,
+    lifeSeconds: Math.min(statedSeconds(expiresIn) ?? MOST_LIFE_SECONDS, MOST_LIFE_SECONDS),
   };
 }
 

@@ -112,10 +112,6 @@ function read(json: JsonObject) {
     resolved_at: resolvedAt,
     /** The page for people. */
     full_url: text(json["full_url"]) || null,
-    systems: objects(json["systems"]).map((each) => ({
-      ...{ name: text(each["name"]), status: text(each["status"]) },
-      services: list(each["services"]).filter((name) => typeof name === "string"),
-    })),
     updates: objects(json["updates"]).map((each) => ({
       ...{ created_at: time(each["created_at"]), update_type: text(each["update_type"]) || null },
       ...{ title: text(each["title"]), contents: text(each["contents"]) },
@@ -128,12 +124,8 @@ function isMarkedOver({ resolved, state }: JsonObject): boolean {
   return resolved === true || ["resolved", "complete", "completed"].includes(text(state));
 }
 
-function list(value: unknown): unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
 function objects(value: unknown): JsonObject[] {
-  return list(value).filter(isJsonObject);
+  return Array.isArray(value) ? value.filter(isJsonObject) : [];
 }
 
 function text(value: unknown): string {

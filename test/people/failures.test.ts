@@ -226,7 +226,7 @@ describe("a platform that fails during the sign-in", () => {
 });
 
 it("an account's name is shown as escaped text, and not that of another account", async () => {
-  const name = `<script>alert("1")</script>\u0007 ${"n".repeat(300)}`;
+  const name = `<script>alert("1")</script>\0 ${"n".repeat(300)}`;
   const id = crypto.randomUUID();
   const body = { id: id.toUpperCase(), email: "a'<b>@x", name };
   people.control.fault("GET /account", { status: 200, body }, 1);

@@ -68,27 +68,16 @@ describe("an answer of the oauth-grant endpoint", () => {
     [403, "<html>", "closed", "http_403"],
     [404, { id: "not_found", message: "no" }, "unknown", "not_found"],
     [409, { id: "conflict", message: "exchanged" }, "already_exchanged", "conflict"],
-    [410, { id: "gone", message: "exchanged" }, "already_exchanged", "gone"],
     [422, { id: "invalid_params", message: "exchanged" }, "already_exchanged", "invalid_params"],
-    [400, { id: "two words", message: 7 }, "refused", "http_400"],
-    [408, "", "not_now", "http_408"],
     [503, { id: "service_unavailable", message: "later" }, "not_now", "service_unavailable"],
     [200, "<html>", "not_now", "unreadable_answer"],
     [200, [good], "not_now", "unreadable_answer"],
-    [200, { oauth_grant: "the-code" }, "not_now", "unreadable_answer"],
     [200, { oauth_grant: { code: "" } }, "not_now", "unreadable_answer"],
-    [200, { oauth_grant: { code: 7 } }, "not_now", "unreadable_answer"],
     [200, { oauth_grant: { code: "x".repeat(2049) } }, "not_now", "unreadable_answer"],
   ])("%d %j is %s (%s)", async (status, body, outcome, id) => {
     const answer = await grantAt((await anApi(answering(status, body))).url);
     expect(answer).toMatchObject({ outcome, error: { id } });
     expect(JSON.stringify(answer)).not.toContain("the-code");
-  });
-
-  it("with any 2xx is a grant, whatever other members it has", async () => {
-    const odd = { oauth_grant: { code: "c", type: "other", expires_at: 7 }, more: 1 };
-    const answer = await grantAt((await anApi(answering(201, odd))).url);
-    expect(answer).toMatchObject({ outcome: "grant", grant: { expiresAt: null } });
   });
 
   it("that refuses is reported with its message, without what we sent", async () => {

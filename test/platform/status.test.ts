@@ -41,7 +41,7 @@ describe("reading the status feed", () => {
     expect(json).toEqual(said);
     // What the kit shows or decides on.
     expect(said).toMatchObject(value);
-    expect(Object.keys(value)).toHaveLength(10);
+    expect(Object.keys(value)).toHaveLength(9);
   });
 
   it("accepts missing members and new values", async () => {
@@ -54,7 +54,7 @@ describe("reading the status feed", () => {
     expect(value.scheduled).toEqual([]);
     expect(value.incidents).toMatchObject([
       {
-        ...{ id: 7, title: "", resolved: true, full_url: null, systems: [] },
+        ...{ id: 7, title: "", resolved: true, full_url: null },
         updates: [{ created_at: "2026-01-31T11:00:00.000Z", title: "", contents: "", update_type: null }],
       },
     ]);
@@ -77,10 +77,7 @@ describe("reading the status feed", () => {
   });
 
   it.each([
-    [{ state: "in_progress" }, false],
     [{ state: "completed", resolved: false }, true],
-    [{ state: "complete" }, true],
-    [{ resolved_at: "2020-01-31T13:00:00.000Z" }, true],
     [{ ends_at: "2020-01-31T13:00:00.000Z" }, true],
     [{ resolved_at: "2120-01-31T13:00:00.000Z" }, false],
   ])("knows whether a maintenance is over: %j", async (members, isOver) => {

@@ -1,7 +1,6 @@
 import { aBrowser } from "../people/browser.ts";
 import { aWorld, eventually, opened } from "../support/world.ts";
 import { addonId, offer } from "../../src/your-service/plans.ts";
-import { usageOf } from "../../src/your-service/usage.ts";
 
 // The sample, sold through the front door. Put the tests of your own service in this folder, in the place of these.
 const names = Object.keys(offer.plans);
@@ -61,30 +60,11 @@ describe("what src/your-service sells", () => {
     expect(config()["TEAPOT_URL"]).toBe(`https://${latePlan}.${addonId}.example/${uuid}`);
   });
 
-  it("shows its customers their plan, region and app, and how much they have used", async () => {
+  it("shows its customers their plan, region and app", async () => {
     const { uuid, app } = await installed(offer.defaultPlan);
     await world.quiet([uuid]);
     const text = await customersPage(uuid);
-    for (const shown of [`<dd>${offer.defaultPlan}: `, "<dd>us</dd>", "Ready", app, "of 24 hours today"])
+    for (const shown of [`<dd>${offer.defaultPlan}: `, "<dd>us</dd>", "Ready", app])
       expect(text).toContain(shown);
   });
-
-  it("shows no usage while it is being made", async () => {
-    const { uuid } = await installed(offer.defaultPlan);
-    await world.quiet([uuid]);
-    await world.rows(`UPDATE resources SET state = 'provisioning' WHERE uuid = $1`, [uuid]);
-    const text = await customersPage(uuid);
-    expect(text).toContain("Being made");
-    expect(text).not.toMatch(/Usage|progress|hours/);
-  });
-});
-
-it("counts the hours of today from when the add-on was bought", async () => {
-  const noon = new Date("2030-01-02T12:00:00Z");
-  const used = async (createdAt: string) => {
-    const resource = { state: "provisioned", createdAt: new Date(createdAt) };
-    return (await usageOf(resource as Parameters<typeof usageOf>[0], noon))?.used;
-  };
-  expect(await used("2030-01-01T00:00:00Z")).toBe(12);
-  expect(await used("2030-01-02T07:59:00Z")).toBe(4);
 });

@@ -7,7 +7,8 @@ import { addressOf, localPath } from "../../pages/address.ts";
 import { show } from "../../pages/pages.tsx";
 import { NOT_AVAILABLE, Problem } from "../../pages/problem.tsx";
 import { inSmallLetters } from "../../people/roles.ts";
-import { personOf, type Person } from "../../people/sign-in.ts";
+import { personOf } from "../../people/sign-in.ts";
+import type { Account } from "../../platform/account.ts";
 import { BY_PASSWORD } from "../audit.ts";
 import { letIn, MOUNT, SignOut } from "./frame.tsx";
 import { LOOKS_AGAIN } from "./live-script.ts";
@@ -85,7 +86,7 @@ export function guard(ctx: OpenContext, password: RequestHandler | null): Reques
  * Whether `OPERATOR_ACCOUNTS` lists an account, by its id, or by its e-mail if the platform has verified that. An entry
  * without "@" is compared with ids alone, because what the platform calls an e-mail need not look like one.
  */
-function isListed(accounts: readonly string[], { id, email, isEmailVerified }: Person): boolean {
+function isListed(accounts: readonly string[], { id, email, isEmailVerified }: Account): boolean {
   return accounts.some((account) => {
     const isEmail = account.includes("@");
     return inSmallLetters(account) === inSmallLetters(isEmail ? email : id) && (isEmailVerified || !isEmail);
@@ -122,7 +123,7 @@ function SignIn({ request, base }: { request: Request; base: string }) {
 }
 
 /** For a person who is signed in but not listed as an operator: why, and how to change the account. */
-function NotListed({ person: { email, isEmailVerified, id }, base }: { person: Person; base: string }) {
+function NotListed({ person: { email, isEmailVerified, id }, base }: { person: Account; base: string }) {
   return (
     <>
       <p>
