@@ -11,7 +11,7 @@ export interface Authorization {
   scope: string[];
 }
 
-export interface AuthorizationRequest {
+interface AuthorizationRequest {
   /** The text by which users tell their authorizations apart. */
   description: string;
   /** What the tokens may do; with none the platform would let them do everything. */

@@ -13,7 +13,7 @@ export class InvalidPath extends KitError {
 }
 
 /** A call for another resource than the one whose token would be sent. */
-export class ForeignResource extends KitError {
+class ForeignResource extends KitError {
   constructor(asked: string, own: string) {
     super("foreign_resource", `/addons/${asked} is not the resource of this client, which is ${own}`);
   }
