@@ -4,7 +4,7 @@ import type { RequestHandler } from "express";
 import type { Context } from "../context.ts";
 import { Refusal } from "../errors.ts";
 import type { Secret } from "../secret.ts";
-import { accept } from "./requests.ts";
+import { accept, askForBody } from "./requests.ts";
 
 /** What a password opens. */
 type Door = "platform" | "operator" | "metrics";
@@ -56,6 +56,7 @@ export function authenticate(
     const given = credentialsIn(request);
     if (given && isRight(given)) {
       accept(request);
+      askForBody(request, response);
       return next();
     }
     response.setHeader("WWW-Authenticate", `Basic realm="${realm}"`);

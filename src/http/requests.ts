@@ -1,4 +1,4 @@
-import type { IncomingMessage } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { isIP } from "node:net";
 import type { Request, Response } from "express";
 import { KitError, Refusal } from "../errors.ts";
@@ -29,6 +29,17 @@ export function methodNotAllowed(allowed: string) {
     response.setHeader("Allow", allowed);
     throw new Refusal(`Only ${allowed} can be used here.`, { id: "method_not_allowed", status: 405 });
   };
+}
+
+/**
+ * Asks a client that announced its body (`Expect: 100-continue`) for it. To be called once the caller is let in, and before
+ * anything reads the body: such a client waits for it.
+ */
+export function askForBody({ headers }: IncomingMessage, response: ServerResponse): void {
+  if (headers.expect?.toLowerCase() !== "100-continue") return;
+  response.writeContinue();
+  // So that a second call does not ask again.
+  delete headers.expect;
 }
 
 /** Throws a 415 for a compressed body, before any decoder sees it: what strangers send is not unpacked here. */

@@ -26,14 +26,21 @@ interface HttpServer {
  * The HTTP server of an Express app, not yet listening.
  *
  * Its timeouts cut slow clients off (a whole request within 15 s, half a minute without reading a byte of the answer)
- * and outlast the router in front (90 s idle).
+ * and outlast the router in front (90 s idle). A client that announces its body (`Expect: 100-continue`) is asked for it by
+ * `askForBody`, after it was let in.
  */
 export function createHttpServer(app: Express): HttpServer {
+  // Node would begin all requests that a connection sends together at once (assumed, section 1).
   const handle: RequestListener = (request, response) => {
-    (request.socket as Connection).current = response;
-    app(request, response);
+    const connection: Connection = request.socket;
+    const before = connection.current;
+    connection.current = response;
+    if (isOver(before)) app(request, response);
+    else before!.once("close", () => connection.destroyed || app(request, response));
   };
   const server = http.createServer({ ...constructorsFor(app), connectionsCheckingInterval: 1_000 }, handle);
+  server.on("checkContinue", handle);
+  server.on("clientError", ({ code }: NodeJS.ErrnoException, socket: Connection) => refuse(socket, code));
   server.keepAliveTimeout = 95_000;
   server.headersTimeout = 10_000;
   server.requestTimeout = 15_000;
@@ -71,6 +78,28 @@ function constructorsFor(app: Express): http.ServerOptions {
   return { IncomingMessage: Request, ServerResponse: Response } as unknown as http.ServerOptions;
 }
 
+const isOver = (response: ServerResponse | undefined) =>
+  !response || response.writableFinished || response.destroyed;
+
+/** What Node's parser refuses, by the code of its error; anything else is 400. */
+const REFUSALS: Readonly<Record<string, readonly [status: string, id: string, message: string]>> = {
+  HPE_HEADER_OVERFLOW: ["431 Request Header Fields Too Large", "headers_too_large", "The headers are too large."], // prettier-ignore
+  ERR_HTTP_REQUEST_TIMEOUT: ["408 Request Timeout", "request_timeout", "The request did not come in time."],
+};
+const MALFORMED = ["400 Bad Request", "bad_request", "The request is not well formed."] as const;
+
+/** Answers what is no HTTP, or does not come in time, after the whole requests in front of it have their answers. */
+function refuse(socket: Connection, code = ""): void {
+  const { current } = socket;
+  const hasBegun = !isOver(current);
+  if (hasBegun && current!.req.complete) return void current!.once("close", () => refuse(socket, code));
+  if (!socket.writable || (hasBegun && current!.headersSent)) return void socket.destroy();
+  const [status, id, message] = REFUSALS[code] ?? MALFORMED;
+  const body = JSON.stringify({ id, message });
+  const head = `Content-Type: application/json; charset=utf-8\r\nContent-Length: ${body.length}`;
+  socket.end(`HTTP/1.1 ${status}\r\n${head}\r\nConnection: close\r\n\r\n${body}`, () => socket.destroy());
+}
+
 /** The platform does not wait longer for an answer. */
 const LONGEST_REQUEST_MS = 20_000;
 
@@ -90,6 +119,7 @@ async function closeInOrder(
     if (!response.headersSent) response.setHeader("Connection", "close");
   };
   server.prependListener("request", sayLast);
+  server.prependListener("checkContinue", sayLast);
   for (const { current } of connections) if (current) sayLast(null, current);
 
   // Node accepts one queued connection in each turn of the event loop.

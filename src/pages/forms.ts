@@ -1,7 +1,7 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import express, { type RequestHandler } from "express";
 import type { Context } from "../context.ts";
-import { isUnreadableBody } from "../http/requests.ts";
+import { askForBody, isUnreadableBody } from "../http/requests.ts";
 import { Secret } from "../secret.ts";
 import { Problem } from "./problem.tsx";
 
@@ -12,8 +12,10 @@ export type Form = Readonly<Record<string, readonly string[]>>;
 const parse = express.urlencoded({ extended: false, limit: 32 * 1024, parameterLimit: 500 });
 
 /** Reads the form of a request. */
-export const parseForm: RequestHandler = (request, response, next) =>
+export const parseForm: RequestHandler = (request, response, next) => {
+  askForBody(request, response);
   parse(request, response, (error?: unknown) => next(isUnreadableBody(error ?? {}) ? unreadable() : error));
+};
 
 const unreadable = () =>
   new Problem("unreadable", {

@@ -1,6 +1,6 @@
 import express, { Router, type Request, type RequestHandler, type Response } from "express";
 import type { Context } from "../context.ts";
-import { isUnreadableBody, clientAddress, methodNotAllowed } from "../http/requests.ts";
+import { askForBody, isUnreadableBody, clientAddress, methodNotAllowed } from "../http/requests.ts";
 import { customerAction } from "../extend/store.ts";
 import { addressOf, goTo, isFromOurPage } from "../pages/address.ts";
 import { formIn, parseForm } from "../pages/forms.ts";
@@ -25,10 +25,12 @@ const PAGE_TIME_MS = 5_000;
 const parse = express.urlencoded({ extended: false, limit: MOST_BODY_BYTES, parameterLimit: 50 });
 
 /** A body that cannot be read counts as a refused sign-on. */
-const readForm: RequestHandler = (request, response, next) =>
+const readForm: RequestHandler = (request, response, next) => {
+  askForBody(request, response);
   parse(request, response, (error?: unknown) =>
     next(isUnreadableBody(error ?? {}) ? problem("sign_on_refused", "The sign-on cannot be read.") : error),
   );
+};
 
 /** `/sso`: the sign-on of customers with a form that the platform's dashboard signed (assumed, section 6). */
 export function signOnRoutes(ctx: Context, salt: Secret): Router {

@@ -6,6 +6,7 @@ import { closeAll } from "../close-all.ts";
 import type { Config } from "../config.ts";
 import { Misconfigured } from "../errors.ts";
 import { createGuards } from "../http/authenticate.ts";
+import { askForBody } from "../http/requests.ts";
 import { createHttpServer } from "../http/server.ts";
 import { metricsRoutes } from "../metrics/scrape.ts";
 import { openContext, type OpenContext, type Parts } from "../open-context.ts";
@@ -76,6 +77,10 @@ async function serve(ctx: OpenContext, stopping: AbortController): Promise<Runni
 function yourRoutes({ vendor }: OpenContext, whenReady: RequestHandler): RequestHandler[] | null {
   if (!vendor.routes) return null;
   const router = Router({ caseSensitive: true });
+  router.use((request, response, next) => {
+    askForBody(request, response);
+    next();
+  });
   vendor.routes(router);
   return [whenReady, router];
 }

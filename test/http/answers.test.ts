@@ -1,6 +1,46 @@
+import { aProvisionRequest } from "../support/a-provision-request.ts";
+import { basic } from "../support/partner-calls.ts";
+import { rawHttp } from "../support/raw-http.ts";
 import { aWorld, opened } from "../support/world.ts";
 
 const world = opened(() => aWorld());
+
+/** Longer than any answer takes: these connections are closed by the service. */
+const PATIENCE_MS = 20_000;
+
+function request(method: string, path: string, body?: object, more = ""): string {
+  const { addonId, addonPassword } = world.sandbox.settings;
+  const text = body ? JSON.stringify(body) : "";
+  return `${method} ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: ${basic(addonId, addonPassword)}\r\nContent-Length: ${text.length}\r\n${more}\r\n${text}`;
+}
+
+it("requests that are sent together are carried out in their order", async () => {
+  const wanted = aProvisionRequest({ plan: "basic" });
+  const { statuses } = await rawHttp(
+    world.service.url!,
+    request("POST", "/resources", wanted) +
+      request("PUT", `/resources/${wanted.uuid}`, { plan: "premium" }) +
+      request("DELETE", `/resources/${wanted.uuid}`) +
+      request("DELETE", `/resources/${wanted.uuid}`, undefined, "Connection: close\r\n"),
+    PATIENCE_MS,
+  );
+  expect(statuses).toEqual([200, 200, 204, 410]);
+});
+
+it.each([
+  ["no HTTP", () => "hello\r\n\r\n", [400], "bad_request"],
+  [
+    "100 kB of headers",
+    () => `GET / HTTP/1.1\r\nX: ${"x".repeat(100_000)}\r\n\r\n`,
+    [431],
+    "headers_too_large",
+  ],
+  ["garbage behind a request", () => `${request("POST", "/resources", aProvisionRequest({ plan: "basic" }))}no\r\n\r\n`, [200, 400], "bad_request"], // prettier-ignore
+])("%s is refused with an id and a message", async (_, bytes, statuses, id) => {
+  const answer = await rawHttp(world.service.url!, bytes(), PATIENCE_MS);
+  expect(answer).toMatchObject({ statuses, closed: true });
+  expect(JSON.parse(answer.text.slice(answer.text.lastIndexOf("\r\n\r\n")))).toMatchObject({ id });
+});
 
 it("HEAD is answered like GET", async () => {
   for (const path of ["/healthz", "/readyz"]) {

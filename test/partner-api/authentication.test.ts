@@ -125,6 +125,15 @@ describe("authentication", () => {
     expect(answer.text).toMatch(/^connection: close/im);
   });
 
+  it.each([
+    ["not asked for it with a wrong password", basic("teapots", "wrong"), [401]],
+    ["asked for it with the right one", RIGHT, [100, 422]],
+  ])("a client that announces its body is %s", async (_, authorization, statuses) => {
+    const head = `Host: x\r\nAuthorization: ${authorization}\r\nContent-Length: 4\r\nExpect: 100-continue`;
+    const answer = await rawHttp(world.service.url!, `POST /resources HTTP/1.1\r\n${head}\r\n\r\nnull`);
+    expect(answer).toMatchObject({ statuses });
+  });
+
   it("happens before the uuid is looked up or validated", async () => {
     const { body } = await platform.provision(aProvisionRequest());
     const { id } = body as { id: string };
