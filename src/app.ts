@@ -4,8 +4,9 @@ import type { Context } from "./context.ts";
 import { KitError, Refusal } from "./errors.ts";
 import { timedRequests } from "./metrics/measured.ts";
 import type { Log } from "./logging/log.ts";
-import { methodNotAllowed, isUnreadableBody, refuseCompressed } from "./http/requests.ts";
+import { isAccepted, isUnreadableBody, methodNotAllowed, refuseCompressed } from "./http/requests.ts";
 import { requestLog } from "./logging/request-log.ts";
+import { EACH } from "./logging/sample.ts";
 
 type AppContext = Pick<Context, "metrics" | "log" | "trace"> & {
   config: Pick<Config, "resourcesPath" | "trustProxy">;
@@ -78,7 +79,8 @@ function answerError(log: Log): ErrorRequestHandler {
   return (error: unknown, request, response, _next) => {
     if (response.headersSent) return void response.destroy();
     const { status, id, message } = publicFace(error);
-    if (status >= 500) log.error({ requestId: request.id, error }, "A request failed");
+    const about = { requestId: request.id, error, [EACH]: isAccepted(request) };
+    if (status >= 500) log.error(about, "A request failed");
     if (status === 503) response.setHeader("Retry-After", "5");
     response.status(status).json({ id, message });
   };

@@ -1,11 +1,11 @@
 import { levels, pino, type LogFn, type Logger } from "pino";
 import { logOutput } from "./log-output.ts";
 import { chainOf, withoutQuoted } from "../errors.ts";
-import { createSample, kindOf } from "./sample.ts";
+import { createSample, EACH, kindOf } from "./sample.ts";
 import type { Scrubber } from "./scrubber.ts";
 
 export type Log = Logger;
-type Members = Record<string, unknown>;
+type Members = Record<string | symbol, unknown>;
 
 /** Strings longer than this many characters are cut in the log, so that nobody can flood it with one value. */
 const LONGEST_VALUE = 2048;
@@ -18,7 +18,7 @@ const { warn: WARN, error: ERROR } = levels.values as { warn: number; error: num
  * An `alarm` member marks an event that an operator must look at; docs/operate.md lists the words. `noteOn` is called
  * with every alarm, even if its line is not written; the members that it returns are added to the line. It neither waits
  * nor throws. Of warnings and errors of a kind, one in `againMs` is written (0: each), with the number of those left out
- * before it (`leftOut`). `members` gives more of each line.
+ * before it (`leftOut`), unless it has a true {@link EACH}. `members` gives more of each line.
  */
 export function createLog(
   level: string,
@@ -51,7 +51,7 @@ export function createLog(
           first instanceof Error ? { error: first } : { ...(words === rest ? (first as object) : {}) };
         if (typeof members["alarm"] === "string") Object.assign(members, noteOn(members["alarm"]));
         if (weight < least) return;
-        if (weight === WARN || weight === ERROR) {
+        if (!members[EACH] && (weight === WARN || weight === ERROR)) {
           const leftOut = sample(kindOf(words[0], members["error"]));
           if (leftOut === null) return;
           if (leftOut > 0) members["leftOut"] = leftOut;

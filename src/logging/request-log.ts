@@ -4,11 +4,12 @@ import type { Request } from "express";
 import { pinoHttp, type HttpLogger } from "pino-http";
 import { isAccepted, clientAddress } from "../http/requests.ts";
 import type { Log } from "./log.ts";
+import { EACH } from "./sample.ts";
 
 /**
  * Logs one line for each request when its answer has gone out, or its connection has ended before that. The line has no
  * headers, query or body: a few members cost little and leak nothing. What strangers are refused is a warning, of which
- * the log takes a sample. Sets `request.id`, the request's id in the log and in its answer (app.ts).
+ * the log takes a sample; of requests with right credentials it takes each. Sets `request.id`, the request's id in the log and in its answer (app.ts).
  */
 export function requestLog(log: Log): HttpLogger<IncomingMessage, ServerResponse> {
   return pinoHttp({
@@ -23,8 +24,8 @@ export function requestLog(log: Log): HttpLogger<IncomingMessage, ServerResponse
       if (error || (status ?? 0) >= 500) return "error";
       return status === null || (isRefused(response) && !isAccepted(request)) ? "warn" : "info";
     },
-    customSuccessObject: withAddress,
-    customErrorObject: (request, response, _error, line: object) => withAddress(request, response, line),
+    customSuccessObject: ofRequest,
+    customErrorObject: (request, response, _error, line: object) => ofRequest(request, response, line),
     serializers: {
       req: ({ id, method, url = "" }: IncomingMessage) => ({ id, method, path: pathOf(url) }),
       res: (response: ServerResponse) => ({ status: statusOf(response) }),
@@ -47,8 +48,9 @@ function isRefused(response: ServerResponse): boolean {
 }
 
 /** Says of a refused request whence it came. */
-function withAddress(request: IncomingMessage, response: ServerResponse, line: object): object {
-  return isRefused(response) ? { ...line, address: clientAddress(request as Request) } : line;
+function ofRequest(request: IncomingMessage, response: ServerResponse, line: object): object {
+  const address = isRefused(response) && { address: clientAddress(request as Request) };
+  return { ...line, ...address, [EACH]: isAccepted(request) };
 }
 
 /** Null if the connection ended before anything was sent: Node's `statusCode` is 200 from the beginning. */

@@ -1,3 +1,6 @@
+/** A member of a line that, if true, has it written each time: it is the only record of what it names. */
+export const EACH = Symbol("each");
+
 /** More kinds than this at once are forgotten, and begin anew. */
 const MOST_KINDS = 1_000;
 

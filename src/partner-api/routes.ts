@@ -2,6 +2,7 @@ import { Router, type Request, type RequestHandler, type Response } from "expres
 import type { Context } from "../context.ts";
 import { Refusal } from "../errors.ts";
 import { methodNotAllowed } from "../http/requests.ts";
+import { EACH } from "../logging/sample.ts";
 import { notFound, type Answer } from "../resources/answers.ts";
 import { changePlan } from "../resources/change-plan.ts";
 import { deprovision } from "../resources/deprovision.ts";
@@ -28,10 +29,10 @@ export function partnerApi(
       const answer = await untilReady()
         .then(() => provision(ctx, wanted, receivedAtMs, () => request.socket.writable))
         .catch((error: unknown) => {
-          // The platform takes any answer but a success as final. A sentence of its own: the log leaves none out.
+          // The platform takes any answer but a success as final.
           const { uuid, plan, name, requestId } = wanted;
-          const about = { alarm: "provision_lost", uuid, plan, name, requestId };
-          if (!(error instanceof Refusal)) ctx.log.error(about, `A provision is lost: ${uuid}`);
+          const about = { alarm: "provision_lost", uuid, plan, name, requestId, [EACH]: true };
+          if (!(error instanceof Refusal)) ctx.log.error(about, "A provision is lost");
           throw error;
         });
       // From then on the grant can be exchanged.

@@ -61,6 +61,16 @@ it("wrong passwords are counted by what they would open, and right ones pass bes
   });
 });
 
+it("what the platform is not answered is logged each time, with its error", async () => {
+  const { addonId, addonPassword } = world.sandbox.settings;
+  const path = "/resources/01234567-89ab-4cde-8f01-23456789abcd";
+  await world.rows("ALTER TABLE resources RENAME TO gone");
+  await ask(path, { method: "DELETE", headers: { authorization: basic(addonId, addonPassword) } }, 500);
+  await world.rows("ALTER TABLE gone RENAME TO resources");
+  await eventually(() => expect(world.lines(`"path":"${path}"`, `"status":500`)).toHaveLength(MANY));
+  expect(world.lines("A request failed", "does not exist")).toHaveLength(MANY);
+});
+
 it("what the platform and operators are refused is logged each time", async () => {
   const { addonId, addonPassword } = world.sandbox.settings;
   const refusals: [path: string, method: string, authorization: string][] = [
