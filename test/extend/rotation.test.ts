@@ -1,11 +1,13 @@
 import { Refusal } from "../../src/errors.ts";
 import type { Extensions, Kit, Rotation } from "../../src/extend/contract.ts";
+import { openContext } from "../../src/open-context.ts";
 import { askRotation } from "../../src/work/rotation.ts";
 import { writeRotation } from "../../src/work/rotation-store.ts";
 import { aGate, aVendor, type Vendor } from "../support/a-vendor.ts";
 import { kit as command } from "../support/kit.ts";
 import { interleavings } from "../support/interleavings.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
+import { sellers } from "../support/sellers.ts";
 import { eventually, opened } from "../support/world.ts";
 
 // A vendor's service that can rotate credentials: the tokens of its product that work, by resource.
@@ -152,6 +154,40 @@ describe("a rotation", () => {
     await becomes([]);
     expect(await events()).toEqual(["rotation_asked", "rotation_refused"]);
     expect(token()).not.toMatch(/^token-/);
+  });
+
+  it.each<[string, object]>([
+    ["does not say what to retire", { config: { TEAPOT_TOKEN: "x" } }],
+    ["sets a var that is not on offer", { config: { COFFEE: "x" }, retires: null }],
+    ["names them with a NUL", { config: { TEAPOT_TOKEN: "x" }, retires: { old: ["\0"] } }],
+    ["names them with broken Unicode", { config: { TEAPOT_TOKEN: "x" }, retires: { "\ud83d": 1 } }],
+  ])("whose function %s reaches nobody, and is tried again", async (_what, outcome) => {
+    rotation.rotate = instead(rotation.rotate, async () => outcome as never);
+    await kit.rotate(uuid);
+    await eventually(async () => {
+      const [row] = await life.world.rows(`SELECT last_error AS error FROM steps WHERE uuid = $1`, [uuid]);
+      expect(row).toEqual({ error: expect.stringContaining("The service") });
+    });
+    expect(token()).not.toBe("x");
+    await done();
+    expect(token()).toMatch(/^token-/);
+  });
+
+  it("whose app has no tokens for now waits until it has", async () => {
+    const gate = aGate();
+    first.rotate.push(() => gate.opened);
+    await kit.rotate(uuid);
+    await eventually(() => callsOf("rotate").length === 1);
+    const tokensAre = (state: string) =>
+      life.world.rows(`UPDATE credentials SET state = $2 WHERE uuid = $1`, [uuid, state]);
+    await tokensAre("grant_lost");
+    gate.open();
+    await announcing();
+    const [step] = await life.world.rows(`SELECT due_at FROM steps WHERE uuid = $1`, [uuid]);
+    expect(step).toEqual({ due_at: null });
+    await tokensAre("active");
+    await becomes(["retire"]);
+    await done();
   });
 
   it("does not end the old credentials while the platform cannot be told the new ones", async () => {
@@ -368,6 +404,23 @@ describe("the timetable", () => {
     await done();
     expect([...new Set(called.map((call) => call.uuid))]).toEqual([uuid]);
   });
+});
+
+it.each([{ everyDays: 0 }, { overlapMinutes: -1 }, { overlapMinutes: NaN }])(
+  "a rotation with %j keeps the service from starting, and says so",
+  async (times) => {
+    const other = Object.assign(aVendor(), { rotation: { ...rotation, ...times } });
+    const config = sellers.teapots.config({ ...life.world.environment });
+    await expect(openContext(config, { ...sellers.teapots.parts, vendor: other })).rejects.toThrow(
+      "overlapMinutes is at least 0 and everyDays at least 1",
+    );
+  },
+);
+
+it("a service without a rotation says so to who asks for one", async () => {
+  delete vendor.rotation;
+  await expect(kit.rotate(uuid)).rejects.toThrow("This service cannot rotate credentials");
+  vendor.rotation = rotation;
 });
 
 /** A function that does something else once. */

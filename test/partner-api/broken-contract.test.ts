@@ -43,6 +43,27 @@ describe("a vendor's function that returns nothing is reported with what is miss
 });
 
 it.each<[string, () => unknown, string]>([
+  ["nothing", () => null, "changePlan() returned nothing;"],
+  ["a list as config", () => ({ config: [] }), "as a plain object of names and texts."],
+  [
+    "a promise as config",
+    () => ({ config: Promise.resolve(config) }),
+    "as a plain object of names and texts.",
+  ],
+  ["config together with later", () => ({ config, later: "Soon." }), "returned both config and later"],
+])("changePlan that returns %s: 202, no var is removed, and the log says why", async (_, answer, said) => {
+  const uuid = await life.settled("basic");
+  const since = life.position();
+  answers("changePlan", answer());
+  expect((await life.control.changePlan(uuid, "premium")).response.status).toBe(202);
+  await life.nothingLeft(uuid);
+  expect(saidOf(uuid)).toContain(said);
+  const sent = life.patchesOf(uuid, since).flatMap((patch) => patch.config.map(({ value }) => value));
+  expect(sent).not.toContain(null);
+  expect(await life.resource(uuid)).toMatchObject({ plan: "premium" });
+});
+
+it.each<[string, () => unknown, string]>([
   ["an address", () => new URL("https://hunter2hunter2.example"), "of type object, and not to a text."],
   ["a Promise", () => Promise.resolve("hunter2hunter2"), "of type object, and not to a text."],
 ])(

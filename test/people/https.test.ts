@@ -27,6 +27,14 @@ describe("sign-in behind https", () => {
     expect(browser.cookies.has("__Host-kit_session")).toBe(false);
   });
 
+  it("ignores a cookie without the prefix, which a neighbouring site could have set", async () => {
+    const browser = people.browser(VIA_PROXY);
+    await people.signIn(browser);
+    browser.cookies.set("kit_session", browser.cookies.get("__Host-kit_session")!);
+    browser.cookies.delete("__Host-kit_session");
+    expect((await browser.get("/oauth/me")).status).toBe(401);
+  });
+
   it("accepts X-Forwarded-Proto only from a trusted proxy", async () => {
     await people.world.restart({ environment: { TRUST_PROXY: "0" } });
     const browser = people.browser(VIA_PROXY);

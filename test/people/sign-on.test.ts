@@ -1,6 +1,7 @@
 import { readSignedForm } from "../../src/people/sign-on.ts";
 import type { Database } from "../../src/database/database.ts";
 import { Secret } from "../../src/secret.ts";
+import { rawHttp } from "../support/raw-http.ts";
 import { opened } from "../support/world.ts";
 import { aWorldOfCustomers, SALT, signed, without, type Form } from "./customers.ts";
 
@@ -24,6 +25,13 @@ describe("POST /sso/login", () => {
     expect(name).toBe(`kit_customer_${uuid}`);
     expect(attributes).toContain(`Path=/customer/${uuid}; HttpOnly; SameSite=Lax`);
     expect((await browser.get(answer.location!)).status).toBe(200);
+  });
+
+  it("asks a client that announces its body for it", async () => {
+    const body = new URLSearchParams(unused()).toString();
+    const head = `Host: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: ${body.length}`;
+    const request = `POST /sso/login HTTP/1.1\r\n${head}\r\nExpect: 100-continue\r\n\r\n${body}`;
+    expect((await rawHttp(customers.url(), request)).statuses).toEqual([100, 303]);
   });
 
   it("accepts the user-scoped token alone, and then knows the customer", async () => {

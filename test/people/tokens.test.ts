@@ -1,12 +1,14 @@
 import { randomBytes } from "node:crypto";
+import { runWeb } from "../../src/process/run-web.ts";
 import { statement } from "../../src/database/database.ts";
+import { Secret } from "../../src/secret.ts";
 import { credentialSealContext } from "../../src/vault/contexts.ts";
 import { createVault } from "../../src/vault/vault.ts";
 import { kitJson } from "../support/kit.ts";
 import { eventually, opened } from "../support/world.ts";
 import type { Browser } from "./browser.ts";
 import { aWorldOfPeople } from "./people.ts";
-import { teapotConfig } from "../support/sellers.ts";
+import { teapotConfig, teapotParts } from "../support/sellers.ts";
 
 // A person's tokens stand beside those of resources and are refreshed by the same code (test/credentials). Here is what
 // differs: a refusal ends the sign-in, and signing out or in again meets a refresh under way.
@@ -43,6 +45,16 @@ async function accessToken() {
   return vault.open(credentialSealContext("sealed_access_token", uuid, "person"), sealed!).reveal();
 }
 
+/** Refreshes, and does something between the platform's answer and its storing. */
+async function refreshWhile(meanwhile: () => Promise<unknown>): Promise<void> {
+  await makeDue();
+  people.control.fault("POST /oauth/token", { delayMs: 2_000 });
+  people.world.service.services.jobs.wake("refresh-tokens");
+  await eventually(async () => (await person()).lease === 1);
+  await meanwhile();
+  await people.job("refresh-tokens");
+}
+
 describe("refresh of a person's tokens", () => {
   it("happens when it is due, with the secret in the body, and on use of a token that expired or was ended", async () => {
     const since = position();
@@ -68,19 +80,38 @@ describe("refresh of a person's tokens", () => {
     "with the %s refresh token does not change the pair of who signed in again (out before: %s)",
     async (which, isOut) => {
       people.control.settings({ refreshToken: which });
-      await makeDue();
-      people.control.fault("POST /oauth/token", { delayMs: 2_000 });
-      people.world.service.services.jobs.wake("refresh-tokens");
-      await eventually(async () => (await person()).lease === 1);
-      if (isOut) await browser.post("/oauth/logout");
-      await people.signIn(browser);
-      const fresh = await accessToken();
-      await people.job("refresh-tokens");
+      let fresh = "";
+      await refreshWhile(async () => {
+        if (isOut) await browser.post("/oauth/logout");
+        await people.signIn(browser);
+        fresh = await accessToken();
+      });
       people.control.settings({ refreshToken: "same" });
       expect(await accessToken()).toBe(fresh);
       expect(await page()).toBe(200);
     },
   );
+
+  it("that brought another refresh token is stored although another process was refused with the old one", async () => {
+    people.control.settings({ refreshToken: "new" });
+    await refreshWhile(() =>
+      people.world.rows(
+        `UPDATE credentials SET lease = lease + 1, state = 'needs_sign_in', reason = 'refresh_token_rejected',
+           due_at = NULL, leased_until = NULL, sealed_access_token = NULL, sealed_refresh_token = NULL`,
+      ),
+    );
+    people.control.settings({ refreshToken: "same" });
+    expect(await person()).toMatchObject({ state: "signed_in", reason: null, generation: 2 });
+    expect(await page()).toBe(200);
+  });
+
+  it("of a person who signed out meanwhile restores nothing", async () => {
+    await refreshWhile(() => browser.post("/oauth/logout"));
+    expect([await people.sessions(), await page()]).toEqual([[], 401]);
+    await people.world.rows(`UPDATE people SET signed_in_at = now() - interval '1 hour'`);
+    await people.job("prune-sessions");
+    expect(await people.people()).toEqual([]);
+  });
 
   it.each([
     ["when it is due", meetDue],
@@ -138,6 +169,35 @@ it("the keys of people's tokens and sessions can be changed while they are signe
   expect(await page()).toBe(401);
   await meetDue();
   expect(await person()).toMatchObject({ state: "signed_in", generation: 2 });
+});
+
+it("keys that only people's tokens need are required at start", async () => {
+  await people.world.rows(`DELETE FROM client_secrets`);
+  await people.world.service.stop();
+  const environment = { ...people.world.environment, ENCRYPTION_KEY: randomBytes(24).toString("hex") };
+  const logTo = { write: () => undefined };
+  const service = await runWeb(teapotConfig(environment), { ...teapotParts, logTo });
+  await expect(service.ready).rejects.toThrow(/needs keys that are not among .*: 1 row\n/s);
+  await service.stop();
+  await people.world.restart();
+});
+
+it("keys that are missing later put a pair aside, without a call, until they are available again", async () => {
+  const stranger = await createVault({ encryptionKey: new Secret("s".repeat(40)) });
+  const sealed = stranger.seal(
+    credentialSealContext("sealed_refresh_token", (await person()).uuid, "person"),
+    "a-token",
+  );
+  await people.world.rows(`UPDATE credentials SET sealed_refresh_token = $1`, [sealed]);
+  const since = position();
+  await meetDue();
+  expect(await person()).toMatchObject({ state: "quarantined", reason: "key_missing" });
+  expect([refreshes(since), await page()]).toEqual([[], 200]);
+  expect(people.world.logged()).toMatch(/"alarm":"quarantined"/);
+  await people.world.restart({ environment: { DECRYPTION_KEYS: "s".repeat(40) } });
+  await people.job("reopen-quarantined");
+  expect((await person()).state).toBe("signed_in");
+  await people.world.restart();
 });
 
 it("the pair of a person who signs in at a process of the release before is moved, and works", async () => {

@@ -1,10 +1,15 @@
+import { execFile } from "node:child_process";
 import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import https from "node:https";
 import type { AddressInfo, Socket } from "node:net";
-import { inspect } from "node:util";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { inspect, promisify } from "node:util";
 import { Worker } from "node:worker_threads";
 import { createHttp } from "../../src/platform/http.ts";
 import { shown, type TransportError } from "../../src/platform/errors.ts";
+import { program } from "../support/program.ts";
 import { type Answering, aClosedPort, aRawServer, aServer, closings } from "./local-server.ts";
 
 const toClose = closings();
@@ -138,6 +143,18 @@ describe("a call without a usable answer", () => {
       expect(error).toMatchObject({ id: "connection_failed", mayHaveArrived: false });
     }
     expect(server.seen).toHaveLength(0);
+  });
+
+  it("may have arrived over https once the certificate was accepted", async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), "addon-https-"));
+    toClose.push(() => rm(folder, { recursive: true }));
+    await writeFile(path.join(folder, "ca.pem"), CERTIFICATE);
+    const code = `const { createHttp } = await import(${JSON.stringify(program("src/platform/http.ts"))});
+      const error = await createHttp().send({ method: "POST", url: "${await aTlsServer()}" }).catch((it) => it);
+      console.log(error.id, error.mayHaveArrived);`;
+    const env = { NODE_EXTRA_CA_CERTS: path.join(folder, "ca.pem") };
+    const child = promisify(execFile)(process.execPath, ["--input-type=module", "-e", code], { env });
+    expect((await child).stdout).toBe("connection_failed true\n");
   });
 
   it("keeps no bytes that could not be parsed", async () => {

@@ -4,9 +4,10 @@ import { diffConfig, differing, pushConfig } from "../../src/operator/config-dif
 import { setConfig } from "../../src/operator/config-vars.ts";
 import type { PlatformFor } from "../../src/platform/api.ts";
 import type { OpenContext } from "../../src/open-context.ts";
+import { lockedResource } from "../../src/resources/store.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
-import { opened } from "../support/world.ts";
+import { eventually, opened } from "../support/world.ts";
 
 let services: OpenContext;
 let uuid: string;
@@ -43,12 +44,34 @@ function overtaken(at: "before" | "after", by: () => Promise<unknown> = changePl
   };
 }
 
-it("a plan change that starts before a push is not undone at the platform by the push of older values", async () => {
+const setToo = () =>
+  setConfig(services, uuid, [{ name: "TEAPOT_URL", value: "https://of-the-other.example" }]);
+
+it.each([
+  ["a plan change", changePlan],
+  ["another operator's kit config set", setToo],
+])("%s during a push is not undone at the platform by the push of older values", async (_, by) => {
   const before = await url();
   await services.platformFor(uuid).config.update([{ name: "TEAPOT_URL", value: null }]);
-  const needs = { ...services, platformFor: overtaken("before") };
+  const needs = { ...services, platformFor: overtaken("before", by) };
   expect(await pushConfig(needs, uuid, [])).toEqual(["TEAPOT_URL"]);
   expect(await url()).not.toBe(before);
+  expect(differing(await diffConfig(services, uuid))).toEqual([]);
+});
+
+it("a var that is set while another one is being stored is kept, as is the other", async () => {
+  const vars = ["TEAPOT_URL", "TEAPOT_TOKEN"].map((name) => ({ name, value: `https://of-${name}.example` }));
+  let both: Promise<unknown> = Promise.resolve();
+  await services.db.transaction(async (tx) => {
+    await lockedResource(tx, uuid);
+    both = Promise.all(vars.map((each) => setConfig(services, uuid, [each])));
+    // Both have changed the platform, and wait for the row.
+    await eventually(async () =>
+      expect(await life.world.rows(`SELECT 1 FROM pg_locks WHERE NOT granted`)).toHaveLength(2),
+    );
+  });
+  await both;
+  expect(await services.platformFor(uuid).config.get()).toEqual(expect.arrayContaining(vars));
   expect(differing(await diffConfig(services, uuid))).toEqual([]);
 });
 
