@@ -194,11 +194,10 @@ export function createClientSecrets({ db, vault, scrubber, log, nudge }: Needs) 
 }
 
 /**
- * Judges an answer about a person's pair. A person whose token may be dead just signs in again; and that the client of
- * `OAUTH_CLIENT_ID` is rejected is a fault of the settings, after which the pair is tried again.
+ * Judges an answer about a person's pair, which ends only by a word of RFC 6749. That the client of `OAUTH_CLIENT_ID` is
+ * rejected is a fault of the settings, and so may be a 401 without a word: after these the pair is tried again.
  */
 export function judgePersons(log: Log, answer: TokenAnswer): Exclude<JudgedAnswer, "client_rejected"> {
-  if (answer.outcome === "unauthorized") return { ...answer, outcome: "token_rejected" };
   if (answer.outcome !== "client_rejected") return answer as Exclude<JudgedAnswer, "client_rejected">;
   log.error(
     { alarm: "oauth_client_rejected" },

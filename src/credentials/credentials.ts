@@ -19,6 +19,8 @@ export function createCredentials(
     people: id && secret ? { id, secret } : null,
     takeTurn: createTurns(tokenConcurrency),
     breaker: createBreaker(ctx.metrics.breakerOpens),
+    /** Rows whose newest tokens are in memory, until they can be stored. */
+    held: new Set<string>(),
     /** Refreshes that callers asked for: one for all of a row's callers, and a stop waits for them. */
     asked: new Map<string, Promise<CallResult | { done: "busy" }>>(),
     /** When tokens were last replaced because the platform refused them (ms, monotonic). */

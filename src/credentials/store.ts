@@ -222,13 +222,16 @@ export function addSecret(
 const IS_OLDER = `state IN ('active', 'needs_reauth') AND sealed_refresh_token IS NOT NULL
   AND (secret_version IS NULL OR secret_version < $1)`;
 // When a new secret is set, exactly the tokens that an older one issued fall due: the reset killed their access tokens.
-// That is repeated until the secret is ten seconds old, for those that were locked, or stored by a statement that began
-// before the secret was.
+// A second look, ten seconds later, finds those that were locked, or stored by a statement that began before the secret
+// was; it leaves out what has failed since.
 const readUnspread = statement(
   "read_unspread_secret",
-  `SELECT version, created_at < now() - interval '10 seconds' AS "isLast" FROM client_secrets
-   WHERE spread_at IS NULL ORDER BY version DESC LIMIT 1`,
+  `SELECT version, spread_at IS NULL AS "isFirst", now()::text AS "beganAt" FROM client_secrets
+   WHERE spread_at IS NULL
+     OR (spread_at < created_at + interval '10 seconds' AND created_at < now() - interval '10 seconds')
+   ORDER BY version DESC LIMIT 1`,
 );
+const IS_LEFT = `${IS_OLDER} AND due_at > now() AND ($2 OR attempts = 0)`;
 // A part at a time, so that a million rows neither hold locks for long nor run into a time limit. A token that was
 // refused for good is tried once more; it keeps `rejected_at`, so that another refusal is no news.
 const makeDue = statement(
@@ -236,25 +239,25 @@ const makeDue = statement(
   `UPDATE credentials SET due_at = now(), attempts = 0,
      rejected_at = CASE WHEN state = 'needs_reauth' THEN rejected_at END
    WHERE uuid = ANY(ARRAY(
-     SELECT uuid FROM credentials WHERE ${IS_OLDER} AND due_at > now() ORDER BY due_at LIMIT 5000
-     FOR UPDATE SKIP LOCKED)) RETURNING uuid`,
+     SELECT uuid FROM credentials WHERE ${IS_LEFT} ORDER BY due_at LIMIT 5000 FOR UPDATE SKIP LOCKED)) RETURNING uuid`,
 );
 const markSpread = statement(
   "mark_secret_spread",
-  `UPDATE client_secrets SET spread_at = now() WHERE version <= $1`,
+  `UPDATE client_secrets SET spread_at = $3::timestamptz
+   WHERE version <= $1 AND ($2::bool OR NOT EXISTS (SELECT FROM credentials WHERE ${IS_LEFT}))`,
 );
 
 /** Makes the tokens of older secrets due, if that is still to be done. Returns how many. Ends early with `signal`. */
 export async function makeOlderTokensDue(db: Queryable, signal?: AbortSignal): Promise<number> {
-  const [unspread] = await db.query<{ version: number; isLast: boolean }>(readUnspread);
+  const [unspread] = await db.query<{ version: number; isFirst: boolean; beganAt: string }>(readUnspread);
   if (!unspread) return 0;
-  const { version, isLast } = unspread;
+  const { version, isFirst, beganAt } = unspread;
   let due = 0;
   for (let rows = -1; rows !== 0; due += rows) {
     if (signal?.aborted) return due;
-    rows = (await db.query(makeDue, [version])).length;
+    rows = (await db.query(makeDue, [version, isFirst])).length;
   }
-  if (isLast) await db.query(markSpread, [version]);
+  await db.query(markSpread, [version, isFirst, beganAt]);
   return due;
 }
 

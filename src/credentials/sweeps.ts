@@ -81,11 +81,11 @@ async function claimDuePairs(ctx: Context, most: number): Promise<Admitted[]> {
     return admitted(await claimRefreshes(ctx, allowed, ["resource", ...peoples]), secret);
   const rows = await claimRefreshes(ctx, Math.min(allowed, MOST_LOOKED_AT), ["resource"]);
   const probing = await probe(ctx, secret, rows);
-  return [...probing, ...admitted(await claimRefreshes(ctx, allowed, peoples), secret)];
+  return people ? [...probing, ...admitted(await claimRefreshes(ctx, allowed, peoples), secret)] : probing;
 }
 
 const admitted = (rows: readonly ClaimedCredential[], secret: ClientSecret): Admitted[] =>
-  rows.map((row) => ({ row, secret, isProbe: false }));
+  rows.map((row) => ({ row, secret: row.owner === "person" ? null : secret, isProbe: false }));
 
 /** While a secret holds calls back: one of the rows probes it, the least tried one, if that is due. The others are released. */
 async function probe(
@@ -134,15 +134,20 @@ async function refreshOne(
 ): Promise<CallResult | { done: "busy" }> {
   const row = await claimRefresh(ctx, uuid, generation);
   if (!row) return { done: "busy" };
-  const { secrets, people } = ctx.credentials;
-  const secret = await secrets.current();
-  if (row.owner === "person" && !people) {
+  const only = await admittedNow(ctx, row).catch(async (error: unknown) => {
     await releaseCredential(ctx.db, row);
-    return { done: "secret_rejected" };
-  }
-  const isHeldBack = row.owner === "resource" && holdsBack(secret, false);
-  const [only] = isHeldBack ? await probe(ctx, secret, [row]) : admitted([row], secret);
+    throw error;
+  });
   return only ? callTokens(ctx, only, null) : { done: "secret_rejected" };
+}
+
+/** None: the row is released, for its client's secret is rejected, or unknown here. */
+async function admittedNow(ctx: Context, row: ClaimedCredential): Promise<Admitted | undefined> {
+  const { secrets, people } = ctx.credentials;
+  if (row.owner === "person" && people) return { row, secret: null, isProbe: false };
+  if (row.owner === "person") return void (await releaseCredential(ctx.db, row));
+  const secret = await secrets.current();
+  return holdsBack(secret, false) ? (await probe(ctx, secret, [row]))[0] : { row, secret, isProbe: false };
 }
 
 /** Resolves when no refresh is under way, not even one whose caller may have stopped waiting. */

@@ -17,8 +17,8 @@ import { judgeFailure, shareOfLife, type CallResult, type Failure } from "./verd
 /** A claimed row. */
 export interface Admitted {
   row: ClaimedCredential;
-  /** The partner's, as it was then; a person's pair is refreshed with that of `OAUTH_CLIENT_ID`. */
-  secret: ClientSecret;
+  /** The partner's, as it was then; null: of a person's pair, which is refreshed with that of `OAUTH_CLIENT_ID`. */
+  secret: ClientSecret | null;
   /** The one call a minute that finds out whether a rejected secret is accepted again. */
   isProbe: boolean;
 }
@@ -45,6 +45,8 @@ export async function callTokens(
   const result = await call(ctx, admitted, stopping);
   if (row.state !== "grant_pending") heed(ctx, result, sentMs);
   if (result.done === "stored") noteStored(ctx, row, result.refreshInSeconds);
+  // The lease is kept, so that in most cases no other process sends the dead code or token either.
+  else if (result.done === "held") return result;
   // A quarantined row stays so until tokens are stored, whatever the platform says of those it holds.
   else if (row.state === "quarantined" || result.done === "not_sent" || result.done === "secret_rejected")
     await releaseCredential(ctx.db, row);
@@ -55,6 +57,8 @@ export async function callTokens(
 /** In the order that loses nothing: decrypt the row's secret, wait for a turn, mark, call, store. */
 async function call(ctx: Context, admitted: Admitted, stopping: AbortSignal | null): Promise<CallResult> {
   const { row, secret } = admitted;
+  // The code or refresh token in the row has been answered.
+  if (ctx.credentials.held.has(row.uuid)) return { done: "held" };
   const sent =
     row.state === "grant_pending"
       ? await openSealed(ctx, row, "sealed_grant_code", row.sealedGrantCode)
@@ -66,7 +70,7 @@ async function call(ctx: Context, admitted: Admitted, stopping: AbortSignal | nu
   if (answer.outcome !== "issued") return { done: "failed", failure: answer };
   // Nothing may come between the answer and its storing.
   const isStored = await storeIssued(ctx, admitted, sent, answer.tokens);
-  if (row.owner === "resource") await ctx.credentials.secrets.accepted(secret);
+  if (secret) await ctx.credentials.secrets.accepted(secret);
   if (isStored)
     return { done: "stored", refreshInSeconds: answer.tokens.lifeSeconds * shareOfLife(row.uuid) };
   // If the platform has killed the stored token by this late success, the first call that it refuses (401) replaces it.
@@ -85,7 +89,7 @@ async function send(
   const passTurn = stopping ? await takeTurn(isGrant) : () => undefined;
   try {
     if (stopping?.aborted) return null;
-    if (row.owner === "person")
+    if (!secret)
       return (await markSent(db, row))
         ? judgePersons(log, await endpoint.refresh(credential, people!.secret))
         : null;
@@ -102,7 +106,7 @@ async function send(
 }
 
 async function storeIssued(
-  { db, vault, log }: Context,
+  { db, vault, log, credentials: { held } }: Context,
   { row, secret }: Admitted,
   sent: Secret,
   { accessToken, refreshToken, lifeSeconds }: IssuedTokens,
@@ -116,7 +120,7 @@ async function storeIssued(
     ...{ uuid, lease: row.lease, first, replaces: isReplaced ? row.generation : null },
     access: seal("sealed_access_token", accessToken),
     refresh: refreshToken && seal("sealed_refresh_token", refreshToken),
-    ...{ lifeSeconds, share: shareOfLife(uuid), secretVersion: owner === "person" ? null : secret.version },
+    ...{ lifeSeconds, share: shareOfLife(uuid), secretVersion: secret?.version ?? null },
     // A refresh that brings no refresh token keeps the existing one, so this flag would be wrong.
     flags: first && !refreshToken ? "no_refresh_token" : "",
   };
@@ -126,6 +130,7 @@ async function storeIssued(
       "The platform sent no refresh token: access ends with this token",
     );
   let isTold = false;
+  held.add(uuid);
   return retryWhileDatabaseAway(() => storeTokens(db, sealed), {
     upToMs: KEEP_TOKENS_MS,
     // Every error is tried again, as an operator may remove its cause, except a fault of the values themselves.
@@ -136,7 +141,7 @@ async function storeIssued(
       isTold ||= needsSomebody;
       return !isDataError(error);
     },
-  });
+  }).finally(() => held.delete(uuid));
 }
 
 /** Tells the circuit breaker how a refresh ended. A refusal proves that the endpoint is up. */

@@ -84,7 +84,7 @@ async function isReplaced(ctx: Context, pair: Pair): Promise<boolean> {
   if (isForced && times.length >= MOST_FORCED)
     throw noToken("refused_again", uuid, "is refused even when it is fresh; not asking again for now.");
   const result = await within(LONGEST_REPLACING_MS, refreshNow(ctx, uuid, generation), () => stillBusy(uuid));
-  if (result.done === "busy" || result.done === "not_sent") return false;
+  if (result.done === "busy" || result.done === "not_sent" || result.done === "held") return false;
   // The platform refused our client secret, not the token.
   if (result.done === "secret_rejected")
     throw noToken(

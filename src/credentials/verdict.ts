@@ -56,9 +56,10 @@ export type CallResult =
   | { done: "stored"; refreshInSeconds: number }
   /**
    * `not_ours`: tokens were issued but not stored, as the lease was lost. `quarantined`: the row's secret does not
-   * open. `not_sent`: the row is released as it was; so it is after `secret_rejected`, which says nothing about the row.
+   * open. `held`: the row's newest tokens are in this process's memory, until the database takes them. `not_sent`: the
+   * row is released as it was; so it is after `secret_rejected`, which says nothing about the row.
    */
-  | { done: "not_ours" | "quarantined" | "not_sent" | "secret_rejected" }
+  | { done: "not_ours" | "quarantined" | "held" | "not_sent" | "secret_rejected" }
   | { done: "failed"; failure: Failure };
 
 /** What becomes of a row. */

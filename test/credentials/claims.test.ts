@@ -5,10 +5,12 @@ import {
   markSent,
   type ClaimedCredential,
 } from "../../src/credentials/queue.ts";
+import { interleavings } from "../support/interleavings.ts";
 import { aWorld, opened } from "../support/world.ts";
 
 let uuids: string[];
-const world = opened(() => aWorld());
+const { always, parts } = interleavings();
+const world = opened(() => aWorld({ parts }));
 beforeAll(async () => {
   uuids = await world.installed(12);
   // From here on only the tests look for due work.
@@ -20,6 +22,19 @@ const refreshes = (most: number) => claimRefreshes(world.service.services, most,
 const refresh = (uuid: string) => claimRefresh(world.service.services, uuid);
 
 describe("claims on credentials", () => {
+  it("are made for a probe alone while the secret is rejected and nobody can sign in", async () => {
+    const { credentials, refreshes } = world.service.services;
+    const secret = await credentials.secrets.current();
+    const refused = { outcome: "client_rejected", error: { id: "invalid_client", message: "No." } } as const;
+    await credentials.secrets.judge({} as never, secret, refused);
+    let claims = 0;
+    const end = always("before claim_refreshes", () => Promise.resolve((claims += 1)));
+    await refreshes.fill(new AbortController().signal);
+    end();
+    expect(claims).toBe(1);
+    await credentials.secrets.accepted(secret);
+  });
+
   it("gives each row to one claimant only, and marks token pairs as possibly sent", async () => {
     await world.rows(`UPDATE credentials SET due_at = now()`);
 

@@ -144,6 +144,27 @@ describe("tokens that are to be stored", () => {
     expect(alarms).toHaveLength(times > 1 ? 1 : 0);
   });
 
+  it.each(["exchange", "refresh"])("after the end of the lease too, without another %s", async (call) => {
+    const isRefresh = call === "refresh";
+    const pair = isRefresh ? await life.settled() : null;
+    life.control.settings({ refreshToken: "new" });
+    let failed = 0;
+    const works = always("before store_tokens", () => ((failed += 1), lost()));
+    const since = life.position();
+    const uuid = pair ?? (await install());
+    const refreshed = isRefresh && refreshNow(ctx(), uuid);
+    await eventually(() => expect(failed).toBeGreaterThan(0));
+    await change(uuid, "leased_until = NULL");
+    await life.makeDue([uuid]);
+    ctx().jobs.wake(isRefresh ? "refresh-tokens" : "exchange-grants");
+    await life.becomes(uuid, { isLeased: true });
+    works();
+    await refreshed;
+    await life.becomes(uuid, { state: "active", isLeased: false });
+    expect(life.tokenCalls(since)).toHaveLength(1);
+    await life.expectAlive([uuid]);
+  });
+
   it("are not requested by a process whose lease was lost before its call", async () => {
     moments.set("before mark_sent", () =>
       life.world.rows(
@@ -213,6 +234,22 @@ describe("grant exchange, interrupted between the platform's answer and the data
     life.control.clearFaults();
     await life.becomes(uuid, { state: "active", isUnknown: false });
   });
+});
+
+it("a refresh for which the client secret cannot be read leaves no lease behind", async () => {
+  const uuid = await life.settled();
+  const { secrets } = ctx().credentials;
+  const secret = await secrets.current();
+  // Whatever was known of it is forgotten.
+  const judged = { ...(await life.row(uuid)), owner: "resource", rejectedForSeconds: null };
+  await secrets.judge(judged as never, secret, {
+    outcome: "client_rejected",
+    error: { id: "x", message: "x" },
+  });
+  await secrets.accepted(secret);
+  moments.set("before read_client_secret", lost);
+  await expect(refreshNow(ctx(), uuid)).rejects.toThrow();
+  expect(await life.row(uuid)).toMatchObject({ state: "active", isLeased: false });
 });
 
 it("a grant without a refresh token raises an alarm, and its access token is kept", async () => {

@@ -22,7 +22,10 @@ beforeEach(async () => {
   // Counts begin at random.
   await people.world.rows(`UPDATE credentials SET generation = 1, lease = 0`);
 });
-afterEach(() => people.control.clearFaults());
+afterEach(() => {
+  people.control.clearFaults();
+  people.control.settings({ plain401: "never" });
+});
 
 const makeDue = () => people.world.rows(`UPDATE credentials SET due_at = now(), leased_until = NULL`);
 const expire = () => people.world.rows(`UPDATE credentials SET expires_at = now() - interval '1 second'`);
@@ -135,18 +138,25 @@ describe("refresh of a person's tokens", () => {
     expect(await person()).toMatchObject({ state: "needs_sign_in", sealed_access_token: null });
   });
 
-  it("with a rejected client signs nobody out, raises the alarm, and is tried again", async () => {
-    const alarms = () => people.world.logged().split(`"alarm":"oauth_client_rejected"`).length - 1;
-    const before = alarms();
-    await people.world.restart({ environment: { OAUTH_CLIENT_SECRET: "another-than-the-platform-knows" } });
-    await meetDue();
-    expect(await page()).toBe(200);
-    expect(alarms()).toBe(before + 1);
-    expect(await person()).toMatchObject({ state: "signed_in", rejected_at: null, generation: 1 });
-    await people.world.restart();
-    await meetDue();
-    expect((await person()).generation).toBe(2);
-  });
+  it.each([
+    ["in words, which raises the alarm", "never", 1],
+    ["by a 401 that gives no reason", "always", 0],
+  ] as const)(
+    "with a client rejected %s signs nobody out, and is tried again",
+    async (_how, plain401, raised) => {
+      const alarms = () => people.world.logged().split(`"alarm":"oauth_client_rejected"`).length - 1;
+      const before = alarms();
+      await people.world.restart({ environment: { OAUTH_CLIENT_SECRET: "another-than-the-platform-knows" } });
+      people.control.settings({ plain401 });
+      await meetDue();
+      expect(await page()).toBe(200);
+      expect(alarms()).toBe(before + raised);
+      expect(await person()).toMatchObject({ state: "signed_in", rejected_at: null, generation: 1 });
+      await people.world.restart();
+      await meetDue();
+      expect((await person()).generation).toBe(2);
+    },
+  );
 });
 
 it("the keys of people's tokens and sessions can be changed while they are signed in", async () => {
