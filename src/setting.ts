@@ -151,10 +151,15 @@ export const routePath = matching(
  */
 export function postgresUrl(value: string): Secret {
   const address = value.trim();
-  if (/^postgres(ql)?:\/\/[^\r\n\t]*$/.test(address) && databaseAddress(address)) return new Secret(address);
+  if (/^postgres(ql)?:\/\/[^\r\n\t]*$/.test(address) && hasOneHost(address)) return new Secret(address);
   throw new Error(
     "must be an address like postgresql://user:password@host/database, of one host, with whatever is special in the password percent-encoded",
   );
+}
+
+function hasOneHost(address: string): boolean {
+  const url = databaseAddress(address);
+  return url !== null && !(url.searchParams.get("host") ?? url.hostname).includes(",");
 }
 
 /** The parts of such an address; null if it cannot be read. Where it names no host, that is `localhost`. */

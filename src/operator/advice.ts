@@ -22,7 +22,8 @@ const ADVICE: Readonly<Record<string, Advice>> = {
     what: "the platform refused the refresh token for a day; it was revoked.",
     todo: "Ask the platform's support. The service asks again once a day; named by its uuid, kit tokens refresh tries it at once.",
   },
-  quarantined: {
+  quarantined: { what: UNREADABLE, todo: "kit resources show UUID says why." },
+  "quarantined integrity": {
     what: UNREADABLE,
     todo: "The row was changed: find out who wrote to the database. If the refresh token can still be decrypted, kit tokens refresh UUID may bring fresh tokens.",
   },

@@ -22,10 +22,7 @@ interface SecretReport {
   unconfirmed?: string;
 }
 
-/**
- * A real client secret is far shorter. Percent-encoded, at three times the length, it still fits into the form of the
- * operator's pages.
- */
+/** A real one is far shorter; percent-encoded, this still fits into a form (pages/forms.ts). */
 export const MOST_SECRET_BYTES = 4 * 1024;
 const TRIAL_TIMEOUT_MS = 5_000;
 const LOOK_EVERY_MS = 250;

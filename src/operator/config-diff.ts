@@ -36,7 +36,7 @@ export async function diffConfig(ctx: Context, uuid: string): Promise<VarDiffere
  * The wanted config vars by name; the value null means "not wanted". That includes a var which the service once set but
  * no longer declares: the platform would accept no value for it.
  */
-async function wantedConfig(
+export async function wantedConfig(
   { db, vault, offer }: Context,
   uuid: string,
 ): Promise<Map<string, string | null>> {
@@ -74,6 +74,16 @@ export function isPushed({ name, state }: VarDifference, overwrite: readonly str
 /** Whether only `overwrite` lets a push change it: somebody may have changed it on the platform by hand. */
 export function isOver({ state }: Pick<VarDifference, "state">): boolean {
   return state === "differs" || state === "extra";
+}
+
+/** What came of a push: `vars` as they were before it, and the names that it changed. */
+export function pushInWords(vars: readonly VarDifference[], changed: readonly string[]): string {
+  const kept = vars.filter((each) => isOver(each) && !changed.includes(each.name)).map(({ name }) => name);
+  const said = [
+    changed.length > 0 && `Changed: ${changed.join(", ")}.`,
+    kept.length > 0 && `Kept as the platform has it: ${kept.join(", ")}.`,
+  ];
+  return said.filter(Boolean).join("\n") || "Nothing had to be changed.";
 }
 
 /** Sets what is missing on the platform and what `overwrite` names. Answers the names that were changed. */

@@ -5,7 +5,7 @@ import { retryWhileDatabaseAway } from "../database/database.ts";
 import { KitError } from "../errors.ts";
 import { findResources } from "./store.ts";
 import { secretRejected } from "./tokens.ts";
-import { forEachResource, type End, type How, type Report, type Which } from "./work-through.ts";
+import { forEachResource, isOfAll, type End, type How, type Report, type Which } from "./work-through.ts";
 
 export const LEGACY_GRANTS_OFF =
   "Recovering grants is off. Ask the platform to open its oauth-grant endpoint for your add-on (it is closed by default), then set LEGACY_GRANTS=on.";
@@ -14,19 +14,24 @@ const LOOK_EVERY_MS = 250;
 
 /**
  * Recovers grants at the platform's legacy oauth-grant endpoint, and waits until they are exchanged. Of all resources
- * those are taken whose grant was lost or never came. A resource whose grant was exchanged before gets no other one, so
+ * those are taken whose grant was lost or never came. The first is asked for alone: a closed endpoint is asked once. A resource whose grant was exchanged before gets no other one, so
  * `needs_reauth` is tried only by name. An answer that would be the same for every resource stops the run. Throws if
  * LEGACY_GRANTS is off or the client secret is rejected.
  */
 export async function recoverGrants(ctx: Context, which: Which, how: How): Promise<Report> {
   if (!ctx.config.legacyGrants) throw new KitError("legacy_grants_off", LEGACY_GRANTS_OFF);
   if (await isSecretRejected(ctx)) throw new KitError(secretRejected.id, secretRejected.message);
+  let first: Promise<End> | null = null;
+  async function inTurn(uuid: string): Promise<End> {
+    if (!first) return (first = ask(ctx, uuid));
+    return isOfAll(await first.catch(() => null)) ? "left" : ask(ctx, uuid);
+  }
   return forEachResource(
     ctx,
     which,
     async ({ uuid, state, credential, isRecoverable, isOnItsWay }) => {
       if (!isRecoverable && !isOnItsWay) return { skipped: state === "provisioned" ? credential : state };
-      const refused = isOnItsWay ? null : await ask(ctx, uuid);
+      const refused = isOnItsWay ? null : await inTurn(uuid);
       // A grant lives five minutes, so it is exchanged before the next one is asked for.
       return refused ?? exchanged(ctx, uuid, how.signal);
     },

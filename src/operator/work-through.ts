@@ -28,11 +28,14 @@ export interface Report {
 }
 
 /**
- * What came of one resource; null: it was done; `did`: as well, and what. `isOfAll`: it would be the same for every other
- * resource, so that no further one is begun.
+ * What came of one resource; null: it was done; `did`: as well, and what; "left": it was not begun. `isOfAll`: it would be
+ * the same for every other resource, so that no further one is begun.
  */
 export type End =
-  null | { did: string } | { skipped: string } | { id: string; message: string; isOfAll?: boolean };
+  null | "left" | { did: string } | { skipped: string } | { id: string; message: string; isOfAll?: boolean };
+
+export const isOfAll = (end: End) =>
+  end !== null && end !== "left" && "isOfAll" in end && end.isOfAll === true;
 
 /**
  * Does `work` on each resource, as many at once as TOKEN_CONCURRENCY says. One that throws has failed, and the others go
@@ -56,7 +59,7 @@ export async function forEachResource(
     for (const row of queue) {
       if (signal.aborted || isHalted) return;
       const end = await work(row).catch(failureOf);
-      isHalted ||= end !== null && "isOfAll" in end && end.isOfAll === true;
+      isHalted ||= isOfAll(end);
       note(report, row.uuid, end);
       onProgress?.(ended(report), rows.length);
     }
@@ -75,6 +78,7 @@ const failureOf = (error: unknown) => ({ id: errorIdOf(error), message: messageO
 
 function note(report: Report, uuid: string, end: End): void {
   const { done, failed, skipped } = report;
+  if (end === "left") return;
   if (end === null || "did" in end) done.push(uuid);
   if (end === null) return;
   if ("did" in end) (report.did ??= []).push({ uuid, what: end.did });
@@ -93,7 +97,7 @@ export function reportInWords({ done, failed, skipped, left, did = [] }: Report,
     ...some(failed, ({ uuid, message }) => `✗ ${uuid}  ${message}`),
     ...some(did, ({ uuid, what }) => `✓ ${uuid}  ${doneWord}: ${what}`),
     ...some(skipped, ({ uuid, reason }) => `– ${uuid}  skipped: ${reason}`),
-    ...(left ? [`Stopped: ${counted(left, "resource")} left. Run it again for the rest.`] : []),
+    ...(left ? [`Stopped: ${counted(left, "resource")} left.`] : []),
     `${done.length} ${doneWord}, ${failed.length} failed, ${skipped.length} skipped.`,
   ].join("\n");
 }

@@ -8,8 +8,8 @@ import { Problem } from "./problem.tsx";
 /** The members of a form; each has all values that were sent under its name. */
 export type Form = Readonly<Record<string, readonly string[]>>;
 
-// The largest form holds a client secret, or a name and a fingerprint for each config var.
-const parse = express.urlencoded({ extended: false, limit: 32 * 1024, parameterLimit: 500 });
+// The largest form holds a client secret, or the names of all config vars.
+const parse = express.urlencoded({ extended: false, limit: 32 * 1024 });
 
 /** Reads the form of a request. */
 export const parseForm: RequestHandler = (request, response, next) => {

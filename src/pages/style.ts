@@ -58,7 +58,7 @@ const WIDE = `
   table { margin-bottom: 1rem; }
   th, td { padding: 0.5rem 1rem 0.5rem 0; vertical-align: top; background: none; }
   td, tbody th { min-width: 6rem; overflow-wrap: anywhere; }
-  :is(td, tbody th) small:not(.beside) { display: block; }
+  :is(td, tbody th) small { display: block; }
   main form.search { display: flex; flex-wrap: wrap; gap: 0.75rem; align-items: end; margin: 0 0 1.5rem; }
   form.search label { margin: 0; flex: 1 1 12rem; }
   form.search label:first-child { flex-grow: 3; }

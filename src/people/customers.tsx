@@ -148,7 +148,9 @@ async function pageOf(
   { person, form }: CustomerTools,
 ): Promise<Page> {
   const late = () => new Error("The service's customerPage() takes too long");
-  return within(PAGE_TIME_MS, customerPage(resource, { person, form }), late);
+  const page = await within<Page | undefined>(PAGE_TIME_MS, customerPage(resource, { person, form }), late);
+  if (page) return page;
+  throw new Error("The service's customerPage() returned nothing. Is a return missing?");
 }
 
 /** The vendor's page, followed by the e-mail address of the customer and the button for signing out. */

@@ -30,8 +30,9 @@ export function signInRoutes(ctx: Context): Router {
     .head(methodNotAllowed("GET"))
     .get(async (request, response) => {
       const { person, session, returnTo } = await completeSignIn(ctx, request);
-      // The session id is new each time and the old session ends, which prevents session fixation.
-      await endSession(ctx, request);
+      // The session id is new each time and the old session ends, which prevents session fixation. One that cannot be
+      // ended, for the database is away, expires by itself.
+      await endSession(ctx, request).catch(() => null);
       writeCookie(ctx, SESSION, request, response, session);
       note("A person signed in", request, person.id);
       goTo(ctx, request, response, returnTo ?? "/oauth/me");

@@ -12,10 +12,7 @@ import { randomId, readCookie, writeCookie, type SecretCookie } from "./cookies.
 import { accountProblem, authorizeProblem, exchangeProblem, problem } from "./problems.ts";
 import { openSession, type NewPerson } from "./store.ts";
 
-/**
- * What a person is asked to allow: to read who they are, nothing else (platform document, "Scopes"). With none the
- * platform would grant everything.
- */
+/** To read who a person is: without a scope the platform would grant everything. */
 const SCOPE = "identity";
 /** How long a person may take to sign in at the platform. */
 const ATTEMPT_SECONDS = 600;

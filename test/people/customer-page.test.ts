@@ -132,6 +132,7 @@ describe("customerPage of the service", () => {
 
   it.each<[string, CustomerPage, string]>([
     ["it fails", () => Promise.reject(new Error("no kettle")), "no kettle"],
+    ["it returns nothing", (() => undefined) as never, "The service's customerPage() returned nothing"],
     ["it hangs", () => new Promise(() => undefined), "customerPage() takes too long"],
   ])("is logged with its resource as a fault of the service when %s", async (_, customerPage, said) => {
     const { uuid, page } = await aCustomer();

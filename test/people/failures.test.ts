@@ -239,6 +239,15 @@ it("an account's name is shown as escaped text, and not that of another account"
   expect(await people.people()).toMatchObject([{ uuid: id, email: "a'<b>@x" }]);
 });
 
+it("a sign-in counts although the former session cannot be ended", async () => {
+  await people.signIn(browser);
+  broken = "close_sessions";
+  expect(await people.signIn(browser)).toMatchObject({ status: 303 });
+  broken = "";
+  expect((await browser.get("/oauth/me")).status).toBe(200);
+  expect(await people.world.rows(`SELECT 1 FROM sessions`)).toHaveLength(2);
+});
+
 it("a database that is away at any step is said, and the service works when it is back", async () => {
   const back = people.atPlatform(await begin());
   broken = "open_session";

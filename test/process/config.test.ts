@@ -81,6 +81,7 @@ describe("readConfig", () => {
     ["TRUST_PROXY", ["true"]],
     ["DATABASE_URL", ["mysql://user:hunter2hunter2@host/db", "hunter2hunter2"]],
     ["DATABASE_URL", ["postgresql://u:hunter2#hunter2@host/db"]],
+    ["DATABASE_URL", ["postgresql://u:hunter2hunter2@one,other/db", "hunter2hunter2"]],
     ["MIGRATION_DATABASE_URL", ["https://user:hunter2hunter2@host/db"]],
     ["DATABASE_POOL", ["many"]],
     ["ADDON_ID", ["tea:pots", "teapots\n"]],

@@ -3,7 +3,7 @@ import { teapots } from "./teapots/index.ts";
 
 type What = Exclude<keyof YourService, "close">;
 
-export interface VendorCall {
+interface VendorCall {
   what: What;
   uuid: string;
   plan: string;

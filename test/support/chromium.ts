@@ -19,7 +19,7 @@ export function startChromium(): Promise<Browser> {
   return chromium.launch({ executablePath: chromiumPath, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
 }
 
-export interface Visitor extends BrowserContextOptions {
+interface Visitor extends BrowserContextOptions {
   browser: Browser;
   /** How many times faster the timers of its pages run, so that a page that updates itself is not waited for. */
   haste?: number;

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { parse } from "yaml";
 import type { Environment } from "../../src/environment.ts";
 
-export interface ComposeService {
+interface ComposeService {
   image?: string;
   build?: { target?: string; args?: Record<string, string | null> };
   command?: string[];

@@ -1,5 +1,5 @@
 /** A code block of a page whose first line names the file it is from. */
-export interface Excerpt {
+interface Excerpt {
   file: string;
   /** Runs of consecutive lines of the file; a line with only `…` separates two runs. */
   runs: string[];

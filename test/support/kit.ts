@@ -14,7 +14,7 @@ export interface Said {
 }
 
 /** A command that runs in this process. */
-export interface Running {
+interface Running {
   stdin: FakeHost["stdin"];
   signal(signal: NodeJS.Signals): void;
   /** Everything it has written so far. */

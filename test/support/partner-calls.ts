@@ -2,7 +2,7 @@ import supertest, { type Response } from "supertest";
 import type { World } from "./world.ts";
 
 /** How a call made by hand differs from one of the platform. */
-export interface Unusual {
+interface Unusual {
   /** Null leaves out a header that is usually sent. */
   headers?: Record<string, string | null>;
 }

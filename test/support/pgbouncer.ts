@@ -6,7 +6,7 @@ import path from "node:path";
 import { freePort } from "../../packages/conformance/free-port.ts";
 
 /** A connection pooler in front of a database, to be closed by the test that started it. */
-export interface Pooler {
+interface Pooler {
   /** The database's URL through the pooler. */
   url: string;
   close(): Promise<void>;

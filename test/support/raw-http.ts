@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 
-export interface RawAnswer {
+interface RawAnswer {
   /** The status of each answer on the connection, `100 Continue` included. */
   statuses: number[];
   text: string;

@@ -10,7 +10,7 @@ const COLUMNS = 80;
 const CTRL_C = "\u0003";
 
 /** A command on a terminal of 80 columns. */
-export interface Terminal {
+interface Terminal {
   /** Types these characters once the terminal's output matches `when`. */
   type(characters: string, when: RegExp): Promise<void>;
   /**

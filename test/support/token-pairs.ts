@@ -1,7 +1,7 @@
 import { eventually, type World } from "./world.ts";
 
 /** A row of `credentials`, as the tests look at it. */
-export interface CredentialRow {
+interface CredentialRow {
   state: string;
   reason: string | null;
   generation: number;

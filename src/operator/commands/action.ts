@@ -16,7 +16,7 @@ export function addAction(program: KitCommand): void {
       if (uuid === undefined && name !== "list")
         throw new UsedWrongly(`Name the resource, too: kit action ${name} UUID.`);
       if (uuid === undefined) {
-        const all = yourActions(await session.context());
+        const all = yourActions(await session.openContext(session.settings()));
         const data = all.map(({ name: action, label, effect }) => ({ action, label, effect }));
         return {
           data,

@@ -1,13 +1,22 @@
 import type { ConfigVar } from "../../resources/config-vars.ts";
 import type { Secret } from "../../secret.ts";
-import { diffConfig, differing, isOver, isPushed, pushConfig, type VarDifference } from "../config-diff.ts";
+import {
+  diffConfig,
+  differing,
+  isOver,
+  isPushed,
+  pushConfig,
+  pushInWords,
+  wantedConfig,
+  type VarDifference,
+} from "../config-diff.ts";
 import { checkNames, getConfig, setConfig } from "../config-vars.ts";
 import { typedUuid, UsedWrongly } from "../errors.ts";
 import type { KitCommand } from "./command.ts";
 import type { Screen } from "./host.ts";
 import { DONE, FAILED, type Outcome } from "./outcome.ts";
 import type { Session } from "./session.ts";
-import { examples, safe, table } from "./text.ts";
+import { examples, safe, safeLines, table } from "./text.ts";
 
 const REVEAL = ["--reveal", "show the values: they are the customer's secrets"] as const;
 
@@ -124,9 +133,10 @@ kit config set has given it a value.`,
       const { overwrite = [], reveal = false, yes = false } = options;
       const context = await session.context({ changes: true });
       const vars = await diffConfig(context, uuid);
+      const known = [...(await wantedConfig(context, uuid)).keys(), ...vars.map(({ name }) => name)];
       checkNames(
         context.offer,
-        overwrite.filter((name) => !vars.some((each) => each.name === name)),
+        overwrite.filter((name) => !known.includes(name)),
       );
       const changes = vars.filter((each) => isPushed(each, overwrite));
       if (changes.length > 0) {
@@ -134,7 +144,12 @@ kit config set has given it a value.`,
         if (!yes) await session.confirm("Go on?");
       }
       const changed = changes.length > 0 ? await pushConfig(context, uuid, overwrite) : [];
-      const end = changed.length > 0 ? `Changed: ${changed.join(", ")}.` : "Nothing had to be changed.";
+      const left = vars.filter(({ name }) => !changed.includes(name));
+      const hint = left.some(isOver)
+        ? `
+${whatNow(uuid, left)}`
+        : "";
+      const end = safeLines(pushInWords(vars, changed)) + hint;
       return showConfig(await getConfig(context, uuid), options, end);
     });
 }
@@ -179,6 +194,8 @@ function showVars(screen: Screen, vars: readonly VarDifference[], reveal: boolea
 }
 
 function whatNow(uuid: string, vars: readonly VarDifference[]): string {
+  if (vars.every(({ state }) => state === "foreign"))
+    return "Your service wants no config var, or has not said yet which.";
   if (differing(vars).length === 0) return "Nothing that was ever set from here differs.";
   const over = vars.filter(isOver).map(({ name }) => safe(name));
   const overwrite = over.length > 0 ? ` --overwrite ${over.join(" ")}` : "";

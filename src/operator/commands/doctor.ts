@@ -62,8 +62,12 @@ function show(screen: Screen, report: DoctorReport): string {
 
 const INDENT = " ".repeat(14);
 
-function showCheck({ paint }: Screen, { id, ok, message, fix }: Check): string {
-  const mark = ok ? (fix === null ? paint.green("✓") : paint.yellow("!")) : paint.red("✗");
-  const advice = fix === null ? "" : `\n${INDENT}${paint.cyan(`→ ${fix}`)}`;
-  return `${mark} ${paint.bold(id.padEnd(INDENT.length - 2))}${safeLines(message, INDENT)}${advice}`;
+function showCheck({ paint }: Screen, check: Check): string {
+  const { id, ok, fix: anyFix, found = [check] } = check;
+  const mark = ok ? (anyFix === null ? paint.green("✓") : paint.yellow("!")) : paint.red("✗");
+  const lines = found.flatMap(({ message, fix }) => [
+    safeLines(message, INDENT),
+    ...(fix === null ? [] : [paint.cyan(`→ ${fix}`)]),
+  ]);
+  return `${mark} ${paint.bold(id.padEnd(INDENT.length - 2))}${lines.join(`\n${INDENT}`)}`;
 }

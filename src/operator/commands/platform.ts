@@ -60,6 +60,7 @@ export function addApi(program: KitCommand): void {
     .addHelpText("after", examples("kit api GET /addons/UUID --resource UUID"))
     .does(
       async (session, method: string, path: string, { resource: uuid, data, reveal = false }: Options) => {
+        if (method === "GET" && data !== undefined) throw new UsedWrongly("A GET has no body: drop --data.");
         const context = await session.context({ changes: method !== "GET" });
         const answer = await callPlatform(context, { method, path, uuid, data }, reveal);
         const { status, body } = answer;

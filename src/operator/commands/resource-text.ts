@@ -12,7 +12,7 @@ export function pageText(screen: Screen, { resources, next }: ResourcePage): str
   const { paint } = screen;
   if (resources.length === 0) return "There are no such resources.";
   const shade = (text: string) => {
-    if (TROUBLED.includes(text.trim())) return paint.red(text);
+    if (TROUBLED.some((word) => text.split(" ").includes(word))) return paint.red(text);
     return ENDED.includes(text.trim()) ? paint.dim(text) : text;
   };
   const end = next
@@ -21,10 +21,16 @@ export function pageText(screen: Screen, { resources, next }: ResourcePage): str
   return `${table(screen, resources.map(inRow), shade)}\n\n${end}`;
 }
 
+/** An ordinary row fits into 80 columns: of the two states only what is unusual, and the app if there is no name. */
 const inRow = ({ uuid, plan, state, credential, name, app }: ResourceRecord) => ({
-  ...{ uuid, plan: planInWords(plan), state, credential: credential.state },
-  ...{ why: credential.reason ?? "", app: app?.name ?? "", name: name ?? "" },
+  ...{ uuid, plan: planInWords(plan), state: stateInWords(state, credential.state) },
+  ...{ why: credential.reason ?? "", name: name ?? app?.name ?? "" },
 });
+
+function stateInWords(...states: string[]): string {
+  const unusual = states.filter((state) => !["provisioned", "active", "erased"].includes(state));
+  return unusual.join(" ") || "active";
+}
 
 export function resourceText(screen: Screen, resource: WholeResource): string {
   const now = Date.parse(resource.readAt);

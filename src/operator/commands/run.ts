@@ -28,8 +28,10 @@ export async function runKit(typed: readonly string[], host: Host, seller: Selle
     // A failure is shown like any other.
     outputError: () => undefined,
   });
+  // Commander's own `help` knows one word.
+  const words = typed[0] === "help" ? [...typed.slice(1), "--help"] : typed;
   try {
-    await program.parseAsync(typed, { from: "user" });
+    await program.parseAsync(words, { from: "user" });
   } catch (error) {
     exitCode = print(host, json, ofParsing(error, help.trimEnd()));
   }

@@ -182,12 +182,13 @@ export function createSession(
 
 /** A line of the log as a sentence for people, with its resource and its cause. */
 function readableLogLine(line: string): string {
-  const { level, msg, uuid, error } = JSON.parse(line) as {
+  const { level, msg, uuid, error, reason } = JSON.parse(line) as {
     level: string;
     msg?: string;
     uuid?: string;
     error?: { message?: string };
+    reason?: string;
   };
-  const about = [uuid, error?.message].filter(Boolean).join(": ");
+  const about = [uuid, error?.message ?? reason].filter(Boolean).join(": ");
   return safe(`${level}: ${msg ?? ""}${about && ` (${about})`}`);
 }

@@ -78,9 +78,10 @@ function currentText(screen: Screen, current: CurrentStatus): string {
 /** An incident with the given updates; times are UTC. */
 function incidentText({ paint }: Screen, incident: Incident, updates: Incident["updates"]): string {
   const { id, title, state, resolved, created_at: begin } = incident;
-  const word = state ?? (resolved ? "resolved" : "open");
+  const word = resolved ? "resolved" : (state ?? "open");
+  const named = id === null ? title : `#${id} ${title}`;
   return [
-    `${paint.bold(safe(`#${id} ${title}`))}  ${safe(word)}${begin ? `, since ${moment(begin)}` : ""}`,
+    `${paint.bold(safe(named))}  ${safe(word)}${begin ? `, since ${moment(begin)}` : ""}`,
     ...updates.map(({ created_at: at, update_type: type, contents }) =>
       safeLines([at && moment(at), type, contents].filter(Boolean).join("  "), "    "),
     ),

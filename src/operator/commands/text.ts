@@ -24,13 +24,13 @@ export function jsonText(data: unknown, indent?: number): string {
   );
 }
 
-/** Records as a table: a dim header of their names, then one line for each. `shade` colours a cell by its text. */
+/** Records as a table: a dim header, then one line for each; an empty column is left out. `shade` colours a cell by its text. */
 export function table(
   { paint }: Screen,
   records: readonly Readonly<Record<string, string>>[],
   shade = (text: string) => text,
 ): string {
-  const titles = Object.keys(records[0] ?? {});
+  const titles = Object.keys(records[0] ?? {}).filter((title) => records.some((each) => each[title]));
   const rows = records.map((record) => titles.map((title) => safe(record[title] ?? "")));
   const widths = titles.map((title, at) => Math.max(title.length, ...rows.map((row) => row[at]!.length)));
   const line = (row: readonly string[], colour: (text: string) => string) =>

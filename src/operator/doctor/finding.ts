@@ -11,6 +11,8 @@ export interface Finding {
 /** What a check found. */
 export interface Check extends Omit<Finding, "links"> {
   id: string;
+  /** What was found if it is more than one: `message` and `fix` have it line by line. */
+  found?: Pick<Finding, "message" | "fix">[];
   /** False if the check could not be made; it is then neither `ok` nor a fault. */
   isChecked?: boolean;
 }
@@ -24,11 +26,11 @@ export const orFine = (found: Finding[], sentence: string): Finding[] =>
   found.length > 0 ? found : [fine(sentence)];
 
 /** All that one check found, as one. */
-export function joined(found: readonly Finding[]): Finding {
-  const fixes = new Set(found.flatMap(({ fix }) => fix ?? []));
+export function joined(found: readonly Finding[]): Omit<Check, "id"> {
   return {
     ok: found.every(({ ok }) => ok),
-    message: found.map(({ message }) => message).join(" "),
-    fix: fixes.size > 0 ? [...fixes].join(" · ") : null,
+    message: found.map(({ message }) => message).join("\n"),
+    fix: [...new Set(found.flatMap(({ fix }) => fix ?? []))].join("\n") || null,
+    ...(found.length > 1 && { found: found.map(({ message, fix }) => ({ message, fix })) }),
   };
 }

@@ -58,9 +58,11 @@ const WHEN_IT_ANSWERS =
 export async function secret(ctx: OpenContext, { isTried = true } = {}): Promise<Finding> {
   const { config, credentials } = ctx;
   const current = await credentials.secrets.current().catch((error: unknown) => {
-    if (error instanceof Misconfigured && config.clientSecret)
-      return fine("CLIENT_SECRET is set, and is taken over when the service starts.");
-    if (error instanceof Misconfigured || error instanceof KeyMissing || error instanceof SealBroken)
+    if (error instanceof Misconfigured)
+      return config.clientSecret
+        ? fine("CLIENT_SECRET is set, and is taken over when the service starts.")
+        : fault(messageOf(error), SET_IT);
+    if (error instanceof KeyMissing || error instanceof SealBroken)
       return fault(messageOf(error), `Fix the keys, or: ${SET_IT}`);
     throw error;
   });
@@ -97,7 +99,7 @@ export async function signInClient({ config }: OpenContext): Promise<Finding> {
     );
   if (outcome === "unanswered")
     return warning("Whether the platform accepts OAUTH_CLIENT_SECRET is not known.", WHEN_IT_ANSWERS);
-  return fine(`People sign in, and come back to ${publicUrl ?? "us at"}/oauth/callback.`);
+  return fine(`People sign in, and come back to ${publicUrl ?? ""}/oauth/callback.`);
 }
 
 /** Never a fault: the service does not depend on the status feed, and an incident is the platform's. */

@@ -13,10 +13,7 @@ import { BY_PASSWORD } from "../audit.ts";
 import { letIn, MOUNT, SignOut } from "./frame.tsx";
 import { LOOKS_AGAIN } from "./live-script.ts";
 
-/**
- * The address that asks a browser for the password. It is `/operator` itself and no path below it, or the browser would
- * send the password only to that path.
- */
+/** Not below `/operator`, or the browser would send the password only to that path. */
 const WITH_PASSWORD = "/operator?with=password";
 
 /**

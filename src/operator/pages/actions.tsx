@@ -5,7 +5,14 @@ import type { Form } from "../../pages/forms.ts";
 import { countKeyUse } from "../../vault/store.ts";
 import { BULK_ACTIONS, type BulkAction } from "../bulk-actions.ts";
 import { secretInWords, setSecret, typedClientSecret, waitUntilFresh } from "../client-secret.ts";
-import { diffConfig, differing, isOver, pushConfig, type VarDifference } from "../config-diff.ts";
+import {
+  diffConfig,
+  differing,
+  isOver,
+  pushConfig,
+  pushInWords,
+  type VarDifference,
+} from "../config-diff.ts";
 import { keysInWords, resealAll, resealInWords } from "../keys.ts";
 import { isWhole, reportInWords } from "../work-through.ts";
 import { runYourAction, yourActions } from "../your-actions.ts";
@@ -108,9 +115,9 @@ const pushConfigVars: Action = {
     };
   },
   work: (ctx, uuid, form) => async () => {
+    const vars = await diffConfig(ctx, uuid);
     const changed = await pushConfig(ctx, uuid, form["overwrite"] ?? []);
-    const message = changed.length > 0 ? `Changed: ${changed.join(", ")}.` : "Nothing had to be changed.";
-    return { isDone: true, message };
+    return { isDone: true, message: pushInWords(vars, changed) };
   },
 };
 

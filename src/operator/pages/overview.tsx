@@ -100,8 +100,12 @@ export function checkUpPage(report: DoctorReport): Page {
               <h2>
                 {check.id} <State of={WORDS[lookOf(check)]} look={lookOf(check)} />
               </h2>
-              <p>{check.message}</p>
-              {check.fix !== null && <p class="quiet">{check.fix}</p>}
+              {(check.found ?? [check]).map(({ message, fix }) => (
+                <>
+                  <p>{message}</p>
+                  {fix !== null && <p class="quiet">{fix}</p>}
+                </>
+              ))}
             </li>
           ))}
         </ul>

@@ -72,7 +72,11 @@ it("config push sets missing vars, and keeps those that were changed by hand", a
     code: 0,
     stderr: expect.stringContaining("To be changed: TEAPOT_TOKEN\n"),
   });
-  expect(stdout).toContain("Changed: TEAPOT_TOKEN.\n");
+  expect(stdout).toContain("Changed: TEAPOT_TOKEN.\nKept as the platform has it: TEAPOT_URL.\n");
+  const unchanged = await say("config", "push", uuid);
+  expect(unchanged.stdout).toMatch(
+    /\n\nKept as the platform has it: TEAPOT_URL\.\n[^]* --overwrite TEAPOT_URL\n$/,
+  );
   expect(await onPlatform()).toEqual({ ...wanted, TEAPOT_URL: "https://by-hand.example" });
 
   const again = await run("config", "push", uuid, "--overwrite", "TEAPOT_URL", "--yes");
@@ -116,6 +120,7 @@ it("config push removes a var that is no longer declared, by the printed command
 
   // The platform has removed it and would refuse it: nothing is missing.
   expect(await run("config", "diff", uuid)).toMatchObject({ code: 0 });
+  expect(await run("config", "push", uuid, "--overwrite", "TEAPOT_LID")).toMatchObject({ code: 0 });
   await leaveBehind("TEAPOT_LID");
   expect(await run("config", "set", uuid, "--unset", "KETTLE")).toMatchObject({ code: 2 });
   expect(await run("config", "set", uuid, "TEAPOT_LID=on")).toMatchObject({ code: 2 });
@@ -156,6 +161,7 @@ it("config diff and push leave vars alone that were set before the kit", async (
   const overwrite = ["--overwrite", "TEAPOT_TOKEN", "TEAPOT_URL", "--yes"];
 
   expect(await states()).toEqual({ code: 0, states: ["TEAPOT_TOKEN foreign", "TEAPOT_URL foreign"] });
+  expect((await say("config", "diff", imported)).stdout).toContain("or has not said yet which.\n");
   expect(await run("config", "push", imported, ...overwrite)).toMatchObject({ code: 0 });
   expect(await theirs()).toEqual(before);
 

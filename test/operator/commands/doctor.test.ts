@@ -93,7 +93,7 @@ const cases: Case[] = [
   },
   ...(
     [
-      [{ status: 503 }, "PLATFORM_API_URL answers 503. PLATFORM_AUTH_URL answers 503."],
+      [{ status: 503 }, "PLATFORM_API_URL answers 503.\nPLATFORM_AUTH_URL answers 503."],
       [{ status: 404, body: "Nothing here" }, "PLATFORM_API_URL answers 404 without JSON"],
     ] as const
   ).map(([answer, message]) => ({

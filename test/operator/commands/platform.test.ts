@@ -143,6 +143,8 @@ describe("kit api", () => {
     world.sandbox.control.fault("GET /apps/*/config-vars", { status: 200, body: { KETTLE: "hidden", POT: "hidden" } }); // prettier-ignore
     const { data } = await run(["api", "GET", "/apps/teapots/config-vars?x=1", "--resource", uuid]);
     expect(data).toMatchObject({ body: { KETTLE: "[secret]", POT: "[secret]" } });
+    const withBody = await run(["api", "GET", "/apps/teapots", "--data", "{}", "--resource", uuid]);
+    expect(withBody).toMatchObject({ code: 2, data: { message: expect.stringContaining("no body") } });
     const refused = await run(["api", "GET", "/apps/teapots/config-vars", "--resource", uuid]);
     expect(refused.data).toMatchObject({ body: { id: expect.not.stringContaining("[secret]") } });
   });

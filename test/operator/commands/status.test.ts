@@ -79,6 +79,8 @@ describe("kit status", () => {
     expect(server.seen[0]!.url).toBe("/api/v4/incidents?since=2026-01-31&per_page=5");
     const { stdout } = await run("--since", "2026-01-31");
     expect(stdout).toMatch(/^#7 Slow.*\n1 incident\. One with its story: /);
+    answer = inOrder([{ title: "Over", state: "monitoring", resolved: true }]);
+    expect((await run("--since", "2026-01-31")).stdout).toMatch(/^Over {2}resolved\n/);
   });
 
   it("prints one incident with all its updates", async () => {

@@ -52,7 +52,7 @@ describe("kit resources erase", () => {
     await terminal.type("n\r", /\(y\/N\) /);
     const { code, screen } = await terminal.ended();
     expect(code).toBe(1);
-    expect(screen.join(" ")).toMatch(new RegExp(`${uuids[4]} +basic +provisioned +active`));
+    expect(screen.join(" ")).toMatch(new RegExp(`${uuids[4]} +basic +active`));
     expect(screen.slice(-2)).toEqual(["Erase it for good? (y/N) n", "✗ Nothing was changed."]);
     const { data } = await kitJson(world.environment, ["resources", "show", uuids[4]!]);
     expect(data).toMatchObject({ state: "provisioned", credential: { state: "active" } });

@@ -47,10 +47,12 @@ describe("kit --help", () => {
 });
 
 describe("kit without any settings", () => {
-  it("prints the help of a command group", async () => {
-    const asked = await kit({}, ["help", "tokens"]);
-    expect(asked).toEqual(await kit({}, ["tokens", "--help"]));
-    expect(asked.stdout).toMatch(/^Usage: kit tokens /);
+  it("prints the help of a command, and of a group", async () => {
+    for (const words of [["tokens"], ["tokens", "refresh"]]) {
+      const asked = await kit({}, ["help", ...words]);
+      expect(asked).toEqual(await kit({}, [...words, "--help"]));
+      expect(asked.stdout.startsWith(`Usage: kit ${words.join(" ")} `)).toBe(true);
+    }
   });
 
   it("prints its version", async () => {
