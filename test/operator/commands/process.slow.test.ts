@@ -66,7 +66,7 @@ describe("a command on a terminal of the operating system", () => {
     const [stopping, stopped, end, ...more] = screen;
     expect(stopping).toMatch(/^(\^C)?Stopping: what was sent is finished first\. /);
     const done = Number(/^(\d) refreshed, 0 failed, 0 skipped\.$/.exec(end!)![1]);
-    expect(stopped).toMatch(new RegExp(`^Stopped: ${row!.all - done} resources? left\\. `));
+    expect(stopped).toMatch(new RegExp(`^Stopped: ${row!.all - done} resources? left\\.$`));
     expect(done).toBeLessThan(row!.all);
     expect(more).toEqual([]);
   });
