@@ -1,3 +1,4 @@
+import { refreshTokens } from "../../src/operator/tokens.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { interleavings } from "../support/interleavings.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
@@ -86,6 +87,24 @@ describe("refresh of a token", () => {
     await life.becomes(uuid, { state: "active" });
     life.world.service.services.jobs.wake("refresh-tokens");
     await hasGeneration(uuid, 2);
+  });
+
+  it("on request, refreshes a quarantined row whose refresh token can be decrypted", async () => {
+    const uuid = await life.settled();
+    await life.damage(uuid, "sealed_access_token");
+    await expect(life.own(uuid)).rejects.toThrow(/cannot be decrypted/);
+    const ask = () =>
+      refreshTokens(life.world.service.services, [uuid], { signal: new AbortController().signal });
+    const aside = { state: "quarantined", isLeased: false, dueIn: null };
+    life.control.fault("POST /oauth/token", { status: 400, body: { error: "invalid_grant" } });
+    expect((await ask()).failed).toMatchObject([{ uuid, id: "invalid_grant" }]);
+    expect(await life.row(uuid)).toMatchObject(aside);
+    await life.damage(uuid, "sealed_refresh_token");
+    expect((await ask()).failed).toMatchObject([{ uuid, id: "quarantined" }]);
+    expect(await life.row(uuid)).toMatchObject(aside);
+    await life.damage(uuid, "sealed_refresh_token");
+    expect(await ask()).toEqual({ done: [uuid], failed: [], skipped: [] });
+    await life.expectAlive([uuid]);
   });
 
   it("quarantines a row whose access token belongs to another resource, without a call", async () => {

@@ -1,4 +1,5 @@
 import type { TokenEndpoint } from "../../src/platform/oauth.ts";
+import { refreshNow } from "../../src/credentials/sweeps.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { tokenPairs } from "../support/token-pairs.ts";
 import { aWorld, eventually, opened } from "../support/world.ts";
@@ -56,5 +57,17 @@ describe("concurrent calls to the token endpoint", () => {
     expect(order.slice(4, 7)).toEqual(Array(3).fill("exchange"));
     expect(most).toBe(4);
     await world.quiet([...uuids, ...fresh]);
+  });
+
+  it("hold up no token that a caller waits for", async () => {
+    const [asked, ...others] = (await world.installed(5)) as [string, ...string[]];
+    isHeld = true;
+    await world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = ANY($1::uuid[])`, [others]);
+    world.service.services.jobs.wake("refresh-tokens");
+    await eventually(() => expect(calls).toHaveLength(4));
+    const refreshed = refreshNow(world.service.services, asked);
+    await eventually(() => expect(calls).toHaveLength(5));
+    calls.pop()!.goOn();
+    expect(await refreshed).toMatchObject({ done: "stored" });
   });
 });

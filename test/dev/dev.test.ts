@@ -1,6 +1,8 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { chmod, mkdtemp, readFile, rm, stat } from "node:fs/promises";
+import { createServer } from "node:net";
+import { once } from "node:events";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { parseEnv } from "node:util";
@@ -110,6 +112,17 @@ function typed(lines: string) {
   });
   return { status, said: stdout + stderr };
 }
+
+it("npm run dev says in one sentence which port is taken", async () => {
+  const other = createServer().listen(Number(ports.PORT));
+  await once(other, "listening");
+  const { ended, output } = dev();
+  expect([await ended, output()]).toEqual([
+    1,
+    expect.stringMatching(new RegExp(`^Port ${ports.PORT}, for your service, is in use: .*\n$`)),
+  ]);
+  await once(other.close(), "close");
+});
 
 it("the commands that npm run dev and docs/test-it.md suggest succeed when copied in order", async () => {
   const story = await dev().until("Ready.");

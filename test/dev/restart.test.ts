@@ -88,6 +88,20 @@ it("a syntax error is shown with its lines and without a stack, and waited out",
   expect(await isUp()).toBe(true);
 });
 
+it.each([
+  ["an error at its start", 'throw new Error("no tea");', /Error: no tea\n\n.*:\d+\n[^]*> +\d+ \|.*no tea/],
+  [
+    "a crash",
+    'setTimeout(() => { throw new Error("late") }, 3000);',
+    /late \(src\/your-service\/index\.ts:[^]*Your service has ended \(exit code 1\)\./,
+  ],
+])("%s of the service is shown and waited out", async (_, bug, shown) => {
+  const printed = await printedUntil(WAITS, () => save(changed("  return {\n", `  ${bug}\n  return {\n`)));
+  expect(printed).toMatch(shown);
+  expect(await isUp()).toBe(false);
+  await printedUntil(AGAIN, () => save(original));
+});
+
 it("generated code and what editors leave restart nothing; a kill of npm run dev leaves no service", async () => {
   const printed = await printedUntil(AGAIN, async () => {
     await save("", "src/database/client/new.ts");

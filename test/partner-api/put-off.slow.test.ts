@@ -82,6 +82,22 @@ describe("a provision that is answered with later", () => {
     expect(await life.resource(addon.id)).toMatchObject({ state: "provisioned" });
   });
 
+  it("repeats configuring no sooner than the platform's Retry-After asks", async () => {
+    const headers = { "retry-after": "600" };
+    life.control.fault("PATCH /addons/*/config", { status: 429, headers, body: { id: "rate_limit" } });
+    const { addon } = await life.control.install({ plan: "dedicated" });
+    await eventually(async () =>
+      expect(
+        await life.world.rows(
+          `SELECT due_at > now() + interval '500 seconds' AS waits FROM steps
+           WHERE uuid = $1 AND kind = 'announce' AND last_error IS NOT NULL`,
+          [addon.id],
+        ),
+      ).toEqual([{ waits: true }]),
+    );
+    await life.control.deprovision(addon.id);
+  });
+
   it("that the service refuses in the end is withdrawn at the platform, and stays refused", async () => {
     life.vendor.next("finish", () => Promise.reject(new Refusal("The clay has cracked.")));
     const { addon } = await life.control.install({ plan: "dedicated" });
@@ -146,6 +162,38 @@ describe("a provision not known to be done after 11 hours", () => {
     expect(life.vendor.callsOf(uuid, "deprovision")).toEqual([]);
   });
 });
+
+it.each([
+  ["active", "provisioned", 0],
+  ["needs_reauth", "failed", 1],
+  ["grant_lost", "failed", 1],
+])(
+  "a provision that is given up waits while its tokens are quarantined; %s: %s",
+  async (later, end, calls) => {
+    const uuid = await life.settled("dedicated");
+    const become = (state: string) =>
+      life.world.rows(
+        `UPDATE credentials SET state = $2, expires_at = now(), due_at = NULL WHERE uuid = $1`,
+        [uuid, state],
+      );
+    await become("quarantined");
+    await life.world.rows(
+      `WITH undone AS (UPDATE resources SET state = 'provisioning' WHERE uuid = $1)
+     INSERT INTO steps (uuid, kind, due_at) VALUES ($1, 'report_failure', now())`,
+      [uuid],
+    );
+    const waits = { due_at: null, attempts: 0, last_error: expect.stringContaining("is quarantined") };
+    await eventually(async () =>
+      expect(
+        await life.world.rows(`SELECT due_at, attempts, last_error FROM steps WHERE uuid = $1`, [uuid]),
+      ).toEqual([waits]),
+    );
+    expect(await life.resource(uuid)).toMatchObject({ state: "provisioning" });
+    await become(later);
+    await life.resourceBecomes(uuid, { state: end });
+    await eventually(() => expect(life.vendor.callsOf(uuid, "deprovision")).toHaveLength(calls));
+  },
+);
 
 describe("a provision that is given up while finish still runs", () => {
   const seconds = async (uuid: string) =>

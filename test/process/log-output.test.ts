@@ -1,8 +1,11 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { closeSync, existsSync, openSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { freePort } from "../../packages/conformance/free-port.ts";
 import { aProcessWorld } from "../support/process-world.ts";
 import { program } from "../support/program.ts";
-import { opened } from "../support/world.ts";
+import { eventually, opened } from "../support/world.ts";
 
 // A log that nobody reads, or that cannot be written, with real processes.
 
@@ -26,6 +29,26 @@ describe("the log's output stream", () => {
     web.signal("SIGTERM");
     expect(await web.ended).toBe(0);
   });
+
+  (existsSync("/dev/full") ? it : it.skip)(
+    "lets the process work and exit while the log's disk is full",
+    async () => {
+      const disk = openSync("/dev/full", "w");
+      const port = await freePort();
+      const web = spawn(process.execPath, [program("src/web.ts")], {
+        cwd: tmpdir(),
+        env: { ...life.world.environment, PORT: String(port), WEB_JOBS: "off" },
+        stdio: ["ignore", disk, "pipe"],
+      });
+      closeSync(disk);
+      let errors = "";
+      web.stderr!.on("data", (data: Buffer) => (errors += data.toString()));
+      await eventually(async () => expect(await answers(`http://localhost:${port}`)).toBe(200));
+      web.kill("SIGTERM");
+      expect([await once(web, "close"), errors]).toEqual([[0, null], ""]);
+    },
+    60_000,
+  );
 
   it("drops lines that are not read in time, and logs how many as the process exits", async () => {
     // More than it keeps; nobody reads until all are written.

@@ -27,6 +27,15 @@ describe("a signal to stop", () => {
     expect(web.output().match(/"msg":"Stopping: /g)).toHaveLength(1);
   });
 
+  it("of Node's inspector opens none, and changes nothing", async () => {
+    const web = await life.start();
+    web.signal("SIGUSR1");
+    expect((await fetch(`${web.url}/healthz`)).status).toBe(200);
+    web.signal("SIGTERM");
+    expect(await web.ended).toBe(0);
+    expect(web.output()).not.toContain("Debugger listening");
+  });
+
   it("in the middle of a sweep stores the answers of calls that were sent, and leaves the rest to the next process", async () => {
     const web = await life.start("web", { TOKEN_CONCURRENCY: "8" });
     const uuids = await life.install(60);

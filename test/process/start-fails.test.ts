@@ -1,6 +1,8 @@
 import { createServer, type AddressInfo, type Server } from "node:net";
 import type { Database } from "../../src/database/database.ts";
+import { openContext } from "../../src/open-context.ts";
 import { runWeb } from "../../src/process/run-web.ts";
+import { aGate } from "../support/a-vendor.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 import { teapots } from "../support/teapots/index.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
@@ -39,4 +41,28 @@ it("A web process that finds its port taken closes its database and the service 
   const { database } = await startInVain(async () => void closed++);
   await eventually(() => expect(database.ping()).rejects.toThrow());
   expect(closed).toBe(1);
+});
+
+it("A taken port is told of although the service of the vendor hangs as it is closed, or cannot be", async () => {
+  const closing = aGate();
+  const { database, logged } = await startInVain(async () => {
+    await closing.opened;
+    throw new Error("The door is stuck.");
+  });
+  expect(logged()).not.toContain('"Ready"');
+  closing.open();
+  await eventually(() => expect(logged()).toContain("A part could not be closed"));
+  await expect(database.ping()).rejects.toThrow();
+});
+
+it("A vendor's service that cannot be closed at a stop is told of, and the database is closed", async () => {
+  let database: Database | undefined;
+  const close = () => Promise.reject(new Error("The door is stuck."));
+  const ctx = await openContext(teapotConfig(world.environment), {
+    ...teapotParts,
+    vendor: { ...teapots, close },
+    wrapDatabase: (opened) => (database = opened),
+  });
+  await expect(ctx.close()).rejects.toThrow("The door is stuck.");
+  await expect(database!.ping()).rejects.toThrow();
 });

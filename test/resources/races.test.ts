@@ -1,7 +1,10 @@
+import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Refusal } from "../../src/errors.ts";
 import { openContext } from "../../src/open-context.ts";
+import { refusalAnswer } from "../../src/resources/answers.ts";
 import { changePlan } from "../../src/resources/change-plan.ts";
+import { answerFirst } from "../../src/resources/store.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
@@ -175,6 +178,52 @@ it("a plan change that is refused raises an alarm only if the platform was answe
     await life.nothingLeft(uuid);
     expect(alarmsOf(uuid)).toHaveLength(alarms);
   }
+});
+
+it("a provision that a process refuses which was taken for dead, while another creates it, is cleaned up afterwards", async () => {
+  const uuid = randomUUID();
+  const answer = refusalAnswer(new Refusal("Sold out."));
+  let next: unknown;
+  moments.set("during provision", async () => {
+    const first = { uuid, lease: 1, config: null, answer, state: "failed", next: "clean_up" } as const;
+    expect(await answerFirst(life.world.service.services, first)).toBe(true);
+    next = await life.world.rows(`SELECT kind, leased_until > now() AS waits FROM steps WHERE uuid = $1`, [
+      uuid,
+    ]);
+  });
+  tell("provision", "done");
+  await life.world.rows(
+    `WITH made AS (INSERT INTO resources (uuid, plan, applied_plan) VALUES ($1, 'basic', 'basic')),
+       without AS (INSERT INTO credentials (uuid, state) VALUES ($1, 'no_grant'))
+     INSERT INTO steps (uuid, kind, due_at, attempts, lease, leased_until, created_at)
+     VALUES ($1, 'provision', now(), 1, 1, now(), now() - interval '1 minute')`,
+    [uuid],
+  );
+  await eventually(() => expect(next).toEqual([{ kind: "clean_up", waits: true }]));
+  await eventually(async () => {
+    await life.hurry(uuid);
+    expect(await life.steps(uuid)).toEqual([]);
+  });
+  const calls = life.vendor.calls.filter((call) => call.uuid === uuid).map(({ what }) => what);
+  expect(calls).toEqual(["provision", "deprovision"]);
+});
+
+it("a new code that arrives while its provision is being made is exchanged once that is answered", async () => {
+  let second: Promise<unknown> = Promise.resolve();
+  moments.set("during provision", async () => {
+    const uuid = newest();
+    second = life.control.redeliver(uuid, { newCode: true });
+    const grant = `SELECT grant_number AS number, due_at FROM credentials WHERE uuid = $1`;
+    await eventually(async () =>
+      expect(await life.world.rows(grant, [uuid])).toEqual([{ number: 2, due_at: null }]),
+    );
+  });
+  tell("provision", "done");
+  expect(await EVENTS.provision()).toBeLessThan(300);
+  await second;
+  await life.becomes(newest(), { state: "active", generation: 1 });
+  const { code } = life.requestFor(newest()).oauth_grant;
+  expect(life.exchangesOf(code).map(({ response }) => response?.status)).toEqual([200]);
 });
 
 it("steps that a process wrote that did not see the end of their resource are dropped", async () => {
