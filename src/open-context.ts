@@ -6,6 +6,7 @@ import { createOutageWatch, openDatabase, type Database } from "./database/datab
 import { createJobs } from "./jobs/run.ts";
 import { timetable } from "./jobs/timetable.ts";
 import { createLog } from "./logging/log.ts";
+import { createSample } from "./logging/sample.ts";
 import { createOwnScrubber } from "./logging/scrubber.ts";
 import { countedTokens, timedDatabase, timedHttp } from "./metrics/measured.ts";
 import { createMetrics } from "./metrics/metrics.ts";
@@ -74,7 +75,8 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   ctx.trace = config.otlpEndpoint ? (await import("./trace/open-telemetry.ts")).openTelemetry(ctx) : NO_TRACE;
   ctx.nudge = (job, inMs = SOON_MS) => ctx.trace.outside(() => ctx.jobs.wake(job, inMs));
 
-  closers.push(() => ctx.trace.close());
+  const sample = createSample(ctx.pace.logAgainMs);
+  closers.push(sample.end, () => ctx.trace.close());
   ctx.metrics = createMetrics();
   ctx.scrubber = createOwnScrubber(config);
   ctx.log = createLog(
@@ -85,7 +87,7 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
       ctx.metrics.alarm(alarm);
       return ctx.status.note();
     },
-    ctx.pace.logAgainMs,
+    sample,
     ctx.trace.ids,
   );
   ctx.vault = await createVault(config);

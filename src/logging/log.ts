@@ -1,62 +1,63 @@
 import { levels, pino, type LogFn, type Logger } from "pino";
 import { logOutput } from "./log-output.ts";
-import { chainOf, withoutQuoted } from "../errors.ts";
-import { createSample, EACH, kindOf } from "./sample.ts";
+import { chainOf, messageOf, withoutQuoted } from "../errors.ts";
+import { EACH, kindOf, type Sample } from "./sample.ts";
 import type { Scrubber } from "./scrubber.ts";
 
 export type Log = Logger;
-type Members = Record<string | symbol, unknown>;
+type Members = Record<string | number | symbol, unknown>;
 
 /** Strings longer than this many characters are cut in the log, so that nobody can flood it with one value. */
 const LONGEST_VALUE = 2048;
+const UNREADABLE = "(unreadable)";
 const { warn: WARN, error: ERROR } = levels.values as { warn: number; error: number };
 
 /**
  * Makes the log: one JSON line per event, written to `destination` (standard output by default). Each finished line
- * goes through the scrubber, so a secret is redacted in whichever part of the line it is.
+ * goes through the scrubber, so a secret is redacted in whichever part of the line it is. It never throws.
  *
  * An `alarm` member marks an event that an operator must look at; docs/operate.md lists the words. `noteOn` is called
  * with every alarm, even if its line is not written; the members that it returns are added to the line. It neither waits
- * nor throws. Of warnings and errors of a kind, one in `againMs` is written (0: each), with the number of those left out
- * before it (`leftOut`), unless it has a true {@link EACH}. `members` gives more of each line.
+ * nor throws. `sample` decides which warnings and errors are written, but for those with a true {@link EACH}. `more` gives
+ * members of each line.
  */
 export function createLog(
   level: string,
   scrubber: Scrubber,
   destination?: { write(line: string): void },
   noteOn: (alarm: string) => object | null = () => null,
-  againMs = 0,
-  members?: () => object,
+  sample: Pick<Sample, "take"> = { take: (_kind, write) => write() },
+  more: () => object = () => ({}),
 ): Log {
   const least = levels.values[level] ?? Infinity;
-  const sample = createSample(againMs);
   const options = {
     level: least > ERROR ? "error" : level,
     base: null,
     errorKey: "error",
     timestamp: () => `,"time":"${new Date().toISOString()}"`,
-    formatters: {
-      level: (label: string) => ({ level: label }),
-      log: (members: object) =>
-        Object.fromEntries(Object.entries(members).map(([name, member]) => [name, readable(member)])),
-    },
-    ...(members && { mixin: members }),
-    // `formatters.log` has already spelled out every error, under whatever name.
+    formatters: { level: (label: string) => ({ level: label }) },
+    // `readable` has already spelled out every error, under whatever name.
     serializers: { error: (spelled: unknown) => spelled },
     hooks: {
-      logMethod(this: Logger, line: Parameters<LogFn>, write: LogFn, weight: number) {
+      logMethod(this: Logger, line: Parameters<LogFn>, log: LogFn, weight: number) {
         const [first, ...rest] = line as unknown[];
-        const words = typeof first === "object" ? rest : line;
-        const members: Members =
-          first instanceof Error ? { error: first } : { ...(words === rest ? (first as object) : {}) };
+        const isMembers = typeof first === "object";
+        const given = isMembers && readable(() => (first instanceof Error ? { error: first } : first));
+        const members: Members = { ...more(), ...(typeof given === "object" && given) };
+        const words = (isMembers ? rest : (line as unknown[])).map(readableWord);
         if (typeof members["alarm"] === "string") Object.assign(members, noteOn(members["alarm"]));
         if (weight < least) return;
-        if (!members[EACH] && (weight === WARN || weight === ERROR)) {
-          const leftOut = sample(kindOf(words[0], members["error"]));
-          if (leftOut === null) return;
-          if (leftOut > 0) members["leftOut"] = leftOut;
-        }
-        write.apply(this, [members, ...words] as unknown as typeof line);
+        const write = (leftOut?: number) => {
+          const all = leftOut ? { ...members, leftOut } : members;
+          try {
+            log.apply(this, [all, ...words] as unknown as typeof line);
+          } catch {
+            log.call(this, all, UNREADABLE);
+          }
+        };
+        const isEach = isMembers && readable(() => (first as Members | null)?.[EACH]) === true;
+        if (isEach || (weight !== WARN && weight !== ERROR)) write();
+        else sample.take(kindOf(words[0], members), write);
       },
       streamWrite: (line: string) => inLimits(scrubber.scrub(line)),
     },
@@ -78,13 +79,30 @@ function inLimits(line: string): string {
   }
 }
 
-/** A member, spelled out if it is an error. What throws when it is read (as the vendor's may) costs only itself. */
-function readable(member: unknown): unknown {
+/**
+ * What `read` returns, as JSON shows it, with all errors in it spelled out. What throws when it is read (as the vendor's
+ * may) costs only itself, and an object is shown once.
+ */
+function readable(read: () => unknown, seen = new Set<object>()): unknown {
   try {
-    return member instanceof Error ? spelledOut(member) : member;
+    const value = read();
+    if (typeof value !== "object" || value === null) return value;
+    if (value instanceof Error) return spelledOut(value);
+    const { toJSON } = value as { toJSON?: unknown };
+    if (typeof toJSON === "function") return readable(() => toJSON.call(value) as unknown, seen);
+    if (seen.has(value)) return "(as above)";
+    seen.add(value);
+    const memberOf = (name: string | number) => readable(() => (value as Members)[name], seen);
+    if (Array.isArray(value)) return value.map((_, index) => memberOf(index));
+    return Object.fromEntries(Object.keys(value).map((name) => [name, memberOf(name)]));
   } catch {
-    return "(unreadable)";
+    return UNREADABLE;
   }
+}
+
+/** The sentence of a line, or what stands in it: of an error its message. */
+function readableWord(word: unknown): unknown {
+  return readable(() => (word instanceof Error ? messageOf(word) : word));
 }
 
 /**
@@ -111,6 +129,6 @@ function textOf(error: Error, member: string): string {
   try {
     return String((error as Error & Record<string, unknown>)[member] ?? "");
   } catch {
-    return "(unreadable)";
+    return UNREADABLE;
   }
 }

@@ -1,34 +1,59 @@
 /** A member of a line that, if true, has it written each time: it is the only record of what it names. */
 export const EACH = Symbol("each");
 
-/** More kinds than this at once are forgotten, and begin anew. */
-const MOST_KINDS = 1_000;
+/** Further kinds at the same time share one. */
+const MOST_KINDS = 10_000;
+
+/** `leftOut`: how many of its kind were left out before it. */
+type Write = (leftOut?: number) => void;
+
+export type Sample = ReturnType<typeof createSample>;
 
 /**
- * Keeps what happens again and again from filling the log: of a kind, the first in `everyMs` (ms; 0: each) is written.
- *
- * @returns a function that is told of each: null if it is left out, else how many were left out before it
+ * Keeps what happens again and again from filling the log: of a kind, the first is written, and then in each `everyMs`
+ * (ms; 0: each is written) the last, at the end, with the number of the others.
  */
-export function createSample(everyMs: number): (kind: string) => number | null {
-  const kinds = new Map<string, { writtenAt: number; leftOut: number }>();
-  return (kind) => {
-    const last = kinds.get(kind);
-    if (last && performance.now() - last.writtenAt < everyMs) {
-      last.leftOut += 1;
-      return null;
-    }
-    if (kinds.size >= MOST_KINDS) kinds.clear();
-    kinds.set(kind, { writtenAt: performance.now(), leftOut: 0 });
-    return last?.leftOut ?? 0;
+export function createSample(everyMs: number) {
+  const kinds = new Map<string, { count: number; last: Write | null }>();
+
+  function begin(kind: string): void {
+    kinds.set(kind, { count: 0, last: null });
+    setTimeout(() => end(kind) && begin(kind), everyMs).unref();
+  }
+
+  /** Whether there were more of a kind. */
+  function end(kind: string): boolean {
+    const { count = 0, last = null } = kinds.get(kind) ?? {};
+    kinds.delete(kind);
+    last?.(count - 1);
+    return last !== null;
+  }
+
+  return {
+    take(kind: string, write: Write): void {
+      if (everyMs === 0) return write();
+      const shared = kinds.has(kind) || kinds.size < MOST_KINDS ? kind : "";
+      const present = kinds.get(shared);
+      if (present) return void Object.assign(present, { count: present.count + 1, last: write });
+      begin(shared);
+      write();
+    },
+    /** Writes what is still to be written. */
+    end: () => [...kinds.keys()].forEach(end),
   };
 }
 
-/** What a line has in common with others of its kind: its sentence and its error, without ids, ports and times. */
-export function kindOf(sentence: unknown, error: unknown): string {
+/**
+ * What a line has in common with others of its kind: its sentence, and the members that say why, without ids, ports and
+ * times. Of alarms also the resource, so that none hides another's.
+ */
+export function kindOf(sentence: unknown, members: Record<string, unknown>): string {
+  const { alarm, job, kind, reason, error, uuid, person } = members;
   try {
-    const { name, id, message } = Object(error) as { name?: unknown; id?: unknown; message?: unknown };
-    const inShort = [name, id, message ?? error].map(String).join(" ").slice(0, 500);
-    return `${String(sentence)} ${inShort.replace(/[0-9a-f]{8}[0-9a-f-]*|\d{4,}/gi, "…")}`;
+    const { type, id, message = error } = Object(error) as Record<string, unknown>;
+    const why = [reason, type, id, message].map((each) => JSON.stringify(each)?.slice(0, 500));
+    const inShort = why.join(" ").replace(/[0-9a-f]{8}[0-9a-f-]*|\d{4,}/gi, "…");
+    return JSON.stringify([sentence, inShort, job, kind, alarm, alarm && (uuid ?? person)]);
   } catch {
     return String(sentence);
   }

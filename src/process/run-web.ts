@@ -18,7 +18,10 @@ import { becomeReady, notReady, once, readiness, type RunningService } from "./s
 /** How long a request waits for a service that has just started. A running service waits as long for its database. */
 const START_PATIENCE_MS = 8_000;
 
-/** Starts the web process: listens at once, and works as soon as its database answers. After an error all is closed. */
+/**
+ * Starts the web process: listens at once, and works as soon as its database answers. After an error it closes what was
+ * opened, and does not wait for it.
+ */
 export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<RunningService> {
   const ctx = await openContext(config, parts);
   const stopping = new AbortController();

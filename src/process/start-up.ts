@@ -98,6 +98,9 @@ function throwWithAdvice(cause: unknown): never {
 export const notReady = () =>
   new KitError("not_ready", "The service has just started and waits for its database.");
 
+/** How long the check waits for the client secret, whose table another session may have locked. */
+const SECRET_PATIENCE_MS = 1_000;
+
 /**
  * `unavailable` if provisions cannot be answered: the service has not started, or the database is unreachable or takes
  * no writes. `degraded` if an operator should look: the client secret cannot be read or is rejected, for which no
@@ -110,6 +113,7 @@ export async function readiness(ctx: OpenContext, ready: Promise<void>): Promise
   } catch {
     return "unavailable";
   }
-  const secret = await ctx.credentials.secrets.current().catch(() => null);
+  const current = ctx.credentials.secrets.current();
+  const secret = await within(SECRET_PATIENCE_MS, current, notReady).catch(() => null);
   return secret && !secret.isRejected ? "ready" : "degraded";
 }

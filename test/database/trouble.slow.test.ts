@@ -272,6 +272,16 @@ describe("a lock", () => {
     expect(row).toEqual({ state: "erased" });
   });
 
+  it("on the client secret's table does not hold /readyz up", async () => {
+    const release = await held(`LOCK TABLE client_secrets IN ACCESS EXCLUSIVE MODE`);
+    // PostgreSQL itself gives up waiting after 2 s.
+    await eventually(async () => {
+      const answer = await fetch(`${world.service.url}/readyz`, { signal: AbortSignal.timeout(1_900) });
+      expect(await answer.json()).toEqual({ status: "degraded" });
+    });
+    await release();
+  });
+
   it("on a table leaves nothing of the provisions that were refused, and the log names the lock", async () => {
     await restart({ DATABASE_URL: `${proxy.url}?lock_timeout=300` });
     const release = await held(`LOCK TABLE credentials IN ACCESS EXCLUSIVE MODE`);
