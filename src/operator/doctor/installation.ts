@@ -29,7 +29,7 @@ export function settings({
     allowInsecurePlatform && "ALLOW_INSECURE_PLATFORM is on: secrets may be sent unencrypted.",
     addonPasswordPrevious && "ADDON_PASSWORD_PREVIOUS is still accepted.",
     isPlain && !isNear && !databaseCa && "DATABASE_URL asks for no encryption: add sslmode=verify-full.",
-  ].filter((said) => said !== false);
+  ].filter(Boolean);
   if (found.length === 0) return fine("All settings are there and make sense.");
   return warning(found.join(" "), "Change them where they are set, unless this is development.");
 }

@@ -61,6 +61,16 @@ const fails = (message: string, fix = "") => ({ ok: false, message: said(message
 
 const cases: Case[] = [
   {
+    what: "settings as in production",
+    settings: () => {
+      const names = ["PLATFORM_API_URL", "PLATFORM_AUTH_URL", "PLATFORM_STATUS_URL"];
+      const addresses = names.map((name) => [name, "https://platform.invalid"]);
+      return { ...Object.fromEntries(addresses), ALLOW_INSECURE_PLATFORM: "off" };
+    },
+    code: 1,
+    finds: { settings: isFine("All settings are there and make sense.") },
+  },
+  {
     what: "settings that are remarkable",
     settings: () => ({
       ADDON_PASSWORD_PREVIOUS: "a-password-of-yesterday-which-was-long",
