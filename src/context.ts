@@ -47,3 +47,17 @@ export interface Context {
   /** Something has fallen due: a job looks for it in `inMs` ms (50 by default), once for all that happens meanwhile. */
   nudge(job: JobName, inMs?: number): void;
 }
+
+/** A context that is open: its connections can be closed. */
+export interface OpenContext extends Context {
+  /** What all processes count together: `store` adds what this one has counted since the last time. */
+  readonly totals: { start(): void; store(): Promise<void>; stop(): Promise<void> };
+  /** Begins to watch the database: a service does, a command does not. */
+  watch(): void;
+  /**
+   * Closes what was opened, in reverse order: no more work is claimed, and the results of calls that were sent are
+   * stored. Throws the first failure (such as that of the vendor's `close`) after everything is closed; further ones are
+   * logged.
+   */
+  close(): Promise<void>;
+}

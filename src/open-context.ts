@@ -1,6 +1,6 @@
 import { closeAll } from "./close-all.ts";
 import type { Config } from "./config.ts";
-import type { Context } from "./context.ts";
+import type { Context, OpenContext } from "./context.ts";
 import type { CustomerPage } from "./people/contract.ts";
 import { createOutageWatch, openDatabase, type Database } from "./database/database.ts";
 import { createJobs } from "./jobs/run.ts";
@@ -11,7 +11,7 @@ import { createOwnScrubber } from "./logging/scrubber.ts";
 import { countedTokens, timedDatabase, timedHttp } from "./metrics/measured.ts";
 import { createMetrics } from "./metrics/metrics.ts";
 import { noteBeat } from "./metrics/store.ts";
-import { createTotals, type Totals } from "./metrics/totals.ts";
+import { createTotals } from "./metrics/totals.ts";
 import { PACE, type Pace } from "./pace.ts";
 import { createPlatformFor } from "./platform/api.ts";
 import { createHttp } from "./platform/http.ts";
@@ -46,19 +46,6 @@ export interface Parts {
 }
 
 type VendorService = YourService & Extensions;
-
-/** A context that is open: its connections can be closed. */
-export interface OpenContext extends Context {
-  readonly totals: Totals;
-  /** Begins to watch the database: a service does, a command does not. */
-  watch(): void;
-  /**
-   * Closes what was opened, in reverse order: no more work is claimed, and the results of calls that were sent are
-   * stored. Throws the first failure (such as that of the vendor's `close`) after everything is closed; further ones are
-   * logged.
-   */
-  close(): Promise<void>;
-}
 
 /** Being filled: a part may use another one as soon as it works, however late that one is made. */
 type Growing = { -readonly [Part in keyof Context]: Context[Part] };

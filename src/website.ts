@@ -1,7 +1,7 @@
 import type { RequestHandler, Router } from "express";
 import { hasOperator } from "./config.ts";
 import { site } from "./pages/site.ts";
-import type { OpenContext } from "./open-context.ts";
+import type { OpenContext } from "./context.ts";
 
 /** Everything that browsers see of the web process. */
 interface Website {

@@ -1,14 +1,13 @@
 import { Router, type RequestHandler } from "express";
 import { AggregatorRegistry, collectDefaultMetrics, Registry } from "prom-client";
-import type { Context } from "../context.ts";
+import type { Context, OpenContext } from "../context.ts";
 import { methodNotAllowed } from "../http/requests.ts";
 import { build } from "../version.ts";
 import { sharedFor } from "../within.ts";
 import { FRESH_MS, GAUGES, readTotals, stateOfCredentials, stateOfWork, type Sample } from "./store.ts";
-import type { Totals } from "./totals.ts";
 
 /** `GET /metrics`, in Prometheus' text format, for requests that `guard` lets pass; to be mounted at `/metrics`. */
-export function metricsRoutes(ctx: Context & { totals: Totals }, guard: RequestHandler): Router {
+export function metricsRoutes(ctx: OpenContext, guard: RequestHandler): Router {
   const library = new Registry();
   collectDefaultMetrics({ register: library });
   const samples = sharedFor(FRESH_MS, () => sharedSamples(ctx));

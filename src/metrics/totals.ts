@@ -7,8 +7,6 @@ import { addTotals } from "./store.ts";
 /** How often each process adds its counts to the totals; a process that is killed loses those since the last time. */
 const STORE_EVERY_MS = 10_000;
 
-export type Totals = ReturnType<typeof createTotals>;
-
 /** Stores the counts of this process in the database, added to those of other processes; before `start`, nothing. */
 export function createTotals({ db, metrics, log }: { db: Queryable; metrics: Metrics; log: Log }) {
   const stored = new Map<string, number>();

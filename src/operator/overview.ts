@@ -1,5 +1,5 @@
 import { FRESH_MS, readHours, stateOfCredentials, stateOfWork } from "../metrics/store.ts";
-import type { OpenContext } from "../open-context.ts";
+import type { OpenContext } from "../context.ts";
 import { orNullAfter, sharedFor } from "../within.ts";
 import type { Finding } from "./doctor/finding.ts";
 import { platformStatus, secret } from "./doctor/platform.ts";

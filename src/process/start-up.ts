@@ -9,7 +9,7 @@ import {
 } from "../database/database.ts";
 import { KitError, messageOf, Misconfigured } from "../errors.ts";
 import { expectBeats } from "../metrics/store.ts";
-import type { OpenContext } from "../open-context.ts";
+import type { OpenContext } from "../context.ts";
 import { KeyMissing, SealBroken } from "../vault/errors.ts";
 import { checkKeys } from "../vault/store.ts";
 import { build } from "../version.ts";

@@ -11,7 +11,7 @@ import {
   reopenSome,
   type ClaimedCredential,
 } from "../../src/credentials/queue.ts";
-import type { OpenContext } from "../../src/open-context.ts";
+import type { OpenContext } from "../../src/context.ts";
 import { failStranded } from "../../src/resources/end-store.ts";
 import type { Vault } from "../../src/vault/vault.ts";
 import { wakeSteps } from "../../src/work/queue.ts";

@@ -3,7 +3,7 @@
 import { diffConfig, differing, pushConfig } from "../../src/operator/config-diff.ts";
 import { setConfig } from "../../src/operator/config-vars.ts";
 import type { PlatformFor } from "../../src/platform/api.ts";
-import type { OpenContext } from "../../src/open-context.ts";
+import type { OpenContext } from "../../src/context.ts";
 import { lockedResource } from "../../src/resources/store.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { aLifecycle } from "../support/lifecycle.ts";

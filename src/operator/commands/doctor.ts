@@ -60,7 +60,7 @@ function show(screen: Screen, report: DoctorReport): string {
   return [...lines, "", inShort(report)].join("\n");
 }
 
-const INDENT = " ".repeat(14);
+const INDENT = " ".repeat(16);
 
 function showCheck({ paint }: Screen, check: Check): string {
   const { id, ok, fix: anyFix, found = [check] } = check;
@@ -69,5 +69,5 @@ function showCheck({ paint }: Screen, check: Check): string {
     safeLines(message, INDENT),
     ...(fix === null ? [] : [paint.cyan(`→ ${fix}`)]),
   ]);
-  return `${mark} ${paint.bold(id.padEnd(INDENT.length - 2))}${lines.join(`\n${INDENT}`)}`;
+  return `${mark} ${paint.bold(id.padEnd(INDENT.length - 3))} ${lines.join(`\n${INDENT}`)}`;
 }

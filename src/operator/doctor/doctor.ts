@@ -2,7 +2,7 @@ import type { Config } from "../../config.ts";
 import { isDatabaseAway, isLockTimeout } from "../../database/database.ts";
 import { messageOf } from "../../errors.ts";
 import { FRESH_MS, stateOfWork } from "../../metrics/store.ts";
-import type { OpenContext } from "../../open-context.ts";
+import type { OpenContext } from "../../context.ts";
 import { checkOffer } from "../../resources/check-offer.ts";
 import type { Offer } from "../../resources/contract.ts";
 import { sharedFor } from "../../within.ts";

@@ -3,7 +3,7 @@ import path from "node:path";
 import type { Config } from "../../config.ts";
 import { HOW_TO_MIGRATE, throwInWords } from "../../database/database.ts";
 import { messageOf, Misconfigured } from "../../errors.ts";
-import type { OpenContext } from "../../open-context.ts";
+import type { OpenContext } from "../../context.ts";
 import { databaseAddress } from "../../setting.ts";
 import { countKeyUse, type KeyUse } from "../../vault/store.ts";
 import { buildText } from "../../version.ts";

@@ -1,6 +1,6 @@
 import { messageOf, Misconfigured } from "../../errors.ts";
 import { parsedJson } from "../../json-object.ts";
-import type { OpenContext } from "../../open-context.ts";
+import type { OpenContext } from "../../context.ts";
 import { TransportError } from "../../platform/errors.ts";
 import { withHttp, type Http } from "../../platform/http.ts";
 import { openIncidents } from "../../platform/status.ts";

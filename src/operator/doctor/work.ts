@@ -1,5 +1,5 @@
 import { samplesOf as of, type Sample } from "../../metrics/store.ts";
-import type { OpenContext } from "../../open-context.ts";
+import type { OpenContext } from "../../context.ts";
 import { adviceOn } from "../advice.ts";
 import { lateTokens, stuckSteps, unrefreshable } from "../store.ts";
 import { counted, countedToMost, duration, moment } from "../wording.ts";

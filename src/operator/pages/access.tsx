@@ -2,7 +2,7 @@ import { Router, type NextFunction, type Request, type RequestHandler, type Resp
 import { isDatabaseAway } from "../../database/database.ts";
 import { Refusal } from "../../errors.ts";
 import { clientAddress } from "../../http/requests.ts";
-import type { OpenContext } from "../../open-context.ts";
+import type { OpenContext } from "../../context.ts";
 import { addressOf, localPath } from "../../pages/address.ts";
 import { show } from "../../pages/pages.tsx";
 import { NOT_AVAILABLE, Problem } from "../../pages/problem.tsx";

@@ -1,6 +1,6 @@
 import { Router, type Request } from "express";
 import { methodNotAllowed } from "../../http/requests.ts";
-import type { OpenContext } from "../../open-context.ts";
+import type { OpenContext } from "../../context.ts";
 import { addressOf, goTo, isFromOurPage } from "../../pages/address.ts";
 import { formIn, formOf, parseForm, tokenFor } from "../../pages/forms.ts";
 import { show } from "../../pages/pages.tsx";

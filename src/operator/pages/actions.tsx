@@ -1,6 +1,5 @@
 import type { ComponentChildren } from "preact";
-import type { Context } from "../../context.ts";
-import type { OpenContext } from "../../open-context.ts";
+import type { Context, OpenContext } from "../../context.ts";
 import type { Form } from "../../pages/forms.ts";
 import { countKeyUse } from "../../vault/store.ts";
 import { BULK_ACTIONS, type BulkAction } from "../bulk-actions.ts";
@@ -72,7 +71,7 @@ export function DiffTable({ of: vars }: { of: readonly VarDifference[] }) {
     <Table
       columns={[
         ["Name", ({ name }) => <code>{name}</code>],
-        ["Your service's against the platform's", ({ state }) => MEANINGS[state]],
+        ["Compared", ({ state }) => MEANINGS[state]],
       ]}
       rows={vars}
     />

@@ -2,7 +2,7 @@ import { Router, type ErrorRequestHandler, type Request, type RequestHandler } f
 import { h } from "preact";
 import { KitError, Refusal } from "../../errors.ts";
 import { methodNotAllowed } from "../../http/requests.ts";
-import type { OpenContext } from "../../open-context.ts";
+import type { OpenContext } from "../../context.ts";
 import { addressOf } from "../../pages/address.ts";
 import { show, type Page } from "../../pages/pages.tsx";
 import { isPassing, Problem } from "../../pages/problem.tsx";

@@ -1,6 +1,6 @@
 import type { VNode } from "preact";
 import { KitError, messageOf } from "../../errors.ts";
-import type { OpenContext } from "../../open-context.ts";
+import type { OpenContext } from "../../context.ts";
 import type { Page } from "../../pages/pages.tsx";
 import { within } from "../../within.ts";
 import { YOUR_KINDS } from "../../work/step.ts";
