@@ -19,8 +19,6 @@ export const AROUND_CALL = { upToMs: 15_000 };
 const FRESH_MS = 1_000;
 /** The most rows ever claimed at once. It also tells the planner, which does not see $1, how many are wanted. */
 const MOST_CLAIMED = 2_000;
-/** How rows are gathered for the statements beside calls, for a few milliseconds: dozens of calls are in flight. */
-export const BESIDE_CALLS = { maxRows: 500, maxQueued: 20_000, enough: 32, behindMs: 5 };
 
 /** A lease: which row, and the number of the claim. */
 export interface Lease {
@@ -145,7 +143,6 @@ const mark = statement(
    RETURNING c.uuid, c.lease`,
 );
 const markTogether = groupCommit<Queryable, Lease, boolean>({
-  ...BESIDE_CALLS,
   write: async (db, rows) =>
     areAmong(
       rows,

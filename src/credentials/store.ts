@@ -1,5 +1,5 @@
 import { groupCommit, statement, type Database, type Queryable } from "../database/database.ts";
-import { areAmong, BESIDE_CALLS, type Lease } from "./queue.ts";
+import { areAmong, type Lease } from "./queue.ts";
 import type { Owner, State } from "./states.ts";
 
 // Token pairs, and the client secrets that they were issued with.
@@ -82,7 +82,6 @@ const COLUMNS = [
 
 /** Stores all pairs that are ready at once, however late. False: another claim came between, or the row is gone. */
 export const storeTokens = groupCommit<Queryable, SealedTokens, boolean>({
-  ...BESIDE_CALLS,
   async write(db, rows) {
     // Of two pairs for one row, the one of the older lease is late: only the other is written.
     const byLease = rows.toSorted((one, other) => one.lease - other.lease);

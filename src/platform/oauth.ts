@@ -4,10 +4,14 @@ import { Secret } from "../secret.ts";
 import { type HttpAnswer, refusalOf, retryAfterMs, TransportError } from "./errors.ts";
 import type { Http } from "./http.ts";
 
-/** `lifeSeconds` is at most 8 hours. `refreshToken` is null if no usable one came: keep the one you have. */
+/**
+ * `lifeSeconds` is at most 8 hours. `refreshToken` is null if no usable one came: keep the one you have. `isMalformed`:
+ * what came is none.
+ */
 export interface IssuedTokens {
   accessToken: Secret;
   refreshToken: Secret | null;
+  isMalformed: boolean;
   lifeSeconds: number;
 }
 
@@ -117,6 +121,7 @@ function issuedTokens(accessToken: string, body: JsonObject): IssuedTokens {
   return {
     accessToken: new Secret(accessToken),
     refreshToken: isToken(refresh) ? new Secret(refresh) : null,
+    isMalformed: refresh != null && refresh !== "" && !isToken(refresh),
     // The 8-hour statement governs; `expires_in` may only shorten it, and nonsense counts as absent.
     lifeSeconds: Math.min(statedSeconds(expiresIn) ?? MOST_LIFE_SECONDS, MOST_LIFE_SECONDS),
   };

@@ -13,7 +13,7 @@ export type Throttle = (send: () => Promise<HttpAnswer>) => Promise<HttpAnswer>;
 const REFILL_MS = 1_000;
 /** A longer wait becomes an error for the caller. */
 const MOST_WAIT_MS = 10_000;
-/** When the limits of so many resources are remembered, all are forgotten; the platform says them again. */
+/** So many resources' limits are remembered: those that called last. */
 const MOST_RESOURCES = 10_000;
 
 /**
@@ -24,8 +24,9 @@ export function createThrottles(clock: Clock): (uuid: string) => Throttle {
   const throttles = new Map<string, Throttle>();
   return (uuid) => {
     const throttle = throttles.get(uuid) ?? createThrottle(clock);
-    if (throttles.size >= MOST_RESOURCES) throttles.clear();
+    throttles.delete(uuid);
     throttles.set(uuid, throttle);
+    if (throttles.size > MOST_RESOURCES) throttles.delete(throttles.keys().next().value!);
     return throttle;
   };
 }

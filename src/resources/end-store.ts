@@ -136,14 +136,13 @@ export async function failProvision(
 // Lost grants stay lost, and accumulate over the years; few of them belong to a resource that is still provisioning.
 const stranded = statement(
   "find_stranded",
-  `SELECT c.uuid FROM credentials c, LATERAL (SELECT FROM resources r
-     WHERE r.uuid = c.uuid AND ${mayBe("given_up")} AND r.answer_status IS NOT NULL OFFSET 0) put_off
-   WHERE c.state = 'grant_lost' LIMIT 1000`,
+  `SELECT c.uuid FROM credentials c JOIN resources r USING (uuid)
+   WHERE c.state = 'grant_lost' AND ${mayBe("given_up")} AND r.answer_status IS NOT NULL LIMIT 1000`,
 );
 
 /** Fails the put-off provisions whose grant was lost, and whose process died before it did that. */
 export async function failStranded(ctx: Pick<Context, "db" | "vault">): Promise<void> {
-  for (const { uuid } of await ctx.db.query<{ uuid: string }>(stranded))
+  for (const { uuid } of await ctx.db.readWhole<{ uuid: string }>(stranded))
     await failProvision(ctx, uuid, { onlyIfStranded: true });
 }
 

@@ -1,4 +1,4 @@
-import { statement, type Queryable } from "../database/database.ts";
+import { statement, type Database, type Queryable } from "../database/database.ts";
 import { RESOURCE_COLUMNS, type ResourceRow } from "../resources/rows.ts";
 import { mayBe } from "../resources/states.ts";
 import {
@@ -175,19 +175,26 @@ export async function findUnansweredProvisions(db: Queryable): Promise<string[]>
   return (await db.query<{ uuid: string }>(findUnanswered)).map(({ uuid }) => uuid);
 }
 
-// The statement that stores tokens wakes the steps that wait for them; this finds steps that were missed. The `finish` of a plan change whose grant was lost meanwhile runs without tokens, as it does if the grant was lost before:
-// it holds up every change behind it. A put-off provision whose grant was lost is failed by the job fail-stranded.
+// The statement that stores tokens wakes the steps that wait for them; this finds steps that were missed. Some wait for
+// ever, for a grant that never comes, and may be many. The `finish` of a plan change whose grant was lost meanwhile runs
+// without tokens, as it does if the grant was lost before: it holds up every change behind it. A put-off provision whose
+// grant was lost is failed by the job fail-stranded.
+const findWaiting = statement(
+  "find_waiting_steps",
+  `SELECT s.id FROM steps s JOIN credentials c USING (uuid) JOIN resources r USING (uuid)
+   WHERE s.due_at IS NULL AND (c.state IN (${TOLD})
+     OR (s.kind = 'finish' AND c.state <> 'grant_pending' AND r.state = 'provisioned')) LIMIT 10000`,
+);
 const wake = statement(
   "wake_steps",
-  `UPDATE steps SET due_at = now() WHERE due_at IS NULL AND id = ANY(ARRAY(
-     SELECT id FROM steps s, LATERAL (SELECT state FROM credentials c WHERE c.uuid = s.uuid OFFSET 0) c,
-       LATERAL (SELECT state FROM resources r WHERE r.uuid = s.uuid OFFSET 0) r
-     WHERE s.due_at IS NULL AND (c.state IN (${TOLD})
-       OR (s.kind = 'finish' AND c.state <> 'grant_pending' AND r.state = 'provisioned')) ORDER BY s.id LIMIT 10000)) RETURNING id`,
+  `UPDATE steps SET due_at = now() WHERE due_at IS NULL AND id = ANY($1::bigint[]) RETURNING id`,
 );
 
 /** Wakes steps whose credential is active, or whose grant will not come. Returns their number. */
-export const wakeSteps = async (db: Queryable) => (await db.query(wake)).length;
+export async function wakeSteps(db: Database): Promise<number> {
+  const waiting = await db.readWhole<{ id: string }>(findWaiting);
+  return waiting.length > 0 ? (await db.query(wake, [waiting.map(({ id }) => id)])).length : 0;
+}
 
 // The platform gives an asynchronous provision up after 12 hours; we decide after 11 (assumed, section 2). A provision
 // that was never answered is not asynchronous: its step decides it. A plan change behind it is not the provision, and

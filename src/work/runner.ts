@@ -68,31 +68,30 @@ export function createStepRunner(ctx: Context): StepRunner {
   const pools = eachLane((lane) =>
     createWorkerPool({
       claim: (most) => claimSteps(db, lane, most),
-      handle: async (step: Step) => void (await end(step)),
+      handle: (step: Step) => end(step).then(() => nudge(ctx)),
       concurrency: lane === "rotation" ? ROTATIONS_AT_ONCE : CONCURRENCY,
     }),
   );
 
-  /** Runs a step. What it leaves behind may be due soon. Never rejects. */
+  /** Runs a step. Never rejects. */
   async function end(step: Step): Promise<Answer | null> {
-    let answer: Answer | null = null;
     try {
       const { kind, traceparent: parent, resource } = step;
-      answer = await ctx.trace.inSpan(`step ${kind}`, { parent, uuid: resource.uuid }, () =>
+      return await ctx.trace.inSpan(`step ${kind}`, { parent, uuid: resource.uuid }, () =>
         run(ctx, step, stopping.signal),
       );
     } catch (error) {
       log.error({ error }, "The end of a step could not be stored; its lease ends by itself");
+      return null;
     }
-    // The commonest end, a provision that is done, leaves no step behind.
-    if (step.kind !== "provision" || answer?.status !== 200) nudge(ctx);
-    return answer;
   }
 
   return {
     start(step) {
       const ended = end(step).finally(() => started.delete(ended));
       started.add(ended);
+      // The commonest end, a provision that is done, leaves no step behind.
+      void ended.then((answer) => (step.kind === "provision" && answer?.status === 200) || nudge(ctx));
       return ended;
     },
     runDue: (lane, signal) => pools[lane].fill(signal),

@@ -154,8 +154,12 @@ interface Look {
  */
 export const storeLook = groupCommit<Pick<Context, "db">, Look, void>({
   async write({ db }, looks) {
+    // Of two looks at one resource the later one counts, and ends what either is to end.
+    const latest = new Map<string, Look>();
+    for (const each of looks)
+      latest.set(each.uuid, { ...each, step: each.step ?? latest.get(each.uuid)?.step });
     // In the order of their resources, in which PostgreSQL locks them: so two batches wait for each other in turn.
-    const ordered = looks.toSorted((one, other) => (one.uuid < other.uuid ? -1 : 1));
+    const ordered = [...latest.values()].sort((one, other) => (one.uuid < other.uuid ? -1 : 1));
     await db.query(look, [
       ordered.map(({ uuid }) => uuid),
       ordered.map(({ step }) => step?.key),

@@ -236,19 +236,27 @@ describe("grant exchange, interrupted between the platform's answer and the data
   });
 });
 
+it("a refresh that brings a malformed refresh token keeps the present one, with a warning", async () => {
+  const uuid = await life.settled();
+  const body = {
+    access_token: "SVCK-odd",
+    refresh_token: "line\n",
+    expires_in: 28_800,
+    token_type: "Bearer",
+  };
+  life.control.fault(TOKENS, { status: 200, body });
+  expect(await refreshNow(ctx(), uuid)).toMatchObject({ done: "stored" });
+  expect(logged(`"uuid":"${uuid}","msg":"The platform sent a refresh token that is none`)).toHaveLength(1);
+  await life.expectAlive([uuid]);
+});
+
 it("a refresh for which the client secret cannot be read leaves no lease behind", async () => {
   const uuid = await life.settled();
   const { secrets } = ctx().credentials;
-  const secret = await secrets.current();
-  // Whatever was known of it is forgotten.
-  const judged = { ...(await life.row(uuid)), owner: "resource", rejectedForSeconds: null };
-  await secrets.judge(judged as never, secret, {
-    outcome: "client_rejected",
-    error: { id: "x", message: "x" },
-  });
-  await secrets.accepted(secret);
-  moments.set("before read_client_secret", lost);
+  const { current } = secrets;
+  secrets.current = lost;
   await expect(refreshNow(ctx(), uuid)).rejects.toThrow();
+  secrets.current = current;
   expect(await life.row(uuid)).toMatchObject({ state: "active", isLeased: false });
 });
 

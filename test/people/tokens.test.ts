@@ -130,6 +130,15 @@ describe("refresh of a person's tokens", () => {
     expect(await page()).toBe(200);
   });
 
+  it("on use does without the client secret that resources' tokens belong to", async () => {
+    const { secrets } = people.world.service.services.credentials;
+    const { current } = secrets;
+    secrets.current = () => Promise.reject(new Error("It cannot be read."));
+    await expire();
+    expect(await page()).toBe(200);
+    secrets.current = current;
+  });
+
   it("without a refresh token is impossible: the sign-in ends with the access token", async () => {
     await people.world.rows(`UPDATE credentials SET sealed_refresh_token = NULL, due_at = NULL`);
     expect(await page()).toBe(200);

@@ -1,3 +1,4 @@
+import { storeLook } from "../../src/work/store.ts";
 import { aWorldOfAnOperator, type OperatorWorld } from "../operator/pages/operator.ts";
 import { eventually } from "../support/world.ts";
 
@@ -51,6 +52,15 @@ it("a new name and a new attachment are found after a day and are one event; wha
   await looked();
   expect(await changes()).toHaveLength(1);
   expect((await seen()).updated).toEqual(updated);
+});
+
+it("of two looks that are stored at once, the later one is kept, and is the one event", async () => {
+  const { services } = operator.world.service;
+  const look = (name: string) =>
+    storeLook(services, { uuid, app: { id: operator.control.addon(uuid).app.id, name }, attached: 1 });
+  await Promise.all([look("first-name"), look("last-name")]);
+  expect((await seen()).app).toBe("last-name");
+  expect(await changes()).toMatchObject([{ app: "last-name" }]);
 });
 
 it.each([
