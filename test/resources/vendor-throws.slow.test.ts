@@ -30,7 +30,7 @@ it.each([
   [
     "a command",
     ["src/kit.ts", "tokens", "refresh", "--all"],
-    /^✗ No cache at redis:\/\/:\[secret\]@cache for \[secret\]$/m,
+    /^✗ no cache at redis:\/\/:\[secret\]@cache for \[secret\]$/m,
   ],
 ])("%s that cannot start prints the reason without a secret", async (_who, [file, ...words], why) => {
   const database = await aFreshDatabase();

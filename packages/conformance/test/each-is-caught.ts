@@ -4,7 +4,7 @@ import type { Verdict } from "../judge.ts";
 import { atATime, falselyBlamed, faultsIn, judgedBroken } from "./judged.ts";
 
 /** They mostly wait; more at once would be late for what they must do in time. */
-const AT_A_TIME = 6;
+const AT_A_TIME = 4;
 
 /** Declares the tests of these services: each fault must fail the rule that it names, and no other. */
 export function eachIsCaught(where: string, services: Record<string, BrokenService>): void {
