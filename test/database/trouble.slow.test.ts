@@ -332,7 +332,8 @@ describe("database connections", () => {
       const url = Object.assign(new URL(world.environment["DATABASE_URL"]!), few);
       await restart({ DATABASE_URL: url.href, DATABASE_POOL: "10" });
       const deliveries = await installs(20);
-      expect(statusesOf(deliveries)).toEqual(new Set([200]));
+      // One that waits for longer than the vendor may take is answered "later".
+      for (const status of statusesOf(deliveries)) expect([200, 202]).toContain(status);
       await become(uuidsOf(deliveries));
       expect(world.logged()).toMatch(/too many connections/);
       await world.restart();

@@ -162,13 +162,15 @@ describe("a rotation", () => {
     ["names them with a NUL", { config: { TEAPOT_TOKEN: "x" }, retires: { old: ["\0"] } }],
     ["names them with broken Unicode", { config: { TEAPOT_TOKEN: "x" }, retires: { "\ud83d": 1 } }],
   ])("whose function %s reaches nobody, and is tried again", async (_what, outcome) => {
-    rotation.rotate = instead(rotation.rotate, async () => outcome as never);
+    const usual = rotation.rotate;
+    rotation.rotate = async () => outcome as never;
     await kit.rotate(uuid);
     await eventually(async () => {
       const [row] = await life.world.rows(`SELECT last_error AS error FROM steps WHERE uuid = $1`, [uuid]);
       expect(row).toEqual({ error: expect.stringContaining("The service") });
     });
     expect(token()).not.toBe("x");
+    rotation.rotate = usual;
     await done();
     expect(token()).toMatch(/^token-/);
   });
