@@ -136,7 +136,7 @@ export const tokens: RuleGroup = {
       async check(stage) {
         const { resource, first } = await lived(stage);
         needs(first, NONE, "TOK-01");
-        await quiet(stage, lifeMs(stage) / 4);
+        await quiet(stage, lifeMs(stage) / 2);
         const calls = stage.callsOf(resource).filter((call) => isRefresh(call) && isDone(call));
         const soon = calls.filter((call, nth) => nth > 0 && call.at - calls[nth - 1]!.at < lifeMs(stage) / 4);
         holds(

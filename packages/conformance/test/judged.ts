@@ -25,7 +25,7 @@ export const exampleSettings: Omit<Settings, "url"> = {
   },
   patience: {
     eventMs: 6_000,
-    quietMs: 800,
+    quietMs: 500,
     slowMs: 3_000,
     tokenLifeSeconds: 4,
     graceMs: 0,
