@@ -118,10 +118,13 @@ describe("a drawer of the example product", () => {
     expect(drawer.url()).toBe(urls.at(-1));
     expect(await as(drawer.url(), `SELECT 1 AS one`)).toEqual([{ one: 1 }]);
     await drawers.control.deprovision(drawer.uuid);
-    await eventually(async () =>
-      expect(
-        await drawers.rows(`SELECT FROM pg_roles WHERE starts_with(rolname, $1)`, [drawer.role]),
-      ).toEqual([]),
+    // The clean-up begins once the lease of what ran meanwhile, of 30 seconds, is over.
+    await eventually(
+      async () =>
+        expect(
+          await drawers.rows(`SELECT FROM pg_roles WHERE starts_with(rolname, $1)`, [drawer.role]),
+        ).toEqual([]),
+      60_000,
     );
   });
 
