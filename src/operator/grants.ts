@@ -14,9 +14,9 @@ const LOOK_EVERY_MS = 250;
 
 /**
  * Recovers grants at the platform's legacy oauth-grant endpoint, and waits until they are exchanged. Of all resources
- * those are taken whose grant was lost or never came. The first is asked for alone: a closed endpoint is asked once. A resource whose grant was exchanged before gets no other one, so
- * `needs_reauth` is tried only by name. An answer that would be the same for every resource stops the run. Throws if
- * LEGACY_GRANTS is off or the client secret is rejected.
+ * those are taken whose grant was lost or never came. The first is asked for alone, for an answer that would be the same
+ * for every resource stops the run. A resource whose grant was exchanged before gets no other one, so `needs_reauth` is
+ * tried only by name. Throws if LEGACY_GRANTS is off or the client secret is rejected.
  */
 export async function recoverGrants(ctx: Context, which: Which, how: How): Promise<Report> {
   if (!ctx.config.legacyGrants) throw new KitError("legacy_grants_off", LEGACY_GRANTS_OFF);

@@ -89,6 +89,9 @@ function yourRoutes({ vendor }: OpenContext, whenReady: RequestHandler): Request
   return [whenReady, router];
 }
 
+/** Connections that the kernel keeps for us before they are accepted; Node's own 511 reset a burst of thousands. */
+const MOST_CONNECTIONS_WAITING = 4_096;
+
 /** Whatever prevents it (a port in use, an address of another machine) is a fault of HOST or PORT. */
 function listen(server: Server, { host, port }: Config): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -97,7 +100,7 @@ function listen(server: Server, { host, port }: Config): Promise<void> {
       reject(new Misconfigured(`${where} cannot be used: ${cause.message}. Choose another.`, { cause }));
     };
     server.once("error", refuse);
-    server.listen({ ...(host && { host }), port }, () => {
+    server.listen({ ...(host && { host }), port, backlog: MOST_CONNECTIONS_WAITING }, () => {
       server.off("error", refuse);
       resolve();
     });

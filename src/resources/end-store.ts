@@ -5,8 +5,8 @@ import { sealAnswer } from "./answers.ts";
 import { mayBe } from "./states.ts";
 import { lockedResource } from "./store.ts";
 
-// The statements that end a resource, and the import of those from before the kit. Each end is one statement: the row's state,
-// every secret, the credential (its lease number rises, so that a call under way stores nothing), the steps, and a
+// The statements that end a resource, and the import of those from before the kit. Each end is one statement: the row's
+// state, every secret, the credential (its lease number rises, so that a call under way stores nothing), the steps, and a
 // clean-up, which begins only when running work has noticed: it inherits the latest `leased_until` of the deleted steps,
 // or that of a provision that has no step yet.
 

@@ -1,3 +1,5 @@
+import { existsSync, readFileSync } from "node:fs";
+import { connect } from "node:net";
 import { aProcessWorld, before } from "../support/process-world.ts";
 import { eventually, opened } from "../support/world.ts";
 
@@ -96,4 +98,27 @@ it("an uncaught error ends the process and shows no secret; the next process con
   }
   await life.start();
   await life.become(uuids, 1);
+});
+
+/** The kernel's limit; null on other systems. */
+function somaxconn(): number | null {
+  const file = "/proc/sys/net/core/somaxconn";
+  return existsSync(file) ? Number(readFileSync(file, "utf8")) : null;
+}
+
+it("a burst of a thousand connections is queued by the kernel while the process is busy", async () => {
+  // Other kernels have a lower limit of their own.
+  if ((somaxconn() ?? 0) < 1_100) return;
+  const web = await life.start();
+  const { hostname, port } = new URL(web.url!);
+  web.signal("SIGSTOP");
+  let letIn = 0;
+  const sockets = Array.from({ length: 1_000 }, () => connect(Number(port), hostname, () => (letIn += 1)));
+  sockets.forEach((socket) => socket.on("error", () => undefined));
+  try {
+    await eventually(() => expect(letIn).toBe(1_000));
+  } finally {
+    sockets.forEach((socket) => socket.destroy());
+    web.signal("SIGCONT");
+  }
 });

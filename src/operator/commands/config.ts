@@ -145,10 +145,7 @@ kit config set has given it a value.`,
       }
       const changed = changes.length > 0 ? await pushConfig(context, uuid, overwrite) : [];
       const left = vars.filter(({ name }) => !changed.includes(name));
-      const hint = left.some(isOver)
-        ? `
-${whatNow(uuid, left)}`
-        : "";
+      const hint = left.some(isOver) ? `\n${whatNow(uuid, left)}` : "";
       const end = safeLines(pushInWords(vars, changed)) + hint;
       return showConfig(await getConfig(context, uuid), options, end);
     });
