@@ -1,9 +1,9 @@
 import path from "node:path";
 import { startSandbox, type Control, type LedgerEntry, type Sandbox } from "../packages/sandbox/index.ts";
 import type { Config } from "../src/config.ts";
-import { migrate } from "../src/database/database.ts";
+import { migrate } from "../src/database/migrate.ts";
 import { messageOf } from "../src/errors.ts";
-import { addonManifest } from "../src/operator/addon-manifest.ts";
+import { addonManifest } from "../src/operator/commands/manifest.ts";
 import type { Offer } from "../src/resources/contract.ts";
 import { offer } from "../src/your-service/plans.ts";
 import { meaningOf } from "./meaning.ts";

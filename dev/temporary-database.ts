@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import pg from "pg";
-import { migrate } from "../src/database/database.ts";
+import { migrate } from "../src/database/migrate.ts";
 import { readChosenEnvironment } from "../src/environment.ts";
 import { temporaryPostgresql } from "./postgresql.ts";
 

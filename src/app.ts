@@ -3,10 +3,9 @@ import type { Config } from "./config.ts";
 import type { Context } from "./context.ts";
 import { KitError, Refusal } from "./errors.ts";
 import { timedRequests } from "./metrics/measured.ts";
-import type { Log } from "./logging/log.ts";
+import { type Log, EACH } from "./logging/log.ts";
 import { isAccepted, isUnreadableBody, methodNotAllowed, refuseCompressed } from "./http/requests.ts";
 import { requestLog } from "./logging/request-log.ts";
-import { EACH } from "./logging/sample.ts";
 
 type AppContext = Pick<Context, "metrics" | "log" | "trace"> & {
   config: Pick<Config, "resourcesPath" | "trustProxy">;

@@ -7,7 +7,7 @@ import type { Scrubber } from "./logging/scrubber.ts";
 import type { Metrics } from "./metrics/metrics.ts";
 import type { Pace } from "./pace.ts";
 import type { Http } from "./platform/http.ts";
-import type { StatusWatch } from "./platform/status-watch.ts";
+import type { StatusWatch } from "./platform/status.ts";
 import type { Extensions } from "./extend/contract.ts";
 import type { Offer, YourService } from "./resources/contract.ts";
 import type { Credentials } from "./credentials/credentials.ts";

@@ -24,7 +24,7 @@ export async function createWebsite(
   const { config } = ctx;
   const routers: Record<string, RequestHandler[]> = {};
   if (ctx.credentials.people) {
-    const { signInRoutes } = await import("./people/sign-in.ts");
+    const { signInRoutes } = await import("./people/sign-in.tsx");
     routers["/oauth"] = [whenReady, signInRoutes(ctx)];
   }
   if (config.ssoSalt) {

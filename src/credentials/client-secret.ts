@@ -4,8 +4,7 @@ import type { Log } from "../logging/log.ts";
 import type { Scrubber } from "../logging/scrubber.ts";
 import type { TokenAnswer } from "../platform/oauth.ts";
 import type { Secret } from "../secret.ts";
-import { clientSecretSealContext } from "../vault/contexts.ts";
-import { keyIdOf, type Vault } from "../vault/vault.ts";
+import { clientSecretSealContext, keyIdOf, type Vault } from "../vault/vault.ts";
 import {
   acceptSecret,
   addSecret,

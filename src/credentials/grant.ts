@@ -1,6 +1,6 @@
 import type { Context } from "../context.ts";
 import { oauthGrantOf, type NoGrant } from "../platform/oauth-grant.ts";
-import { credentialSealContext } from "../vault/contexts.ts";
+import { credentialSealContext } from "../vault/vault.ts";
 import { storeRecovered } from "./queue.ts";
 
 /**

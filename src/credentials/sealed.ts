@@ -1,9 +1,7 @@
 import type { Queryable } from "../database/database.ts";
 import type { Log } from "../logging/log.ts";
 import type { Secret } from "../secret.ts";
-import { KeyMissing, SealBroken } from "../vault/errors.ts";
-import { credentialSealContext } from "../vault/contexts.ts";
-import type { Vault } from "../vault/vault.ts";
+import { KeyMissing, SealBroken, type Vault, credentialSealContext } from "../vault/vault.ts";
 import { reopenSome, settle, type Judged } from "./queue.ts";
 import type { Owner, State } from "./states.ts";
 

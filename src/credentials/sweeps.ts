@@ -57,7 +57,7 @@ function createPool(
       );
       ctx.nudge(job);
     },
-    concurrency: ctx.config.tokenConcurrency * ROWS_PER_CALL,
+    places: () => ctx.config.tokenConcurrency * ROWS_PER_CALL,
   });
 }
 

@@ -7,7 +7,7 @@ import {
 } from "../database/database.ts";
 import type { IssuedTokens } from "../platform/oauth.ts";
 import type { Secret } from "../secret.ts";
-import { credentialSealContext } from "../vault/contexts.ts";
+import { credentialSealContext } from "../vault/vault.ts";
 import { holdsBack, judgePersons, type ClientSecret, type JudgedAnswer } from "./client-secret.ts";
 import { AROUND_CALL, markSent, releaseCredential, settle, type ClaimedCredential } from "./queue.ts";
 import { named, openSealed } from "./sealed.ts";

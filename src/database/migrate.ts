@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { KitError, messageOf, Misconfigured } from "../errors.ts";
 import { connectionTo } from "./address.ts";
-import { statement, type Queryable } from "./connection.ts";
+import { statement, type Queryable } from "./database.ts";
 import { isConflict, isConnectionConfigError, isLockTimeout, refused } from "./retry.ts";
 
 /** Migrations that follow each other by name, and the schema that has their table; "" is that of the kit. */
@@ -202,8 +202,8 @@ const NO_SUCH_TABLE = "42P01";
 export const HOW_TO_MIGRATE = "Run: npm run --silent kit -- migrate";
 
 /** Throws {@link Misconfigured} if the schema is older than this code, or the database's address leads nowhere. */
-export async function checkMigrations(db: { pendingMigrations(): Promise<string[]> }): Promise<void> {
-  const pending = await db.pendingMigrations().catch(throwInWords);
+export async function checkMigrations(database: Queryable): Promise<void> {
+  const pending = await pendingMigrations(database).catch(throwInWords);
   if (pending.length > 0)
     throw new Misconfigured(`The database lacks ${pending.length} of our migrations. ${HOW_TO_MIGRATE}`);
 }

@@ -2,7 +2,7 @@ import type { Router } from "express";
 import type { Logger } from "pino";
 import type { CustomerAction } from "../people/contract.ts";
 import type { ResourceApi } from "../platform/api.ts";
-import type { Json } from "../json-object.ts";
+import type { Json } from "../values.ts";
 import type { Done, NotYet, Offer, VendorResource } from "../resources/contract.ts";
 import type { ResourceState } from "../resources/states.ts";
 

@@ -2,7 +2,7 @@ import type { Context } from "../context.ts";
 import { retryWhileDatabaseAway, statement } from "../database/database.ts";
 import { KitError } from "../errors.ts";
 import { changeConfig, lockedResource } from "../resources/store.ts";
-import { readUuid } from "../uuid.ts";
+import { readUuid } from "../values.ts";
 import { askRotation } from "../work/rotation.ts";
 import { checkVar } from "../work/vendor-results.ts";
 import type { Kit } from "./contract.ts";

@@ -3,8 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Request } from "express";
 import { pinoHttp, type HttpLogger } from "pino-http";
 import { isAccepted, clientAddress } from "../http/requests.ts";
-import type { Log } from "./log.ts";
-import { EACH } from "./sample.ts";
+import { type Log, EACH } from "./log.ts";
 
 /**
  * Logs one line for each request when its answer has gone out, or its connection has ended before that. The line has no

@@ -1,4 +1,4 @@
-import { isJsonObject } from "../json-object.ts";
+import { isJsonObject } from "../values.ts";
 
 /** The path to a value in a JSON document, from its root: member names and element indexes. */
 export type Path = readonly (string | number)[];

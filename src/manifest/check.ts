@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { messageOf } from "../errors.ts";
-import { isJsonObject } from "../json-object.ts";
+import { isJsonObject } from "../values.ts";
 import { advice, type Path } from "./advice.ts";
 import { manifestSchema, type Manifest } from "./schema.ts";
 

@@ -1,8 +1,7 @@
 import type { Context } from "../context.ts";
-import { LEGACY_GRANTS_OFF, recoverGrants } from "./grants.ts";
+import { LEGACY_GRANTS_OFF, recoverGrants, refreshTokens } from "./tokens.ts";
 import { askRotation, NO_ROTATION, rotationOf } from "../work/rotation.ts";
 import { giveUp, onSteps } from "./steps.ts";
-import { refreshTokens } from "./tokens.ts";
 import { forEachResource, type How, type Report, type Which } from "./work-through.ts";
 
 /**

@@ -6,10 +6,8 @@ import { withHttp } from "../platform/http.ts";
 import { createTokenEndpoint, trySecret, type Trial } from "../platform/oauth.ts";
 import type { Secret } from "../secret.ts";
 import { clientSecret } from "../setting.ts";
-import { clientSecretSealContext } from "../vault/contexts.ts";
-import { KeyMissing, SealBroken } from "../vault/errors.ts";
+import { clientSecretSealContext, KeyMissing, SealBroken, keyIdOf } from "../vault/vault.ts";
 import { checkKeys, countKeyUse, registerKey } from "../vault/store.ts";
-import { keyIdOf } from "../vault/vault.ts";
 import { Interrupted, UsedWrongly } from "./errors.ts";
 import type { How } from "./work-through.ts";
 

@@ -1,5 +1,5 @@
 import { KitError } from "../errors.ts";
-import { readUuid } from "../uuid.ts";
+import { readUuid } from "../values.ts";
 
 /** The operator's request makes no sense: a malformed uuid, an unknown state. Nothing was done. */
 export class UsedWrongly extends KitError {

@@ -1,10 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Context } from "../context.ts";
 import { sealedSecrets } from "../credentials/store.ts";
-import { clientSecretSealContext } from "../vault/contexts.ts";
-import { KeyMissing, SealBroken } from "../vault/errors.ts";
+import { clientSecretSealContext, KeyMissing, SealBroken, keyIdOf, type Vault } from "../vault/vault.ts";
 import { countKeyUse, type KeyUse, registerKey, reseal } from "../vault/store.ts";
-import { keyIdOf, type Vault } from "../vault/vault.ts";
 import { Interrupted } from "./errors.ts";
 import { countSealed } from "./store.ts";
 import { counted, some } from "./wording.ts";

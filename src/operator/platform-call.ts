@@ -1,6 +1,6 @@
 import type { Context } from "../context.ts";
 import { tokensOf } from "../credentials/token-source.ts";
-import { isJsonObject, parsedJson } from "../json-object.ts";
+import { isJsonObject, parsedJson } from "../values.ts";
 import { HIDDEN, redact } from "../secret.ts";
 import { findApps } from "../work/platform-steps.ts";
 import { typedUuid } from "./errors.ts";

@@ -1,6 +1,5 @@
-import { adviceOn } from "./advice.ts";
+import { adviceOn, duration, momentAway, planInWords } from "./wording.ts";
 import type { WaitingStep, WholeResource } from "./resources.ts";
-import { duration, momentAway, planInWords } from "./wording.ts";
 
 /** Something to be known, by its name: a time is ISO 8601, and null stands for none. */
 export type NamedFact = readonly [name: string, fact: string | number | null | undefined];

@@ -3,11 +3,22 @@ import type { Database } from "../database/database.ts";
 import { STATES_OF_RESOURCES } from "../credentials/states.ts";
 import { databaseClock } from "../metrics/store.ts";
 import { RESOURCE_STATES } from "../resources/states.ts";
-import { readUuid } from "../uuid.ts";
+import { readUuid, isJsonObject, parsedJson } from "../values.ts";
 import { keyIdOf } from "../vault/vault.ts";
 import { MAY_GO_ON } from "../work/step.ts";
 import { typedUuid, UnknownResource, UsedWrongly } from "./errors.ts";
-import { actionsBefore, LIST_SIZE, listedUuids } from "./store.ts";
+import { actionsBefore, LIST_SIZE, listedUuids, clearTombstone } from "./store.ts";
+import { Refusal } from "../errors.ts";
+import { createLog } from "../logging/log.ts";
+import { createScrubber } from "../logging/scrubber.ts";
+import { PACE } from "../pace.ts";
+import { deprovision } from "../resources/deprovision.ts";
+import { findResource } from "../resources/store.ts";
+import { NO_TRACE } from "../trace/trace.ts";
+import type { Context } from "../context.ts";
+import type { Offer } from "../resources/contract.ts";
+import { importResources, type Installation } from "../resources/end-store.ts";
+import type { How } from "./work-through.ts";
 
 /** One add-on resource as operators see it, without secrets. Times are ISO 8601, UTC. */
 export type ResourceRecord = ReturnType<typeof recordOf>;
@@ -156,4 +167,98 @@ function waiting({ kind, attempts, lastError, detail, dueAt, leasedUntil }: Step
 
 function isLater(time: Date | null, nowMs: number): boolean {
   return time !== null && time.getTime() > nowMs;
+}
+
+/**
+ * Does locally what a deprovision by the platform would do, for a resource that the platform no longer asks about: it
+ * needs no keys, and the clean-up is stored as a step, which the service carries out. For a tombstone it clears the
+ * remaining data of the customer. Throws {@link UnknownResource}.
+ */
+export async function eraseResource(db: Database, typed: string): Promise<{ erased: string }> {
+  const uuid = typedUuid(typed);
+  // `deprovision` would store a tombstone for an unknown uuid too. That is meant for requests of the platform that
+  // arrive out of order.
+  if (!(await findResource(db, uuid))) throw new UnknownResource(uuid);
+  const log = createLog("silent", createScrubber(""));
+  try {
+    await deprovision({ db, log, pace: PACE, trace: NO_TRACE, nudge: () => undefined }, uuid);
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    await clearTombstone(db, uuid);
+  }
+  return { erased: uuid };
+}
+
+/** Why a line is skipped. `exists`: the uuid is stored already, or an earlier line named it. */
+type Reason = "exists" | "not_json" | "no_uuid" | "no_plan" | "unknown_plan" | "bad_text";
+
+interface ImportReport {
+  imported: number;
+  /** The first line has number 1. */
+  skipped: { line: number; uuid: string | null; reason: Reason }[];
+}
+
+/** How many resources are written in one batch. */
+const BATCH_SIZE = 500;
+
+/**
+ * Imports installations from before the kit, one JSON object a line, in batches; each batch is written whole or not at
+ * all. Resources that exist are skipped, so a run that was stopped is simply repeated. Nothing is sent anywhere.
+ */
+export async function importInstallations(
+  ctx: Pick<Context, "db" | "vault" | "offer">,
+  lines: AsyncIterable<string>,
+  { signal, onProgress }: How,
+): Promise<ImportReport> {
+  const report: ImportReport = { imported: 0, skipped: [] };
+  const batch = new Map<string, Installation & { line: number }>();
+  let line = 0;
+
+  async function write(): Promise<void> {
+    const born = await importResources(ctx, [...batch.values()]);
+    report.imported += born.size;
+    for (const { line, uuid } of batch.values())
+      if (!born.has(uuid)) report.skipped.push({ line, uuid, reason: "exists" });
+    batch.clear();
+    onProgress?.(report.imported + report.skipped.length, line);
+  }
+
+  for await (const text of lines) {
+    if (signal.aborted) break;
+    line += 1;
+    if (text.trim() === "") continue;
+    const read = readInstallation(text, ctx.offer);
+    if ("reason" in read) report.skipped.push({ line, ...read });
+    else if (batch.has(read.uuid)) report.skipped.push({ line, uuid: read.uuid, reason: "exists" });
+    else batch.set(read.uuid, { line, ...read });
+    if (batch.size === BATCH_SIZE) await write();
+  }
+  if (batch.size > 0) await write();
+  report.skipped.sort((one, other) => one.line - other.line);
+  return report;
+}
+
+/**
+ * One line of an import, `{uuid, plan, region?, name?}`; further members are ignored. The plan is the bare name or, as
+ * the platform's API writes it, `service:plan`. It must be on offer: the vendor's functions are called with it later.
+ */
+function readInstallation(
+  text: string,
+  offer: Offer,
+): Installation | { uuid: string | null; reason: Reason } {
+  const members = text.includes("\ufffd") ? undefined : parsedJson(text);
+  if (!isJsonObject(members)) return { uuid: null, reason: "not_json" };
+  const { uuid: typed, plan: named, region = null, name = null } = members;
+  const uuid = readUuid(typeof typed === "string" ? typed.trim() : null);
+  if (!uuid) return { uuid: null, reason: "no_uuid" };
+  const plan = typeof named === "string" ? named.replace(/^[^:]*:/, "") : "";
+  if (plan === "") return { uuid, reason: "no_plan" };
+  if (!Object.hasOwn(offer.plans, plan)) return { uuid, reason: "unknown_plan" };
+  if (!isKeepable(region) || !isKeepable(name)) return { uuid, reason: "bad_text" };
+  return { uuid, plan, region, name };
+}
+
+/** Whether a member is absent, or a text that PostgreSQL can store unchanged. */
+function isKeepable(value: unknown): value is string | null {
+  return value === null || (typeof value === "string" && !value.includes("\0") && value.isWellFormed());
 }

@@ -1,7 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Context } from "../context.ts";
 import { refreshNow } from "../credentials/sweeps.ts";
-import { forEachResource, type End, type How, type Report, type Which } from "./work-through.ts";
+import { forEachResource, type End, type How, type Report, type Which, isOfAll } from "./work-through.ts";
+import { recoverGrant } from "../credentials/grant.ts";
+import { retryWhileDatabaseAway } from "../database/database.ts";
+import { KitError } from "../errors.ts";
+import { findResources } from "./store.ts";
 
 /** How long to wait for a token that another process is refreshing. */
 const BUSY_PATIENCE_MS = 5_000;
@@ -45,3 +49,90 @@ export const secretRejected = {
   id: "client_secret_rejected",
   message: "The platform rejects our client secret: run kit secret set with the new one, then this again.",
 };
+
+export const LEGACY_GRANTS_OFF =
+  "Recovering grants is off. Ask the platform to open its oauth-grant endpoint for your add-on (it is closed by default), then set LEGACY_GRANTS=on.";
+
+const LOOK_EVERY_MS = 250;
+
+/**
+ * Recovers grants at the platform's legacy oauth-grant endpoint, and waits until they are exchanged. Of all resources
+ * those are taken whose grant was lost or never came. The first is asked for alone, for an answer that would be the same
+ * for every resource stops the run. A resource whose grant was exchanged before gets no other one, so `needs_reauth` is
+ * tried only by name. Throws if LEGACY_GRANTS is off or the client secret is rejected.
+ */
+export async function recoverGrants(ctx: Context, which: Which, how: How): Promise<Report> {
+  if (!ctx.config.legacyGrants) throw new KitError("legacy_grants_off", LEGACY_GRANTS_OFF);
+  if (await isSecretRejected(ctx)) throw new KitError(secretRejected.id, secretRejected.message);
+  let first: Promise<End> | null = null;
+  async function inTurn(uuid: string): Promise<End> {
+    if (!first) return (first = ask(ctx, uuid));
+    return isOfAll(await first.catch(() => null)) ? "left" : ask(ctx, uuid);
+  }
+  return forEachResource(
+    ctx,
+    which,
+    async ({ uuid, state, credential, isRecoverable, isOnItsWay }) => {
+      if (!isRecoverable && !isOnItsWay) return { skipped: state === "provisioned" ? credential : state };
+      const refused = isOnItsWay ? null : await inTurn(uuid);
+      // A grant lives five minutes, so it is exchanged before the next one is asked for.
+      return refused ?? exchanged(ctx, uuid, how.signal);
+    },
+    {
+      ...how,
+      isWanted: ({ credential, isRecoverable, isOnItsWay }) =>
+        isOnItsWay || (isRecoverable && ["grant_lost", "no_grant"].includes(credential)),
+    },
+  );
+}
+
+/** What the platform's own message does not say. */
+const MEANINGS: Readonly<Record<string, string>> = {
+  closed: "The platform keeps its oauth-grant endpoint closed for your add-on: ask it to open the endpoint.",
+  credentials_rejected:
+    "The endpoint does not accept ADDON_ID with ADDON_PASSWORD: they must be those of the legacy partner API.",
+  already_exchanged:
+    "A grant was exchanged before, so its tokens cannot be had again. Ask the platform's support, or the customer to install again.",
+};
+
+async function ask(ctx: Context, uuid: string): Promise<End> {
+  const answer = await recoverGrant(ctx, uuid);
+  if (answer.outcome === "stored" || answer.outcome === "not_wanted") return null;
+  const { outcome, error } = answer;
+  const message = [MEANINGS[outcome], error.message].filter(Boolean).join(" ");
+  const id = MEANINGS[outcome] ? outcome : error.id;
+  return { id, message, isOfAll: outcome === "closed" || outcome === "credentials_rejected" };
+}
+
+/**
+ * Waits until a grant is exchanged, by this process or another: it exchanges due grants itself, under the same leases as
+ * the service, so it works both beside a running service and without one. Every grant ends at its deadline.
+ */
+async function exchanged(ctx: Context, uuid: string, signal: AbortSignal): Promise<End> {
+  for (;;) {
+    const [row] = await retryWhileDatabaseAway(() => findResources(ctx.db, [uuid]));
+    const { credential = "erased", reason, lastError } = row ?? {};
+    if (credential === "erased") return { skipped: "deprovisioned" };
+    if (credential === "active") return null;
+    if (credential !== "grant_pending") {
+      const why = [reason, lastError].filter(Boolean).join("; ");
+      return { id: credential, message: `No tokens came: its credential is ${credential} (${why}).` };
+    }
+    if (await isSecretRejected(ctx)) return { ...secretRejected, isOfAll: true };
+    if (signal.aborted) return interrupted;
+    // An error here is ignored: a running service meets the same one, and it is stored in the row.
+    await ctx.exchanges.fill(signal).catch(() => 0);
+    await sleep(LOOK_EVERY_MS);
+  }
+}
+
+const interrupted = {
+  id: "interrupted",
+  message:
+    "Its grant is kept: a running service exchanges it, or the same command again within five minutes.",
+};
+
+async function isSecretRejected({ credentials }: Context): Promise<boolean> {
+  const { isRejected, isPresumed } = await credentials.secrets.current();
+  return isRejected && !isPresumed;
+}

@@ -2,12 +2,12 @@ import { Router, type Request, type RequestHandler, type Response } from "expres
 import type { Context } from "../context.ts";
 import { Refusal } from "../errors.ts";
 import { methodNotAllowed } from "../http/requests.ts";
-import { EACH } from "../logging/sample.ts";
+import { EACH } from "../logging/log.ts";
 import { notFound, type Answer } from "../resources/answers.ts";
 import { changePlan } from "../resources/change-plan.ts";
 import { deprovision } from "../resources/deprovision.ts";
 import { provision } from "../resources/provision.ts";
-import { readUuid } from "../uuid.ts";
+import { readUuid } from "../values.ts";
 import { readBody, readPlan, readProvision } from "./requests.ts";
 
 /**

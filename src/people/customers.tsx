@@ -7,7 +7,7 @@ import { formIn, parseForm } from "../pages/forms.ts";
 import { show, type Page } from "../pages/pages.tsx";
 import { notFromOurPage } from "../pages/problem.tsx";
 import type { Secret } from "../secret.ts";
-import { readUuid } from "../uuid.ts";
+import { readUuid } from "../values.ts";
 import { within } from "../within.ts";
 import { carryOut, Result, toolsOf, type Visit } from "./actions.tsx";
 import type { CustomerTools } from "./contract.ts";

@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Secret } from "../secret.ts";
-import { readUuid } from "../uuid.ts";
+import { readUuid } from "../values.ts";
 import { problem } from "./problems.ts";
 
 /** A sign-on whose tokens are valid. Whether it comes in time, and for the first time, is checked later. */

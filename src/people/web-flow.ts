@@ -7,7 +7,7 @@ import { accountOf } from "../platform/account.ts";
 import { createTokenEndpoint, type IssuedTokens } from "../platform/oauth.ts";
 import { mayQuote } from "../errors.ts";
 import { Secret } from "../secret.ts";
-import { credentialSealContext } from "../vault/contexts.ts";
+import { credentialSealContext } from "../vault/vault.ts";
 import { randomId, readCookie, writeCookie, type SecretCookie } from "./cookies.ts";
 import { accountProblem, authorizeProblem, exchangeProblem, problem } from "./problems.ts";
 import { openSession, type NewPerson } from "./store.ts";

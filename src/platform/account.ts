@@ -1,8 +1,7 @@
 import { storable } from "../errors.ts";
-import { isJsonObject } from "../json-object.ts";
+import { isJsonObject, readUuid } from "../values.ts";
 import type { Secret } from "../secret.ts";
-import { readUuid } from "../uuid.ts";
-import { askOnce, type PlatformCalls } from "./ask-once.ts";
+import { askOnce, type PlatformCalls } from "./http.ts";
 
 /** The account that a token belongs to, as the platform describes it; further members are ignored. */
 export interface Account {

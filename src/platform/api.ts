@@ -1,8 +1,16 @@
 import { setTimeout as sleepMs } from "node:timers/promises";
-import { done, many, one, raw, vars, type ResourceClient, type TokenSource } from "./client.ts";
+import {
+  done,
+  many,
+  one,
+  raw,
+  vars,
+  type ResourceClient,
+  type TokenSource,
+  createThrottles,
+} from "./client.ts";
 import type { Http } from "./http.ts";
 import { path, rawPath } from "./path.ts";
-import { createThrottles } from "./throttle.ts";
 import type * as Platform from "./types.ts";
 
 export type { TokenSource } from "./client.ts";

@@ -1,6 +1,6 @@
-import { isJsonObject } from "../json-object.ts";
+import { isJsonObject } from "../values.ts";
 import { Secret } from "../secret.ts";
-import { askOnce, type PlatformCalls } from "./ask-once.ts";
+import { askOnce, type PlatformCalls } from "./http.ts";
 import { path } from "./path.ts";
 
 /** An authorization, as the platform answers when it is created and when it is revoked; its other members are kept. */

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { KitError } from "../errors.ts";
-import { isJsonObject, parsedJson } from "../json-object.ts";
+import { isJsonObject, parsedJson } from "../values.ts";
 import { redact } from "../secret.ts";
 
 /** Which call an error is about. Only the method, the origin and the path are ever shown. */

@@ -1,6 +1,6 @@
-import { isJsonObject } from "../json-object.ts";
+import { isJsonObject } from "../values.ts";
 import { Secret } from "../secret.ts";
-import { askOnce, type PlatformCalls } from "./ask-once.ts";
+import { askOnce, type PlatformCalls } from "./http.ts";
 import { PlatformRefused, TransportError, UnreadableAnswer } from "./errors.ts";
 import { path } from "./path.ts";
 

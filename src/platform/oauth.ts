@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { isJsonObject, type JsonObject, parsedJson } from "../json-object.ts";
+import { isJsonObject, type JsonObject, parsedJson } from "../values.ts";
 import { Secret } from "../secret.ts";
 import { type HttpAnswer, refusalOf, retryAfterMs, TransportError } from "./errors.ts";
 import type { Http } from "./http.ts";

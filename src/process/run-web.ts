@@ -2,7 +2,7 @@ import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Router, type RequestHandler } from "express";
 import { createApp } from "../app.ts";
-import { closeAll } from "../close-all.ts";
+import { closeAll, within } from "../within.ts";
 import type { Config } from "../config.ts";
 import { Misconfigured } from "../errors.ts";
 import { createGuards } from "../http/authenticate.ts";
@@ -13,7 +13,6 @@ import type { OpenContext } from "../context.ts";
 import { openContext, type Parts } from "../open-context.ts";
 import { partnerApi } from "../partner-api/routes.ts";
 import { createWebsite } from "../website.ts";
-import { within } from "../within.ts";
 import { becomeReady, notReady, once, readiness, type RunningService } from "./start-up.ts";
 
 /** How long a request waits for a service that has just started. A running service waits as long for its database. */

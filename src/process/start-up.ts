@@ -1,16 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Readiness } from "../app.ts";
 import { hasMetrics, hasOperator } from "../config.ts";
-import {
-  checkMigrations,
-  isConnectionConfigError,
-  isDatabaseAway,
-  throwInWords,
-} from "../database/database.ts";
+import { isConnectionConfigError, isDatabaseAway } from "../database/database.ts";
+import { checkMigrations, throwInWords } from "../database/migrate.ts";
 import { KitError, messageOf, Misconfigured } from "../errors.ts";
 import { expectBeats } from "../metrics/store.ts";
 import type { OpenContext } from "../context.ts";
-import { KeyMissing, SealBroken } from "../vault/errors.ts";
+import { KeyMissing, SealBroken } from "../vault/vault.ts";
 import { checkKeys } from "../vault/store.ts";
 import { build } from "../version.ts";
 import { within } from "../within.ts";

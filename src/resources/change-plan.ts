@@ -11,10 +11,19 @@ import {
 } from "../work/queue.ts";
 import { FIRST_LEASE, newStep, type Step } from "../work/step.ts";
 import { orNullAfter } from "../within.ts";
-import { deprovisioned, laterAnswer, notFound, refusalAnswer, unknownPlan, type Answer } from "./answers.ts";
+import {
+  deprovisioned,
+  laterAnswer,
+  notFound,
+  refusalAnswer,
+  unknownPlan,
+  type Answer,
+  answerInTime,
+  requestDeadline,
+  type WithinDeadline,
+} from "./answers.ts";
 import { wasNeverProvisioned } from "./rows.ts";
 import { lockedResource, MOST_UNCHANGED_CALLS, noteUnchanged } from "./store.ts";
-import { answerInTime, requestDeadline, type WithinDeadline } from "./waiting.ts";
 
 // While a plan changes, the new plan stands in its step, and the resource keeps the plan it has until the change is
 // made. So a refused change leaves nothing to take back, and changes that wait for one another start from what is then

@@ -1,6 +1,5 @@
-import { resourceSealContext } from "../vault/contexts.ts";
-import type { Vault } from "../vault/vault.ts";
-import { type ResourceRow } from "./rows.ts";
+import { resourceSealContext, type Vault } from "../vault/vault.ts";
+import type { ResourceRow } from "./rows.ts";
 
 /** A config var as the platform takes it: null removes it. */
 export interface ConfigVar {

@@ -1,9 +1,8 @@
 import type { Context } from "../context.ts";
-import { deprovisioned, notFound } from "./answers.ts";
+import { deprovisioned, notFound, requestDeadline } from "./answers.ts";
 import { endResource } from "./end-store.ts";
 import { wasNeverProvisioned } from "./rows.ts";
 import { findResource } from "./store.ts";
-import { requestDeadline } from "./waiting.ts";
 
 /**
  * Answers a deprovision, logged under `requestId` (assumed, section 1). Throws a `Refusal` for a uuid never provisioned

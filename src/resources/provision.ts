@@ -2,10 +2,17 @@ import { isDeepStrictEqual } from "node:util";
 import type { Context } from "../context.ts";
 import { newStep, FIRST_LEASE } from "../work/step.ts";
 import { orNullAfter } from "../within.ts";
-import { givenAnswer, laterAnswer, unknownPlan, type Answer } from "./answers.ts";
+import {
+  givenAnswer,
+  laterAnswer,
+  unknownPlan,
+  type Answer,
+  answerInTime,
+  requestDeadline,
+  type WithinDeadline,
+} from "./answers.ts";
 import type { ProvisionRequest, ResourceRow } from "./rows.ts";
 import { answerFirst, findResource, insertProvision, receiveGrant } from "./store.ts";
-import { answerInTime, requestDeadline, type WithinDeadline } from "./waiting.ts";
 
 /** The message of a 202 for which the vendor gave none. */
 const TAKES_LONGER = "Your add-on is being set up. Its config vars appear as soon as it is ready.";

@@ -1,7 +1,6 @@
 import { retryWhileDatabaseAway, statement, type Database, type Queryable } from "../database/database.ts";
 import { Misconfigured } from "../errors.ts";
-import { KeyMissing, SealBroken } from "./errors.ts";
-import { keyIdInSql, type Vault } from "./vault.ts";
+import { KeyMissing, SealBroken, keyIdInSql, type Vault } from "./vault.ts";
 
 // Which keys what is stored needs, and how it gets another one.
 

@@ -1,7 +1,7 @@
 import { randomFillSync } from "node:crypto";
 import sodium from "libsodium-wrappers";
 import { Secret } from "../secret.ts";
-import { KeyMissing, SealBroken } from "./errors.ts";
+import { KitError } from "../errors.ts";
 
 /** What a sealed value is bound to: where it is stored. It opens with the same context only. */
 export interface SealContext {
@@ -160,4 +160,50 @@ function additionalData(key: Key, { table, column, uuid }: SealContext): Uint8Ar
 
 function nameOf({ table, column, uuid }: SealContext): string {
   return `${table}.${column} of ${uuid}`;
+}
+
+/** A sealed value was changed, cut, or is opened with another context than it was sealed with. */
+export class SealBroken extends KitError {
+  constructor(place: string) {
+    super(
+      "integrity",
+      `The sealed value in ${place} does not open: it was changed or does not belong there.`,
+    );
+  }
+}
+
+/** A sealed value names a key that is not in the ring. */
+export class KeyMissing extends KitError {
+  readonly keyId: string;
+
+  constructor(keyId: string, place: string) {
+    super(
+      "key_missing",
+      `The sealed value in ${place} needs key ${keyId}, which is not among ENCRYPTION_KEY and DECRYPTION_KEYS.`,
+    );
+    this.keyId = keyId;
+  }
+}
+
+// What each sealed secret is bound to: opened in another row or column, it fails.
+
+type CredentialColumn = "sealed_grant_code" | "sealed_access_token" | "sealed_refresh_token";
+type ResourceColumn = "sealed_answer" | "sealed_config" | "sealed_log_input_url" | "sealed_log_drain_token";
+
+/** Of a credential. A person's pair keeps the name of the table where it stood first. */
+export function credentialSealContext(
+  column: CredentialColumn,
+  uuid: string,
+  owner: "resource" | "person" = "resource",
+): SealContext {
+  return { table: owner === "person" ? "people" : "credentials", column, uuid };
+}
+
+/** Of a version of the client secret, which stands in for a uuid. */
+export function clientSecretSealContext(version: number): SealContext {
+  return { table: "client_secrets", column: "sealed_secret", uuid: String(version) };
+}
+
+export function resourceSealContext(column: ResourceColumn, uuid: string): SealContext {
+  return { table: "resources", column, uuid };
 }

@@ -1,10 +1,11 @@
 import { randomUUID } from "node:crypto";
 import type { Context } from "../context.ts";
-import { retryWhileDatabaseAway } from "../database/database.ts";
+import { retryWhileDatabaseAway, statement, type Queryable } from "../database/database.ts";
 import { KitError, Misconfigured } from "../errors.ts";
 import type { Rotation } from "../extend/contract.ts";
 import { lockedResource } from "../resources/store.ts";
-import { findOldCredentials, writeRotation, type Asked, type NewRotation } from "./rotation-store.ts";
+import { claimOf, IS_OURS, TOLD } from "./queue.ts";
+import { isIn, type Step } from "./step.ts";
 
 // Rotation of customers' credentials: who may ask for it. A `rotate` step makes new ones, then sets them as config vars,
 // and turns into `retire`, which is due when the overlap is over.
@@ -51,4 +52,91 @@ export async function planRotations(ctx: Context): Promise<void> {
   if (everyDays === undefined) return;
   for (const uuid of await findOldCredentials(ctx.db, everyDays))
     await askRotation(ctx, uuid, { by: "timetable", endsOverlap: false, goesFirst: false });
+}
+
+// What asks for rotations of customers' credentials, and what ends them.
+
+// Sent in a transaction that has locked the resource. Nothing is written while another rotation has not reached the app,
+// or if an earlier try of this one ($2) was committed; nor while old credentials wait for the end of their overlap, unless
+// that is to end now ($5). One that goes first ($6) stands before all that is due.
+const rotation = statement(
+  "write_rotation",
+  `WITH place AS (
+     SELECT CASE WHEN $6::bool THEN least(now(), min(due_at) - interval '1 millisecond') ELSE now() END AS at
+     FROM steps WHERE due_at IS NOT NULL AND ${isIn("rotation")}
+   ), open AS (
+     SELECT key, kind FROM steps
+     WHERE uuid = $1 AND (kind = 'rotate' OR key = $2 OR (kind = 'retire' AND NOT $5::bool))
+   ), free AS (
+     SELECT at FROM place WHERE NOT EXISTS (SELECT FROM open)
+       AND EXISTS (SELECT FROM credentials WHERE uuid = $1 AND state IN (${TOLD}, 'grant_pending'))
+   ), hastened AS (
+     UPDATE steps s SET due_at = at FROM free WHERE s.uuid = $1 AND s.kind = 'retire' AND s.due_at > at
+   ), noted AS (
+     INSERT INTO events (uuid, type, detail) SELECT $1, 'rotation_asked', jsonb_build_object('by', $3::text) FROM free
+   ), written AS (
+     INSERT INTO steps (uuid, key, kind, due_at, traceparent) SELECT $1, $2, 'rotate', at, $4 FROM free
+   )
+   SELECT CASE WHEN EXISTS (SELECT FROM open WHERE key = $2) OR EXISTS (SELECT FROM free) THEN 'asked'
+     WHEN EXISTS (SELECT FROM open WHERE kind = 'rotate') THEN 'under_way'
+     WHEN EXISTS (SELECT FROM open) THEN 'overlap' ELSE 'no_tokens' END AS result`,
+);
+
+/**
+ * What came of asking for a rotation. `under_way`: the app does not have the credentials of the last one yet; `overlap`:
+ * the old ones of the last one are not retired yet; `no_tokens`: the app could not get new ones.
+ */
+export type Asked = "asked" | "under_way" | "overlap" | "no_tokens";
+
+/** A rotation that is asked for. */
+export interface NewRotation {
+  uuid: string;
+  key: string;
+  by: "operator" | "service" | "timetable";
+  traceparent: string | null;
+  /** Old credentials that wait to be retired are retired at once, before this one. */
+  endsOverlap: boolean;
+  /** It does not wait behind those of many resources. */
+  goesFirst: boolean;
+}
+
+/** Writes the step of a rotation, in a transaction that has locked the resource, unless something is in its way. */
+export async function writeRotation(
+  tx: Queryable,
+  { uuid, key, by, traceparent, endsOverlap, goesFirst }: NewRotation,
+): Promise<Asked> {
+  const values = [uuid, key, by, traceparent, endsOverlap, goesFirst];
+  return (await tx.query<{ result: Asked }>(rotation, values))[0]!.result;
+}
+
+// A resource that your service refused to rotate is left for a day. Of a large table some pages are read, others each
+// time; and none are found while so many rotations are due that more would only wait.
+const PLANNED_AT_ONCE = 50;
+const SAMPLE = `least(100, 100.0 * 2000 * current_setting('block_size')::int / greatest(pg_relation_size('resources'), 1))`;
+const oldCredentials = statement(
+  "find_old_credentials",
+  `SELECT r.uuid FROM resources r TABLESAMPLE SYSTEM (${SAMPLE}) JOIN credentials c USING (uuid)
+   WHERE r.state = 'provisioned' AND c.state = 'active'
+     AND coalesce(r.rotated_at, r.created_at) < now() - make_interval(secs => $1::float8 * 86400)
+     AND NOT EXISTS (SELECT FROM steps s WHERE s.uuid = r.uuid AND s.kind IN ('rotate', 'retire'))
+     AND NOT EXISTS (SELECT FROM events e
+       WHERE e.uuid = r.uuid AND e.type = 'rotation_refused' AND e.at > now() - interval '1 day')
+   LIMIT (SELECT ${PLANNED_AT_ONCE} - count(*) FROM (
+     SELECT FROM steps WHERE due_at <= now() AND ${isIn("rotation")} LIMIT ${PLANNED_AT_ONCE}) due)`,
+);
+
+/** Some of the resources whose credentials are so many days old, and were not rotated since. */
+export async function findOldCredentials(db: Queryable, days: number): Promise<string[]> {
+  return (await db.query<{ uuid: string }>(oldCredentials, [days])).map(({ uuid }) => uuid);
+}
+
+const retired = statement(
+  "settle_retired",
+  `WITH ended AS (DELETE FROM steps s WHERE ${IS_OURS} AND s.kind = 'retire' RETURNING s.uuid)
+   INSERT INTO events (uuid, type) SELECT uuid, 'retired' FROM ended`,
+);
+
+/** The old credentials are gone: the rotation ends. */
+export async function settleRetired(db: Queryable, step: Step): Promise<void> {
+  await db.query(retired, claimOf(step));
 }

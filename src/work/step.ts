@@ -1,4 +1,4 @@
-import type { Json } from "../json-object.ts";
+import type { Json } from "../values.ts";
 import type { LimitedFunction } from "../offer.ts";
 import type { Answer, Result } from "../resources/answers.ts";
 import type { ResourceRow } from "../resources/rows.ts";

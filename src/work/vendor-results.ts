@@ -1,6 +1,6 @@
 import { KitError } from "../errors.ts";
 import type { Rotated } from "../extend/contract.ts";
-import type { Json } from "../json-object.ts";
+import type { Json } from "../values.ts";
 import type { Result } from "../resources/answers.ts";
 import type { Done, Later, NotYet, Offer, Outcome } from "../resources/contract.ts";
 

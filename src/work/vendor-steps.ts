@@ -9,13 +9,11 @@ import type { ResourceRow } from "../resources/rows.ts";
 import { afterAnswer } from "../resources/states.ts";
 import { answerFirst, lockedResource } from "../resources/store.ts";
 import { Secret } from "../secret.ts";
-import { resourceSealContext } from "../vault/contexts.ts";
-import type { Vault } from "../vault/vault.ts";
+import { resourceSealContext, type Vault } from "../vault/vault.ts";
 import { untilCut } from "../within.ts";
 import { finishStep, writeProvisionStep } from "./queue.ts";
-import { rotationOf } from "./rotation.ts";
+import { rotationOf, settleRetired } from "./rotation.ts";
 import { functionOf, isOfPlanChange, LONGEST_STEP_MS, MAY_GO_ON, type Step } from "./step.ts";
-import { settleRetired } from "./rotation-store.ts";
 import { settleStep } from "./store.ts";
 import { isNotYet, resultIn, whenAgain } from "./vendor-results.ts";
 

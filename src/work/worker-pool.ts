@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Runs due work: at most `concurrency` rows at once, however many calls of `fill` start them. */
+/** Runs due work: as many rows at once as there are places, however many calls of `fill` start them. */
 export interface WorkerPool {
   /**
    * Claims rows and starts them, more as places become free, until a claim finds nothing or `signal` says stop. It does
@@ -8,6 +8,8 @@ export interface WorkerPool {
    * rows it took.
    */
   fill(signal: AbortSignal): Promise<number>;
+  /** How many rows are under way. */
+  underWay(): number;
   /** Resolves when nothing is under way. */
   settled(): Promise<void>;
 }
@@ -24,9 +26,10 @@ const PATIENT_LOOKS = 10;
 export function createWorkerPool<Row>(needs: {
   claim(most: number): Promise<Row[]>;
   handle(row: Row, signal: AbortSignal): Promise<void>;
-  concurrency: number;
+  /** How many rows may be under way now; those that are go on if it falls. */
+  places(): number;
 }): WorkerPool {
-  const { claim, handle, concurrency } = needs;
+  const { claim, handle, places } = needs;
   const underWay = new Set<Promise<void>>();
   /** Places that claims under way may fill. */
   let reserved = 0;
@@ -34,8 +37,9 @@ export function createWorkerPool<Row>(needs: {
   /** Reserves the free places, as soon as they are worth a claim. Returns their number; 0 when `signal` is aborted. */
   async function reserve(signal: AbortSignal): Promise<number> {
     for (let looks = 0; !signal.aborted; looks++) {
-      const free = concurrency - underWay.size - reserved;
-      if (free > 0 && (free >= concurrency / 4 || looks >= PATIENT_LOOKS)) {
+      const most = places();
+      const free = most - underWay.size - reserved;
+      if (free > 0 && (free >= most / 4 || looks >= PATIENT_LOOKS)) {
         reserved += free;
         return free;
       }
@@ -68,6 +72,7 @@ export function createWorkerPool<Row>(needs: {
         taken += rows;
       }
     },
+    underWay: () => underWay.size,
     async settled() {
       while (underWay.size > 0) await Promise.all(underWay);
     },

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { FaultAction } from "../../packages/sandbox/index.ts";
-import { credentialSealContext } from "../../src/vault/contexts.ts";
+import { credentialSealContext } from "../../src/vault/vault.ts";
 import { storeTokens } from "../../src/credentials/store.ts";
 import { refreshNow } from "../../src/credentials/sweeps.ts";
 import { tokensOf } from "../../src/credentials/token-source.ts";

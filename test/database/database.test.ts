@@ -8,8 +8,8 @@ import {
   statement,
   type Database,
   type DatabaseSettings,
+  createPool,
 } from "../../src/database/database.ts";
-import { createPool } from "../../src/database/connection.ts";
 import { administer } from "../support/database.ts";
 import { anOpenDatabase } from "../support/open-database.ts";
 import { eventually } from "../support/world.ts";

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { migrate } from "../../src/database/database.ts";
+import { migrate } from "../../src/database/migrate.ts";
 import { listResources, showResource } from "../../src/operator/resources.ts";
 import { harmfulTo } from "../support/expanding.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";

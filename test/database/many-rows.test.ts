@@ -15,7 +15,7 @@ import type { OpenContext } from "../../src/context.ts";
 import { failStranded } from "../../src/resources/end-store.ts";
 import type { Vault } from "../../src/vault/vault.ts";
 import { wakeSteps } from "../../src/work/queue.ts";
-import { findOldCredentials } from "../../src/work/rotation-store.ts";
+import { findOldCredentials } from "../../src/work/rotation.ts";
 import { resourcesToTake, takeLooks } from "../../src/work/store.ts";
 import { administer } from "../support/database.ts";
 import { anOpenDatabase } from "../support/open-database.ts";

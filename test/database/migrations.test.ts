@@ -5,7 +5,8 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import path from "node:path";
 import pg from "pg";
-import { checkMigrations, migrate, MigrationFailed, openDatabase } from "../../src/database/database.ts";
+import { openDatabase } from "../../src/database/database.ts";
+import { checkMigrations, migrate, MigrationFailed } from "../../src/database/migrate.ts";
 import { administer, aFreshDatabase, databaseUrl, testServerUrl } from "../support/database.ts";
 import { program } from "../support/program.ts";
 import { eventually } from "../support/world.ts";

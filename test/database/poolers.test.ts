@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
-import { checkMigrations, migrate, openDatabase, statement } from "../../src/database/database.ts";
+import { openDatabase, statement } from "../../src/database/database.ts";
+import { checkMigrations, migrate } from "../../src/database/migrate.ts";
 import { aFreshDatabase } from "../support/database.ts";
 import { opened } from "../support/world.ts";
 import { pgBouncerPath, startPgBouncer } from "../support/pgbouncer.ts";

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { migrate } from "../../src/database/database.ts";
+import { migrate } from "../../src/database/migrate.ts";
 import type { Environment } from "../../src/environment.ts";
 import { kitJson } from "../support/kit.ts";
 import { aWorldOfPeople, type PeopleWorld } from "../people/people.ts";

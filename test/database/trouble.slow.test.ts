@@ -349,8 +349,10 @@ it("a provision during the start of the service waits for the database too", asy
   const back = now() + 800;
   const wrapDatabase = (database: Database): Database => ({
     ...database,
-    pendingMigrations: () =>
-      now() < back ? Promise.reject(new Error("Connection terminated")) : database.pendingMigrations(),
+    query: (...asked) =>
+      asked[0].name === "finished_migrations" && now() < back
+        ? Promise.reject(new Error("Connection terminated"))
+        : database.query(...asked),
   });
   const service = await runWeb(teapotConfig({ ...world.environment, ...fresh.environment }), {
     ...teapotParts,

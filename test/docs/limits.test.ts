@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import express from "express";
 import { settings } from "../../src/config.ts";
-import { createPool } from "../../src/database/connection.ts";
+import { createPool } from "../../src/database/database.ts";
 import { createHttpServer } from "../../src/http/server.ts";
 import { testServerUrl } from "../support/database.ts";
 

@@ -1,7 +1,8 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { migrate, statement } from "../../src/database/database.ts";
+import { statement } from "../../src/database/database.ts";
+import { migrate } from "../../src/database/migrate.ts";
 import { anOpenDatabase } from "../support/open-database.ts";
 
 // The migrations of a vendor's own tables, in a folder and a schema of their own.

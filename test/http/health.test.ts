@@ -14,11 +14,8 @@ const wrapDatabase = (database: Database): Database => ({
   ping: () => (isDatabaseAway ? Promise.reject(new Error("away")) : database.ping()),
   async query(statement, values) {
     if (statement.name === "read_client_secret") await secretsMeet?.();
+    if (statement.name === "finished_migrations") await migrationsKnown;
     return database.query(statement, values);
-  },
-  async pendingMigrations() {
-    await migrationsKnown;
-    return database.pendingMigrations();
   },
 });
 const world = opened(() => aWorld({ parts: { wrapDatabase } }));

@@ -1,6 +1,5 @@
 import { jest } from "@jest/globals";
-import { createLog } from "../../src/logging/log.ts";
-import { createSample } from "../../src/logging/sample.ts";
+import { createLog, createSample } from "../../src/logging/log.ts";
 import { createScrubber } from "../../src/logging/scrubber.ts";
 
 beforeEach(() => void jest.useFakeTimers());

@@ -1,7 +1,7 @@
 import { createLog, type Log } from "../../src/logging/log.ts";
 import { createScrubber } from "../../src/logging/scrubber.ts";
 import { createHttp } from "../../src/platform/http.ts";
-import { createStatusWatch } from "../../src/platform/status-watch.ts";
+import { createStatusWatch } from "../../src/platform/status.ts";
 import { eventually } from "../support/world.ts";
 import { inOrder } from "./api-client.ts";
 import { type Answering, aServer, closings } from "./local-server.ts";

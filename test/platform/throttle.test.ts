@@ -1,4 +1,4 @@
-import { createThrottles } from "../../src/platform/throttle.ts";
+import { createThrottles } from "../../src/platform/client.ts";
 import { aBench, aClock, OTHER } from "./api-client.ts";
 
 const answer = (remaining?: number | string, status = 200, headers = {}) => ({

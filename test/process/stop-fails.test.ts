@@ -1,5 +1,5 @@
 import { jest } from "@jest/globals";
-import { closeAll } from "../../src/close-all.ts";
+import { closeAll } from "../../src/within.ts";
 import { runWeb } from "../../src/process/run-web.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";

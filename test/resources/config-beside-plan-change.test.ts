@@ -1,7 +1,6 @@
 // An operator sets or pushes config vars while a plan change sets other ones at the platform.
 
-import { diffConfig, differing, pushConfig } from "../../src/operator/config-diff.ts";
-import { setConfig } from "../../src/operator/config-vars.ts";
+import { diffConfig, differing, pushConfig, setConfig } from "../../src/operator/config-vars.ts";
 import type { PlatformFor } from "../../src/platform/api.ts";
 import type { OpenContext } from "../../src/context.ts";
 import { lockedResource } from "../../src/resources/store.ts";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { once } from "node:events";
 import { Misconfigured } from "../../src/errors.ts";
-import { addonManifest } from "../../src/operator/addon-manifest.ts";
+import { addonManifest } from "../../src/operator/commands/manifest.ts";
 import type { Offer } from "../../src/resources/contract.ts";
 import { openContext } from "../../src/open-context.ts";
 import { program } from "../support/program.ts";

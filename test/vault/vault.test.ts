@@ -1,8 +1,14 @@
 import { inspect } from "node:util";
 import { Secret } from "../../src/secret.ts";
-import { KeyMissing, SealBroken } from "../../src/vault/errors.ts";
+import {
+  KeyMissing,
+  SealBroken,
+  createVault,
+  keyIdOf,
+  type SealContext,
+  type Vault,
+} from "../../src/vault/vault.ts";
 import * as module from "../../src/vault/vault.ts";
-import { createVault, keyIdOf, type SealContext, type Vault } from "../../src/vault/vault.ts";
 
 const OLD = new Secret("an-old-key-of-more-than-32-characters");
 const NEW = new Secret("a-new-key-of-more-than-32-characters!");

@@ -16,7 +16,7 @@ it("a pool that is filled twice at once starts no more than its places, and take
       return rows;
     },
     handle: () => ((running += 1), ends.opened),
-    concurrency: 8,
+    places: () => 8,
   });
   const { signal } = new AbortController();
   const filled = [pool.fill(signal), pool.fill(signal)];
@@ -40,7 +40,7 @@ it("a claim that fails leaves its places to the next", async () => {
   const pool = createWorkerPool<number>({
     claim: () => tries.shift()!(),
     handle: async (row) => void begun.push(row),
-    concurrency: 1,
+    places: () => 1,
   });
   const { signal } = new AbortController();
   const [failed, next] = [pool.fill(signal), pool.fill(signal)];

@@ -1,6 +1,6 @@
 import { typedUuid, UsedWrongly } from "../errors.ts";
 import { runYourAction, yourActions } from "../your-actions.ts";
-import type { KitCommand } from "./command.ts";
+import type { KitCommand } from "./session.ts";
 import { onScreen } from "./outcome.ts";
 import { examples, table } from "./text.ts";
 

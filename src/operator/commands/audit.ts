@@ -1,6 +1,6 @@
 import { typedUuid, UsedWrongly } from "../errors.ts";
 import { actionsBefore } from "../store.ts";
-import type { KitCommand } from "./command.ts";
+import type { KitCommand } from "./session.ts";
 import { entryText } from "./resource-text.ts";
 import { examples } from "./text.ts";
 

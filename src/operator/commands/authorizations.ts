@@ -1,5 +1,5 @@
 import { KitError } from "../../errors.ts";
-import type { PlatformCalls } from "../../platform/ask-once.ts";
+import { type PlatformCalls, withHttp } from "../../platform/http.ts";
 import {
   createAuthorization,
   revealed,
@@ -7,13 +7,11 @@ import {
   type Authorization,
 } from "../../platform/authorizations.ts";
 import { TransportError, UnreadableAnswer } from "../../platform/errors.ts";
-import { withHttp } from "../../platform/http.ts";
 import { Secret } from "../../secret.ts";
 import { UsedWrongly } from "../errors.ts";
 import { duration } from "../wording.ts";
-import type { KitCommand } from "./command.ts";
+import type { KitCommand, Session } from "./session.ts";
 import type { Screen } from "./host.ts";
-import type { Session } from "./session.ts";
 import { examples, facts, safe } from "./text.ts";
 
 const MOST_TOKEN_BYTES = 64 * 1024;

@@ -9,13 +9,14 @@ import {
   pushInWords,
   wantedConfig,
   type VarDifference,
-} from "../config-diff.ts";
-import { checkNames, getConfig, setConfig } from "../config-vars.ts";
+  checkNames,
+  getConfig,
+  setConfig,
+} from "../config-vars.ts";
 import { typedUuid, UsedWrongly } from "../errors.ts";
-import type { KitCommand } from "./command.ts";
+import type { KitCommand, Session } from "./session.ts";
 import type { Screen } from "./host.ts";
 import { DONE, FAILED, type Outcome } from "./outcome.ts";
-import type { Session } from "./session.ts";
 import { examples, safe, safeLines, table } from "./text.ts";
 
 const REVEAL = ["--reveal", "show the values: they are the customer's secrets"] as const;

@@ -7,7 +7,7 @@ import {
   waitUntilFresh,
 } from "../client-secret.ts";
 import { resealAll, resealInWords } from "../keys.ts";
-import type { KitCommand } from "./command.ts";
+import type { KitCommand } from "./session.ts";
 import { bulkOutcome, DONE, FAILED, namesOrAll, onScreen } from "./outcome.ts";
 import { examples, STOPPED } from "./text.ts";
 

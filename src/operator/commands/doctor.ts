@@ -1,6 +1,6 @@
 import type { Check } from "../doctor/finding.ts";
 import { examine, inShort, type DoctorReport } from "../doctor/doctor.ts";
-import type { KitCommand } from "./command.ts";
+import type { KitCommand } from "./session.ts";
 import type { Screen } from "./host.ts";
 import { DONE, FAILED, MISCONFIGURED } from "./outcome.ts";
 import { counted, examples, safe, safeLines } from "./text.ts";
@@ -12,7 +12,7 @@ export function addMigrate(program: KitCommand): void {
     .addHelpText("after", examples("kit migrate"))
     .does(async (session) => {
       const config = session.settings(["databaseUrl", "migrationDatabaseUrl", "databaseCa"]);
-      const { migrate } = await import("../../database/database.ts");
+      const { migrate } = await import("../../database/migrate.ts");
       const { applied } = await migrate({
         url: (config.migrationDatabaseUrl ?? config.databaseUrl).reveal(),
         ca: config.databaseCa,

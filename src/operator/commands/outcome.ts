@@ -1,7 +1,7 @@
 import { CommanderError } from "commander";
 import { isTransient } from "../../database/database.ts";
 import { errorIdOf, KitError, messageOf } from "../../errors.ts";
-import { adviceOn } from "../advice.ts";
+import { adviceOn } from "../wording.ts";
 import { typedUuid, UsedWrongly } from "../errors.ts";
 import { isWhole, reportInWords, type Report } from "../work-through.ts";
 import type { Screen } from "./host.ts";

@@ -1,7 +1,7 @@
-import { parsedJson } from "../../json-object.ts";
+import { parsedJson } from "../../values.ts";
 import { typedUuid, UsedWrongly } from "../errors.ts";
 import { appsOf, callPlatform } from "../platform-call.ts";
-import type { KitCommand } from "./command.ts";
+import type { KitCommand } from "./session.ts";
 import { DONE, FAILED } from "./outcome.ts";
 import { counted, examples, jsonText, safe, safeLines, table } from "./text.ts";
 

@@ -4,13 +4,12 @@ import { addAction } from "./action.ts";
 import { addApi, addApps } from "./platform.ts";
 import { addAudit } from "./audit.ts";
 import { addAuthorizations } from "./authorizations.ts";
-import { KitCommand } from "./command.ts";
+import { KitCommand, type Act } from "./session.ts";
 import { addConfig } from "./config.ts";
 import { addBulk, addKeys, addSecret } from "./credentials.ts";
 import { addDoctor, addMigrate } from "./doctor.ts";
 import { addManifest } from "./manifest.ts";
 import { addResources } from "./resources.ts";
-import type { Act } from "./session.ts";
 import { addStatus } from "./status.ts";
 
 /** Declares commands with their arguments and options, and says what they do. */

@@ -1,12 +1,10 @@
 import { createInterface } from "node:readline";
 import { STATES_OF_RESOURCES } from "../../credentials/states.ts";
 import { RESOURCE_STATES } from "../../resources/states.ts";
-import { eraseResource } from "../erasure.ts";
+import { eraseResource, listResources, showResource, importInstallations } from "../resources.ts";
 import { typedUuid } from "../errors.ts";
-import { importInstallations } from "../import.ts";
 import { some } from "../wording.ts";
-import { listResources, showResource } from "../resources.ts";
-import type { KitCommand } from "./command.ts";
+import type { KitCommand } from "./session.ts";
 import { DONE, FAILED, onScreen } from "./outcome.ts";
 import { aboutOne, pageText, resourceText } from "./resource-text.ts";
 import { counted, examples } from "./text.ts";

@@ -16,7 +16,11 @@ import { askYes, readSecret } from "./input.ts";
 import { DONE, type Outcome } from "./outcome.ts";
 import { createProgress } from "./progress.ts";
 import { safe, safeLines } from "./text.ts";
-import { beginEntry } from "./trail.ts";
+import { randomUUID } from "node:crypto";
+import os from "node:os";
+import { readUuid } from "../../values.ts";
+import { beginAction, followAction } from "../audit.ts";
+import { Command } from "commander";
 
 /** Whose service the command works for: its parts, and the reading of its settings. */
 export interface Seller {
@@ -105,7 +109,8 @@ export function createSession(
 
   /** Checks the migrations (while the database is away it waits 3 s, less than a service), and begins the audit entry. */
   async function begin(db: Database, changes: boolean): Promise<void> {
-    const { checkMigrations, retryWhileDatabaseAway } = await import("../../database/database.ts");
+    const { checkMigrations } = await import("../../database/migrate.ts");
+    const { retryWhileDatabaseAway } = await import("../../database/database.ts");
     await retryWhileDatabaseAway(() => checkMigrations(db), { upToMs: 3_000 });
     const isRevealing = typed.includes("--reveal");
     if (!changes && !isRevealing) return;
@@ -192,4 +197,50 @@ function readableLogLine(line: string): string {
   };
   const about = [uuid, error?.message ?? reason].filter(Boolean).join(": ");
   return safe(`${level}: ${msg ?? ""}${about && ` (${about})`}`);
+}
+
+const LONGEST_ACTION = 500;
+
+/**
+ * Writes a command into the audit trail, the same that has the actions of the operator's pages, as it was typed but for
+ * values, which may be secrets. Answers what writes its progress and its end.
+ */
+export async function beginEntry(db: Database, typed: readonly string[], scrub: (text: string) => string) {
+  const words = typed
+    .filter((word) => word !== "--json")
+    .map((word, at, all) => (all[at - 1] === "--data" ? "…" : word.replace(/=.*/s, "=…")));
+  const action = scrub(["kit", ...words].join(" ")).slice(0, LONGEST_ACTION);
+  const [uuid = null, ...others] = new Set(words.flatMap((word) => readUuid(word) ?? []));
+  const operator = { name: systemUser(), account: null, address: os.hostname() };
+  const form = `kit-${randomUUID()}`;
+  const about = { action, uuid: others.length === 0 ? uuid : null, operator };
+  return followAction(db, (await beginAction(db, { ...about, form, requestId: form })).id);
+}
+
+/** In a container the user may have no name. */
+function systemUser(): string {
+  try {
+    return os.userInfo().username;
+  } catch {
+    return "unknown";
+  }
+}
+
+/** A command of `kit`. Its subcommands are made by it, and are such commands too. */
+export class KitCommand extends Command {
+  readonly #act: Act;
+
+  constructor(act: Act, name?: string) {
+    super(name);
+    this.#act = act;
+  }
+
+  override createCommand(name?: string): KitCommand {
+    return new KitCommand(this.#act, name);
+  }
+
+  /** `run` is given a session, and then what commander gives: the arguments, and the options. */
+  does<Args extends unknown[]>(run: (session: Session, ...args: Args) => Promise<Outcome>): this {
+    return this.action(this.#act(run));
+  }
 }

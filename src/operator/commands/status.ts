@@ -11,7 +11,7 @@ import {
 } from "../../platform/status.ts";
 import { UsedWrongly } from "../errors.ts";
 import { moment } from "../wording.ts";
-import type { KitCommand } from "./command.ts";
+import type { KitCommand } from "./session.ts";
 import type { Screen } from "./host.ts";
 import { counted, examples, safe, safeLines } from "./text.ts";
 

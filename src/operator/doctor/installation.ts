@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import type { Config } from "../../config.ts";
-import { HOW_TO_MIGRATE, throwInWords } from "../../database/database.ts";
+import { HOW_TO_MIGRATE, pendingMigrations, throwInWords } from "../../database/migrate.ts";
 import { messageOf, Misconfigured } from "../../errors.ts";
 import type { OpenContext } from "../../context.ts";
 import { databaseAddress } from "../../setting.ts";
@@ -51,7 +51,7 @@ export async function database({ db }: OpenContext): Promise<Finding> {
 
 /** Whether the schema is up to date. */
 export async function migrations({ db }: OpenContext): Promise<Finding> {
-  const pending = await db.pendingMigrations();
+  const pending = await pendingMigrations(db);
   const lacks = `The database lacks ${counted(pending.length, "migration")}, from ${pending[0]} on.`;
   if (pending.length > 0) return fault(lacks, HOW_TO_MIGRATE);
   return fine("The schema is up to date.");

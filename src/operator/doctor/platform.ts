@@ -1,10 +1,10 @@
 import { messageOf, Misconfigured } from "../../errors.ts";
-import { parsedJson } from "../../json-object.ts";
+import { parsedJson } from "../../values.ts";
 import type { OpenContext } from "../../context.ts";
 import { TransportError } from "../../platform/errors.ts";
 import { withHttp, type Http } from "../../platform/http.ts";
 import { openIncidents } from "../../platform/status.ts";
-import { KeyMissing, SealBroken } from "../../vault/errors.ts";
+import { KeyMissing, SealBroken } from "../../vault/vault.ts";
 import { triedSecret } from "../client-secret.ts";
 import { counted } from "../wording.ts";
 import { fault, fine, orFine, warning, type Finding } from "./finding.ts";

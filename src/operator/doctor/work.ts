@@ -1,8 +1,7 @@
 import { samplesOf as of, type Sample } from "../../metrics/store.ts";
 import type { OpenContext } from "../../context.ts";
-import { adviceOn } from "../advice.ts";
+import { adviceOn, counted, countedToMost, duration, moment } from "../wording.ts";
 import { lateTokens, stuckSteps, unrefreshable } from "../store.ts";
-import { counted, countedToMost, duration, moment } from "../wording.ts";
 import { fault, fine, orFine, warning, type Finding } from "./finding.ts";
 
 // Whether what must happen does: jobs, grants, refreshes, put-off steps, and who waits for an operator. `kit doctor` and

@@ -7,7 +7,7 @@ import { addressOf, localPath } from "../../pages/address.ts";
 import { show } from "../../pages/pages.tsx";
 import { NOT_AVAILABLE, Problem } from "../../pages/problem.tsx";
 import { inSmallLetters } from "../../people/roles.ts";
-import { personOf } from "../../people/sign-in.ts";
+import { personOf } from "../../people/sign-in.tsx";
 import type { Account } from "../../platform/account.ts";
 import { BY_PASSWORD } from "../audit.ts";
 import { letIn, MOUNT, SignOut } from "./frame.tsx";

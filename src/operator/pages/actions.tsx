@@ -11,7 +11,7 @@ import {
   pushConfig,
   pushInWords,
   type VarDifference,
-} from "../config-diff.ts";
+} from "../config-vars.ts";
 import { keysInWords, resealAll, resealInWords } from "../keys.ts";
 import { isWhole, reportInWords } from "../work-through.ts";
 import { runYourAction, yourActions } from "../your-actions.ts";

@@ -1,4 +1,4 @@
-import { asset } from "../../pages/asset.ts";
+import { asset } from "../../pages/style.ts";
 
 /** The header that tells a request of this script from one that opens the page. */
 export const LOOKS_AGAIN = "x-looks-again";

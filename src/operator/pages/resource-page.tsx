@@ -5,7 +5,7 @@ import type { Page } from "../../pages/pages.tsx";
 import { within } from "../../within.ts";
 import { YOUR_KINDS } from "../../work/step.ts";
 import { appsOf, type AppsReport } from "../platform-call.ts";
-import { diffConfig } from "../config-diff.ts";
+import { diffConfig } from "../config-vars.ts";
 import { detailsInWords, factsOf } from "../resource-facts.ts";
 import type { WaitingStep, WholeResource } from "../resources.ts";
 import { DiffTable, OF_ITS_STEPS, OF_ONE, type Action } from "./actions.tsx";

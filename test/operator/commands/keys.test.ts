@@ -1,10 +1,9 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { once } from "node:events";
 import type { Queryable } from "../../../src/database/database.ts";
-import { credentialSealContext } from "../../../src/vault/contexts.ts";
+import { credentialSealContext, createVault, type Vault } from "../../../src/vault/vault.ts";
 import { reseal } from "../../../src/vault/store.ts";
 import { Secret } from "../../../src/secret.ts";
-import { createVault, type Vault } from "../../../src/vault/vault.ts";
 import { aWorld, eventually, opened } from "../../support/world.ts";
 import { kit, kitJson, startKit } from "../../support/kit.ts";
 

@@ -1,8 +1,7 @@
 import { Secret } from "../../../src/secret.ts";
 import { openContext } from "../../../src/open-context.ts";
 import { checkDatabase } from "../../../src/process/start-up.ts";
-import { clientSecretSealContext } from "../../../src/vault/contexts.ts";
-import { createVault } from "../../../src/vault/vault.ts";
+import { clientSecretSealContext, createVault } from "../../../src/vault/vault.ts";
 import { teapotConfig, teapotParts } from "../../support/sellers.ts";
 import { aWorld, opened } from "../../support/world.ts";
 import { kitJson } from "../../support/kit.ts";

@@ -1,5 +1,5 @@
 import { settingsFromEnvironment } from "../../../packages/sandbox/environment.ts";
-import { addonManifest } from "../../../src/operator/addon-manifest.ts";
+import { addonManifest } from "../../../src/operator/commands/manifest.ts";
 import { offer } from "../../support/teapots/plans.ts";
 import { signed } from "../../people/customers.ts";
 import { aWorld, type World } from "../../support/world.ts";

@@ -2,14 +2,17 @@ import { Router, type Request } from "express";
 import type { Context } from "../context.ts";
 import { clientAddress, methodNotAllowed } from "../http/requests.ts";
 import { addressOf, goTo, isFromOurPage, localPath } from "../pages/address.ts";
-import { show } from "../pages/pages.tsx";
+import { show, Facts, type Page } from "../pages/pages.tsx";
 import { notFromOurPage } from "../pages/problem.tsx";
-import type { Account } from "../platform/account.ts";
+import { type Account, accountOf } from "../platform/account.ts";
 import { readCookie, writeCookie, type SecretCookie } from "./cookies.ts";
 import { problem } from "./problems.ts";
 import { closeSession, findSession, SESSION_SECONDS } from "./store.ts";
 import { beginSignIn, completeSignIn } from "./web-flow.ts";
-import { accountNow, whoPage } from "./who.tsx";
+import { tokensOf } from "../credentials/token-source.ts";
+import { KitError } from "../errors.ts";
+import { PlatformRefused } from "../platform/errors.ts";
+import { orNullAfter } from "../within.ts";
 
 // Sign-in of people by the platform's OAuth web flow.
 
@@ -83,4 +86,45 @@ export async function personOf(
 async function endSession(ctx: Context, request: Request): Promise<string | null> {
   const id = readCookie(ctx, SESSION, request);
   return id && closeSession(ctx, "sessions", id);
+}
+
+/** A person waits for the page. */
+const PATIENCE_MS = 5_000;
+
+/**
+ * Who a person is now, as the platform says with their token, or as it said when they signed in. Null: it no longer
+ * accepts the person's tokens.
+ */
+export async function accountNow(ctx: Context, person: Account): Promise<Account | null> {
+  try {
+    const account = await orNullAfter(PATIENCE_MS, askAgain(ctx, person.id));
+    return account?.id === person.id ? account : person;
+  } catch (error) {
+    if (!(error instanceof KitError)) throw error;
+    return error.id === "needs_sign_in" ? null : person;
+  }
+}
+
+async function askAgain(ctx: Context, id: string): Promise<Account> {
+  const tokens = tokensOf(ctx, id);
+  const token = await tokens.current();
+  return accountOf(ctx.platformCalls, token).catch(async (error: unknown) => {
+    if (!(error instanceof PlatformRefused && error.status === 401)) throw error;
+    return accountOf(ctx.platformCalls, await tokens.renew(token));
+  });
+}
+
+/** Who is signed in, and the button for signing out. */
+export function whoPage({ name, email }: Account, base: string): Page {
+  return {
+    title: "You are signed in",
+    content: (
+      <>
+        <Facts of={[name === null ? null : ["Name", name], ["E-mail", email]]} />
+        <form method="post" action={`${base}/oauth/logout`}>
+          <button type="submit">Sign out</button>
+        </form>
+      </>
+    ),
+  };
 }
