@@ -8,7 +8,6 @@ import {
   type SealContext,
   type Vault,
 } from "../../src/vault/vault.ts";
-import * as module from "../../src/vault/vault.ts";
 
 const OLD = new Secret("an-old-key-of-more-than-32-characters");
 const NEW = new Secret("a-new-key-of-more-than-32-characters!");
@@ -175,11 +174,6 @@ it("the vault's errors name the place and contain nothing of the value or the ke
     expect(shown).not.toContain(OLD.reveal());
     expect(error.cause).toBeUndefined();
   }
-});
-
-it("the vault's module exports only a factory that waits for libsodium", () => {
-  expect(Object.keys(module).sort()).toEqual(["createVault", "keyIdInSql", "keyIdOf"]);
-  expect(createVault({ encryptionKey: OLD })).toBeInstanceOf(Promise);
 });
 
 describe("a Secret", () => {
