@@ -3,25 +3,16 @@ import type { Config } from "../config.ts";
 
 type Needs = { config: Pick<Config, "publicUrl"> };
 
-/** The address of this service as a browser sees it. */
-interface Address {
-  origin: string;
-  /** The path prefix under which a proxy serves us; empty if there is none. */
-  base: string;
-  isSecure: boolean;
-}
-
-/** From `PUBLIC_URL`, or else from the request, which trusts as many proxies as `TRUST_PROXY` says. */
-export function addressOf({ config: { publicUrl } }: Needs, { protocol, host }: Request): Address {
+/**
+ * The address of this service as a browser sees it: from `PUBLIC_URL`, or else from the request, which trusts as many
+ * proxies as `TRUST_PROXY` says. `base` is the path prefix under which a proxy serves us.
+ */
+export function addressOf({ config: { publicUrl } }: Needs, { protocol, host }: Request) {
   const url = new URL(publicUrl ?? `${protocol}://${host}`);
-  return {
-    origin: url.origin,
-    base: url.pathname.replace(/\/+$/, ""),
-    isSecure: url.protocol === "https:",
-  };
+  const base = url.pathname.replace(/\/+$/, "");
+  return { origin: url.origin, base, isSecure: url.protocol === "https:" };
 }
 
-/** Sends the browser on to a path of this service. */
 export function goTo(needs: Needs, request: Request, response: Response, path: string): void {
   response
     .status(303)
@@ -29,7 +20,6 @@ export function goTo(needs: Needs, request: Request, response: Response, path: s
     .end();
 }
 
-const LONGEST = 1_000;
 const OURS = "http://ours.invalid";
 
 /**
@@ -37,16 +27,15 @@ const OURS = "http://ours.invalid";
  * (`//evil`, `/\evil`, with a tab in between, or hidden behind dot segments).
  */
 export function localPath(given: unknown): string | null {
-  if (typeof given !== "string" || !given.startsWith("/") || given.length > LONGEST) return null;
+  if (typeof given !== "string" || !given.startsWith("/") || given.length > 1_000) return null;
   const url = URL.canParse(given, OURS) ? new URL(given, OURS) : null;
   if (url?.origin !== OURS || url.pathname.startsWith("//")) return null;
   return url.pathname + url.search + url.hash;
 }
 
 /**
- * Whether a form was sent from a page of ours. The browser says so in headers that no page can write. SameSite=Lax is
- * the second protection: cookies are not sent with posts from other sites. A client that sends neither header is not a
- * browser, so no other site can misuse it.
+ * Whether a form was sent from a page of ours. The browser says so in headers that no page can write. A client that
+ * sends neither header is not a browser, so no other site can misuse it.
  */
 export function isFromOurPage(needs: Needs, request: Request): boolean {
   const { origin, "sec-fetch-site": site } = request.headers;

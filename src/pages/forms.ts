@@ -3,26 +3,26 @@ import express, { type RequestHandler } from "express";
 import type { Context } from "../context.ts";
 import { askForBody, isUnreadableBody } from "../http/requests.ts";
 import { Secret } from "../secret.ts";
-import { Problem } from "./problem.tsx";
+import { Problem, type Told } from "./pages.tsx";
 
-/** The members of a form; each has all values that were sent under its name. */
+/** All values that were sent under each name. */
 export type Form = Readonly<Record<string, readonly string[]>>;
 
 // The largest form holds a client secret, or the names of all config vars.
 const parse = express.urlencoded({ extended: false, limit: 32 * 1024 });
 
-/** Reads the form of a request. */
-export const parseForm: RequestHandler = (request, response, next) => {
-  askForBody(request, response);
-  parse(request, response, (error?: unknown) => next(isUnreadableBody(error ?? {}) ? unreadable() : error));
+const UNREADABLE: Told = {
+  ...{ status: 400, title: "That cannot be done" },
+  happened: "What was sent is no form that can be read, or it is too long.",
+  advice: "Nothing was changed.",
 };
 
-const unreadable = () =>
-  new Problem("unreadable", {
-    ...{ status: 400, title: "That cannot be done" },
-    happened: "What was sent is no form that can be read, or it is too long.",
-    advice: "Nothing was changed.",
-  });
+export const parseForm: RequestHandler = (request, response, next) => {
+  askForBody(request, response);
+  parse(request, response, (error?: unknown) =>
+    next(isUnreadableBody(error ?? {}) ? new Problem("unreadable", UNREADABLE) : error),
+  );
+};
 
 export function formIn(body: unknown): Form {
   const members = Object.entries((body ?? {}) as Record<string, unknown>);
@@ -36,20 +36,17 @@ const FORM_SECONDS = 3_600;
 type Signing = Pick<Context, "vault">;
 const nowSeconds = () => Math.floor(Date.now() / 1_000);
 
-/** What a form is for, and whose page it is on. */
+/** What a form is for. `holder`: what only the person at the page has, or is; it may be a secret. */
 export interface Purpose {
-  /** The part of the site. */
   of: "operator" | "customer";
   path: string;
-  /** What only this person has, or is: it may be a secret. */
   holder: string;
 }
 
 /**
  * A token against cross-site request forgery. A browser sends a password or a session by itself, even with a form of
- * another site, so each form carries a token that only a page of ours can contain. It is valid for one hour, for one path
- * and one holder. It contains a unique name (`form`), so that a form which is sent twice is carried out once. It is a
- * keyed hash: it needs no table, and every process can check it.
+ * another site, so each form carries a token that only a page of ours can contain, valid for one hour, one path and one
+ * holder. It contains a unique name (`form`), so that a form which is sent twice is carried out once.
  */
 export function tokenFor(ctx: Signing, purpose: Purpose, at = nowSeconds()): string {
   const form = randomBytes(12).toString("base64url");

@@ -1,11 +1,20 @@
-import type { Request, Response } from "express";
+import { Router, type ErrorRequestHandler, type Request, type RequestHandler, type Response } from "express";
+import helmet from "helmet";
 import type { ComponentChildren } from "preact";
 import { render } from "preact-render-to-string";
 import type { Config } from "../config.ts";
+import { isDatabaseAway } from "../database/database.ts";
+import { KitError, Refusal } from "../errors.ts";
+import { methodNotAllowed } from "../http/requests.ts";
+import type { Log } from "../logging/log.ts";
 import { addressOf } from "./address.ts";
 import { stylesheet } from "./style.ts";
 
-/** What a route shows. */
+interface Needs {
+  config: Pick<Config, "addonId" | "publicUrl">;
+  log: Log;
+}
+
 export interface Page {
   title: string;
   content: ComponentChildren;
@@ -13,23 +22,12 @@ export interface Page {
   status?: number;
 }
 
-/** What a part of the site puts around each of its pages. `script` is an address of our origin. */
-interface Around {
-  script: string;
-  navigation: ComponentChildren;
-  footer: ComponentChildren;
-}
-
-/** A part that has one sets it as `response.locals.frame`, so that its error pages have it too. */
+type Around = Record<"navigation" | "footer", ComponentChildren> & { script: string };
+/** A part that puts something around its pages sets it as `response.locals.frame`, so that error pages have it too. */
 export type Frame = (request: Request, page: Page) => Around;
 
 /** Renders a page, which is made of components, on the server only; every value in it is escaped. */
-export function show(
-  needs: { config: Pick<Config, "addonId" | "publicUrl"> },
-  request: Request,
-  response: Response,
-  page: Page,
-): void {
+export function show(needs: Pick<Needs, "config">, request: Request, response: Response, page: Page): void {
   const around = (response.locals["frame"] as Frame | undefined)?.(request, page);
   const style = addressOf(needs, request).base + stylesheet.name;
   const html = render(<Layout siteName={needs.config.addonId} style={style} page={page} around={around} />);
@@ -39,7 +37,6 @@ export function show(
     .send(`<!doctype html>${html}`);
 }
 
-/** Plain HTML; no script and no style stands within it. */
 function Layout(props: { siteName: string; style: string; page: Page; around: Around | undefined }) {
   const { siteName, style, page, around } = props;
   return (
@@ -69,7 +66,6 @@ function Layout(props: { siteName: string; style: string; page: Page; around: Ar
 
 type Fact = [name: ComponentChildren, value: ComponentChildren];
 
-/** Names and values, one below the other. A null is left out. */
 export function Facts({ of }: { of: readonly (Fact | null)[] }) {
   const facts = of.filter((fact) => fact !== null);
   return (
@@ -82,4 +78,135 @@ export function Facts({ of }: { of: readonly (Fact | null)[] }) {
       ))}
     </dl>
   );
+}
+
+/** What a person is told when something cannot be done: what happened, and what to do now. Shown verbatim. */
+export interface Told {
+  status: number;
+  title: string;
+  /** Whole sentences that contain no text from outside. */
+  happened: string;
+  advice: string;
+  /** A link for going on, as a path of this service. */
+  next?: { label: string; path: string };
+}
+
+/** Thrown by a route that serves pages, and shown as a page. `cause` goes to the log alone. */
+export class Problem extends KitError {
+  readonly told: Told;
+
+  constructor(id: string, told: Told, options?: ErrorOptions) {
+    super(id, told.happened, options);
+    this.told = told;
+  }
+}
+
+export const NOT_AVAILABLE: Told = {
+  status: 503,
+  title: "Not available for the moment",
+  happened: "The service cannot reach its database, or has just started.",
+  advice: "Nothing is lost. Wait a moment, then load this page again.",
+};
+
+const OUR_FAULT: Told = {
+  status: 500,
+  title: "Something went wrong here",
+  happened: "This is a fault of the service, not yours.",
+  advice: "Try again. If it happens again, tell whoever runs this service the time: the log knows more.",
+};
+
+/** For a form that another site may have sent. `next`: to its page. */
+export function notFromOurPage(next?: Told["next"]): Problem {
+  return new Problem("not_from_our_page", {
+    ...{ status: 403, title: "Nothing was done", ...(next && { next }) },
+    happened: "This did not come from a page of ours, or the page was open for more than an hour.",
+    advice: "Open our page again and press its button. If you pressed none: another site tried to.",
+  });
+}
+
+/** The page for what a route of the site throws. A `Refusal`, or an address that is not well formed, is answered as JSON, as elsewhere. */
+function showProblem(ctx: Needs): ErrorRequestHandler {
+  return (error: unknown, request, response, next) => {
+    if (error instanceof Refusal || error instanceof URIError || response.headersSent) return next(error);
+    const { status, title, happened, advice, next: link } = toldOf(error);
+    const uuid: unknown = response.locals["uuid"];
+    const about = { requestId: request.id, ...(uuid !== undefined && { uuid }) };
+    const { id, cause = isDatabaseAway(error) ? error : undefined } = error as KitError;
+    if (status === 500) ctx.log.error({ ...about, error }, "A page failed");
+    else
+      ctx.log.warn(
+        { ...about, ...(cause !== undefined && { error: cause }) },
+        `A page says what went wrong: ${id ?? "not available"}`,
+      );
+    if (status === 503) response.setHeader("Retry-After", "5");
+    const content = (
+      <>
+        <p>{happened}</p>
+        <p>{advice}</p>
+        {link && (
+          <p>
+            <a href={addressOf(ctx, request).base + link.path} role="button">
+              {link.label}
+            </a>
+          </p>
+        )}
+      </>
+    );
+    show(ctx, request, response, { status, title, content });
+  };
+}
+
+function toldOf(error: unknown): Told {
+  if (error instanceof Problem) return error.told;
+  return isPassing(error) ? NOT_AVAILABLE : OUR_FAULT;
+}
+
+/** Whether the service cannot answer for the moment. */
+export function isPassing(error: unknown): boolean {
+  return (
+    isDatabaseAway(error) || (error instanceof KitError && ["overloaded", "not_ready"].includes(error.id))
+  );
+}
+
+/**
+ * A policy that allows only our stylesheet, `data:` images and forms that post to us, plus the directives in `more`.
+ * All directives are written out: helmet's default `upgrade-insecure-requests` would break a service that is tried
+ * without https.
+ */
+export function policyWith(more: Record<string, string[]> = {}) {
+  const directives = {
+    "default-src": ["'none'"],
+    "style-src": ["'self'"],
+    ...more,
+    "img-src": ["data:"],
+    "form-action": ["'self'"],
+    "frame-ancestors": ["'none'"],
+    "base-uri": ["'none'"],
+  };
+  return { useDefaults: false, directives };
+}
+
+const headers = helmet({
+  contentSecurityPolicy: policyWith(),
+  // The address of a callback contains a code, so other sites must not get it. `no-referrer` would go too far: with it
+  // a browser sends no usable Origin with our forms.
+  referrerPolicy: { policy: "same-origin" },
+  // Every answer has these.
+  strictTransportSecurity: false,
+  xContentTypeOptions: false,
+  xFrameOptions: { action: "deny" },
+});
+
+const noStore: RequestHandler = (_request, response, next) => {
+  response.set("Cache-Control", "no-store");
+  next();
+};
+
+/** The handlers of each path, in order, with the headers that pages need, and a page for each error they throw. */
+export function site(ctx: Needs, routers: Readonly<Record<string, readonly RequestHandler[]>>): Router {
+  const router = Router({ caseSensitive: true });
+  router.route(stylesheet.path).get(stylesheet.send).all(methodNotAllowed("GET, HEAD"));
+  for (const [path, handlers] of Object.entries(routers))
+    router.use(path, noStore, headers, ...handlers, showProblem(ctx));
+  return router;
 }

@@ -48,7 +48,7 @@ const WIDE = `
   .cards > li { list-style: none; margin: 0; padding: 0.9rem 1.1rem; border: 1px solid var(--line); border-left: 4px solid var(--wait); border-radius: var(--pico-border-radius); }
   .cards > li.bad { border-left-color: var(--bad); }
   .cards > li.well { border-left-color: var(--well); }
-  :is(main h3, .cards h2) { font-size: 1rem; margin: 0 0 0.25rem; }
+  .cards h2 { font-size: 1rem; margin: 0 0 0.25rem; }
   .cards p { margin: 0 0 0.35rem; }
   .cards p:last-child { margin: 0; }
   .state { white-space: nowrap; font-weight: 600; }
@@ -88,9 +88,7 @@ const WIDE = `
   figure.plot text { fill: var(--pico-muted-color); font-size: 11px; font-family: inherit; }
   progress { margin: 0.5rem 0 1rem; }
 }
-@media (min-width: 60rem) {
-  .wide .pair { grid-template-columns: 1fr 1fr; }
-}
+@media (min-width: 60rem) { .wide .pair { grid-template-columns: 1fr 1fr; } }
 @media (max-width: 56rem) { .wide table {
   display: block;
   thead { position: absolute; clip-path: inset(50%); width: 1px; height: 1px; overflow: hidden; }
@@ -107,33 +105,22 @@ const WIDE = `
 } }
 `;
 
-/** The stylesheet of all pages. */
 export const stylesheet = asset("public", "style.css", "text/css", pico + OURS + WIDE);
 
 /**
  * A file for the browser. Its name contains a hash of its content, so browsers may cache it for ever. A request with
- * the hash of another version, as happens during a rolling deployment, gets an answer that must be revalidated.
+ * the hash of another version, as happens during a rolling deployment, gets an answer that must be revalidated. `whose`:
+ * whether shared caches may store the file too, or only the browser that was allowed to load it.
  */
-interface Asset {
-  /** The path below the base of the pages that use it. */
-  path: string;
-  /** The path with the hash of the content as query `v`. */
-  name: string;
-  send: RequestHandler;
-}
-
-/** `whose`: whether shared caches may store the file too, or only the browser that was allowed to load it. */
-export function asset(whose: "public" | "private", file: string, type: string, text: string): Asset {
+export function asset(whose: "public" | "private", file: string, type: string, text: string) {
   const path = `/assets/${file}`;
   const version = createHash("sha256").update(text).digest("hex").slice(0, 12);
   const bytes = Buffer.from(text);
-  return {
-    ...{ path, name: `${path}?v=${version}` },
-    send({ query }, response) {
-      const kept = query["v"] === version ? "max-age=31536000, immutable" : "no-cache";
-      response
-        .set({ "Content-Type": `${type}; charset=utf-8`, "Cache-Control": `${whose}, ${kept}` })
-        .send(bytes);
-    },
+  const send: RequestHandler = ({ query }, response) => {
+    const kept = query["v"] === version ? "max-age=31536000, immutable" : "no-cache";
+    response
+      .set({ "Content-Type": `${type}; charset=utf-8`, "Cache-Control": `${whose}, ${kept}` })
+      .send(bytes);
   };
+  return { path, name: `${path}?v=${version}`, send };
 }

@@ -1,21 +1,21 @@
+import type { Request } from "express";
 import type { ComponentChildren, VNode } from "preact";
 import type { Context } from "../context.ts";
 import { retryWhileDatabaseAway } from "../database/database.ts";
 import { Refusal } from "../errors.ts";
 import { callAction } from "../extend/calls.ts";
 import { beginCustomerAction, customerAction, endCustomerAction, type ActionEnd } from "../extend/store.ts";
-import { formOf, tokenFor, type Form, type Purpose } from "../pages/forms.ts";
-import { notFromOurPage } from "../pages/problem.tsx";
+import { isFromOurPage } from "../pages/address.ts";
+import { formIn, formOf, tokenFor, type Purpose } from "../pages/forms.ts";
+import { notFromOurPage } from "../pages/pages.tsx";
 import type { Secret } from "../secret.ts";
 import type { CustomerAction, CustomerPerson, CustomerResource, CustomerTools } from "./contract.ts";
 import { problem } from "./problems.ts";
 
-/** A request of a customer who is signed on. */
 export interface Visit {
   session: Secret;
   resource: CustomerResource;
   person: CustomerPerson;
-  /** The platform's id of the person. */
   userId: string | null;
 }
 
@@ -86,17 +86,15 @@ export function toolsOf(
  * Carries out what a form asks for, unless it was sent before. Returns the name of the form, by which the page finds what
  * came of it. Throws a `Problem` if nothing was done.
  */
-export async function carryOut(
-  ctx: Context,
-  visit: Visit,
-  { name, sent, isOurs, requestId }: { name: string; sent: Form; isOurs: boolean; requestId: string },
-): Promise<string> {
+export async function carryOut(ctx: Context, visit: Visit, request: Request): Promise<string> {
+  const name = String(request.params["name"]);
+  const { [TOKEN]: token, ...fields } = formIn(request.body);
   const { resource, person, userId: user } = visit;
   const { uuid } = resource;
   const again = { label: "Load the page again", path: `/customer/${uuid}` };
   const action = actionNamed(ctx, name);
-  const form = formOf(ctx, purposeOf(visit, name), sent[TOKEN]?.[0]);
-  if (!action || !form || !isOurs) throw notFromOurPage(again);
+  const form = formOf(ctx, purposeOf(visit, name), token?.[0]);
+  if (!action || !form || !isFromOurPage(ctx, request)) throw notFromOurPage(again);
   if (!mayDo(action, person))
     throw problem("may_only_look", `The role is ${person.role ?? "not known"}.`, again);
 
@@ -105,11 +103,13 @@ export async function carryOut(
     if (await customerAction(ctx.db, uuid, form)) return form;
     throw problem("not_now", undefined, again);
   }
-  const about = { uuid, customerAction: name, requestId, user, role: person.role };
+  const about = { uuid, customerAction: name, requestId: request.id, user, role: person.role };
   ctx.log.info(about, "A customer began an action");
+  const pairs = Object.entries(fields).flatMap(([key, values]) => values.map((value) => [key, value]));
+  const typed = new URLSearchParams(pairs);
   const mostSeconds = Math.min(action.mostSeconds ?? USUAL_SECONDS, MOST_SECONDS);
   const end = await callAction(ctx, { name: `actions.${name}`, uuid, mostSeconds }, (signal) =>
-    action.run(resource, fieldsOf(sent), person, signal),
+    action.run(resource, typed, person, signal),
   ).then(
     (said): ActionEnd => ({ state: "done", said }),
     (error: unknown): ActionEnd => {
@@ -123,11 +123,6 @@ export async function carryOut(
   return form;
 }
 
-function fieldsOf(sent: Form): URLSearchParams {
-  const pairs = Object.entries(sent).flatMap(([name, values]) => values.map((value) => [name, value]));
-  return new URLSearchParams(pairs.filter(([name]) => name !== TOKEN));
-}
-
 const WORDS: Readonly<Record<ActionEnd["state"], string>> = {
   running: "This is being done: the page looks again by itself.",
   done: "Done.",
@@ -136,7 +131,6 @@ const WORDS: Readonly<Record<ActionEnd["state"], string>> = {
   unknown: "Whether this was done is not known: the service stopped meanwhile.",
 };
 
-/** What came of an action. */
 export function Result({ of: { state, said } }: { of: ActionEnd }) {
   const isFine = state === "done" || state === "running";
   return (

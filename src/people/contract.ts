@@ -13,9 +13,7 @@ export interface CustomerResource {
   isChangingPlan: boolean;
   region: string | null;
   state: "provisioning" | "provisioned";
-  /**
-   * The last sentence of your `finish`, while it is not done; null when it said nothing or when nothing is deferred.
-   */
+  /** The last sentence of your `finish`, while it is not done; null: it said nothing, or nothing is deferred. */
   progress: string | null;
   /** The app on which the add-on was installed; null while it is not known. */
   appName: string | null;

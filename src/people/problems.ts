@@ -1,5 +1,5 @@
 import { KitError } from "../errors.ts";
-import { Problem, type Told } from "../pages/problem.tsx";
+import { Problem, type Told } from "../pages/pages.tsx";
 import { isPlatformAway, PlatformRefused } from "../platform/errors.ts";
 import type { NotIssued } from "../platform/oauth.ts";
 
@@ -60,10 +60,7 @@ const TOLD = {
   },
 } satisfies Record<string, Told>;
 
-/**
- * The page for what went wrong. `cause`, an error or a sentence, goes to the log alone: a page reveals nothing to a
- * stranger.
- */
+/** `cause`, an error or a sentence, goes to the log alone: a page reveals nothing to a stranger. */
 export function problem(id: keyof typeof TOLD, cause?: unknown, next?: Told["next"]): Problem {
   const told = next ? { ...TOLD[id], next } : TOLD[id];
   // Anybody can bring a sentence about, in any number: it is logged without a stack.
@@ -78,7 +75,6 @@ export function authorizeProblem(error: string): Problem {
   return problem(isTransient ? "platform_fails" : "platform_refuses_us", "The platform sent an error back.");
 }
 
-/** Why the platform issued no tokens for a code. */
 export function exchangeProblem({ outcome, error }: NotIssued): Problem {
   if (outcome === "token_rejected" || outcome === "unauthorized") return problem("not_completed", error);
   if (outcome === "client_rejected" || outcome === "bug") return problem("platform_refuses_us", error);

@@ -3,26 +3,18 @@ import type { Collaborator } from "../platform/types.ts";
 import { orNullAfter, sharedFor } from "../within.ts";
 import type { CustomerPerson } from "./contract.ts";
 
-/** A person whose role changes has the one before for so long. */
 const ASKED_AGAIN_MS = 30_000;
 /** A page waits for the platform no longer than this. */
 const PATIENCE_MS = 2_000;
-/** The collaborators of so many apps are remembered at most. */
 const MOST_APPS = 500;
 
 type Standing = Pick<CustomerPerson, "role" | "permissions">;
 const NOT_KNOWN: Standing = { role: null, permissions: [] };
 
-export type Roles = ReturnType<typeof createRoles>;
-
 /** Asks the platform for people's roles and permissions at the app of a resource. */
 export function createRoles({ platformFor, log }: Pick<Context, "platformFor" | "log">) {
   const apps = new Map<string, () => Promise<Collaborator[]>>();
-  return async function standingOf(
-    uuid: string,
-    appId: string | null,
-    email: string | null,
-  ): Promise<Standing> {
+  return async (uuid: string, appId: string | null, email: string | null): Promise<Standing> => {
     if (appId === null || email === null) return NOT_KNOWN;
     const key = `${uuid} ${appId}`;
     const ask = () => platformFor(uuid).collaborators.ofApp(appId);

@@ -1,24 +1,21 @@
 import { Router, type Request } from "express";
 import type { Context } from "../context.ts";
+import { tokensOf } from "../credentials/token-source.ts";
+import { KitError } from "../errors.ts";
 import { clientAddress, methodNotAllowed } from "../http/requests.ts";
 import { addressOf, goTo, isFromOurPage, localPath } from "../pages/address.ts";
-import { show, Facts, type Page } from "../pages/pages.tsx";
-import { notFromOurPage } from "../pages/problem.tsx";
+import { show, Facts, notFromOurPage } from "../pages/pages.tsx";
 import { type Account, accountOf } from "../platform/account.ts";
+import { PlatformRefused } from "../platform/errors.ts";
+import { orNullAfter } from "../within.ts";
 import { readCookie, writeCookie, type SecretCookie } from "./cookies.ts";
 import { problem } from "./problems.ts";
 import { closeSession, findSession, SESSION_SECONDS } from "./store.ts";
 import { beginSignIn, completeSignIn } from "./web-flow.ts";
-import { tokensOf } from "../credentials/token-source.ts";
-import { KitError } from "../errors.ts";
-import { PlatformRefused } from "../platform/errors.ts";
-import { orNullAfter } from "../within.ts";
-
-// Sign-in of people by the platform's OAuth web flow.
 
 const SESSION: SecretCookie = { name: "kit_session", path: "/", maxAgeSeconds: SESSION_SECONDS };
 
-/** The routes for `/oauth`: login, callback, who am I, logout. */
+/** `/oauth`: sign-in of people by the platform's OAuth web flow. */
 export function signInRoutes(ctx: Context): Router {
   const router = Router({ caseSensitive: true });
   // Express answers HEAD with the GET handler; where a GET stores or uses up something, HEAD is refused.
@@ -33,8 +30,7 @@ export function signInRoutes(ctx: Context): Router {
     .head(methodNotAllowed("GET"))
     .get(async (request, response) => {
       const { person, session, returnTo } = await completeSignIn(ctx, request);
-      // The session id is new each time and the old session ends, which prevents session fixation. One that cannot be
-      // ended, for the database is away, expires by itself.
+      // Against session fixation the old one ends. If it cannot, for the database is away, it expires by itself.
       await endSession(ctx, request).catch(() => null);
       writeCookie(ctx, SESSION, request, response, session);
       note("A person signed in", request, person.id);
@@ -48,7 +44,16 @@ export function signInRoutes(ctx: Context): Router {
       const person = await personOf(ctx, request);
       const account = person && (await accountNow(ctx, person));
       if (!account) throw problem("not_signed_in");
-      show(ctx, request, response, whoPage(account, addressOf(ctx, request).base));
+      const { name, email } = account;
+      const content = (
+        <>
+          <Facts of={[name === null ? null : ["Name", name], ["E-mail", email]]} />
+          <form method="post" action={`${addressOf(ctx, request).base}/oauth/logout`}>
+            <button type="submit">Sign out</button>
+          </form>
+        </>
+      );
+      show(ctx, request, response, { title: "You are signed in", content });
     })
     .all(methodNotAllowed("GET, HEAD"));
 
@@ -69,17 +74,10 @@ export function signInRoutes(ctx: Context): Router {
   }
 }
 
-/**
- * The person signed in in the browser that sent this request; null if there is none, or if they must sign in again.
- * `isUse` false: nobody uses the session with this request, a page loads itself again.
- */
-export async function personOf(
-  ctx: Context,
-  request: Request,
-  how?: { isUse: boolean },
-): Promise<Account | null> {
+/** Who is signed in. `isUse` false: nobody uses the session with this request, a page loads itself again. */
+export async function personOf(ctx: Context, request: Request, isUse = true): Promise<Account | null> {
   const id = readCookie(ctx, SESSION, request);
-  return id && findSession(ctx, id, how);
+  return id && findSession(ctx, id, isUse);
 }
 
 /** Returns the id of the account whose session it was. */
@@ -88,14 +86,10 @@ async function endSession(ctx: Context, request: Request): Promise<string | null
   return id && closeSession(ctx, "sessions", id);
 }
 
-/** A person waits for the page. */
 const PATIENCE_MS = 5_000;
 
-/**
- * Who a person is now, as the platform says with their token, or as it said when they signed in. Null: it no longer
- * accepts the person's tokens.
- */
-export async function accountNow(ctx: Context, person: Account): Promise<Account | null> {
+/** As the platform says now, or as it said at the sign-in. Null: it no longer accepts the person's tokens. */
+async function accountNow(ctx: Context, person: Account): Promise<Account | null> {
   try {
     const account = await orNullAfter(PATIENCE_MS, askAgain(ctx, person.id));
     return account?.id === person.id ? account : person;
@@ -112,19 +106,4 @@ async function askAgain(ctx: Context, id: string): Promise<Account> {
     if (!(error instanceof PlatformRefused && error.status === 401)) throw error;
     return accountOf(ctx.platformCalls, await tokens.renew(token));
   });
-}
-
-/** Who is signed in, and the button for signing out. */
-export function whoPage({ name, email }: Account, base: string): Page {
-  return {
-    title: "You are signed in",
-    content: (
-      <>
-        <Facts of={[name === null ? null : ["Name", name], ["E-mail", email]]} />
-        <form method="post" action={`${base}/oauth/logout`}>
-          <button type="submit">Sign out</button>
-        </form>
-      </>
-    ),
-  };
 }

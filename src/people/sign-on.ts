@@ -6,18 +6,15 @@ import { problem } from "./problems.ts";
 /** A sign-on whose tokens are valid. Whether it comes in time, and for the first time, is checked later. */
 export interface SignedForm {
   uuid: string;
-  /** Unix seconds: when the platform signed it. */
+  /** Unix seconds. */
   timestamp: number;
   /**
    * Hash of the token that makes this form usable only once. Where the weaker token is enough, it is that one, so that
    * whoever saw a form cannot send each of its tokens alone.
    */
   tokenHash: Buffer;
-  /** The user whom the platform vouches for; null if it names none. */
   user: { id: string; email: string } | null;
 }
-
-const LONGEST_MEMBER = 1_000;
 
 /**
  * Reads the form with which the platform's dashboard sends a customer, and checks its tokens in constant time (assumed,
@@ -29,9 +26,8 @@ export function readSignedForm(
   salt: Secret,
   { mustNameUser }: { mustNameUser: boolean },
 ): SignedForm {
-  const form = membersOf(body);
-  const { resource_id: id, timestamp, resource_token: token, user_scoped_resource_token: userToken } = form;
-  const { user_id: userId, email } = form;
+  const { resource_id: id, timestamp, resource_token: token, ...ofTheUser } = membersOf(body);
+  const { user_scoped_resource_token: userToken, user_id: userId, email } = ofTheUser;
   const uuid = readUuid(id);
   // Otherwise a colon could move from one value to the other, and the token would stay valid.
   const isUserComplete = userId && email && !userId.includes(":");
@@ -42,12 +38,8 @@ export function readSignedForm(
 
   const signed = [id!, salt.reveal(), timestamp].join(":");
   const expected = hash("sha1", signed).toString("hex");
-  const isRight = [
-    token === undefined || isSame(token, expected),
-    userToken === undefined ||
-      isSame(userToken, hash("sha256", `${signed}:${userId}:${email}`).toString("hex")),
-  ];
-  if (isRight.includes(false))
+  const ofUser = hash("sha256", `${signed}:${userId}:${email}`).toString("hex");
+  if (!isSame(token ?? expected, expected) || !isSame(userToken ?? ofUser, ofUser))
     throw problem("sign_on_refused", "A token of the sign-on does not fit SSO_SALT and the other members.");
   return {
     ...{ uuid, timestamp: Number(timestamp) },
@@ -56,16 +48,10 @@ export function readSignedForm(
   };
 }
 
-type Name =
-  "resource_id" | "timestamp" | "resource_token" | "user_scoped_resource_token" | "user_id" | "email";
-
-/**
- * The members that are one text of acceptable length, which has no control character: none has one, and PostgreSQL does
- * not store U+0000.
- */
-function membersOf(body: unknown): Partial<Record<Name, string>> {
+/** The members that are one text of acceptable length without control characters: PostgreSQL does not store U+0000. */
+function membersOf(body: unknown): Partial<Record<string, string>> {
   const isText = (value: unknown) =>
-    typeof value === "string" && /^\P{Cc}+$/u.test(value) && value.length <= LONGEST_MEMBER;
+    typeof value === "string" && /^\P{Cc}+$/u.test(value) && value.length <= 1_000;
   return Object.fromEntries(
     Object.entries((body ?? {}) as Record<string, string>).filter(([, value]) => isText(value)),
   );

@@ -20,14 +20,12 @@ function hashOf({ vault }: Needs, table: Table, id: Secret, keyId = vault.keyId)
   return vault.hash(new Secret(`${LABELS[table]}:${id.reveal()}`), keyId);
 }
 
-/** With every key in the ring, for look-ups: finds ids stored before a key rotation too. */
+/** Finds ids stored before a key rotation too. */
 function hashesOf(needs: Needs, table: Table, id: Secret): Uint8Array[] {
   return needs.vault.keyIds.map((keyId) => hashOf(needs, table, id, keyId));
 }
 
-/** How long a session of a person lasts at most. */
 export const SESSION_SECONDS = 12 * 3600;
-/** How long a customer stays signed on at most; one click in the platform's dashboard signs them on again. */
 export const CUSTOMER_SESSION_SECONDS = 4 * 3600;
 
 const patiently = <T>(work: () => Promise<T>) => retryWhileDatabaseAway(work, { upToMs: 4_000 });
@@ -73,7 +71,6 @@ const open = statement(
    )
    SELECT id_hash FROM opened UNION ALL SELECT id_hash FROM sessions WHERE id_hash = $9`,
 );
-// Whom the platform refuses must sign in again.
 const find = statement(
   "find_session",
   `SELECT p.uuid AS id, p.email, p.is_email_verified AS "isEmailVerified", p.name
@@ -160,12 +157,7 @@ export async function openSession(
   return opened ? session : null;
 }
 
-/** The person of a session that has not expired. `isUse`: somebody uses it now. */
-export async function findSession(
-  needs: Needs,
-  session: Secret,
-  { isUse = true } = {},
-): Promise<Account | null> {
+export async function findSession(needs: Needs, session: Secret, isUse: boolean): Promise<Account | null> {
   const hashes = hashesOf(needs, "sessions", session);
   const [person] = await patiently(() => needs.db.query<Account>(find, [hashes]));
   if (person && isUse) await used(needs, "sessions", hashes);
@@ -205,27 +197,15 @@ export async function openCustomerSession(
   return row!.isKnown ? "used" : "gone";
 }
 
-/** Who is signed on, null where the platform did not name a user; and the id of the resource's app, if it is known. */
-interface SignedOn {
-  email: string | null;
-  userId: string | null;
-  appId: string | null;
-}
-
-/** The resource that a customer is signed on to, and who that is. */
-export async function findCustomerSession(
-  needs: Needs,
-  session: Secret,
-  uuid: string,
-): Promise<(CustomerResource & SignedOn) | null> {
+/** The resource that a customer is signed on to, and who that is: null where the platform did not name a user. */
+export async function findCustomerSession(needs: Needs, session: Secret, uuid: string) {
   const hashes = hashesOf(needs, "customer_sessions", session);
-  const look = () => needs.db.query<CustomerResource & SignedOn>(findCustomer, [hashes, uuid]);
-  const [customer] = await patiently(look);
+  type SignedOn = CustomerResource & Record<"email" | "userId" | "appId", string | null>;
+  const [customer] = await patiently(() => needs.db.query<SignedOn>(findCustomer, [hashes, uuid]));
   if (customer) await used(needs, "customer_sessions", hashes);
   return customer ?? null;
 }
 
-/** Deletes sessions that are over, people without a session, with their tokens, and what was used and is too old to be sent again. */
 export async function prunePeopleAndCustomers({ db }: Pick<Needs, "db">): Promise<void> {
   for (const each of [pruneSessions, prunePeople, pruneSignOns, pruneCustomerSessions]) await db.query(each);
 }

@@ -4,22 +4,20 @@ import type { Context } from "../context.ts";
 import { judgePersons } from "../credentials/client-secret.ts";
 import { shareOfLife } from "../credentials/verdict.ts";
 import { accountOf } from "../platform/account.ts";
-import { createTokenEndpoint, type IssuedTokens } from "../platform/oauth.ts";
+import { createTokenEndpoint } from "../platform/oauth.ts";
 import { mayQuote } from "../errors.ts";
 import { Secret } from "../secret.ts";
 import { credentialSealContext } from "../vault/vault.ts";
 import { randomId, readCookie, writeCookie, type SecretCookie } from "./cookies.ts";
 import { accountProblem, authorizeProblem, exchangeProblem, problem } from "./problems.ts";
-import { openSession, type NewPerson } from "./store.ts";
+import { openSession } from "./store.ts";
 
 /** To read who a person is: without a scope the platform would grant everything. */
 const SCOPE = "identity";
-/** How long a person may take to sign in at the platform. */
 const ATTEMPT_SECONDS = 600;
 /** Tells the browsers apart in which sign-ins were begun; a browser may have several under way, one in each tab. */
 const BROWSER: SecretCookie = { name: "kit_sign_in", path: "/", maxAgeSeconds: 3_600 };
 const CODE = /^[\x21-\x7e]{1,1024}$/;
-/** How long a call to the token endpoint may take while a person waits in front of a browser. */
 const PERSON_WAITS_MS = 10_000;
 
 /**
@@ -33,17 +31,7 @@ interface Begun {
   endsAt: number;
 }
 
-/** A completed sign-in: who signed in, the id for the browser's cookie, and where to go. */
-interface SignedIn {
-  person: NewPerson;
-  session: Secret;
-  returnTo: string | null;
-}
-
-/**
- * Sends a browser to the platform to sign in (platform document, "Endpoints: Authorization service"), with a code
- * challenge, which a platform that does not know it ignores.
- */
+/** Follows the platform document, "Endpoints: Authorization service". One that does not know the code challenge ignores it. */
 export function beginSignIn(
   ctx: Context,
   request: Request,
@@ -71,7 +59,7 @@ export function beginSignIn(
  * Completes a sign-in: state → code → tokens → account → session. Nothing is stored before the last step, so a failure
  * leaves nothing behind. Throws a `Problem`. Follows the platform document, "Authentication" 2.
  */
-export async function completeSignIn(ctx: Context, request: Request): Promise<SignedIn> {
+export async function completeSignIn(ctx: Context, request: Request) {
   const { state, error, code } = request.query;
   // A denial may come without the state (RFC 6749 asks for it). Whoever made it up has only this page to show.
   if (state === undefined && error === "access_denied") throw authorizeProblem("access_denied");
@@ -95,8 +83,15 @@ function begunWith(ctx: Context, request: Request): Begun | null {
   }
 }
 
-async function signIn(ctx: Context, begun: Begun, code: Secret): Promise<SignedIn> {
-  const { accessToken, refreshToken, lifeSeconds } = await tokensFor(ctx, code, new Secret(begun.verifier));
+async function signIn(ctx: Context, begun: Begun, code: Secret) {
+  const { http } = ctx.platformCalls;
+  const authUrl = ctx.config.platformAuthUrl;
+  const endpoint = createTokenEndpoint({ http, authUrl, timeoutMs: PERSON_WAITS_MS });
+  const answer = await endpoint.exchange(code, ctx.credentials.people!.secret, new Secret(begun.verifier));
+  // Raises the alarm, if our client is refused.
+  judgePersons(ctx.log, answer);
+  if (answer.outcome !== "issued") throw exchangeProblem(answer);
+  const { accessToken, refreshToken, lifeSeconds } = answer.tokens;
   const account = await accountOf(ctx.platformCalls, accessToken).catch((error: unknown) => {
     throw accountProblem(mayQuote(error, [code, ...(refreshToken ? [refreshToken] : [])]));
   });
@@ -114,20 +109,5 @@ async function signIn(ctx: Context, begun: Begun, code: Secret): Promise<SignedI
   return { person, session, returnTo: begun.returnTo };
 }
 
-async function tokensFor(ctx: Context, code: Secret, verifier: Secret): Promise<IssuedTokens> {
-  const { http } = ctx.platformCalls;
-  const client = ctx.credentials.people!;
-  const authUrl = ctx.config.platformAuthUrl;
-  const endpoint = createTokenEndpoint({ http, authUrl, timeoutMs: PERSON_WAITS_MS });
-  const answer = await endpoint.exchange(code, client.secret, verifier);
-  // Raises the alarm, if our client is refused.
-  judgePersons(ctx.log, answer);
-  if (answer.outcome !== "issued") throw exchangeProblem(answer);
-  return answer.tokens;
-}
-
 const stateOf = (browser: Secret) => ({ table: "cookies", column: "state", uuid: browser.reveal() });
-
-function sha256(text: string): Buffer {
-  return createHash("sha256").update(text).digest();
-}
+const sha256 = (text: string) => createHash("sha256").update(text).digest();

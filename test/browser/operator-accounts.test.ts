@@ -1,5 +1,5 @@
 import type { Browser, Page } from "playwright-core";
-import { aWorldOfOperators, type OperatorsWorld } from "../operator/pages/signed-in.ts";
+import { aWorldOfOperators, type OperatorsWorld } from "../operator/pages/operator.ts";
 import { aVisitor, chromiumPath, lookOf, LOOKS, startChromium } from "../support/chromium.ts";
 
 // An operator who signs in at the platform with a real browser, which applies redirects, cookies and policies.

@@ -3,29 +3,20 @@ import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createLog } from "../../src/logging/log.ts";
 import type { Config } from "../../src/config.ts";
-import { show } from "../../src/pages/pages.tsx";
-import { site } from "../../src/pages/site.ts";
+import { show, site } from "../../src/pages/pages.tsx";
 import { createScrubber } from "../../src/logging/scrubber.ts";
 
 let server: Server;
 let url: string;
-const lines: string[] = [];
 
 beforeAll(() => {
-  const log = createLog("info", createScrubber(""), { write: (line) => void lines.push(line) });
   const config = { addonId: `Tea & "pots"` } as Config;
-  const ctx = { config, log };
+  const ctx = { config, log: createLog("silent", createScrubber("")) };
   const router = Router();
   router.get("/page", (request, response) =>
     show(ctx, request, response, { title: "<i>Hello</i>", content: "& all" }),
   );
   router.get("/things/:name", (_request, response) => void response.end());
-  router.get("/cut-off", () => {
-    throw Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET", syscall: "read" });
-  });
-  router.get("/broken", () => {
-    throw new Error("with a secret inside");
-  });
   server = express()
     .disable("x-powered-by")
     .use(site(ctx, { "/here": [router] }))
@@ -61,22 +52,6 @@ describe("every HTML page", () => {
     expect(text).toContain("<h1>&lt;i>Hello&lt;/i></h1>&amp; all</main>");
     expect(text).not.toMatch(/<script|<style| style=| on\w+=/);
   });
-
-  it("that fails shows an error without internal details", async () => {
-    const response = await fetch(`${url}/here/broken`);
-    expect(response.status).toBe(500);
-    const text = await response.text();
-    expect(text).toContain("Something went wrong here");
-    expect(text).not.toContain("secret");
-    expect(lines.join("")).toContain("A page failed");
-  });
-});
-
-it("a lost database connection is answered 503 and logged", async () => {
-  const response = await fetch(`${url}/here/cut-off`);
-  expect([response.status, response.headers.get("retry-after")]).toEqual([503, "5"]);
-  expect(await response.text()).toContain("Not available for the moment");
-  expect(lines.at(-1)).toMatch(/"level":"warn".*ECONNRESET/);
 });
 
 it("a malformed address is answered 400", async () => {
@@ -85,7 +60,7 @@ it("a malformed address is answered 400", async () => {
 });
 
 describe("the stylesheet", () => {
-  it("has a name derived from its content, and may be cached for ever", async () => {
+  it("has a name derived from its content, under which alone it may be cached for ever", async () => {
     const [, href] = /<link rel="stylesheet" href="([^"]+)"/.exec(
       await (await fetch(`${url}/here/page`)).text(),
     )!;
@@ -97,16 +72,7 @@ describe("the stylesheet", () => {
       "cache-control": "public, max-age=31536000, immutable",
     });
     expect(await response.text()).toMatch(/Pico CSS[^]*main dl \{/);
-  });
-
-  it("is not cached under the name of another version", async () => {
-    for (const name of ["?v=0123456789ab", "?v=", ""]) {
-      const response = await fetch(`${url}/assets/style.css${name}`);
-      expect([name, response.status, response.headers.get("cache-control")]).toEqual([
-        name,
-        200,
-        "public, no-cache",
-      ]);
-    }
+    const other = await fetch(`${url}/assets/style.css?v=0123456789ab`);
+    expect([other.status, other.headers.get("cache-control")]).toEqual([200, "public, no-cache"]);
   });
 });

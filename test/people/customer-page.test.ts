@@ -5,8 +5,8 @@ import { aWorldOfCustomers } from "./customers.ts";
 const customers = opened(() => aWorldOfCustomers({ environment: { LOG_LEVEL: "trace" } }));
 
 /** A customer signed on to a new resource. */
-async function aCustomer(plan = "basic") {
-  const uuid = await customers.life.settled(plan);
+const aCustomer = async () => signedOn(await customers.life.settled());
+async function signedOn(uuid: string) {
   const browser = customers.browser();
   await customers.signOn(browser, customers.signedForm(uuid));
   return { uuid, browser, page: () => browser.get(`/customer/${uuid}`) };
@@ -28,15 +28,9 @@ describe("GET /customer/:uuid", () => {
       later: "Half of it is fired.",
       againInSeconds: 600,
     }));
-    const { addon } = await customers.control.install({ plan: "dedicated" });
-    const browser = customers.browser();
-    await customers.signOn(browser, customers.signedForm(addon.id));
-    const shows = (words: string) => async () =>
-      expect((await browser.get(`/customer/${addon.id}`)).text).toContain(`under way: ${words}`);
-    await eventually(shows("Half of it is fired."));
-    expect((await browser.get(`/customer/${addon.id}`)).text).not.toContain("the change is under way");
-    await customers.life.hurry(addon.id);
-    await eventually(shows("nothing"));
+    const { page } = await signedOn((await customers.control.install({ plan: "dedicated" })).addon.id);
+    await eventually(async () => expect((await page()).text).toContain("under way: Half of it is fired."));
+    expect((await page()).text).not.toContain("the change is under way");
   });
 
   it("says that the plan is being changed until the service has finished", async () => {
@@ -57,10 +51,9 @@ describe("GET /customer/:uuid", () => {
     const [one, other] = [await aCustomer(), await aCustomer()];
     const { value } = [...one.browser.cookies.values()][0]!;
     for (const name of [...one.browser.cookies.keys(), ...other.browser.cookies.keys()]) {
-      const { status } = await fetch(`${customers.url()}/customer/${other.uuid}`, {
-        headers: { cookie: `${name}=${value}` },
-      });
-      expect(status).toBe(401);
+      const stranger = customers.browser();
+      stranger.cookies.set(name, { value, attributes: "Path=/" });
+      expect((await stranger.get(`/customer/${other.uuid}`)).status).toBe(401);
     }
   });
 
@@ -99,6 +92,8 @@ describe("signing out", () => {
   it("ends the session on the server, with a page that says how to come back", async () => {
     const { uuid, browser, page } = await aCustomer();
     const before = new Map(browser.cookies);
+    const foreign = await browser.post(`/customer/${uuid}/sign-out`, { origin: "https://evil.example" });
+    expect([foreign.status, (await page()).status]).toEqual([403, 200]);
     const out = await browser.post(`/customer/${uuid}/sign-out`, { origin: customers.url() });
     expect(out).toMatchObject({ status: 303, location: "/customer/signed-out" });
     expect((await browser.get(out.location!)).text).toContain("open the add-on from the platform");
@@ -106,33 +101,19 @@ describe("signing out", () => {
     for (const [name, cookie] of before) browser.cookies.set(name, cookie);
     expect((await page()).status).toBe(401);
   });
-
-  it("is refused from another site", async () => {
-    const { uuid, browser, page } = await aCustomer();
-    const out = await browser.post(`/customer/${uuid}/sign-out`, { origin: "https://evil.example" });
-    expect(out.status).toBe(403);
-    expect((await page()).status).toBe(200);
-  });
 });
 
 describe("customerPage of the service", () => {
   const restart = (customerPage: CustomerPage) => customers.world.restart({ parts: { customerPage } });
 
-  it("is rendered as returned, with escaped text, and its errors stay internal", async () => {
+  it("is rendered as returned, with escaped text", async () => {
     const { page } = await aCustomer();
     await restart(({ plan }) => ({ title: "Kettle", content: `<b>${plan}</b>` }));
     expect((await page()).text).toContain("&lt;b>basic&lt;/b>");
-    await restart(() => {
-      throw new Error("the kettle's password is hunter2");
-    });
-    const broken = await page();
-    expect(broken.status).toBe(500);
-    expect(broken.text).not.toContain("hunter2");
   });
 
   it.each<[string, CustomerPage, string]>([
-    ["it fails", () => Promise.reject(new Error("no kettle")), "no kettle"],
-    ["it returns nothing", (() => undefined) as never, "The service's customerPage() returned nothing"],
+    ["it fails", () => Promise.reject(new Error("no kettle's password")), "no kettle"],
     ["it hangs", () => new Promise(() => undefined), "customerPage() takes too long"],
   ])("is logged with its resource as a fault of the service when %s", async (_, customerPage, said) => {
     const { uuid, page } = await aCustomer();
@@ -140,6 +121,7 @@ describe("customerPage of the service", () => {
     await restart(customerPage);
     const { status, text } = await page();
     expect([status, text]).toEqual([500, expect.stringContaining("This is a fault of the service")]);
+    expect(text).not.toContain("password");
     expect(failed()).toEqual([expect.stringContaining(said)]);
   });
 });

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { aLifecycle } from "../support/lifecycle.ts";
-import { eventually, type Wishes } from "../support/world.ts";
+import { type Wishes } from "../support/world.ts";
 import { aBrowser, type Browser } from "./browser.ts";
+import { runOf } from "./people.ts";
 
 export const SALT = "2f97bfa52ca102f8874716e2eb1d3b4920ad0be4";
 
@@ -46,12 +47,7 @@ export async function aWorldOfCustomers(wishes: Wishes = {}) {
       browser.post("/sso/login", CROSS_SITE, typeof form === "string" ? form : new URLSearchParams(form)),
     used: () => world.rows(`SELECT * FROM used_sign_ons`),
     sessions: () => world.rows(`SELECT * FROM customer_sessions`),
-    async prune(): Promise<void> {
-      await world.rows(`DELETE FROM heartbeats WHERE name = 'prune-sessions'`);
-      world.service.services.jobs.wake("prune-sessions");
-      const beats = () => world.rows(`SELECT 1 FROM heartbeats WHERE name = 'prune-sessions'`);
-      await eventually(async () => (await beats()).length === 1);
-    },
+    prune: () => runOf(world, "prune-sessions"),
     close: () => world.close(),
   };
 }

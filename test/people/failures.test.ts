@@ -46,85 +46,50 @@ async function expectPage(shown: Shown, status: number, title: string): Promise<
 
 const begin = () => browser.get("/oauth/login");
 const stateOf = ({ location }: Shown) => new URL(location!).searchParams.get("state")!;
-const codeOf = (back: string) => new URL(back).searchParams.get("code")!;
 
-type Callback = [what: string, back: () => Promise<string>, status: number, title: string];
-const withState = (what: string, stateFrom: () => Promise<string>): Callback => [
-  `the state ${what.slice(0, 50)}`,
-  async () => `?code=abc&state=${await stateFrom()}`,
-  400,
-  NOT_COMPLETED,
-];
+/** Back from the platform, in the browser in which a sign-in began, or in another. */
+const returned = async (by = browser) => people.atPlatform(await by.get("/oauth/login"));
+const withState = (state: string) => async () =>
+  `?code=abc&state=${encodeURIComponent((await begin()) && state)}`;
+const withCode = (code: string) => async () => `?state=${stateOf(await begin())}${code}`;
+const withError = (error: string) => async () =>
+  `?${new URLSearchParams({ error, error_description: "<b>look here</b>", state: stateOf(await begin()) })}`;
+
 /** What a browser brings back to the callback, and what it is shown. */
-const CALLBACKS: Callback[] = [
+const CALLBACKS: [what: string, back: () => Promise<string>, status: number, title: string][] = [
   ["a denial", async () => people.atPlatform(await begin(), { allow: false }), 403, NOT_WHO],
   ["a denial without a state", async () => "?error=access_denied", 403, NOT_WHO],
   ["nothing", async () => "", 400, NOT_COMPLETED],
-  ...["wrong", "A".repeat(10_000), "%00", "<script>alert(1)</script>"].map((state) =>
-    withState(state, async () => encodeURIComponent((await begin()) && state)),
-  ),
-  withState("that was changed", async () => stateOf(await begin()).replace(/.{9}$/, "AAAAAAAAA")),
-  withState("twice", async () => {
-    const state = stateOf(await begin());
-    return `${state}&state=${state}`;
-  }),
-  withState("of another browser", async () => {
-    const back = people.atPlatform(await people.browser().get("/oauth/login"));
-    return `${new URL(back).searchParams.get("state")}&code=${codeOf(back)}`;
-  }),
-  [
-    "an expired code",
-    async () => {
-      const back = people.atPlatform(await begin());
-      people.control.advanceClock(11 * 60);
-      return back;
-    },
-    400,
-    NOT_COMPLETED,
-  ],
+  ["a wrong state", withState("wrong"), 400, NOT_COMPLETED],
+  ["a long state", withState("A".repeat(10_000)), 400, NOT_COMPLETED],
+  ["a state of no text", withState("\0"), 400, NOT_COMPLETED],
+  ["a state with a script", withState("<script>alert(1)</script>"), 400, NOT_COMPLETED],
+  ["a changed state", async () => `?code=abc&state=${stateOf(await begin()).replace(/.{9}$/, "AAAAAAAAA")}`, 400, NOT_COMPLETED],
+  ["the state twice", async () => `${await returned()}&state=x`, 400, NOT_COMPLETED],
+  ["the state of another browser", () => returned(people.browser()), 400, NOT_COMPLETED],
+  ["an expired code", async () => {
+    const back = await returned();
+    people.control.advanceClock(11 * 60);
+    return back;
+  }, 400, NOT_COMPLETED],
   // PKCE: the code was asked for by another browser.
-  [
-    "a code that leaked",
-    async () => {
-      const code = codeOf(people.atPlatform(await people.browser().get("/oauth/login")));
-      return `?code=${code}&state=${stateOf(await begin())}`;
-    },
-    400,
-    NOT_COMPLETED,
-  ],
-  [
-    "another scope than identity",
-    async () => {
-      const begun = await begin();
-      return people.atPlatform({
-        ...begun,
-        location: begun.location!.replace("scope=identity", "scope=read"),
-      });
-    },
-    403,
-    NOT_WHO,
-  ],
-  ...["", "&code=", "&code=a&code=b", `&code=${"x".repeat(2_000)}`, "&code=a%0Ab"].map((code): Callback => [
-    `no usable code: ${code.slice(0, 20)}`,
-    async () => `?state=${stateOf(await begin())}${code}`,
-    400,
-    NOT_COMPLETED,
-  ]),
-  ...(
-    [
-      ["access_denied", 403, NOT_WHO],
-      ["invalid_scope", 502, REFUSES_US],
-      ["server_error", 503, NO_ANSWER],
-      ["<img src=x onerror=alert(1)>", 502, REFUSES_US],
-    ] as const
-  ).map(([error, status, title]): Callback => [
-    `the error ${error}`,
-    async () =>
-      `?${new URLSearchParams({ error, error_description: "<b>look here</b>", state: stateOf(await begin()) })}`,
-    status,
-    title,
-  ]),
-];
+  ["a code that leaked", async () => {
+    const code = new URL(await returned(people.browser())).searchParams.get("code")!;
+    return `?code=${code}&state=${stateOf(await begin())}`;
+  }, 400, NOT_COMPLETED],
+  ["another scope than identity", async () => {
+    const begun = await begin();
+    return people.atPlatform({ ...begun, location: begun.location!.replace("scope=identity", "scope=read") });
+  }, 403, NOT_WHO],
+  ["no code", withCode(""), 400, NOT_COMPLETED],
+  ["two codes", withCode("&code=a&code=b"), 400, NOT_COMPLETED],
+  ["a long code", withCode(`&code=${"x".repeat(2_000)}`), 400, NOT_COMPLETED],
+  ["a code in lines", withCode("&code=a%0Ab"), 400, NOT_COMPLETED],
+  ["a denial in time", withError("access_denied"), 403, NOT_WHO],
+  ["a scope that is not known", withError("invalid_scope"), 502, REFUSES_US],
+  ["a failure of the platform", withError("server_error"), 503, NO_ANSWER],
+  ["an unknown error", withError("<img src=x onerror=alert(1)>"), 502, REFUSES_US],
+]; // prettier-ignore
 
 describe("GET /oauth/callback", () => {
   it.each(CALLBACKS)("with %s", async (_what, back, status, title) => {
@@ -135,12 +100,10 @@ describe("GET /oauth/callback", () => {
   });
 
   it("later than ten minutes after the beginning", async () => {
-    const back = people.atPlatform(await begin());
+    const back = await returned();
     const clock = jest.spyOn(Date, "now").mockImplementation(() => new Date().getTime() + 11 * 60_000);
-    await browser
-      .get(back)
-      .then((shown) => expectPage(shown, 400, NOT_COMPLETED))
-      .finally(() => clock.mockRestore());
+    const shown = await browser.get(back).finally(() => clock.mockRestore());
+    await expectPage(shown, 400, NOT_COMPLETED);
   });
 
   it.each(["required", "ignored"] as const)("works where PKCE is %s", async (pkce) => {
@@ -151,7 +114,7 @@ describe("GET /oauth/callback", () => {
 
 describe("a sign-in that is completed", () => {
   it("once is refused the second time, and goes on", async () => {
-    const back = people.atPlatform(await begin());
+    const back = await returned();
     const both = await Promise.all([browser.get(back), browser.get(back)]);
     expect(both.map(({ status }) => status).sort()).toEqual([303, 400]);
     expect(await people.sessions()).toHaveLength(1);
@@ -159,7 +122,7 @@ describe("a sign-in that is completed", () => {
   });
 
   it("is not completed again by whoever has a copy of its cookie, however the state is written", async () => {
-    const back = people.atPlatform(await begin());
+    const back = await returned();
     const copy = new Map(browser.cookies);
     expect((await browser.get(back)).status).toBe(303);
     // This platform issues the tokens of a code again and again.
@@ -185,11 +148,9 @@ const AT_TOKEN: [action: FaultAction, status: number, title: string][] = [
 const AT_ACCOUNT: typeof AT_TOKEN = [
   [{ status: 500 }, 503, NO_ANSWER],
   [{ reset: "after" }, 503, NO_ANSWER],
-  ...[
-    "x".repeat(70_000),
-    { id: "x", email: "a@example.com" },
-    { id: crypto.randomUUID(), email: "a\0b" },
-  ].map((body): (typeof AT_TOKEN)[number] => [{ status: 200, body }, 503, NO_ANSWER]),
+  [{ status: 200, body: "x".repeat(70_000) }, 503, NO_ANSWER],
+  [{ status: 200, body: { id: "x", email: "a@example.com" } }, 503, NO_ANSWER],
+  [{ status: 200, body: { id: crypto.randomUUID(), email: "a\0b" } }, 503, NO_ANSWER],
   [{ status: 401, body: { id: "unauthorized" } }, 403, NOT_WHO],
   [{ status: 404, body: { id: "not_found" } }, 502, REFUSES_US],
 ];
@@ -199,7 +160,7 @@ describe("a platform that fails during the sign-in", () => {
     ...AT_TOKEN.map((each) => ["POST /oauth/token", ...each] as const),
     ...AT_ACCOUNT.map((each) => ["GET /account", ...each] as const),
   ])("at %s (%#)", async (call, action, status, title) => {
-    const back = people.atPlatform(await begin());
+    const back = await returned();
     people.control.fault(call, action);
     await expectPage(await browser.get(back), status, title);
   });
@@ -249,7 +210,7 @@ it("a sign-in counts although the former session cannot be ended", async () => {
 });
 
 it("a database that is away at any step is said, and the service works when it is back", async () => {
-  const back = people.atPlatform(await begin());
+  const back = await returned();
   broken = "open_session";
   await expectPage(await browser.get(back), 503, "Not available for the moment");
   expect(people.world.logged()).toContain("ECONNREFUSED");

@@ -1,6 +1,6 @@
 import { runWeb } from "../../src/process/run-web.ts";
 import type { RunningService } from "../../src/process/start-up.ts";
-import { aBrowser, type Browser } from "./browser.ts";
+import { aBrowser } from "./browser.ts";
 import { aWorldOfPeople } from "./people.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 import { opened } from "../support/world.ts";
@@ -71,26 +71,15 @@ describe("sign-in with two web processes on one database", () => {
   });
   afterAll(() => other.stop());
 
-  /** One browser whose requests go alternately to the two processes. */
-  function aBrowserOfBoth(): { one: Browser; other: Browser } {
+  it("can begin at one and is completed at the other, once, and ends at both", async () => {
     const one = people.browser();
-    return { one, other: aBrowser(() => url, {}, one.cookies) };
-  }
-
-  it("can begin at one and is completed at the other, once", async () => {
-    const { one, other } = aBrowserOfBoth();
+    const atOther = aBrowser(() => url, {}, one.cookies);
     const back = people.atPlatform(await one.get("/oauth/login"));
-    expect((await other.get(back)).status).toBe(303);
+    expect((await atOther.get(back)).status).toBe(303);
     expect((await one.get(back)).status).toBe(400);
     expect((await one.get("/oauth/me")).status).toBe(200);
-  });
-
-  it("ends at both when the person signs out at one", async () => {
-    const { one, other } = aBrowserOfBoth();
-    await people.signIn(one);
     const { value, attributes } = one.cookies.get("kit_session")!;
-    expect((await other.get("/oauth/me")).status).toBe(200);
-    await other.post("/oauth/logout");
+    await atOther.post("/oauth/logout");
     one.cookies.set("kit_session", { value, attributes });
     expect((await one.get("/oauth/me")).status).toBe(401);
   });

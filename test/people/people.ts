@@ -1,6 +1,6 @@
 import { refreshesSettled } from "../../src/credentials/sweeps.ts";
 import type { Environment } from "../../src/environment.ts";
-import { aWorld, eventually, type Wishes } from "../support/world.ts";
+import { aWorld, eventually, type Wishes, type World } from "../support/world.ts";
 import { aBrowser, type Browser, type Shown } from "./browser.ts";
 
 export interface Choice {
@@ -45,20 +45,24 @@ export async function aWorldOfPeople(wishes: Wishes = {}) {
       for (const table of ["sessions", "people", "used_sign_ons"]) await world.rows(`DELETE FROM ${table}`);
       await world.rows(`DELETE FROM credentials WHERE owner = 'person'`);
     },
-    /** Runs a job now, until a run that began after this call has ended, and what it started. */
-    async job(name: "refresh-tokens" | "reopen-quarantined" | "prune-sessions"): Promise<void> {
-      // The first heartbeat may be of a run that began before.
-      for (let beats = 0; beats < 2; beats += 1) {
-        await world.rows(`DELETE FROM heartbeats WHERE name = $1`, [name]);
-        world.service.services.jobs.wake(name);
-        await eventually(
-          async () => (await world.rows(`SELECT 1 FROM heartbeats WHERE name = $1`, [name])).length === 1,
-        );
-      }
-      await refreshesSettled(world.service.services);
-    },
+    job: (name: Job) => runOf(world, name),
     close: () => world.close(),
   };
+}
+
+type Job = "refresh-tokens" | "reopen-quarantined" | "prune-sessions";
+
+/** Runs a job now, until a run that began after this call has ended, and what it started. */
+export async function runOf(world: World, name: Job): Promise<void> {
+  // The first heartbeat may be of a run that began before.
+  for (let beats = 0; beats < 2; beats += 1) {
+    await world.rows(`DELETE FROM heartbeats WHERE name = $1`, [name]);
+    world.service.services.jobs.wake(name);
+    await eventually(
+      async () => (await world.rows(`SELECT 1 FROM heartbeats WHERE name = $1`, [name])).length === 1,
+    );
+  }
+  await refreshesSettled(world.service.services);
 }
 
 export type PeopleWorld = Awaited<ReturnType<typeof aWorldOfPeople>>;

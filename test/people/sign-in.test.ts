@@ -38,22 +38,15 @@ describe("GET /oauth/login and /oauth/callback", () => {
     expect(headers).not.toHaveProperty("authorization");
   });
 
-  it("protect the session from scripts, other sites and the next person", async () => {
-    const browser = people.browser();
-    await people.signIn(browser);
-    expect([...browser.cookies].map(([name, { attributes }]) => [name, attributes])).toEqual([
-      ["kit_sign_in", "Max-Age=3600; Path=/; HttpOnly; SameSite=Lax"],
-      ["kit_session", "Max-Age=43200; Path=/; HttpOnly; SameSite=Lax"],
-    ]);
-    const [{ id_hash: hash }] = (await people.sessions()) as [{ id_hash: Buffer }];
-    expect(hash.toString("base64url")).not.toBe(browser.cookies.get("kit_session")!.value);
-  });
-
   it("create a new session each time, accept none that was planted, and end the one before", async () => {
     const browser = people.browser();
     const planted = "A".repeat(43);
     browser.cookies.set("kit_session", { value: planted, attributes: "Path=/" });
     await people.signIn(browser);
+    expect([...browser.cookies].map(([name, { attributes }]) => [name, attributes]).sort()).toEqual([
+      ["kit_session", "Max-Age=43200; Path=/; HttpOnly; SameSite=Lax"],
+      ["kit_sign_in", "Max-Age=3600; Path=/; HttpOnly; SameSite=Lax"],
+    ]);
     const former = browser.cookies.get("kit_session")!.value;
     await people.signIn(browser);
     expect(new Set([planted, former, browser.cookies.get("kit_session")!.value]).size).toBe(3);
@@ -75,17 +68,6 @@ describe("GET /oauth/login and /oauth/callback", () => {
       expect((await browser.get(people.atPlatform(tab))).status).toBe(303);
   });
 
-  it("create separate sessions in two browsers", async () => {
-    const [one, other] = [people.browser(), people.browser()];
-    await people.signIn(one);
-    await people.signIn(other);
-    await one.post("/oauth/logout");
-    expect([(await one.get("/oauth/me")).status, (await other.get("/oauth/me")).status]).toEqual([401, 200]);
-    expect(await people.people()).toMatchObject([
-      { state: "signed_in", sealed_refresh_token: expect.anything() },
-    ]);
-  });
-
   it.each([
     ...["/operator/resources?state=active#top", "/oauth/me", "/", "/a//b", "/%2F/evil.example"].map(
       (path) => [path, path],
@@ -101,13 +83,16 @@ describe("GET /oauth/login and /oauth/callback", () => {
 
 describe("signing out", () => {
   it("deletes the session, and with the last one soon the tokens and the person", async () => {
-    const browser = people.browser();
+    const [browser, other] = [people.browser(), people.browser()];
     await people.signIn(browser);
+    await people.signIn(other);
     const { status, location } = await browser.post("/oauth/logout", { origin: people.url() });
     expect({ status, location }).toEqual({ status: 303, location: "/oauth/me" });
     expect(browser.cookies.has("kit_session")).toBe(false);
-    expect(await people.sessions()).toEqual([]);
     expect((await browser.post("/oauth/logout")).status).toBe(303);
+    expect((await other.get("/oauth/me")).status).toBe(200);
+    await other.post("/oauth/logout");
+    expect(await people.sessions()).toEqual([]);
     await people.world.rows(`UPDATE people SET signed_in_at = now() - interval '2 minutes'`);
     await people.job("prune-sessions");
     expect(await people.people()).toEqual([]);
@@ -142,33 +127,14 @@ describe("signing out", () => {
     await people.job("prune-sessions");
     expect([await people.sessions(), await people.people()]).toEqual([[], []]);
   });
-
-  it.each([
-    [4, false],
-    [59, true],
-  ])(
-    "is put off by a request, which is noted if the last was %i minutes ago: %s",
-    async (minutes, isNoted) => {
-      const browser = people.browser();
-      await people.signIn(browser);
-      await people.world.rows(`UPDATE sessions SET seen_at = now() - make_interval(mins => $1)`, [minutes]);
-      const seen = async () => ((await people.sessions())[0] as { seen_at: Date }).seen_at;
-      const before = await seen();
-      expect((await browser.get("/oauth/me")).status).toBe(200);
-      expect((await seen()) > before).toBe(isNoted);
-    },
-  );
 });
 
 describe("the routes of the sign-in", () => {
   it.each([
-    ["POST", "/oauth/login", "GET"],
     ["HEAD", "/oauth/login", "GET"],
-    ["POST", "/oauth/callback", "GET"],
     ["HEAD", "/oauth/callback", "GET"],
     ["GET", "/oauth/logout", "POST"],
     ["DELETE", "/oauth/me", "GET, HEAD"],
-    ["POST", "/assets/style.css", "GET, HEAD"],
   ])("answer %s %s with 405", async (method, path, allowed) => {
     const response = await fetch(people.url() + path, { method });
     expect([response.status, response.headers.get("allow")]).toEqual([405, allowed]);

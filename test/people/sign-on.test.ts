@@ -40,9 +40,9 @@ describe("POST /sso/login", () => {
     expect((await browser.get(location!)).text).toContain("<strong>ann@example.com</strong>");
   });
 
-  it("accepts a form that is up to five minutes old or a minute ahead, with a tolerance for transport", async () => {
+  it("accepts a form that is up to five minutes old or a minute ahead", async () => {
     for (const seconds of [-270, 50])
-      expect({ seconds, status: (await send(customers.signedAt(uuid, seconds))).status }).toEqual({ seconds, status: 303 }); // prettier-ignore
+      expect((await send(customers.signedAt(uuid, seconds))).status).toBe(303);
   });
 
   it("accepts the example of the platform's documentation", () => {
@@ -108,7 +108,6 @@ const refusals: [string, () => Form | string][] = [
   ["of a user without an e-mail", () => without(unused(), "email")],
   ["that names its resource twice", () => `${new URLSearchParams(unused()).toString()}&resource_id=${uuid}`],
   ["that is JSON", () => JSON.stringify(unused())],
-  ["that is far too long", () => ({ ...unused(), app: "a".repeat(20_000) })],
 ]; // prettier-ignore
 
 describe("a sign-on is refused", () => {
@@ -138,20 +137,13 @@ describe("a sign-on is refused", () => {
     expect([(await send(forms[0]!)).status, (await send(forms[1]!)).status]).toEqual([303, 303]);
   });
 
-  it("with the reason in the operator's log", async () => {
+  it("with the reason in the operator's log, in one line: anybody can send many", async () => {
     await send(customers.signedAt(uuid, -400));
     await send(signed(fresh(), "another-salt-than-ours-for-these-tests"));
-    const logged = customers.world.logged();
-    expect(logged).toContain("signed more than 5 minutes ago");
-    expect(logged).toContain("does not fit SSO_SALT");
-    const line = logged.split("\n").findLast((each) => each.includes("went wrong: sign_on_refused"))!;
-    expect(JSON.parse(line)).toMatchObject({
-      level: "warn",
-      error: { message: expect.stringContaining("SSO_SALT") },
-    });
-    // Anybody can send such forms in large numbers, so no stack is logged.
-    expect(line).not.toContain("stack");
-    expect(line.length).toBeLessThan(400);
+    const [stale, wrong] = customers.world.lines('"level":"warn"', "went wrong: sign_on_refused").slice(-2);
+    expect(stale).toContain("signed more than 5 minutes ago");
+    expect(wrong).toContain("does not fit SSO_SALT");
+    expect(wrong!.length).toBeLessThan(400);
   });
 
   it("for a resource that was removed a moment ago", async () => {
@@ -181,13 +173,10 @@ describe("the settings of sign-on", () => {
       const parts = (form: Form) => [
         ...[form, without(form, "user_scoped_resource_token"), without(form, "resource_token")],
       ];
-      for (const order of [
-        [1, 0, 2],
-        [2, 1, 0],
-      ]) {
+      for (const order of ["102", "210"]) {
         const form = parts(customers.signedAt(uuid, -90));
         const statuses = [];
-        for (const each of order) statuses.push((await send(form[each]!)).status);
+        for (const each of order) statuses.push((await send(form[Number(each)]!)).status);
         expect([order, statuses.sort()]).toEqual([order, [303, 403, 403]]);
       }
       const both = parts(customers.signedAt(uuid, -90));

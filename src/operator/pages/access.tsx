@@ -1,17 +1,15 @@
-import { Router, type NextFunction, type Request, type RequestHandler, type Response } from "express";
+import { Router, type Request, type RequestHandler } from "express";
 import { isDatabaseAway } from "../../database/database.ts";
 import { Refusal } from "../../errors.ts";
 import { clientAddress } from "../../http/requests.ts";
 import type { OpenContext } from "../../context.ts";
 import { addressOf, localPath } from "../../pages/address.ts";
-import { show } from "../../pages/pages.tsx";
-import { NOT_AVAILABLE, Problem } from "../../pages/problem.tsx";
+import { show, NOT_AVAILABLE, Problem } from "../../pages/pages.tsx";
 import { inSmallLetters } from "../../people/roles.ts";
 import { personOf } from "../../people/sign-in.tsx";
 import type { Account } from "../../platform/account.ts";
 import { BY_PASSWORD } from "../audit.ts";
-import { letIn, MOUNT, SignOut } from "./frame.tsx";
-import { LOOKS_AGAIN } from "./live-script.ts";
+import { letIn, MOUNT, SignOut, LOOKS_AGAIN } from "./frame.tsx";
 
 /** Not below `/operator`, or the browser would send the password only to that path. */
 const WITH_PASSWORD = "/operator?with=password";
@@ -21,10 +19,14 @@ const WITH_PASSWORD = "/operator?with=password";
  * A request with a password is judged by the password alone, so it needs neither the platform nor the database. Where
  * accounts are listed, a browser without credentials gets a page that offers the ways to sign in. Where there is a
  * password, any other client gets the challenge of HTTP Basic, and so does a browser if there is no other way to sign
- * in. `password` checks the password and lets the request pass; null if none is set.
+ * in. `password` is null if none is set.
  */
 export function guard(ctx: OpenContext, password: RequestHandler | null): RequestHandler {
   const { operatorAccounts: accounts } = ctx.config;
+  const nameByPassword: RequestHandler = (request, response, next) => {
+    letIn(ctx, response, { ...BY_PASSWORD, address: clientAddress(request) });
+    next();
+  };
   const byPassword = password && Router().use(password, nameByPassword);
   if (byPassword && accounts.length === 0) return byPassword;
 
@@ -33,7 +35,7 @@ export function guard(ctx: OpenContext, password: RequestHandler | null): Reques
     if (byPassword && isPasswordWanted) return byPassword(request, response, next);
     // The script of an open page is nobody's use of it.
     const isUse = request.get(LOOKS_AGAIN) === undefined;
-    const person = await personOf(ctx, request, { isUse }).catch((cause: unknown) => {
+    const person = await personOf(ctx, request, isUse).catch((cause: unknown) => {
       // Sessions need the database, the password does not.
       if (!byPassword || !isDatabaseAway(cause)) throw cause;
       const next = { label: "Use the operator's password", path: WITH_PASSWORD };
@@ -54,14 +56,9 @@ export function guard(ctx: OpenContext, password: RequestHandler | null): Reques
         ? new Refusal("The operator's pages are for other accounts.", { id: "forbidden", status: 403 })
         : new Refusal("Sign in with a browser.", { id: "unauthorized", status: 401 });
     const { base } = addressOf(ctx, request);
-    const ways = person ? (
-      <NotListed person={person} base={base} />
-    ) : (
-      <SignIn request={request} base={base} />
-    );
     const content = (
       <>
-        {ways}
+        {person ? <NotListed person={person} base={base} /> : <SignIn request={request} base={base} />}
         {byPassword && (
           <p>
             <a href={base + WITH_PASSWORD}>Use the operator's password</a>
@@ -72,11 +69,6 @@ export function guard(ctx: OpenContext, password: RequestHandler | null): Reques
     const title = person ? "Not for this account" : "The operator's pages";
     show(ctx, request, response, { title, status: person ? 403 : 401, content });
   };
-
-  function nameByPassword(request: Request, response: Response, next: NextFunction): void {
-    letIn(ctx, response, { ...BY_PASSWORD, address: clientAddress(request) });
-    next();
-  }
 }
 
 /**
@@ -90,17 +82,12 @@ function isListed(accounts: readonly string[], { id, email, isEmailVerified }: A
   });
 }
 
-/**
- * Whether the client is a browser: it accepts HTML, or sends a header that only browsers send. A browser gets the
- * challenge of HTTP Basic only when it asks for it.
- */
+/** It accepts HTML, or sends a header that only browsers send. */
 function isBrowser(request: Request): boolean {
   return request.headers["sec-fetch-site"] !== undefined || request.accepts(["json", "html"]) === "html";
 }
 
-function isReading({ method }: Request): boolean {
-  return method === "GET" || method === "HEAD";
-}
+const isReading = ({ method }: Request) => method === "GET" || method === "HEAD";
 
 /** For a person who is not signed in: the way in, and back to the address that was requested. */
 function SignIn({ request, base }: { request: Request; base: string }) {

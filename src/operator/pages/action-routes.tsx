@@ -3,15 +3,19 @@ import { methodNotAllowed } from "../../http/requests.ts";
 import type { OpenContext } from "../../context.ts";
 import { addressOf, goTo, isFromOurPage } from "../../pages/address.ts";
 import { formIn, formOf, parseForm, tokenFor } from "../../pages/forms.ts";
-import { show } from "../../pages/pages.tsx";
-import { notFromOurPage } from "../../pages/problem.tsx";
+import { show, notFromOurPage } from "../../pages/pages.tsx";
 import { typedUuid } from "../errors.ts";
 import { showResource } from "../resources.ts";
-import type { ActionRunner } from "./action-runner.ts";
-import { OF_ALL, OF_ITS_STEPS, OF_ONE, yoursOfOne, type Action } from "./actions.tsx";
+import { OF_ALL, OF_ITS_STEPS, OF_ONE, yoursOfOne, type Action, type ActionWork } from "./actions.tsx";
 import { MOUNT, operatorOf, purposeOf } from "./frame.tsx";
+import { setTimeout as sleep } from "node:timers/promises";
+import { KitError, messageOf } from "../../errors.ts";
+import type { Log } from "../../logging/log.ts";
+import type { Queryable } from "../../database/database.ts";
+import { beginAction, followAction } from "../audit.ts";
+import type { ActionRequest } from "../store.ts";
 
-/** The routes of the actions: for each, a page that asks for confirmation, and the form that it sends. */
+/** For each action, a page that asks for confirmation, and the form that it sends. */
 export function actionRoutes(ctx: OpenContext, runner: ActionRunner): Router {
   const router = Router({ caseSensitive: true });
 
@@ -22,24 +26,18 @@ export function actionRoutes(ctx: OpenContext, runner: ActionRunner): Router {
         const { uuid, about, here } = await placeOf(ctx, request, action);
         const root = addressOf(ctx, request).base + MOUNT;
         const { title, content, button } = await action.ask(ctx, uuid);
-        const page = {
-          title,
-          content: (
-            <form class="ask" method="post" action={root + here}>
-              {content}
-              <input
-                type="hidden"
-                name="token"
-                value={tokenFor(ctx, purposeOf(ctx, here, operatorOf(response)))}
-              />
-              <div class="row">
-                {button !== null && <button type="submit">{button}</button>}
-                <a href={root + about}>{button === null ? "Back" : "Leave it as it is"}</a>
-              </div>
-            </form>
-          ),
-        };
-        show(ctx, request, response, page);
+        const token = tokenFor(ctx, purposeOf(ctx, here, operatorOf(response)));
+        const form = (
+          <form class="ask" method="post" action={root + here}>
+            {content}
+            <input type="hidden" name="token" value={token} />
+            <div class="row">
+              {button !== null && <button type="submit">{button}</button>}
+              <a href={root + about}>{button === null ? "Back" : "Leave it as it is"}</a>
+            </div>
+          </form>
+        );
+        show(ctx, request, response, { title, content: form });
       })
       .post(parseForm, async (request, response) => {
         const { uuid, here } = await placeOf(ctx, request, action);
@@ -61,14 +59,60 @@ export function actionRoutes(ctx: OpenContext, runner: ActionRunner): Router {
   return router;
 }
 
-/**
- * `uuid` is empty if the action is about all resources; `about` is the path below `/operator` of what it is about, and
- * `here` its own.
- */
+/** `about`: the path below `/operator` of the resource that the action is about. */
 async function placeOf({ db }: OpenContext, { params }: Request, { name }: Action) {
   const typed = params["uuid"];
   const uuid = typed === undefined ? "" : typedUuid(String(typed));
   if (uuid !== "") await showResource(db, uuid);
   const about = uuid === "" ? "" : `/resources/${uuid}`;
   return { uuid, about, here: `${about}/${name}` };
+}
+
+export type ActionRunner = ReturnType<typeof createActionRunner>;
+
+/**
+ * Runs the operators' actions: a request begins one, but the action does not end with the request. Each is in the audit
+ * trail before its first step, and stores its progress there. `stop` aborts the running actions and waits for them.
+ */
+export function createActionRunner(needs: { db: Queryable; scrub(text: string): string; log: Log }) {
+  const { db, scrub, log } = needs;
+  const stopping = new AbortController();
+  const running = new Set<Promise<void>>();
+
+  async function perform(id: number, request: ActionRequest, work: ActionWork): Promise<void> {
+    const { action, uuid, requestId, operator } = request;
+    const about = { operatorAction: action, actionId: id, uuid, requestId, account: operator.account };
+    log.info(about, "An operator began an action");
+    const { onProgress, end } = followAction(db, id);
+    const { isDone, message } = await work({ signal: stopping.signal, onProgress }).catch(
+      (error: unknown) => {
+        if (error instanceof KitError) return { isDone: false, message: messageOf(error) };
+        log.error({ ...about, error }, "An operator's action failed");
+        return { isDone: false, message: "Something went wrong here. The log knows more." };
+      },
+    );
+    const state = isDone ? "done" : "failed";
+    log.info({ ...about, state }, "An operator's action ended");
+    await end({ state, message: scrub(message) });
+  }
+
+  return {
+    /** Begins an action, unless its form was sent before, and waits a little for its end. Answers its id in the trail. */
+    async begin(request: ActionRequest, work: ActionWork): Promise<number> {
+      const { id, isNew } = await beginAction(db, request);
+      if (!isNew) return id;
+      const run = perform(id, request, work)
+        .catch((error: unknown) =>
+          log.warn({ actionId: id, error }, "The outcome of an action could not be recorded"),
+        )
+        .finally(() => running.delete(run));
+      running.add(run);
+      await Promise.race([run, sleep(2_000, undefined, { ref: false })]);
+      return id;
+    },
+    async stop(): Promise<void> {
+      stopping.abort();
+      await Promise.all(running);
+    },
+  };
 }

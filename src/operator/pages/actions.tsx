@@ -13,32 +13,31 @@ import {
   type VarDifference,
 } from "../config-vars.ts";
 import { keysInWords, resealAll, resealInWords } from "../keys.ts";
-import { isWhole, reportInWords } from "../work-through.ts";
+import { isWhole, reportInWords, type How } from "../work-through.ts";
 import { runYourAction, yourActions } from "../your-actions.ts";
-import type { ActionWork } from "./action-runner.ts";
 import { Table } from "./parts.tsx";
 
-/** The content of the page that asks for confirmation before an action. */
+/** The page that asks for confirmation. */
 export interface Question {
   title: string;
-  /** What will happen, and the fields to fill in. */
   content: ComponentChildren;
   /** The label of the button; null if there is nothing to do now. */
   button: string | null;
 }
 
+/** What an action does. It ends soon after `signal` is aborted; an error becomes its failure. The message may be shown. */
+export type ActionWork = (how: How) => Promise<{ isDone: boolean; message: string }>;
+
 /** Something an operator can do here: an operation of `src/operator`, with a page that asks first. */
 export interface Action {
   /** The name in the audit trail and in the address. */
   name: string;
-  /** The text of links to it. */
   label: string;
   ask(ctx: OpenContext, uuid: string): Promise<Question> | Question;
   /** The work that a form asks for. Throws `UsedWrongly` if the form is invalid: then nothing was begun. */
   work(ctx: OpenContext, uuid: string, form: Form): ActionWork;
 }
 
-/** The action on one resource, or on all. */
 function bulk(action: BulkAction, of: "one" | "all"): Action {
   const label = action.labels[of];
   return {
@@ -64,9 +63,7 @@ const MEANINGS: Readonly<Record<VarDifference["state"], string>> = {
   foreign: "on the platform, never set from here",
 };
 
-/** Config vars compared without showing their values. */
 export function DiffTable({ of: vars }: { of: readonly VarDifference[] }) {
-  if (vars.length === 0) return <p>There are no config vars, here or on the platform.</p>;
   return (
     <Table
       columns={[
@@ -74,6 +71,7 @@ export function DiffTable({ of: vars }: { of: readonly VarDifference[] }) {
         ["Compared", ({ state }) => MEANINGS[state]],
       ]}
       rows={vars}
+      empty="There are no config vars, here or on the platform."
     />
   );
 }

@@ -2,7 +2,6 @@ import { Facts, type Page } from "../../pages/pages.tsx";
 import type { AuditEntry } from "../store.ts";
 import { A, Links, Moment, number, State, Table } from "./parts.tsx";
 
-/** What operators did, the newest first. */
 export function auditPage({ entries, next }: { entries: readonly AuditEntry[]; next: number | null }): Page {
   return {
     title: "Audit trail",
@@ -28,14 +27,11 @@ export function auditPage({ entries, next }: { entries: readonly AuditEntry[]; n
   };
 }
 
-/** How often the script requests the page of a running action again. */
-const LIVE_MS = 1_000;
-
 /** One action: its progress, or how it ended. */
 export function actionPage(entry: AuditEntry): Page {
-  const { id, action, uuid, operator, state, message, startedAt, endedAt } = entry;
+  const { id, action, uuid, operator, state, message, startedAt, endedAt, done, total } = entry;
   const isRunning = state === "running";
-  const live = isRunning ? LIVE_MS : undefined;
+  const live = isRunning ? 1_000 : undefined;
   return {
     title: `Action ${id}: ${action}`,
     content: (
@@ -55,7 +51,13 @@ export function actionPage(entry: AuditEntry): Page {
           </div>
         </div>
         <div id="action" data-live={live}>
-          {isRunning && <Progress of={entry} />}
+          {isRunning && total === 0 && <p>At work.</p>}
+          {isRunning && total !== 0 && (
+            <label>
+              {number(done)} of {number(total)}
+              <progress value={done} max={total} />
+            </label>
+          )}
           <Facts
             of={[
               uuid === null ? null : ["Of", uuid],
@@ -76,14 +78,4 @@ export function actionPage(entry: AuditEntry): Page {
       </>
     ),
   };
-}
-
-function Progress({ of: { done, total } }: { of: AuditEntry }) {
-  if (total === 0) return <p>At work.</p>;
-  return (
-    <label>
-      {number(done)} of {number(total)}
-      <progress value={done} max={total} />
-    </label>
-  );
 }

@@ -3,19 +3,14 @@ import helmet from "helmet";
 import type { Context } from "../../context.ts";
 import { addressOf } from "../../pages/address.ts";
 import type { Purpose } from "../../pages/forms.ts";
-import type { Frame } from "../../pages/pages.tsx";
-import { policyWith } from "../../pages/site.ts";
+import { policyWith, type Frame } from "../../pages/pages.tsx";
+import { asset } from "../../pages/style.ts";
 import { buildText } from "../../version.ts";
 import type { Operator } from "../store.ts";
-import { liveScript } from "./live-script.ts";
 
-/** The path at which these pages are mounted. */
 export const MOUNT = "/operator";
 
-/**
- * Replaces the content security policy of pages without a script: the same, but it allows our own script, and lets that
- * script request pages from us.
- */
+/** In place of the policy of pages without a script: allows our own, and lets it request pages from us. */
 export const policyWithScript: RequestHandler = helmet.contentSecurityPolicy(
   policyWith({ "script-src": ["'self'"], "connect-src": ["'self'"] }),
 );
@@ -26,7 +21,6 @@ export function letIn(ctx: Context, response: Response, operator: Operator): voi
   response.locals["frame"] = frameOf(ctx, operator);
 }
 
-/** The operator whom the guard has let in. */
 export function operatorOf(response: Response): Operator {
   return response.locals["operator"] as Operator;
 }
@@ -43,7 +37,6 @@ const PLACES = [
   { path: "/actions", name: "Audit trail" },
 ];
 
-/** Navigation, the sign-out button, and the version. */
 function frameOf(ctx: Context, operator: Operator): Frame {
   return (request, { status = 200 }) => {
     const { base } = addressOf(ctx, request);
@@ -80,3 +73,40 @@ export function SignOut({ base, name }: { base: string; name?: string }) {
     </form>
   );
 }
+
+/** The header that tells a request of this script from one that opens the page. */
+export const LOOKS_AGAIN = "x-looks-again";
+
+/**
+ * Requests the page again at an interval and replaces the parts that have `data-live` (milliseconds). A part in use is
+ * left alone: it has the keyboard focus, an open `details` element or a text selection. A page in the background requests
+ * nothing. On a 401 or 403 the page reloads, so the operator sees that access has ended.
+ */
+const SCRIPT = `"use strict";
+(() => {
+  const parts = () => [...document.querySelectorAll("[data-live]")];
+  const isMarked = (part) => !getSelection().isCollapsed && getSelection().containsNode(part, true);
+  const isInUse = (part) =>
+    part.contains(document.activeElement) || part.querySelector("details[open]") || isMarked(part);
+
+  async function look() {
+    if (!document.hidden) {
+      const answer = await fetch(location.href, { headers: { accept: "text/html", "${LOOKS_AGAIN}": "1" } });
+      if (answer.status === 401 || answer.status === 403) return location.reload();
+      const fresh = new DOMParser().parseFromString(answer.ok ? await answer.text() : "", "text/html");
+      for (const part of parts()) {
+        const next = fresh.getElementById(part.id);
+        if (next && !isInUse(part) && next.outerHTML !== part.outerHTML) part.replaceWith(next);
+      }
+    }
+  }
+
+  function again() {
+    const [part] = parts();
+    if (part) setTimeout(() => look().catch(() => undefined).then(again), Number(part.dataset.live));
+  }
+  again();
+})();
+`;
+
+export const liveScript = asset("private", "live.js", "text/javascript", SCRIPT);

@@ -4,35 +4,29 @@ import { KitError, Refusal } from "../../errors.ts";
 import { methodNotAllowed } from "../../http/requests.ts";
 import type { OpenContext } from "../../context.ts";
 import { addressOf } from "../../pages/address.ts";
-import { show, type Page } from "../../pages/pages.tsx";
-import { isPassing, Problem } from "../../pages/problem.tsx";
+import { show, type Page, isPassing, Problem } from "../../pages/pages.tsx";
 import { examine } from "../doctor/doctor.ts";
 import { typedUuid, UnknownResource, UsedWrongly } from "../errors.ts";
 import { createOverview } from "../overview.ts";
 import { actionsBefore, findAction } from "../store.ts";
 import { listResources, showResource } from "../resources.ts";
 import { guard } from "./access.tsx";
-import { actionRoutes } from "./action-routes.tsx";
-import { createActionRunner } from "./action-runner.ts";
+import { actionRoutes, createActionRunner } from "./action-routes.tsx";
 import { yoursOfOne } from "./actions.tsx";
 import { actionPage, auditPage } from "./audit-pages.tsx";
-import { MOUNT, policyWithScript } from "./frame.tsx";
-import { liveScript, LOOKS_AGAIN } from "./live-script.ts";
+import { MOUNT, policyWithScript, liveScript, LOOKS_AGAIN } from "./frame.tsx";
 import { checkUpPage, overviewPage } from "./overview.tsx";
 import { Root } from "./parts.tsx";
-import { listPage } from "./resource-list.tsx";
-import { askPlatform, resourcePage } from "./resource-page.tsx";
+import { listPage, askPlatform, resourcePage } from "./resource-pages.tsx";
 
 /**
- * The operator's pages, to be mounted at `/operator`. `byPassword` checks the operator's password; null if none is set.
- * `whenReady` holds back requests until a service that has just started is ready; all but the check-up wait for it.
- * `stop` ends the running actions; requests that were sent are finished and their results stored.
+ * The operator's pages, to be mounted at `/operator`. All but the check-up wait until the service is ready. `stop` ends
+ * the running actions; requests that were sent are finished and their results stored.
  */
 export function createOperatorPages(
   ctx: OpenContext,
-  needs: { byPassword: RequestHandler | null; whenReady: RequestHandler },
-): { router: Router; stop(): Promise<void> } {
-  const { byPassword: password, whenReady } = needs;
+  { byPassword, whenReady }: { byPassword: RequestHandler | null; whenReady: RequestHandler },
+) {
   const { db, scrubber, log } = ctx;
   const runner = createActionRunner({ db, scrub: scrubber.scrub, log });
   const router = Router({ caseSensitive: true });
@@ -49,7 +43,7 @@ export function createOperatorPages(
       .all(methodNotAllowed("GET, HEAD"));
   }
 
-  router.use(guard(ctx, password), policyWithScript);
+  router.use(guard(ctx, byPassword), policyWithScript);
   router.route(liveScript.path).get(liveScript.send).all(methodNotAllowed("GET, HEAD"));
   page("/check-up", async () =>
     checkUpPage(
@@ -65,7 +59,6 @@ export function createOperatorPages(
   });
   page("/resources/:uuid", async (request) => {
     const record = await showResource(db, typedUuid(String(request.params["uuid"])));
-    // The script replaces no part that shows the platform's answers.
     const asked = request.get(LOOKS_AGAIN) === undefined ? await askPlatform(ctx, record) : null;
     return resourcePage(record, asked, yoursOfOne(ctx));
   });
@@ -89,17 +82,10 @@ function numberIn(value: unknown): number | null {
   return /^\d{1,15}$/.test(String(value)) ? Number(value) : null;
 }
 
-const LONGEST_WORD = 300;
-
 /** A search text without control characters, cut to a name's length; undefined if it is empty. */
 function word(value: unknown): string | undefined {
-  if (typeof value !== "string") return undefined;
-  return (
-    value
-      .replace(/\p{Cc}/gu, "")
-      .trim()
-      .slice(0, LONGEST_WORD) || undefined
-  );
+  const text = typeof value === "string" ? value.replace(/\p{Cc}/gu, "").trim() : "";
+  return text.slice(0, 300) || undefined;
 }
 
 /** A refusal by an operation itself; its sentence may be shown. */
@@ -108,19 +94,13 @@ function refused(id: string, status: number, happened: string): Problem {
   return new Problem(id, { status, title, happened, advice: "Nothing was changed." });
 }
 
-/**
- * Shows an operation's refusal as a page, in its own words, as the command line does. Any other error is passed on to
- * the page for unforeseen errors.
- */
+/** Shows an operation's refusal as a page, in its own words, as the command line does. */
 function showRefusal(scrub: (text: string) => string): ErrorRequestHandler {
   return (error: unknown, _request, _response, next) => {
     const isOther = error instanceof Refusal || error instanceof Problem || isPassing(error);
-    const isRefusal = error instanceof KitError && !isOther;
-    next(isRefusal ? refused(error.id, statusOf(error), scrub(error.message)) : error);
+    if (isOther || !(error instanceof KitError)) return next(error);
+    const ofThoseWhoAsk = error instanceof UsedWrongly ? 400 : 409;
+    const status = error instanceof UnknownResource ? 404 : ofThoseWhoAsk;
+    next(refused(error.id, status, scrub(error.message)));
   };
-}
-
-function statusOf(error: KitError): number {
-  if (error instanceof UnknownResource) return 404;
-  return error instanceof UsedWrongly ? 400 : 409;
 }

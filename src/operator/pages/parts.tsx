@@ -4,7 +4,6 @@ import { Facts } from "../../pages/pages.tsx";
 import type { NamedFact } from "../resource-facts.ts";
 import { distance, ISO_TIME } from "../wording.ts";
 
-/** How often the script requests the parts of a page again that change. */
 export const LIVE_MS = 5_000;
 
 export const number = (value: number): string => value.toLocaleString("en-GB");
@@ -18,7 +17,6 @@ const LOOKS: Readonly<Record<string, Look>> = {
   ...{ failed: "bad", grant_lost: "bad", needs_reauth: "bad", quarantined: "bad", stopped: "bad" },
 };
 
-/** A state by its name, with a sign and a colour of the same meaning. */
 export function State({ of, look = LOOKS[of] ?? "gone" }: { of: string; look?: Look }) {
   return <span class={`state ${look}`}>{of}</span>;
 }
@@ -49,15 +47,10 @@ export function NamedFacts({ of, now }: { of: readonly NamedFact[]; now: string 
 
 type Column<Row> = [title: string, cell: (row: Row) => ComponentChildren];
 
-/** A table whose rows become stacked lists on a small screen. The first column names the row. */
-export function Table<Row>(props: {
-  columns: readonly Column<Row>[];
-  rows: readonly Row[];
-  /** Shown in place of a table without rows. */
-  empty?: string;
-}) {
+/** Its rows become stacked lists on a small screen. The first column names the row; `empty` stands in place of none. */
+export function Table<Row>(props: { columns: readonly Column<Row>[]; rows: readonly Row[]; empty: string }) {
   const { columns, rows, empty } = props;
-  if (rows.length === 0 && empty !== undefined) return <p>{empty}</p>;
+  if (rows.length === 0) return <p>{empty}</p>;
   return (
     <table>
       <thead>

@@ -1,6 +1,8 @@
-import { LOOKS_AGAIN } from "../../../src/operator/pages/live-script.ts";
+import { LOOKS_AGAIN } from "../../../src/operator/pages/frame.tsx";
 import { aWorldOfAnOperator } from "./operator.ts";
-import { opened } from "../../support/world.ts";
+import type { DoctorReport } from "../../../src/operator/doctor/doctor.ts";
+import { kit, kitJson } from "../../support/kit.ts";
+import { eventually, opened } from "../../support/world.ts";
 
 let uuids: string[];
 const operator = opened(() => aWorldOfAnOperator());
@@ -11,11 +13,7 @@ beforeAll(async () => {
 const uuidsIn = (html: string) =>
   [...html.matchAll(/href="\/operator\/resources\/([0-9a-f-]{36})"/g)].map(([, uuid]) => uuid!);
 const listed = async (query: string) => uuidsIn((await operator.get(`/resources?${query}`)).html);
-const row = async (uuid: string) =>
-  (await operator.world.rows<{ name: string; app_name: string }>(
-    `SELECT name, app_name FROM resources WHERE uuid = $1`,
-    [uuid],
-  ))[0]!; // prettier-ignore
+const appOf = (uuid: string) => operator.control.addon(uuid).app.name;
 
 describe("the list of resources", () => {
   it("has all of them, the newest first", async () => {
@@ -24,7 +22,8 @@ describe("the list of resources", () => {
 
   it("finds by the beginning of uuid, name or app name, and by state", async () => {
     const [uuid, other] = uuids as [string, string];
-    const { name, app_name: app } = await row(uuid);
+    const { name } = operator.control.addon(uuid);
+    const app = appOf(uuid);
     expect(await listed(`text=${uuid}`)).toEqual([uuid]);
     expect(await listed(`text=${uuid.slice(0, 13).toUpperCase()}`)).toEqual([uuid]);
     expect(await listed(`text=${encodeURIComponent(name)}`)).toContain(uuid);
@@ -58,15 +57,12 @@ describe("the list of resources", () => {
   });
 });
 
-const LIVE = ["record", "steps", "timeline"];
-
 describe("the page of a resource", () => {
   it("shows the age of its token, its next refresh, apps, events, and config vars without values", async () => {
     const [uuid] = uuids as [string];
-    const { app_name: app } = await row(uuid);
     const { status, text } = await operator.get(`/resources/${uuid}`);
     expect(status).toBe(200);
-    for (const part of ["Token age", "Next refresh", app, "TEAPOT_URL", "same", "tokens issued"])
+    for (const part of ["Token age", "Next refresh", appOf(uuid), "TEAPOT_URL", "same", "tokens issued"])
       expect(text).toContain(part);
   });
 
@@ -75,7 +71,11 @@ describe("the page of a resource", () => {
     const asked = async (headers: Record<string, string>) => {
       const since = operator.life.position();
       const { html } = await operator.get(`/resources/${uuid}`, headers);
-      expect([...html.matchAll(/ id="(\w+)" data-live="/g)].map(([, id]) => id)).toEqual(LIVE);
+      expect([...html.matchAll(/ id="(\w+)" data-live="/g)].map(([, id]) => id)).toEqual([
+        "record",
+        "steps",
+        "timeline",
+      ]);
       return operator.life.entries(since).filter(({ direction }) => direction === "in").length;
     };
     expect(await asked({})).toBeGreaterThan(1);
@@ -101,6 +101,47 @@ describe("the page of a resource", () => {
     const push = await operator.get(`/resources/${addon.id}/push`);
     expect([push.status, push.text]).toEqual([409, expect.stringContaining("That cannot be done")]);
   });
+});
+
+it("a step that keeps failing is shown on its resource's page, by kit, as a fault, and to be seen to", async () => {
+  const { life, world, control } = operator;
+  for (let tries = 0; tries < 20; tries++)
+    life.vendor.next("finish", () => Promise.reject(new Error("The kiln is cold.")));
+  const uuid = (await control.install({ plan: "dedicated" })).addon.id;
+  await eventually(async () => {
+    expect(await world.rows(`SELECT 1 FROM steps WHERE last_error IS NOT NULL`)).toHaveLength(1);
+  });
+  // No process runs it meanwhile.
+  await world.restart({ environment: { WEB_JOBS: "off" } });
+  const tried = (times: number) =>
+    world.rows(`UPDATE steps SET attempts = $1, due_at = now() + interval '5 minutes', leased_until = NULL`, [
+      times,
+    ]);
+  const steps = async () => {
+    const { data } = await kitJson<DoctorReport>(world.environment, ["doctor"]);
+    return data.checks.find(({ id }) => id === "steps");
+  };
+  await tried(11);
+  expect(await steps()).toMatchObject({ ok: true, fix: null });
+  await tried(12);
+  const fix = expect.stringContaining(`kit resources show ${uuid}`);
+  expect(await steps()).toMatchObject({ ok: false, message: expect.stringContaining("finish"), fix });
+
+  const words = ["resources", "show", uuid];
+  const { stdout } = await kit(world.environment, words);
+  expect(stdout).toMatch(/Waiting steps\n {2}finish +12 tries, the next \d{4}-.* \(in [45] min\)\n/);
+  expect(stdout).toContain("The kiln is cold.");
+  const nextTryAt = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+  const step = { kind: "finish", tries: 12, lastError: "The kiln is cold.", said: null, nextTryAt };
+  expect((await kitJson(world.environment, words)).data["steps"]).toContainEqual({
+    ...{ ...step, isUnderWay: false },
+  });
+  expect((await operator.get(`/resources/${uuid}`)).text).toMatch(
+    /finish 12 .* \(in [45] min\) The kiln is cold\./,
+  );
+  const { html, text } = await operator.get();
+  expect(text).toContain("1 step failed again and again");
+  expect(html).toContain(`href="/operator/resources/${uuid}"`);
 });
 
 it("no page of these tests contained a secret", async () => {

@@ -7,12 +7,16 @@ import { YOUR_KINDS } from "../../work/step.ts";
 import { appsOf, type AppsReport } from "../platform-call.ts";
 import { diffConfig } from "../config-vars.ts";
 import { detailsInWords, factsOf } from "../resource-facts.ts";
-import type { WaitingStep, WholeResource } from "../resources.ts";
+import {
+  type WaitingStep,
+  type WholeResource,
+  STATES,
+  type ResourcePage,
+  type Search,
+} from "../resources.ts";
 import { DiffTable, OF_ITS_STEPS, OF_ONE, type Action } from "./actions.tsx";
-import { Links, LIVE_MS, Moment, NamedFacts, Section } from "./parts.tsx";
-
-/** A page waits for the platform no longer than this. */
-const PLATFORM_TIMEOUT_MS = 2_500;
+import { Links, LIVE_MS, Moment, NamedFacts, Section, A, State, Table } from "./parts.tsx";
+import { planInWords } from "../wording.ts";
 
 /** The parts of a resource's page that the platform is asked for, or why it says nothing. Never rejects. */
 export async function askPlatform(ctx: OpenContext, { uuid, credential }: WholeResource): Promise<VNode> {
@@ -22,7 +26,7 @@ export async function askPlatform(ctx: OpenContext, { uuid, credential }: WholeR
   async function part<T>(ask: () => Promise<T>, Show: (props: { of: T }) => VNode): Promise<VNode> {
     if (!hasTokens) return <p class="quiet">The platform cannot be asked: there is no working token.</p>;
     try {
-      return <Show of={await within(PLATFORM_TIMEOUT_MS, ask(), late)} />;
+      return <Show of={await within(2_500, ask(), late)} />;
     } catch (error) {
       const why = error instanceof KitError ? messageOf(error) : "It could not be read.";
       return <p>{ctx.scrubber.scrub(why)}</p>;
@@ -41,10 +45,7 @@ export async function askPlatform(ctx: OpenContext, { uuid, credential }: WholeR
   );
 }
 
-/**
- * One resource: its record, its tokens, its apps, its config vars, and its history. `asked` is null when the script
- * requests the page, because it replaces no part that shows the platform's answers.
- */
+/** `asked` is null when the script requests the page: it replaces no part that shows the platform's answers. */
 export function resourcePage(record: WholeResource, asked: VNode | null, yours: readonly Action[]): Page {
   const { uuid, name, state, steps, readAt } = record;
   const facts = factsOf(record);
@@ -100,7 +101,7 @@ function Apps({ of: { primary, attachments } }: { of: AppsReport }) {
   );
 }
 
-/** A resource's events and the operators' actions on it, the newest first. */
+/** The newest first. */
 function Timeline({ of: { events, actions } }: { of: WholeResource }) {
   const happenings = [
     ...events.map(({ at, type, detail }) => ({
@@ -119,5 +120,75 @@ function Timeline({ of: { events, actions } }: { of: WholeResource }) {
         </li>
       ))}
     </ol>
+  );
+}
+
+const NOT_FOUND =
+  "No resource is like this. Names are looked for as they begin, in the case they are written in.";
+
+export function listPage(search: Search, { resources, next }: ResourcePage): Page {
+  const isSearch = search.text !== undefined || search.state !== undefined;
+  return {
+    title: "Resources",
+    content: (
+      <>
+        <search>
+          <SearchForm search={search} />
+        </search>
+        <Table
+          columns={[
+            ["Resource", named],
+            ["App", ({ app }) => app?.name ?? "–"],
+            ["Plan", ({ plan }) => planInWords(plan)],
+            ["State", ({ state }) => <State of={state} />],
+            ["Credential", ({ credential }) => <State of={credential.state} />],
+            ["Made", ({ createdAt }) => <Moment at={createdAt} />],
+          ]}
+          rows={resources}
+          empty={isSearch ? NOT_FOUND : "There are no resources here."}
+        />
+        <Links
+          of={[
+            { label: "To the newest", path: search.after === undefined ? null : pathOf(search, null) },
+            { label: "Older ones", path: next === null ? null : pathOf(search, next) },
+          ]}
+        />
+      </>
+    ),
+  };
+}
+
+const named = ({ uuid, name }: { uuid: string; name: string | null }) => (
+  <span>
+    <A to={`/resources/${uuid}`}>{name ?? uuid}</A>
+    {name !== null && <small> {uuid}</small>}
+  </span>
+);
+
+function pathOf({ text, state }: Search, after: string | null): string {
+  const members = Object.entries({ text, state, after }).filter(([, value]) => value);
+  return `/resources?${new URLSearchParams(members as [string, string][])}`;
+}
+
+function SearchForm({ search: { text, state } }: { search: Search }) {
+  return (
+    <form class="search" method="get">
+      <label>
+        Uuid, name or app begins with, or plan, region or app id is
+        <input type="search" name="text" value={text} maxLength={100} />
+      </label>
+      <label>
+        State
+        <select name="state">
+          <option value="">any</option>
+          {STATES.map((each) => (
+            <option value={each} selected={each === state}>
+              {each}
+            </option>
+          ))}
+        </select>
+      </label>
+      <button type="submit">Search</button>
+    </form>
   );
 }
