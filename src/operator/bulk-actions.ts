@@ -17,26 +17,17 @@ export interface BulkAction {
   does: string;
   all: string;
   doneWord: string;
-  /** What the help of its command says besides. */
-  note?: string;
   /** What the command asks before, unless it is given --yes. */
   question?: string;
   /** On the pages: their titles, and what they say before the button is pressed. */
   labels: { one: string; all: string };
   effect: string;
   /** A sentence if it cannot be done now. */
-  whyNot(ctx: Context): string | null;
+  whyNot?(ctx: Context): string | null;
   work(ctx: Context, which: Which, how: How): Promise<Report>;
 }
 
-const OF_STEPS = {
-  group: "steps",
-  about: "the unfinished work of your functions",
-  note: `
-
-A resource that has none of this is skipped, which is no failure (exit code 0).`,
-  whyNot: () => null,
-};
+const OF_STEPS = { group: "steps", about: "the unfinished work of your functions" };
 
 /** In the order of the help and of the pages. */
 export const BULK_ACTIONS: readonly BulkAction[] = [
@@ -84,7 +75,6 @@ export const BULK_ACTIONS: readonly BulkAction[] = [
     labels: { one: "Refresh its token", all: "Refresh all tokens" },
     effect:
       "The platform is asked for new access tokens, due or not. The one there is works until the new one is stored. The service refreshes by itself when it is time: this is for after an incident, or to be sure.",
-    whyNot: () => null,
     work: refreshTokens,
   },
   {
@@ -94,10 +84,6 @@ export const BULK_ACTIONS: readonly BulkAction[] = [
     does: "get lost grants again at the platform's oauth-grant endpoint, and exchange them",
     all: "all resources whose grant was lost or never came",
     doneWord: "recovered",
-    note: `
-
-The platform keeps this endpoint closed until you ask for it: then set
-LEGACY_GRANTS=on.`,
     labels: { one: "Recover its grant", all: "Recover all lost grants" },
     effect:
       "The platform's oauth-grant endpoint is asked for a new grant, which is exchanged at once. Where the grant was exchanged before, it gives no other.",
@@ -109,12 +95,6 @@ LEGACY_GRANTS=on.`,
     does: "have your service make new credentials, and retire the old ones later",
     all: "all resources that are provisioned",
     doneWord: "asked for",
-    note: `
-
-What is skipped is no failure: the exit code is 0. Nothing is asked for while
-the last rotation has not reached the app (under_way), nor for an app without
-working tokens (the state of its credential), nor with --all while what the last
-one replaced still works (overlap). Of a resource that is named it ends at once.`,
     labels: { one: "Rotate its credentials", all: "Rotate all credentials" },
     effect:
       "Your service makes new credentials, which are set as config vars. The old ones work for two hours after that, or as long as your service says, and are then retired. Of one resource, those of an earlier rotation that still work are retired at once; of all, a resource that has such is skipped.",

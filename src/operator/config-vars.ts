@@ -1,10 +1,9 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Context } from "../context.ts";
 import { openConfig, type ConfigVar } from "../resources/config-vars.ts";
-import type { Offer } from "../resources/contract.ts";
 import { changeConfig, findResource, lockedResource } from "../resources/store.ts";
-import { UsedWrongly, UnknownResource } from "./errors.ts";
-import { isDeepStrictEqual } from "node:util";
 import { Secret } from "../secret.ts";
+import { UsedWrongly, UnknownResource } from "./errors.ts";
 
 /** The config vars as the platform has them, by name. The values are the customer's secrets. */
 export async function getConfig({ platformFor }: Context, uuid: string): Promise<ConfigVar[]> {
@@ -22,12 +21,15 @@ export async function setConfig(
   changes: readonly ConfigVar[],
 ): Promise<ConfigVar[]> {
   const resource = await findResource(ctx.db, uuid);
-  const kept = resource ? openConfig(ctx.vault, resource) : [];
-  const isRetired = ({ name, value }: ConfigVar) => value === null && kept.some((each) => each.name === name);
-  checkNames(
-    ctx.offer,
-    changes.filter((each) => !isRetired(each)).map(({ name }) => name),
-  );
+  const { configVars } = ctx.offer;
+  const kept = resource ? openConfig(ctx.vault, resource).map(({ name }) => name) : [];
+  const unknown = changes
+    .filter(({ name, value }) => !configVars.includes(name) && !(value === null && kept.includes(name)))
+    .map(({ name }) => name);
+  if (unknown.length > 0)
+    throw new UsedWrongly(
+      `${unknown.join(", ")}: not among the config vars of this service, which are ${configVars.join(", ")}.`,
+    );
   const { config } = ctx.platformFor(uuid);
   const before = resource?.sealedConfig ?? null;
   const now = await config.update([...changes]);
@@ -48,15 +50,6 @@ function keepInStep({ db, vault }: Context, uuid: string, changes: readonly Conf
   });
 }
 
-/** Throws {@link UsedWrongly} for names that the service does not declare: the platform would refuse them. */
-export function checkNames({ configVars }: Offer, names: readonly string[]): void {
-  const unknown = names.filter((name) => !configVars.includes(name));
-  if (unknown.length === 0) return;
-  throw new UsedWrongly(
-    `${unknown.join(", ")}: not among the config vars of this service, which are ${configVars.join(", ")}.`,
-  );
-}
-
 function inOrder(config: readonly ConfigVar[]): ConfigVar[] {
   return config
     .map(({ name, value }) => ({ name, value }))
@@ -71,7 +64,7 @@ function inOrder(config: readonly ConfigVar[]): ConfigVar[] {
 export interface VarDifference {
   name: string;
   state: "same" | "differs" | "missing" | "extra" | "foreign";
-  wanted: Secret | null;
+  value: Secret | null;
   platform: Secret | null;
 }
 
@@ -80,32 +73,22 @@ export interface VarDifference {
  * (platform document, "Add-on configuration"). Nothing is changed.
  */
 export async function diffConfig(ctx: Context, uuid: string): Promise<VarDifference[]> {
-  const ours = await wantedConfig(ctx, uuid);
-  const theirs = new Map((await ctx.platformFor(uuid).config.get()).map(({ name, value }) => [name, value]));
-  const shown = (value: string | null | undefined) => (value == null ? null : new Secret(value));
-  return [...new Set([...ours.keys(), ...theirs.keys()])].sort().flatMap((name) => {
-    const state = stateOf(ours.get(name), theirs.get(name) ?? null);
-    const [wanted, platform] = [shown(ours.get(name)), shown(theirs.get(name))];
-    return state ? [{ name, state, wanted, platform }] : [];
-  });
-}
-
-/**
- * The wanted config vars by name; the value null means "not wanted". That includes a var which the service once set but
- * no longer declares: the platform would accept no value for it.
- */
-export async function wantedConfig(
-  { db, vault, offer }: Context,
-  uuid: string,
-): Promise<Map<string, string | null>> {
+  const { db, vault, offer } = ctx;
   const resource = await findResource(db, uuid);
   if (!resource) throw new UnknownResource(uuid);
-  return new Map(
+  // A var that is no longer declared is not wanted either: the platform would accept no value for it.
+  const ours = new Map(
     openConfig(vault, resource).map(({ name, value }) => [
       name,
       offer.configVars.includes(name) ? value : null,
     ]),
   );
+  const theirs = new Map((await ctx.platformFor(uuid).config.get()).map(({ name, value }) => [name, value]));
+  const shown = (value: string | null | undefined) => (value == null ? null : new Secret(value));
+  return [...new Set([...ours.keys(), ...theirs.keys()])].sort().flatMap((name) => {
+    const state = stateOf(ours.get(name), theirs.get(name) ?? null);
+    return state ? [{ name, state, value: shown(ours.get(name)), platform: shown(theirs.get(name)) }] : [];
+  });
 }
 
 /**
@@ -119,47 +102,26 @@ function stateOf(ours: string | null | undefined, theirs: string | null): VarDif
   return ours === theirs ? "same" : "differs";
 }
 
-/** The vars that are not as wanted. */
+/** The vars that a push changes. */
 export function differing(vars: readonly VarDifference[]): VarDifference[] {
   return vars.filter(({ state }) => state !== "same" && state !== "foreign");
 }
 
-/** A push changes a value that exists on the platform only if `overwrite` names it and it was set from here. */
-export function isPushed({ name, state }: VarDifference, overwrite: readonly string[]): boolean {
-  return state === "missing" || (isOver({ state }) && overwrite.includes(name));
-}
-
-/** Whether only `overwrite` lets a push change it: somebody may have changed it on the platform by hand. */
-export function isOver({ state }: Pick<VarDifference, "state">): boolean {
-  return state === "differs" || state === "extra";
-}
-
-/** What came of a push: `vars` as they were before it, and the names that it changed. */
-export function pushInWords(vars: readonly VarDifference[], changed: readonly string[]): string {
-  const kept = vars.filter((each) => isOver(each) && !changed.includes(each.name)).map(({ name }) => name);
-  const said = [
-    changed.length > 0 && `Changed: ${changed.join(", ")}.`,
-    kept.length > 0 && `Kept as the platform has it: ${kept.join(", ")}.`,
-  ];
-  return said.filter(Boolean).join("\n") || "Nothing had to be changed.";
-}
-
-/** Sets what is missing on the platform and what `overwrite` names. Answers the names that were changed. */
-export async function pushConfig(
-  ctx: Context,
-  uuid: string,
-  overwrite: readonly string[],
-): Promise<string[]> {
-  const names = (await diffConfig(ctx, uuid))
-    .filter((each) => isPushed(each, overwrite))
-    .map(({ name }) => name);
-  for (let sent: ConfigVar[] = []; names.length > 0;) {
-    const wanted = await wantedConfig(ctx, uuid);
-    const changes = names.map((name) => ({ name, value: wanted.get(name) ?? null }));
-    // If what is wanted changed meanwhile, its new values may have reached the platform before ours: those are sent.
-    if (isDeepStrictEqual(changes, sent)) break;
+/** Makes the platform's config vars as the service wants them. Answers the names that were changed. */
+export async function pushConfig(ctx: Context, uuid: string): Promise<string[]> {
+  const changed = new Set<string>();
+  for (let sent: ConfigVar[] = []; ;) {
+    const changes = differing(await diffConfig(ctx, uuid)).map(({ name, value }): ConfigVar => ({
+      name,
+      value: value?.reveal() ?? null,
+    }));
+    // What is wanted may have changed meanwhile, and its new values have reached the platform before ours.
+    if (changes.length === 0 || isDeepStrictEqual(changes, sent)) return [...changed].sort();
     await ctx.platformFor(uuid).config.update(changes);
+    for (const { name } of changes) changed.add(name);
     sent = changes;
   }
-  return names;
 }
+
+export const changedInWords = (names: readonly string[]) =>
+  names.length > 0 ? `Changed: ${names.join(", ")}.` : "Nothing had to be changed.";

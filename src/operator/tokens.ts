@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Context } from "../context.ts";
 import { refreshNow } from "../credentials/sweeps.ts";
-import { forEachResource, type End, type How, type Report, type Which, isOfAll } from "./work-through.ts";
+import { forEachResource, type End, type How, type Report, type Which } from "./work-through.ts";
 import { recoverGrant } from "../credentials/grant.ts";
 import { retryWhileDatabaseAway } from "../database/database.ts";
 import { KitError } from "../errors.ts";
@@ -57,26 +57,19 @@ const LOOK_EVERY_MS = 250;
 
 /**
  * Recovers grants at the platform's legacy oauth-grant endpoint, and waits until they are exchanged. Of all resources
- * those are taken whose grant was lost or never came. The first is asked for alone, for an answer that would be the same
- * for every resource stops the run. A resource whose grant was exchanged before gets no other one, so `needs_reauth` is
- * tried only by name. Throws if LEGACY_GRANTS is off or the client secret is rejected.
+ * those are taken whose grant was lost or never came. A resource whose grant was exchanged before gets no other one, so
+ * `needs_reauth` is tried only by name. Throws if LEGACY_GRANTS is off or the client secret is rejected.
  */
 export async function recoverGrants(ctx: Context, which: Which, how: How): Promise<Report> {
   if (!ctx.config.legacyGrants) throw new KitError("legacy_grants_off", LEGACY_GRANTS_OFF);
   if (await isSecretRejected(ctx)) throw new KitError(secretRejected.id, secretRejected.message);
-  let first: Promise<End> | null = null;
-  async function inTurn(uuid: string): Promise<End> {
-    if (!first) return (first = ask(ctx, uuid));
-    return isOfAll(await first.catch(() => null)) ? "left" : ask(ctx, uuid);
-  }
   return forEachResource(
     ctx,
     which,
     async ({ uuid, state, credential, isRecoverable, isOnItsWay }) => {
       if (!isRecoverable && !isOnItsWay) return { skipped: state === "provisioned" ? credential : state };
-      const refused = isOnItsWay ? null : await inTurn(uuid);
       // A grant lives five minutes, so it is exchanged before the next one is asked for.
-      return refused ?? exchanged(ctx, uuid, how.signal);
+      return (isOnItsWay ? null : await ask(ctx, uuid)) ?? exchanged(ctx, uuid, how.signal);
     },
     {
       ...how,

@@ -28,14 +28,11 @@ export interface Report {
 }
 
 /**
- * What came of one resource; null: it was done; `did`: as well, and what; "left": it was not begun. `isOfAll`: it would be
- * the same for every other resource, so that no further one is begun.
+ * What came of one resource; null: it was done; `did`: as well, and what. `isOfAll`: it would be the same for every other
+ * resource, so that no further one is begun.
  */
 export type End =
-  null | "left" | { did: string } | { skipped: string } | { id: string; message: string; isOfAll?: boolean };
-
-export const isOfAll = (end: End) =>
-  end !== null && end !== "left" && "isOfAll" in end && end.isOfAll === true;
+  null | { did: string } | { skipped: string } | { id: string; message: string; isOfAll?: boolean };
 
 /**
  * Does `work` on each resource, as many at once as TOKEN_CONCURRENCY says. One that throws has failed, and the others go
@@ -59,7 +56,7 @@ export async function forEachResource(
     for (const row of queue) {
       if (signal.aborted || isHalted) return;
       const end = await work(row).catch(failureOf);
-      isHalted ||= isOfAll(end);
+      isHalted ||= end !== null && "isOfAll" in end && end.isOfAll === true;
       note(report, row.uuid, end);
       onProgress?.(ended(report), rows.length);
     }
@@ -78,7 +75,6 @@ const failureOf = (error: unknown) => ({ id: errorIdOf(error), message: messageO
 
 function note(report: Report, uuid: string, end: End): void {
   const { done, failed, skipped } = report;
-  if (end === "left") return;
   if (end === null || "did" in end) done.push(uuid);
   if (end === null) return;
   if ("did" in end) (report.did ??= []).push({ uuid, what: end.did });

@@ -55,7 +55,7 @@ describe("a new config var", () => {
     // What was left out is known to be wanted, so it is reported as missing and can be pushed.
     const vars = await diffConfig(needs(), atOnce.id);
     expect(vars).toContainEqual(expect.objectContaining({ name: NEW, state: "missing" }));
-    expect(await pushConfig(needs(), atOnce.id, [])).toEqual([NEW]);
+    expect(await pushConfig(needs(), atOnce.id)).toEqual([NEW]);
   });
 });
 
@@ -70,7 +70,7 @@ it("a config var that is no longer on offer stays with its resources until a pla
 
   const vars = await diffConfig(needs(), pushed);
   expect(vars).toContainEqual(expect.objectContaining({ name: "TEAPOT_TOKEN", state: "extra" }));
-  await pushConfig(needs(), pushed, ["TEAPOT_TOKEN"]);
+  await pushConfig(needs(), pushed);
   expect(await onPlatform(pushed)).toEqual(["TEAPOT_URL"]);
 
   expect((await life.control.redeliver(pushed)).response).not.toHaveProperty("complaints");

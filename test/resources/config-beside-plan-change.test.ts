@@ -53,7 +53,7 @@ it.each([
   const before = await url();
   await services.platformFor(uuid).config.update([{ name: "TEAPOT_URL", value: null }]);
   const needs = { ...services, platformFor: overtaken("before", by) };
-  expect(await pushConfig(needs, uuid, [])).toEqual(["TEAPOT_URL"]);
+  expect(await pushConfig(needs, uuid)).toEqual(["TEAPOT_URL"]);
   expect(await url()).not.toBe(before);
   expect(differing(await diffConfig(services, uuid))).toEqual([]);
 });

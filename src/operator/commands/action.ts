@@ -2,7 +2,7 @@ import { typedUuid, UsedWrongly } from "../errors.ts";
 import { runYourAction, yourActions } from "../your-actions.ts";
 import type { KitCommand } from "./session.ts";
 import { onScreen } from "./outcome.ts";
-import { examples, table } from "./text.ts";
+import { table } from "./text.ts";
 
 export function addAction(program: KitCommand): void {
   program
@@ -10,7 +10,6 @@ export function addAction(program: KitCommand): void {
     .argument("[name]", "the action; list, or nothing, to see all")
     .argument("[uuid]", "the resource", typedUuid)
     .description("what your service lets an operator do to a resource")
-    .addHelpText("after", examples("kit action list", "kit action move UUID"))
     .does(async (session, named?: string, uuid?: string) => {
       const name = named ?? "list";
       if (uuid === undefined && name !== "list")

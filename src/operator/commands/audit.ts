@@ -2,7 +2,6 @@ import { typedUuid, UsedWrongly } from "../errors.ts";
 import { actionsBefore } from "../store.ts";
 import type { KitCommand } from "./session.ts";
 import { entryText } from "./resource-text.ts";
-import { examples } from "./text.ts";
 
 export function addAudit(program: KitCommand): void {
   program
@@ -10,7 +9,6 @@ export function addAudit(program: KitCommand): void {
     .option("--resource <uuid>", "only what was done to this resource", typedUuid)
     .option("--after <cursor>", 'the next page: the "next" of the one before')
     .description("what operators did, here and on their pages: the newest first, 50 at a time")
-    .addHelpText("after", examples("kit audit", "kit audit --resource UUID"))
     .does(async (session, { resource, after }: { resource?: string; after?: string }) => {
       if (after !== undefined && !/^\d{1,15}$/.test(after))
         throw new UsedWrongly(`"${after}" is not a place in the audit trail: use the "next" of a page.`);

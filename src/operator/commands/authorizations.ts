@@ -12,7 +12,7 @@ import { UsedWrongly } from "../errors.ts";
 import { duration } from "../wording.ts";
 import type { KitCommand, Session } from "./session.ts";
 import type { Screen } from "./host.ts";
-import { examples, facts, safe } from "./text.ts";
+import { example, facts, safe } from "./text.ts";
 
 const MOST_TOKEN_BYTES = 64 * 1024;
 
@@ -31,7 +31,7 @@ export function addAuthorizations(program: KitCommand): void {
     .description("exchange your token, which expires, for one that does not")
     .addHelpText(
       "after",
-      `${examples("kit authorizations create --description dashboards --scope read < token.txt")}
+      `${example("kit authorizations create --description dashboards --scope read < token.txt")}
 
 The new token is shown this once (with --json, the whole record): nobody can
 show it again, so --reveal is not needed here. It is not stored and not logged.`,
@@ -51,12 +51,6 @@ show it again, so --reveal is not needed here. It is not stored and not logged.`
     .command("revoke")
     .argument("<id>", "the authorization")
     .description("end an authorization: its tokens are blocked at once")
-    .addHelpText(
-      "after",
-      `${examples("kit authorizations revoke ID < token.txt")}
-
-The tokens in the answer are dead, and shown as [secret].`,
-    )
     .does(async (session, id: string) => {
       const record = await asked(session, (calls, token) => revokeAuthorization(calls, id, token));
       return { data: record, show: () => `Revoked ${safe(record.id)}: its tokens are blocked.` };

@@ -1,29 +1,24 @@
 import type { ConfigVar } from "../../resources/config-vars.ts";
-import type { Secret } from "../../secret.ts";
+import { revealed } from "../../platform/authorizations.ts";
 import {
+  changedInWords,
   diffConfig,
   differing,
-  isOver,
-  isPushed,
-  pushConfig,
-  pushInWords,
-  wantedConfig,
-  type VarDifference,
-  checkNames,
   getConfig,
+  pushConfig,
   setConfig,
+  type VarDifference,
 } from "../config-vars.ts";
 import { typedUuid, UsedWrongly } from "../errors.ts";
 import type { KitCommand, Session } from "./session.ts";
 import type { Screen } from "./host.ts";
 import { DONE, FAILED, type Outcome } from "./outcome.ts";
-import { examples, safe, safeLines, table } from "./text.ts";
+import { example, safe, table } from "./text.ts";
 
 const REVEAL = ["--reveal", "show the values: they are the customer's secrets"] as const;
 
 interface Options {
   yes?: boolean;
-  overwrite?: string[];
   reveal?: boolean;
   unset?: string[];
 }
@@ -39,7 +34,6 @@ export function addConfig(program: KitCommand): void {
     .argument("<uuid>", "the resource", typedUuid)
     .option(...REVEAL)
     .description("the config vars as the platform has them")
-    .addHelpText("after", examples("kit config get UUID"))
     .does(async (session, uuid: string, options: Options) =>
       showConfig(await getConfig(await session.context(), uuid), options),
     );
@@ -51,17 +45,11 @@ export function addConfig(program: KitCommand): void {
     .option("--unset <name...>", "remove these")
     .option(...REVEAL)
     .description("change single config vars, on the platform and in what we keep")
-    .addHelpText(
-      "after",
-      examples(
-        "kit config set UUID SHOP_URL=https://shop.example/1",
-        "kit config set UUID SHOP_TOKEN=- < token.txt",
-      ),
-    )
+    .addHelpText("after", example("kit config set UUID SHOP_TOKEN=- < token.txt"))
     .does(async (session, uuid: string, pairs: string[], options: Options) => {
       const changes = await readChanges(session, pairs, options.unset ?? []);
       const now = await setConfig(await session.context({ changes: true }), uuid, changes);
-      return showConfig(now, options, `Changed: ${changes.map(({ name }) => name).join(", ")}.`);
+      return showConfig(now, options, changedInWords(changes.map(({ name }) => name)));
     });
 
   addDiffAndPush(config);
@@ -97,8 +85,7 @@ function addDiffAndPush(config: KitCommand): void {
     .description("what your service wants against what the platform has; exits with 1 if something differs")
     .addHelpText(
       "after",
-      `${examples("kit config diff UUID")}
-
+      `
 same     the platform has what your service wants
 differs  it has another value: changed there by hand, or a change is on its way
 missing  it has none
@@ -107,52 +94,37 @@ foreign  it has one that was never set from here: no push touches it`,
     )
     .does(async (session, uuid: string, { reveal = false }: Options) => {
       const vars = await diffConfig(await session.context(), uuid);
+      const isAsWanted = differing(vars).length === 0;
+      const end = isAsWanted
+        ? "Nothing that your service wants differs."
+        : `To make it so on the platform:\n  kit config push ${uuid}`;
       return {
-        data: told(vars, reveal),
-        show: (screen) => `${showVars(screen, vars, reveal)}\n\n${whatNow(uuid, vars)}`,
-        exitCode: differing(vars).length > 0 ? FAILED : DONE,
+        data: reveal ? revealed(vars) : vars,
+        show: (screen) => `${showVars(screen, vars, reveal)}\n\n${end}`,
+        exitCode: isAsWanted ? DONE : FAILED,
       };
     });
 
   config
     .command("push")
     .argument("<uuid>", "the resource", typedUuid)
-    .option("--overwrite <name...>", "make these as your service wants them, if they were ever set from here")
     .option("--yes", "do not ask")
     .option(...REVEAL)
-    .description("set what is missing on the platform; what differs there stays, unless it is named")
-    .addHelpText(
-      "after",
-      `${examples("kit config push UUID", "kit config push UUID --overwrite SHOP_URL --yes")}
-
-The difference is shown first, and a person at a terminal is asked. A value that
-stands on the platform may have been put there by hand: it is kept unless
---overwrite names it. One that was never set from here is kept even then, until
-kit config set has given it a value.`,
+    .description(
+      "make the platform's config vars as your service wants them, but for those never set from here",
     )
     .does(async (session, uuid: string, options: Options) => {
-      const { overwrite = [], reveal = false, yes = false } = options;
+      const { reveal = false, yes = false } = options;
       const context = await session.context({ changes: true });
       const vars = await diffConfig(context, uuid);
-      const known = [...(await wantedConfig(context, uuid)).keys(), ...vars.map(({ name }) => name)];
-      checkNames(
-        context.offer,
-        overwrite.filter((name) => !known.includes(name)),
-      );
-      const changes = vars.filter((each) => isPushed(each, overwrite));
-      if (changes.length > 0) {
-        session.say(`${showVars(session.screen(), vars, reveal)}\n\nTo be changed: ${namesOf(changes)}`);
-        if (!yes) await session.confirm("Go on?");
+      if (differing(vars).length > 0) {
+        session.say(showVars(session.screen(), vars, reveal));
+        if (!yes) await session.confirm("Make them as your service wants them?");
       }
-      const changed = changes.length > 0 ? await pushConfig(context, uuid, overwrite) : [];
-      const left = vars.filter(({ name }) => !changed.includes(name));
-      const hint = left.some(isOver) ? `\n${whatNow(uuid, left)}` : "";
-      const end = safeLines(pushInWords(vars, changed)) + hint;
-      return showConfig(await getConfig(context, uuid), options, end);
+      const end = changedInWords(await pushConfig(context, uuid));
+      return showConfig(await getConfig(context, uuid), options, safe(end));
     });
 }
-
-const namesOf = (vars: readonly VarDifference[]) => vars.map(({ name }) => safe(name)).join(", ");
 
 /** Config vars as the platform has them, masked unless `reveal` is set. `end` is for people, shown below. */
 function showConfig(config: readonly ConfigVar[], { reveal = false }: Options, end = ""): Outcome {
@@ -173,29 +145,11 @@ function showConfig(config: readonly ConfigVar[], { reveal = false }: Options, e
   };
 }
 
-/** The differences as a JSON document for scripts: `value` is the wanted value. */
-function told(vars: readonly VarDifference[], reveal: boolean) {
-  const shown = (value: Secret | null) => (reveal ? (value?.reveal() ?? null) : value);
-  return vars.map(({ name, state, wanted, platform }) => ({
-    ...{ name, state },
-    ...{ value: shown(wanted), platform: shown(platform) },
-  }));
-}
-
 function showVars(screen: Screen, vars: readonly VarDifference[], reveal: boolean): string {
   if (vars.length === 0) return "There are no config vars, here or on the platform.";
-  const rows = vars.map(({ name, state, wanted, platform }) => ({
+  const rows = vars.map(({ name, state, value, platform }) => ({
     ...{ name, state },
-    ...(reveal && { wanted: wanted?.reveal() ?? "–", platform: platform?.reveal() ?? "–" }),
+    ...(reveal && { wanted: value?.reveal() ?? "–", platform: platform?.reveal() ?? "–" }),
   }));
   return table(screen, rows);
-}
-
-function whatNow(uuid: string, vars: readonly VarDifference[]): string {
-  if (vars.every(({ state }) => state === "foreign"))
-    return "Your service wants no config var, or has not said yet which.";
-  if (differing(vars).length === 0) return "Nothing that was ever set from here differs.";
-  const over = vars.filter(isOver).map(({ name }) => safe(name));
-  const overwrite = over.length > 0 ? ` --overwrite ${over.join(" ")}` : "";
-  return `To make it so on the platform:\n  kit config push ${uuid}${overwrite}`;
 }

@@ -9,20 +9,23 @@ import {
 import { resealAll, resealInWords } from "../keys.ts";
 import type { KitCommand } from "./session.ts";
 import { bulkOutcome, DONE, FAILED, namesOrAll, onScreen } from "./outcome.ts";
-import { examples, STOPPED } from "./text.ts";
+import { example } from "./text.ts";
+
+const OF_MANY = `
+What is skipped is no failure (exit code 0). Stopped with Ctrl-C, it finishes
+what was sent, and tells how many are left ("left" with --json).`;
 
 /** The commands of all actions on many resources. */
 export function addBulk(program: KitCommand): void {
   const groups: Record<string, KitCommand> = {};
-  for (const { group, about = "", verb, does, all, note = "", doneWord, question, work } of BULK_ACTIONS) {
+  for (const { group, about = "", verb, does, all, doneWord, question, work } of BULK_ACTIONS) {
     const home = group ? (groups[group] ??= program.command(group).description(about)) : program;
-    const words = ["kit", group, verb].filter(Boolean).join(" ");
     const command = home
       .command(verb)
       .argument("[uuid...]", "the resources; or --all")
       .option("--all", all)
       .description(does)
-      .addHelpText("after", examples(`${words} UUID`, `${words} --all`) + note + STOPPED)
+      .addHelpText("after", OF_MANY)
       .does(async (session, typed: string[], options: { all?: boolean; yes?: boolean }) => {
         const which = namesOrAll(typed, options);
         if (question && !options.yes) await session.confirm(question);
@@ -41,7 +44,7 @@ export function addSecret(program: KitCommand): void {
     .option("--no-wait", "do not wait until all tokens are fresh")
     .option("--no-check", "do not ask the platform first whether it accepts the secret")
     .description("take over the client secret that the partner portal shows, from standard input")
-    .addHelpText("after", examples("kit secret set < new-secret.txt", "kit secret set   (asks for it)"))
+    .addHelpText("after", example("kit secret set < new-secret.txt"))
     .does(async (session, { wait, check }: { wait: boolean; check: boolean }) => {
       const typed = await session.secret("The new client secret", MOST_SECRET_BYTES);
       const value = typedClientSecret(typed.reveal());
@@ -59,7 +62,6 @@ export function addKeys(program: KitCommand): void {
     .description("the keys that seal what is stored")
     .command("reseal")
     .description("seal everything with ENCRYPTION_KEY, so that old keys can be dropped")
-    .addHelpText("after", examples("kit keys reseal"))
     .does(async (session) => {
       const context = await session.context({ changes: true, keys: false });
       const result = await resealAll(context, session.how());

@@ -3,13 +3,12 @@ import { examine, inShort, type DoctorReport } from "../doctor/doctor.ts";
 import type { KitCommand } from "./session.ts";
 import type { Screen } from "./host.ts";
 import { DONE, FAILED, MISCONFIGURED } from "./outcome.ts";
-import { counted, examples, safe, safeLines } from "./text.ts";
+import { counted, safe, safeLines } from "./text.ts";
 
 export function addMigrate(program: KitCommand): void {
   program
     .command("migrate")
     .description("bring the database's schema up to date (in the release phase of each deploy)")
-    .addHelpText("after", examples("kit migrate"))
     .does(async (session) => {
       const config = session.settings(["databaseUrl", "migrationDatabaseUrl", "databaseCa"]);
       const { migrate } = await import("../../database/migrate.ts");
@@ -29,8 +28,7 @@ export function addDoctor(program: KitCommand): void {
     .description("look at settings, database, keys, client secret, sweeps and platform, and say what to fix")
     .addHelpText(
       "after",
-      `${examples("kit doctor")}
-
+      `
 Exit code 0: every check was made, and none failed; 1: one failed, or could not
 be made; 78: the settings or the offer are at fault. What could not be checked
 is counted apart ("notChecked", "isChecked": false with --json).`,

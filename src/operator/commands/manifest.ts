@@ -7,7 +7,7 @@ import type { EnvironmentName } from "../../manifest/schema.ts";
 import type { KitCommand, Session } from "./session.ts";
 import type { Screen } from "./host.ts";
 import { DONE, FAILED } from "./outcome.ts";
-import { counted, examples, jsonText, safe, safeLines } from "./text.ts";
+import { counted, example, jsonText, safe, safeLines } from "./text.ts";
 import { checkOffer } from "../../resources/check-offer.ts";
 import type { Offer } from "../../resources/contract.ts";
 
@@ -21,7 +21,6 @@ export function addManifest(program: KitCommand): void {
     .command("check")
     .addArgument(file)
     .description("name every broken rule, and what else is worth a look; exits with 1 on a broken rule")
-    .addHelpText("after", examples("kit manifest check app.json", "kit manifest check - < app.json"))
     .does(async (session, name: string) => {
       const { ok, faults } = await examine(session, name);
       return {
@@ -36,7 +35,6 @@ export function addManifest(program: KitCommand): void {
     .addArgument(file)
     .addOption(new Option("--environment <name>", "for such an app").choices(["test", "review"]))
     .description("print what an app is made from: each key of the environment replaces the whole key")
-    .addHelpText("after", examples("kit manifest resolve app.json --environment review"))
     .does(async (session, name: string, { environment }: { environment?: EnvironmentName }) => {
       const { manifest: whole, faults } = await examine(session, name);
       if (!whole) {
@@ -93,7 +91,7 @@ function addWrite(manifest: KitCommand): void {
     .description("print the add-on's own manifest, which registers it with the platform")
     .addHelpText(
       "after",
-      `${examples("kit manifest write > addon-manifest.json", "kit manifest write --reveal | …")}
+      `${example("kit manifest write > addon-manifest.json")}
 
 It is made of src/your-service/plans.ts and of ADDON_ID, PUBLIC_URL,
 RESOURCES_PATH and SSO_SALT. Without --reveal it holds no secret, and may be

@@ -3,14 +3,13 @@ import { typedUuid, UsedWrongly } from "../errors.ts";
 import { appsOf, callPlatform } from "../platform-call.ts";
 import type { KitCommand } from "./session.ts";
 import { DONE, FAILED } from "./outcome.ts";
-import { counted, examples, jsonText, safe, safeLines, table } from "./text.ts";
+import { counted, example, jsonText, safe, safeLines, table } from "./text.ts";
 
 export function addApps(program: KitCommand): void {
   program
     .command("apps")
     .argument("<uuid>", "the resource", typedUuid)
     .description("the app a resource was installed on, and all it is attached to")
-    .addHelpText("after", examples("kit apps UUID"))
     .does(async (session, uuid: string) => {
       const report = await appsOf(await session.context(), uuid);
       const { primary, attachments } = report;
@@ -57,7 +56,7 @@ export function addApi(program: KitCommand): void {
     .option("--data <json>", "the body", json)
     .option("--reveal", "show tokens, config values and other secrets of the answer")
     .description("any call to the platform's API; the answer is shown as it comes, but for secrets in it")
-    .addHelpText("after", examples("kit api GET /addons/UUID --resource UUID"))
+    .addHelpText("after", example("kit api GET /addons/UUID --resource UUID"))
     .does(
       async (session, method: string, path: string, { resource: uuid, data, reveal = false }: Options) => {
         if (method === "GET" && data !== undefined) throw new UsedWrongly("A GET has no body: drop --data.");

@@ -54,6 +54,6 @@ Often wanted:
 Run it with: npm run --silent kit -- COMMAND
 (where the service is deployed: node dist/kit.js COMMAND).
 Settings are read from the environment and from .env, as the service reads them.
-kit COMMAND --help says more, with an example.
+kit COMMAND --help says more.
 
 Exit codes: 0 done, 1 failed, 2 used wrongly, 78 misconfigured.`;

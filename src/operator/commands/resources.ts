@@ -7,10 +7,9 @@ import { some } from "../wording.ts";
 import type { KitCommand } from "./session.ts";
 import { DONE, FAILED, onScreen } from "./outcome.ts";
 import { aboutOne, pageText, resourceText } from "./resource-text.ts";
-import { counted, examples } from "./text.ts";
+import { counted, example } from "./text.ts";
 
 const STATES = `
-
 States of the business:
   ${RESOURCE_STATES.join(", ")}
 States of the credential:
@@ -36,10 +35,7 @@ function addReading(resources: KitCommand): void {
     .option("--state <state>", "only those in this state: of the business, or of the credential")
     .option("--search <text>", "how the uuid, name or app begins; or its plan, region or app id")
     .option("--after <cursor>", 'the next page: the "next" of the one before')
-    .addHelpText(
-      "after",
-      examples("kit resources list --state grant_lost", "kit resources list --search shop-") + STATES,
-    )
+    .addHelpText("after", STATES)
     .does(async (session, { state, search, after }: ListOptions) => {
       const page = await listResources(await session.database(), { state, text: search, after });
       return { data: page, show: (screen) => pageText(screen, page) };
@@ -49,7 +45,6 @@ function addReading(resources: KitCommand): void {
     .command("show")
     .argument("<uuid>", "the resource", typedUuid)
     .description("one resource, with what happened to it")
-    .addHelpText("after", examples("kit resources show UUID"))
     .does(async (session, uuid: string) => {
       const resource = await showResource(await session.database(), uuid);
       return { data: resource, show: (screen) => resourceText(screen, resource) };
@@ -64,11 +59,10 @@ function addErase(resources: KitCommand): void {
     .description("end a resource that the platform no longer asks about; a tombstone stays")
     .addHelpText(
       "after",
-      `${examples("kit resources erase UUID", "kit resources erase UUID --yes")}
-
+      `
 Its tokens and config vars are gone for good, and what your service keeps for it
 is cleaned up. Said of a tombstone, it takes what is left of the customer: name,
-app and options. A person at a terminal is asked; a script says --yes.`,
+app and options.`,
     )
     .does(async (session, uuid: string, { yes = false }: { yes?: boolean }) => {
       const db = await session.database({ changes: true });
@@ -88,7 +82,7 @@ function addImport(resources: KitCommand): void {
     .description("take over installations from before the kit: JSON lines on standard input")
     .addHelpText(
       "after",
-      `${examples("kit resources import < installations.jsonl")}
+      `${example("kit resources import < installations.jsonl")}
 
 A line is {"uuid": "…", "plan": "basic", "region": "us", "name": "…"}; region
 and name may be missing. What exists is never changed. Exit code 0: every line

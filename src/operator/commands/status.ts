@@ -13,7 +13,7 @@ import { UsedWrongly } from "../errors.ts";
 import { moment } from "../wording.ts";
 import type { KitCommand } from "./session.ts";
 import type { Screen } from "./host.ts";
-import { counted, examples, safe, safeLines } from "./text.ts";
+import { counted, safe, safeLines } from "./text.ts";
 
 interface Options {
   since?: string;
@@ -40,7 +40,6 @@ export function addStatus(program: KitCommand): void {
       new Option("--incident <id>", "one incident with its whole story").conflicts(["since", "perPage"]),
     )
     .description("how the platform is: its status feed, which nothing of the service depends on")
-    .addHelpText("after", examples("kit status", "kit status --since 2026-01-31", "kit status --incident 7"))
     .does((session, { since, perPage, incident }: Options) => {
       const { platformStatusUrl: statusUrl } = session.settings(["platformStatusUrl"]);
       return withHttp(async (http) => {

@@ -57,13 +57,5 @@ export function facts({ paint }: Screen, named: readonly NamedFact[], now?: numb
     .join("\n");
 }
 
-/** Help text of the commands that work on many resources. */
-export const STOPPED = `
-
-Stopped with Ctrl-C, it finishes what was sent, and tells how many are left
-("left" with --json). Where none is left it ends as if nobody had stopped it.`;
-
-/** The examples after the options in a command's help. */
-export function examples(...lines: string[]): string {
-  return `\n${lines.length === 1 ? "Example" : "Examples"}:\n${lines.map((line) => `  $ ${line}`).join("\n")}`;
-}
+/** An example after the options in a command's help, where its syntax is not obvious. */
+export const example = (line: string) => `\nExample:\n  $ ${line}`;

@@ -4,14 +4,7 @@ import type { Form } from "../../pages/forms.ts";
 import { countKeyUse } from "../../vault/store.ts";
 import { BULK_ACTIONS, type BulkAction } from "../bulk-actions.ts";
 import { secretInWords, setSecret, typedClientSecret, waitUntilFresh } from "../client-secret.ts";
-import {
-  diffConfig,
-  differing,
-  isOver,
-  pushConfig,
-  pushInWords,
-  type VarDifference,
-} from "../config-vars.ts";
+import { changedInWords, diffConfig, differing, pushConfig, type VarDifference } from "../config-vars.ts";
 import { keysInWords, resealAll, resealInWords } from "../keys.ts";
 import { isWhole, reportInWords, type How } from "../work-through.ts";
 import { runYourAction, yourActions } from "../your-actions.ts";
@@ -44,7 +37,7 @@ function bulk(action: BulkAction, of: "one" | "all"): Action {
     name: of === "one" ? action.verb : `${action.verb}-all`,
     label,
     ask(ctx) {
-      const whyNot = action.whyNot(ctx);
+      const whyNot = action.whyNot?.(ctx) ?? null;
       const content = <p>{whyNot ?? action.effect}</p>;
       return { title: `${label}?`, content, button: whyNot === null ? label : null };
     },
@@ -76,46 +69,31 @@ export function DiffTable({ of: vars }: { of: readonly VarDifference[] }) {
   );
 }
 
-/**
- * Sets the config vars that are missing on the platform. A value that exists there stays, unless its box was ticked.
- */
 const pushConfigVars: Action = {
   name: "push",
   label: "Push its config vars",
   async ask(ctx, uuid) {
     const vars = await diffConfig(ctx, uuid);
-    const isNothing = differing(vars).length === 0;
-    const kept = vars.filter(isOver);
+    const isAsWanted = differing(vars).length === 0;
     return {
       title: "Push config vars to the platform?",
       content: (
         <>
           <DiffTable of={vars} />
-          <p>{isNothing ? "The platform has all that is known to be wanted." : "What is missing is set."}</p>
-          {kept.length > 0 && (
-            <fieldset>
-              <legend>
-                These stay as the platform has them, for somebody may have changed them there by hand. Tick
-                those to be made as your service wants them:
-              </legend>
-              {kept.map(({ name }) => (
-                <label>
-                  <input type="checkbox" name="overwrite" value={name} />
-                  {name}
-                </label>
-              ))}
-            </fieldset>
-          )}
+          <p>
+            {isAsWanted
+              ? "The platform has all that is known to be wanted."
+              : "What is missing or differs is set as your service wants it, and what it no longer wants is removed. What was never set from here stays."}
+          </p>
         </>
       ),
-      button: isNothing ? null : "Push",
+      button: isAsWanted ? null : "Push",
     };
   },
-  work: (ctx, uuid, form) => async () => {
-    const vars = await diffConfig(ctx, uuid);
-    const changed = await pushConfig(ctx, uuid, form["overwrite"] ?? []);
-    return { isDone: true, message: pushInWords(vars, changed) };
-  },
+  work: (ctx, uuid) => async () => ({
+    isDone: true,
+    message: changedInWords(await pushConfig(ctx, uuid)),
+  }),
 };
 
 const setClientSecret: Action = {

@@ -27,34 +27,6 @@ it("kit apps lists the primary app and every attachment", async () => {
   expect(stdout).toMatch(/^Installed on \S+, 2 attachments\.\nAPP +ATTACHED AS +APP ID\n/);
 });
 
-describe("kit config", () => {
-  it("masks values without --reveal", async () => {
-    const masked = await run(["config", "get", uuid]);
-    expect(masked).toEqual({
-      code: 0,
-      data: [
-        { name: "TEAPOT_TOKEN", value: "[secret]" },
-        { name: "TEAPOT_URL", value: "[secret]" },
-      ],
-    });
-    const revealed = await run<{ value: string }[]>(["config", "get", uuid, "--reveal"]);
-    expect(revealed.data[1]!.value).toContain("https://basic.teapots.example/");
-    const { stdout } = await kit(world.environment, ["config", "get", uuid]);
-    expect(stdout).not.toContain("https://");
-  });
-
-  it("set keeps a single var, so that a later push does not undo it", async () => {
-    const values = ["TEAPOT_URL=https://moved.example/a=b", "TEAPOT_TOKEN=-"];
-    const changed = await run(["config", "set", uuid, ...values, "--reveal"], "from-standard-input\n");
-    const wanted = [
-      { name: "TEAPOT_TOKEN", value: "from-standard-input" },
-      { name: "TEAPOT_URL", value: "https://moved.example/a=b" },
-    ];
-    expect(changed).toEqual({ code: 0, data: wanted });
-    expect((await run(["config", "push", uuid, "--reveal"])).data).toEqual(wanted);
-  });
-});
-
 describe("kit api", () => {
   it("prints the platform's answer", async () => {
     const { code, data } = await run(["api", "get", `/addons/${uuid}`, "--resource", uuid]);

@@ -113,7 +113,7 @@ describe("an action of the operator", () => {
   });
 });
 
-it("pushing config vars sets missing ones, and overwrites different ones only when their box is ticked", async () => {
+it("pushing config vars makes them as the service wants them", async () => {
   const { config } = operator.world.service.services.platformFor(uuid);
   const vars = async () => Object.fromEntries((await config.get()).map(({ name, value }) => [name, value]));
   const wanted = await vars();
@@ -121,10 +121,8 @@ it("pushing config vars sets missing ones, and overwrites different ones only wh
     { name: "TEAPOT_TOKEN", value: null },
     { name: "TEAPOT_URL", value: "https://by-hand.example" },
   ]);
-  expect((await operator.done(`/resources/${uuid}/push`)).text).toContain("Changed: TEAPOT_TOKEN.");
-  expect(await vars()).toEqual({ ...wanted, TEAPOT_URL: "https://by-hand.example" });
-  const { text } = await operator.done(`/resources/${uuid}/push`, [["overwrite", "TEAPOT_URL"]]);
-  expect(text).toContain("Changed: TEAPOT_URL.");
+  const { text } = await operator.done(`/resources/${uuid}/push`);
+  expect(text).toContain("Changed: TEAPOT_TOKEN, TEAPOT_URL.");
   expect(await vars()).toEqual(wanted);
 });
 
