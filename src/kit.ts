@@ -1,5 +1,5 @@
 import { messageOf } from "./errors.ts";
-import { runKit } from "./operator/commands/run.ts";
+import { runKit } from "./operator/commands/program.ts";
 
 // A reader that closes the pipe early (`| head`), or a terminal that hangs up, is no error, and must not end the process
 // while a token is being stored. Anything else, such as a full disk, is a failure, also after the command has ended.

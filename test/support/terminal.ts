@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { EventEmitter, once } from "node:events";
 import { tmpdir } from "node:os";
 import type { Environment } from "../../src/environment.ts";
-import { runKit } from "../../src/operator/commands/run.ts";
+import { runKit } from "../../src/operator/commands/program.ts";
 import { program } from "./program.ts";
 import { aHost, teapotSeller } from "./kit-host.ts";
 

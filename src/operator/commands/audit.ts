@@ -1,7 +1,7 @@
 import { typedUuid, UsedWrongly } from "../errors.ts";
 import { actionsBefore } from "../store.ts";
 import type { KitCommand } from "./session.ts";
-import { entryText } from "./resource-text.ts";
+import { entryText } from "./resources.ts";
 
 export function addAudit(program: KitCommand): void {
   program

@@ -1,5 +1,5 @@
 import type { Check } from "../doctor/finding.ts";
-import { examine, inShort, type DoctorReport } from "../doctor/doctor.ts";
+import { examine, inShort } from "../doctor/doctor.ts";
 import type { KitCommand } from "./session.ts";
 import type { Screen } from "./host.ts";
 import { DONE, FAILED, MISCONFIGURED } from "./outcome.ts";
@@ -40,29 +40,25 @@ is counted apart ("notChecked", "isChecked": false with --json).`,
         open: session.openContext,
         onProgress: session.onProgress,
       });
-      return { data: report, show: (screen) => show(screen, report), exitCode: exitCodeOf(report) };
+      const isFit = report.checks.every(({ id, ok }) => ok || !["settings", "offer"].includes(id));
+      return {
+        data: report,
+        show: (screen) =>
+          [...report.checks.map((check) => showCheck(screen, check)), "", inShort(report)].join("\n"),
+        exitCode: report.ok ? DONE : isFit ? FAILED : MISCONFIGURED,
+      };
     });
-}
-
-function exitCodeOf({ ok, checks }: DoctorReport): number {
-  if (ok) return DONE;
-  const isMisconfigured = checks.some(
-    ({ id, ok, isChecked = true }) => ["settings", "offer"].includes(id) && !ok && isChecked,
-  );
-  return isMisconfigured ? MISCONFIGURED : FAILED;
-}
-
-function show(screen: Screen, report: DoctorReport): string {
-  const made = report.checks.filter(({ isChecked = true }) => isChecked);
-  const lines = made.map((check) => showCheck(screen, check));
-  return [...lines, "", inShort(report)].join("\n");
 }
 
 const INDENT = " ".repeat(16);
 
 function showCheck({ paint }: Screen, check: Check): string {
-  const { id, ok, fix: anyFix, found = [check] } = check;
-  const mark = ok ? (anyFix === null ? paint.green("✓") : paint.yellow("!")) : paint.red("✗");
+  const { id, ok, fix: anyFix, found = [check], isChecked = true } = check;
+  const mark = ok
+    ? anyFix === null
+      ? paint.green("✓")
+      : paint.yellow("!")
+    : paint.red(isChecked ? "✗" : "–");
   const lines = found.flatMap(({ message, fix }) => [
     safeLines(message, INDENT),
     ...(fix === null ? [] : [paint.cyan(`→ ${fix}`)]),

@@ -2,6 +2,12 @@ import type { EventEmitter } from "node:events";
 import { WriteStream } from "node:tty";
 import picocolors from "picocolors";
 import type { Environment } from "../../environment.ts";
+import { createInterface } from "node:readline/promises";
+import { Writable } from "node:stream";
+import { KitError } from "../../errors.ts";
+import { Secret } from "../../secret.ts";
+import { UsedWrongly } from "../errors.ts";
+import { clearLine, cursorTo } from "node:readline";
 
 /** What a command uses of the process that it runs in: `process` itself, or another one with its signals as events. */
 export interface Host extends EventEmitter, Pick<NodeJS.Process, "cwd" | "pid" | "kill"> {
@@ -24,4 +30,102 @@ export function screenOf(host: Host, name: "stdout" | "stderr"): Screen {
   const mayPaint = env["FORCE_COLOR"] !== undefined || stream.isTTY;
   const paint = picocolors.createColors(mayPaint && WriteStream.prototype.getColorDepth(env) > 2);
   return { isTerminal: stream.isTTY, paint };
+}
+
+/** The operator was asked, and said no or cancelled. */
+const notConfirmed = () => new KitError("not_confirmed", "Nothing was changed.");
+
+/** Asks the person at the terminal. Throws `not_confirmed` unless they say yes. */
+export async function askYes(host: Host, question: string): Promise<void> {
+  if (!/^y(es)?$/i.test((await asked(host, `${question} (y/N) `, true)).trim())) throw notConfirmed();
+}
+
+/** The input may end with a line end. */
+const LINE_END_BYTES = 2;
+
+/**
+ * Reads a secret from standard input, without a trailing line end; a person at a terminal is asked, without an echo.
+ * Throws `UsedWrongly` if it is empty, and `not_confirmed` if a person cancels.
+ */
+export async function readSecret(host: Host, what: string, mostBytes: number): Promise<Secret> {
+  const typed = host.stdin.isTTY
+    ? await asked(host, `${what} (not shown): `, false)
+    : (await readUpTo(host.stdin, mostBytes + LINE_END_BYTES)).toString("utf8");
+  const value = typed.replace(/\r?\n$/, "");
+  if (value === "") throw new UsedWrongly(`${what}: nothing came on standard input.`);
+  return new Secret(value);
+}
+
+/** What a person types after a question. Throws `not_confirmed` if they cancel it with Ctrl-C or Ctrl-D. */
+async function asked({ stdin: input, stderr }: Host, question: string, isShown: boolean): Promise<string> {
+  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const lines = createInterface({ input, output: isShown ? stderr : nowhere, terminal: true });
+  const cancelled = new Promise<never>((_, reject) => lines.once("close", () => reject(notConfirmed())));
+  if (!isShown) stderr.write(question);
+  try {
+    return await Promise.race([lines.question(isShown ? question : ""), cancelled]);
+  } finally {
+    lines.close();
+    if (!isShown) stderr.write("\n");
+  }
+}
+
+/** Reads at least the first `mostBytes` of the input, to its end if it is not longer. */
+async function readUpTo(input: AsyncIterable<unknown>, mostBytes: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of input) {
+    chunks.push(Buffer.from(chunk as Uint8Array));
+    if ((bytes += chunks.at(-1)!.length) > mostBytes) break;
+  }
+  return Buffer.concat(chunks);
+}
+
+/** Work that ends sooner shows no bar. */
+const SHOW_AFTER_MS = 1_000;
+const DRAW_EVERY_MS = 200;
+const BAR_COLUMNS = 20;
+
+/** The progress of work that takes more than a second, as a bar in the last line of a terminal; elsewhere silent. */
+export function createProgress(stream: WriteStream, { isWanted }: { isWanted: boolean }) {
+  let begunAt = 0;
+  let [done, total] = [0, 0];
+  let isDrawn = false;
+  let timer: NodeJS.Timeout | undefined;
+
+  function draw(): void {
+    const ms = performance.now() - begunAt;
+    if (ms < SHOW_AFTER_MS) return;
+    wipe();
+    const full = Math.round((Math.min(done, total) / Math.max(total, 1)) * BAR_COLUMNS);
+    const bar = `${"█".repeat(full)}${"░".repeat(BAR_COLUMNS - full)} ${done} of ${total}`;
+    stream.write(`${total === 0 ? "Working" : bar} · ${Math.round(ms / 1_000)}s`);
+    isDrawn = true;
+  }
+
+  function wipe(): void {
+    if (!isDrawn) return;
+    cursorTo(stream, 0);
+    clearLine(stream, 0);
+    isDrawn = false;
+  }
+
+  return {
+    begin(): void {
+      begunAt = performance.now();
+      if (isWanted && stream.isTTY) timer ??= setInterval(draw, DRAW_EVERY_MS).unref();
+    },
+    update: (now: number, of: number): void => void ([done, total] = [now, of]),
+    /** Writes a line above the bar. */
+    say(line: string): void {
+      wipe();
+      stream.write(`${line}\n`);
+    },
+    /** Removes the bar, until the next `begin`. */
+    end(): void {
+      clearInterval(timer);
+      timer = undefined;
+      wipe();
+    },
+  };
 }

@@ -1,16 +1,19 @@
-import type { Command, OutputConfiguration } from "commander";
-import { buildText } from "../../version.ts";
+import { type Command, type OutputConfiguration, CommanderError } from "commander";
+import { buildText, build } from "../../version.ts";
 import { addAction } from "./action.ts";
 import { addApi, addApps } from "./platform.ts";
 import { addAudit } from "./audit.ts";
 import { addAuthorizations } from "./authorizations.ts";
-import { KitCommand, type Act } from "./session.ts";
+import { KitCommand, type Act, createSession, YOURS, type Seller } from "./session.ts";
 import { addConfig } from "./config.ts";
 import { addBulk, addKeys, addSecret } from "./credentials.ts";
 import { addDoctor, addMigrate } from "./doctor.ts";
 import { addManifest } from "./manifest.ts";
 import { addResources } from "./resources.ts";
 import { addStatus } from "./status.ts";
+import { DONE, failureOf, type Outcome } from "./outcome.ts";
+import { screenOf, type Host } from "./host.ts";
+import { jsonText } from "./text.ts";
 
 /** Declares commands with their arguments and options, and says what they do. */
 type AddCommand = (program: KitCommand) => void;
@@ -57,3 +60,51 @@ Settings are read from the environment and from .env, as the service reads them.
 kit COMMAND --help says more.
 
 Exit codes: 0 done, 1 failed, 2 used wrongly, 78 misconfigured.`;
+
+/** Parses and runs one command. Answers the exit code. */
+export async function runKit(typed: readonly string[], host: Host, seller: Seller = YOURS): Promise<number> {
+  const end = typed.indexOf("--");
+  const json = typed.slice(0, end < 0 ? typed.length : end).includes("--json");
+  let exitCode = DONE;
+  const act: Act =
+    (run) =>
+    async (...args) => {
+      const session = createSession(host, seller, { typed, json });
+      const outcome = await run(session, ...args).catch((error: unknown) => failureOf(error, session.scrub));
+      session.endProgress();
+      // First, because it may be a secret that is shown only once, and closing may fail or hang.
+      exitCode = print(host, json, outcome);
+      await session.end(outcome);
+    };
+  let help = "";
+  const program = createProgram(act, {
+    writeOut: (text) => (help += text),
+    writeErr: (text) => (help += text),
+    // A failure is shown like any other.
+    outputError: () => undefined,
+  });
+  // Commander's own `help` knows one word.
+  const words = typed[0] === "help" ? [...typed.slice(1), "--help"] : typed;
+  try {
+    await program.parseAsync(words, { from: "user" });
+  } catch (error) {
+    exitCode = print(host, json, ofParsing(error, help.trimEnd()));
+  }
+  return exitCode;
+}
+
+/** What commander threw: help or the version, or how the command was used wrongly. */
+function ofParsing(error: unknown, help: string): Outcome {
+  const show = () => help;
+  if (error instanceof CommanderError && error.exitCode === 0)
+    return { data: error.code === "commander.version" ? build : { help }, show };
+  const failure = failureOf(error, String);
+  if (!(error instanceof CommanderError) || error.code !== "commander.help") return failure;
+  return { ...failure, data: { id: "used_wrongly", message: "A command is missing." }, show };
+}
+
+function print(host: Host, json: boolean, { data, show, isComplaint, exitCode = DONE }: Outcome): number {
+  const stream = isComplaint && !json ? "stderr" : "stdout";
+  host[stream].write(`${json ? jsonText(data) : show(screenOf(host, stream))}\n`);
+  return exitCode;
+}

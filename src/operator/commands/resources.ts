@@ -1,13 +1,23 @@
 import { createInterface } from "node:readline";
 import { STATES_OF_RESOURCES } from "../../credentials/states.ts";
 import { RESOURCE_STATES } from "../../resources/states.ts";
-import { eraseResource, listResources, showResource, importInstallations } from "../resources.ts";
+import {
+  eraseResource,
+  listResources,
+  showResource,
+  importInstallations,
+  type ResourcePage,
+  type ResourceRecord,
+  type WholeResource,
+} from "../resources.ts";
 import { typedUuid } from "../errors.ts";
-import { some } from "../wording.ts";
+import { some, moment, planInWords } from "../wording.ts";
 import type { KitCommand } from "./session.ts";
 import { DONE, FAILED, onScreen } from "./outcome.ts";
-import { aboutOne, pageText, resourceText } from "./resource-text.ts";
-import { counted, example } from "./text.ts";
+import { counted, example, facts, safe, table } from "./text.ts";
+import { detailsInWords, factsOf, type NamedFact } from "../resource-facts.ts";
+import type { AuditEntry } from "../store.ts";
+import type { Screen } from "./host.ts";
 
 const STATES = `
 States of the business:
@@ -117,4 +127,58 @@ told). Then: kit grants recover --all`,
         exitCode: bad.length === 0 && !how.signal.aborted ? DONE : FAILED,
       };
     });
+}
+
+const TROUBLED = ["grant_lost", "needs_reauth", "quarantined", "failed"];
+const ENDED = ["deprovisioned", "erased"];
+
+export function pageText(screen: Screen, { resources, next }: ResourcePage): string {
+  const { paint } = screen;
+  if (resources.length === 0) return "There are no such resources.";
+  const shade = (text: string) => {
+    if (TROUBLED.some((word) => text.split(" ").includes(word))) return paint.red(text);
+    return ENDED.includes(text.trim()) ? paint.dim(text) : text;
+  };
+  const end = next
+    ? `${resources.length} shown. For more, the same command with --after ${next}`
+    : `${counted(resources.length, "resource")}.`;
+  return `${table(screen, resources.map(inRow), shade)}\n\n${end}`;
+}
+
+/** An ordinary row fits into 80 columns: of the two states only what is unusual, and the app if there is no name. */
+const inRow = ({ uuid, plan, state, credential, name, app }: ResourceRecord) => ({
+  ...{ uuid, plan: planInWords(plan), state: stateInWords(state, credential.state) },
+  ...{ why: credential.reason ?? "", name: name ?? app?.name ?? "" },
+});
+
+function stateInWords(...states: string[]): string {
+  const unusual = states.filter((state) => !["provisioned", "active", "erased"].includes(state));
+  return unusual.join(" ") || "active";
+}
+
+export function resourceText(screen: Screen, resource: WholeResource): string {
+  const now = Date.parse(resource.readAt);
+  const happened = resource.events.map(({ at, type, detail }): NamedFact => {
+    return [moment(at), [type, detailsInWords(detail)].filter(Boolean).join("  ")];
+  });
+  const parts = [
+    ...Object.entries(factsOf(resource)).map(([title, named]) => [title, facts(screen, named, now)]),
+    ["Events (UTC)", facts(screen, happened)],
+    ["What operators did (UTC)", resource.actions.map((each) => entryText(screen, each)).join("\n")],
+  ] as [string, string][];
+  return parts.flatMap(([title, text]) => (text === "" ? [] : [screen.paint.bold(title), text])).join("\n");
+}
+
+/** What a person reads before erasing a resource. */
+export function aboutOne(screen: Screen, resource: ResourceRecord): string {
+  return table(screen, [inRow(resource)]);
+}
+
+/** What was done, when, and how it ended; below, by whom, and what came of it. */
+export function entryText({ paint }: Screen, entry: AuditEntry): string {
+  const { action, uuid, operator, state, message, startedAt } = entry;
+  const who = operator.address === null ? operator.name : `${operator.name} (${operator.address})`;
+  const end = state === "done" ? state : paint.red(state);
+  const below = [who, uuid, message].filter(Boolean).join("; ");
+  return `${moment(startedAt.toISOString())}  ${end}  ${paint.bold(safe(action))}\n  ${safe(below)}`;
 }

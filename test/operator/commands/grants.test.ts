@@ -44,11 +44,10 @@ const grants = (since: number) =>
 describe("kit grants recover", () => {
   it("is refused while LEGACY_GRANTS is off, with advice", async () => {
     const since = life.position();
-    const { code, data } = await recover(["--all"], { LEGACY_GRANTS: "off" });
-    expect({ code, data }).toMatchObject({ code: 1, data: { id: "legacy_grants_off" } });
-    const { message } = data as unknown as { message: string };
-    expect(message).toMatch(/LEGACY_GRANTS=on/);
-    expect(message).toMatch(/Ask the platform to open its oauth-grant endpoint/);
+    const message = expect.stringMatching(/Ask the platform to open .* LEGACY_GRANTS=on/);
+    expect(await recover(["--all"], { LEGACY_GRANTS: "off" })).toMatchObject({
+      ...{ code: 1, data: { id: "legacy_grants_off", message } },
+    });
     expect(grants(since)).toEqual([]);
   });
 
@@ -66,15 +65,7 @@ describe("kit grants recover", () => {
     });
     expect(JSON.stringify(asked)).not.toContain(CLIENT_SECRET);
     await life.expectAlive([uuids[0]!]);
-    const apps = await kitJson<{ primary: { name: string } }>(life.world.environment, ["apps", uuids[1]!]);
-    expect(apps.code).toBe(0);
-    const shown = await kitJson<{ events: { type: string }[] }>(life.world.environment, [
-      ...["resources", "show"],
-      uuids[0]!,
-    ]);
-    expect(shown.data.events.map(({ type }) => type)).toEqual([
-      ...["imported", "grant_recovered", "tokens_issued"],
-    ]);
+    expect(await life.events(uuids[0]!)).toEqual(["imported", "grant_recovered", "tokens_issued"]);
     expect(await recover(["--all"])).toEqual({ code: 0, data: { done: [], failed: [], skipped: [] } });
   });
 
@@ -86,16 +77,11 @@ describe("kit grants recover", () => {
       [lost],
     );
     const since = life.position();
-    const { code, data } = await recover(["--all"]);
-    expect({ code, data }).toEqual({
+    const message = expect.stringContaining("its tokens cannot be had again");
+    expect(await recover(["--all"])).toEqual({
       code: 1,
-      data: {
-        done: [good],
-        failed: [{ uuid: lost, id: "already_exchanged", message: expect.stringMatching(/409 conflict/) }],
-        skipped: [],
-      },
+      data: { done: [good], failed: [{ uuid: lost, id: "already_exchanged", message }], skipped: [] },
     });
-    expect(data.failed[0]!.message).toMatch(/its tokens cannot be had again/);
     expect(await life.row(lost)).toMatchObject({ state: "grant_lost", reason: "outcome_unknown" });
     expect(grants(since)).toHaveLength(2);
   });
@@ -107,34 +93,22 @@ describe("kit grants recover", () => {
     await life.world.rows(`UPDATE resources SET state = 'failed' WHERE uuid = $1`, [failed]);
     await life.world.rows(`UPDATE credentials SET state = 'grant_lost' WHERE uuid = $1`, [failed]);
     const since = life.position();
-    const { code, data } = await recover([active, gone, failed!, UNKNOWN, active]);
-    expect({ code, data }).toEqual({
-      code: 1,
-      data: {
-        done: [],
-        failed: [{ uuid: UNKNOWN, id: "not_found", message: expect.any(String) }],
-        skipped: expect.arrayContaining([
-          { uuid: active, reason: "active" },
-          { uuid: gone, reason: "deprovisioned" },
-          { uuid: failed, reason: "failed" },
-        ]),
-      },
+    const { data } = await recover([active, gone, failed!, UNKNOWN, active]);
+    expect(data).toMatchObject({ done: [], failed: [{ uuid: UNKNOWN, id: "not_found" }] });
+    expect(Object.fromEntries(data.skipped.map(({ uuid, reason }) => [uuid, reason]))).toEqual({
+      ...{ [active]: "active", [gone]: "deprovisioned", [failed!]: "failed" },
     });
-    expect(data.skipped).toHaveLength(3);
     expect((await recover(["--all"])).data).toEqual({ done: [], failed: [], skipped: [] });
     expect(grants(since)).toEqual([]);
   });
 
   it.each([
-    { when: "the endpoint is closed", legacyGrants: false, settings: {}, id: "closed" },
-    {
-      ...{ when: "the credentials are wrong", legacyGrants: true, id: "credentials_rejected" },
-      settings: { ADDON_PASSWORD: "not-the-right-password" },
-    },
-  ])("begins no further one when $when", async ({ legacyGrants, settings, id }) => {
+    ["the endpoint is closed", false, {}, "closed"],
+    ["the credentials are wrong", true, { ADDON_PASSWORD: "not-the-right-password" }, "credentials_rejected"],
+  ])("begins no further one when %s", async (_, legacyGrants, settings, id) => {
     life.control.settings({ legacyGrants });
     await imported(5);
-    const { code, data } = await recover(["--all"], { ...settings, TOKEN_CONCURRENCY: "2" });
+    const { code, data } = await recover(["--all"], { ...settings, TOKEN_CONCURRENCY: "1" });
     expect({ code, data }).toMatchObject({ code: 1, data: { done: [], failed: [{ id }], left: 4 } });
     expect(JSON.stringify(data)).not.toContain("not-the-right-password");
   });
@@ -167,7 +141,7 @@ it("kit grants recover that is killed leaves the encrypted grant, which the next
   const since = life.position();
   const child = startKit(life.world.environment, ["grants", "recover", "--all"]);
   await eventually(() => expect(life.tokenCalls(since)).toHaveLength(1));
-  const code = codeIn(since);
+  const { code } = (grants(since)[0]!.response!.body as GrantBody).oauth_grant;
   child.kill("SIGKILL");
   await once(child, "close");
   const [row] = await life.world.rows<{ state: string; sealed: Buffer }>(
@@ -189,19 +163,14 @@ it("the output of kit grants contains no code, no password and no token", () => 
   const codes = life.control
     .ledger({ reveal: true })
     .entries.filter(({ path }) => path.endsWith("/oauth-grant"))
-    .flatMap(({ response }) => (response?.body as GrantBody | undefined)?.oauth_grant?.code ?? []);
+    .flatMap(({ response }) => (response?.body as Partial<GrantBody> | undefined)?.oauth_grant?.code ?? []);
   expect(codes.length).toBeGreaterThan(10);
   const basic = Buffer.from(`${ADDON_ID}:${ADDON_PASSWORD}`).toString("base64");
   const everything = said.join("\n") + life.world.logged();
-  for (const secret of [ADDON_PASSWORD!, CLIENT_SECRET!, basic, ...codes]) {
+  for (const secret of [ADDON_PASSWORD!, CLIENT_SECRET!, basic, ...codes])
     expect(everything).not.toContain(secret);
-  }
 });
 
 interface GrantBody {
-  oauth_grant?: { code?: string };
-}
-
-function codeIn(since: number): string {
-  return (grants(since)[0]!.response!.body as { oauth_grant: { code: string } }).oauth_grant.code;
+  oauth_grant: { code: string };
 }

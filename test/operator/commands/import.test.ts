@@ -46,12 +46,8 @@ describe("kit resources import", () => {
       ...{ state: "provisioned", credential: "no_grant" },
     });
     expect(await stored(two.uuid)).toMatchObject({ plan: "premium", region: null, name: null });
-    const shown = await kitJson<{ events: { type: string }[] }>(world.environment, [
-      "resources",
-      "show",
-      one.uuid,
-    ]);
-    expect(shown.data.events.map(({ type }) => type)).toEqual(["imported"]);
+    const shown = await kitJson(world.environment, ["resources", "show", one.uuid]);
+    expect(shown.data).toMatchObject({ events: [{ type: "imported" }] });
     expect(world.logged()).not.toContain(one.uuid);
     expect(vendor.callsOf(one.uuid, "provision")).toEqual([]);
   });
@@ -77,10 +73,7 @@ describe("kit resources import", () => {
       code: 0,
       data: { imported: 0, skipped: uuids.map((uuid, at) => ({ line: at + 1, uuid, reason: "exists" })) },
     });
-    expect((await Promise.all(uuids.map(stored))).map((row) => row!["plan"])).toEqual(
-      before.map((row) => row!["plan"]),
-    );
-    expect(await stored(gone.id)).toMatchObject({ state: "deprovisioned", credential: "erased" });
+    expect(await Promise.all(uuids.map(stored))).toEqual(before);
   });
 
   it("skips invalid lines with line number and reason, imports the others, and exits with 1", async () => {
@@ -98,22 +91,18 @@ describe("kit resources import", () => {
       [installation({ uuid: good.uuid, region: 7 }), good.uuid, "bad_text"],
       [`{"uuid":"${good.uuid}","plan":"basic","name":"\\ud800"}`, good.uuid, "bad_text"],
     ];
-    const { code, data } = await importing(...unusable.map(([line]) => line), twice, twice, good);
-    expect(code).toBe(1);
-    expect(data.imported).toBe(2);
-    expect(data.skipped).toEqual([
+    const skipped = [
       ...unusable.map(([, uuid, reason], at) => ({ line: at + 1, uuid, reason })),
       { line: unusable.length + 2, uuid: twice.uuid, reason: "exists" },
-    ]);
+    ];
+    expect(await importing(...unusable.map(([line]) => line), twice, twice, good)).toEqual({
+      ...{ code: 1, data: { imported: 2, skipped } },
+    });
   });
 
   it("reads each line separately: invalid UTF-8 affects only its own line", async () => {
-    const old = installation();
-    const { code, stdout } = await kit(
-      world.environment,
-      ["resources", "import"],
-      Buffer.concat([Buffer.from([0xff, 0xfe, 0x0a]), Buffer.from(JSON.stringify(old))]),
-    );
+    const input = Buffer.concat([Buffer.from([0xff, 0xfe, 0x0a]), Buffer.from(lines(installation()))]);
+    const { code, stdout } = await kit(world.environment, ["resources", "import"], input);
     expect(code).toBe(1);
     expect(stdout).toBe("✗ line 1: not_json \n1 resource imported, 0 existed, 1 not usable.\n");
   });

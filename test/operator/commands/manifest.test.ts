@@ -40,38 +40,24 @@ describe("kit manifest check", () => {
     expect({ code, data }).toMatchObject({ code: 0, data: { ok: true, faults: [{ severity: "warning" }] } });
   });
 
-  it("prints what people read, and a summary", async () => {
-    const at = file("broken.json", broken);
+  it("reads standard input for -", async () => {
+    const sound = await kitJson({}, ["manifest", "check", "-"], '{ "name": "x" }');
+    expect(sound).toEqual({ code: 0, data: { ok: true, faults: [] } });
+    const empty = await kitJson({}, ["manifest", "check", "-"]);
+    expect(empty).toMatchObject({ code: 1, data: { faults: [{ pointer: "", severity: "error" }] } });
+  });
+
+  it("tells people, with the file's control characters escaped", async () => {
+    const at = file("coloured.json", { ...broken, "\u001b[2J\u001b[31m": 1 });
     const { code, stdout, stderr } = await kit({}, ["manifest", "check", at]);
     expect({ code, stderr }).toEqual({ code: 1, stderr: "" });
-    expect(stdout).toContain("✗ /env/PORT/value\n    Invalid input: expected string, received number\n");
-    expect(stdout).toContain(`\n${at}: 1 error, 1 warning.\n`);
-  });
-
-  it("reads standard input for -", async () => {
-    const sound = await kit({}, ["manifest", "check", "-"], '{ "name": "x" }');
-    expect(sound).toEqual({ code: 0, stdout: "standard input is sound.\n", stderr: "" });
-    const empty = await kitJson({}, ["manifest", "check", "-"]);
-    expect(empty).toMatchObject({
-      code: 1,
-      data: { ok: false, faults: [{ pointer: "", severity: "error" }] },
-    });
-  });
-
-  it("escapes control characters of the file", async () => {
-    const at = file("coloured.json", { name: "x", "\u001b[2J\u001b[31m": 1 });
-    const { stdout } = await kit({}, ["manifest", "check", at]);
-    expect(stdout).toContain("[2J");
+    expect(stdout).toMatch(/✗ \/env\/PORT\/value\n[^]*\[2J/);
     expect(stdout).not.toContain("\u001b");
   });
 
-  it.each([
-    ["a file that is not there", () => path.join(folder, "nowhere.json"), "no such file"],
-    ["a folder", () => folder, "on a directory"],
-  ])("reports the fault of %s", async (_, at, why) => {
-    const { code, data } = await kitJson<{ message: string }>({}, ["manifest", "check", at()]);
-    expect({ code, data }).toMatchObject({ code: 1, data: { id: "unreadable" } });
-    expect(data.message).toContain(why);
+  it("fails for a file that cannot be read", async () => {
+    const words = ["manifest", "check", path.join(folder, "nowhere.json")];
+    expect(await kitJson({}, words)).toMatchObject({ code: 1, data: { id: "unreadable" } });
   });
 
   it("finds no fault in the kit's own manifest", async () => {
@@ -96,14 +82,7 @@ describe("kit manifest resolve", () => {
     const words = ["manifest", "resolve", file("app.json", manifest), ...options];
     const { code, data } = await kitJson({}, words);
     expect({ code, data }).toEqual({ code: 0, data: { name: "x", env } });
-    const { stdout } = await kit({}, words);
-    expect(JSON.parse(stdout)).toEqual(data);
-    expect(stdout.split("\n").length).toBeGreaterThan(3);
-  });
-
-  it("refuses unknown environments", async () => {
-    const words = ["manifest", "resolve", file("app.json", manifest), "--environment", "production"];
-    expect(await kitJson({}, words)).toMatchObject({ code: 2, data: { id: "used_wrongly" } });
+    expect(JSON.parse((await kit({}, words)).stdout)).toEqual(data);
   });
 
   it("prints no result for an invalid manifest, and its faults on standard error", async () => {

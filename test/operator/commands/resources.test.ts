@@ -2,6 +2,7 @@ import { aWorld, opened } from "../../support/world.ts";
 import { kit, kitJson } from "../../support/kit.ts";
 
 const UNKNOWN = "01234567-89ab-cdef-0123-456789abcdef";
+const NEVER = "11234567-89ab-cdef-0123-456789abcdef";
 
 interface Listed {
   resources: { uuid: string; state: string; credential: { state: string } }[];
@@ -75,8 +76,9 @@ describe("kit resources", () => {
     expect(failed.data.resources).toHaveLength(100);
     expect(failed.data.resources.every(({ state }) => state === "failed")).toBe(true);
     const human = await kit(world.environment, ["resources", "list", "--state", "grant_lost"]);
-    expect(human.stdout).toMatch(/^UUID +PLAN +STATE +WHY\n/);
-    expect(human.stdout).toMatch(/\n100 shown\. For more, .* --after [0-9a-f-]{36}\n$/);
+    expect(human.stdout).toMatch(
+      /^UUID +PLAN +STATE +WHY\n[^]*\n100 shown\. For more, .* --after [0-9a-f-]{36}\n$/,
+    );
   });
 
   it("list finds by uuid, name, app, plan and region", async () => {
@@ -88,22 +90,17 @@ describe("kit resources", () => {
       expect(await found(text)).toEqual([uuid]);
     expect(await found("basic", "--state", "active")).toEqual([uuid]);
     expect(await found("no-plan-of-ours")).toEqual([]);
-    const first = await list("--search", "basic");
-    const second = await list("--search", "basic", "--after", first.data.next!);
-    expect([first.data.resources.length, second.data.resources.length]).toEqual([100, 51]);
   });
 
   it("list and show tell people which resource it is, and why it is so", async () => {
     await world.rows(`UPDATE resources SET name = 'shop', app_name = 'till' WHERE uuid = $1`, [uuid]);
-    await world.rows(`UPDATE resources SET created_at = now() - interval '3 hours' WHERE state = 'failed'`);
-    const shop = await kit(world.environment, ["resources", "list", "--search", "shop"]);
-    expect(shop.stdout).toMatch(/^UUID +PLAN +STATE +NAME\n[^\n]* active +shop\n/);
+    const say = async (...words: string[]) => (await kit(world.environment, ["resources", ...words])).stdout;
+    expect(await say("list", "--search", "shop")).toMatch(/ active +shop\n/);
+    expect(await say("list", "--state", "grant_lost")).toMatch(/failed grant_lost +expired\n/);
     const lost = await list("--state", "grant_lost");
-    const { stdout: why } = await kit(world.environment, ["resources", "list", "--state", "grant_lost"]);
-    expect(why).toMatch(/failed grant_lost +expired\n/);
-    const shown = await kit(world.environment, ["resources", "show", lost.data.resources[0]!.uuid]);
-    expect(shown.stdout).toMatch(/created +\S+ \S+ \(3 h ago\)\n/);
-    expect(shown.stdout).toMatch(/state +grant_lost: expired\n +to do +Ask the platform to deliver/);
+    expect(await say("show", lost.data.resources[0]!.uuid)).toMatch(
+      /state +grant_lost: expired\n +to do +Ask the platform to deliver/,
+    );
   });
 
   it("list refuses an unknown state or position", async () => {
@@ -113,30 +110,22 @@ describe("kit resources", () => {
   });
 
   it("list and show work without the encryption keys", async () => {
-    const wrongKey = {
-      ...world.environment,
-      ENCRYPTION_KEY: "another key, which sealed nothing at all".replaceAll(/[ ,]/g, "-"),
-    };
+    const wrongKey = { ...world.environment, ENCRYPTION_KEY: "a-key-that-sealed-nothing-".repeat(2) };
     expect((await kitJson(wrongKey, ["resources", "show", uuid])).code).toBe(0);
     const { ENCRYPTION_KEY: _, ...noKey } = world.environment;
     expect((await kitJson(noKey, ["resources", "list"])).code).toBe(0);
   });
 
-  it("show says of a tombstone without a plan that it was never provisioned", async () => {
+  it("list and show say of a tombstone without a plan that it was never provisioned", async () => {
     await world.rows(
       `WITH made AS (INSERT INTO resources (uuid, plan, applied_plan, state) VALUES ($1, '', '', 'deprovisioned') RETURNING uuid)
        INSERT INTO credentials (uuid, state) SELECT uuid, 'erased' FROM made`,
-      [UNKNOWN],
+      [NEVER],
     );
-    const { stdout } = await kit(world.environment, ["resources", "list"]);
-    expect(stdout).toMatch(new RegExp(`${UNKNOWN} +never provisioned +deprovisioned`));
-    expect((await kit(world.environment, ["resources", "show", UNKNOWN])).stdout).toMatch(
-      /plan +never provisioned\n/,
-    );
-    const { data } = await kitJson(world.environment, ["resources", "show", UNKNOWN]);
+    for (const words of [["list"], ["show", NEVER]])
+      expect((await kit(world.environment, ["resources", ...words])).stdout).toContain("never provisioned");
+    const { data } = await kitJson(world.environment, ["resources", "show", NEVER]);
     expect(data["plan"]).toBe("");
-    await world.rows(`DELETE FROM credentials WHERE uuid = $1`, [UNKNOWN]);
-    await world.rows(`DELETE FROM resources WHERE uuid = $1`, [UNKNOWN]);
   });
 
   it("erase removes what the platform no longer needs, and keeps a tombstone", async () => {

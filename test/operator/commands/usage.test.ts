@@ -29,21 +29,15 @@ describe("kit --help", () => {
       const [group, inner] = words.split(" ");
       expect(help).toMatch(inner ? new RegExp(`^ {2}${group} (\\S+\\|)?${inner}\\b`, "m") : `\n  ${group}`);
     }
-    expect(help).toContain("Often wanted:\n  $ kit doctor");
-    expect(help).toContain("\nExit codes: 0 done, 1 failed, 2 used wrongly, 78 misconfigured.\n");
   });
 
-  it.each([["kit itself", program] as [string, Command], ...commands])(
-    "fits 80 columns, with an example and an explanation of the arguments: %s",
-    (words, command) => {
-      const help = helpOf(command);
-      expect(help.split("\n").filter((line) => line.length > 80)).toEqual([]);
-      if (command === program) return;
-      expect(help).toMatch(new RegExp(`\nExamples?:\n {2}\\$ kit ${words}`));
-      for (const { description } of [...command.registeredArguments, ...command.options])
-        expect(description).toMatch(/\w/);
-    },
-  );
+  it.each([["kit", program] as [string, Command], ...commands])("of %s fits 80 columns", (_, command) => {
+    expect(
+      helpOf(command)
+        .split("\n")
+        .filter((line) => line.length > 80),
+    ).toEqual([]);
+  });
 });
 
 describe("kit without any settings", () => {
@@ -56,9 +50,8 @@ describe("kit without any settings", () => {
   });
 
   it("prints its version", async () => {
-    const { version, commit, node } = build;
     expect(await kit({}, ["--version"])).toMatchObject({ code: 0, stdout: `${buildText}\n`, stderr: "" });
-    expect(await kitJson({}, ["--version"])).toMatchObject({ code: 0, data: { version, commit, node } });
+    expect(await kitJson({}, ["--version"])).toEqual({ code: 0, data: { ...build } });
   });
 
   it("takes words after -- as arguments, even --json", async () => {
@@ -70,21 +63,11 @@ describe("kit without any settings", () => {
   it("prints help as one JSON document with --json", async () => {
     const { code, data } = await kitJson({}, ["resources", "list", "--help"]);
     expect({ code, data }).toEqual({ code: 0, data: { help: expect.stringMatching(/^Usage: /) } });
-    expect(data["help"]).toContain("grant_lost");
-  });
-
-  it("suggests a similar command in a sentence", async () => {
-    const { data } = await kitJson({}, ["tokens", "refesh"]);
-    expect(data["message"]).toBe("unknown command 'refesh'\n(Did you mean refresh?)");
-    const { stderr } = await kit({}, ["resources", "list", "--sate", "failed"]);
-    expect(stderr).toBe("✗ unknown option '--sate'\n  (Did you mean --state?)\n");
   });
 
   it("says when a database cannot be migrated", async () => {
     const away = { DATABASE_URL: "postgresql://nobody@127.0.0.1:1/none" };
-    const { code, stderr } = await kit(away, ["migrate"]);
-    expect(code).toBe(1);
-    expect(stderr).toMatch(/^✗ The database does not answer: /);
+    expect(await kitJson(away, ["migrate"])).toMatchObject({ code: 1, data: { id: "database_unavailable" } });
   });
 
   it.each([[[]], [["tokens"]]])("prints usage when the command is missing: %j", async (words) => {
@@ -105,12 +88,24 @@ describe("kit without any settings", () => {
     ["nothing to set", ["config", "set", UUID]],
     ["no resource to ask for", ["api", "GET", "/apps"]],
     ["a method that is none", ["api", "BREW", "/addons", "--resource", UUID]],
+    ["a GET with a body", ["api", "GET", "/apps", "--resource", UUID, "--data", "{}"]],
     ["data that is no JSON", ["api", "POST", "/apps", "--resource", UUID, "--data", "{"]],
     ["an empty secret", ["secret", "set"]],
+    ["a day that is none", ["status", "--since", "yesterday"]],
+    ["no page at all", ["status", "--per-page", "0"]],
+    ["an incident and a day", ["status", "--incident", "7", "--since", "2026-01-31"]],
+    ["an environment that is none", ["manifest", "resolve", "app.json", "--environment", "production"]],
+    [
+      "a token as an argument",
+      ["authorizations", "create", "--description", "x", "--scope", "read", "SVCK-x"],
+    ],
+    ["no scope", ["authorizations", "create", "--description", "x"]],
+    ["an empty scope", ["authorizations", "create", "--description", "x", "--scope", " , "]],
+    ["an empty description", ["authorizations", "create", "--description", " ", "--scope", "read"]],
+    ["a place in the audit trail that is none", ["audit", "--after", "x"]],
   ])("reports a usage error for %s", async (_, words) => {
     const { code, data } = await kitJson({}, words, "\n");
-    expect(code).toBe(2);
-    expect(data).toEqual({ id: "used_wrongly", message: expect.any(String) });
+    expect({ code, data }).toEqual({ code: 2, data: { id: "used_wrongly", message: expect.any(String) } });
   });
 
   it("does not accept a file as a client secret", async () => {
@@ -130,17 +125,5 @@ describe("kit without any settings", () => {
     expect(stderr).toContain("ADDON_ID is required");
     expect(stderr).toContain("ADDON_PASSWORD must not contain control characters");
     expect(stderr).not.toContain("word\n");
-  });
-
-  it("reports faulty settings in kit doctor too", async () => {
-    const { code, data } = await kitJson<{ ok: boolean; checks: object[] }>({}, ["doctor"]);
-    expect(code).toBe(78);
-    expect(data).toMatchObject({
-      ok: false,
-      checks: expect.arrayContaining([
-        expect.objectContaining({ id: "settings", ok: false, fix: expect.any(String) }),
-      ]),
-      failed: 1,
-    });
   });
 });
