@@ -11,9 +11,9 @@ import { checkKeys, countKeyUse, registerKey } from "../vault/store.ts";
 import { Interrupted, UsedWrongly } from "./errors.ts";
 import type { How } from "./work-through.ts";
 
-/** A version of the client secret, how many tokens fell due when it was set, and how many of those are refreshed. */
 interface SecretReport {
   version: number;
+  /** How many tokens fell due when it was set, and how many of those are refreshed. */
   due: number;
   fresh: number;
   /** Why it is not known whether the platform accepts the secret; absent if it does. */
@@ -25,7 +25,7 @@ export const MOST_SECRET_BYTES = 4 * 1024;
 const TRIAL_TIMEOUT_MS = 5_000;
 const LOOK_EVERY_MS = 250;
 
-/** A secret that an operator typed or piped in, validated like the setting. Throws {@link UsedWrongly}. */
+/** Validates like the setting. Throws {@link UsedWrongly}. */
 export function typedClientSecret(text: string): Secret {
   if (Buffer.byteLength(text.trimEnd()) > MOST_SECRET_BYTES)
     throw new UsedWrongly(`That is no client secret: it has more than ${MOST_SECRET_BYTES} bytes.`);
@@ -36,7 +36,6 @@ export function typedClientSecret(text: string): Secret {
   }
 }
 
-/** Asks the platform whether it accepts a client secret. */
 export function triedSecret(authUrl: string, secret: Secret): Promise<Trial> {
   return withHttp((http) =>
     trySecret(createTokenEndpoint({ http, authUrl, timeoutMs: TRIAL_TIMEOUT_MS }), secret),
@@ -79,16 +78,15 @@ export async function setSecret(ctx: Context, value: Secret, isTried = true): Pr
   return trial.outcome === "unclear" ? { ...set, unconfirmed: trial.because } : set;
 }
 
-function rejected(now: string): KitError {
-  return new KitError("client_secret_rejected", `The platform rejects this client secret. ${now}`);
-}
+const rejected = (now: string) =>
+  new KitError("client_secret_rejected", `The platform rejects this client secret. ${now}`);
 
 function noneYet(error: unknown): null {
   if (error instanceof Misconfigured) return null;
   throw error;
 }
 
-/** The stored versions that cannot be decrypted, with the keys that sealed them: damaged, or without their key. */
+/** The stored versions that cannot be decrypted: damaged, or without their key. */
 async function lostSecrets({ db, vault }: Context) {
   return (await sealedSecrets(db)).flatMap(({ version, sealed }) => {
     try {

@@ -5,7 +5,6 @@ import { changeConfig, findResource, lockedResource } from "../resources/store.t
 import { Secret } from "../secret.ts";
 import { UsedWrongly, UnknownResource } from "./errors.ts";
 
-/** The config vars as the platform has them, by name. The values are the customer's secrets. */
 export async function getConfig({ platformFor }: Context, uuid: string): Promise<ConfigVar[]> {
   return inOrder(await platformFor(uuid).config.get());
 }
@@ -40,7 +39,7 @@ export async function setConfig(
   return inOrder(isOvertaken ? await config.update([...changes]) : now);
 }
 
-/** Stores the changes in the full set. Answers the sealed config that this replaced; null if there was none. */
+/** Answers the sealed config that was replaced; null if there was none. */
 function keepInStep({ db, vault }: Context, uuid: string, changes: readonly ConfigVar[]) {
   return db.transaction(async (tx) => {
     const resource = await lockedResource(tx, uuid);
@@ -68,10 +67,7 @@ export interface VarDifference {
   platform: Secret | null;
 }
 
-/**
- * Compares what the vendor's service wants for a resource with what the platform has, var by var, sorted by name
- * (platform document, "Add-on configuration"). Nothing is changed.
- */
+/** Compares what the vendor's service wants with what the platform has (platform document, "Add-on configuration"). */
 export async function diffConfig(ctx: Context, uuid: string): Promise<VarDifference[]> {
   const { db, vault, offer } = ctx;
   const resource = await findResource(db, uuid);
@@ -91,10 +87,7 @@ export async function diffConfig(ctx: Context, uuid: string): Promise<VarDiffere
   });
 }
 
-/**
- * `ours` is undefined for a var that was never set from here, and null for one that was removed. Answers null if the
- * var is wanted nowhere and exists nowhere.
- */
+/** `ours` is undefined for a var that was never set from here. Null: it is wanted nowhere and exists nowhere. */
 function stateOf(ours: string | null | undefined, theirs: string | null): VarDifference["state"] | null {
   if (ours == null && theirs === null) return null;
   if (ours == null) return ours === null ? "extra" : "foreign";
@@ -102,7 +95,6 @@ function stateOf(ours: string | null | undefined, theirs: string | null): VarDif
   return ours === theirs ? "same" : "differs";
 }
 
-/** The vars that a push changes. */
 export function differing(vars: readonly VarDifference[]): VarDifference[] {
   return vars.filter(({ state }) => state !== "same" && state !== "foreign");
 }

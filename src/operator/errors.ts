@@ -8,7 +8,6 @@ export class UsedWrongly extends KitError {
   }
 }
 
-/** The platform never asked for a resource of this uuid. */
 export class UnknownResource extends KitError {
   constructor(uuid: string) {
     super("not_found", `There is no resource ${uuid}.`);

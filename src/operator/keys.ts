@@ -8,27 +8,15 @@ import { countSealed } from "./store.ts";
 import { counted, some } from "./wording.ts";
 import type { How } from "./work-through.ts";
 
-interface Resealed {
-  /** How many rows were resealed, and how many each key seals now. */
-  report: { resealed: number; byKey: KeyUse[] };
-  /** Which values stay as they are because they cannot be decrypted, and why. */
-  unopened: string[];
-  /** Nothing is left that another key seals. */
-  isDone: boolean;
-}
-
 /** After this many rounds, rows that were locked each time are left as they are. */
 const MOST_ROUNDS = 20;
 const ROUND_PAUSE_MS = 500;
 
 /**
- * Reseals everything with `ENCRYPTION_KEY`. It can run beside a running service, and be stopped and started again at
- * any time. Throws {@link Interrupted} once `signal` is aborted.
+ * Reseals everything with `ENCRYPTION_KEY`, beside a running service or not; `unopened` stays as it is. It can be stopped
+ * and started again at any time. Throws {@link Interrupted} once `signal` is aborted.
  */
-export async function resealAll(
-  ctx: Pick<Context, "db" | "vault">,
-  { signal, onProgress }: How,
-): Promise<Resealed> {
+export async function resealAll(ctx: Pick<Context, "db" | "vault">, { signal, onProgress }: How) {
   await registerKey(ctx.db, ctx.vault);
   const total = await countSealed(ctx.db);
   let resealed = 0;
@@ -57,7 +45,7 @@ export async function resealAll(
 async function resealSecrets(
   { db, vault }: Pick<Context, "db" | "vault">,
   onUnopened: (error: Error) => void,
-): Promise<number> {
+) {
   const prisma = await db.prisma();
   let resealed = 0;
   for (const { version, sealed } of await sealedSecrets(db)) {
@@ -79,11 +67,9 @@ async function resealSecrets(
   return resealed;
 }
 
-function isCurrentOnly(byKey: readonly KeyUse[], { keyId }: Vault): boolean {
-  return byKey.every((use) => use.keyId === keyId);
-}
+const isCurrentOnly = (byKey: readonly KeyUse[], { keyId }: Vault) =>
+  byKey.every((use) => use.keyId === keyId);
 
-/** What each key seals, and what is to be done about the older ones. */
 export function keysInWords(byKey: readonly KeyUse[], vault: Vault): string[] {
   return [
     ...byKey.map(
@@ -96,7 +82,10 @@ export function keysInWords(byKey: readonly KeyUse[], vault: Vault): string[] {
   ];
 }
 
-export function resealInWords({ report: { resealed, byKey }, unopened }: Resealed, vault: Vault): string {
+export function resealInWords(
+  { report: { resealed, byKey }, unopened }: Awaited<ReturnType<typeof resealAll>>,
+  vault: Vault,
+): string {
   return [
     ...some(unopened, (message) => `✗ Left as it is: ${message}`),
     `${counted(resealed, "row")} resealed.`,

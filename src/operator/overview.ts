@@ -5,7 +5,6 @@ import type { Finding } from "./doctor/finding.ts";
 import { platformStatus, secret } from "./doctor/platform.ts";
 import { OF_WORK, type Measured } from "./doctor/work.ts";
 
-/** What an operator sees first. */
 export type Overview = Awaited<ReturnType<ReturnType<typeof createOverview>>>;
 
 /** What must be dealt with, the most urgent first; what the metrics show too; the refreshes of the last 24 hours. */
@@ -21,7 +20,6 @@ export function createOverview(ctx: OpenContext) {
   });
 }
 
-/** The page waits for the status feed no longer than this. */
 const STATUS_TIMEOUT_MS = 2_500;
 const CHECK_UP = [{ label: "Check-up", path: "/check-up" }];
 

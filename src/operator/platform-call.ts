@@ -3,13 +3,12 @@ import { tokensOf } from "../credentials/token-source.ts";
 import { isJsonObject, parsedJson } from "../values.ts";
 import { HIDDEN, redact } from "../secret.ts";
 import { findApps } from "../work/platform-steps.ts";
-import { typedUuid } from "./errors.ts";
 
 export type AppsReport = Awaited<ReturnType<typeof appsOf>>;
 
 /** Asks the platform on which app a resource was installed, and for its attachments; stores that app. */
-export async function appsOf(ctx: Pick<Context, "db" | "platformFor">, typed: string) {
-  const { primary, attachments } = await findApps(ctx, typedUuid(typed));
+export async function appsOf(ctx: Pick<Context, "db" | "platformFor">, uuid: string) {
+  const { primary, attachments } = await findApps(ctx, uuid);
   return {
     primary: { id: primary.id, name: primary.name },
     attachments: attachments.map(({ id, name, app }) => ({ id, name, app: { id: app.id, name: app.name } })),
@@ -19,9 +18,7 @@ export async function appsOf(ctx: Pick<Context, "db" | "platformFor">, typed: st
 interface PlatformCall {
   method: string;
   path: string;
-  /** The resource whose token is sent. */
   uuid: string;
-  /** The body, as JSON text. */
   data?: string | undefined;
 }
 
@@ -58,10 +55,7 @@ const SECRET =
 /** `vars`: an object of names and values of config vars, any of which may be secret. */
 type Kind = "open" | "secret" | "vars";
 
-/**
- * Removes from an answer what is secret by its place: members with such names, the address of a log drain, and the
- * values of config vars. `scrub` is applied to all other texts, and to the names of members.
- */
+/** Hides what is secret by its place. `scrub` is applied to all other texts, and to the names of members. */
 function withoutSecretMembers(value: unknown, scrub: (text: string) => string, kind: Kind = "open"): unknown {
   if (typeof value === "string") return kind === "secret" && value !== "" ? HIDDEN : scrub(value);
   if (Array.isArray(value))

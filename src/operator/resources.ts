@@ -6,7 +6,7 @@ import { RESOURCE_STATES } from "../resources/states.ts";
 import { readUuid, isJsonObject, parsedJson } from "../values.ts";
 import { keyIdOf } from "../vault/vault.ts";
 import { MAY_GO_ON } from "../work/step.ts";
-import { typedUuid, UnknownResource, UsedWrongly } from "./errors.ts";
+import { UnknownResource, UsedWrongly } from "./errors.ts";
 import { actionsBefore, LIST_SIZE, listedUuids, clearTombstone } from "./store.ts";
 import { Refusal } from "../errors.ts";
 import { createLog } from "../logging/log.ts";
@@ -26,30 +26,26 @@ export type ResourceRecord = ReturnType<typeof recordOf>;
 /** {@link ResourceRecord} with its waiting steps, its last 300 events (oldest first), and what operators did (newest first). */
 export type WholeResource = Awaited<ReturnType<typeof showResource>>;
 
-/** A put-off step that is not done yet. */
 export type WaitingStep = WholeResource["steps"][number];
 
 const MOST_EVENTS = 300;
 
 export interface ResourcePage {
   resources: ResourceRecord[];
-  /** The cursor to pass as `after` for the next page; null if there is none. */
   next: string | null;
 }
 
 export interface Search {
-  /** A state of the resource or of its credential. */
+  /** Of the resource or of its credential. */
   state?: string | undefined;
   /** How the uuid, the name or the app's name begins; or the plan, the region or the app's id. */
   text?: string | undefined;
-  /** The `next` of the page before. */
   after?: string | undefined;
 }
 
-/** Of resources, and of their credentials. */
 export const STATES: readonly string[] = [...RESOURCE_STATES, ...STATES_OF_RESOURCES];
 
-/** A page of resources, the newest first, tombstones included. Throws {@link UsedWrongly}. */
+/** The newest first, tombstones included. Throws {@link UsedWrongly}. */
 export async function listResources(
   db: Database,
   { state = "", text, after }: Search,
@@ -76,9 +72,8 @@ export async function listResources(
   return { resources: rows.map(recordOf), next: found.length > LIST_SIZE ? uuids.at(-1)! : null };
 }
 
-/** All that is stored of one resource. Throws {@link UsedWrongly} and {@link UnknownResource}. */
-export async function showResource(db: Database, typed: string) {
-  const uuid = typedUuid(typed);
+/** All that is stored of one resource. Throws {@link UnknownResource}. */
+export async function showResource(db: Database, uuid: string) {
   const prisma = await db.prisma();
   const stored = await prisma.resource.findUnique({
     where: { uuid },
@@ -121,7 +116,6 @@ function recordOf(stored: Resource & { credential: Credential | null }) {
     ...{ uuid, name, plan, region, state },
     // Inserted in one statement with its resource, and never deleted.
     credential: credentialOf(stored.credential!),
-    /** The primary app, as last seen. */
     app: appId === null ? null : { id: appId, name: appName ?? appId },
     createdAt: createdAt.toISOString(),
     updatedAt: updatedAt.toISOString(),
@@ -139,7 +133,6 @@ function credentialOf(stored: Credential) {
     expiresAt: expiresAt?.toISOString() ?? null,
     refreshDueAt: hasTokens ? (dueAt?.toISOString() ?? null) : null,
     lastError,
-    /** The version of the client secret that issued the tokens. */
     secretVersion,
     /** The key that sealed the access token or, before there is one, the grant code. */
     keyId: sealed && keyIdOf(sealed),
@@ -155,7 +148,6 @@ function waiting({ kind, attempts, lastError, detail, dueAt, leasedUntil }: Step
     kind,
     /** How often it was tried; counted anew each time the vendor's service answers "later". */
     tries: attempts,
-    /** Why the last try failed, without secrets. */
     lastError,
     /** What the vendor's service said about unfinished work, if the last try did not fail. */
     said: mayBeLater && lastError === null ? (said ?? null) : null,
@@ -165,17 +157,14 @@ function waiting({ kind, attempts, lastError, detail, dueAt, leasedUntil }: Step
   };
 }
 
-function isLater(time: Date | null, nowMs: number): boolean {
-  return time !== null && time.getTime() > nowMs;
-}
+const isLater = (time: Date | null, nowMs: number) => time !== null && time.getTime() > nowMs;
 
 /**
  * Does locally what a deprovision by the platform would do, for a resource that the platform no longer asks about: it
  * needs no keys, and the clean-up is stored as a step, which the service carries out. For a tombstone it clears the
  * remaining data of the customer. Throws {@link UnknownResource}.
  */
-export async function eraseResource(db: Database, typed: string): Promise<{ erased: string }> {
-  const uuid = typedUuid(typed);
+export async function eraseResource(db: Database, uuid: string): Promise<{ erased: string }> {
   // `deprovision` would store a tombstone for an unknown uuid too. That is meant for requests of the platform that
   // arrive out of order.
   if (!(await findResource(db, uuid))) throw new UnknownResource(uuid);
@@ -189,16 +178,14 @@ export async function eraseResource(db: Database, typed: string): Promise<{ eras
   return { erased: uuid };
 }
 
-/** Why a line is skipped. `exists`: the uuid is stored already, or an earlier line named it. */
+/** `exists`: the uuid is stored already, or an earlier line named it. */
 type Reason = "exists" | "not_json" | "no_uuid" | "no_plan" | "unknown_plan" | "bad_text";
 
 interface ImportReport {
   imported: number;
-  /** The first line has number 1. */
   skipped: { line: number; uuid: string | null; reason: Reason }[];
 }
 
-/** How many resources are written in one batch. */
 const BATCH_SIZE = 500;
 
 /**

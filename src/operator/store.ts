@@ -37,7 +37,7 @@ const allResources = statement(
   `${RESOURCES} WHERE c.state <> 'erased' ORDER BY c.uuid`,
 );
 
-/** The resources of these uuids, or all but tombstones. */
+/** All of them: but for tombstones. */
 export const findResources = (db: Database, uuids: readonly string[] | "all"): Promise<FoundResource[]> =>
   uuids === "all" ? db.readWhole(allResources) : db.query(namedResources, [uuids]);
 
@@ -46,7 +46,6 @@ const sealedRows = statement(
   `SELECT (SELECT count(*) FROM resources) + (SELECT count(*) FROM credentials) AS count`,
 );
 
-/** How many rows hold something sealed. */
 export const countSealed = async (db: Database): Promise<number> =>
   (await db.readWhole<{ count: number }>(sealedRows))[0]!.count;
 
@@ -64,9 +63,7 @@ const clear = statement(
    SELECT uuid FROM cleared`,
 );
 
-export async function clearTombstone(db: Queryable, uuid: string): Promise<void> {
-  await db.query(clear, [uuid]);
-}
+export const clearTombstone = (db: Queryable, uuid: string) => db.query(clear, [uuid]);
 
 // The more often a step has failed, the later it is due; one that the vendor's service still works on is mostly due late
 // as well. So a bounded part, read from that end of the index, holds the steps to be found; what was not tried yet, such
@@ -85,7 +82,6 @@ const stuck = statement(
 export const stuckSteps = async (db: Queryable) =>
   (await db.query<{ count: number; kinds: string[]; some: string[] }>(stuck))[0]!;
 
-/** A page of the list. */
 export const LIST_SIZE = 100;
 
 // Planned for its values, so that a condition whose value is null costs nothing and a rare state of credentials is found
@@ -113,7 +109,6 @@ export async function listedUuids(
   return rows.map(({ uuid }) => uuid);
 }
 
-/** Who does something as an operator. */
 export interface Operator {
   /** The name in the audit trail: the account's e-mail; `operator` for the password; for a command, the system's user. */
   name: string;
@@ -123,7 +118,6 @@ export interface Operator {
   address: string | null;
 }
 
-/** What an operator asks for, by sending a form or typing a command. */
 export interface ActionRequest {
   action: string;
   /** Null if the action is not about one resource. */
@@ -134,13 +128,12 @@ export interface ActionRequest {
   requestId: string;
 }
 
-/** How an action ended. The message holds no secrets. */
+/** The message holds no secrets. */
 export interface ActionEnd {
   state: "done" | "failed";
   message: string | null;
 }
 
-/** What somebody did as an operator, and what came of it. */
 export interface AuditEntry extends Pick<ActionRequest, "action" | "uuid" | "operator"> {
   id: number;
   /** `stopped`: its process ended before the action did. */
@@ -181,7 +174,6 @@ const entries = statement(
   `${ENTRIES} WHERE id < $1 AND ($2::uuid IS NULL OR uuid = $2) ORDER BY id DESC LIMIT ${ENTRIES_SIZE + 1}`,
 );
 
-/** Writes the beginning of an action into the audit trail. `isNew` is false if its form was sent before. */
 export async function noteAction(
   db: Queryable,
   { action, uuid, operator: { name, account, address }, form, requestId }: ActionRequest,

@@ -7,7 +7,7 @@ import { retryWhileDatabaseAway } from "../database/database.ts";
 import { KitError } from "../errors.ts";
 import { findResources } from "./store.ts";
 
-/** How long to wait for a token that another process is refreshing. */
+/** For a token that another process is refreshing. */
 const BUSY_PATIENCE_MS = 5_000;
 
 /**
@@ -44,7 +44,6 @@ async function refreshOne(ctx: Context, uuid: string, signal: AbortSignal): Prom
   }
 }
 
-/** An entry of a report: our secret is wrong, and not the resource's token. */
 export const secretRejected = {
   id: "client_secret_rejected",
   message: "The platform rejects our client secret: run kit secret set with the new one, then this again.",
@@ -79,7 +78,6 @@ export async function recoverGrants(ctx: Context, which: Which, how: How): Promi
   );
 }
 
-/** What the platform's own message does not say. */
 const MEANINGS: Readonly<Record<string, string>> = {
   closed: "The platform keeps its oauth-grant endpoint closed for your add-on: ask it to open the endpoint.",
   credentials_rejected:

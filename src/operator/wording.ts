@@ -1,4 +1,3 @@
-/** "1 row", "2 rows". */
 export function counted(count: number, thing: string): string {
   return `${count} ${thing}${count === 1 ? "" : "s"}`;
 }
@@ -16,7 +15,7 @@ export function planInWords(plan: string): string {
   return plan === "" ? "never provisioned" : plan;
 }
 
-/** A length of time in one unit: 40 s, 12 min, 3 h, 4 days. */
+/** In one unit: 40 s, 12 min, 3 h, 4 days. */
 export function duration(seconds: number): string {
   if (seconds < 120) return `${Math.round(seconds)} s`;
   if (seconds < 7_200) return `${Math.round(seconds / 60)} min`;
@@ -25,27 +24,25 @@ export function duration(seconds: number): string {
 
 export const ISO_TIME = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;
 
-/** A time in readable form, UTC: 2026-01-31 12:00:00. */
+/** UTC: 2026-01-31 12:00:00. */
 export function moment(iso: string): string {
   return iso.slice(0, 19).replace("T", " ");
 }
 
-/** How far a time is from now: in 3 h, 3 h ago, or now. */
+/** In 3 h, 3 h ago, or now. */
 export function distance(iso: string, nowMs: number): string {
   const seconds = Math.round((Date.parse(iso) - nowMs) / 1_000);
   const away = duration(Math.abs(seconds));
   return seconds === 0 ? "now" : seconds < 0 ? `${away} ago` : `in ${away}`;
 }
 
-/** A time with its distance from now: 2026-01-31 12:00:00 (in 3 h). */
+/** 2026-01-31 12:00:00 (in 3 h). */
 export function momentAway(iso: string, nowMs = Date.now()): string {
   return `${moment(iso)} (${distance(iso, nowMs)})`;
 }
 
-/** At most this many items of a list are shown. */
 const MOST_SHOWN = 20;
 
-/** The first items of a list, each as text by `tell`, and how many more there are. */
 export function some<Item>(items: readonly Item[], tell: (item: Item) => string): string[] {
   const more = items.length - MOST_SHOWN;
   return [...items.slice(0, MOST_SHOWN).map(tell), ...(more > 0 ? [`  … and ${more} more`] : [])];
@@ -61,7 +58,6 @@ const GET_A_GRANT =
   "Ask the platform to deliver the provision again. Or ask it to open its oauth-grant endpoint for your add-on, set LEGACY_GRANTS=on, and run kit grants recover.";
 const UNREADABLE = "the stored credential cannot be decrypted.";
 
-/** By state, or by state and reason: the same as docs/operate.md says of each alarm. */
 const ADVICE: Readonly<Record<string, Advice>> = {
   grant_lost: {
     what: "the grant ended without tokens. Config vars stay, and cannot be changed.",

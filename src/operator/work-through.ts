@@ -13,7 +13,6 @@ export interface How {
   onProgress?: OnProgress | undefined;
 }
 
-/** Resources by their uuids, or all of them. */
 export type Which = readonly string[] | "all";
 
 /** The result of work on many resources: each is in one of the three lists, or counted in `left`. */
@@ -82,7 +81,6 @@ function note(report: Report, uuid: string, end: End): void {
   else failed.push({ uuid, id: end.id, message: end.message });
 }
 
-/** Whether nothing failed and nothing is left. */
 export function isWhole({ failed, left = 0 }: Report): boolean {
   return failed.length + left === 0;
 }

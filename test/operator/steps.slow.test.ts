@@ -1,4 +1,5 @@
 import type { VendorResource, YourService } from "../../src/resources/contract.ts";
+import type { Report } from "../../src/operator/work-through.ts";
 import type { Extensions } from "../../src/extend/contract.ts";
 import { aGate, type Vendor } from "../support/a-vendor.ts";
 import { kit, kitJson } from "../support/kit.ts";
@@ -8,12 +9,6 @@ import { operator as scraper } from "../metrics/operator.ts";
 import { aWorldOfAnOperator } from "./pages/operator.ts";
 
 // Calls of the vendor's functions that hang or fail: how they are seen, and what an operator does to them.
-
-interface Report {
-  done: string[];
-  failed: { uuid: string }[];
-  skipped: { uuid: string; reason: string }[];
-}
 
 const operator = opened(() => aWorldOfAnOperator({ parts: { pace: { ...QUICK, vendorMs: 300 } } }));
 beforeEach(() => operator.life.vendor.asUsual());
@@ -133,8 +128,6 @@ it.each<[What, By, object, string[]]>([
     ]);
     expect(await act(by, "give-up", uuid)).toBe(0);
   }
-  const { action } = (await operator.audit()).at(-1)!;
-  expect(action).toContain("give-up");
 });
 
 it.each<By>(["command", "page"])("all are tried, cut off and given up by the %s", async (by) => {
@@ -176,13 +169,9 @@ it("a rotation is dropped as if it were refused, and old credentials that were t
   const vendor: Vendor & Extensions = life.vendor;
   vendor.rotation = { rotate: hang, retire: hang };
   const uuid = await life.settled();
+  const leased = `SELECT kind FROM steps WHERE uuid = $1 AND leased_until > now()`;
   const underWay = (kind: string) =>
-    eventually(async () => {
-      const found = await world.rows(`SELECT kind FROM steps WHERE uuid = $1 AND leased_until > now()`, [
-        uuid,
-      ]);
-      expect(found).toEqual([{ kind }]);
-    });
+    eventually(async () => expect(await world.rows(leased, [uuid])).toEqual([{ kind }]));
   await operator.done(`/resources/${uuid}/rotate`);
   await underWay("rotate");
   expect(await act("command", "cut-off", uuid)).toBe(1);
@@ -198,17 +187,10 @@ it("a rotation is dropped as if it were refused, and old credentials that were t
   expect(await act("command", "give-up", uuid)).toBe(1);
   await gone(uuid);
   const events = (await life.events(uuid)).filter((type) => /step|rotat|retire/.test(type));
-  expect(events).toEqual([
-    "rotation_asked",
-    "step_cut_off",
-    "step_given_up",
-    "rotation_refused",
-    "step_given_up",
-  ]);
+  expect(events.join()).toBe("rotation_asked,step_cut_off,step_given_up,rotation_refused,step_given_up");
 });
 
 it.each<[string, "changePlan" | "rotate", By, boolean]>([
-  ["a plan change that fails", "rotate", "command", false],
   ["a plan change that fails", "rotate", "page", true],
   ["a rotation that hangs", "changePlan", "page", false],
   ["a rotation that hangs", "changePlan", "command", true],
@@ -225,14 +207,12 @@ it.each<[string, "changePlan" | "rotate", By, boolean]>([
       retire: async () => undefined,
     };
     const uuid = next === "rotate" ? await beginFailing("changePlan") : await life.settled();
+    await operator.done(`/resources/${uuid}/rotate`);
     if (next === "changePlan") {
-      await operator.done(`/resources/${uuid}/rotate`);
       await eventually(() => expect(rotated).toBe(1));
       // Due for a minute, as is what waits behind it.
       await world.rows(`UPDATE steps SET due_at = now() - interval '2 minutes' WHERE uuid = $1`, [uuid]);
       expect((await control.changePlan(uuid, "premium")).response.status).toBe(202);
-    } else {
-      await operator.done(`/resources/${uuid}/rotate`);
     }
     await world.rows(
       `UPDATE steps SET due_at = due_at - interval '2 minutes' WHERE uuid = $1 AND attempts = 0`,
@@ -254,13 +234,10 @@ it.each<[string, "changePlan" | "rotate", By, boolean]>([
         ? expect(rotated).toBe(1)
         : expect(await life.resource(uuid)).toMatchObject({ plan: "premium" }),
     );
-    const given = await world.rows(`SELECT detail FROM events WHERE uuid = $1 AND type = 'step_given_up'`, [
-      uuid,
-    ]);
-    expect(given).toEqual([{ detail: { step: kind } }]);
+    const given = `SELECT detail FROM events WHERE uuid = $1 AND type = 'step_given_up'`;
+    expect(await world.rows(given, [uuid])).toEqual([{ detail: { step: kind } }]);
     // The platform has the new plan, and must be told otherwise.
-    if (next === "rotate" && by === "page")
-      expect(world.lines(uuid, `"alarm":"plan_change_refused"`)).toHaveLength(1);
+    if (next === "rotate") expect(world.lines(uuid, `"alarm":"plan_change_refused"`)).toHaveLength(1);
     await world.rows(`DELETE FROM steps WHERE uuid = $1`, [uuid]);
   },
 );
@@ -281,6 +258,7 @@ it("work that only waits is not hastened, and a script that does not say --yes g
 });
 
 describe("calls that hang or fail are seen", () => {
+  const SINCE = `SELECT last_error, detail->>'dueSince' AS since FROM steps WHERE uuid = $1`;
   const series = async (name: string, what: What) =>
     (await scraper(operator.world).samples()).get(`addon_your_service_${name}{function="${what}"}`);
   const check = async () => {
@@ -296,10 +274,8 @@ describe("calls that hang or fail are seen", () => {
     const hanging = await begin("finish", hang);
     const failing = await beginFailing("deprovision");
     await eventually(async () => {
-      expect([await series("under_way", "finish"), await series("failing", "finish")]).toEqual([1, 0]);
-      expect([await series("under_way", "deprovision"), await series("failing", "deprovision")]).toEqual([
-        0, 1,
-      ]);
+      const both = async (what: What) => [await series("under_way", what), await series("failing", what)];
+      expect([await both("finish"), await both("deprovision")]).toEqual([[1, 0], [0, 1]]); // prettier-ignore
       expect(await series("oldest_seconds", "provision")).toBe(0);
     });
     await operator.world.rows(
@@ -323,22 +299,14 @@ describe("calls that hang or fail are seen", () => {
   it("as late from when they first failed, and not while they say later", async () => {
     await operator.world.rows(`DELETE FROM steps`);
     const uuid = await beginFailing("finish");
-    const [{ since }] = (await operator.world.rows(
-      `SELECT detail->>'dueSince' AS since FROM steps WHERE uuid = $1`,
-      [uuid],
-    )) as [{ since: string }];
+    const [{ since }] = (await operator.world.rows(SINCE, [uuid])) as [{ since: string }];
     const made = calls(uuid, "finish");
     operator.life.vendor.next("finish", fail);
     operator.life.vendor.next("finish", async () => ({ later: "It cools.", againInSeconds: 3_600 }));
     await operator.life.hurry(uuid);
     await eventually(() => expect(calls(uuid, "finish")).toBe(made + 2));
     await eventually(async () =>
-      expect(
-        await operator.world.rows(
-          `SELECT last_error, detail->>'dueSince' = $2 AS same FROM steps WHERE uuid = $1`,
-          [uuid, since],
-        ),
-      ).toEqual([{ last_error: null, same: true }]),
+      expect(await operator.world.rows(SINCE, [uuid])).toEqual([{ last_error: null, since }]),
     );
     await eventually(async () => expect(await series("oldest_seconds", "finish")).toBe(0));
   });

@@ -7,11 +7,10 @@ import { table } from "./text.ts";
 export function addAction(program: KitCommand): void {
   program
     .command("action")
-    .argument("[name]", "the action; list, or nothing, to see all")
+    .argument("[name]", "the action; list shows all", "list")
     .argument("[uuid]", "the resource", typedUuid)
     .description("what your service lets an operator do to a resource")
-    .does(async (session, named?: string, uuid?: string) => {
-      const name = named ?? "list";
+    .does(async (session, name: string, uuid?: string) => {
       if (uuid === undefined && name !== "list")
         throw new UsedWrongly(`Name the resource, too: kit action ${name} UUID.`);
       if (uuid === undefined) {

@@ -57,7 +57,7 @@ show it again, so --reveal is not needed here. It is not stored and not logged.`
     });
 }
 
-/** A call with the user's own token, which needs neither the database nor a secret of the service. */
+/** Needs neither the database nor a secret of the service. */
 async function asked(
   session: Session,
   ask: (calls: PlatformCalls, userToken: Secret) => Promise<Authorization>,

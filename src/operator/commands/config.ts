@@ -23,7 +23,6 @@ interface Options {
   unset?: string[];
 }
 
-/** One value of a config var may come on standard input. */
 const MOST_VALUE_BYTES = 1024 * 1024;
 
 export function addConfig(program: KitCommand): void {

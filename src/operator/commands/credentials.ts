@@ -7,15 +7,15 @@ import {
   waitUntilFresh,
 } from "../client-secret.ts";
 import { resealAll, resealInWords } from "../keys.ts";
+import { typedUuid, UsedWrongly } from "../errors.ts";
 import type { KitCommand } from "./session.ts";
-import { bulkOutcome, DONE, FAILED, namesOrAll, onScreen } from "./outcome.ts";
+import { bulkOutcome, DONE, FAILED, onScreen } from "./outcome.ts";
 import { example } from "./text.ts";
 
 const OF_MANY = `
 What is skipped is no failure (exit code 0). Stopped with Ctrl-C, it finishes
 what was sent, and tells how many are left ("left" with --json).`;
 
-/** The commands of all actions on many resources. */
 export function addBulk(program: KitCommand): void {
   const groups: Record<string, KitCommand> = {};
   for (const { group, about = "", verb, does, all, doneWord, question, work } of BULK_ACTIONS) {
@@ -27,7 +27,9 @@ export function addBulk(program: KitCommand): void {
       .description(does)
       .addHelpText("after", OF_MANY)
       .does(async (session, typed: string[], options: { all?: boolean; yes?: boolean }) => {
-        const which = namesOrAll(typed, options);
+        const { all: isAll = false } = options;
+        if (isAll === typed.length > 0) throw new UsedWrongly("Name the resources by uuid, or say --all.");
+        const which = isAll ? "all" : typed.map(typedUuid);
         if (question && !options.yes) await session.confirm(question);
         const context = await session.context({ changes: true });
         return bulkOutcome(await work(context, which, session.how()), doneWord);

@@ -17,7 +17,6 @@ export interface Host extends EventEmitter, Pick<NodeJS.Process, "cwd" | "pid" |
   stderr: NodeJS.WriteStream;
 }
 
-/** Where text is shown. */
 export interface Screen {
   /** True if a person reads it; otherwise perhaps a script. */
   isTerminal: boolean;
@@ -32,16 +31,12 @@ export function screenOf(host: Host, name: "stdout" | "stderr"): Screen {
   return { isTerminal: stream.isTTY, paint };
 }
 
-/** The operator was asked, and said no or cancelled. */
 const notConfirmed = () => new KitError("not_confirmed", "Nothing was changed.");
 
-/** Asks the person at the terminal. Throws `not_confirmed` unless they say yes. */
+/** Throws `not_confirmed` unless the person says yes. */
 export async function askYes(host: Host, question: string): Promise<void> {
   if (!/^y(es)?$/i.test((await asked(host, `${question} (y/N) `, true)).trim())) throw notConfirmed();
 }
-
-/** The input may end with a line end. */
-const LINE_END_BYTES = 2;
 
 /**
  * Reads a secret from standard input, without a trailing line end; a person at a terminal is asked, without an echo.
@@ -50,7 +45,7 @@ const LINE_END_BYTES = 2;
 export async function readSecret(host: Host, what: string, mostBytes: number): Promise<Secret> {
   const typed = host.stdin.isTTY
     ? await asked(host, `${what} (not shown): `, false)
-    : (await readUpTo(host.stdin, mostBytes + LINE_END_BYTES)).toString("utf8");
+    : (await readUpTo(host.stdin, mostBytes + "\r\n".length)).toString("utf8");
   const value = typed.replace(/\r?\n$/, "");
   if (value === "") throw new UsedWrongly(`${what}: nothing came on standard input.`);
   return new Secret(value);
@@ -81,7 +76,6 @@ async function readUpTo(input: AsyncIterable<unknown>, mostBytes: number): Promi
   return Buffer.concat(chunks);
 }
 
-/** Work that ends sooner shows no bar. */
 const SHOW_AFTER_MS = 1_000;
 const DRAW_EVERY_MS = 200;
 const BAR_COLUMNS = 20;
@@ -116,12 +110,10 @@ export function createProgress(stream: WriteStream, { isWanted }: { isWanted: bo
       if (isWanted && stream.isTTY) timer ??= setInterval(draw, DRAW_EVERY_MS).unref();
     },
     update: (now: number, of: number): void => void ([done, total] = [now, of]),
-    /** Writes a line above the bar. */
     say(line: string): void {
       wipe();
       stream.write(`${line}\n`);
     },
-    /** Removes the bar, until the next `begin`. */
     end(): void {
       clearInterval(timer);
       timer = undefined;

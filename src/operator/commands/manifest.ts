@@ -67,7 +67,6 @@ async function examine(session: Session, file: string) {
 
 const nameOf = (file: string) => (file === "-" ? "standard input" : file);
 
-/** The faults of a file, one below the other, and how many there are. */
 function faultList({ paint }: Screen, file: string, faults: readonly Fault[]): string {
   const name = safe(nameOf(file));
   if (faults.length === 0) return paint.green(`${name} is sound.`);
@@ -83,7 +82,6 @@ function faultList({ paint }: Screen, file: string, faults: readonly Fault[]): s
   ].join("\n");
 }
 
-/** `kit manifest write`, a subcommand of `manifest`. */
 function addWrite(manifest: KitCommand): void {
   manifest
     .command("write")

@@ -2,12 +2,10 @@ import { CommanderError } from "commander";
 import { isTransient } from "../../database/database.ts";
 import { errorIdOf, KitError, messageOf } from "../../errors.ts";
 import { adviceOn } from "../wording.ts";
-import { typedUuid, UsedWrongly } from "../errors.ts";
 import { isWhole, reportInWords, type Report } from "../work-through.ts";
 import type { Screen } from "./host.ts";
 import { safeLines } from "./text.ts";
 
-/** The exit codes of `kit`. Scripts rely on them. */
 export const DONE = 0;
 export const FAILED = 1;
 export const MISCONFIGURED = 78;
@@ -16,10 +14,9 @@ const EXIT_CODES: Readonly<Record<string, number>> = {
   misconfigured: MISCONFIGURED,
 };
 
-/** The result of a command: one JSON document, and the same as text for people. */
+/** The result of a command: one JSON document, and the same as text for people, without the last line end. */
 export interface Outcome {
   data: unknown;
-  /** Lines for standard output, without the last line end. */
   show(screen: Screen): string;
   /** What came of it, without secrets, for the audit trail. */
   message?: string;
@@ -36,10 +33,7 @@ const NEXT: Readonly<Record<string, string>> = {
     "What the last rotation replaced is not retired yet, and the app has the new ones. kit rotate UUID, by name, retires the old ones at once.",
 };
 
-/** What to do about a failure, or about a credential's state; null if nothing is known to help. */
-function nextStep(id: string, reason?: unknown): string | null {
-  return NEXT[id] ?? adviceOn(id, reason)?.todo ?? null;
-}
+const nextStep = (id: string, reason?: unknown) => NEXT[id] ?? adviceOn(id, reason)?.todo ?? null;
 
 /** A failure as the outcome that a command has then, with `{id, message}` as data; `scrub` takes secrets out. */
 export function failureOf(error: unknown, scrub: (text: string) => string): Outcome & { message: string } {
@@ -61,12 +55,6 @@ function described(error: unknown): [id: string, message: string] {
   const id = errorIdOf(error);
   const { cause } = Object(error) as { cause?: unknown };
   return [id, id === "database_unavailable" && cause ? `${message} (${messageOf(cause)})` : message];
-}
-
-/** The uuids of the named resources in canonical form, or "all". Throws `UsedWrongly` if both are given, or neither. */
-export function namesOrAll(typed: readonly string[], { all = false }: { all?: boolean }): string[] | "all" {
-  if (all === typed.length > 0) throw new UsedWrongly("Name the resources by uuid, or say --all.");
-  return all ? "all" : typed.map(typedUuid);
 }
 
 /** The outcome of work on many resources, and what to do next; `doneWord` names the success. */

@@ -1,4 +1,4 @@
-import { type Command, type OutputConfiguration, CommanderError } from "commander";
+import { CommanderError, Help, type Command, type OutputConfiguration } from "commander";
 import { buildText, build } from "../../version.ts";
 import { addAction } from "./action.ts";
 import { addApi, addApps } from "./platform.ts";
@@ -15,11 +15,7 @@ import { DONE, failureOf, type Outcome } from "./outcome.ts";
 import { screenOf, type Host } from "./host.ts";
 import { jsonText } from "./text.ts";
 
-/** Declares commands with their arguments and options, and says what they do. */
-type AddCommand = (program: KitCommand) => void;
-
-/** Every command, in the order of the help. */
-const COMMANDS: readonly AddCommand[] = [
+const COMMANDS = [
   ...[addDoctor, addMigrate, addResources, addBulk, addSecret, addKeys, addApps],
   ...[addConfig, addAction, addApi, addAuthorizations, addStatus, addAudit, addManifest],
 ];
@@ -40,12 +36,8 @@ export function createProgram(act: Act, output: OutputConfiguration = {}): KitCo
 
 /** A command as it is typed; a group lists its subcommands, so that nobody has to open each one's help. */
 function termOf(command: Command): string {
-  const inner = command.commands.map((each) => each.name());
-  if (inner.length > 0) return `${command.name()} ${inner.join("|")}`;
-  const taken = command.registeredArguments.map((each) =>
-    each.required ? `<${each.name()}>` : `[${each.name()}]`,
-  );
-  return [command.name(), ...taken].join(" ");
+  const inner = command.commands.map((each) => each.name()).join("|");
+  return inner ? `${command.name()} ${inner}` : new Help().subcommandTerm(command);
 }
 
 const ENDING = `
@@ -61,7 +53,6 @@ kit COMMAND --help says more.
 
 Exit codes: 0 done, 1 failed, 2 used wrongly, 78 misconfigured.`;
 
-/** Parses and runs one command. Answers the exit code. */
 export async function runKit(typed: readonly string[], host: Host, seller: Seller = YOURS): Promise<number> {
   const end = typed.indexOf("--");
   const json = typed.slice(0, end < 0 ? typed.length : end).includes("--json");

@@ -27,18 +27,6 @@ States of the credential:
 
 export function addResources(program: KitCommand): void {
   const resources = program.command("resources").description("the add-on resources we know of");
-  addReading(resources);
-  addErase(resources);
-  addImport(resources);
-}
-
-interface ListOptions {
-  state?: string;
-  search?: string;
-  after?: string;
-}
-
-function addReading(resources: KitCommand): void {
   resources
     .command("list")
     .description("all resources, the newest first, 100 at a time")
@@ -46,10 +34,12 @@ function addReading(resources: KitCommand): void {
     .option("--search <text>", "how the uuid, name or app begins; or its plan, region or app id")
     .option("--after <cursor>", 'the next page: the "next" of the one before')
     .addHelpText("after", STATES)
-    .does(async (session, { state, search, after }: ListOptions) => {
-      const page = await listResources(await session.database(), { state, text: search, after });
-      return { data: page, show: (screen) => pageText(screen, page) };
-    });
+    .does(
+      async (session, { search: text, ...search }: { search?: string; state?: string; after?: string }) => {
+        const page = await listResources(await session.database(), { text, ...search });
+        return { data: page, show: (screen) => pageText(screen, page) };
+      },
+    );
 
   resources
     .command("show")
@@ -59,9 +49,7 @@ function addReading(resources: KitCommand): void {
       const resource = await showResource(await session.database(), uuid);
       return { data: resource, show: (screen) => resourceText(screen, resource) };
     });
-}
 
-function addErase(resources: KitCommand): void {
   resources
     .command("erase")
     .argument("<uuid>", "the resource", typedUuid)
@@ -78,12 +66,14 @@ app and options.`,
       const db = await session.database({ changes: true });
       const resource = await showResource(db, uuid);
       if (!yes) {
-        session.say(aboutOne(session.screen(), resource));
+        session.say(table(session.screen(), [inRow(resource)]));
         await session.confirm("Erase it for good?");
       }
       const report = await eraseResource(db, uuid);
       return { data: report, show: () => `Erased ${report.erased}. Its uuid can never live again.` };
     });
+
+  addImport(resources);
 }
 
 function addImport(resources: KitCommand): void {
@@ -112,37 +102,25 @@ told). Then: kit grants recover --all`,
       if (how.signal.aborted)
         session.say("Stopped: what was taken is kept. The same command with all lines goes on.");
       const { imported, skipped } = report;
+      const skippedText = ({ line, uuid, reason }: (typeof skipped)[number]) =>
+        `✗ line ${line}: ${reason} ${uuid ?? ""}`;
       const bad = skipped.filter(({ reason }) => reason !== "exists");
       const sum = `${counted(imported, "resource")} imported, ${skipped.length - bad.length} existed, ${bad.length} not usable.`;
       return {
         data: report,
         message: sum,
-        show: (screen) =>
-          onScreen(
-            screen,
-            [...some(bad, ({ line, uuid, reason }) => `✗ line ${line}: ${reason} ${uuid ?? ""}`), sum].join(
-              "\n",
-            ),
-          ),
+        show: (screen) => onScreen(screen, [...some(bad, skippedText), sum].join("\n")),
         exitCode: bad.length === 0 && !how.signal.aborted ? DONE : FAILED,
       };
     });
 }
 
-const TROUBLED = ["grant_lost", "needs_reauth", "quarantined", "failed"];
-const ENDED = ["deprovisioned", "erased"];
-
 export function pageText(screen: Screen, { resources, next }: ResourcePage): string {
-  const { paint } = screen;
   if (resources.length === 0) return "There are no such resources.";
-  const shade = (text: string) => {
-    if (TROUBLED.some((word) => text.split(" ").includes(word))) return paint.red(text);
-    return ENDED.includes(text.trim()) ? paint.dim(text) : text;
-  };
   const end = next
     ? `${resources.length} shown. For more, the same command with --after ${next}`
     : `${counted(resources.length, "resource")}.`;
-  return `${table(screen, resources.map(inRow), shade)}\n\n${end}`;
+  return `${table(screen, resources.map(inRow))}\n\n${end}`;
 }
 
 /** An ordinary row fits into 80 columns: of the two states only what is unusual, and the app if there is no name. */
@@ -169,12 +147,6 @@ export function resourceText(screen: Screen, resource: WholeResource): string {
   return parts.flatMap(([title, text]) => (text === "" ? [] : [screen.paint.bold(title), text])).join("\n");
 }
 
-/** What a person reads before erasing a resource. */
-export function aboutOne(screen: Screen, resource: ResourceRecord): string {
-  return table(screen, [inRow(resource)]);
-}
-
-/** What was done, when, and how it ended; below, by whom, and what came of it. */
 export function entryText({ paint }: Screen, entry: AuditEntry): string {
   const { action, uuid, operator, state, message, startedAt } = entry;
   const who = operator.address === null ? operator.name : `${operator.name} (${operator.address})`;

@@ -26,13 +26,11 @@ export interface Seller {
   config(environment: Environment, only?: readonly SettingName[]): Config;
 }
 
-/** The service of `src/your-service`. */
 export const YOURS: Seller = { parts: {}, config: readConfig };
 
-/** What a command may use. What it opens is closed when the command has ended. */
+/** What a command may use; it is closed when the command has ended. */
 export type Session = ReturnType<typeof createSession>;
 
-/** Turns the function of a command into the action that commander calls. */
 export type Act = <Args extends unknown[]>(
   run: (session: Session, ...args: Args) => Promise<Outcome>,
 ) => (...args: Args) => Promise<void>;
@@ -60,19 +58,18 @@ export function createSession(
 
   const scrub = (text: string) => scrubber?.scrub(text) ?? text;
   const screen = () => screenOf(host, "stderr");
-  /** Writes a line to standard error, for people; nothing under --json. */
+  /** On standard error, for people; nothing under --json. */
   const say = (line: string): void => void (json || progress.say(line));
   const warn = (what: string, error: unknown): void =>
     progress.say(`${screen().paint.yellow("!")} ${what}: ${safeLines(scrub(messageOf(error)), "  ")}`);
 
-  /** Reads the settings. Throws `Misconfigured` for faults; with `only`, just for those of the named settings. */
+  /** Throws `Misconfigured` for faults; with `only`, just for those of the named settings. */
   function settings(only?: readonly SettingName[]): Config {
     const config = read(readEnvironment(host.env, host.cwd()), only);
     scrubber ??= createOwnScrubber(config);
     return config;
   }
 
-  /** All parts of the service, without any check. */
   async function openContext(config: Config): Promise<OpenContext> {
     const { openContext: open } = await import("../../open-context.ts");
     const isQuiet = ["trace", "debug", "info"].includes(config.logLevel);
@@ -156,11 +153,8 @@ export function createSession(
 
   return {
     ...{ host, say, settings, openContext, context, database, scrub, how, onProgress },
-    /** What people see who run it, on standard error. */
     screen,
-    /** What the service sells. */
     offer: async (): Promise<Offer> => parts.offer ?? (await import("../../your-service/plans.ts")).offer,
-    /** Ends the progress bar, so that it does not disturb a person who types. */
     endProgress: progress.end,
     /** Asks the person at the terminal. Throws `not_confirmed` unless they say yes, and `UsedWrongly` if there is none. */
     async confirm(question: string): Promise<void> {
@@ -170,7 +164,6 @@ export function createSession(
     },
     secret: (what: string, mostBytes: number): Promise<Secret> =>
       withoutProgress(() => readSecret(host, what, mostBytes)),
-    /** Writes the end of the command to the audit trail, and closes what was opened. A failure is a warning. */
     async end({ exitCode = DONE, message }: Outcome): Promise<void> {
       progress.end();
       const ended = {
@@ -184,7 +177,6 @@ export function createSession(
   };
 }
 
-/** A line of the log as a sentence for people, with its resource and its cause. */
 function readableLogLine(line: string): string {
   const { level, msg, uuid, error, reason } = JSON.parse(line) as {
     level: string;
@@ -199,11 +191,8 @@ function readableLogLine(line: string): string {
 
 const LONGEST_ACTION = 500;
 
-/**
- * Writes a command into the audit trail, the same that has the actions of the operator's pages, as it was typed but for
- * values, which may be secrets. Answers what writes its progress and its end.
- */
-export async function beginEntry(db: Database, typed: readonly string[], scrub: (text: string) => string) {
+/** Writes a command into the audit trail, as it was typed but for values, which may be secrets. */
+async function beginEntry(db: Database, typed: readonly string[], scrub: (text: string) => string) {
   const words = typed
     .filter((word) => word !== "--json")
     .map((word, at, all) => (all[at - 1] === "--data" ? "…" : word.replace(/=.*/s, "=…")));
@@ -224,7 +213,6 @@ function systemUser(): string {
   }
 }
 
-/** A command of `kit`. Its subcommands are made by it, and are such commands too. */
 export class KitCommand extends Command {
   readonly #act: Act;
 
@@ -237,7 +225,6 @@ export class KitCommand extends Command {
     return new KitCommand(this.#act, name);
   }
 
-  /** `run` is given a session, and then what commander gives: the arguments, and the options. */
   does<Args extends unknown[]>(run: (session: Session, ...args: Args) => Promise<Outcome>): this {
     return this.action(this.#act(run));
   }

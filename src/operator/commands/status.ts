@@ -74,7 +74,6 @@ function currentText(screen: Screen, current: CurrentStatus): string {
   ].join("\n");
 }
 
-/** An incident with the given updates; times are UTC. */
 function incidentText({ paint }: Screen, incident: Incident, updates: Incident["updates"]): string {
   const { id, title, state, resolved, created_at: begin } = incident;
   const word = resolved ? "resolved" : (state ?? "open");

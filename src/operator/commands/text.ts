@@ -12,7 +12,7 @@ export function safe(text: string): string {
   return text.replace(ACTING, escaped);
 }
 
-/** The same for a text of several lines; the second and later ones are indented by `indent`. */
+/** The same for several lines; the second and later ones are indented by `indent`. */
 export function safeLines(text: string, indent = ""): string {
   return text.split("\n").map(safe).join(`\n${indent}`);
 }
@@ -24,22 +24,17 @@ export function jsonText(data: unknown, indent?: number): string {
   );
 }
 
-/** Records as a table: a dim header, then one line for each; an empty column is left out. `shade` colours a cell by its text. */
-export function table(
-  { paint }: Screen,
-  records: readonly Readonly<Record<string, string>>[],
-  shade = (text: string) => text,
-): string {
+/** Records as a table: a dim header, then one line for each; an empty column is left out. */
+export function table({ paint }: Screen, records: readonly Readonly<Record<string, string>>[]): string {
   const titles = Object.keys(records[0] ?? {}).filter((title) => records.some((each) => each[title]));
   const rows = records.map((record) => titles.map((title) => safe(record[title] ?? "")));
   const widths = titles.map((title, at) => Math.max(title.length, ...rows.map((row) => row[at]!.length)));
-  const line = (row: readonly string[], colour: (text: string) => string) =>
+  const line = (row: readonly string[]) =>
     row
-      .map((cell, at) => colour(cell.padEnd(widths[at]!)))
+      .map((cell, at) => cell.padEnd(widths[at]!))
       .join("  ")
       .trimEnd();
-  const head = titles.map((title) => title.toUpperCase());
-  return [paint.dim(line(head, String)), ...rows.map((row) => line(row, shade))].join("\n");
+  return [paint.dim(line(titles).toUpperCase()), ...rows.map(line)].join("\n");
 }
 
 /**
@@ -57,5 +52,4 @@ export function facts({ paint }: Screen, named: readonly NamedFact[], now?: numb
     .join("\n");
 }
 
-/** An example after the options in a command's help, where its syntax is not obvious. */
 export const example = (line: string) => `\nExample:\n  $ ${line}`;

@@ -12,15 +12,6 @@ import { database, keys, manifest, migrations, plans, settings, version } from "
 import { platform, platformStatus, secret, signInClient } from "./platform.ts";
 import { OF_WORK, type Measured } from "./work.ts";
 
-export interface DoctorReport {
-  /** Every check was made, and none failed. */
-  ok: boolean;
-  checks: Check[];
-  failed: number;
-  /** How many checks could not be made. */
-  notChecked: number;
-}
-
 type Found = Finding | Finding[];
 type Look = (ctx: OpenContext, measured: Measured) => Promise<Found> | Found;
 
@@ -36,7 +27,6 @@ const CHECKS = [
   ...each({ platform, status: platformStatus, "sign-in": signInClient, version, manifest: () => manifest() }),
 ];
 
-/** Those that your service brings along. */
 const yourChecks = ({ vendor: { checks = {} } }: OpenContext) =>
   Object.entries(checks).flatMap(([name, check]) =>
     each({
@@ -91,19 +81,20 @@ export async function examine(needs: {
   return reportOf([set, offered, ...(await Promise.all(all.map(({ id }) => made[id]!)))]);
 }
 
-/** The report in a sentence. */
 export function inShort({ ok, checks, failed, notChecked }: DoctorReport): string {
   if (!ok) return `${failed} of ${checks.length} checks failed, ${notChecked} could not be made.`;
   return checks.every(({ fix }) => fix === null) ? "Fit for work." : "No check failed; look at the warnings.";
 }
 
-function reportOf(checks: Check[]): DoctorReport {
+export type DoctorReport = ReturnType<typeof reportOf>;
+
+/** `ok`: every check was made, and none failed. */
+function reportOf(checks: Check[]) {
   const skipped = checks.filter(({ isChecked = true }) => !isChecked).length;
   const failed = checks.filter(({ ok }) => !ok).length - skipped;
   return { ok: failed + skipped === 0, checks, failed, notChecked: skipped };
 }
 
-/** Makes a check, unless the one that it needs was not passed. */
 async function run(
   id: string,
   look: () => Promise<Found> | Found,

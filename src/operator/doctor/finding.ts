@@ -8,7 +8,6 @@ export interface Finding {
   links?: readonly { label: string; path: string }[];
 }
 
-/** What a check found. */
 export interface Check extends Omit<Finding, "links"> {
   id: string;
   /** What was found if it is more than one: `message` and `fix` have it line by line. */
@@ -21,11 +20,9 @@ export const fine = (message: string): Finding => ({ ok: true, message, fix: nul
 export const warning = (message: string, fix: string): Finding => ({ ok: true, message, fix });
 export const fault = (message: string, fix: string | null): Finding => ({ ok: false, message, fix });
 
-/** What was found, or that all is well, as a sentence. */
 export const orFine = (found: Finding[], sentence: string): Finding[] =>
   found.length > 0 ? found : [fine(sentence)];
 
-/** All that one check found, as one. */
 export function joined(found: readonly Finding[]): Omit<Check, "id"> {
   return {
     ok: found.every(({ ok }) => ok),

@@ -13,13 +13,8 @@ import { fault, fine, warning, type Finding } from "./finding.ts";
 // The settings, the build and app.json; the database, and whether what it holds fits them.
 
 /** What is remarkable about settings that are valid: above all what is safe in development alone. */
-export function settings({
-  remarks,
-  allowInsecurePlatform,
-  addonPasswordPrevious,
-  databaseUrl,
-  databaseCa,
-}: Config): Finding {
+export function settings(config: Config): Finding {
+  const { remarks, allowInsecurePlatform, addonPasswordPrevious, databaseUrl, databaseCa } = config;
   const { hostname, searchParams } = databaseAddress(databaseUrl.reveal())!;
   const isNear =
     /^(localhost|127\.[\d.]+|\[?::1\]?)?$/.test(hostname) || searchParams.get("host")?.startsWith("/");
@@ -49,7 +44,6 @@ export async function database({ db }: OpenContext): Promise<Finding> {
   }
 }
 
-/** Whether the schema is up to date. */
 export async function migrations({ db }: OpenContext): Promise<Finding> {
   const pending = await pendingMigrations(db);
   const lacks = `The database lacks ${counted(pending.length, "migration")}, from ${pending[0]} on.`;
@@ -98,7 +92,6 @@ export async function keys({ db, vault, config }: OpenContext): Promise<Finding>
   );
 }
 
-/** Which build this process runs. */
 export const version = (): Finding => fine(`${buildText}.`);
 
 /** Whether the platform could make an app from the `app.json` in `folder`. A deployment of `dist/` alone has none. */

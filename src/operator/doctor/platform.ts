@@ -54,7 +54,7 @@ const SET_IT = "Run kit secret set, and give it the one that the platform's part
 const WHEN_IT_ANSWERS =
   "Look again when the platform answers (kit status). Is PLATFORM_AUTH_URL its authorization service?";
 
-/** Checks the client secret. Asks the platform whether it accepts it, unless `isTried` is false. */
+/** Asks the platform whether it accepts the client secret, unless `isTried` is false. */
 export async function secret(ctx: OpenContext, { isTried = true } = {}): Promise<Finding> {
   const { config, credentials } = ctx;
   const current = await credentials.secrets.current().catch((error: unknown) => {

@@ -15,10 +15,8 @@ const LAST_HOUR_SECONDS = 3600;
 const FAILS_AFTER_SECONDS = 180;
 const HANGS_AFTER_SECONDS = 300;
 
-/** What the metrics say of the work. */
 export type Measured = () => Promise<readonly Sample[]>;
 
-/** Whether the jobs of this build run. */
 async function sweeps({ config }: OpenContext, measured: Measured): Promise<Finding[]> {
   const all = of(await measured(), "addon_sweep_age_seconds");
   const start = "Start the web process with WEB_JOBS=on, or a worker beside it.";
@@ -34,7 +32,6 @@ async function sweeps({ config }: OpenContext, measured: Measured): Promise<Find
   ];
 }
 
-/** Whether the jobs of your service are run in time, and did not fail when they were run last; and when each is next. */
 async function yourJobs({ db, vendor: { jobs = [] } }: OpenContext): Promise<Finding[]> {
   if (jobs.length === 0) return [fine("Your service has no jobs.")];
   const prisma = await db.prisma();
@@ -53,7 +50,6 @@ async function yourJobs({ db, vendor: { jobs = [] } }: OpenContext): Promise<Fin
 
 const CATCH_UP = "Fix what else is found; otherwise the platform is in trouble: kit status";
 
-/** Whether grants are exchanged and tokens refreshed in time. */
 export async function tokens({ db }: OpenContext): Promise<Finding[]> {
   const late = (await lateTokens(db)).filter(({ count }) => count > 0);
   const found = late.map(({ what, count, leftSeconds, lastError }) => {
@@ -68,7 +64,6 @@ export async function tokens({ db }: OpenContext): Promise<Finding[]> {
   return orFine(found, "Grants are exchanged and tokens refreshed in time.");
 }
 
-/** Whether the vendor's functions end what they are given. */
 async function yourService(_ctx: OpenContext, measured: Measured): Promise<Finding[]> {
   const samples = await measured();
   const found = of(samples, "addon_your_service_oldest_seconds").flatMap(({ labels, value: seconds }) => {
@@ -94,7 +89,6 @@ const OF_STEPS = [
   { label: "Cut all calls off", path: "/cut-off-all" },
 ];
 
-/** Put-off steps that raised their alarm: of your functions, or of calls to the platform. */
 export async function steps({ db }: OpenContext): Promise<Finding[]> {
   const { count, kinds, some } = await stuckSteps(db);
   if (count === 0) return [fine("All put-off work comes to its end.")];
@@ -107,7 +101,6 @@ const shown = (uuids: readonly string[]) => uuids.map((uuid) => `kit resources s
 const pagesOf = (uuids: readonly string[]) =>
   uuids.map((uuid) => ({ label: `See ${uuid}`, path: `/resources/${uuid}` }));
 
-/** Resources whose credential needs a person. */
 export async function attention({ db, config }: OpenContext, measured: Measured): Promise<Finding[]> {
   const found = of(await measured(), "addon_credentials_needing_attention").map(({ labels, value }) => {
     const { state, reason } = labels as { state: string; reason: string };
@@ -132,7 +125,6 @@ export async function attention({ db, config }: OpenContext, measured: Measured)
   return orFine(found, "No resource needs attention.");
 }
 
-/** The checks of the work, by their ids in `kit doctor`. */
 export const OF_WORK = {
   ...{ sweeps, "your-service": yourService, "your-jobs": yourJobs },
   ...{ tokens, steps, attention },

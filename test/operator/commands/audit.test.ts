@@ -68,9 +68,7 @@ describe("the audit trail", () => {
     await kit(environment(), ["keys", "reseal"]);
     await kit(environment(), ["tokens", "refresh", uuid]);
     const { stdout } = await kit(environment(), ["audit", "--resource", uuid]);
-    expect(stdout).toMatch(
-      /^\d{4}-\S+ \S+ {2}done {2}kit tokens refresh \S+\n {2}\S+ \(\S+\); \S{36}; 1 refreshed/,
-    );
+    expect(stdout).toMatch(/^\d{4}-\S+ \S+ {2}done {2}kit tokens refresh [^]*; 1 refreshed/);
     expect(stdout).not.toContain("reseal");
     expect((await kit(environment(), ["resources", "show", uuid])).stdout).toContain("kit tokens refresh");
     const authorization = `Basic ${Buffer.from("operator:a-password-of-the-operator").toString("base64")}`;
@@ -83,15 +81,11 @@ describe("the audit trail", () => {
     await life.world.rows(
       `INSERT INTO operator_actions (action, form, state, ended_at) SELECT 'older', n::text, 'done', now() FROM generate_series(1, 60) n`,
     );
-    const first = await kitJson<{ entries: AuditEntry[]; next: number }>(environment(), ["audit"]);
-    expect(first.data.entries).toHaveLength(50);
-    const second = await kitJson<{ entries: AuditEntry[] }>(environment(), [
-      "audit",
-      "--after",
-      String(first.data.next),
-    ]);
-    expect(second.data.entries[0]!.action).toBe("older");
-    expect((await kitJson(environment(), ["audit", "--after", "x"])).code).toBe(2);
+    const pageAfter = async (...words: string[]) =>
+      (await kitJson<{ entries: AuditEntry[]; next: number }>(environment(), ["audit", ...words])).data;
+    const first = await pageAfter();
+    expect(first.entries).toHaveLength(50);
+    expect((await pageAfter("--after", String(first.next))).entries[0]!.action).toBe("older");
   });
 
   it("that cannot be written is a warning, and keeps secrets from being revealed", async () => {
@@ -103,13 +97,13 @@ describe("the audit trail", () => {
       const json = await kit(environment(), ["tokens", "refresh", uuid, "--json"]);
       expect(JSON.parse(json.stdout)).toMatchObject({ done: [uuid] });
       expect(json.stderr).toContain("not in the audit trail");
-      const revealed = await kitJson(environment(), ["config", "get", uuid, "--reveal"]);
-      expect(revealed).toMatchObject({
+      const message = expect.stringContaining("operator_actions");
+      const get = ["config", "get", uuid];
+      expect(await kitJson(environment(), [...get, "--reveal"])).toMatchObject({
         code: 1,
-        data: { message: expect.stringContaining("operator_actions") },
+        data: { message },
       });
-      const asked = await kit(environment(), ["config", "get", uuid]);
-      expect(asked).toMatchObject({ code: 0, stderr: "" });
+      expect(await kit(environment(), get)).toMatchObject({ code: 0, stderr: "" });
     } finally {
       await life.world.rows(`ALTER TABLE out_of_the_way RENAME TO operator_actions`);
     }

@@ -62,9 +62,8 @@ const cases: Case[] = [
   {
     what: "settings as in production",
     settings: () => {
-      const names = ["PLATFORM_API_URL", "PLATFORM_AUTH_URL", "PLATFORM_STATUS_URL"];
-      const addresses = names.map((name) => [name, "https://platform.invalid"]);
-      return { ...Object.fromEntries(addresses), ALLOW_INSECURE_PLATFORM: "off" };
+      const [PLATFORM_API_URL, PLATFORM_AUTH_URL, PLATFORM_STATUS_URL] = Array(3).fill("https://platform.invalid"); // prettier-ignore
+      return { PLATFORM_API_URL, PLATFORM_AUTH_URL, PLATFORM_STATUS_URL, ALLOW_INSECURE_PLATFORM: "off" };
     },
     code: 1,
     finds: { settings: isFine("All settings are there and make sense.") },
@@ -79,12 +78,9 @@ const cases: Case[] = [
     }),
     finds: {
       settings: {
-        ok: true,
-        message: expect.stringMatching(
-          /CLIENT_SECRET ended with a line end[^]*ALLOW_INSECURE_PLATFORM is on[^]*ADDON_PASSWORD_PREVIOUS/,
-        ),
+        message: expect.stringMatching(/CLIENT_SECRET .*ALLOW_INSECURE_PLATFORM .*ADDON_PASSWORD_PREVIOUS/),
       },
-      keys: { ok: true, fix: expect.stringMatching(/can be dropped 12 hours after[^]*A new one stays/) },
+      keys: warns("nothing is sealed with any of DECRYPTION_KEYS", "can be dropped 12 hours after"),
       status: warns("cannot be read", "PLATFORM_STATUS_URL"),
       "sign-in": isFine("Nobody can sign in"),
       secret: isFine("the platform accepts it"),
@@ -127,9 +123,7 @@ const cases: Case[] = [
     what: "a wrong secret of the OAuth client",
     settings: () => ({ ...client, OAUTH_CLIENT_SECRET: "one-of-yesterday" }),
     code: 1,
-    finds: {
-      "sign-in": { ...fails("", "OAUTH_CLIENT_SECRET"), message: expect.not.stringContaining("day") },
-    },
+    finds: { "sign-in": fails("nobody can sign in", "OAUTH_CLIENT_SECRET") },
   },
   {
     what: "secrets that nobody could be asked about",
@@ -166,41 +160,27 @@ const cases: Case[] = [
     },
   },
   {
-    what: "a resource that needs attention",
-    change: () => credentials(`state = 'needs_reauth', due_at = NULL`),
-    code: 1,
-    finds: {
-      attention: fails("1 resource needs_reauth: the platform", "kit resources list --state needs_reauth"),
-    },
-  },
-  {
     what: "a token that waits for its refresh",
-    change: () => late(`due_at = now() + interval '1 minute', expires_at = now() + interval '181 minutes'`),
-    finds: {
-      tokens: warns(
-        "Late: 1 token, the first ends in 3 h. The last try: server_error: it answered 500",
-        "catch up",
-      ),
-    },
+    change: () => late(`expires_at = now() + interval '181 minutes'`),
+    finds: { tokens: warns("Late: 1 token, the first ends in 3 h. The last try: server_error", "catch up") },
   },
   {
     what: "a token that ends soon",
-    change: () => late(`due_at = now() + interval '1 minute', expires_at = now() + interval '30 minutes'`),
+    change: () => late(`expires_at = now() + interval '30 minutes'`),
     code: 1,
     finds: { tokens: fails("1 token, the first ends in 30 min", "kit status") },
   },
   {
     what: "a grant close to its deadline",
-    change: () =>
-      late(
-        `due_at = now() + interval '1 minute', state = 'grant_pending', grant_deadline = now() + interval '200 seconds'`,
-      ),
+    change: () => late(`state = 'grant_pending', grant_deadline = now() + interval '200 seconds'`),
     code: 1,
     finds: { tokens: fails("1 grant, the first ends in 3 min. The last try: server_error", "kit status") },
   },
 ];
 const late = (assignments: string) =>
-  credentials(`attempts = 6, last_error = 'server_error: it answered 500', ${assignments}`);
+  credentials(
+    `due_at = now() + interval '1 minute', attempts = 6, last_error = 'server_error: it answered 500', ${assignments}`,
+  );
 
 describe("kit doctor", () => {
   it("finds no fault in a running service", async () => {

@@ -112,9 +112,8 @@ describe("npm run kit", () => {
     expect((await readdir(folder)).filter((name) => name.startsWith("dist"))).toEqual([]);
   });
 
-  it("never builds in a deployed service, without the compiler or the sources", async () => {
+  it("never builds in a deployed service, without the compiler", async () => {
     await aBuild(30);
-    expect(await kit()).toEqual(OLD);
     await put("src/your-service/plans.ts", "", 10);
     expect(await kit()).toEqual(OLD);
   });

@@ -108,10 +108,11 @@ describe("a config var with control characters", () => {
   });
 
   it("is escaped in config diff and config push too", async () => {
-    for (const command of ["diff", "push"]) {
-      const terminal = onTerminal(world.environment, ["config", command, uuids[2]!, "--reveal"]);
-      expect((await terminal.ended()).sent).toContain(written);
-    }
+    const diff = onTerminal(world.environment, ["config", "diff", uuids[2]!, "--reveal"]);
+    expect((await diff.ended()).sent).toContain(written);
+    const push = onTerminal(world.environment, ["config", "push", uuids[2]!, "--reveal"]);
+    await push.type("n\r", /\(y\/N\) /);
+    expect((await push.ended()).sent).toContain(written);
   });
 
   it("is escaped as JSON", async () => {

@@ -95,10 +95,7 @@ describe("kit without any settings", () => {
     ["no page at all", ["status", "--per-page", "0"]],
     ["an incident and a day", ["status", "--incident", "7", "--since", "2026-01-31"]],
     ["an environment that is none", ["manifest", "resolve", "app.json", "--environment", "production"]],
-    [
-      "a token as an argument",
-      ["authorizations", "create", "--description", "x", "--scope", "read", "SVCK-x"],
-    ],
+    ["a token as an argument", ["authorizations", "create", "SVCK-x", "--description", "x", "--scope", "x"]],
     ["no scope", ["authorizations", "create", "--description", "x"]],
     ["an empty scope", ["authorizations", "create", "--description", "x", "--scope", " , "]],
     ["an empty description", ["authorizations", "create", "--description", " ", "--scope", "read"]],
