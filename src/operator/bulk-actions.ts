@@ -10,10 +10,7 @@ import { functionOf, isOfPlanChange, type Step } from "../work/step.ts";
 import { resourcesToTake, settleStep, takeSteps, type Hand } from "../work/store.ts";
 import { writeStepOf } from "../work/vendor-steps.ts";
 
-/**
- * Something that an operator does to the credential, or to the unfinished work, of one resource, of several, or of all: the
- * command `kit GROUP VERB`, or `kit VERB`, and two pages.
- */
+/** What an operator does to one resource, to several, or to all: a command `kit [GROUP] VERB`, and two pages. */
 export interface BulkAction {
   group?: string;
   about?: string;
@@ -120,11 +117,9 @@ export const BULK_ACTIONS: readonly BulkAction[] = [
   },
 ];
 
-// What an operator does to the unfinished work of the vendor's functions when these hang or fail.
-
 /**
- * The work of such an action: `work` is done to each resource, or `none` said of it where there is nothing to do. It is
- * done once: if the database fails meanwhile, the resource's story says whether it was.
+ * `work` is done to each resource, or `none` said of it where there is nothing to do. It is done once: if the database
+ * fails meanwhile, the resource's story says whether it was.
  */
 export function onSteps(
   hand: Hand,

@@ -44,12 +44,9 @@ export function triedSecret(authUrl: string, secret: Secret): Promise<Trial> {
 
 /**
  * Makes a value the current client secret, after a check of the keys and, if `isTried`, of the value at the platform.
- * Tokens that older secrets issued fall due at once, because resetting the secret revoked them. A value that is current
- * already, and works, is not stored again. A 401 that gives no reason neither confirms nor rejects the value: it is set,
- * and the report says so. Throws, and changes nothing, if the platform rejects the value, or gives no answer while the
- * current one works.
- *
- * It is also the remedy for stored secrets that cannot be decrypted: those are deleted.
+ * Tokens that older secrets issued fall due at once, because resetting the secret revoked them. A 401 that gives no reason
+ * neither confirms nor rejects the value: it is set, and the report says so. Throws, and changes nothing, if the platform
+ * rejects the value, or gives no answer while the current one works. Stored secrets that cannot be decrypted are deleted.
  */
 export async function setSecret(ctx: Context, value: Secret, isTried = true): Promise<SecretReport> {
   const { db, config, credentials } = ctx;

@@ -23,9 +23,8 @@ interface PlatformCall {
 }
 
 /**
- * Calls the platform's API with one resource's token, and answers what came, its body parsed if it is JSON, and null if it
- * is empty; an error status is an answer too. Unless `reveal` is set, without its secrets: values that are secret by
- * their place, the access token of the call, texts that begin like a token, and all others that this process knows.
+ * Calls the platform's API with one resource's token, and answers what came; an error status is an answer too. Unless
+ * `reveal` is set, without what is secret by its place, and without secrets and tokens that this process knows.
  */
 export async function callPlatform(
   ctx: Context,

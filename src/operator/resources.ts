@@ -160,13 +160,11 @@ function waiting({ kind, attempts, lastError, detail, dueAt, leasedUntil }: Step
 const isLater = (time: Date | null, nowMs: number) => time !== null && time.getTime() > nowMs;
 
 /**
- * Does locally what a deprovision by the platform would do, for a resource that the platform no longer asks about: it
- * needs no keys, and the clean-up is stored as a step, which the service carries out. For a tombstone it clears the
- * remaining data of the customer. Throws {@link UnknownResource}.
+ * Does locally what a deprovision by the platform would do; it needs no keys, and the service carries out the clean-up. Of
+ * a tombstone it clears the remaining data of the customer. Throws {@link UnknownResource}.
  */
 export async function eraseResource(db: Database, uuid: string): Promise<{ erased: string }> {
-  // `deprovision` would store a tombstone for an unknown uuid too. That is meant for requests of the platform that
-  // arrive out of order.
+  // `deprovision` would store a tombstone for an unknown uuid too, as for requests that arrive out of order.
   if (!(await findResource(db, uuid))) throw new UnknownResource(uuid);
   const log = createLog("silent", createScrubber(""));
   try {
@@ -188,10 +186,7 @@ interface ImportReport {
 
 const BATCH_SIZE = 500;
 
-/**
- * Imports installations from before the kit, one JSON object a line, in batches; each batch is written whole or not at
- * all. Resources that exist are skipped, so a run that was stopped is simply repeated. Nothing is sent anywhere.
- */
+/** Imports installations from before the kit, one JSON object a line. A run that was stopped is simply repeated. */
 export async function importInstallations(
   ctx: Pick<Context, "db" | "vault" | "offer">,
   lines: AsyncIterable<string>,

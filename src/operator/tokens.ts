@@ -95,10 +95,7 @@ async function ask(ctx: Context, uuid: string): Promise<End> {
   return { id, message, isOfAll: outcome === "closed" || outcome === "credentials_rejected" };
 }
 
-/**
- * Waits until a grant is exchanged, by this process or another: it exchanges due grants itself, under the same leases as
- * the service, so it works both beside a running service and without one. Every grant ends at its deadline.
- */
+/** Waits until a grant is exchanged, by this process or another. Every grant ends at its deadline. */
 async function exchanged(ctx: Context, uuid: string, signal: AbortSignal): Promise<End> {
   for (;;) {
     const [row] = await retryWhileDatabaseAway(() => findResources(ctx.db, [uuid]));

@@ -38,10 +38,7 @@ export async function askYes(host: Host, question: string): Promise<void> {
   if (!/^y(es)?$/i.test((await asked(host, `${question} (y/N) `, true)).trim())) throw notConfirmed();
 }
 
-/**
- * Reads a secret from standard input, without a trailing line end; a person at a terminal is asked, without an echo.
- * Throws `UsedWrongly` if it is empty, and `not_confirmed` if a person cancels.
- */
+/** Standard input, or what a person types without an echo. Throws `UsedWrongly`, or `not_confirmed` if cancelled. */
 export async function readSecret(host: Host, what: string, mostBytes: number): Promise<Secret> {
   const typed = host.stdin.isTTY
     ? await asked(host, `${what} (not shown): `, false)

@@ -120,10 +120,7 @@ committed and compared.`,
     });
 }
 
-/**
- * An add-on's manifest for the platform, without the keys that the offer gives no value. `config_vars_prefix` are the
- * words that all of `config_vars` begin with. Throws `Misconfigured` for an offer that does not fit together.
- */
+/** An add-on's manifest for the platform. Throws `Misconfigured` for an offer that does not fit together. */
 export function addonManifest(addonId: string, offer: Offer) {
   checkOffer(offer);
   const { plans, defaultPlan, ephemeralPlan, regions, configVars, requires = [] } = offer;

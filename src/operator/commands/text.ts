@@ -37,10 +37,7 @@ export function table({ paint }: Screen, records: readonly Readonly<Record<strin
   return [paint.dim(line(titles).toUpperCase()), ...rows.map(line)].join("\n");
 }
 
-/**
- * Names and their facts, one below the other, indented: none is shown as a dash, and a time with its distance from now.
- * `now` is that of the clock that wrote the times.
- */
+/** Names and their facts, one below the other. `now` is that of the clock that wrote the times. */
 export function facts({ paint }: Screen, named: readonly NamedFact[], now?: number): string {
   const width = Math.max(0, ...named.map(([name]) => name.length));
   return named

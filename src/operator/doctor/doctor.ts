@@ -37,10 +37,7 @@ const yourChecks = ({ vendor: { checks = {} } }: OpenContext) =>
     }),
   );
 
-/**
- * Looks at everything that the service needs and says what to fix. It changes nothing. It works when settings are wrong,
- * keys are missing or the database is unreachable: a check that cannot be made then says so.
- */
+/** Works when settings are wrong, keys are missing or the database is unreachable. It changes nothing. */
 export async function examine(needs: {
   /** Throws `Misconfigured` with all faults of the settings. */
   readSettings(): Config;

@@ -4,8 +4,7 @@ import { adviceOn, counted, countedToMost, duration, moment } from "../wording.t
 import { lateTokens, stuckSteps, unrefreshable } from "../store.ts";
 import { fault, fine, orFine, warning, type Finding } from "./finding.ts";
 
-// Whether what must happen does: jobs, grants, refreshes, put-off steps, and who waits for an operator. `kit doctor` and
-// the operator's overview say the same of it.
+// Whether what must happen does. `kit doctor` and the operator's overview say the same of it.
 
 /** By default a sweep runs every 15 seconds (SWEEP_CRON). */
 const SWEEPS_LATE_AFTER_SECONDS = 120;
