@@ -1,9 +1,17 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { CREDENTIAL_MOVES, CREDENTIAL_STATES } from "../src/credentials/states.ts";
-import { RESOURCE_MOVES, RESOURCE_STATES, type Move } from "../src/resources/states.ts";
+import { RESOURCE_MOVES, RESOURCE_STATES, type Moves } from "../src/resources/states.ts";
 
 // Draws the state machines: npx tsx workshop/states.ts writes docs/states.md anew.
+
+/** From `none`: there is no row yet. */
+type Move = Record<"from" | "on" | "to" | "why", string>;
+
+const listed = (moves: Moves<string>): Move[] =>
+  Object.entries(moves).flatMap(([from, events]) =>
+    Object.entries(events ?? {}).map(([on, [to, why] = ["", ""]]) => ({ from, on, to, why })),
+  );
 
 /** A state machine: the column that holds its state, its states, and every move between them. */
 export interface Machine {
@@ -22,14 +30,14 @@ export const MACHINES: readonly Machine[] = [
     table: "resources",
     file: "src/resources/states.ts",
     states: RESOURCE_STATES,
-    moves: RESOURCE_MOVES,
+    moves: listed(RESOURCE_MOVES),
   },
   {
     title: "A credential",
     table: "credentials",
     file: "src/credentials/states.ts",
     states: CREDENTIAL_STATES,
-    moves: CREDENTIAL_MOVES,
+    moves: listed(CREDENTIAL_MOVES),
   },
 ];
 

@@ -13,19 +13,17 @@ import {
   readClientSecret,
   rejectSecret,
   takeSecretProbe,
+  type SealedSecret,
 } from "./store.ts";
 import type { Failure, Tries } from "./verdict.ts";
 
-/**
- * The partner's client secret, as all processes see it. A rejection is a fact about the secret, never about a token: it
- * stops the calls, except for one probe a minute, and ends as soon as one is accepted.
- */
+/** A rejection is a fact about the secret, never about a token: it stops the calls, but for one probe a minute. */
 export interface ClientSecret {
   version: number;
   value: Secret;
   /** Whether the platform refused it, as far as any process knows; at most 5 seconds old. */
   isRejected: boolean;
-  /** Rejected, but only as it seems: two credentials were refused, and the platform did not say why. */
+  /** It only seems so: two credentials were refused, and the platform did not say why. */
   isPresumed: boolean;
 }
 
@@ -34,20 +32,19 @@ export type JudgedAnswer = Extract<TokenAnswer, { outcome: "issued" }> | Failure
 
 type Refused = Tries & { uuid: string };
 
-/**
- * Whether a secret holds a call back. One that is only presumed wrong holds back refreshes, which have hours, and no
- * grant, which has minutes.
- */
+/** One that is only presumed wrong holds back refreshes, which have hours, and no grant, which has minutes. */
 export const holdsBack = ({ isRejected, isPresumed }: ClientSecret, isGrant: boolean): boolean =>
   isRejected && !(isPresumed && isGrant);
 
 const STALE_AFTER_MS = 5_000;
 /** A process that still meets the rejection raises its alarm again after this time. */
 const TOLD_AGAIN_AFTER_MS = 10 * 60_000;
-/** Two credentials refused without a reason within this time, and no success in between: the secret is presumed wrong. */
+/**
+ * Two credentials refused without a reason within this time, and no success in between: the secret is presumed wrong.
+ */
 const TOGETHER_MS = 60_000;
 
-/** What this room is made from; not the context, which holds it. */
+/** Not the context, which holds this. */
 export interface Needs {
   db: Database;
   vault: Vault;
@@ -56,10 +53,7 @@ export interface Needs {
   nudge(job: "refresh-tokens"): void;
 }
 
-/**
- * The partner's client, whose secret has versions: sealed in the database, so that all processes use the same one. An
- * old process, or a restart with the old value, never brings a dead secret back.
- */
+/** The versions of the client secret, sealed in the database, so that all processes use the same one. */
 export function createClientSecrets({ db, vault, scrubber, log, nudge }: Needs) {
   let seen: (ClientSecret & { readAt: number }) | null = null;
   let toldAt = -Infinity;
@@ -71,7 +65,7 @@ export function createClientSecrets({ db, vault, scrubber, log, nudge }: Needs) 
     hash: vault.hash(value),
   });
 
-  function isStored(value: Secret, { sealed, hash }: { sealed: Buffer; hash: Buffer }): boolean {
+  function isOf(value: Secret, { sealed, hash }: SealedSecret): boolean {
     const keyId = keyIdOf(sealed);
     return (
       keyId !== null && vault.keyIds.includes(keyId) && Buffer.compare(vault.hash(value, keyId), hash) === 0
@@ -112,8 +106,8 @@ export function createClientSecrets({ db, vault, scrubber, log, nudge }: Needs) 
   }
 
   /**
-   * A refusal without a reason; true: another credential got one within a minute and nobody succeeded in between, so the
-   * secret is to be presumed wrong. A row that was first refused before the last success is dead, and says nothing.
+   * A refusal without a reason; true: another credential got one within a minute and nobody succeeded in between, so
+   * the secret is to be presumed wrong. A row that was first refused before the last success is dead, and says nothing.
    */
   function isSecond({ uuid, rejectedForSeconds }: Refused, { version }: ClientSecret): boolean {
     const atMs = performance.now();
@@ -164,18 +158,17 @@ export function createClientSecrets({ db, vault, scrubber, log, nudge }: Needs) 
       return seen;
     },
 
-    /** While it is rejected: whether the caller may make the one call a minute that probes it. */
+    /** Whether the caller may make the one call a minute that probes a rejected secret. */
     takeProbe: ({ version }: ClientSecret) => takeSecretProbe(db, version),
 
     /**
-     * Imports `CLIENT_SECRET`, unless this value was ever stored before. Tokens that older secrets issued fall due
-     * later, in the job `spread-secret`: a start does not wait for a million of them. Returns whether it was imported.
+     * Imports `CLIENT_SECRET`, unless this value was ever stored before: a restart with an old one never brings it
+     * back. The tokens of older ones fall due in the job `spread-secret`: a start does not wait for a million of them.
      */
     async importOnce(value: Secret): Promise<boolean> {
       scrubber.hide(value);
-      const isKnown = (all: readonly { sealed: Buffer; hash: Buffer }[]) =>
-        all.some((stored) => isStored(value, stored));
-      return (await addSecret(db, seal(value), isKnown)) !== null;
+      const added = await addSecret(db, seal(value), (stored) => stored.some((each) => isOf(value, each)));
+      return added !== null;
     },
 
     /** Makes a value current, even if it was stored before. Returns the version and how many tokens are due now. */
@@ -193,8 +186,8 @@ export function createClientSecrets({ db, vault, scrubber, log, nudge }: Needs) 
 }
 
 /**
- * Judges an answer about a person's pair, which ends only by a word of RFC 6749. That the client of `OAUTH_CLIENT_ID` is
- * rejected is a fault of the settings, and so may be a 401 without a word: after these the pair is tried again.
+ * Judges an answer about a person's pair. That the client of `OAUTH_CLIENT_ID` is rejected is a fault of the settings,
+ * so may be a 401 without a word of RFC 6749: after these the pair is tried again.
  */
 export function judgePersons(log: Log, answer: TokenAnswer): Exclude<JudgedAnswer, "client_rejected"> {
   if (answer.outcome !== "client_rejected") return answer as Exclude<JudgedAnswer, "client_rejected">;

@@ -13,7 +13,6 @@ export function createCredentials(
   const { oauthClientId: id, oauthClientSecret: secret, tokenConcurrency } = ctx.config;
   return {
     endpoint,
-    /** The versions of the secret that resources' tokens belong to. */
     secrets: createClientSecrets(ctx),
     /** The client that people sign in with; null: they cannot sign in here. */
     people: id && secret ? { id, secret } : null,
@@ -32,10 +31,8 @@ const FAILURES_TO_OPEN = 5;
 const PROBE_EVERY_MS = 15_000;
 
 /**
- * A circuit breaker for refreshes while the token endpoint fails or asks for rest (`Retry-After`). Refreshes have hours
- * to spare, so they stop, except for one probe every 15 seconds; grants have minutes and are never held back by it. Per
- * process. `onHeldBack` is called when it opens and at each probe: a count of its calls shows an outage for as long as it
- * lasts.
+ * A circuit breaker, per process, for refreshes while the token endpoint fails or asks for rest (`Retry-After`). Grants
+ * have only minutes and are never held back by it. `onHeldBack` is called when it opens and at each probe.
  */
 function createBreaker(onHeldBack: () => void) {
   let failures = 0;
@@ -60,17 +57,14 @@ function createBreaker(onHeldBack: () => void) {
       if (retryAfterMs > 0) restAskedAt = performance.now();
       const opens = failures === FAILURES_TO_OPEN;
       if (opens) onHeldBack();
-      closedUntil = Math.max(
-        closedUntil,
-        performance.now() + Math.max(retryAfterMs, opens ? PROBE_EVERY_MS : 0),
-      );
+      const restMs = Math.max(retryAfterMs, opens ? PROBE_EVERY_MS : 0);
+      closedUntil = Math.max(closedUntil, performance.now() + restMs);
     },
   };
 }
 
 /**
- * At most so many calls at once (`TOKEN_CONCURRENCY`); further callers wait in line, grants before token pairs. Resolves
- * to the function that passes the turn on.
+ * At most so many calls at once; others wait in line, grants first. Resolves to the function that passes the turn on.
  */
 function createTurns(most: number): (isGrant: boolean) => Promise<() => void> {
   const grants: (() => void)[] = [];

@@ -3,10 +3,7 @@ import { oauthGrantOf, type NoGrant } from "../platform/oauth-grant.ts";
 import { credentialSealContext } from "../vault/vault.ts";
 import { storeRecovered } from "./queue.ts";
 
-/**
- * Parses a timestamp whose offset is `+hhmm` (as the platform writes a grant's), `+hh:mm` or `Z`. Null: it cannot be
- * parsed, or its year is before 2000 or after 9999.
- */
+/** A timestamp with the offset `+hhmm` (as the platform writes it), `+hh:mm` or `Z`, of the years 2000 to 9999. */
 export function readTime(value: unknown): Date | null {
   if (typeof value !== "string") return null;
   const time = new Date(/[+-]\d{4}$/.test(value) ? `${value.slice(0, -2)}:${value.slice(-2)}` : value);
@@ -15,19 +12,13 @@ export function readTime(value: unknown): Date | null {
 }
 
 /**
- * The outcome of asking for a resource's grant. `stored`: the grant's code is sealed and due at once; it is exchanged
- * like any other. `not_wanted`: meanwhile the resource was deprovisioned, or has got a grant or tokens.
- */
-type Recovery = { outcome: "stored" } | { outcome: "not_wanted" } | NoGrant;
-
-/**
- * Asks the legacy oauth-grant endpoint for a resource's grant and stores it (platform document, "Oauth-grant
- * retrieval").
+ * Asks the legacy oauth-grant endpoint for a resource's grant and stores it, due at once (platform document,
+ * "Oauth-grant retrieval"). `not_wanted`: meanwhile the resource was deprovisioned, or has got a grant or tokens.
  */
 export async function recoverGrant(
   { db, vault, config, platformCalls }: Pick<Context, "db" | "vault" | "config" | "platformCalls">,
   uuid: string,
-): Promise<Recovery> {
+): Promise<{ outcome: "stored" } | { outcome: "not_wanted" } | NoGrant> {
   const answer = await oauthGrantOf(platformCalls, config, uuid);
   // Another command may have exchanged the grant meanwhile, or a deprovision removed the resource.
   if (answer.outcome === "already_exchanged" || answer.outcome === "unknown")
@@ -35,7 +26,8 @@ export async function recoverGrant(
   if (answer.outcome !== "grant") return answer;
   const { code, expiresAt } = answer.grant;
   const sealed = vault.seal(credentialSealContext("sealed_grant_code", uuid), code);
-  return { outcome: (await storeRecovered(db, uuid, sealed, readTime(expiresAt))) ? "stored" : "not_wanted" };
+  const isStored = await storeRecovered(db, uuid, sealed, readTime(expiresAt));
+  return { outcome: isStored ? "stored" : "not_wanted" };
 }
 
 async function isWanted(db: Context["db"], uuid: string): Promise<boolean> {

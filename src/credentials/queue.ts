@@ -13,14 +13,15 @@ import { GRANT_SECONDS, type Tries, type Verdict } from "./verdict.ts";
 const LEASE_SECONDS = 45;
 /** A call may only be sent while this much of the lease is left: the longest call (20 s) and the time to store it. */
 const NEEDED_LEASE_SECONDS = 24;
-/** How long a claimed row waits, before or after its call, for a database that is unreachable, before its lease ends it. */
+/**
+ * How long a claimed row waits, before or after its call, for a database that is unreachable, before its lease ends it.
+ */
 export const AROUND_CALL = { upToMs: 15_000 };
 /** A claim this recent counts as the sent mark: even if the process froze meanwhile, it still holds the lease. */
 const FRESH_MS = 1_000;
 /** The most rows ever claimed at once. It also tells the planner, which does not see $1, how many are wanted. */
 const MOST_CLAIMED = 2_000;
 
-/** A lease: which row, and the number of the claim. */
 export interface Lease {
   uuid: string;
   lease: number;
@@ -34,7 +35,7 @@ export interface ClaimedCredential extends Lease, Tries, Record<"requestId" | "t
   /** How many token pairs were stored before. */
   generation: number;
   sealedGrantCode: Buffer | null;
-  /** A grant's time is over. */
+  /** The grant's time is over. */
   isOver: boolean;
 }
 
@@ -89,11 +90,7 @@ const claimPair = statement(
      AND (${HAS_PAIR} OR (state = 'quarantined' AND $2::int IS NULL AND sealed_grant_code IS NULL)) ${TAKEN}`,
 );
 
-interface Claiming {
-  db: Queryable;
-  /** Counts rows taken over from holders that neither finished nor released them. */
-  metrics: { steal(rows: number): void };
-}
+type Claiming = { db: Queryable; metrics: { steal(rows: number): void } };
 
 async function take({ db, metrics }: Claiming, claim: Statement, values: unknown[]) {
   const claimedAtMs = Date.now();
@@ -105,13 +102,15 @@ async function take({ db, metrics }: Claiming, claim: Statement, values: unknown
   return rows.sort((one, other) => one.rank - other.rank) as ClaimedCredential[];
 }
 
-/** Claims grants that may be exchanged now, or whose time is over, the most urgent first. */
+/** Also those whose time is over. */
 export const claimGrants = (ctx: Claiming, most: number) => take(ctx, claimGrantsDue, [most]);
 
 export const claimRefreshes = (ctx: Claiming, most: number, owners: readonly Owner[]) =>
   take(ctx, claimPairsDue, [most, owners]);
 
-/** Claims one pair, due or not. None: another process holds it, there is none, or it is not of `generation` any more. */
+/**
+ * Claims one pair, due or not. None: another process holds it, there is none, or it is not of `generation` any more.
+ */
 export const claimRefresh = async (ctx: Claiming, uuid: string, generation: number | null = null) =>
   (await take(ctx, claimPair, [uuid, generation]))[0];
 
@@ -143,17 +142,15 @@ const mark = statement(
    RETURNING c.uuid, c.lease`,
 );
 const markTogether = groupCommit<Queryable, Lease, boolean>({
-  write: async (db, rows) =>
-    areAmong(
-      rows,
-      await db.query<Lease>(mark, [rows.map(({ uuid }) => uuid), rows.map(({ lease }) => lease)]),
-    ),
+  async write(db, rows) {
+    const values = [rows.map(({ uuid }) => uuid), rows.map(({ lease }) => lease)];
+    return areAmong(rows, await db.query<Lease>(mark, values));
+  },
 });
 
 /**
- * Marks that a row's call goes out now. False: nothing may be sent. A fresh claim is the mark of a refresh, which can be
- * repeated. A grant is good for one call: right before it, the database must show that it can store the outcome; and a
- * call that was never made must not leave an unknown outcome behind.
+ * Marks that a row's call goes out now; false: nothing may be sent. A fresh claim is the mark of a refresh, which can
+ * be repeated. A grant is good for one call: right before it, the database must show that it can store the outcome.
  */
 export async function markSent(db: Queryable, row: ClaimedCredential): Promise<boolean> {
   const isFresh = Math.abs(Date.now() - row.claimedAtMs) < FRESH_MS;
@@ -251,8 +248,8 @@ export const reopenSome = (db: Queryable, keyIds: readonly string[]) =>
   db.query<{ uuid: string; owner: Owner }>(reopen, [keyIds]);
 
 /**
- * SQL condition for the rows (a credential `c` of a resource `r`) that may get another grant. A put-off provision whose
- * grant was lost has failed or is about to, and gets none; one that came without a grant still waits for it.
+ * SQL condition: a credential `c` of a resource `r` may get another grant. A put-off provision whose grant was lost
+ * fails; one that came without a grant still waits for it.
  */
 export const IS_RECOVERABLE = `(r.state = 'provisioned' AND (c.state IN ('grant_lost', 'no_grant', 'needs_reauth')
     OR c.state = 'active' AND c.rejected_at IS NOT NULL)
@@ -272,10 +269,6 @@ const recover = statement(
    INSERT INTO events (uuid, type) SELECT uuid, 'grant_recovered' FROM recovered RETURNING uuid`,
 );
 
-/** Puts a grant that was recovered into the queue. False: it is not wanted any more. */
-export const storeRecovered = async (
-  db: Queryable,
-  uuid: string,
-  sealed: Uint8Array,
-  expiresAt: Date | null,
-) => (await db.query(recover, [uuid, sealed, expiresAt])).length > 0;
+/** False: the grant is not wanted any more. */
+export const storeRecovered = async (db: Queryable, uuid: string, sealed: Uint8Array, expires: Date | null) =>
+  (await db.query(recover, [uuid, sealed, expires])).length > 0;

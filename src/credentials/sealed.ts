@@ -1,20 +1,14 @@
-import type { Queryable } from "../database/database.ts";
-import type { Log } from "../logging/log.ts";
+import type { Context } from "../context.ts";
 import type { Secret } from "../secret.ts";
-import { KeyMissing, SealBroken, type Vault, credentialSealContext } from "../vault/vault.ts";
+import { KeyMissing, SealBroken, credentialSealContext } from "../vault/vault.ts";
 import { reopenSome, settle, type Judged } from "./queue.ts";
 import type { Owner, State } from "./states.ts";
 
-interface Needs {
-  db: Queryable;
-  vault: Vault;
-  log: Log;
-}
+type Needs = Pick<Context, "db" | "vault" | "log">;
 
 /**
- * Opens what a credential row holds. Null: it does not open, and the row was quarantined, unless it has changed since it
- * was read. A secret that does not open was changed, moved from another row, or needs a key we lack. None of these says
- * that the platform revoked anything, so nothing is erased.
+ * Null: it does not open, and the row was quarantined, unless it has changed since. None of the causes says that the
+ * platform revoked anything, so nothing is erased.
  */
 export async function openSealed(
   { db, vault, log }: Needs,
@@ -38,7 +32,7 @@ export async function openSealed(
   }
 }
 
-/** Takes some rows back that were quarantined for a missing key that is in the ring now. Returns how many. */
+/** Takes some rows back that were quarantined for a missing key which is in the ring now. Returns how many. */
 export async function reopenQuarantined({ db, vault, log }: Needs): Promise<number> {
   const rows = await reopenSome(db, vault.keyIds);
   for (const row of rows) log.info(named(row), "A credential's key is back; it is in use again");

@@ -107,15 +107,17 @@ const readPairs = statement(
 );
 
 /** A credential as a caller of the platform's API needs it. */
-export interface TokenRow extends Lease, Record<"isExpired" | "canRefresh", boolean> {
+export interface TokenRow extends Lease {
   owner: Owner;
   state: State;
   reason: string | null;
   sealedAccessToken: Buffer | null;
+  isExpired: boolean;
+  canRefresh: boolean;
   generation: number;
 }
 
-/** Reads what is asked for at the same moment with one statement: dozens of steps run at once, and each of them asks. */
+/** With one statement for all who ask at the same moment: dozens of steps run at once. */
 export const readTokens = groupCommit<Queryable, string, TokenRow | undefined>({
   async write(db, uuids) {
     const byUuid = new Map((await db.query<TokenRow>(readPairs, [uuids])).map((row) => [row.uuid, row]));
@@ -151,14 +153,9 @@ const accept = statement(
    WHERE version = $1 AND rejected_at IS NOT NULL RETURNING version`,
 );
 
-/** The current version of the client secret, and what the platform makes of it. */
-interface StoredSecret {
-  version: number;
-  sealed: Buffer;
-  isRejected: boolean;
-  isPresumed: boolean;
-}
+type StoredSecret = { version: number; sealed: Buffer; isRejected: boolean; isPresumed: boolean };
 
+/** The current version of the client secret, and what the platform makes of it. */
 export const readClientSecret = async (db: Queryable) =>
   (await db.query<StoredSecret>(readSecret))[0] ?? null;
 
@@ -195,7 +192,7 @@ const wakeGrants = statement(
      SELECT uuid FROM credentials WHERE state = 'grant_pending' AND attempts > 0 AND due_at > now() FOR UPDATE SKIP LOCKED))`,
 );
 
-type SealedSecret = Record<"sealed" | "hash", Uint8Array>;
+export type SealedSecret = Record<"sealed" | "hash", Uint8Array>;
 
 /** Every client secret as it is sealed, the oldest first, whether it opens or not. */
 export const sealedSecrets = (db: Queryable) =>
@@ -205,7 +202,7 @@ export const sealedSecrets = (db: Queryable) =>
 export function addSecret(
   db: Database,
   seal: (version: number) => SealedSecret,
-  isUnwanted: (stored: readonly { sealed: Buffer; hash: Buffer }[]) => boolean,
+  isUnwanted: (stored: readonly SealedSecret[]) => boolean,
 ): Promise<number | null> {
   return db.transaction(async (tx) => {
     await tx.query(lock, []);
@@ -268,23 +265,15 @@ const countOlder = statement(
 );
 
 /** The token pairs that an older secret issued, and those of them that will be tried again soon. */
-interface StaleTokens {
-  stale: number;
-  waiting: number;
-}
-
 export const countStale = async (db: Database, version: number) =>
-  (await db.readWhole<StaleTokens>(countOlder, [version]))[0]!;
-
-/** The most credentials counted per state. */
-const MOST_NEEDING_ATTENTION = 10_000;
+  (await db.readWhole<{ stale: number; waiting: number }>(countOlder, [version]))[0]!;
 
 // Only those of resources that neither failed nor are gone, for there a customer waits. Each state has its own limit,
 // so that the many of one do not hide the few of the next; those of failed resources accumulate over the years.
 const inState = (state: State) => `(SELECT uuid, state, reason FROM
     (SELECT uuid, state, reason FROM credentials WHERE state = '${state}' LIMIT 20000) few
   WHERE EXISTS (SELECT FROM resources r
-    WHERE r.uuid = few.uuid AND r.state IN ('provisioning', 'provisioned') OFFSET 0) LIMIT ${MOST_NEEDING_ATTENTION})`;
+    WHERE r.uuid = few.uuid AND r.state IN ('provisioning', 'provisioned') OFFSET 0) LIMIT 10000)`;
 
 /** A sub-select for a FROM: the credentials that need a person. */
 export const NEEDING_ATTENTION = `(${(["grant_lost", "needs_reauth", "no_grant", "quarantined"] as const).map(inState).join(" UNION ALL ")})`;

@@ -16,24 +16,19 @@ import { callTokens, type Admitted } from "./token-call.ts";
 import { judgeLostGrant, type CallResult } from "./verdict.ts";
 
 /**
- * How many rows are claimed for each call that may be under way: while some are called for, the next are being claimed
- * and the last ones stored, each of which takes a commit. Not more: a row that waits in line behind a call of 20
- * seconds must then have enough of its lease left.
+ * While some rows are called for, the next are being claimed and the last ones stored. Not more: a row that waits in
+ * line behind a call of 20 seconds must then have enough of its lease left.
  */
 const ROWS_PER_CALL = 2;
 /** The most rows claimed to find one for a probe. */
 const MOST_LOOKED_AT = 20;
 
 /**
- * Exchanges every grant that is due for its first pair of tokens, and ends those whose five minutes are over (platform
- * document, "States and transitions").
+ * Exchanges the grants that are due, and ends those whose time is over (platform document, "States and transitions").
  */
 export const createExchanges = (ctx: Context) => createPool(ctx, claimDueGrants, "exchange-grants");
 
-/**
- * Refreshes token pairs, of resources and of people who signed in, before they expire (platform document, "Access token
- * expired … Refresh grant").
- */
+/** Refreshes pairs, of resources and people, before they expire (platform document, "Access token expired …"). */
 export const createRefreshes = (ctx: Context) => createPool(ctx, claimDuePairs, "refresh-tokens");
 
 function createPool(
@@ -66,7 +61,8 @@ async function claimDueGrants(ctx: Context, most: number): Promise<Admitted[]> {
   const secret = await ctx.credentials.secrets.current();
   if (!holdsBack(secret, true)) return admitted(await claimGrants(ctx, most), secret);
   const rows = await claimGrants(ctx, Math.min(most, MOST_LOOKED_AT));
-  const [over, others] = [rows.filter(({ isOver }) => isOver), rows.filter(({ isOver }) => !isOver)];
+  const over = rows.filter(({ isOver }) => isOver);
+  const others = rows.filter(({ isOver }) => !isOver);
   return [...admitted(over, secret), ...(await probe(ctx, secret, others))];
 }
 
@@ -87,7 +83,10 @@ async function claimDuePairs(ctx: Context, most: number): Promise<Admitted[]> {
 const admitted = (rows: readonly ClaimedCredential[], secret: ClientSecret): Admitted[] =>
   rows.map((row) => ({ row, secret: row.owner === "person" ? null : secret, isProbe: false }));
 
-/** While a secret holds calls back: one of the rows probes it, the least tried one, if that is due. The others are released. */
+/**
+ * While a secret holds calls back: one of the rows probes it, the least tried one, if that is due. The others are
+ * released.
+ */
 async function probe(
   ctx: Context,
   secret: ClientSecret,
@@ -109,29 +108,19 @@ async function endGrant(ctx: Context, row: ClaimedCredential): Promise<void> {
 }
 
 /**
- * Refreshes one pair now, due or not, once for all who ask meanwhile. `busy`: another process is refreshing it or has
- * just done so, or there is none. With `generation`, only that pair is replaced, so that a token found dead is not
- * refreshed again after another process did it.
- *
- * The circuit breaker does not hold it back: a caller waits for this one token and would otherwise be refused for up to
- * 15 seconds after the platform is back. It is one call per row at a time, and its outcome feeds the breaker.
+ * Refreshes one pair now, due or not, once for all who ask meanwhile; with `generation`, only that one. `busy`: another
+ * process is at it or has just done it, or there is none. The circuit breaker does not hold back who waits for it.
  */
-export function refreshNow(
-  ctx: Context,
-  uuid: string,
-  generation?: number,
-): Promise<CallResult | { done: "busy" }> {
+export function refreshNow(ctx: Context, uuid: string, generation?: number): Promise<RefreshResult> {
   const { asked } = ctx.credentials;
   const running = asked.get(uuid) ?? refreshOne(ctx, uuid, generation).finally(() => asked.delete(uuid));
   asked.set(uuid, running);
   return running;
 }
 
-async function refreshOne(
-  ctx: Context,
-  uuid: string,
-  generation?: number,
-): Promise<CallResult | { done: "busy" }> {
+type RefreshResult = CallResult | { done: "busy" };
+
+async function refreshOne(ctx: Context, uuid: string, generation?: number): Promise<RefreshResult> {
   const row = await claimRefresh(ctx, uuid, generation);
   if (!row) return { done: "busy" };
   const only = await admittedNow(ctx, row).catch(async (error: unknown) => {
@@ -151,10 +140,8 @@ async function admittedNow(ctx: Context, row: ClaimedCredential): Promise<Admitt
 }
 
 /** Resolves when no refresh is under way, not even one whose caller may have stopped waiting. */
-export async function refreshesSettled({
-  refreshes,
-  credentials: { asked },
-}: Pick<Context, "refreshes" | "credentials">): Promise<void> {
-  await refreshes.settled();
+export async function refreshesSettled(ctx: Pick<Context, "refreshes" | "credentials">): Promise<void> {
+  const { asked } = ctx.credentials;
+  await ctx.refreshes.settled();
   while (asked.size > 0) await Promise.allSettled(asked.values());
 }

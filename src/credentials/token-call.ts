@@ -17,23 +17,22 @@ import { judgeFailure, shareOfLife, type CallResult, type Failure } from "./verd
 /** A claimed row. */
 export interface Admitted {
   row: ClaimedCredential;
-  /** The partner's, as it was then; null: of a person's pair, which is refreshed with that of `OAUTH_CLIENT_ID`. */
+  /** Null: of a person's pair, which is refreshed with that of `OAUTH_CLIENT_ID`. */
   secret: ClientSecret | null;
   /** The one call a minute that finds out whether a rejected secret is accepted again. */
   isProbe: boolean;
 }
 
-/**
- * How long tokens that cannot be stored are held in memory and tried again; those of a grant cannot be had again. A
- * process that is told to stop ends after 25 s all the same.
- */
+/** How long tokens that cannot be stored are tried again; those of a grant cannot be had again. */
 const KEEP_TOKENS_MS = 3_600_000;
-/** The delay before looking for steps that were put off while their tokens were being stored: one look serves a burst. */
+/**
+ * The delay before looking for steps that were put off while their tokens were being stored: one look serves a burst.
+ */
 const AFTER_TOKENS_MS = 5_000;
 
 /**
- * One call to the token endpoint for one claimed row, of a grant or of a token pair, and what becomes of the row. It
- * waits for a turn until `stopping` is aborted; null: a caller waits for this one token, so it goes out at once.
+ * One call to the token endpoint for a claimed row, and what becomes of the row. It waits for a turn until `stopping`
+ * is aborted; null: a caller waits for this one token, so it goes out at once.
  */
 export async function callTokens(
   ctx: Context,
@@ -59,10 +58,9 @@ async function call(ctx: Context, admitted: Admitted, stopping: AbortSignal | nu
   const { row, secret } = admitted;
   // The code or refresh token in the row has been answered.
   if (ctx.credentials.held.has(row.uuid)) return { done: "held" };
-  const sent =
-    row.state === "grant_pending"
-      ? await openSealed(ctx, row, "sealed_grant_code", row.sealedGrantCode)
-      : await openSealed(ctx, row, "sealed_refresh_token", row.sealedRefreshToken);
+  const sent = await (row.state === "grant_pending"
+    ? openSealed(ctx, row, "sealed_grant_code", row.sealedGrantCode)
+    : openSealed(ctx, row, "sealed_refresh_token", row.sealedRefreshToken));
   if (!sent) return { done: "quarantined" };
   const answer = await send(ctx, admitted, sent, stopping);
   if (!answer) return { done: "not_sent" };
@@ -166,10 +164,7 @@ function noteStored(ctx: Context, row: ClaimedCredential, refreshInSeconds: numb
   if (refreshInSeconds < 60) ctx.nudge("refresh-tokens", refreshInSeconds * 1_000);
 }
 
-/**
- * Trouble passes, and metrics watch it, so it is a warning. A refresh that the platform calls malformed fails until a
- * person looks, and one that is refused for good ends the access: these are alarms.
- */
+/** What needs a person is an alarm: a refresh called malformed, or refused for good. Other trouble passes. */
 async function settleFailure(ctx: Context, row: ClaimedCredential, failure: Failure): Promise<void> {
   const verdict = judgeFailure(row, failure, ctx.pace.pauses);
   const isSettled = await settle(ctx.db, row, verdict);
@@ -185,8 +180,8 @@ async function settleFailure(ctx: Context, row: ClaimedCredential, failure: Fail
       { alarm: "refresh_misunderstood", ...about },
       "The platform refuses a refresh for another reason than its token",
     );
-  else
-    ctx.log.warn({ ...about, againInSeconds: verdict.againInSeconds }, NOT_YET[isGrant ? "grant" : "pair"]);
+  else {
+    const what = isGrant ? "A grant is not exchanged yet" : "A token could not be refreshed yet";
+    ctx.log.warn({ ...about, againInSeconds: verdict.againInSeconds }, what);
+  }
 }
-
-const NOT_YET = { grant: "A grant is not exchanged yet", pair: "A token could not be refreshed yet" };

@@ -9,7 +9,6 @@ import { openSealed } from "./sealed.ts";
 import { readTokens, type TokenRow } from "./store.ts";
 import { refreshNow } from "./sweeps.ts";
 
-/** A stored pair of tokens, its access token decrypted. */
 type Pair = TokenRow & { token: Secret };
 
 const WITH_TOKENS: readonly string[] = ["active", "needs_reauth", "signed_in"];
@@ -19,20 +18,14 @@ const FORCED_WITHIN_MS = 5 * 60_000;
 /** How long a caller waits for the process that is just refreshing the same token. */
 const PATIENCE_MS = 5_000;
 const LOOK_AGAIN_MS = 50;
-/** The longest token call (20 s) plus 5 s for storing. Tokens not stored by then are held, but no caller waits for that. */
+/** The longest token call (20 s) and 5 s for storing. */
 const LONGEST_REPLACING_MS = 25_000;
 
-/**
- * The access token of one resource or person, for calls to the platform. An expired or refused token is refreshed on
- * use, under the same lease as the sweep's refreshes, and only once, however many callers found it dead.
- */
+/** For calls to the platform. A dead token is refreshed on use, once, however many callers found it dead. */
 export const tokensOf = (ctx: Context, uuid: string): TokenSource => ({
   current: () => usable(ctx, uuid, null),
   renew: (rejected) => usable(ctx, uuid, rejected),
 });
-
-const endSignIn = ({ db }: Context, pair: Pair) =>
-  settle(db, pair, { on: "refused", reason: "access_token_rejected", againInSeconds: null });
 
 async function stored(ctx: Context, uuid: string): Promise<Pair> {
   const row = await readTokens(ctx.db, uuid);
@@ -50,10 +43,7 @@ async function stored(ctx: Context, uuid: string): Promise<Pair> {
   return token ? { ...row, token } : stored(ctx, uuid);
 }
 
-/**
- * A token that has neither expired nor is the `rejected` one. Whoever gets the row's lease first replaces the pair, for
- * all the callers and processes that found it dead.
- */
+/** One that works. Whoever gets the row's lease first replaces a dead pair, for all callers and processes. */
 async function usable(ctx: Context, uuid: string, rejected: Secret | null): Promise<Secret> {
   const until = performance.now() + PATIENCE_MS;
   const first = await stored(ctx, uuid);
@@ -74,7 +64,8 @@ async function isReplaced(ctx: Context, pair: Pair): Promise<boolean> {
   const { asked, forced } = ctx.credentials;
   if (state === "grant_pending") throw noToken(state, uuid, "is dead, and its grant is not exchanged yet.");
   if (!canRefresh) {
-    if (owner === "person") await endSignIn(ctx, pair);
+    const ends = { on: "refused", reason: "access_token_rejected", againInSeconds: null } as const;
+    if (owner === "person") await settle(ctx.db, pair, ends);
     const isOver = owner === "person" ? "needs_sign_in" : "needs_reauth";
     throw noToken(isOver, uuid, "is dead and cannot be refreshed any more.", true);
   }
@@ -85,13 +76,8 @@ async function isReplaced(ctx: Context, pair: Pair): Promise<boolean> {
     throw noToken("refused_again", uuid, "is refused even when it is fresh; not asking again for now.");
   const result = await within(LONGEST_REPLACING_MS, refreshNow(ctx, uuid, generation), () => stillBusy(uuid));
   if (result.done === "busy" || result.done === "not_sent" || result.done === "held") return false;
-  // The platform refused our client secret, not the token.
-  if (result.done === "secret_rejected")
-    throw noToken(
-      "client_secret_rejected",
-      uuid,
-      "cannot be refreshed: the platform rejects our client secret.",
-    );
+  const isOfSecret = "cannot be refreshed: the platform rejects our client secret.";
+  if (result.done === "secret_rejected") throw noToken("client_secret_rejected", uuid, isOfSecret);
   if (isForced) forced.set(uuid, [...times, performance.now()]);
   if (forced.size > 10_000) forced.delete(forced.keys().next().value!);
   if (result.done === "failed") {
@@ -104,6 +90,5 @@ async function isReplaced(ctx: Context, pair: Pair): Promise<boolean> {
 
 const noToken = (id: string, uuid: string, why: string, isFinal = false) =>
   new NoToken(id, `The token of ${uuid} ${why}`, isFinal);
-
 const stillBusy = (uuid: string) =>
   noToken("busy", uuid, "is being refreshed, or is about to be; try again.");

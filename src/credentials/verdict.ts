@@ -1,7 +1,9 @@
 import type { NotIssued } from "../platform/oauth.ts";
 import type { CredentialEvent, Owner, State } from "./states.ts";
 
-/** Seconds to wait after the n-th try, the last value repeating; `spread` is the share that jitter adds or subtracts. */
+/**
+ * Seconds to wait after the n-th try, the last value repeating; `spread` is the share that jitter adds or subtracts.
+ */
 interface Backoff {
   seconds: readonly number[];
   spread: number;
@@ -33,21 +35,19 @@ export function nextTryInSeconds({ seconds, spread }: Backoff, tries: number): n
   return base * (1 + spread * (2 * Math.random() - 1));
 }
 
-/** What a claimed row says about its tries. */
 export interface Tries {
   owner: Owner;
   state: State;
   attempts: number;
   outcomeUnknown: boolean;
-  /** Seconds since the platform first refused this code or refresh token, by the database's clock; null: it never did. */
+  /**
+   * Seconds since the platform first refused this code or refresh token, by the database's clock; null: it never did.
+   */
   rejectedForSeconds: number | null;
   sealedRefreshToken: Buffer | null;
 }
 
-/**
- * Why no tokens were issued. `token_rejected`: the platform refuses the code or the refresh token. `unauthorized`: it
- * refuses, and it is presumed to mean our client secret. (`client_rejected` is about no row at all.)
- */
+/** `token_rejected`: the code or refresh token is refused. `unauthorized`: our client secret, presumably. */
 export type Failure = NotIssued & { outcome: Exclude<NotIssued["outcome"], "client_rejected"> };
 
 /** How a call to the token endpoint for one row ended. */
@@ -55,21 +55,19 @@ export type CallResult =
   /** The tokens are stored; their next refresh is due in this many seconds. */
   | { done: "stored"; refreshInSeconds: number }
   /**
-   * `not_ours`: tokens were issued but not stored, as the lease was lost. `quarantined`: the row's secret does not
-   * open. `held`: the row's newest tokens are in this process's memory, until the database takes them. `not_sent`: the
-   * row is released as it was; so it is after `secret_rejected`, which says nothing about the row.
+   * `not_ours`: tokens were issued but not stored, as the lease was lost. `held`: the row's newest tokens are in this
+   * process's memory, until the database takes them. `not_sent`: the row is released as it was.
    */
   | { done: "not_ours" | "quarantined" | "held" | "not_sent" | "secret_rejected" }
   | { done: "failed"; failure: Failure };
 
-/** What becomes of a row. */
 export interface Verdict {
   /** What happened to the credential, as `states.ts` names it; null: it keeps its state. */
   on: CredentialEvent | null;
   reason: string | null;
   /** When it is due again; null: never. */
   againInSeconds: number | null;
-  /** How many tries have been made; absent: as before. */
+  /** Absent: as before. */
   attempts?: number;
   /** The platform refused the code or the refresh token. */
   isRefused?: boolean;
@@ -80,7 +78,10 @@ export interface Verdict {
 
 const REFUSED = "refresh_token_rejected";
 
-/** What a failed call means. No wave of refusals gives anybody up: that takes three over a day. A person just signs in again. */
+/**
+ * What a failed call means. No wave of refusals gives anybody up: that takes three over a day. A person just signs in
+ * again.
+ */
 export function judgeFailure(row: Tries, failure: Failure, pauses: number): Verdict {
   const { outcome, error, retryAfterMs = 0 } = failure;
   const attempts = row.attempts + 1;
@@ -107,21 +108,20 @@ export function judgeFailure(row: Tries, failure: Failure, pauses: number): Verd
   return { ...verdict, on: null, reason: null, againInSeconds: Math.max(pause, retryAfterMs / 1000) };
 }
 
-/** What the end of a grant's five minutes means: `why` it is lost, and what becomes of the row, which may hold an older pair. */
+/**
+ * What the end of a grant's five minutes means: `why` it is lost, and what becomes of the row, which may hold an older
+ * pair.
+ */
 export function judgeLostGrant({ outcomeUnknown, rejectedForSeconds, sealedRefreshToken }: Tries) {
   const why = outcomeUnknown ? "outcome_unknown" : rejectedForSeconds === null ? "expired" : "never_accepted";
-  const verdict: Verdict = sealedRefreshToken
-    ? {
-        ...{ on: "deadline, with an older pair", reason: REFUSED },
-        ...{ againInSeconds: DAY_SECONDS, isRefused: true },
-      }
-    : { on: "deadline", reason: why, againInSeconds: null };
-  return { why, verdict };
+  const lost: Verdict = { on: "deadline", reason: why, againInSeconds: null };
+  const older: Verdict = { ...lost, on: "deadline, with an older pair", reason: REFUSED, isRefused: true };
+  return { why, verdict: sealedRefreshToken ? { ...older, againInSeconds: DAY_SECONDS } : lost };
 }
 
 /**
- * When a token falls due, as a share of its life: 45 to 55 %, fixed by the uuid. Tokens issued together fall due at
- * different times, so they cause no thundering herd; and half a life is left to outlast the platform's trouble.
+ * When a token falls due, as a share of its life: 45 to 55 %, fixed by the uuid. So tokens that were issued together do
+ * not fall due together, and half a life is left to outlast the platform's trouble.
  */
 export function shareOfLife(uuid: string): number {
   // FNV-1a over the text: the uuid need not be random.

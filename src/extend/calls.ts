@@ -9,7 +9,7 @@ import type { Extensions } from "./contract.ts";
 /** What can stand in an address, a command and a label. */
 export const NAME = /^[a-z0-9][a-z0-9-]{0,62}$/;
 
-/** Throws `Misconfigured` for a name of an action that cannot stand in an address or a command. */
+/** Throws {@link Misconfigured} for a name that cannot. */
 export function checkYourActions({ actions = {}, operatorActions = {} }: Extensions): void {
   for (const name of [...Object.keys(actions), ...Object.keys(operatorActions)])
     if (!NAME.test(name))
@@ -20,8 +20,7 @@ export function checkYourActions({ actions = {}, operatorActions = {} }: Extensi
 
 /**
  * Runs an action of the vendor's on one resource, times it as `name`, and answers its sentence. It is given up after
- * `mostSeconds`, or when `cut` is aborted. What it says and throws is without the resource's secrets, and a sentence or a
- * `Refusal` fit to be stored and shown.
+ * `mostSeconds`, or when `cut` is aborted. What it says and throws is without the resource's secrets, fit to be shown.
  */
 export async function callAction(
   ctx: Context,
@@ -31,11 +30,8 @@ export async function callAction(
   const secrets = await secretsNow(ctx, uuid);
   // The action may have set others.
   const noteNew = async () => secrets.push(...(await secretsNow(ctx, uuid).catch(() => [])));
-  const givenUp = () =>
-    new KitError(
-      "given_up",
-      `It took longer than ${mostSeconds} s, or the service stops, and was given up. It may have been done all the same.`,
-    );
+  const words = `It took longer than ${mostSeconds} s, or the service stops, and was given up. It may have been done all the same.`;
+  const givenUp = () => new KitError("given_up", words);
   const startedMs = performance.now();
   const count = (result: string) =>
     ctx.metrics.yourCall({ function: name, result }, (performance.now() - startedMs) / 1_000);

@@ -7,23 +7,22 @@ import type { Done, NotYet, Offer, VendorResource } from "../resources/contract.
 import type { ResourceState } from "../resources/states.ts";
 
 /**
- * What `createYourService` may return beside the functions of `YourService`: a product with a life of its own. Each part
- * is described in docs/extend-it.md.
+ * What `createYourService` may return beside the functions of `YourService`: a product with a life of its own. Each
+ * part is described in docs/extend-it.md.
  */
 export interface Extensions<Sold extends Offer = Offer> {
   /**
-   * Mounts routes of your own, at paths that the kit does not use. They stand behind the kit's limits on requests and
-   * in its log; what a route throws is answered as JSON: a `Refusal` with its status, anything else with 500. Who may
-   * call them is yours to check. Bodies are not read yet: use `express.json()`, or `express.raw()` for a signature.
+   * Mounts routes of your own, behind the kit's limits on requests and in its log. What a route throws is answered as
+   * JSON: a `Refusal` with its status, anything else with 500. Who may call them is yours to check. Bodies are not read
+   * yet: use `express.json()`, or `express.raw()` for a signature.
    */
   routes?(router: Router): void;
-  /** Work at set times, done by one process at a time. */
   jobs?: readonly YourJob[];
   /** Counters of your own, by name; {@link Kit.count} adds to them, and `/metrics` shows the sum of all processes. */
   metrics?: Readonly<Record<string, { help: string; labels?: readonly string[] }>>;
   /**
-   * Lines of `kit doctor`, by name, each shown as `your-NAME`: null if all is well, else a sentence on what is wrong and
-   * what to do. What a check throws is its sentence.
+   * Lines of `kit doctor`, by name, each shown as `your-NAME`: null if all is well, else, or thrown, a sentence on what
+   * is wrong and what to do.
    */
   checks?: Readonly<Record<string, () => Promise<string | null>>>;
   /** What your customers may do on their page, by name. `page.form(name, …)` of the page shows the form of one. */
@@ -36,19 +35,19 @@ export interface Extensions<Sold extends Offer = Offer> {
 
 /**
  * New credentials beside the old ones, which end when the app has had the new ones for a while. Both functions are
- * called like those of `YourService`: again after an error or `later`, as long as `limits` of the offer say, and with the same
- * `resource.idempotencyKey`, which names the rotation in both of them.
+ * called like those of `YourService`: again after an error or `later`, as long as `limits` of the offer say, and with
+ * the same `resource.idempotencyKey`, which names the rotation in both of them.
  */
 export interface Rotation<Sold extends Offer = Offer> {
   /**
-   * Makes new credentials; the old ones go on working. A thrown `Refusal` means that these cannot be rotated: nothing
-   * changes. A plan change of the resource waits for it.
+   * Makes new credentials; the old ones go on working, and a plan change waits. A thrown `Refusal`: these cannot be
+   * rotated, and nothing changes.
    */
   rotate(resource: VendorResource): Promise<Rotated<Sold> | NotYet>;
   /**
-   * Ends the old credentials, which `retires` names. An error must not quote them: the kit does not know them any more,
-   * and shows what it says. Called when the overlap is over; or sooner, if an operator asks for the next rotation. Not
-   * called once the resource is deprovisioned: then `deprovision` takes everything down. A plan change may run beside it.
+   * Ends the old credentials, which `retires` names, when the overlap is over, or sooner, if an operator asks for the
+   * next rotation. An error must not quote them: the kit does not know them any more. Not called after a deprovision:
+   * then `deprovision` takes everything down. A plan change may run beside it.
    */
   retire(resource: VendorResource, retires: Json): Promise<void | NotYet>;
   /** How long the old credentials go on working once the platform has the new ones; 120 unless given. */
@@ -70,8 +69,8 @@ export interface OperatorAction {
   /** What it does, in whole sentences: shown before the button is pressed. */
   effect: string;
   /**
-   * Does it, and says in a sentence without secrets what came of it. What it throws is a failure: the message of a
-   * `Refusal` is shown, anything else is logged. `signal` is aborted after ten minutes, and when the process stops.
+   * Does it, and says in a sentence without secrets what came of it. Of what it throws, the message of a `Refusal` is
+   * shown, anything else logged. `signal` is aborted after ten minutes, and when the process stops.
    */
   run(resource: KitResource, signal: AbortSignal): Promise<string>;
 }
@@ -80,12 +79,13 @@ export interface OperatorAction {
 export interface YourJob {
   /** Small letters, digits and hyphens. The database remembers by it when the job is due. */
   name: string;
-  /** When, as a cron expression in UTC: `0 3 * * *` is each day at three. A time that nobody was up for is made up for. */
+  /**
+   * When, as a cron expression in UTC: `0 3 * * *` is each day at three. A time that nobody was up for is made up for.
+   */
   at: string;
   /**
-   * Does the work. It must bear to be done twice: a process that dies leaves it to another. An error is logged, and the
-   * job is tried again after 1, 2, 4 … minutes, 64 at most. `signal` is aborted when the process stops, and after
-   * `mostMinutes`.
+   * Must bear to be done twice: a process that dies leaves it to another. After an error the job is tried again after
+   * 1, 2, 4 … minutes, 64 at most. `signal` is aborted when the process stops, and after `mostMinutes`.
    */
   run(signal: AbortSignal): Promise<unknown>;
   /** A run that takes longer is given up, with an alarm; 60 unless given. */
@@ -109,20 +109,21 @@ export interface Kit {
   };
   readonly config: {
     /**
-     * Changes config vars of a provisioned resource at any time; null removes one, others stay. When it resolves the
-     * change is stored; it reaches the app as soon as the platform can be reached. Throws for a var that the offer does
-     * not declare, for a text that no environment can hold, and for a resource that is not provisioned.
+     * Changes config vars of a provisioned resource; null removes one, others stay. When it resolves the change is
+     * stored; it reaches the app as soon as the platform can be reached. Throws for a var or a text that the offer does
+     * not allow, and for a resource that is not provisioned.
      */
     set(uuid: string, vars: Readonly<Record<string, string | null>>): Promise<void>;
   };
   /**
-   * Asks for new credentials of a provisioned resource (its {@link Extensions.rotation}), to be made soon; when it resolves
-   * that is stored. `under_way`, `overlap`: nothing is asked for, as those of an earlier call have not reached the app, or
-   * what they replaced is not retired yet. Throws for a resource that is not provisioned, or has no working tokens and
-   * gets none.
+   * Asks for new credentials of a provisioned resource ({@link Extensions.rotation}). `under_way`, `overlap`: nothing
+   * is asked for, as those of an earlier call have not reached the app, or what they replaced is not retired yet.
+   * Throws for a resource that is not provisioned, or has no working tokens and gets none.
    */
   rotate(uuid: string): Promise<"asked" | "under_way" | "overlap">;
-  /** Adds to a counter of {@link Extensions.metrics}. Label values must be few words of yours, never a uuid or a name. */
+  /**
+   * Adds to a counter of {@link Extensions.metrics}. Label values must be few words of yours, never a uuid or a name.
+   */
   count(metric: string, labels?: Readonly<Record<string, string>>, by?: number): void;
   /** The platform, on behalf of one resource. Its calls fail while the resource has no working token. */
   platformFor(uuid: string): ResourceApi;

@@ -17,8 +17,6 @@ import {
 
 const HOLD_EVERY_MS = (JOB_LEASE_SECONDS * 1000) / 3;
 const MINUTE_MS = 60_000;
-const USUAL_MINUTES = 60;
-const LONGEST_PAUSE_MINUTES = 64;
 /** How long a run may go on when the process stops; it has 25 seconds in all. */
 const STOP_PATIENCE_MS = 10_000;
 
@@ -39,7 +37,7 @@ export function checkYourJobs(jobs: readonly YourJob[]): void {
 
 /** Runs the vendor's jobs that are due, each in one process at a time. */
 export function createYourJobs(ctx: Context, jobs: readonly YourJob[]) {
-  const running = new Map<string, Promise<void>>();
+  const running = new Map<string, Promise<unknown>>();
   const stopping = new AbortController();
   let isPlanned = false;
   const byName = new Map(jobs.map((job) => [job.name, job]));
@@ -48,23 +46,17 @@ export function createYourJobs(ctx: Context, jobs: readonly YourJob[]) {
   /** Claims what is due, and leaves it running. */
   async function runDue(): Promise<number> {
     if (jobs.length === 0 || stopping.signal.aborted) return 0;
-    if (!isPlanned)
-      await planJobs(
-        ctx.db,
-        jobs.map((job) => ({ ...job, next: nextTime(job, new Date()) })),
-      );
+    const planned = () => jobs.map((job) => ({ ...job, next: nextTime(job, new Date()) }));
+    if (!isPlanned) await planJobs(ctx.db, planned());
     isPlanned = true;
     const claimed = await claimJobs(ctx.db, idle());
     for (const each of claimed) {
-      const run = runOne(ctx, byName.get(each.name)!, each, stopping.signal)
-        .catch((error: unknown) =>
-          ctx.log.error(
-            { job: each.name, error },
-            "The end of a job of yours is not stored; it is run again",
-          ),
-        )
-        .finally(() => running.delete(each.name));
-      running.set(each.name, run);
+      const { name: job } = each;
+      const notStored = (error: unknown) =>
+        ctx.log.error({ job, error }, "The end of a job of yours is not stored; it is run again");
+      const run = runOne(ctx, byName.get(job)!, each, stopping.signal).catch(notStored);
+      running.set(job, run);
+      void run.finally(() => running.delete(job));
     }
     return claimed.length;
   }
@@ -80,11 +72,10 @@ export function createYourJobs(ctx: Context, jobs: readonly YourJob[]) {
   };
 }
 
-/** The reason of a run that is given up. */
 class Hangs extends Error {}
 
-/** Runs a claimed job, and stores when it is next due. Rejects only if that cannot be stored. */
-async function runOne(ctx: Context, job: YourJob, claimed: ClaimedJob, stopping: AbortSignal): Promise<void> {
+/** Rejects only if its end cannot be stored. */
+async function runOne(ctx: Context, job: YourJob, claimed: ClaimedJob, stopping: AbortSignal) {
   const startedMs = performance.now();
   const error = await underItsLease(ctx, job, claimed, stopping).then(
     () => null,
@@ -104,27 +95,26 @@ async function runOne(ctx: Context, job: YourJob, claimed: ClaimedJob, stopping:
     ctx.log.info({ job: job.name, next }, "A job of yours is done");
     return end(next, 0, null);
   }
-  const pauseMinutes = Math.min(2 ** claimed.attempts, LONGEST_PAUSE_MINUTES);
+  const pauseMinutes = Math.min(2 ** claimed.attempts, 64);
   const due = new Date(Math.min(next.getTime(), now.getTime() + pauseMinutes * MINUTE_MS));
   const alarm = error instanceof Hangs ? { alarm: "job_hangs" } : {};
   ctx.log.error({ ...alarm, job: job.name, error, nextTry: due }, "A job of yours failed");
   return end(due, claimed.attempts + 1, storable(ctx.scrubber.scrub(messageOf(error))));
 }
 
-/** Runs a job, which is asked to end when the process stops, and not cut off. */
-async function underItsLease(
-  { db, trace }: Context,
-  job: YourJob,
-  claimed: ClaimedJob,
-  stopping: AbortSignal,
-): Promise<void> {
-  const { name, mostMinutes = USUAL_MINUTES } = job;
+async function underItsLease(ctx: Context, job: YourJob, claimed: ClaimedJob, stopping: AbortSignal) {
+  const { name, mostMinutes = 60 } = job;
   const limits = {
-    ...{ hold: () => holdJob(db, claimed), everyMs: HOLD_EVERY_MS, ms: mostMinutes * MINUTE_MS, cuts: [] },
+    ...{
+      hold: () => holdJob(ctx.db, claimed),
+      everyMs: HOLD_EVERY_MS,
+      ms: mostMinutes * MINUTE_MS,
+      cuts: [],
+    },
     late: () => new Hangs(`It has not ended after ${mostMinutes} minutes`),
   };
   await underLease(limits, (signal) =>
-    trace.inSpan(`job ${name}`, { parent: null }, async () => {
+    ctx.trace.inSpan(`job ${name}`, { parent: null }, async () => {
       // Not `AbortSignal.any`: Node 20 leaks memory for each signal derived from one that lives as long as the process.
       const ending = new AbortController();
       const end = () => ending.abort(signal.aborted ? signal.reason : stopping.reason);

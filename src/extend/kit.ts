@@ -36,11 +36,8 @@ export function kitFor(ctx: Context): Kit {
       const how = { by: "service", endsOverlap: false, goesFirst: true } as const;
       const result = await askRotation(ctx, knownUuid(uuid), how);
       if (result === "not_provisioned") throw notProvisioned(uuid, "credentials to rotate");
-      if (result === "no_tokens")
-        throw new KitError(
-          result,
-          `Resource ${uuid} has no working tokens: its app cannot get new credentials.`,
-        );
+      const words = `Resource ${uuid} has no working tokens: its app cannot get new credentials.`;
+      if (result === "no_tokens") throw new KitError(result, words);
       return result;
     },
     count: (metric, labels = {}, by = 1) => ctx.metrics.count(metric, labels, by),

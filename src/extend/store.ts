@@ -14,14 +14,11 @@ const list = statement(
   `${AS_KIT_RESOURCE} AND r.uuid > $1 ORDER BY r.uuid LIMIT 500`,
 );
 
-export async function findForYou(db: Queryable, uuid: string): Promise<KitResource | null> {
-  return (await db.query<KitResource>(find, [uuid]))[0] ?? null;
-}
+export const findForYou = async (db: Queryable, uuid: string) =>
+  (await db.query<KitResource>(find, [uuid]))[0] ?? null;
 
 /** At most 500 resources behind `uuid`, in the order of their uuids. */
-export async function listAfter(db: Queryable, uuid: string): Promise<KitResource[]> {
-  return db.query<KitResource>(list, [uuid]);
-}
+export const listAfter = (db: Queryable, uuid: string) => db.query<KitResource>(list, [uuid]);
 
 // Sent in the transaction that stores the change, so that whatever happens next the platform gets the vars. A step that
 // waits for tokens serves; it is locked, so that nobody wakes it before this is committed. One that is due may be
@@ -54,15 +51,9 @@ const plan = statement(
    ON CONFLICT (name) DO UPDATE SET cron = excluded.cron, due_at = excluded.due_at WHERE your_jobs.cron <> excluded.cron`,
 );
 
-export async function planJobs(
-  db: Queryable,
-  jobs: readonly { name: string; at: string; next: Date }[],
-): Promise<void> {
-  await db.query(plan, [
-    jobs.map(({ name }) => name),
-    jobs.map(({ at }) => at),
-    jobs.map(({ next }) => next),
-  ]);
+export async function planJobs(db: Queryable, jobs: readonly { name: string; at: string; next: Date }[]) {
+  const columns = (["name", "at", "next"] as const).map((column) => jobs.map((job) => job[column]));
+  await db.query(plan, columns);
 }
 
 /** A run of a vendor's job. What is written later is fenced by its lease number. */
@@ -71,7 +62,7 @@ export interface ClaimedJob {
   lease: number;
   /** Failed runs since the last one that worked. */
   attempts: number;
-  /** The time of the claim, by the database's clock. */
+  /** By the database's clock. */
   now: Date;
 }
 
@@ -84,9 +75,7 @@ const claim = statement(
    RETURNING name, lease, attempts, now() AS now`,
 );
 
-export async function claimJobs(db: Queryable, names: readonly string[]): Promise<ClaimedJob[]> {
-  return db.query<ClaimedJob>(claim, [names]);
-}
+export const claimJobs = (db: Queryable, names: readonly string[]) => db.query<ClaimedJob>(claim, [names]);
 
 const hold = statement(
   "hold_your_job",
@@ -94,9 +83,8 @@ const hold = statement(
 );
 
 /** Extends the lease. False: another process has taken the job over. */
-export async function holdJob(db: Queryable, { name, lease }: ClaimedJob): Promise<boolean> {
-  return (await db.query(hold, [name, lease])).length > 0;
-}
+export const holdJob = async (db: Queryable, { name, lease }: ClaimedJob) =>
+  (await db.query(hold, [name, lease])).length > 0;
 
 const end = statement(
   "end_your_job",
@@ -104,14 +92,11 @@ const end = statement(
    WHERE name = $1 AND lease = $2`,
 );
 
+type RunEnd = { due: Date; error: string | null; attempts: number };
+
 /** Ends a run: when the next is due, and the error of this one; null if it worked. */
-export async function endJob(
-  db: Queryable,
-  { name, lease }: ClaimedJob,
-  { due, error, attempts }: { due: Date; error: string | null; attempts: number },
-): Promise<void> {
-  await db.query(end, [name, lease, due, error, attempts]);
-}
+export const endJob = (db: Queryable, { name, lease }: ClaimedJob, { due, error, attempts }: RunEnd) =>
+  db.query(end, [name, lease, due, error, attempts]);
 
 const next = statement(
   "next_of_your_jobs",
@@ -165,16 +150,9 @@ export async function beginCustomerAction(
   return (await db.query<{ id: number }>(beginAction, [uuid, spent, JSON.stringify(detail)]))[0]?.id ?? null;
 }
 
-export async function endCustomerAction(
-  db: Queryable,
-  uuid: string,
-  id: number,
-  end: ActionEnd,
-): Promise<void> {
-  await db.query(endAction, [uuid, id, JSON.stringify(end)]);
-}
+export const endCustomerAction = (db: Queryable, uuid: string, id: number, end: ActionEnd) =>
+  db.query(endAction, [uuid, id, JSON.stringify(end)]);
 
 /** What came of the form of this name. */
-export async function customerAction(db: Queryable, uuid: string, form: string): Promise<ActionEnd | null> {
-  return (await db.query<ActionEnd>(actionOf, [uuid, form]))[0] ?? null;
-}
+export const customerAction = async (db: Queryable, uuid: string, form: string) =>
+  (await db.query<ActionEnd>(actionOf, [uuid, form]))[0] ?? null;

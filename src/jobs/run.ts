@@ -18,13 +18,10 @@ export type JobName =
   | "reopen-quarantined"
   | "prune-sessions";
 
-/** Background work that runs again and again. It finds its work by state, so a superfluous run does no harm. */
+/** It finds its work by state, so a superfluous run does no harm. */
 export interface Job {
   name: string;
-  /**
-   * The job may use much CPU time: a process without ticks, which is there to answer requests, never runs it and leaves
-   * it to the processes with ticks.
-   */
+  /** It may use much CPU time: a process without ticks, which is there to answer requests, never runs it. */
   mayCompute?: boolean;
   /** Starts or does what is due, until nothing is or `signal` is aborted. May return how many rows it took. */
   run(signal: AbortSignal): Promise<unknown>;
@@ -36,25 +33,16 @@ export interface Job {
 
 export interface Jobs {
   names: readonly string[];
-  /**
-   * Looks for due work at every tick of `cron`. With null there are no ticks: a job runs only when it is woken, and one
-   * that may compute never runs. Before this call, nothing runs.
-   */
+  /** Runs every job at each tick of `cron`; with null, only when it is woken. Before this call, nothing runs. */
   start(cron: string | null): void;
-  /**
-   * Runs a job in `inMs` ms, or when its present run ends, if that is later. Does nothing if this process does not run
-   * the job.
-   */
+  /** Runs a job, if this process runs it, in `inMs` ms, or when its present run ends, if that is later. */
   wake(name: string, inMs?: number): void;
-  /** Runs every job soon. */
   wakeAll(): void;
   /** Ends the ticks and all claiming; resolves when everything that runs has ended. */
   stop(): Promise<void>;
 }
 
-/**
- * A run stops claiming after this, and the next one continues: so the heartbeat of a working job is never much older.
- */
+/** A run stops claiming after this, and the next one continues: a working job's heartbeat is never much older. */
 const LONGEST_RUN_MS = 20_000;
 /** A run that has not ended after this hangs: the next tick starts another one beside it. Leases keep the two apart. */
 const HANGS_AFTER_MS = 60_000;
@@ -62,28 +50,21 @@ const HANGS_AFTER_MS = 60_000;
 const SOON_SECONDS = 20;
 const LEAST_PAUSE_MS = 100;
 
-export function createJobs({
-  jobs,
-  beat,
-  log,
-}: {
-  jobs: readonly Job[];
-  beat(name: string): Promise<void>;
-  log: Log;
-}): Jobs {
+type Needs = { jobs: readonly Job[]; beat(name: string): Promise<void>; log: Log };
+
+export function createJobs({ jobs, beat, log }: Needs): Jobs {
   let isStopping = false;
-  /** The controllers of the signals given to runs. What a run started may go on, and listen, after the run. */
+  /** What a run started may go on, and listen to its signal, after the run. */
   const claiming = new Set<AbortController>();
   const running = new Map<string, { since: number; run: Promise<void> }>();
   const timers = new Map<string, { timer: NodeJS.Timeout; at: number }>();
-  /** The jobs that this process runs. */
+  /** Those that this process runs. */
   let awake: readonly Job[] = [];
   let endTicks = () => {};
 
   function begin(job: Job): void {
     const present = running.get(job.name);
-    if (isStopping) return;
-    if (present && performance.now() - present.since < HANGS_AFTER_MS) return;
+    if (isStopping || (present && performance.now() - present.since < HANGS_AFTER_MS)) return;
     if (present)
       log.error({ alarm: "job_hangs", job: job.name }, "A job hangs; starting it again beside the old run");
     const entry = { since: performance.now(), run: runOnce(job) };
@@ -95,8 +76,7 @@ export function createJobs({
 
   /**
    * A signal that is aborted after `LONGEST_RUN_MS`, or when the process stops, even if the run has ended by then. Not
-   * made with `AbortSignal.any`: Node 20 leaks memory for each signal derived from one that lives as long as the
-   * process.
+   * made with `AbortSignal.any`: Node 20 leaks memory for each signal derived from one that lives as long.
    */
   function signalOfRun(): AbortSignal {
     const claims = new AbortController();
@@ -165,9 +145,8 @@ export function createJobs({
 const LONGEST_LOOK_SECONDS = 5;
 
 /**
- * Calls `tick` in every second that `cron` names, until the returned function is called. node-cron only says which
- * seconds those are: its own timers wait for a moment of the clock, which is an hour away after the clock was set back
- * an hour.
+ * Calls `tick` in every second that `cron` names, until the returned function is called. node-cron's own timers wait
+ * for a moment of the clock, which is an hour away after the clock was set back an hour.
  */
 function everyTick(cron: string, tick: () => void): () => void {
   const timetable = createTask(cron, () => undefined);

@@ -11,10 +11,7 @@ import { nextStepInSeconds } from "../work/queue.ts";
 import { findLateSteps } from "../work/runner.ts";
 import type { Job, JobName } from "./run.ts";
 
-/**
- * The background jobs. Each looks for its work by state at every tick of `SWEEP_CRON`, and sooner when something is
- * known to be due; so whatever a crash left behind is found.
- */
+/** Each looks for its work by state at every tick of `SWEEP_CRON`, so whatever a crash left behind is found. */
 export function timetable(ctx: Context): Job[] {
   const { exchanges, refreshes, credentials, work } = ctx;
   const yours = createYourJobs(ctx, ctx.vendor.jobs ?? []);

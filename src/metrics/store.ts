@@ -3,7 +3,15 @@ import { STATES_OF_RESOURCES } from "../credentials/states.ts";
 import { GRANT_SECONDS } from "../credentials/verdict.ts";
 import { statement, type Queryable } from "../database/database.ts";
 import { isNext, UNANSWERED } from "../work/queue.ts";
-import { callsYou, functionOf, isIn, STEP_LEASE_SECONDS, YOUR_KINDS, type Lane } from "../work/step.ts";
+import {
+  announcing,
+  functionOf,
+  IS_OF_YOU,
+  isIn,
+  STEP_LEASE_SECONDS,
+  YOUR_KINDS,
+  type Lane,
+} from "../work/step.ts";
 
 // What the metrics and the heartbeats of the jobs read and write in the database.
 
@@ -76,7 +84,7 @@ const FUNCTIONS = `SELECT function, count(*) FILTER (WHERE under_way) AS under_w
      SELECT leased_until > now() AND attempts > 0 AS under_way, last_error IS NOT NULL AS failed,
        CASE WHEN last_error IS NOT NULL AND detail ? 'dueSince' THEN (detail->>'dueSince')::timestamptz
          WHEN last_error IS NOT NULL OR (leased_until > now() AND attempts > 0) THEN due_at END AS since
-     FROM (SELECT * FROM steps s WHERE s.kind = named.kind AND (leased_until IS NOT NULL OR last_error IS NOT NULL) AND ${callsYou("s")}
+     FROM (SELECT * FROM steps s WHERE s.kind = named.kind AND (leased_until IS NOT NULL OR last_error IS NOT NULL) AND ${IS_OF_YOU} AND NOT ${announcing("s")}
        ORDER BY due_at LIMIT ${MOST_ROWS_WAITING}) called
      UNION ALL SELECT created_at > now() - interval '${STEP_LEASE_SECONDS} seconds', false, created_at
        FROM (${UNANSWERED} LIMIT 1000) unanswered WHERE named.kind = 'provision'

@@ -3,9 +3,9 @@ import type { IncomingMessage } from "node:http";
 import { readTime } from "../credentials/grant.ts";
 import { Refusal } from "../errors.ts";
 import { refuseCompressed } from "../http/requests.ts";
-import { isJsonObject, type JsonObject, readUuid } from "../values.ts";
 import type { Grant, ProvisionRequest } from "../resources/rows.ts";
 import { Secret } from "../secret.ts";
+import { isJsonObject, type JsonObject, readUuid } from "../values.ts";
 
 // Reading what the platform sends (assumed, section 1). Each member we use is taken by name; what we do not know is
 // ignored. Only uuid and plan are required, and little is refused: a refusal costs a sale.
@@ -13,12 +13,12 @@ import { Secret } from "../secret.ts";
 /** Larger bodies are answered 413. */
 const MOST_BODY_BYTES = 64 * 1024;
 const LONGEST_CODE = 2048;
-/** How deep a body may nest. A deeper one would overflow the stack of a recursive function. */
+/** A body that nests deeper would overflow the stack of a recursive function. */
 const DEEPEST = 20;
 
 /**
- * Reads a body as a JSON object in UTF-8, whatever its headers say. It is read here, because express.json's layers cost
- * more than all of our own checks. Throws a {@link Refusal} (400, 413, 415, 422).
+ * Reads a body as a JSON object in UTF-8, whatever its headers say; express.json's layers cost more than all of our
+ * checks. Throws a {@link Refusal} (400, 413, 415, 422).
  */
 export async function readBody(request: IncomingMessage): Promise<JsonObject> {
   refuseCompressed(request);
@@ -35,7 +35,7 @@ export async function readBody(request: IncomingMessage): Promise<JsonObject> {
   return body;
 }
 
-/** The bytes of the body. A body that grows too large is refused, and the rest of it read and discarded. */
+/** A body that grows too large is refused, and the rest of it read and discarded. */
 function collect(request: IncomingMessage): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const pieces: Buffer[] = [];
@@ -53,16 +53,13 @@ function collect(request: IncomingMessage): Promise<Buffer> {
 /** An empty body is an object without members. */
 function parse(text: string): unknown {
   try {
-    return text === "" ? {} : (JSON.parse(text.startsWith("\ufeff") ? text.slice(1) : text) as unknown);
+    return text === "" ? {} : JSON.parse(text.startsWith("\ufeff") ? text.slice(1) : text);
   } catch {
     throw badRequest("The body is not valid JSON.");
   }
 }
 
-/**
- * Refuses a body that cannot be stored unchanged: nested too deeply, or with text that PostgreSQL cannot store (NUL,
- * broken Unicode). Walks without recursion.
- */
+/** Refuses what nests too deeply, or has text that PostgreSQL cannot store. Walks without recursion. */
 function refuseUnstorable(body: JsonObject): void {
   const open: { value: unknown; depth: number }[] = [{ value: body, depth: 0 }];
   for (let next = open.pop(); next; next = open.pop()) {
@@ -82,7 +79,7 @@ function refuseBroken(text: string): void {
   if (!text.isWellFormed()) throw invalid("A text contains broken Unicode.");
 }
 
-/** The members of a provision request; `requestId` is its id in the log. Throws a {@link Refusal} (422) naming a member. */
+/** `requestId` is its id in the log. Throws a {@link Refusal} (422) naming a member. */
 export function readProvision(members: JsonObject, requestId: string): ProvisionRequest {
   const uuid = readUuid(members["uuid"]);
   if (!uuid) throw invalid("uuid must be the resource's UUID.");
@@ -113,10 +110,7 @@ function readOptions(value: unknown): Record<string, unknown> {
   return options;
 }
 
-/**
- * Null if there is no grant. That is no error: the credential shows it to the operator, and the resource works without
- * one.
- */
+/** Null if there is none. That is no error: the credential shows it to the operator, and the resource works without. */
 function readGrant(value: unknown): Grant | null {
   const { code, expires_at: expiresAt } = isJsonObject(value) ? value : {};
   if (typeof code !== "string" || code === "") return null;

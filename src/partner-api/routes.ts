@@ -11,8 +11,8 @@ import { readUuid } from "../values.ts";
 import { readBody, readPlan, readProvision } from "./requests.ts";
 
 /**
- * The three calls of the platform (assumed, section 1), to be mounted at `RESOURCES_PATH`. `guard` lets the platform's
- * requests pass; `untilReady` waits until the service can do work, if it has just started.
+ * The three calls of the platform (assumed, section 1), at `RESOURCES_PATH`. `untilReady` waits until the service can
+ * do work, if it has just started.
  */
 export function partnerApi(
   ctx: Context,
@@ -63,9 +63,7 @@ export function partnerApi(
   return router;
 }
 
-/**
- * The uuid in the path. Any other text was never provisioned: it is answered 404 before it reaches a database or a URL.
- */
+/** Any other text was never provisioned: it is answered 404 before it reaches a database or a URL. */
 function uuidOf(request: Request): string {
   const uuid = readUuid(request.params["uuid"]);
   if (!uuid) throw notFound();

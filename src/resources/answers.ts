@@ -1,14 +1,14 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { aWaitingRoom, retryWhileDatabaseAway, type Deadline } from "../database/retry.ts";
 import { Refusal } from "../errors.ts";
+import type { Pace } from "../pace.ts";
 import type { Json } from "../values.ts";
 import { resourceSealContext, type Vault } from "../vault/vault.ts";
 import type { ResourceRow } from "./rows.ts";
-import { setTimeout as sleep } from "node:timers/promises";
-import { aWaitingRoom, retryWhileDatabaseAway, type Deadline } from "../database/retry.ts";
-import type { Pace } from "../pace.ts";
 
 // What the platform is answered (assumed, section 1).
 
-/** An answer to the platform: the status and the exact bytes of the body, the same at every repetition. */
+/** The exact bytes of the body, the same at every repetition. */
 export interface Answer {
   status: number;
   body: string;
@@ -33,7 +33,6 @@ export function answerOf(result: Result, uuid?: string): Answer {
   return { status: 200, body: JSON.stringify({ id: uuid, config: result.config, message: result.message }) };
 }
 
-/** 202: it is done later. */
 export function laterAnswer(message: string, uuid?: string): Answer {
   return { status: 202, body: JSON.stringify({ id: uuid, message }) };
 }
@@ -46,7 +45,9 @@ export function sealAnswer(vault: Vault, uuid: string, body: string): Uint8Array
   return vault.seal(resourceSealContext("sealed_answer", uuid), body);
 }
 
-/** The answer that a provision was given; null: none yet. Throws a {@link Refusal} if the resource was deprovisioned. */
+/**
+ * The answer that a provision was given; null: none yet. Throws a {@link Refusal} if the resource was deprovisioned.
+ */
 export function givenAnswer(
   vault: Vault,
   { uuid, state, answerStatus, sealedAnswer }: ResourceRow,
@@ -74,24 +75,17 @@ export function notFound(): Refusal {
 }
 
 /**
- * Runs idempotent database work for a request of the platform, waiting while the database is away for a moment. Any
- * answer other than a success is final for the platform, so a passing fault must not become one.
+ * Runs idempotent database work, waiting while the database is away for a moment: for the platform a refusal is final.
  */
 export type WithinDeadline = <Result>(work: (deadline: Deadline) => Promise<Result>) => Promise<Result>;
 
-/** How long each piece of work may wait at least, even when the vendor's function has used up the rest. */
+/** So long each piece of work may wait even when the vendor's function has used up the rest. */
 const LEAST_MS = 2_000;
 
 const room = aWaitingRoom();
 
-/**
- * The deadline of one request, counted from its arrival `receivedAtMs` (`performance.now()`), since it may have waited
- * for this process to start.
- */
-export function requestDeadline(
-  receivedAtMs: number,
-  { requestMs }: Pick<Pace, "requestMs">,
-): WithinDeadline {
+/** The deadline of one request, counted from its arrival: it may have waited for this process to start. */
+export function requestDeadline(receivedAtMs: number, { requestMs }: Pace): WithinDeadline {
   const until = receivedAtMs + requestMs;
   const leastMs = Math.min(LEAST_MS, requestMs / 4);
   return (work) =>
@@ -99,8 +93,8 @@ export function requestDeadline(
 }
 
 /**
- * Waits for an answer that another request, or another process, is about to store: looks for it again and again, the
- * last time with `isLate`, when `untilMs` (`performance.now()`) has passed and the platform cannot be left waiting.
+ * Looks for an answer that another request or process is about to store, the last time with `isLate`, when `untilMs`
+ * (`performance.now()`) has passed and the platform cannot be left waiting.
  */
 export async function answerInTime<Found>(
   look: (isLate: boolean) => Promise<Found | null>,

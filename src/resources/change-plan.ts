@@ -12,28 +12,27 @@ import {
 import { FIRST_LEASE, newStep, type Step } from "../work/step.ts";
 import { orNullAfter } from "../within.ts";
 import {
+  answerInTime,
   deprovisioned,
   laterAnswer,
   notFound,
   refusalAnswer,
+  requestDeadline,
   unknownPlan,
   type Answer,
-  answerInTime,
-  requestDeadline,
   type WithinDeadline,
 } from "./answers.ts";
 import { wasNeverProvisioned } from "./rows.ts";
 import { lockedResource, MOST_UNCHANGED_CALLS, noteUnchanged } from "./store.ts";
 
-// While a plan changes, the new plan stands in its step, and the resource keeps the plan it has until the change is
-// made. So a refused change leaves nothing to take back, and changes that wait for one another start from what is then
-// there.
+// While a plan changes, the new plan stands in its step, and the resource keeps the plan it has until the change is made.
+// So a refused change leaves nothing to take back, and changes that wait for one another start from what is then there.
 
 /**
- * Answers a plan change (assumed, section 1). It stores the change as a step, runs that step, and waits for the vendor's
- * result; after `pace.vendorMs` the change is accepted and made later. A change that is being made for another request
- * is answered first, as the last one answered counts. `receivedAtMs`: when the request arrived (`performance.now()`).
- * Throws a `Refusal` for what cannot be changed.
+ * Answers a plan change (assumed, section 1). It stores the change as a step, runs that step, and waits for the
+ * vendor's result; after `pace.vendorMs` the change is accepted and made later. A change that is being made for another
+ * request is answered first, as the last one answered counts. `receivedAtMs`: when the request arrived
+ * (`performance.now()`). Throws a `Refusal` for what cannot be changed.
  */
 export async function changePlan(
   ctx: Context,
@@ -55,21 +54,17 @@ export async function changePlan(
 }
 
 /**
- * Begins a change: returns its step, to be run by this process, or the answer, if another step is to run first or there
- * is nothing to change. Null: another request is to be answered first, and may be waited for.
+ * Begins a change. A step: to be run by this process. An answer: another step is to run first, or nothing is to change.
+ * Null: another request is to be answered first, and may be waited for.
  */
-async function begin(
-  ctx: Context,
-  tx: Queryable,
-  wish: PlanChange,
-  isLate: boolean,
-): Promise<Step | Answer | null> {
+async function begin(ctx: Context, tx: Queryable, wish: PlanChange, isLate: boolean) {
   const { uuid, plan, key, requestId, traceparent } = wish;
   const { plans } = ctx.offer;
   const resource = await lockedResource(tx, uuid);
   if (!resource || wasNeverProvisioned(resource)) throw notFound();
   if (resource.state === "deprovisioned") throw deprovisioned();
-  if (resource.state === "failed") throw provisionFailed();
+  if (resource.state === "failed")
+    throw new Refusal("Provisioning failed, so the plan cannot be changed.", { id: "provision_failed" });
   const step = newStep(resource, { key, kind: "change_plan", detail: { plan }, requestId, traceparent });
   const queued = laterAnswer(`The change to ${plan} follows what is under way.`);
   const open = await openStepsOf(tx, uuid);
@@ -96,9 +91,8 @@ async function begin(
 }
 
 /**
- * The answer of a change that has begun; null if it was settled elsewhere. The step is stored and will be finished
- * whatever happens: while its outcome cannot be stored the answer is 202, since the platform would take any other for
- * "not changed", or the vendor's refusal, which is final.
+ * The answer of a change that has begun; null: it was settled elsewhere. While its outcome cannot be stored the answer
+ * is 202, as the step will be finished whatever happens, or the vendor's refusal, which is final.
  */
 async function resultOrAccepted(
   ctx: Context,
@@ -134,10 +128,4 @@ async function unchanged({ log }: Context, tx: Queryable, { uuid, plan }: PlanCh
 
 function takesLonger(plan: string): Answer {
   return laterAnswer(`The change to ${plan} takes a little longer.`);
-}
-
-function provisionFailed(): Refusal {
-  return new Refusal("Provisioning this resource failed, so its plan cannot be changed.", {
-    id: "provision_failed",
-  });
 }

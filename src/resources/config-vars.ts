@@ -1,15 +1,15 @@
 import { resourceSealContext, type Vault } from "../vault/vault.ts";
 import type { ResourceRow } from "./rows.ts";
 
-/** A config var as the platform takes it: null removes it. */
+/** As the platform takes it: null removes it. */
 export interface ConfigVar {
   name: string;
   value: string | null;
 }
 
 /**
- * The full set to send: what is wanted now, and null for every name we set before and no longer want. PATCH merges by
- * name, so sending the full set again changes nothing (assumed, section 5, "add-on config").
+ * What is wanted now, and null for every name we set before and no longer want. PATCH merges by name, so sending the
+ * full set again changes nothing (assumed, section 5, "add-on config").
  */
 export function fullSet(before: readonly ConfigVar[], wanted: Readonly<Record<string, string>>): ConfigVar[] {
   const set = Object.entries(wanted).map(([name, value]): ConfigVar => ({ name, value }));
@@ -20,8 +20,7 @@ export function fullSet(before: readonly ConfigVar[], wanted: Readonly<Record<st
 }
 
 /**
- * The full set that a function's result means, which began with the set `before` and ends with the set `now`: of a var that
- * the result leaves as it was, what is there now.
+ * The full set that the result of a function means which began with `before`: what it left as it was is as it is `now`.
  */
 export function mergedSet(
   before: readonly ConfigVar[],
@@ -45,18 +44,12 @@ export function notYetSet(ours: readonly ConfigVar[], theirs: readonly ConfigVar
   return ours.filter(({ name, value }) => (values.get(name) ?? null) !== value);
 }
 
-export function sealConfig(
-  vault: Vault,
-  uuid: string,
-  config: readonly ConfigVar[],
-): Uint8Array<ArrayBuffer> {
-  return vault.seal(resourceSealContext("sealed_config", uuid), JSON.stringify(config));
-}
+export const sealConfig = (vault: Vault, uuid: string, config: readonly ConfigVar[]) =>
+  vault.seal(resourceSealContext("sealed_config", uuid), JSON.stringify(config));
 
 /** The config vars we last wanted for a resource. */
 export function openConfig(vault: Vault, { uuid, sealedConfig }: ResourceRow): ConfigVar[] {
   if (!sealedConfig) return [];
-  return JSON.parse(
-    vault.open(resourceSealContext("sealed_config", uuid), sealedConfig).reveal(),
-  ) as ConfigVar[];
+  const json = vault.open(resourceSealContext("sealed_config", uuid), sealedConfig).reveal();
+  return JSON.parse(json) as ConfigVar[];
 }

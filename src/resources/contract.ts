@@ -12,10 +12,7 @@ export type { Offer, Plan } from "../offer.ts";
  * error or a call of more than 2.8 seconds makes the kit answer "later"; a slow call goes on.
  */
 export interface YourService<Sold extends Offer = Offer> {
-  /**
-   * Makes what was bought. There is no platform client yet: the grant is exchanged only after the platform has our
-   * answer.
-   */
+  /** Makes what was bought. There is no platform client yet: tokens come only after the platform has our answer. */
   provision(resource: VendorResource): Promise<Outcome<Sold>>;
   /**
    * Changes what was bought; `resource.plan` is the new plan. It may equal `previousPlan`: an earlier change that was
@@ -29,15 +26,11 @@ export interface YourService<Sold extends Offer = Offer> {
    */
   finish(resource: VendorResource, platform: ResourceApi): Promise<Done<Sold> | NotYet>;
   /**
-   * Takes everything down. Called after a deprovision, and after a provision that failed half-way. Like `finish`, it
-   * has a limit and may answer `later`. After a deprovision `resource.name` is null and `resource.options` is
-   * empty, since customer data is erased by then; so derive the names of what you make from the uuid.
+   * Takes everything down, also after a provision that failed half-way. Like `finish`, it has a limit and may answer
+   * `later`. Derive the names of what you make from the uuid: after a deprovision, name and options are erased.
    */
   deprovision(resource: VendorResource): Promise<void | NotYet>;
-  /**
-   * Releases what the functions hold open, such as connections. Called when the process stops, or could not start; no
-   * function is called after it.
-   */
+  /** Releases what is held open, such as connections, when the process stops or could not start. */
   close?(): Promise<void>;
 }
 
@@ -45,25 +38,18 @@ export interface YourService<Sold extends Offer = Offer> {
 export interface VendorResource {
   /** The platform's id of the resource, lower case. */
   uuid: string;
-  /**
-   * The name customers see, if the platform sent one. Null when `deprovision` is called after the platform's
-   * deprovision.
-   */
+  /** The name customers see. Null if the platform sent none, and after its deprovision. */
   name: string | null;
   /** The bare plan name, such as `basic`. */
   plan: string;
   region: string | null;
-  /**
-   * What the customer chose when installing; scalars, unknown ones included. Empty when `deprovision` is called after
-   * the platform's deprovision.
-   */
+  /** What the customer chose when installing; scalars, unknown ones included. Empty after a deprovision. */
   options: Readonly<Record<string, unknown>>;
   /** The same at each try of one step. */
   idempotencyKey: string;
   /**
-   * Aborted when the work is no longer wanted (for example because the resource was deprovisioned meanwhile), when it
-   * has taken as long as it may, or when the process stops or an operator cuts it off. Then the function is called
-   * again, if the work is still wanted.
+   * Aborted when the work is no longer wanted (the resource was deprovisioned), has taken too long, or is cut off by an
+   * operator or the end of the process. If it is still wanted, the function is called again.
    */
   readonly signal: AbortSignal;
   /** Where the app's log lines can be sent, for add-ons that asked for it. */
@@ -74,10 +60,7 @@ export interface VendorResource {
 
 /** The work is done: the app's config vars (the full set), and a sentence for the customer. */
 export interface Done<Sold extends Offer = Offer> {
-  /**
-   * A var that is left out is removed from the app; an empty string sets the var to an empty value. A NUL or broken
-   * Unicode counts as an error.
-   */
+  /** A var that is left out is removed from the app. A NUL or broken Unicode counts as an error. */
   config: Readonly<Partial<Record<Sold["configVars"][number], string>>>;
   message?: string;
 }

@@ -6,9 +6,9 @@ import { mayBe } from "./states.ts";
 import { lockedResource } from "./store.ts";
 
 // The statements that end a resource, and the import of those from before the kit. Each end is one statement: the row's
-// state, every secret, the credential (its lease number rises, so that a call under way stores nothing), the steps, and a
-// clean-up, which begins only when running work has noticed: it inherits the latest `leased_until` of the deleted steps,
-// or that of a provision that has no step yet.
+// state, every secret, the credential (its lease number rises, so that a call under way stores nothing), the steps, and
+// a clean-up, which begins only when running work has noticed: it inherits the latest `leased_until` of the deleted
+// steps, or that of a provision that has no step yet.
 
 const lockCredential = statement(
   "lock_credential_row",
@@ -16,13 +16,10 @@ const lockCredential = statement(
 );
 
 /**
- * Locks a resource and its credential until the transaction ends. A statement sees the database's snapshot of the moment
- * it began: one that had to wait for a plan change or an exchange to commit would miss the step inserted with it, and
- * leave that step behind. After these locks the next statement sees everything.
- *
- * False, and nothing is locked: there is no such resource. A provision may commit right then, so its credential must not
- * be locked alone: all others lock the resource before the credential, and PostgreSQL would end one of them as a
- * deadlock.
+ * Locks a resource and its credential until the transaction ends, so that the next statement sees a step that was
+ * inserted while this one waited: a statement sees the snapshot of the moment it began. False, and nothing is locked:
+ * there is no such resource. Its credential must not be locked alone: all others lock the resource first, and a
+ * deadlock would end one.
  */
 export async function lockWithCredential(tx: Queryable, uuid: string): Promise<boolean> {
   const resource = await lockedResource(tx, uuid);
@@ -104,12 +101,9 @@ const fail = statement(
    INSERT INTO events (uuid, type) SELECT uuid, 'failed' FROM failed RETURNING uuid`,
 );
 
-const MESSAGE = "Provisioning failed. Please remove the add-on and install it again.";
-
 /**
- * Ends a provision that cannot be completed, in a transaction that has locked it with its credential: stores a refusal,
- * erases the secrets and writes a clean-up step. `onlyIfStranded`: only if its grant was lost, without which the platform
- * can never be told that it is done.
+ * Ends a provision that cannot be completed, in a transaction that has locked it with its credential. `onlyIfStranded`:
+ * only if its grant was lost: then the platform can never be told that it is done.
  */
 export async function failLocked(
   tx: Queryable,
@@ -117,7 +111,8 @@ export async function failLocked(
   uuid: string,
   { onlyIfStranded = false } = {},
 ): Promise<void> {
-  const answer = JSON.stringify({ id: "provision_failed", message: MESSAGE });
+  const message = "Provisioning failed. Please remove the add-on and install it again.";
+  const answer = JSON.stringify({ id: "provision_failed", message });
   await tx.query(fail, [uuid, sealAnswer(vault, uuid, answer), onlyIfStranded]);
 }
 
@@ -166,7 +161,7 @@ const importAll = statement(
    SELECT uuid FROM born`,
 );
 
-/** An installation from before the kit, once provisioned by another service or by a person. */
+/** Once provisioned by another service or by a person. */
 export interface Installation {
   uuid: string;
   plan: string;

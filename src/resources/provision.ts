@@ -3,19 +3,16 @@ import type { Context } from "../context.ts";
 import { newStep, FIRST_LEASE } from "../work/step.ts";
 import { orNullAfter } from "../within.ts";
 import {
+  answerInTime,
   givenAnswer,
   laterAnswer,
+  requestDeadline,
   unknownPlan,
   type Answer,
-  answerInTime,
-  requestDeadline,
   type WithinDeadline,
 } from "./answers.ts";
 import type { ProvisionRequest, ResourceRow } from "./rows.ts";
 import { answerFirst, findResource, insertProvision, receiveGrant } from "./store.ts";
-
-/** The message of a 202 for which the vendor gave none. */
-const TAKES_LONGER = "Your add-on is being set up. Its config vars appear as soon as it is ready.";
 
 /**
  * Answers a provision request (assumed, section 1): delivered at least once, carried out exactly once. It stores the
@@ -45,14 +42,15 @@ export async function provision(
   if (!request.grant)
     ctx.log.error({ alarm: "no_grant", uuid, requestId }, "A provision came without a grant");
   if (answer) return answer;
-  const run = ctx.work.start(newStep(stored, { key: uuid, kind: "provision", requestId, traceparent }));
+  const run = ctx.work.start(
+    newStep(stored, { key: uuid, kind: "provision", detail: {}, requestId, traceparent }),
+  );
   return (await orNullAfter(ctx.pace.vendorMs, run)) ?? firstOrLater(ctx, uuid, within);
 }
 
 /**
- * A request whose uuid is stored already. Its grant, if it differs from the stored one, is taken first: after a success,
- * the latest code is exchanged. A request whose caller no longer waits brings no grant: a process that was frozen may
- * come to a request older than one that another process has answered since.
+ * A request whose uuid is stored already. Its grant, if it is another one, is taken first: the latest code is exchanged.
+ * One whose caller no longer waits brings none: a frozen process may come to a request older than one answered since.
  */
 async function again(
   ctx: Context,
@@ -76,7 +74,8 @@ async function again(
 
 /** Stores "later" as the answer, unless one was stored first. */
 async function firstOrLater(ctx: Context, uuid: string, within: WithinDeadline): Promise<Answer> {
-  const later = laterAnswer(TAKES_LONGER, uuid);
+  const message = "Your add-on is being set up. Its config vars appear as soon as it is ready.";
+  const later = laterAnswer(message, uuid);
   const first = { uuid, answer: later, state: "provisioning", config: null, next: "provision" } as const;
   if (await within(() => answerFirst(ctx, { ...first, lease: FIRST_LEASE }))) return later;
   return givenAnswer(ctx.vault, await storedResource(ctx, uuid, within)) ?? later;

@@ -12,15 +12,13 @@ export interface ProvisionRequest {
   logInputUrl: Secret | null;
   logDrainToken: Secret | null;
   grant: Grant | null;
-  /** The id under which the log names the request, so that what follows from it can be found. */
+  /** As the log names the request, and what follows from it. */
   requestId: string;
 }
 
 export interface Grant {
   code: Secret;
-  /**
-   * When the code expires, as the platform says. Stored for information only: clocks differ, so no decision uses it.
-   */
+  /** As the platform says, for information only: clocks differ, so no decision uses it. */
   expiresAt: Date | null;
 }
 
@@ -40,10 +38,7 @@ export interface ResourceRow {
   sealedLogDrainToken: Buffer | null;
 }
 
-/**
- * The columns of a {@link ResourceRow}, of a table named or aliased `r`. (`applied_plan` is the same as `plan`, for
- * processes of the release before.)
- */
+/** The columns of a {@link ResourceRow}, of a table aliased `r`. (`applied_plan` is `plan`, for the release before.) */
 export const RESOURCE_COLUMNS = `r.uuid, r.name, r.plan, r.region, r.options, r.state,
   r.answer_status AS "answerStatus", r.sealed_answer AS "sealedAnswer", r.sealed_config AS "sealedConfig",
   r.sealed_log_input_url AS "sealedLogInputUrl", r.sealed_log_drain_token AS "sealedLogDrainToken"`;

@@ -1,18 +1,19 @@
 import type { Context } from "../context.ts";
 import { groupCommit, statement, type Queryable } from "../database/database.ts";
 import type { Deadline } from "../database/retry.ts";
+import { GRANT_SECONDS } from "../credentials/verdict.ts";
 import type { Secret } from "../secret.ts";
 import { credentialSealContext, resourceSealContext, type Vault } from "../vault/vault.ts";
 import { STEP_LEASE_SECONDS } from "../work/step.ts";
 import { sealAnswer, type Answer } from "./answers.ts";
 import { fullSet, openConfig, sealConfig, type ConfigVar } from "./config-vars.ts";
-import { GRANT_SECONDS } from "../credentials/verdict.ts";
 import { RESOURCE_COLUMNS, type Grant, type ProvisionRequest, type ResourceRow } from "./rows.ts";
 import { mayBe, type ResourceState } from "./states.ts";
 
-// The statements that a resource lives by; those that end one are in end-store.ts. A provision is an intent as soon as its
-// resource is stored, without an answer: the process that stored it calls the vendor's function at once, with no step.
-// Only what outlasts the request gets one: a provision that is put off, fails, or is answered "later" while it runs.
+// The statements that a resource lives by; those that end one are in end-store.ts. A provision is an intent as soon as
+// its resource is stored, without an answer: the process that stored it calls the vendor's function at once, with no
+// step. Only what outlasts the request gets one: a provision that is put off, fails, or is answered "later" while it
+// runs.
 
 const LEASE = `interval '${STEP_LEASE_SECONDS} seconds'`;
 
@@ -24,9 +25,9 @@ export async function findResource(db: Queryable, uuid: string): Promise<Resourc
 }
 
 // The resource and its credential, for all requests that arrived at the same moment, in one statement and one commit.
-// The unique uuid makes repeated requests harmless. An answered resource (202) may exchange its grant a moment later, and
-// its `finish` waits for the tokens; an unanswered one only after its answer is decided. One without a grant stands in no
-// queue of grants, where `findUnanswered` looks, and so gets its step at once.
+// The unique uuid makes repeated requests harmless. An answered resource (202) may exchange its grant a moment later,
+// and its `finish` waits for the tokens; an unanswered one only after its answer is decided. One without a grant stands
+// in no queue of grants, where `findUnanswered` looks, and so gets its step at once.
 const insert = statement(
   "provision",
   `WITH incoming AS (
@@ -159,11 +160,11 @@ function isSameCode(vault: Vault, uuid: string, sealed: Buffer | null, code: Sec
 }
 
 // The answer to a provision, with what follows from it: state, config vars, the grant's fate and the next step, in one
-// statement. The first writer decides; any later one, also after a deprovision, matches no row. The provision's step, if
-// it has one, is deleted (`step_next` null) or becomes the next one, and whoever holds it loses it; an answer that was
-// given while the vendor's function runs (`step_next` = 'provision') writes it, leased to who runs it. `exchangeable`
-// updates the credential whatever its state: PostgreSQL then re-reads the row's latest version, so that a grant which
-// arrived while this statement waited for the resource gets its due time too.
+// statement. The first writer decides; any later one, also after a deprovision, matches no row. The provision's step,
+// if it has one, is deleted (`step_next` null) or becomes the next one, and whoever holds it loses it; an answer that
+// was given while the vendor's function runs (`step_next` = 'provision') writes it, leased to who runs it.
+// `exchangeable` updates the credential whatever its state: PostgreSQL then re-reads the row's latest version, so that
+// a grant which arrived while this statement waited for the resource gets its due time too.
 const answer = statement(
   "answer_provisions",
   `WITH incoming AS (
@@ -200,7 +201,6 @@ const answer = statement(
    SELECT uuid FROM answered`,
 );
 
-/** An answer to a provision, and what follows from it. */
 interface FirstAnswer {
   uuid: string;
   state: ResourceState;
@@ -213,10 +213,7 @@ interface FirstAnswer {
   next: "provision" | "finish" | "clean_up" | null;
 }
 
-/**
- * Stores the answer to a provision, if none is stored yet: true. However late it is: the resource exists, and the
- * vendor's function need not be called again for it.
- */
+/** Stores the answer to a provision, however late, if none is stored yet: true. */
 export const answerFirst = groupCommit<Context, FirstAnswer, boolean>({
   async write({ db, vault, pace }, rows) {
     // Of two answers to one provision in a batch, only the first is written, and only its caller gets true.
@@ -254,10 +251,9 @@ const unchanged = statement(
    SELECT count(*)::int AS earlier FROM earlier`,
 );
 
-/** Notes a change to the present plan; returns how many there were within the last hour. */
-export async function noteUnchanged(tx: Queryable, uuid: string): Promise<number> {
-  return (await tx.query<{ earlier: number }>(unchanged, [uuid]))[0]!.earlier;
-}
+/** Notes a change to the present plan. */
+export const noteUnchanged = async (tx: Queryable, uuid: string) =>
+  (await tx.query<{ earlier: number }>(unchanged, [uuid]))[0]!.earlier;
 
 const lockResource = statement(
   "lock_resource",

@@ -43,11 +43,9 @@ export async function reportFailure(ctx: Context, step: Step): Promise<null> {
     if (!isGoneOrMute(error)) throw error;
   }
   if (isProvisioned) {
+    const about = { uuid, requestId: step.requestId };
     if (await settleAnnounced(ctx, step))
-      ctx.log.warn(
-        { uuid, requestId: step.requestId },
-        "What was given up is provisioned at the platform, and stays",
-      );
+      ctx.log.warn(about, "What was given up is provisioned at the platform, and stays");
     return null;
   }
   await failProvision(ctx, uuid);
@@ -56,10 +54,7 @@ export async function reportFailure(ctx: Context, step: Step): Promise<null> {
   return null;
 }
 
-/**
- * Tells the platform that provisioning is done. If that was done before and the answer was lost, the platform rightly
- * refuses this call; then the add-on's own state decides.
- */
+/** If it was told before and the answer was lost, it rightly refuses; then the add-on's own state decides. */
 async function markProvisioned(platform: ReturnType<PlatformFor>): Promise<void> {
   try {
     await platform.actions.provision();
@@ -71,10 +66,9 @@ async function markProvisioned(platform: ReturnType<PlatformFor>): Promise<void>
 }
 
 /**
- * Takes a provision back. True: the platform has it as provisioned, so it stays. Once told that provisioning is done,
- * the platform refuses to take it back, and we may not know that it was told: the answer was lost, or arrived when we
- * had just given up. Then the add-on's own state decides. While the platform denies access to the app (403), it does
- * not show that state either: this throws, and the step is tried again.
+ * Takes a provision back. True: the platform has it as provisioned, so it stays. Once told that it is done, the platform
+ * refuses to take it back, and we may not know that it was told; then the add-on's own state decides. While the platform
+ * denies access to the app (403), it does not show that state either: this throws, and the step is tried again.
  */
 async function isDoneOverThere(platform: ReturnType<PlatformFor>): Promise<boolean> {
   try {
@@ -87,10 +81,10 @@ async function isDoneOverThere(platform: ReturnType<PlatformFor>): Promise<boole
 }
 
 /**
- * Whether the platform has no such add-on, or there is no token to ask with and none will come. Then nothing needs to
- * be told: without a grant nothing was ever said to the platform; a pair that is refused for good has outlived its
- * add-on (platform document, "Token response"); and a provision that the platform was not told of, it gives up itself,
- * an hour after us. A quarantined credential may open again, so it does not count.
+ * Whether nothing needs to be told: the platform has no such add-on, or no token will come. Without a grant nothing was
+ * ever said; a pair that is refused for good has outlived its add-on (platform document, "Token response"); and a
+ * provision that the platform was not told of, it gives up itself. A quarantined credential may open again, so it does
+ * not count.
  */
 function isGoneOrMute(error: unknown): boolean {
   if (error instanceof NoToken) return error.isFinal && error.id !== "quarantined";
@@ -101,10 +95,7 @@ function isRefusedWith(error: unknown, ...statuses: number[]): boolean {
   return error instanceof PlatformRefused && statuses.includes(error.status);
 }
 
-/**
- * Finds the primary app and every attachment; stores that app, and how many attachments there are, as last seen. `step`:
- * the one that ends with it.
- */
+/** Finds the primary app and every attachment, and stores them as last seen. `step`: the one that ends with it. */
 export async function findApps(ctx: Pick<Context, "db" | "platformFor">, uuid: string, step?: Step) {
   const platform = ctx.platformFor(uuid);
   const [addon, attachments] = await Promise.all([platform.addons.own(), platform.attachments.ofAddon()]);
@@ -119,8 +110,7 @@ export async function findApps(ctx: Pick<Context, "db" | "platformFor">, uuid: s
 const LONGEST_LOOK_MS = 15_000;
 
 /**
- * Looks again at the apps of all resources, each once a day, for customers rename them. A look that fails is made the next
- * day; after one, the rest is left to a later tick.
+ * Looks again at each resource's apps once a day: customers rename them. After a look that fails, a later tick goes on.
  */
 export async function lookAgain(ctx: Context, signal: AbortSignal): Promise<void> {
   const late = () => new KitError("late", "The platform has not said in time which apps a resource has.");
@@ -141,10 +131,8 @@ export async function lookAgain(ctx: Context, signal: AbortSignal): Promise<void
 }
 
 /**
- * Makes the platform's config vars ours: sends the full set, but only if something differs, so that after a lost answer
- * a look shows whether it was set (platform document, "Add-on configuration"). A resource's first set is sent without a
- * look (`mayBeSet` false): mostly nothing is there yet. The vars are not checked against what this release declares,
- * since the set may come from a newer one.
+ * Sends the full set of config vars, but only if something differs, so that after a lost answer a look shows whether it
+ * was set (platform document, "Add-on configuration"). The first set is sent without a look (`mayBeSet` false).
  */
 async function pushConfig(
   { db, vault, platformFor }: Context,

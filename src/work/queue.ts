@@ -13,15 +13,13 @@ import {
 } from "./step.ts";
 
 // The queue of steps: write, claim, hold, put off, end, next due; what their results leave behind is in store.ts. Steps
-// are claimed like credentials: one statement, a lease, the database's clock. What is written after a claim is fenced by
-// its lease number. Two steps of one resource that change it never run at the same time or out of order. Discovering its
-// app and announcing its config vars, as they are by then, wait for no other step and hold none up, nor does retiring
-// old credentials, but that the next rotation waits for it; a clean-up has nothing left to wait for.
+// are claimed like credentials: one statement, a lease, the database's clock. What is written after a claim is fenced
+// by its lease number. Two steps of one resource that change it never run at the same time or out of order. Discovering
+// its app and announcing its config vars, as they are by then, wait for no other step and hold none up, nor does
+// retiring old credentials, but that the next rotation waits for it; a clean-up has nothing left to wait for.
 
 /** Steps of each lane under way at once in one process. */
 export const CONCURRENCY = 16;
-/** Fewer of these: nobody waits for them. */
-export const ROTATIONS_AT_ONCE = 4;
 /** After this many failed attempts an alarm is raised. */
 export const ALARM_AFTER_ATTEMPTS = 12;
 /** For so long a provision may be answered "later"; for any other step that goes on for longer, an alarm is raised. */
@@ -52,8 +50,8 @@ export type StepRow = Omit<Step, "resource"> & ResourceRow;
 
 // Each lane has an index of what is due in it, and of nothing else, so that a claim never reads past the other lane's
 // steps, however many those are. The inner limit tells the planner, which does not see $1, that few rows are wanted; no
-// more rows are locked than the outer limit asks for. Of a claimed step `due_at` is when its call began, so that one which
-// waited for its turn for hours is not taken for one that hangs.
+// more rows are locked than the outer limit asks for. Of a claimed step `due_at` is when its call began, so that one
+// which waited for its turn for hours is not taken for one that hangs.
 const claimDue = eachLane((lane) =>
   statement(
     `claim_${lane}_steps`,
@@ -67,7 +65,6 @@ const claimDue = eachLane((lane) =>
   ),
 );
 
-/** Takes at most so many due steps of a lane. */
 export async function claimSteps(db: Queryable, lane: Lane, most: number): Promise<Step[]> {
   return stepsOf(await db.query<StepRow>(claimDue[lane], [most]));
 }
@@ -85,14 +82,13 @@ const hold = statement(
 );
 
 /** Extends the lease. False: the step is not ours any more, or no longer wanted. */
-export async function holdStep(db: Queryable, step: Step): Promise<boolean> {
-  return (await db.query(hold, claimOf(step))).length > 0;
-}
+export const holdStep = async (db: Queryable, step: Step): Promise<boolean> =>
+  (await db.query(hold, claimOf(step))).length > 0;
 
-// Checks the step's kind too: a statement that ended its work may have been committed and only the acknowledgement
-// lost. A step that was cut off ($5 null) or waits for its credential ($4 null) has made no try. One that said "later"
-// ($7) has not failed, so its attempts are counted anew. `isLate`: its first "later" is longer ago than a provision may
-// take; it stays in the step, and is returned once. `dueSince`: when it first fell due, of one that fails again and again.
+// Checks the step's kind too: a statement that ended its work may have been committed and only the acknowledgement lost.
+// A step that was cut off ($5 null) or waits for its credential ($4 null) has made no try. One that said "later" ($7) has
+// not failed, so its attempts are counted anew. `isLate`: its first "later" is longer ago than a provision may take; it
+// stays in the step, and is returned once. `dueSince`: when it first fell due, of one that fails again and again.
 const IS_LATE = `($7::text IS NOT NULL AND coalesce((before.detail->>'saidSince')::timestamptz < now() - ${GIVEN_UP_AFTER}, false))`;
 const DUE_SINCE = `jsonb_build_object('dueSince', s.due_at)`;
 const putOff = statement(
@@ -110,8 +106,8 @@ const putOff = statement(
 
 /**
  * Puts a step off by so many `seconds`; null: until the credential is active. `error`: why it failed; `said`: what the
- * vendor's function said in place of a result. Neither: it was cut off. Null: the step is not ours any more, or its end
- * is stored already. `isLate`: it has gone on for 11 hours, and that was not returned before.
+ * vendor's function said in place of a result; neither: it was cut off. Null: the step is not ours any more, or its end
+ * is stored. `isLate`: it has gone on for 11 hours, and that was not returned before.
  */
 export async function putOffStep(
   db: Queryable,
@@ -171,14 +167,12 @@ const findUnanswered = statement(
 );
 
 /** Provisions whose process died before they were answered, and that have no step yet. */
-export async function findUnansweredProvisions(db: Queryable): Promise<string[]> {
-  return (await db.query<{ uuid: string }>(findUnanswered)).map(({ uuid }) => uuid);
-}
+export const findUnansweredProvisions = (db: Queryable) => db.query<{ uuid: string }>(findUnanswered);
 
 // The statement that stores tokens wakes the steps that wait for them; this finds steps that were missed. Some wait for
-// ever, for a grant that never comes, and may be many. The `finish` of a plan change whose grant was lost meanwhile runs
-// without tokens, as it does if the grant was lost before: it holds up every change behind it. A put-off provision whose
-// grant was lost is failed by the job fail-stranded.
+// ever, for a grant that never comes, and may be many. The `finish` of a plan change whose grant was lost meanwhile
+// runs without tokens, as it does if the grant was lost before: it holds up every change behind it. A put-off provision
+// whose grant was lost is failed by the job fail-stranded.
 const findWaiting = statement(
   "find_waiting_steps",
   `SELECT s.id FROM steps s JOIN credentials c USING (uuid) JOIN resources r USING (uuid)
@@ -190,7 +184,7 @@ const wake = statement(
   `UPDATE steps SET due_at = now() WHERE due_at IS NULL AND id = ANY($1::bigint[]) RETURNING id`,
 );
 
-/** Wakes steps whose credential is active, or whose grant will not come. Returns their number. */
+/** Returns their number. */
 export async function wakeSteps(db: Database): Promise<number> {
   const waiting = await db.readWhole<{ id: string }>(findWaiting);
   return waiting.length > 0 ? (await db.query(wake, [waiting.map(({ id }) => id)])).length : 0;
@@ -207,23 +201,12 @@ const expiring = (which: string) =>
 const expire = statement("expire_steps", expiring(`s.created_at < now() - ${GIVEN_UP_AFTER}`));
 const expireOne = statement("expire_step", expiring(`s.uuid = $1 AND s.kind <> 'announce'`));
 
-/** Turns steps that took too long into the report of failure; returns the uuids of their resources. */
-export async function expireSteps(db: Queryable): Promise<string[]> {
-  return (await db.query<{ uuid: string }>(expire)).map(({ uuid }) => uuid);
-}
+/** Turns steps that took too long into the report of failure; returns their resources. */
+export const expireSteps = (db: Queryable) => db.query<{ uuid: string }>(expire);
 
-/** The same for a provision that the vendor's service has not made, however long it took. */
+/** The same for one provision that the vendor's service has not made, however long it took. */
 export async function expireProvision(tx: Queryable, uuid: string): Promise<void> {
   await tx.query(expireOne, [uuid]);
-}
-
-/** A step of a resource that is not done: a plan change waits for it, or takes its plan for the present one. */
-interface OpenStep {
-  key: string;
-  /** The new plan of a plan change; null for other kinds of step. */
-  plan: string | null;
-  isAccepted: boolean;
-  lease: number;
 }
 
 const openSteps = statement(
@@ -232,9 +215,9 @@ const openSteps = statement(
    WHERE uuid = $1 AND NOT ${isBeside("steps")} ORDER BY id`,
 );
 
-export function openStepsOf(tx: Queryable, uuid: string): Promise<OpenStep[]> {
-  return tx.query<OpenStep>(openSteps, [uuid]);
-}
+/** The steps that a plan change waits for. `plan`: the new one, of a plan change. */
+export const openStepsOf = (tx: Queryable, uuid: string) =>
+  tx.query<{ key: string; plan: string | null; isAccepted: boolean; lease: number }>(openSteps, [uuid]);
 
 /** A requested plan change, with the idempotency key of its step. */
 export interface PlanChange {
@@ -245,8 +228,8 @@ export interface PlanChange {
   traceparent: string | null;
 }
 
-// The lease number of one that is queued ($6) is 0, so that a request which tries again, and does not know whether it began
-// or queued, does not take a step that another process has claimed.
+// The lease number of one that is queued ($6) is 0, so that a request which tries again, and does not know whether it
+// began or queued, does not take a step that another process has claimed.
 const planChange = statement(
   "write_plan_change",
   `WITH step AS (
@@ -275,6 +258,5 @@ const accept = statement(
 );
 
 /** Accepts a change that is still to be made. False: its step has ended. */
-export async function acceptChange(db: Queryable, uuid: string, key: string): Promise<boolean> {
-  return (await db.query(accept, [uuid, key])).length > 0;
-}
+export const acceptChange = async (db: Queryable, uuid: string, key: string): Promise<boolean> =>
+  (await db.query(accept, [uuid, key])).length > 0;

@@ -7,8 +7,8 @@ import { lockedResource } from "../resources/store.ts";
 import { claimOf, IS_OURS, TOLD } from "./queue.ts";
 import { isIn, type Step } from "./step.ts";
 
-// Rotation of customers' credentials: who may ask for it. A `rotate` step makes new ones, then sets them as config vars,
-// and turns into `retire`, which is due when the overlap is over.
+// Rotation of customers' credentials: who may ask for it, and what ends it. A `rotate` step makes new ones, then sets
+// them as config vars, and turns into `retire`, which is due when the overlap is over.
 
 export const NO_ROTATION =
   "This service cannot rotate credentials: its createYourService() returns no rotation (docs/extend-it.md).";
@@ -27,38 +27,9 @@ export function checkRotation({ overlapMinutes = 0, everyDays = 1 }: Partial<Rot
     );
 }
 
-/** Asks for new credentials of one resource, which are made soon; unless it is "asked", nothing is. */
-export async function askRotation(
-  ctx: Context,
-  uuid: string,
-  how: Pick<NewRotation, "by" | "endsOverlap" | "goesFirst">,
-): Promise<Asked | "not_provisioned"> {
-  rotationOf(ctx);
-  const asked = { ...how, uuid, key: randomUUID(), traceparent: ctx.trace.current() };
-  const result = await retryWhileDatabaseAway(() =>
-    ctx.db.transaction(async (tx) => {
-      const resource = await lockedResource(tx, uuid);
-      if (resource?.state !== "provisioned") return "not_provisioned";
-      return writeRotation(tx, asked);
-    }),
-  );
-  if (result === "asked") ctx.nudge("run-rotations");
-  return result;
-}
-
-/** Asks for the rotation of some resources whose credentials are older than your service allows. */
-export async function planRotations(ctx: Context): Promise<void> {
-  const { everyDays } = ctx.vendor.rotation ?? {};
-  if (everyDays === undefined) return;
-  for (const uuid of await findOldCredentials(ctx.db, everyDays))
-    await askRotation(ctx, uuid, { by: "timetable", endsOverlap: false, goesFirst: false });
-}
-
-// What asks for rotations of customers' credentials, and what ends them.
-
-// Sent in a transaction that has locked the resource. Nothing is written while another rotation has not reached the app,
-// or if an earlier try of this one ($2) was committed; nor while old credentials wait for the end of their overlap, unless
-// that is to end now ($5). One that goes first ($6) stands before all that is due.
+// Sent in a transaction that has locked the resource. Nothing is written while another rotation has not reached the
+// app, or if an earlier try of this one ($2) was committed; nor while old credentials wait for the end of their
+// overlap, unless that is to end now ($5). One that goes first ($6) stands before all that is due.
 const rotation = statement(
   "write_rotation",
   `WITH place AS (
@@ -83,35 +54,41 @@ const rotation = statement(
 );
 
 /**
- * What came of asking for a rotation. `under_way`: the app does not have the credentials of the last one yet; `overlap`:
- * the old ones of the last one are not retired yet; `no_tokens`: the app could not get new ones.
+ * `under_way`: the app does not have the credentials of the last rotation yet; `overlap`: the old ones are not retired
+ * yet; `no_tokens`: the app could not get new ones.
  */
 export type Asked = "asked" | "under_way" | "overlap" | "no_tokens";
 
-/** A rotation that is asked for. */
-export interface NewRotation {
-  uuid: string;
-  key: string;
+/** How a rotation is asked for. */
+interface HowAsked {
   by: "operator" | "service" | "timetable";
-  traceparent: string | null;
-  /** Old credentials that wait to be retired are retired at once, before this one. */
+  /** Old credentials that wait to be retired are retired at once. */
   endsOverlap: boolean;
   /** It does not wait behind those of many resources. */
   goesFirst: boolean;
 }
 
-/** Writes the step of a rotation, in a transaction that has locked the resource, unless something is in its way. */
-export async function writeRotation(
-  tx: Queryable,
-  { uuid, key, by, traceparent, endsOverlap, goesFirst }: NewRotation,
-): Promise<Asked> {
-  const values = [uuid, key, by, traceparent, endsOverlap, goesFirst];
-  return (await tx.query<{ result: Asked }>(rotation, values))[0]!.result;
+/** Asks for new credentials of one resource, which are made soon; unless it is "asked", nothing is. */
+export async function askRotation(
+  ctx: Context,
+  uuid: string,
+  { by, endsOverlap, goesFirst }: HowAsked,
+): Promise<Asked | "not_provisioned"> {
+  rotationOf(ctx);
+  const values = [uuid, randomUUID(), by, ctx.trace.current(), endsOverlap, goesFirst];
+  const result = await retryWhileDatabaseAway(() =>
+    ctx.db.transaction(async (tx) => {
+      const resource = await lockedResource(tx, uuid);
+      if (resource?.state !== "provisioned") return "not_provisioned";
+      return (await tx.query<{ result: Asked }>(rotation, values))[0]!.result;
+    }),
+  );
+  if (result === "asked") ctx.nudge("run-rotations");
+  return result;
 }
 
 // A resource that your service refused to rotate is left for a day. Of a large table some pages are read, others each
 // time; and none are found while so many rotations are due that more would only wait.
-const PLANNED_AT_ONCE = 50;
 const SAMPLE = `least(100, 100.0 * 2000 * current_setting('block_size')::int / greatest(pg_relation_size('resources'), 1))`;
 const oldCredentials = statement(
   "find_old_credentials",
@@ -121,13 +98,19 @@ const oldCredentials = statement(
      AND NOT EXISTS (SELECT FROM steps s WHERE s.uuid = r.uuid AND s.kind IN ('rotate', 'retire'))
      AND NOT EXISTS (SELECT FROM events e
        WHERE e.uuid = r.uuid AND e.type = 'rotation_refused' AND e.at > now() - interval '1 day')
-   LIMIT (SELECT ${PLANNED_AT_ONCE} - count(*) FROM (
-     SELECT FROM steps WHERE due_at <= now() AND ${isIn("rotation")} LIMIT ${PLANNED_AT_ONCE}) due)`,
+   LIMIT (SELECT 50 - count(*) FROM (SELECT FROM steps WHERE due_at <= now() AND ${isIn("rotation")} LIMIT 50) due)`,
 );
 
-/** Some of the resources whose credentials are so many days old, and were not rotated since. */
 export async function findOldCredentials(db: Queryable, days: number): Promise<string[]> {
   return (await db.query<{ uuid: string }>(oldCredentials, [days])).map(({ uuid }) => uuid);
+}
+
+/** Asks for the rotation of some resources whose credentials are older than your service allows. */
+export async function planRotations(ctx: Context): Promise<void> {
+  const { everyDays } = ctx.vendor.rotation ?? {};
+  if (everyDays === undefined) return;
+  for (const uuid of await findOldCredentials(ctx.db, everyDays))
+    await askRotation(ctx, uuid, { by: "timetable", endsOverlap: false, goesFirst: false });
 }
 
 const retired = statement(

@@ -15,7 +15,6 @@ import {
   finishStep,
   holdStep,
   putOffStep,
-  ROTATIONS_AT_ONCE,
   wakeSteps,
 } from "./queue.ts";
 import {
@@ -23,7 +22,7 @@ import {
   FIRST_LEASE,
   HOLD_EVERY_MS,
   isAnnouncing,
-  laneOf,
+  LANES,
   LONGEST_STEP_MS,
   type Step,
   type StepKind,
@@ -32,10 +31,7 @@ import {
 import { callVendor, cleanUp, retire, secretsOf, StillUnderWay, writeStepOf } from "./vendor-steps.ts";
 import { createWorkerPool } from "./worker-pool.ts";
 
-/**
- * One function per kind of step. It settles its step, and returns the answer if that decided one. Throwing means: not
- * yet, try again.
- */
+/** Each settles its step, and returns the answer if that decided one. Throwing means: not yet, try again. */
 const KINDS: Readonly<
   Record<StepKind, (ctx: Context, step: Step, signal: AbortSignal) => Promise<Answer | null>>
 > = {
@@ -50,12 +46,15 @@ const KINDS: Readonly<
   retire,
 };
 
+/** Fewer than of other steps: nobody waits for them. */
+const ROTATIONS_AT_ONCE = 4;
+
 /** How long running steps may go on when the process stops; it has 25 seconds in all. */
 const STOP_PATIENCE_MS = 10_000;
 
 /**
- * A grant has minutes, and nearly every step hours: while more grants than these are being exchanged, no step is begun, for
- * at most so long. Without it a burst of provisions has its tokens at three fifths of the speed.
+ * A grant has minutes, a step hours: while more grants than these are exchanged, no step is begun, for at most so long.
+ * Without it a burst of provisions has its tokens at three fifths of the speed.
  */
 const FEW_GRANTS = 16;
 const GRANTS_FIRST_MS = 60_000;
@@ -75,7 +74,7 @@ export function createStepRunner(ctx: Context): StepRunner {
   const pools = eachLane((lane) =>
     createWorkerPool({
       claim: (most) => claimSteps(db, lane, most),
-      handle: (step: Step) => end(step).then(() => nudge(ctx)),
+      handle: (step: Step) => runSafely(step).then(() => nudge(ctx)),
       places: () => (grantsGoFirst() ? 0 : lane === "rotation" ? ROTATIONS_AT_ONCE : CONCURRENCY),
     }),
   );
@@ -88,8 +87,8 @@ export function createStepRunner(ctx: Context): StepRunner {
     return crowdedSinceMs !== null && performance.now() - crowdedSinceMs < GRANTS_FIRST_MS;
   }
 
-  /** Runs a step. Never rejects. */
-  async function end(step: Step): Promise<Answer | null> {
+  /** Never rejects. */
+  async function runSafely(step: Step): Promise<Answer | null> {
     try {
       const { kind, traceparent: parent, resource } = step;
       return await ctx.trace.inSpan(`step ${kind}`, { parent, uuid: resource.uuid }, () =>
@@ -103,7 +102,7 @@ export function createStepRunner(ctx: Context): StepRunner {
 
   return {
     start(step) {
-      const ended = end(step).finally(() => started.delete(ended));
+      const ended = runSafely(step).finally(() => started.delete(ended));
       started.add(ended);
       // The commonest end, a provision that is done, leaves no step behind.
       void ended.then((answer) => (step.kind === "provision" && answer?.status === 200) || nudge(ctx));
@@ -129,9 +128,9 @@ export function nudge(ctx: Pick<Context, "nudge">): void {
 /** Finds what no due time brings up: provisions that took too long, waiting steps that were not woken, orphans. */
 export async function findLateSteps(ctx: Context): Promise<void> {
   const unanswered = await findUnansweredProvisions(ctx.db);
-  for (const uuid of unanswered) await writeStepOf(ctx, uuid);
+  for (const { uuid } of unanswered) await writeStepOf(ctx, uuid);
   const expired = await expireSteps(ctx.db);
-  for (const uuid of expired)
+  for (const { uuid } of expired)
     ctx.log.error(
       { alarm: "provision_failed", uuid },
       "A provision was not completed in 11 hours and is given up",
@@ -140,14 +139,18 @@ export async function findLateSteps(ctx: Context): Promise<void> {
   if (woken + expired.length + unanswered.length > 0) nudge(ctx);
 }
 
-/** Runs one claimed step under its lease: its function settles it, or it is put off. Rejects if that cannot be stored. */
+/** Runs one claimed step: its function settles it, or it is put off. Rejects if that cannot be stored. */
 async function run(ctx: Context, step: Step, cut: AbortSignal): Promise<Answer | null> {
   if (isUnwanted(step)) {
     await finishStep(ctx.db, step);
     return null;
   }
   try {
-    return await holding(ctx, step, cut, (signal) => KINDS[step.kind](ctx, step, signal));
+    cut.throwIfAborted();
+    const late = () => new Error("The step took too long.");
+    const hold = () => holdStep(ctx.db, step);
+    const limits = { hold, everyMs: HOLD_EVERY_MS, ms: LONGEST_STEP_MS, late, cuts: [cut] };
+    return await underLease(limits, (signal) => KINDS[step.kind](ctx, step, signal));
   } catch (error) {
     if (step.kind === "provision" && step.lease === FIRST_LEASE) await writeStepOf(ctx, step.resource.uuid);
     await putOff(ctx, step, mayQuote(error, secretsOf(ctx.vault, step.resource)));
@@ -155,30 +158,10 @@ async function run(ctx: Context, step: Step, cut: AbortSignal): Promise<Answer |
   }
 }
 
-/**
- * A step that was written by a process that did not see the resource's end. Or its provision is done: another process,
- * of which this step's writer did not know, came first.
- */
+/** Its writer did not see the resource's end, or did not know that its provision is done. */
 function isUnwanted({ kind, resource: { state } }: Step): boolean {
   if (kind === "provision" && state === "provisioned") return true;
   return kind !== "clean_up" && !canBe("change_plan", state);
-}
-
-/**
- * Keeps a step's lease while `work` runs, and aborts `work` when the lease is lost (the resource was deprovisioned, or
- * this process was overtaken), after {@link LONGEST_STEP_MS}, or when `cut` is aborted. Rejects with the reason then, also
- * if the work does not.
- */
-export async function holding<Result>(
-  { db }: Pick<Context, "db">,
-  step: Step,
-  cut: AbortSignal,
-  work: (signal: AbortSignal) => Promise<Result>,
-): Promise<Result> {
-  cut.throwIfAborted();
-  const late = () => new Error("The step took too long.");
-  const hold = () => holdStep(db, step);
-  return underLease({ hold, everyMs: HOLD_EVERY_MS, ms: LONGEST_STEP_MS, late, cuts: [cut] }, work);
 }
 
 /** Puts a step off whose work threw something, and logs why. Rejects if that cannot be stored. */
@@ -188,9 +171,8 @@ async function putOff(ctx: Context, step: Step, error: unknown): Promise<void> {
   const words = storable(ctx.scrubber.scrub(messageOf(error)));
   if (error instanceof StillUnderWay) {
     const ended = await putOffStep(ctx.db, step, error.againInSeconds * ctx.pace.pauses, { said: words });
-    const isLate = ended?.isLate ?? false;
     ctx.log.debug({ ...about, words }, "The service is not done with a step yet");
-    if (isLate)
+    if (ended?.isLate)
       ctx.log.error(
         { alarm: "step_stuck", ...about, words },
         "The service is not done with a step after 11 hours",
@@ -215,12 +197,11 @@ async function putOff(ctx: Context, step: Step, error: unknown): Promise<void> {
 
 /**
  * Seconds until the next try: not before the platform, or our own limit on the resource's calls, allows it. Null: when
- * the credential is active, since until then every call of a step that calls the platform itself is in vain. A vendor's
- * function may do without, or mean another resource.
+ * the credential is active, as until then every call of a step that calls the platform itself is in vain.
  */
 function pauseAfter({ pace }: Context, step: Step, error: unknown): number | null {
   const { kind, attempts } = step;
-  const callsPlatform = laneOf(kind) === "platform" || isAnnouncing(step);
+  const callsPlatform = LANES[kind] === "platform" || isAnnouncing(step);
   if (callsPlatform && error instanceof NoToken && error.id === "quarantined") return null;
   const isToWait = error instanceof PlatformRefused || error instanceof RateLimited;
   const restSeconds = isToWait ? (error.retryAfterMs ?? 0) / 1_000 : 0;

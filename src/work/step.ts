@@ -4,11 +4,11 @@ import type { Answer, Result } from "../resources/answers.ts";
 import type { ResourceRow } from "../resources/rows.ts";
 
 /**
- * Which queue each kind of step stands in. The vendor's functions may take minutes each. A step that only sends or
- * requests something at the platform takes a moment, and must never wait behind them; nor does either wait behind the
- * rotation of all resources. So each lane is claimed separately and has places of its own.
+ * A step that only calls the platform takes a moment, and must never wait behind the vendor's functions, which take
+ * minutes; nor does either wait behind the rotation of all resources. So each lane is claimed alone and has places of
+ * its own.
  */
-const LANES = {
+export const LANES = {
   provision: "vendor",
   finish: "vendor",
   change_plan: "vendor",
@@ -23,16 +23,11 @@ const LANES = {
 export type StepKind = keyof typeof LANES;
 export type Lane = (typeof LANES)[StepKind];
 
-export const laneOf = (kind: StepKind): Lane => LANES[kind];
-
-/** The vendor's functions that are not named like the steps that call them. */
-const FUNCTIONS: Readonly<Partial<Record<StepKind, LimitedFunction>>> = {
-  change_plan: "changePlan",
-  clean_up: "deprovision",
-};
-
-/** The vendor's function that a step of the vendor's lane calls. */
-export const functionOf = (kind: StepKind) => FUNCTIONS[kind] ?? (kind as LimitedFunction);
+/** The vendor's function that a step calls, of a kind that calls one. */
+export function functionOf(kind: StepKind): LimitedFunction {
+  if (kind === "change_plan") return "changePlan";
+  return kind === "clean_up" ? "deprovision" : (kind as LimitedFunction);
+}
 
 /** SQL condition on `kind`: the step is in this lane. */
 export function isIn(lane: Lane): string {
@@ -40,14 +35,10 @@ export function isIn(lane: Lane): string {
   return `kind IN (${kinds.join(", ")})`;
 }
 
-/** The kinds of step that call the vendor's functions. */
 export const YOUR_KINDS = (Object.keys(LANES) as StepKind[]).filter((kind) => LANES[kind] !== "platform");
 
-/** SQL condition: the step aliased `step` calls the vendor. A rotation whose credentials are made waits for the platform. */
-export const callsYou = (step: string): string => `${isOfYou(step)} AND NOT ${announcing(step)}`;
-/** SQL condition: an operator may take the step aliased `step` into the hand. */
-export const isOfYou = (step: string): string =>
-  `${step}.kind IN (${YOUR_KINDS.map((kind) => `'${kind}'`).join()})`;
+/** SQL condition: the step aliased `s` is of these kinds; an operator may take it into the hand. */
+export const IS_OF_YOU = `s.kind IN (${YOUR_KINDS.map((kind) => `'${kind}'`).join()})`;
 /** SQL condition: {@link isAnnouncing} of the step aliased `step`. */
 export const announcing = (step: string): string =>
   `(${step}.kind = 'rotate' AND ${step}.detail ? 'retires')`;
@@ -66,9 +57,6 @@ export const STEP_LEASE_SECONDS = 30;
 /** How often it is extended while its process lives; so soon is noticed, too, that it was taken away. */
 export const HOLD_EVERY_MS = 3_000;
 
-/** Once a step was taken away from its process, that has aborted the call: after so long another may be made. */
-export const NOTICED_AFTER_SECONDS = HOLD_EVERY_MS / 1_000 + 2;
-
 /** The longest one step may run: a call of ten minutes, and as long to store what came of it. */
 export const LONGEST_STEP_MS = 20 * 60_000;
 
@@ -81,19 +69,16 @@ export interface Step {
   key: string;
   kind: StepKind;
   /**
-   * `plan`: the new plan of a plan change, from its `change_plan` to the `finish` and the `announce` that it turns into;
-   * the steps of a provision have none. `isAccepted`: the platform was answered yes, or "later". `retires`: what a
-   * rotation replaced, from when that is made, and the platform is to be told, to its `retire`.
+   * `plan`: the new plan of a plan change, from its `change_plan` to the `finish` and the `announce` that it turns
+   * into; the steps of a provision have none. `isAccepted`: the platform was answered yes, or "later". `retires`: what
+   * a rotation replaced, from when that is made, and the platform is to be told, to its `retire`.
    */
   detail: { plan?: string; isAccepted?: boolean; retires?: Json };
   attempts: number;
   lease: number;
-  /**
-   * The id of the request it came from, as the log names it. Null for steps that no request caused, and for those from
-   * before this was stored.
-   */
+  /** Of the request that caused it, as the log names it; null: none did. */
   requestId: string | null;
-  /** The trace it belongs to, as W3C's `traceparent`; null: none, or one of its own. */
+  /** The trace it belongs to (W3C); null: none, or one of its own. */
   traceparent: string | null;
   resource: ResourceRow;
   /** What the vendor's function returned, if it has in this process. */
@@ -101,38 +86,22 @@ export interface Step {
 }
 
 /** Work that a request has just stored, as claimed by this process. */
-export function newStep(
+export const newStep = (
   resource: ResourceRow,
-  {
-    key,
-    kind,
-    detail = {},
-    requestId,
-    traceparent,
-  }: Pick<Step, "key" | "kind" | "requestId" | "traceparent"> & Partial<Step>,
-): Step {
-  return { key, kind, detail, attempts: 1, lease: FIRST_LEASE, requestId, traceparent, resource };
-}
+  work: Pick<Step, "key" | "kind" | "detail" | "requestId" | "traceparent">,
+): Step => ({ ...work, attempts: 1, lease: FIRST_LEASE, resource });
 
-/** Whether a step belongs to a plan change. All others belong to the provision. */
 export const isOfPlanChange = ({ detail }: Pick<Step, "detail">): boolean => detail.plan !== undefined;
 
-/** SQL condition: whether the step aliased `step` belongs to a plan change. */
 export const ofPlanChange = (step: string): string => `(${step}.detail ? 'plan')`;
 
-/**
- * Whether a rotation has made new credentials, and the platform is to be told. It then is like an `announce`, but that it
- * stays in its place.
- */
+/** Whether a rotation has made new credentials: then it is like an `announce`, but that it stays in its place. */
 export const isAnnouncing = ({ kind, detail }: Pick<Step, "kind" | "detail">): boolean =>
   kind === "rotate" && detail.retires !== undefined;
 
 /** The only place that runs steps, for requests and for the jobs. Keeps what is under way in this process. */
 export interface StepRunner {
-  /**
-   * Runs a claimed step at once, whatever else runs. Resolves when it ended or was put off, to the answer if this was
-   * the first to decide one. Never rejects.
-   */
+  /** Runs a claimed step at once. Resolves to the answer if this was the first to decide one. Never rejects. */
   start(step: Step): Promise<Answer | null>;
   /** Starts every step of a lane that is due. Returns how many it took. */
   runDue(lane: Lane, signal: AbortSignal): Promise<number>;

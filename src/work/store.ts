@@ -6,7 +6,7 @@ import { mergedSet, openConfig, sealConfig } from "../resources/config-vars.ts";
 import { mayBe } from "../resources/states.ts";
 import { findResource } from "../resources/store.ts";
 import { claimOf, IS_OURS, isBeside, isNext, STEP_COLUMNS, stepsOf, TOLD, type StepRow } from "./queue.ts";
-import { announcing, isOfYou, NOTICED_AFTER_SECONDS, ofPlanChange, type Step } from "./step.ts";
+import { announcing, HOLD_EVERY_MS, IS_OF_YOU, ofPlanChange, type Step } from "./step.ts";
 
 // What a step leaves behind, written together with its end: the config vars wanted, the plan, and the next step. A step
 // that needs tokens has no due time while it waits for them. Every statement is fenced by the step's lease, so the work
@@ -21,8 +21,8 @@ const CREDENTIAL = `(SELECT c.state FROM credentials c WHERE c.uuid = s.uuid)`;
 // The vendor's result ($4) of work whose caller was answered already. Done: the config vars ($6) are to be announced,
 // unless an operator has set one since they were read ($5). Later: `finish` goes on with it, once a pending grant has
 // its tokens. Refused: a plan change or a rotation is dropped, and the resource stays as it is; of a provision the
-// platform must be told. What a rotation replaced ($7) stays in its step, which keeps its kind and its place, so its lease
-// number says that this is done. The resource is locked first, so that otherwise its step does not end.
+// platform must be told. What a rotation replaced ($7) stays in its step, which keeps its kind and its place, so its
+// lease number says that this is done. The resource is locked first, so that otherwise its step does not end.
 const settle = statement(
   "settle_steps",
   `WITH ours AS (
@@ -61,8 +61,8 @@ const settle = statement(
 );
 
 /**
- * Stores a result of the vendor's whose caller was answered already, and what happens next. `isAccepted`: the answer was
- * yes, or "later". Null: the step is not ours any more, or its end is stored already.
+ * Stores a result whose caller was answered already, and what happens next. `isAccepted`: the answer was yes, or
+ * "later". Null: the step is not ours any more, or its end is stored already.
  */
 export async function settleStep(
   { db, vault }: { db: Queryable; vault: Context["vault"] },
@@ -87,8 +87,8 @@ export async function settleStep(
   }
 }
 
-// The announcement of a plan change says nothing of the provision before it, which has its own. That of a rotation turns
-// into the step that retires the old credentials: from now on the app has the new ones.
+// The announcement of a plan change says nothing of the provision before it, which has its own. That of a rotation
+// turns into the step that retires the old credentials: from now on the app has the new ones.
 const announced = statement(
   "settle_announced",
   `WITH ended AS (
@@ -108,13 +108,14 @@ const announced = statement(
    SELECT uuid FROM ended UNION ALL SELECT uuid FROM retiring`,
 );
 
-/** The platform was told everything: the step ends, and the resource is provisioned. False: as for `settleStep`. */
+/** The platform was told everything: the step ends, and the resource is provisioned. False: the step is not ours. */
 export async function settleAnnounced({ db, vendor }: Context, step: Step): Promise<boolean> {
   const overlapMinutes = vendor.rotation?.overlapMinutes ?? USUAL_OVERLAP_MINUTES;
   return (await db.query(announced, [...claimOf(step), overlapMinutes])).length > 0;
 }
 
-// What differs from the last look is an event. The resource is locked, so that of two looks one sees what the other wrote.
+// What differs from the last look is an event. The resource is locked, so that of two looks one sees what the other
+// wrote.
 const look = statement(
   "store_look",
   `WITH incoming AS (
@@ -140,18 +141,10 @@ const look = statement(
    FROM seen WHERE is_other OR attached <> attached_before`,
 );
 
-interface Look {
-  uuid: string;
-  /** What ends with it: the step of a discovery. */
-  step?: Step | undefined;
-  app: { id: string; name: string };
-  attached: number;
-}
+/** `step`: that of a discovery, which ends with it. */
+type Look = { uuid: string; step?: Step | undefined; app: { id: string; name: string }; attached: number };
 
-/**
- * Stores the primary app of a resource, and to how many it is attached, as the platform has just said. Every resource is
- * discovered right after its first tokens; those that end together are written together.
- */
+/** Stores the primary app of a resource, and to how many it is attached, as the platform has just said. */
 export const storeLook = groupCommit<Pick<Context, "db">, Look, void>({
   async write({ db }, looks) {
     // Of two looks at one resource the later one counts, and ends what either is to end.
@@ -172,33 +165,28 @@ export const storeLook = groupCommit<Pick<Context, "db">, Look, void>({
   },
 });
 
-/** At once in one process, so that they are no burden to the platform. */
-const LOOKS_AT_ONCE = 4;
-// Marks those it takes as looked at, so that no other process takes them, nor this one if it ends before it has looked. At
-// a time of the last two hours, so that those that were due in the same second are not so each day.
+// Marks those it takes as looked at, so that no other process takes them, nor this one if it ends before it has looked.
+// At a time of the last two hours, so that those that were due in the same second are not so each day.
 const claimLooks = statement(
   "claim_looks",
   `UPDATE resources r SET looked_at = now() - random() * interval '2 hours' FROM credentials c
    WHERE c.uuid = r.uuid AND r.uuid = ANY(ARRAY(SELECT uuid FROM resources
      WHERE state = 'provisioned' AND app_id IS NOT NULL AND looked_at < now() - interval '1 day'
-     ORDER BY looked_at LIMIT ${LOOKS_AT_ONCE} FOR UPDATE SKIP LOCKED))
+     ORDER BY looked_at LIMIT 4 FOR UPDATE SKIP LOCKED))
    RETURNING r.uuid, c.state = 'active' AND c.expires_at > now() AS "hasToken"`,
 );
 
-/**
- * Takes a few resources whose last look is longest ago, and more than a day. `hasToken`: the platform can be asked; where a
- * pair has expired, asking would send a refresh, which is for the sweep to send.
- */
+/** Takes a few resources. `hasToken`: the platform can be asked without a refresh, which is for the sweep to send. */
 export const takeLooks = (db: Queryable) => db.query<{ uuid: string; hasToken: boolean }>(claimLooks);
 
 /** What an operator may do to the steps that call the vendor's functions. */
 export type Hand = keyof typeof HANDS;
 
-// What was never tried and falls due later, such as the end of old credentials, is left alone; so is, to be given up, what
-// waits behind another step. A step of which the lease was taken away is noticed by its process at the next extension:
-// until then no other call is made of its resource. A request may still wait for a plan change that is not accepted: it
-// would begin another one. `inTrouble`: of all steps, only these; one that waits for its turn is not.
-const NOTICED = `now() + interval '${NOTICED_AFTER_SECONDS} seconds'`;
+// What was never tried and falls due later, such as the end of old credentials, is left alone; so is, to be given up,
+// what waits behind another step. A step of which the lease was taken away is noticed by its process at the next
+// extension: until then no other call is made of its resource. A request may still wait for a plan change that is not
+// accepted: it would begin another one. `inTrouble`: of all steps, only these; one that waits for its turn is not.
+const NOTICED = `now() + interval '${HOLD_EVERY_MS / 1_000 + 2} seconds'`;
 const IS_CALLED = `s.leased_until > now() AND s.due_at <= now() AND s.attempts > 0`;
 const HANDS = {
   step_retried: {
@@ -227,7 +215,7 @@ const take = eachHand((hand) =>
     `take_${hand}`,
     `WITH picked AS (
      SELECT s.id, s.leased_until FROM steps s
-     WHERE s.uuid = $1 AND ${isOfYou("s")} AND ${HANDS[hand].where} AND ($2 OR ${HANDS[hand].inTrouble})
+     WHERE s.uuid = $1 AND ${IS_OF_YOU} AND ${HANDS[hand].where} AND ($2 OR ${HANDS[hand].inTrouble})
      FOR UPDATE
    ), taken AS (
      UPDATE steps s SET ${HANDS[hand].set} FROM picked p, resources r
@@ -244,8 +232,8 @@ const take = eachHand((hand) =>
 );
 
 /**
- * Takes steps of a resource into an operator's hand, which stands in its story; returns them as they are then. Not to be
- * tried again if its acknowledgement is lost: what is next by then would be taken too.
+ * Takes steps of a resource into an operator's hand. Not to be tried again if its acknowledgement is lost: what is next
+ * by then would be taken too.
  */
 export async function takeSteps(
   db: Queryable,
@@ -257,11 +245,10 @@ export async function takeSteps(
 const takeable = eachHand((hand) =>
   statement(
     `find_${hand}`,
-    `SELECT DISTINCT s.uuid FROM steps s WHERE ${isOfYou("s")} AND ${HANDS[hand].where} AND ${HANDS[hand].inTrouble} ORDER BY 1`,
+    `SELECT DISTINCT s.uuid FROM steps s WHERE ${IS_OF_YOU} AND ${HANDS[hand].where} AND ${HANDS[hand].inTrouble} ORDER BY 1`,
   ),
 );
 
 /** The resources that have steps in trouble which `takeSteps` would take. */
-export async function resourcesToTake({ db }: Pick<Context, "db">, hand: Hand): Promise<string[]> {
-  return (await db.readWhole<{ uuid: string }>(takeable[hand])).map(({ uuid }) => uuid);
-}
+export const resourcesToTake = async ({ db }: Pick<Context, "db">, hand: Hand): Promise<string[]> =>
+  (await db.readWhole<{ uuid: string }>(takeable[hand])).map(({ uuid }) => uuid);

@@ -1,20 +1,19 @@
 import { KitError } from "../errors.ts";
 import type { Rotated } from "../extend/contract.ts";
-import type { Json } from "../values.ts";
 import type { Result } from "../resources/answers.ts";
 import type { Done, Later, NotYet, Offer, Outcome } from "../resources/contract.ts";
+import type { Json } from "../values.ts";
 
 // What a vendor's function may return. The types say the same; this holds at run time too, as a wrong config cannot be
 // taken back once it was sent.
 
-/** The vendor's function answered something the contract does not allow. */
 class BrokenContract extends KitError {
   constructor(message: string) {
     super("broken_contract", message);
   }
 }
 
-/** The result in what a function returned. Throws for anything that the contract does not allow. */
+/** The result in what a function returned. Throws a {@link BrokenContract}. */
 export function resultIn(offer: Offer, name: string, outcome: Outcome | NotYet | undefined | null): Result {
   // A forgotten `return` would otherwise show as an error in the kit's own code.
   if (outcome === undefined || outcome === null)
@@ -28,11 +27,8 @@ export function resultIn(offer: Offer, name: string, outcome: Outcome | NotYet |
       );
     return { is: "later", ...whenAgain(outcome) };
   }
-  const done = {
-    is: "done",
-    config: checkedConfig(offer, outcome.config),
-    message: outcome.message,
-  } as const;
+  const config = checkedConfig(offer, outcome.config);
+  const done = { is: "done", config, message: outcome.message } as const;
   return name === "rotate" ? { ...done, retires: checkedRetires(outcome as Partial<Rotated>) } : done;
 }
 
@@ -68,9 +64,8 @@ export function whenAgain({ later, againInSeconds = 30 }: NotYet) {
 }
 
 /**
- * Only declared names, and only texts that an environment can hold: the platform would refuse anything else, which is
- * final for a provision. In anything but a plain object, such as a list, a Map or a promise, no vars would be found, and
- * those of the app would be removed.
+ * The platform would refuse anything but declared names and texts that an environment can hold, for good. In anything
+ * but a plain object, such as a Map or a promise, no vars would be found, and those of the app would be removed.
  */
 function checkedConfig(offer: Offer, config: unknown): Record<string, string> {
   if (Object.prototype.toString.call(config) !== "[object Object]")

@@ -24,13 +24,10 @@ export async function callVendor(ctx: Context, step: Step, signal: AbortSignal):
   const result = await resultOf(ctx, step, signal);
   if (result.is === "later" && MAY_GO_ON.includes(step.kind)) throw new StillUnderWay(result);
   step.result = result;
+  const settle =
+    step.kind === "rotate" ? settleRotation : isOfPlanChange(step) ? settleChange : settleProvision;
   // Goes on trying while the database is unreachable, as the vendor's function need not be called again.
-  return retryWhileDatabaseAway(() => settleOf(step)(ctx, step, result), { upToMs: LONGEST_STEP_MS });
-}
-
-function settleOf(step: Step) {
-  if (step.kind === "rotate") return settleRotation;
-  return isOfPlanChange(step) ? settleChange : settleProvision;
+  return retryWhileDatabaseAway(() => settle(ctx, step, result), { upToMs: LONGEST_STEP_MS });
 }
 
 /** Calls `deprovision`, until it is done. */
@@ -99,11 +96,7 @@ async function settleRotation(ctx: Context, step: Step, result: Result): Promise
   if (!(await settleStep(ctx, step, result))) return null;
   if (result.is === "refused")
     ctx.log.warn({ uuid, error: result.refusal }, "The service refused a rotation");
-  else
-    ctx.log.info(
-      { uuid },
-      "New credentials are made; the old ones work until the app has had these for a while",
-    );
+  else ctx.log.info({ uuid }, "New credentials are made; the old ones work until the overlap is over");
   return null;
 }
 
@@ -139,10 +132,10 @@ function logSecrets(vault: Vault, { uuid, sealedLogInputUrl, sealedLogDrainToken
  * Config values shorter than 8 characters are left out, since they are common words; so is what cannot be decrypted.
  */
 export function secretsOf(vault: Vault, resource: ResourceRow): Secret[] {
-  const values = () => openConfig(vault, resource).map(({ value }) => value ?? "");
   const found = [
     () => Object.values(logSecrets(vault, resource)),
-    () => values().map((value) => (value.length < 8 ? null : new Secret(value))),
+    () =>
+      openConfig(vault, resource).map(({ value }) => (value && value.length >= 8 ? new Secret(value) : null)),
   ];
   return found.flatMap((open) => {
     try {
@@ -157,12 +150,12 @@ export function secretsOf(vault: Vault, resource: ResourceRow): Secret[] {
 async function resultOf(ctx: Context, step: Step, signal: AbortSignal): Promise<Result> {
   const { vendor, offer } = ctx;
   const { plan, uuid } = step.resource;
-  const work: (resource: VendorResource) => Promise<Outcome | NotYet> = {
-    provision: (resource: VendorResource) => vendor.provision(resource),
-    change_plan: (resource: VendorResource) => vendor.changePlan(resource, plan),
-    finish: (resource: VendorResource) => vendor.finish(resource, ctx.platformFor(uuid)),
-    rotate: (resource: VendorResource) => rotationOf(ctx).rotate(resource),
-  }[step.kind as "provision" | "change_plan" | "finish" | "rotate"];
+  const work = (resource: VendorResource): Promise<Outcome | NotYet> => {
+    if (step.kind === "provision") return vendor.provision(resource);
+    if (step.kind === "change_plan") return vendor.changePlan(resource, plan);
+    if (step.kind === "rotate") return rotationOf(ctx).rotate(resource);
+    return vendor.finish(resource, ctx.platformFor(uuid));
+  };
   try {
     return resultIn(offer, functionOf(step.kind), await call(ctx, step, signal, work));
   } catch (thrown) {
@@ -172,20 +165,7 @@ async function resultOf(ctx: Context, step: Step, signal: AbortSignal): Promise<
   }
 }
 
-/** A call of a vendor's function took longer than the offer allows. */
-class TookTooLong extends KitError {
-  constructor(name: string, seconds: number) {
-    super(
-      "took_too_long",
-      `The service's ${name}() was cut off after ${seconds} s, its limit: see limits in src/your-service/plans.ts.`,
-    );
-  }
-}
-
-/**
- * Calls a function of the vendor's, and times it until it ends or is cut off: when `signal` is aborted, or after its
- * limit. Then this rejects, also if the function does not end.
- */
+/** Times a function of the vendor's, until it ends or is cut off: by `signal`, or after its limit. */
 async function call<T extends Outcome | NotYet | void>(
   { offer, vault, metrics, trace }: Context,
   step: Step,
@@ -194,20 +174,21 @@ async function call<T extends Outcome | NotYet | void>(
 ): Promise<T> {
   const name = functionOf(step.kind);
   const { [name]: seconds = LONGEST_CALL_SECONDS } = offer.limits ?? {};
-  const late = () => new TookTooLong(name, seconds);
+  const words = `was cut off after ${seconds} s, its limit: see limits in src/your-service/plans.ts.`;
+  const tooLong = new KitError("took_too_long", `The service's ${name}() ${words}`);
   const startedMs = performance.now();
   const count = (result: string) =>
     metrics.yourCall({ function: name, result }, (performance.now() - startedMs) / 1_000);
   try {
     const outcome = await trace.inSpan(name, {}, () =>
-      untilCut({ ms: seconds * 1_000, late, cuts: [signal] }, (wanted) =>
+      untilCut({ ms: seconds * 1_000, late: () => tooLong, cuts: [signal] }, (wanted) =>
         work(vendorResource(vault, step, wanted)),
       ),
     );
     count(isNotYet(outcome) ? "later" : "done");
     return outcome;
   } catch (error) {
-    const isCut = signal.aborted || error instanceof TookTooLong;
+    const isCut = signal.aborted || error === tooLong;
     count(isCut ? "cut_off" : error instanceof Refusal ? "refused" : "failed");
     throw error;
   }

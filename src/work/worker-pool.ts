@@ -1,14 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Runs due work: as many rows at once as there are places, however many calls of `fill` start them. */
+/** Runs due work, as many rows at once as there are places. */
 export interface WorkerPool {
   /**
-   * Claims rows and starts them, more as places become free, until a claim finds nothing or `signal` says stop. It does
-   * not wait for what it started: one slow row must not keep the next look for work from happening. Returns how many
-   * rows it took.
+   * Claims rows and starts them, until a claim finds nothing or `signal` says stop. Does not wait for them: one slow
+   * row must not keep the next look for work from happening. Returns how many rows it took.
    */
   fill(signal: AbortSignal): Promise<number>;
-  /** How many rows are under way. */
   underWay(): number;
   /** Resolves when nothing is under way. */
   settled(): Promise<void>;
@@ -19,10 +17,7 @@ const LOOK_AGAIN_MS = 10;
 /** For so many looks it waits until a quarter of its places is free: one claim then serves several rows. */
 const PATIENT_LOOKS = 10;
 
-/**
- * Makes a pool. `handle` must never reject. Rows are claimed only when they can be started, because a lease runs from
- * the claim.
- */
+/** `handle` must never reject. Rows are claimed only when they can be started, because a lease runs from the claim. */
 export function createWorkerPool<Row>(needs: {
   claim(most: number): Promise<Row[]>;
   handle(row: Row, signal: AbortSignal): Promise<void>;
@@ -31,7 +26,6 @@ export function createWorkerPool<Row>(needs: {
 }): WorkerPool {
   const { claim, handle, places } = needs;
   const underWay = new Set<Promise<void>>();
-  /** Places that claims under way may fill. */
   let reserved = 0;
 
   /** Reserves the free places, as soon as they are worth a claim. Returns their number; 0 when `signal` is aborted. */
