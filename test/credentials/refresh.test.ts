@@ -1,3 +1,5 @@
+import { randomUUID } from "node:crypto";
+import { shareOfLife } from "../../src/credentials/verdict.ts";
 import { refreshTokens } from "../../src/operator/tokens.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { interleavings } from "../support/interleavings.ts";
@@ -34,6 +36,15 @@ describe("refresh of a token", () => {
     expect(due / seconds).toBeLessThanOrEqual(0.55);
   });
 
+  it("of many that were issued at once falls due in no minute more than twice as often as in the mean", () => {
+    const minutes = new Map<number, number>();
+    for (let one = 0; one < 10_000; one++) {
+      const minute = Math.floor(shareOfLife(randomUUID()) * 480);
+      minutes.set(minute, (minutes.get(minute) ?? 0) + 1);
+    }
+    expect(Math.max(...minutes.values())).toBeLessThanOrEqual((2 * 10_000) / 48);
+  });
+
   it("happens by itself before the token expires", async () => {
     life.control.settings({ expiresIn: 4 });
     const [uuid] = (await life.install(1)) as [string];
@@ -57,6 +68,25 @@ describe("refresh of a token", () => {
       expect(await life.row(uuid)).toMatchObject({ flags: [] });
     },
   );
+
+  it("makes callers that find the old token dead wait until the new one is stored", async () => {
+    const uuid = await life.settled();
+    for (const generation of [2, 3, 4, 5]) {
+      const since = life.position();
+      let call: Promise<{ id: string }> | null = null;
+      moments.set("answered refresh", () => {
+        call = life.own(uuid);
+        call.catch(() => undefined);
+        return eventually(() =>
+          life.control.ledger({ since }).entries.some(({ response }) => response?.status === 401),
+        );
+      });
+      await makeDue(uuid);
+      await hasGeneration(uuid, generation);
+      expect((await call!).id).toBe(uuid);
+      expect(life.tokenCalls(since)).toHaveLength(1);
+    }
+  });
 
   it("is repeated with the same refresh token when the answer was lost", async () => {
     const uuid = await life.settled();
@@ -181,5 +211,37 @@ describe("a call to the platform with a dead token", () => {
     );
     await life.expectAlive([uuid]);
     expect((await life.row(uuid)).generation).toBe(2);
+  });
+});
+
+describe("a 429", () => {
+  // It delays every refresh of a process, so each case has a process of its own.
+  beforeEach(async () => {
+    await life.world.rows(`UPDATE credentials SET due_at = now() + interval '1 hour'`);
+    await life.world.restart();
+  });
+
+  it.each([
+    { what: "in seconds", after: "600", least: 560, most: 601 },
+    { what: "that is absent", after: undefined, least: 0, most: 60 },
+    { what: "of a billion seconds", after: "1000000000", least: 860, most: 901 },
+  ])("with a Retry-After $what delays refreshes for as long as it says, and no grant", async (given) => {
+    const { after, least, most } = given;
+    const [uuid, other] = [await life.settled(), await life.settled()];
+    const headers = after === undefined ? {} : { "retry-after": after };
+    life.control.fault("POST /oauth/token", { status: 429, headers });
+    await makeDue(uuid);
+    const { dueIn } = await life.becomes(uuid, {
+      state: "active",
+      generation: 1,
+      attempts: 1,
+      isLeased: false,
+    });
+    expect(dueIn).toBeGreaterThan(least);
+    expect(dueIn).toBeLessThan(most);
+    // Grants have only minutes: they are exchanged, and existing tokens keep working.
+    const [fresh] = (await life.install(1)) as [string];
+    await life.becomes(fresh, { state: "active" });
+    await life.expectAlive([other]);
   });
 });

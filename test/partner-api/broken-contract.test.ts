@@ -50,6 +50,11 @@ it.each<[string, () => unknown, string]>([
     () => ({ config: Promise.resolve(config) }),
     "as a plain object of names and texts.",
   ],
+  [
+    "a var that is not declared",
+    () => ({ config: { LD_PRELOAD: "x" } }),
+    "set LD_PRELOAD, which is not among",
+  ],
   ["config together with later", () => ({ config, later: "Soon." }), "returned both config and later"],
 ])("changePlan that returns %s: 202, no var is removed, and the log says why", async (_, answer, said) => {
   const uuid = await life.settled("basic");
@@ -60,6 +65,7 @@ it.each<[string, () => unknown, string]>([
   expect(saidOf(uuid)).toContain(said);
   const sent = life.patchesOf(uuid, since).flatMap((patch) => patch.config.map(({ value }) => value));
   expect(sent).not.toContain(null);
+  expect(Object.keys(life.varsAt(uuid)).sort()).toEqual(["TEAPOT_TOKEN", "TEAPOT_URL"]);
   expect(await life.resource(uuid)).toMatchObject({ plan: "premium" });
 });
 

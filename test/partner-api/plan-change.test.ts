@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { Refusal } from "../../src/errors.ts";
 import { teapots } from "../support/teapots/index.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
@@ -120,34 +119,4 @@ it("simultaneous plan changes are made one after the other, and the last one ans
   expect(called.at(-1)).toBe(answered.at(-1));
   // Requests that found their plan in place called no function.
   expect(called).toEqual(answered.filter((plan, i) => plan !== (answered[i - 1] ?? "basic")));
-});
-
-describe("a plan change whose function", () => {
-  it("refuses: 422 with its message, and the plan stays", async () => {
-    const uuid = await provisioned();
-    life.vendor.next("changePlan", () =>
-      Promise.reject(new Refusal("Too much tea in it.", { id: "too_full" })),
-    );
-    const { status, body } = await life.platform.changePlan(uuid, { plan: "premium" });
-    expect({ status, body: body as unknown }).toEqual({
-      status: 422,
-      body: { id: "too_full", message: "Too much tea in it." },
-    });
-    expect(await life.resource(uuid)).toMatchObject({ plan: "basic", state: "provisioned" });
-    expect(await life.steps(uuid)).toEqual([]);
-  });
-
-  it("returns a var that is not declared: 202, and a retry under the same key", async () => {
-    const uuid = await life.settled();
-    life.vendor.next("changePlan", () => Promise.resolve({ config: { LD_PRELOAD: "x" } }));
-    const { response } = await life.control.changePlan(uuid, "premium");
-    expect(response.status).toBe(202);
-    expect(response.body).not.toHaveProperty("config");
-    await life.nothingLeft(uuid);
-    const [first, second, ...more] = life.vendor.callsOf(uuid, "changePlan");
-    expect(second).toEqual(first);
-    expect(more).toEqual([]);
-    expect(Object.keys(life.varsAt(uuid)).sort()).toEqual(["TEAPOT_TOKEN", "TEAPOT_URL"]);
-    expect(life.varsAt(uuid)["TEAPOT_URL"]).toContain("premium");
-  });
 });

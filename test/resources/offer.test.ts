@@ -6,7 +6,8 @@ import path from "node:path";
 import { once } from "node:events";
 import { Misconfigured } from "../../src/errors.ts";
 import { addonManifest } from "../../src/operator/commands/manifest.ts";
-import type { Offer } from "../../src/resources/contract.ts";
+import { defineOffer } from "../../src/offer.ts";
+import type { Offer, YourService } from "../../src/resources/contract.ts";
 import { openContext } from "../../src/open-context.ts";
 import { program } from "../support/program.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
@@ -24,6 +25,21 @@ const environment = {
 };
 const [basic] = Object.values(offer.plans);
 const OTHER_PLAN = 'defaultPlan is "bsic", but the plans are: basic, premium, dedicated.';
+
+// What must not compile is checked with the types, which `npm test` does too.
+it("an offer is typed by its names; a plan that is not sold any more is looked up all the same", () => {
+  const sold = defineOffer({
+    ...{ plans: { small: basic! }, defaultPlan: "small", ephemeralPlan: "small" },
+    ...{ regions: ["us"], configVars: ["TEAPOT_URL"] },
+  });
+  // @ts-expect-error: no such plan
+  defineOffer({ ...sold, plans: { small: basic! }, defaultPlan: "large" });
+  const provision: YourService<typeof sold>["provision"] = async () => ({ config: { TEAPOT_URL: "x" } });
+  // @ts-expect-error: no such config var
+  const other: YourService<typeof sold>["provision"] = async () => ({ config: { COFFEE_URL: "x" } });
+  expect([provision, other]).toHaveLength(2);
+  expect([sold.plans["small"], sold.plans["gone"]]).toEqual([basic, undefined]);
+});
 
 describe("an inconsistent offer", () => {
   it.each<[Partial<Offer>, string | RegExp]>([

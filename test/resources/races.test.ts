@@ -201,7 +201,8 @@ it("a provision that a process refuses which was taken for dead, while another c
   );
   await eventually(() => expect(next).toEqual([{ kind: "clean_up", waits: true }]));
   await eventually(async () => {
-    await life.hurry(uuid);
+    // Once it is tried, it is not hurried: it would be tried twice.
+    await life.world.rows(`UPDATE steps SET leased_until = NULL WHERE uuid = $1 AND attempts = 0`, [uuid]);
     expect(await life.steps(uuid)).toEqual([]);
   });
   const calls = life.vendor.calls.filter((call) => call.uuid === uuid).map(({ what }) => what);

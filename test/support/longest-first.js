@@ -8,7 +8,7 @@ const LONGEST = [
   /containers/,
   /not-checked/,
   /conformance\/test\/(broken-|causes)/,
-  /process|put-off|refresh-races|fuzz|browser|bench|dev\/dev|demo|restart/,
+  /process|put-off|fuzz|browser|bench|dev\/dev|demo|restart/,
   /resources\/races|extend\/rotation/,
 ];
 
