@@ -39,9 +39,7 @@ export const holdsBack = ({ isRejected, isPresumed }: ClientSecret, isGrant: boo
 const STALE_AFTER_MS = 5_000;
 /** A process that still meets the rejection raises its alarm again after this time. */
 const TOLD_AGAIN_AFTER_MS = 10 * 60_000;
-/**
- * Two credentials refused without a reason within this time, and no success in between: the secret is presumed wrong.
- */
+/** Two credentials refused without a reason within this time, and no success between: it is presumed wrong. */
 const TOGETHER_MS = 60_000;
 
 /** Not the context, which holds this. */

@@ -63,9 +63,7 @@ function createBreaker(onHeldBack: () => void) {
   };
 }
 
-/**
- * At most so many calls at once; others wait in line, grants first. Resolves to the function that passes the turn on.
- */
+/** At most so many calls at once; others wait, grants first. Resolves to what passes the turn on. */
 function createTurns(most: number): (isGrant: boolean) => Promise<() => void> {
   const grants: (() => void)[] = [];
   const pairs: (() => void)[] = [];

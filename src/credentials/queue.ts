@@ -13,9 +13,7 @@ import { GRANT_SECONDS, type Tries, type Verdict } from "./verdict.ts";
 const LEASE_SECONDS = 45;
 /** A call may only be sent while this much of the lease is left: the longest call (20 s) and the time to store it. */
 const NEEDED_LEASE_SECONDS = 24;
-/**
- * How long a claimed row waits, before or after its call, for a database that is unreachable, before its lease ends it.
- */
+/** How long a claimed row waits, before or after its call, for an unreachable database. */
 export const AROUND_CALL = { upToMs: 15_000 };
 /** A claim this recent counts as the sent mark: even if the process froze meanwhile, it still holds the lease. */
 const FRESH_MS = 1_000;
@@ -108,9 +106,7 @@ export const claimGrants = (ctx: Claiming, most: number) => take(ctx, claimGrant
 export const claimRefreshes = (ctx: Claiming, most: number, owners: readonly Owner[]) =>
   take(ctx, claimPairsDue, [most, owners]);
 
-/**
- * Claims one pair, due or not. None: another process holds it, there is none, or it is not of `generation` any more.
- */
+/** Claims one pair, due or not. None: it is held elsewhere, not there, or not of `generation` any more. */
 export const claimRefresh = async (ctx: Claiming, uuid: string, generation: number | null = null) =>
   (await take(ctx, claimPair, [uuid, generation]))[0];
 
@@ -128,9 +124,8 @@ const NEXT = {
 };
 
 /** Seconds until the next grant, or the next token pair, falls due; null: none is waiting. */
-export async function nextDueInSeconds(db: Queryable, what: keyof typeof NEXT): Promise<number | null> {
-  return (await db.query<{ seconds: number | null }>(NEXT[what]))[0]?.seconds ?? null;
-}
+export const nextDueInSeconds = async (db: Queryable, what: keyof typeof NEXT) =>
+  (await db.query<{ seconds: number | null }>(NEXT[what]))[0]?.seconds ?? null;
 
 // The last gate before a call that must not go out twice: the lease is still ours, for long enough, and the database
 // takes what comes of it.

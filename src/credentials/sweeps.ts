@@ -23,9 +23,7 @@ const ROWS_PER_CALL = 2;
 /** The most rows claimed to find one for a probe. */
 const MOST_LOOKED_AT = 20;
 
-/**
- * Exchanges the grants that are due, and ends those whose time is over (platform document, "States and transitions").
- */
+/** Exchanges grants, or ends those whose time is over (platform document, "States and transitions"). */
 export const createExchanges = (ctx: Context) => createPool(ctx, claimDueGrants, "exchange-grants");
 
 /** Refreshes pairs, of resources and people, before they expire (platform document, "Access token expired …"). */
@@ -83,10 +81,7 @@ async function claimDuePairs(ctx: Context, most: number): Promise<Admitted[]> {
 const admitted = (rows: readonly ClaimedCredential[], secret: ClientSecret): Admitted[] =>
   rows.map((row) => ({ row, secret: row.owner === "person" ? null : secret, isProbe: false }));
 
-/**
- * While a secret holds calls back: one of the rows probes it, the least tried one, if that is due. The others are
- * released.
- */
+/** While a secret holds calls back, the least tried row probes it, if that is due. The others are released. */
 async function probe(
   ctx: Context,
   secret: ClientSecret,

@@ -25,9 +25,7 @@ export interface Admitted {
 
 /** How long tokens that cannot be stored are tried again; those of a grant cannot be had again. */
 const KEEP_TOKENS_MS = 3_600_000;
-/**
- * The delay before looking for steps that were put off while their tokens were being stored: one look serves a burst.
- */
+/** Before a look for steps that were put off while their tokens were being stored: one serves a burst. */
 const AFTER_TOKENS_MS = 5_000;
 
 /**

@@ -17,7 +17,6 @@ const MOST_FORCED = 2;
 const FORCED_WITHIN_MS = 5 * 60_000;
 /** How long a caller waits for the process that is just refreshing the same token. */
 const PATIENCE_MS = 5_000;
-const LOOK_AGAIN_MS = 50;
 /** The longest token call (20 s) and 5 s for storing. */
 const LONGEST_REPLACING_MS = 25_000;
 
@@ -54,7 +53,7 @@ async function usable(ctx: Context, uuid: string, rejected: Secret | null): Prom
     if (!isDead || pair.generation > first.generation) return pair.token;
     if (await isReplaced(ctx, pair)) continue;
     if (performance.now() > until) throw stillBusy(uuid);
-    await sleep(LOOK_AGAIN_MS);
+    await sleep(50);
   }
 }
 

@@ -1,9 +1,7 @@
 import type { NotIssued } from "../platform/oauth.ts";
 import type { CredentialEvent, Owner, State } from "./states.ts";
 
-/**
- * Seconds to wait after the n-th try, the last value repeating; `spread` is the share that jitter adds or subtracts.
- */
+/** Seconds after the n-th try, the last value repeating; jitter adds or subtracts the share `spread`. */
 interface Backoff {
   seconds: readonly number[];
   spread: number;
@@ -40,9 +38,7 @@ export interface Tries {
   state: State;
   attempts: number;
   outcomeUnknown: boolean;
-  /**
-   * Seconds since the platform first refused this code or refresh token, by the database's clock; null: it never did.
-   */
+  /** Since the platform first refused this code or refresh token, by the database; null: it never did. */
   rejectedForSeconds: number | null;
   sealedRefreshToken: Buffer | null;
 }
@@ -78,10 +74,7 @@ export interface Verdict {
 
 const REFUSED = "refresh_token_rejected";
 
-/**
- * What a failed call means. No wave of refusals gives anybody up: that takes three over a day. A person just signs in
- * again.
- */
+/** Nobody is given up for a wave of refusals: that takes three over a day. A person just signs in again. */
 export function judgeFailure(row: Tries, failure: Failure, pauses: number): Verdict {
   const { outcome, error, retryAfterMs = 0 } = failure;
   const attempts = row.attempts + 1;
@@ -108,10 +101,7 @@ export function judgeFailure(row: Tries, failure: Failure, pauses: number): Verd
   return { ...verdict, on: null, reason: null, againInSeconds: Math.max(pause, retryAfterMs / 1000) };
 }
 
-/**
- * What the end of a grant's five minutes means: `why` it is lost, and what becomes of the row, which may hold an older
- * pair.
- */
+/** Why a grant is lost after its five minutes, and what becomes of the row, which may hold an older pair. */
 export function judgeLostGrant({ outcomeUnknown, rejectedForSeconds, sealedRefreshToken }: Tries) {
   const why = outcomeUnknown ? "outcome_unknown" : rejectedForSeconds === null ? "expired" : "never_accepted";
   const lost: Verdict = { on: "deadline", reason: why, againInSeconds: null };

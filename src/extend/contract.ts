@@ -20,10 +20,7 @@ export interface Extensions<Sold extends Offer = Offer> {
   jobs?: readonly YourJob[];
   /** Counters of your own, by name; {@link Kit.count} adds to them, and `/metrics` shows the sum of all processes. */
   metrics?: Readonly<Record<string, { help: string; labels?: readonly string[] }>>;
-  /**
-   * Lines of `kit doctor`, by name, each shown as `your-NAME`: null if all is well, else, or thrown, a sentence on what
-   * is wrong and what to do.
-   */
+  /** Lines of `kit doctor`, `your-NAME`: null if all is well, else, or thrown, what is wrong and what to do. */
   checks?: Readonly<Record<string, () => Promise<string | null>>>;
   /** What your customers may do on their page, by name. `page.form(name, …)` of the page shows the form of one. */
   actions?: Readonly<Record<string, CustomerAction>>;
@@ -39,10 +36,7 @@ export interface Extensions<Sold extends Offer = Offer> {
  * the same `resource.idempotencyKey`, which names the rotation in both of them.
  */
 export interface Rotation<Sold extends Offer = Offer> {
-  /**
-   * Makes new credentials; the old ones go on working, and a plan change waits. A thrown `Refusal`: these cannot be
-   * rotated, and nothing changes.
-   */
+  /** Makes new credentials beside the old ones. A thrown `Refusal`: these cannot be rotated; nothing changes. */
   rotate(resource: VendorResource): Promise<Rotated<Sold> | NotYet>;
   /**
    * Ends the old credentials, which `retires` names, when the overlap is over, or sooner, if an operator asks for the
@@ -79,9 +73,7 @@ export interface OperatorAction {
 export interface YourJob {
   /** Small letters, digits and hyphens. The database remembers by it when the job is due. */
   name: string;
-  /**
-   * When, as a cron expression in UTC: `0 3 * * *` is each day at three. A time that nobody was up for is made up for.
-   */
+  /** When, as a cron expression in UTC: `0 3 * * *` is each day at three. A missed time is made up for. */
   at: string;
   /**
    * Must bear to be done twice: a process that dies leaves it to another. After an error the job is tried again after
@@ -121,9 +113,7 @@ export interface Kit {
    * Throws for a resource that is not provisioned, or has no working tokens and gets none.
    */
   rotate(uuid: string): Promise<"asked" | "under_way" | "overlap">;
-  /**
-   * Adds to a counter of {@link Extensions.metrics}. Label values must be few words of yours, never a uuid or a name.
-   */
+  /** Adds to a counter of {@link Extensions.metrics}. Label values are few words, never a uuid or a name. */
   count(metric: string, labels?: Readonly<Record<string, string>>, by?: number): void;
   /** The platform, on behalf of one resource. Its calls fail while the resource has no working token. */
   platformFor(uuid: string): ResourceApi;

@@ -104,16 +104,10 @@ async function runOne(ctx: Context, job: YourJob, claimed: ClaimedJob, stopping:
 
 async function underItsLease(ctx: Context, job: YourJob, claimed: ClaimedJob, stopping: AbortSignal) {
   const { name, mostMinutes = 60 } = job;
-  const limits = {
-    ...{
-      hold: () => holdJob(ctx.db, claimed),
-      everyMs: HOLD_EVERY_MS,
-      ms: mostMinutes * MINUTE_MS,
-      cuts: [],
-    },
-    late: () => new Hangs(`It has not ended after ${mostMinutes} minutes`),
-  };
-  await underLease(limits, (signal) =>
+  const ms = mostMinutes * MINUTE_MS;
+  const hold = () => holdJob(ctx.db, claimed);
+  const late = () => new Hangs(`It has not ended after ${mostMinutes} minutes`);
+  await underLease({ hold, everyMs: HOLD_EVERY_MS, ms, late, cuts: [] }, (signal) =>
     ctx.trace.inSpan(`job ${name}`, { parent: null }, async () => {
       // Not `AbortSignal.any`: Node 20 leaks memory for each signal derived from one that lives as long as the process.
       const ending = new AbortController();

@@ -53,9 +53,8 @@ function knownUuid(typed: string): string {
   return uuid;
 }
 
-function notProvisioned(uuid: string, lacks: string): KitError {
-  return new KitError("not_provisioned", `Resource ${uuid} is not provisioned: it has no ${lacks}.`);
-}
+const notProvisioned = (uuid: string, lacks: string) =>
+  new KitError("not_provisioned", `Resource ${uuid} is not provisioned: it has no ${lacks}.`);
 
 async function setConfigVars(
   { db, vault, offer, trace, nudge }: Context,

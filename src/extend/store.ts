@@ -35,14 +35,12 @@ const announce = statement(
 );
 
 /** The platform is to be told a resource's config vars; `names`: of those that changed, for its story. */
-export async function announceConfig(
+export const announceConfig = (
   tx: Queryable,
   uuid: string,
   names: readonly string[],
   traceparent: string | null,
-): Promise<void> {
-  await tx.query(announce, [uuid, names, traceparent]);
-}
+) => tx.query(announce, [uuid, names, traceparent]);
 
 // The times of the jobs are the database's. A job whose cron expression was changed is planned anew.
 const plan = statement(
@@ -105,9 +103,8 @@ const next = statement(
 );
 
 /** Seconds until the next of these jobs falls due; null: none is waiting. */
-export async function nextJobInSeconds(db: Queryable, names: readonly string[]): Promise<number | null> {
-  return (await db.query<{ seconds: number | null }>(next, [names]))[0]?.seconds ?? null;
-}
+export const nextJobInSeconds = async (db: Queryable, names: readonly string[]) =>
+  (await db.query<{ seconds: number | null }>(next, [names]))[0]?.seconds ?? null;
 
 // A form of a customer's that is sent twice, to whichever processes, is one action. Not to be retried: if the answer to
 // the first try was lost, the second would find the form used. One action of a resource at a time.

@@ -119,22 +119,11 @@ function readGrant(value: unknown): Grant | null {
   return { code: new Secret(code), expiresAt: readTime(expiresAt) };
 }
 
-function optionalText(value: unknown): string | null {
-  return typeof value === "string" ? value : null;
-}
+const optionalText = (value: unknown) => (typeof value === "string" ? value : null);
+const optionalSecret = (value: unknown) =>
+  typeof value === "string" && value !== "" ? new Secret(value) : null;
 
-function optionalSecret(value: unknown): Secret | null {
-  return typeof value === "string" && value !== "" ? new Secret(value) : null;
-}
-
-function invalid(message: string): Refusal {
-  return new Refusal(message, { id: "invalid_params" });
-}
-
-function badRequest(message: string): Refusal {
-  return new Refusal(message, { id: "bad_request", status: 400 });
-}
-
-function tooLarge(): Refusal {
-  return new Refusal("The body is larger than 64 kB.", { id: "payload_too_large", status: 413 });
-}
+const invalid = (message: string) => new Refusal(message, { id: "invalid_params" });
+const badRequest = (message: string) => new Refusal(message, { id: "bad_request", status: 400 });
+const tooLarge = () =>
+  new Refusal("The body is larger than 64 kB.", { id: "payload_too_large", status: 413 });

@@ -10,10 +10,7 @@ import { provision } from "../resources/provision.ts";
 import { readUuid } from "../values.ts";
 import { readBody, readPlan, readProvision } from "./requests.ts";
 
-/**
- * The three calls of the platform (assumed, section 1), at `RESOURCES_PATH`. `untilReady` waits until the service can
- * do work, if it has just started.
- */
+/** The three calls of the platform (assumed, section 1). `untilReady` waits for a service that has just started. */
 export function partnerApi(
   ctx: Context,
   { guard, untilReady }: { guard: RequestHandler; untilReady(): Promise<void> },

@@ -45,9 +45,7 @@ export function sealAnswer(vault: Vault, uuid: string, body: string): Uint8Array
   return vault.seal(resourceSealContext("sealed_answer", uuid), body);
 }
 
-/**
- * The answer that a provision was given; null: none yet. Throws a {@link Refusal} if the resource was deprovisioned.
- */
+/** What a provision was answered; null: nothing yet. Throws a {@link Refusal} if it was deprovisioned. */
 export function givenAnswer(
   vault: Vault,
   { uuid, state, answerStatus, sealedAnswer }: ResourceRow,
@@ -66,17 +64,13 @@ export function unknownPlan(plans: object, asked: string): Refusal {
   });
 }
 
-export function deprovisioned(): Refusal {
-  return new Refusal("This resource was deprovisioned.", { id: "deprovisioned", status: 410 });
-}
+export const deprovisioned = () =>
+  new Refusal("This resource was deprovisioned.", { id: "deprovisioned", status: 410 });
 
-export function notFound(): Refusal {
-  return new Refusal("This resource was never provisioned.", { id: "not_found", status: 404 });
-}
+export const notFound = () =>
+  new Refusal("This resource was never provisioned.", { id: "not_found", status: 404 });
 
-/**
- * Runs idempotent database work, waiting while the database is away for a moment: for the platform a refusal is final.
- */
+/** Runs idempotent database work, waiting while the database is away: for the platform a refusal is final. */
 export type WithinDeadline = <Result>(work: (deadline: Deadline) => Promise<Result>) => Promise<Result>;
 
 /** So long each piece of work may wait even when the vendor's function has used up the rest. */

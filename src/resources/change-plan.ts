@@ -126,6 +126,4 @@ async function unchanged({ log }: Context, tx: Queryable, { uuid, plan }: PlanCh
   return { status: 200, body: JSON.stringify({ message: `The plan is ${plan} already.` }) };
 }
 
-function takesLonger(plan: string): Answer {
-  return laterAnswer(`The change to ${plan} takes a little longer.`);
-}
+const takesLonger = (plan: string) => laterAnswer(`The change to ${plan} takes a little longer.`);

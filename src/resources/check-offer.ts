@@ -1,37 +1,27 @@
 import { Misconfigured } from "../errors.ts";
 import type { Offer } from "./contract.ts";
 
-const NAME = { fits: /\S/, inWords: "is not empty" };
-/** A plan name without the service: `basic`, never `service:basic`. */
-const BARE_NAME = { fits: /^[^\s:]+$/, inWords: "is not empty, and without colon or white space" };
 /** The names that an app's config vars can have (assumed, as the sandbox has it). */
-const CONFIG_VAR_NAME = {
-  fits: /^_?[A-Za-z][A-Za-z0-9_]*$/,
-  inWords:
-    "is of letters, digits and underscores, and begins with a letter, or with one underscore and a letter",
-};
+const CONFIG_VAR = /^_?[A-Za-z][A-Za-z0-9_]*$/;
+const OF_A_VAR =
+  "is of letters, digits and underscores, and begins with a letter, or an underscore and a letter";
 
 /** The longest that one call of a vendor's function may take, in seconds. */
 export const LONGEST_CALL_SECONDS = 600;
 
 /** Throws one {@link Misconfigured} that lists every fault in the offer. */
-export function checkOffer({
-  plans,
-  configVars,
-  regions,
-  requires = [],
-  limits = {},
-  ...chosen
-}: Offer): void {
+export function checkOffer(offer: Offer): void {
+  const { plans, configVars, regions, requires = [], limits = {} } = offer;
   const names = Object.keys(plans);
   const faults = [
     ...(["defaultPlan", "ephemeralPlan"] as const)
-      .filter((member) => !Object.hasOwn(plans, chosen[member]))
-      .map((member) => `${member} is "${chosen[member]}", but the plans are: ${names.join(", ")}.`),
-    ...wrongNames("plans", names, BARE_NAME),
-    ...wrongNames("regions", regions, NAME),
-    ...wrongNames("configVars", configVars, CONFIG_VAR_NAME),
-    ...wrongNames("requires", requires, NAME),
+      .filter((member) => !Object.hasOwn(plans, offer[member]))
+      .map((member) => `${member} is "${offer[member]}", but the plans are: ${names.join(", ")}.`),
+    // Without the service: `basic`, never `service:basic`.
+    ...wrongNames("plans", names, /^[^\s:]+$/, "is not empty, and without colon or white space"),
+    ...wrongNames("regions", regions, /\S/, "is not empty"),
+    ...wrongNames("configVars", configVars, CONFIG_VAR, OF_A_VAR),
+    ...wrongNames("requires", requires, /\S/, "is not empty"),
     ...Object.entries(limits)
       .filter(([, seconds]) => !(seconds >= 1 && seconds <= LONGEST_CALL_SECONDS))
       .map(([name, seconds]) => `limits.${name} is ${seconds}: give seconds, 1 to ${LONGEST_CALL_SECONDS}.`),
@@ -40,8 +30,7 @@ export function checkOffer({
   throw new Misconfigured(["src/your-service/plans.ts needs mending:", ...faults].join("\n  "));
 }
 
-function wrongNames(member: string, names: readonly string[], { fits, inWords }: typeof NAME): string[] {
-  return names
+const wrongNames = (member: string, names: readonly string[], fits: RegExp, inWords: string) =>
+  names
     .filter((name) => !fits.test(name))
     .map((name) => `${member} holds "${name}": a name there ${inWords}.`);
-}

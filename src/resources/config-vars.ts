@@ -19,9 +19,7 @@ export function fullSet(before: readonly ConfigVar[], wanted: Readonly<Record<st
   return [...set, ...dropped];
 }
 
-/**
- * The full set that the result of a function means which began with `before`: what it left as it was is as it is `now`.
- */
+/** The full set that a result means: what it left as it was `before` is as it is `now`. */
 export function mergedSet(
   before: readonly ConfigVar[],
   now: readonly ConfigVar[],

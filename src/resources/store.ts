@@ -20,9 +20,8 @@ const LEASE = `interval '${STEP_LEASE_SECONDS} seconds'`;
 const find = statement("find_resource", `SELECT ${RESOURCE_COLUMNS} FROM resources r WHERE r.uuid = $1`);
 
 /** The resource of a uuid, tombstones included; null if the platform never asked for it. */
-export async function findResource(db: Queryable, uuid: string): Promise<ResourceRow | null> {
-  return (await db.query<ResourceRow>(find, [uuid]))[0] ?? null;
-}
+export const findResource = async (db: Queryable, uuid: string) =>
+  (await db.query<ResourceRow>(find, [uuid]))[0] ?? null;
 
 // The resource and its credential, for all requests that arrived at the same moment, in one statement and one commit.
 // The unique uuid makes repeated requests harmless. An answered resource (202) may exchange its grant a moment later,
@@ -106,9 +105,8 @@ function newResource(vault: Vault, request: ProvisionRequest): ResourceRow {
   };
 }
 
-function sealCode(vault: Vault, uuid: string, code: Secret) {
-  return vault.seal(credentialSealContext("sealed_grant_code", uuid), code);
-}
+const sealCode = (vault: Vault, uuid: string, code: Secret) =>
+  vault.seal(credentialSealContext("sealed_grant_code", uuid), code);
 
 const readGrant = statement(
   "read_grant",
@@ -261,9 +259,8 @@ const lockResource = statement(
 );
 
 /** The resource of a uuid, locked until the transaction ends. */
-export async function lockedResource(tx: Queryable, uuid: string): Promise<ResourceRow | null> {
-  return (await tx.query<ResourceRow>(lockResource, [uuid]))[0] ?? null;
-}
+export const lockedResource = async (tx: Queryable, uuid: string) =>
+  (await tx.query<ResourceRow>(lockResource, [uuid]))[0] ?? null;
 
 const setConfig = statement(
   "set_config",

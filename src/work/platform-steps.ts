@@ -13,7 +13,7 @@ import { settleAnnounced, storeLook, takeLooks } from "./store.ts";
 // The steps that tell or ask the platform something. Each throws in order to be tried again.
 
 /** Sets the config vars, and if the platform still waits for it, says that provisioning is done. */
-export async function announce(ctx: Context, step: Step): Promise<null> {
+export async function announce(ctx: Context, step: Step): Promise<void> {
   const { uuid, state } = step.resource;
   const platform = ctx.platformFor(uuid);
   await pushConfig(ctx, uuid, state === "provisioned" || step.attempts > 1);
@@ -21,20 +21,18 @@ export async function announce(ctx: Context, step: Step): Promise<null> {
   if (state === "provisioning" && !isOfPlanChange(step)) await markProvisioned(platform);
   if (await settleAnnounced(ctx, step))
     ctx.log.info({ uuid, requestId: step.requestId }, "The platform knows the config vars");
-  return null;
 }
 
 /** Finds the primary app and all attached apps (platform document, "Usage rules" 1). */
-export async function discover(ctx: Context, step: Step): Promise<null> {
+export async function discover(ctx: Context, step: Step): Promise<void> {
   const { uuid } = step.resource;
   const { primary, attachments } = await findApps(ctx, uuid, step);
   const about = { uuid, requestId: step.requestId, app: primary.name, attached: attachments.length };
   ctx.log.info(about, "Found the attached apps");
-  return null;
 }
 
 /** Tells the platform that an asynchronous provision failed for good, where it still can be told. */
-export async function reportFailure(ctx: Context, step: Step): Promise<null> {
+export async function reportFailure(ctx: Context, step: Step): Promise<void> {
   const { uuid } = step.resource;
   let isProvisioned = false;
   try {
@@ -46,12 +44,11 @@ export async function reportFailure(ctx: Context, step: Step): Promise<null> {
     const about = { uuid, requestId: step.requestId };
     if (await settleAnnounced(ctx, step))
       ctx.log.warn(about, "What was given up is provisioned at the platform, and stays");
-    return null;
+    return;
   }
   await failProvision(ctx, uuid);
   // `failProvision` has deleted this step with the others, unless there was nothing left to fail.
   await finishStep(ctx.db, step);
-  return null;
 }
 
 /** If it was told before and the answer was lost, it rightly refuses; then the add-on's own state decides. */
@@ -109,9 +106,7 @@ export async function findApps(ctx: Pick<Context, "db" | "platformFor">, uuid: s
 /** Less than a minute, after which a job counts as one that hangs. */
 const LONGEST_LOOK_MS = 15_000;
 
-/**
- * Looks again at each resource's apps once a day: customers rename them. After a look that fails, a later tick goes on.
- */
+/** Once a day for each resource: customers rename apps. After a look that fails, a later tick goes on. */
 export async function lookAgain(ctx: Context, signal: AbortSignal): Promise<void> {
   const late = () => new KitError("late", "The platform has not said in time which apps a resource has.");
   let goesOn = true;

@@ -65,9 +65,8 @@ const claimDue = eachLane((lane) =>
   ),
 );
 
-export async function claimSteps(db: Queryable, lane: Lane, most: number): Promise<Step[]> {
-  return stepsOf(await db.query<StepRow>(claimDue[lane], [most]));
-}
+export const claimSteps = async (db: Queryable, lane: Lane, most: number) =>
+  stepsOf(await db.query<StepRow>(claimDue[lane], [most]));
 
 export function stepsOf(rows: readonly StepRow[]): Step[] {
   return rows.map(({ key, kind, detail, attempts, lease, requestId, traceparent, ...resource }) => ({
@@ -121,9 +120,7 @@ export async function putOffStep(
 
 const finish = statement("finish_step", `DELETE FROM steps s WHERE ${IS_OURS}`);
 
-export async function finishStep(db: Queryable, step: Step): Promise<void> {
-  await db.query(finish, claimOf(step));
-}
+export const finishStep = (db: Queryable, step: Step) => db.query(finish, claimOf(step));
 
 // What must wait until a call that was cut off has noticed is due at the end of that lease.
 const nextDue = eachLane((lane) =>
@@ -135,9 +132,8 @@ const nextDue = eachLane((lane) =>
 );
 
 /** Seconds until the next step of a lane falls due; null: none is waiting. */
-export async function nextStepInSeconds({ db }: { db: Queryable }, lane: Lane): Promise<number | null> {
-  return (await db.query<{ seconds: number | null }>(nextDue[lane]))[0]?.seconds ?? null;
-}
+export const nextStepInSeconds = async ({ db }: { db: Queryable }, lane: Lane) =>
+  (await db.query<{ seconds: number | null }>(nextDue[lane]))[0]?.seconds ?? null;
 
 // A provision needs a step of its own once it outlasts its request: its process died before it was answered, or its
 // first try failed. It is leased for as long as the process that stored it may be at work. To be sent in a transaction
@@ -152,9 +148,7 @@ const writeProvision = statement(
 );
 
 /** Writes the step of a provision that has none, in a transaction that has locked the resource. */
-export async function writeProvisionStep(tx: Queryable, uuid: string): Promise<void> {
-  await tx.query(writeProvision, [uuid]);
-}
+export const writeProvisionStep = (tx: Queryable, uuid: string) => tx.query(writeProvision, [uuid]);
 
 // A grant whose provision is not answered has no due time, so the queue of grants holds these at its end.
 /** SQL: provisions that are not answered and have no step: `uuid`, `created_at`. */
@@ -205,9 +199,7 @@ const expireOne = statement("expire_step", expiring(`s.uuid = $1 AND s.kind <> '
 export const expireSteps = (db: Queryable) => db.query<{ uuid: string }>(expire);
 
 /** The same for one provision that the vendor's service has not made, however long it took. */
-export async function expireProvision(tx: Queryable, uuid: string): Promise<void> {
-  await tx.query(expireOne, [uuid]);
-}
+export const expireProvision = (tx: Queryable, uuid: string) => tx.query(expireOne, [uuid]);
 
 const openSteps = statement(
   "open_steps",

@@ -101,15 +101,14 @@ const oldCredentials = statement(
    LIMIT (SELECT 50 - count(*) FROM (SELECT FROM steps WHERE due_at <= now() AND ${isIn("rotation")} LIMIT 50) due)`,
 );
 
-export async function findOldCredentials(db: Queryable, days: number): Promise<string[]> {
-  return (await db.query<{ uuid: string }>(oldCredentials, [days])).map(({ uuid }) => uuid);
-}
+export const findOldCredentials = (db: Queryable, days: number) =>
+  db.query<{ uuid: string }>(oldCredentials, [days]);
 
 /** Asks for the rotation of some resources whose credentials are older than your service allows. */
 export async function planRotations(ctx: Context): Promise<void> {
   const { everyDays } = ctx.vendor.rotation ?? {};
   if (everyDays === undefined) return;
-  for (const uuid of await findOldCredentials(ctx.db, everyDays))
+  for (const { uuid } of await findOldCredentials(ctx.db, everyDays))
     await askRotation(ctx, uuid, { by: "timetable", endsOverlap: false, goesFirst: false });
 }
 
@@ -120,6 +119,4 @@ const retired = statement(
 );
 
 /** The old credentials are gone: the rotation ends. */
-export async function settleRetired(db: Queryable, step: Step): Promise<void> {
-  await db.query(retired, claimOf(step));
-}
+export const settleRetired = (db: Queryable, step: Step) => db.query(retired, claimOf(step));

@@ -32,9 +32,8 @@ import { callVendor, cleanUp, retire, secretsOf, StillUnderWay, writeStepOf } fr
 import { createWorkerPool } from "./worker-pool.ts";
 
 /** Each settles its step, and returns the answer if that decided one. Throwing means: not yet, try again. */
-const KINDS: Readonly<
-  Record<StepKind, (ctx: Context, step: Step, signal: AbortSignal) => Promise<Answer | null>>
-> = {
+type Run = (ctx: Context, step: Step, signal: AbortSignal) => Promise<Answer | null | void>;
+const KINDS: Readonly<Record<StepKind, Run>> = {
   provision: callVendor,
   finish: callVendor,
   change_plan: callVendor,
@@ -150,7 +149,7 @@ async function run(ctx: Context, step: Step, cut: AbortSignal): Promise<Answer |
     const late = () => new Error("The step took too long.");
     const hold = () => holdStep(ctx.db, step);
     const limits = { hold, everyMs: HOLD_EVERY_MS, ms: LONGEST_STEP_MS, late, cuts: [cut] };
-    return await underLease(limits, (signal) => KINDS[step.kind](ctx, step, signal));
+    return (await underLease(limits, (signal) => KINDS[step.kind](ctx, step, signal))) ?? null;
   } catch (error) {
     if (step.kind === "provision" && step.lease === FIRST_LEASE) await writeStepOf(ctx, step.resource.uuid);
     await putOff(ctx, step, mayQuote(error, secretsOf(ctx.vault, step.resource)));

@@ -231,10 +231,7 @@ const take = eachHand((hand) =>
   ),
 );
 
-/**
- * Takes steps of a resource into an operator's hand. Not to be tried again if its acknowledgement is lost: what is next
- * by then would be taken too.
- */
+/** Takes steps into an operator's hand. Not to be tried again: what is next by then would be taken too. */
 export async function takeSteps(
   db: Queryable,
   { uuid, hand, isNamed }: { uuid: string; hand: Hand; isNamed: boolean },

@@ -31,21 +31,19 @@ export async function callVendor(ctx: Context, step: Step, signal: AbortSignal):
 }
 
 /** Calls `deprovision`, until it is done. */
-export async function cleanUp(ctx: Context, step: Step, signal: AbortSignal): Promise<null> {
+export async function cleanUp(ctx: Context, step: Step, signal: AbortSignal): Promise<void> {
   const outcome = await call(ctx, step, signal, (resource) => ctx.vendor.deprovision(resource));
   if (isNotYet(outcome)) throw new StillUnderWay(whenAgain(outcome));
   await finishStep(ctx.db, step);
-  return null;
 }
 
 /** Calls `retire`, until it is done. */
-export async function retire(ctx: Context, step: Step, signal: AbortSignal): Promise<null> {
+export async function retire(ctx: Context, step: Step, signal: AbortSignal): Promise<void> {
   const { retires = null } = step.detail;
   const outcome = await call(ctx, step, signal, (resource) => rotationOf(ctx).retire(resource, retires));
   if (isNotYet(outcome)) throw new StillUnderWay(whenAgain(outcome));
   await settleRetired(ctx.db, step);
   ctx.log.info({ uuid: step.resource.uuid }, "The old credentials are retired");
-  return null;
 }
 
 /** Thrown by a step while the vendor's work goes on: the step is run again in `againInSeconds`. */

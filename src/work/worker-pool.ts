@@ -12,9 +12,7 @@ export interface WorkerPool {
   settled(): Promise<void>;
 }
 
-/** How often (ms) a full pool looks for free places. */
-const LOOK_AGAIN_MS = 10;
-/** For so many looks it waits until a quarter of its places is free: one claim then serves several rows. */
+/** A full pool looks each 10 ms; so often, it waits until a quarter of its places is free: one claim serves several rows. */
 const PATIENT_LOOKS = 10;
 
 /** `handle` must never reject. Rows are claimed only when they can be started, because a lease runs from the claim. */
@@ -37,7 +35,7 @@ export function createWorkerPool<Row>(needs: {
         reserved += free;
         return free;
       }
-      await sleep(LOOK_AGAIN_MS);
+      await sleep(10);
     }
     return 0;
   }
