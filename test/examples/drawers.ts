@@ -2,12 +2,10 @@ import { randomBytes } from "node:crypto";
 import pg from "pg";
 import { addonManifest } from "../../src/operator/commands/manifest.ts";
 import { offer } from "../../examples/postgres-product/your-service/plans.ts";
+import { SALT } from "../people/customers.ts";
 import { administer, databaseUrl, testServerUrl } from "../support/database.ts";
 import { aProcessWorld } from "../support/process-world.ts";
 import { programsSelling } from "../support/program.ts";
-
-/** The salt of sign-ons, shared by the platform and the service. */
-export const SALT = "2f97bfa52ca102f8874716e2eb1d3b4920ad0be4";
 
 /**
  * A platform, a database of the kit, one of the vendor's product, and the service as processes: the kit's, with

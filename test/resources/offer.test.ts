@@ -4,11 +4,14 @@ import { text } from "node:stream/consumers";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { once } from "node:events";
+import type { Environment } from "../../src/environment.ts";
 import { Misconfigured } from "../../src/errors.ts";
 import { addonManifest } from "../../src/operator/commands/manifest.ts";
 import { defineOffer } from "../../src/offer.ts";
 import type { Offer, YourService } from "../../src/resources/contract.ts";
 import { openContext } from "../../src/open-context.ts";
+import { aFreshDatabase } from "../support/database.ts";
+import { before } from "../support/process-world.ts";
 import { program } from "../support/program.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 import { offer } from "../support/teapots/plans.ts";
@@ -40,6 +43,13 @@ it("an offer is typed by its names; a plan that is not sold any more is looked u
   expect([provision, other]).toHaveLength(2);
   expect([sold.plans["small"], sold.plans["gone"]]).toEqual([basic, undefined]);
 });
+
+async function run(args: string[], env: Environment) {
+  const child = spawn(process.execPath, args, { cwd: tmpdir(), env });
+  const outputs = Promise.all([text(child.stdout), text(child.stderr)]);
+  const [code] = (await once(child, "close")) as [number];
+  return { code, output: (await outputs).join("") };
+}
 
 describe("an inconsistent offer", () => {
   it.each<[Partial<Offer>, string | RegExp]>([
@@ -77,11 +87,7 @@ describe("an inconsistent offer", () => {
     try {
       for (const words of ["web", "kit manifest write", "kit doctor"]) {
         const [entry, ...rest] = words.split(" ");
-        const args = [path.join(folder, `src/${entry}.js`), ...rest];
-        const child = spawn(process.execPath, args, { cwd: tmpdir(), env: environment });
-        const outputs = Promise.all([text(child.stdout), text(child.stderr)]);
-        const [code] = (await once(child, "close")) as [number];
-        const output = (await outputs).join("");
+        const { code, output } = await run([path.join(folder, `src/${entry}.js`), ...rest], environment);
         expect({ words, code }).toEqual({ words, code: 78 });
         expect(output.replace(/\s+/g, " ")).toContain(
           `src/your-service/plans.ts needs mending: ${OTHER_PLAN}`,
@@ -93,3 +99,35 @@ describe("an inconsistent offer", () => {
     }
   });
 });
+
+/** The error quotes a setting and a token of the platform. */
+const THROWS = `
+  import { register } from "node:module";
+  const service = "export function createYourService() {" +
+    "throw new Error('no cache at redis://:' + process.env.ADDON_PASSWORD + '@cache for SVCK-0123456789') }";
+  const load = (url, context, next) => url.endsWith("/your-service/index.js")
+    ? { format: "module", source: SERVICE, shortCircuit: true } : next(url, context);
+  register("data:text/javascript," + encodeURIComponent(
+    "const SERVICE = " + JSON.stringify(service) + "; export const load = " + load));`;
+
+it.each([
+  ["the service", ["src/web.ts"], /^Error: no cache at redis:\/\/:\[secret\]@cache for \[secret\]\n +at /m],
+  [
+    "a command",
+    ["src/kit.ts", "tokens", "refresh", "--all"],
+    /^✗ no cache at redis:\/\/:\[secret\]@cache for \[secret\]$/m,
+  ],
+])(
+  "%s whose vendor's code throws prints the reason without a secret",
+  async (_who, [file, ...words], why) => {
+    const database = await aFreshDatabase();
+    const { PATH, HOME } = process.env;
+    const settings = { ...environment, CLIENT_SECRET: "a-client-secret-of-tests", PORT: "0", PATH, HOME };
+    const env = { ...settings, ...database.environment, ...before(THROWS) };
+    const { code, output } = await run([program(file!), ...words], env);
+    await database.close();
+    expect(output).toMatch(why);
+    expect(output).not.toMatch(/a-password-of-tests|SVCK-/);
+    expect(code).toBe(1);
+  },
+);
