@@ -25,7 +25,6 @@ export interface Lease {
   lease: number;
 }
 
-/** A credential row taken for a call to the token endpoint. */
 export interface ClaimedCredential extends Lease, Tries, Record<"requestId" | "traceparent", string | null> {
   /** When the claim was sent (ms), by the clock that goes on while the process is frozen or the machine sleeps. */
   claimedAtMs: number;

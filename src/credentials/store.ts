@@ -58,7 +58,6 @@ const findStored = statement(
    JOIN credentials c ON c.uuid = i.uuid AND c.sealed_access_token = i.access`,
 );
 
-/** Sealed tokens on their way into a row. */
 interface SealedTokens extends Lease {
   /** Whether they came from a grant; a refresh keeps the old refresh token if none was sent. */
   first: boolean;

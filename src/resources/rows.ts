@@ -22,7 +22,6 @@ export interface Grant {
   expiresAt: Date | null;
 }
 
-/** A resource as it is stored. */
 export interface ResourceRow {
   uuid: string;
   name: string | null;

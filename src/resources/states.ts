@@ -45,7 +45,6 @@ export const RESOURCE_MOVES = {
   failed: { deprovision: ["deprovisioned", ENDS] },
 } as const satisfies Moves<ResourceState, ResourceEvent>;
 
-/** Whether this can happen to a resource in that state. */
 export function canBe(event: ResourceEvent, state: ResourceState): boolean {
   return (RESOURCE_MOVES as Moves<ResourceState, ResourceEvent>)[state]?.[event] !== undefined;
 }

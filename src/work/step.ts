@@ -51,7 +51,6 @@ export function eachLane<Made>(make: (lane: Lane) => Made): Readonly<Record<Lane
 /** The kinds of step during which the vendor's service may say "later", as often as it likes. */
 export const MAY_GO_ON: readonly StepKind[] = ["finish", "clean_up", "rotate", "retire"];
 
-/** A running step's lease, from its first moment. */
 export const STEP_LEASE_SECONDS = 30;
 
 /** How often it is extended while its process lives; so soon is noticed, too, that it was taken away. */
