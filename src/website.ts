@@ -4,10 +4,9 @@ import { site } from "./pages/pages.tsx";
 import type { OpenContext } from "./context.ts";
 
 /**
- * Makes the pages for people that the settings enable. The code of the others is not loaded: that of the operator's and
- * the customers' pages takes a quarter of a start, and 12 MB. `byPassword` lets only requests with the operator's
- * password pass; null if none is set. `whenReady` holds requests back until the service is ready. `stop` ends what
- * operators started on their pages.
+ * The pages for people that the settings enable. The code of the others is not loaded: that of the operator's and the
+ * customers' pages takes a quarter of a start, and 12 MB. `byPassword` lets only requests with the operator's password
+ * pass, `whenReady` holds requests back until the service is ready, `stop` ends what operators started.
  */
 export async function createWebsite(
   ctx: OpenContext,

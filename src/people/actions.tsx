@@ -1,5 +1,5 @@
 import type { Request } from "express";
-import type { ComponentChildren, VNode } from "preact";
+import type { ComponentChildren } from "preact";
 import type { Context } from "../context.ts";
 import { retryWhileDatabaseAway } from "../database/database.ts";
 import { Refusal } from "../errors.ts";
@@ -9,7 +9,7 @@ import { isFromOurPage } from "../pages/address.ts";
 import { formIn, formOf, tokenFor, type Purpose } from "../pages/forms.ts";
 import { notFromOurPage } from "../pages/pages.tsx";
 import type { Secret } from "../secret.ts";
-import type { CustomerAction, CustomerPerson, CustomerResource, CustomerTools } from "./contract.ts";
+import type { CustomerAction, CustomerPerson, CustomerResource } from "./contract.ts";
 import { problem } from "./problems.ts";
 
 export interface Visit {
@@ -46,15 +46,10 @@ function purposeOf({ session, resource }: Visit, name: string): Purpose {
  * What the vendor's page may use. `here` is its address. `Withheld` says that forms are not shown, and is to be rendered
  * behind the page, whose components may ask for a form when they are rendered.
  */
-export function toolsOf(
-  ctx: Context,
-  visit: Visit,
-  here: string,
-): CustomerTools & { Withheld(): VNode | null } {
+export function toolsOf(ctx: Context, visit: Visit, here: string) {
   const { person } = visit;
   let isWithheld = false;
   return {
-    person,
     Withheld: () =>
       isWithheld ? (
         <p>
@@ -62,12 +57,10 @@ export function toolsOf(
           here. If you have only just been added, load this page again in a moment.
         </p>
       ) : null,
-    form(name, content: ComponentChildren) {
+    form(name: string, content: ComponentChildren) {
       const action = actionNamed(ctx, name);
       if (!action)
-        throw new Error(
-          `The customer's page has a form for "${name}", which is none of the service's actions.`,
-        );
+        throw new Error(`The page has a form for "${name}", which is none of the service's actions.`);
       if (!mayDo(action, person)) {
         isWithheld = true;
         return null;

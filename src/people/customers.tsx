@@ -4,7 +4,7 @@ import { clientAddress, methodNotAllowed } from "../http/requests.ts";
 import { customerAction } from "../extend/store.ts";
 import { addressOf, goTo, isFromOurPage } from "../pages/address.ts";
 import { parseForm } from "../pages/forms.ts";
-import { show, type Page, notFromOurPage } from "../pages/pages.tsx";
+import { notFromOurPage, show } from "../pages/pages.tsx";
 import type { Secret } from "../secret.ts";
 import { readUuid } from "../values.ts";
 import { within } from "../within.ts";
@@ -62,7 +62,10 @@ export function customerRoutes(ctx: Context): Router {
 
   router
     .route("/signed-out")
-    .get((request, response) => show(ctx, request, response, SIGNED_OUT))
+    .get((request, response) => {
+      const content = <p>To come back, open the add-on from the platform's dashboard.</p>;
+      show(ctx, request, response, { title: "You are signed out", content });
+    })
     .all(methodNotAllowed("GET, HEAD"));
 
   router
@@ -126,8 +129,3 @@ function cookieOf(uuid: string): SecretCookie {
   const maxAgeSeconds = CUSTOMER_SESSION_SECONDS;
   return { name: `kit_customer_${uuid}`, path: `/customer/${uuid}`, maxAgeSeconds };
 }
-
-const SIGNED_OUT: Page = {
-  title: "You are signed out",
-  content: <p>To come back, open the add-on from the platform's dashboard.</p>,
-};

@@ -142,7 +142,7 @@ const pruneCustomerSessions = statement(
      OR (SELECT r.state FROM resources r WHERE r.uuid = s.uuid) IN ('failed', 'deprovisioned')`,
 );
 
-/** Signs a person in; returns the id for their browser, and null if the state with this hash was used before. */
+/** Returns the id for the person's browser, and null if the state with this hash was used before. */
 export async function openSession(
   needs: Needs,
   { id, email, isEmailVerified, name, access, refresh, lifeSeconds, share }: NewPerson,
@@ -176,10 +176,7 @@ export async function closeSession(needs: Needs, table: Table, session: Secret):
   return closed?.person ?? null;
 }
 
-/**
- * Uses up a signed form and opens a session for it. `stale`: signed too long ago, or in the future. `used`: this form
- * was used before. `gone`: the resource does not exist, or no longer does.
- */
+/** Uses up a signed form and opens a session for it, or says why not. */
 export async function openCustomerSession(
   needs: Needs,
   { uuid, timestamp, tokenHash, user }: SignedForm,

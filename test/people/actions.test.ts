@@ -112,10 +112,8 @@ describe("an action of the customer's page", () => {
     await eventually(() => ran.length === 1);
     const second = await send(customer, token);
     const waiting = await customer.browser.get(second.location!);
-    expect([waiting.headers.get("refresh"), waiting.text]).toEqual([
-      "2",
-      expect.stringContaining("being done"),
-    ]);
+    expect(waiting.headers.get("refresh")).toBe("2");
+    expect(waiting.text).toContain("being done");
     end();
     expect((await first).location).toBe(second.location);
     expect((await customer.browser.get(second.location!)).text).toContain("Moved, slowly.");
@@ -228,37 +226,30 @@ describe("nothing is done by", () => {
 
 describe("the role of a person at the app", () => {
   it.each([
-    ["owner@example.com", false, "owner", 2],
-    ["OWNER@example.com", false, "owner", 2],
-    ["colleague@example.com", false, "collaborator", 2],
-    ["colleague@example.com", true, "member", 0],
-    ["newcomer@example.com", false, "null", 0],
+    ["owner@example.com", false, "owner", 3],
+    ["OWNER@example.com", false, "owner", 3],
+    ["colleague@example.com", false, "collaborator", 3],
+    ["colleague@example.com", true, "member", 1],
+    ["newcomer@example.com", false, "null", 1],
   ])("of %s (team: %s) is %s, with %i forms", async (user, team, role, forms) => {
     const customer = await aCustomer({ user, team });
+    offered = ["move", "slow", "report"];
     const page = await customer.page();
     expect(page.text).toContain(`role ${role}`);
     expect(tokensOn(page)).toHaveLength(forms);
-    expect(page.text.includes("does not allow all")).toBe(forms === 0);
+    expect(page.text.includes("does not allow all")).toBe(forms < 3);
   });
 
   it.each([
     ["view", 0],
     ["view,deploy", 2],
-    ["", 2],
   ])("with the permissions %p has %i forms", async (names, forms) => {
     const customer = await aCustomer();
-    const permissions = names === "" ? [] : names.split(",").map((name) => ({ name }));
+    const permissions = names.split(",").map((name) => ({ name }));
     const body = [{ id: "1", user: { email: "owner@example.com" }, role: "collaborator", permissions }];
     customers.control.fault("GET /apps/*/collaborators", { status: 200, body });
     const page = await customer.page();
     expect([tokensOn(page).length, page.text.includes("does not allow all")]).toEqual([forms, forms === 0]);
-  });
-
-  it("that allows some of a page's forms is told as that", async () => {
-    const customer = await aCustomer({ user: "colleague@example.com", team: true });
-    offered = ["move", "report"];
-    const page = await customer.page();
-    expect([tokensOn(page).length, page.text]).toEqual([1, expect.stringContaining("does not allow all")]);
   });
 
   it("that allows less meanwhile refuses the form of a page that is still open, unless the action is for all", async () => {
@@ -268,11 +259,8 @@ describe("the role of a person at the app", () => {
     await customers.world.restart();
     customers.control.fault("GET /apps/*/collaborators", { status: 200, body }, 100);
     const refused = await send(customer, token);
-    expect([refused.status, refused.text]).toEqual([
-      403,
-      expect.stringContaining("your role at the app allows this"),
-    ]);
-    expect(ran).toEqual([]);
+    const words = expect.stringContaining("your role at the app allows this");
+    expect([refused.status, refused.text, ran]).toEqual([403, words, []]);
     actions!["move"]!.may = () => true;
     const { status } = await send(customer, token);
     delete actions!["move"]!.may;

@@ -31,29 +31,24 @@ export function aBrowser(
     body: URLSearchParams | string | null = null,
   ): Promise<Shown> {
     const { pathname, search } = new URL(address, url());
+    const isForeignForm = method === "POST" && headers["sec-fetch-site"] === "cross-site";
+    const cookie = cookiesFor(pathname, isForeignForm);
+    const sent = { ...standard, ...headers, cookie };
     const response = await fetch(url() + pathname + search, {
       method,
       redirect: "manual",
-      headers: { ...standard, ...headers, cookie: cookiesFor(pathname, isForeignForm(method, headers)) },
+      headers: sent,
       body,
     });
     for (const line of response.headers.getSetCookie()) keep(line);
-    const { status } = response;
-    return {
-      status,
-      headers: response.headers,
-      location: response.headers.get("location"),
-      text: await response.text(),
-    };
+    const { status, headers: answered } = response;
+    return { status, headers: answered, location: answered.get("location"), text: await response.text() };
   }
   function keep(line: string): void {
     const [, name, value, attributes] = /^([^=]+)=([^;]*);? ?(.*)$/.exec(line)!;
-    if (/Max-Age=0/.test(attributes!)) forget(name!, attributes!);
-    else cookies.set(name!, { value: value!, attributes: attributes! });
-  }
-  function forget(name: string, attributes: string): void {
-    const kept = cookies.get(name);
-    if (kept && pathOf(kept.attributes) === pathOf(attributes)) cookies.delete(name);
+    const kept = cookies.get(name!);
+    if (!/Max-Age=0/.test(attributes!)) cookies.set(name!, { value: value!, attributes: attributes! });
+    else if (kept && pathOf(kept.attributes) === pathOf(attributes!)) cookies.delete(name!);
   }
   function cookiesFor(path: string, isForeign: boolean): string {
     const sent = [...cookies].filter(
@@ -73,16 +68,10 @@ function pathOf(attributes: string): string {
   return /Path=([^;]+)/.exec(attributes)![1]!;
 }
 
-function isForeignForm(method: string, headers: Record<string, string>): boolean {
-  return method === "POST" && headers["sec-fetch-site"] === "cross-site";
-}
-
 export type Fields = [name: string, value: string][];
 
 /** The hidden fields of the forms on a page. */
 export function hiddenIn(html: string): Fields {
-  return [...html.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g)].map(([, name, value]) => [
-    name!,
-    value!,
-  ]);
+  const found = html.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g);
+  return [...found].map(([, name, value]) => [name!, value!]);
 }

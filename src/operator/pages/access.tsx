@@ -16,10 +16,9 @@ const WITH_PASSWORD = "/operator?with=password";
 
 /**
  * Lets only operators pass: with the password, or signed in with a listed account. The list is checked at each request.
- * A request with a password is judged by the password alone, so it needs neither the platform nor the database. Where
- * accounts are listed, a browser without credentials gets a page that offers the ways to sign in. Where there is a
- * password, any other client gets the challenge of HTTP Basic, and so does a browser if there is no other way to sign
- * in. `password` is null if none is set.
+ * A request with a password is judged by the password alone, so it needs neither the platform nor the database. Without
+ * credentials a browser gets the ways to sign in where accounts are listed, and any other client, or else it too, the
+ * challenge of HTTP Basic where there is a password.
  */
 export function guard(ctx: OpenContext, password: RequestHandler | null): RequestHandler {
   const { operatorAccounts: accounts } = ctx.config;
@@ -89,7 +88,7 @@ function isBrowser(request: Request): boolean {
 
 const isReading = ({ method }: Request) => method === "GET" || method === "HEAD";
 
-/** For a person who is not signed in: the way in, and back to the address that was requested. */
+/** The way in, and back to the address that was requested. */
 function SignIn({ request, base }: { request: Request; base: string }) {
   const hasSent = !isReading(request);
   const back = (!hasSent && localPath(request.originalUrl)) || MOUNT;
@@ -106,7 +105,6 @@ function SignIn({ request, base }: { request: Request; base: string }) {
   );
 }
 
-/** For a person who is signed in but not listed as an operator: why, and how to change the account. */
 function NotListed({ person: { email, isEmailVerified, id }, base }: { person: Account; base: string }) {
   return (
     <>

@@ -71,8 +71,8 @@ async function placeOf({ db }: OpenContext, { params }: Request, { name }: Actio
 export type ActionRunner = ReturnType<typeof createActionRunner>;
 
 /**
- * Runs the operators' actions: a request begins one, but the action does not end with the request. Each is in the audit
- * trail before its first step, and stores its progress there. `stop` aborts the running actions and waits for them.
+ * Runs the operators' actions, which do not end with the request that began them. Each is in the audit trail before its
+ * first step, and stores its progress there.
  */
 export function createActionRunner(needs: { db: Queryable; scrub(text: string): string; log: Log }) {
   const { db, scrub, log } = needs;

@@ -19,10 +19,7 @@ import { checkUpPage, overviewPage } from "./overview.tsx";
 import { Root } from "./parts.tsx";
 import { listPage, askPlatform, resourcePage } from "./resource-pages.tsx";
 
-/**
- * The operator's pages, to be mounted at `/operator`. All but the check-up wait until the service is ready. `stop` ends
- * the running actions; requests that were sent are finished and their results stored.
- */
+/** All but the check-up wait until the service is ready. `stop` ends the running actions, and waits for them. */
 export function createOperatorPages(
   ctx: OpenContext,
   { byPassword, whenReady }: { byPassword: RequestHandler | null; whenReady: RequestHandler },

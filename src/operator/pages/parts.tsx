@@ -78,7 +78,7 @@ export function Table<Row>(props: { columns: readonly Column<Row>[]; rows: reado
   );
 }
 
-/** A part of a page under its heading; with `live`, the script requests it again after so many ms. */
+/** With `live`, the script requests it again after so many ms. */
 export function Section(props: { title: string; id?: string; live?: number; children: ComponentChildren }) {
   return (
     <section id={props.id} data-live={props.live}>

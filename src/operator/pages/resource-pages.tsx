@@ -132,9 +132,7 @@ export function listPage(search: Search, { resources, next }: ResourcePage): Pag
     title: "Resources",
     content: (
       <>
-        <search>
-          <SearchForm search={search} />
-        </search>
+        <SearchForm search={search} />
         <Table
           columns={[
             ["Resource", named],
@@ -172,23 +170,25 @@ function pathOf({ text, state }: Search, after: string | null): string {
 
 function SearchForm({ search: { text, state } }: { search: Search }) {
   return (
-    <form class="search" method="get">
-      <label>
-        Uuid, name or app begins with, or plan, region or app id is
-        <input type="search" name="text" value={text} maxLength={100} />
-      </label>
-      <label>
-        State
-        <select name="state">
-          <option value="">any</option>
-          {STATES.map((each) => (
-            <option value={each} selected={each === state}>
-              {each}
-            </option>
-          ))}
-        </select>
-      </label>
-      <button type="submit">Search</button>
-    </form>
+    <search>
+      <form class="search" method="get">
+        <label>
+          Uuid, name or app begins with, or plan, region or app id is
+          <input type="search" name="text" value={text} maxLength={100} />
+        </label>
+        <label>
+          State
+          <select name="state">
+            <option value="">any</option>
+            {STATES.map((each) => (
+              <option value={each} selected={each === state}>
+                {each}
+              </option>
+            ))}
+          </select>
+        </label>
+        <button type="submit">Search</button>
+      </form>
+    </search>
   );
 }

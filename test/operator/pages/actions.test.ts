@@ -153,19 +153,6 @@ describe("setting a client secret", () => {
   });
 });
 
-it("recovers a lost grant", async () => {
-  const { addon } = operator.control.installWithoutProvision({ plan: "basic" });
-  await operator.world.rows(
-    `WITH made AS (INSERT INTO resources (uuid, plan, applied_plan, state) VALUES ($1, 'basic', 'basic', 'provisioned') RETURNING uuid)
-     INSERT INTO credentials (uuid, state) SELECT uuid, 'no_grant' FROM made`,
-    [addon.id],
-  );
-  expect((await operator.get()).text).toContain("Recover all lost grants");
-  expect((await operator.done(`/resources/${addon.id}/recover`)).text).toMatch(/done.*1 recovered,/);
-  expect(await operator.life.credential(addon.id)).toMatchObject({ state: "active" });
-  expect((await operator.done("/recover-all")).text).toMatch(/done.*0 recovered,/);
-});
-
 it("re-encrypts everything with a new key", async () => {
   const old = operator.world.environment["ENCRYPTION_KEY"]!;
   const environment = { ENCRYPTION_KEY: randomBytes(24).toString("hex"), DECRYPTION_KEYS: old };

@@ -2,7 +2,8 @@ import type { Database } from "../../../src/database/database.ts";
 import { runWeb } from "../../../src/process/run-web.ts";
 import { basic } from "../../support/partner-calls.ts";
 import { teapotConfig, teapotParts } from "../../support/sellers.ts";
-import { aWorldOfAnOperator, PASSWORD, type OperatorWorld } from "./operator.ts";
+import { opened } from "../../support/world.ts";
+import { aWorldOfAnOperator, PASSWORD } from "./operator.ts";
 
 let isAway = false;
 const refused = () =>
@@ -16,16 +17,14 @@ const wrapDatabase = (database: Database): Database => ({
   ping: () => (isAway ? refused() : database.ping()),
 });
 
-let operator: OperatorWorld;
 let uuid: string;
-beforeAll(async () => {
-  operator = await aWorldOfAnOperator({ parts: { wrapDatabase } });
-  uuid = await operator.life.settled();
-  isAway = true;
-});
 afterAll(() => {
   isAway = false;
-  return operator.close();
+});
+const operator = opened(() => aWorldOfAnOperator({ parts: { wrapDatabase } }));
+beforeAll(async () => {
+  uuid = await operator.life.settled();
+  isAway = true;
 });
 
 it("every page says that the database cannot be reached, and the way to the check-up", async () => {
@@ -42,13 +41,8 @@ it("every page says that the database cannot be reached, and the way to the chec
 
 it("the check-up opens although the service was started without the database, and strangers are refused at once", async () => {
   const { environment } = operator.world;
-  const service = await runWeb(
-    teapotConfig({ ...environment, DATABASE_URL: "postgres://u:p@127.0.0.1:1/none" }),
-    {
-      ...teapotParts,
-      logTo: { write: () => undefined },
-    },
-  );
+  const config = teapotConfig({ ...environment, DATABASE_URL: "postgres://u:p@127.0.0.1:1/none" });
+  const service = await runWeb(config, { ...teapotParts, logTo: { write: () => undefined } });
   try {
     const get = (path: string, headers: Record<string, string> = {}) =>
       fetch(`${service.url}/operator${path}`, { headers });
@@ -60,10 +54,8 @@ it("the check-up opens although the service was started without the database, an
     expect((await get("")).status).toBe(401);
     expect(performance.now() - since).toBeLessThan(7_000);
     const overview = await get("", { authorization });
-    expect([overview.status, await overview.text()]).toEqual([
-      503,
-      expect.stringContaining(`<a href="/operator/check-up"`),
-    ]);
+    expect(overview.status).toBe(503);
+    expect(await overview.text()).toContain(`<a href="/operator/check-up"`);
   } finally {
     await service.stop();
   }
