@@ -2,6 +2,10 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { kit, kitJson } from "../../support/kit.ts";
+import { settingsFromEnvironment } from "../../../packages/sandbox/environment.ts";
+import { addonManifest } from "../../../src/operator/commands/manifest.ts";
+import { offer } from "../../support/teapots/plans.ts";
+import { aWorld, type World } from "../../support/world.ts";
 
 let folder: string;
 beforeAll(() => {
@@ -11,9 +15,9 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 const broken = { env: { PORT: { value: 5000 } }, addons: ["redis"] };
 
-function file(name: string, content: unknown): string {
+function file(name: string, content: object): string {
   const at = path.join(folder, name);
-  writeFileSync(at, typeof content === "string" ? content : JSON.stringify(content, null, 2));
+  writeFileSync(at, JSON.stringify(content));
   return at;
 }
 
@@ -86,5 +90,104 @@ describe("kit manifest resolve", () => {
     const { stdout, stderr } = await kit({}, words);
     expect(stdout).toBe("");
     expect(stderr).toContain("/env/PORT/value");
+  });
+});
+
+const PASSWORD = "a-password-of-the-addon";
+const SALT = "a-salt-of-the-sign-on";
+const settings = {
+  ADDON_ID: "teapots",
+  PUBLIC_URL: "https://addon.example.com/",
+  RESOURCES_PATH: "/v2/resources",
+};
+const secret = { ...settings, ADDON_PASSWORD: PASSWORD, SSO_SALT: SALT };
+
+describe("kit manifest write", () => {
+  it("prints the offer and the addresses, and the secrets only with --reveal", async () => {
+    const whole = {
+      ...addonManifest("teapots", offer),
+      base_url: "https://addon.example.com/v2/resources",
+      sso_url: "https://addon.example.com/sso/login",
+    };
+    expect(await kitJson(secret, ["manifest", "write"])).toEqual({ code: 0, data: whole });
+    expect((await kitJson(settings, ["manifest", "write"])).data).not.toHaveProperty("sso_url");
+    const { stdout } = await kit(secret, ["manifest", "write", "--reveal"]);
+    expect(JSON.parse(stdout)).toEqual({ ...whole, password: PASSWORD, sso_salt: SALT });
+  });
+
+  it.each([
+    ["PUBLIC_URL", { ADDON_ID: "teapots" }, []],
+    ["ADDON_ID", { PUBLIC_URL: "https://addon.example.com" }, []],
+    ["ADDON_PASSWORD", settings, ["--reveal"]],
+  ])("requires %s, and prints nothing without it", async (name, environment, options) => {
+    const { code, stdout, stderr } = await kit(environment, ["manifest", "write", ...options]);
+    expect({ code, stdout, stderr }).toEqual({
+      ...{ code: 78, stdout: "" },
+      stderr: expect.stringContaining(`${name} is required`),
+    });
+  });
+
+  it("warns of an address over which the password could be read", async () => {
+    const insecure = { ...settings, PUBLIC_URL: "http://addon.example.com" };
+    const { code, stderr } = await kit(insecure, ["manifest", "write"]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining("not https") });
+  });
+});
+
+describe("the manifest of the add-on", () => {
+  it.each([
+    [["TEAPOT_URL", "TEAPOT_TOKEN"], "TEAPOT"],
+    [["TEAPOT_URL"], "TEAPOT"],
+    [["TEAPOT_RED_URL", "TEAPOT_RED_LID", "TEAPOT_SIZE"], "TEAPOT"],
+    [["TEAPOT", "TEAPOT_URL"], undefined],
+    [["TEAPOT_URL", "TEAPOTS_URL"], undefined],
+    [["URL"], undefined],
+    [[], undefined],
+  ])("has the common prefix of the config vars: %j", (configVars, prefix) => {
+    expect(addonManifest("teapots", { ...offer, configVars }).config_vars_prefix).toBe(prefix);
+  });
+
+  it("has what the offer requires", () => {
+    const requires = ["log_input"] as const;
+    expect(addonManifest("teapots", { ...offer, requires })).toMatchObject({ requires });
+  });
+});
+
+describe("a sandbox registered by the manifest alone", () => {
+  let world: World;
+  beforeAll(async () => {
+    const { stdout } = await kit(secret, ["manifest", "write", "--reveal"]);
+    const registered = settingsFromEnvironment({ SANDBOX_PORT: "0", ADDON_MANIFEST: stdout });
+    expect(registered).toMatchObject({
+      partnerUrl: "https://addon.example.com",
+      resourcesPath: "/v2/resources",
+    });
+    // The service's password there is the platform's, which has it from the manifest.
+    world = await aWorld({
+      sandbox: registered,
+      environment: { RESOURCES_PATH: "/v2/resources", SSO_SALT: SALT, SWEEP_CRON: "* * * * * *" },
+    });
+  });
+  afterAll(() => world.close());
+
+  it("installs every plan; together they set the declared config vars, and no others", async () => {
+    const { control } = world.sandbox;
+    const set = new Set<string>();
+    for (const plan of Object.keys(offer.plans)) {
+      const { addon, response } = await control.install({ plan });
+      expect([plan, response?.status]).toEqual([plan, offer.plans[plan]!.later ? 202 : 200]);
+      await world.quiet([addon.id]);
+      expect([plan, control.addon(addon.id).state]).toEqual([plan, "provisioned"]);
+      for (const name of Object.keys(control.configVars(addon.app.name))) set.add(name);
+    }
+    expect([...set].sort()).toEqual([...offer.configVars].sort());
+    expect(control.ledger().entries.flatMap(({ complaints = [] }) => complaints)).toEqual([]);
+  });
+
+  it("signs customers on with the salt of the manifest", async () => {
+    const { addon } = await world.sandbox.control.install({ plan: offer.defaultPlan });
+    const { form } = world.sandbox.control.signOnForm(addon.id);
+    const sent = { method: "POST", body: new URLSearchParams(form), redirect: "manual" } as const;
+    expect((await fetch(`${world.service.url}/sso/login`, sent)).status).toBe(303);
   });
 });
