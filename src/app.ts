@@ -7,15 +7,18 @@ import { type Log, EACH } from "./logging/log.ts";
 import { isAccepted, isUnreadableBody, methodNotAllowed, refuseCompressed } from "./http/requests.ts";
 import { requestLog } from "./logging/request-log.ts";
 
-type AppContext = Pick<Context, "metrics" | "log" | "trace"> & {
-  config: Pick<Config, "resourcesPath" | "trustProxy">;
-};
-
 export type Readiness = "ready" | "degraded" | "unavailable";
 
 /** Builds the Express app; it does not listen. `metrics` and `site` are null if the settings enable none. */
 export function createApp(
-  { config, metrics: measured, log, trace }: AppContext,
+  {
+    config,
+    metrics: measured,
+    log,
+    trace,
+  }: Pick<Context, "metrics" | "log" | "trace"> & {
+    config: Pick<Config, "resourcesPath" | "trustProxy">;
+  },
   parts: {
     partnerApi: Router;
     metrics: Router | null;
@@ -26,7 +29,7 @@ export function createApp(
     readiness(): Promise<Readiness>;
   },
 ): Express {
-  const { partnerApi, metrics, site, yours, readiness } = parts;
+  const { metrics, site, yours } = parts;
   const { resourcesPath, trustProxy } = config;
   const app = express();
   app.disable("x-powered-by");
@@ -46,8 +49,7 @@ export function createApp(
     next();
   });
   // First, because most requests go there and each route in front would cost them time.
-  app.use(resourcesPath, partnerApi);
-
+  app.use(resourcesPath, parts.partnerApi);
   app.use((request, _response, next) => {
     refuseCompressed(request);
     next();
@@ -59,7 +61,7 @@ export function createApp(
   app
     .route("/readyz")
     .get(async (_request, response) => {
-      const status = await readiness();
+      const status = await parts.readiness();
       response.status(status === "unavailable" ? 503 : 200).json({ status });
     })
     .all(methodNotAllowed("GET, HEAD"));
@@ -87,26 +89,16 @@ function answerError(log: Log): ErrorRequestHandler {
 
 function publicFace(error: unknown): { status: number; id: string; message: string } {
   if (error instanceof Refusal) return { status: error.status, id: error.id, message: error.message };
-  if (error instanceof KitError && ["database_unavailable", "overloaded", "not_ready"].includes(error.id)) {
-    return {
-      status: 503,
-      id: "service_unavailable",
-      message: "The service cannot answer for the moment. Try again.",
-    };
+  const face = (status: number, id: string, message: string) => ({ status, id, message });
+  if (error instanceof KitError && ["database_unavailable", "overloaded", "not_ready"].includes(error.id))
+    return face(503, "service_unavailable", "The service cannot answer for the moment. Try again.");
+  // The own messages of Express's parsers and router quote the request.
+  if (isUnreadableBody(error)) {
+    const { status } = error as { status: number };
+    return status === 413
+      ? face(status, "payload_too_large", "The body is larger than 64 kB.")
+      : face(status, "bad_request", "The request is not well formed.");
   }
-  if (isUnreadableBody(error)) return parserRefusal(error as { status: number });
-  if (error instanceof URIError)
-    return { status: 400, id: "bad_request", message: "The address is not well formed." };
-  return {
-    status: 500,
-    id: "internal_error",
-    message: "Something went wrong here. The request id finds it in the log.",
-  };
-}
-
-/** The answer to an error of a parser of Express or of its router, whose own messages quote the request. */
-function parserRefusal({ status }: { status: number }) {
-  return status === 413
-    ? { status, id: "payload_too_large", message: "The body is larger than 64 kB." }
-    : { status, id: "bad_request", message: "The request is not well formed." };
+  if (error instanceof URIError) return face(400, "bad_request", "The address is not well formed.");
+  return face(500, "internal_error", "Something went wrong here. The request id finds it in the log.");
 }

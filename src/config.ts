@@ -76,12 +76,10 @@ export type Config = ValuesOf<typeof settings> & {
   readonly remarks: readonly string[];
 };
 
-/** Whether anybody may open the operator's pages. */
 export function hasOperator({ operatorPassword, operatorAccounts }: Config): boolean {
   return operatorPassword !== undefined || operatorAccounts.length > 0;
 }
 
-/** Whether anybody may see the metrics. */
 export function hasMetrics({ operatorPassword, metricsPassword }: Config): boolean {
   return operatorPassword !== undefined || metricsPassword !== undefined;
 }
@@ -139,10 +137,8 @@ export function yourEnvironment(env: Environment = readEnvironment()): Record<st
 }
 
 /** The secrets that guard us. */
-const GUARDS = [
-  ...(["addonPassword", "addonPasswordPrevious", "operatorPassword"] as const),
-  ...(["metricsPassword", "ssoSalt", "encryptionKey"] as const),
-];
+// prettier-ignore
+const GUARDS = ["addonPassword", "addonPasswordPrevious", "operatorPassword", "metricsPassword", "ssoSalt", "encryptionKey"] as const;
 /** The ways in which people come in. */
 const WAYS_IN = ["oauthClientId", "ssoSalt", "operatorPassword", "operatorAccounts"] as const;
 const LEAST_SECRET = 12;
@@ -158,24 +154,19 @@ function faultsBetween(config: Config, isGiven: (key: SettingName) => boolean, i
   const pair = [isGiven("oauthClientId"), isGiven("oauthClientSecret")];
   const weak = GUARDS.filter((guard) => !insecure && isGuessable(config[guard]));
   const waysIn = WAYS_IN.filter(isGiven).map((way) => settings[way].name);
-  const rules: [isBroken: boolean, sentence: string][] = [
-    [
-      new Set(keys).size < keys.length,
-      "DECRYPTION_KEYS holds a key twice, or ENCRYPTION_KEY again: name each once.",
-    ],
-    [
-      pair.includes(false) && (pair.includes(true) || isGiven("operatorAccounts")),
+  const faults = weak.map(
+    (guard) => `${settings[guard].name} is too easy to guess: make a long one (openssl rand -hex 24).`,
+  );
+  if (new Set(keys).size < keys.length)
+    faults.push("DECRYPTION_KEYS holds a key twice, or ENCRYPTION_KEY again: name each once.");
+  if (pair.includes(false) && (pair.includes(true) || isGiven("operatorAccounts")))
+    faults.push(
       "OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET are required together, and beside OPERATOR_ACCOUNTS: people sign in with both.",
-    ],
-    ...weak.map((guard): [boolean, string] => [
-      true,
-      `${settings[guard].name} is too easy to guess: make a long one (openssl rand -hex 24).`,
-    ]),
-    // A request must not decide which address people are sent to, and whether cookies are secure.
-    [
-      !insecure && "publicUrl" in config && waysIn.length > 0 && !isGiven("publicUrl"),
+    );
+  // A request must not decide which address people are sent to, and whether cookies are secure.
+  if (!insecure && "publicUrl" in config && waysIn.length > 0 && !isGiven("publicUrl"))
+    faults.push(
       `PUBLIC_URL is required beside ${waysIn.join(", ")}: the address at which browsers reach this service.`,
-    ],
-  ];
-  return rules.flatMap(([isBroken, sentence]) => (isBroken ? [sentence] : []));
+    );
+  return faults;
 }

@@ -3,7 +3,7 @@ import type { CustomerPage } from "./people/contract.ts";
 import type { Database } from "./database/database.ts";
 import type { JobName, Jobs } from "./jobs/run.ts";
 import type { Log } from "./logging/log.ts";
-import type { Scrubber } from "./logging/scrubber.ts";
+import type { Scrubber } from "./secret.ts";
 import type { Metrics } from "./metrics/metrics.ts";
 import type { Pace } from "./pace.ts";
 import type { Http } from "./platform/http.ts";
@@ -48,7 +48,6 @@ export interface Context {
   nudge(job: JobName, inMs?: number): void;
 }
 
-/** A context that is open: its connections can be closed. */
 export interface OpenContext extends Context {
   /** What all processes count together: `store` adds what this one has counted since the last time. */
   readonly totals: { start(): void; store(): Promise<void>; stop(): Promise<void> };

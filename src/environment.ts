@@ -3,7 +3,6 @@ import path from "node:path";
 import { parseEnv } from "node:util";
 import { messageOf, Misconfigured } from "./errors.ts";
 
-/** Variables by name, as in `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Where `npm run dev` keeps its files unless `DATA_DIR` says otherwise. */

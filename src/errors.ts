@@ -38,7 +38,6 @@ export class Misconfigured extends KitError {
   }
 }
 
-/** The machine word of anything thrown, for an error record: `internal_error` where it is none of the kit's errors. */
 export function errorIdOf(error: unknown): string {
   return error instanceof KitError ? error.id : "internal_error";
 }
@@ -50,10 +49,7 @@ export function storable(text: string): string {
   return text.replaceAll("\0", "").slice(0, MOST_CHARACTERS).toWellFormed();
 }
 
-/**
- * The message of anything thrown, for a log line or an error record, without the secrets that it may quote. Never throws
- * itself.
- */
+/** The message of anything thrown, without the secrets that it may quote. Never throws itself. */
 export function messageOf(error: unknown): string {
   try {
     if (error === undefined || error === null) return `${error} was thrown, and no error.`;
@@ -66,7 +62,6 @@ export function messageOf(error: unknown): string {
   }
 }
 
-/** The secrets that the text of an error may quote, by the error. */
 const quotedBy = new WeakMap<object, readonly string[]>();
 
 /**

@@ -6,11 +6,10 @@ import { createOutageWatch, openDatabase, type Database } from "./database/datab
 import { createJobs } from "./jobs/run.ts";
 import { timetable } from "./jobs/timetable.ts";
 import { createLog, createSample } from "./logging/log.ts";
-import { createOwnScrubber } from "./logging/scrubber.ts";
+import { createOwnScrubber } from "./secret.ts";
 import { countedTokens, timedDatabase, timedHttp } from "./metrics/measured.ts";
-import { createMetrics } from "./metrics/metrics.ts";
+import { createMetrics, createTotals } from "./metrics/metrics.ts";
 import { noteBeat } from "./metrics/store.ts";
-import { createTotals } from "./metrics/totals.ts";
 import { PACE, type Pace } from "./pace.ts";
 import { createPlatformFor } from "./platform/api.ts";
 import { createHttp } from "./platform/http.ts";
@@ -115,8 +114,7 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   // With connections of its own, so that a status feed that hangs takes none from other calls.
   const statusHttp = platformHttp(1);
   closers.push(() => Promise.all([http, tokenHttp, statusHttp].map((each) => each.close())));
-  const feed = { http: statusHttp, statusUrl: config.platformStatusUrl };
-  ctx.status = createStatusWatch(feed);
+  ctx.status = createStatusWatch({ http: statusHttp, statusUrl: config.platformStatusUrl });
   ctx.platformCalls = { http, apiUrl: config.platformApiUrl, mediaType: config.platformMediaType };
 
   const endpoint = createTokenEndpoint({ http: tokenHttp, authUrl: config.platformAuthUrl });
@@ -127,11 +125,7 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   ctx.platformFor = createPlatformFor({ ...ctx.platformCalls, tokensOf: (uuid) => tokensOf(ctx, uuid) });
 
   ctx.work = createStepRunner(ctx);
-  ctx.jobs = createJobs({
-    jobs: timetable(ctx),
-    beat: (name) => noteBeat(ctx.db, name),
-    log: ctx.log,
-  });
+  ctx.jobs = createJobs({ jobs: timetable(ctx), beat: (name) => noteBeat(ctx.db, name), log: ctx.log });
   closers.push(
     // Also refreshes whose caller no longer waits: a page that was answered without them, or a step that was stopped.
     () => refreshesSettled(ctx),

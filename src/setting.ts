@@ -19,9 +19,7 @@ export type ValuesOf<Table extends Settings> = {
   readonly [Key in keyof Table]: ReturnType<Table[Key]["read"]>;
 };
 
-/**
- * Makes a row of a table of settings. The functions below are a `read` for most kinds. Required without `standard`.
- */
+/** Makes a row of a table of settings. The functions below are a `read` for most kinds. */
 export function setting<Value>(
   name: string,
   about: string,
@@ -42,7 +40,6 @@ export const optional =
 
 export const text = (value: string): string => value;
 
-/** A text that fits a pattern. */
 const matching = (pattern: RegExp, wrong: string) => (value: string) => {
   if (pattern.test(value)) return value;
   throw new Error(wrong);
@@ -94,7 +91,6 @@ function secretWithout(
   return new Secret(value);
 }
 
-/** A password or other secret text. */
 export function secret(value: string): Secret {
   return secretWithout(value, [[/\p{Cc}/u, "must not contain control characters"]]);
 }
@@ -114,7 +110,6 @@ export function encryptionKey(value: string): Secret {
   ]);
 }
 
-/** A list with commas between its parts. */
 const listOf =
   <Value>(noun: string, read: (text: string) => Value) =>
   (value: string): Value[] =>
@@ -128,10 +123,7 @@ const listOf =
 
 export const keyList = listOf("key", encryptionKey);
 
-/**
- * Accounts by id or e-mail. Each entry is one account: a pattern or a domain would admit anybody with a matching
- * e-mail.
- */
+/** Each entry is one account: a pattern or a domain would admit anybody with a matching e-mail. */
 export const accountList = listOf("account", (value) =>
   matching(
     /^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[^\s\p{C}@,;<>"*]+@[^\s\p{C}@,;<>"*]+)$/iu,
@@ -139,7 +131,6 @@ export const accountList = listOf("account", (value) =>
   )(value.trim()),
 );
 
-/** The path of a router. */
 export const routePath = matching(
   /^(\/[A-Za-z0-9._~-]+)+$/,
   "must be a path such as /resources, without a slash at its end",

@@ -1,17 +1,12 @@
 export type JsonObject = { readonly [member: string]: unknown };
 
-/** What JSON can say. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [member: string]: Json };
 
-/** Whether a parsed value is an object with members: not null, not an array. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/**
- * The value that a JSON text holds, or undefined if the text is not JSON. A byte order mark in front is ignored (RFC
- * 8259, section 8.1).
- */
+/** The value of a JSON text, or undefined. A byte order mark in front is ignored (RFC 8259, section 8.1). */
 export function parsedJson(text: string): unknown {
   try {
     return JSON.parse(text.startsWith("\uFEFF") ? text.slice(1) : text);

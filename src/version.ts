@@ -1,17 +1,12 @@
 import { readFileSync } from "node:fs";
 
-/**
- * What runs here. `version`: that of package.json, which in a fork is that of the kit it merged last. `commit`: what
- * `npm run build` built, with `-dirty` where files differed from it; "unknown" from the sources, and where the build
- * found neither a repository nor the commit's name in the environment. `node`: the version of Node.
- */
+/** What runs here. `commit`: what `npm run build` built, with `-dirty` where files differed from it. */
 export const build = Object.freeze({
   version: (JSON.parse(read("../package.json") || "{}") as { version?: string }).version ?? "unknown",
   commit: read("commit") || "unknown",
   node: process.versions.node,
 });
 
-/** The same in words. */
 export const buildText = `Version ${build.version}, commit ${build.commit}, Node ${build.node}`;
 
 /** The text of a file, by its path from here; empty if it cannot be read: a missing label is no reason not to start. */

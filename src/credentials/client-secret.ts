@@ -1,9 +1,8 @@
 import type { Database } from "../database/database.ts";
 import { Misconfigured } from "../errors.ts";
 import type { Log } from "../logging/log.ts";
-import type { Scrubber } from "../logging/scrubber.ts";
+import type { Scrubber, Secret } from "../secret.ts";
 import type { TokenAnswer } from "../platform/oauth.ts";
-import type { Secret } from "../secret.ts";
 import { clientSecretSealContext, keyIdOf, type Vault } from "../vault/vault.ts";
 import {
   acceptSecret,

@@ -1,14 +1,14 @@
+import { readFileSync } from "node:fs";
 import pg from "pg";
-import { KitError } from "../errors.ts";
-import { connectionTo } from "./address.ts";
+import { parse } from "pg-connection-string";
+import { KitError, Misconfigured } from "../errors.ts";
 import type { PrismaClient } from "./client/client.ts";
 import { refused, leavesConnectionSound } from "./retry.ts";
 
 export { groupCommit, Overloaded } from "./group-commit.ts";
-export { createOutageWatch } from "./outage-watch.ts";
 export * from "./retry.ts";
 
-/** One SQL statement with a name of its own, under which PostgreSQL parses it once per connection. */
+/** One SQL statement with a name of its own, under which PostgreSQL parses it once per connection, and shows it. */
 export type Statement = { readonly name: string; readonly text: string };
 
 /** Whatever can run a statement: the database, or a transaction on it. */
@@ -22,17 +22,14 @@ export type Queryable = {
   query<Row>(statement: Statement, values?: readonly unknown[]): Promise<Row[]>;
 };
 
-/** Names a statement. PostgreSQL's logs and statistics show the name, so it should say what the statement is for. */
 export function statement(name: string, text: string): Statement {
   return { name, text };
 }
 
 export type DatabaseSettings = {
-  /** `DATABASE_URL`. */
   url: string;
-  /** Connections at most. */
   poolSize: number;
-  /** `DATABASE_CA`: PEM, path or `no-verify`. */
+  /** PEM, path or `no-verify`. */
   ca?: string | undefined;
   /** Called with every error but that of a caller who waits in vain for one of our own connections. */
   onError?(error: unknown): void;
@@ -48,20 +45,13 @@ export type Database = Queryable & {
   readWhole<Row>(statement: Statement, values?: readonly unknown[]): Promise<Row[]>;
   /** The Prisma client; loaded when first asked for. */
   prisma(): Promise<PrismaClient>;
-  /** Resolves if the database answers and takes writes; rejects with {@link TakesNoWrites} if it is read-only. */
+  /** Resolves if the database answers and takes writes; rejects if it is read-only: a standby, or a full disk. */
   ping(): Promise<void>;
   /** How many connections this process has, and how many callers wait for one. */
   connections(): { inUse: number; idle: number; waiting: number };
   /** Waits for what is under way, then closes every connection. Call it once, and last. */
   close(): Promise<void>;
 };
-
-/** The database answers, but every write to it fails: a standby, or a server made read-only for its full disk. */
-class TakesNoWrites extends KitError {
-  constructor() {
-    super("database_read_only", "the database takes no writes: it is read-only");
-  }
-}
 
 /**
  * Statements find their rows by key, so a generic plan, made once for each connection without the values, is right: it
@@ -116,7 +106,8 @@ export function openDatabase({ url, ca, poolSize, onError = () => {} }: Database
     prisma: () => (prisma ??= openPrisma(pool)),
     async ping() {
       const [answer] = await query<{ isReadOnly: boolean }>(PING);
-      if (answer?.isReadOnly) throw new TakesNoWrites();
+      if (answer?.isReadOnly)
+        throw new KitError("database_read_only", "the database takes no writes: it is read-only");
     },
     connections: () => ({
       inUse: pool.totalCount - pool.idleCount,
@@ -159,7 +150,6 @@ rowValues.setTypeParser(pg.types.builtins.INT8, (value) => {
   return number;
 });
 
-/** A pool whose connections are made when first needed. */
 export function createPool(address: pg.PoolConfig): pg.Pool {
   const ours = { application_name: "addon-service", ...PATIENCE, keepAlive: true, types: rowValues };
   const pool = new pg.Pool({ ...ours, ...address });
@@ -175,9 +165,6 @@ export function createPool(address: pg.PoolConfig): pg.Pool {
 
 function ignore(): void {}
 
-/** Limits of the driver that differ from the pool's. */
-type Limits = { query_timeout?: number };
-
 /** A connection while somebody has it. */
 interface Lent extends Queryable {
   isBroken: boolean;
@@ -185,10 +172,10 @@ interface Lent extends Queryable {
 }
 
 /** Lends a connection of the pool to `work`; if an error leaves it in doubt it is dropped afterwards. */
-export async function lend<T>(
+async function lend<T>(
   client: pg.PoolClient,
   work: (lent: Lent) => Promise<T>,
-  limits: Limits = {},
+  limits: { query_timeout?: number } = {},
 ): Promise<T> {
   const lent: Lent = {
     isBroken: false,
@@ -212,11 +199,11 @@ export async function lend<T>(
 }
 
 /** Runs `work` in one transaction on `client`: committed when it resolves, rolled back when it throws. */
-export function inTransaction<T>(
+function inTransaction<T>(
   client: pg.PoolClient,
   work: (tx: Queryable) => Promise<T>,
   begin = "BEGIN",
-  limits?: Limits,
+  limits?: Parameters<typeof lend>[2],
 ): Promise<T> {
   const transaction = async (lent: Lent) => {
     try {
@@ -233,4 +220,64 @@ export function inTransaction<T>(
     }
   };
   return lend(client, transaction, limits);
+}
+
+/** What the driver, Prisma and our statements rely on, whatever the server or the role has set. */
+const RELIED_ON =
+  "-c TimeZone=UTC -c DateStyle=ISO -c bytea_output=hex -c search_path=public -c default_transaction_isolation=read\\ committed";
+
+/**
+ * How the driver connects to `url`, with options of the connection in front of the address's own: of two that set the
+ * same, PostgreSQL takes the last.
+ *
+ * `ca` is `DATABASE_CA`. Unset, the address alone decides about TLS, and certificates are verified against the system's
+ * CAs, whatever the `sslmode`. Set, it replaces all that the address says about TLS except a client certificate; an
+ * address that turns TLS off stays as it is.
+ *
+ * @throws Misconfigured if the address or a file that it names cannot be read, or `ca` is neither PEM, nor a readable
+ * file, nor `no-verify`
+ */
+export function connectionTo(url: string, ca?: string, options = ""): pg.ClientConfig {
+  const config = parsed(ca ? withoutTls(url) : inTheDriversWords(url));
+  config.options = [options, config.options, RELIED_ON].filter(Boolean).join(" ");
+  if (!ca || config.ssl === false) return config;
+  const own = typeof config.ssl === "object" ? config.ssl : {};
+  // The documented opt-out, for self-signed certificates: encrypted, but anyone may answer.
+  const isVerified = ca !== "no-verify";
+  return { ...config, ssl: { ...own, ...(isVerified && { ca: pem(ca) }), rejectUnauthorized: isVerified } };
+}
+
+function parsed(url: string): pg.ClientConfig {
+  try {
+    return parse(url) as unknown as pg.ClientConfig;
+  } catch (cause) {
+    throw new Misconfigured(
+      "DATABASE_URL, or a file that it names, cannot be read. In its user and password, what is not a letter or a digit must be percent-encoded: % as %25",
+      { cause },
+    );
+  }
+}
+
+/** What the address says about TLS would win over our own settings, and a file that it names need not be there. */
+function withoutTls(url: string): string {
+  return url.replace(/([?&])(sslmode=(?!disable(&|$))|sslrootcert=)[^&]*/g, "$1");
+}
+
+/** Says what libpq's words mean to the driver, which would fail at the one and warn of the others. */
+function inTheDriversWords(url: string): string {
+  const rootsOfTheSystem = url.replace(/([?&])sslrootcert=system(?=&|$)/, "$1sslmode=verify-full");
+  if (/[?&]uselibpqcompat=/.test(url)) return rootsOfTheSystem;
+  return rootsOfTheSystem.replace(/([?&]sslmode=)(prefer|require|verify-ca)(?=&|$)/, "$1verify-full");
+}
+
+function pem(ca: string): string {
+  if (ca.includes("-----BEGIN CERTIFICATE-----")) return ca.replaceAll("\\n", "\n");
+  try {
+    return readFileSync(ca, "utf8");
+  } catch (cause) {
+    throw new Misconfigured(
+      "DATABASE_CA must be a certificate in PEM, the path of a file that holds one, or no-verify",
+      { cause },
+    );
+  }
 }

@@ -1,7 +1,6 @@
 import { KitError } from "../errors.ts";
 import { deadlinePassed, hasPassed, isConflict, isDataError, isLockTimeout, type Deadline } from "./retry.ts";
 
-/** More rows are waiting to be written than this process is willing to hold. */
 export class Overloaded extends KitError {
   constructor(queued: number) {
     super("overloaded", `${queued} rows are waiting for the database already`);

@@ -6,8 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { KitError, messageOf, Misconfigured } from "../errors.ts";
-import { connectionTo } from "./address.ts";
-import { statement, type Queryable } from "./database.ts";
+import { connectionTo, statement, type Queryable } from "./database.ts";
 import { isConflict, isConnectionConfigError, isLockTimeout, refused } from "./retry.ts";
 
 /** Migrations that follow each other by name, and the schema that has their table; "" is that of the kit. */
@@ -29,10 +28,9 @@ const series = (kit = KIT, yours = YOURS): Series[] => [
 const LOCK = 72707369;
 
 /**
- * A migration that needs a table for itself waits until all who read it have let go, and everybody who comes then waits
- * behind the migration. Behind a backup that would stop the whole service, so it waits for `lockMs` (longer than
- * `deadlock_timeout`, after which PostgreSQL ends its own vacuum for the migration), lets the others through, and tries
- * again, until `inAllMs` are over.
+ * Everybody waits behind a migration that waits for a table. Behind a backup that would stop the whole service, so it
+ * waits for `lockMs` (longer than `deadlock_timeout`, after which PostgreSQL ends its own vacuum for the migration), lets
+ * the others through, and tries again, until `inAllMs` are over.
  */
 const PATIENCE = { lockMs: 1_500, stepsBackMs: 2_000, inAllMs: 10 * 60_000 };
 
@@ -67,7 +65,7 @@ const finishedOf = (of: Series) =>
     `SELECT migration_name AS name FROM ${tableOf(of)} WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL`,
   );
 
-/** The database refused a migration, or it was cut off. The next run begins it again. */
+/** The next run begins it again. */
 export class MigrationFailed extends KitError {
   constructor(name: string, cause: unknown) {
     super("migration_failed", `the migration ${name} failed: ${messageOf(cause)}`, { cause });
@@ -138,7 +136,6 @@ async function takeLock(client: pg.Client, say: (sentence: string) => void): Pro
   }
 }
 
-/** The name of a migration, in words that tell a fork's own from the kit's. */
 const shown = ({ schema }: Series, name: string) => (schema ? `${schema}/${name}` : name);
 
 /** Applies one migration; in a transaction again and again, while other sessions hold what it changes. */
@@ -201,7 +198,6 @@ const NO_SUCH_TABLE = "42P01";
 
 export const HOW_TO_MIGRATE = "Run: npm run --silent kit -- migrate";
 
-/** Throws {@link Misconfigured} if the schema is older than this code, or the database's address leads nowhere. */
 export async function checkMigrations(database: Queryable): Promise<void> {
   const pending = await pendingMigrations(database).catch(throwInWords);
   if (pending.length > 0)

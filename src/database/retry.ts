@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { KitError } from "../errors.ts";
+import { KitError, messageOf } from "../errors.ts";
 import { within } from "../within.ts";
 
 // Which errors of the driver, of Node and of Prisma another try may cure, and the one place that tries again. The states
@@ -62,14 +62,9 @@ export function isConflict(error: unknown): boolean {
 }
 
 /** Did another session hold a lock for longer than we wait? Other rows of the same statement may be free. */
-export function isLockTimeout(error: unknown): boolean {
-  return clues(error).state === "55P03";
-}
+export const isLockTimeout = (error: unknown) => clues(error).state === "55P03";
 
-/** Are the values at fault, so that the same values will fail again, and others may not? */
-export function isDataError(error: unknown): boolean {
-  return DATA_STATES.test(clues(error).state);
-}
+export const isDataError = (error: unknown) => DATA_STATES.test(clues(error).state);
 
 /** May the connection serve others after this error? In doubt, no: opening another one is cheap. */
 export function leavesConnectionSound(error: unknown): boolean {
@@ -92,7 +87,7 @@ type DriverError = {
   meta: { driverAdapterError?: { message?: string; cause?: { originalCode?: string } } };
 };
 
-/** The database did not answer in time. The last try may have taken effect all the same. */
+/** The last try may have taken effect all the same. */
 export class DatabaseUnavailable extends KitError {
   constructor(message: string, options?: ErrorOptions) {
     super("database_unavailable", message, options);
@@ -172,7 +167,7 @@ export async function retryWhileDatabaseAway<T>(
   }
 }
 
-/** Is it too late to begin another try? Then the caller is refused, and nothing may be done for it afterwards. */
+/** Too late to begin another try? Then the caller is refused, and nothing may be done for it afterwards. */
 export function hasPassed({ hasEnded, until }: Deadline): boolean {
   return hasEnded || performance.now() >= until;
 }
@@ -186,4 +181,54 @@ function takeSeat(room: WaitingRoom, cause: unknown): true {
   if (room.waiting >= room.seats) throw new DatabaseUnavailable(message, { cause });
   room.waiting += 1;
   return true;
+}
+
+const PING_EVERY_MS = 1_000;
+/** A request waits as long for the database; a shorter outage costs nobody anything. */
+const ALARM_AFTER_SECONDS = 8;
+/** Fewer failures in that time mean that the process stood still. */
+const ALARM_AFTER_PINGS = 3;
+
+/**
+ * Logs an outage of the database once: its beginning, an alarm if it lasts for 8 seconds, its end. `noticed` is called
+ * with every error of the database; after one that may be an outage, a ping a second follows until the database answers.
+ */
+export function createOutageWatch({
+  ping,
+  log,
+}: {
+  ping(): Promise<void>;
+  log: Record<"warn" | "error", (members: object, message: string) => void>;
+}) {
+  const closing = new AbortController();
+  let watch: Promise<void> | null = null;
+
+  async function untilItAnswers(): Promise<void> {
+    const begunMs = performance.now();
+    let isAlarmed = false;
+    for (let failed = 1; !closing.signal.aborted; failed++) {
+      const reason = await ping().then(() => null, messageOf);
+      const seconds = Math.round((performance.now() - begunMs) / 1_000);
+      if (reason === null)
+        return void (failed > 1 && log.warn({ seconds }, "The database is reachable again"));
+      if (failed === 1) log.warn({ reason }, "The database is unreachable; trying until it answers");
+      if (!isAlarmed && failed >= ALARM_AFTER_PINGS && seconds >= ALARM_AFTER_SECONDS) {
+        isAlarmed = true;
+        log.error({ alarm: "database_unreachable", reason, seconds }, "The database is unreachable");
+      }
+      await sleep(PING_EVERY_MS, undefined, { ref: false, signal: closing.signal }).catch(() => undefined);
+    }
+  }
+
+  return {
+    noticed(error: unknown): void {
+      if (watch || closing.signal.aborted || !isUnreachable(error)) return;
+      watch = untilItAnswers().finally(() => (watch = null));
+    },
+    /** Ends the watch; resolves when no ping is under way. */
+    async close(): Promise<void> {
+      closing.abort();
+      await watch;
+    },
+  };
 }

@@ -6,12 +6,9 @@ import { Refusal } from "../errors.ts";
 import type { Secret } from "../secret.ts";
 import { accept, askForBody } from "./requests.ts";
 
-/** What a password opens. */
-type Door = "platform" | "operator" | "metrics";
-
 /** Where a password is wanted. `realm` and `message` are those of its 401. */
 interface Entrance {
-  door: Door;
+  door: "platform" | "operator" | "metrics";
   realm: string;
   message: string;
   /** A user's name contains no colon; one without a password is nobody. */
@@ -22,21 +19,19 @@ interface Entrance {
 export function createGuards({ config, metrics }: Pick<Context, "config" | "metrics">) {
   const { addonId, addonPassword, addonPasswordPrevious, operatorPassword, metricsPassword } = config;
   const operator = ["operator", operatorPassword] as const;
-  const guard = (entrance: Entrance) =>
-    entrance.logins.some(([, password]) => password) ? authenticate(entrance, metrics) : null;
+  const guard = (door: Entrance["door"], realm: string, what: string, ...logins: Entrance["logins"]) => {
+    const message = `Send ${what} with HTTP Basic authentication.`;
+    const isSet = logins.some(([, password]) => password);
+    return isSet ? authenticate({ door, realm, message, logins }, metrics) : null;
+  };
+  const platform = [addonPassword, addonPasswordPrevious].map((each) => [addonId, each] as const);
   return {
-    platform: guard({
-      ...{ door: "platform", realm: "add-on partner", logins: [[addonId, addonPassword], [addonId, addonPasswordPrevious]] }, // prettier-ignore
-      message: "Send the add-on's id and password with HTTP Basic authentication.",
-    })!,
-    operator: guard({
-      ...{ door: "operator", realm: "operator", logins: [operator] },
-      message: "Send the user operator and OPERATOR_PASSWORD with HTTP Basic authentication.",
-    }),
-    metrics: guard({
-      ...{ door: "metrics", realm: "metrics", logins: [["metrics", metricsPassword], operator] },
-      message: "Send the user metrics and METRICS_PASSWORD with HTTP Basic authentication.",
-    }),
+    platform: guard("platform", "add-on partner", "the add-on's id and password", ...platform)!,
+    operator: guard("operator", "operator", "the user operator and OPERATOR_PASSWORD", operator),
+    metrics: guard(
+      ...(["metrics", "metrics", "the user metrics and METRICS_PASSWORD"] as const),
+      ...([["metrics", metricsPassword], operator] as const),
+    ),
   };
 }
 
@@ -49,9 +44,8 @@ export function authenticate(
   { door, realm, message, logins }: Entrance,
   metrics: Pick<Context["metrics"], "wrongPassword">,
 ): RequestHandler {
-  const isRight = oneOf(
-    logins.flatMap(([user, password]) => (password ? `${user}:${password.reveal()}` : [])),
-  );
+  const rights = logins.flatMap(([user, password]) => (password ? `${user}:${password.reveal()}` : []));
+  const isRight = oneOf(rights);
   return (request, response, next) => {
     const given = credentialsIn(request);
     if (given && isRight(given)) {

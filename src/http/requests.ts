@@ -3,8 +3,6 @@ import { isIP } from "node:net";
 import type { Request, Response } from "express";
 import { KitError, Refusal } from "../errors.ts";
 
-// What the routes of all parts ask of a request: by whom, from where, with which body.
-
 const accepted = new WeakSet<object>();
 
 /** Notes that a request has right credentials: it is no stranger's. */
@@ -12,7 +10,6 @@ export function accept(request: IncomingMessage): void {
   accepted.add(request);
 }
 
-/** Whether a request has right credentials. */
 export function isAccepted(request: IncomingMessage): boolean {
   return accepted.has(request);
 }
@@ -23,7 +20,7 @@ export function clientAddress({ ip = "" }: Request): string | null {
   return isIP(address) ? address : null;
 }
 
-/** The last handler of a route: refuses every other method with a 405, in JSON like every error. */
+/** The last handler of a route: refuses every other method. */
 export function methodNotAllowed(allowed: string) {
   return (_request: Request, response: Response): void => {
     response.setHeader("Allow", allowed);

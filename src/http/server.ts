@@ -1,9 +1,4 @@
-import http, {
-  type IncomingMessage,
-  type RequestListener,
-  type Server,
-  type ServerResponse,
-} from "node:http";
+import http, { type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import net, { type Socket } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
 import type { Express } from "express";
@@ -13,25 +8,17 @@ interface Connection extends Socket {
   current?: ServerResponse;
 }
 
-interface HttpServer {
-  server: Server;
-  /**
-   * Closes the server without cutting a caller off; resolves when every request is answered. For `lastOrdersMs` callers
-   * may still send requests on open connections.
-   */
-  close(lastOrdersMs: number): Promise<void>;
-}
-
 /**
- * The HTTP server of an Express app, not yet listening.
+ * The HTTP server of an Express app, not yet listening. Its `close` cuts no caller off and resolves when every request is
+ * answered; for `lastOrdersMs` callers may still send requests on open connections.
  *
  * Its timeouts cut slow clients off (a whole request within 15 s, half a minute without reading a byte of the answer)
  * and outlast the router in front (90 s idle). A client that announces its body (`Expect: 100-continue`) is asked for it by
  * `askForBody`, after it was let in.
  */
-export function createHttpServer(app: Express): HttpServer {
+export function createHttpServer(app: Express) {
   // Node would begin all requests that a connection sends together at once (assumed, section 1).
-  const handle: RequestListener = (request, response) => {
+  const handle = (request: IncomingMessage, response: ServerResponse) => {
     const connection: Connection = request.socket;
     const before = connection.current;
     connection.current = response;
@@ -50,7 +37,7 @@ export function createHttpServer(app: Express): HttpServer {
     connections.add(connection);
     connection.once("close", () => connections.delete(connection));
   });
-  return { server, close: (lastOrdersMs) => closeInOrder(server, connections, lastOrdersMs) };
+  return { server, close: (lastOrdersMs: number) => closeInOrder(server, connections, lastOrdersMs) };
 }
 
 /**
@@ -82,11 +69,11 @@ const isOver = (response: ServerResponse | undefined) =>
   !response || response.writableFinished || response.destroyed;
 
 /** What Node's parser refuses, by the code of its error; anything else is 400. */
-const REFUSALS: Readonly<Record<string, readonly [status: string, id: string, message: string]>> = {
-  HPE_HEADER_OVERFLOW: ["431 Request Header Fields Too Large", "headers_too_large", "The headers are too large."], // prettier-ignore
-  ERR_HTTP_REQUEST_TIMEOUT: ["408 Request Timeout", "request_timeout", "The request did not come in time."],
+const REFUSALS: Readonly<Record<string, readonly [status: number, id: string, message: string]>> = {
+  HPE_HEADER_OVERFLOW: [431, "headers_too_large", "The headers are too large."],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, "request_timeout", "The request did not come in time."],
 };
-const MALFORMED = ["400 Bad Request", "bad_request", "The request is not well formed."] as const;
+const MALFORMED = [400, "bad_request", "The request is not well formed."] as const;
 
 /** Answers what is no HTTP, or does not come in time, after the whole requests in front of it have their answers. */
 function refuse(socket: Connection, code = ""): void {
@@ -97,24 +84,20 @@ function refuse(socket: Connection, code = ""): void {
   const [status, id, message] = REFUSALS[code] ?? MALFORMED;
   const body = JSON.stringify({ id, message });
   const head = `Content-Type: application/json; charset=utf-8\r\nContent-Length: ${body.length}`;
-  socket.end(`HTTP/1.1 ${status}\r\n${head}\r\nConnection: close\r\n\r\n${body}`, () => socket.destroy());
+  const answer = `HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\n${head}\r\nConnection: close\r\n\r\n${body}`;
+  socket.end(answer, () => socket.destroy());
 }
 
 /** The platform does not wait longer for an answer. */
 const LONGEST_REQUEST_MS = 20_000;
 
 /**
- * If a connection is closed while a client sends a request on it, the request is lost, and the client cannot know
- * whether it was read: for a provision that is a lost sale. So connections that wait to be accepted are accepted first.
- * From then on new connections are refused, which the client can safely try elsewhere. All responses on open
- * connections, the one in progress too, say `Connection: close`. After that, idle connections are closed, and finally
- * every connection whose request never completes.
+ * If a connection is closed while a client sends a request on it, the client cannot know whether it was read: for a
+ * provision that is a lost sale. So connections that wait to be accepted are accepted first, then new ones are refused,
+ * which the client can safely try elsewhere. All responses on open connections say `Connection: close`; after that, idle
+ * connections are closed, and finally every connection whose request never completes.
  */
-async function closeInOrder(
-  server: Server,
-  connections: Set<Connection>,
-  lastOrdersMs: number,
-): Promise<void> {
+async function closeInOrder(server: Server, connections: Set<Connection>, lastOrdersMs: number) {
   const sayLast = (_request: unknown, response: ServerResponse) => {
     if (!response.headersSent) response.setHeader("Connection", "close");
   };

@@ -54,7 +54,9 @@ export function logOutput(): { write(line: string): void; flushSync(): void } {
 
   function flushSync(): void {
     const until = performance.now() + LAST_LINES_MS;
-    while (writeAll()?.code === "EAGAIN" && performance.now() < until) pause();
+    const thread = new Int32Array(new SharedArrayBuffer(4));
+    while (writeAll()?.code === "EAGAIN" && performance.now() < until)
+      Atomics.wait(thread, 0, 0, TAKES_MORE_AFTER_MS);
   }
 
   process.on("exit", flushSync);
@@ -67,9 +69,4 @@ export function logOutput(): { write(line: string): void; flushSync(): void } {
     },
     flushSync,
   };
-}
-
-/** Stops this thread for a moment. */
-function pause(): void {
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, TAKES_MORE_AFTER_MS);
 }

@@ -1,7 +1,7 @@
 import { levels, pino, type LogFn, type Logger } from "pino";
 import { logOutput } from "./log-output.ts";
 import { chainOf, messageOf, withoutQuoted } from "../errors.ts";
-import type { Scrubber } from "./scrubber.ts";
+import type { Scrubber } from "../secret.ts";
 
 export type Log = Logger;
 type Members = Record<string | number | symbol, unknown>;
@@ -13,12 +13,11 @@ const { warn: WARN, error: ERROR } = levels.values as { warn: number; error: num
 
 /**
  * Makes the log: one JSON line per event, written to `destination` (standard output by default). Each finished line
- * goes through the scrubber, so a secret is redacted in whichever part of the line it is. It never throws.
+ * goes through the scrubber. It never throws.
  *
- * An `alarm` member marks an event that an operator must look at; docs/operate.md lists the words. `noteOn` is called
- * with every alarm, even if its line is not written; the members that it returns are added to the line. It neither waits
- * nor throws. `sample` decides which warnings and errors are written, but for those with a true {@link EACH}. `more` gives
- * members of each line.
+ * `noteOn` is called with every alarm (docs/operate.md), even if its line is not written; the members that it returns are
+ * added to the line. It neither waits nor throws. `sample` decides which warnings and errors are written, but for those
+ * with a true {@link EACH}. `more` gives members of each line.
  */
 export function createLog(
   level: string,
@@ -43,7 +42,9 @@ export function createLog(
         const isMembers = typeof first === "object";
         const given = isMembers && readable(() => (first instanceof Error ? { error: first } : first));
         const members: Members = { ...more(), ...(typeof given === "object" && given) };
-        const words = (isMembers ? rest : (line as unknown[])).map(readableWord);
+        const words = (isMembers ? rest : (line as unknown[])).map((word) =>
+          readable(() => (word instanceof Error ? messageOf(word) : word)),
+        );
         if (typeof members["alarm"] === "string") Object.assign(members, noteOn(members["alarm"]));
         if (weight < least) return;
         const write = (leftOut?: number) => {
@@ -99,11 +100,6 @@ function readable(read: () => unknown, seen = new Set<object>()): unknown {
   }
 }
 
-/** The sentence of a line, or what stands in it: of an error its message. */
-function readableWord(word: unknown): unknown {
-  return readable(() => (word instanceof Error ? messageOf(word) : word));
-}
-
 /**
  * Type, id, message and stack, with those of the causes, the platform's request id, and the place in the vendor's code
  * that the stack names first. Other members may hold secrets.
@@ -141,7 +137,7 @@ const MOST_KINDS = 10_000;
 /** `leftOut`: how many of its kind were left out before it. */
 type Write = (leftOut?: number) => void;
 
-export type Sample = ReturnType<typeof createSample>;
+type Sample = ReturnType<typeof createSample>;
 
 /**
  * Keeps what happens again and again from filling the log: of a kind, the first is written, and then in each `everyMs`

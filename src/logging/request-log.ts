@@ -27,7 +27,9 @@ export function requestLog(log: Log): HttpLogger<IncomingMessage, ServerResponse
     customSuccessObject: ofRequest,
     customErrorObject: (request, response, _error, line: object) => ofRequest(request, response, line),
     serializers: {
-      req: ({ id, method, url = "" }: IncomingMessage) => ({ id, method, path: pathOf(url) }),
+      req: ({ id, method, url = "" }: IncomingMessage) => {
+        return { id, method, path: url.split("?", 1)[0]!.slice(0, 200) };
+      },
       // `ofRequest` has made it.
       res: (made: unknown) => made,
     },
@@ -44,9 +46,7 @@ function outcomeOf({ method, headers }: IncomingMessage, response: ServerRespons
   return `${method} answered ${status}${isWrong ? " to a wrong password" : ""}`;
 }
 
-function isRefused(response: ServerResponse): boolean {
-  return (statusOf(response) ?? 400) >= 400;
-}
+const isRefused = (response: ServerResponse) => (statusOf(response) ?? 400) >= 400;
 
 /** Says what was answered, and of a refused request whence it came. */
 function ofRequest(request: IncomingMessage, response: ServerResponse, line: object): object {
@@ -63,8 +63,4 @@ function statusOf({ headersSent, statusCode }: ServerResponse): number | null {
 function idOf({ headers }: IncomingMessage): string {
   const given = headers["request-id"] ?? headers["x-request-id"];
   return typeof given === "string" && /^[\w-]{8,64}$/.test(given) ? given : randomUUID();
-}
-
-function pathOf(url: string): string {
-  return url.split("?", 1)[0]!.slice(0, 200);
 }

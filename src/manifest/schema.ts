@@ -1,7 +1,7 @@
 import { z } from "zod";
 
 // The app manifest as the platform's document describes it (Resources, "App manifest"). The types below and the check
-// derive from this schema. An unknown key is no error, and mere advice is not here either (advice.ts).
+// derive from this schema. An unknown key is no error, and mere advice is not here either (check.ts).
 
 const MOST_NAME_CHARACTERS = 30;
 /** Some authors append command-line flags to the plan. They do no harm. */
@@ -76,11 +76,7 @@ export const manifestSchema = keys.extend({
   environments: z.strictObject({ test: keys.optional(), review: keys.optional() }).optional(),
 });
 
-/** An app.json without broken rules. */
 export type Manifest = z.infer<typeof manifestSchema>;
-/** The keys of an app, which are also those that an environment may replace. */
-type ManifestKeys = z.infer<typeof keys>;
-/** The environments that exist. */
 export type EnvironmentName = keyof NonNullable<Manifest["environments"]>;
 
 /**
@@ -88,7 +84,7 @@ export type EnvironmentName = keyof NonNullable<Manifest["environments"]>;
  * manifest, even if it is empty (platform document, "`environments` rule"). Everything else stays as written, string
  * and object forms and unknown keys; `environments` and the editor's `$schema` are removed.
  */
-export function effectiveManifest(manifest: Manifest, environment?: EnvironmentName): ManifestKeys {
+export function effectiveManifest(manifest: Manifest, environment?: EnvironmentName): z.infer<typeof keys> {
   const own = environment && manifest.environments?.[environment];
   const { $schema: _schema, environments: _environments, ...app }: Manifest = { ...manifest, ...own };
   return app;

@@ -4,21 +4,19 @@ import type { Http } from "../platform/http.ts";
 import type { TokenEndpoint } from "../platform/oauth.ts";
 import type { Metrics } from "./metrics.ts";
 
-// What counts and times the work of every process.
-
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 const secondsSince = (startedMs: number) => (performance.now() - startedMs) / 1_000;
 
 /** Wraps the token endpoint's client and counts each call by its outcome. */
 export function countedTokens({ exchange, refresh }: TokenEndpoint, metrics: Metrics): TokenEndpoint {
   return {
-    async exchange(code, clientSecret) {
-      const answer = await exchange(code, clientSecret);
+    async exchange(...sent) {
+      const answer = await exchange(...sent);
       metrics.exchange(answer.outcome);
       return answer;
     },
-    async refresh(refreshToken, clientSecret) {
-      const answer = await refresh(refreshToken, clientSecret);
+    async refresh(...sent) {
+      const answer = await refresh(...sent);
       metrics.refresh(answer.outcome);
       return answer;
     },
@@ -45,7 +43,6 @@ export function timedDatabase(db: Database, metrics: Metrics): Database {
   };
 }
 
-/** Statuses of interest are labels; of any other its class is, such as `4xx`. */
 const STATUSES = [200, 201, 401, 403, 404, 422, 429, 503];
 
 /** Wraps the HTTP client for the platform and times its calls, by endpoint and status. */
@@ -57,9 +54,8 @@ export function timedHttp({ send, close }: Http, metrics: Metrics): Http {
       let status = "none";
       try {
         const answer = await send(request);
-        status = STATUSES.includes(answer.status)
-          ? `${answer.status}`
-          : `${Math.floor(answer.status / 100)}xx`;
+        const isOfInterest = STATUSES.includes(answer.status);
+        status = isOfInterest ? `${answer.status}` : `${Math.floor(answer.status / 100)}xx`;
         return answer;
       } finally {
         const labels = { endpoint: endpointOf(request.method, request.url), status };

@@ -1,9 +1,12 @@
 import { Counter, Histogram, Registry } from "prom-client";
+import type { Queryable } from "../database/database.ts";
+import { messageOf } from "../errors.ts";
+import type { Log } from "../logging/log.ts";
+import { addTotals } from "./store.ts";
 
 /**
- * The counters and timers of every process. The totals are shared through the database (`totals.ts`), so it does not
- * matter which process did the work and which one is scraped. Label values are fixed words of ours, never a uuid, a
- * name, or anything from outside.
+ * The counters and timers of every process. Label values are fixed words of ours, never a uuid, a name, or anything from
+ * outside.
  */
 export function createMetrics() {
   const registry = new Registry();
@@ -66,7 +69,7 @@ export function createMetrics() {
       "addon_wrong_passwords_total",
       "Refused passwords, by what they would open",
       "door",
-      ["platform", "operator", "metrics"] as const,
+      DOORS,
     ),
     request: timed(
       "addon_http_request_duration_seconds",
@@ -103,6 +106,8 @@ export type Metrics = ReturnType<typeof createMetrics>;
  */
 const CALL_RESULTS = ["done", "later", "refused", "failed"] as const;
 export type CallResult = (typeof CALL_RESULTS)[number];
+
+const DOORS = ["platform", "operator", "metrics"] as const;
 
 /** The outcomes of the token endpoint's client: `issued`, or why not. */
 const TOKEN_RESULTS = [
@@ -147,4 +152,54 @@ interface Family {
   type: unknown;
   /** `metricName`: of a histogram, the name with `_bucket`, `_sum` or `_count`. */
   values: { value: number; labels: Partial<Record<string, string | number>>; metricName?: string }[];
+}
+
+/** How often each process adds its counts to the totals; a process that is killed loses those since the last time. */
+const STORE_EVERY_MS = 10_000;
+
+/** Stores the counts of this process in the database, added to those of other processes; before `start`, nothing. */
+export function createTotals({ db, metrics, log }: { db: Queryable; metrics: Metrics; log: Log }) {
+  const stored = new Map<string, number>();
+  let storing: Promise<void> | null = null;
+  let timer: NodeJS.Timeout | undefined;
+
+  async function storeNews(): Promise<void> {
+    const counts = (await metrics.families()).flatMap(({ name, values }) =>
+      values.map(({ metricName = name, labels, value }) => {
+        const sorted = Object.fromEntries(Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1)));
+        return { sample: metricName, labels: JSON.stringify(sorted), value };
+      }),
+    );
+    const keyOf = ({ sample, labels }: (typeof counts)[number]) => `${sample} ${labels}`;
+    const news = counts.filter((count) => count.value !== stored.get(keyOf(count)));
+    if (news.length === 0) return;
+    await addTotals(
+      db,
+      news.map((count) => ({ ...count, value: count.value - (stored.get(keyOf(count)) ?? 0) })),
+    );
+    for (const count of news) stored.set(keyOf(count), count.value);
+  }
+
+  /** If that fails, the next call adds it. */
+  const store = () => (storing ??= storeNews().finally(() => (storing = null)));
+
+  const storeIfPossible = () =>
+    store().catch((error: unknown) =>
+      log.debug({ reason: messageOf(error) }, "What was counted is not stored yet; the next time it is"),
+    );
+
+  return {
+    store,
+    start(): void {
+      timer = setInterval(() => void storeIfPossible(), STORE_EVERY_MS).unref();
+    },
+    /** Stops, and adds the remaining counts. */
+    async stop(): Promise<void> {
+      if (!timer) return;
+      clearInterval(timer);
+      // One that is under way had read the counts before the last ones.
+      await storing?.catch(() => undefined);
+      await storeIfPossible();
+    },
+  };
 }

@@ -6,7 +6,7 @@ import { build } from "../version.ts";
 import { sharedFor } from "../within.ts";
 import { FRESH_MS, GAUGES, readTotals, stateOfCredentials, stateOfWork, type Sample } from "./store.ts";
 
-/** `GET /metrics`, in Prometheus' text format, for requests that `guard` lets pass; to be mounted at `/metrics`. */
+/** In Prometheus' text format, for requests that `guard` lets pass; to be mounted at `/metrics`. */
 export function metricsRoutes(ctx: OpenContext, guard: RequestHandler): Router {
   const library = new Registry();
   collectDefaultMetrics({ register: library });
@@ -28,12 +28,7 @@ export function metricsRoutes(ctx: OpenContext, guard: RequestHandler): Router {
  * The totals of all processes, and the state of the work. While the database is unreachable both are left out, because
  * a total that falls and returns would look like a burst. A part that cannot be read is left out alone.
  */
-async function sharedSamples({
-  db,
-  totals,
-  jobs,
-  log,
-}: Parameters<typeof metricsRoutes>[0]): Promise<Sample[]> {
+async function sharedSamples({ db, totals, jobs, log }: OpenContext): Promise<Sample[]> {
   const isUp = (value: 0 | 1): Sample => ({ sample: "addon_database_up", labels: {}, value });
   try {
     // `ping` detects a database that refuses writes: on a full disk, updating an existing total may still succeed.
@@ -55,7 +50,7 @@ async function sharedSamples({
   ];
 }
 
-/** What is so of the process that answers the scrape alone. */
+/** What is so of the answering process alone. */
 function ownSamples({ db }: Context): Sample[] {
   const { inUse, idle, waiting } = db.connections();
   return [

@@ -13,8 +13,6 @@ import {
   type Lane,
 } from "../work/step.ts";
 
-// What the metrics and the heartbeats of the jobs read and write in the database.
-
 /** One number of a scrape. `sample`: a metric's name; of a histogram, with `_bucket`, `_sum` or `_count`. */
 export interface Sample {
   sample: string;
@@ -179,24 +177,17 @@ const readWork = statement(
    ${OF_WORK.map(({ rows }) => rows).join("\nUNION ALL\n")}`,
 );
 
-/** The state of the work. `jobs`: the names of this build's jobs. */
+/** `jobs`: the names of this build's jobs. */
 export const stateOfWork = (db: Queryable, jobs: readonly string[]): Promise<Sample[]> =>
   db.query(readWork, [jobs]);
 
-interface Counted {
-  state: string;
-  /** After how many of {@link AGES} the ages are; null: they have none that counts. */
-  bucket: number | null;
-  percent: number;
-  count: number;
-  age: number;
-}
-
 /** The credentials by state, and the ages of their tokens: the buckets of the histogram by their bounds. */
 export async function stateOfCredentials(db: Queryable): Promise<Sample[]> {
-  const rows = await db.query<Counted>(readCredentials);
+  // `bucket`: after how many of `AGES` the ages are; null: they have none that counts.
+  type Row = { state: string; bucket: number | null; percent: number; count: number; age: number };
+  const rows = await db.query<Row>(readCredentials);
   const percent = rows[0]?.percent ?? 100;
-  const sum = (of: "count" | "age", isOne: (row: Counted) => boolean) =>
+  const sum = (of: "count" | "age", isOne: (row: Row) => boolean) =>
     Math.round(rows.filter(isOne).reduce((all, row) => all + (row[of] * 100) / percent, 0));
   const upTo = (nth: number) => sum("count", ({ bucket }) => bucket !== null && bucket <= nth);
   const bounds = [...AGES, "+Inf"];
@@ -211,7 +202,6 @@ export async function stateOfCredentials(db: Queryable): Promise<Sample[]> {
   ];
 }
 
-/** The samples of a metric. */
 export const samplesOf = (samples: readonly Sample[], name: string): Sample[] =>
   samples.filter(({ sample }) => sample === name);
 
@@ -256,7 +246,7 @@ const readAll = statement(
 /** What all processes have counted, this one as of its last {@link addTotals}. */
 export const readTotals = (db: Queryable): Promise<Sample[]> => db.query(readAll);
 
-/** The refreshes of one hour, in all processes. */
+/** In all processes. */
 export interface Hour {
   at: Date;
   refreshed: number;
@@ -281,7 +271,6 @@ const beat = statement(
   `INSERT INTO heartbeats (name, at) VALUES ($1, now()) ON CONFLICT (name) DO UPDATE SET at = now()`,
 );
 
-/** Notes that a job ran to its end. */
 export const noteBeat = async (db: Queryable, job: string): Promise<void> =>
   void (await db.query(beat, [job]));
 

@@ -10,7 +10,7 @@ import { UnknownResource, UsedWrongly } from "./errors.ts";
 import { actionsBefore, LIST_SIZE, listedUuids, clearTombstone } from "./store.ts";
 import { Refusal } from "../errors.ts";
 import { createLog } from "../logging/log.ts";
-import { createScrubber } from "../logging/scrubber.ts";
+import { createScrubber } from "../secret.ts";
 import { PACE } from "../pace.ts";
 import { deprovision } from "../resources/deprovision.ts";
 import { findResource } from "../resources/store.ts";

@@ -5,7 +5,7 @@ import { KitError } from "../errors.ts";
 import { clientAddress, methodNotAllowed } from "../http/requests.ts";
 import { addressOf, goTo, isFromOurPage, localPath } from "../pages/address.ts";
 import { show, Facts, notFromOurPage } from "../pages/pages.tsx";
-import { type Account, accountOf } from "../platform/account.ts";
+import { type Account, accountOf } from "../platform/authorizations.ts";
 import { PlatformRefused } from "../platform/errors.ts";
 import { orNullAfter } from "../within.ts";
 import { readCookie, writeCookie, type SecretCookie } from "./cookies.ts";

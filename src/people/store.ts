@@ -1,6 +1,6 @@
 import type { Context } from "../context.ts";
 import { retryWhileDatabaseAway, statement } from "../database/database.ts";
-import type { Account } from "../platform/account.ts";
+import type { Account } from "../platform/authorizations.ts";
 import { Secret } from "../secret.ts";
 import type { CustomerResource } from "./contract.ts";
 import { randomId } from "./cookies.ts";

@@ -3,7 +3,7 @@ import type { Request, Response } from "express";
 import type { Context } from "../context.ts";
 import { judgePersons } from "../credentials/client-secret.ts";
 import { shareOfLife } from "../credentials/verdict.ts";
-import { accountOf } from "../platform/account.ts";
+import { accountOf } from "../platform/authorizations.ts";
 import { createTokenEndpoint } from "../platform/oauth.ts";
 import { mayQuote } from "../errors.ts";
 import { Secret } from "../secret.ts";

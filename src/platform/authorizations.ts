@@ -1,7 +1,8 @@
-import { isJsonObject } from "../values.ts";
+import { isJsonObject, readUuid } from "../values.ts";
 import { Secret } from "../secret.ts";
-import { askOnce, type PlatformCalls } from "./http.ts";
+import { askOnce, type PlatformCalls, type Question } from "./http.ts";
 import { path } from "./path.ts";
+import { storable } from "../errors.ts";
 
 /** An authorization, as the platform answers when it is created and when it is revoked; its other members are kept. */
 export interface Authorization {
@@ -20,40 +21,39 @@ interface AuthorizationRequest {
 
 // Direct authorization: exchanges an expiring token for one that does not expire, and revokes that one. Follows the
 // platform document, "Authorization management". Each call is made with a token that the user already has. No call is
-// tried twice, because the first try may have made a token although its answer was lost.
+// tried twice, because the first try may have made a token although its answer was lost. Each rejects with
+// `PlatformRefused`, `UnreadableAnswer` or a `TransportError`.
 
-/** Creates an authorization. Rejects with `PlatformRefused`, `UnreadableAnswer` or a `TransportError`. */
 export function createAuthorization(
   calls: PlatformCalls,
   request: AuthorizationRequest,
   userToken: Secret,
 ): Promise<Authorization> {
-  return ask(calls, "POST", path`/oauth/authorizations`, userToken, JSON.stringify(request));
+  const body = JSON.stringify(request);
+  return ask(calls, userToken, "POST", path`/oauth/authorizations`, { ...RECORD, body });
 }
 
-/** Revokes an authorization: its tokens are blocked from then on. Throws and rejects like {@link createAuthorization}. */
+/** Its tokens are blocked from then on. */
 export async function revokeAuthorization(
   calls: PlatformCalls,
   id: string,
   userToken: Secret,
 ): Promise<Authorization> {
-  return ask(calls, "DELETE", path`/oauth/authorizations/${id}`, userToken);
+  return ask(calls, userToken, "DELETE", path`/oauth/authorizations/${id}`, RECORD);
 }
 
-function ask(
+/** Asks once, with the token of a user. */
+function ask<T>(
   { http, apiUrl, mediaType: accept }: PlatformCalls,
+  userToken: Secret,
   method: string,
   below: string,
-  userToken: Secret,
-  body?: string,
-): Promise<Authorization> {
+  how: Omit<Question<T>, "method" | "url" | "secrets">,
+): Promise<T> {
   const authorization = `Bearer ${userToken.reveal()}`;
-  const sent = body !== undefined && { body, headers: { "content-type": "application/json" } };
-  return askOnce(http, {
-    ...{ method, url: apiUrl + below, ...sent, secrets: [userToken.reveal()] },
-    headers: { accept, authorization, ...(sent && sent.headers) },
-    ...{ read: recordIn, expected: "an object with an id" },
-  });
+  const type = how.body !== undefined && { "content-type": "application/json" };
+  const headers = { accept, authorization, ...type };
+  return askOnce(http, { ...how, method, url: apiUrl + below, headers, secrets: [userToken.reveal()] });
 }
 
 /** The record as plain JSON with its secrets in the clear: for the one moment in which a person is shown them. */
@@ -67,10 +67,41 @@ export function revealed(value: unknown): unknown {
 /** Members whose text is a credential, at any depth. */
 const SECRET_MEMBERS = ["token", "access_token", "refresh_token", "code", "secret", "session_nonce"];
 
+const RECORD = { read: recordIn, expected: "an object with an id" };
+
 /** The record, in which every credential is a {@link Secret}: it can be logged and printed. */
 function recordIn(json: unknown): Authorization | null {
   if (!isJsonObject(json) || typeof json["id"] !== "string" || json["id"] === "") return null;
   return JSON.parse(JSON.stringify(json), (name, member: unknown) =>
     typeof member === "string" && SECRET_MEMBERS.includes(name) ? new Secret(member) : member,
   ) as Authorization;
+}
+
+/** The account that a token belongs to, as the platform describes it; further members are ignored. */
+export interface Account {
+  /** A uuid in lower case. */
+  id: string;
+  email: string;
+  /** Whether the platform says that it has verified the e-mail. */
+  isEmailVerified: boolean;
+  name: string | null;
+}
+
+/** Asks once whose token this is: `GET /account` (assumed, section 7). */
+export function accountOf(calls: PlatformCalls, token: Secret): Promise<Account> {
+  return ask(calls, token, "GET", path`/account`, {
+    ...{ read: accountIn, expected: "an account with an id and an e-mail" },
+    ...{ timeoutMs: 8_000, maxBytes: 64_000 },
+  });
+}
+
+function accountIn(body: unknown): Account | null {
+  if (!isJsonObject(body)) return null;
+  const { email, name } = body;
+  const id = readUuid(body["id"]);
+  if (!id || typeof email !== "string" || !/^[^\s\p{Cc}]{1,320}$/u.test(email)) return null;
+  // Assumed (section 7): the account's one word about this is `verified`; the name of OpenID Connect is clearer.
+  const isEmailVerified = (body["email_verified"] ?? body["verified"]) === true;
+  const shownName = typeof name === "string" ? storable(name).trim() || null : null;
+  return { id, email, isEmailVerified, name: shownName };
 }

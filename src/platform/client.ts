@@ -20,7 +20,7 @@ export interface TokenSource {
   renew(rejected: Secret): Promise<Secret>;
 }
 
-export interface Call {
+interface Call {
   method: string;
   path: Path;
   headers?: Record<string, string>;
@@ -47,7 +47,6 @@ const MOST_PAGES = 100;
 
 // The kinds of answers that the endpoints have; `api.ts` is written in these words.
 
-/** An object. */
 export async function one<T>(on: ResourceClient, method: string, path: Path, body?: object): Promise<T> {
   const call = aCall(method, path, body);
   const answer = await judged(on, call);
@@ -82,13 +81,7 @@ export async function many<T>(
   }
 }
 
-/** Config variables. */
-export async function vars(
-  on: ResourceClient,
-  method: string,
-  path: Path,
-  body?: object,
-): Promise<ConfigVar[]> {
+export async function vars(on: ResourceClient, method: string, path: Path, body?: object) {
   const call = aCall(method, path, body);
   return listIn<ConfigVar>(on, call, await judged(on, call), "name");
 }
@@ -210,14 +203,11 @@ function secretsIn(body = "null"): string[] {
   return secrets;
 }
 
-interface Clock {
-  /** Monotonic. */
-  nowMs: () => number;
-  sleep: (ms: number) => Promise<unknown>;
-}
+/** `nowMs`: monotonic. */
+type Clock = { nowMs: () => number; sleep: (ms: number) => Promise<unknown> };
 
 /** Sends the calls of one resource no faster than the platform's rate limit for it allows. */
-export type Throttle = (send: () => Promise<HttpAnswer>) => Promise<HttpAnswer>;
+type Throttle = (send: () => Promise<HttpAnswer>) => Promise<HttpAnswer>;
 
 /** The platform is assumed to refill 75 calls a minute (section 4). */
 const REFILL_MS = 1_000;

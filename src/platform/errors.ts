@@ -15,8 +15,6 @@ export interface HttpAnswer {
   body: string;
 }
 
-type NoAnswer = "timed_out" | "connection_failed" | "answer_too_large" | "redirect_refused";
-
 /** A call that brought no usable answer. */
 export class TransportError extends KitError {
   /** False only where the other side certainly never saw the request, so that repeating it can do nothing twice. */
@@ -25,18 +23,14 @@ export class TransportError extends KitError {
   readonly status: number | null;
 
   constructor(
-    id: NoAnswer,
+    id: "timed_out" | "connection_failed" | "answer_too_large" | "redirect_refused",
     call: CallName,
     happened: string,
-    {
-      mayHaveArrived = true,
-      status = null,
-      cause,
-    }: { mayHaveArrived?: boolean; status?: number | null; cause?: unknown } = {},
+    about: { mayHaveArrived?: boolean; status?: number; cause?: unknown } = {},
   ) {
-    super(id, `${shown(call)} ${happened}`, { cause });
-    this.mayHaveArrived = mayHaveArrived;
-    this.status = status;
+    super(id, `${shown(call)} ${happened}`, { cause: about.cause });
+    this.mayHaveArrived = about.mayHaveArrived ?? true;
+    this.status = about.status ?? null;
   }
 }
 
@@ -74,10 +68,8 @@ export class RateLimited extends KitError {
   readonly retryAfterMs: number;
 
   constructor(waitMs: number) {
-    super(
-      "rate_limited",
-      `The platform takes the next call for this resource in ${Math.ceil(waitMs / 1_000)} s`,
-    );
+    const seconds = Math.ceil(waitMs / 1_000);
+    super("rate_limited", `The platform takes the next call for this resource in ${seconds} s`);
     this.retryAfterMs = waitMs;
   }
 }
@@ -137,10 +129,7 @@ export function retryAfterMs(headers: IncomingHttpHeaders): number | null {
   return Number.isNaN(waitMs) ? null : Math.min(Math.max(waitMs, 1_000), 15 * 60_000);
 }
 
-/**
- * There is no access token to use for a resource or a person; `id` says why: the credential's state, or what prevented
- * a refresh.
- */
+/** There is no access token to use; `id` says why: the credential's state, or what prevented a refresh. */
 export class NoToken extends KitError {
   /** Whether waiting will bring none: true if the credential's state rules it out, false for a fault that passes. */
   readonly isFinal: boolean;

@@ -77,11 +77,7 @@ export async function withHttp<Result>(
   }
 }
 
-interface Agents {
-  http: http.Agent;
-  https: https.Agent;
-}
-
+type Agents = { http: http.Agent; https: https.Agent };
 type Limited = HttpRequest & { timeoutMs: number; maxBytes: number };
 
 function exchange(call: CallName, sent: Limited, agents: Agents): Promise<HttpAnswer> {
@@ -107,18 +103,27 @@ function exchange(call: CallName, sent: Limited, agents: Agents): Promise<HttpAn
       if (!isOpen) socket.once(opened, () => (isOpen = true));
     });
     let hasAnswer = false;
+    const refuse = (id: "redirect_refused" | "answer_too_large", status: number, happened: string) =>
+      fail(new TransportError(id, call, happened, { status }));
     const broken = (error: Error) => fail(isOpen ? lost(call, error) : notSent(call, reasonOf(error), error));
     request.on("error", broken);
     request.on("response", (response) => {
       hasAnswer = true;
       const status = response.statusCode ?? 0;
-      if (status >= 300 && status < 400 && status !== 304) return fail(redirected(call, status));
+      // Never followed: a 307 would send the client secret there (assumed, section 3).
+      if (status >= 300 && status < 400 && status !== 304)
+        return refuse(
+          "redirect_refused",
+          status,
+          `answered with the redirect ${status}, which is not followed`,
+        );
       response.on("error", broken);
       const chunks: Buffer[] = [];
       let bytes = 0;
       response.on("data", (chunk: Buffer) => {
         chunks.push(chunk);
-        if ((bytes += chunk.length) > maxBytes) fail(tooLarge(call, status, maxBytes));
+        if ((bytes += chunk.length) > maxBytes)
+          refuse("answer_too_large", status, `answered ${status} with more than ${maxBytes} bytes`);
       });
       response.on("end", () => {
         clearTimeout(timer);
@@ -160,8 +165,8 @@ function open(call: CallName, { headers, body, signal }: HttpRequest, agents: Ag
 }
 
 function notSent(call: CallName, reason: string, cause?: Error): TransportError {
-  const details = { mayHaveArrived: false, cause };
-  return new TransportError("connection_failed", call, `could not be sent: ${reason}`, details);
+  const about = { mayHaveArrived: false, cause };
+  return new TransportError("connection_failed", call, `could not be sent: ${reason}`, about);
 }
 
 function lost(call: CallName, cause: Error): TransportError {
@@ -174,17 +179,6 @@ function reasonOf(error: NodeJS.ErrnoException): string {
   return error.message || (error.code ?? error.name);
 }
 
-function tooLarge(call: CallName, status: number, maxBytes: number): TransportError {
-  const happened = `answered ${status} with more than ${maxBytes} bytes`;
-  return new TransportError("answer_too_large", call, happened, { status });
-}
-
-/** Never followed: a 307 would send the client secret there (assumed, section 3). */
-function redirected(call: CallName, status: number): TransportError {
-  const happened = `answered with the redirect ${status}, which is not followed`;
-  return new TransportError("redirect_refused", call, happened, { status });
-}
-
 /** What every call to the API needs. */
 export interface PlatformCalls {
   http: Http;
@@ -194,7 +188,7 @@ export interface PlatformCalls {
 }
 
 /** A call, and what is made of its answer. */
-interface Question<T> extends HttpRequest {
+export interface Question<T> extends HttpRequest {
   /** What is sent as a secret, and masked wherever the platform repeats it. */
   secrets?: readonly string[];
   /** The value in the JSON of an answer; null: it is not what was asked for. */

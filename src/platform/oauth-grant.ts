@@ -4,7 +4,6 @@ import { askOnce, type PlatformCalls } from "./http.ts";
 import { PlatformRefused, TransportError, UnreadableAnswer } from "./errors.ts";
 import { path } from "./path.ts";
 
-/** A grant as the oauth-grant endpoint gives it. */
 interface OauthGrant {
   code: Secret;
   /** As the platform wrote it, such as `2026-01-31T12:00:00+0000`; null: it did not. */

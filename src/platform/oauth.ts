@@ -51,24 +51,16 @@ const HEADERS = { accept: "application/json", "content-type": "application/x-www
  * Follows the platform document, "Endpoints: Authorization service": form-encoded, the client secret in the body, and
  * nothing secret in the address. `timeoutMs` covers one whole call.
  */
-export function createTokenEndpoint({
-  http,
-  authUrl,
-  timeoutMs = 20_000,
-}: {
-  http: Http;
-  authUrl: string;
-  timeoutMs?: number;
-}): TokenEndpoint {
-  const url = new URL(`${authUrl}/oauth/token`);
-  const limits = { timeoutMs, maxBytes: 64_000 };
+export function createTokenEndpoint(on: { http: Http; authUrl: string; timeoutMs?: number }): TokenEndpoint {
+  const url = new URL(`${on.authUrl}/oauth/token`);
+  const limits = { timeoutMs: on.timeoutMs ?? 20_000, maxBytes: 64_000 };
 
   async function ask(grantType: string, secrets: Record<string, Secret>): Promise<TokenAnswer> {
     const sent = Object.entries(secrets).map(([name, secret]) => [name, secret.reveal()]);
     const body = new URLSearchParams([["grant_type", grantType], ...sent]).toString();
     const values = sent.map(([, value]) => value!);
     try {
-      const answer = await http.send({ method: "POST", url, headers: HEADERS, body, ...limits });
+      const answer = await on.http.send({ method: "POST", url, headers: HEADERS, body, ...limits });
       return judgeTokenAnswer(answer, values);
     } catch (error) {
       return withoutAnswer(error, values);

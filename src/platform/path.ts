@@ -12,13 +12,6 @@ export class InvalidPath extends KitError {
   }
 }
 
-/** A call for another resource than the one whose token would be sent. */
-class ForeignResource extends KitError {
-  constructor(asked: string, own: string) {
-    super("foreign_resource", `/addons/${asked} is not the resource of this client, which is ${own}`);
-  }
-}
-
 /**
  * Percent-encodes what is put into a path: path`/apps/${app}/log-drains/${drain}`, where the drain may be an address.
  * Refuses segments that are empty, "." or "..", with which an id would choose another endpoint.
@@ -36,8 +29,8 @@ export function path(parts: TemplateStringsArray, ...values: string[]): Path {
 }
 
 /**
- * A path that a person typed, if it stays on the API and with this client's own resource; throws `InvalidPath` or
- * `ForeignResource` otherwise. It is checked both as written and decoded, because a server may route on either.
+ * A path that a person typed, if it stays on the API and with this client's own resource. It is checked both as written
+ * and decoded, because a server may route on either.
  */
 export function rawPath(typed: string, { apiUrl, uuid }: { apiUrl: string; uuid: string }): Path {
   const [written = ""] = typed.split("?");
@@ -51,7 +44,12 @@ export function rawPath(typed: string, { apiUrl, uuid }: { apiUrl: string; uuid:
     );
   const [area = "", asked = ""] = segments.filter(Boolean);
   const isAboutAResource = area.toLowerCase() === "addons" && asked !== "";
-  if (isAboutAResource && asked.toLowerCase() !== uuid.toLowerCase()) throw new ForeignResource(asked, uuid);
+  // Its token would be sent along.
+  if (isAboutAResource && asked.toLowerCase() !== uuid.toLowerCase())
+    throw new KitError(
+      "foreign_resource",
+      `/addons/${asked} is not the resource of this client, which is ${uuid}`,
+    );
   return typed as Path;
 }
 

@@ -18,11 +18,7 @@ export interface Told<T> {
 export type CurrentStatus = NonNullable<ReturnType<typeof statusIn>>;
 export type Incident = ReturnType<typeof read>;
 
-/** Where the feed is asked. */
-export interface Feed {
-  http: Http;
-  statusUrl: string;
-}
+type Feed = { http: Http; statusUrl: string };
 
 /**
  * How the platform's systems are. Aborting `signal` ends the call at once; none takes longer than 5 s. No credentials
@@ -50,14 +46,18 @@ export function incident(feed: Feed, id: string): Promise<Told<Incident>> {
 
 /** The unresolved incidents, the most recently changed first; null: the answer has no list of incidents. */
 export function openIncidents({ incidents: all }: CurrentStatus): Incident[] | null {
-  const changed = ({ updated_at, created_at }: Incident) => Date.parse(updated_at ?? created_at ?? "") || 0;
-  return all && all.filter(({ resolved }) => !resolved).sort((one, other) => changed(other) - changed(one));
+  const open = all && all.filter(({ resolved }) => !resolved);
+  return open && latestFirst(open, ({ updated_at, created_at }) => updated_at ?? created_at);
 }
 
 /** The latest update, if there is one. In which order the feed lists updates, the platform's document does not say. */
 export function latestUpdate({ updates }: Incident): Incident["updates"][number] | undefined {
-  const at = (update: Incident["updates"][number]) => Date.parse(update.created_at ?? "") || 0;
-  return updates.toSorted((one, other) => at(other) - at(one))[0];
+  return latestFirst(updates, ({ created_at }) => created_at)[0];
+}
+
+function latestFirst<T>(all: readonly T[], timeOf: (each: T) => string | null): T[] {
+  const at = (each: T) => Date.parse(timeOf(each) ?? "") || 0;
+  return all.toSorted((one, other) => at(other) - at(one));
 }
 
 function ask<T>(
@@ -96,9 +96,7 @@ function statusIn(json: unknown) {
   };
 }
 
-function incidentsIn(json: unknown) {
-  return Array.isArray(json) ? objects(json).map(read) : null;
-}
+const incidentsIn = (json: unknown) => (Array.isArray(json) ? objects(json).map(read) : null);
 
 function read(json: JsonObject) {
   const { id } = json;
@@ -126,21 +124,15 @@ function isMarkedOver({ resolved, state }: JsonObject): boolean {
   return resolved === true || ["resolved", "complete", "completed"].includes(text(state));
 }
 
-function objects(value: unknown): JsonObject[] {
-  return Array.isArray(value) ? value.filter(isJsonObject) : [];
-}
-
-function text(value: unknown): string {
-  return typeof value === "string" ? value : "";
-}
+const objects = (value: unknown) => (Array.isArray(value) ? value.filter(isJsonObject) : []);
+const text = (value: unknown) => (typeof value === "string" ? value : "");
 
 function time(value: unknown): string | null {
   const ms = Date.parse(text(value));
   return Number.isNaN(ms) ? null : new Date(ms).toISOString();
 }
 
-/** What is known of the platform's status. */
-export interface Known {
+interface Known {
   /** What the feed said last, and when (milliseconds since 1970); null: it has never answered. */
   last: { status: CurrentStatus; at: number } | null;
   /** Why the last call brought nothing; null: it did, or there was none. */
@@ -149,16 +141,14 @@ export interface Known {
 
 /**
  * The status feed for a whole process. It is asked on demand only, once for all callers that wait, and at most every 30
- * s, also after a failure, so that a feed which is down or hangs costs next to nothing. Nothing here ever throws.
+ * s (platform document, "Limits"), also after a failure. Nothing here ever throws.
  */
 export type StatusWatch = ReturnType<typeof createStatusWatch>;
 
-/** How often the feed's own content changes (platform document, "Limits"). */
-const EVERY_MS = 30_000;
 /** An alarm carries what the feed said up to this long ago. */
 const FRESH_MS = 120_000;
 
-export function createStatusWatch(feed: Feed, everyMs = EVERY_MS) {
+export function createStatusWatch(feed: Feed, everyMs = 30_000) {
   const closing = new AbortController();
   let known: Known = { last: null, failure: null };
 

@@ -1,11 +1,10 @@
 import { performance } from "node:perf_hooks";
 import type { Config } from "../config.ts";
 import { Misconfigured } from "../errors.ts";
-import { createOwnScrubber } from "../logging/scrubber.ts";
-import { onSignals } from "./signals.ts";
+import { createOwnScrubber } from "../secret.ts";
 import type { RunningService } from "./start-up.ts";
 
-/** What a misconfigured process exits with (EX_CONFIG). */
+/** EX_CONFIG. */
 export const EXIT_MISCONFIGURED = 78;
 /** The platform kills a process 30 s after it has asked it to stop. */
 const LONGEST_STOP_MS = 25_000;
@@ -14,11 +13,7 @@ const LAST_COUNT_MS = 1_000;
 /** A Ctrl-C this long after the first one, or later, is deliberate: the process exits at once. */
 const FORCE_AFTER_MS = 5_000;
 
-/**
- * Runs a service as this process: stops it on SIGTERM, SIGINT and SIGHUP, within 25 s; exits with 78 and one message if
- * the configuration is at fault. An error that ends the start is printed without the secrets of the settings that
- * `read` returns.
- */
+/** Runs a service as this process. An error that ends the start is printed without the secrets that `read` returns. */
 export async function runProcess(
   read: () => Config,
   start: (config: Config) => Promise<RunningService>,
@@ -42,9 +37,6 @@ export async function runProcess(
   }
 }
 
-/**
- * Prints the error on standard error and exits: with 78 if `Misconfigured`, else with 1. `scrub` redacts real secrets.
- */
 export function exitWith(error: unknown, scrub = (text: string) => text): never {
   const isMisconfigured = error instanceof Misconfigured;
   const why = error instanceof Error ? (!isMisconfigured && error.stack) || error.message : String(error);
@@ -119,4 +111,25 @@ function alarmWhenBlocked({ services: { log } }: RunningService): void {
     log.error(about, "The event loop was blocked; no request was answered meanwhile");
   };
   setInterval(look, LOOK_EVERY_MS).unref();
+}
+
+/**
+ * Calls `first` for the first of these signals that `process` gets, and `again` for each later one that was sent on
+ * purpose: more than `againAfterMs` after the first. (A terminal sends one to npm and to npm's child, and npm passes it
+ * on.) A further SIGHUP is ignored: a terminal that hangs up may send it twice.
+ */
+export function onSignals(
+  process: NodeJS.EventEmitter,
+  signals: readonly NodeJS.Signals[],
+  { first, again }: { first(signal: NodeJS.Signals): void; again(signal: NodeJS.Signals): void },
+  againAfterMs = 1_000,
+): void {
+  let firstAt: number | null = null;
+  const heard = (signal: NodeJS.Signals) => {
+    if (firstAt === null) {
+      firstAt = performance.now();
+      first(signal);
+    } else if (signal !== "SIGHUP" && performance.now() - firstAt > againAfterMs) again(signal);
+  };
+  for (const signal of signals) process.on(signal, heard);
 }

@@ -18,10 +18,7 @@ import { becomeReady, notReady, once, readiness, type RunningService } from "./s
 /** How long a request waits for a service that has just started. A running service waits as long for its database. */
 const START_PATIENCE_MS = 8_000;
 
-/**
- * Starts the web process: listens at once, and works as soon as its database answers. After an error it closes what was
- * opened, and does not wait for it.
- */
+/** Starts the web process: listens at once, and works as soon as its database answers. */
 export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<RunningService> {
   const ctx = await openContext(config, parts);
   const stopping = new AbortController();
@@ -44,10 +41,7 @@ async function serve(ctx: OpenContext, stopping: AbortController): Promise<Runni
   const website = await createWebsite(ctx, { byPassword: guards.operator, whenReady });
   const ready = becomeReady(ctx, stopping.signal, config.webJobs);
   let isReady = false;
-  ready.then(
-    () => (isReady = true),
-    () => undefined,
-  );
+  ready.then(() => (isReady = true)).catch(() => undefined);
   // Nearly every request finds the service ready, and then needs no timer.
   const untilReady = async () => (isReady ? undefined : within(START_PATIENCE_MS, ready, notReady));
   const app = createApp(ctx, {

@@ -31,10 +31,7 @@ export function once(work: () => Promise<void>): () => Promise<void> {
   return () => (begun ??= work());
 }
 
-/**
- * Logs which build starts, checks the database as soon as it answers, and then starts the jobs: by the timetable only
- * `withSweeps`. `stopping` ends the wait.
- */
+/** Checks the database as soon as it answers, and then starts the jobs: by the timetable only `withSweeps`. */
 export function becomeReady(ctx: OpenContext, stopping: AbortSignal, withSweeps: boolean): Promise<void> {
   const { config, jobs, log, totals } = ctx;
   log.info(build, "Starting");
@@ -54,9 +51,8 @@ export function becomeReady(ctx: OpenContext, stopping: AbortSignal, withSweeps:
 const PAUSE_MS = 500;
 
 /**
- * Runs the checks that need the database, as soon as it answers: migrations, keys, client secret. Waits for a
- * database that is away, for as long as it takes, until `signal` is aborted; then it throws. Throws {@link Misconfigured}
- * if the address is at fault, or migrations or keys are missing, before any row is written.
+ * Runs the checks that need the database, as soon as it answers, until `signal` is aborted; then it throws. Throws
+ * {@link Misconfigured} if the address is at fault, or migrations or keys are missing, before any row is written.
  */
 export async function checkDatabase(ctx: OpenContext, signal: AbortSignal): Promise<void> {
   for (;;) {
@@ -75,16 +71,13 @@ export async function checkDatabase(ctx: OpenContext, signal: AbortSignal): Prom
   }
 }
 
-/**
- * Checks the keys, and imports `CLIENT_SECRET` if it is new. Callers that need a client secret check that there is one.
- */
+/** Checks the keys, and imports `CLIENT_SECRET` if it is new. */
 export async function checkStored({ db, vault, credentials, config, log }: OpenContext): Promise<void> {
   await checkKeys(db, vault);
   if (config.clientSecret && (await credentials.secrets.importOnce(config.clientSecret)))
     log.info("CLIENT_SECRET is new and was imported");
 }
 
-/** What to do about a client secret that cannot be decrypted. */
 function throwWithAdvice(cause: unknown): never {
   if (!(cause instanceof SealBroken || cause instanceof KeyMissing)) throw cause;
   const advice = "Fix the keys, or set the client secret again: npm run --silent kit -- secret set";
@@ -97,11 +90,7 @@ export const notReady = () =>
 /** How long the check waits for the client secret, whose table another session may have locked. */
 const SECRET_PATIENCE_MS = 1_000;
 
-/**
- * `unavailable` if provisions cannot be answered: the service has not started, or the database is unreachable or takes
- * no writes. `degraded` if an operator should look: the client secret cannot be read or is rejected, for which no
- * provision waits.
- */
+/** `degraded`: the client secret cannot be read or is rejected, for which no provision waits. */
 export async function readiness(ctx: OpenContext, ready: Promise<void>): Promise<Readiness> {
   try {
     await within(0, ready, notReady);

@@ -40,12 +40,8 @@ export function openTelemetry(ctx: { config: Config; log: Log }): Trace {
   provider.register();
   const tracer = trace.getTracer("addon-partner-starter-kit", build.version);
 
-  const started = <Result>(
-    name: string,
-    options: SpanOptions,
-    on: SpanContext,
-    work: (span: Span) => Promise<Result>,
-  ) =>
+  type Work<Result> = (span: Span) => Promise<Result>;
+  const started = <Result>(name: string, options: SpanOptions, on: SpanContext, work: Work<Result>) =>
     tracer.startActiveSpan(name, options, on, async (span) => {
       try {
         return await work(span);
@@ -98,11 +94,9 @@ export function openTelemetry(ctx: { config: Config; log: Log }): Trace {
         });
       },
     }),
-    close: async () =>
-      void (await orNullAfter(
-        FLUSH_MS,
-        provider.shutdown().catch(() => null),
-      )),
+    async close() {
+      await orNullAfter(FLUSH_MS, provider.shutdown()).catch(() => null);
+    },
   };
 }
 

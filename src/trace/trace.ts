@@ -1,7 +1,6 @@
 import type { RequestHandler } from "express";
 import type { Http } from "../platform/http.ts";
 
-/** What a span says beside its name and times. */
 interface SpanAbout {
   /** The `traceparent` (W3C) of the span above it; null: it begins a trace. Left out: the span in which `inSpan` is called. */
   parent?: string | null;

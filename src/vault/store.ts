@@ -1,21 +1,11 @@
 import { retryWhileDatabaseAway, statement, type Database, type Queryable } from "../database/database.ts";
 import { Misconfigured } from "../errors.ts";
-import { KeyMissing, SealBroken, keyIdInSql, type Vault } from "./vault.ts";
+import { KeyMissing, SEALED_COLUMNS, SealBroken, keyIdInSql, type Vault } from "./vault.ts";
 
-// Which keys what is stored needs, and how it gets another one.
-
-/** A key, and in how many rows it sealed something. */
 export interface KeyUse {
   keyId: string;
   rows: number;
 }
-
-/** Every sealed column, by table. */
-const SEALED_COLUMNS = {
-  resources: ["sealed_answer", "sealed_config", "sealed_log_input_url", "sealed_log_drain_token"],
-  credentials: ["sealed_grant_code", "sealed_access_token", "sealed_refresh_token"],
-  client_secrets: ["sealed_secret"],
-} as const;
 
 const register = statement(
   "register_key",
@@ -56,7 +46,11 @@ export async function checkKeys(db: Database, vault: Vault): Promise<void> {
   if (absent.length > 0) {
     const uses = await countKeyUse(db);
     const missing = uses.filter(({ keyId }) => !vault.keyIds.includes(keyId));
-    if (missing.length > 0) throw new Misconfigured(missingKeys(missing));
+    const list = missing.map(({ keyId, rows }) => `  key ${keyId}: ${rows} ${rows === 1 ? "row" : "rows"}`);
+    if (missing.length > 0)
+      throw new Misconfigured(
+        `What is sealed in the database needs keys that are not among ENCRYPTION_KEY and DECRYPTION_KEYS:\n${list.join("\n")}\nPut the old key into DECRYPTION_KEYS.`,
+      );
     // No row uses these keys any more: they were retired properly.
     for (const { keyId } of absent) await db.query(forget, [keyId]);
   }
@@ -66,13 +60,6 @@ export async function checkKeys(db: Database, vault: Vault): Promise<void> {
 /** Records the current key before it seals anything, so that every later start notices if it is missing. */
 export async function registerKey(db: Queryable, vault: Vault): Promise<void> {
   await db.query(register, [vault.keyId]);
-}
-
-function missingKeys(missing: readonly KeyUse[]): string {
-  const list = missing
-    .map(({ keyId, rows }) => `  key ${keyId}: ${rows} ${rows === 1 ? "row" : "rows"}`)
-    .join("\n");
-  return `What is sealed in the database needs keys that are not among ENCRYPTION_KEY and DECRYPTION_KEYS:\n${list}\nPut the old key into DECRYPTION_KEYS.`;
 }
 
 // The long part of key rotation: reseals every sealed value with the current key. Written for speed, since it reads

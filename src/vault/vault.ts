@@ -27,7 +27,7 @@ export interface Vault {
   hash(value: Secret, keyId?: string): Uint8Array<ArrayBuffer>;
 }
 
-/** One key: its id, which is derived from it and safe to show, and one subkey per purpose. */
+/** Its id, which is derived from it and safe to show, and one subkey per purpose. */
 interface Key {
   id: string;
   idBytes: Uint8Array;
@@ -158,21 +158,15 @@ function additionalData(key: Key, { table, column, uuid }: SealContext): Uint8Ar
   return Buffer.from(`${VERSION}:${key.id}${text}`, "utf8");
 }
 
-function nameOf({ table, column, uuid }: SealContext): string {
-  return `${table}.${column} of ${uuid}`;
-}
+const nameOf = ({ table, column, uuid }: SealContext) => `${table}.${column} of ${uuid}`;
 
-/** A sealed value was changed, cut, or is opened with another context than it was sealed with. */
 export class SealBroken extends KitError {
   constructor(place: string) {
-    super(
-      "integrity",
-      `The sealed value in ${place} does not open: it was changed or does not belong there.`,
-    );
+    const message = `The sealed value in ${place} does not open: it was changed or does not belong there.`;
+    super("integrity", message);
   }
 }
 
-/** A sealed value names a key that is not in the ring. */
 export class KeyMissing extends KitError {
   readonly keyId: string;
 
@@ -185,14 +179,17 @@ export class KeyMissing extends KitError {
   }
 }
 
-// What each sealed secret is bound to: opened in another row or column, it fails.
-
-type CredentialColumn = "sealed_grant_code" | "sealed_access_token" | "sealed_refresh_token";
-type ResourceColumn = "sealed_answer" | "sealed_config" | "sealed_log_input_url" | "sealed_log_drain_token";
+/** Every sealed column, by table. */
+export const SEALED_COLUMNS = {
+  resources: ["sealed_answer", "sealed_config", "sealed_log_input_url", "sealed_log_drain_token"],
+  credentials: ["sealed_grant_code", "sealed_access_token", "sealed_refresh_token"],
+  client_secrets: ["sealed_secret"],
+} as const;
+type Column<Table extends keyof typeof SEALED_COLUMNS> = (typeof SEALED_COLUMNS)[Table][number];
 
 /** Of a credential. A person's pair keeps the name of the table where it stood first. */
 export function credentialSealContext(
-  column: CredentialColumn,
+  column: Column<"credentials">,
   uuid: string,
   owner: "resource" | "person" = "resource",
 ): SealContext {
@@ -204,6 +201,6 @@ export function clientSecretSealContext(version: number): SealContext {
   return { table: "client_secrets", column: "sealed_secret", uuid: String(version) };
 }
 
-export function resourceSealContext(column: ResourceColumn, uuid: string): SealContext {
+export function resourceSealContext(column: Column<"resources">, uuid: string): SealContext {
   return { table: "resources", column, uuid };
 }

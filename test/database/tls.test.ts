@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import pg from "pg";
-import { connectionTo } from "../../src/database/address.ts";
+import { connectionTo } from "../../src/database/database.ts";
 import { Misconfigured } from "../../src/errors.ts";
 import { postgresUrl } from "../../src/setting.ts";
 

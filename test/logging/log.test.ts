@@ -2,8 +2,7 @@ import { inspect } from "node:util";
 import { KitError, messageOf, Refusal, mayQuote } from "../../src/errors.ts";
 import { createLog, type Log } from "../../src/logging/log.ts";
 import { PlatformRefused } from "../../src/platform/errors.ts";
-import { createScrubber } from "../../src/logging/scrubber.ts";
-import { Secret } from "../../src/secret.ts";
+import { createScrubber, Secret } from "../../src/secret.ts";
 
 function aLog(level = "trace") {
   const lines: string[] = [];

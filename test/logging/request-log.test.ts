@@ -3,7 +3,7 @@ import http, { type ServerResponse } from "node:http";
 import { connect, type AddressInfo } from "node:net";
 import { createLog } from "../../src/logging/log.ts";
 import { requestLog } from "../../src/logging/request-log.ts";
-import { createScrubber } from "../../src/logging/scrubber.ts";
+import { createScrubber } from "../../src/secret.ts";
 import { eventually } from "../support/world.ts";
 
 const lines: string[] = [];

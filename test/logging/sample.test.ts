@@ -1,6 +1,6 @@
 import { jest } from "@jest/globals";
 import { createLog, createSample } from "../../src/logging/log.ts";
-import { createScrubber } from "../../src/logging/scrubber.ts";
+import { createScrubber } from "../../src/secret.ts";
 
 beforeEach(() => void jest.useFakeTimers());
 afterEach(() => void jest.useRealTimers());

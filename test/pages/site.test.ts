@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { createLog } from "../../src/logging/log.ts";
 import type { Config } from "../../src/config.ts";
 import { show, site } from "../../src/pages/pages.tsx";
-import { createScrubber } from "../../src/logging/scrubber.ts";
+import { createScrubber } from "../../src/secret.ts";
 
 let server: Server;
 let url: string;

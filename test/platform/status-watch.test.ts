@@ -1,5 +1,5 @@
 import { createLog, type Log } from "../../src/logging/log.ts";
-import { createScrubber } from "../../src/logging/scrubber.ts";
+import { createScrubber } from "../../src/secret.ts";
 import { createHttp } from "../../src/platform/http.ts";
 import { createStatusWatch } from "../../src/platform/status.ts";
 import { eventually } from "../support/world.ts";

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { jest } from "@jest/globals";
 import { createJobs, type Job, type Jobs } from "../../src/jobs/run.ts";
 import { createLog } from "../../src/logging/log.ts";
-import { createScrubber } from "../../src/logging/scrubber.ts";
+import { createScrubber } from "../../src/secret.ts";
 import { eventually } from "../support/world.ts";
 
 let jobs: Jobs;

@@ -1,6 +1,5 @@
-import { accountOf } from "../../src/platform/account.ts";
+import { accountOf, createAuthorization, revokeAuthorization } from "../../src/platform/authorizations.ts";
 import { createPlatformFor } from "../../src/platform/api.ts";
-import { createAuthorization, revokeAuthorization } from "../../src/platform/authorizations.ts";
 import type { Http } from "../../src/platform/http.ts";
 import { createTokenEndpoint } from "../../src/platform/oauth.ts";
 import { oauthGrantOf } from "../../src/platform/oauth-grant.ts";

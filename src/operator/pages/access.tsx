@@ -7,7 +7,7 @@ import { addressOf, localPath } from "../../pages/address.ts";
 import { show, NOT_AVAILABLE, Problem } from "../../pages/pages.tsx";
 import { inSmallLetters } from "../../people/roles.ts";
 import { personOf } from "../../people/sign-in.tsx";
-import type { Account } from "../../platform/account.ts";
+import type { Account } from "../../platform/authorizations.ts";
 import { BY_PASSWORD } from "../audit.ts";
 import { letIn, MOUNT, SignOut, LOOKS_AGAIN } from "./frame.tsx";
 
