@@ -1,4 +1,3 @@
-import { jest } from "@jest/globals";
 import { groupCommit, Overloaded, statement, type Deadline } from "../../src/database/database.ts";
 import { anOpenDatabase } from "../support/open-database.ts";
 
@@ -49,36 +48,6 @@ it("rows that arrive together are written together, sixteen at first, at most 20
   expect(batches.map(({ length }) => length)).toEqual([16, 16, 16, 200, 200, 2]);
   await finish();
   expect(await results).toEqual(numbers(0, 450).map((row) => row * 10));
-});
-
-it("a row starts at once, in up to three concurrent statements; further ones gather until one of these ends", async () => {
-  const { write, batches, finish } = aSlowWriter();
-  const results = await oneByOne(committing({ write }), [1, 2, 3, 4, 5]);
-  expect(batches).toEqual([[1], [2], [3]]);
-  await finish();
-  expect(batches).toEqual([[1], [2], [3], [4, 5]]);
-  await finish();
-  expect(await Promise.all(results)).toEqual([10, 20, 30, 40, 50]);
-});
-
-it.each([
-  ["are sent at once when there are sixteen", 16, 0],
-  ["wait no longer than two milliseconds", 2, 2],
-])("rows behind ten that are being written wait for more, and %s", async (_what, more, waitMs) => {
-  jest.useFakeTimers({ doNotFake: ["setImmediate", "nextTick", "performance"] });
-  const { write, batches, finish } = aSlowWriter();
-  const commit = committing({ write });
-  const results = numbers(0, 10).map(commit);
-  await turn();
-  results.push(...(await oneByOne(commit, numbers(10, more - 1))));
-  expect(batches).toEqual([numbers(0, 10)]);
-  results.push(commit(9 + more));
-  jest.advanceTimersByTime(waitMs);
-  await turn();
-  expect(batches).toEqual([numbers(0, 10), numbers(10, more)]);
-  await finish();
-  expect(await Promise.all(results)).toEqual(numbers(0, 10 + more).map((row) => row * 10));
-  jest.useRealTimers();
 });
 
 const raised = (code: string) => Object.assign(new Error(code), { code, severity: "ERROR" });

@@ -4,13 +4,7 @@ import { statement, type Database, type Queryable, type Statement } from "../../
 import { stateOfCredentials, stateOfWork } from "../../src/metrics/store.ts";
 import { attention, steps, tokens } from "../../src/operator/doctor/work.ts";
 import { listResources } from "../../src/operator/resources.ts";
-import {
-  claimGrants,
-  claimRefreshes,
-  markSent,
-  reopenSome,
-  type ClaimedCredential,
-} from "../../src/credentials/queue.ts";
+import { claimGrants, reopenSome } from "../../src/credentials/queue.ts";
 import type { OpenContext } from "../../src/context.ts";
 import { failStranded } from "../../src/resources/end-store.ts";
 import type { Vault } from "../../src/vault/vault.ts";
@@ -19,7 +13,6 @@ import { findOldCredentials } from "../../src/work/rotation.ts";
 import { resourcesToTake, takeLooks } from "../../src/work/store.ts";
 import { administer } from "../support/database.ts";
 import { anOpenDatabase } from "../support/open-database.ts";
-import { eventually } from "../support/world.ts";
 
 const opened = anOpenDatabase();
 const MANY = 16_000;
@@ -200,46 +193,5 @@ describe("among many rows, nearly all in good order,", () => {
     await run(`INSERT INTO steps (uuid, kind, due_at, attempts, last_error)
       SELECT uuid, 'finish', now() + interval '2 hours', 12, 'no' FROM resources ORDER BY uuid LIMIT 10500`);
     expect((await steps(services(opened.database)))[0]!.message).toMatch(/^10000 steps or more failed/);
-  });
-});
-
-describe("a credential that is claimed and marked stays on its page, so that no index changes:", () => {
-  it("no index covers a column that a claim, a mark or a re-seal writes", async () => {
-    const rows = await run<{ indexdef: string }>(
-      `SELECT indexdef FROM pg_indexes WHERE tablename = 'credentials'`,
-    );
-    expect(rows.length).toBeGreaterThan(5);
-    for (const { indexdef } of rows)
-      expect(indexdef).not.toMatch(
-        /lease|sent_at|outcome_unknown|sealed_|generation|secret_version|issued_at/,
-      );
-  });
-
-  it("there is room for the next version of a row", async () => {
-    const pages = async () => {
-      const rows = await run<{ uuid: string; page: number }>(
-        `SELECT uuid, (ctid::text::point)[0]::int AS page FROM credentials`,
-      );
-      return new Map(rows.map(({ uuid, page }) => [uuid, page]));
-    };
-    // The mark takes the place of what the claim replaced, unless a transaction that is older than the claim is still
-    // running, in whatever database of the server: so this waits for a moment without one.
-    await eventually(async () => {
-      await run(`TRUNCATE credentials`);
-      await run(`INSERT INTO credentials (uuid, state, sealed_access_token, sealed_refresh_token, due_at)
-        SELECT gen_random_uuid(), 'active', decode(repeat('ab', 130), 'hex'), decode(repeat('cd', 130), 'hex'), now()
-        FROM generate_series(1, 100)`);
-      const before = await pages();
-      const moved = async () => {
-        const after = await pages();
-        return [...before].filter(([uuid, page]) => after.get(uuid) !== page).length;
-      };
-      const claimed = await claimRefreshes({ db: opened.database, metrics }, 100, ["resource"]);
-      expect([claimed.length, (await moved()) < 10]).toEqual([100, true]);
-      // As if the claims were no longer fresh, so that a mark is written.
-      const isMarked = (row: ClaimedCredential) => markSent(opened.database, { ...row, claimedAtMs: 0 });
-      expect(await Promise.all(claimed.map(isMarked))).not.toContain(false);
-      expect(await moved()).toBeLessThan(25);
-    });
   });
 });

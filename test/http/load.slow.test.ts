@@ -1,4 +1,6 @@
+import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import { basic } from "../support/partner-calls.ts";
 import { aProcessWorld } from "../support/process-world.ts";
 import { eventually, opened } from "../support/world.ts";
 
@@ -74,4 +76,48 @@ describe("load on two web processes", () => {
     );
     return row!.at;
   }
+});
+
+function socketTo(url: string): Socket {
+  const socket = connect(Number(new URL(url).port), "localhost");
+  return socket.on("error", () => undefined);
+}
+
+/** Sends the head, then a byte at intervals; returns after how many seconds the service closed, and its answer. */
+async function drip(url: string, beginning: string): Promise<{ seconds: number; said: string }> {
+  const begun = performance.now();
+  const socket = socketTo(url);
+  let said = "";
+  // A byte that comes after the service has closed resets the connection, before its answer may have been read.
+  socket.on("data", (data: Buffer) => {
+    said += data.toString();
+    clearInterval(drops);
+  });
+  socket.write(beginning);
+  const drops = setInterval(() => socket.write("x"), 500);
+  await new Promise((resolve) => socket.once("close", resolve));
+  clearInterval(drops);
+  return { seconds: (performance.now() - begun) / 1000, said };
+}
+
+it("clients that send a byte at a time are cut off, and hundreds of idle ones delay no provision", async () => {
+  const { addonId, addonPassword } = life.world.sandbox.settings;
+  const url = (await life.start("web")).url!;
+  const head = "POST /resources HTTP/1.1\r\nHost: x\r\n";
+  const login = `Authorization: ${basic(addonId, addonPassword)}\r\nContent-Type: application/json\r\n`;
+  const dripping = Promise.all([
+    drip(url, `${head}X-Slow: `),
+    drip(url, `${head}${login}Content-Length: 1000\r\n\r\n{"uuid":"`),
+  ]);
+  const idle = Array.from({ length: 500 }, () => socketTo(url));
+  for (let call = 0; call < 20; call++) {
+    const { response } = await life.control.install({ plan: "basic" });
+    expect(response.status).toBe(200);
+    expect(response.ms).toBeLessThan(10_000);
+  }
+  for (const { seconds, said } of await dripping) {
+    expect(said).toMatch(/^HTTP\/1\.1 4\d\d /);
+    expect(seconds).toBeLessThan(25);
+  }
+  for (const socket of idle) socket.destroy();
 });

@@ -4,43 +4,125 @@ import { connect, type AddressInfo } from "node:net";
 import { createLog } from "../../src/logging/log.ts";
 import { requestLog } from "../../src/logging/request-log.ts";
 import { createScrubber } from "../../src/secret.ts";
-import { eventually } from "../support/world.ts";
+import { aProvisionRequest } from "../support/a-provision-request.ts";
+import { aLifecycle } from "../support/lifecycle.ts";
+import { eventually, opened } from "../support/world.ts";
 
-const lines: string[] = [];
-const log = createLog("info", createScrubber(""), { write: (line) => void lines.push(line) });
-const logRequest = requestLog(log);
-let respond: (response: ServerResponse) => void;
-const server = http.createServer((request, response) => {
-  logRequest(request, response);
-  respond(response);
-});
-beforeAll(() => once(server.listen(0), "listening"));
-afterAll(() => void server.close());
+const life = opened(() => aLifecycle());
 
-/** Sends a request, and disconnects while the service handles it, or after a part of the answer. */
-async function askAndGo(): Promise<void> {
-  const socket = connect((server.address() as AddressInfo).port, "localhost");
-  socket.write("POST /resources?code=1 HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n");
-  await once(server, "request");
-  socket.destroy();
+interface Line {
+  msg: string;
+  uuid?: string;
+  requestId?: string;
+  req?: { id: string };
 }
 
-const lineOf = () => eventually(() => (lines.length > 0 ? (JSON.parse(lines.pop()!) as object) : null));
+const lines = () => life.world.lines().map((line) => JSON.parse(line) as Line);
+/** The log lines of a request, and of work that followed from it. */
+const ofRequest = (id: string) => lines().filter(({ req, requestId }) => (req?.id ?? requestId) === id);
+const toldOf = (id: string) => ofRequest(id).map(({ msg }) => msg);
 
-it("a request whose caller leaves before the answer is logged as not answered", async () => {
-  respond = () => undefined;
-  await askAndGo();
-  expect(await lineOf()).toMatchObject({
-    ...{ level: "warn", msg: "POST was not answered: the caller went away" },
-    ...{ req: { method: "POST", path: "/resources" }, res: { status: null }, ms: expect.any(Number) },
+/** The id of the sandbox's last request. */
+const lastRequest = () =>
+  life.entries().findLast(({ direction }) => direction === "out")!.response!.headers["request-id"] as string;
+
+describe("a request's id", () => {
+  it("is in all log lines from a provision to its stored tokens and config", async () => {
+    const uuid = await life.settled("dedicated");
+    const { request, response } = life
+      .entries()
+      .find(({ path, direction }) => direction === "out" && path === "/resources")!;
+    expect((request.body as { uuid: string }).uuid).toBe(uuid);
+    const id = response!.headers["request-id"] as string;
+    expect(toldOf(id).sort()).toEqual([
+      "Found the attached apps",
+      "Grant exchanged, tokens sealed",
+      "POST answered 202",
+      "The platform knows the config vars",
+    ]);
+    // Every log line of this resource has it.
+    expect(lines().filter((line) => line.uuid === uuid && line.requestId !== id)).toEqual([]);
+  });
+
+  it("differs for each request of a resource, and stays with the steps of that request", async () => {
+    const uuid = await life.settled();
+    const provisioned = lastRequest();
+    life.vendor.next("changePlan", () => Promise.reject(new Error("The kiln is cold.")));
+    await life.control.changePlan(uuid, "premium");
+    const changed = lastRequest();
+    await eventually(() => expect(toldOf(changed)).toContain("A step will be tried again"));
+    await life.hurry(uuid);
+    await eventually(() => expect(toldOf(changed)).toContain("The platform knows the config vars"));
+    life.vendor.next("deprovision", () => Promise.reject(new Error("The kettle is full.")));
+    await life.control.deprovision(uuid);
+    const gone = lastRequest();
+    await eventually(() => expect(toldOf(gone)).toContain("A step will be tried again"));
+    expect(new Set([provisioned, changed, gone]).size).toBe(3);
+    expect(toldOf(provisioned)).not.toContain("A step will be tried again");
+  });
+
+  it("is that of the request that brought the code, when a code was delivered again", async () => {
+    life.control.fault("POST /oauth/token", { status: 503 });
+    const first = aProvisionRequest();
+    await life.platform.provision(first, { headers: { "request-id": "the-first-request" } });
+    const again = { ...first, oauth_grant: aProvisionRequest()["oauth_grant"] };
+    await life.platform.provision(again, { headers: { "request-id": "the-second-request" } });
+    expect(toldOf("the-second-request")).toContain("A repeated provision brought a new grant");
+    await eventually(() => expect(toldOf("the-second-request")).toContain("A grant is not exchanged yet"));
+  });
+
+  it.each([
+    ["Request-Id", "abc-DEF_0123456789", true],
+    ["X-Request-Id", "abc-DEF_0123456789", true],
+    ["Request-Id", "short", false],
+    ["Request-Id", "x".repeat(65), false],
+    ["Request-Id", 'a "quoted" one', false],
+  ])("comes from %s: %s, if it is valid in a log (%s)", async (header, given, isTaken) => {
+    const answer = await fetch(`${life.world.service.url}/nowhere`, { headers: { [header]: given } });
+    const id = answer.headers.get("request-id")!;
+    expect(id === given).toBe(isTaken);
+    expect(id).toMatch(/^[\w-]{8,64}$/);
+    expect(toldOf(id)).toContain("GET answered 404");
   });
 });
 
-it("an answered request is logged with its status, also if the caller reads only a part", async () => {
-  respond = (response) => void response.writeHead(202).end();
-  await askAndGo();
-  expect(await lineOf()).toMatchObject({ level: "info", msg: "POST answered 202", res: { status: 202 } });
-  respond = (response) => void response.writeHead(200).write("x".repeat(10_000_000));
-  await askAndGo();
-  expect(await lineOf()).toMatchObject({ level: "info", msg: "POST answered 200", res: { status: 200 } });
+describe("the line of a request", () => {
+  const lines: string[] = [];
+  const log = createLog("info", createScrubber(""), { write: (line) => void lines.push(line) });
+  const logRequest = requestLog(log);
+  let respond: (response: ServerResponse) => void;
+  const server = http.createServer((request, response) => {
+    logRequest(request, response);
+    respond(response);
+  });
+  beforeAll(() => once(server.listen(0), "listening"));
+  afterAll(() => void server.close());
+
+  /** Sends a request, and disconnects while the service handles it, or after a part of the answer. */
+  async function askAndGo(): Promise<void> {
+    const socket = connect((server.address() as AddressInfo).port, "localhost");
+    socket.write("POST /resources?code=1 HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n");
+    await once(server, "request");
+    socket.destroy();
+  }
+
+  const lineOf = () => eventually(() => (lines.length > 0 ? (JSON.parse(lines.pop()!) as object) : null));
+
+  it("a request whose caller leaves before the answer is logged as not answered", async () => {
+    respond = () => undefined;
+    await askAndGo();
+    expect(await lineOf()).toMatchObject({
+      ...{ level: "warn", msg: "POST was not answered: the caller went away" },
+      ...{ req: { method: "POST", path: "/resources" }, res: { status: null }, ms: expect.any(Number) },
+    });
+  });
+
+  it("an answered request is logged with its status, also if the caller reads only a part", async () => {
+    respond = (response) => void response.writeHead(202).end();
+    await askAndGo();
+    expect(await lineOf()).toMatchObject({ level: "info", msg: "POST answered 202", res: { status: 202 } });
+    respond = (response) => void response.writeHead(200).write("x".repeat(10_000_000));
+    await askAndGo();
+    expect(await lineOf()).toMatchObject({ level: "info", msg: "POST answered 200", res: { status: 200 } });
+  });
 });

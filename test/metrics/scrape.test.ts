@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { DatabaseUnavailable } from "../../src/database/database.ts";
 import { build } from "../../src/version.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
@@ -6,7 +7,22 @@ import { basic } from "../support/partner-calls.ts";
 import { eventually, opened } from "../support/world.ts";
 import { operator, PASSWORD } from "./operator.ts";
 
-const life = opened(() => aLifecycle({ environment: { OPERATOR_PASSWORD: PASSWORD } }));
+const away = () => Promise.reject(new DatabaseUnavailable("the database is away"));
+let isAway = false;
+/** A statement that takes too long. */
+let slow = "";
+const life = opened(() =>
+  aLifecycle({
+    environment: { OPERATOR_PASSWORD: PASSWORD },
+    parts: {
+      wrapDatabase: (db) => ({
+        ...db,
+        ping: () => (isAway ? away() : db.ping()),
+        query: (...asked) => (isAway || asked[0].name === slow ? away() : db.query(...asked)),
+      }),
+    },
+  }),
+);
 
 /** Waits until a series has this value in a scrape. */
 const becomes = (series: string, value: number | null) =>
@@ -217,6 +233,36 @@ describe("GET /metrics", () => {
     await becomes(`addon_due{queue="steps"}`, 1);
     expect(await valueOf(`addon_due_age_seconds{queue="steps"}`)).toBeLessThan(300);
     await life.world.rows(`DELETE FROM steps`);
+    await life.world.restart();
+  });
+
+  it("while the database is away, reports it and lowers no counter; what was counted meanwhile is reported once", async () => {
+    await life.world.restart({ environment: { WEB_JOBS: "off" } });
+    const refused = `addon_http_request_duration_seconds_count{method="POST",route="/resources",status="401"}`;
+    const before = await valueOf(refused);
+    const turnedAway = async () =>
+      expect((await fetch(`${life.world.service.url}/resources`, { method: "POST" })).status).toBe(401);
+    await turnedAway();
+    await becomes(refused, before + 1);
+    isAway = true;
+    await becomes("addon_database_up", 0);
+    const left = await operator(life.world).samples();
+    expect(left.get("process_resident_memory_bytes")).toBeGreaterThan(0);
+    expect([...left.keys()].filter((name) => name.startsWith("addon_provisions_total"))).toEqual([]);
+    await turnedAway();
+    isAway = false;
+    await becomes(refused, before + 2);
+    await life.world.restart({ environment: { WEB_JOBS: "off" } });
+    await turnedAway();
+    await becomes(refused, before + 3);
+  });
+
+  it("lacks a part that takes too long to read, and no other", async () => {
+    slow = "metrics_credentials";
+    await becomes(`addon_credentials{state="active"}`, null);
+    const left = await operator(life.world).samples();
+    expect([left.get("addon_database_up"), left.get(`addon_due{queue="grants"}`)]).toEqual([1, 0]);
+    slow = "";
     await life.world.restart();
   });
 

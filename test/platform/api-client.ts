@@ -1,15 +1,14 @@
 import { jest } from "@jest/globals";
-import { createPlatformFor, type ResourceApi, type TokenSource } from "../../src/platform/api.ts";
-import { createHttp } from "../../src/platform/http.ts";
+import { createPlatformFor, type TokenSource } from "../../src/platform/api.ts";
 import { Secret } from "../../src/secret.ts";
-import { type Answering, aServer, type Seen } from "./local-server.ts";
+import { anHttp, type Answering, aServer } from "./local-server.ts";
 
 export const UUID = "01234567-89ab-cdef-0123-456789abcdef";
 export const OTHER = "89abcdef-0123-4567-89ab-cdef01234567";
 export const MEDIA_TYPE = "application/vnd.svc+json; version=3";
 
 /** Tokens token-1, token-2, …: each renewal gives the next one. */
-export function aTokenSource() {
+function aTokenSource() {
   const renewed: string[] = [];
   let current = 1;
   const tokens: TokenSource = {
@@ -34,39 +33,20 @@ export function aClock() {
   return { nowMs: () => now, sleep, slept };
 }
 
-export interface Bench {
-  api: ResourceApi;
-  seen: Seen[];
-  slept: number[];
-  renewed: string[];
-  tokens: TokenSource;
-  forResource: (uuid: string) => ResourceApi;
-  url: string;
-  close: () => Promise<void>;
-}
+export type Bench = Awaited<ReturnType<typeof aBench>>;
 
 /**
  * A client for the resource UUID against a local server that answers as told, with a clock that only `sleep` advances.
  */
-export async function aBench(answer: Answering, { timeoutMs = 10_000 } = {}): Promise<Bench> {
-  const server = await aServer(answer);
-  const http = createHttp({ timeoutMs });
+export async function aBench(answer: Answering, { timeoutMs = 10_000 } = {}) {
+  const { url, seen } = await aServer(answer);
   const { tokens, renewed } = aTokenSource();
   const { slept, ...clock } = aClock();
-  const apiUrl = server.url;
-  const forResource = createPlatformFor(
-    { http, apiUrl, mediaType: MEDIA_TYPE, tokensOf: () => tokens },
-    clock,
-  );
+  const calls = { http: anHttp({ timeoutMs }), apiUrl: url, mediaType: MEDIA_TYPE, tokensOf: () => tokens };
+  const forResource = createPlatformFor(calls, clock);
   // The longest pauses.
-  const dice = jest.spyOn(Math, "random").mockReturnValue(1);
-  const close = async () => {
-    dice.mockRestore();
-    await http.close();
-    await server.close();
-  };
-  const { url, seen } = server;
-  return { api: forResource(UUID), seen, slept, renewed, tokens, forResource, url, close };
+  jest.spyOn(Math, "random").mockReturnValue(1);
+  return { api: forResource(UUID), seen, slept, renewed, forResource, url };
 }
 
 /** Gives these answers in order, and then repeats the last one. A number is a status with an error body. */

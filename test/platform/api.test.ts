@@ -3,17 +3,6 @@ import { createPlatformFor } from "../../src/platform/api.ts";
 import type { Answering } from "./local-server.ts";
 import { aBench, type Bench, inOrder, MEDIA_TYPE, OTHER, UUID } from "./api-client.ts";
 
-let open: Bench[] = [];
-async function bench(...args: Parameters<typeof aBench>): Promise<Bench> {
-  const opened = await aBench(...args);
-  open.push(opened);
-  return opened;
-}
-afterEach(async () => {
-  for (const { close } of open) await close();
-  open = [];
-});
-
 const app = { id: "a1", name: "my-app" };
 const tokensOf = ({ seen }: Bench) =>
   seen.map(({ headers }) => headers.authorization?.slice("Bearer ".length));
@@ -30,7 +19,7 @@ const later =
 
 describe("whether a call is tried again", () => {
   it("after a 401: once with a renewed token, whatever the method", async () => {
-    const platform = await bench(inOrder(401, [{ name: "A", value: "1" }]));
+    const platform = await aBench(inOrder(401, [{ name: "A", value: "1" }]));
     await platform.api.config.update([{ name: "A", value: "1" }]);
     expect([tokensOf(platform), platform.renewed]).toEqual([["token-1", "token-2"], ["token-1"]]);
   });
@@ -44,7 +33,7 @@ describe("whether a call is tried again", () => {
       ["token-1"],
     ]),
   ])("not after %s", async (_, answers, tokens) => {
-    const platform = await bench(inOrder(...answers));
+    const platform = await aBench(inOrder(...answers));
     const last = answers.at(-1);
     const refusal = { name: "PlatformRefused", status: last, id: `said_${last}` };
     await expect(platform.api.apps.list()).rejects.toMatchObject(refusal);
@@ -59,14 +48,14 @@ describe("whether a call is tried again", () => {
     ["a timeout", silent, [400, 800]],
   ])("twice for a GET after %s, and never what changes something", async (_name, fault, pauses) => {
     const limits = fault === silent ? { timeoutMs: 500 } : {};
-    const good = await bench(inOrder(fault, fault, [app]), limits);
+    const good = await aBench(inOrder(fault, fault, [app]), limits);
     await expect(good.api.apps.list()).resolves.toEqual([app]);
     expect(good.slept).toEqual(pauses);
-    const bad = await bench(inOrder(fault), limits);
+    const bad = await aBench(inOrder(fault), limits);
     await expect(bad.api.apps.list()).rejects.toThrow();
     expect(bad.seen).toHaveLength(3);
 
-    const { api, seen } = await bench(inOrder(fault), limits);
+    const { api, seen } = await aBench(inOrder(fault), limits);
     const changes = [
       () => api.config.update([]),
       () => api.logDrains.create("a", "u"),
@@ -82,7 +71,7 @@ describe("whether a call is tried again", () => {
     ["redirect_refused", elsewhere],
     ["http_503", later("11")],
   ])("not after %s: it would recur, or not be over soon", async (id, fault) => {
-    const platform = await bench(fault);
+    const platform = await aBench(fault);
     await expect(platform.api.apps.list()).rejects.toMatchObject({ id });
     expect(platform.seen).toHaveLength(1);
   });
@@ -91,7 +80,7 @@ describe("whether a call is tried again", () => {
 describe("a refusal", () => {
   it("contains the platform's message, and nothing that we sent", async () => {
     const message = "TEAPOT_URL: no https://u:pw@h for token-1\n";
-    const platform = await bench((_seen, response) =>
+    const platform = await aBench((_seen, response) =>
       response
         .writeHead(422, { "request-id": OTHER, "retry-after": "3" })
         .end(JSON.stringify({ id: "invalid_params", message, url: "https://docs.example/x" })),
@@ -108,7 +97,7 @@ describe("a refusal", () => {
   it.each(["", "<html>no</html>", "null", '{"id":7,"message":{}}', '{"id":"two words"}'])(
     "is a typed error with the body %j",
     async (body) => {
-      const platform = await bench((_seen, response) => response.writeHead(404).end(body));
+      const platform = await aBench((_seen, response) => response.writeHead(404).end(body));
       const refusal = { id: "http_404", status: 404, platformRequestId: null };
       await expect(platform.api.apps.get("x")).rejects.toMatchObject(refusal);
     },
@@ -129,7 +118,7 @@ describe("list endpoints", () => {
     ["GET", "", ({ api }) => api.apps.list()],
     ["POST", `{"in":{"id":["${UUID}"]}}`, ({ api }) => api.apps.filter([UUID])],
   ])("are read by %s to the last page, with Next-Range sent back unchanged", async (method, body, call) => {
-    const platform = await bench(paged);
+    const platform = await aBench(paged);
     await expect(call(platform)).resolves.toEqual(pages.flat());
     expect(platform.seen.map(({ headers }) => headers.range)).toEqual([undefined, rangeOf(1), rangeOf(2)]);
     expect(new Set(platform.seen.map((seen) => seen.method + seen.body))).toEqual(new Set([method + body]));
@@ -140,7 +129,7 @@ describe("list endpoints", () => {
     ["that lead back to themselves", 2, () => ({ "next-range": "again" })],
     ["that end in the middle", 1, () => ({})],
   ])("%s are an error after %d calls, not a shorter list", async (_, calls, more) => {
-    const platform = await bench((_seen, response) =>
+    const platform = await aBench((_seen, response) =>
       response.writeHead(206, { ...more(platform.seen.length) }).end("[]"),
     );
     await expect(platform.api.apps.list()).rejects.toMatchObject({ id: "unreadable_answer" });
@@ -152,7 +141,7 @@ describe("a success", () => {
   it.each(["", "<html>Welcome</html>", "null", "{}", '{"id":7}', "[null]", '[{"id":"1"},{}]'])(
     "with the body %j is an error that does not show it",
     async (body) => {
-      const { api } = await bench((_seen, response) => response.end(body));
+      const { api } = await aBench((_seen, response) => response.end(body));
       for (const call of [api.addons.own(), api.apps.list(), api.config.get()])
         expect(await rejection(call)).toMatchObject({
           ...{ name: "UnreadableAnswer", id: "unreadable_answer", status: 200 },
@@ -165,19 +154,19 @@ describe("a success", () => {
     "that does not name the app of an attachment of the add-on is an error: %j",
     async (of) => {
       const good = { id: "1", app };
-      const { api } = await bench(inOrder([good], [good, { id: "2", ...of }]));
+      const { api } = await aBench(inOrder([good], [good, { id: "2", ...of }]));
       await expect(api.attachments.ofAddon()).resolves.toHaveLength(1);
       await expect(api.attachments.ofAddon()).rejects.toMatchObject({ id: "unreadable_answer" });
     },
   );
 
   it("keeps unknown members, and requires only the id", async () => {
-    const platform = await bench(inOrder({ id: UUID, state: "brand_new", more: [1] }));
+    const platform = await aBench(inOrder({ id: UUID, state: "brand_new", more: [1] }));
     await expect(platform.api.addons.own()).resolves.toEqual({ id: UUID, state: "brand_new", more: [1] });
   });
 
   it("may have any body where only the status counts, but is no 304", async () => {
-    const { api } = await bench(
+    const { api } = await aBench(
       inOrder("<html>done</html>", (_seen, response) => response.writeHead(304).end()),
     );
     await expect(api.actions.provision()).resolves.toBeUndefined();
@@ -188,7 +177,7 @@ describe("a success", () => {
 describe("a raw request", () => {
   it("returns any answer unchanged, and renews the token after a 401 like other calls", async () => {
     const teapot: Answering = (_seen, response) => response.writeHead(418, { "x-a": "b" }).end("<html>");
-    const platform = await bench(inOrder(401, teapot));
+    const platform = await aBench(inOrder(401, teapot));
     const answer = await platform.api.request("get", "/apps?x=y");
     expect(answer).toMatchObject({ status: 418, headers: { "x-a": "b" }, body: "<html>" });
     expect(platform.seen.at(-1)).toMatchObject({ method: "GET", url: "/apps?x=y" });
@@ -196,7 +185,7 @@ describe("a raw request", () => {
   });
 
   it("sends the given body and headers, but keeps its own Authorization, Host and Content-Length", async () => {
-    const platform = await bench((_seen, response) => response.end());
+    const platform = await aBench((_seen, response) => response.end());
     const theirs = { Authorization: "Bearer mine", Host: "evil.example", "Content-Length": "0" };
     const chunked = { Expect: "nothing", Trailer: "x-sum" };
     await platform.api.request("POST", "/filters/apps", {
@@ -232,7 +221,7 @@ describe("every endpoint", () => {
     (api as unknown as Record<string, Record<string, Method>>)[group]![name]!;
 
   it("encodes each name as one segment of the path, and sends the token and the version", async () => {
-    const platform = await bench(inOrder({ id: "x" }));
+    const platform = await aBench(inOrder({ id: "x" }));
     for (const method of methods) {
       for (const [key, segment] of KEYS) {
         await methodOf(platform, method)(key, key).catch(() => undefined);
@@ -251,7 +240,7 @@ describe("every endpoint", () => {
   });
 
   it.each(["", ".", ".."])("refuses the key %j, and sends nothing", async (key) => {
-    const platform = await bench(inOrder({ id: "x" }));
+    const platform = await aBench(inOrder({ id: "x" }));
     for (const method of methods) {
       const takesKey = platform.seen.length;
       await Promise.resolve()

@@ -7,30 +7,9 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { inspect, promisify } from "node:util";
 import { Worker } from "node:worker_threads";
-import { createHttp } from "../../src/platform/http.ts";
 import { shown, type TransportError } from "../../src/platform/errors.ts";
 import { program } from "../support/program.ts";
-import { type Answering, aClosedPort, aRawServer, aServer, closings } from "./local-server.ts";
-
-const toClose = closings();
-
-function anHttp(limits: Parameters<typeof createHttp>[0] = {}) {
-  const http = createHttp(limits);
-  toClose.push(http.close);
-  return http;
-}
-
-async function anAnswering(answer: Answering) {
-  const server = await aServer(answer);
-  toClose.push(server.close);
-  return server;
-}
-
-async function aRaw(...args: Parameters<typeof aRawServer>) {
-  const server = await aRawServer(...args);
-  toClose.push(server.close);
-  return server;
-}
+import { aClosedPort, anHttp, aRawServer, aServer, toClose } from "./local-server.ts";
 
 async function failureOf(call: Promise<unknown>): Promise<TransportError> {
   return call.then(
@@ -41,9 +20,7 @@ async function failureOf(call: Promise<unknown>): Promise<TransportError> {
 
 describe("an HTTP call", () => {
   it("sends what it was given, and returns status, headers and body", async () => {
-    const server = await anAnswering((_seen, response) =>
-      response.writeHead(418, { "x-a": "b" }).end("grüß"),
-    );
+    const server = await aServer((_seen, response) => response.writeHead(418, { "x-a": "b" }).end("grüß"));
     const headers = { authorization: "Bearer t", "content-type": "application/json" };
     const call = { method: "PATCH", url: `${server.url}/p?q=1`, headers, body: '{"ü":1}' };
     const answer = await anHttp().send(call);
@@ -58,7 +35,7 @@ describe("an HTTP call", () => {
     ["GET", undefined, ""],
   ])("sends Content-Length for any method: %s %j", async (method, body, length) => {
     let sent = "";
-    const server = await aRaw((socket, _connection, received) => {
+    const server = await aRawServer((socket, _connection, received) => {
       sent += received.toString();
       if (sent.endsWith(`\r\n\r\n${body ?? ""}`)) socket.end("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     });
@@ -74,7 +51,7 @@ describe("an HTTP call", () => {
 
   it("keeps its connections for later calls, and never opens more than allowed", async () => {
     const ports = new Set<number | undefined>();
-    const server = await anAnswering((_seen, response) => {
+    const server = await aServer((_seen, response) => {
       ports.add(response.socket?.remotePort);
       setTimeout(() => response.end(), 5);
     });
@@ -104,7 +81,7 @@ describe("a call without a usable answer", () => {
     ["more bytes than allowed", "answer_too_large", (it) => it.write(`${ok}\r\n${"z".repeat(2_000)}`)],
     ["a redirect", "redirect_refused", (socket) => socket.end(redirect)],
   ])("throws a typed error on %s, may have arrived, and is not repeated", async (_name, id, answer) => {
-    const server = await aRaw(answer);
+    const server = await aRawServer(answer);
     const url = `${server.url}/some/path?secret=hush`;
     const timeoutMs = id === "timed_out" ? 300 : 10_000;
     const error = await failureOf(anHttp({ timeoutMs, maxBytes: 1_000 }).send({ method: "POST", url }));
@@ -116,7 +93,7 @@ describe("a call without a usable answer", () => {
 
   it("may have arrived on a kept connection that closes before any byte, also when it had waited for that", async () => {
     let asked = 0;
-    const server = await aRaw((socket) => {
+    const server = await aRawServer((socket) => {
       asked += 1;
       if (asked === 1) socket.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
       else socket.resetAndDestroy();
@@ -129,7 +106,7 @@ describe("a call without a usable answer", () => {
   });
 
   it("did not arrive when the connection is refused, the host is unknown, or TLS fails", async () => {
-    const server = await anAnswering((_seen, response) => response.end());
+    const server = await aServer((_seen, response) => response.end());
     const { port } = new URL(await aClosedPort());
     const urls = [
       `http://127.0.0.1:${port}/`,
@@ -158,7 +135,7 @@ describe("a call without a usable answer", () => {
   });
 
   it("keeps no bytes that could not be parsed", async () => {
-    const server = await aRaw((socket) => socket.end("HTTP/1.1 200 OK\r\nx\0: SVCK-token\r\n\r\n"));
+    const server = await aRawServer((socket) => socket.end("HTTP/1.1 200 OK\r\nx\0: SVCK-token\r\n\r\n"));
     const error = await failureOf(anHttp().send({ method: "GET", url: server.url }));
     expect(error.cause).toMatchObject({ code: "HPE_INVALID_HEADER_TOKEN" });
     expect(inspect(error)).not.toContain("rawPacket");
@@ -173,7 +150,7 @@ describe("a call without a usable answer", () => {
 });
 
 it("closing the HTTP client waits for all calls in flight, also for one that fails, and refuses later ones", async () => {
-  const server = await anAnswering(({ url }, response) => {
+  const server = await aServer(({ url }, response) => {
     if (url === "/broken") setTimeout(() => response.destroy(), 50);
     else setTimeout(() => response.end("done"), 150);
   });

@@ -1,5 +1,6 @@
 import http from "node:http";
 import net, { type AddressInfo } from "node:net";
+import { createHttp } from "../../src/platform/http.ts";
 
 export interface Seen {
   method: string;
@@ -10,7 +11,13 @@ export interface Seen {
 
 export type Answering = (seen: Seen, response: http.ServerResponse) => void;
 
-/** A real server on a free port, with the requests it got. To be closed by the test that opened it. */
+/** What is closed after the tests of a file, the last first. */
+export const toClose: (() => unknown)[] = [];
+afterAll(async () => {
+  for (const close of toClose.splice(0).reverse()) await close();
+});
+
+/** A real server on a free port, with the requests it got, until the file's tests have ended. */
 export async function aServer(answer: Answering) {
   const seen: Seen[] = [];
   const server = http.createServer((request, response) => {
@@ -22,12 +29,16 @@ export async function aServer(answer: Answering) {
       answer({ method, url, headers, body }, response);
     });
   });
-  const url = await listening(server, "http");
-  const close = () => {
-    server.closeAllConnections();
-    return new Promise<void>((resolve) => server.close(() => resolve()));
-  };
-  return { url, seen, close };
+  const url = await listening(server);
+  toClose.push(() => void server.close().closeAllConnections());
+  return { url, seen };
+}
+
+/** A client, until the file's tests have ended. */
+export function anHttp(limits: Parameters<typeof createHttp>[0] = {}) {
+  const client = createHttp(limits);
+  toClose.push(client.close);
+  return client;
 }
 
 /** A server that passes all received bytes to `answer`, which writes to the socket. */
@@ -39,32 +50,23 @@ export async function aRawServer(answer: (socket: net.Socket, connection: number
     sockets.add(socket);
     socket.on("error", () => {}).on("data", (received) => answer(socket, connection, received));
   });
-  const url = await listening(server, "http");
-  const close = () => {
+  const url = await listening(server);
+  toClose.push(() => {
+    server.close();
     for (const socket of sockets) socket.destroy();
-    return new Promise<void>((resolve) => server.close(() => resolve()));
-  };
-  return { url, close, connections: () => connections };
+  });
+  return { url, connections: () => connections };
 }
 
 /** An address where nobody listens. */
 export async function aClosedPort(): Promise<string> {
   const server = net.createServer();
-  const url = await listening(server, "http");
+  const url = await listening(server);
   await new Promise<void>((resolve) => server.close(() => resolve()));
   return url;
 }
 
-async function listening(server: net.Server, scheme: string): Promise<string> {
+async function listening(server: net.Server): Promise<string> {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
-
-/** What is to be closed after each test of a file, the last first. */
-export function closings(): (() => unknown)[] {
-  const toClose: (() => unknown)[] = [];
-  afterEach(async () => {
-    for (const close of toClose.splice(0).reverse()) await close();
-  });
-  return toClose;
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }

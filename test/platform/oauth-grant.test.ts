@@ -1,29 +1,18 @@
 import { inspect } from "node:util";
 import { readTime } from "../../src/credentials/grant.ts";
-import { createHttp } from "../../src/platform/http.ts";
 import { oauthGrantOf, type GrantAnswer } from "../../src/platform/oauth-grant.ts";
 import { Secret } from "../../src/secret.ts";
 import { inOrder, MEDIA_TYPE, UUID } from "./api-client.ts";
-import { type Answering, aClosedPort, aServer, closings } from "./local-server.ts";
+import { type Answering, aClosedPort, anHttp, aServer } from "./local-server.ts";
 
 const PASSWORD = "p:ss wörd";
 const good = {
   oauth_grant: { code: "the-code", type: "authorization_code", expires_at: "2016-03-03T18:01:31-0800" },
 };
 
-const toClose = closings();
-
 function grantAt(apiUrl: string): Promise<GrantAnswer> {
-  const http = createHttp();
-  toClose.push(http.close);
   const login = { addonId: "teapots", addonPassword: new Secret(PASSWORD) };
-  return oauthGrantOf({ http, apiUrl, mediaType: MEDIA_TYPE }, login, UUID);
-}
-
-async function anApi(answer: Answering) {
-  const server = await aServer(answer);
-  toClose.push(server.close);
-  return server;
+  return oauthGrantOf({ http: anHttp(), apiUrl, mediaType: MEDIA_TYPE }, login, UUID);
 }
 
 const answering =
@@ -33,7 +22,7 @@ const answering =
 
 describe("a call to the oauth-grant endpoint", () => {
   it("asks for one resource with Basic credentials, the API's Accept header and nothing in the address", async () => {
-    const server = await anApi(inOrder(good));
+    const server = await aServer(inOrder(good));
     const answer = await grantAt(server.url);
     const authorization = `Basic ${Buffer.from(`teapots:${PASSWORD}`, "utf8").toString("base64")}`;
     expect(server.seen).toMatchObject([
@@ -49,9 +38,9 @@ describe("a call to the oauth-grant endpoint", () => {
   });
 
   it("may be retried when the connection is refused, or the answer is a redirect or too large", async () => {
-    const elsewhere = await anApi(inOrder(good));
-    const redirect = await anApi(answering(307, "", { location: elsewhere.url }));
-    const large = await anApi(inOrder({ ...good, pad: "x".repeat(100_000) }));
+    const elsewhere = await aServer(inOrder(good));
+    const redirect = await aServer(answering(307, "", { location: elsewhere.url }));
+    const large = await aServer(inOrder({ ...good, pad: "x".repeat(100_000) }));
     for (const [url, id] of [
       [await aClosedPort(), "connection_failed"],
       [redirect.url, "redirect_refused"],
@@ -75,14 +64,14 @@ describe("an answer of the oauth-grant endpoint", () => {
     [200, { oauth_grant: { code: "" } }, "not_now", "unreadable_answer"],
     [200, { oauth_grant: { code: "x".repeat(2049) } }, "not_now", "unreadable_answer"],
   ])("%d %j is %s (%s)", async (status, body, outcome, id) => {
-    const answer = await grantAt((await anApi(answering(status, body))).url);
+    const answer = await grantAt((await aServer(answering(status, body))).url);
     expect(answer).toMatchObject({ outcome, error: { id } });
     expect(JSON.stringify(answer)).not.toContain("the-code");
   });
 
   it("that refuses is reported with its message, without what we sent", async () => {
     const said = { id: "rate_limit", message: `no "${PASSWORD}"\r\n${"x".repeat(400)}` };
-    const answer = await grantAt((await anApi(answering(429, said))).url);
+    const answer = await grantAt((await aServer(answering(429, said))).url);
     expect(answer).toMatchObject({ outcome: "not_now" });
     expect(answer.outcome !== "grant" && answer.error.message).toMatch(
       /429 rate_limit: no "\[secret\]" x+…$/,

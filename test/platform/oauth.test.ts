@@ -1,30 +1,13 @@
 import { inspect } from "node:util";
 import { TransportError } from "../../src/platform/errors.ts";
-import { createHttp } from "../../src/platform/http.ts";
 import { createTokenEndpoint, judgeTokenAnswer, type TokenAnswer } from "../../src/platform/oauth.ts";
 import { Secret } from "../../src/secret.ts";
-import { type Answering, aServer, closings } from "./local-server.ts";
+import { anHttp, aServer } from "./local-server.ts";
 
 const HOUR = 3_600;
 const good = { access_token: "SVCK-a", refresh_token: "r", expires_in: 2 * HOUR, token_type: "Bearer" };
 
-const toClose = closings();
-
-function anEndpoint(authUrl: string, timeoutMs = 2_000) {
-  const http = createHttp();
-  toClose.push(http.close);
-  return createTokenEndpoint({ http, authUrl, timeoutMs });
-}
-
-async function anAuthServer(answer: Answering) {
-  const server = await aServer(answer);
-  toClose.push(server.close);
-  return server;
-}
-
-function exchangeAt(authUrl: string, code = "the-code", secret = "the-secret"): Promise<TokenAnswer> {
-  return anEndpoint(authUrl).exchange(new Secret(code), new Secret(secret));
-}
+const anEndpoint = (authUrl: string) => createTokenEndpoint({ http: anHttp(), authUrl });
 
 function judged(status: number, body: unknown, headers = {}, sent: string[] = []): TokenAnswer {
   const text = typeof body === "string" ? body : JSON.stringify(body);
@@ -39,8 +22,9 @@ function revealed(answer: TokenAnswer) {
 
 describe("a call to the token endpoint", () => {
   it("exchanges a code with a form, with no secret in the address", async () => {
-    const server = await anAuthServer((_seen, response) => response.end(JSON.stringify(good)));
-    expect(revealed(await exchangeAt(server.url, "c&d", "s=t +"))).toEqual(["SVCK-a", "r", 2 * HOUR]);
+    const server = await aServer((_seen, response) => response.end(JSON.stringify(good)));
+    const answer = await anEndpoint(server.url).exchange(new Secret("c&d"), new Secret("s=t +"));
+    expect(revealed(answer)).toEqual(["SVCK-a", "r", 2 * HOUR]);
     expect(server.seen).toMatchObject([
       {
         method: "POST",
@@ -52,7 +36,7 @@ describe("a call to the token endpoint", () => {
   });
 
   it("refreshes with the refresh token, and accepts a 201", async () => {
-    const server = await anAuthServer((_seen, response) => response.writeHead(201).end(JSON.stringify(good)));
+    const server = await aServer((_seen, response) => response.writeHead(201).end(JSON.stringify(good)));
     const answer = await anEndpoint(server.url).refresh(new Secret("r"), new Secret("s"));
     expect(answer.outcome).toBe("issued");
     expect(server.seen[0]?.body).toBe("grant_type=refresh_token&refresh_token=r&client_secret=s");
@@ -70,22 +54,17 @@ describe("a success with an unusual body", () => {
   it.each<[string, number, unknown, unknown]>([
     ["HTML", 200, "<html>Welcome</html>", "unknown"],
     ["an empty body", 200, "", "unknown"],
-    ["an array", 200, [good], "unknown"],
     ["half an answer", 200, JSON.stringify(good).slice(0, 30), "unknown"],
     ["a number for a token", 200, withMember({ access_token: 7 }), "unknown"],
-    ["no token", 200, withMember({ access_token: undefined }), "unknown"],
     ["an error with status 200", 200, { error: "invalid_grant" }, "unknown"],
     ["a line break in the token", 200, withMember({ access_token: "SVCK-a\r\nx: y" }), "unknown"],
     ["a token of 513 characters", 200, withMember({ access_token: "a".repeat(513) }), "unknown"],
     ["a token without the prefix", 200, withMember({ access_token: "old" }), ["old", "r", 2 * HOUR]],
     ["a byte order mark before it", 200, `\uFEFF${JSON.stringify(good)}`, [token, "r", 2 * HOUR]],
-    ["status 201", 201, good, [token, "r", 2 * HOUR]],
     ["expires_in abc", 200, withMember({ expires_in: "abc" }), [token, "r", 8 * HOUR]],
-    ["expires_in -1", 200, withMember({ expires_in: -1 }), [token, "r", 8 * HOUR]],
     ["expires_in 1e12", 200, withMember({ expires_in: 1e12 }), [token, "r", 8 * HOUR]],
     ["expires_in as digits", 200, withMember({ expires_in: "60" }), [token, "r", 60]],
     ["no expires_in", 200, withMember({ expires_in: undefined }), [token, "r", 8 * HOUR]],
-    ["token type bearer", 200, withMember({ token_type: "bearer" }), [token, "r", 2 * HOUR]],
     ["token type mac", 200, withMember({ token_type: "mac" }), [token, "r", 2 * HOUR]],
     ["no refresh", 200, withMember({ refresh_token: null }), [token, null, 2 * HOUR]],
     ["a line break in it", 200, withMember({ refresh_token: "r\n" }), [token, null, 2 * HOUR]],
@@ -113,14 +92,12 @@ describe("an error answer of the token endpoint", () => {
     [400, { error: "temporarily_unavailable" }, "not_issued", "temporarily_unavailable"],
     [403, { error: "slow_down" }, "not_issued", "slow_down"],
     [429, { id: "rate_limit", message: "slow" }, "not_issued", "rate_limit"],
-    [429, "", "not_issued", "http_429"],
     [503, { error: "temporarily_unavailable" }, "not_issued", "temporarily_unavailable"],
     [500, { error: "server_error" }, "not_issued", "server_error"],
     [500, { id: "internal", message: "?" }, "unknown", "internal"],
     [502, "<html>Bad gateway</html>", "unknown", "http_502"],
     [304, "", "unknown", "http_304"],
     [400, { error: { code: 7 } }, "bug", "http_400"],
-    [400, { error: "two words" }, "bug", "http_400"],
   ])("%d %j is %s (%s)", (status, body, outcome, id) => {
     expect(judged(status, body)).toMatchObject({ outcome, error: { id } });
   });
@@ -148,10 +125,8 @@ describe("Retry-After", () => {
     ["a date", { "retry-after": `${NEW_YEAR}:30 GMT`, date: `${NEW_YEAR}:00 GMT` }, 30_000],
     ["a past date", { "retry-after": "Wed, 01 Jan 1969 00:00:00 GMT" }, 1_000],
     ["nothing", {}, undefined],
-    ["an empty value", { "retry-after": "" }, undefined],
     ["words", { "retry-after": "soon" }, undefined],
     ["zero", { "retry-after": "0" }, 1_000],
-    ["a negative number", { "retry-after": "-5" }, 1_000],
     ["a billion", { "retry-after": "1000000000" }, 900_000],
   ])("is read from %s", (_name, headers, expected) => {
     const answer = judged(429, "", headers);

@@ -1,20 +1,7 @@
-import { path, rawPath } from "../../src/platform/path.ts";
+import { endpointOf } from "../../src/metrics/measured.ts";
+import { rawPath } from "../../src/platform/path.ts";
+import { clientEndpoints } from "../support/client-endpoints.ts";
 import { aBench, OTHER, UUID } from "./api-client.ts";
-
-describe("the path tag", () => {
-  it("encodes its values", () => {
-    expect(path`/apps/${"a/b?c#d%2e"}/x`).toBe("/apps/a%2Fb%3Fc%23d%252e/x");
-    expect(path`/apps`).toBe("/apps");
-  });
-
-  it.each(["", ".", ".."])("refuses the segment %j", (segment) => {
-    expect(() => path`/apps/${segment}/addons`).toThrow(expect.objectContaining({ id: "invalid_path" }));
-  });
-
-  it("refuses dots that only combine to the segment", () => {
-    expect(() => path`/apps/.${"."}`).toThrow(/segment "\.\."/);
-  });
-});
 
 describe("a path given to kit api", () => {
   const own = { apiUrl: "https://api.example/v3", uuid: UUID };
@@ -56,6 +43,24 @@ describe("a path given to kit api", () => {
     expect(bench.seen.map(({ url }) => url)).toEqual(
       [UUID, UUID, OTHER, OTHER].map((id) => `/addons/${id}/config`),
     );
-    await bench.close();
   });
+});
+
+describe("endpointOf: the endpoint label of a call", () => {
+  it("is known for every call of the client", async () => {
+    const endpoints = await clientEndpoints();
+    expect(endpoints.length).toBeGreaterThan(30);
+    for (const endpoint of endpoints) {
+      const [method, path] = endpoint.split(" ") as [string, string];
+      const filled = path.replaceAll(":id", "0123-somebody%2Fs");
+      expect(endpointOf(method, `https://platform.example${filled}`)).toBe(endpoint);
+      expect(endpointOf(method, new URL(`https://platform.example${filled}`))).toBe(endpoint);
+      expect(endpointOf(method, `https://platform.example/below/a/path${filled}?since=1`)).toBe(endpoint);
+    }
+  });
+
+  it.each(["/", "/somebody", "/addons-of/somebody", "/apps/somebody/releases", "/addons/a/b/c/d/e"])(
+    "is other for the unknown path %s",
+    (path) => expect(endpointOf("GET", `https://platform.example${path}`)).toBe("other"),
+  );
 });

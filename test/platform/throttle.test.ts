@@ -93,6 +93,5 @@ describe("the rate limit of a resource", () => {
     expect(platform.slept).toEqual([]);
     await platform.forResource(OTHER).apps.list();
     expect(platform.slept).toEqual([1_000]);
-    await platform.close();
   });
 });

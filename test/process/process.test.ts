@@ -1,9 +1,15 @@
-import { existsSync, readFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
+import { freePort } from "../../packages/conformance/free-port.ts";
 import { aProcessWorld, before } from "../support/process-world.ts";
+import { program } from "../support/program.ts";
 import { eventually, opened } from "../support/world.ts";
 
-// Signals, uncaught errors and a busy process, with real processes.
+// Signals, uncaught errors, a busy process, a wrong clock and a log that nobody reads, with real processes.
 
 const life = opened(() => aProcessWorld({ environment: { SWEEP_CRON: "* * * * * *" } }));
 afterEach(async () => {
@@ -100,15 +106,10 @@ it("an uncaught error ends the process and shows no secret; the next process con
   await life.become(uuids, 1);
 });
 
-/** The kernel's limit; null on other systems. */
-function somaxconn(): number | null {
-  const file = "/proc/sys/net/core/somaxconn";
-  return existsSync(file) ? Number(readFileSync(file, "utf8")) : null;
-}
-
 it("a burst of a thousand connections is queued by the kernel while the process is busy", async () => {
   // Other kernels have a lower limit of their own.
-  if ((somaxconn() ?? 0) < 1_100) return;
+  const limit = "/proc/sys/net/core/somaxconn";
+  if (!existsSync(limit) || Number(readFileSync(limit, "utf8")) < 1_100) return;
   const web = await life.start();
   const { hostname, port } = new URL(web.url!);
   web.signal("SIGSTOP");
@@ -121,4 +122,106 @@ it("a burst of a thousand connections is queued by the kernel while the process 
     sockets.forEach((socket) => socket.destroy());
     web.signal("SIGCONT");
   }
+});
+
+describe("time and clocks", () => {
+  it("a vendor's function that blocks the event loop loses nothing", async () => {
+    const block = `process.on("SIGUSR2", () => { for (const end = Date.now() + 2_500; Date.now() < end; ); });`;
+    const web = await life.start("web", before(block));
+    const known = await life.install(5);
+    await life.become(known, 1);
+    const since = life.position();
+    const uuids = await life.install(5);
+    web.signal("SIGUSR2");
+    await life.become(uuids, 1);
+    await life.makeDue(known).catch(() => life.makeDue(known));
+    await life.become(known, 2);
+    expect(life.issuedSince(since)).toBe(10);
+    expect(web.output()).toMatch(/"alarm":"event_loop_blocked","ms":\d{4}/);
+    for (const line of web.output().trim().split("\n")) expect(JSON.parse(line)).toEqual(expect.any(Object));
+  });
+
+  it("a wrong clock, set back an hour and ahead two, does not change what is due", async () => {
+    const clock = `
+      const Real = Date; const jumps = [-3_600_000, 7_200_000]; let off = 600_000;
+      globalThis.Date = class extends Real {
+        constructor(...given) { given.length ? super(...given) : super(Real.now() + off); }
+        static now() { return Real.now() + off; }
+      };
+      process.on("SIGUSR2", () => { off += jumps.shift(); console.log(JSON.stringify({ msg: "Jumped to " + off })); });`;
+    const web = await life.start("web", before(clock));
+    const known = await life.install(3);
+    await life.become(known, 1);
+    for (const [generation, jumped] of [
+      [2, "Jumped to -3000000"],
+      [3, "Jumped to 4200000"],
+    ] as const) {
+      web.signal("SIGUSR2");
+      await eventually(() => expect(web.output()).toContain(jumped));
+      const since = life.position();
+      await life.become(await life.install(3), 1);
+      // A sweep comes each second.
+      await sleep(1_200);
+      // Nothing else has become due.
+      expect(life.issuedSince(since)).toBe(3);
+      await life.makeDue(known);
+      await life.become(known, generation);
+      expect(life.issuedSince(since)).toBe(6);
+    }
+  }, 150_000);
+});
+
+const answers = async (url: string | null) => (await fetch(`${url}/readyz`)).status;
+
+describe("the log's output stream", () => {
+  it.each(["closed", "full"] as const)("does not block work when it is %s", async (how) => {
+    const web = await life.start("web", { LOG_LEVEL: "debug" });
+    web.leaveOutput(how);
+    for (let call = 0; call < 16; call++)
+      await Promise.all(
+        Array.from({ length: 50 }, () =>
+          fetch(`${web.url}/${"x".repeat(190)}`, { signal: AbortSignal.timeout(5_000) }),
+        ),
+      );
+    expect(await answers(web.url)).toBe(200);
+    await life.become(await life.install(3), 1);
+    web.signal("SIGTERM");
+    expect(await web.ended).toBe(0);
+  });
+
+  (existsSync("/dev/full") ? it : it.skip)(
+    "lets the process work and exit while the log's disk is full",
+    async () => {
+      const disk = openSync("/dev/full", "w");
+      const port = await freePort();
+      const web = spawn(process.execPath, [program("src/web.ts")], {
+        cwd: tmpdir(),
+        env: { ...life.world.environment, PORT: String(port), WEB_JOBS: "off" },
+        stdio: ["ignore", disk, "pipe"],
+      });
+      closeSync(disk);
+      let errors = "";
+      web.stderr!.on("data", (data: Buffer) => (errors += data.toString()));
+      await eventually(async () => expect(await answers(`http://localhost:${port}`)).toBe(200));
+      web.kill("SIGTERM");
+      expect([await once(web, "close"), errors]).toEqual([[0, null], ""]);
+    },
+    60_000,
+  );
+
+  it("drops lines that are not read in time, and logs how many as the process exits", async () => {
+    // More than it keeps; nobody reads until all are written.
+    const flood = `const { logOutput } = await import(${JSON.stringify(program("src/logging/log-output.ts"))});
+      const log = logOutput();
+      for (let line = 0; line < 12_000; line++) log.write("x".repeat(999) + "\\n");
+      process.stderr.write("written");
+      process.exit(0);`;
+    const child = spawn(process.execPath, ["--input-type=module", "-e", flood]);
+    let taken = "";
+    await once(child.stderr, "data");
+    child.stdout.on("data", (data: Buffer) => (taken += data.toString()));
+    expect(await once(child, "close")).toEqual([0, null]);
+    const [, dropped] = /"Nobody took the log: (\d+) lines were dropped"/.exec(taken) ?? [];
+    expect(taken.match(/^x{999}$/gm)!.length + Number(dropped)).toBe(12_000);
+  });
 });

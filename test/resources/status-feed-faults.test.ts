@@ -8,12 +8,6 @@ import { refreshNow } from "../../src/credentials/sweeps.ts";
 /** Fault G5: the status feed is only information; none of its faults affects grants, refreshes or the log. */
 const world = opened(() => aWorld());
 
-let closing: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0)) await close();
-  closing = [];
-});
-
 /** The time limit of a call to the feed. */
 const LONGEST_CALL_MS = 5_000;
 
@@ -37,12 +31,8 @@ const modes: Record<string, Answering | null> = {
   lying: (_, response) => response.end(JSON.stringify(LIES)),
 };
 
-async function aFeed(answer: Answering | null) {
-  if (!answer) return { url: await aClosedPort(), seen: [] };
-  const server = await aServer(answer);
-  closing.push(server.close);
-  return server;
-}
+const aFeed = async (answer: Answering | null) =>
+  answer ? aServer(answer) : { url: await aClosedPort(), seen: [] };
 
 const alarms = () =>
   world.lines(`"alarm":"no_grant"`).map((line) => JSON.parse(line) as { uuid: string; incident?: object });

@@ -97,11 +97,6 @@ describe("a sealed (encrypted) value", () => {
     expect(nonces.size).toBe(10_000);
     expect(ciphertexts.size).toBe(10_000);
   });
-
-  it("is not changed by later encryptions", () => {
-    const sealed = Array.from({ length: 2_000 }, (_, i) => vault.seal(context, `value ${i}`));
-    sealed.forEach((each, i) => expect(vault.open(context, each).reveal()).toBe(`value ${i}`));
-  });
 });
 
 describe("a key ring", () => {
@@ -182,16 +177,12 @@ describe("a Secret", () => {
 
   it.each<[string, () => unknown]>([
     ["JSON", () => JSON.stringify(holder)],
-    ["JSON of itself", () => JSON.stringify(secret)],
     ["inspection", () => inspect(holder, { depth: 9, showHidden: true, getters: true })],
     ["plain inspection", () => inspect(secret, { customInspect: false, showHidden: true, depth: 9 })],
     ["a template", () => `${secret as unknown as string}`],
     ["adding it to a text", () => "" + (secret as unknown as string)],
-    ["String()", () => String(secret)],
     ["toLocaleString()", () => secret.toLocaleString()],
     ["a clone", () => inspect(structuredClone({ secret: { ...secret } }), { showHidden: true })],
-    ["its clone", () => inspect(structuredClone(secret), { showHidden: true })],
-    ["its own keys", () => Reflect.ownKeys(secret).join()],
     ["its entries", () => JSON.stringify(Object.entries(Object.getOwnPropertyDescriptors(secret)))],
     ["a spread", () => JSON.stringify({ ...secret })],
     ["an error that has it as its cause", () => inspect(new Error("x", { cause: secret }), { depth: 9 })],

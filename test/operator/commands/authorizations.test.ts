@@ -21,7 +21,6 @@ const USERS_TOKEN = "SVCK-of-the-user";
 
 let answer: Answering;
 const server = await aServer((seen, response) => answer(seen, response));
-afterAll(() => server.close());
 beforeEach(() => {
   answer = inOrder(RECORD);
   server.seen.length = 0;

@@ -34,7 +34,6 @@ const CURRENT = {
 
 let answer: Answering;
 const server = await aServer((seen, response) => answer(seen, response));
-afterAll(() => server.close());
 beforeEach(() => {
   answer = inOrder(CURRENT);
   server.seen.length = 0;
