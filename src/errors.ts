@@ -1,10 +1,7 @@
 import { inspect } from "node:util";
 import { redact, type Secret } from "./secret.ts";
 
-/**
- * The base class of the kit's errors: a stable machine word (`id`), a sentence for a person (`message`), the original
- * error in `cause`. No enumerable member may hold a secret.
- */
+/** `id`: a stable machine word; `message`: a sentence for a person. No enumerable member may hold a secret. */
 export class KitError extends Error {
   readonly id: string;
 
@@ -31,7 +28,7 @@ export class Refusal extends KitError {
   }
 }
 
-/** Settings, keys or the database's schema make it impossible to start: the process ends with exit code 78. */
+/** The process cannot start, and ends with exit code 78. */
 export class Misconfigured extends KitError {
   constructor(message: string, options?: ErrorOptions) {
     super("misconfigured", message, options);
@@ -65,9 +62,8 @@ export function messageOf(error: unknown): string {
 const quotedBy = new WeakMap<object, readonly string[]>();
 
 /**
- * To be called with what foreign code threw (the vendor's, or another server's answer): notes which secrets its text
- * may quote, so that the log and `messageOf` show it without them. Returns the error; of anything else that was thrown,
- * a text without the secrets.
+ * Notes which secrets the text of a foreign error may quote, so that the log and `messageOf` show it without them.
+ * Returns the error; of anything else that was thrown, a text without the secrets.
  */
 export function mayQuote(thrown: unknown, secrets: readonly Secret[]): unknown {
   const values = secrets.map((each) => each.reveal());
@@ -78,7 +74,6 @@ export function mayQuote(thrown: unknown, secrets: readonly Secret[]): unknown {
   return thrown;
 }
 
-/** Redacts, in the texts of an error, the secrets that it or one of its causes may quote. */
 export function withoutQuoted(error: Error): (text: string) => string {
   const secrets = chainOf(error).flatMap((each) => quotedBy.get(each) ?? []);
   return (text) => redact(text, secrets);
@@ -86,7 +81,6 @@ export function withoutQuoted(error: Error): (text: string) => string {
 
 const DEEPEST_CAUSE = 8;
 
-/** The error, its cause, that one's cause and so on, as far as they can be read. */
 export function chainOf(error: unknown): Error[] {
   const chain: Error[] = [];
   try {

@@ -144,7 +144,7 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   });
 }
 
-/** Work that ended may have made other work due. One look after this delay serves all that ends meanwhile. */
+/** One look after this delay serves all that ends meanwhile. */
 const SOON_MS = 50;
 /** Connections to the platform's API at most; further calls wait for one. */
 const SOCKETS_FOR_API = 64;

@@ -2,7 +2,6 @@ import { isIP } from "node:net";
 import { validate } from "node-cron";
 import { Secret } from "./secret.ts";
 
-/** One setting: its name in the environment, what it means, and how its text becomes a value. */
 export interface Setting<Value> {
   name: string;
   about: string;
@@ -14,7 +13,6 @@ export interface Setting<Value> {
 
 export type Settings = Readonly<Record<string, Setting<unknown>>>;
 
-/** What a table of settings becomes once it is read. */
 export type ValuesOf<Table extends Settings> = {
   readonly [Key in keyof Table]: ReturnType<Table[Key]["read"]>;
 };
@@ -32,7 +30,6 @@ export function setting<Value>(
 // The kinds of settings: each function turns the text of a variable into its value, or throws the end of a sentence
 // that begins with the variable's name. Never the value itself: it may be a secret.
 
-/** Makes a setting optional: an empty text gives undefined. */
 export const optional =
   <Value>(read: (text: string, insecure: boolean) => Value) =>
   (text: string, insecure: boolean) =>
@@ -153,7 +150,7 @@ function hasOneHost(address: string): boolean {
   return url !== null && !(url.searchParams.get("host") ?? url.hostname).includes(",");
 }
 
-/** The parts of such an address; null if it cannot be read. Where it names no host, that is `localhost`. */
+/** Null if it cannot be read. Where it names no host, that is `localhost`. */
 export function databaseAddress(text: string): URL | null {
   const whole = text.replace("@/", "@localhost/");
   return URL.canParse(whole) ? new URL(whole) : null;
@@ -171,7 +168,6 @@ function addressIn(value: string): { url: URL; text: string } | null {
   return url.username || url.password || url.search || url.hash ? null : { url, text };
 }
 
-/** Our own public address, without slashes at its end. */
 export function ownUrl(value: string): string {
   const address = addressIn(value);
   if (address && /^https?:$/.test(address.url.protocol)) return address.text;

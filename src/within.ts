@@ -13,11 +13,7 @@ export async function within<T>(ms: number, work: T | Promise<T>, late: () => Er
   }
 }
 
-interface Limits {
-  ms: number;
-  late: () => Error;
-  cuts: readonly AbortSignal[];
-}
+type Limits = { ms: number; late: () => Error; cuts: readonly AbortSignal[] };
 
 /**
  * Runs `work` with a signal that is aborted after `ms` milliseconds, with `late()`, or when one of `cuts` is, with its
@@ -43,7 +39,6 @@ export async function untilCut<T>(
   }
 }
 
-/** Why work was cut off whose lease another process has now, or nobody may have any more. */
 export class LeaseLost extends Error {}
 
 /**

@@ -11,11 +11,10 @@ export * from "./retry.ts";
 /** One SQL statement with a name of its own, under which PostgreSQL parses it once per connection, and shows it. */
 export type Statement = { readonly name: string; readonly text: string };
 
-/** Whatever can run a statement: the database, or a transaction on it. */
+/** The database, or a transaction on it. */
 export type Queryable = {
   /**
-   * Runs one statement and gives its rows. Arrays become PostgreSQL arrays (for `unnest`), also of `Buffer`, `Date` and
-   * null. `bigint` columns come back as numbers, `timestamptz` as `Date`, `bytea` as `Buffer`.
+   * Arrays become PostgreSQL arrays (for `unnest`). `bigint` columns come back as numbers.
    *
    * @throws pg.DatabaseError or the driver's own errors; `isTransient` tells which are worth another try.
    */
@@ -43,7 +42,6 @@ export type Database = Queryable & {
   planned<T>(work: (tx: Queryable) => Promise<T>): Promise<T>;
   /** As `query`, for a read that goes through many rows: planned for its values, and it may take five minutes. */
   readWhole<Row>(statement: Statement, values?: readonly unknown[]): Promise<Row[]>;
-  /** The Prisma client; loaded when first asked for. */
   prisma(): Promise<PrismaClient>;
   /** Resolves if the database answers and takes writes; rejects if it is read-only: a standby, or a full disk. */
   ping(): Promise<void>;
@@ -70,10 +68,7 @@ SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on; SET LOCAL enable_
 
 const PING = statement("ping", `SELECT current_setting('transaction_read_only') = 'on' AS "isReadOnly"`);
 
-/**
- * Opens the PostgreSQL that the settings name. It is not connected to before the first query, so this succeeds while it
- * is down. Throws `Misconfigured` if the driver cannot read the address, or a file.
- */
+/** Connects at the first query, so this succeeds while the database is down. Throws what {@link connectionTo} does. */
 export function openDatabase({ url, ca, poolSize, onError = () => {} }: DatabaseSettings): Database {
   const pool = createPool({ ...connectionTo(url, ca, BY_KEY), max: poolSize });
   let prisma: Promise<PrismaClient> | undefined;
@@ -127,9 +122,7 @@ async function openPrisma(pool: pg.Pool): Promise<PrismaClient> {
   return new PrismaClient({ adapter: new PrismaPg(pool) });
 }
 
-/**
- * How long the service waits for the database, in ms. The server's limits (the last three) end what a lost client left.
- */
+/** In ms. The server's limits (the last three) end what a lost client left. */
 const PATIENCE = {
   connectionTimeoutMillis: 2000,
   query_timeout: 3000,
@@ -138,10 +131,7 @@ const PATIENCE = {
   idle_in_transaction_session_timeout: 10_000,
 };
 
-/**
- * The driver's parsers, but with `bigint` (our serial ids, and every `count(*)`) as a number instead of a string. Given
- * to our connections only: Prisma uses the driver's global parsers and reads a BigInt in its own way.
- */
+/** `bigint` as a number, on our connections only: Prisma uses the driver's global parsers and reads it in its own way. */
 const rowValues = new pg.TypeOverrides();
 rowValues.setTypeParser(pg.types.builtins.INT8, (value) => {
   const number = Number(value);
@@ -153,11 +143,10 @@ rowValues.setTypeParser(pg.types.builtins.INT8, (value) => {
 export function createPool(address: pg.PoolConfig): pg.Pool {
   const ours = { application_name: "addon-service", ...PATIENCE, keepAlive: true, types: rowValues };
   const pool = new pg.Pool({ ...ours, ...address });
-  // A connection that dies emits an error, which would end the process if nobody listened. The caller that was using it
-  // gets an error from its query; the pool has dropped the connection already.
+  // A connection that dies emits an error, which would end the process if nobody listened.
   pool.on("error", ignore).on("connect", (client) => void client.on("error", ignore));
-  // Prisma may release a connection whose ROLLBACK was not answered, with the transaction still open. What the next
-  // caller wrote in that transaction would be lost without an error, so the connection is closed.
+  // Prisma may release a connection whose ROLLBACK was not answered. What the next caller wrote in that transaction would
+  // be lost without an error, so the connection is closed.
   return pool.on("release", (_, client) => {
     if (["T", "E"].includes(client.getTransactionStatus() ?? "")) client.end().catch(ignore);
   });
@@ -171,7 +160,7 @@ interface Lent extends Queryable {
   send(query: pg.QueryConfig): Promise<pg.QueryResult>;
 }
 
-/** Lends a connection of the pool to `work`; if an error leaves it in doubt it is dropped afterwards. */
+/** If an error leaves the connection in doubt it is dropped afterwards. */
 async function lend<T>(
   client: pg.PoolClient,
   work: (lent: Lent) => Promise<T>,
@@ -198,7 +187,6 @@ async function lend<T>(
   }
 }
 
-/** Runs `work` in one transaction on `client`: committed when it resolves, rolled back when it throws. */
 function inTransaction<T>(
   client: pg.PoolClient,
   work: (tx: Queryable) => Promise<T>,
@@ -210,8 +198,7 @@ function inTransaction<T>(
       await lent.send({ text: begin });
       const result = await work(lent);
       const { command } = await lent.send({ text: "COMMIT" });
-      // PostgreSQL answers the COMMIT of a failed transaction with ROLLBACK and no error. That must not pass for success
-      // when `work` has swallowed the error of its statement.
+      // PostgreSQL answers the COMMIT of a failed transaction with ROLLBACK and no error.
       if (command !== "COMMIT") throw new Error("rolled back: a statement in the transaction had failed");
       return result;
     } catch (error) {

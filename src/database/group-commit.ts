@@ -29,14 +29,11 @@ const MANY = 10;
 const MOST_FLUSHES = 3;
 
 /**
- * Group commit: the rows that arrive within one turn of the event loop, or while many others are being written, are
- * written by one statement, and each caller is answered after the commit of its own row. Each context (a process has one)
- * has a queue of its own.
+ * The rows that arrive within one turn of the event loop, or while many others are being written, are written by one
+ * statement; each caller is answered once its own row is durable, or rejected with Overloaded. Each context has a queue.
  *
  * One row cannot fail its neighbours: if PostgreSQL refuses a batch for its data, or for a lock or a conflict with
  * another transaction, each row is tried alone. Any other error rejects all callers of the batch.
- *
- * @returns a function that resolves once the row is durable; it rejects with Overloaded when too many rows are waiting
  */
 export function groupCommit<Ctx extends object, Row, Result>(needs: Needs<Ctx, Row, Result>) {
   const queues = new WeakMap<Ctx, (row: Row) => Promise<Result>>();

@@ -9,7 +9,7 @@ import { KitError, messageOf, Misconfigured } from "../errors.ts";
 import { connectionTo, statement, type Queryable } from "./database.ts";
 import { isConflict, isConnectionConfigError, isLockTimeout, refused } from "./retry.ts";
 
-/** Migrations that follow each other by name, and the schema that has their table; "" is that of the kit. */
+/** Migrations that follow each other by name, and the schema that has their table. */
 interface Series {
   folder: string;
   schema: "" | "yours";
@@ -24,7 +24,7 @@ const series = (kit = KIT, yours = YOURS): Series[] => [
   { folder: yours, schema: "yours" },
 ];
 
-/** The advisory lock of `prisma migrate`, so that it and we wait for each other. */
+/** That of `prisma migrate`, so that it and we wait for each other. */
 const LOCK = 72707369;
 
 /**
@@ -54,7 +54,7 @@ CREATE TABLE IF NOT EXISTS ${tableOf(of)} (
 const forgetUnfinished = (of: Series) =>
   `UPDATE ${tableOf(of)} SET rolled_back_at = now() WHERE finished_at IS NULL AND rolled_back_at IS NULL`;
 
-/** Lifts the limits that the role has for the service's statements: a migration may take as long as it takes. */
+/** Lifts the limits that the role has: a migration may take as long as it takes. */
 const NO_LIMITS = `SELECT set_config(name, '0', false) FROM pg_settings
   WHERE name IN ('statement_timeout', 'lock_timeout', 'transaction_timeout', 'idle_in_transaction_session_timeout',
     'idle_session_timeout')`;
@@ -84,11 +84,9 @@ interface Wishes {
 }
 
 /**
- * Brings the schema up to date, and keeps the table of migrations as `prisma migrate` does. Of two processes that do so
- * at once, one applies the migrations, and the other waits and finds nothing to do. Needs a role with DDL rights, and a
- * session of its own: a pooler that shares sessions would keep its lock for others.
- *
- * @returns the names of the migrations it applied, oldest first
+ * Brings the schema up to date, and keeps the table of migrations as `prisma migrate` does; returns the names of those it
+ * applied. Of two processes that do so at once, the other waits and finds nothing to do. Needs a role with DDL rights, and
+ * a session of its own: a pooler that shares sessions would keep its lock for others.
  *
  * @throws MigrationFailed; Misconfigured if the address is at fault; the driver's own errors if nothing answers there
  */
@@ -138,7 +136,7 @@ async function takeLock(client: pg.Client, say: (sentence: string) => void): Pro
 
 const shown = ({ schema }: Series, name: string) => (schema ? `${schema}/${name}` : name);
 
-/** Applies one migration; in a transaction again and again, while other sessions hold what it changes. */
+/** In a transaction again and again, while other sessions hold what it changes. */
 async function apply(
   client: pg.Client,
   name: string,
@@ -204,7 +202,7 @@ export async function checkMigrations(database: Queryable): Promise<void> {
     throw new Misconfigured(`The database lacks ${pending.length} of our migrations. ${HOW_TO_MIGRATE}`);
 }
 
-/** Rethrows the error: as {@link Misconfigured} if the database's address, or what its role may do, is at fault. */
+/** As {@link Misconfigured} if the database's address, or what its role may do, is at fault. */
 export function throwInWords(error: unknown): never {
   if (error instanceof KitError || !isConnectionConfigError(error)) throw error;
   const words = `DATABASE_URL: the database says: ${messageOf(error)}`;

@@ -25,7 +25,6 @@ export function refused(error: unknown): unknown {
   if (typeof error === "object" && error !== null) refusals.add(error);
   return error;
 }
-
 const wasRefused = (error: unknown) => refusals.has(Object(error) as object);
 
 /**
@@ -45,17 +44,14 @@ function passes(error: unknown): boolean {
   return PASSING_CODES.test(code) || PASSING_MESSAGES.test(message);
 }
 
-/**
- * Is the database's address at fault, or what it offers us (a name, a password, a right, TLS, a pooler), so that an
- * operator must change something first?
- */
+/** Must an operator change something first: the address, a name, a password, a right, TLS, a pooler? */
 export function isConnectionConfigError(error: unknown): boolean {
   const { state, message } = clues(error);
   if (OPERATORS_STATES.test(state) || POOLER_MESSAGE.test(message)) return true;
   return wasRefused(error) && !passes(error);
 }
 
-/** A deadlock or a serialization failure: PostgreSQL ended one of two transactions that stood in each other's way. */
+/** PostgreSQL ended one of two transactions that stood in each other's way. */
 export function isConflict(error: unknown): boolean {
   const { state, code } = clues(error);
   return state === "40001" || state === "40P01" || code === "P2034";
@@ -94,7 +90,7 @@ export class DatabaseUnavailable extends KitError {
   }
 }
 
-/** Whether the database is away: a wait for it was in vain, or, without a wait, the driver's own error says so. */
+/** A wait for the database was in vain, or, without a wait, the driver's own error says that it is away. */
 export function isDatabaseAway(error: unknown): boolean {
   // Other errors of the kit, such as a failed call to the platform, say nothing about the database.
   return error instanceof KitError ? error instanceof DatabaseUnavailable : isTransient(error);
@@ -111,7 +107,7 @@ type WaitingRoom = { waiting: number; readonly seats: number };
 
 export const aWaitingRoom = (seats = 100): WaitingRoom => ({ waiting: 0, seats });
 
-/** How long one caller waits for the database, passed to the work that is done for it: no try begins after its end. */
+/** How long one caller waits for the database: no try begins after its end. */
 export type Deadline = {
   /** Its end, by `performance.now()`. */
   readonly until: number;
@@ -121,7 +117,7 @@ export type Deadline = {
   trouble: unknown;
 };
 
-/** A try that hangs is left alone this long after the deadline, because it may be about to succeed. */
+/** A try that hangs may be about to succeed. */
 const GRACE_MS = 1000;
 
 type Patience = {
@@ -148,16 +144,20 @@ export async function retryWhileDatabaseAway<T>(
   try {
     for (let tries = 1; ; tries++) {
       try {
-        return await within(deadline.until - performance.now() + GRACE_MS, work(deadline), () =>
-          deadlinePassed(deadline),
-        );
+        const ms = deadline.until - performance.now() + GRACE_MS;
+        return await within(ms, work(deadline), () => deadlinePassed(deadline));
       } catch (error) {
         if (!isCurable(error)) throw error;
         deadline.trouble = error;
         // Jittered, so that callers that failed together do not try again together.
         const pauseMs = Math.min(50 * 2 ** (tries - 1), 1000) * (0.5 + Math.random() / 2);
         if (performance.now() + pauseMs > deadline.until) throw deadlinePassed(deadline);
-        if (room && !isSeated) isSeated = takeSeat(room, error);
+        if (room && !isSeated) {
+          const message = `the database does not answer, and ${room.waiting} are waiting already`;
+          if (room.waiting >= room.seats) throw new DatabaseUnavailable(message, { cause: error });
+          room.waiting += 1;
+          isSeated = true;
+        }
         await sleep(pauseMs);
       }
     }
@@ -176,30 +176,22 @@ export function deadlinePassed({ trouble }: Deadline): DatabaseUnavailable {
   return new DatabaseUnavailable("the database did not answer in time", { cause: trouble });
 }
 
-function takeSeat(room: WaitingRoom, cause: unknown): true {
-  const message = `the database does not answer, and ${room.waiting} are waiting already`;
-  if (room.waiting >= room.seats) throw new DatabaseUnavailable(message, { cause });
-  room.waiting += 1;
-  return true;
-}
-
 const PING_EVERY_MS = 1_000;
 /** A request waits as long for the database; a shorter outage costs nobody anything. */
 const ALARM_AFTER_SECONDS = 8;
 /** Fewer failures in that time mean that the process stood still. */
 const ALARM_AFTER_PINGS = 3;
 
+type Watched = {
+  ping(): Promise<void>;
+  log: Record<"warn" | "error", (members: object, message: string) => void>;
+};
+
 /**
  * Logs an outage of the database once: its beginning, an alarm if it lasts for 8 seconds, its end. `noticed` is called
  * with every error of the database; after one that may be an outage, a ping a second follows until the database answers.
  */
-export function createOutageWatch({
-  ping,
-  log,
-}: {
-  ping(): Promise<void>;
-  log: Record<"warn" | "error", (members: object, message: string) => void>;
-}) {
+export function createOutageWatch({ ping, log }: Watched) {
   const closing = new AbortController();
   let watch: Promise<void> | null = null;
 

@@ -36,9 +36,8 @@ export function createGuards({ config, metrics }: Pick<Context, "config" | "metr
 }
 
 /**
- * HTTP Basic guard: lets a request pass that has a user's name and password, at once, whatever wrong ones come beside
- * it. It comes before the body is read and the uuid is looked up, in every environment. Each refusal looks the same
- * (assumed, section 1).
+ * HTTP Basic guard, which comes before the body is read and the uuid is looked up. Each refusal looks the same (assumed,
+ * section 1).
  */
 export function authenticate(
   { door, realm, message, logins }: Entrance,
@@ -72,10 +71,7 @@ function oneOf(candidates: readonly string[]): (given: Buffer) => boolean {
   };
 }
 
-/**
- * User and password with the colon between them; null unless the request has exactly one Authorization header, and it
- * strictly follows RFC 7617: of two, Node silently keeps the first.
- */
+/** Null unless there is exactly one header, strictly as in RFC 7617: of two, Node silently keeps the first. */
 function credentialsIn({ headers, rawHeaders }: IncomingMessage): Buffer | null {
   const [, base64] = /^Basic +([A-Za-z0-9+/]+={0,2})$/i.exec(headers.authorization ?? "") ?? [];
   if (!base64 || base64.length % 4 !== 0) return null;

@@ -28,10 +28,7 @@ export function methodNotAllowed(allowed: string) {
   };
 }
 
-/**
- * Asks a client that announced its body (`Expect: 100-continue`) for it. To be called once the caller is let in, and before
- * anything reads the body: such a client waits for it.
- */
+/** Asks a client that announced its body (`Expect: 100-continue`) for it, once the caller is let in. */
 export function askForBody({ headers }: IncomingMessage, response: ServerResponse): void {
   if (headers.expect?.toLowerCase() !== "100-continue") return;
   response.writeContinue();
@@ -39,17 +36,14 @@ export function askForBody({ headers }: IncomingMessage, response: ServerRespons
   delete headers.expect;
 }
 
-/** Throws a 415 for a compressed body, before any decoder sees it: what strangers send is not unpacked here. */
+/** What strangers send is not unpacked here. */
 export function refuseCompressed({ headers }: IncomingMessage): void {
   const encoding = headers["content-encoding"]?.trim().toLowerCase() ?? "identity";
   if (encoding === "identity" || encoding === "") return;
   throw new Refusal("The body must not be compressed.", { id: "unsupported_media_type", status: 415 });
 }
 
-/**
- * Whether the error says that a body cannot be read: one of Express's parsers threw it. Their messages quote the body,
- * so they are neither sent nor logged.
- */
+/** One of Express's parsers threw it. Their messages quote the body, so they are neither sent nor logged. */
 export function isUnreadableBody(error: unknown): boolean {
   const { status } = error as { status?: unknown };
   return !(error instanceof KitError) && typeof status === "number" && status >= 400 && status < 500;

@@ -12,9 +12,8 @@ const TAKES_MORE_AFTER_MS = 5;
 const LAST_LINES_MS = 2_000;
 
 /**
- * Standard output, for the log. What cannot be written at once, because the reader is slow or gone or the disk is full,
- * waits in memory and is tried again: it does not hold the service up. A process that ends writes the lines that are
- * left, and how many were dropped, as far as the reader takes them.
+ * Standard output, for the log. What cannot be written at once (a slow reader, a full disk) waits in memory and is tried
+ * again. A process that ends writes the lines that are left, and how many were dropped, as far as the reader takes them.
  */
 export function logOutput(): { write(line: string): void; flushSync(): void } {
   // Node makes a pipe non-blocking when its stream is made: a full one then refuses a write instead of blocking it.
@@ -39,7 +38,7 @@ export function logOutput(): { write(line: string): void; flushSync(): void } {
     }
   }
 
-  /** A line with how many lines were dropped since the last such one; empty if none was. */
+  /** Empty if none was dropped since the last such line. */
   function droppedLine(): string {
     if (dropped === 0) return "";
     const msg = `Nobody took the log: ${dropped} lines were dropped`;

@@ -6,7 +6,7 @@ import type { Scrubber } from "../secret.ts";
 export type Log = Logger;
 type Members = Record<string | number | symbol, unknown>;
 
-/** Strings longer than this many characters are cut in the log, so that nobody can flood it with one value. */
+/** So that nobody can flood the log with one value. */
 const LONGEST_VALUE = 2048;
 const UNREADABLE = "(unreadable)";
 const { warn: WARN, error: ERROR } = levels.values as { warn: number; error: number };
@@ -79,10 +79,7 @@ function inLimits(line: string): string {
   }
 }
 
-/**
- * What `read` returns, as JSON shows it, with all errors in it spelled out. What throws when it is read (as the vendor's
- * may) costs only itself, and an object is shown once.
- */
+/** As JSON shows it, with all errors in it spelled out. What throws when it is read costs only itself. */
 function readable(read: () => unknown, seen = new Set<object>()): unknown {
   try {
     const value = read();
@@ -139,10 +136,7 @@ type Write = (leftOut?: number) => void;
 
 type Sample = ReturnType<typeof createSample>;
 
-/**
- * Keeps what happens again and again from filling the log: of a kind, the first is written, and then in each `everyMs`
- * (ms; 0: each is written) the last, at the end, with the number of the others.
- */
+/** Of a kind, the first is written, and then in each `everyMs` (0: each is) the last, with the number of the others. */
 export function createSample(everyMs: number) {
   const kinds = new Map<string, { count: number; last: Write | null }>();
 
@@ -173,10 +167,7 @@ export function createSample(everyMs: number) {
   };
 }
 
-/**
- * What a line has in common with others of its kind: its sentence, and the members that say why, without ids, ports and
- * times. Of alarms also the resource, so that none hides another's.
- */
+/** Its sentence and the members that say why, without ids, ports and times. Of alarms also the resource. */
 export function kindOf(sentence: unknown, members: Record<string, unknown>): string {
   const { alarm, job, kind, reason, error, uuid, person } = members;
   try {

@@ -6,10 +6,9 @@ import { isAccepted, clientAddress } from "../http/requests.ts";
 import { type Log, EACH } from "./log.ts";
 
 /**
- * Logs one line for each request when its answer has gone out, or its connection has ended before that. The line has no
- * headers, query or body: a few members cost little and leak nothing. What strangers are refused is a warning, of which
- * the log takes a sample; of requests with right credentials it takes each. Sets `request.id`, the request's id in the log
- * and in its answer (app.ts).
+ * Logs one line for each request when its answer has gone out, or its connection has ended before that, without headers,
+ * query or body. What strangers are refused is a warning, of which the log takes a sample; of requests with right
+ * credentials it takes each. Sets `request.id`.
  */
 export function requestLog(log: Log): HttpLogger<IncomingMessage, ServerResponse> {
   return pinoHttp({

@@ -7,7 +7,6 @@ import type { Metrics } from "./metrics.ts";
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 const secondsSince = (startedMs: number) => (performance.now() - startedMs) / 1_000;
 
-/** Wraps the token endpoint's client and counts each call by its outcome. */
 export function countedTokens({ exchange, refresh }: TokenEndpoint, metrics: Metrics): TokenEndpoint {
   return {
     async exchange(...sent) {
@@ -23,7 +22,7 @@ export function countedTokens({ exchange, refresh }: TokenEndpoint, metrics: Met
   };
 }
 
-/** Wraps the database and times its statements by name. Prisma's statements are not timed. */
+/** Prisma's statements are not timed. */
 export function timedDatabase(db: Database, metrics: Metrics): Database {
   const timed =
     (query: Queryable["query"]): Queryable["query"] =>
@@ -45,7 +44,6 @@ export function timedDatabase(db: Database, metrics: Metrics): Database {
 
 const STATUSES = [200, 201, 401, 403, 404, 422, 429, 503];
 
-/** Wraps the HTTP client for the platform and times its calls, by endpoint and status. */
 export function timedHttp({ send, close }: Http, metrics: Metrics): Http {
   return {
     close,
@@ -118,13 +116,11 @@ function resultOf(status: number) {
   return status === 202 ? "later" : "done";
 }
 
-/** The mount paths of the kit's routers, except the one for the platform's calls. */
 const ROUTER_PATHS = ["/metrics", "/oauth", "/sso", "/customer", "/operator"];
 
 /**
- * A route knows only the part of its path behind its router's mount. Where the platform's calls arrive is a setting, but
- * their label is always "/resources", because alerts refer to it. A request that was refused before it reached a route
- * gets the label of its mount alone.
+ * A route knows only the part of its path behind its router's mount. The label of the platform's calls is always
+ * "/resources", because alerts refer to it; of a request that was refused before it reached a route, its mount's.
  */
 export function routeOf({ originalUrl, route }: Request, resourcesPath: string): string {
   const isBelow = (path: string) =>

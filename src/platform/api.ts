@@ -15,13 +15,10 @@ import type * as Platform from "./types.ts";
 
 export type { TokenSource } from "./client.ts";
 
-/** The calls that a partner may make for one resource. Drains are named by id, address or token; users may be "~". */
+/** Drains are named by id, address or token; users may be "~". */
 export type ResourceApi = ReturnType<typeof endpoints>;
 
-/**
- * Makes the client of one resource, bound to its uuid and its tokens: endpoints below `/addons/{uuid}` take no id, so
- * that the token of one resource is never sent for another. Cheap; rate limits are remembered across clients.
- */
+/** The client of one resource: endpoints below `/addons/{uuid}` take no id, so that its token is never sent for another. */
 export type PlatformFor = (uuid: string) => ResourceApi;
 
 /**
@@ -104,10 +101,7 @@ function endpoints(uuid: string, on: ResourceClient) {
       provision: () => done(on, "POST", path`/addons/${uuid}/actions/provision`),
       deprovision: () => done(on, "POST", path`/addons/${uuid}/actions/deprovision`),
     },
-    /**
-     * Any call that a person types; an error status is an answer too. The path must stay on the API and with this
-     * resource.
-     */
+    /** Any call that a person types; an error status is an answer too. */
     request: async (method: string, typedPath: string, { body, headers = {} }: RawRequest = {}) =>
       raw(on, {
         method: method.toUpperCase(),

@@ -27,7 +27,6 @@ interface Call {
   body?: string;
 }
 
-/** What calls with one resource's token need. */
 export interface ResourceClient {
   http: Http;
   apiUrl: string;
@@ -94,9 +93,8 @@ export async function done(on: ResourceClient, method: string, path: Path): Prom
 }
 
 /** Any answer as it is, a refusal too. */
-export async function raw(on: ResourceClient, call: Call): Promise<HttpAnswer> {
-  return (await tried(on, call)).answer;
-}
+export const raw = async (on: ResourceClient, call: Call): Promise<HttpAnswer> =>
+  (await tried(on, call)).answer;
 
 /**
  * The answer of the last try, of any status, and the token that was sent with it. The one place that decides whether a
@@ -113,7 +111,10 @@ async function tried(on: ResourceClient, call: Call): Promise<{ answer: HttpAnsw
   let token = await tokens.current();
   let hasRenewed = false;
   for (let waits = 0; ;) {
-    const outcome = await throttle(() => send(on, call, token)).catch(transportErrorOf);
+    const outcome = await throttle(() => send(on, call, token)).catch((error: unknown) => {
+      if (error instanceof TransportError) return error;
+      throw error;
+    });
     if (outcome.status === 401 && !(outcome instanceof Error) && !hasRenewed) {
       token = await tokens.renew(token);
       hasRenewed = true;
@@ -138,11 +139,6 @@ function send({ http, apiUrl, mediaType }: ResourceClient, call: Call, token: Se
   return http.send({ ...request, url: apiUrl + path, headers: all });
 }
 
-function transportErrorOf(error: unknown): TransportError {
-  if (error instanceof TransportError) return error;
-  throw error;
-}
-
 /** How long to wait before another try, in ms; null: another try would end in the same way. */
 function pauseAfter(outcome: HttpAnswer | TransportError, waits: number): number | null {
   // Doubles with each wait, and is spread over its upper half, so that calls that failed together do not return together.
@@ -159,7 +155,7 @@ async function judged(on: ResourceClient, call: Call): Promise<HttpAnswer> {
   throw new PlatformRefused(nameOf(on, call), answer, [token.reveal(), ...secretsIn(call.body)]);
 }
 
-/** Only what the kit relies on is checked; everything else may be absent, odd or new. */
+/** Checks only what the kit relies on. */
 function listIn<T>(
   on: ResourceClient,
   call: Call,
@@ -211,12 +207,11 @@ type Throttle = (send: () => Promise<HttpAnswer>) => Promise<HttpAnswer>;
 
 /** The platform is assumed to refill 75 calls a minute (section 4). */
 const REFILL_MS = 1_000;
-/** So many resources' limits are remembered: those that called last. */
 const MOST_RESOURCES = 10_000;
 
 /**
- * A throttle per resource that outlives its clients: every resource has its own limit (platform document, "Limits"), so
- * one cannot slow another. A call that would wait longer than 10 s rejects with `RateLimited`, and is not sent.
+ * A throttle per resource that outlives its clients (platform document, "Limits"), for those that called last. A call
+ * that would wait longer than 10 s rejects with `RateLimited`, and is not sent.
  */
 export function createThrottles(clock: Clock): (uuid: string) => Throttle {
   const throttles = new Map<string, Throttle>();

@@ -34,9 +34,7 @@ export class TransportError extends KitError {
   }
 }
 
-/**
- * An answer of 400 or more. `id` is the platform's word for it (assumed, section 4; an open set), or `http_<status>`.
- */
+/** An answer of 400 or more. `id` is the platform's word for it (assumed, section 4), or `http_<status>`. */
 export class PlatformRefused extends KitError {
   readonly status: number;
   /** The platform's id of the request, for its support; the log shows it. */
@@ -63,7 +61,7 @@ export class UnreadableAnswer extends KitError {
   }
 }
 
-/** The resource has used up its calls, and the next is allowed too late to wait for inside a call. Nothing was sent. */
+/** The resource's next call is allowed too late to wait for inside a call. Nothing was sent. */
 export class RateLimited extends KitError {
   readonly retryAfterMs: number;
 
@@ -74,7 +72,6 @@ export class RateLimited extends KitError {
   }
 }
 
-/** Did a call fail by the platform's own trouble: it could not be reached, or answered 429 or 5xx? */
 export function isPlatformAway(error: unknown): boolean {
   const isRefusal = error instanceof PlatformRefused && (error.status >= 500 || error.status === 429);
   return isRefusal || error instanceof TransportError;

@@ -13,7 +13,7 @@ import { parsedJson } from "../values.ts";
 export interface HttpRequest {
   method: string;
   url: URL | string;
-  /** None that says where the request ends, such as Content-Length: that follows from `body`. */
+  /** Content-Length follows from `body`. */
   headers?: Record<string, string>;
   body?: string;
   /** Overrides the client's own limits for this call. */
@@ -64,7 +64,6 @@ export function createHttp({ timeoutMs = 15_000, maxBytes = 1_000_000, maxSocket
   return { send, close };
 }
 
-/** Runs `ask` with an HTTP client of its own, which is closed afterwards in any case. */
 export async function withHttp<Result>(
   ask: (http: Http) => Promise<Result>,
   limits?: Parameters<typeof createHttp>[0],
@@ -179,7 +178,6 @@ function reasonOf(error: NodeJS.ErrnoException): string {
   return error.message || (error.code ?? error.name);
 }
 
-/** What every call to the API needs. */
 export interface PlatformCalls {
   http: Http;
   apiUrl: string;
@@ -187,7 +185,6 @@ export interface PlatformCalls {
   mediaType: string;
 }
 
-/** A call, and what is made of its answer. */
 export interface Question<T> extends HttpRequest {
   /** What is sent as a secret, and masked wherever the platform repeats it. */
   secrets?: readonly string[];

@@ -31,26 +31,21 @@ export interface NotIssued {
 
 export type TokenAnswer = { outcome: "issued"; tokens: IssuedTokens } | NotIssued;
 
-/**
- * The partner's calls to `{auth_url}/oauth/token`. None ever throws or retries: the credential's row schedules retries.
- */
+/** The calls to `{auth_url}/oauth/token`. None ever throws or retries: the credential's row schedules retries. */
 export interface TokenEndpoint {
   /**
    * A code for the first pair of tokens: the grant code of a provision request, or that of a person's sign-in, with the
    * verifier of its challenge (RFC 7636).
    */
   exchange(code: Secret, clientSecret: Secret, verifier?: Secret): Promise<TokenAnswer>;
-  /** A new access token. The old one stops working as soon as the platform has issued it. */
+  /** The old access token stops working as soon as the platform has issued the new one. */
   refresh(refreshToken: Secret, clientSecret: Secret): Promise<TokenAnswer>;
 }
 
 const CALL = "POST /oauth/token";
 const HEADERS = { accept: "application/json", "content-type": "application/x-www-form-urlencoded" };
 
-/**
- * Follows the platform document, "Endpoints: Authorization service": form-encoded, the client secret in the body, and
- * nothing secret in the address. `timeoutMs` covers one whole call.
- */
+/** Follows the platform document, "Endpoints: Authorization service". `timeoutMs` covers one whole call. */
 export function createTokenEndpoint(on: { http: Http; authUrl: string; timeoutMs?: number }): TokenEndpoint {
   const url = new URL(`${on.authUrl}/oauth/token`);
   const limits = { timeoutMs: on.timeoutMs ?? 20_000, maxBytes: 64_000 };
@@ -78,7 +73,6 @@ export function createTokenEndpoint(on: { http: Http; authUrl: string; timeoutMs
   };
 }
 
-/** What a call without a usable answer means. */
 function withoutAnswer(error: unknown, sent: readonly string[]): NotIssued {
   // A mistake in the kit; its text may hold what we sent.
   if (!(error instanceof TransportError))
@@ -94,9 +88,8 @@ function withoutAnswer(error: unknown, sent: readonly string[]): NotIssued {
 }
 
 /**
- * What an answer of the token endpoint means. Pure; `sent` holds the secrets of the request, for masking. Anything
- * usable is kept: every 2xx with a well-formed access token is a success, whatever else is odd about it.
- * Follows the platform document, "Token response", and assumed, section 3.
+ * Follows the platform document, "Token response", and assumed, section 3. `sent` holds the secrets of the request, for
+ * masking. Every 2xx with a well-formed access token is a success, whatever else is odd about it.
  */
 export function judgeTokenAnswer(answer: HttpAnswer, sent: readonly string[]): TokenAnswer {
   const body = answer.status < 300 ? membersOf(answer) : {};
@@ -110,47 +103,34 @@ const MOST_LIFE_SECONDS = 8 * 60 * 60;
 
 function issuedTokens(accessToken: string, body: JsonObject): IssuedTokens {
   const { refresh_token: refresh, expires_in: expiresIn } = body;
+  const isStated = typeof expiresIn === "number" || typeof expiresIn === "string";
+  const seconds = isStated ? Math.floor(Number(expiresIn)) : NaN;
   return {
     accessToken: new Secret(accessToken),
     refreshToken: isToken(refresh) ? new Secret(refresh) : null,
     isMalformed: refresh != null && refresh !== "" && !isToken(refresh),
     // The 8-hour statement governs; `expires_in` may only shorten it, and nonsense counts as absent.
-    lifeSeconds: Math.min(statedSeconds(expiresIn) ?? MOST_LIFE_SECONDS, MOST_LIFE_SECONDS),
+    lifeSeconds: seconds >= 1 ? Math.min(seconds, MOST_LIFE_SECONDS) : MOST_LIFE_SECONDS,
   };
-}
-
-/** Whole seconds, at least one, from a number or from digits in a string. */
-function statedSeconds(expiresIn: unknown): number | undefined {
-  const seconds =
-    typeof expiresIn === "number" || typeof expiresIn === "string" ? Math.floor(Number(expiresIn)) : NaN;
-  return Number.isFinite(seconds) && seconds >= 1 ? seconds : undefined;
 }
 
 function judgeRefusal(answer: HttpAnswer, sent: readonly string[]): NotIssued {
   const waitMs = retryAfterMs(answer.headers);
   // Of a success that cannot be read nothing is quoted: its members may be tokens under another name.
-  const unreadable = `${CALL} answered ${answer.status} without a usable access token`;
-  return {
-    outcome: failureOf(answer),
-    error:
-      answer.status < 300
-        ? { id: "unreadable_answer", message: unreadable }
-        : refusalOf(`${CALL} answered`, answer, sent),
-    ...(waitMs !== null && { retryAfterMs: waitMs }),
-  };
+  const message = `${CALL} answered ${answer.status} without a usable access token`;
+  const unreadable = answer.status < 300 && { id: "unreadable_answer", message };
+  const error = unreadable || refusalOf(`${CALL} answered`, answer, sent);
+  return { outcome: failureOf(answer), error, ...(waitMs !== null && { retryAfterMs: waitMs }) };
 }
 
 const CLIENT_WORDS: unknown[] = ["invalid_client", "unauthorized_client"];
 /** Complaints of a token endpoint that concern neither the client nor its token. */
 const BUG_WORDS: unknown[] = ["invalid_request", "unsupported_grant_type", "invalid_scope"];
 const LATER_WORDS: unknown[] = ["temporarily_unavailable", "slow_down", "rate_limit"];
-/** Statuses by which a server says that it has not acted: request timeout, too early, too many requests. */
+/** By these a server says that it has not acted: request timeout, too early, too many requests. */
 const LATER_STATUSES = [408, 425, 429];
 
-/**
- * The table of error classes: the first line that fits decides. Of the other 4xx, a known word counts before the
- * status.
- */
+/** The first line that fits decides. Of the other 4xx, a known word counts before the status. */
 function failureOf(answer: HttpAnswer): TokenFailure {
   const { status } = answer;
   const { error, id } = membersOf(answer);

@@ -10,10 +10,7 @@ import { foreignText } from "./errors.ts";
 // null. All words (states, types, the status of a system) are open sets, and times are ISO 8601, UTC.
 
 /** An answer of the feed: its JSON as it came, and what we read of it. */
-export interface Told<T> {
-  json: unknown;
-  value: T;
-}
+type Told<T> = { json: unknown; value: T };
 
 export type CurrentStatus = NonNullable<ReturnType<typeof statusIn>>;
 export type Incident = ReturnType<typeof read>;
@@ -38,7 +35,6 @@ export function incidents(
   return ask(feed, `${path`/api/v4/incidents`}${search}` as Path, incidentsIn, "a list of incidents");
 }
 
-/** Rejects like {@link currentStatus}. */
 export function incident(feed: Feed, id: string): Promise<Told<Incident>> {
   const readOne = (json: unknown) => (isJsonObject(json) ? read(json) : null);
   return ask(feed, path`/api/v4/incidents/${id}`, readOne, "an incident");

@@ -1,6 +1,5 @@
-// The platform's objects as the API answers them (assumed, section 5). Only ids (and names of config vars, and the app of
-// an attachment of the add-on) are checked when an object is read (`client.ts`), and members that are not listed here are
-// kept: read what you need with care.
+// The platform's objects as the API answers them (assumed, section 5). Only what `client.ts` says is checked when an object
+// is read, and members that are not listed here are kept: read what you need with care.
 
 /** The values we know of a set that the platform may extend. */
 export type Open<Known extends string> = Known | (string & {});

@@ -47,7 +47,7 @@ export function becomeReady(ctx: OpenContext, stopping: AbortSignal, withSweeps:
   return ready;
 }
 
-/** Far less than a request waits: one that comes after a failed check is answered once the next one succeeds. */
+/** Far less than a request waits. */
 const PAUSE_MS = 500;
 
 /**

@@ -21,7 +21,6 @@ import type { Trace } from "./trace.ts";
 // The only file that loads OpenTelemetry. Its SDK reads its own variables (OTEL_…). What it registers serves the spans of
 // your service too, if that makes some with @opentelemetry/api.
 
-/** How long a process that stops waits for the collector to take the last spans. */
 const FLUSH_MS = 2_000;
 /** Requests that come every few seconds, and say nothing. */
 const UNTRACED = ["/healthz", "/readyz", "/metrics"];
@@ -103,7 +102,6 @@ export function openTelemetry(ctx: { config: Config; log: Log }): Trace {
 /** The context of a remote span; without a valid `traceparent`, that of none. */
 const below = (headers: object): SpanContext => propagation.extract(ROOT_CONTEXT, headers);
 
-/** The headers that name the present span. */
 function propagated(): Record<string, string> {
   const headers: Record<string, string> = {};
   propagation.inject(context.active(), headers);
@@ -130,7 +128,6 @@ function endRequest(span: Span, request: Request, response: Response, resourcesP
   span.end();
 }
 
-/** Sends spans, and logs that it fails. */
 function quiet(exporter: SpanExporter, ctx: { log: Log }): SpanExporter {
   return {
     export(spans, done) {

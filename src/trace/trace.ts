@@ -19,9 +19,9 @@ export interface Trace {
   failed(error: unknown): void;
   /** The `traceparent` of the present span, to be stored with work that goes on later; null: there is none. */
   current(): string | null;
-  /** Calls `work` in no span: what it starts belongs to no trace. */
+  /** In no span: what `work` starts belongs to no trace. */
   outside<Result>(work: () => Result): Result;
-  /** The ids of the present trace and span, as members of a log line. */
+  /** As members of a log line. */
   ids?(): object;
   /** Runs a request in a span, below the caller's if its `traceparent` names one; null: requests have none. */
   requests: RequestHandler | null;
@@ -31,7 +31,6 @@ export interface Trace {
   close(): Promise<void>;
 }
 
-/** Traces nothing, and loads nothing. */
 export const NO_TRACE: Trace = {
   inSpan: (_name, _about, work) => work(),
   failed: () => undefined,

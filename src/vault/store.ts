@@ -35,9 +35,8 @@ export function countKeyUse(db: Database): Promise<KeyUse[]> {
 }
 
 /**
- * Checks that everything sealed can be opened, before any row is touched: every key that a row still needs must be in
- * the ring. Throws {@link Misconfigured} with the id and the number of rows of each missing key. Registers the current
- * key.
+ * Every key that a row still needs must be in the ring. Throws {@link Misconfigured} with the id and the number of rows
+ * of each missing key. Registers the current key.
  */
 export async function checkKeys(db: Database, vault: Vault): Promise<void> {
   const absent = (await db.query<{ keyId: string }>(known, [])).filter(

@@ -11,10 +11,7 @@ export interface SealContext {
   uuid: string;
 }
 
-/**
- * Seals and opens secrets with XChaCha20-Poly1305 and a random nonce for each; a sealed value is bound to
- * its {@link SealContext}.
- */
+/** XChaCha20-Poly1305 with a random nonce for each value, which is bound to its {@link SealContext}. */
 export interface Vault {
   /** The id of the key that seals. Ids are derived from keys and may be shown. */
   keyId: string;
@@ -45,10 +42,7 @@ const MASTER_CONTEXT = "add-on partner kit: master key";
 const SUBKEY_CONTEXT = "kitvault";
 const NONCES_AT_ONCE = 512;
 
-/**
- * Makes a vault from `ENCRYPTION_KEY`, which seals, and `DECRYPTION_KEYS`. Asynchronous because libsodium must be ready
- * before any of the vault's functions is called.
- */
+/** `encryptionKey` seals. Asynchronous because libsodium must be ready first. */
 export async function createVault(keys: {
   encryptionKey: Secret;
   decryptionKeys?: readonly Secret[];
@@ -114,7 +108,7 @@ export async function createVault(keys: {
   };
 }
 
-/** The id of the key that sealed an envelope, or null if it is not one of ours. */
+/** Null if the envelope is not one of ours. */
 export function keyIdOf(sealed: Uint8Array): string | null {
   if (sealed.length < HEADER_BYTES || sealed[0] !== VERSION) return null;
   return Buffer.from(sealed.subarray(1, HEADER_BYTES)).toString("hex");

@@ -16,25 +16,6 @@ const neighbour = createServer();
 beforeAll(() => void neighbour.listen(0));
 afterAll(() => void neighbour.close());
 
-it("a stop waits for a vendor's function that outlasts its answer, after the last request", async () => {
-  const gate = aGate();
-  life.vendor.next("provision", async (resource) => {
-    await gate.opened;
-    return teapots.provision(resource);
-  });
-  const request = aProvisionRequest();
-  const answer = life.platform.provision(request);
-  await eventually(() => life.vendor.callsOf(request.uuid, "provision").length === 1);
-  const stopped = life.world.service.stop();
-  expect((await answer).status).toBe(202);
-  await sleep(500);
-  gate.open();
-  await stopped;
-  await life.world.restart();
-  expect(await life.steps(request.uuid)).toEqual(["announce"]);
-  expect(life.vendor.callsOf(request.uuid, "provision")).toHaveLength(1);
-});
-
 /** Starts a web process of its own, whose vendor's service is closed by `close`. */
 function starting(close: () => Promise<void>, port: number, parts: Partial<Parts> = {}) {
   const lines: string[] = [];
@@ -95,4 +76,24 @@ it("a part that cannot be stopped keeps no other from it: what was sent is store
   expect(await life.credential(addon.id)).toMatchObject({ state: "active" });
   await expect(db.ping()).rejects.toThrow();
   expect(logged()).toContain("the vendor's connections are gone");
+});
+
+it("a stop waits for a vendor's function that outlasts its answer, after the last request", async () => {
+  await life.world.restart();
+  const gate = aGate();
+  life.vendor.next("provision", async (resource) => {
+    await gate.opened;
+    return teapots.provision(resource);
+  });
+  const request = aProvisionRequest();
+  const answer = life.platform.provision(request);
+  await eventually(() => life.vendor.callsOf(request.uuid, "provision").length === 1);
+  const stopped = life.world.service.stop();
+  expect((await answer).status).toBe(202);
+  await sleep(500);
+  gate.open();
+  await stopped;
+  await life.world.restart();
+  expect(await life.steps(request.uuid)).toEqual(["announce"]);
+  expect(life.vendor.callsOf(request.uuid, "provision")).toHaveLength(1);
 });
