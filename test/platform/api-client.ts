@@ -8,7 +8,7 @@ export const OTHER = "89abcdef-0123-4567-89ab-cdef01234567";
 export const MEDIA_TYPE = "application/vnd.svc+json; version=3";
 
 /** Tokens token-1, token-2, …: each renewal gives the next one. */
-function aTokenSource() {
+export function aTokenSource() {
   const renewed: string[] = [];
   let current = 1;
   const tokens: TokenSource = {
