@@ -92,8 +92,8 @@ export const BULK_ACTIONS: readonly BulkAction[] = [
   },
   {
     verb: "rotate",
-    does: "have your service make new credentials, and retire the old ones later",
-    all: "all resources that are provisioned",
+    does: "have your service make new credentials, and retire the old ones later; of a named resource, those of an earlier rotation at once",
+    all: "all resources that are provisioned, but those whose last rotation still overlaps",
     doneWord: "asked for",
     labels: { one: "Rotate its credentials", all: "Rotate all credentials" },
     effect:

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Context } from "../context.ts";
-import { openConfig, type ConfigVar } from "../resources/config-vars.ts";
+import { notYetSet, openConfig, type ConfigVar } from "../resources/config-vars.ts";
 import { changeConfig, findResource, lockedResource } from "../resources/store.ts";
 import { Secret } from "../secret.ts";
 import { UsedWrongly, UnknownResource } from "./errors.ts";
@@ -30,22 +30,17 @@ export async function setConfig(
       `${unknown.join(", ")}: not among the config vars of this service, which are ${configVars.join(", ")}.`,
     );
   const { config } = ctx.platformFor(uuid);
-  const before = resource?.sealedConfig ?? null;
-  const now = await config.update([...changes]);
-  const replaced = await keepInStep(ctx, uuid, changes);
-  // A plan change may have stored another config meanwhile, and its vars may have reached the platform after ours: send
-  // ours again.
-  const isOvertaken = replaced !== null && !(before && replaced.equals(before));
-  return inOrder(isOvertaken ? await config.update([...changes]) : now);
+  await config.update([...changes]);
+  await keepInStep(ctx, uuid, changes);
+  // What a push or a plan change sent in between is what was wanted before, and may have reached the platform after ours.
+  const now = await config.get();
+  return inOrder(notYetSet(changes, now).length > 0 ? await config.update([...changes]) : now);
 }
 
-/** Answers the sealed config that was replaced; null if there was none. */
-function keepInStep({ db, vault }: Context, uuid: string, changes: readonly ConfigVar[]) {
+function keepInStep({ db, vault }: Context, uuid: string, changes: readonly ConfigVar[]): Promise<void> {
   return db.transaction(async (tx) => {
     const resource = await lockedResource(tx, uuid);
-    if (!resource || resource.state === "deprovisioned") return null;
-    await changeConfig(tx, vault, resource, changes);
-    return resource.sealedConfig;
+    if (resource && resource.state !== "deprovisioned") await changeConfig(tx, vault, resource, changes);
   });
 }
 

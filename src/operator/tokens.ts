@@ -62,13 +62,20 @@ const LOOK_EVERY_MS = 250;
 export async function recoverGrants(ctx: Context, which: Which, how: How): Promise<Report> {
   if (!ctx.config.legacyGrants) throw new KitError("legacy_grants_off", LEGACY_GRANTS_OFF);
   if (await isSecretRejected(ctx)) throw new KitError(secretRejected.id, secretRejected.message);
+  let first: Promise<End> | undefined;
+  /** The first is asked for alone: what is so of every resource is then asked once. */
+  async function askInTurn(uuid: string): Promise<End> {
+    if (!first) return (first = ask(ctx, uuid));
+    const end = await first.catch(() => null);
+    return end && "isOfAll" in end && end.isOfAll ? end : ask(ctx, uuid);
+  }
   return forEachResource(
     ctx,
     which,
     async ({ uuid, state, credential, isRecoverable, isOnItsWay }) => {
       if (!isRecoverable && !isOnItsWay) return { skipped: state === "provisioned" ? credential : state };
       // A grant lives five minutes, so it is exchanged before the next one is asked for.
-      return (isOnItsWay ? null : await ask(ctx, uuid)) ?? exchanged(ctx, uuid, how.signal);
+      return (isOnItsWay ? null : await askInTurn(uuid)) ?? exchanged(ctx, uuid, how.signal);
     },
     {
       ...how,

@@ -17,12 +17,15 @@ const UNREADABLE: Told = {
   advice: "Nothing was changed.",
 };
 
-export const parseForm: RequestHandler = (request, response, next) => {
-  askForBody(request, response);
-  parse(request, response, (error?: unknown) =>
-    next(isUnreadableBody(error ?? {}) ? new Problem("unreadable", UNREADABLE) : error),
-  );
-};
+/** Reads the form of a request; `unreadable` makes what is thrown if it is none, or too long. */
+export const readForm =
+  (unreadable: () => Problem): RequestHandler =>
+  (request, response, next) => {
+    askForBody(request, response);
+    parse(request, response, (error?: unknown) => next(isUnreadableBody(error ?? {}) ? unreadable() : error));
+  };
+
+export const parseForm = readForm(() => new Problem("unreadable", UNREADABLE));
 
 export function formIn(body: unknown): Form {
   const members = Object.entries((body ?? {}) as Record<string, unknown>);

@@ -1,9 +1,9 @@
-import { Router, type Request, type Response } from "express";
+import { Router, type Request, type RequestHandler, type Response } from "express";
 import type { Context } from "../context.ts";
 import { clientAddress, methodNotAllowed } from "../http/requests.ts";
 import { customerAction } from "../extend/store.ts";
 import { addressOf, goTo, isFromOurPage } from "../pages/address.ts";
-import { parseForm } from "../pages/forms.ts";
+import { parseForm, readForm } from "../pages/forms.ts";
 import { notFromOurPage, show } from "../pages/pages.tsx";
 import type { Secret } from "../secret.ts";
 import { readUuid } from "../values.ts";
@@ -23,7 +23,7 @@ export function signOnRoutes(ctx: Context, salt: Secret): Router {
   const router = Router({ caseSensitive: true });
   router
     .route("/login")
-    .post(parseForm, async (request, response) => {
+    .post(readForm(unreadable), async (request, response) => {
       const form = readSignedForm(request.body, salt, { mustNameUser: ctx.config.ssoRequireUser });
       const opened = await openCustomerSession(ctx, form);
       if (typeof opened === "string") throw problem("sign_on_refused", WHY_REFUSED[opened]);
@@ -36,6 +36,7 @@ export function signOnRoutes(ctx: Context, salt: Secret): Router {
   return router;
 }
 
+const unreadable = () => problem("sign_on_refused", "The sign-on cannot be read.");
 const WHY_REFUSED = {
   stale: "The sign-on was signed more than 5 minutes ago, or more than 1 minute in the future.",
   used: "The sign-on was used before.",
@@ -59,6 +60,12 @@ export function customerRoutes(ctx: Context): Router {
     const standing = await standingOf(uuid, ctx.vendor.actions ? appId : null, email);
     return { session, resource, person: { email, ...standing }, userId };
   }
+
+  /** Before the body is read: nobody else's is. */
+  const signedOn: RequestHandler = async (request, response, next) => {
+    response.locals["visit"] = await visitOf(request, response);
+    next();
+  };
 
   router
     .route("/signed-out")
@@ -103,8 +110,8 @@ export function customerRoutes(ctx: Context): Router {
 
   router
     .route("/:uuid/actions/:name")
-    .post(parseForm, async (request, response) => {
-      const visit = await visitOf(request, response);
+    .post(signedOn, parseForm, async (request, response) => {
+      const visit = response.locals["visit"] as Visit;
       const form = await carryOut(ctx, visit, request);
       goTo(ctx, request, response, `/customer/${visit.resource.uuid}?sent=${form}`);
     })

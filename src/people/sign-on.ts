@@ -39,7 +39,8 @@ export function readSignedForm(
   const signed = [id!, salt.reveal(), timestamp].join(":");
   const expected = hash("sha1", signed).toString("hex");
   const ofUser = hash("sha256", `${signed}:${userId}:${email}`).toString("hex");
-  if (!isSame(token ?? expected, expected) || !isSame(userToken ?? ofUser, ofUser))
+  const isRight = [isSame(token ?? expected, expected), isSame(userToken ?? ofUser, ofUser)];
+  if (isRight.includes(false))
     throw problem("sign_on_refused", "A token of the sign-on does not fit SSO_SALT and the other members.");
   return {
     ...{ uuid, timestamp: Number(timestamp) },

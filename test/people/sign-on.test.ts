@@ -108,6 +108,7 @@ const refusals: [string, () => Form | string][] = [
   ["of a user without an e-mail", () => without(unused(), "email")],
   ["that names its resource twice", () => `${new URLSearchParams(unused()).toString()}&resource_id=${uuid}`],
   ["that is JSON", () => JSON.stringify(unused())],
+  ["that is far too long", () => ({ ...unused(), app: "a".repeat(40_000) })],
 ]; // prettier-ignore
 
 describe("a sign-on is refused", () => {

@@ -74,13 +74,19 @@ it("a var that is set while another one is being stored is kept, as is the other
   expect(differing(await diffConfig(services, uuid))).toEqual([]);
 });
 
-it("a plan change during kit config set leaves the operator's value both at the platform and in the database", async () => {
-  const needs = { ...services, platformFor: overtaken("after") };
-  const value = "https://by-hand.example";
-  await setConfig(needs, uuid, [{ name: "TEAPOT_URL", value }]);
-  expect(await url()).toBe(value);
-  expect(differing(await diffConfig(services, uuid))).toEqual([]);
-});
+it.each([
+  ["a plan change", changePlan],
+  ["another operator's push", () => pushConfig(services, uuid)],
+])(
+  "%s during kit config set leaves the operator's value both at the platform and in the database",
+  async (_, by) => {
+    const needs = { ...services, platformFor: overtaken("after", by) };
+    const value = "https://by-hand.example";
+    await setConfig(needs, uuid, [{ name: "TEAPOT_URL", value }]);
+    expect(await url()).toBe(value);
+    expect(differing(await diffConfig(services, uuid))).toEqual([]);
+  },
+);
 
 it("kit config set during a plan change is kept where the new plan changes nothing, and is stored here as at the platform", async () => {
   const config = { TEAPOT_URL: "https://alone.example" };

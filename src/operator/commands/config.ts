@@ -116,11 +116,12 @@ foreign  it has one that was never set from here: no push touches it`,
       const { reveal = false, yes = false } = options;
       const context = await session.context({ changes: true });
       const vars = await diffConfig(context, uuid);
-      if (differing(vars).length > 0) {
+      const isAsWanted = differing(vars).length === 0;
+      if (!isAsWanted) {
         session.say(showVars(session.screen(), vars, reveal));
         if (!yes) await session.confirm("Make them as your service wants them?");
       }
-      const end = changedInWords(await pushConfig(context, uuid));
+      const end = changedInWords(isAsWanted ? [] : await pushConfig(context, uuid));
       return showConfig(await getConfig(context, uuid), options, safe(end));
     });
 }
