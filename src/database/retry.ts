@@ -2,8 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { KitError, messageOf } from "../errors.ts";
 import { within } from "../within.ts";
 
-// Which errors of the driver, of Node and of Prisma another try may cure, and the one place that tries again. The states
-// are PostgreSQL's SQLSTATEs: https://www.postgresql.org/docs/current/errcodes-appendix.html
+// Which errors of the driver, of Node and of Prisma another try may cure, the one place that tries again, and what watches
+// an outage. The states are PostgreSQL's SQLSTATEs: https://www.postgresql.org/docs/current/errcodes-appendix.html
 
 /** Connection (08), resources (53), a lock (55P03), cancelled (57014), shut down (57P…), too long (25P…), read-only. */
 const PASSING_STATES = /^(08|53|55P03|57014|57P0[1235]|25006|25P0[34])/;

@@ -28,7 +28,7 @@ export function methodNotAllowed(allowed: string) {
   };
 }
 
-/** Asks a client that announced its body (`Expect: 100-continue`) for it, once the caller is let in. */
+/** Asks a client that announced its body (`Expect: 100-continue`) for it: once it is let in, and before anything reads it. */
 export function askForBody({ headers }: IncomingMessage, response: ServerResponse): void {
   if (headers.expect?.toLowerCase() !== "100-continue") return;
   response.writeContinue();

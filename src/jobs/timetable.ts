@@ -7,7 +7,6 @@ import { createYourJobs } from "../extend/jobs.ts";
 import { failStranded } from "../resources/end-store.ts";
 import { planRotations } from "../work/rotation.ts";
 import { lookAgain } from "../work/platform-steps.ts";
-import { nextStepInSeconds } from "../work/queue.ts";
 import { findLateSteps } from "../work/runner.ts";
 import type { Job, JobName } from "./run.ts";
 
@@ -30,20 +29,20 @@ export function timetable(ctx: Context): Job[] {
     "run-steps": {
       run: (signal) => work.runDue("platform", signal),
       settled: work.settled,
-      nextInSeconds: () => nextStepInSeconds(ctx, "platform"),
+      nextInSeconds: () => work.nextInSeconds("platform"),
     },
     // A separate job: its run waits while all of its places are taken, and must not hold up the steps above.
     "run-vendor-steps": {
       mayCompute: true,
       run: (signal) => work.runDue("vendor", signal),
       settled: work.settled,
-      nextInSeconds: () => nextStepInSeconds(ctx, "vendor"),
+      nextInSeconds: () => work.nextInSeconds("vendor"),
     },
     "run-rotations": {
       mayCompute: true,
       run: (signal) => work.runDue("rotation", signal),
       settled: work.settled,
-      nextInSeconds: () => nextStepInSeconds(ctx, "rotation"),
+      nextInSeconds: () => work.nextInSeconds("rotation"),
     },
     "plan-rotations": { run: () => planRotations(ctx) },
     // Those that your service brings along.

@@ -13,7 +13,7 @@ import { parsedJson } from "../values.ts";
 export interface HttpRequest {
   method: string;
   url: URL | string;
-  /** Content-Length follows from `body`. */
+  /** None that says where the request ends: that follows from `body`. */
   headers?: Record<string, string>;
   body?: string;
   /** Overrides the client's own limits for this call. */

@@ -14,6 +14,7 @@ import {
   findUnansweredProvisions,
   finishStep,
   holdStep,
+  nextStepInSeconds,
   putOffStep,
   wakeSteps,
 } from "./queue.ts";
@@ -52,8 +53,9 @@ const ROTATIONS_AT_ONCE = 4;
 const STOP_PATIENCE_MS = 10_000;
 
 /**
- * A grant has minutes, a step hours: while more grants than these are exchanged, no step is begun, for at most so long.
- * Without it a burst of provisions has its tokens at three fifths of the speed.
+ * A grant has minutes, nearly every step hours: while more grants than these are exchanged, no step is begun. Not for
+ * longer than this, as long as some are left: a grant itself waits for the step of an unanswered provision. Without it a
+ * burst of provisions has its tokens at three fifths of the speed.
  */
 const FEW_GRANTS = 16;
 const GRANTS_FIRST_MS = 60_000;
@@ -79,11 +81,12 @@ export function createStepRunner(ctx: Context): StepRunner {
   );
 
   let crowdedSinceMs: number | null = null;
-  /** Also says when it began, so that steps do not wait for ever. */
   function grantsGoFirst(): boolean {
-    if (ctx.exchanges.underWay() <= FEW_GRANTS) crowdedSinceMs = null;
-    else crowdedSinceMs ??= performance.now();
-    return crowdedSinceMs !== null && performance.now() - crowdedSinceMs < GRANTS_FIRST_MS;
+    const grants = ctx.exchanges.underWay();
+    if (grants === 0) crowdedSinceMs = null;
+    if (grants <= FEW_GRANTS) return false;
+    crowdedSinceMs ??= performance.now();
+    return performance.now() - crowdedSinceMs < GRANTS_FIRST_MS;
   }
 
   /** Never rejects. */
@@ -108,6 +111,8 @@ export function createStepRunner(ctx: Context): StepRunner {
       return ended;
     },
     runDue: (lane, signal) => pools[lane].fill(signal),
+    // A run may have ended while it waited for the grants.
+    nextInSeconds: async (lane) => (grantsGoFirst() ? 0 : nextStepInSeconds(ctx, lane)),
     async settled() {
       const limit = setTimeout(() => stopping.abort(new Stopped()), STOP_PATIENCE_MS);
       await Promise.all([...Object.values(pools).map((pool) => pool.settled()), ...started]);

@@ -104,6 +104,8 @@ export interface StepRunner {
   start(step: Step): Promise<Answer | null>;
   /** Starts every step of a lane that is due. Returns how many it took. */
   runDue(lane: Lane, signal: AbortSignal): Promise<number>;
+  /** Seconds until steps of a lane are to be looked for again; null: none is waiting. */
+  nextInSeconds(lane: Lane): Promise<number | null>;
   /** Resolves when no step is under way. Steps that still run after 10 seconds are aborted and put off. */
   settled(): Promise<void>;
 }

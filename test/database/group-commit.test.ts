@@ -1,5 +1,6 @@
 import { groupCommit, Overloaded, statement, type Deadline } from "../../src/database/database.ts";
 import { anOpenDatabase } from "../support/open-database.ts";
+import { eventually } from "../support/world.ts";
 
 /** What adds rows to a queue of its own. */
 const committing = <Row, Result>({
@@ -48,6 +49,19 @@ it("rows that arrive together are written together, sixteen at first, at most 20
   expect(batches.map(({ length }) => length)).toEqual([16, 16, 16, 200, 200, 2]);
   await finish();
   expect(await results).toEqual(numbers(0, 450).map((row) => row * 10));
+});
+
+it("a row behind ten that are being written waits for a moment, and not for their end", async () => {
+  const { write, batches, finish } = aSlowWriter();
+  const commit = committing({ write });
+  const results = numbers(1, 10).map(commit);
+  await turn();
+  results.push(commit(11));
+  await turn();
+  expect(batches).toHaveLength(1);
+  await eventually(() => batches.length === 2);
+  await finish();
+  expect(await Promise.all(results)).toHaveLength(11);
 });
 
 const raised = (code: string) => Object.assign(new Error(code), { code, severity: "ERROR" });

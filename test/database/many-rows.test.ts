@@ -195,3 +195,12 @@ describe("among many rows, nearly all in good order,", () => {
     expect((await steps(services(opened.database)))[0]!.message).toMatch(/^10000 steps or more failed/);
   });
 });
+
+it("no index covers a column that a claim, a mark or a re-seal of a credential writes", async () => {
+  const rows = await run<{ indexdef: string }>(
+    `SELECT indexdef FROM pg_indexes WHERE tablename = 'credentials'`,
+  );
+  expect(rows.length).toBeGreaterThan(5);
+  for (const { indexdef } of rows)
+    expect(indexdef).not.toMatch(/lease|sent_at|outcome_unknown|sealed_|generation|secret_version|issued_at/);
+});

@@ -75,6 +75,15 @@ describe("the rate limit of a resource", () => {
     expect(sent).toBe(0);
   });
 
+  it("is forgotten only for the latest ten thousand resources", async () => {
+    const throttles = createThrottles(aClock());
+    const call = (uuid: string) => throttles(uuid)(async () => answer(0, 429, { "retry-after": "60" }));
+    throttles("the oldest");
+    await call("the debtor");
+    for (let other = 0; other < 9_999; other++) throttles(`${other}`);
+    await expect(call("the debtor")).rejects.toMatchObject({ id: "rate_limited" });
+  });
+
   it("is shared by all clients of a resource, and affects no other resource", async () => {
     const platform = await aBench((_seen, response) =>
       response.writeHead(200, { "ratelimit-remaining": "0" }).end("[]"),

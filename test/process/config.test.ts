@@ -111,6 +111,10 @@ describe("readConfig", () => {
     }
   });
 
+  it("says which key of a list is bad, and why", () => {
+    expect(refusalOf({ DECRYPTION_KEYS: `${KEY}x,short` })).toMatch(/\(key 2 of the list\) .*at least 32/);
+  });
+
   it("requires no other settings when only some are asked for", () => {
     const status = { PLATFORM_STATUS_URL: "https://status.example.com" };
     expect(readConfig(status, ["platformStatusUrl"]).platformStatusUrl).toBe(status.PLATFORM_STATUS_URL);
