@@ -36,7 +36,10 @@ export interface Extensions<Sold extends Offer = Offer> {
  * the same `resource.idempotencyKey`, which names the rotation in both of them.
  */
 export interface Rotation<Sold extends Offer = Offer> {
-  /** Makes new credentials beside the old ones. A thrown `Refusal`: these cannot be rotated; nothing changes. */
+  /**
+   * Makes new credentials beside the old ones; a plan change waits for it. A thrown `Refusal`: these cannot be rotated;
+   * nothing changes.
+   */
   rotate(resource: VendorResource): Promise<Rotated<Sold> | NotYet>;
   /**
    * Ends the old credentials, which `retires` names, when the overlap is over, or sooner, if an operator asks for the

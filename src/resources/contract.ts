@@ -30,7 +30,7 @@ export interface YourService<Sold extends Offer = Offer> {
    * `later`. Derive the names of what you make from the uuid: after a deprovision, name and options are erased.
    */
   deprovision(resource: VendorResource): Promise<void | NotYet>;
-  /** Releases what is held open, such as connections, when the process stops or could not start. */
+  /** Releases what is held open, when the process stops or could not start; no function is called after it. */
   close?(): Promise<void>;
 }
 
@@ -60,7 +60,10 @@ export interface VendorResource {
 
 /** The work is done: the app's config vars (the full set), and a sentence for the customer. */
 export interface Done<Sold extends Offer = Offer> {
-  /** A var that is left out is removed from the app. A NUL or broken Unicode counts as an error. */
+  /**
+   * A var that is left out is removed from the app; an empty string sets an empty value. A NUL or broken Unicode counts
+   * as an error.
+   */
   config: Readonly<Partial<Record<Sold["configVars"][number], string>>>;
   message?: string;
 }

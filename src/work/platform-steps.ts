@@ -128,6 +128,7 @@ export async function lookAgain(ctx: Context, signal: AbortSignal): Promise<void
 /**
  * Sends the full set of config vars, but only if something differs, so that after a lost answer a look shows whether it
  * was set (platform document, "Add-on configuration"). The first set is sent without a look (`mayBeSet` false).
+ * The vars are not checked against this release's offer: a newer one may have set them.
  */
 async function pushConfig(
   { db, vault, platformFor }: Context,

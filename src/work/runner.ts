@@ -201,7 +201,8 @@ async function putOff(ctx: Context, step: Step, error: unknown): Promise<void> {
 
 /**
  * Seconds until the next try: not before the platform, or our own limit on the resource's calls, allows it. Null: when
- * the credential is active, as until then every call of a step that calls the platform itself is in vain.
+ * the credential is active, as until then every call of a step that calls the platform itself is in vain. A vendor's
+ * function may do without, or mean another resource.
  */
 function pauseAfter({ pace }: Context, step: Step, error: unknown): number | null {
   const { kind, attempts } = step;

@@ -61,6 +61,18 @@ describe("reset of the client secret", () => {
     await expectFresh(uuids);
   });
 
+  it("sends no queued call with the rejected secret", async () => {
+    const uuids = await life.world.installed(32);
+    const since = life.position();
+    life.control.fault("POST /oauth/token", { delayMs: 2_000 }, 8);
+    await life.makeDue(uuids);
+    await eventually(async () => (await count(uuids, `leased_until IS NOT NULL`)) === 16);
+    const { secret } = life.control.resetClientSecret();
+    await eventually(async () => (await count(uuids, `leased_until IS NOT NULL`)) === 0);
+    expect(life.tokenCalls(since).map(({ response }) => response?.status)).toEqual(Array(8).fill(401));
+    await haveVersion(uuids, await setSecret(secret));
+  });
+
   it("lifts a wrong rejection when the token endpoint refuses a refresh token sent with that secret", async () => {
     const uuid = await life.settled();
     life.control.revoke(uuid, "refresh");

@@ -63,6 +63,9 @@ it.each<[string, () => unknown, string]>([
   expect((await life.control.changePlan(uuid, "premium")).response.status).toBe(202);
   await life.nothingLeft(uuid);
   expect(saidOf(uuid)).toContain(said);
+  // Under the same key.
+  const [first, ...more] = life.vendor.callsOf(uuid, "changePlan");
+  expect(more).toEqual([first]);
   const sent = life.patchesOf(uuid, since).flatMap((patch) => patch.config.map(({ value }) => value));
   expect(sent).not.toContain(null);
   expect(Object.keys(life.varsAt(uuid)).sort()).toEqual(["TEAPOT_TOKEN", "TEAPOT_URL"]);

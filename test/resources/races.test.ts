@@ -48,7 +48,7 @@ type Event = keyof typeof EVENTS;
 const OUTCOMES = {
   done: null,
   later: async () => ({ later: "Wait." }),
-  refuses: () => Promise.reject(new Refusal("Too much tea in it.")),
+  refuses: () => Promise.reject(new Refusal("Too much tea in it.", { id: "too_full" })),
   fails: () => Promise.reject(new Error("The kiln is cold.")),
 };
 type Outcome = keyof typeof OUTCOMES;
@@ -168,13 +168,14 @@ function tell(a: Event, outcome: Outcome): void {
 
 it("a plan change that is refused raises an alarm only if the platform was answered yes", async () => {
   const alarmsOf = (uuid: string) => life.world.lines('"alarm":"plan_change_refused"', uuid);
-  for (const { wait, status, alarms } of [
-    { wait: 0, status: 422, alarms: 0 },
-    { wait: 1_200, status: 202, alarms: 1 },
+  const body = { id: "too_full", message: "Too much tea in it." };
+  for (const { wait, answer, alarms } of [
+    { wait: 0, answer: { status: 422, body }, alarms: 0 },
+    { wait: 1_200, answer: { status: 202 }, alarms: 1 },
   ]) {
     const uuid = await life.settled();
     life.vendor.next("changePlan", () => sleep(wait).then(OUTCOMES.refuses));
-    expect(await EVENTS.premium(uuid)).toBe(status);
+    expect(await life.platform.changePlan(uuid, { plan: "premium" })).toMatchObject(answer);
     await life.nothingLeft(uuid);
     expect(alarmsOf(uuid)).toHaveLength(alarms);
   }

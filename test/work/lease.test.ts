@@ -1,8 +1,38 @@
+import { jest } from "@jest/globals";
+import type { Context } from "../../src/context.ts";
 import { statement } from "../../src/database/database.ts";
 import { claimSteps, holdStep, putOffStep } from "../../src/work/queue.ts";
+import { createStepRunner } from "../../src/work/runner.ts";
+import type { Step } from "../../src/work/step.ts";
 import { anOpenDatabase } from "../support/open-database.ts";
 
 const opened = anOpenDatabase();
+afterEach(() => jest.useRealTimers());
+
+it("a step whose work takes more than twenty minutes is cut off and put off", async () => {
+  jest.useFakeTimers();
+  const put: unknown[] = [];
+  const never = () => new Promise<never>(() => undefined);
+  const ctx = {
+    db: {
+      async query({ name }: { name: string }, values: unknown[]) {
+        if (name === "put_off_step") put.push(values);
+        return [{}];
+      },
+    },
+    platformFor: () => ({ addons: { own: never }, attachments: { ofAddon: never } }),
+    trace: { inSpan: (_name: string, _of: object, work: () => unknown) => work(), failed: () => undefined },
+    ...{ log: { warn: () => undefined }, scrubber: { scrub: (text: string) => text }, pace: { pauses: 1 } },
+    nudge: () => undefined,
+  } as unknown as Context;
+  const resource = { uuid: "u", state: "provisioned", sealedLogInputUrl: null, sealedLogDrainToken: null };
+  void createStepRunner(ctx).start({ kind: "discover", attempts: 1, detail: {}, resource } as Step);
+  await jest.advanceTimersByTimeAsync(1_200_000 - 1);
+  expect(put).toEqual([]);
+  await jest.advanceTimersByTimeAsync(1);
+  expect(put).toEqual([expect.arrayContaining(["The step took too long."])]);
+});
+
 it("an extension of its lease that comes after a step was put off does not hold it back", async () => {
   const db = opened.database;
   const uuid = "11111111-2222-4333-8444-555555555555";
