@@ -167,6 +167,7 @@ describe("the verdict of a chaos run", () => {
   it.each<[string, string, (run: Run) => unknown]>([
     ["whose acknowledged resource is not there", `I1 ${KEPT}`, ({ rows }) => rows.shift()],
     ["that refuses a provision", "I1 33333333", ({ entries }) => entries.push(asked(9, "POST", "33333333", { status: 422 }, { plan: "basic" }))],
+    ["that refuses a plan change though nothing of its grant was lost", `I1 ${KEPT}`, ({ entries }) => entries.push(asked(9, "PUT", KEPT, { status: 422, body: { id: "provision_failed" } }, { plan: "basic" }))],
     ["that is away though its database is there", `I1 ${KEPT}`, ({ entries, history }) => [history.databaseTroubles.push(away(9, 12)), entries.push(lasting(asked(9, "POST", KEPT, unavailable, { plan: "premium" }), 8_000))]],
     ["that answers a provision otherwise the second time", `I1 ${KEPT}`, ({ entries }) => entries.push(asked(9, "POST", KEPT, { status: 200, body: { id: "other" } }, { plan: "premium" }))],
     ["that lost a grant", `I2 ${KEPT}`, ({ kept }) => (kept.state = "grant_lost")],

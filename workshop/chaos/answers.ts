@@ -44,8 +44,13 @@ export function askedOf(entries: readonly LedgerEntry[]): Asked[] {
 /**
  * Answers that the platform should never have got: a refusal that nothing explains (a temporary failure must not become
  * a refusal), an answer in an invalid format, and an answer to a repeated provision that differs from the first.
+ * `isDestroyed`: no answer to its grant arrived, so that a provision which was put off has failed.
  */
-export function wrongAnswers(asked: readonly Asked[], databaseTroubles: readonly Span[]): string[] {
+export function wrongAnswers(
+  asked: readonly Asked[],
+  databaseTroubles: readonly Span[],
+  isDestroyed: (uuid: string) => boolean,
+): string[] {
   const ends = asked.filter(({ method }) => method === "DELETE");
   const firsts = new Map<string, string>();
   return asked.flatMap((call) => {
@@ -68,6 +73,8 @@ export function wrongAnswers(asked: readonly Asked[], databaseTroubles: readonly
   function isExplained(call: Asked): boolean {
     if (call.status === 410)
       return ends.some((end) => end !== call && end.uuid === call.uuid && end.fromMs <= call.toMs);
+    if (call.status === 422)
+      return (call.body as { id?: unknown } | null)?.id === "provision_failed" && isDestroyed(call.uuid);
     return call.status === 503 && awayMs(call) >= AWAY_MS;
   }
 

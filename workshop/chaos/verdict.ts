@@ -80,9 +80,8 @@ export async function judge(needs: {
   const pairsOf = (uuid: string) =>
     (callsOf.get(uuid) ?? []).filter(({ kind, isIssued }) => kind === "exchange" && isIssued);
   // A grant that was delivered twice may have been exchanged twice: each token pair would have been enough.
-  const honest = notActive.filter(
-    (uuid) => pairsOf(uuid).length > 0 && pairsOf(uuid).every(explained.isLoss),
-  );
+  const isDestroyed = (uuid: string) => pairsOf(uuid).length > 0 && pairsOf(uuid).every(explained.isLoss);
+  const honest = notActive.filter(isDestroyed);
   const lost = notActive.filter((uuid) => !honest.includes(uuid));
   const misnamed = honest.filter((uuid) => rows.get(uuid)?.reason !== "outcome_unknown");
 
@@ -98,7 +97,7 @@ export async function judge(needs: {
   const { dead, unlike } = await tryStored(sandbox, settings, tried);
   const living = kept.filter((uuid) => !honest.includes(uuid)).map((uuid) => rows.get(uuid)).filter((row) => row !== undefined);
   const lives = [...wrongLives(living, sandbox.control.state().addons, asked, webFreezes), ...unlike];
-  const wrong = wrongAnswers(asked, history.databaseTroubles);
+  const wrong = wrongAnswers(asked, history.databaseTroubles, isDestroyed);
   // Only where the callers are known: a call without a known caller would be excused by any kill.
   const nobodys = callers.size === 0 ? [] : calls.filter(({ by }) => by === null).map(({ uuid }) => `${uuid}: a call of nobody known`);
   const unanswered = asked.filter(({ status }) => status === null).length;
