@@ -77,11 +77,11 @@ it("npm run bench reports the service relative to its baseline", async () => {
   const { floor, subject, ratio, sample } = lines[0]!;
   for (const figure of [floor!.value, subject, ratio, sample!.p50Ms, sample!.p99Ms])
     expect(figure).toBeGreaterThan(0);
-});
+}, 300_000);
 
 it("npm run bench fails with the reason when an answered row is missing", async () => {
   const { status, stdout, stderr } = await bench(aBuiltService(LOSES_A_ROW), "--only", "provision-202").ended;
   expect(stderr).toMatch(/WRONG {2}provision-202: 1 of \d+ that were answered have no row/);
   expect(JSON.parse(stdout)).toMatchObject({ lines: [] });
   expect(status).toBe(1);
-});
+}, 300_000);
