@@ -97,7 +97,7 @@ export function isDatabaseAway(error: unknown): boolean {
 }
 
 /** Is it the whole database that is away, and not only one row or one statement that is locked, or takes too long? */
-export function isUnreachable(error: unknown): boolean {
+function isUnreachable(error: unknown): boolean {
   const last = error instanceof DatabaseUnavailable ? error.cause : error;
   return isDatabaseAway(error) && !isConflict(last) && !["55P03", "57014"].includes(clues(last).state);
 }

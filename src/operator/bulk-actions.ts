@@ -121,11 +121,7 @@ export const BULK_ACTIONS: readonly BulkAction[] = [
  * `work` is done to each resource, or `none` said of it where there is nothing to do. It is done once: if the database
  * fails meanwhile, the resource's story says whether it was.
  */
-export function onSteps(
-  hand: Hand,
-  none: string,
-  work = ({ db }: Context, asked: Asked) => takeSteps(db, asked),
-) {
+function onSteps(hand: Hand, none: string, work = ({ db }: Context, asked: Asked) => takeSteps(db, asked)) {
   return async (ctx: Context, which: Which, how: How): Promise<Report> => {
     const report = await forEachResource(
       ctx,

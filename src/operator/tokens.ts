@@ -44,7 +44,7 @@ async function refreshOne(ctx: Context, uuid: string, signal: AbortSignal): Prom
   }
 }
 
-export const secretRejected = {
+const secretRejected = {
   id: "client_secret_rejected",
   message: "The platform rejects our client secret: run kit secret set with the new one, then this again.",
 };

@@ -33,7 +33,7 @@ const patiently = <T>(work: () => Promise<T>) => retryWhileDatabaseAway(work, { 
 const IS_IN_USE = `seen_at > now() - interval '60 minutes'`;
 
 /** A person who has just signed in, with sealed tokens, which fall due after `share` of their life. */
-export interface NewPerson extends Account {
+interface NewPerson extends Account {
   access: Uint8Array;
   refresh: Uint8Array | null;
   lifeSeconds: number;

@@ -10,7 +10,7 @@ import {
 } from "./errors.ts";
 import { parsedJson } from "../values.ts";
 
-export interface HttpRequest {
+interface HttpRequest {
   method: string;
   url: URL | string;
   /** None that says where the request ends: that follows from `body`. */

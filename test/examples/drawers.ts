@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import pg from "pg";
-import { addonManifest } from "../../src/operator/commands/manifest.ts";
+import { addonManifest } from "../../src/resources/check-offer.ts";
 import { offer } from "../../examples/postgres-product/your-service/plans.ts";
 import { SALT } from "../people/customers.ts";
 import { administer, databaseUrl, testServerUrl } from "../support/database.ts";

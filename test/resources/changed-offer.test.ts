@@ -1,7 +1,7 @@
 // docs/upgrade.md, "A release that changes what you sell": releases, one after the other, of a service with customers.
 
 import { diffConfig, pushConfig } from "../../src/operator/config-vars.ts";
-import { addonManifest } from "../../src/operator/commands/manifest.ts";
+import { addonManifest } from "../../src/resources/check-offer.ts";
 import type { Offer } from "../../src/resources/contract.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { offer } from "../support/teapots/plans.ts";

@@ -6,7 +6,7 @@ import path from "node:path";
 import { once } from "node:events";
 import type { Environment } from "../../src/environment.ts";
 import { Misconfigured } from "../../src/errors.ts";
-import { addonManifest } from "../../src/operator/commands/manifest.ts";
+import { addonManifest } from "../../src/resources/check-offer.ts";
 import { defineOffer } from "../../src/offer.ts";
 import type { Offer, YourService } from "../../src/resources/contract.ts";
 import { openContext } from "../../src/open-context.ts";

@@ -115,7 +115,7 @@ told). Then: kit grants recover --all`,
     });
 }
 
-export function pageText(screen: Screen, { resources, next }: ResourcePage): string {
+function pageText(screen: Screen, { resources, next }: ResourcePage): string {
   if (resources.length === 0) return "There are no such resources.";
   const end = next
     ? `${resources.length} shown. For more, the same command with --after ${next}`
@@ -134,7 +134,7 @@ function stateInWords(...states: string[]): string {
   return unusual.join(" ") || "active";
 }
 
-export function resourceText(screen: Screen, resource: WholeResource): string {
+function resourceText(screen: Screen, resource: WholeResource): string {
   const now = Date.parse(resource.readAt);
   const happened = resource.events.map(({ at, type, detail }): NamedFact => {
     return [moment(at), [type, detailsInWords(detail)].filter(Boolean).join("  ")];

@@ -68,7 +68,7 @@ async function placeOf({ db }: OpenContext, { params }: Request, { name }: Actio
   return { uuid, about, here: `${about}/${name}` };
 }
 
-export type ActionRunner = ReturnType<typeof createActionRunner>;
+type ActionRunner = ReturnType<typeof createActionRunner>;
 
 /**
  * Runs the operators' actions, which do not end with the request that began them. Each is in the audit trail before its

@@ -129,10 +129,10 @@ interface Bar {
 const NEAR_THE_END_SECONDS = 6 * 3_600;
 
 /** Whether there are so many credentials that counts by state, and ages, are estimated from a sample. */
-export const isEstimated = (samples: readonly Sample[]) => samplesOf(samples, SAMPLED)[0]!.value < 100;
+const isEstimated = (samples: readonly Sample[]) => samplesOf(samples, SAMPLED)[0]!.value < 100;
 
 /** How old the access tokens in use are. A token is refreshed at about half of its life. */
-export function TokenAges({ samples }: { samples: readonly Sample[] }) {
+function TokenAges({ samples }: { samples: readonly Sample[] }) {
   // The counts of a histogram include those of all buckets before.
   const upTo = samplesOf(samples, "addon_token_age_seconds_bucket").map(({ labels: { le }, value }) => ({
     ...{ bound: le === "+Inf" ? Infinity : Number(le), value },
@@ -153,7 +153,7 @@ export function TokenAges({ samples }: { samples: readonly Sample[] }) {
   return <BarChart id="ages" title={title} bars={bars} empty="There are no tokens in use yet." />;
 }
 
-export function RefreshesPerHour({ hours }: { hours: readonly Hour[] }) {
+function RefreshesPerHour({ hours }: { hours: readonly Hour[] }) {
   const bars = hours.map(({ at, refreshed, failed }, index) => {
     const hour = at.toISOString().slice(11, 13);
     return {

@@ -1,4 +1,4 @@
-import { addonManifest } from "../../../src/operator/commands/manifest.ts";
+import { addonManifest } from "../../../src/resources/check-offer.ts";
 import { sealConfig, type ConfigVar } from "../../../src/resources/config-vars.ts";
 import { aLifecycle } from "../../support/lifecycle.ts";
 import { opened } from "../../support/world.ts";
