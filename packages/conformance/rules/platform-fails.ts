@@ -197,7 +197,9 @@ export const platformFails: RuleGroup = {
         if (!(await callOf(stage, resource, isExchange))) throw notExchanged(stage, resource);
         const watchedMs = 2 * momentMs(stage);
         await quiet(stage, watchedMs);
-        const count = exchangesOf(stage, resource).length;
+        // A machine that stands still may have watched for longer.
+        const calls = exchangesOf(stage, resource);
+        const count = calls.filter(({ at }) => at - calls[0]!.at <= watchedMs).length;
         holds(count <= MANY_TRIES, `In ${watchedMs / 1000} s it was called ${count} times for one grant.`);
       },
     },

@@ -8,7 +8,6 @@ import {
   notExchanged,
   plainExchange,
   probe,
-  quiet,
   shown,
 } from "../probes.ts";
 import { Broken, holds, needs, type RuleGroup } from "../rule.ts";
@@ -136,11 +135,14 @@ export const tokens: RuleGroup = {
       async check(stage) {
         const { resource, first } = await lived(stage);
         needs(first, NONE, "TOK-01");
-        await quiet(stage, lifeMs(stage) / 2);
-        const calls = stage.callsOf(resource).filter((call) => isRefresh(call) && isDone(call));
-        const soon = calls.filter((call, nth) => nth > 0 && call.at - calls[nth - 1]!.at < lifeMs(stage) / 4);
+        const areTooMany = () => {
+          const calls = stage.callsOf(resource).filter((call) => isRefresh(call) && isDone(call));
+          const isSoon = (call: Call, nth: number) =>
+            nth > 0 && call.at - calls[nth - 1]!.at < lifeMs(stage) / 4;
+          return calls.filter(isSoon).length >= MANY_REFRESHES;
+        };
         holds(
-          soon.length < MANY_REFRESHES,
+          !(await stage.books.until(areTooMany, lifeMs(stage))),
           "Several refreshes came less than a quarter of a life after one that was good.",
         );
       },

@@ -11,6 +11,12 @@ import type { Answer, Request, Resource, ServiceSettings } from "./types.ts";
 export const good = { ...goodHabits, ...goodTokenHabits, ...goodSignOnHabits };
 export type Habits = typeof good;
 
+/** How long an answer waits for an exchange that precedes it. */
+const EXCHANGES_WITHIN_MS = 2_000;
+
+/** Takes work that begins only once the answer has been sent. */
+type After = (work: () => unknown) => void;
+
 export interface ExampleService {
   url: string;
   close(): Promise<void>;
@@ -29,11 +35,11 @@ export async function startExample(
   const isUp = (uuid: string) => resources.get(uuid)?.isGone === false;
   const signOn = settings.ssoSalt ? createSignOn(settings.ssoSalt, habits, isUp) : null;
 
-  function provision(wanted: Body, after: (work: () => void) => void): Answer {
+  function provision(wanted: Body, after: After): Answer {
     const { uuid, plan, code } = wanted;
     const known = resources.get(uuid);
     const isAsync = habits.takesItsTime(plan);
-    const begin = (resource: Resource) => code && after(() => void tokens.exchange(resource, code, isAsync));
+    const begin = (resource: Resource) => code && after(() => tokens.exchange(resource, code, isAsync));
     if (known) {
       if (known.isGone ? habits.exchangesForTheGone : habits.exchangesRepeated) begin(known);
       return known.isGone ? habits.gone("POST") : habits.again(known, wanted);
@@ -69,8 +75,7 @@ export async function startExample(
     return resource.isGone ? habits.gone(method) : act(resource);
   }
 
-  /** `after` is called with work that must begin only once the answer has been sent. */
-  function answer(request: Request, after: (work: () => void) => void): Answer {
+  function answer(request: Request, after: After): Answer {
     const { method, path, text } = request;
     const [, root, uuid = "", rest] = path.split("?", 1)[0]!.split("/");
     if (method === "POST" && path === "/sso/login" && signOn)
@@ -83,7 +88,7 @@ export async function startExample(
     return refused;
   }
 
-  function serve(request: Request, uuid: string, after: (work: () => void) => void): Answer {
+  function serve(request: Request, uuid: string, after: After): Answer {
     const { method } = request;
     if (method === "DELETE" && uuid) return withResource(method, uuid, end);
     if (method !== (uuid ? "PUT" : "POST")) return habits.otherMethod(method);
@@ -97,10 +102,12 @@ export async function startExample(
   const server = createServer((incoming, response) => {
     respond(incoming, response, async (request, tookMs) => {
       if (tookMs > habits.bodyWithinMs) return { status: 408 };
+      const before: unknown[] = [];
       const answered = answer(request, (work) => {
-        if (habits.exchangesBeforeAnswering) work();
+        if (habits.exchangesBeforeAnswering) before.push(work());
         else response.on("finish", () => setTimeout(work, 20));
       });
+      await Promise.race([Promise.all(before), sleep(EXCHANGES_WITHIN_MS)]);
       await sleep(habits.answerTakesMs(request));
       return { ...answered, headers: { ...habits.headers, ...answered.headers } };
     }).catch(() => incoming.destroy()); // The caller hung up in the middle of the body.

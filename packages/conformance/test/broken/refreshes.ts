@@ -89,7 +89,6 @@ export const exchangedInside: BrokenService = [
     alone: true,
     habits: () => ({
       exchangesBeforeAnswering: true,
-      answerTakesMs: ({ method }) => (method === "POST" ? 1_500 : 0),
       provisioned: () => ({ status: 500, body: { id: "internal", message: "No tokens." } }),
     }),
   },

@@ -6,12 +6,7 @@ export const hasty: BrokenService = [
   {
     rule: "EXCH-02",
     what: "the code is exchanged before the answer",
-    // The answer waits long enough that the exchange comes first even on a slow machine.
-    also: ["PROV-08"],
-    habits: () => ({
-      exchangesBeforeAnswering: true,
-      answerTakesMs: ({ method }) => (method === "POST" ? 2_500 : 0),
-    }),
+    habits: () => ({ exchangesBeforeAnswering: true }),
   },
   {
     rule: "EXCH-04",
