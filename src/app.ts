@@ -1,5 +1,4 @@
 import express, { type ErrorRequestHandler, type Express, type RequestHandler, type Router } from "express";
-import type { Config } from "./config.ts";
 import type { Context } from "./context.ts";
 import { KitError, Refusal } from "./errors.ts";
 import { timedRequests } from "./metrics/measured.ts";
@@ -9,34 +8,25 @@ import { requestLog } from "./logging/request-log.ts";
 
 export type Readiness = "ready" | "degraded" | "unavailable";
 
-/** Builds the Express app; it does not listen. `metrics` and `site` are null if the settings enable none. */
-export function createApp(
-  {
-    config,
-    metrics: measured,
-    log,
-    trace,
-  }: Pick<Context, "metrics" | "log" | "trace"> & {
-    config: Pick<Config, "resourcesPath" | "trustProxy">;
-  },
-  parts: {
-    partnerApi: Router;
-    metrics: Router | null;
-    site: Router | null;
-    /** The routes of your service; null if it has none. */
-    yours?: RequestHandler[] | null;
-    /** Whether provisions can be answered; `degraded`: they can, but an operator should look. */
-    readiness(): Promise<Readiness>;
-  },
-): Express {
-  const { metrics, site, yours } = parts;
-  const { resourcesPath, trustProxy } = config;
+interface Routes {
+  partnerApi: Router;
+  /** Null, as the others, if the settings or your service enable none. */
+  metrics: Router | null;
+  site: Router | null;
+  yours: RequestHandler[] | null;
+  /** Whether provisions can be answered; `degraded`: they can, but an operator should look. */
+  readiness(): Promise<Readiness>;
+}
+
+/** Builds the Express app; it does not listen. */
+export function createApp(ctx: Context, { partnerApi, metrics, site, yours, readiness }: Routes): Express {
+  const { config, log, trace } = ctx;
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
-  app.set("trust proxy", trustProxy);
+  app.set("trust proxy", config.trustProxy);
 
-  const observe = timedRequests(measured, resourcesPath);
+  const observe = timedRequests(ctx.metrics, config.resourcesPath);
   const logRequest = requestLog(log);
   if (trace.requests) app.use(trace.requests);
   app.use((request, response, next) => {
@@ -49,7 +39,7 @@ export function createApp(
     next();
   });
   // First, because most requests go there and each route in front would cost them time.
-  app.use(resourcesPath, parts.partnerApi);
+  app.use(config.resourcesPath, partnerApi);
   app.use((request, _response, next) => {
     refuseCompressed(request);
     next();
@@ -61,7 +51,7 @@ export function createApp(
   app
     .route("/readyz")
     .get(async (_request, response) => {
-      const status = await parts.readiness();
+      const status = await readiness();
       response.status(status === "unavailable" ? 503 : 200).json({ status });
     })
     .all(methodNotAllowed("GET, HEAD"));

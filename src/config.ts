@@ -6,7 +6,6 @@ import {
   type Settings,
   type ValuesOf,
   accountList,
-  clientSecret,
   cron,
   encryptionKey,
   keyList,
@@ -15,6 +14,7 @@ import {
   oneOf,
   optional,
   ownUrl,
+  password,
   platformUrl,
   postgresUrl,
   routePath,
@@ -38,8 +38,8 @@ export const settings = {
   databaseCa: setting("DATABASE_CA", "PEM or path of the CA to trust; no-verify for self-signed managed databases", optional(text), ""),
   databasePool: setting("DATABASE_POOL", "connections per process", wholeNumber(1, 200), "10"),
   addonId: setting("ADDON_ID", "user name of the platform's Basic credentials", userName),
-  addonPassword: setting("ADDON_PASSWORD", "password of the platform's Basic credentials", secret),
-  addonPasswordPrevious: setting("ADDON_PASSWORD_PREVIOUS", "also accepted while set, to change the password without a gap", optional(secret), ""),
+  addonPassword: setting("ADDON_PASSWORD", "password of the platform's Basic credentials", password),
+  addonPasswordPrevious: setting("ADDON_PASSWORD_PREVIOUS", "also accepted while set, to change the password without a gap", optional(password), ""),
   resourcesPath: setting("RESOURCES_PATH", "where the three calls arrive", routePath, "/resources"),
   platformApiUrl: setting("PLATFORM_API_URL", "the platform API", platformUrl),
   platformAuthUrl: setting("PLATFORM_AUTH_URL", "the authorization service", platformUrl),
@@ -47,14 +47,14 @@ export const settings = {
   platformMediaType: setting("PLATFORM_MEDIA_TYPE", "the Accept header", mediaType, "application/vnd.svc+json; version=3"),
   platformTokenPrefix: setting("PLATFORM_TOKEN_PREFIX", "how access tokens begin, for the log's scrubber", text, "SVCK-"),
   allowInsecurePlatform: setting("ALLOW_INSECURE_PLATFORM", "on: http and loopback platform addresses (development)", onOrOff, "off"),
-  clientSecret: setting("CLIENT_SECRET", "the OAuth client secret; imported into the database", optional(clientSecret), ""),
+  clientSecret: setting("CLIENT_SECRET", "the OAuth client secret; imported into the database", optional(secret), ""),
   legacyGrants: setting("LEGACY_GRANTS", "on: lost grants may be recovered at the oauth-grant endpoint", onOrOff, "off"),
-  operatorPassword: setting("OPERATOR_PASSWORD", "password of the user operator, for /operator and /metrics", optional(secret), ""),
-  metricsPassword: setting("METRICS_PASSWORD", "password of the user metrics, for /metrics alone", optional(secret), ""),
+  operatorPassword: setting("OPERATOR_PASSWORD", "password of the user operator, for /operator and /metrics", optional(password), ""),
+  metricsPassword: setting("METRICS_PASSWORD", "password of the user metrics, for /metrics alone", optional(password), ""),
   operatorAccounts: setting("OPERATOR_ACCOUNTS", "ids or e-mails of the accounts that may sign in to /operator, comma separated", accountList, ""),
   oauthClientId: setting("OAUTH_CLIENT_ID", "the OAuth client that people sign in with", optional(text), ""),
-  oauthClientSecret: setting("OAUTH_CLIENT_SECRET", "the secret of OAUTH_CLIENT_ID", optional(clientSecret), ""),
-  ssoSalt: setting("SSO_SALT", "the salt of sign-on from the platform's dashboard; unset: not served", optional(secret), ""),
+  oauthClientSecret: setting("OAUTH_CLIENT_SECRET", "the secret of OAUTH_CLIENT_ID", optional(secret), ""),
+  ssoSalt: setting("SSO_SALT", "the salt of sign-on from the platform's dashboard; unset: not served", optional(password), ""),
   ssoRequireUser: setting("SSO_REQUIRE_USER", "off: also sign-ons whose token does not say who the customer is", onOrOff, "on"),
   encryptionKey: setting("ENCRYPTION_KEY", "the key that seals: at least 32 characters", encryptionKey),
   decryptionKeys: setting("DECRYPTION_KEYS", "further keys that may open, comma separated", keyList, ""),
@@ -78,10 +78,6 @@ export type Config = ValuesOf<typeof settings> & {
 
 export function hasOperator({ operatorPassword, operatorAccounts }: Config): boolean {
   return operatorPassword !== undefined || operatorAccounts.length > 0;
-}
-
-export function hasMetrics({ operatorPassword, metricsPassword }: Config): boolean {
-  return operatorPassword !== undefined || metricsPassword !== undefined;
 }
 
 /**
@@ -136,27 +132,16 @@ export function yourEnvironment(env: Environment = readEnvironment()): Record<st
   return Object.fromEntries(names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
 }
 
-/** The secrets that guard us. */
-// prettier-ignore
-const GUARDS = ["addonPassword", "addonPasswordPrevious", "operatorPassword", "metricsPassword", "ssoSalt", "encryptionKey"] as const;
 /** The ways in which people come in. */
 const WAYS_IN = ["oauthClientId", "ssoSalt", "operatorPassword", "operatorAccounts"] as const;
-const LEAST_SECRET = 12;
 
-/** A few letters, or the same few again and again. */
-const isGuessable = (secret?: Secret) =>
-  secret !== undefined && Math.min(secret.reveal().length, 2 * new Set(secret.reveal()).size) < LEAST_SECRET;
-
-/** Faults that are seen in several settings together, or in how strong a secret is: one sentence each. */
+/** Faults that are seen in several settings together: one sentence each. */
 function faultsBetween(config: Config, isGiven: (key: SettingName) => boolean, insecure: boolean): string[] {
   const { encryptionKey: key, decryptionKeys = [] } = config;
   const keys = [key, ...decryptionKeys].flatMap((each) => each?.reveal() ?? []);
   const pair = [isGiven("oauthClientId"), isGiven("oauthClientSecret")];
-  const weak = GUARDS.filter((guard) => !insecure && isGuessable(config[guard]));
   const waysIn = WAYS_IN.filter(isGiven).map((way) => settings[way].name);
-  const faults = weak.map(
-    (guard) => `${settings[guard].name} is too easy to guess: make a long one (openssl rand -hex 24).`,
-  );
+  const faults: string[] = [];
   if (new Set(keys).size < keys.length)
     faults.push("DECRYPTION_KEYS holds a key twice, or ENCRYPTION_KEY again: name each once.");
   if (pair.includes(false) && (pair.includes(true) || isGiven("operatorAccounts")))

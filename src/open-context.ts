@@ -60,8 +60,7 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   ctx.trace = config.otlpEndpoint ? (await import("./trace/open-telemetry.ts")).openTelemetry(ctx) : NO_TRACE;
   ctx.nudge = (job, inMs = SOON_MS) => ctx.trace.outside(() => ctx.jobs.wake(job, inMs));
 
-  const sample = createSample(ctx.pace.logAgainMs);
-  closers.push(sample.end, () => ctx.trace.close());
+  closers.push(() => ctx.trace.close());
   ctx.metrics = createMetrics();
   ctx.scrubber = createOwnScrubber(config);
   ctx.log = createLog(
@@ -72,7 +71,7 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
       ctx.metrics.alarm(alarm);
       return ctx.status.note();
     },
-    sample,
+    createSample(ctx.pace.logAgainMs),
     ctx.trace.ids,
   );
   ctx.vault = await createVault(config);
@@ -92,18 +91,16 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
     () => outages.close(),
   );
 
-  // Your service is made only if `parts` does not replace it.
-  let own: ReturnType<typeof createYourService> | undefined;
   const kit = kitFor(ctx);
-  const yours = () => (own ??= createYourService(config.yours, kit));
   const given = typeof parts.vendor === "function" ? parts.vendor(kit) : parts.vendor;
-  ctx.vendor = given ?? yours();
+  const own = given && parts.customerPage ? null : createYourService(config.yours, kit);
+  ctx.vendor = given ?? own!;
+  ctx.customerPage = parts.customerPage ?? own!.customerPage;
+  closers.push(() => ctx.vendor.close?.());
   checkYourJobs(ctx.vendor.jobs ?? []);
   checkRotation(ctx.vendor.rotation);
   checkYourActions(ctx.vendor);
   for (const [name, metric] of Object.entries(ctx.vendor.metrics ?? {})) ctx.metrics.declare(name, metric);
-  ctx.customerPage = parts.customerPage ?? yours().customerPage;
-  closers.push(() => (given ?? own)?.close?.());
 
   const platformHttp = (maxSockets: number) =>
     ctx.trace.calls(timedHttp(createHttp({ maxSockets }), ctx.metrics));

@@ -6,32 +6,21 @@ import { Refusal } from "../errors.ts";
 import type { Secret } from "../secret.ts";
 import { accept, askForBody } from "./requests.ts";
 
-/** Where a password is wanted. `realm` and `message` are those of its 401. */
-interface Entrance {
-  door: "platform" | "operator" | "metrics";
-  realm: string;
-  message: string;
-  /** A user's name contains no colon; one without a password is nobody. */
-  logins: readonly (readonly [user: string, password: Secret | undefined])[];
-}
+type Door = "platform" | "operator" | "metrics";
+type Login = readonly [user: string, password: Secret | undefined];
 
 /** Who lets requests with a password pass; null where none is set. The operator may see the metrics too. */
 export function createGuards({ config, metrics }: Pick<Context, "config" | "metrics">) {
   const { addonId, addonPassword, addonPasswordPrevious, operatorPassword, metricsPassword } = config;
-  const operator = ["operator", operatorPassword] as const;
-  const guard = (door: Entrance["door"], realm: string, what: string, ...logins: Entrance["logins"]) => {
-    const message = `Send ${what} with HTTP Basic authentication.`;
-    const isSet = logins.some(([, password]) => password);
-    return isSet ? authenticate({ door, realm, message, logins }, metrics) : null;
+  const operator: Login = ["operator", operatorPassword];
+  const guard = (door: Door, ...logins: Login[]) => {
+    const rights = logins.flatMap(([user, password]) => (password ? `${user}:${password.reveal()}` : []));
+    return rights.length > 0 ? authenticate(door, oneOf(rights), metrics) : null;
   };
-  const platform = [addonPassword, addonPasswordPrevious].map((each) => [addonId, each] as const);
   return {
-    platform: guard("platform", "add-on partner", "the add-on's id and password", ...platform)!,
-    operator: guard("operator", "operator", "the user operator and OPERATOR_PASSWORD", operator),
-    metrics: guard(
-      ...(["metrics", "metrics", "the user metrics and METRICS_PASSWORD"] as const),
-      ...([["metrics", metricsPassword], operator] as const),
-    ),
+    platform: guard("platform", [addonId, addonPassword], [addonId, addonPasswordPrevious])!,
+    operator: guard("operator", operator),
+    metrics: guard("metrics", ["metrics", metricsPassword], operator),
   };
 }
 
@@ -39,12 +28,11 @@ export function createGuards({ config, metrics }: Pick<Context, "config" | "metr
  * HTTP Basic guard, which comes before the body is read and the uuid is looked up. Each refusal looks the same (assumed,
  * section 1).
  */
-export function authenticate(
-  { door, realm, message, logins }: Entrance,
-  metrics: Pick<Context["metrics"], "wrongPassword">,
+function authenticate(
+  door: Door,
+  isRight: (given: Buffer) => boolean,
+  metrics: Context["metrics"],
 ): RequestHandler {
-  const rights = logins.flatMap(([user, password]) => (password ? `${user}:${password.reveal()}` : []));
-  const isRight = oneOf(rights);
   return (request, response, next) => {
     const given = credentialsIn(request);
     if (given && isRight(given)) {
@@ -52,10 +40,11 @@ export function authenticate(
       askForBody(request, response);
       return next();
     }
-    response.setHeader("WWW-Authenticate", `Basic realm="${realm}"`);
+    response.setHeader("WWW-Authenticate", `Basic realm="${door}"`);
     // The body of a refused request is not read, so the connection cannot be used again.
     response.setHeader("Connection", "close");
     if (request.headers.authorization !== undefined) metrics.wrongPassword(door);
+    const message = "Send the right user name and password with HTTP Basic authentication.";
     next(new Refusal(message, { id: "unauthorized", status: 401 }));
   };
 }
@@ -71,13 +60,10 @@ function oneOf(candidates: readonly string[]): (given: Buffer) => boolean {
   };
 }
 
-/** Null unless there is exactly one header, strictly as in RFC 7617: of two, Node silently keeps the first. */
-function credentialsIn({ headers, rawHeaders }: IncomingMessage): Buffer | null {
-  const [, base64] = /^Basic +([A-Za-z0-9+/]+={0,2})$/i.exec(headers.authorization ?? "") ?? [];
-  if (!base64 || base64.length % 4 !== 0) return null;
-  let found = 0;
-  for (let i = 0; i < rawHeaders.length; i += 2)
-    if (rawHeaders[i]!.toLowerCase() === "authorization") found += 1;
+/** Null unless there is exactly one header, strictly as in RFC 7617. */
+function credentialsIn({ headersDistinct: { authorization = [] } }: IncomingMessage): Buffer | null {
+  const [, base64] = /^Basic +([A-Za-z0-9+/]+={0,2})$/i.exec(authorization[0] ?? "") ?? [];
+  if (!base64 || authorization.length > 1) return null;
   const bytes = Buffer.from(base64, "base64");
-  return found === 1 && bytes.toString("base64") === base64 ? bytes : null;
+  return bytes.toString("base64") === base64 ? bytes : null;
 }

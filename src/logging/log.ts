@@ -24,7 +24,7 @@ export function createLog(
   scrubber: Scrubber,
   destination?: { write(line: string): void },
   noteOn: (alarm: string) => object | null = () => null,
-  sample: Pick<Sample, "take"> = { take: (_kind, write) => write() },
+  sample: Sample = (_kind, write) => write(0),
   more: () => object = () => ({}),
 ): Log {
   const least = levels.values[level] ?? Infinity;
@@ -47,8 +47,8 @@ export function createLog(
         );
         if (typeof members["alarm"] === "string") Object.assign(members, noteOn(members["alarm"]));
         if (weight < least) return;
-        const write = (leftOut?: number) => {
-          const all = leftOut ? { ...members, leftOut } : members;
+        const write = (leftOut: number) => {
+          const all = leftOut > 0 ? { ...members, leftOut } : members;
           try {
             log.apply(this, [all, ...words] as unknown as typeof line);
           } catch {
@@ -56,8 +56,8 @@ export function createLog(
           }
         };
         const isEach = isMembers && readable(() => (first as Members | null)?.[EACH]) === true;
-        if (isEach || (weight !== WARN && weight !== ERROR)) write();
-        else sample.take(kindOf(words[0], members), write);
+        if (isEach || (weight !== WARN && weight !== ERROR)) write(0);
+        else sample(kindOf(words[0], members), write);
       },
       streamWrite: (line: string) => inLimits(scrubber.scrub(line)),
     },
@@ -128,42 +128,21 @@ function textOf(error: Error, member: string): string {
 /** A member of a line that, if true, has it written each time: it is the only record of what it names. */
 export const EACH = Symbol("each");
 
-/** Further kinds at the same time share one. */
+/** Those of more kinds are forgotten, and begin anew. */
 const MOST_KINDS = 10_000;
 
-/** `leftOut`: how many of its kind were left out before it. */
-type Write = (leftOut?: number) => void;
+/** Writes a line of a kind, or leaves it out. `leftOut`: how many of its kind were left out before it. */
+type Sample = (kind: string, write: (leftOut: number) => void) => void;
 
-type Sample = ReturnType<typeof createSample>;
-
-/** Of a kind, the first is written, and then in each `everyMs` (0: each is) the last, with the number of the others. */
-export function createSample(everyMs: number) {
-  const kinds = new Map<string, { count: number; last: Write | null }>();
-
-  function begin(kind: string): void {
-    kinds.set(kind, { count: 0, last: null });
-    setTimeout(() => end(kind) && begin(kind), everyMs).unref();
-  }
-
-  /** Whether there were more of a kind. */
-  function end(kind: string): boolean {
-    const { count = 0, last = null } = kinds.get(kind) ?? {};
-    kinds.delete(kind);
-    last?.(count - 1);
-    return last !== null;
-  }
-
-  return {
-    take(kind: string, write: Write): void {
-      if (everyMs === 0) return write();
-      const shared = kinds.has(kind) || kinds.size < MOST_KINDS ? kind : "";
-      const present = kinds.get(shared);
-      if (present) return void Object.assign(present, { count: present.count + 1, last: write });
-      begin(shared);
-      write();
-    },
-    /** Writes what is still to be written. */
-    end: () => [...kinds.keys()].forEach(end),
+/** Writes the first of a kind, and then one each `everyMs` (0: each is written). */
+export function createSample(everyMs: number): Sample {
+  const kinds = new Map<string, { writtenAt: number; leftOut: number }>();
+  return (kind, write) => {
+    const last = kinds.get(kind);
+    if (last && performance.now() - last.writtenAt < everyMs) return void (last.leftOut += 1);
+    if (kinds.size >= MOST_KINDS) kinds.clear();
+    kinds.set(kind, { writtenAt: performance.now(), leftOut: 0 });
+    write(last?.leftOut ?? 0);
   };
 }
 

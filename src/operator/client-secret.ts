@@ -5,7 +5,7 @@ import { KitError, messageOf, Misconfigured } from "../errors.ts";
 import { withHttp } from "../platform/http.ts";
 import { createTokenEndpoint, trySecret, type Trial } from "../platform/oauth.ts";
 import type { Secret } from "../secret.ts";
-import { clientSecret } from "../setting.ts";
+import { secret } from "../setting.ts";
 import { clientSecretSealContext, KeyMissing, SealBroken, keyIdOf } from "../vault/vault.ts";
 import { checkKeys, countKeyUse, registerKey } from "../vault/store.ts";
 import { Interrupted, UsedWrongly } from "./errors.ts";
@@ -30,7 +30,7 @@ export function typedClientSecret(text: string): Secret {
   if (Buffer.byteLength(text.trimEnd()) > MOST_SECRET_BYTES)
     throw new UsedWrongly(`That is no client secret: it has more than ${MOST_SECRET_BYTES} bytes.`);
   try {
-    return clientSecret(text);
+    return secret(text);
   } catch (error) {
     throw new UsedWrongly(`That is no client secret: it ${messageOf(error)}.`);
   }

@@ -11,7 +11,7 @@ import { within } from "../within.ts";
 import { carryOut, Result, toolsOf, type Visit } from "./actions.tsx";
 import { readCookie, writeCookie, type SecretCookie } from "./cookies.ts";
 import { problem } from "./problems.ts";
-import { createRoles } from "./roles.ts";
+import { standingOf } from "./roles.ts";
 import { readSignedForm } from "./sign-on.ts";
 import { closeSession, CUSTOMER_SESSION_SECONDS, findCustomerSession, openCustomerSession } from "./store.ts";
 
@@ -46,7 +46,6 @@ const WHY_REFUSED = {
 /** `/customer`: a resource's page, its actions, and the way out. */
 export function customerRoutes(ctx: Context): Router {
   const router = Router({ caseSensitive: true });
-  const standingOf = createRoles(ctx);
 
   /** Who is signed on to the resource of a request. The role is asked for only by a service that has actions. */
   async function visitOf(request: Request, response: Response): Promise<Visit> {
@@ -57,7 +56,7 @@ export function customerRoutes(ctx: Context): Router {
     const { email, userId, appId, ...resource } = found;
     // For the log line, should the page fail.
     response.locals["uuid"] = uuid;
-    const standing = await standingOf(uuid, ctx.vendor.actions ? appId : null, email);
+    const standing = await standingOf(ctx, uuid, ctx.vendor.actions ? appId : null, email);
     return { session, resource, person: { email, ...standing }, userId };
   }
 
@@ -66,14 +65,6 @@ export function customerRoutes(ctx: Context): Router {
     response.locals["visit"] = await visitOf(request, response);
     next();
   };
-
-  router
-    .route("/signed-out")
-    .get((request, response) => {
-      const content = <p>To come back, open the add-on from the platform's dashboard.</p>;
-      show(ctx, request, response, { title: "You are signed out", content });
-    })
-    .all(methodNotAllowed("GET, HEAD"));
 
   router
     .route("/:uuid")
@@ -125,7 +116,7 @@ export function customerRoutes(ctx: Context): Router {
       const id = uuid && readCookie(ctx, cookieOf(uuid), request);
       if (id) await closeSession(ctx, "customer_sessions", id);
       if (uuid) writeCookie(ctx, cookieOf(uuid), request, response, null);
-      goTo(ctx, request, response, "/customer/signed-out");
+      goTo(ctx, request, response, `/customer/${uuid}`);
     })
     .all(methodNotAllowed("POST"));
   return router;

@@ -1,6 +1,6 @@
 import { KitError } from "../errors.ts";
 import { Problem, type Told } from "../pages/pages.tsx";
-import { isPlatformAway, PlatformRefused } from "../platform/errors.ts";
+import { PlatformRefused } from "../platform/errors.ts";
 import type { NotIssued } from "../platform/oauth.ts";
 
 const SIGN_IN = { label: "Sign in", path: "/oauth/login" };
@@ -21,14 +21,9 @@ const TOLD = {
     advice: "Sign in again. If somebody sent you the link you followed, do not follow it again.",
   },
   platform_fails: {
-    ...{ status: 503, title: "The platform does not answer", next: SIGN_IN },
-    happened: "The platform could not be reached, or its answer cannot be read: it has trouble of its own.",
-    advice: `${NOTHING_DONE} Wait a minute, then try again; the platform's status page may say more.`,
-  },
-  platform_refuses_us: {
-    ...{ status: 502, title: "The platform refuses this service" },
-    happened: "The platform does not accept this service's request: its registration there is not in order.",
-    advice: `${NOTHING_DONE} Trying again will not help: tell whoever runs this service.`,
+    ...{ status: 503, title: "The platform cannot complete this sign-in", next: SIGN_IN },
+    happened: "It could not be reached, its answer cannot be read, or it refuses this service's request.",
+    advice: `${NOTHING_DONE} Wait a minute, then try again. If that does not help, tell whoever runs this service.`,
   },
   not_signed_in: {
     ...{ status: 401, title: "You are not signed in", next: SIGN_IN },
@@ -70,20 +65,18 @@ export function problem(id: keyof typeof TOLD, cause?: unknown, next?: Told["nex
 /** Why the platform sent a browser back without a code (RFC 6749, section 4.1.2.1): `error` is its error code. */
 export function authorizeProblem(error: string): Problem {
   if (error === "access_denied") return problem("denied");
-  const isTransient = ["server_error", "temporarily_unavailable"].includes(error);
   // Anybody can write the query of a callback, so it does not reach the log.
-  return problem(isTransient ? "platform_fails" : "platform_refuses_us", "The platform sent an error back.");
+  return problem("platform_fails", "The platform sent an error back.");
 }
 
 export function exchangeProblem({ outcome, error }: NotIssued): Problem {
-  if (outcome === "token_rejected" || outcome === "unauthorized") return problem("not_completed", error);
-  if (outcome === "client_rejected" || outcome === "bug") return problem("platform_refuses_us", error);
-  return problem("platform_fails", error);
+  const isCodes = outcome === "token_rejected" || outcome === "unauthorized";
+  return problem(isCodes ? "not_completed" : "platform_fails", error);
 }
 
 /** Why the platform does not say whose the fresh tokens are. A fault of ours stays what it is. */
 export function accountProblem(error: unknown): unknown {
   if (!(error instanceof KitError)) return error;
-  if (!(error instanceof PlatformRefused) || isPlatformAway(error)) return problem("platform_fails", error);
-  return problem([401, 403].includes(error.status) ? "denied" : "platform_refuses_us", error);
+  const isDenied = error instanceof PlatformRefused && [401, 403].includes(error.status);
+  return problem(isDenied ? "denied" : "platform_fails", error);
 }

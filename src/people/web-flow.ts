@@ -104,8 +104,6 @@ async function signIn(ctx: Context, begun: Begun, code: Secret) {
   };
   const session = await openSession(ctx, person, sha256(begun.verifier));
   if (!session) throw problem("not_completed", "The state was used before.");
-  // Tokens live for hours; those of a sandbox perhaps for seconds.
-  if (lifeSeconds < 120) ctx.nudge("refresh-tokens", lifeSeconds * person.share * 1_000);
   return { person, session, returnTo: begun.returnTo };
 }
 

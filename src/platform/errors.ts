@@ -72,11 +72,6 @@ export class RateLimited extends KitError {
   }
 }
 
-export function isPlatformAway(error: unknown): boolean {
-  const isRefusal = error instanceof PlatformRefused && (error.status >= 500 || error.status === 429);
-  return isRefusal || error instanceof TransportError;
-}
-
 /**
  * METHOD and address as they may be logged: no user, no query. A path segment that is itself an encoded address (a log
  * drain's) may carry a password, so it is left out too.

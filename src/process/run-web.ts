@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Router, type RequestHandler } from "express";
@@ -13,7 +14,7 @@ import type { OpenContext } from "../context.ts";
 import { openContext, type Parts } from "../open-context.ts";
 import { partnerApi } from "../partner-api/routes.ts";
 import { createWebsite } from "../website.ts";
-import { becomeReady, notReady, once, readiness, type RunningService } from "./start-up.ts";
+import { becomeReady, notReady, readiness, stopOnce, type RunningService } from "./start-up.ts";
 
 /** How long a request waits for a service that has just started. A running service waits as long for its database. */
 const START_PATIENCE_MS = 8_000;
@@ -21,19 +22,8 @@ const START_PATIENCE_MS = 8_000;
 /** Starts the web process: listens at once, and works as soon as its database answers. */
 export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<RunningService> {
   const ctx = await openContext(config, parts);
+  const { jobs, log, pace } = ctx;
   const stopping = new AbortController();
-  try {
-    return await serve(ctx, stopping);
-  } catch (error) {
-    stopping.abort();
-    // Not awaited: the vendor's own code may hang.
-    ctx.close().catch((later: unknown) => ctx.log.error({ error: later }, "A part could not be closed"));
-    throw error;
-  }
-}
-
-async function serve(ctx: OpenContext, stopping: AbortController): Promise<RunningService> {
-  const { config, jobs, log, pace } = ctx;
   const guards = createGuards(ctx);
   const whenReady: RequestHandler = (_request, _response, next) => void untilReady().then(() => next(), next);
   // Loading its code takes a moment, so it comes first: a process that is ready must be listening. No request comes
@@ -61,7 +51,7 @@ async function serve(ctx: OpenContext, stopping: AbortController): Promise<Runni
     services: ctx,
     url,
     ready,
-    stop: once(async () => {
+    stop: stopOnce(async () => {
       stopping.abort();
       const atOnce = [() => close(pace.lastOrdersMs), () => jobs.stop(), website.stop];
       const onLater = (error: unknown) => log.error({ error }, "Another part could not be stopped");
@@ -86,16 +76,9 @@ function yourRoutes({ vendor }: OpenContext, whenReady: RequestHandler): Request
 const MOST_CONNECTIONS_WAITING = 4_096;
 
 /** Whatever prevents it (a port in use, an address of another machine) is a fault of HOST or PORT. */
-function listen(server: Server, { host, port }: Config): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const refuse = (cause: Error) => {
-      const where = host ? "HOST and PORT" : "PORT";
-      reject(new Misconfigured(`${where} cannot be used: ${cause.message}. Choose another.`, { cause }));
-    };
-    server.once("error", refuse);
-    server.listen({ ...(host && { host }), port, backlog: MOST_CONNECTIONS_WAITING }, () => {
-      server.off("error", refuse);
-      resolve();
-    });
+async function listen(server: Server, { host, port }: Config): Promise<void> {
+  server.listen({ ...(host && { host }), port, backlog: MOST_CONNECTIONS_WAITING });
+  await once(server, "listening").catch((cause: Error) => {
+    throw new Misconfigured(`HOST and PORT cannot be used: ${cause.message}`, { cause });
   });
 }

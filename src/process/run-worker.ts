@@ -1,6 +1,6 @@
 import type { Config } from "../config.ts";
 import { openContext, type Parts } from "../open-context.ts";
-import { becomeReady, once, type RunningService } from "./start-up.ts";
+import { becomeReady, stopOnce, type RunningService } from "./start-up.ts";
 
 /** Starts a process that runs the jobs and nothing else. */
 export async function runWorker(config: Config, parts?: Partial<Parts>): Promise<RunningService> {
@@ -10,7 +10,7 @@ export async function runWorker(config: Config, parts?: Partial<Parts>): Promise
     services,
     url: null,
     ready: becomeReady(services, stopping.signal, true),
-    stop: once(async () => {
+    stop: stopOnce(async () => {
       stopping.abort();
       await services.close();
     }),

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Readiness } from "../app.ts";
-import { hasMetrics, hasOperator } from "../config.ts";
+import { hasOperator } from "../config.ts";
 import { isConnectionConfigError, isDatabaseAway } from "../database/database.ts";
 import { checkMigrations, throwInWords } from "../database/migrate.ts";
 import { KitError, messageOf, Misconfigured } from "../errors.ts";
@@ -26,7 +26,7 @@ export interface RunningService {
   stop(): Promise<void>;
 }
 
-export function once(work: () => Promise<void>): () => Promise<void> {
+export function stopOnce(work: () => Promise<void>): () => Promise<void> {
   let begun: Promise<void> | null = null;
   return () => (begun ??= work());
 }
@@ -38,7 +38,7 @@ export function becomeReady(ctx: OpenContext, stopping: AbortSignal, withSweeps:
   ctx.watch();
   const ready = checkDatabase(ctx, stopping).then(() => {
     if (stopping.aborted) return;
-    if (hasOperator(config) || hasMetrics(config)) totals.start();
+    if (hasOperator(config) || config.metricsPassword) totals.start();
     jobs.start(withSweeps ? config.sweepCron : null);
     if (withSweeps) jobs.wakeAll();
     log.info({ sweeps: withSweeps }, "Ready");
@@ -87,9 +87,6 @@ function throwWithAdvice(cause: unknown): never {
 export const notReady = () =>
   new KitError("not_ready", "The service has just started and waits for its database.");
 
-/** How long the check waits for the client secret, whose table another session may have locked. */
-const SECRET_PATIENCE_MS = 1_000;
-
 /** `degraded`: the client secret cannot be read or is rejected, for which no provision waits. */
 export async function readiness(ctx: OpenContext, ready: Promise<void>): Promise<Readiness> {
   try {
@@ -98,7 +95,6 @@ export async function readiness(ctx: OpenContext, ready: Promise<void>): Promise
   } catch {
     return "unavailable";
   }
-  const current = ctx.credentials.secrets.current();
-  const secret = await within(SECRET_PATIENCE_MS, current, notReady).catch(() => null);
+  const secret = await ctx.credentials.secrets.current().catch(() => null);
   return secret && !secret.isRejected ? "ready" : "degraded";
 }

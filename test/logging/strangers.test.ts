@@ -84,8 +84,3 @@ it("what the platform and operators are refused is logged each time", async () =
     await eventually(() => expect(world.lines(`"path":"${path}"`, `"status":405`)).toHaveLength(MANY));
   }
 });
-
-it("at a stop the last of each kind is logged, with the number of those left out before it", async () => {
-  await world.service.stop();
-  expect(world.lines(`"status":415`, `"leftOut":${MANY - 2}`)).toHaveLength(1);
-});

@@ -22,7 +22,7 @@ beforeAll(async () => {
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 const refusal = {
   id: "unauthorized",
-  message: "Send the add-on's id and password with HTTP Basic authentication.",
+  message: "Send the right user name and password with HTTP Basic authentication.",
 };
 
 describe("wrong credentials", () => {
@@ -46,7 +46,7 @@ describe("wrong credentials", () => {
   ])("are refused like all others: %s", async (_case, authorization) => {
     const answer = await platform.provision(aProvisionRequest(), { headers: { authorization } });
     expect({ status: answer.status, body: answer.body as unknown }).toEqual({ status: 401, body: refusal });
-    expect(answer.headers["www-authenticate"]).toBe('Basic realm="add-on partner"');
+    expect(answer.headers["www-authenticate"]).toBe('Basic realm="platform"');
     expect(answer.headers["content-type"]).toMatch(/^application\/json/);
   });
 

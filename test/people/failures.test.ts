@@ -30,8 +30,7 @@ afterEach(() => {
 });
 
 const NOT_COMPLETED = "This sign-in cannot be completed";
-const NO_ANSWER = "The platform does not answer";
-const REFUSES_US = "The platform refuses this service";
+const PLATFORM_FAILS = "The platform cannot complete this sign-in";
 const NOT_WHO = "The platform does not say who you are";
 
 /** Expects a page that explains the failure, with no session and no row. */
@@ -86,9 +85,9 @@ const CALLBACKS: [what: string, back: () => Promise<string>, status: number, tit
   ["a long code", withCode(`&code=${"x".repeat(2_000)}`), 400, NOT_COMPLETED],
   ["a code in lines", withCode("&code=a%0Ab"), 400, NOT_COMPLETED],
   ["a denial in time", withError("access_denied"), 403, NOT_WHO],
-  ["a scope that is not known", withError("invalid_scope"), 502, REFUSES_US],
-  ["a failure of the platform", withError("server_error"), 503, NO_ANSWER],
-  ["an unknown error", withError("<img src=x onerror=alert(1)>"), 502, REFUSES_US],
+  ["a scope that is not known", withError("invalid_scope"), 503, PLATFORM_FAILS],
+  ["a failure of the platform", withError("server_error"), 503, PLATFORM_FAILS],
+  ["an unknown error", withError("<img src=x onerror=alert(1)>"), 503, PLATFORM_FAILS],
 ]; // prettier-ignore
 
 describe("GET /oauth/callback", () => {
@@ -138,21 +137,21 @@ describe("a sign-in that is completed", () => {
 
 const SECRET_ECHO = { error: "invalid_grant", error_description: "the code was SVCK-1234 <b>" };
 const AT_TOKEN: [action: FaultAction, status: number, title: string][] = [
-  [{ status: 503, headers: { "retry-after": "9" } }, 503, NO_ANSWER],
-  [{ reset: "after" }, 503, NO_ANSWER],
-  [{ status: 307, headers: { location: "http://localhost:1/" } }, 503, NO_ANSWER],
-  [{ status: 200, body: "<html>maintenance</html>" }, 503, NO_ANSWER],
+  [{ status: 503, headers: { "retry-after": "9" } }, 503, PLATFORM_FAILS],
+  [{ reset: "after" }, 503, PLATFORM_FAILS],
+  [{ status: 307, headers: { location: "http://localhost:1/" } }, 503, PLATFORM_FAILS],
+  [{ status: 200, body: "<html>maintenance</html>" }, 503, PLATFORM_FAILS],
   [{ status: 400, body: SECRET_ECHO }, 400, NOT_COMPLETED],
-  [{ status: 400, body: { error: "invalid_request" } }, 502, REFUSES_US],
+  [{ status: 400, body: { error: "invalid_request" } }, 503, PLATFORM_FAILS],
 ];
 const AT_ACCOUNT: typeof AT_TOKEN = [
-  [{ status: 500 }, 503, NO_ANSWER],
-  [{ reset: "after" }, 503, NO_ANSWER],
-  [{ status: 200, body: "x".repeat(70_000) }, 503, NO_ANSWER],
-  [{ status: 200, body: { id: "x", email: "a@example.com" } }, 503, NO_ANSWER],
-  [{ status: 200, body: { id: crypto.randomUUID(), email: "a\0b" } }, 503, NO_ANSWER],
+  [{ status: 500 }, 503, PLATFORM_FAILS],
+  [{ reset: "after" }, 503, PLATFORM_FAILS],
+  [{ status: 200, body: "x".repeat(70_000) }, 503, PLATFORM_FAILS],
+  [{ status: 200, body: { id: "x", email: "a@example.com" } }, 503, PLATFORM_FAILS],
+  [{ status: 200, body: { id: crypto.randomUUID(), email: "a\0b" } }, 503, PLATFORM_FAILS],
   [{ status: 401, body: { id: "unauthorized" } }, 403, NOT_WHO],
-  [{ status: 404, body: { id: "not_found" } }, 502, REFUSES_US],
+  [{ status: 404, body: { id: "not_found" } }, 503, PLATFORM_FAILS],
 ];
 
 describe("a platform that fails during the sign-in", () => {
@@ -169,7 +168,7 @@ describe("a platform that fails during the sign-in", () => {
     const secret = "not-the-secret-of-this-client";
     await people.world.restart({ environment: { OAUTH_CLIENT_SECRET: secret } });
     const shown = await browser.get(people.atPlatform(await begin()));
-    await expectPage(shown, 502, REFUSES_US);
+    await expectPage(shown, 503, PLATFORM_FAILS);
     expect(people.world.logged()).toMatch(/"alarm":"oauth_client_rejected"/);
     expect(shown.text + people.world.logged()).not.toContain(secret);
     await people.world.restart();
