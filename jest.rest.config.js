@@ -8,5 +8,5 @@ const { testMatch: _, ...others } = everything;
 export default {
   ...others,
   testRegex: REST,
-  maxWorkers: Math.round(2.5 * availableParallelism()),
+  maxWorkers: 2 * availableParallelism(),
 };
