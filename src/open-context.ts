@@ -16,9 +16,8 @@ import { createHttp } from "./platform/http.ts";
 import { createTokenEndpoint, type TokenEndpoint } from "./platform/oauth.ts";
 import { createStatusWatch } from "./platform/status.ts";
 import { checkOffer } from "./resources/check-offer.ts";
-import { checkYourActions } from "./extend/calls.ts";
 import type { Extensions, Kit } from "./extend/contract.ts";
-import { checkYourJobs } from "./extend/jobs.ts";
+import { checkExtensions } from "./extend/jobs.ts";
 import { kitFor } from "./extend/kit.ts";
 import type { Offer, YourService } from "./resources/contract.ts";
 import { createCredentials } from "./credentials/credentials.ts";
@@ -26,7 +25,6 @@ import { createExchanges, createRefreshes, refreshesSettled } from "./credential
 import { tokensOf } from "./credentials/token-source.ts";
 import { NO_TRACE } from "./trace/trace.ts";
 import { createVault } from "./vault/vault.ts";
-import { checkRotation } from "./work/rotation.ts";
 import { createStepRunner } from "./work/runner.ts";
 import { createYourService } from "./your-service/index.ts";
 import { offer as yourOffer } from "./your-service/plans.ts";
@@ -97,9 +95,7 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   ctx.vendor = given ?? own!;
   ctx.customerPage = parts.customerPage ?? own!.customerPage;
   closers.push(() => ctx.vendor.close?.());
-  checkYourJobs(ctx.vendor.jobs ?? []);
-  checkRotation(ctx.vendor.rotation);
-  checkYourActions(ctx.vendor);
+  checkExtensions(ctx.vendor);
   for (const [name, metric] of Object.entries(ctx.vendor.metrics ?? {})) ctx.metrics.declare(name, metric);
 
   const platformHttp = (maxSockets: number) =>

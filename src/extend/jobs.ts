@@ -3,60 +3,72 @@ import type { Context } from "../context.ts";
 import { retryWhileDatabaseAway } from "../database/database.ts";
 import { messageOf, Misconfigured, storable } from "../errors.ts";
 import { LeaseLost, orNullAfter, underLease } from "../within.ts";
-import { NAME } from "./calls.ts";
-import type { YourJob } from "./contract.ts";
+import { timed } from "../work/vendor-steps.ts";
+import type { Extensions, Rotation, YourJob } from "./contract.ts";
 import {
   claimJobs,
   endJob,
   holdJob,
   JOB_LEASE_SECONDS,
   nextJobInSeconds,
-  planJobs,
+  planJob,
   type ClaimedJob,
 } from "./store.ts";
 
 const HOLD_EVERY_MS = (JOB_LEASE_SECONDS * 1000) / 3;
 const MINUTE_MS = 60_000;
-/** How long a run may go on when the process stops; it has 25 seconds in all. */
+/** Of the 25 seconds in which a process stops. */
 const STOP_PATIENCE_MS = 10_000;
 
-/** Throws `Misconfigured` for a job without a name of its own, or with a cron expression that means nothing. */
-export function checkYourJobs(jobs: readonly YourJob[]): void {
+/** What can stand in an address, a command and a label. */
+const NAME = /^[a-z0-9][a-z0-9-]{0,62}$/;
+
+/** Throws one {@link Misconfigured} that lists every fault in what your service brings along. */
+export function checkExtensions(yours: Extensions): void {
+  const { jobs = [], actions = {}, operatorActions = {} } = yours;
+  const { overlapMinutes = 0, everyDays = 1 }: Partial<Rotation> = yours.rotation ?? {};
   const names = jobs.map(({ name }) => name);
-  for (const job of jobs) {
-    const { name, at } = job;
-    if (!NAME.test(name) || names.indexOf(name) !== names.lastIndexOf(name))
-      throw new Misconfigured(
-        `src/your-service: the job "${name}" needs a name of its own, of small letters, digits and hyphens.`,
-      );
-    if (!validate(at))
-      throw new Misconfigured(`src/your-service: the job ${name} has no cron expression in "at": "${at}".`);
-    nextTime(job, new Date());
-  }
+  const faults = [
+    ...[...names, ...Object.keys(actions), ...Object.keys(operatorActions)]
+      .filter((name) => !NAME.test(name))
+      .map((name) => `the name "${name}" must be of small letters, digits and hyphens.`),
+    ...names
+      .filter((name, index) => names.indexOf(name) < index)
+      .map((name) => `two jobs have the name "${name}".`),
+    ...jobs
+      .filter(({ at }) => !validate(at) || !nextTime(at, new Date()))
+      .map(
+        ({ name, at }) =>
+          `the job ${name} is to run at "${at}", which is no cron expression, or never comes.`,
+      ),
+    ...(overlapMinutes >= 0 && everyDays >= 1
+      ? []
+      : ["of rotation, overlapMinutes is at least 0 and everyDays at least 1."]),
+  ];
+  if (faults.length > 0) throw new Misconfigured(["src/your-service needs mending:", ...faults].join("\n  "));
 }
 
-/** Runs the vendor's jobs that are due, each in one process at a time. */
 export function createYourJobs(ctx: Context, jobs: readonly YourJob[]) {
-  const running = new Map<string, Promise<unknown>>();
-  const stopping = new AbortController();
+  const running = new Map<string, { ending: AbortController; ended: Promise<unknown> }>();
+  let isStopping = false;
   let isPlanned = false;
-  const byName = new Map(jobs.map((job) => [job.name, job]));
-  const idle = () => [...byName.keys()].filter((name) => !running.has(name));
+  const idle = () => jobs.flatMap(({ name }) => (running.has(name) ? [] : [name]));
 
-  /** Claims what is due, and leaves it running. */
   async function runDue(): Promise<number> {
-    if (jobs.length === 0 || stopping.signal.aborted) return 0;
-    const planned = () => jobs.map((job) => ({ ...job, next: nextTime(job, new Date()) }));
-    if (!isPlanned) await planJobs(ctx.db, planned());
+    if (jobs.length === 0 || isStopping) return 0;
+    if (!isPlanned)
+      for (const { name, at } of jobs) await planJob(ctx.db, name, at, nextTime(at, new Date())!);
     isPlanned = true;
     const claimed = await claimJobs(ctx.db, idle());
     for (const each of claimed) {
-      const { name: job } = each;
+      const ending = new AbortController();
+      const job = jobs.find(({ name }) => name === each.name)!;
       const notStored = (error: unknown) =>
-        ctx.log.error({ job, error }, "The end of a job of yours is not stored; it is run again");
-      const run = runOne(ctx, byName.get(job)!, each, stopping.signal).catch(notStored);
-      running.set(job, run);
-      void run.finally(() => running.delete(job));
+        ctx.log.error({ job: job.name, error }, "The end of a job of yours is not stored; it is run again");
+      const ended = runOne(ctx, job, each, ending)
+        .catch(notStored)
+        .finally(() => running.delete(job.name));
+      running.set(job.name, { ending, ended });
     }
     return claimed.length;
   }
@@ -64,75 +76,61 @@ export function createYourJobs(ctx: Context, jobs: readonly YourJob[]) {
   return {
     runDue,
     nextInSeconds: () => nextJobInSeconds(ctx.db, idle()),
-    /** Asks what runs to end, and waits for it, ten seconds at most. */
+    /** Tells what runs to end, and waits for it. */
     async stop(): Promise<void> {
-      stopping.abort();
-      await orNullAfter(STOP_PATIENCE_MS, Promise.all(running.values()));
+      isStopping = true;
+      const runs = [...running.values()];
+      for (const { ending } of runs) ending.abort();
+      await orNullAfter(STOP_PATIENCE_MS, Promise.all(runs.map(({ ended }) => ended)));
     },
   };
 }
 
 class Hangs extends Error {}
 
-/** Rejects only if its end cannot be stored. */
-async function runOne(ctx: Context, job: YourJob, claimed: ClaimedJob, stopping: AbortSignal) {
+/** `ending`: is aborted when the process stops. Rejects only if the run's end cannot be stored. */
+async function runOne(ctx: Context, job: YourJob, claimed: ClaimedJob, ending: AbortController) {
+  const { name, at, mostMinutes = 60 } = job;
   const startedMs = performance.now();
-  const error = await underItsLease(ctx, job, claimed, stopping).then(
+  const late = () => new Hangs(`It has not ended after ${mostMinutes} minutes`);
+  const hold = () => holdJob(ctx.db, claimed);
+  const limits = { hold, everyMs: HOLD_EVERY_MS, ms: mostMinutes * MINUTE_MS, late, cuts: [] };
+  const isCut = () => ending.signal.aborted;
+  const error = await timed(ctx, `jobs.${name}`, isCut, () =>
+    underLease(limits, (signal) =>
+      ctx.trace.inSpan(`job ${name}`, { parent: null }, async () => {
+        signal.addEventListener("abort", () => ending.abort(signal.reason));
+        // Why it was cut off counts, not how it ended then.
+        await Promise.resolve(job.run(ending.signal)).finally(() => signal.throwIfAborted());
+      }),
+    ),
+  ).then(
     () => null,
     (thrown: unknown) => thrown ?? messageOf(thrown),
   );
-  const isCut = error instanceof Hangs || error instanceof LeaseLost || stopping.aborted;
-  const result = isCut ? "cut_off" : error === null ? "done" : "failed";
-  ctx.metrics.yourCall({ function: `jobs.${job.name}`, result }, (performance.now() - startedMs) / 1_000);
   if (error instanceof LeaseLost) return;
   const end = (due: Date, attempts: number, words: string | null) =>
     retryWhileDatabaseAway(() => endJob(ctx.db, claimed, { due, error: words, attempts }));
   // By the database's clock, which says what is due.
   const now = new Date(claimed.now.getTime() + performance.now() - startedMs);
-  if (stopping.aborted) return end(now, claimed.attempts, null);
-  const next = nextTime(job, now);
+  if (isCut() && !(error instanceof Hangs)) return end(now, claimed.attempts, null);
+  const next = nextTime(at, now)!;
   if (error === null) {
-    ctx.log.info({ job: job.name, next }, "A job of yours is done");
+    ctx.log.info({ job: name, next }, "A job of yours is done");
     return end(next, 0, null);
   }
   const pauseMinutes = Math.min(2 ** claimed.attempts, 64);
   const due = new Date(Math.min(next.getTime(), now.getTime() + pauseMinutes * MINUTE_MS));
   const alarm = error instanceof Hangs ? { alarm: "job_hangs" } : {};
-  ctx.log.error({ ...alarm, job: job.name, error, nextTry: due }, "A job of yours failed");
+  ctx.log.error({ ...alarm, job: name, error, nextTry: due }, "A job of yours failed");
   return end(due, claimed.attempts + 1, storable(ctx.scrubber.scrub(messageOf(error))));
 }
 
-async function underItsLease(ctx: Context, job: YourJob, claimed: ClaimedJob, stopping: AbortSignal) {
-  const { name, mostMinutes = 60 } = job;
-  const ms = mostMinutes * MINUTE_MS;
-  const hold = () => holdJob(ctx.db, claimed);
-  const late = () => new Hangs(`It has not ended after ${mostMinutes} minutes`);
-  await underLease({ hold, everyMs: HOLD_EVERY_MS, ms, late, cuts: [] }, (signal) =>
-    ctx.trace.inSpan(`job ${name}`, { parent: null }, async () => {
-      // Not `AbortSignal.any`: Node 20 leaks memory for each signal derived from one that lives as long as the process.
-      const ending = new AbortController();
-      const end = () => ending.abort(signal.aborted ? signal.reason : stopping.reason);
-      for (const each of [signal, stopping]) each.addEventListener("abort", end);
-      if (stopping.aborted) end();
-      try {
-        await job.run(ending.signal);
-      } finally {
-        stopping.removeEventListener("abort", end);
-        // Why it was cut off counts, not how it ended then.
-        signal.throwIfAborted();
-      }
-    }),
-  );
-}
-
-/** When a job is to run next after `now`, by its cron expression. Throws `Misconfigured` if that never comes. */
-function nextTime({ name, at }: YourJob, now: Date): Date {
+/** When a job is to run next after `now`, by its cron expression; undefined: that never comes. */
+function nextTime(at: string, now: Date): Date | undefined {
   const task = schedule(at, () => undefined, { timezone: "UTC" });
   // The first after this process's clock may be past for the database's.
   const times = task.getNextRuns(100);
   void task.destroy();
-  const next = times.find((time) => time > now) ?? times.at(-1);
-  if (!next)
-    throw new Misconfigured(`src/your-service: the job ${name} is to run at "${at}", which never comes.`);
-  return next;
+  return times.find((time) => time > now) ?? times.at(-1);
 }

@@ -33,8 +33,7 @@ export function kitFor(ctx: Context): Kit {
     },
     config: { set: (uuid, vars) => setConfigVars(ctx, knownUuid(uuid), vars) },
     rotate: async (uuid) => {
-      const how = { by: "service", endsOverlap: false, goesFirst: true } as const;
-      const result = await askRotation(ctx, knownUuid(uuid), how);
+      const result = await askRotation(ctx, knownUuid(uuid), "service");
       if (result === "not_provisioned") throw notProvisioned(uuid, "credentials to rotate");
       const words = `Resource ${uuid} has no working tokens: its app cannot get new credentials.`;
       if (result === "no_tokens") throw new KitError(result, words);

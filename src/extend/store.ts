@@ -17,7 +17,6 @@ const list = statement(
 export const findForYou = async (db: Queryable, uuid: string) =>
   (await db.query<KitResource>(find, [uuid]))[0] ?? null;
 
-/** At most 500 resources behind `uuid`, in the order of their uuids. */
 export const listAfter = (db: Queryable, uuid: string) => db.query<KitResource>(list, [uuid]);
 
 // Sent in the transaction that stores the change, so that whatever happens next the platform gets the vars. A step that
@@ -34,7 +33,7 @@ const announce = statement(
      WHERE s.uuid = c.uuid AND s.kind = 'announce' AND s.due_at IS NULL AND NOT s.detail ? 'plan' FOR UPDATE)`,
 );
 
-/** The platform is to be told a resource's config vars; `names`: of those that changed, for its story. */
+/** `names`: of the vars that changed. */
 export const announceConfig = (
   tx: Queryable,
   uuid: string,
@@ -44,17 +43,14 @@ export const announceConfig = (
 
 // The times of the jobs are the database's. A job whose cron expression was changed is planned anew.
 const plan = statement(
-  "plan_your_jobs",
-  `INSERT INTO your_jobs (name, cron, due_at) SELECT * FROM unnest($1::text[], $2::text[], $3::timestamptz[])
+  "plan_your_job",
+  `INSERT INTO your_jobs (name, cron, due_at) VALUES ($1, $2, $3)
    ON CONFLICT (name) DO UPDATE SET cron = excluded.cron, due_at = excluded.due_at WHERE your_jobs.cron <> excluded.cron`,
 );
 
-export async function planJobs(db: Queryable, jobs: readonly { name: string; at: string; next: Date }[]) {
-  const columns = (["name", "at", "next"] as const).map((column) => jobs.map((job) => job[column]));
-  await db.query(plan, columns);
-}
+export const planJob = (db: Queryable, name: string, at: string, due: Date) =>
+  db.query(plan, [name, at, due]);
 
-/** A run of a vendor's job. What is written later is fenced by its lease number. */
 export interface ClaimedJob {
   name: string;
   lease: number;
@@ -92,7 +88,6 @@ const end = statement(
 
 type RunEnd = { due: Date; error: string | null; attempts: number };
 
-/** Ends a run: when the next is due, and the error of this one; null if it worked. */
 export const endJob = (db: Queryable, { name, lease }: ClaimedJob, { due, error, attempts }: RunEnd) =>
   db.query(end, [name, lease, due, error, attempts]);
 
@@ -102,7 +97,6 @@ const next = statement(
    WHERE name = ANY($1::text[]) AND (leased_until IS NULL OR leased_until <= now())`,
 );
 
-/** Seconds until the next of these jobs falls due; null: none is waiting. */
 export const nextJobInSeconds = async (db: Queryable, names: readonly string[]) =>
   (await db.query<{ seconds: number | null }>(next, [names]))[0]?.seconds ?? null;
 
@@ -150,6 +144,5 @@ export async function beginCustomerAction(
 export const endCustomerAction = (db: Queryable, uuid: string, id: number, end: ActionEnd) =>
   db.query(endAction, [uuid, id, JSON.stringify(end)]);
 
-/** What came of the form of this name. */
 export const customerAction = async (db: Queryable, uuid: string, form: string) =>
   (await db.query<ActionEnd>(actionOf, [uuid, form]))[0] ?? null;

@@ -106,9 +106,7 @@ export const BULK_ACTIONS: readonly BulkAction[] = [
         which,
         async ({ uuid, state, credential }) => {
           if (state !== "provisioned") return { skipped: state };
-          const isNamed = which !== "all";
-          const by = { by: "operator", endsOverlap: isNamed, goesFirst: isNamed } as const;
-          const end = await askRotation(ctx, uuid, by);
+          const end = await askRotation(ctx, uuid, which === "all" ? "operator_of_all" : "operator");
           return end === "asked" ? null : { skipped: end === "no_tokens" ? credential : end };
         },
         { ...how, isWanted: ({ state }) => state === "provisioned" },

@@ -5,7 +5,6 @@ import { databaseClock } from "../metrics/store.ts";
 import { RESOURCE_STATES } from "../resources/states.ts";
 import { readUuid, isJsonObject, parsedJson } from "../values.ts";
 import { keyIdOf } from "../vault/vault.ts";
-import { MAY_GO_ON } from "../work/step.ts";
 import { UnknownResource, UsedWrongly } from "./errors.ts";
 import { actionsBefore, LIST_SIZE, listedUuids, clearTombstone } from "./store.ts";
 import { Refusal } from "../errors.ts";
@@ -143,14 +142,13 @@ function credentialOf(stored: Credential) {
 
 function waiting({ kind, attempts, lastError, detail, dueAt, leasedUntil }: Step, nowMs: number) {
   const { said } = Object(detail) as { said?: string };
-  const mayBeLater = (MAY_GO_ON as readonly string[]).includes(kind);
   return {
     kind,
     /** How often it was tried; counted anew each time the vendor's service answers "later". */
     tries: attempts,
     lastError,
     /** What the vendor's service said about unfinished work, if the last try did not fail. */
-    said: mayBeLater && lastError === null ? (said ?? null) : null,
+    said: lastError === null ? (said ?? null) : null,
     /** Null: it waits for a working token; at the end of a plan change, also for there to be none any more. */
     nextTryAt: dueAt?.toISOString() ?? null,
     isUnderWay: isLater(leasedUntil, nowMs),
@@ -188,7 +186,7 @@ const BATCH_SIZE = 500;
 
 /** Imports installations from before the kit, one JSON object a line. A run that was stopped is simply repeated. */
 export async function importInstallations(
-  ctx: Pick<Context, "db" | "vault" | "offer">,
+  ctx: Pick<Context, "db" | "vault" | "offer" | "pace">,
   lines: AsyncIterable<string>,
   { signal, onProgress }: How,
 ): Promise<ImportReport> {

@@ -2,8 +2,7 @@ import { statement, type Database, type Queryable } from "../database/database.t
 import { IS_RECOVERABLE } from "../credentials/queue.ts";
 import { GRANT_SECONDS } from "../credentials/verdict.ts";
 import type { ResourceState } from "../resources/states.ts";
-import { ALARM_AFTER_ATTEMPTS } from "../work/queue.ts";
-import { MAY_GO_ON } from "../work/step.ts";
+import { ALARM_AFTER_ATTEMPTS, IS_LATE } from "../work/queue.ts";
 import { MOST_COUNTED } from "./wording.ts";
 
 // What operators' actions read of many resources, and the little that they write besides what the rooms themselves do:
@@ -75,7 +74,7 @@ const stuck = statement(
    FROM (SELECT uuid, kind, attempts, last_error, detail FROM steps
      WHERE due_at IS NOT NULL AND (attempts > 0 OR detail ? 'said') ORDER BY due_at DESC LIMIT ${MOST_COUNTED}) latest
    WHERE (attempts >= ${ALARM_AFTER_ATTEMPTS} AND last_error IS NOT NULL)
-     OR (detail ? 'isLate' AND kind IN (${MAY_GO_ON.map((kind) => `'${kind}'`).join()}))`,
+     OR ${IS_LATE}`,
 );
 
 /** The put-off steps that have raised their alarm; `some`: resources that have one, those with the most tries first. */

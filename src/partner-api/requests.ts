@@ -50,7 +50,6 @@ function collect(request: IncomingMessage): Promise<Buffer> {
   });
 }
 
-/** An empty body is an object without members. */
 function parse(text: string): unknown {
   try {
     return text === "" ? {} : JSON.parse(text.startsWith("\ufeff") ? text.slice(1) : text);
@@ -88,7 +87,7 @@ export function readProvision(members: JsonObject, requestId: string): Provision
     plan: readPlan(members),
     name: optionalText(members["name"]),
     region: optionalText(members["region"]),
-    options: readOptions(members["options"]),
+    options: isJsonObject(members["options"]) ? members["options"] : {},
     callbackUrl: optionalText(members["callback_url"]),
     logInputUrl: optionalSecret(members["log_input_url"]),
     logDrainToken: optionalSecret(members["log_drain_token"]),
@@ -101,13 +100,6 @@ export function readProvision(members: JsonObject, requestId: string): Provision
 export function readPlan({ plan }: JsonObject): string {
   if (typeof plan !== "string" || plan === "") throw invalid("plan must be the plan's name.");
   return plan;
-}
-
-/** Own members only, in an object without a prototype, so that `__proto__` is an option like any other. */
-function readOptions(value: unknown): Record<string, unknown> {
-  const options = Object.create(null) as Record<string, unknown>;
-  if (isJsonObject(value)) for (const [name, option] of Object.entries(value)) options[name] = option;
-  return options;
 }
 
 /** Null if there is none. That is no error: the credential shows it to the operator, and the resource works without. */

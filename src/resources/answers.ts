@@ -14,7 +14,6 @@ export interface Answer {
   body: string;
 }
 
-/** What the vendor's service made, asked for later, or refused. */
 export type Result =
   | {
       is: "done";
@@ -56,10 +55,8 @@ export function givenAnswer(
   return { status: answerStatus, body };
 }
 
-export function unknownPlan(plans: object, asked: string): Refusal {
-  // Half a surrogate pair, cut in two, would make the answer invalid Unicode.
-  const shown = asked.length > 60 ? `${asked.slice(0, 60).toWellFormed()}…` : asked;
-  return new Refusal(`There is no plan "${shown}". Plans: ${Object.keys(plans).join(", ")}.`, {
+export function unknownPlan(plans: object): Refusal {
+  return new Refusal(`There is no such plan. Plans: ${Object.keys(plans).join(", ")}.`, {
     id: "unknown_plan",
   });
 }

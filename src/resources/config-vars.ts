@@ -1,7 +1,7 @@
 import { resourceSealContext, type Vault } from "../vault/vault.ts";
 import type { ResourceRow } from "./rows.ts";
 
-/** As the platform takes it: null removes it. */
+/** Null removes it. */
 export interface ConfigVar {
   name: string;
   value: string | null;
@@ -45,7 +45,6 @@ export function notYetSet(ours: readonly ConfigVar[], theirs: readonly ConfigVar
 export const sealConfig = (vault: Vault, uuid: string, config: readonly ConfigVar[]) =>
   vault.seal(resourceSealContext("sealed_config", uuid), JSON.stringify(config));
 
-/** The config vars we last wanted for a resource. */
 export function openConfig(vault: Vault, { uuid, sealedConfig }: ResourceRow): ConfigVar[] {
   if (!sealedConfig) return [];
   const json = vault.open(resourceSealContext("sealed_config", uuid), sealedConfig).reveal();

@@ -33,7 +33,7 @@ export async function provision(
   const plan = Object.hasOwn(plans, request.plan) ? plans[request.plan]! : null;
   if (!plan) {
     if (await within(() => findResource(ctx.db, uuid))) return again(ctx, request, within, isHeard);
-    throw unknownPlan(plans, request.plan);
+    throw unknownPlan(plans);
   }
   const answer = plan.later === undefined ? null : laterAnswer(plan.later, uuid);
   const traceparent = ctx.trace.current();
@@ -76,23 +76,19 @@ async function again(
 async function firstOrLater(ctx: Context, uuid: string, within: WithinDeadline): Promise<Answer> {
   const message = "Your add-on is being set up. Its config vars appear as soon as it is ready.";
   const later = laterAnswer(message, uuid);
-  const first = { uuid, answer: later, state: "provisioning", config: null, next: "provision" } as const;
-  if (await within(() => answerFirst(ctx, { ...first, lease: FIRST_LEASE }))) return later;
+  const first = { uuid, answer: later, config: null, lease: FIRST_LEASE, next: "provision" } as const;
+  if (await within(() => answerFirst(ctx, first))) return later;
   return givenAnswer(ctx.vault, await storedResource(ctx, uuid, within)) ?? later;
 }
 
-async function storedResource(ctx: Context, uuid: string, within: WithinDeadline): Promise<ResourceRow> {
-  const resource = await within(() => findResource(ctx.db, uuid));
-  if (!resource) throw new Error(`Resource ${uuid} is neither new nor stored.`);
-  return resource;
-}
+const storedResource = async (ctx: Context, uuid: string, within: WithinDeadline) =>
+  (await within(() => findResource(ctx.db, uuid)))!;
 
 /** Logs the members in which a repeated request differs from what is stored, without their values. */
 function logDifferences({ log }: Context, stored: ResourceRow, request: ProvisionRequest): void {
   const { uuid, requestId, plan: asked } = request;
   const differs = (["plan", "region", "options"] as const).filter(
-    // Compared as plain objects: the options of a request have no prototype.
-    (member) => !isDeepStrictEqual({ is: stored[member] }, { is: plain(request[member]) }),
+    (member) => !isDeepStrictEqual(stored[member], request[member]),
   );
   if (differs.length > 0)
     log.warn(
@@ -100,5 +96,3 @@ function logDifferences({ log }: Context, stored: ResourceRow, request: Provisio
       "A repeated provision differs; the first answer stands",
     );
 }
-
-const plain = (value: string | object | null) => (typeof value === "object" && value ? { ...value } : value);

@@ -12,8 +12,8 @@ export interface ProvisionRequest {
   logInputUrl: Secret | null;
   logDrainToken: Secret | null;
   grant: Grant | null;
-  /** As the log names the request, and what follows from it. */
-  requestId: string;
+  /** As the log names the request, and what follows from it; null: there was none. */
+  requestId: string | null;
 }
 
 export interface Grant {

@@ -54,7 +54,3 @@ export function mayBe(event: ResourceEvent): string {
   const from = RESOURCE_STATES.filter((state) => canBe(event, state));
   return `r.state IN (${from.map((state) => `'${state}'`).join(", ")})`;
 }
-
-/** The state of a provision after this answer to it. */
-export const afterAnswer = (result: "done" | "later" | "refused"): ResourceState =>
-  result === "later" ? "provisioning" : RESOURCE_MOVES.provisioning[result][0];

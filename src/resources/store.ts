@@ -19,14 +19,15 @@ const LEASE = `interval '${STEP_LEASE_SECONDS} seconds'`;
 
 const find = statement("find_resource", `SELECT ${RESOURCE_COLUMNS} FROM resources r WHERE r.uuid = $1`);
 
-/** The resource of a uuid, tombstones included; null if the platform never asked for it. */
+/** Tombstones included. */
 export const findResource = async (db: Queryable, uuid: string) =>
   (await db.query<ResourceRow>(find, [uuid]))[0] ?? null;
 
 // The resource and its credential, for all requests that arrived at the same moment, in one statement and one commit.
 // The unique uuid makes repeated requests harmless. An answered resource (202) may exchange its grant a moment later,
 // and its `finish` waits for the tokens; an unanswered one only after its answer is decided. One without a grant stands
-// in no queue of grants, where `findUnanswered` looks, and so gets its step at once.
+// in no queue of grants, where `findUnanswered` looks, and so gets its step at once. One that is answered 200 from the
+// first is imported: a repeated provision then gets a success, and its grant is taken.
 const insert = statement(
   "provision",
   `WITH incoming AS (
@@ -36,8 +37,9 @@ const insert = statement(
          answer_status, answer, grant_code, grant_expires_at, request_id, traceparent)
    ), born AS (
      INSERT INTO resources (uuid, plan, applied_plan, name, region, options, callback_url, sealed_log_input_url, sealed_log_drain_token,
-         answer_status, sealed_answer)
-     SELECT uuid, plan, plan, name, region, options, callback_url, log_input_url, log_drain_token, answer_status, answer
+         answer_status, sealed_answer, state)
+     SELECT uuid, plan, plan, name, region, options, callback_url, log_input_url, log_drain_token, answer_status, answer,
+       CASE WHEN answer_status = 200 THEN 'provisioned' ELSE 'provisioning' END
      FROM incoming ON CONFLICT (uuid) DO NOTHING RETURNING uuid
    ), credential AS (
      INSERT INTO credentials (uuid, state, sealed_grant_code, grant_number, grant_expires_at, grant_deadline, due_at, request_id, traceparent)
@@ -51,7 +53,9 @@ const insert = statement(
      SELECT uuid, uuid, CASE WHEN answer_status IS NULL THEN 'provision' ELSE 'finish' END,
        CASE WHEN answer_status IS NULL THEN now() END, CASE WHEN answer_status IS NULL THEN 1 ELSE 0 END, 1,
        CASE WHEN answer_status IS NULL THEN now() + ${LEASE} END, request_id, traceparent
-     FROM incoming JOIN born USING (uuid) WHERE answer_status IS NOT NULL OR grant_code IS NULL
+     FROM incoming JOIN born USING (uuid) WHERE answer_status = 202 OR (answer_status IS NULL AND grant_code IS NULL)
+   ), told AS (
+     INSERT INTO events (uuid, type) SELECT uuid, 'imported' FROM incoming JOIN born USING (uuid) WHERE answer_status = 200
    )
    SELECT uuid FROM born`,
 );
@@ -68,30 +72,36 @@ interface NewProvision {
 /** Writes a new resource, and returns it. Null: the uuid was stored before. */
 export const insertProvision = groupCommit<Context, NewProvision, ResourceRow | null>({
   deadlineOf: ({ deadline }) => deadline,
-  async write({ db, vault, pace }, rows) {
-    const requests = rows.map(({ request }) => request);
-    const resources = requests.map((request) => newResource(vault, request));
-    const values = [
-      resources.map(({ uuid }) => uuid),
-      resources.map(({ plan }) => plan),
-      resources.map(({ name }) => name),
-      resources.map(({ region }) => region),
-      resources.map(({ options }) => JSON.stringify(options)),
-      requests.map(({ callbackUrl }) => callbackUrl),
-      resources.map(({ sealedLogInputUrl }) => sealedLogInputUrl),
-      resources.map(({ sealedLogDrainToken }) => sealedLogDrainToken),
-      rows.map(({ answer }) => answer?.status ?? null),
-      rows.map(({ request, answer }) => answer && sealAnswer(vault, request.uuid, answer.body)),
-      requests.map(({ uuid, grant }) => grant && sealCode(vault, uuid, grant.code)),
-      requests.map(({ grant }) => grant?.expiresAt ?? null),
-      requests.map(({ requestId }) => requestId),
-      pace.exchangeAfterMs / 1_000,
-      rows.map(({ traceparent }) => traceparent),
-    ];
-    const born = new Set((await db.query<{ uuid: string }>(insert, values)).map(({ uuid }) => uuid));
-    return resources.map((resource) => (born.has(resource.uuid) ? resource : null));
-  },
+  write: insertProvisions,
 });
+
+/** The same for several, whose uuids differ. */
+export async function insertProvisions(
+  { db, vault, pace }: Pick<Context, "db" | "vault" | "pace">,
+  rows: readonly Omit<NewProvision, "deadline">[],
+): Promise<(ResourceRow | null)[]> {
+  const requests = rows.map(({ request }) => request);
+  const resources = requests.map((request) => newResource(vault, request));
+  const values = [
+    resources.map(({ uuid }) => uuid),
+    resources.map(({ plan }) => plan),
+    resources.map(({ name }) => name),
+    resources.map(({ region }) => region),
+    resources.map(({ options }) => JSON.stringify(options)),
+    requests.map(({ callbackUrl }) => callbackUrl),
+    resources.map(({ sealedLogInputUrl }) => sealedLogInputUrl),
+    resources.map(({ sealedLogDrainToken }) => sealedLogDrainToken),
+    rows.map(({ answer }) => answer?.status ?? null),
+    rows.map(({ request, answer }) => answer && sealAnswer(vault, request.uuid, answer.body)),
+    requests.map(({ uuid, grant }) => grant && sealCode(vault, uuid, grant.code)),
+    requests.map(({ grant }) => grant?.expiresAt ?? null),
+    requests.map(({ requestId }) => requestId),
+    pace.exchangeAfterMs / 1_000,
+    rows.map(({ traceparent }) => traceparent),
+  ];
+  const born = new Set((await db.query<{ uuid: string }>(insert, values)).map(({ uuid }) => uuid));
+  return resources.map((resource) => (born.has(resource.uuid) ? resource : null));
+}
 
 function newResource(vault: Vault, request: ProvisionRequest): ResourceRow {
   const { uuid, name, plan, region, options, logInputUrl, logDrainToken } = request;
@@ -138,7 +148,7 @@ export async function receiveGrant(
   { db, vault, pace, trace }: Pick<Context, "db" | "vault" | "pace" | "trace">,
   uuid: string,
   grant: Grant,
-  requestId: string,
+  requestId: string | null,
 ): Promise<boolean> {
   const [row] = await db.query<{ state: string; sealedGrantCode: Buffer | null }>(readGrant, [uuid]);
   if (row?.state === "grant_pending" && isSameCode(vault, uuid, row.sealedGrantCode, grant.code))
@@ -201,7 +211,6 @@ const answer = statement(
 
 interface FirstAnswer {
   uuid: string;
-  state: ResourceState;
   answer: Answer;
   /** Null: the vendor's service has returned none yet. */
   config: Readonly<Record<string, string>> | null;
@@ -210,6 +219,9 @@ interface FirstAnswer {
   /** `finish` waits for the credential; `provision`: the vendor's function is still running. */
   next: "provision" | "finish" | "clean_up" | null;
 }
+
+const stateBefore = (next: FirstAnswer["next"]): ResourceState =>
+  next === null ? "provisioned" : next === "clean_up" ? "failed" : "provisioning";
 
 /** Stores the answer to a provision, however late, if none is stored yet: true. */
 export const answerFirst = groupCommit<Context, FirstAnswer, boolean>({
@@ -220,7 +232,7 @@ export const answerFirst = groupCommit<Context, FirstAnswer, boolean>({
     const written = [...first.values()];
     const values = [
       written.map((row) => row.uuid),
-      written.map((row) => row.state),
+      written.map(({ next }) => stateBefore(next)),
       written.map((row) => row.answer.status),
       written.map((row) => sealAnswer(vault, row.uuid, row.answer.body)),
       written.map(({ uuid, config }) => config && sealConfig(vault, uuid, fullSet([], config))),
@@ -249,7 +261,6 @@ const unchanged = statement(
    SELECT count(*)::int AS earlier FROM earlier`,
 );
 
-/** Notes a change to the present plan. */
 export const noteUnchanged = async (tx: Queryable, uuid: string) =>
   (await tx.query<{ earlier: number }>(unchanged, [uuid]))[0]!.earlier;
 
@@ -258,7 +269,6 @@ const lockResource = statement(
   `SELECT ${RESOURCE_COLUMNS} FROM resources r WHERE r.uuid = $1 FOR UPDATE`,
 );
 
-/** The resource of a uuid, locked until the transaction ends. */
 export const lockedResource = async (tx: Queryable, uuid: string) =>
   (await tx.query<ResourceRow>(lockResource, [uuid]))[0] ?? null;
 

@@ -12,7 +12,6 @@ import { settleAnnounced, storeLook, takeLooks } from "./store.ts";
 
 // The steps that tell or ask the platform something. Each throws in order to be tried again.
 
-/** Sets the config vars, and if the platform still waits for it, says that provisioning is done. */
 export async function announce(ctx: Context, step: Step): Promise<void> {
   const { uuid, state } = step.resource;
   const platform = ctx.platformFor(uuid);
@@ -23,7 +22,7 @@ export async function announce(ctx: Context, step: Step): Promise<void> {
     ctx.log.info({ uuid, requestId: step.requestId }, "The platform knows the config vars");
 }
 
-/** Finds the primary app and all attached apps (platform document, "Usage rules" 1). */
+/** Platform document, "Usage rules" 1. */
 export async function discover(ctx: Context, step: Step): Promise<void> {
   const { uuid } = step.resource;
   const { primary, attachments } = await findApps(ctx, uuid, step);
@@ -51,7 +50,7 @@ export async function reportFailure(ctx: Context, step: Step): Promise<void> {
   await finishStep(ctx.db, step);
 }
 
-/** If it was told before and the answer was lost, it rightly refuses; then the add-on's own state decides. */
+/** If it was told before and the answer was lost, it rightly refuses. */
 async function markProvisioned(platform: ReturnType<PlatformFor>): Promise<void> {
   try {
     await platform.actions.provision();
@@ -92,7 +91,7 @@ function isRefusedWith(error: unknown, ...statuses: number[]): boolean {
   return error instanceof PlatformRefused && statuses.includes(error.status);
 }
 
-/** Finds the primary app and every attachment, and stores them as last seen. `step`: the one that ends with it. */
+/** `step`: the one that ends with it. */
 export async function findApps(ctx: Pick<Context, "db" | "platformFor">, uuid: string, step?: Step) {
   const platform = ctx.platformFor(uuid);
   const [addon, attachments] = await Promise.all([platform.addons.own(), platform.attachments.ofAddon()]);
@@ -109,19 +108,13 @@ const LONGEST_LOOK_MS = 15_000;
 /** Once a day for each resource: customers rename apps. After a look that fails, a later tick goes on. */
 export async function lookAgain(ctx: Context, signal: AbortSignal): Promise<void> {
   const late = () => new KitError("late", "The platform has not said in time which apps a resource has.");
-  let goesOn = true;
-  while (goesOn && !signal.aborted) {
+  for (let hasFailed = false; !hasFailed && !signal.aborted;) {
     const taken = await takeLooks(ctx.db);
-    goesOn = taken.length > 0;
+    if (taken.length === 0) return;
     const looks = taken
       .filter(({ hasToken }) => hasToken)
-      .map(({ uuid }) =>
-        within(LONGEST_LOOK_MS, findApps(ctx, uuid), late).catch((error: unknown) => {
-          ctx.log.debug({ uuid, error }, "The apps of a resource could not be looked at again");
-          goesOn = false;
-        }),
-      );
-    await Promise.all(looks);
+      .map(({ uuid }) => within(LONGEST_LOOK_MS, findApps(ctx, uuid), late));
+    hasFailed = (await Promise.allSettled(looks)).some(({ status }) => status === "rejected");
   }
 }
 

@@ -12,11 +12,11 @@ import {
   type Step,
 } from "./step.ts";
 
-// The queue of steps: write, claim, hold, put off, end, next due; what their results leave behind is in store.ts. Steps
-// are claimed like credentials: one statement, a lease, the database's clock. What is written after a claim is fenced
-// by its lease number. Two steps of one resource that change it never run at the same time or out of order. Discovering
-// its app and announcing its config vars, as they are by then, wait for no other step and hold none up, nor does
-// retiring old credentials, but that the next rotation waits for it; a clean-up has nothing left to wait for.
+// The queue of steps: write, claim, hold, put off, end, next due. Steps are claimed like credentials: one statement, a
+// lease, the database's clock. What is written after a claim is fenced by its lease number. Two steps of one resource that
+// change it never run at the same time or out of order. Discovering its app and announcing its config vars, as they are
+// by then, wait for no other step and hold none up, nor does retiring old credentials, but that the next rotation waits
+// for it; a clean-up has nothing left to wait for.
 
 /** Steps of each lane under way at once in one process. */
 export const CONCURRENCY = 16;
@@ -24,6 +24,9 @@ export const CONCURRENCY = 16;
 export const ALARM_AFTER_ATTEMPTS = 12;
 /** For so long a provision may be answered "later"; for any other step that goes on for longer, an alarm is raised. */
 const GIVEN_UP_AFTER = "interval '11 hours'";
+/** SQL condition on a step: the vendor's service has said "later" for so long. What it said ends with the step's kind. */
+export const IS_LATE = `(detail->>'saidSince')::timestamptz < now() - ${GIVEN_UP_AFTER}`;
+export const UNSAID = `'{said,saidSince}'::text[]`;
 
 const LEASE = `interval '${STEP_LEASE_SECONDS} seconds'`;
 /** The step that was claimed, by the first three values of a statement. */
@@ -33,11 +36,9 @@ export const claimOf = ({ resource: { uuid }, key, lease }: Step) => [uuid, key,
 /** The states of a credential in which the platform can be told something, now or when it is refreshed. */
 export const TOLD = `'active', 'needs_reauth'`;
 
-/** SQL condition: the step aliased `step` holds no other up. */
 export const isBeside = (step: string) =>
   `(${step}.kind IN ('discover', 'announce', 'retire') OR ${announcing(step)})`;
 
-/** SQL condition: no earlier step of its resource holds up the step aliased `step`. */
 export function isNext(step: string): string {
   return `(${isBeside(step)} OR ${step}.kind = 'clean_up' OR NOT EXISTS (
         SELECT 1 FROM steps earlier WHERE earlier.uuid = ${step}.uuid AND earlier.id < ${step}.id
@@ -85,37 +86,34 @@ export const holdStep = async (db: Queryable, step: Step): Promise<boolean> =>
   (await db.query(hold, claimOf(step))).length > 0;
 
 // Checks the step's kind too: a statement that ended its work may have been committed and only the acknowledgement lost.
-// A step that was cut off ($5 null) or waits for its credential ($4 null) has made no try. One that said "later" ($7) has
-// not failed, so its attempts are counted anew. `isLate`: its first "later" is longer ago than a provision may take; it
-// stays in the step, and is returned once. `dueSince`: when it first fell due, of one that fails again and again.
-const IS_LATE = `($7::text IS NOT NULL AND coalesce((before.detail->>'saidSince')::timestamptz < now() - ${GIVEN_UP_AFTER}, false))`;
+// A step that was cut off ($5 null) has made no try. One that said "later" ($7) has not failed, so its attempts are
+// counted anew. `isLate`: its first "later" is longer ago than a provision may take. `dueSince`: when it first fell due,
+// of one that fails again and again.
 const DUE_SINCE = `jsonb_build_object('dueSince', s.due_at)`;
 const putOff = statement(
   "put_off_step",
-  `UPDATE steps s SET due_at = now() + make_interval(secs => $4::float8), leased_until = NULL,
+  `UPDATE steps s SET due_at = now() + make_interval(secs => $4), leased_until = NULL,
      last_error = CASE WHEN $7::text IS NULL THEN coalesce($5, s.last_error) END,
-     attempts = CASE WHEN $7::text IS NOT NULL THEN 0 WHEN $5::text IS NULL OR $4 IS NULL THEN s.attempts - 1 ELSE s.attempts END,
+     attempts = CASE WHEN $7 IS NOT NULL THEN 0 WHEN $5::text IS NULL THEN s.attempts - 1 ELSE s.attempts END,
      detail = CASE WHEN s.last_error IS NULL THEN s.detail || ${DUE_SINCE} ELSE ${DUE_SINCE} || s.detail END
-       || CASE WHEN $7::text IS NULL THEN '{}'
-         ELSE jsonb_build_object('said', $7::text, 'saidSince', coalesce(s.detail->>'saidSince', now()::text)) END
-       || CASE WHEN ${IS_LATE} THEN '{"isLate": true}' ELSE '{}' END::jsonb
-   FROM steps before WHERE before.id = s.id AND ${IS_OURS} AND s.kind = $6
-   RETURNING ${IS_LATE} AND NOT before.detail ? 'isLate' AS "isLate"`,
+       || CASE WHEN $7 IS NULL THEN '{}' ELSE jsonb_build_object('said', $7, 'saidSince', coalesce(s.detail->>'saidSince', now()::text)) END
+   WHERE ${IS_OURS} AND s.kind = $6
+   RETURNING ${IS_LATE} AS "isLate"`,
 );
 
 /**
- * Puts a step off by so many `seconds`; null: until the credential is active. `error`: why it failed; `said`: what the
- * vendor's function said in place of a result; neither: it was cut off. Null: the step is not ours any more, or its end
- * is stored. `isLate`: it has gone on for 11 hours, and that was not returned before.
+ * Puts a step off by so many `seconds`. `error`: why it failed; `said`: what the vendor's function said in place of a
+ * result; neither: it was cut off. Null: the step is not ours any more, or its end is stored. `isLate`: it has gone on
+ * for 11 hours.
  */
 export async function putOffStep(
   db: Queryable,
   step: Step,
-  seconds: number | null,
+  seconds: number,
   { error = null, said = null }: { error?: string | null; said?: string | null },
-): Promise<{ isLate: boolean } | null> {
+): Promise<{ isLate: boolean | null } | null> {
   const values = [...claimOf(step), seconds, error, step.kind, said];
-  return (await db.query<{ isLate: boolean }>(putOff, values))[0] ?? null;
+  return (await db.query<{ isLate: boolean | null }>(putOff, values))[0] ?? null;
 }
 
 const finish = statement("finish_step", `DELETE FROM steps s WHERE ${IS_OURS}`);
@@ -131,7 +129,6 @@ const nextDue = eachLane((lane) =>
   ),
 );
 
-/** Seconds until the next step of a lane falls due; null: none is waiting. */
 export const nextStepInSeconds = async ({ db }: { db: Queryable }, lane: Lane) =>
   (await db.query<{ seconds: number | null }>(nextDue[lane]))[0]?.seconds ?? null;
 
@@ -147,11 +144,12 @@ const writeProvision = statement(
      SELECT FROM steps s WHERE s.uuid = r.uuid AND s.kind IN ('provision', 'finish', 'announce', 'report_failure') AND NOT ${ofPlanChange("s")})`,
 );
 
-/** Writes the step of a provision that has none, in a transaction that has locked the resource. */
 export const writeProvisionStep = (tx: Queryable, uuid: string) => tx.query(writeProvision, [uuid]);
 
-// A grant whose provision is not answered has no due time, so the queue of grants holds these at its end.
-/** SQL: provisions that are not answered and have no step: `uuid`, `created_at`. */
+/**
+ * SQL: provisions that are not answered and have no step: `uuid`, `created_at`. Such a grant has no due time, so the queue
+ * of grants holds them at its end.
+ */
 export const UNANSWERED = `SELECT c.uuid, r.created_at FROM credentials c JOIN resources r ON r.uuid = c.uuid
    WHERE c.state = 'grant_pending' AND c.due_at IS NULL AND r.answer_status IS NULL AND ${mayBe("done")}
      AND NOT EXISTS (SELECT FROM steps s WHERE s.uuid = c.uuid AND s.kind = 'provision')`;
@@ -160,7 +158,6 @@ const findUnanswered = statement(
   `${UNANSWERED} AND r.created_at < now() - ${LEASE} LIMIT 1000`,
 );
 
-/** Provisions whose process died before they were answered, and that have no step yet. */
 export const findUnansweredProvisions = (db: Queryable) => db.query<{ uuid: string }>(findUnanswered);
 
 // The statement that stores tokens wakes the steps that wait for them; this finds steps that were missed. Some wait for
@@ -178,7 +175,6 @@ const wake = statement(
   `UPDATE steps SET due_at = now() WHERE due_at IS NULL AND id = ANY($1::bigint[]) RETURNING id`,
 );
 
-/** Returns their number. */
 export async function wakeSteps(db: Database): Promise<number> {
   const waiting = await db.readWhole<{ id: string }>(findWaiting);
   return waiting.length > 0 ? (await db.query(wake, [waiting.map(({ id }) => id)])).length : 0;
@@ -188,14 +184,13 @@ export async function wakeSteps(db: Database): Promise<number> {
 // that was never answered is not asynchronous: its step decides it. A plan change behind it is not the provision, and
 // has its own step. `leased_until` stays: the report waits until work that still runs has noticed.
 const expiring = (which: string) =>
-  `UPDATE steps s SET kind = 'report_failure', due_at = now(), attempts = 0, lease = s.lease + 1
+  `UPDATE steps s SET kind = 'report_failure', due_at = now(), attempts = 0, lease = s.lease + 1, detail = s.detail - ${UNSAID}
    FROM resources r
    WHERE r.uuid = s.uuid AND ${mayBe("given_up")} AND s.kind IN ('provision', 'finish', 'announce')
      AND r.answer_status IS NOT NULL AND NOT ${ofPlanChange("s")} AND ${which} RETURNING s.uuid`;
 const expire = statement("expire_steps", expiring(`s.created_at < now() - ${GIVEN_UP_AFTER}`));
 const expireOne = statement("expire_step", expiring(`s.uuid = $1 AND s.kind <> 'announce'`));
 
-/** Turns steps that took too long into the report of failure; returns their resources. */
 export const expireSteps = (db: Queryable) => db.query<{ uuid: string }>(expire);
 
 /** The same for one provision that the vendor's service has not made, however long it took. */
@@ -236,13 +231,11 @@ const planChange = statement(
 );
 
 /** Writes the step of a plan change: claimed by this process, or, accepted, behind what is under way. */
-export async function writeChange(
+export const writeChange = (
   tx: Queryable,
   { uuid, plan, key, requestId, traceparent }: PlanChange,
   as: "claimed" | "queued",
-): Promise<void> {
-  await tx.query(planChange, [uuid, plan, key, requestId, traceparent, as === "queued"]);
-}
+) => tx.query(planChange, [uuid, plan, key, requestId, traceparent, as === "queued"]);
 
 const accept = statement(
   "accept_plan",

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Context } from "../context.ts";
 import { retryWhileDatabaseAway, statement, type Queryable } from "../database/database.ts";
-import { KitError, Misconfigured } from "../errors.ts";
+import { KitError } from "../errors.ts";
 import type { Rotation } from "../extend/contract.ts";
 import { lockedResource } from "../resources/store.ts";
 import { claimOf, IS_OURS, TOLD } from "./queue.ts";
@@ -13,38 +13,27 @@ import { isIn, type Step } from "./step.ts";
 export const NO_ROTATION =
   "This service cannot rotate credentials: its createYourService() returns no rotation (docs/extend-it.md).";
 
-/** How your service rotates. Throws if it cannot. */
 export function rotationOf({ vendor }: Pick<Context, "vendor">): Rotation {
   if (!vendor.rotation) throw new KitError("no_rotation", NO_ROTATION);
   return vendor.rotation;
 }
 
-/** Throws `Misconfigured` for times that are none. */
-export function checkRotation({ overlapMinutes = 0, everyDays = 1 }: Partial<Rotation> = {}): void {
-  if (!(overlapMinutes >= 0 && everyDays >= 1))
-    throw new Misconfigured(
-      "src/your-service: of rotation, overlapMinutes is at least 0 and everyDays at least 1.",
-    );
-}
-
 // Sent in a transaction that has locked the resource. Nothing is written while another rotation has not reached the
 // app, or if an earlier try of this one ($2) was committed; nor while old credentials wait for the end of their
-// overlap, unless that is to end now ($5). One that goes first ($6) stands before all that is due.
+// overlap, unless an operator names the resource. What is asked for one resource stands before all that is due.
 const rotation = statement(
   "write_rotation",
-  `WITH place AS (
-     SELECT CASE WHEN $6::bool THEN least(now(), min(due_at) - interval '1 millisecond') ELSE now() END AS at
-     FROM steps WHERE due_at IS NOT NULL AND ${isIn("rotation")}
-   ), open AS (
+  `WITH open AS (
      SELECT key, kind FROM steps
-     WHERE uuid = $1 AND (kind = 'rotate' OR key = $2 OR (kind = 'retire' AND NOT $5::bool))
+     WHERE uuid = $1 AND (kind = 'rotate' OR key = $2 OR (kind = 'retire' AND $3::text <> 'operator'))
    ), free AS (
-     SELECT at FROM place WHERE NOT EXISTS (SELECT FROM open)
-       AND EXISTS (SELECT FROM credentials WHERE uuid = $1 AND state IN (${TOLD}, 'grant_pending'))
+     SELECT CASE WHEN $3 IN ('operator', 'service')
+       THEN least(now(), (SELECT min(due_at) FROM steps WHERE ${isIn("rotation")}) - interval '1 millisecond') ELSE now() END AS at
+     FROM credentials WHERE uuid = $1 AND state IN (${TOLD}, 'grant_pending') AND NOT EXISTS (SELECT FROM open)
    ), hastened AS (
      UPDATE steps s SET due_at = at FROM free WHERE s.uuid = $1 AND s.kind = 'retire' AND s.due_at > at
    ), noted AS (
-     INSERT INTO events (uuid, type, detail) SELECT $1, 'rotation_asked', jsonb_build_object('by', $3::text) FROM free
+     INSERT INTO events (uuid, type, detail) SELECT $1, 'rotation_asked', jsonb_build_object('by', $3) FROM free
    ), written AS (
      INSERT INTO steps (uuid, key, kind, due_at, traceparent) SELECT $1, $2, 'rotate', at, $4 FROM free
    )
@@ -59,23 +48,14 @@ const rotation = statement(
  */
 export type Asked = "asked" | "under_way" | "overlap" | "no_tokens";
 
-/** How a rotation is asked for. */
-interface HowAsked {
-  by: "operator" | "service" | "timetable";
-  /** Old credentials that wait to be retired are retired at once. */
-  endsOverlap: boolean;
-  /** It does not wait behind those of many resources. */
-  goesFirst: boolean;
-}
-
 /** Asks for new credentials of one resource, which are made soon; unless it is "asked", nothing is. */
 export async function askRotation(
   ctx: Context,
   uuid: string,
-  { by, endsOverlap, goesFirst }: HowAsked,
+  by: "operator" | "operator_of_all" | "service" | "timetable",
 ): Promise<Asked | "not_provisioned"> {
   rotationOf(ctx);
-  const values = [uuid, randomUUID(), by, ctx.trace.current(), endsOverlap, goesFirst];
+  const values = [uuid, randomUUID(), by, ctx.trace.current()];
   const result = await retryWhileDatabaseAway(() =>
     ctx.db.transaction(async (tx) => {
       const resource = await lockedResource(tx, uuid);
@@ -104,12 +84,11 @@ const oldCredentials = statement(
 export const findOldCredentials = (db: Queryable, days: number) =>
   db.query<{ uuid: string }>(oldCredentials, [days]);
 
-/** Asks for the rotation of some resources whose credentials are older than your service allows. */
 export async function planRotations(ctx: Context): Promise<void> {
   const { everyDays } = ctx.vendor.rotation ?? {};
   if (everyDays === undefined) return;
   for (const { uuid } of await findOldCredentials(ctx.db, everyDays))
-    await askRotation(ctx, uuid, { by: "timetable", endsOverlap: false, goesFirst: false });
+    await askRotation(ctx, uuid, "timetable");
 }
 
 const retired = statement(
@@ -118,5 +97,4 @@ const retired = statement(
    INSERT INTO events (uuid, type) SELECT uuid, 'retired' FROM ended`,
 );
 
-/** The old credentials are gone: the rotation ends. */
 export const settleRetired = (db: Queryable, step: Step) => db.query(retired, claimOf(step));

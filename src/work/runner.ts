@@ -1,7 +1,7 @@
 import type { Context } from "../context.ts";
 import { nextTryInSeconds, STEP_AGAIN } from "../credentials/verdict.ts";
 import { messageOf, mayQuote, storable } from "../errors.ts";
-import { NoToken, PlatformRefused, RateLimited } from "../platform/errors.ts";
+import { PlatformRefused, RateLimited } from "../platform/errors.ts";
 import type { Answer } from "../resources/answers.ts";
 import { canBe } from "../resources/states.ts";
 import { underLease } from "../within.ts";
@@ -23,7 +23,6 @@ import {
   FIRST_LEASE,
   HOLD_EVERY_MS,
   isAnnouncing,
-  LANES,
   LONGEST_STEP_MS,
   type Step,
   type StepKind,
@@ -46,10 +45,10 @@ const KINDS: Readonly<Record<StepKind, Run>> = {
   retire,
 };
 
-/** Fewer than of other steps: nobody waits for them. */
+/** Fewer: nobody waits for them. */
 const ROTATIONS_AT_ONCE = 4;
 
-/** How long running steps may go on when the process stops; it has 25 seconds in all. */
+/** Of the 25 seconds in which a process stops. */
 const STOP_PATIENCE_MS = 10_000;
 
 /**
@@ -60,17 +59,10 @@ const STOP_PATIENCE_MS = 10_000;
 const FEW_GRANTS = 16;
 const GRANTS_FIRST_MS = 60_000;
 
-/** Thrown into work that is cut off because the process stops; nothing is wrong with the work. */
-export class Stopped extends Error {
-  constructor() {
-    super("The process stops; another one goes on.");
-  }
-}
-
 export function createStepRunner(ctx: Context): StepRunner {
   const { db, log } = ctx;
   const started = new Set<Promise<unknown>>();
-  let stopping = new AbortController();
+  const stopping = new AbortController();
 
   const pools = eachLane((lane) =>
     createWorkerPool({
@@ -114,10 +106,10 @@ export function createStepRunner(ctx: Context): StepRunner {
     // A run may have ended while it waited for the grants.
     nextInSeconds: async (lane) => (grantsGoFirst() ? 0 : nextStepInSeconds(ctx, lane)),
     async settled() {
-      const limit = setTimeout(() => stopping.abort(new Stopped()), STOP_PATIENCE_MS);
+      const end = () => stopping.abort(new Error("The process stops; another one goes on."));
+      const limit = setTimeout(end, STOP_PATIENCE_MS);
       await Promise.all([...Object.values(pools).map((pool) => pool.settled()), ...started]);
       clearTimeout(limit);
-      if (stopping.signal.aborted) stopping = new AbortController();
     },
   };
 }
@@ -157,7 +149,7 @@ async function run(ctx: Context, step: Step, cut: AbortSignal): Promise<Answer |
     return (await underLease(limits, (signal) => KINDS[step.kind](ctx, step, signal))) ?? null;
   } catch (error) {
     if (step.kind === "provision" && step.lease === FIRST_LEASE) await writeStepOf(ctx, step.resource.uuid);
-    await putOff(ctx, step, mayQuote(error, secretsOf(ctx.vault, step.resource)));
+    await putOff(ctx, step, mayQuote(error, secretsOf(ctx.vault, step.resource)), cut.aborted);
     return null;
   }
 }
@@ -168,46 +160,36 @@ function isUnwanted({ kind, resource: { state } }: Step): boolean {
   return kind !== "clean_up" && !canBe("change_plan", state);
 }
 
-/** Puts a step off whose work threw something, and logs why. Rejects if that cannot be stored. */
-async function putOff(ctx: Context, step: Step, error: unknown): Promise<void> {
+/**
+ * Puts a step off whose work threw something, and logs why. `isCut`: the process stops, and nothing is wrong with the
+ * work. Rejects if that cannot be stored.
+ */
+async function putOff(ctx: Context, step: Step, error: unknown, isCut: boolean): Promise<void> {
   const { attempts, kind, requestId } = step;
   const about = { uuid: step.resource.uuid, requestId, kind };
   const words = storable(ctx.scrubber.scrub(messageOf(error)));
   if (error instanceof StillUnderWay) {
     const ended = await putOffStep(ctx.db, step, error.againInSeconds * ctx.pace.pauses, { said: words });
-    ctx.log.debug({ ...about, words }, "The service is not done with a step yet");
-    if (ended?.isLate)
-      ctx.log.error(
-        { alarm: "step_stuck", ...about, words },
-        "The service is not done with a step after 11 hours",
-      );
+    const alarm = { alarm: "step_stuck", ...about, words };
+    if (ended?.isLate) ctx.log.error(alarm, "The service is not done with a step after 11 hours");
     return;
   }
-  const hasFailed = !(error instanceof Stopped);
-  if (hasFailed) ctx.trace.failed(error);
+  if (!isCut) ctx.trace.failed(error);
   const againInSeconds = pauseAfter(ctx, step, error);
   const line = { ...about, attempts, againInSeconds, error: error ?? words };
   // Logged even if it cannot be stored: the next try is no longer the twelfth, and the alarm would be lost.
   let isOurs = true;
   try {
-    isOurs = (await putOffStep(ctx.db, step, againInSeconds, hasFailed ? { error: words } : {})) !== null;
+    isOurs = (await putOffStep(ctx.db, step, againInSeconds, isCut ? {} : { error: words })) !== null;
   } finally {
-    if (isOurs && againInSeconds === null) ctx.log.info(line, "A step waits: its credential is quarantined");
-    else if (isOurs && hasFailed && attempts === ALARM_AFTER_ATTEMPTS)
+    if (isOurs && !isCut && attempts === ALARM_AFTER_ATTEMPTS)
       ctx.log.error({ alarm: "step_stuck", ...line }, "A step has failed twelve times and is tried again");
     else if (isOurs) ctx.log.warn(line, "A step will be tried again");
   }
 }
 
-/**
- * Seconds until the next try: not before the platform, or our own limit on the resource's calls, allows it. Null: when
- * the credential is active, as until then every call of a step that calls the platform itself is in vain. A vendor's
- * function may do without, or mean another resource.
- */
-function pauseAfter({ pace }: Context, step: Step, error: unknown): number | null {
-  const { kind, attempts } = step;
-  const callsPlatform = LANES[kind] === "platform" || isAnnouncing(step);
-  if (callsPlatform && error instanceof NoToken && error.id === "quarantined") return null;
+/** Seconds until the next try: not before the platform, or our own limit on the resource's calls, allows it. */
+function pauseAfter({ pace }: Context, { attempts }: Step, error: unknown): number {
   const isToWait = error instanceof PlatformRefused || error instanceof RateLimited;
   const restSeconds = isToWait ? (error.retryAfterMs ?? 0) / 1_000 : 0;
   return Math.round((nextTryInSeconds(STEP_AGAIN, attempts) * pace.pauses + restSeconds) * 1_000) / 1_000;

@@ -5,13 +5,23 @@ import type { Result } from "../resources/answers.ts";
 import { mergedSet, openConfig, sealConfig } from "../resources/config-vars.ts";
 import { mayBe } from "../resources/states.ts";
 import { findResource } from "../resources/store.ts";
-import { claimOf, IS_OURS, isBeside, isNext, STEP_COLUMNS, stepsOf, TOLD, type StepRow } from "./queue.ts";
+import {
+  claimOf,
+  IS_OURS,
+  isBeside,
+  isNext,
+  STEP_COLUMNS,
+  stepsOf,
+  TOLD,
+  UNSAID,
+  type StepRow,
+} from "./queue.ts";
 import { announcing, HOLD_EVERY_MS, IS_OF_YOU, ofPlanChange, type Step } from "./step.ts";
 
-// What a step leaves behind, written together with its end: the config vars wanted, the plan, and the next step. A step
-// that needs tokens has no due time while it waits for them. Every statement is fenced by the step's lease, so the work
-// of a process that was overtaken, or of a deprovisioned resource, is dropped. Each also checks the step's kind: a try
-// whose acknowledgement was lost may have taken effect.
+// What a step leaves behind, written together with its end: the config vars wanted, the plan, and the next step, without
+// a due time while it needs tokens. Every statement is fenced by the step's lease, so the work of a process that was
+// overtaken, or of a deprovisioned resource, is dropped; and by its kind: a try whose acknowledgement was lost may have
+// taken effect.
 
 /** How long replaced credentials work beside the new ones, unless your service says otherwise. */
 const USUAL_OVERLAP_MINUTES = 120;
@@ -43,7 +53,7 @@ const settle = statement(
          OR $4 <> 'done' AND ${CREDENTIAL} IS DISTINCT FROM 'grant_pending'
          THEN CASE WHEN o.kind = 'rotate' THEN s.due_at ELSE now() END END,
        detail = CASE WHEN $4 = 'later' AND o.of_change THEN s.detail || '{"isAccepted": true}'
-         WHEN o.kind = 'rotate' THEN jsonb_build_object('retires', $7::jsonb) ELSE s.detail END
+         WHEN o.kind = 'rotate' THEN jsonb_build_object('retires', $7::jsonb) ELSE s.detail - ${UNSAID} END
      FROM ours o WHERE s.id = o.id AND s.lease = $3 AND NOT o.is_dropped RETURNING o.*
    ), noted AS (
      INSERT INTO events (uuid, type, detail)
@@ -128,10 +138,8 @@ const look = statement(
        (r.app_id, r.app_name) IS DISTINCT FROM (i.app_id, i.app_name) AS is_other
      FROM resources r JOIN incoming i USING (uuid) WHERE r.state <> 'deprovisioned' FOR UPDATE OF r
    ), kept AS (
-     UPDATE resources r SET app_id = s.app_id, app_name = s.app_name, attached = s.attached, looked_at = now(),
-       updated_at = CASE WHEN is_other THEN now() ELSE updated_at END
-     FROM seen s WHERE r.uuid = s.uuid
-       AND (is_other OR s.attached IS DISTINCT FROM attached_before OR r.looked_at < now() - interval '3 hours')
+     UPDATE resources r SET app_id = s.app_id, app_name = s.app_name, attached = s.attached, updated_at = now()
+     FROM seen s WHERE r.uuid = s.uuid AND (is_other OR s.attached IS DISTINCT FROM attached_before)
    )
    INSERT INTO events (uuid, type, detail)
    SELECT uuid, CASE WHEN is_first THEN 'apps_found' ELSE 'apps_changed' END,
@@ -144,7 +152,6 @@ const look = statement(
 /** `step`: that of a discovery, which ends with it. */
 type Look = { uuid: string; step?: Step | undefined; app: { id: string; name: string }; attached: number };
 
-/** Stores the primary app of a resource, and to how many it is attached, as the platform has just said. */
 export const storeLook = groupCommit<Pick<Context, "db">, Look, void>({
   async write({ db }, looks) {
     // Of two looks at one resource the later one counts, and ends what either is to end.
@@ -179,73 +186,66 @@ const claimLooks = statement(
 /** Takes a few resources. `hasToken`: the platform can be asked without a refresh, which is for the sweep to send. */
 export const takeLooks = (db: Queryable) => db.query<{ uuid: string; hasToken: boolean }>(claimLooks);
 
-/** What an operator may do to the steps that call the vendor's functions. */
-export type Hand = keyof typeof HANDS;
-
-// What was never tried and falls due later, such as the end of old credentials, is left alone; so is, to be given up,
-// what waits behind another step. A step of which the lease was taken away is noticed by its process at the next
-// extension: until then no other call is made of its resource. A request may still wait for a plan change that is not
-// accepted: it would begin another one. `inTrouble`: of all steps, only these; one that waits for its turn is not.
+// What an operator may do to the steps that call the vendor's functions. What was never tried and falls due later, such
+// as the end of old credentials, is left alone; so is, to be given up, what waits behind another step. A step of which the
+// lease was taken away is noticed by its process at the next extension: until then no other call is made of its resource.
+// A request may still wait for a plan change that is not accepted: it would begin another one. `inTrouble`: of all
+// steps, only these; one that waits for its turn is not. $2: of a resource that was named, also what is in no trouble.
 const NOTICED = `now() + interval '${HOLD_EVERY_MS / 1_000 + 2} seconds'`;
 const IS_CALLED = `s.leased_until > now() AND s.due_at <= now() AND s.attempts > 0`;
-const HANDS = {
-  step_retried: {
-    set: "due_at = now()",
-    where: `s.due_at > now() AND (s.attempts > 0 OR s.detail ? 'said') AND (s.leased_until IS NULL OR s.leased_until <= now())`,
-    inTrouble: "true",
-  },
-  step_cut_off: {
-    set: `lease = s.lease + 1, leased_until = ${NOTICED}, due_at = ${NOTICED}`,
-    where: IS_CALLED,
-    inTrouble: "true",
-  },
-  step_given_up: {
-    set: "lease = s.lease + 1",
-    where: `(s.due_at IS NULL OR s.due_at <= now() OR s.attempts > 0 OR s.detail ? 'said') AND ${isNext("s")}
-     AND (s.kind <> 'change_plan' OR s.detail ? 'isAccepted' OR s.created_at < now() - interval '10 seconds')`,
-    inTrouble: `(s.last_error IS NOT NULL OR (${IS_CALLED} AND s.due_at < now() - interval '1 minute'))`,
-  },
-};
-const eachHand = <Made>(make: (hand: Hand) => Made) =>
-  Object.fromEntries((Object.keys(HANDS) as Hand[]).map((hand) => [hand, make(hand)])) as Record<Hand, Made>;
-
-// $2: of a resource that was named, also what is in no trouble.
-const take = eachHand((hand) =>
-  statement(
-    `take_${hand}`,
+const hand = (
+  event: string,
+  { set, where, inTrouble = "true" }: Record<"set" | "where", string> & { inTrouble?: string },
+) => ({
+  take: statement(
+    `take_${event}`,
     `WITH picked AS (
      SELECT s.id, s.leased_until FROM steps s
-     WHERE s.uuid = $1 AND ${IS_OF_YOU} AND ${HANDS[hand].where} AND ($2 OR ${HANDS[hand].inTrouble})
+     WHERE s.uuid = $1 AND ${IS_OF_YOU} AND ${where} AND ($2 OR ${inTrouble})
      FOR UPDATE
    ), taken AS (
-     UPDATE steps s SET ${HANDS[hand].set} FROM picked p, resources r
+     UPDATE steps s SET ${set} FROM picked p, resources r
      WHERE s.id = p.id AND r.uuid = s.uuid RETURNING ${STEP_COLUMNS}
    ), behind AS (
      UPDATE steps s SET leased_until = ${NOTICED}, due_at = greatest(s.due_at, ${NOTICED}) FROM picked p
      WHERE s.uuid = $1 AND s.id > p.id AND p.leased_until > now() AND NOT ${isBeside("s")} AND s.due_at IS NOT NULL
        AND (s.leased_until IS NULL OR s.leased_until <= now()) AND s.id NOT IN (SELECT id FROM picked)
    ), noted AS (
-     INSERT INTO events (uuid, type, detail) SELECT uuid, '${hand}', jsonb_build_object('step', kind) FROM taken
+     INSERT INTO events (uuid, type, detail) SELECT uuid, '${event}', jsonb_build_object('step', kind) FROM taken
    )
    SELECT * FROM taken`,
   ),
-);
+  find: statement(
+    `find_${event}`,
+    `SELECT DISTINCT s.uuid FROM steps s WHERE ${IS_OF_YOU} AND ${where} AND ${inTrouble} ORDER BY 1`,
+  ),
+});
+const HANDS = {
+  step_retried: hand("step_retried", {
+    set: "due_at = now()",
+    where: `s.due_at > now() AND (s.attempts > 0 OR s.detail ? 'said') AND (s.leased_until IS NULL OR s.leased_until <= now())`,
+  }),
+  step_cut_off: hand("step_cut_off", {
+    set: `lease = s.lease + 1, leased_until = ${NOTICED}, due_at = ${NOTICED}`,
+    where: IS_CALLED,
+  }),
+  step_given_up: hand("step_given_up", {
+    set: "lease = s.lease + 1",
+    where: `(s.due_at IS NULL OR s.due_at <= now() OR s.attempts > 0 OR s.detail ? 'said') AND ${isNext("s")}
+     AND (s.kind <> 'change_plan' OR s.detail ? 'isAccepted' OR s.created_at < now() - interval '10 seconds')`,
+    inTrouble: `(s.last_error IS NOT NULL OR (${IS_CALLED} AND s.due_at < now() - interval '1 minute'))`,
+  }),
+};
+export type Hand = keyof typeof HANDS;
 
 /** Takes steps into an operator's hand. Not to be tried again: what is next by then would be taken too. */
 export async function takeSteps(
   db: Queryable,
   { uuid, hand, isNamed }: { uuid: string; hand: Hand; isNamed: boolean },
 ): Promise<Step[]> {
-  return stepsOf(await db.query<StepRow>(take[hand], [uuid, isNamed]));
+  return stepsOf(await db.query<StepRow>(HANDS[hand].take, [uuid, isNamed]));
 }
-
-const takeable = eachHand((hand) =>
-  statement(
-    `find_${hand}`,
-    `SELECT DISTINCT s.uuid FROM steps s WHERE ${IS_OF_YOU} AND ${HANDS[hand].where} AND ${HANDS[hand].inTrouble} ORDER BY 1`,
-  ),
-);
 
 /** The resources that have steps in trouble which `takeSteps` would take. */
 export const resourcesToTake = async ({ db }: Pick<Context, "db">, hand: Hand): Promise<string[]> =>
-  (await db.readWhole<{ uuid: string }>(takeable[hand])).map(({ uuid }) => uuid);
+  (await db.readWhole<{ uuid: string }>(HANDS[hand].find)).map(({ uuid }) => uuid);

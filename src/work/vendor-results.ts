@@ -32,28 +32,20 @@ export function resultIn(offer: Offer, name: string, outcome: Outcome | NotYet |
   return name === "rotate" ? { ...done, retires: checkedRetires(outcome as Partial<Rotated>) } : done;
 }
 
+const MOST_RETIRES = 2_000;
+
 /** Small, since it is stored with the step, and shown to nobody but `retire`. */
 function checkedRetires({ retires }: Partial<Rotated>): Json {
-  let isStorable = true;
-  const looked = (name: string, value: unknown) => {
-    isStorable &&= [name, value].every((each) => typeof each !== "string" || isText(each));
-    return value;
-  };
-  const json = JSON.stringify(retires, looked) as string | undefined;
-  if (retires === undefined || json === undefined || json.length > MOST_RETIRES || !isStorable)
+  const json = JSON.stringify(retires) as string | undefined;
+  if (retires === undefined || json === undefined || json.length > MOST_RETIRES)
     throw new BrokenContract(
-      `The service's rotate() must return in retires which credential is to be retired: JSON of at most ${MOST_RETIRES} characters, without a NUL or broken Unicode.`,
+      `The service's rotate() must return in retires which credential is to be retired: JSON of at most ${MOST_RETIRES} characters.`,
     );
   return retires;
 }
 
-/** Whether PostgreSQL and an environment take it. */
-const isText = (value: string) => !value.includes("\0") && value.isWellFormed();
-
-const MOST_RETIRES = 2_000;
-
 /** Where no result is asked for, anything else that a function of the vendor's returns is ignored. */
-export function isNotYet(outcome: Done | Later | void): outcome is Later {
+export function isNotYet(outcome: unknown): outcome is Later {
   return (outcome as Partial<Later> | null | undefined)?.later != null;
 }
 
@@ -83,8 +75,8 @@ export function checkVar({ configVars }: Offer, name: string, value: unknown): v
   // Its type, never the value itself, which may be secret.
   if (typeof value !== "string")
     throw new BrokenContract(
-      `The service set ${name} to something of type ${value === null ? "null" : typeof value}, and not to a text.`,
+      `The service set ${name} to something of type ${typeof value}, and not to a text.`,
     );
-  if (!isText(value))
+  if (value.includes("\0") || !value.isWellFormed())
     throw new BrokenContract(`The service set ${name} to a text with a NUL or with broken Unicode.`);
 }

@@ -6,7 +6,6 @@ import { LONGEST_CALL_SECONDS } from "../resources/check-offer.ts";
 import { openConfig } from "../resources/config-vars.ts";
 import type { NotYet, Outcome, VendorResource } from "../resources/contract.ts";
 import type { ResourceRow } from "../resources/rows.ts";
-import { afterAnswer } from "../resources/states.ts";
 import { answerFirst, lockedResource } from "../resources/store.ts";
 import { Secret } from "../secret.ts";
 import { resourceSealContext, type Vault } from "../vault/vault.ts";
@@ -19,34 +18,31 @@ import { isNotYet, resultIn, whenAgain } from "./vendor-results.ts";
 
 // The steps that call the vendor's functions, in this one place. Each throws in order to be tried again.
 
-/** Calls `provision`, `changePlan`, `finish` or `rotate`, and settles what it returned or refused. */
 export async function callVendor(ctx: Context, step: Step, signal: AbortSignal): Promise<Answer | null> {
   const result = await resultOf(ctx, step, signal);
   if (result.is === "later" && MAY_GO_ON.includes(step.kind)) throw new StillUnderWay(result);
   step.result = result;
-  const settle =
-    step.kind === "rotate" ? settleRotation : isOfPlanChange(step) ? settleChange : settleProvision;
   // Goes on trying while the database is unreachable, as the vendor's function need not be called again.
   return retryWhileDatabaseAway(() => settle(ctx, step, result), { upToMs: LONGEST_STEP_MS });
 }
 
-/** Calls `deprovision`, until it is done. */
 export async function cleanUp(ctx: Context, step: Step, signal: AbortSignal): Promise<void> {
-  const outcome = await call(ctx, step, signal, (resource) => ctx.vendor.deprovision(resource));
-  if (isNotYet(outcome)) throw new StillUnderWay(whenAgain(outcome));
+  await untilDone(ctx, step, signal, (resource) => ctx.vendor.deprovision(resource));
   await finishStep(ctx.db, step);
 }
 
-/** Calls `retire`, until it is done. */
 export async function retire(ctx: Context, step: Step, signal: AbortSignal): Promise<void> {
   const { retires = null } = step.detail;
-  const outcome = await call(ctx, step, signal, (resource) => rotationOf(ctx).retire(resource, retires));
-  if (isNotYet(outcome)) throw new StillUnderWay(whenAgain(outcome));
+  await untilDone(ctx, step, signal, (resource) => rotationOf(ctx).retire(resource, retires));
   await settleRetired(ctx.db, step);
-  ctx.log.info({ uuid: step.resource.uuid }, "The old credentials are retired");
 }
 
-/** Thrown by a step while the vendor's work goes on: the step is run again in `againInSeconds`. */
+async function untilDone(...given: Parameters<typeof call<void | NotYet>>): Promise<void> {
+  const outcome = await call(...given);
+  if (isNotYet(outcome)) throw new StillUnderWay(whenAgain(outcome));
+}
+
+/** The vendor's work goes on: the step is run again in `againInSeconds`. */
 export class StillUnderWay extends Error {
   readonly againInSeconds: number;
 
@@ -60,45 +56,26 @@ const NEXT = { done: null, later: "finish", refused: "clean_up" } as const;
 
 // The one rule of settling: if nobody was answered yet, the result is the answer, which is returned; else it is
 // announced.
-async function settleProvision(ctx: Context, step: Step, result: Result): Promise<Answer | null> {
-  const { uuid, answerStatus } = step.resource;
-  if (answerStatus === null) {
+async function settle(ctx: Context, step: Step, result: Result): Promise<Answer | null> {
+  const { kind, detail, requestId, lease } = step;
+  const { uuid, answerStatus, plan: kept } = step.resource;
+  const isProvision = kind !== "rotate" && !isOfPlanChange(step);
+  if (isProvision && answerStatus === null) {
     const answer = answerOf(result, uuid);
     const config = result.is === "done" ? result.config : null;
-    const first = { uuid, answer, config, state: afterAnswer(result.is), lease: step.lease };
-    if (await answerFirst(ctx, { ...first, next: NEXT[result.is] })) return answer;
+    if (await answerFirst(ctx, { uuid, answer, config, lease, next: NEXT[result.is] })) return answer;
   }
-  if ((await settleStep(ctx, step, result)) && result.is === "refused")
-    ctx.log.error(
-      { alarm: "provision_failed", uuid, requestId: step.requestId, error: result.refusal },
-      "The service refused what it had put off",
-    );
-  return null;
-}
-
-async function settleChange(ctx: Context, step: Step, result: Result): Promise<Answer | null> {
   const settled = await settleStep(ctx, step, result);
-  if (!settled) return null;
-  if (result.is === "refused") {
-    const { uuid, plan: kept } = step.resource;
-    const about = { uuid, requestId: step.requestId, plan: step.detail.plan, kept, error: result.refusal };
-    if (settled.isAccepted || step.detail.isAccepted)
-      ctx.log.error({ alarm: "plan_change_refused", ...about }, "The service refused an accepted plan");
-    else ctx.log.info(about, "The service refused a plan");
+  if (settled && result.is === "refused") {
+    const about = { uuid, requestId, kind, plan: detail.plan, kept, error: result.refusal };
+    const isAccepted = settled.isAccepted || detail.isAccepted;
+    const alarm = isProvision ? "provision_failed" : isAccepted ? "plan_change_refused" : null;
+    if (alarm) ctx.log.error({ alarm, ...about }, "The service refused what was accepted");
+    else ctx.log.info(about, "The service refused a plan change or a rotation");
   }
-  return answerOf(result);
+  return settled && isOfPlanChange(step) ? answerOf(result) : null;
 }
 
-async function settleRotation(ctx: Context, step: Step, result: Result): Promise<null> {
-  const { uuid } = step.resource;
-  if (!(await settleStep(ctx, step, result))) return null;
-  if (result.is === "refused")
-    ctx.log.warn({ uuid, error: result.refusal }, "The service refused a rotation");
-  else ctx.log.info({ uuid }, "New credentials are made; the old ones work until the overlap is over");
-  return null;
-}
-
-/** Writes the step of a provision that has none. */
 export async function writeStepOf({ db }: Pick<Context, "db">, uuid: string): Promise<void> {
   await db.transaction(async (tx) => {
     if (await lockedResource(tx, uuid)) await writeProvisionStep(tx, uuid);
@@ -144,7 +121,6 @@ export function secretsOf(vault: Vault, resource: ResourceRow): Secret[] {
   });
 }
 
-/** What the vendor's function returned or refused. Throws any other error. */
 async function resultOf(ctx: Context, step: Step, signal: AbortSignal): Promise<Result> {
   const { vendor, offer } = ctx;
   const { plan, uuid } = step.resource;
@@ -163,31 +139,45 @@ async function resultOf(ctx: Context, step: Step, signal: AbortSignal): Promise<
   }
 }
 
-/** Times a function of the vendor's, until it ends or is cut off: by `signal`, or after its limit. */
 async function call<T extends Outcome | NotYet | void>(
-  { offer, vault, metrics, trace }: Context,
+  ctx: Context,
   step: Step,
   signal: AbortSignal,
   work: (resource: VendorResource) => Promise<T>,
 ): Promise<T> {
   const name = functionOf(step.kind);
-  const { [name]: seconds = LONGEST_CALL_SECONDS } = offer.limits ?? {};
+  const { [name]: seconds = LONGEST_CALL_SECONDS } = ctx.offer.limits ?? {};
   const words = `was cut off after ${seconds} s, its limit: see limits in src/your-service/plans.ts.`;
-  const tooLong = new KitError("took_too_long", `The service's ${name}() ${words}`);
-  const startedMs = performance.now();
-  const count = (result: string) =>
-    metrics.yourCall({ function: name, result }, (performance.now() - startedMs) / 1_000);
-  try {
-    const outcome = await trace.inSpan(name, {}, () =>
-      untilCut({ ms: seconds * 1_000, late: () => tooLong, cuts: [signal] }, (wanted) =>
-        work(vendorResource(vault, step, wanted)),
+  const late = new KitError("took_too_long", `The service's ${name}() ${words}`);
+  const limits = { ms: seconds * 1_000, late: () => late, cuts: [signal] };
+  return timed(
+    ctx,
+    name,
+    (error) => signal.aborted || error === late,
+    () =>
+      ctx.trace.inSpan(name, {}, () =>
+        untilCut(limits, (wanted) => work(vendorResource(ctx.vault, step, wanted))),
       ),
-    );
-    count(isNotYet(outcome) ? "later" : "done");
+  );
+}
+
+/** Times code of the vendor's. `isCut`: whether what it threw says that it was cut off. */
+export async function timed<T>(
+  { metrics }: Context,
+  name: string,
+  isCut: (error: unknown) => boolean,
+  work: () => Promise<T>,
+): Promise<T> {
+  const startedMs = performance.now();
+  let result = "done";
+  try {
+    const outcome = await work();
+    if (isNotYet(outcome)) result = "later";
     return outcome;
   } catch (error) {
-    const isCut = signal.aborted || error === tooLong;
-    count(isCut ? "cut_off" : error instanceof Refusal ? "refused" : "failed");
+    result = isCut(error) ? "cut_off" : error instanceof Refusal ? "refused" : "failed";
     throw error;
+  } finally {
+    metrics.yourCall({ function: name, result }, (performance.now() - startedMs) / 1_000);
   }
 }

@@ -27,7 +27,6 @@ async function recover(which: string[] | "all", signal = new AbortController().s
 
 /** Installations that the platform and the database know, and that have no tokens; in the order of their uuids. */
 async function imported(count: number): Promise<string[]> {
-  const { db, vault, offer } = life.world.service.services;
   const uuids = Array.from(
     { length: count },
     () => life.control.installWithoutProvision({ plan: "basic" }).addon.id,
@@ -36,9 +35,8 @@ async function imported(count: number): Promise<string[]> {
     for (const uuid of uuids) yield JSON.stringify({ uuid, plan: "basic" });
   })();
   const signal = new AbortController().signal;
-  expect(await importInstallations({ db, vault, offer }, lines, { signal })).toMatchObject({
-    imported: count,
-  });
+  const { services } = life.world.service;
+  expect(await importInstallations(services, lines, { signal })).toMatchObject({ imported: count });
   return uuids.sort();
 }
 

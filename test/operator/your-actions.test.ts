@@ -118,6 +118,6 @@ describe("an action of the vendor's for operators", () => {
   it("whose name can stand in no address stops the start", async () => {
     const named = { ...aVendor(), operatorActions: { "move it": operatorActions["move"]! } };
     const said = await kit(operator.world.environment, ["action", "list"], "", { vendor: named });
-    expect([said.code, said.stderr]).toEqual([78, expect.stringContaining(`the action "move it"`)]);
+    expect([said.code, said.stderr]).toEqual([78, expect.stringContaining(`the name "move it"`)]);
   });
 });

@@ -80,17 +80,6 @@ describe("DELETE /resources/:uuid", () => {
     expect(await sealedOf(request.uuid)).toEqual([]);
   });
 
-  it("answers 204 although the clean-up fails, and repeats that under the same idempotency key", async () => {
-    const request = aProvisionRequest();
-    await life.platform.provision(request);
-    life.vendor.next("deprovision", () => Promise.reject(new Error("The kiln does not answer.")));
-    expect((await life.platform.deprovision(request.uuid)).status).toBe(204);
-    await life.nothingLeft(request.uuid);
-    const [first, second, ...more] = life.vendor.callsOf(request.uuid, "deprovision");
-    expect(second).toEqual(first);
-    expect(more).toEqual([]);
-  });
-
   it("at the same moment as its provision: nothing is left over in either order", async () => {
     for (let round = 0; round < 20; round++) {
       const request = aProvisionRequest();

@@ -17,7 +17,7 @@ const calls = (uuid: string, what: "finish" | "deprovision") => life.vendor.call
 const step = async (uuid: string) =>
   (
     await life.world.rows<{ kind: string; attempts: number; last_error: string | null; seconds: number }>(
-      `SELECT kind, attempts, last_error, detail ? 'isLate' AS "isLate", extract(epoch FROM due_at - now())::float8 AS seconds
+      `SELECT kind, attempts, last_error, extract(epoch FROM due_at - now())::float8 AS seconds
        FROM steps WHERE uuid = $1 AND kind IN ('finish', 'clean_up') AND leased_until IS NULL AND due_at IS NOT NULL`,
       [uuid],
     )
@@ -59,7 +59,7 @@ describe("finish that answers later for a plan change", () => {
     return data.checks.find(({ id }) => id === "steps");
   };
 
-  it("applies the plan when it is done, and raises one alarm after 11 hours", async () => {
+  it("applies the plan when it is done, and raises alarms from when it has gone on for 11 hours", async () => {
     const uuid = await life.settled("basic");
     life.vendor.next("changePlan", async () => ({ later: "Firing a larger one." }));
     says("finish", { ...firing, againInSeconds: 600 }, 3);
@@ -77,7 +77,6 @@ describe("finish that answers later for a plan change", () => {
     );
     await again(uuid);
     await eventually(() => expect(stuck(uuid)).toHaveLength(1));
-    await eventually(async () => expect(await step(uuid)).toMatchObject({ isLate: true }));
     const fix = expect.stringContaining(`kit resources show ${uuid}`);
     expect(await doctor()).toMatchObject({
       ok: false,
@@ -85,9 +84,6 @@ describe("finish that answers later for a plan change", () => {
       fix,
     });
 
-    says("finish", { ...firing, againInSeconds: 600 });
-    await again(uuid);
-    expect(stuck(uuid)).toHaveLength(1);
     await life.hurry(uuid);
     await life.nothingLeft(uuid);
     expect(await life.resource(uuid)).toMatchObject({ plan: "premium", state: "provisioned" });

@@ -66,7 +66,6 @@ describe("an inconsistent offer", () => {
       { limits: { finish: 601, retire: 0.5 } },
       /limits\.finish is 601: give seconds, 1 to 600\.\n.*retire is 0\.5/,
     ],
-    [{ regions: [""] }, 'regions holds ""'],
     [{ defaultPlan: "bsic", configVars: ["A B"] }, /defaultPlan is "bsic".*\n {2}configVars holds "A B"/],
   ])("is registered nowhere, and opens no database: %j", async (change, sentence) => {
     const misfit = { ...offer, ...change };

@@ -186,7 +186,7 @@ it("a provision that a process refuses which was taken for dead, while another c
   const answer = refusalAnswer(new Refusal("Sold out."));
   let next: unknown;
   moments.set("during provision", async () => {
-    const first = { uuid, lease: 1, config: null, answer, state: "failed", next: "clean_up" } as const;
+    const first = { uuid, lease: 1, config: null, answer, next: "clean_up" } as const;
     expect(await answerFirst(life.world.service.services, first)).toBe(true);
     next = await life.world.rows(`SELECT kind, leased_until > now() AS waits FROM steps WHERE uuid = $1`, [
       uuid,
