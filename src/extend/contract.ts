@@ -6,10 +6,7 @@ import type { Json } from "../values.ts";
 import type { Done, NotYet, Offer, VendorResource } from "../resources/contract.ts";
 import type { ResourceState } from "../resources/states.ts";
 
-/**
- * What `createYourService` may return beside the functions of `YourService`: a product with a life of its own. Each
- * part is described in docs/extend-it.md.
- */
+/** What `createYourService` may return beside the functions of `YourService`: see docs/extend-it.md. */
 export interface Extensions<Sold extends Offer = Offer> {
   /**
    * Mounts routes of your own, behind the kit's limits on requests and in its log. What a route throws is answered as
@@ -53,13 +50,12 @@ export interface Rotation<Sold extends Offer = Offer> {
   everyDays?: number;
 }
 
-/** New credentials: the app's config vars (the full set), and what `retire` is to end. */
 export interface Rotated<Sold extends Offer = Offer> extends Pick<Done<Sold>, "config"> {
   /** Names the old credentials and never contains them: stored as it is, at most 2,000 characters of JSON. */
   retires: Json;
 }
 
-/** Something that an operator may do to one resource. Each run is in the audit trail. */
+/** Each run is in the audit trail. */
 export interface OperatorAction {
   /** The text of its button, such as "Move the queue". */
   label: string;
@@ -72,7 +68,7 @@ export interface OperatorAction {
   run(resource: KitResource, signal: AbortSignal): Promise<string>;
 }
 
-/** Work that is done again and again, by whichever process comes first. */
+/** Done by whichever process comes first. */
 export interface YourJob {
   /** Small letters, digits and hyphens. The database remembers by it when the job is due. */
   name: string;

@@ -31,8 +31,7 @@ import { lockedResource, MOST_UNCHANGED_CALLS, noteUnchanged } from "./store.ts"
 /**
  * Answers a plan change (assumed, section 1). It stores the change as a step, runs that step, and waits for the
  * vendor's result; after `pace.vendorMs` the change is accepted and made later. A change that is being made for another
- * request is answered first, as the last one answered counts. `receivedAtMs`: when the request arrived
- * (`performance.now()`). Throws a `Refusal` for what cannot be changed.
+ * request is answered first, as the last one answered counts. Throws a `Refusal` for what cannot be changed.
  */
 export async function changePlan(
   ctx: Context,

@@ -7,7 +7,7 @@ import { findResource } from "./store.ts";
 /**
  * Answers a deprovision (assumed, section 1). Throws a `Refusal` for a uuid never provisioned (404) or already
  * deprovisioned (410). A uuid never seen leaves a tombstone: a provision that this request overtook on its way then finds
- * it, and makes nothing that would never be taken down. `receivedAtMs`: when the request arrived (`performance.now()`).
+ * it, and makes nothing that would never be taken down.
  */
 export async function deprovision(
   ctx: Pick<Context, "db" | "log" | "pace" | "trace" | "nudge">,

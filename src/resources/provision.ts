@@ -18,8 +18,7 @@ import { answerFirst, findResource, insertProvision, receiveGrant } from "./stor
  * Answers a provision request (assumed, section 1): delivered at least once, carried out exactly once. It stores the
  * resource, has the vendor's function run, and waits for the answer: the vendor's result, or "later" after
  * `pace.vendorMs`, whichever is stored first. A repeated request waits for the same answer, byte for byte.
- * `receivedAtMs`: when the request arrived (`performance.now()`). `isHeard`: whether its caller still waits.
- * Throws a `Refusal` for what cannot be provisioned.
+ * `isHeard`: whether its caller still waits. Throws a `Refusal` for what cannot be provisioned.
  */
 export async function provision(
   ctx: Context,

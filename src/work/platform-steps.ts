@@ -30,7 +30,7 @@ export async function discover(ctx: Context, step: Step): Promise<void> {
   ctx.log.info(about, "Found the attached apps");
 }
 
-/** Tells the platform that an asynchronous provision failed for good, where it still can be told. */
+/** Tells the platform that an asynchronous provision failed for good. */
 export async function reportFailure(ctx: Context, step: Step): Promise<void> {
   const { uuid } = step.resource;
   let isProvisioned = false;

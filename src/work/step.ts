@@ -23,13 +23,11 @@ export const LANES = {
 export type StepKind = keyof typeof LANES;
 export type Lane = (typeof LANES)[StepKind];
 
-/** The vendor's function that a step calls, of a kind that calls one. */
 export function functionOf(kind: StepKind): LimitedFunction {
   if (kind === "change_plan") return "changePlan";
   return kind === "clean_up" ? "deprovision" : (kind as LimitedFunction);
 }
 
-/** SQL condition on `kind`: the step is in this lane. */
 export function isIn(lane: Lane): string {
   const kinds = Object.entries(LANES).flatMap(([kind, its]) => (its === lane ? [`'${kind}'`] : []));
   return `kind IN (${kinds.join(", ")})`;
@@ -39,11 +37,9 @@ export const YOUR_KINDS = (Object.keys(LANES) as StepKind[]).filter((kind) => LA
 
 /** SQL condition: the step aliased `s` is of these kinds; an operator may take it into the hand. */
 export const IS_OF_YOU = `s.kind IN (${YOUR_KINDS.map((kind) => `'${kind}'`).join()})`;
-/** SQL condition: {@link isAnnouncing} of the step aliased `step`. */
 export const announcing = (step: string): string =>
   `(${step}.kind = 'rotate' AND ${step}.detail ? 'retires')`;
 
-/** Makes something for each lane, such as a statement. */
 export function eachLane<Made>(make: (lane: Lane) => Made): Readonly<Record<Lane, Made>> {
   return { vendor: make("vendor"), platform: make("platform"), rotation: make("rotation") };
 }

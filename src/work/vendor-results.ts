@@ -7,24 +7,18 @@ import type { Json } from "../values.ts";
 // What a vendor's function may return. The types say the same; this holds at run time too, as a wrong config cannot be
 // taken back once it was sent.
 
-class BrokenContract extends KitError {
-  constructor(message: string) {
-    super("broken_contract", message);
-  }
-}
+const broken = (message: string) => new KitError("broken_contract", message);
 
-/** The result in what a function returned. Throws a {@link BrokenContract}. */
+/** The result in what a function returned. Throws a `KitError`. */
 export function resultIn(offer: Offer, name: string, outcome: Outcome | NotYet | undefined | null): Result {
   // A forgotten `return` would otherwise show as an error in the kit's own code.
   if (outcome === undefined || outcome === null)
-    throw new BrokenContract(
+    throw broken(
       `The service's ${name}() returned nothing; it must return its config, or later. Is a return missing?`,
     );
   if (isNotYet(outcome)) {
     if ((outcome as Partial<Done>).config != null)
-      throw new BrokenContract(
-        "The service returned both config and later: return later alone until the work is done.",
-      );
+      throw broken("The service returned both config and later: return later alone until the work is done.");
     return { is: "later", ...whenAgain(outcome) };
   }
   const config = checkedConfig(offer, outcome.config);
@@ -38,7 +32,7 @@ const MOST_RETIRES = 2_000;
 function checkedRetires({ retires }: Partial<Rotated>): Json {
   const json = JSON.stringify(retires) as string | undefined;
   if (retires === undefined || json === undefined || json.length > MOST_RETIRES)
-    throw new BrokenContract(
+    throw broken(
       `The service's rotate() must return in retires which credential is to be retired: JSON of at most ${MOST_RETIRES} characters.`,
     );
   return retires;
@@ -61,22 +55,18 @@ export function whenAgain({ later, againInSeconds = 30 }: NotYet) {
  */
 function checkedConfig(offer: Offer, config: unknown): Record<string, string> {
   if (Object.prototype.toString.call(config) !== "[object Object]")
-    throw new BrokenContract(`The service must return its config as a plain object of names and texts.`);
+    throw broken(`The service must return its config as a plain object of names and texts.`);
   for (const [name, value] of Object.entries(config as object)) checkVar(offer, name, value);
   return { ...(config as Record<string, string>) };
 }
 
-/** Throws a {@link BrokenContract} for a config var that the offer does not declare, or that is no text for it. */
+/** Throws a `KitError` for a config var that the offer does not declare, or that is no text for it. */
 export function checkVar({ configVars }: Offer, name: string, value: unknown): void {
   if (!configVars.includes(name))
-    throw new BrokenContract(
-      `The service set ${name}, which is not among configVars in src/your-service/plans.ts.`,
-    );
+    throw broken(`The service set ${name}, which is not among configVars in src/your-service/plans.ts.`);
   // Its type, never the value itself, which may be secret.
   if (typeof value !== "string")
-    throw new BrokenContract(
-      `The service set ${name} to something of type ${typeof value}, and not to a text.`,
-    );
+    throw broken(`The service set ${name} to something of type ${typeof value}, and not to a text.`);
   if (value.includes("\0") || !value.isWellFormed())
-    throw new BrokenContract(`The service set ${name} to a text with a NUL or with broken Unicode.`);
+    throw broken(`The service set ${name} to a text with a NUL or with broken Unicode.`);
 }
