@@ -64,6 +64,7 @@ describe("kit resources import", () => {
     const { addon } = await world.sandbox.control.install({ plan: "basic" });
     const { addon: gone } = await world.sandbox.control.install({ plan: "basic" });
     await world.sandbox.control.deprovision(gone.id);
+    await world.quiet([addon.id]);
     const old = installation();
     await importing(old);
     const uuids = [addon.id, gone.id, old.uuid];
