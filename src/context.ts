@@ -7,7 +7,7 @@ import type { Scrubber } from "./secret.ts";
 import type { Metrics } from "./metrics/metrics.ts";
 import type { Pace } from "./pace.ts";
 import type { Http } from "./platform/http.ts";
-import type { StatusWatch } from "./platform/status.ts";
+import type { CurrentStatus } from "./platform/status.ts";
 import type { Extensions } from "./extend/contract.ts";
 import type { Offer, YourService } from "./resources/contract.ts";
 import type { Credentials } from "./credentials/credentials.ts";
@@ -35,7 +35,7 @@ export interface Context {
 
   readonly platformCalls: { http: Http; apiUrl: string; mediaType: string };
   readonly platformFor: PlatformFor;
-  readonly status: StatusWatch;
+  readonly status: () => Promise<CurrentStatus>;
 
   readonly credentials: Credentials;
   /** What calls the token endpoint for grants, and for token pairs, that are due. */

@@ -1,4 +1,4 @@
-import { closeAll } from "./within.ts";
+import { closeAll, sharedFor } from "./within.ts";
 import type { Config } from "./config.ts";
 import type { Context, OpenContext } from "./context.ts";
 import type { CustomerPage } from "./people/contract.ts";
@@ -14,7 +14,7 @@ import { PACE, type Pace } from "./pace.ts";
 import { createPlatformFor } from "./platform/api.ts";
 import { createHttp } from "./platform/http.ts";
 import { createTokenEndpoint, type TokenEndpoint } from "./platform/oauth.ts";
-import { createStatusWatch } from "./platform/status.ts";
+import { currentStatus } from "./platform/status.ts";
 import { checkOffer } from "./resources/check-offer.ts";
 import type { Extensions, Kit } from "./extend/contract.ts";
 import { checkExtensions } from "./extend/jobs.ts";
@@ -65,10 +65,7 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
     config.logLevel,
     ctx.scrubber,
     parts.logTo,
-    (alarm) => {
-      ctx.metrics.alarm(alarm);
-      return ctx.status.note();
-    },
+    (alarm) => ctx.metrics.alarm(alarm),
     createSample(ctx.pace.logAgainMs),
     ctx.trace.ids,
   );
@@ -104,10 +101,9 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   // No limit on connections: time spent waiting for one would be missing from the time in which the tokens must arrive.
   // `TOKEN_CONCURRENCY` limits the calls before they come here.
   const tokenHttp = platformHttp(Infinity);
-  // With connections of its own, so that a status feed that hangs takes none from other calls.
-  const statusHttp = platformHttp(1);
-  closers.push(() => Promise.all([http, tokenHttp, statusHttp].map((each) => each.close())));
-  ctx.status = createStatusWatch({ http: statusHttp, statusUrl: config.platformStatusUrl });
+  closers.push(() => Promise.all([http, tokenHttp].map((each) => each.close())));
+  const feed = { http, statusUrl: config.platformStatusUrl };
+  ctx.status = sharedFor(STATUS_FEED_EVERY_MS, async () => (await currentStatus(feed)).value);
   ctx.platformCalls = { http, apiUrl: config.platformApiUrl, mediaType: config.platformMediaType };
 
   const endpoint = createTokenEndpoint({ http: tokenHttp, authUrl: config.platformAuthUrl });
@@ -124,7 +120,6 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
     () => refreshesSettled(ctx),
     () => totals.stop(),
     () => ctx.jobs.stop(),
-    () => ctx.status.close(),
   );
 
   return Object.assign(ctx, {
@@ -139,5 +134,7 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
 
 /** One look after this delay serves all that ends meanwhile. */
 const SOON_MS = 50;
+/** The platform refreshes its feed as often (platform document, "Limits"). */
+const STATUS_FEED_EVERY_MS = 30_000;
 /** Connections to the platform's API at most; further calls wait for one. */
 const SOCKETS_FOR_API = 64;

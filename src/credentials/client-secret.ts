@@ -36,8 +36,6 @@ export const holdsBack = ({ isRejected, isPresumed }: ClientSecret, isGrant: boo
   isRejected && !(isPresumed && isGrant);
 
 const STALE_AFTER_MS = 5_000;
-/** A process that still meets the rejection raises its alarm again after this time. */
-const TOLD_AGAIN_AFTER_MS = 10 * 60_000;
 /** Two credentials refused without a reason within this time, and no success between: it is presumed wrong. */
 const TOGETHER_MS = 60_000;
 
@@ -53,7 +51,6 @@ export interface Needs {
 /** The versions of the client secret, sealed in the database, so that all processes use the same one. */
 export function createClientSecrets({ db, vault, scrubber, log, nudge }: Needs) {
   let seen: (ClientSecret & { readAt: number }) | null = null;
-  let toldAt = -Infinity;
   let suspect: { uuid: string; version: number; atMs: number } | null = null;
   let succeededAtMs = -Infinity;
 
@@ -81,11 +78,8 @@ export function createClientSecrets({ db, vault, scrubber, log, nudge }: Needs) 
     const { isNews, isCurrent } = await rejectSecret(db, version, isPresumed);
     // Cleared only after the write: a read during it would have cached the old state.
     seen = null;
-    // A newer version is stored already, and was not known here yet.
-    if (!isCurrent) return;
-    // Also if it is no news: the process that found it first may be a command on a terminal.
-    if (!isNews && performance.now() - toldAt < TOLD_AGAIN_AFTER_MS) return;
-    toldAt = performance.now();
+    // Or a newer version is stored already, and was not known here yet.
+    if (!isNews || !isCurrent) return;
     const what = isPresumed
       ? "The platform answers 401 for several resources and gives no reason: if the client secret was reset, run kit secret set with the new one"
       : "The platform rejects our client secret: run kit secret set with the new one";

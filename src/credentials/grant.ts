@@ -1,5 +1,6 @@
 import type { Context } from "../context.ts";
-import { oauthGrantOf, type NoGrant } from "../platform/oauth-grant.ts";
+import { oauthGrantOf } from "../platform/authorizations.ts";
+import { PlatformRefused } from "../platform/errors.ts";
 import { credentialSealContext } from "../vault/vault.ts";
 import { storeRecovered } from "./queue.ts";
 
@@ -13,21 +14,22 @@ export function readTime(value: unknown): Date | null {
 
 /**
  * Asks the legacy oauth-grant endpoint for a resource's grant and stores it, due at once (platform document,
- * "Oauth-grant retrieval"). `not_wanted`: meanwhile the resource was deprovisioned, or has got a grant or tokens.
+ * "Oauth-grant retrieval"). The result is the platform's refusal; null: the grant is stored, or is not wanted any more, as
+ * the resource was deprovisioned meanwhile, or has got a grant or tokens. Rejects if the platform gave no answer.
  */
 export async function recoverGrant(
   { db, vault, config, platformCalls }: Pick<Context, "db" | "vault" | "config" | "platformCalls">,
   uuid: string,
-): Promise<{ outcome: "stored" } | { outcome: "not_wanted" } | NoGrant> {
-  const answer = await oauthGrantOf(platformCalls, config, uuid);
-  // Another command may have exchanged the grant meanwhile, or a deprovision removed the resource.
-  if (answer.outcome === "already_exchanged" || answer.outcome === "unknown")
-    return (await isWanted(db, uuid)) ? answer : { outcome: "not_wanted" };
-  if (answer.outcome !== "grant") return answer;
-  const { code, expiresAt } = answer.grant;
-  const sealed = vault.seal(credentialSealContext("sealed_grant_code", uuid), code);
-  const isStored = await storeRecovered(db, uuid, sealed, readTime(expiresAt));
-  return { outcome: isStored ? "stored" : "not_wanted" };
+): Promise<PlatformRefused | null> {
+  try {
+    const { code, expiresAt } = await oauthGrantOf(platformCalls, config, uuid);
+    const sealed = vault.seal(credentialSealContext("sealed_grant_code", uuid), code);
+    await storeRecovered(db, uuid, sealed, readTime(expiresAt));
+    return null;
+  } catch (error) {
+    if (!(error instanceof PlatformRefused)) throw error;
+    return (await isWanted(db, uuid)) ? error : null;
+  }
 }
 
 async function isWanted(db: Context["db"], uuid: string): Promise<boolean> {

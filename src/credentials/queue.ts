@@ -263,6 +263,6 @@ const recover = statement(
    INSERT INTO events (uuid, type) SELECT uuid, 'grant_recovered' FROM recovered RETURNING uuid`,
 );
 
-/** False: the grant is not wanted any more. */
-export const storeRecovered = async (db: Queryable, uuid: string, sealed: Uint8Array, expires: Date | null) =>
-  (await db.query(recover, [uuid, sealed, expires])).length > 0;
+/** Does nothing if the grant is not wanted any more. */
+export const storeRecovered = (db: Queryable, uuid: string, sealed: Uint8Array, expires: Date | null) =>
+  db.query(recover, [uuid, sealed, expires]);

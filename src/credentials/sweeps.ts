@@ -20,8 +20,8 @@ import { judgeLostGrant, type CallResult } from "./verdict.ts";
  * line behind a call of 20 seconds must then have enough of its lease left.
  */
 const ROWS_PER_CALL = 2;
-/** The most rows claimed to find one for a probe. */
-const MOST_LOOKED_AT = 20;
+/** At most so many rows are claimed to find one for a probe. */
+const FEW = 20;
 
 /** Exchanges grants, or ends those whose time is over (platform document, "States and transitions"). */
 export const createExchanges = (ctx: Context) => createPool(ctx, claimDueGrants, "exchange-grants");
@@ -57,11 +57,7 @@ function createPool(
 /** Under a rejected secret one grant a minute probes it; those whose time is over need no call, only an end. */
 async function claimDueGrants(ctx: Context, most: number): Promise<Admitted[]> {
   const secret = await ctx.credentials.secrets.current();
-  if (!holdsBack(secret, true)) return admitted(await claimGrants(ctx, most), secret);
-  const rows = await claimGrants(ctx, Math.min(most, MOST_LOOKED_AT));
-  const over = rows.filter(({ isOver }) => isOver);
-  const others = rows.filter(({ isOver }) => !isOver);
-  return [...admitted(over, secret), ...(await probe(ctx, secret, others))];
+  return admit(ctx, secret, await claimGrants(ctx, holdsBack(secret, true) ? Math.min(most, FEW) : most));
 }
 
 /** A rejected secret holds back the pairs of resources, and not those of people, who have another client. */
@@ -72,26 +68,34 @@ async function claimDuePairs(ctx: Context, most: number): Promise<Admitted[]> {
   const secret = await secrets.current();
   const peoples: Owner[] = people ? ["person"] : [];
   if (!holdsBack(secret, false))
-    return admitted(await claimRefreshes(ctx, allowed, ["resource", ...peoples]), secret);
-  const rows = await claimRefreshes(ctx, Math.min(allowed, MOST_LOOKED_AT), ["resource"]);
-  const probing = await probe(ctx, secret, rows);
-  return people ? [...probing, ...admitted(await claimRefreshes(ctx, allowed, peoples), secret)] : probing;
+    return admit(ctx, secret, await claimRefreshes(ctx, allowed, ["resource", ...peoples]));
+  const probing = await admit(ctx, secret, await claimRefreshes(ctx, Math.min(allowed, FEW), ["resource"]));
+  if (!people) return probing;
+  return [...probing, ...(await admit(ctx, secret, await claimRefreshes(ctx, allowed, peoples)))];
 }
 
-const admitted = (rows: readonly ClaimedCredential[], secret: ClientSecret): Admitted[] =>
-  rows.map((row) => ({ row, secret: row.owner === "person" ? null : secret, isProbe: false }));
-
-/** While a secret holds calls back, the least tried row probes it, if that is due. The others are released. */
-async function probe(
+/**
+ * Those of the claimed rows that may be called for. Of the resources' that a rejected secret holds back, the least tried
+ * probes it, if that is due; the others, and those of people who have no client here, are released.
+ */
+async function admit(
   ctx: Context,
   secret: ClientSecret,
   rows: readonly ClaimedCredential[],
 ): Promise<Admitted[]> {
-  const [row, ...others] = rows.toSorted((one, other) => one.attempts - other.attempts);
-  if (!row) return [];
-  const isProbe = await ctx.credentials.secrets.takeProbe(secret);
-  await Promise.all((isProbe ? others : rows).map((each) => releaseCredential(ctx.db, each)));
-  return isProbe ? [{ row, secret, isProbe }] : [];
+  const { secrets, people } = ctx.credentials;
+  const isClosed = ({ owner, state, isOver }: ClaimedCredential) =>
+    owner === "person" ? !people : !isOver && holdsBack(secret, state === "grant_pending");
+  const closed = rows.filter(isClosed);
+  const [least] = closed
+    .filter(({ owner }) => owner === "resource")
+    .toSorted((one, other) => one.attempts - other.attempts);
+  const probe = least && (await secrets.takeProbe(secret)) ? least : null;
+  const held = closed.filter((row) => row !== probe);
+  await Promise.all(held.map((row) => releaseCredential(ctx.db, row)));
+  return rows
+    .filter((row) => !held.includes(row))
+    .map((row) => ({ row, secret: row.owner === "person" ? null : secret, isProbe: row === probe }));
 }
 
 async function endGrant(ctx: Context, row: ClaimedCredential): Promise<void> {
@@ -118,20 +122,12 @@ type RefreshResult = CallResult | { done: "busy" };
 async function refreshOne(ctx: Context, uuid: string, generation?: number): Promise<RefreshResult> {
   const row = await claimRefresh(ctx, uuid, generation);
   if (!row) return { done: "busy" };
-  const only = await admittedNow(ctx, row).catch(async (error: unknown) => {
+  const admitting = ctx.credentials.secrets.current().then((secret) => admit(ctx, secret, [row]));
+  const [only] = await admitting.catch(async (error: unknown) => {
     await releaseCredential(ctx.db, row);
     throw error;
   });
   return only ? callTokens(ctx, only, null) : { done: "secret_rejected" };
-}
-
-/** None: the row is released, for its client's secret is rejected, or unknown here. */
-async function admittedNow(ctx: Context, row: ClaimedCredential): Promise<Admitted | undefined> {
-  const { secrets, people } = ctx.credentials;
-  if (row.owner === "person" && people) return { row, secret: null, isProbe: false };
-  if (row.owner === "person") return void (await releaseCredential(ctx.db, row));
-  const secret = await secrets.current();
-  return holdsBack(secret, false) ? (await probe(ctx, secret, [row]))[0] : { row, secret, isProbe: false };
 }
 
 /** Resolves when no refresh is under way, not even one whose caller may have stopped waiting. */

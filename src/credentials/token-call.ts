@@ -105,7 +105,7 @@ async function storeIssued(
   { db, vault, log, credentials: { held } }: Context,
   { row, secret }: Admitted,
   sent: Secret,
-  { accessToken, refreshToken, isMalformed, lifeSeconds }: IssuedTokens,
+  { accessToken, refreshToken, lifeSeconds }: IssuedTokens,
 ): Promise<boolean> {
   const { uuid, owner } = row;
   const first = row.state === "grant_pending";
@@ -125,8 +125,6 @@ async function storeIssued(
       { alarm: "no_refresh_token", ...named(row) },
       "The platform sent no refresh token: access ends with this token",
     );
-  if (!first && isMalformed)
-    log.warn(named(row), "The platform sent a refresh token that is none; the one that we have is kept");
   let isTold = false;
   held.add(uuid);
   return retryWhileDatabaseAway(() => storeTokens(db, sealed), {

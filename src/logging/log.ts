@@ -15,15 +15,14 @@ const { warn: WARN, error: ERROR } = levels.values as { warn: number; error: num
  * Makes the log: one JSON line per event, written to `destination` (standard output by default). Each finished line
  * goes through the scrubber. It never throws.
  *
- * `noteOn` is called with every alarm (docs/operate.md), even if its line is not written; the members that it returns are
- * added to the line. It neither waits nor throws. `sample` decides which warnings and errors are written, but for those
+ * `onAlarm` is called with every alarm (docs/operate.md), even if its line is not written. `sample` decides which warnings and errors are written, but for those
  * with a true {@link EACH}. `more` gives members of each line.
  */
 export function createLog(
   level: string,
   scrubber: Scrubber,
   destination?: { write(line: string): void },
-  noteOn: (alarm: string) => object | null = () => null,
+  onAlarm: (alarm: string) => void = () => undefined,
   sample: Sample = (_kind, write) => write(0),
   more: () => object = () => ({}),
 ): Log {
@@ -45,7 +44,7 @@ export function createLog(
         const words = (isMembers ? rest : (line as unknown[])).map((word) =>
           readable(() => (word instanceof Error ? messageOf(word) : word)),
         );
-        if (typeof members["alarm"] === "string") Object.assign(members, noteOn(members["alarm"]));
+        if (typeof members["alarm"] === "string") onAlarm(members["alarm"]);
         if (weight < least) return;
         const write = (leftOut: number) => {
           const all = leftOut > 0 ? { ...members, leftOut } : members;

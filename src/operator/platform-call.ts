@@ -31,7 +31,7 @@ export async function callPlatform(
   { method, path, uuid, data }: PlatformCall,
   reveal: boolean,
 ) {
-  const answer = await ctx.platformFor(uuid).request(method, path, data === undefined ? {} : { body: data });
+  const answer = await ctx.platformFor(uuid).request(method, path, data);
   const { status, headers } = answer;
   const body: unknown = answer.body === "" ? null : (parsedJson(answer.body) ?? answer.body);
   if (reveal) return { status, headers, body };

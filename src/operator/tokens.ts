@@ -85,21 +85,30 @@ export async function recoverGrants(ctx: Context, which: Which, how: How): Promi
   );
 }
 
-const MEANINGS: Readonly<Record<string, string>> = {
-  closed: "The platform keeps its oauth-grant endpoint closed for your add-on: ask it to open the endpoint.",
-  credentials_rejected:
+const EXCHANGED = [
+  "already_exchanged",
+  "A grant was exchanged before, so its tokens cannot be had again. Ask the platform's support, or the customer to install again.",
+] as const;
+/** The platform's document names the cases without their statuses; its API has these for similar ones (assumed, section 2). */
+const REFUSALS: Readonly<Record<number, readonly [id: string, meaning: string]>> = {
+  401: [
+    "credentials_rejected",
     "The endpoint does not accept ADDON_ID with ADDON_PASSWORD: they must be those of the legacy partner API.",
-  already_exchanged:
-    "A grant was exchanged before, so its tokens cannot be had again. Ask the platform's support, or the customer to install again.",
+  ],
+  403: [
+    "closed",
+    "The platform keeps its oauth-grant endpoint closed for your add-on: ask it to open the endpoint.",
+  ],
+  ...{ 409: EXCHANGED, 410: EXCHANGED, 422: EXCHANGED },
 };
 
 async function ask(ctx: Context, uuid: string): Promise<End> {
-  const answer = await recoverGrant(ctx, uuid);
-  if (answer.outcome === "stored" || answer.outcome === "not_wanted") return null;
-  const { outcome, error } = answer;
-  const message = [MEANINGS[outcome], error.message].filter(Boolean).join(" ");
-  const id = MEANINGS[outcome] ? outcome : error.id;
-  return { id, message, isOfAll: outcome === "closed" || outcome === "credentials_rejected" };
+  const refusal = await recoverGrant(ctx, uuid);
+  if (!refusal) return null;
+  const { status, message } = refusal;
+  const [id, meaning] = REFUSALS[status] ?? [refusal.id];
+  const said = meaning ? `${meaning} ${message}` : message;
+  return { id, message: said, isOfAll: status === 401 || status === 403 };
 }
 
 /** Waits until a grant is exchanged, by this process or another. Every grant ends at its deadline. */

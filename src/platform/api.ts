@@ -9,7 +9,7 @@ import {
   type TokenSource,
   createThrottles,
 } from "./client.ts";
-import type { Http } from "./http.ts";
+import type { PlatformCalls } from "./http.ts";
 import { path, rawPath } from "./path.ts";
 import type * as Platform from "./types.ts";
 
@@ -23,12 +23,11 @@ export type PlatformFor = (uuid: string) => ResourceApi;
 
 /**
  * Follows the platform document, "Add-on partner endpoints". Each method rejects with `PlatformRefused`,
- * `UnreadableAnswer`, `RateLimited`, a `TransportError`, or what the tokens' source rejects with; an id that cannot be a
- * path segment throws `InvalidPath` at once. One try takes 15 s at most, and a call makes at most three, plus one after
+ * `UnreadableAnswer`, `RateLimited`, a `TransportError`, or what the tokens' source rejects with. One try takes 15 s at most, and a call makes at most three, plus one after
  * a renewal of the token. The clock is replaced in tests.
  */
 export function createPlatformFor(
-  calls: { http: Http; apiUrl: string; mediaType: string; tokensOf(uuid: string): TokenSource },
+  calls: PlatformCalls & { tokensOf(uuid: string): TokenSource },
   clock = { nowMs: () => performance.now(), sleep: (ms: number): Promise<unknown> => sleepMs(ms) },
 ): PlatformFor {
   const { tokensOf, ...shared } = calls;
@@ -39,7 +38,6 @@ export function createPlatformFor(
 
 /** One line per endpoint. To add one that is enabled for you, add a line. */
 function endpoints(uuid: string, on: ResourceClient) {
-  const own = { apiUrl: on.apiUrl, uuid };
   return {
     addons: {
       own: () => one<Platform.Addon>(on, "GET", path`/addons/${uuid}`),
@@ -48,7 +46,7 @@ function endpoints(uuid: string, on: ResourceClient) {
       ofApp: (app: string) => many<Platform.Addon>(on, path`/apps/${app}/addons`),
     },
     attachments: {
-      ofAddon: () => many<Platform.Attachment>(on, path`/addons/${uuid}/addon-attachments`, undefined, "app"),
+      ofAddon: () => many<Platform.Attachment>(on, path`/addons/${uuid}/addon-attachments`),
       ofApp: (app: string) => many<Platform.Attachment>(on, path`/apps/${app}/addon-attachments`),
       get: (app: string, attachment: string) =>
         one<Platform.Attachment>(on, "GET", path`/apps/${app}/addon-attachments/${attachment}`),
@@ -101,30 +99,8 @@ function endpoints(uuid: string, on: ResourceClient) {
       provision: () => done(on, "POST", path`/addons/${uuid}/actions/provision`),
       deprovision: () => done(on, "POST", path`/addons/${uuid}/actions/deprovision`),
     },
-    /** Any call that a person types; an error status is an answer too. */
-    request: async (method: string, typedPath: string, { body, headers = {} }: RawRequest = {}) =>
-      raw(on, {
-        method: method.toUpperCase(),
-        path: rawPath(typedPath, own),
-        headers: withoutOurs(headers),
-        ...(body !== undefined && { body }),
-      }),
+    /** Any call that a person types, with a JSON text as its body; an error status is an answer too. */
+    request: async (method: string, typedPath: string, body?: string) =>
+      raw(on, { method, path: rawPath(typedPath, on.apiUrl, uuid), ...(body !== undefined && { body }) }),
   };
-}
-
-interface RawRequest {
-  /** Sent as it is, as JSON unless the headers say otherwise. */
-  body?: string;
-  headers?: Record<string, string>;
-}
-
-/**
- * Headers that decide where a request goes, with whose credentials, and where it ends. With `expect` or `trailer`, Node
- * would send a body in chunks.
- */
-const OURS = /^(authorization|host|connection|content-length|transfer-encoding|expect|trailer)$/;
-
-function withoutOurs(headers: Record<string, string>): Record<string, string> {
-  const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
-  return Object.fromEntries(named.filter(([name]) => !OURS.test(name)));
 }

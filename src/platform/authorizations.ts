@@ -1,6 +1,6 @@
 import { isJsonObject, readUuid } from "../values.ts";
 import { Secret } from "../secret.ts";
-import { askOnce, type PlatformCalls, type Question } from "./http.ts";
+import { askOnce, type HttpRequest, type PlatformCalls, type Reading } from "./http.ts";
 import { path } from "./path.ts";
 import { storable } from "../errors.ts";
 
@@ -48,7 +48,7 @@ function ask<T>(
   userToken: Secret,
   method: string,
   below: string,
-  how: Omit<Question<T>, "method" | "url" | "secrets">,
+  how: Pick<HttpRequest, "body" | "timeoutMs" | "maxBytes"> & Reading<T>,
 ): Promise<T> {
   const authorization = `Bearer ${userToken.reveal()}`;
   const type = how.body !== undefined && { "content-type": "application/json" };
@@ -104,4 +104,38 @@ function accountIn(body: unknown): Account | null {
   const isEmailVerified = (body["email_verified"] ?? body["verified"]) === true;
   const shownName = typeof name === "string" ? storable(name).trim() || null : null;
   return { id, email, isEmailVerified, name: shownName };
+}
+
+interface OauthGrant {
+  code: Secret;
+  /** As the platform wrote it, such as `2026-01-31T12:00:00+0000`; null: it did not. */
+  expiresAt: string | null;
+}
+
+/**
+ * Asks the legacy oauth-grant endpoint, which is closed unless the platform opened it for this partner, for the
+ * unexpired grant of a resource, or a new one if that has expired (platform document, "Authorization management").
+ * Asks once; asking again is harmless.
+ */
+export function oauthGrantOf(
+  { http, apiUrl, mediaType: accept }: PlatformCalls,
+  { addonId, addonPassword }: { addonId: string; addonPassword: Secret },
+  uuid: string,
+): Promise<OauthGrant> {
+  const password = addonPassword.reveal();
+  const credentials = Buffer.from(`${addonId}:${password}`).toString("base64");
+  return askOnce(http, {
+    ...{ method: "GET", url: apiUrl + path`/vendor/resources/${uuid}/oauth-grant` },
+    headers: { accept, authorization: `Basic ${credentials}` },
+    ...{ secrets: [password, credentials], timeoutMs: 10_000, maxBytes: 64_000 },
+    ...{ read: grantIn, expected: "a usable grant" },
+  });
+}
+
+function grantIn(body: unknown): OauthGrant | null {
+  const grant = isJsonObject(body) ? body["oauth_grant"] : null;
+  if (!isJsonObject(grant)) return null;
+  const { code, expires_at: expiresAt } = grant;
+  if (typeof code !== "string" || code === "" || code.length > 2048) return null;
+  return { code: new Secret(code), expiresAt: typeof expiresAt === "string" ? expiresAt : null };
 }

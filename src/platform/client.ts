@@ -1,15 +1,7 @@
-import { isJsonObject, parsedJson } from "../values.ts";
+import { isJsonObject } from "../values.ts";
 import type { Secret } from "../secret.ts";
-import {
-  type CallName,
-  type HttpAnswer,
-  PlatformRefused,
-  retryAfterMs,
-  TransportError,
-  UnreadableAnswer,
-  RateLimited,
-} from "./errors.ts";
-import type { Http } from "./http.ts";
+import { type HttpAnswer, RateLimited, retryAfterMs, TransportError, UnreadableAnswer } from "./errors.ts";
+import { type PlatformCalls, readAnswer, type Reading } from "./http.ts";
 import type { Path } from "./path.ts";
 import type { ConfigVar } from "./types.ts";
 
@@ -27,11 +19,7 @@ interface Call {
   body?: string;
 }
 
-export interface ResourceClient {
-  http: Http;
-  apiUrl: string;
-  /** The `Accept` header, which selects the version (platform document, "Versioning"). */
-  mediaType: string;
+export interface ResourceClient extends PlatformCalls {
   tokens: TokenSource;
   throttle: Throttle;
   sleep: (ms: number) => Promise<unknown>;
@@ -47,49 +35,39 @@ const MOST_PAGES = 100;
 // The kinds of answers that the endpoints have; `api.ts` is written in these words.
 
 export async function one<T>(on: ResourceClient, method: string, path: Path, body?: object): Promise<T> {
-  const call = aCall(method, path, body);
-  const answer = await judged(on, call);
-  const object = jsonIn(answer);
-  if (!hasText(object, "id")) throw unreadable(on, call, answer, "an object with an id");
-  return object as T;
+  const read = (json: unknown) => (hasText(json, "id") ? (json as T) : null);
+  return (await asked(on, aCall(method, path, body), { read, expected: "an object with an id" })).value;
 }
 
-/**
- * All objects of a list, from all its pages; with `filter`, it is requested by POST. Each object must have the member
- * `part`, an object with an id.
- */
-export async function many<T>(
-  on: ResourceClient,
-  path: Path,
-  filter?: object,
-  part?: string & keyof T,
-): Promise<T[]> {
+/** All objects of a list, from all its pages; with `filter`, it is requested by POST. */
+export async function many<T>(on: ResourceClient, path: Path, filter?: object): Promise<T[]> {
   const all: T[] = [];
   let range: string | undefined;
   for (let page = 1; ; page += 1) {
     const call = { ...aCall(filter ? "POST" : "GET", path, filter), ...(range && { headers: { range } }) };
-    const answer = await judged(on, call);
-    all.push(...listIn<T>(on, call, answer, "id", part));
+    const { value, answer } = await asked(on, call, listOf<T>("id"));
+    all.push(...value);
     // The platform's text for the next page is sent back unread (assumed, section 4).
     const next = answer.headers["next-range"];
     if (!next && answer.status !== 206) return all;
     // Otherwise the list would end in the middle, or never.
     if (typeof next !== "string" || next === range || page === MOST_PAGES)
-      throw unreadable(on, call, answer, `a Next-Range that ends within ${MOST_PAGES} pages`);
+      throw new UnreadableAnswer(
+        { method: call.method, url: new URL(on.apiUrl + path) },
+        answer.status,
+        `a Next-Range that ends within ${MOST_PAGES} pages`,
+      );
     range = next;
   }
 }
 
 export async function vars(on: ResourceClient, method: string, path: Path, body?: object) {
-  const call = aCall(method, path, body);
-  return listIn<ConfigVar>(on, call, await judged(on, call), "name");
+  return (await asked(on, aCall(method, path, body), listOf<ConfigVar>("name"))).value;
 }
 
 /** A call that only has to succeed; the content of its answer is ignored. */
 export async function done(on: ResourceClient, method: string, path: Path): Promise<void> {
-  const call = aCall(method, path);
-  const answer = await judged(on, call);
-  if (answer.status >= 300) throw unreadable(on, call, answer, "a success");
+  await asked(on, aCall(method, path), { read: () => true, expected: "a success" });
 }
 
 /** Any answer as it is, a refusal too. */
@@ -149,40 +127,26 @@ function pauseAfter(outcome: HttpAnswer | TransportError, waits: number): number
   return mayPass ? (retryAfterMs(outcome.headers) ?? backoffMs) : null;
 }
 
-async function judged(on: ResourceClient, call: Call): Promise<HttpAnswer> {
+async function asked<T>(on: ResourceClient, call: Call, reading: Reading<T>) {
   const { answer, token } = await tried(on, call);
-  if (answer.status < 400) return answer;
-  throw new PlatformRefused(nameOf(on, call), answer, [token.reveal(), ...secretsIn(call.body)]);
+  const secrets = [token.reveal(), ...secretsIn(call.body)];
+  const value = readAnswer({ method: call.method, url: on.apiUrl + call.path }, answer, {
+    ...reading,
+    secrets,
+  });
+  return { value, answer };
 }
 
 /** Checks only what the kit relies on. */
-function listIn<T>(
-  on: ResourceClient,
-  call: Call,
-  answer: HttpAnswer,
-  key: "id" | "name",
-  part?: string & keyof T,
-): T[] {
-  const list = jsonIn(answer);
-  const isItem = (item: unknown) => hasText(item, key) && (!part || hasText((item as T)[part], "id"));
-  if (Array.isArray(list) && list.every(isItem)) return list as T[];
-  throw unreadable(on, call, answer, `a list of objects that have "${key}"${part ? ` and "${part}"` : ""}`);
-}
-
-function unreadable(on: ResourceClient, call: Call, { status }: HttpAnswer, expected: string) {
-  return new UnreadableAnswer(nameOf(on, call), status, expected);
-}
-
-function nameOf({ apiUrl }: ResourceClient, { method, path }: Call): CallName {
-  return { method, url: new URL(apiUrl + path) };
+function listOf<T>(key: "id" | "name"): Reading<T[]> {
+  return {
+    read: (json) => (Array.isArray(json) && json.every((item) => hasText(item, key)) ? (json as T[]) : null),
+    expected: `a list of objects that have "${key}"`,
+  };
 }
 
 function aCall(method: string, path: Path, body?: object): Call {
   return { method, path, ...(body && { body: JSON.stringify(body) }) };
-}
-
-function jsonIn({ status, body }: HttpAnswer): unknown {
-  return status < 300 ? parsedJson(body) : undefined;
 }
 
 function hasText(value: unknown, key: string): boolean {

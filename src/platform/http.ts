@@ -10,7 +10,7 @@ import {
 } from "./errors.ts";
 import { parsedJson } from "../values.ts";
 
-interface HttpRequest {
+export interface HttpRequest {
   method: string;
   url: URL | string;
   /** None that says where the request ends: that follows from `body`. */
@@ -19,14 +19,12 @@ interface HttpRequest {
   /** Overrides the client's own limits for this call. */
   timeoutMs?: number;
   maxBytes?: number;
-  /** Aborted: the call ends at once. */
-  signal?: AbortSignal;
 }
 
 /** Sends one request once. Any status but a redirect is an answer; everything else rejects with a `TransportError`. */
 export interface Http {
   send(request: HttpRequest): Promise<HttpAnswer>;
-  /** Refuses new calls, waits for those in flight (their own time limit bounds the wait), closes the connections. */
+  /** Waits for the calls in flight, and closes the connections. */
   close(): Promise<void>;
 }
 
@@ -40,28 +38,24 @@ export function createHttp({ timeoutMs = 15_000, maxBytes = 1_000_000, maxSocket
   const options = { keepAlive: true, maxSockets, timeout: 4_000 };
   const agents = { http: new http.Agent(options), https: new https.Agent(options) };
   const inFlight = new Set<Promise<HttpAnswer>>();
-  let isClosed = false;
 
-  async function send(request: HttpRequest): Promise<HttpAnswer> {
-    const { method, url } = request;
-    const call = { method, url: typeof url === "string" ? new URL(url) : url };
-    if (isClosed) throw notSent(call, "the client is closed");
-    const answer = exchange(call, { timeoutMs, maxBytes, ...request }, agents);
-    inFlight.add(answer);
-    try {
-      return await answer;
-    } finally {
-      inFlight.delete(answer);
-    }
-  }
-
-  async function close(): Promise<void> {
-    isClosed = true;
-    await Promise.allSettled(inFlight);
-    for (const agent of Object.values(agents)) agent.destroy();
-  }
-
-  return { send, close };
+  return {
+    async send(request) {
+      const { method, url } = request;
+      const call = { method, url: typeof url === "string" ? new URL(url) : url };
+      const answer = exchange(call, { timeoutMs, maxBytes, ...request }, agents);
+      inFlight.add(answer);
+      try {
+        return await answer;
+      } finally {
+        inFlight.delete(answer);
+      }
+    },
+    async close() {
+      await Promise.allSettled(inFlight);
+      for (const agent of Object.values(agents)) agent.destroy();
+    },
+  };
 }
 
 export async function withHttp<Result>(
@@ -139,7 +133,7 @@ function exchange(call: CallName, sent: Limited, agents: Agents): Promise<HttpAn
  * Starts the request; an address or a header that cannot be sent is an error like any other, without its value. Node
  * gets only the parts of the address that it needs, in one literal: it would copy a whole URL twice.
  */
-function open(call: CallName, { headers, body, signal }: HttpRequest, agents: Agents): http.ClientRequest {
+function open(call: CallName, { headers, body }: HttpRequest, agents: Agents): http.ClientRequest {
   const { protocol, hostname, port, pathname, search } = call.url;
   const isHttps = protocol === "https:";
   try {
@@ -154,7 +148,6 @@ function open(call: CallName, { headers, body, signal }: HttpRequest, agents: Ag
         ...headers,
         ...(body !== undefined && { "Content-Length": Buffer.byteLength(body) }),
       },
-      signal,
       agent: isHttps ? agents.https : agents.http,
     };
     return isHttps ? https.request(options) : http.request(options);
@@ -185,22 +178,29 @@ export interface PlatformCalls {
   mediaType: string;
 }
 
-export interface Question<T> extends HttpRequest {
-  /** What is sent as a secret, and masked wherever the platform repeats it. */
+export interface Reading<T> {
+  /** What was sent as a secret, and is masked wherever the platform repeats it. */
   secrets?: readonly string[];
-  /** The value in the JSON of an answer; null: it is not what was asked for. */
+  /** The value in the JSON of a success; null: it is not what was asked for. */
   read(json: unknown): T | null;
   /** Completes "… answered 200, but not with". */
   expected: string;
 }
 
-/** Asks the platform without a retry. Rejects with `PlatformRefused`, `UnreadableAnswer` or a `TransportError`. */
-export async function askOnce<T>(http: Http, question: Question<T>): Promise<T> {
-  const { secrets = [], read, expected, ...request } = question;
-  const answer = await http.send(request);
-  const call = { method: request.method, url: new URL(request.url) };
+/** What an answer holds. Throws `PlatformRefused` or `UnreadableAnswer`. */
+export function readAnswer<T>(
+  { method, url }: Pick<HttpRequest, "method" | "url">,
+  answer: HttpAnswer,
+  { secrets = [], read, expected }: Reading<T>,
+): T {
+  const call = { method, url: new URL(url) };
   if (answer.status >= 400) throw new PlatformRefused(call, answer, secrets);
   const value = answer.status < 300 ? read(parsedJson(answer.body)) : null;
   if (value === null) throw new UnreadableAnswer(call, answer.status, expected);
   return value;
+}
+
+/** Asks the platform without a retry. Rejects like {@link readAnswer}, or with a `TransportError`. */
+export async function askOnce<T>(http: Http, question: HttpRequest & Reading<T>): Promise<T> {
+  return readAnswer(question, await http.send(question), question);
 }

@@ -4,14 +4,10 @@ import { Secret } from "../secret.ts";
 import { type HttpAnswer, refusalOf, retryAfterMs, TransportError } from "./errors.ts";
 import type { Http } from "./http.ts";
 
-/**
- * `lifeSeconds` is at most 8 hours. `refreshToken` is null if no usable one came: keep the one you have. `isMalformed`:
- * what came is none.
- */
+/** `lifeSeconds` is at most 8 hours. `refreshToken` is null if no usable one came: keep the one you have. */
 export interface IssuedTokens {
   accessToken: Secret;
   refreshToken: Secret | null;
-  isMalformed: boolean;
   lifeSeconds: number;
 }
 
@@ -31,7 +27,7 @@ export interface NotIssued {
 
 export type TokenAnswer = { outcome: "issued"; tokens: IssuedTokens } | NotIssued;
 
-/** The calls to `{auth_url}/oauth/token`. None ever throws or retries: the credential's row schedules retries. */
+/** The calls to `{auth_url}/oauth/token`. None retries, or throws what the platform does: the credential's row schedules retries. */
 export interface TokenEndpoint {
   /**
    * A code for the first pair of tokens: the grant code of a provision request, or that of a person's sign-in, with the
@@ -74,9 +70,7 @@ export function createTokenEndpoint(on: { http: Http; authUrl: string; timeoutMs
 }
 
 function withoutAnswer(error: unknown, sent: readonly string[]): NotIssued {
-  // A mistake in the kit; its text may hold what we sent.
-  if (!(error instanceof TransportError))
-    return { outcome: "bug", error: { id: "internal_error", message: `${CALL} could not be made` } };
+  if (!(error instanceof TransportError)) throw error;
   const { id, message, status, mayHaveArrived } = error;
   const said = { id, message };
   // A server that answers with a redirect (a maintenance page, a moved host) has not looked at the grant. Treating that
@@ -108,7 +102,6 @@ function issuedTokens(accessToken: string, body: JsonObject): IssuedTokens {
   return {
     accessToken: new Secret(accessToken),
     refreshToken: isToken(refresh) ? new Secret(refresh) : null,
-    isMalformed: refresh != null && refresh !== "" && !isToken(refresh),
     // The 8-hour statement governs; `expires_in` may only shorten it, and nonsense counts as absent.
     lifeSeconds: seconds >= 1 ? Math.min(seconds, MOST_LIFE_SECONDS) : MOST_LIFE_SECONDS,
   };

@@ -5,12 +5,8 @@ declare const encoded: unique symbol;
 /** A path on the platform's API whose variable parts are percent-encoded. Only `path` and `rawPath` make one. */
 export type Path = string & { readonly [encoded]: true };
 
-/** A path that would lead elsewhere than its template says. */
-export class InvalidPath extends KitError {
-  constructor(reason: string) {
-    super("invalid_path", `Not a path on the platform's API: ${reason}`);
-  }
-}
+const invalid = (reason: string) =>
+  new KitError("invalid_path", `Not a path on the platform's API: ${reason}`);
 
 /**
  * Percent-encodes what is put into a path: path`/apps/${app}/log-drains/${drain}`, where the drain may be an address.
@@ -24,7 +20,7 @@ export function path(parts: TemplateStringsArray, ...values: string[]): Path {
     .slice(1)
     .split("/")
     .find((segment) => ["", ".", ".."].includes(segment));
-  if (bad !== undefined) throw new InvalidPath(`${parts.join("…")} with the segment "${bad}"`);
+  if (bad !== undefined) throw invalid(`${parts.join("…")} with the segment "${bad}"`);
   return whole as Path;
 }
 
@@ -32,14 +28,14 @@ export function path(parts: TemplateStringsArray, ...values: string[]): Path {
  * A path that a person typed, if it stays on the API and with this client's own resource. It is checked both as written
  * and decoded, because a server may route on either.
  */
-export function rawPath(typed: string, { apiUrl, uuid }: { apiUrl: string; uuid: string }): Path {
+export function rawPath(typed: string, apiUrl: string, uuid: string): Path {
   const [written = ""] = typed.split("?");
   const segments = decodedSegments(written);
   // The URL parser resolves dots, backslashes and stray characters; it must find nothing to change.
   const url = URL.canParse(apiUrl + typed) ? new URL(apiUrl + typed) : null;
   const isAsWritten = url?.hash === "" && url.href === new URL(apiUrl).href.replace(/\/+$/, "") + typed;
   if (!/^(\/[^/]+)+\/?$/.test(written) || !isAsWritten || segments.some((each) => /^\.\.?$/.test(each)))
-    throw new InvalidPath(
+    throw invalid(
       "it starts with one slash, has no two in a row, no dot segments and no #, and everything unusual is percent-encoded",
     );
   const [area = "", asked = ""] = segments.filter(Boolean);
@@ -57,6 +53,6 @@ function decodedSegments(written: string): string[] {
   try {
     return decodeURIComponent(written).split("/");
   } catch {
-    throw new InvalidPath("a percent sign is not followed by two hex digits");
+    throw invalid("a percent sign is not followed by two hex digits");
   }
 }

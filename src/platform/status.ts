@@ -1,9 +1,6 @@
 import { isJsonObject, type JsonObject } from "../values.ts";
 import { askOnce, type Http } from "./http.ts";
 import { path, type Path } from "./path.ts";
-import { messageOf } from "../errors.ts";
-import { sharedFor } from "../within.ts";
-import { foreignText } from "./errors.ts";
 
 // The platform's public status feed, version 4 (platform document, "Status feed"). Read are the members that the kit
 // shows or decides on, as far as they can be read: a list that is missing is empty, a text that is missing is empty or
@@ -17,15 +14,14 @@ export type Incident = ReturnType<typeof read>;
 
 type Feed = { http: Http; statusUrl: string };
 
-/**
- * How the platform's systems are. Aborting `signal` ends the call at once; none takes longer than 5 s. No credentials
- * are sent. Rejects with `PlatformRefused`, `UnreadableAnswer` or a `TransportError`; nothing is tried twice.
- */
-export function currentStatus(feed: Feed, signal?: AbortSignal): Promise<Told<CurrentStatus>> {
-  return ask(feed, path`/api/v4/current-status`, statusIn, "the current status", signal);
-}
+// No credentials are sent, and nothing is tried twice. Each call rejects with `PlatformRefused`, `UnreadableAnswer` or a
+// `TransportError`, after 5 s at most.
 
-/** The incidents since a date (`YYYY-MM-DD`), as many as `perPage`. Rejects like {@link currentStatus}. */
+/** How the platform's systems are. */
+export const currentStatus = (feed: Feed): Promise<Told<CurrentStatus>> =>
+  ask(feed, path`/api/v4/current-status`, statusIn, "the current status");
+
+/** The incidents since a date (`YYYY-MM-DD`), as many as `perPage`. */
 export function incidents(
   feed: Feed,
   { since, perPage }: { since?: string | undefined; perPage?: number | undefined } = {},
@@ -40,32 +36,23 @@ export function incident(feed: Feed, id: string): Promise<Told<Incident>> {
   return ask(feed, path`/api/v4/incidents/${id}`, readOne, "an incident");
 }
 
-/** The unresolved incidents, the most recently changed first; null: the answer has no list of incidents. */
-export function openIncidents({ incidents: all }: CurrentStatus): Incident[] | null {
-  const open = all && all.filter(({ resolved }) => !resolved);
-  return open && latestFirst(open, ({ updated_at, created_at }) => updated_at ?? created_at);
-}
+/** The unresolved incidents; null: the answer has no list of incidents. */
+export const openIncidents = ({ incidents: all }: CurrentStatus): Incident[] | null =>
+  all && all.filter(({ resolved }) => !resolved);
 
 /** The latest update, if there is one. In which order the feed lists updates, the platform's document does not say. */
-export function latestUpdate({ updates }: Incident): Incident["updates"][number] | undefined {
-  return latestFirst(updates, ({ created_at }) => created_at)[0];
-}
-
-function latestFirst<T>(all: readonly T[], timeOf: (each: T) => string | null): T[] {
-  const at = (each: T) => Date.parse(timeOf(each) ?? "") || 0;
-  return all.toSorted((one, other) => at(other) - at(one));
-}
+export const latestUpdate = ({ updates }: Incident): Incident["updates"][number] | undefined =>
+  updates.toSorted((one, other) => (other.created_at ?? "").localeCompare(one.created_at ?? ""))[0];
 
 function ask<T>(
   { http, statusUrl }: Feed,
   below: Path,
   valueIn: (json: unknown) => T | null,
   expected: string,
-  signal?: AbortSignal,
 ): Promise<Told<T>> {
   return askOnce(http, {
     ...{ method: "GET", url: statusUrl + below, headers: { accept: "application/json" } },
-    ...{ timeoutMs: 5_000, expected, ...(signal && { signal }) },
+    ...{ timeoutMs: 5_000, expected },
     read(json) {
       const value = valueIn(json);
       return value === null ? null : { json, value };
@@ -126,63 +113,4 @@ const text = (value: unknown) => (typeof value === "string" ? value : "");
 function time(value: unknown): string | null {
   const ms = Date.parse(text(value));
   return Number.isNaN(ms) ? null : new Date(ms).toISOString();
-}
-
-interface Known {
-  /** What the feed said last, and when (milliseconds since 1970); null: it has never answered. */
-  last: { status: CurrentStatus; at: number } | null;
-  /** Why the last call brought nothing; null: it did, or there was none. */
-  failure: string | null;
-}
-
-/**
- * The status feed for a whole process. It is asked on demand only, once for all callers that wait, and at most every 30
- * s (platform document, "Limits"), also after a failure. Nothing here ever throws.
- */
-export type StatusWatch = ReturnType<typeof createStatusWatch>;
-
-/** An alarm carries what the feed said up to this long ago. */
-const FRESH_MS = 120_000;
-
-export function createStatusWatch(feed: Feed, everyMs = 30_000) {
-  const closing = new AbortController();
-  let known: Known = { last: null, failure: null };
-
-  /** Asks the feed, if the last call is long enough ago; resolves with what is known. */
-  const look = sharedFor(everyMs, async () => {
-    try {
-      const { value } = await currentStatus(feed, closing.signal);
-      known = { last: { status: value, at: Date.now() }, failure: null };
-    } catch (error) {
-      known = { ...known, failure: messageOf(error) };
-    }
-    return known;
-  });
-
-  return {
-    look,
-    /**
-     * What an alarm's line says about an open incident, from which the alarm may come; null: none is known. An alarm
-     * does not wait for the feed, which is asked for those that follow.
-     */
-    note(): object | null {
-      void look();
-      return noteOf(known);
-    },
-    /** Ends a call in flight at once. */
-    close: () => closing.abort(),
-  };
-}
-
-function noteOf({ last }: Known) {
-  if (!last || Date.now() - last.at > FRESH_MS) return null;
-  const [incident, ...others] = openIncidents(last.status) ?? [];
-  if (!incident) return null;
-  const { id, title, full_url: page } = incident;
-  return {
-    incident: {
-      ...{ id, title: foreignText(title, []), full_url: page && foreignText(page, []) },
-      ...(others.length > 0 && { others: others.length }),
-    },
-  };
 }

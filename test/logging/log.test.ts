@@ -10,7 +10,7 @@ function aLog(level = "trace") {
   const alarms: string[] = [];
   const scrubber = createScrubber("SVCK-");
   const write = (line: string) => void lines.push(line);
-  const log = createLog(level, scrubber, { write }, (alarm) => (alarms.push(alarm), null));
+  const log = createLog(level, scrubber, { write }, (alarm) => void alarms.push(alarm));
   return { log, scrubber, lines, alarms, text: () => lines.join("") };
 }
 
@@ -346,8 +346,8 @@ describe("the log's sample", () => {
     const lines: Record<string, unknown>[] = [];
     const alarms: string[] = [];
     const destination = { write: (line: string) => void lines.push(JSON.parse(line) as (typeof lines)[0]) };
-    const noteOn = (alarm: string) => (alarms.push(alarm), null);
-    const log = createLog("info", createScrubber(""), destination, noteOn, createSample(60_000));
+    const onAlarm = (alarm: string) => void alarms.push(alarm);
+    const log = createLog("info", createScrubber(""), destination, onAlarm, createSample(60_000));
     return { log, lines, alarms };
   }
 

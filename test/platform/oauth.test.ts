@@ -153,12 +153,4 @@ describe("a token call without an answer", () => {
     expect(answer).toEqual({ outcome, error: { id, message: `POST ${CALL.url} failed` } });
     expect(calls).toBe(1);
   });
-
-  it("never throws, whatever the HTTP client does", async () => {
-    const http = { send: () => Promise.reject(new TypeError("the-secret")), close: async () => {} };
-    const endpoint = createTokenEndpoint({ http, authUrl: "http://x" });
-    const answer = await endpoint.refresh(new Secret("r"), new Secret("the-secret"));
-    expect(answer).toMatchObject({ outcome: "bug", error: { id: "internal_error" } });
-    expect(JSON.stringify(answer)).not.toContain("the-secret");
-  });
 });

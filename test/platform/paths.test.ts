@@ -4,14 +4,12 @@ import { clientEndpoints } from "../support/client-endpoints.ts";
 import { aBench, OTHER, UUID } from "./api-client.ts";
 
 describe("a path given to kit api", () => {
-  const own = { apiUrl: "https://api.example/v3", uuid: UUID };
-
   it.each([
     ...["/apps", "/addons", "/addons/", `/addons/${UUID}`, `/addons/${UUID.toUpperCase()}/config`],
     ...["/apps/a/log-drains/https%3A%2F%2Flogs.example", "/users/~/apps?a=b%20c&d=/x?y"],
     ...["/users/a@b.example/apps", `/apps/a/addons/${OTHER}`],
   ])("is accepted: %s", (typed) => {
-    expect(rawPath(typed, own)).toBe(typed);
+    expect(rawPath(typed, "https://api.example/v3", UUID)).toBe(typed);
   });
 
   it.each([
@@ -20,14 +18,18 @@ describe("a path given to kit api", () => {
     ...["/apps/%2E./x", "/apps/..%2faddons", "/apps//x", "/apps/a b", "/apps/a\r\nhost: x", "/apps/\tx"],
     ...["/apps/ä", "/apps#x", "/apps/%", "/apps/%zz"],
   ])("is refused: %j", (typed) => {
-    expect(() => rawPath(typed, own)).toThrow(expect.objectContaining({ id: "invalid_path" }));
+    expect(() => rawPath(typed, "https://api.example/v3", UUID)).toThrow(
+      expect.objectContaining({ id: "invalid_path" }),
+    );
   });
 
   it.each([
     ...[`/addons/${OTHER}`, `/addons/${OTHER}/config`, `/ADDONS/${OTHER}`, `/%61ddons/${OTHER}`],
     ...[`/addons%2F${OTHER}`, `/%2Faddons/${OTHER}`, "/addons/its-name", `/addons/${UUID}x?a=b`],
   ])("is refused when it leads to another resource: %s", (typed) => {
-    expect(() => rawPath(typed, own)).toThrow(expect.objectContaining({ id: "foreign_resource" }));
+    expect(() => rawPath(typed, "https://api.example/v3", UUID)).toThrow(
+      expect.objectContaining({ id: "foreign_resource" }),
+    );
   });
 
   it("is never called with another resource's token", async () => {

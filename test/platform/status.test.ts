@@ -1,9 +1,9 @@
-import { createLog } from "../../src/logging/log.ts";
-import { createStatusWatch, currentStatus, incident, openIncidents } from "../../src/platform/status.ts";
-import { createScrubber } from "../../src/secret.ts";
-import { eventually } from "../support/world.ts";
+import { currentStatus, incident, openIncidents } from "../../src/platform/status.ts";
+import { refreshNow } from "../../src/credentials/sweeps.ts";
+import { tokenPairs } from "../support/token-pairs.ts";
+import { aWorld, opened } from "../support/world.ts";
 import { inOrder } from "./api-client.ts";
-import { type Answering, anHttp, aServer } from "./local-server.ts";
+import { aClosedPort, type Answering, anHttp, aServer } from "./local-server.ts";
 
 async function aFeed(answer: Answering) {
   const { url } = await aServer(answer);
@@ -53,20 +53,19 @@ describe("reading the status feed", () => {
     ]);
   });
 
-  it("returns the open incidents, the last changed first", async () => {
+  it("returns the open incidents", async () => {
     const incidents = [
       { ...INCIDENT, id: 1 },
-      { ...INCIDENT, id: 2, updated_at: "2026-01-31T13:00:00.000Z" },
       { ...INCIDENT, id: 3, resolved: true },
       { ...INCIDENT, id: 4, updated_at: "once" },
       { ...INCIDENT, id: 5, state: "resolved" },
       { ...INCIDENT, id: 6, resolved_at: "2026-01-31T13:00:00.000Z" },
-      { ...INCIDENT, id: "a-7", updated_at: "2026-01-31T11:00:00.000Z" },
+      { ...INCIDENT, id: "a-7" },
       { title: "Without an id" },
     ];
     const feed = await aFeed(inOrder({ status: [], incidents }));
     const { value } = await feed.current();
-    expect(openIncidents(value)?.map(({ id }) => id)).toEqual([2, 1, 4, "a-7", null]);
+    expect(openIncidents(value)?.map(({ id }) => id)).toEqual([1, 4, "a-7", null]);
   });
 
   it.each([
@@ -84,58 +83,39 @@ describe("reading the status feed", () => {
   });
 });
 
-/** A watch on a real feed, asked at most every `everyMs`, and a log whose alarms it notes. */
-async function aWatch(answer: Answering, everyMs?: number) {
-  const { url, seen } = await aServer(answer);
-  const lines: Record<string, unknown>[] = [];
-  const destination = { write: (line: string) => void lines.push(JSON.parse(line)) };
-  const watch = createStatusWatch({ http: anHttp(), statusUrl: url }, everyMs);
-  const log = createLog("info", createScrubber("SVCK-"), destination, () => watch.note());
-  return { watch, seen, log, lines };
-}
+const LIES = {
+  status: [{ system: 5, status: { red: true } }, null, "Apps"],
+  incidents: [
+    { id: "../../oauth", title: "Not an id", resolved: false },
+    { id: 7, title: { no: "text" }, resolved: "maybe", full_url: 5, updated_at: "never", updates: "none" },
+    { id: 8, title: "x".repeat(100_000), resolved: false, full_url: "javascript:alert(1)", updates: [[[]]] },
+  ],
+  scheduled: "soon",
+};
 
-describe("the watch on the status feed", () => {
-  it.each([{ status: [] }, 503])(
-    "makes one call for all who ask, also if the feed fails (%j)",
-    async (answer) => {
-      const { watch, seen } = await aWatch(inOrder(answer));
-      expect(seen).toEqual([]);
-      await Promise.all([watch.look(), watch.look()]);
-      await watch.look();
-      expect(seen).toHaveLength(1);
-    },
-  );
+const modes: Record<string, Answering | null> = {
+  down: null,
+  "slow, without an end": () => undefined,
+  garbled: (_, response) => response.end("<html>\u0000 not \ud800 json {"),
+  huge: (_, response) => response.end(`{"status": [], "incidents": "${"x".repeat(5_000_000)}"}`),
+  "in error": (_, response) => response.writeHead(503, { "retry-after": "3600" }).end("{}"),
+  redirecting: ({ url }, response) => response.writeHead(307, { location: url }).end(),
+  lying: (_, response) => response.end(JSON.stringify(LIES)),
+};
 
-  it("keeps its last state while the feed fails", async () => {
-    const { watch } = await aWatch(inOrder({ status: [], incidents: [INCIDENT] }, 503), 0);
-    await watch.look();
-    const { last, failure } = await watch.look();
-    expect(last?.status.incidents).toHaveLength(1);
-    expect(failure).toContain("503");
+const world = opened(() => aWorld());
+
+/** Fault G5: the status feed is only information; none of its faults affects grants, refreshes or the log. */
+describe.each(Object.entries(modes))("a status feed that is %s", (_, answer) => {
+  it("delays nobody: grants are exchanged and tokens refreshed, and it is called once for all who ask", async () => {
+    const { url, seen } = answer ? await aServer(answer) : { url: await aClosedPort(), seen: [] };
+    await world.restart({ environment: { PLATFORM_STATUS_URL: url } });
+    const { services } = world.service;
+    const looks = Promise.allSettled([services.status(), services.status()]);
+    const uuid = await world.settled();
+    await refreshNow(services, uuid);
+    expect(await tokenPairs(world).row(uuid)).toMatchObject({ state: "active", generation: 2 });
+    await looks;
+    expect(seen.length).toBeLessThanOrEqual(1);
   });
-
-  it("ends its call when it is closed", async () => {
-    const { watch, seen } = await aWatch(() => undefined);
-    const asked = watch.look();
-    await eventually(() => seen.length > 0);
-    watch.close();
-    expect(await asked).toMatchObject({ last: null, failure: expect.any(String) });
-  });
-});
-
-it("an alarm is logged at once; later ones name the open incident that changed last, and how many others", async () => {
-  const incidents = [
-    { ...INCIDENT, id: 1, resolved: true, updated_at: "2026-01-03T00:00:00.000Z" },
-    { ...INCIDENT, id: 2, updated_at: "2026-01-01T00:00:00.000Z" },
-    { ...INCIDENT, id: 3, title: "New\nline", full_url: null, updated_at: "2026-01-02T00:00:00.000Z" },
-  ];
-  const { log, lines, watch } = await aWatch(inOrder({ status: [], incidents }));
-  log.error({ alarm: "grant_lost" }, "A grant ended");
-  expect(lines[0]).not.toHaveProperty("incident");
-  await watch.look();
-  log.child({ request: 5 }).warn({ alarm: "no_grant" }, "No grant");
-  log.info({ uuid: "1" }, "No alarm");
-  const incident = { id: 3, title: "New line", full_url: null, others: 1 };
-  expect(lines[1]).toMatchObject({ alarm: "no_grant", request: 5, incident });
-  expect(lines[2]).not.toHaveProperty("incident");
 });

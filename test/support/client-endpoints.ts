@@ -1,8 +1,7 @@
-import { accountOf, createAuthorization, revokeAuthorization } from "../../src/platform/authorizations.ts";
+import { accountOf, createAuthorization, oauthGrantOf, revokeAuthorization } from "../../src/platform/authorizations.ts";
 import { createPlatformFor } from "../../src/platform/api.ts";
 import type { Http } from "../../src/platform/http.ts";
 import { createTokenEndpoint } from "../../src/platform/oauth.ts";
-import { oauthGrantOf } from "../../src/platform/oauth-grant.ts";
 import { currentStatus, incident, incidents } from "../../src/platform/status.ts";
 import { Secret } from "../../src/secret.ts";
 

@@ -104,13 +104,13 @@ export async function signInClient({ config }: OpenContext): Promise<Finding> {
 
 /** Never a fault: the service does not depend on the status feed, and an incident is the platform's. */
 export async function platformStatus({ status }: OpenContext): Promise<Finding> {
-  const { last, failure } = await status.look();
-  if (!last || failure)
+  const current = await status().catch(messageOf);
+  if (typeof current === "string")
     return warning(
-      `The status feed cannot be read: ${failure}`,
-      "Check PLATFORM_STATUS_URL. Nothing depends on the feed: alarms only miss its incidents.",
+      `The status feed cannot be read: ${current}`,
+      "Check PLATFORM_STATUS_URL. Nothing depends on the feed.",
     );
-  const open = openIncidents(last.status) ?? [];
+  const open = openIncidents(current) ?? [];
   if (open.length === 0) return fine("The platform's status feed tells of no open incident.");
   const titles = open.map(({ title }) => title).join("; ");
   return warning(
