@@ -90,11 +90,7 @@ function base64Of(value: string): string[] {
 }
 
 /** Redacts secrets in a line of text: the last barrier before it leaves the process. */
-export interface Scrubber {
-  scrub(line: string): string;
-  /** Redacts these values too from now on: the secrets of this process itself. */
-  hide(...secrets: readonly Secret[]): void;
-}
+export type Scrubber = ReturnType<typeof createScrubber>;
 
 /**
  * The password in an address, `scheme://user:password@host`. A slash, a quote or an escape ends the search: a password
@@ -103,20 +99,21 @@ export interface Scrubber {
 const PASSWORD_IN_ADDRESS = /(:\/\/[^\s/?#@:"\\]*:)[^\s/?#"\\]+(?=@)/g;
 
 /** Redacts whatever begins with the platform's token prefix, every value given to `hide`, and passwords in addresses. */
-export function createScrubber(tokenPrefix: string): Scrubber {
+export function createScrubber(tokenPrefix: string) {
   const forms = new Set<string>();
   const begins = patternOf(tokenPrefix === "" ? [] : [tokenPrefix, ...base64Of(tokenPrefix)]);
   const token = begins && new RegExp(`(?:${begins.source})[\\w~.+/%-]+`, "g");
   let hidden: RegExp | null = null;
   return {
-    scrub(line) {
+    scrub(line: string): string {
       const withoutTokens = token ? line.replace(token, HIDDEN) : line;
       const clean = hidden ? withoutTokens.replace(hidden, HIDDEN) : withoutTokens;
       // Few lines contain an @, and looking for it is faster than looking for `://` or for the pattern.
       const mayHoldAddress = clean.includes("@") && clean.includes("://");
       return mayHoldAddress ? clean.replace(PASSWORD_IN_ADDRESS, `$1${HIDDEN}`) : clean;
     },
-    hide(...secrets) {
+    /** Redacts these values too from now on. */
+    hide(...secrets: readonly Secret[]): void {
       for (const form of formsOf(secrets.map((each) => each.reveal()))) forms.add(form);
       hidden = patternOf(forms);
     },

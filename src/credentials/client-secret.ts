@@ -86,7 +86,6 @@ export function createClientSecrets({ db, vault, scrubber, log, nudge }: Needs) 
     log.error({ alarm: "client_secret_rejected", version, isPresumed }, what);
   }
 
-  /** The platform issued tokens, or complained about a token in the words of RFC 6749. */
   async function accepted({ version }: ClientSecret): Promise<void> {
     suspect = null;
     succeededAtMs = performance.now();
@@ -109,7 +108,6 @@ export function createClientSecrets({ db, vault, scrubber, log, nudge }: Needs) 
   }
 
   return {
-    /** The current secret where it is known without the database; null: it is not. */
     cached,
     accepted,
 
@@ -149,7 +147,6 @@ export function createClientSecrets({ db, vault, scrubber, log, nudge }: Needs) 
       return seen;
     },
 
-    /** Whether the caller may make the one call a minute that probes a rejected secret. */
     takeProbe: ({ version }: ClientSecret) => takeSecretProbe(db, version),
 
     /**
@@ -171,7 +168,6 @@ export function createClientSecrets({ db, vault, scrubber, log, nudge }: Needs) 
       return { version, due: (await countStale(db, version)).stale };
     },
 
-    /** Makes the tokens of older secrets due, if that is still to be done. Returns how many. */
     spread,
   };
 }

@@ -3,7 +3,7 @@ import type { TokenEndpoint } from "../platform/oauth.ts";
 import { createClientSecrets, type Needs } from "./client-secret.ts";
 import type { CallResult } from "./verdict.ts";
 
-/** What the functions of this room remember between calls; a process makes it once. */
+/** What the functions of this room remember between calls. */
 export type Credentials = ReturnType<typeof createCredentials>;
 
 export function createCredentials(
@@ -20,7 +20,7 @@ export function createCredentials(
     breaker: createBreaker(ctx.metrics.breakerOpens),
     /** Rows whose newest tokens are in memory, until they can be stored. */
     held: new Set<string>(),
-    /** Refreshes that callers asked for: one for all of a row's callers, and a stop waits for them. */
+    /** Refreshes under way that callers asked for, by uuid. */
     asked: new Map<string, Promise<CallResult | { done: "busy" }>>(),
     /** When tokens were last replaced because the platform refused them (ms, monotonic). */
     forced: new Map<string, number[]>(),
@@ -30,10 +30,7 @@ export function createCredentials(
 const FAILURES_TO_OPEN = 5;
 const PROBE_EVERY_MS = 15_000;
 
-/**
- * A circuit breaker, per process, for refreshes while the token endpoint fails or asks for rest (`Retry-After`). Grants
- * have only minutes and are never held back by it. `onHeldBack` is called when it opens and at each probe.
- */
+/** Holds refreshes back while the token endpoint fails or asks for rest (`Retry-After`). Grants have only minutes. */
 function createBreaker(onHeldBack: () => void) {
   let failures = 0;
   let closedUntil = 0;

@@ -32,7 +32,6 @@ export interface ClaimedCredential extends Lease, Tries, Record<"requestId" | "t
   /** How many token pairs were stored before. */
   generation: number;
   sealedGrantCode: Buffer | null;
-  /** The grant's time is over. */
   isOver: boolean;
 }
 
@@ -237,7 +236,6 @@ const reopen = statement(
    SELECT uuid, owner FROM reopened`,
 );
 
-/** Takes up to 1,000 rows back whose missing keys are in the ring now. */
 export const reopenSome = (db: Queryable, keyIds: readonly string[]) =>
   db.query<{ uuid: string; owner: Owner }>(reopen, [keyIds]);
 

@@ -18,8 +18,7 @@ export async function openSealed(
 ): Promise<Secret | null> {
   const { uuid, owner } = row;
   try {
-    if (!sealed) throw new SealBroken(`credentials.${column} of ${uuid}, which is empty,`);
-    return vault.open(credentialSealContext(column, uuid, owner), sealed);
+    return vault.open(credentialSealContext(column, uuid, owner), sealed ?? new Uint8Array());
   } catch (error) {
     if (!(error instanceof SealBroken || error instanceof KeyMissing)) throw error;
     const verdict = { on: "cannot be decrypted", reason: error.id, againInSeconds: null } as const;
@@ -41,7 +40,7 @@ export async function reopenQuarantined({ db, vault, log }: Needs): Promise<numb
 
 type Named = { uuid: string; owner: Owner; state?: State; requestId?: string | null };
 
-/** Whose credential it is, as the log names it; of a grant, with the request that brought it. */
+/** As the log names it. */
 export function named({ uuid, owner, state, requestId }: Named) {
   if (owner === "person") return { person: uuid };
   return state === "grant_pending" ? { uuid, requestId } : { uuid };

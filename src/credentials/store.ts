@@ -75,8 +75,8 @@ interface SealedTokens extends Lease {
 
 /** In the order of the statement's parameters. */
 const COLUMNS = [
-  ...(["uuid", "lease", "first", "access", "refresh", "lifeSeconds", "share", "secretVersion"] as const),
-  ...(["flags", "replaces"] as const),
+  ...(["uuid", "lease", "first", "access", "refresh"] as const),
+  ...(["lifeSeconds", "share", "secretVersion", "flags", "replaces"] as const),
 ];
 
 /** Stores all pairs that are ready at once, however late. False: another claim came between, or the row is gone. */
@@ -105,7 +105,6 @@ const readPairs = statement(
    FROM credentials WHERE uuid = ANY($1::uuid[])`,
 );
 
-/** A credential as a caller of the platform's API needs it. */
 export interface TokenRow extends Lease {
   owner: Owner;
   state: State;
@@ -154,7 +153,6 @@ const accept = statement(
 
 type StoredSecret = { version: number; sealed: Buffer; isRejected: boolean; isPresumed: boolean };
 
-/** The current version of the client secret, and what the platform makes of it. */
 export const readClientSecret = async (db: Queryable) =>
   (await db.query<StoredSecret>(readSecret))[0] ?? null;
 
@@ -193,7 +191,7 @@ const wakeGrants = statement(
 
 export type SealedSecret = Record<"sealed" | "hash", Uint8Array>;
 
-/** Every client secret as it is sealed, the oldest first, whether it opens or not. */
+/** The oldest first. */
 export const sealedSecrets = (db: Queryable) =>
   db.query<{ version: number; sealed: Buffer; hash: Buffer }>(readAll);
 

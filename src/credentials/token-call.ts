@@ -167,9 +167,7 @@ async function settleFailure(ctx: Context, row: ClaimedCredential, failure: Fail
   const { outcome, error } = failure;
   const isGrant = row.state === "grant_pending";
   const about = { ...named(row), outcome, error };
-  if (isSettled && verdict.on === "refused")
-    ctx.log.warn(about, "The platform refuses a person's refresh token: they must sign in again");
-  else if (isSettled && verdict.on)
+  if (isSettled && verdict.on === "refused three times in a day")
     ctx.log.error({ alarm: "needs_reauth", ...about }, "The platform refuses a refresh token for good");
   else if (outcome === "bug" && !isGrant)
     ctx.log.error(
@@ -177,7 +175,7 @@ async function settleFailure(ctx: Context, row: ClaimedCredential, failure: Fail
       "The platform refuses a refresh for another reason than its token",
     );
   else {
-    const what = isGrant ? "A grant is not exchanged yet" : "A token could not be refreshed yet";
+    const what = isGrant ? "A grant is not exchanged yet" : "A token could not be refreshed";
     ctx.log.warn({ ...about, againInSeconds: verdict.againInSeconds }, what);
   }
 }

@@ -29,10 +29,7 @@ export const tokensOf = (ctx: Context, uuid: string): TokenSource => ({
 async function stored(ctx: Context, uuid: string): Promise<Pair> {
   const row = await readTokens(ctx.db, uuid);
   if (!row) throw new NoToken("not_found", `There is no credential of ${uuid}.`, true);
-  // A credential that waits for another grant, because its refresh token was refused, may have an access token that
-  // still works.
-  const mayWork = row.state === "grant_pending" ? !row.isExpired : WITH_TOKENS.includes(row.state);
-  if (!row.sealedAccessToken || !mayWork) {
+  if (!row.sealedAccessToken || !WITH_TOKENS.includes(row.state)) {
     const why = row.state === "quarantined" ? "cannot be decrypted and is quarantined" : `is ${row.state}`;
     const message = `${uuid} has no access token: its credential ${why}.`;
     throw new NoToken(row.state, message, row.state !== "grant_pending", row.reason);
@@ -59,9 +56,8 @@ async function usable(ctx: Context, uuid: string, rejected: Secret | null): Prom
 
 /** Replaces a pair. False: another process is at it, or nothing was sent. Throws what makes it impossible. */
 async function isReplaced(ctx: Context, pair: Pair): Promise<boolean> {
-  const { uuid, owner, state, canRefresh, generation, isExpired } = pair;
+  const { uuid, owner, canRefresh, generation, isExpired } = pair;
   const { asked, forced } = ctx.credentials;
-  if (state === "grant_pending") throw noToken(state, uuid, "is dead, and its grant is not exchanged yet.");
   if (!canRefresh) {
     const ends = { on: "refused", reason: "access_token_rejected", againInSeconds: null } as const;
     if (owner === "person") await settle(ctx.db, pair, ends);

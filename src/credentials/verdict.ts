@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { NotIssued } from "../platform/oauth.ts";
 import type { CredentialEvent, Owner, State } from "./states.ts";
 
@@ -27,7 +28,6 @@ export const GRANT_SECONDS = 305;
 const LEAST_REFUSALS = 3;
 const DAY_SECONDS = 24 * 3600;
 
-/** Seconds until the next try, when `tries` have been made. */
 export function nextTryInSeconds({ seconds, spread }: Backoff, tries: number): number {
   const base = seconds[Math.min(Math.max(tries, 1), seconds.length) - 1]!;
   return base * (1 + spread * (2 * Math.random() - 1));
@@ -43,7 +43,7 @@ export interface Tries {
   sealedRefreshToken: Buffer | null;
 }
 
-/** `token_rejected`: the code or refresh token is refused. `unauthorized`: our client secret, presumably. */
+/** `unauthorized`: our client secret is refused, presumably. */
 export type Failure = NotIssued & { outcome: Exclude<NotIssued["outcome"], "client_rejected"> };
 
 /** How a call to the token endpoint for one row ended. */
@@ -58,14 +58,13 @@ export type CallResult =
   | { done: "failed"; failure: Failure };
 
 export interface Verdict {
-  /** What happened to the credential, as `states.ts` names it; null: it keeps its state. */
+  /** Null: it keeps its state. */
   on: CredentialEvent | null;
   reason: string | null;
   /** When it is due again; null: never. */
   againInSeconds: number | null;
   /** Absent: as before. */
   attempts?: number;
-  /** The platform refused the code or the refresh token. */
   isRefused?: boolean;
   /** The platform may have issued tokens that did not arrive. */
   isUnknown?: boolean;
@@ -114,9 +113,7 @@ export function judgeLostGrant({ outcomeUnknown, rejectedForSeconds, sealedRefre
  * not fall due together, and half a life is left to outlast the platform's trouble.
  */
 export function shareOfLife(uuid: string): number {
-  // FNV-1a over the text: the uuid need not be random.
-  let hash = 0x811c9dc5;
-  for (let i = 0; i < uuid.length; i++) hash = Math.imul(hash ^ uuid.charCodeAt(i), 0x01000193);
-  hash ^= hash >>> 15;
-  return 0.45 + 0.1 * ((Math.imul(hash, 0x2c1b3c6d) >>> 0) / 2 ** 32);
+  // The uuid need not be random.
+  const hash = createHash("sha1").update(uuid).digest();
+  return 0.45 + 0.1 * (hash.readUInt32BE() / 2 ** 32);
 }

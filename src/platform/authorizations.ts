@@ -33,8 +33,7 @@ export function createAuthorization(
   return ask(calls, userToken, "POST", path`/oauth/authorizations`, { ...RECORD, body });
 }
 
-/** Its tokens are blocked from then on. */
-export async function revokeAuthorization(
+export function revokeAuthorization(
   calls: PlatformCalls,
   id: string,
   userToken: Secret,
@@ -42,7 +41,6 @@ export async function revokeAuthorization(
   return ask(calls, userToken, "DELETE", path`/oauth/authorizations/${id}`, RECORD);
 }
 
-/** Asks once, with the token of a user. */
 function ask<T>(
   { http, apiUrl, mediaType: accept }: PlatformCalls,
   userToken: Secret,
@@ -82,7 +80,6 @@ export interface Account {
   /** A uuid in lower case. */
   id: string;
   email: string;
-  /** Whether the platform says that it has verified the e-mail. */
   isEmailVerified: boolean;
   name: string | null;
 }

@@ -5,7 +5,6 @@ import { type PlatformCalls, readAnswer, type Reading } from "./http.ts";
 import type { Path } from "./path.ts";
 import type { ConfigVar } from "./types.ts";
 
-/** Where a client gets the access token of its one resource from. */
 export interface TokenSource {
   current(): Promise<Secret>;
   /** A newer token than the rejected one; many callers at once cause one refresh. Rejects if none can be had. */
@@ -65,7 +64,6 @@ export async function vars(on: ResourceClient, method: string, path: Path, body?
   return (await asked(on, aCall(method, path, body), listOf<ConfigVar>("name"))).value;
 }
 
-/** A call that only has to succeed; the content of its answer is ignored. */
 export async function done(on: ResourceClient, method: string, path: Path): Promise<void> {
   await asked(on, aCall(method, path), { read: () => true, expected: "a success" });
 }
@@ -117,7 +115,7 @@ function send({ http, apiUrl, mediaType }: ResourceClient, call: Call, token: Se
   return http.send({ ...request, url: apiUrl + path, headers: all });
 }
 
-/** How long to wait before another try, in ms; null: another try would end in the same way. */
+/** In ms; null: another try would end in the same way. */
 function pauseAfter(outcome: HttpAnswer | TransportError, waits: number): number | null {
   // Doubles with each wait, and is spread over its upper half, so that calls that failed together do not return together.
   const backoffMs = FIRST_WAIT_MS * 2 ** waits * (0.5 + Math.random() / 2);
@@ -163,10 +161,8 @@ function secretsIn(body = "null"): string[] {
   return secrets;
 }
 
-/** `nowMs`: monotonic. */
 type Clock = { nowMs: () => number; sleep: (ms: number) => Promise<unknown> };
 
-/** Sends the calls of one resource no faster than the platform's rate limit for it allows. */
 type Throttle = (send: () => Promise<HttpAnswer>) => Promise<HttpAnswer>;
 
 /** The platform is assumed to refill 75 calls a minute (section 4). */

@@ -3,7 +3,6 @@ import { KitError } from "../errors.ts";
 import { isJsonObject, parsedJson } from "../values.ts";
 import { redact } from "../secret.ts";
 
-/** Which call an error is about. Only the method, the origin and the path are ever shown. */
 export interface CallName {
   method: string;
   url: URL;
@@ -53,11 +52,8 @@ export class PlatformRefused extends KitError {
 
 /** A success whose content is not what the endpoint is known to answer. The message quotes none of the content. */
 export class UnreadableAnswer extends KitError {
-  readonly status: number;
-
   constructor(call: CallName, status: number, expected: string) {
     super("unreadable_answer", `${shown(call)} answered ${status}, but not with ${expected}`);
-    this.status = status;
   }
 }
 
@@ -65,10 +61,10 @@ export class UnreadableAnswer extends KitError {
 export class RateLimited extends KitError {
   readonly retryAfterMs: number;
 
-  constructor(waitMs: number) {
-    const seconds = Math.ceil(waitMs / 1_000);
+  constructor(retryAfterMs: number) {
+    const seconds = Math.ceil(retryAfterMs / 1_000);
     super("rate_limited", `The platform takes the next call for this resource in ${seconds} s`);
-    this.retryAfterMs = waitMs;
+    this.retryAfterMs = retryAfterMs;
   }
 }
 
@@ -92,11 +88,8 @@ export function refusalOf(call: string, { status, body }: HttpAnswer, sentSecret
 
 const MOST_CHARACTERS = 200;
 
-/**
- * Text that another server wrote, made fit for a message and a log line: what we sent as a secret is masked (a server
- * may echo it), control characters are gone, the rest is cut at 200 characters.
- */
-export function foreignText(text: string, sentSecrets: readonly string[]): string {
+/** On one line, without what we sent as a secret: a server may echo it. */
+function foreignText(text: string, sentSecrets: readonly string[]): string {
   const oneLine = redact(text, sentSecrets)
     .replace(/[\p{Cc}\u2028\u2029]+/gu, " ")
     .trim();

@@ -95,13 +95,12 @@ function exchange(call: CallName, sent: Limited, agents: Agents): Promise<HttpAn
       const opened = call.url.protocol === "https:" ? "secureConnect" : "connect";
       if (!isOpen) socket.once(opened, () => (isOpen = true));
     });
-    let hasAnswer = false;
     const refuse = (id: "redirect_refused" | "answer_too_large", status: number, happened: string) =>
       fail(new TransportError(id, call, happened, { status }));
-    const broken = (error: Error) => fail(isOpen ? lost(call, error) : notSent(call, reasonOf(error), error));
+    const broken = (error: Error) =>
+      fail(isOpen ? lost(call, error) : notSent(call, messageOf(error), error));
     request.on("error", broken);
     request.on("response", (response) => {
-      hasAnswer = true;
       const status = response.statusCode ?? 0;
       // Never followed: a 307 would send the client secret there (assumed, section 3).
       if (status >= 300 && status < 400 && status !== 304)
@@ -123,8 +122,6 @@ function exchange(call: CallName, sent: Limited, agents: Agents): Promise<HttpAn
         resolve({ status, headers: response.headers, body: Buffer.concat(chunks).toString("utf8") });
       });
     });
-    // An answer that switches to another protocol closes the request without an error and without a response.
-    request.on("close", () => hasAnswer || broken(new Error("closed without an answer")));
     request.end(sent.body);
   });
 }
@@ -164,11 +161,7 @@ function notSent(call: CallName, reason: string, cause?: Error): TransportError 
 function lost(call: CallName, cause: Error): TransportError {
   // Node adds the bytes that it could not parse to the error; they may hold tokens.
   Reflect.deleteProperty(cause, "rawPacket");
-  return new TransportError("connection_failed", call, `lost its connection: ${reasonOf(cause)}`, { cause });
-}
-
-function reasonOf(error: NodeJS.ErrnoException): string {
-  return error.message || (error.code ?? error.name);
+  return new TransportError("connection_failed", call, `lost its connection: ${messageOf(cause)}`, { cause });
 }
 
 export interface PlatformCalls {

@@ -2,7 +2,7 @@
 // is read, and members that are not listed here are kept: read what you need with care.
 
 /** The values we know of a set that the platform may extend. */
-export type Open<Known extends string> = Known | (string & {});
+type Open<Known extends string> = Known | (string & {});
 
 export interface Named {
   id: string;

@@ -12,17 +12,7 @@ export interface SealContext {
 }
 
 /** XChaCha20-Poly1305 with a random nonce for each value, which is bound to its {@link SealContext}. */
-export interface Vault {
-  /** The id of the key that seals. Ids are derived from keys and may be shown. */
-  keyId: string;
-  /** The ids of all keys that may open. */
-  keyIds: string[];
-  seal(context: SealContext, value: Secret | string): Uint8Array<ArrayBuffer>;
-  /** Throws {@link SealBroken} or {@link KeyMissing}. Only the key that the envelope names is tried. */
-  open(context: SealContext, sealed: Uint8Array): Secret;
-  /** A keyed hash, to compare secrets without storing them. `keyId` names an older key; throws {@link KeyMissing}. */
-  hash(value: Secret, keyId?: string): Uint8Array<ArrayBuffer>;
-}
+export type Vault = Awaited<ReturnType<typeof createVault>>;
 
 /** Its id, which is derived from it and safe to show, and one subkey per purpose. */
 interface Key {
@@ -32,7 +22,7 @@ interface Key {
   hashing: Uint8Array;
 }
 
-// The envelope: format version, key id, nonce, ciphertext with its tag.
+// The envelope: format version, key id, nonce, ciphertext and tag.
 const VERSION = 1;
 const KEY_ID_BYTES = 8;
 const NONCE_BYTES = 24;
@@ -43,10 +33,7 @@ const SUBKEY_CONTEXT = "kitvault";
 const NONCES_AT_ONCE = 512;
 
 /** `encryptionKey` seals. Asynchronous because libsodium must be ready first. */
-export async function createVault(keys: {
-  encryptionKey: Secret;
-  decryptionKeys?: readonly Secret[];
-}): Promise<Vault> {
+export async function createVault(keys: { encryptionKey: Secret; decryptionKeys?: readonly Secret[] }) {
   await sodium.ready;
   const ring = [keys.encryptionKey, ...(keys.decryptionKeys ?? [])].map(deriveKey);
   const current = ring[0]!;
@@ -60,10 +47,12 @@ export async function createVault(keys: {
   }
 
   return {
+    /** The id of the key that seals. Ids are derived from keys and may be shown. */
     keyId: current.id,
+    /** The ids of all keys that may open. */
     keyIds: [...byId.keys()],
 
-    seal(context, value) {
+    seal(context: SealContext, value: Secret | string): Uint8Array<ArrayBuffer> {
       const nonce = nextNonce();
       const clear = Buffer.from(value instanceof Secret ? value.reveal() : value, "utf8");
       const sealed = sodium.crypto_aead_xchacha20poly1305_ietf_encrypt(
@@ -81,7 +70,8 @@ export async function createVault(keys: {
       return envelope;
     },
 
-    open(context, sealed) {
+    /** Throws {@link SealBroken} or {@link KeyMissing}. Only the key that the envelope names is tried. */
+    open(context: SealContext, sealed: Uint8Array): Secret {
       const keyId = keyIdOf(sealed);
       if (keyId === null || sealed.length < HEADER_BYTES + NONCE_BYTES + TAG_BYTES)
         throw new SealBroken(nameOf(context));
@@ -101,7 +91,8 @@ export async function createVault(keys: {
       }
     },
 
-    hash(value, keyId = current.id) {
+    /** A keyed hash, to compare secrets without storing them. `keyId` names an older key; throws {@link KeyMissing}. */
+    hash(value: Secret, keyId = current.id): Uint8Array<ArrayBuffer> {
       const { hashing } = keyOf(keyId, "a keyed hash");
       return new Uint8Array(sodium.crypto_generichash(32, value.reveal(), hashing));
     },
@@ -156,8 +147,10 @@ const nameOf = ({ table, column, uuid }: SealContext) => `${table}.${column} of 
 
 export class SealBroken extends KitError {
   constructor(place: string) {
-    const message = `The sealed value in ${place} does not open: it was changed or does not belong there.`;
-    super("integrity", message);
+    super(
+      "integrity",
+      `The sealed value in ${place} does not open: it was changed or does not belong there.`,
+    );
   }
 }
 

@@ -64,7 +64,6 @@ describe("an HTTP call", () => {
 const ok = "HTTP/1.1 200 OK\r\n";
 const part = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf";
 const redirect = "HTTP/1.1 302 Found\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n";
-const upgrade = "HTTP/1.1 101 S\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n";
 
 describe("a call without a usable answer", () => {
   it.each<[string, string, (socket: Socket) => unknown]>([
@@ -73,7 +72,6 @@ describe("a call without a usable answer", () => {
     ["a truncated answer", "connection_failed", (socket) => socket.end(part)],
     ["a reset in the middle", "connection_failed", (it) => it.write(part, () => it.resetAndDestroy())],
     ["something that is not HTTP", "connection_failed", (socket) => socket.end("220 smtp.example ESMTP\r\n")],
-    ["another protocol", "connection_failed", (socket) => socket.end(upgrade)],
     ["silence", "timed_out", () => {}],
     ["half an answer, then silence", "timed_out", (socket) => socket.write(part)],
     ["drips", "timed_out", (socket) => setInterval(() => socket.write(`${ok}x: y`), 20).unref()],
