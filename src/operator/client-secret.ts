@@ -21,7 +21,7 @@ interface SecretReport {
 }
 
 /** A real one is far shorter; percent-encoded, this still fits into a form (pages/forms.ts). */
-export const MOST_SECRET_BYTES = 4 * 1024;
+const MOST_SECRET_BYTES = 4 * 1024;
 const TRIAL_TIMEOUT_MS = 5_000;
 const LOOK_EVERY_MS = 250;
 

@@ -40,10 +40,6 @@ export function incident(feed: Feed, id: string): Promise<Told<Incident>> {
 export const openIncidents = ({ incidents: all }: CurrentStatus): Incident[] | null =>
   all && all.filter(({ resolved }) => !resolved);
 
-/** The latest update, if there is one. In which order the feed lists updates, the platform's document does not say. */
-export const latestUpdate = ({ updates }: Incident): Incident["updates"][number] | undefined =>
-  updates.toSorted((one, other) => (other.created_at ?? "").localeCompare(one.created_at ?? ""))[0];
-
 function ask<T>(
   { http, statusUrl }: Feed,
   below: Path,

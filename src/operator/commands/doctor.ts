@@ -1,64 +1,59 @@
+import type { Command } from "commander";
 import type { Check } from "../doctor/finding.ts";
 import { examine, inShort } from "../doctor/doctor.ts";
-import type { KitCommand } from "./session.ts";
-import type { Screen } from "./host.ts";
-import { DONE, FAILED, MISCONFIGURED } from "./outcome.ts";
-import { counted, safe, safeLines } from "./text.ts";
+import { counted } from "../wording.ts";
+import type { Act } from "./session.ts";
+import type { Paint } from "./host.ts";
+import { DONE, FAILED, MISCONFIGURED, safe, safeLines } from "./outcome.ts";
 
-export function addMigrate(program: KitCommand): void {
+export function addMigrate(program: Command, act: Act): void {
   program
     .command("migrate")
     .description("bring the database's schema up to date (in the release phase of each deploy)")
-    .does(async (session) => {
-      const config = session.settings(["databaseUrl", "migrationDatabaseUrl", "databaseCa"]);
-      const { migrate } = await import("../../database/migrate.ts");
-      const { applied } = await migrate({
-        url: (config.migrationDatabaseUrl ?? config.databaseUrl).reveal(),
-        ca: config.databaseCa,
-        say: (sentence) => session.say(safe(sentence)),
-      });
-      const end = `${counted(applied.length, "migration")} applied: the schema is up to date.`;
-      return { data: { applied }, show: () => [...applied, end].join("\n") };
-    });
+    .action(
+      act(async (session) => {
+        const config = session.settings(["databaseUrl", "migrationDatabaseUrl", "databaseCa"]);
+        const { migrate } = await import("../../database/migrate.ts");
+        const { applied } = await migrate({
+          url: (config.migrationDatabaseUrl ?? config.databaseUrl).reveal(),
+          ca: config.databaseCa,
+          say: (sentence) => session.say(safe(sentence)),
+        });
+        const end = `${counted(applied.length, "migration")} applied: the schema is up to date.`;
+        return { data: { applied }, show: () => [...applied, end].join("\n") };
+      }),
+    );
 }
 
-export function addDoctor(program: KitCommand): void {
+export function addDoctor(program: Command, act: Act): void {
   program
     .command("doctor")
     .description("look at settings, database, keys, client secret, sweeps and platform, and say what to fix")
-    .addHelpText(
-      "after",
-      `
-Exit code 0: every check was made, and none failed; 1: one failed, or could not
-be made; 78: the settings or the offer are at fault. What could not be checked
-is counted apart ("notChecked", "isChecked": false with --json).`,
-    )
-    .does(async (session) => {
-      const report = await examine({
-        offer: await session.offer(),
-        readSettings: () => session.settings(),
-        open: session.openContext,
-        onProgress: session.onProgress,
-      });
-      const isFit = report.checks.every(({ id, ok }) => ok || !["settings", "offer"].includes(id));
-      return {
-        data: report,
-        show: (screen) =>
-          [...report.checks.map((check) => showCheck(screen, check)), "", inShort(report)].join("\n"),
-        exitCode: report.ok ? DONE : isFit ? FAILED : MISCONFIGURED,
-      };
-    });
+    .action(
+      act(async (session) => {
+        const report = await examine({
+          offer: await session.offer(),
+          readSettings: () => session.settings(),
+          open: session.openContext,
+          onProgress: session.onProgress,
+        });
+        const isFit = report.checks.every(({ id, ok }) => ok || !["settings", "offer"].includes(id));
+        return {
+          data: report,
+          show: (paint) =>
+            [...report.checks.map((check) => showCheck(paint, check)), "", inShort(report)].join("\n"),
+          exitCode: report.ok ? DONE : isFit ? FAILED : MISCONFIGURED,
+        };
+      }),
+    );
 }
 
 const INDENT = " ".repeat(16);
 
-function showCheck({ paint }: Screen, check: Check): string {
+function showCheck(paint: Paint, check: Check): string {
   const { id, ok, fix: anyFix, found = [check], isChecked = true } = check;
-  const mark = ok
-    ? anyFix === null
-      ? paint.green("✓")
-      : paint.yellow("!")
-    : paint.red(isChecked ? "✗" : "–");
+  const well = anyFix === null ? paint.green("✓") : paint.yellow("!");
+  const mark = ok ? well : paint.red(isChecked ? "✗" : "–");
   const lines = found.flatMap(({ message, fix }) => [
     safeLines(message, INDENT),
     ...(fix === null ? [] : [paint.cyan(`→ ${fix}`)]),

@@ -4,6 +4,7 @@ import picocolors from "picocolors";
 import type { Environment } from "../../environment.ts";
 import { createInterface } from "node:readline/promises";
 import { Writable } from "node:stream";
+import { text } from "node:stream/consumers";
 import { KitError } from "../../errors.ts";
 import { Secret } from "../../secret.ts";
 import { UsedWrongly } from "../errors.ts";
@@ -17,18 +18,13 @@ export interface Host extends EventEmitter, Pick<NodeJS.Process, "cwd" | "pid" |
   stderr: NodeJS.WriteStream;
 }
 
-export interface Screen {
-  /** True if a person reads it; otherwise perhaps a script. */
-  isTerminal: boolean;
-  paint: ReturnType<typeof picocolors.createColors>;
-}
+export type Paint = ReturnType<typeof picocolors.createColors>;
 
 /** Colours on a terminal, or as FORCE_COLOR and NO_COLOR say. */
-export function screenOf(host: Host, name: "stdout" | "stderr"): Screen {
+export function paintOf(host: Host, name: "stdout" | "stderr"): Paint {
   const { [name]: stream, env } = host;
   const mayPaint = env["FORCE_COLOR"] !== undefined || stream.isTTY;
-  const paint = picocolors.createColors(mayPaint && WriteStream.prototype.getColorDepth(env) > 2);
-  return { isTerminal: stream.isTTY, paint };
+  return picocolors.createColors(mayPaint && WriteStream.prototype.getColorDepth(env) > 2);
 }
 
 const notConfirmed = () => new KitError("not_confirmed", "Nothing was changed.");
@@ -39,10 +35,9 @@ export async function askYes(host: Host, question: string): Promise<void> {
 }
 
 /** Standard input, or what a person types without an echo. Throws `UsedWrongly`, or `not_confirmed` if cancelled. */
-export async function readSecret(host: Host, what: string, mostBytes: number): Promise<Secret> {
-  const typed = host.stdin.isTTY
-    ? await asked(host, `${what} (not shown): `, false)
-    : (await readUpTo(host.stdin, mostBytes + "\r\n".length)).toString("utf8");
+export async function readSecret(host: Host, what: string): Promise<Secret> {
+  const { stdin } = host;
+  const typed = await (stdin.isTTY ? asked(host, `${what} (not shown): `, false) : text(stdin));
   const value = typed.replace(/\r?\n$/, "");
   if (value === "") throw new UsedWrongly(`${what}: nothing came on standard input.`);
   return new Secret(value);
@@ -62,23 +57,12 @@ async function asked({ stdin: input, stderr }: Host, question: string, isShown: 
   }
 }
 
-/** Reads at least the first `mostBytes` of the input, to its end if it is not longer. */
-async function readUpTo(input: AsyncIterable<unknown>, mostBytes: number): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of input) {
-    chunks.push(Buffer.from(chunk as Uint8Array));
-    if ((bytes += chunks.at(-1)!.length) > mostBytes) break;
-  }
-  return Buffer.concat(chunks);
-}
-
 const SHOW_AFTER_MS = 1_000;
 const DRAW_EVERY_MS = 200;
 const BAR_COLUMNS = 20;
 
 /** The progress of work that takes more than a second, as a bar in the last line of a terminal; elsewhere silent. */
-export function createProgress(stream: WriteStream, { isWanted }: { isWanted: boolean }) {
+export function createProgress(stream: WriteStream, isWanted: boolean) {
   let begunAt = 0;
   let [done, total] = [0, 0];
   let isDrawn = false;
@@ -104,7 +88,7 @@ export function createProgress(stream: WriteStream, { isWanted }: { isWanted: bo
   return {
     begin(): void {
       begunAt = performance.now();
-      if (isWanted && stream.isTTY) timer ??= setInterval(draw, DRAW_EVERY_MS).unref();
+      if (isWanted && stream.isTTY) timer = setInterval(draw, DRAW_EVERY_MS).unref();
     },
     update: (now: number, of: number): void => void ([done, total] = [now, of]),
     say(line: string): void {
@@ -113,7 +97,6 @@ export function createProgress(stream: WriteStream, { isWanted }: { isWanted: bo
     },
     end(): void {
       clearInterval(timer);
-      timer = undefined;
       wipe();
     },
   };

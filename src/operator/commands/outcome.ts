@@ -1,10 +1,10 @@
 import { CommanderError } from "commander";
-import { isTransient } from "../../database/database.ts";
-import { errorIdOf, KitError, messageOf } from "../../errors.ts";
-import { adviceOn } from "../wording.ts";
+import { isDatabaseAway } from "../../database/database.ts";
+import { errorIdOf, messageOf } from "../../errors.ts";
+import type { NamedFact } from "../resource-facts.ts";
+import { ISO_TIME, momentAway } from "../wording.ts";
 import { isWhole, reportInWords, type Report } from "../work-through.ts";
-import type { Screen } from "./host.ts";
-import { safeLines } from "./text.ts";
+import type { Paint } from "./host.ts";
 
 export const DONE = 0;
 export const FAILED = 1;
@@ -17,7 +17,7 @@ const EXIT_CODES: Readonly<Record<string, number>> = {
 /** The result of a command: one JSON document, and the same as text for people, without the last line end. */
 export interface Outcome {
   data: unknown;
-  show(screen: Screen): string;
+  show(paint: Paint): string;
   /** What came of it, without secrets, for the audit trail. */
   message?: string;
   /** The lines say why there is no result: they go to standard error. */
@@ -26,51 +26,81 @@ export interface Outcome {
   exitCode?: number;
 }
 
-/** What to do about an end whose own message, or word, does not say it, by its id. */
-const NEXT: Readonly<Record<string, string>> = {
-  under_way: "Its last rotation has not reached the app: kit resources show UUID says what it waits for.",
-  overlap:
-    "What the last rotation replaced is not retired yet, and the app has the new ones. kit rotate UUID, by name, retires the old ones at once.",
-};
-
-const nextStep = (id: string, reason?: unknown) => NEXT[id] ?? adviceOn(id, reason)?.todo ?? null;
-
 /** A failure as the outcome that a command has then, with `{id, message}` as data; `scrub` takes secrets out. */
 export function failureOf(error: unknown, scrub: (text: string) => string): Outcome & { message: string } {
   const [id, text] = described(error);
   const message = scrub(text);
-  const next = nextStep(id, (Object(error) as { reason?: unknown }).reason);
   return {
     ...{ message, data: { id, message }, isComplaint: true, exitCode: EXIT_CODES[id] ?? FAILED },
-    show: ({ paint }) =>
-      [`${paint.red("✗")} ${safeLines(message, "  ")}`, ...(next ? [`  ${paint.dim(next)}`] : [])].join("\n"),
+    show: (paint) => `${paint.red("✗")} ${safeLines(message, "  ")}`,
   };
 }
 
 function described(error: unknown): [id: string, message: string] {
   const message = messageOf(error);
   if (error instanceof CommanderError) return ["used_wrongly", message.replace(/^error: /, "")];
-  if (!(error instanceof KitError) && isTransient(error))
-    return ["database_unavailable", `The database does not answer: ${message}`];
-  const id = errorIdOf(error);
-  const { cause } = Object(error) as { cause?: unknown };
-  return [id, id === "database_unavailable" && cause ? `${message} (${messageOf(cause)})` : message];
+  if (!isDatabaseAway(error)) return [errorIdOf(error), message];
+  const { cause = error } = error as Error;
+  return ["database_unavailable", `The database does not answer: ${messageOf(cause)}`];
 }
 
-/** The outcome of work on many resources, and what to do next; `doneWord` names the success. */
+/** The outcome of work on many resources; `doneWord` names the success. */
 export function bulkOutcome(report: Report, doneWord: string): Outcome {
-  const ids = [...report.failed.map(({ id }) => id), ...report.skipped.map(({ reason }) => reason)];
-  const advice = [...new Set(ids.map((id) => nextStep(id)))].filter((each) => each !== null);
   const text = reportInWords(report, doneWord);
   return {
     data: report,
     message: text.split("\n").at(-1)!,
     exitCode: isWhole(report) ? DONE : FAILED,
-    show: (screen) => [onScreen(screen, text), ...advice.map(screen.paint.dim)].join("\n"),
+    show: (paint) => marked(paint, text),
   };
 }
 
 /** Lines that may hold text from elsewhere, made safe, with their marks in colour. */
-export function onScreen({ paint }: Screen, text: string): string {
+export function marked(paint: Paint, text: string): string {
   return safeLines(text).replace(/^✗/gm, paint.red("✗")).replace(/^[–!]/gm, paint.yellow);
 }
+
+/** Characters that move the cursor, change colours or reverse the direction of text. */
+const ACTING = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
+const escaped = (letter: string) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`;
+
+/** Makes one line of text from elsewhere safe for a terminal: control characters are written as \u001b. */
+export function safe(text: string): string {
+  return text.replace(ACTING, escaped);
+}
+
+/** The same for several lines; the second and later ones are indented by `indent`. */
+export function safeLines(text: string, indent = ""): string {
+  return text.split("\n").map(safe).join(`\n${indent}`);
+}
+
+/** A JSON document without control characters that act on a terminal; JSON itself escapes only some of them. */
+export function jsonText(data: unknown, indent?: number): string {
+  return safeLines(JSON.stringify(data, null, indent));
+}
+
+/** Records as a table: a dim header, then one line for each; an empty column is left out. */
+export function table(paint: Paint, records: readonly Readonly<Record<string, string>>[]): string {
+  const titles = Object.keys(records[0] ?? {}).filter((title) => records.some((each) => each[title]));
+  const rows = records.map((record) => titles.map((title) => safe(record[title] ?? "")));
+  const widths = titles.map((title, at) => Math.max(title.length, ...rows.map((row) => row[at]!.length)));
+  const line = (row: readonly string[]) => {
+    const cells = row.map((cell, at) => cell.padEnd(widths[at]!));
+    return cells.join("  ").trimEnd();
+  };
+  return [paint.dim(line(titles).toUpperCase()), ...rows.map(line)].join("\n");
+}
+
+/** Names and their facts, one below the other. `now` is that of the clock that wrote the times. */
+export function facts(paint: Paint, named: readonly NamedFact[], now?: number): string {
+  const width = Math.max(0, ...named.map(([name]) => name.length));
+  return named
+    .map(([name, fact]) => {
+      const text = ISO_TIME.test(String(fact)) ? momentAway(String(fact), now) : String(fact ?? "");
+      const shown = safeLines(text, " ".repeat(width + 4)) || "–";
+      return `  ${paint.dim(name.toLowerCase().padEnd(width))}  ${shown}`;
+    })
+    .join("\n");
+}
+
+export const example = (line: string) => `\nExample:\n  $ ${line}`;

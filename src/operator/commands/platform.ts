@@ -1,78 +1,216 @@
-import { parsedJson } from "../../values.ts";
+import { Option, type Command } from "commander";
+import { KitError } from "../../errors.ts";
+import {
+  createAuthorization,
+  revealed,
+  revokeAuthorization,
+  type Authorization,
+} from "../../platform/authorizations.ts";
+import { TransportError, UnreadableAnswer } from "../../platform/errors.ts";
+import { type PlatformCalls, withHttp } from "../../platform/http.ts";
+import {
+  currentStatus,
+  incident as oneIncident,
+  incidents as listed,
+  openIncidents,
+  type Incident,
+} from "../../platform/status.ts";
+import type { Secret } from "../../secret.ts";
 import { typedUuid, UsedWrongly } from "../errors.ts";
 import { appsOf, callPlatform } from "../platform-call.ts";
-import type { KitCommand } from "./session.ts";
-import { DONE, FAILED } from "./outcome.ts";
-import { counted, example, jsonText, safe, safeLines, table } from "./text.ts";
+import { counted, moment } from "../wording.ts";
+import type { Act, Session } from "./session.ts";
+import type { Paint } from "./host.ts";
+import { DONE, example, FAILED, jsonText, safe, safeLines, table } from "./outcome.ts";
 
-export function addApps(program: KitCommand): void {
+export function addApps(program: Command, act: Act): void {
   program
     .command("apps")
     .argument("<uuid>", "the resource", typedUuid)
     .description("the app a resource was installed on, and all it is attached to")
-    .does(async (session, uuid: string) => {
-      const report = await appsOf(await session.context(), uuid);
-      const { primary, attachments } = report;
-      return {
-        data: report,
-        show: (screen) => {
-          const rows = attachments.map(({ name, app }) => ({
-            ...{ app: app.name, "attached as": name, "app id": app.id },
-          }));
-          const where = screen.paint.bold(safe(primary.name));
-          return `Installed on ${where}, ${counted(attachments.length, "attachment")}.\n${table(screen, rows)}`;
-        },
-      };
-    });
+    .action(
+      act(async (session, uuid: string) => {
+        const report = await appsOf(await session.context(), uuid);
+        const { primary, attachments } = report;
+        const rows = attachments.map(({ name, app }) => ({
+          ...{ app: app.name, "attached as": name, "app id": app.id },
+        }));
+        const head = `Installed on ${safe(primary.name)}, ${counted(rows.length, "attachment")}.`;
+        return { data: report, show: (paint) => `${head}\n${table(paint, rows)}` };
+      }),
+    );
 }
 
-interface Options {
+interface Call {
   resource: string;
   data?: string;
   reveal?: boolean;
 }
 
-const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"];
-
-function method(text: string): string {
-  const known = text.toUpperCase();
-  if (METHODS.includes(known)) return known;
-  throw new UsedWrongly(
-    `"${text}" is not a method of the platform's API, which takes ${METHODS.join(", ")}.`,
-  );
-}
-
-function json(text: string): string {
-  if (parsedJson(text) === undefined) throw new UsedWrongly("The data is not JSON.");
-  return text;
-}
-
-export function addApi(program: KitCommand): void {
+export function addApi(program: Command, act: Act): void {
   program
     .command("api")
-    .argument("<METHOD>", METHODS.join(", "), method)
+    .argument("<METHOD>", "GET, POST, PUT, PATCH or DELETE", (text) => text.toUpperCase())
     .argument("<PATH>", "on the platform's API, from its first slash")
     .requiredOption("--resource <uuid>", "whose token is sent", typedUuid)
-    .option("--data <json>", "the body", json)
+    .option("--data <json>", "the body")
     .option("--reveal", "show tokens, config values and other secrets of the answer")
     .description("any call to the platform's API; the answer is shown as it comes, but for secrets in it")
     .addHelpText("after", example("kit api GET /addons/UUID --resource UUID"))
-    .does(
-      async (session, method: string, path: string, { resource: uuid, data, reveal = false }: Options) => {
-        if (method === "GET" && data !== undefined) throw new UsedWrongly("A GET has no body: drop --data.");
+    .action(
+      act(async (session, method: string, path: string, { resource: uuid, data, reveal = false }: Call) => {
         const context = await session.context({ changes: method !== "GET" });
         const answer = await callPlatform(context, { method, path, uuid, data }, reveal);
         const { status, body } = answer;
         return {
           data: answer,
           message: `status ${status}`,
-          show: ({ paint }) => {
+          show: (paint) => {
             const head = (status >= 400 ? paint.red : paint.green)(String(status));
             const text = typeof body === "string" ? safeLines(body) : jsonText(body, 2);
             return body === null ? head : `${head}\n${text}`;
           },
           exitCode: status >= 400 ? FAILED : DONE,
         };
-      },
+      }),
     );
+}
+
+export function addAuthorizations(program: Command, act: Act): void {
+  const authorizations = program
+    .command("authorizations")
+    .description("tokens of your own for the platform's API; your present token comes on standard input");
+
+  authorizations
+    .command("create")
+    .requiredOption("--description <text>", "what it is for, to tell it from your others")
+    .requiredOption("--scope <scope...>", "identity, read, write, read-protected, …, or global: all")
+    .description("exchange your token, which expires, for one that does not")
+    .addHelpText(
+      "after",
+      `${example("kit authorizations create --description dashboards --scope read < token.txt")}
+
+The new token is shown this once: nobody can show it again, so --reveal is not
+needed here. It is not stored and not logged.`,
+    )
+    .action(
+      act(async (session, { description, scope }: { description: string; scope: string[] }) => {
+        if (scope.includes("")) throw new UsedWrongly("With an empty scope it could do everything.");
+        const record = await asked(session, (calls, token) =>
+          createAuthorization(calls, { description, scope }, token),
+        );
+        const data = revealed(record);
+        return { data, show: () => `Created. Its token is shown this once:\n${jsonText(data, 2)}` };
+      }),
+    );
+
+  authorizations
+    .command("revoke")
+    .argument("<id>", "the authorization")
+    .description("end an authorization: its tokens are blocked at once")
+    .action(
+      act(async (session, id: string) => {
+        const record = await asked(session, (calls, token) => revokeAuthorization(calls, id, token));
+        return { data: record, show: () => `Revoked ${safe(record.id)}: its tokens are blocked.` };
+      }),
+    );
+}
+
+/** Needs neither the database nor a secret of the service. */
+async function asked(
+  session: Session,
+  ask: (calls: PlatformCalls, userToken: Secret) => Promise<Authorization>,
+): Promise<Authorization> {
+  const settings = session.settings(["platformApiUrl", "platformMediaType"]);
+  const { platformApiUrl: apiUrl, platformMediaType: mediaType } = settings;
+  const token = await session.secret("Your token for the platform's API");
+  if (!/^[\x21-\x7e]+$/.test(token.reveal()))
+    throw new UsedWrongly("Standard input does not hold a token: it has white space or odd characters.");
+  try {
+    return await withHttp((http) => ask({ http, apiUrl, mediaType }, token));
+  } catch (error) {
+    const isKnown =
+      error instanceof TransportError ? !error.mayHaveArrived : !(error instanceof UnreadableAnswer);
+    if (isKnown) throw error;
+    const message = `${(error as Error).message}. It may have been done all the same: look at your authorizations on the platform before you try again.`;
+    throw new KitError("authorization_unknown", message, { cause: error });
+  }
+}
+
+/** A parser of an option's text. */
+const like = (pattern: RegExp, what: string) => (text: string) => {
+  if (pattern.test(text)) return text;
+  throw new UsedWrongly(`"${text}" is not ${what}.`);
+};
+
+interface Asked {
+  since?: string;
+  perPage?: string;
+  incident?: string;
+}
+
+export function addStatus(program: Command, act: Act): void {
+  program
+    .command("status")
+    .option(
+      "--since <YYYY-MM-DD>",
+      "the incidents since that day",
+      like(/^\d{4}-\d\d-\d\d$/, "a day, like 2026-01-31"),
+    )
+    .option("--per-page <n>", "as many incidents", like(/^[1-9]\d{0,8}$/, "a whole number from 1 on"))
+    .addOption(new Option("--incident <id>", "that incident").conflicts(["since", "perPage"]))
+    .description("how the platform is: its status feed, which nothing of the service depends on")
+    .action(
+      act((session, { since, perPage, incident }: Asked) => {
+        const { platformStatusUrl: statusUrl } = session.settings(["platformStatusUrl"]);
+        return withHttp(async (http) => {
+          const feed = { http, statusUrl };
+          if (incident !== undefined) {
+            const { json, value } = await oneIncident(feed, incident);
+            return { data: json, show: (paint) => incidentText(paint, value) };
+          }
+          if (since !== undefined || perPage !== undefined) {
+            const { json, value } = await listed(feed, {
+              since,
+              perPage: perPage ? Number(perPage) : undefined,
+            });
+            return { data: json, show: (paint) => incidentsText(paint, "incident", value) };
+          }
+          const { json, value } = await currentStatus(feed);
+          const open = openIncidents(value);
+          const coming = value.scheduled.filter(({ resolved }) => !resolved);
+          return {
+            data: json,
+            show: (paint) =>
+              [
+                ...value.status.map(({ system, status }) => safe(`${system}: ${status || "–"}`)),
+                open === null
+                  ? "The feed has no list of incidents."
+                  : incidentsText(paint, "open incident", open),
+                incidentsText(paint, "maintenance window", coming),
+              ].join("\n"),
+          };
+        });
+      }),
+    );
+}
+
+function incidentsText(paint: Paint, what: string, incidents: readonly Incident[]): string {
+  return [`${counted(incidents.length, what)}.`, ...incidents.map((each) => incidentText(paint, each))].join(
+    "\n",
+  );
+}
+
+function incidentText(
+  paint: Paint,
+  { id, title, state, resolved, created_at: begin, updates }: Incident,
+): string {
+  const head = paint.bold(safe(id === null ? title : `#${id} ${title}`));
+  const word = resolved ? "resolved" : (state ?? "open");
+  return [
+    `${head}  ${safe(word)}${begin ? `, since ${moment(begin)}` : ""}`,
+    ...updates.map(({ created_at: at, update_type: type, contents }) =>
+      safeLines([at && moment(at), type, contents].filter(Boolean).join("  "), "    "),
+    ),
+  ].join("\n  ");
 }

@@ -1,19 +1,15 @@
-import { CommanderError, Help, type Command, type OutputConfiguration } from "commander";
+import { Command, CommanderError, Help, type OutputConfiguration } from "commander";
 import { buildText, build } from "../../version.ts";
-import { addAction } from "./action.ts";
-import { addApi, addApps } from "./platform.ts";
-import { addAudit } from "./audit.ts";
-import { addAuthorizations } from "./authorizations.ts";
-import { KitCommand, type Act, createSession, YOURS, type Seller } from "./session.ts";
+import { addAction, addAudit, addBulk } from "./actions.ts";
+import { addApi, addApps, addAuthorizations, addStatus } from "./platform.ts";
+import { type Act, createSession, YOURS, type Seller } from "./session.ts";
 import { addConfig } from "./config.ts";
-import { addBulk, addKeys, addSecret } from "./credentials.ts";
+import { addKeys, addSecret } from "./credentials.ts";
 import { addDoctor, addMigrate } from "./doctor.ts";
 import { addManifest } from "./manifest.ts";
 import { addResources } from "./resources.ts";
-import { addStatus } from "./status.ts";
-import { DONE, failureOf, type Outcome } from "./outcome.ts";
-import { screenOf, type Host } from "./host.ts";
-import { jsonText } from "./text.ts";
+import { DONE, failureOf, jsonText, type Outcome } from "./outcome.ts";
+import { paintOf, type Host } from "./host.ts";
 
 const COMMANDS = [
   ...[addDoctor, addMigrate, addResources, addBulk, addSecret, addKeys, addApps],
@@ -21,16 +17,16 @@ const COMMANDS = [
 ];
 
 /** The command line as a commander program, which never exits the process. */
-export function createProgram(act: Act, output: OutputConfiguration = {}): KitCommand {
-  const program = new KitCommand(act, "kit")
+export function createProgram(act: Act, output: OutputConfiguration = {}): Command {
+  const program = new Command("kit")
     .description("The operator's command line: what the service keeps, and what you can do about it.")
     .option("--json", "print one JSON document and nothing else")
     .version(buildText, "--version", "print the version, the commit that was built, and Node's version")
-    .configureHelp({ showGlobalOptions: true, subcommandTerm: termOf, minWidthToWrap: 30 })
+    .configureHelp({ showGlobalOptions: true, subcommandTerm: termOf })
     .exitOverride()
     .configureOutput(output)
     .addHelpText("after", ENDING);
-  for (const add of COMMANDS) add(program);
+  for (const add of COMMANDS) add(program, act);
   return program;
 }
 
@@ -54,13 +50,12 @@ kit COMMAND --help says more.
 Exit codes: 0 done, 1 failed, 2 used wrongly, 78 misconfigured.`;
 
 export async function runKit(typed: readonly string[], host: Host, seller: Seller = YOURS): Promise<number> {
-  const end = typed.indexOf("--");
-  const json = typed.slice(0, end < 0 ? typed.length : end).includes("--json");
+  const json = typed.includes("--json");
   let exitCode = DONE;
   const act: Act =
     (run) =>
     async (...args) => {
-      const session = createSession(host, seller, { typed, json });
+      const session = createSession(host, seller, typed, json);
       const outcome = await run(session, ...args).catch((error: unknown) => failureOf(error, session.scrub));
       session.endProgress();
       // First, because it may be a secret that is shown only once, and closing may fail or hang.
@@ -74,10 +69,8 @@ export async function runKit(typed: readonly string[], host: Host, seller: Selle
     // A failure is shown like any other.
     outputError: () => undefined,
   });
-  // Commander's own `help` knows one word.
-  const words = typed[0] === "help" ? [...typed.slice(1), "--help"] : typed;
   try {
-    await program.parseAsync(words, { from: "user" });
+    await program.parseAsync(typed, { from: "user" });
   } catch (error) {
     exitCode = print(host, json, ofParsing(error, help.trimEnd()));
   }
@@ -96,6 +89,6 @@ function ofParsing(error: unknown, help: string): Outcome {
 
 function print(host: Host, json: boolean, { data, show, isComplaint, exitCode = DONE }: Outcome): number {
   const stream = isComplaint && !json ? "stderr" : "stdout";
-  host[stream].write(`${json ? jsonText(data) : show(screenOf(host, stream))}\n`);
+  host[stream].write(`${json ? jsonText(data) : show(paintOf(host, stream))}\n`);
   return exitCode;
 }

@@ -10,14 +10,12 @@ import { onSignals } from "../../process/run-process.ts";
 import type { Offer } from "../../resources/contract.ts";
 import { UsedWrongly } from "../errors.ts";
 import type { How } from "../work-through.ts";
-import { screenOf, type Host, askYes, readSecret, createProgress } from "./host.ts";
-import { DONE, type Outcome } from "./outcome.ts";
-import { safe, safeLines } from "./text.ts";
+import { paintOf, type Host, askYes, readSecret, createProgress } from "./host.ts";
+import { DONE, type Outcome, safe, safeLines } from "./outcome.ts";
 import { randomUUID } from "node:crypto";
 import os from "node:os";
 import { readUuid } from "../../values.ts";
 import { beginAction, followAction } from "../audit.ts";
-import { Command } from "commander";
 
 /** Whose service the command works for: its parts, and the reading of its settings. */
 export interface Seller {
@@ -30,6 +28,7 @@ export const YOURS: Seller = { parts: {}, config: readConfig };
 /** What a command may use; it is closed when the command has ended. */
 export type Session = ReturnType<typeof createSession>;
 
+/** Makes of what a command does the action that commander calls. */
 export type Act = <Args extends unknown[]>(
   run: (session: Session, ...args: Args) => Promise<Outcome>,
 ) => (...args: Args) => Promise<void>;
@@ -44,9 +43,10 @@ const STOPPING = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 export function createSession(
   host: Host,
   { parts, config: read }: Seller,
-  { typed, json }: { typed: readonly string[]; json: boolean },
+  typed: readonly string[],
+  json: boolean,
 ) {
-  const progress = createProgress(host.stderr, { isWanted: !json });
+  const progress = createProgress(host.stderr, !json);
   progress.begin();
   const closers: (() => Promise<void>)[] = [];
   const stopping = new AbortController();
@@ -56,11 +56,11 @@ export function createSession(
   let entry: Awaited<ReturnType<typeof beginEntry>> | null = null;
 
   const scrub = (text: string) => scrubber?.scrub(text) ?? text;
-  const screen = () => screenOf(host, "stderr");
+  const paint = () => paintOf(host, "stderr");
   /** On standard error, for people; nothing under --json. */
   const say = (line: string): void => void (json || progress.say(line));
   const warn = (what: string, error: unknown): void =>
-    progress.say(`${screen().paint.yellow("!")} ${what}: ${safeLines(scrub(messageOf(error)), "  ")}`);
+    progress.say(`${paint().yellow("!")} ${what}: ${safeLines(scrub(messageOf(error)), "  ")}`);
 
   /** Throws `Misconfigured` for faults; with `only`, just for those of the named settings. */
   function settings(only?: readonly SettingName[]): Config {
@@ -71,11 +71,10 @@ export function createSession(
 
   async function openContext(config: Config): Promise<OpenContext> {
     const { openContext: open } = await import("../../open-context.ts");
-    const isQuiet = ["trace", "debug", "info"].includes(config.logLevel);
-    const logLevel = json ? "silent" : isQuiet ? "warn" : config.logLevel;
-    const logTo = { write: (line: string) => say(readableLogLine(line)) };
     // No traces: what a command does is in the audit trail.
-    const context = await open({ ...config, logLevel, otlpEndpoint: undefined }, { ...parts, logTo });
+    const quiet = { logLevel: json ? "silent" : "warn", otlpEndpoint: undefined } as const;
+    const logTo = { write: (line: string) => say(safe(line.trimEnd())) };
+    const context = await open({ ...config, ...quiet }, { ...parts, logTo });
     scrubber = context.scrubber;
     tokensStored = () => refreshesSettled(context);
     closers.push(context.close);
@@ -151,8 +150,7 @@ export function createSession(
   }
 
   return {
-    ...{ host, say, settings, openContext, context, database, scrub, how, onProgress },
-    screen,
+    ...{ host, say, paint, settings, openContext, context, database, scrub, how, onProgress },
     offer: async (): Promise<Offer> => parts.offer ?? (await import("../../your-service/plans.ts")).offer,
     endProgress: progress.end,
     /** Asks the person at the terminal. Throws `not_confirmed` unless they say yes, and `UsedWrongly` if there is none. */
@@ -161,41 +159,23 @@ export function createSession(
         throw new UsedWrongly("Nothing was changed: nobody is here to be asked. Say --yes to do it.");
       await withoutProgress(() => askYes(host, question));
     },
-    secret: (what: string, mostBytes: number): Promise<Secret> =>
-      withoutProgress(() => readSecret(host, what, mostBytes)),
+    secret: (what: string): Promise<Secret> => withoutProgress(() => readSecret(host, what)),
     async end({ exitCode = DONE, message }: Outcome): Promise<void> {
-      progress.end();
-      const ended = {
-        state: exitCode === DONE ? ("done" as const) : ("failed" as const),
-        message: message === undefined ? null : scrub(message),
-      };
-      await entry?.end(ended).catch((error: unknown) => warn("Its end is not in the audit trail", error));
+      const state = exitCode === DONE ? "done" : "failed";
+      const ended = entry?.end({ state, message: message === undefined ? null : scrub(message) });
+      await ended?.catch((error: unknown) => warn("Its end is not in the audit trail", error));
       for (const close of closers.reverse())
         await close().catch((error: unknown) => warn("Something could not be closed at the end", error));
     },
   };
 }
 
-function readableLogLine(line: string): string {
-  const { level, msg, uuid, error, reason } = JSON.parse(line) as {
-    level: string;
-    msg?: string;
-    uuid?: string;
-    error?: { message?: string };
-    reason?: string;
-  };
-  const about = [uuid, error?.message ?? reason].filter(Boolean).join(": ");
-  return safe(`${level}: ${msg ?? ""}${about && ` (${about})`}`);
-}
-
-const LONGEST_ACTION = 500;
-
 /** Writes a command into the audit trail, as it was typed but for values, which may be secrets. */
 async function beginEntry(db: Database, typed: readonly string[], scrub: (text: string) => string) {
   const words = typed
     .filter((word) => word !== "--json")
     .map((word, at, all) => (all[at - 1] === "--data" ? "…" : word.replace(/=.*/s, "=…")));
-  const action = scrub(["kit", ...words].join(" ")).slice(0, LONGEST_ACTION);
+  const action = scrub(["kit", ...words].join(" ")).slice(0, 500);
   const [uuid = null, ...others] = new Set(words.flatMap((word) => readUuid(word) ?? []));
   const operator = { name: systemUser(), account: null, address: os.hostname() };
   const form = `kit-${randomUUID()}`;
@@ -209,22 +189,5 @@ function systemUser(): string {
     return os.userInfo().username;
   } catch {
     return "unknown";
-  }
-}
-
-export class KitCommand extends Command {
-  readonly #act: Act;
-
-  constructor(act: Act, name?: string) {
-    super(name);
-    this.#act = act;
-  }
-
-  override createCommand(name?: string): KitCommand {
-    return new KitCommand(this.#act, name);
-  }
-
-  does<Args extends unknown[]>(run: (session: Session, ...args: Args) => Promise<Outcome>): this {
-    return this.action(this.#act(run));
   }
 }

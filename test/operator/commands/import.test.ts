@@ -118,7 +118,7 @@ describe("kit resources import", () => {
     expect(await ended).toEqual({
       code: 1,
       stdout: "500 resources imported, 0 existed, 0 not usable.\n",
-      stderr: expect.stringContaining("Stopped: what was taken is kept."),
+      stderr: expect.stringContaining("Stopping: what was sent is finished first."),
     });
     expect(await stored(half!.uuid)).toBeUndefined();
   });

@@ -82,14 +82,10 @@ describe("kit manifest resolve", () => {
     expect(JSON.parse((await kit({}, words)).stdout)).toEqual(data);
   });
 
-  it("prints no result for an invalid manifest, and its faults on standard error", async () => {
+  it("prints no result for an invalid manifest", async () => {
     const words = ["manifest", "resolve", file("broken.json", broken)];
-    const { code, data } = await kitJson<{ faults: object[] }>({}, words);
-    expect({ code, data }).toMatchObject({ code: 1, data: { id: "manifest_broken" } });
-    expect(data.faults).toContainEqual(expect.objectContaining({ pointer: "/env/PORT/value" }));
-    const { stdout, stderr } = await kit({}, words);
-    expect(stdout).toBe("");
-    expect(stderr).toContain("/env/PORT/value");
+    expect(await kitJson({}, words)).toMatchObject({ code: 1, data: { id: "manifest_broken" } });
+    expect((await kit({}, words)).stdout).toBe("");
   });
 });
 
@@ -125,12 +121,6 @@ describe("kit manifest write", () => {
       ...{ code: 78, stdout: "" },
       stderr: expect.stringContaining(`${name} is required`),
     });
-  });
-
-  it("warns of an address over which the password could be read", async () => {
-    const insecure = { ...settings, PUBLIC_URL: "http://addon.example.com" };
-    const { code, stderr } = await kit(insecure, ["manifest", "write"]);
-    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining("not https") });
   });
 });
 

@@ -50,20 +50,16 @@ describe("kit status", () => {
     expect(server.seen).toMatchObject([{ method: "GET", url: "/api/v4/current-status", body: "" }]);
   });
 
-  it("prints the systems, open incidents with their last update, and planned maintenance", async () => {
+  it("prints the systems, open incidents with their updates, and planned maintenance", async () => {
     const { code, stdout, stderr } = await run();
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     for (const part of [
-      ...["Apps: ● Available", "Tools: ▲ Performance Degradation", "Data: ■ Service Disruption"],
-      ...[
-        "CLI: ◆ Maintenance",
-        "Rest: mauve",
-        "1 incident open.\n#7 Slow\\u001b[31m builds  monitoring, since ",
-      ],
-      ...["  update  The last word.\nMaintenance:\n#8 New disks  scheduled, since "],
+      "Apps: green\nTools: yellow\nData: red\nCLI: blue\nRest: mauve\n",
+      "1 open incident.\n#7 Slow\\u001b[31m builds  monitoring, since ",
+      "  update  The last word.\n1 maintenance window.\n#8 New disks  scheduled, since ",
     ])
       expect(stdout).toContain(part);
-    expect(stdout).not.toMatch(/The first word|Over/);
+    expect(stdout).not.toContain("Over");
   });
 
   it("does not call an incident closed when the feed has no list of incidents", async () => {
@@ -76,7 +72,7 @@ describe("kit status", () => {
     expect(await runJson("--since", "2026-01-31", "--per-page", "5")).toEqual({ code: 0, data: [INCIDENT] });
     expect(server.seen[0]!.url).toBe("/api/v4/incidents?since=2026-01-31&per_page=5");
     answer = inOrder([{ title: "Over", state: "monitoring", resolved: true }]);
-    expect((await run("--since", "2026-01-31")).stdout).toMatch(/^Over {2}resolved\n1 incident\./);
+    expect((await run("--since", "2026-01-31")).stdout).toMatch(/^1 incident\.\nOver {2}resolved\n/);
   });
 
   it("prints one incident with all its updates", async () => {

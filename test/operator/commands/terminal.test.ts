@@ -60,7 +60,9 @@ describe("kit resources erase", () => {
     await terminal.type(typed, /\(y\/N\) /);
     const { code, screen } = await terminal.ended();
     expect(code).toBe(1);
-    expect(screen.join(" ")).toMatch(new RegExp(`${uuids[4]} +basic +active.*Nothing was changed\\.$`));
+    expect(screen.join(" ")).toMatch(
+      new RegExp(`${uuids[4]} +basic +provisioned +active.*Nothing was changed\\.$`),
+    );
     expect(await state()).toBe("provisioned");
   });
 
@@ -100,11 +102,9 @@ describe("a config var with control characters", () => {
     world.service.services.platformFor(uuids[2]!).config.update([{ name: "TEAPOT_TOKEN", value }]),
   );
 
-  it("is escaped on a terminal, and unchanged in a script", async () => {
+  it("is escaped", async () => {
     const { sent } = await onTerminal(world.environment, get()).ended();
     expect(sent).toContain(`TEAPOT_TOKEN=${written}\r\nTEAPOT_URL=`);
-    const piped = await kit(world.environment, get());
-    expect(piped.stdout).toContain(`TEAPOT_TOKEN=${value}\nTEAPOT_URL=`);
   });
 
   it("is escaped in config diff and config push too", async () => {

@@ -1,63 +1,28 @@
 import type { Command } from "commander";
 import { createProgram } from "../../../src/operator/commands/program.ts";
 import { build, buildText } from "../../../src/version.ts";
-import { kit, kitJson, runningKit } from "../../support/kit.ts";
+import { kit, kitJson } from "../../support/kit.ts";
 
 const UUID = "01234567-89ab-cdef-0123-456789abcdef";
 
-/** Every command that does something, with the words that name it. */
-function commandsIn(command: Command, words: string[] = []): [string, Command][] {
+/** The words of every command that does something. */
+function commandsIn(command: Command, words: string[] = []): string[] {
   const inner = command.commands.flatMap((each) => commandsIn(each, [...words, each.name()]));
-  return command.commands.length > 0 ? inner : [[words.join(" "), command]];
+  return command.commands.length > 0 ? inner : [words.join(" ")];
 }
 
-/** The help in 80 columns. */
-function helpOf(command: Command): string {
-  let shown = "";
-  command.configureOutput({ writeOut: (text) => (shown += text), getOutHelpWidth: () => 80 });
-  command.outputHelp();
-  return shown;
-}
-
-describe("kit --help", () => {
-  const program = createProgram(() => () => Promise.resolve());
-  const commands = commandsIn(program);
-
-  it("lists all commands on one screen", () => {
-    const help = helpOf(program);
-    for (const [words] of commands) {
-      const [group, inner] = words.split(" ");
-      expect(help).toMatch(inner ? new RegExp(`^ {2}${group} (\\S+\\|)?${inner}\\b`, "m") : `\n  ${group}`);
-    }
-  });
-
-  it.each([["kit", program] as [string, Command], ...commands])("of %s fits 80 columns", (_, command) => {
-    expect(
-      helpOf(command)
-        .split("\n")
-        .filter((line) => line.length > 80),
-    ).toEqual([]);
-  });
+it("kit --help lists all commands", async () => {
+  const { stdout } = await kit({}, ["--help"]);
+  for (const words of commandsIn(createProgram(() => () => Promise.resolve()))) {
+    const [group, inner] = words.split(" ");
+    expect(stdout).toMatch(inner ? new RegExp(`^ {2}${group} (\\S+\\|)?${inner}\\b`, "m") : `\n  ${group}`);
+  }
 });
 
 describe("kit without any settings", () => {
-  it("prints the help of a command, and of a group", async () => {
-    for (const words of [["tokens"], ["tokens", "refresh"]]) {
-      const asked = await kit({}, ["help", ...words]);
-      expect(asked).toEqual(await kit({}, [...words, "--help"]));
-      expect(asked.stdout.startsWith(`Usage: kit ${words.join(" ")} `)).toBe(true);
-    }
-  });
-
   it("prints its version", async () => {
     expect(await kit({}, ["--version"])).toMatchObject({ code: 0, stdout: `${buildText}\n`, stderr: "" });
     expect(await kitJson({}, ["--version"])).toEqual({ code: 0, data: { ...build } });
-  });
-
-  it("takes words after -- as arguments, even --json", async () => {
-    const { code, stdout, stderr } = await kit({}, ["teapots", "--", "--json"]);
-    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-    expect(stderr).toMatch(/^✗ unknown command 'teapots'/);
   });
 
   it("prints help as one JSON document with --json", async () => {
@@ -87,9 +52,6 @@ describe("kit without any settings", () => {
     ["a config var without a value", ["config", "set", UUID, "TEAPOT_URL"]],
     ["nothing to set", ["config", "set", UUID]],
     ["no resource to ask for", ["api", "GET", "/apps"]],
-    ["a method that is none", ["api", "BREW", "/addons", "--resource", UUID]],
-    ["a GET with a body", ["api", "GET", "/apps", "--resource", UUID, "--data", "{}"]],
-    ["data that is no JSON", ["api", "POST", "/apps", "--resource", UUID, "--data", "{"]],
     ["an empty secret", ["secret", "set"]],
     ["a day that is none", ["status", "--since", "yesterday"]],
     ["no page at all", ["status", "--per-page", "0"]],
@@ -97,8 +59,7 @@ describe("kit without any settings", () => {
     ["an environment that is none", ["manifest", "resolve", "app.json", "--environment", "production"]],
     ["a token as an argument", ["authorizations", "create", "SVCK-x", "--description", "x", "--scope", "x"]],
     ["no scope", ["authorizations", "create", "--description", "x"]],
-    ["an empty scope", ["authorizations", "create", "--description", "x", "--scope", " , "]],
-    ["an empty description", ["authorizations", "create", "--description", " ", "--scope", "read"]],
+    ["an empty scope", ["authorizations", "create", "--description", "x", "--scope", ""]],
     ["a place in the audit trail that is none", ["audit", "--after", "x"]],
   ])("reports a usage error for %s", async (_, words) => {
     const { code, data } = await kitJson({}, words, "\n");
@@ -106,13 +67,10 @@ describe("kit without any settings", () => {
   });
 
   it("does not accept a file as a client secret", async () => {
-    const { stdin, ended } = runningKit({}, ["secret", "set", "--json"]);
-    // The input never ends: input that is too long is refused before its end.
-    stdin.write(Buffer.alloc(5_000_000));
-    const { code, stdout } = await ended;
-    expect({ code, data: JSON.parse(stdout) }).toEqual({
+    const message = expect.stringContaining("more than 4096 bytes");
+    expect(await kitJson({}, ["secret", "set"], "x".repeat(5_000))).toMatchObject({
       code: 2,
-      data: { id: "used_wrongly", message: expect.stringContaining("more than 4096 bytes") },
+      data: { message },
     });
   });
 
