@@ -1,4 +1,4 @@
-import { FRESH_MS, readHours, stateOfCredentials, stateOfWork } from "../metrics/store.ts";
+import { FRESH_MS, stateOfCredentials, stateOfWork } from "../metrics/store.ts";
 import type { OpenContext } from "../context.ts";
 import { orNullAfter, sharedFor } from "../within.ts";
 import type { Finding } from "./doctor/finding.ts";
@@ -7,7 +7,7 @@ import { OF_WORK, type Measured } from "./doctor/work.ts";
 
 export type Overview = Awaited<ReturnType<ReturnType<typeof createOverview>>>;
 
-/** What must be dealt with, the most urgent first; what the metrics show too; the refreshes of the last 24 hours. */
+/** What must be dealt with, the most urgent first; what the metrics show too. */
 export function createOverview(ctx: OpenContext) {
   const measured = sharedFor(FRESH_MS, async () => [
     ...(await stateOfWork(ctx.db, ctx.jobs.names)),
@@ -16,7 +16,6 @@ export function createOverview(ctx: OpenContext) {
   return async () => ({
     issues: await issuesOf(ctx, measured),
     samples: await measured(),
-    hours: await readHours(ctx.db),
   });
 }
 

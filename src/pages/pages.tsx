@@ -64,10 +64,10 @@ function Layout(props: { siteName: string; style: string; page: Page; around: Ar
   );
 }
 
-type Fact = [name: ComponentChildren, value: ComponentChildren];
+type Fact = readonly [name: ComponentChildren, value: ComponentChildren];
 
-export function Facts({ of }: { of: readonly (Fact | null)[] }) {
-  const facts = of.filter((fact) => fact !== null);
+export function Facts({ of }: { of: readonly (Fact | null | "")[] }) {
+  const facts = of.filter((fact) => fact !== null && fact !== "");
   return (
     <dl>
       {facts.map(([name, value]) => (

@@ -6,8 +6,8 @@ const pico = readFileSync(new URL(import.meta.resolve("@picocss/pico/css/pico.cl
 
 /** Pico alone styles plain HTML well; these few rules cover what our pages have and articles do not. */
 const OURS = `
-:root { --well: #1b7f4d; --wait: #8a5a00; --bad: #b3261e; --bar: #3b6ea8; --line: var(--pico-muted-border-color); }
-@media (prefers-color-scheme: dark) { :root { --well: #6ed3a0; --wait: #f0b95a; --bad: #ff9d94; --bar: #7fb0e8; } }
+:root { --well: #1b7f4d; --wait: #8a5a00; --bad: #b3261e; --line: var(--pico-muted-border-color); }
+@media (prefers-color-scheme: dark) { :root { --well: #6ed3a0; --wait: #f0b95a; --bad: #ff9d94; } }
 body > header { padding-bottom: 0; color: var(--pico-muted-color); }
 body > main { max-width: 44rem; margin-inline: 0; padding-top: 1rem; }
 @media (min-width: 44rem) { body > header, body > main { max-width: 44rem; margin-inline: auto; } }
@@ -20,7 +20,7 @@ main dd { margin: 0; overflow-wrap: anywhere; }
 @media (max-width: 30rem) { main dl { grid-template-columns: 1fr; gap: 0; } main dd { margin-bottom: 0.75rem; } }
 `;
 
-/** For pages with a frame of their own: wider columns for tables, marks for good and bad states, and plots. */
+/** For pages with a frame of their own: wider columns for tables, and marks for good and bad states. */
 const WIDE = `
 .wide { --pico-font-size: 100%; --pico-line-height: 1.5;
   body > header, body > main, body > footer { max-width: 72rem; margin-inline: auto; padding-inline: 1rem; }
@@ -41,16 +41,9 @@ const WIDE = `
   main dl { grid-template-columns: max-content minmax(0, 1fr); gap: 0.4rem 1.5rem; margin-bottom: 1rem; }
   main dd { margin-bottom: 0; white-space: pre-line; }
   code { overflow-wrap: anywhere; background: none; padding: 0; color: inherit; }
-  .quiet, main small { color: var(--pico-muted-color); }
-  time .quiet { white-space: nowrap; }
+  main small { color: var(--pico-muted-color); }
   .pair { display: grid; gap: 0 3rem; }
-  .cards { padding: 0; margin: 0 0 0.75rem; display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.75rem; }
-  .cards > li { list-style: none; margin: 0; padding: 0.9rem 1.1rem; border: 1px solid var(--line); border-left: 4px solid var(--wait); border-radius: var(--pico-border-radius); }
-  .cards > li.bad { border-left-color: var(--bad); }
-  .cards > li.well { border-left-color: var(--well); }
-  .cards h2 { font-size: 1rem; margin: 0 0 0.25rem; }
-  .cards p { margin: 0 0 0.35rem; }
-  .cards p:last-child { margin: 0; }
+  article p { margin-bottom: 0.35rem; }
   .state { white-space: nowrap; font-weight: 600; }
   .state.well { color: var(--well); &::before { content: "✓ "; } }
   .state.wait { color: var(--wait); &::before { content: "… "; } }
@@ -68,7 +61,6 @@ const WIDE = `
   form.ask .row { display: flex; flex-wrap: wrap; gap: 0.75rem 1.5rem; align-items: center; margin-top: 1.5rem; }
   form.ask .row > * { margin: 0; }
   main form:is(.ask, .search) button { width: auto; padding-inline: 2rem; }
-  fieldset label { display: flex; gap: 0.6rem; align-items: baseline; }
   :is(.buttons, .links) { padding: 0; display: flex; flex-wrap: wrap; gap: 0.25rem 1.25rem; margin: 0; }
   :is(.buttons, .links) li { list-style: none; margin: 0; }
   .buttons { gap: 0.75rem; margin-bottom: 1rem; }
@@ -76,16 +68,6 @@ const WIDE = `
   :is(.buttons a, form.signed-in button) { background: none; color: var(--pico-primary); border: 1px solid currentColor; box-shadow: none;
     &:hover { color: var(--pico-primary-hover); text-decoration: underline; }
     &:focus-visible { outline: 2px solid var(--pico-primary); outline-offset: 2px; } }
-  ol.timeline { list-style: none; padding: 0 0 0 1rem; margin: 0; border-left: 2px solid var(--line); }
-  ol.timeline li { list-style: none; margin: 0 0 0.9rem; position: relative; }
-  ol.timeline li::before { content: ""; position: absolute; left: calc(-1rem - 6px); top: 0.45em; width: 10px; height: 10px; border-radius: 50%; background: var(--bar); }
-  ol.timeline time { color: var(--pico-muted-color); font-size: 0.9em; display: block; }
-  figure.plot { margin: 0 0 1rem; }
-  figure.plot figcaption { color: var(--pico-color); padding: 0; margin-bottom: 0.5rem; font-weight: 600; }
-  figure.plot svg { width: 100%; height: auto; display: block; }
-  figure.plot rect { fill: var(--bar); } figure.plot rect.bad { fill: var(--bad); }
-  figure.plot line { stroke: var(--line); }
-  figure.plot text { fill: var(--pico-muted-color); font-size: 11px; font-family: inherit; }
   progress { margin: 0.5rem 0 1rem; }
 }
 @media (min-width: 60rem) { .wide .pair { grid-template-columns: 1fr 1fr; } }
@@ -101,7 +83,6 @@ const WIDE = `
   body > header nav { font-size: 0.9rem; }
   body > header nav li { padding-right: 0.75rem; &:last-child { padding-right: 0; } }
   form.signed-in { margin: 0 0 0.5rem; }
-  figure.plot text { font-size: 15px; }
 } }
 `;
 

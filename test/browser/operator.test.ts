@@ -93,14 +93,13 @@ let uuid: string;
     it("keep the platform's answer on the page while the rest is updated", async () => {
       const { context, page, problems } = await anOperator({ haste: 10 });
       await page.goto(`${operator.url()}/operator/resources/${uuid}`);
-      await page.getByText("TEAPOT_URL").first().waitFor();
+      await page.getByText("where it was installed").waitFor();
       const since = operator.life.position();
       await operator.world.rows(`UPDATE credentials SET last_error = 'written meanwhile' WHERE uuid = $1`, [
         uuid,
       ]);
       await page.getByText("written meanwhile").waitFor();
       expect(operator.life.entries(since).filter(({ direction }) => direction === "in")).toEqual([]);
-      expect(await page.getByText("TEAPOT_URL").count()).toBeGreaterThan(0);
       expect(await page.getByText("where it was installed").count()).toBe(1);
       expect(problems).toEqual([]);
       await context.close();

@@ -1,6 +1,6 @@
 import { Facts, type Page } from "../../pages/pages.tsx";
 import type { AuditEntry } from "../store.ts";
-import { A, Links, Moment, number, State, Table } from "./parts.tsx";
+import { A, Moment, number, Older, State, Table } from "./parts.tsx";
 
 export function auditPage({ entries, next }: { entries: readonly AuditEntry[]; next: number | null }): Page {
   return {
@@ -13,15 +13,13 @@ export function auditPage({ entries, next }: { entries: readonly AuditEntry[]; n
             ["Action", ({ id, action }) => <A to={`/actions/${id}`}>{`${id}: ${action}`}</A>],
             ["Of", ({ uuid }) => (uuid === null ? "–" : <A to={`/resources/${uuid}`}>{uuid}</A>)],
             ["By", ({ operator }) => operator.name],
-            ["From", ({ operator }) => operator.address ?? "–"],
             ["State", ({ state }) => <State of={state} />],
             ["What came of it", ({ message }) => message?.split("\n")[0] ?? "–"],
             ["Begun", ({ startedAt }) => <Moment at={startedAt} />],
           ]}
           rows={entries}
-          empty="Nothing yet."
         />
-        <Links of={[{ label: "Older ones", path: next === null ? null : `/actions?before=${next}` }]} />
+        <Older path={next === null ? null : `/actions?before=${next}`} />
       </>
     ),
   };
@@ -51,7 +49,6 @@ export function actionPage(entry: AuditEntry): Page {
           </div>
         </div>
         <div id="action" data-live={live}>
-          {isRunning && total === 0 && <p>At work.</p>}
           {isRunning && total !== 0 && (
             <label>
               {number(done)} of {number(total)}
@@ -60,21 +57,14 @@ export function actionPage(entry: AuditEntry): Page {
           )}
           <Facts
             of={[
-              uuid === null ? null : ["Of", uuid],
+              uuid && ["Of", <A to={`/resources/${uuid}`}>{uuid}</A>],
               ["By", [`${operator.name} `, operator.account && <small>{operator.account}</small>]],
-              operator.address === null ? null : ["From", operator.address],
+              operator.address && ["From", operator.address],
               ["Begun", <Moment at={startedAt} />],
               endedAt && ["Ended", <Moment at={endedAt} />],
             ]}
           />
         </div>
-        <Links
-          of={[
-            { label: "Look again", path: isRunning ? `/actions/${id}` : null },
-            { label: "To the overview", path: uuid === null ? "" : null },
-            { label: "To the resource", path: uuid === null ? null : `/resources/${uuid}` },
-          ]}
-        />
       </>
     ),
   };

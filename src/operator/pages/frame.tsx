@@ -79,15 +79,14 @@ export const LOOKS_AGAIN = "x-looks-again";
 
 /**
  * Requests the page again at an interval and replaces the parts that have `data-live` (milliseconds). A part in use is
- * left alone: it has the keyboard focus, an open `details` element or a text selection. A page in the background requests
+ * left alone: it has the keyboard focus or a text selection. A page in the background requests
  * nothing. On a 401 or 403 the page reloads, so the operator sees that access has ended.
  */
 const SCRIPT = `"use strict";
 (() => {
   const parts = () => [...document.querySelectorAll("[data-live]")];
   const isMarked = (part) => !getSelection().isCollapsed && getSelection().containsNode(part, true);
-  const isInUse = (part) =>
-    part.contains(document.activeElement) || part.querySelector("details[open]") || isMarked(part);
+  const isInUse = (part) => part.contains(document.activeElement) || isMarked(part);
 
   async function look() {
     if (!document.hidden) {

@@ -11,13 +11,12 @@ import { createOverview } from "../overview.ts";
 import { actionsBefore, findAction } from "../store.ts";
 import { listResources, showResource } from "../resources.ts";
 import { guard } from "./access.tsx";
-import { actionRoutes, createActionRunner } from "./action-routes.tsx";
-import { yoursOfOne } from "./actions.tsx";
+import { actionRoutes, createActionRunner, yoursOfOne } from "./actions.tsx";
 import { actionPage, auditPage } from "./audit-pages.tsx";
 import { MOUNT, policyWithScript, liveScript, LOOKS_AGAIN } from "./frame.tsx";
 import { checkUpPage, overviewPage } from "./overview.tsx";
 import { Root } from "./parts.tsx";
-import { listPage, askPlatform, resourcePage } from "./resource-pages.tsx";
+import { askedApps, listPage, resourcePage } from "./resource-pages.tsx";
 
 /** All but the check-up wait until the service is ready. `stop` ends the running actions, and waits for them. */
 export function createOperatorPages(
@@ -56,8 +55,8 @@ export function createOperatorPages(
   });
   page("/resources/:uuid", async (request) => {
     const record = await showResource(db, typedUuid(String(request.params["uuid"])));
-    const asked = request.get(LOOKS_AGAIN) === undefined ? await askPlatform(ctx, record) : null;
-    return resourcePage(record, asked, yoursOfOne(ctx));
+    const apps = request.get(LOOKS_AGAIN) === undefined ? await askedApps(ctx, record.uuid) : null;
+    return resourcePage(record, apps, yoursOfOne(ctx));
   });
   page("/actions", async ({ query }) => auditPage(await actionsBefore(db, numberIn(query["before"]))));
   page("/actions/:id", async ({ params }) => {

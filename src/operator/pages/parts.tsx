@@ -27,7 +27,7 @@ export function Moment({ at, now }: { at: string | Date; now?: string }) {
   const nowMs = now === undefined ? Date.now() : Date.parse(now);
   return (
     <time dateTime={iso}>
-      {iso.slice(0, 16).replace("T", " ")} <span class="quiet">({distance(iso, nowMs)})</span>
+      {iso.slice(0, 16).replace("T", " ")} <small>({distance(iso, nowMs)})</small>
     </time>
   );
 }
@@ -47,10 +47,9 @@ export function NamedFacts({ of, now }: { of: readonly NamedFact[]; now: string 
 
 type Column<Row> = [title: string, cell: (row: Row) => ComponentChildren];
 
-/** Its rows become stacked lists on a small screen. The first column names the row; `empty` stands in place of none. */
-export function Table<Row>(props: { columns: readonly Column<Row>[]; rows: readonly Row[]; empty: string }) {
-  const { columns, rows, empty } = props;
-  if (rows.length === 0) return <p>{empty}</p>;
+/** Its rows become stacked lists on a small screen. The first column names the row. */
+export function Table<Row>({ columns, rows }: { columns: readonly Column<Row>[]; rows: readonly Row[] }) {
+  if (rows.length === 0) return <p>There is nothing like this.</p>;
   return (
     <table>
       <thead>
@@ -99,12 +98,11 @@ export function A(props: { to: string; role?: "button" | undefined; children: Co
   );
 }
 
-/** Links; one without a path is left out. With `as="buttons"` they lead to questions. */
-export function Links({ of, as }: { of: readonly { label: string; path: string | null }[]; as?: "buttons" }) {
-  const there = of.flatMap(({ label, path }) => (path === null ? [] : [{ label, path }]));
+/** With `as="buttons"` they lead to questions. */
+export function Links({ of, as }: { of: readonly { label: string; path: string }[]; as?: "buttons" }) {
   return (
     <ul class={as ?? "links"}>
-      {there.map(({ label, path }) => (
+      {of.map(({ label, path }) => (
         <li>
           <A to={path} role={as && "button"}>
             {label}
@@ -113,4 +111,9 @@ export function Links({ of, as }: { of: readonly { label: string; path: string |
       ))}
     </ul>
   );
+}
+
+/** The way to the next page of a list, if there is one. */
+export function Older({ path }: { path: string | null }) {
+  return path ? <A to={path}>Older ones</A> : null;
 }

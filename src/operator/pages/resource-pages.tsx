@@ -1,11 +1,10 @@
 import type { VNode } from "preact";
 import { KitError, messageOf } from "../../errors.ts";
 import type { OpenContext } from "../../context.ts";
-import type { Page } from "../../pages/pages.tsx";
+import { Facts, type Page } from "../../pages/pages.tsx";
 import { within } from "../../within.ts";
 import { YOUR_KINDS } from "../../work/step.ts";
 import { appsOf, type AppsReport } from "../platform-call.ts";
-import { diffConfig } from "../config-vars.ts";
 import { detailsInWords, factsOf } from "../resource-facts.ts";
 import {
   type WaitingStep,
@@ -14,39 +13,23 @@ import {
   type ResourcePage,
   type Search,
 } from "../resources.ts";
-import { DiffTable, OF_ITS_STEPS, OF_ONE, type Action } from "./actions.tsx";
-import { Links, LIVE_MS, Moment, NamedFacts, Section, A, State, Table } from "./parts.tsx";
+import { OF_ITS_STEPS, OF_ONE, type Action } from "./actions.tsx";
+import { Links, LIVE_MS, Moment, NamedFacts, Older, Section, A, State, Table } from "./parts.tsx";
 import { planInWords } from "../wording.ts";
 
-/** The parts of a resource's page that the platform is asked for, or why it says nothing. Never rejects. */
-export async function askPlatform(ctx: OpenContext, { uuid, credential }: WholeResource): Promise<VNode> {
-  const hasTokens = ["active", "needs_reauth"].includes(credential.state);
+/** The apps of a resource, as the platform names them, or why it says nothing. Never rejects. */
+export async function askedApps(ctx: OpenContext, uuid: string): Promise<VNode> {
   const late = () => new KitError("late", "The platform has not answered yet. Load this page again.");
-
-  async function part<T>(ask: () => Promise<T>, Show: (props: { of: T }) => VNode): Promise<VNode> {
-    if (!hasTokens) return <p class="quiet">The platform cannot be asked: there is no working token.</p>;
-    try {
-      return <Show of={await within(2_500, ask(), late)} />;
-    } catch (error) {
-      const why = error instanceof KitError ? messageOf(error) : "It could not be read.";
-      return <p>{ctx.scrubber.scrub(why)}</p>;
-    }
+  try {
+    return <Apps of={await within(2_500, appsOf(ctx, uuid), late)} />;
+  } catch (error) {
+    const why = error instanceof KitError ? messageOf(error) : "They could not be read.";
+    return <p>{ctx.scrubber.scrub(why)}</p>;
   }
-
-  const [apps, vars] = await Promise.all([
-    part(() => appsOf(ctx, uuid), Apps),
-    part(() => diffConfig(ctx, uuid), DiffTable),
-  ]);
-  return (
-    <>
-      <Section title="Apps">{apps}</Section>
-      <Section title="Config vars">{vars}</Section>
-    </>
-  );
 }
 
-/** `asked` is null when the script requests the page: it replaces no part that shows the platform's answers. */
-export function resourcePage(record: WholeResource, asked: VNode | null, yours: readonly Action[]): Page {
+/** `apps` is null when the script requests the page: it replaces no part that shows the platform's answers. */
+export function resourcePage(record: WholeResource, apps: VNode | null, yours: readonly Action[]): Page {
   const { uuid, name, state, steps, readAt } = record;
   const facts = factsOf(record);
   return {
@@ -62,14 +45,11 @@ export function resourcePage(record: WholeResource, asked: VNode | null, yours: 
           ))}
         </div>
         <Section title="Waiting steps" id="steps" live={LIVE_MS}>
-          {steps.length === 0 ? (
-            <p>Nothing is waiting to be done.</p>
-          ) : (
-            <NamedFacts of={facts["Waiting steps"]} now={readAt} />
-          )}
+          {steps.length === 0 && <p>Nothing is waiting to be done.</p>}
+          <NamedFacts of={facts["Waiting steps"]} now={readAt} />
           {steps.some(isYours) && <Actions of={OF_ITS_STEPS} uuid={uuid} />}
         </Section>
-        {asked}
+        {apps && <Section title="Apps">{apps}</Section>}
         <Section title="What happened" id="timeline" live={LIVE_MS}>
           <Timeline of={record} />
         </Section>
@@ -111,23 +91,13 @@ function Timeline({ of: { events, actions } }: { of: WholeResource }) {
       ...{ at: startedAt.toISOString(), what: `${operator.name}: ${action}`, details: state },
     })),
   ].sort((one, other) => (one.at < other.at ? 1 : -1));
-  return (
-    <ol class="timeline">
-      {happenings.map(({ at, what, details }) => (
-        <li>
-          {what} {details !== "" && <span class="quiet">{details}</span>}
-          <Moment at={at} />
-        </li>
-      ))}
-    </ol>
-  );
+  const shown = happenings.map(({ at, what, details }) => {
+    return [<Moment at={at} />, [what, " ", <small>{details}</small>]] as const;
+  });
+  return <Facts of={shown} />;
 }
 
-const NOT_FOUND =
-  "No resource is like this. Names are looked for as they begin, in the case they are written in.";
-
 export function listPage(search: Search, { resources, next }: ResourcePage): Page {
-  const isSearch = search.text !== undefined || search.state !== undefined;
   return {
     title: "Resources",
     content: (
@@ -143,14 +113,8 @@ export function listPage(search: Search, { resources, next }: ResourcePage): Pag
             ["Made", ({ createdAt }) => <Moment at={createdAt} />],
           ]}
           rows={resources}
-          empty={isSearch ? NOT_FOUND : "There are no resources here."}
         />
-        <Links
-          of={[
-            { label: "To the newest", path: search.after === undefined ? null : pathOf(search, null) },
-            { label: "Older ones", path: next === null ? null : pathOf(search, next) },
-          ]}
-        />
+        <Older path={next && pathOf(search, next)} />
       </>
     ),
   };
@@ -163,7 +127,7 @@ const named = ({ uuid, name }: { uuid: string; name: string | null }) => (
   </span>
 );
 
-function pathOf({ text, state }: Search, after: string | null): string {
+function pathOf({ text, state }: Search, after: string): string {
   const members = Object.entries({ text, state, after }).filter(([, value]) => value);
   return `/resources?${new URLSearchParams(members as [string, string][])}`;
 }

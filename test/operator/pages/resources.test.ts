@@ -33,7 +33,7 @@ describe("the list of resources", () => {
     expect(await listed("text=nothing-like-it")).toEqual([]);
     expect(await listed("text=%25")).toEqual([]);
     expect((await operator.get("/resources?text=%00%F0%9F%8D%B5%27")).text).toContain(
-      "No resource is like this",
+      "There is nothing like this",
     );
   });
 
@@ -58,11 +58,12 @@ describe("the list of resources", () => {
 });
 
 describe("the page of a resource", () => {
-  it("shows the age of its token, its next refresh, apps, events, and config vars without values", async () => {
+  it("shows the age of its token, its next refresh, apps and events, and the page of a push config vars without values", async () => {
     const [uuid] = uuids as [string];
     const { text } = await operator.get(`/resources/${uuid}`);
-    for (const part of ["Token age", "Next refresh", appOf(uuid), "TEAPOT_URL", "same", "tokens issued"])
+    for (const part of ["Token age", "Next refresh", appOf(uuid), "tokens issued"])
       expect(text).toContain(part);
+    expect((await operator.get(`/resources/${uuid}/push`)).text).toMatch(/TEAPOT_TOKEN same TEAPOT_URL same/);
   });
 
   it("updated by the script contains the current state, and asks the platform nothing", async () => {
