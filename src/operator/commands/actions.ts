@@ -1,10 +1,9 @@
-import type { Command } from "commander";
 import { BULK_ACTIONS } from "../bulk-actions.ts";
 import { typedUuid, UsedWrongly } from "../errors.ts";
 import { actionsBefore, type AuditEntry } from "../store.ts";
 import { moment } from "../wording.ts";
 import { runYourAction, yourActions } from "../your-actions.ts";
-import type { Act } from "./session.ts";
+import type { KitCommand } from "./session.ts";
 import type { Paint } from "./host.ts";
 import { bulkOutcome, marked, safe, table } from "./outcome.ts";
 
@@ -13,8 +12,8 @@ What is skipped is no failure (exit code 0). Stopped with Ctrl-C, it finishes
 what was sent, and tells how many are left ("left" with --json).`;
 
 /** What is done to one resource, to several, or to all. */
-export function addBulk(program: Command, act: Act): void {
-  const groups: Record<string, Command> = {};
+export function addBulk(program: KitCommand): void {
+  const groups: Record<string, KitCommand> = {};
   for (const { group, about = "", verb, does, all, doneWord, question, work } of BULK_ACTIONS) {
     const home = group ? (groups[group] ??= program.command(group).description(about)) : program;
     const command = home
@@ -23,40 +22,36 @@ export function addBulk(program: Command, act: Act): void {
       .option("--all", all)
       .description(does)
       .addHelpText("after", OF_MANY)
-      .action(
-        act(async (session, typed: string[], options: { all?: boolean; yes?: boolean }) => {
-          const { all: isAll = false } = options;
-          if (isAll === typed.length > 0) throw new UsedWrongly("Name the resources by uuid, or say --all.");
-          const which = isAll ? "all" : typed.map(typedUuid);
-          if (question && !options.yes) await session.confirm(question);
-          const context = await session.context({ changes: true });
-          return bulkOutcome(await work(context, which, session.how()), doneWord);
-        }),
-      );
+      .does(async (session, typed: string[], options: { all?: boolean; yes?: boolean }) => {
+        const { all: isAll = false } = options;
+        if (isAll === typed.length > 0) throw new UsedWrongly("Name the resources by uuid, or say --all.");
+        const which = isAll ? "all" : typed.map(typedUuid);
+        if (question && !options.yes) await session.confirm(question);
+        const context = await session.context({ changes: true });
+        return bulkOutcome(await work(context, which, session.how()), doneWord);
+      });
     if (question) command.option("--yes", "do not ask");
   }
 }
 
-export function addAction(program: Command, act: Act): void {
+export function addAction(program: KitCommand): void {
   program
     .command("action")
     .argument("[name]", "the action; list shows all", "list")
     .argument("[uuid]", "the resource", typedUuid)
     .description("what your service lets an operator do to a resource")
-    .action(
-      act(async (session, name: string, uuid?: string) => {
-        if (uuid === undefined && name !== "list")
-          throw new UsedWrongly(`Name the resource, too: kit action ${name} UUID.`);
-        if (uuid === undefined) {
-          const all = yourActions(await session.openContext(session.settings()));
-          const data = all.map(({ name: action, label, effect }) => ({ action, label, effect }));
-          return { data, show: (paint) => (data.length > 0 ? table(paint, data) : "Your service has none.") };
-        }
-        const context = await session.context({ changes: true });
-        const said = await runYourAction(context, name, uuid, session.how());
-        return { data: { uuid, said }, message: said, show: (paint) => marked(paint, said) };
-      }),
-    );
+    .does(async (session, name: string, uuid?: string) => {
+      if (uuid === undefined && name !== "list")
+        throw new UsedWrongly(`Name the resource, too: kit action ${name} UUID.`);
+      if (uuid === undefined) {
+        const all = yourActions(await session.openContext(session.settings()));
+        const data = all.map(({ name: action, label, effect }) => ({ action, label, effect }));
+        return { data, show: (paint) => (data.length > 0 ? table(paint, data) : "Your service has none.") };
+      }
+      const context = await session.context({ changes: true });
+      const said = await runYourAction(context, name, uuid, session.how());
+      return { data: { uuid, said }, message: said, show: (paint) => marked(paint, said) };
+    });
 }
 
 function cursor(text: string): number {
@@ -64,22 +59,20 @@ function cursor(text: string): number {
   throw new UsedWrongly(`"${text}" is not a place in the audit trail: use the "next" of a page.`);
 }
 
-export function addAudit(program: Command, act: Act): void {
+export function addAudit(program: KitCommand): void {
   program
     .command("audit")
     .option("--resource <uuid>", "only what was done to this resource", typedUuid)
     .option("--after <cursor>", 'the next page: the "next" of the one before', cursor)
     .description("what operators did, here and on their pages: the newest first, 50 at a time")
-    .action(
-      act(async (session, { resource, after = null }: { resource?: string; after?: number | null }) => {
-        const page = await actionsBefore(await session.database(), after, resource);
-        const end = page.next === null ? [] : [`\nFor more, the same command with --after ${page.next}`];
-        return {
-          data: page,
-          show: (paint) => [...page.entries.map((entry) => entryText(paint, entry)), ...end].join("\n"),
-        };
-      }),
-    );
+    .does(async (session, { resource, after = null }: { resource?: string; after?: number | null }) => {
+      const page = await actionsBefore(await session.database(), after, resource);
+      const end = page.next === null ? [] : [`\nFor more, the same command with --after ${page.next}`];
+      return {
+        data: page,
+        show: (paint) => [...page.entries.map((entry) => entryText(paint, entry)), ...end].join("\n"),
+      };
+    });
 }
 
 export function entryText(paint: Paint, entry: AuditEntry): string {

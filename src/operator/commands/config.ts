@@ -1,4 +1,3 @@
-import type { Command } from "commander";
 import type { ConfigVar } from "../../resources/config-vars.ts";
 import { revealed } from "../../platform/authorizations.ts";
 import {
@@ -12,7 +11,7 @@ import {
 } from "../config-vars.ts";
 import { typedUuid, UsedWrongly } from "../errors.ts";
 import { counted } from "../wording.ts";
-import type { Act, Session } from "./session.ts";
+import type { KitCommand, Session } from "./session.ts";
 import type { Paint } from "./host.ts";
 import { DONE, example, FAILED, safe, table, type Outcome } from "./outcome.ts";
 
@@ -22,7 +21,7 @@ interface Options {
   unset?: string[];
 }
 
-export function addConfig(program: Command, act: Act): void {
+export function addConfig(program: KitCommand): void {
   const config = program.command("config").description("the config vars of a resource's apps");
   const ofOne = (verb: string) =>
     config
@@ -32,10 +31,8 @@ export function addConfig(program: Command, act: Act): void {
 
   ofOne("get")
     .description("the config vars as the platform has them")
-    .action(
-      act(async (session, uuid: string, options: Options) =>
-        showConfig(await getConfig(await session.context(), uuid), options),
-      ),
+    .does(async (session, uuid: string, options: Options) =>
+      showConfig(await getConfig(await session.context(), uuid), options),
     );
 
   ofOne("set")
@@ -43,13 +40,11 @@ export function addConfig(program: Command, act: Act): void {
     .option("--unset <name...>", "remove these")
     .description("change single config vars, on the platform and in what we keep")
     .addHelpText("after", example("kit config set UUID SHOP_TOKEN=- < token.txt"))
-    .action(
-      act(async (session, uuid: string, pairs: string[], options: Options) => {
-        const changes = await readChanges(session, pairs, options.unset ?? []);
-        const now = await setConfig(await session.context({ changes: true }), uuid, changes);
-        return showConfig(now, options, changedInWords(changes.map(({ name }) => name)));
-      }),
-    );
+    .does(async (session, uuid: string, pairs: string[], options: Options) => {
+      const changes = await readChanges(session, pairs, options.unset ?? []);
+      const now = await setConfig(await session.context({ changes: true }), uuid, changes);
+      return showConfig(now, options, changedInWords(changes.map(({ name }) => name)));
+    });
 
   ofOne("diff")
     .description("what your service wants against what the platform has; exits with 1 if something differs")
@@ -62,33 +57,29 @@ missing  it has none
 extra    it has one that your service no longer wants, or declares
 foreign  it has one that was never set from here: no push touches it`,
     )
-    .action(
-      act(async (session, uuid: string, { reveal = false }: Options) => {
-        const vars = await diffConfig(await session.context(), uuid);
-        return {
-          data: reveal ? revealed(vars) : vars,
-          show: (paint) => showVars(paint, vars, reveal),
-          exitCode: differing(vars).length === 0 ? DONE : FAILED,
-        };
-      }),
-    );
+    .does(async (session, uuid: string, { reveal = false }: Options) => {
+      const vars = await diffConfig(await session.context(), uuid);
+      return {
+        data: reveal ? revealed(vars) : vars,
+        show: (paint) => showVars(paint, vars, reveal),
+        exitCode: differing(vars).length === 0 ? DONE : FAILED,
+      };
+    });
 
   ofOne("push")
     .option("--yes", "do not ask")
     .description("make them on the platform as your service wants them, but for those never set from here")
-    .action(
-      act(async (session, uuid: string, options: Options) => {
-        const context = await session.context({ changes: true });
-        const vars = await diffConfig(context, uuid);
-        const isAsWanted = differing(vars).length === 0;
-        if (!isAsWanted) {
-          session.say(showVars(session.paint(), vars, options.reveal));
-          if (!options.yes) await session.confirm("Make them as your service wants them?");
-        }
-        const end = changedInWords(isAsWanted ? [] : await pushConfig(context, uuid));
-        return showConfig(await getConfig(context, uuid), options, end);
-      }),
-    );
+    .does(async (session, uuid: string, options: Options) => {
+      const context = await session.context({ changes: true });
+      const vars = await diffConfig(context, uuid);
+      const isAsWanted = differing(vars).length === 0;
+      if (!isAsWanted) {
+        session.say(showVars(session.paint(), vars, options.reveal));
+        if (!options.yes) await session.confirm("Make them as your service wants them?");
+      }
+      const end = changedInWords(isAsWanted ? [] : await pushConfig(context, uuid));
+      return showConfig(await getConfig(context, uuid), options, end);
+    });
 }
 
 async function readChanges(

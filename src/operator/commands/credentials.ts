@@ -1,10 +1,9 @@
-import type { Command } from "commander";
 import { secretInWords, setSecret, typedClientSecret, waitUntilFresh } from "../client-secret.ts";
 import { resealAll, resealInWords } from "../keys.ts";
-import type { Act } from "./session.ts";
+import type { KitCommand } from "./session.ts";
 import { DONE, example, FAILED, marked } from "./outcome.ts";
 
-export function addSecret(program: Command, act: Act): void {
+export function addSecret(program: KitCommand): void {
   program
     .command("secret")
     .description("the OAuth client secret")
@@ -13,33 +12,29 @@ export function addSecret(program: Command, act: Act): void {
     .option("--no-check", "do not ask the platform first whether it accepts the secret")
     .description("take over the client secret that the partner portal shows, from standard input")
     .addHelpText("after", example("kit secret set < new-secret.txt"))
-    .action(
-      act(async (session, { wait, check }: { wait: boolean; check: boolean }) => {
-        const value = typedClientSecret((await session.secret("The new client secret")).reveal());
-        const context = await session.context({ changes: true, keys: false });
-        const begun = await setSecret(context, value, check);
-        const report = wait ? await waitUntilFresh(context, begun, session.how()) : begun;
-        const message = secretInWords(report);
-        return { data: report, message, show: () => message };
-      }),
-    );
+    .does(async (session, { wait, check }: { wait: boolean; check: boolean }) => {
+      const value = typedClientSecret((await session.secret("The new client secret")).reveal());
+      const context = await session.context({ changes: true, keys: false });
+      const begun = await setSecret(context, value, check);
+      const report = wait ? await waitUntilFresh(context, begun, session.how()) : begun;
+      const message = secretInWords(report);
+      return { data: report, message, show: () => message };
+    });
 }
 
-export function addKeys(program: Command, act: Act): void {
+export function addKeys(program: KitCommand): void {
   program
     .command("keys")
     .description("the keys that seal what is stored")
     .command("reseal")
     .description("seal everything with ENCRYPTION_KEY, so that old keys can be dropped")
-    .action(
-      act(async (session) => {
-        const context = await session.context({ changes: true, keys: false });
-        const result = await resealAll(context, session.how());
-        const message = resealInWords(result, context.vault);
-        return {
-          ...{ data: result.report, message, exitCode: result.isDone ? DONE : FAILED },
-          show: (paint) => marked(paint, message),
-        };
-      }),
-    );
+    .does(async (session) => {
+      const context = await session.context({ changes: true, keys: false });
+      const result = await resealAll(context, session.how());
+      const message = resealInWords(result, context.vault);
+      return {
+        ...{ data: result.report, message, exitCode: result.isDone ? DONE : FAILED },
+        show: (paint) => marked(paint, message),
+      };
+    });
 }

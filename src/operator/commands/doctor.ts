@@ -1,51 +1,46 @@
-import type { Command } from "commander";
 import type { Check } from "../doctor/finding.ts";
 import { examine, inShort } from "../doctor/doctor.ts";
 import { counted } from "../wording.ts";
-import type { Act } from "./session.ts";
+import type { KitCommand } from "./session.ts";
 import type { Paint } from "./host.ts";
 import { DONE, FAILED, MISCONFIGURED, safe, safeLines } from "./outcome.ts";
 
-export function addMigrate(program: Command, act: Act): void {
+export function addMigrate(program: KitCommand): void {
   program
     .command("migrate")
     .description("bring the database's schema up to date (in the release phase of each deploy)")
-    .action(
-      act(async (session) => {
-        const config = session.settings(["databaseUrl", "migrationDatabaseUrl", "databaseCa"]);
-        const { migrate } = await import("../../database/migrate.ts");
-        const { applied } = await migrate({
-          url: (config.migrationDatabaseUrl ?? config.databaseUrl).reveal(),
-          ca: config.databaseCa,
-          say: (sentence) => session.say(safe(sentence)),
-        });
-        const end = `${counted(applied.length, "migration")} applied: the schema is up to date.`;
-        return { data: { applied }, show: () => [...applied, end].join("\n") };
-      }),
-    );
+    .does(async (session) => {
+      const config = session.settings(["databaseUrl", "migrationDatabaseUrl", "databaseCa"]);
+      const { migrate } = await import("../../database/migrate.ts");
+      const { applied } = await migrate({
+        url: (config.migrationDatabaseUrl ?? config.databaseUrl).reveal(),
+        ca: config.databaseCa,
+        say: (sentence) => session.say(safe(sentence)),
+      });
+      const end = `${counted(applied.length, "migration")} applied: the schema is up to date.`;
+      return { data: { applied }, show: () => [...applied, end].join("\n") };
+    });
 }
 
-export function addDoctor(program: Command, act: Act): void {
+export function addDoctor(program: KitCommand): void {
   program
     .command("doctor")
     .description("look at settings, database, keys, client secret, sweeps and platform, and say what to fix")
-    .action(
-      act(async (session) => {
-        const report = await examine({
-          offer: await session.offer(),
-          readSettings: () => session.settings(),
-          open: session.openContext,
-          onProgress: session.onProgress,
-        });
-        const isFit = report.checks.every(({ id, ok }) => ok || !["settings", "offer"].includes(id));
-        return {
-          data: report,
-          show: (paint) =>
-            [...report.checks.map((check) => showCheck(paint, check)), "", inShort(report)].join("\n"),
-          exitCode: report.ok ? DONE : isFit ? FAILED : MISCONFIGURED,
-        };
-      }),
-    );
+    .does(async (session) => {
+      const report = await examine({
+        offer: await session.offer(),
+        readSettings: () => session.settings(),
+        open: session.openContext,
+        onProgress: session.onProgress,
+      });
+      const isFit = report.checks.every(({ id, ok }) => ok || !["settings", "offer"].includes(id));
+      return {
+        data: report,
+        show: (paint) =>
+          [...report.checks.map((check) => showCheck(paint, check)), "", inShort(report)].join("\n"),
+        exitCode: report.ok ? DONE : isFit ? FAILED : MISCONFIGURED,
+      };
+    });
 }
 
 const INDENT = " ".repeat(16);

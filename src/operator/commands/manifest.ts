@@ -1,16 +1,16 @@
 import { readFile } from "node:fs/promises";
 import { buffer } from "node:stream/consumers";
-import { Argument, Option, type Command } from "commander";
+import { Argument, Option } from "commander";
 import { KitError, messageOf, Misconfigured } from "../../errors.ts";
 import type { Fault } from "../../manifest/check.ts";
 import type { EnvironmentName } from "../../manifest/schema.ts";
 import { counted } from "../wording.ts";
-import type { Act, Session } from "./session.ts";
+import type { KitCommand, Session } from "./session.ts";
 import type { Paint } from "./host.ts";
 import { DONE, example, FAILED, jsonText, safe, safeLines } from "./outcome.ts";
 import { addonManifest } from "../../resources/check-offer.ts";
 
-export function addManifest(program: Command, act: Act): void {
+export function addManifest(program: KitCommand): void {
   const manifest = program
     .command("manifest")
     .description("app.json, from which the platform makes an app; and the add-on's own manifest");
@@ -20,36 +20,29 @@ export function addManifest(program: Command, act: Act): void {
     .command("check")
     .addArgument(file)
     .description("name every broken rule, and what else is worth a look; exits with 1 on a broken rule")
-    .action(
-      act(async (session, name: string) => {
-        const { ok, faults } = await examine(session, name);
-        return {
-          data: { ok, faults },
-          show: (paint) => faultList(paint, faults),
-          exitCode: ok ? DONE : FAILED,
-        };
-      }),
-    );
+    .does(async (session, name: string) => {
+      const { ok, faults } = await examine(session, name);
+      return {
+        data: { ok, faults },
+        show: (paint) => faultList(paint, faults),
+        exitCode: ok ? DONE : FAILED,
+      };
+    });
 
   manifest
     .command("resolve")
     .addArgument(file)
     .addOption(new Option("--environment <name>", "for such an app").choices(["test", "review"]))
     .description("print what an app is made from: each key of the environment replaces the whole key")
-    .action(
-      act(async (session, name: string, { environment }: { environment?: EnvironmentName }) => {
-        const { manifest: whole } = await examine(session, name);
-        // A broken manifest gives no result at all, so that nobody uses half of one.
-        if (!whole)
-          throw new KitError(
-            "manifest_broken",
-            `It breaks rules of the platform: kit manifest check ${name}`,
-          );
-        const { effectiveManifest } = await import("../../manifest/schema.ts");
-        const data = effectiveManifest(whole, environment);
-        return { data, show: () => jsonText(data, 2) };
-      }),
-    );
+    .does(async (session, name: string, { environment }: { environment?: EnvironmentName }) => {
+      const { manifest: whole } = await examine(session, name);
+      // A broken manifest gives no result at all, so that nobody uses half of one.
+      if (!whole)
+        throw new KitError("manifest_broken", `It breaks rules of the platform: kit manifest check ${name}`);
+      const { effectiveManifest } = await import("../../manifest/schema.ts");
+      const data = effectiveManifest(whole, environment);
+      return { data, show: () => jsonText(data, 2) };
+    });
 
   manifest
     .command("write")
@@ -63,27 +56,23 @@ It is made of src/your-service/plans.ts and of ADDON_ID, PUBLIC_URL,
 RESOURCES_PATH and SSO_SALT. Without --reveal it holds no secret, and may be
 committed and compared.`,
     )
-    .action(
-      act(async (session, { reveal = false }: { reveal?: boolean }) => {
-        const { addonId, publicUrl, resourcesPath, ssoSalt, addonPassword } = session.settings([
-          ...(["addonId", "publicUrl", "resourcesPath", "ssoSalt"] as const),
-          ...(reveal ? (["addonPassword"] as const) : []),
-        ]);
-        if (publicUrl === undefined)
-          throw new Misconfigured(
-            "PUBLIC_URL is required here: the address at which the platform reaches us.",
-          );
-        // The platform's document shows no shape for the two addresses; the calls about a resource append its uuid.
-        const data = {
-          ...addonManifest(addonId, await session.offer()),
-          base_url: `${publicUrl}${resourcesPath}`,
-          ...(ssoSalt && { sso_url: `${publicUrl}/sso/login` }),
-          ...(reveal && { password: addonPassword.reveal() }),
-          ...(reveal && ssoSalt && { sso_salt: ssoSalt.reveal() }),
-        };
-        return { data, show: () => jsonText(data, 2) };
-      }),
-    );
+    .does(async (session, { reveal = false }: { reveal?: boolean }) => {
+      const { addonId, publicUrl, resourcesPath, ssoSalt, addonPassword } = session.settings([
+        ...(["addonId", "publicUrl", "resourcesPath", "ssoSalt"] as const),
+        ...(reveal ? (["addonPassword"] as const) : []),
+      ]);
+      if (publicUrl === undefined)
+        throw new Misconfigured("PUBLIC_URL is required here: the address at which the platform reaches us.");
+      // The platform's document shows no shape for the two addresses; the calls about a resource append its uuid.
+      const data = {
+        ...addonManifest(addonId, await session.offer()),
+        base_url: `${publicUrl}${resourcesPath}`,
+        ...(ssoSalt && { sso_url: `${publicUrl}/sso/login` }),
+        ...(reveal && { password: addonPassword.reveal() }),
+        ...(reveal && ssoSalt && { sso_salt: ssoSalt.reveal() }),
+      };
+      return { data, show: () => jsonText(data, 2) };
+    });
 }
 
 async function examine({ host }: Session, file: string) {

@@ -1,4 +1,4 @@
-import { Option, type Command } from "commander";
+import { Option } from "commander";
 import { KitError } from "../../errors.ts";
 import {
   createAuthorization,
@@ -19,26 +19,24 @@ import type { Secret } from "../../secret.ts";
 import { typedUuid, UsedWrongly } from "../errors.ts";
 import { appsOf, callPlatform } from "../platform-call.ts";
 import { counted, moment } from "../wording.ts";
-import type { Act, Session } from "./session.ts";
+import type { KitCommand, Session } from "./session.ts";
 import type { Paint } from "./host.ts";
 import { DONE, example, FAILED, jsonText, safe, safeLines, table } from "./outcome.ts";
 
-export function addApps(program: Command, act: Act): void {
+export function addApps(program: KitCommand): void {
   program
     .command("apps")
     .argument("<uuid>", "the resource", typedUuid)
     .description("the app a resource was installed on, and all it is attached to")
-    .action(
-      act(async (session, uuid: string) => {
-        const report = await appsOf(await session.context(), uuid);
-        const { primary, attachments } = report;
-        const rows = attachments.map(({ name, app }) => ({
-          ...{ app: app.name, "attached as": name, "app id": app.id },
-        }));
-        const head = `Installed on ${safe(primary.name)}, ${counted(rows.length, "attachment")}.`;
-        return { data: report, show: (paint) => `${head}\n${table(paint, rows)}` };
-      }),
-    );
+    .does(async (session, uuid: string) => {
+      const report = await appsOf(await session.context(), uuid);
+      const { primary, attachments } = report;
+      const rows = attachments.map(({ name, app }) => ({
+        ...{ app: app.name, "attached as": name, "app id": app.id },
+      }));
+      const head = `Installed on ${safe(primary.name)}, ${counted(rows.length, "attachment")}.`;
+      return { data: report, show: (paint) => `${head}\n${table(paint, rows)}` };
+    });
 }
 
 interface Call {
@@ -47,7 +45,7 @@ interface Call {
   reveal?: boolean;
 }
 
-export function addApi(program: Command, act: Act): void {
+export function addApi(program: KitCommand): void {
   program
     .command("api")
     .argument("<METHOD>", "GET, POST, PUT, PATCH or DELETE", (text) => text.toUpperCase())
@@ -57,26 +55,24 @@ export function addApi(program: Command, act: Act): void {
     .option("--reveal", "show tokens, config values and other secrets of the answer")
     .description("any call to the platform's API; the answer is shown as it comes, but for secrets in it")
     .addHelpText("after", example("kit api GET /addons/UUID --resource UUID"))
-    .action(
-      act(async (session, method: string, path: string, { resource: uuid, data, reveal = false }: Call) => {
-        const context = await session.context({ changes: method !== "GET" });
-        const answer = await callPlatform(context, { method, path, uuid, data }, reveal);
-        const { status, body } = answer;
-        return {
-          data: answer,
-          message: `status ${status}`,
-          show: (paint) => {
-            const head = (status >= 400 ? paint.red : paint.green)(String(status));
-            const text = typeof body === "string" ? safeLines(body) : jsonText(body, 2);
-            return body === null ? head : `${head}\n${text}`;
-          },
-          exitCode: status >= 400 ? FAILED : DONE,
-        };
-      }),
-    );
+    .does(async (session, method: string, path: string, { resource: uuid, data, reveal = false }: Call) => {
+      const context = await session.context({ changes: method !== "GET" });
+      const answer = await callPlatform(context, { method, path, uuid, data }, reveal);
+      const { status, body } = answer;
+      return {
+        data: answer,
+        message: `status ${status}`,
+        show: (paint) => {
+          const head = (status >= 400 ? paint.red : paint.green)(String(status));
+          const text = typeof body === "string" ? safeLines(body) : jsonText(body, 2);
+          return body === null ? head : `${head}\n${text}`;
+        },
+        exitCode: status >= 400 ? FAILED : DONE,
+      };
+    });
 }
 
-export function addAuthorizations(program: Command, act: Act): void {
+export function addAuthorizations(program: KitCommand): void {
   const authorizations = program
     .command("authorizations")
     .description("tokens of your own for the platform's API; your present token comes on standard input");
@@ -93,27 +89,23 @@ export function addAuthorizations(program: Command, act: Act): void {
 The new token is shown this once: nobody can show it again, so --reveal is not
 needed here. It is not stored and not logged.`,
     )
-    .action(
-      act(async (session, { description, scope }: { description: string; scope: string[] }) => {
-        if (scope.includes("")) throw new UsedWrongly("With an empty scope it could do everything.");
-        const record = await asked(session, (calls, token) =>
-          createAuthorization(calls, { description, scope }, token),
-        );
-        const data = revealed(record);
-        return { data, show: () => `Created. Its token is shown this once:\n${jsonText(data, 2)}` };
-      }),
-    );
+    .does(async (session, { description, scope }: { description: string; scope: string[] }) => {
+      if (scope.includes("")) throw new UsedWrongly("With an empty scope it could do everything.");
+      const record = await asked(session, (calls, token) =>
+        createAuthorization(calls, { description, scope }, token),
+      );
+      const data = revealed(record);
+      return { data, show: () => `Created. Its token is shown this once:\n${jsonText(data, 2)}` };
+    });
 
   authorizations
     .command("revoke")
     .argument("<id>", "the authorization")
     .description("end an authorization: its tokens are blocked at once")
-    .action(
-      act(async (session, id: string) => {
-        const record = await asked(session, (calls, token) => revokeAuthorization(calls, id, token));
-        return { data: record, show: () => `Revoked ${safe(record.id)}: its tokens are blocked.` };
-      }),
-    );
+    .does(async (session, id: string) => {
+      const record = await asked(session, (calls, token) => revokeAuthorization(calls, id, token));
+      return { data: record, show: () => `Revoked ${safe(record.id)}: its tokens are blocked.` };
+    });
 }
 
 /** Needs neither the database nor a secret of the service. */
@@ -149,7 +141,7 @@ interface Asked {
   incident?: string;
 }
 
-export function addStatus(program: Command, act: Act): void {
+export function addStatus(program: KitCommand): void {
   program
     .command("status")
     .option(
@@ -160,39 +152,37 @@ export function addStatus(program: Command, act: Act): void {
     .option("--per-page <n>", "as many incidents", like(/^[1-9]\d{0,8}$/, "a whole number from 1 on"))
     .addOption(new Option("--incident <id>", "that incident").conflicts(["since", "perPage"]))
     .description("how the platform is: its status feed, which nothing of the service depends on")
-    .action(
-      act((session, { since, perPage, incident }: Asked) => {
-        const { platformStatusUrl: statusUrl } = session.settings(["platformStatusUrl"]);
-        return withHttp(async (http) => {
-          const feed = { http, statusUrl };
-          if (incident !== undefined) {
-            const { json, value } = await oneIncident(feed, incident);
-            return { data: json, show: (paint) => incidentText(paint, value) };
-          }
-          if (since !== undefined || perPage !== undefined) {
-            const { json, value } = await listed(feed, {
-              since,
-              perPage: perPage ? Number(perPage) : undefined,
-            });
-            return { data: json, show: (paint) => incidentsText(paint, "incident", value) };
-          }
-          const { json, value } = await currentStatus(feed);
-          const open = openIncidents(value);
-          const coming = value.scheduled.filter(({ resolved }) => !resolved);
-          return {
-            data: json,
-            show: (paint) =>
-              [
-                ...value.status.map(({ system, status }) => safe(`${system}: ${status || "–"}`)),
-                open === null
-                  ? "The feed has no list of incidents."
-                  : incidentsText(paint, "open incident", open),
-                incidentsText(paint, "maintenance window", coming),
-              ].join("\n"),
-          };
-        });
-      }),
-    );
+    .does((session, { since, perPage, incident }: Asked) => {
+      const { platformStatusUrl: statusUrl } = session.settings(["platformStatusUrl"]);
+      return withHttp(async (http) => {
+        const feed = { http, statusUrl };
+        if (incident !== undefined) {
+          const { json, value } = await oneIncident(feed, incident);
+          return { data: json, show: (paint) => incidentText(paint, value) };
+        }
+        if (since !== undefined || perPage !== undefined) {
+          const { json, value } = await listed(feed, {
+            since,
+            perPage: perPage ? Number(perPage) : undefined,
+          });
+          return { data: json, show: (paint) => incidentsText(paint, "incident", value) };
+        }
+        const { json, value } = await currentStatus(feed);
+        const open = openIncidents(value);
+        const coming = value.scheduled.filter(({ resolved }) => !resolved);
+        return {
+          data: json,
+          show: (paint) =>
+            [
+              ...value.status.map(({ system, status }) => safe(`${system}: ${status || "–"}`)),
+              open === null
+                ? "The feed has no list of incidents."
+                : incidentsText(paint, "open incident", open),
+              incidentsText(paint, "maintenance window", coming),
+            ].join("\n"),
+        };
+      });
+    });
 }
 
 function incidentsText(paint: Paint, what: string, incidents: readonly Incident[]): string {

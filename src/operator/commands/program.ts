@@ -1,8 +1,8 @@
-import { Command, CommanderError, Help, type OutputConfiguration } from "commander";
+import { type Command, CommanderError, Help, type OutputConfiguration } from "commander";
 import { buildText, build } from "../../version.ts";
 import { addAction, addAudit, addBulk } from "./actions.ts";
 import { addApi, addApps, addAuthorizations, addStatus } from "./platform.ts";
-import { type Act, createSession, YOURS, type Seller } from "./session.ts";
+import { KitCommand, type Act, createSession, YOURS, type Seller } from "./session.ts";
 import { addConfig } from "./config.ts";
 import { addKeys, addSecret } from "./credentials.ts";
 import { addDoctor, addMigrate } from "./doctor.ts";
@@ -17,8 +17,8 @@ const COMMANDS = [
 ];
 
 /** The command line as a commander program, which never exits the process. */
-export function createProgram(act: Act, output: OutputConfiguration = {}): Command {
-  const program = new Command("kit")
+export function createProgram(act: Act, output: OutputConfiguration = {}): KitCommand {
+  const program = new KitCommand(act, "kit")
     .description("The operator's command line: what the service keeps, and what you can do about it.")
     .option("--json", "print one JSON document and nothing else")
     .version(buildText, "--version", "print the version, the commit that was built, and Node's version")
@@ -26,7 +26,7 @@ export function createProgram(act: Act, output: OutputConfiguration = {}): Comma
     .exitOverride()
     .configureOutput(output)
     .addHelpText("after", ENDING);
-  for (const add of COMMANDS) add(program, act);
+  for (const add of COMMANDS) add(program);
   return program;
 }
 

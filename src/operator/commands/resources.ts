@@ -1,5 +1,4 @@
 import { createInterface } from "node:readline";
-import type { Command } from "commander";
 import {
   eraseResource,
   listResources,
@@ -11,12 +10,12 @@ import {
 import { typedUuid } from "../errors.ts";
 import { counted, some, moment, planInWords } from "../wording.ts";
 import { entryText } from "./actions.ts";
-import type { Act } from "./session.ts";
+import type { KitCommand } from "./session.ts";
 import { DONE, example, FAILED, facts, marked, table } from "./outcome.ts";
 import { detailsInWords, factsOf, type NamedFact } from "../resource-facts.ts";
 import type { Paint } from "./host.ts";
 
-export function addResources(program: Command, act: Act): void {
+export function addResources(program: KitCommand): void {
   const resources = program.command("resources").description("the add-on resources we know of");
   resources
     .command("list")
@@ -24,28 +23,24 @@ export function addResources(program: Command, act: Act): void {
     .option("--state <state>", "only those in this state: of the business, or of the credential")
     .option("--search <text>", "how the uuid, name or app begins; or its plan, region or app id")
     .option("--after <cursor>", 'the next page: the "next" of the one before')
-    .action(
-      act(
-        async (session, { search: text, ...search }: { search?: string; state?: string; after?: string }) => {
-          const page = await listResources(await session.database(), { text, ...search });
-          const { resources: found, next } = page;
-          const more = next === null ? "" : ` For more, the same command with --after ${next}`;
-          const end = `${counted(found.length, "resource")}.${more}`;
-          return { data: page, show: (paint) => `${table(paint, found.map(inRow))}\n\n${end}` };
-        },
-      ),
+    .does(
+      async (session, { search: text, ...search }: { search?: string; state?: string; after?: string }) => {
+        const page = await listResources(await session.database(), { text, ...search });
+        const { resources: found, next } = page;
+        const more = next === null ? "" : ` For more, the same command with --after ${next}`;
+        const end = `${counted(found.length, "resource")}.${more}`;
+        return { data: page, show: (paint) => `${table(paint, found.map(inRow))}\n\n${end}` };
+      },
     );
 
   resources
     .command("show")
     .argument("<uuid>", "the resource", typedUuid)
     .description("one resource, with what happened to it")
-    .action(
-      act(async (session, uuid: string) => {
-        const resource = await showResource(await session.database(), uuid);
-        return { data: resource, show: (paint) => resourceText(paint, resource) };
-      }),
-    );
+    .does(async (session, uuid: string) => {
+      const resource = await showResource(await session.database(), uuid);
+      return { data: resource, show: (paint) => resourceText(paint, resource) };
+    });
 
   resources
     .command("erase")
@@ -59,18 +54,16 @@ Its tokens and config vars are gone for good, and what your service keeps for it
 is cleaned up. Said of a tombstone, it takes what is left of the customer: name,
 app and options.`,
     )
-    .action(
-      act(async (session, uuid: string, { yes = false }: { yes?: boolean }) => {
-        const db = await session.database({ changes: true });
-        const resource = await showResource(db, uuid);
-        if (!yes) {
-          session.say(table(session.paint(), [inRow(resource)]));
-          await session.confirm("Erase it for good?");
-        }
-        const report = await eraseResource(db, uuid);
-        return { data: report, show: () => `Erased ${report.erased}. Its uuid can never live again.` };
-      }),
-    );
+    .does(async (session, uuid: string, { yes = false }: { yes?: boolean }) => {
+      const db = await session.database({ changes: true });
+      const resource = await showResource(db, uuid);
+      if (!yes) {
+        session.say(table(session.paint(), [inRow(resource)]));
+        await session.confirm("Erase it for good?");
+      }
+      const report = await eraseResource(db, uuid);
+      return { data: report, show: () => `Erased ${report.erased}. Its uuid can never live again.` };
+    });
 
   resources
     .command("import")
@@ -84,25 +77,23 @@ and name may be missing. What exists is never changed. Exit code 0: every line
 is imported or exists; 1: some line was not usable (its number and reason are
 told), or it was stopped: say it again. Then: kit grants recover --all`,
     )
-    .action(
-      act(async (session) => {
-        const context = await session.context({ changes: true });
-        const how = session.how();
-        const lines = createInterface({ input: session.host.stdin, signal: how.signal, crlfDelay: Infinity });
-        const report = await importInstallations(context, lines, how);
-        const { imported, skipped } = report;
-        const bad = skipped.filter(({ reason }) => reason !== "exists");
-        const badText = ({ line, uuid, reason }: (typeof bad)[number]) =>
-          `✗ line ${line}: ${reason} ${uuid ?? ""}`;
-        const sum = `${counted(imported, "resource")} imported, ${skipped.length - bad.length} existed, ${bad.length} not usable.`;
-        return {
-          data: report,
-          message: sum,
-          show: (paint) => marked(paint, [...some(bad, badText), sum].join("\n")),
-          exitCode: bad.length === 0 && !how.signal.aborted ? DONE : FAILED,
-        };
-      }),
-    );
+    .does(async (session) => {
+      const context = await session.context({ changes: true });
+      const how = session.how();
+      const lines = createInterface({ input: session.host.stdin, signal: how.signal, crlfDelay: Infinity });
+      const report = await importInstallations(context, lines, how);
+      const { imported, skipped } = report;
+      const bad = skipped.filter(({ reason }) => reason !== "exists");
+      const badText = ({ line, uuid, reason }: (typeof bad)[number]) =>
+        `✗ line ${line}: ${reason} ${uuid ?? ""}`;
+      const sum = `${counted(imported, "resource")} imported, ${skipped.length - bad.length} existed, ${bad.length} not usable.`;
+      return {
+        data: report,
+        message: sum,
+        show: (paint) => marked(paint, [...some(bad, badText), sum].join("\n")),
+        exitCode: bad.length === 0 && !how.signal.aborted ? DONE : FAILED,
+      };
+    });
 }
 
 const inRow = ({ uuid, plan, state, credential, name, app }: ResourceRecord) => ({

@@ -15,6 +15,7 @@ import { DONE, type Outcome, safe, safeLines } from "./outcome.ts";
 import { randomUUID } from "node:crypto";
 import os from "node:os";
 import { readUuid } from "../../values.ts";
+import { Command } from "commander";
 import { beginAction, followAction } from "../audit.ts";
 
 /** Whose service the command works for: its parts, and the reading of its settings. */
@@ -189,5 +190,22 @@ function systemUser(): string {
     return os.userInfo().username;
   } catch {
     return "unknown";
+  }
+}
+
+export class KitCommand extends Command {
+  readonly #act: Act;
+
+  constructor(act: Act, name?: string) {
+    super(name);
+    this.#act = act;
+  }
+
+  override createCommand(name?: string): KitCommand {
+    return new KitCommand(this.#act, name);
+  }
+
+  does<Args extends unknown[]>(run: (session: Session, ...args: Args) => Promise<Outcome>): this {
+    return this.action(this.#act(run));
   }
 }
