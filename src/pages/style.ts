@@ -55,8 +55,7 @@ const WIDE = `
   :is(td, tbody th) small { display: block; }
   main form.search { display: flex; flex-wrap: wrap; gap: 0.75rem; align-items: end; margin: 0 0 1.5rem; }
   form.search label { margin: 0; flex: 1 1 12rem; }
-  form.search label:first-child { flex-grow: 3; }
-  form.search :is(input, select, button) { --pico-border-radius: 0.25rem; margin-bottom: 0; border-radius: 0.25rem; }
+  form.search :is(input, select, button) { margin-bottom: 0; }
   main form.ask { display: block; margin: 1.5rem 0 0; max-width: 40rem; }
   form.ask .row { display: flex; flex-wrap: wrap; gap: 0.75rem 1.5rem; align-items: center; margin-top: 1.5rem; }
   form.ask .row > * { margin: 0; }

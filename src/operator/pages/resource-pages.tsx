@@ -6,13 +6,7 @@ import { within } from "../../within.ts";
 import { YOUR_KINDS } from "../../work/step.ts";
 import { appsOf, type AppsReport } from "../platform-call.ts";
 import { detailsInWords, factsOf } from "../resource-facts.ts";
-import {
-  type WaitingStep,
-  type WholeResource,
-  STATES,
-  type ResourcePage,
-  type Search,
-} from "../resources.ts";
+import { type WholeResource, STATES, type ResourcePage, type Search } from "../resources.ts";
 import { OF_ITS_STEPS, OF_ONE, type Action } from "./actions.tsx";
 import { Links, LIVE_MS, Moment, NamedFacts, Older, Section, A, State, Table } from "./parts.tsx";
 import { planInWords } from "../wording.ts";
@@ -47,7 +41,7 @@ export function resourcePage(record: WholeResource, apps: VNode | null, yours: r
         <Section title="Waiting steps" id="steps" live={LIVE_MS}>
           {steps.length === 0 && <p>Nothing is waiting to be done.</p>}
           <NamedFacts of={facts["Waiting steps"]} now={readAt} />
-          {steps.some(isYours) && <Actions of={OF_ITS_STEPS} uuid={uuid} />}
+          {steps.some(({ kind }) => YOURS.includes(kind)) && <Actions of={OF_ITS_STEPS} uuid={uuid} />}
         </Section>
         {apps && <Section title="Apps">{apps}</Section>}
         <Section title="What happened" id="timeline" live={LIVE_MS}>
@@ -58,7 +52,7 @@ export function resourcePage(record: WholeResource, apps: VNode | null, yours: r
   };
 }
 
-const isYours = ({ kind }: WaitingStep) => (YOUR_KINDS as readonly string[]).includes(kind);
+const YOURS: readonly string[] = YOUR_KINDS;
 
 function Actions({ of, uuid }: { of: readonly Action[]; uuid: string }) {
   const links = of.map(({ label, name }) => ({ label, path: `/resources/${uuid}/${name}` }));
@@ -97,12 +91,13 @@ function Timeline({ of: { events, actions } }: { of: WholeResource }) {
   return <Facts of={shown} />;
 }
 
-export function listPage(search: Search, { resources, next }: ResourcePage): Page {
+export function listPage({ text = "", state = "" }: Search, { resources, next }: ResourcePage): Page {
+  const older = next && `/resources?${new URLSearchParams({ text, state, after: next })}`;
   return {
     title: "Resources",
     content: (
       <>
-        <SearchForm search={search} />
+        <SearchForm text={text} state={state} />
         <Table
           columns={[
             ["Resource", named],
@@ -114,7 +109,7 @@ export function listPage(search: Search, { resources, next }: ResourcePage): Pag
           ]}
           rows={resources}
         />
-        <Older path={next && pathOf(search, next)} />
+        <Older path={older} />
       </>
     ),
   };
@@ -127,12 +122,7 @@ const named = ({ uuid, name }: { uuid: string; name: string | null }) => (
   </span>
 );
 
-function pathOf({ text, state }: Search, after: string): string {
-  const members = Object.entries({ text, state, after }).filter(([, value]) => value);
-  return `/resources?${new URLSearchParams(members as [string, string][])}`;
-}
-
-function SearchForm({ search: { text, state } }: { search: Search }) {
+function SearchForm({ text, state }: { text: string; state: string }) {
   return (
     <search>
       <form class="search" method="get">
