@@ -135,6 +135,12 @@ const like = (pattern: RegExp, what: string) => (text: string) => {
   throw new UsedWrongly(`"${text}" is not ${what}.`);
 };
 
+/** The words of the status site's icons; any other status is shown unchanged. */
+const ICONS: Readonly<Record<string, string>> = {
+  ...{ green: "Available", yellow: "Performance Degradation", red: "Service Disruption" },
+  ...{ blue: "Maintenance", maintenance: "Maintenance" },
+};
+
 interface Asked {
   since?: string;
   perPage?: string;
@@ -174,7 +180,7 @@ export function addStatus(program: KitCommand): void {
           data: json,
           show: (paint) =>
             [
-              ...value.status.map(({ system, status }) => safe(`${system}: ${status || "–"}`)),
+              ...value.status.map(({ system, status }) => safe(`${system}: ${ICONS[status] ?? status}`)),
               open === null
                 ? "The feed has no list of incidents."
                 : incidentsText(paint, "open incident", open),

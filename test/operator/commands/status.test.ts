@@ -54,7 +54,7 @@ describe("kit status", () => {
     const { code, stdout, stderr } = await run();
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     for (const part of [
-      "Apps: green\nTools: yellow\nData: red\nCLI: blue\nRest: mauve\n",
+      "Apps: Available\nTools: Performance Degradation\nData: Service Disruption\nCLI: Maintenance\nRest: mauve\n",
       "1 open incident.\n#7 Slow\\u001b[31m builds  monitoring, since ",
       "  update  The last word.\n1 maintenance window.\n#8 New disks  scheduled, since ",
     ])
