@@ -49,7 +49,7 @@ type Column<Row> = [title: string, cell: (row: Row) => ComponentChildren];
 
 /** Its rows become stacked lists on a small screen. The first column names the row. */
 export function Table<Row>({ columns, rows }: { columns: readonly Column<Row>[]; rows: readonly Row[] }) {
-  if (rows.length === 0) return <p>There is nothing like this.</p>;
+  if (rows.length === 0) return <p>None.</p>;
   return (
     <table>
       <thead>
