@@ -78,7 +78,7 @@ describe("kit without any settings", () => {
     const { code, stderr, stdout } = await kit({ ADDON_PASSWORD: "pass\u0007word" }, ["apps", UUID]);
     expect({ code, stdout }).toEqual({ code: 78, stdout: "" });
     expect(stderr).toContain("ADDON_ID is required");
-    expect(stderr).toContain("ADDON_PASSWORD must not contain control characters");
+    expect(stderr).toContain("ADDON_PASSWORD must be one line");
     expect(stderr).not.toContain("word\n");
   });
 });
