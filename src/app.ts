@@ -28,7 +28,7 @@ export function createApp(ctx: Context, { partnerApi, metrics, site, yours, read
 
   const observe = timedRequests(ctx.metrics, config.resourcesPath);
   const logRequest = requestLog(log);
-  if (trace.requests) app.use(trace.requests);
+  app.use(trace.requests);
   app.use((request, response, next) => {
     observe(request, response);
     logRequest(request, response);

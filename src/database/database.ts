@@ -5,7 +5,7 @@ import { KitError, Misconfigured } from "../errors.ts";
 import type { PrismaClient } from "./client/client.ts";
 import { refused, leavesConnectionSound } from "./retry.ts";
 
-export { groupCommit, Overloaded } from "./group-commit.ts";
+export { groupCommit } from "./group-commit.ts";
 export * from "./retry.ts";
 
 /** One SQL statement with a name of its own, under which PostgreSQL parses it once per connection, and shows it. */
@@ -38,9 +38,9 @@ export type DatabaseSettings = {
 export type Database = Queryable & {
   /** Commits when `work` resolves, rolls back when it throws. Wait for nothing in it but the database. */
   transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T>;
-  /** As `transaction`, planned for its values like any other SQL; each statement may take a minute. */
+  /** As `transaction`, planned for its values like any other SQL; each statement may take five minutes. */
   planned<T>(work: (tx: Queryable) => Promise<T>): Promise<T>;
-  /** As `query`, for a read that goes through many rows: planned for its values, and it may take five minutes. */
+  /** As `query`, in such a transaction: for a read that goes through many rows. */
   readWhole<Row>(statement: Statement, values?: readonly unknown[]): Promise<Row[]>;
   prisma(): Promise<PrismaClient>;
   /** Resolves if the database answers and takes writes; rejects if it is read-only: a standby, or a full disk. */
@@ -60,9 +60,8 @@ export type Database = Queryable & {
 const BY_KEY =
   "-c plan_cache_mode=force_generic_plan -c random_page_cost=1.1 -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off";
 
-const LONGEST_READ_MS = 300_000;
-const LONGEST_PLANNED_MS = 60_000;
-const beginPlanned = (upToMs: number) => `BEGIN; SET LOCAL statement_timeout = ${upToMs};
+const LONGEST_PLANNED_MS = 300_000;
+const BEGIN_PLANNED = `BEGIN; SET LOCAL statement_timeout = ${LONGEST_PLANNED_MS};
 SET LOCAL plan_cache_mode = force_custom_plan;
 SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on`;
 
@@ -90,14 +89,14 @@ export function openDatabase({ url, ca, poolSize, onError = () => {} }: Database
     }
   };
 
-  const planned = async <T>(work: (tx: Queryable) => Promise<T>, upToMs: number) =>
-    inTransaction(await connect(), work, beginPlanned(upToMs), { query_timeout: upToMs });
+  const planned: Database["planned"] = async (work) =>
+    inTransaction(await connect(), work, BEGIN_PLANNED, LONGEST_PLANNED_MS);
 
   return {
     query,
     transaction: async (work) => inTransaction(await connect(), work),
-    planned: (work) => planned(work, LONGEST_PLANNED_MS),
-    readWhole: (...asked) => planned((tx) => tx.query(...asked), LONGEST_READ_MS),
+    planned,
+    readWhole: (...asked) => planned((tx) => tx.query(...asked)),
     prisma: () => (prisma ??= openPrisma(pool)),
     async ping() {
       const [answer] = await query<{ isReadOnly: boolean }>(PING);
@@ -164,8 +163,9 @@ interface Lent extends Queryable {
 async function lend<T>(
   client: pg.PoolClient,
   work: (lent: Lent) => Promise<T>,
-  limits: { query_timeout?: number } = {},
+  queryTimeoutMs?: number,
 ): Promise<T> {
+  const limit = queryTimeoutMs && { query_timeout: queryTimeoutMs };
   const lent: Lent = {
     isBroken: false,
     async send(query) {
@@ -178,7 +178,7 @@ async function lend<T>(
     },
     // Parsing a named statement only once saves PostgreSQL a quarter of the work.
     query: async ({ name, text }, values = []) =>
-      (await lent.send({ name, text, values: [...values], ...limits })).rows as never,
+      (await lent.send({ name, text, values: [...values], ...limit })).rows as never,
   };
   try {
     return await work(lent);
@@ -191,7 +191,7 @@ function inTransaction<T>(
   client: pg.PoolClient,
   work: (tx: Queryable) => Promise<T>,
   begin = "BEGIN",
-  limits?: Parameters<typeof lend>[2],
+  queryTimeoutMs?: number,
 ): Promise<T> {
   const transaction = async (lent: Lent) => {
     try {
@@ -206,7 +206,7 @@ function inTransaction<T>(
       throw error;
     }
   };
-  return lend(client, transaction, limits);
+  return lend(client, transaction, queryTimeoutMs);
 }
 
 /** What the driver, Prisma and our statements rely on, whatever the server or the role has set. */

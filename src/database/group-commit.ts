@@ -1,25 +1,16 @@
-import { KitError } from "../errors.ts";
-import { deadlinePassed, hasPassed, isConflict, isDataError, isLockTimeout, type Deadline } from "./retry.ts";
-
-export class Overloaded extends KitError {
-  constructor(queued: number) {
-    super("overloaded", `${queued} rows are waiting for the database already`);
-  }
-}
+import { isDataError, isHeldUp } from "./retry.ts";
 
 type Needs<Ctx, Row, Result> = {
   /** Writes all rows with one statement; one result per row, in their order. Two rows may concern the same thing. */
   write(ctx: Ctx, rows: Row[]): Promise<Result[]>;
-  /** The deadline of a row's caller: the row is not sent after it. Without this, rows are sent however late. */
-  deadlineOf?(row: Row): Deadline;
+  /** Whether the row's caller was answered or refused meanwhile: then the row is not sent. */
+  isTooLate?(row: Row): boolean;
 };
 
 type Waiting<Row, Result> = { row: Row; resolve(result: Result): void; reject(error: unknown): void };
 
 /** In one statement. */
 const MOST_ROWS = 200;
-/** Those being written not counted. */
-const MOST_WAITING = 10_000;
 /** This many rows are sent at once. If they waited for more, PostgreSQL and this process would wait in turns. */
 const ENOUGH = 16;
 /** How long fewer rows wait while {@link MANY} are being written: for more of them, or for those to end. */
@@ -30,7 +21,7 @@ const MOST_FLUSHES = 3;
 
 /**
  * The rows that arrive within one turn of the event loop, or while many others are being written, are written by one
- * statement; each caller is answered once its own row is durable, or rejected with Overloaded. Each context has a queue.
+ * statement; each caller is answered once its own row is durable. Each context has a queue.
  *
  * One row cannot fail its neighbours: if PostgreSQL refuses a batch for its data, or for a lock or a conflict with
  * another transaction, each row is tried alone. Any other error rejects all callers of the batch.
@@ -44,7 +35,7 @@ export function groupCommit<Ctx extends object, Row, Result>(needs: Needs<Ctx, R
   };
 }
 
-function aQueue<Ctx, Row, Result>(ctx: Ctx, { write, deadlineOf }: Needs<Ctx, Row, Result>) {
+function aQueue<Ctx, Row, Result>(ctx: Ctx, { write, isTooLate }: Needs<Ctx, Row, Result>) {
   const queue: Waiting<Row, Result>[] = [];
   let flushes = 0;
   let underWay = 0;
@@ -73,18 +64,9 @@ function aQueue<Ctx, Row, Result>(ctx: Ctx, { write, deadlineOf }: Needs<Ctx, Ro
     });
   }
 
-  /** Asked just before rows are sent: none may be written after its caller was told that its deadline has passed. */
-  function stillWanted(rows: Waiting<Row, Result>[]): Waiting<Row, Result>[] {
-    if (!deadlineOf) return rows;
-    return rows.filter(({ row, reject }) => {
-      const deadline = deadlineOf(row);
-      if (hasPassed(deadline)) reject(deadlinePassed(deadline));
-      return !hasPassed(deadline);
-    });
-  }
-
   async function settle(rows: Waiting<Row, Result>[]): Promise<void> {
-    const batch = stillWanted(rows);
+    // Nobody waits for the others any more, so they are never settled.
+    const batch = rows.filter(({ row }) => !isTooLate?.(row));
     if (batch.length === 0) return;
     try {
       const results = await write(
@@ -95,16 +77,14 @@ function aQueue<Ctx, Row, Result>(ctx: Ctx, { write, deadlineOf }: Needs<Ctx, Ro
         throw new Error(`${results.length} results for ${batch.length} rows`);
       batch.forEach(({ resolve }, i) => resolve(results[i] as Result));
     } catch (error) {
-      const isOfOne = isDataError(error) || isLockTimeout(error) || isConflict(error);
+      const isOfOne = isDataError(error) || isHeldUp(error);
       if (batch.length === 1 || !isOfOne) return batch.forEach(({ reject }) => reject(error));
-      if (deadlineOf) for (const { row } of batch) deadlineOf(row).trouble = error;
       for (const one of batch) await settle([one]);
     }
   }
 
   return (row: Row): Promise<Result> =>
     new Promise((resolve, reject) => {
-      if (queue.length >= MOST_WAITING) return reject(new Overloaded(queue.length));
       queue.push({ row, resolve, reject });
       schedule();
     });

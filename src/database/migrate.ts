@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from "node:crypto";
+import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { KitError, messageOf, Misconfigured } from "../errors.ts";
 import { connectionTo, statement, type Queryable } from "./database.ts";
-import { isConflict, isConnectionConfigError, isLockTimeout, refused } from "./retry.ts";
+import { isConnectionConfigError, isHeldUp, refused } from "./retry.ts";
 
 /** Migrations that follow each other by name, and the schema that has their table. */
 interface Series {
@@ -34,12 +34,6 @@ const LOCK = 72707369;
  */
 const PATIENCE = { lockMs: 1_500, stepsBackMs: 2_000, inAllMs: 10 * 60_000 };
 
-/**
- * The first line of a migration that cannot run in a transaction, such as one with CREATE INDEX CONCURRENTLY. It begins
- * by removing what a run that was cut off may have left.
- */
-const NOT_IN_A_TRANSACTION = "-- not in a transaction";
-
 const tableOf = ({ schema }: Series) => `${schema && `${schema}.`}_prisma_migrations`;
 
 /** The table as Prisma makes it. Not CREATE SCHEMA IF NOT EXISTS: that asks for the right even where it is there. */
@@ -49,10 +43,6 @@ CREATE TABLE IF NOT EXISTS ${tableOf(of)} (
   id varchar(36) PRIMARY KEY NOT NULL, checksum varchar(64) NOT NULL, finished_at timestamptz,
   migration_name varchar(255) NOT NULL, logs text, rolled_back_at timestamptz,
   started_at timestamptz NOT NULL DEFAULT now(), applied_steps_count integer NOT NULL DEFAULT 0)`;
-
-/** Those of an earlier run that was cut off: with nothing done, or to be begun again. */
-const forgetUnfinished = (of: Series) =>
-  `UPDATE ${tableOf(of)} SET rolled_back_at = now() WHERE finished_at IS NULL AND rolled_back_at IS NULL`;
 
 /** Lifts the limits that the role has: a migration may take as long as it takes. */
 const NO_LIMITS = `SELECT set_config(name, '0', false) FROM pg_settings
@@ -91,7 +81,7 @@ interface Wishes {
  * @throws MigrationFailed; Misconfigured if the address is at fault; the driver's own errors if nothing answers there
  */
 export async function migrate(wishes: Wishes): Promise<{ applied: string[] }> {
-  const { url, ca, folder, yours, say = () => undefined } = wishes;
+  const { url, ca, folder, yours } = wishes;
   const client = new pg.Client({
     ...connectionTo(url, ca),
     ...{ application_name: "addon-migrate", connectionTimeoutMillis: 10_000, keepAlive: true },
@@ -101,11 +91,11 @@ export async function migrate(wishes: Wishes): Promise<{ applied: string[] }> {
   const db: Queryable = { query: async ({ text }) => (await client.query(text)).rows as never };
   try {
     await client.query(NO_LIMITS);
-    await takeLock(client, say);
+    await client.query(`SELECT pg_advisory_lock(${LOCK})`);
     const applied: string[] = [];
     for (const each of series(folder, yours)) {
       const pending = await pendingOf(db, each);
-      if (pending.length > 0) await client.query(`${createTable(each)}; ${forgetUnfinished(each)}`);
+      if (pending.length > 0) await client.query(createTable(each));
       // Names without a schema are looked for, and made, in the series' own first.
       if (each.schema) await client.query(`SET search_path = ${each.schema}, public`);
       for (const name of pending) {
@@ -121,19 +111,6 @@ export async function migrate(wishes: Wishes): Promise<{ applied: string[] }> {
   }
 }
 
-/**
- * Takes the lock by polling. A statement that blocked on it would be waited for by an index that another session makes
- * CONCURRENTLY, until PostgreSQL ended one of the two as a deadlock.
- */
-async function takeLock(client: pg.Client, say: (sentence: string) => void): Promise<void> {
-  const take = `SELECT pg_try_advisory_lock(${LOCK}) AS "isMine"`;
-  for (let isFirst = true; ; isFirst = false) {
-    if ((await client.query<{ isMine: boolean }>(take)).rows[0]!.isMine) return;
-    if (isFirst) say("Waiting for another migration to end.");
-    await sleep(200);
-  }
-}
-
 const shown = ({ schema }: Series, name: string) => (schema ? `${schema}/${name}` : name);
 
 /** In a transaction again and again, while other sessions hold what it changes. */
@@ -145,28 +122,19 @@ async function apply(
 ): Promise<void> {
   const script = await readFile(path.join(of.folder, name, "migration.sql"), "utf8");
   const checksum = createHash("sha256").update(script).digest("hex");
-  const id = randomUUID();
-  const begin = `INSERT INTO ${tableOf(of)} (id, checksum, migration_name) VALUES ('${id}', '${checksum}', '${name}')`;
-  const finish = `UPDATE ${tableOf(of)} SET finished_at = clock_timestamp(), applied_steps_count = 1 WHERE id = '${id}'`;
-  if (script.startsWith(NOT_IN_A_TRANSACTION)) {
-    // One by one: PostgreSQL runs statements that are sent together in one transaction.
-    const steps = script.split(/;[^\S\n]*$/m).filter((each) => each.trim() !== "");
-    for (const each of [begin, ...steps, finish]) await client.query(each);
-    return;
-  }
+  const record = `INSERT INTO ${tableOf(of)} (id, checksum, migration_name, finished_at, applied_steps_count)
+    VALUES (gen_random_uuid(), '${checksum}', '${name}', clock_timestamp(), 1)`;
   // The transaction that does the work also records it: if this process dies, PostgreSQL may still complete it. The
   // script may end with a comment, or with a statement without its semicolon.
-  const sql = `BEGIN; SET LOCAL lock_timeout = ${patience.lockMs};\n${begin};\n${script}\n;${finish}; COMMIT`;
+  const sql = `BEGIN; SET LOCAL lock_timeout = ${patience.lockMs};\n${script}\n;${record}; COMMIT`;
   const until = performance.now() + patience.inAllMs;
   for (let tries = 1; ; tries++) {
     try {
       return void (await client.query(sql));
     } catch (error) {
       await client.query("ROLLBACK").catch(() => undefined);
-      const isHeldByOthers = isLockTimeout(error) || isConflict(error);
-      if (!isHeldByOthers || performance.now() > until) throw error;
-      const why = `another session holds what it changes (${messageOf(error)})`;
-      if (tries === 1) say?.(`${name}: ${why}. Trying until it lets go.`);
+      if (!isHeldUp(error) || performance.now() > until) throw error;
+      if (tries === 1) say?.(`${name}: another session holds what it changes. Trying until it lets go.`);
       await sleep(patience.stepsBackMs);
     }
   }

@@ -5,12 +5,14 @@ import { within } from "../within.ts";
 // Which errors of the driver, of Node and of Prisma another try may cure, the one place that tries again, and what watches
 // an outage. The states are PostgreSQL's SQLSTATEs: https://www.postgresql.org/docs/current/errcodes-appendix.html
 
-/** Connection (08), resources (53), a lock (55P03), cancelled (57014), shut down (57P…), too long (25P…), read-only. */
-const PASSING_STATES = /^(08|53|55P03|57014|57P0[1235]|25006|25P0[34])/;
+/** Connection (08), resources (53), cancelled (57014), shut down (57P…), too long (25P…), read-only. */
+const PASSING_STATES = /^(08|53|57014|57P0[1235]|25006|25P0[34])/;
 const PASSING_CODES =
   /^(ECONN(REFUSED|RESET|ABORTED)|ETIMEDOUT|EPIPE|EPROTO|ENOENT|ENOTFOUND|EAI_\w+|E(HOST|NET)(UNREACH|DOWN)|P10(01|02|08|17)|P20(24|28|37))$/;
 const PASSING_MESSAGES =
   /Connection (terminated|ended)|Query read timeout|timeout exceeded|not queryable|has closed the connection/;
+/** Another transaction stood in the way: a conflict, a deadlock, a lock that it held for longer than we wait. */
+const HELD_UP_STATES = /^(40001|40P01|55P03)/;
 /** A value that does not fit (22), breaks a constraint (23), or is more than PostgreSQL can hold in one place (54). */
 const DATA_STATES = /^(22|23|54)/;
 /** A right is missing, or a pooler lets clients take turns on its sessions: a named statement is there, or is not. */
@@ -22,7 +24,7 @@ const refusals = new WeakSet<object>();
 
 /** Notes that this error kept us from connecting, so that no statement was run. */
 export function refused(error: unknown): unknown {
-  if (typeof error === "object" && error !== null) refusals.add(error);
+  refusals.add(Object(error) as object);
   return error;
 }
 const wasRefused = (error: unknown) => refusals.has(Object(error) as object);
@@ -38,7 +40,7 @@ export function isTransient(error: unknown): boolean {
 
 function passes(error: unknown): boolean {
   const { state, code, message, routine } = clues(error);
-  if (isConflict(error)) return true;
+  if (isHeldUp(error)) return true;
   // The plan of a named statement whose table has changed; the connection is closed, and with it the plan.
   if (state) return PASSING_STATES.test(state) || routine === "RevalidateCachedQuery";
   return PASSING_CODES.test(code) || PASSING_MESSAGES.test(message);
@@ -51,14 +53,11 @@ export function isConnectionConfigError(error: unknown): boolean {
   return wasRefused(error) && !passes(error);
 }
 
-/** PostgreSQL ended one of two transactions that stood in each other's way. */
-export function isConflict(error: unknown): boolean {
+/** Did another transaction stand in the way? Other rows of the same statement may be free. */
+export function isHeldUp(error: unknown): boolean {
   const { state, code } = clues(error);
-  return state === "40001" || state === "40P01" || code === "P2034";
+  return HELD_UP_STATES.test(state) || code === "P2034";
 }
-
-/** Did another session hold a lock for longer than we wait? Other rows of the same statement may be free. */
-export const isLockTimeout = (error: unknown) => clues(error).state === "55P03";
 
 export const isDataError = (error: unknown) => DATA_STATES.test(clues(error).state);
 
@@ -96,91 +95,65 @@ export function isDatabaseAway(error: unknown): boolean {
   return error instanceof KitError ? error instanceof DatabaseUnavailable : isTransient(error);
 }
 
-/** Is it the whole database that is away, and not only one row or one statement that is locked, or takes too long? */
-function isUnreachable(error: unknown): boolean {
-  const last = error instanceof DatabaseUnavailable ? error.cause : error;
-  return isDatabaseAway(error) && !isConflict(last) && !["55P03", "57014"].includes(clues(last).state);
-}
-
-/** Limits how many callers wait at once; any more fail at once. One for all whom the same outage would hold up. */
-type WaitingRoom = { waiting: number; readonly seats: number };
-
-export const aWaitingRoom = (seats = 100): WaitingRoom => ({ waiting: 0, seats });
-
-/** How long one caller waits for the database: no try begins after its end. */
-export type Deadline = {
-  /** Its end, by `performance.now()`. */
-  readonly until: number;
-  /** The caller has its answer, or was refused. */
-  hasEnded: boolean;
-  /** The last error; it becomes the `cause` of the error that the caller gets. */
-  trouble: unknown;
-};
+/** So many of the platform's requests may wait for the database at once; any more fail at once. */
+const MOST_REQUESTS = 100;
+let requestsWaiting = 0;
 
 /** A try that hangs may be about to succeed. */
 const GRACE_MS = 1000;
 
 type Patience = {
   upToMs?: number;
-  room?: WaitingRoom;
+  /** One of the platform's requests, of which only so many may wait. */
+  isRequest?: boolean;
   /** Whether another try may succeed after this error; `isTransient` unless given. */
   isCurable?: (error: unknown) => boolean;
 };
 
 /**
  * Runs `work` until it succeeds: the database may be restarting, failing over or out of reach for a moment. `work` must
- * be idempotent: after a lost connection nobody knows whether it was done. Errors that waiting cannot cure are thrown as
- * they are.
+ * be idempotent: after a lost connection nobody knows whether it was done. Its signal is aborted when the caller has an
+ * answer, or was refused. Errors that waiting cannot cure are thrown as they are.
  *
- * @throws DatabaseUnavailable after `upToMs` (8 s unless given; at most a second later), or at once when the room is
- * full
+ * @throws DatabaseUnavailable after `upToMs` (8 s unless given; at most a second later), or at once when too many wait
  */
 export async function retryWhileDatabaseAway<T>(
-  work: (deadline: Deadline) => Promise<T>,
-  { upToMs = 8000, room, isCurable = isTransient }: Patience = {},
+  work: (answered: AbortSignal) => Promise<T>,
+  { upToMs = 8000, isRequest = false, isCurable = isTransient }: Patience = {},
 ): Promise<T> {
-  const deadline: Deadline = { until: performance.now() + upToMs, hasEnded: false, trouble: undefined };
-  let isSeated = false;
+  const until = performance.now() + upToMs;
+  const answered = new AbortController();
+  let trouble: unknown;
+  let isWaiting = false;
   try {
     for (let tries = 1; ; tries++) {
       try {
-        const ms = deadline.until - performance.now() + GRACE_MS;
-        return await within(ms, work(deadline), () => deadlinePassed(deadline));
+        const ms = until - performance.now() + GRACE_MS;
+        return await within(ms, work(answered.signal), () => unavailable(trouble));
       } catch (error) {
         if (!isCurable(error)) throw error;
-        deadline.trouble = error;
+        trouble = error;
         // Jittered, so that callers that failed together do not try again together.
         const pauseMs = Math.min(50 * 2 ** (tries - 1), 1000) * (0.5 + Math.random() / 2);
-        if (performance.now() + pauseMs > deadline.until) throw deadlinePassed(deadline);
-        if (room && !isSeated) {
-          const message = `the database does not answer, and ${room.waiting} are waiting already`;
-          if (room.waiting >= room.seats) throw new DatabaseUnavailable(message, { cause: error });
-          room.waiting += 1;
-          isSeated = true;
-        }
+        const isCrowded = isRequest && !isWaiting && requestsWaiting >= MOST_REQUESTS;
+        if (isCrowded || performance.now() + pauseMs > until) throw unavailable(error);
+        if (isRequest && !isWaiting) requestsWaiting += 1;
+        isWaiting = true;
         await sleep(pauseMs);
       }
     }
   } finally {
-    deadline.hasEnded = true;
-    if (room && isSeated) room.waiting -= 1;
+    answered.abort();
+    if (isRequest && isWaiting) requestsWaiting -= 1;
   }
 }
 
-/** Too late to begin another try? Then the caller is refused, and nothing may be done for it afterwards. */
-export function hasPassed({ hasEnded, until }: Deadline): boolean {
-  return hasEnded || performance.now() >= until;
-}
-
-export function deadlinePassed({ trouble }: Deadline): DatabaseUnavailable {
-  return new DatabaseUnavailable("the database did not answer in time", { cause: trouble });
-}
+const unavailable = (cause: unknown) =>
+  new DatabaseUnavailable("the database did not answer in time", { cause });
 
 const PING_EVERY_MS = 1_000;
 /** A request waits as long for the database; a shorter outage costs nobody anything. */
 const ALARM_AFTER_SECONDS = 8;
-/** Fewer failures in that time mean that the process stood still. */
-const ALARM_AFTER_PINGS = 3;
 
 type Watched = {
   ping(): Promise<void>;
@@ -204,7 +177,7 @@ export function createOutageWatch({ ping, log }: Watched) {
       if (reason === null)
         return void (failed > 1 && log.warn({ seconds }, "The database is reachable again"));
       if (failed === 1) log.warn({ reason }, "The database is unreachable; trying until it answers");
-      if (!isAlarmed && failed >= ALARM_AFTER_PINGS && seconds >= ALARM_AFTER_SECONDS) {
+      if (!isAlarmed && seconds >= ALARM_AFTER_SECONDS) {
         isAlarmed = true;
         log.error({ alarm: "database_unreachable", reason, seconds }, "The database is unreachable");
       }
@@ -214,7 +187,9 @@ export function createOutageWatch({ ping, log }: Watched) {
 
   return {
     noticed(error: unknown): void {
-      if (watch || closing.signal.aborted || !isUnreachable(error)) return;
+      // Where one row is locked, or one statement takes too long, a ping would wait for a connection in vain.
+      const isOfOne = isHeldUp(error) || clues(error).state === "57014";
+      if (watch || closing.signal.aborted || isOfOne || !isTransient(error)) return;
       watch = untilItAnswers().finally(() => (watch = null));
     },
     /** Ends the watch; resolves when no ping is under way. */

@@ -1,5 +1,5 @@
 import { createTask } from "node-cron";
-import { isConflict } from "../database/database.ts";
+import { isHeldUp } from "../database/database.ts";
 import type { Log } from "../logging/log.ts";
 
 /** The background jobs, as the heartbeats, the metrics and the log name them. */
@@ -98,7 +98,7 @@ export function createJobs({ jobs, beat, log }: Needs): Jobs {
       if (seconds != null && seconds < SOON_SECONDS) wake(job, Math.max(seconds * 1000, LEAST_PAUSE_MS));
     } catch (error) {
       // PostgreSQL ends one of two transactions that stand in each other's way, as beside a migration.
-      const level = isConflict(error) ? "warn" : "error";
+      const level = isHeldUp(error) ? "warn" : "error";
       log[level]({ job: job.name, error }, "A job failed; the next tick tries again");
     }
   }

@@ -8,12 +8,18 @@ import { failStranded } from "../resources/end-store.ts";
 import { planRotations } from "../work/rotation.ts";
 import { lookAgain } from "../work/platform-steps.ts";
 import { findLateSteps } from "../work/runner.ts";
+import type { Lane } from "../work/step.ts";
 import type { Job, JobName } from "./run.ts";
 
 /** Each looks for its work by state at every tick of `SWEEP_CRON`, so whatever a crash left behind is found. */
 export function timetable(ctx: Context): Job[] {
   const { exchanges, refreshes, credentials, work } = ctx;
   const yours = createYourJobs(ctx, ctx.vendor.jobs ?? []);
+  const ofLane = (lane: Lane): Omit<Job, "name"> => ({
+    run: (signal) => work.runDue(lane, signal),
+    settled: work.settled,
+    nextInSeconds: () => work.nextInSeconds(lane),
+  });
   const jobs: Record<JobName, Omit<Job, "name">> = {
     "exchange-grants": {
       run: exchanges.fill,
@@ -26,24 +32,10 @@ export function timetable(ctx: Context): Job[] {
       settled: () => refreshesSettled(ctx),
       nextInSeconds: () => nextDueInSeconds(ctx.db, "pair"),
     },
-    "run-steps": {
-      run: (signal) => work.runDue("platform", signal),
-      settled: work.settled,
-      nextInSeconds: () => work.nextInSeconds("platform"),
-    },
-    // A separate job: its run waits while all of its places are taken, and must not hold up the steps above.
-    "run-vendor-steps": {
-      mayCompute: true,
-      run: (signal) => work.runDue("vendor", signal),
-      settled: work.settled,
-      nextInSeconds: () => work.nextInSeconds("vendor"),
-    },
-    "run-rotations": {
-      mayCompute: true,
-      run: (signal) => work.runDue("rotation", signal),
-      settled: work.settled,
-      nextInSeconds: () => work.nextInSeconds("rotation"),
-    },
+    "run-steps": ofLane("platform"),
+    // Separate jobs: a run waits while all places of its lane are taken, and must not hold up the steps above.
+    "run-vendor-steps": { ...ofLane("vendor"), mayCompute: true },
+    "run-rotations": { ...ofLane("rotation"), mayCompute: true },
     "plan-rotations": { run: () => planRotations(ctx) },
     // Those that your service brings along.
     "run-your-jobs": {

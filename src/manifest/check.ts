@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { messageOf } from "../errors.ts";
 import { isJsonObject } from "../values.ts";
-import { manifestSchema, type Manifest } from "./schema.ts";
 
 /** An error breaks a rule of the platform's document; a warning is worth a person's attention. */
 export interface Fault {
@@ -19,18 +18,19 @@ export interface ManifestReport {
   manifest?: Manifest;
 }
 
-type Finding = { path: Path; message: string };
+type Finding = Omit<Fault, "pointer"> & { path: Path };
 
 /** Finds all faults of a manifest (platform document, Resources, "App manifest"): errors first. */
 export function checkManifest(value: unknown): ManifestReport {
-  const broken = brokenRules(value);
-  const isBroken = (path: Path) => broken.some((rule) => rule.path.every((step, at) => step === path[at]));
-  const advised = [...unknownKeys(manifestSchema, value, []), ...advice(value)];
-  const faults = [
-    ...broken.map((each) => faultOf(each, "error")),
-    ...advised.filter(({ path }) => !isBroken(path)).map((each) => faultOf(each, "warning")),
-  ];
-  return broken.length > 0 ? { ok: false, faults } : { ok: true, faults, manifest: value as Manifest };
+  const issues = manifestSchema.safeParse(value).error?.issues ?? [];
+  const found = [...issues.flatMap((issue) => findingsOf(issue, [])), ...doubledNames(value)];
+  const errors = found.filter(({ severity }) => severity === "error");
+  const isBroken = (path: Path) => errors.some((error) => error.path.every((step, at) => step === path[at]));
+  const warnings = [...found, ...advice(value)].filter(
+    ({ severity, path }) => severity === "warning" && !isBroken(path),
+  );
+  const faults = [...errors, ...warnings].map(({ path, ...rest }) => ({ pointer: pointerTo(path), ...rest }));
+  return errors.length > 0 ? { ok: false, faults } : { ok: true, faults, manifest: value as Manifest };
 }
 
 /** The text may begin with a byte order mark. */
@@ -45,75 +45,52 @@ export function checkManifestText(bytes: Uint8Array | string): ManifestReport {
   return checkManifest(value);
 }
 
-function faultOf({ path, message }: Finding, severity: Fault["severity"]): Fault {
-  const steps = path.map((step) => `/${String(step).replaceAll("~", "~0").replaceAll("/", "~1")}`);
-  return { pointer: steps.join(""), severity, message };
+function pointerTo(path: Path): string {
+  return path.map((step) => `/${String(step).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
 }
 
-function brokenRules(value: unknown): Finding[] {
-  return manifestSchema.safeParse(value).error?.issues.flatMap((issue) => errorsOf(issue, [])) ?? [];
-}
-
-function errorsOf(issue: z.core.$ZodIssue, above: Path): Finding[] {
+function findingsOf(issue: z.core.$ZodIssue, above: Path): Finding[] {
   const path = [...above, ...(issue.path as Path)];
-  const error = (at: Path, { message }: { message: string }): Finding => ({ path: at, message });
-  if (issue.code === "unrecognized_keys") return issue.keys.map((key) => error([...path, key], issue));
-  if (issue.code === "invalid_key") return issue.issues.map((inner) => error(path, inner));
-  if (issue.code !== "invalid_union") return [error(path, issue)];
+  const { message } = issue;
+  if (issue.code === "unrecognized_keys") {
+    const severity = path.length === 1 && path[0] === "environments" ? "error" : "warning";
+    return issue.keys.map((key) => ({ path: [...path, key], severity, message: UNKNOWN }));
+  }
+  if (issue.code === "invalid_key") return issue.issues.flatMap((inner) => findingsOf(inner, path));
   // In "a string or an object" the form that the author meant is the one whose type fits: its faults lie further inside.
-  const meant = issue.errors.find((inner) => !inner.some(isOfAnotherType));
-  if (meant) return meant.flatMap((inner) => errorsOf(inner, path));
-  const types = issue.errors.flat().flatMap((inner) => (isOfAnotherType(inner) ? [inner.expected] : []));
-  return [error(path, { message: `Invalid input: expected ${types.join(" or ")}` })];
+  const meant = issue.code === "invalid_union" && issue.errors.find((inner) => !inner.some(isOfAnotherType));
+  if (meant) return meant.flatMap((inner) => findingsOf(inner, path));
+  return [{ path, severity: "error", message }];
 }
 
-const isOfAnotherType = (issue: z.core.$ZodIssue): issue is z.core.$ZodIssueInvalidType =>
-  issue.code === "invalid_type" && issue.path.length === 0;
+const UNKNOWN = "The platform's manifest has no such key here.";
 
-/** The keys that the platform's document does not list, each with those that it does. */
-function unknownKeys(schema: z.core.$ZodType, value: unknown, path: Path): Finding[] {
-  if (schema instanceof z.ZodOptional) return unknownKeys(schema.unwrap(), value, path);
-  if (schema instanceof z.ZodUnion) return schema.options.flatMap((form) => unknownKeys(form, value, path));
-  if (schema instanceof z.ZodArray && Array.isArray(value))
-    return value.flatMap((each, index) => unknownKeys(schema.element, each, [...path, index]));
-  if (!isJsonObject(value)) return [];
-  if (schema instanceof z.ZodRecord)
-    return Object.entries(value).flatMap(([key, each]) =>
-      unknownKeys(schema.valueType, each, [...path, key]),
-    );
-  if (!(schema instanceof z.ZodObject)) return [];
-  const shape: Readonly<Record<string, z.core.$ZodType>> = schema.shape;
-  const message = `The platform's manifest has no such key here, but ${Object.keys(shape).join(", ")}.`;
-  return Object.entries(value).flatMap(([key, each]) =>
-    Object.hasOwn(shape, key)
-      ? unknownKeys(shape[key]!, each, [...path, key])
-      : [{ path: [...path, key], message }],
-  );
+const isOfAnotherType = ({ code, path }: z.core.$ZodIssue) => code === "invalid_type" && path.length === 0;
+
+/** Each attachment whose name, as the platform writes it, another one has already. */
+function doubledNames(manifest: unknown): Finding[] {
+  const lists = ["addons", "environments/*/addons"].flatMap((where) => placesIn(manifest, where.split("/")));
+  return lists.flatMap((list) => {
+    const taken = new Set<string>();
+    return placesIn(list.value, ["*", "as"], list.path).flatMap(({ path, value }): Finding[] => {
+      const name = String(value).trim().toUpperCase();
+      const isTaken = taken.has(name);
+      if (name !== "") taken.add(name);
+      const message = "Another add-on has this name already: give each attachment its own.";
+      return isTaken ? [{ path, severity: "error", message }] : [];
+    });
+  });
 }
 
 /** The path to a value in a JSON document, from its root: member names and element indexes. */
 type Path = readonly (string | number)[];
 
-/** Holds for texts alone. */
-const text = (isSo: (text: string) => boolean) => (value: unknown) =>
-  typeof value === "string" && isSo(value);
 const members = (value: unknown) => (isJsonObject(value) ? Object.values(value) : []);
 
-const EPHEMERAL =
-  "Review and CI apps ignore the plan and get one for ephemeral apps: write the add-on alone.";
+type Advice = readonly [where: string, isSo: (value: unknown) => boolean, message: string];
 
 /** What the platform's document advises, of an app and of each environment: where (`*`: each member), when, and what. */
-const ADVICE: readonly [where: string, isSo: (value: unknown) => boolean, message: string][] = [
-  [
-    "logo",
-    text((url) => /\.(gif|webp|avif|ico|bmp|tiff?|heic|pdf)(\?|$)/i.test(url)),
-    "A logo is a square SVG, PNG or JPG.",
-  ],
-  [
-    "success_url",
-    text((url) => !/^(\/|[a-z][a-z0-9+.-]*:\/\/\S)/i.test(url)),
-    "Nobody is sent there: give a full URL, or a path of the new app that begins with /, or leave it out.",
-  ],
+const OF_BOTH: readonly Advice[] = [
   ["image", () => true, "This is deprecated: leave it out."],
   [
     "formation",
@@ -121,34 +98,30 @@ const ADVICE: readonly [where: string, isSo: (value: unknown) => boolean, messag
       members(types).length > 1 && members(types).some((type) => isJsonObject(type) && !("size" in type)),
     "With several process types it is better to give each its size.",
   ],
-  ["addons/*", text(() => true), 'The object form is preferred: { "plan": … }.'],
-  [
-    "addons/*/options/*",
-    (option) => typeof option !== "string" && option !== true,
-    "An option should be a string, or true where it takes no value.",
-  ],
+  ["addons/*", (addon) => typeof addon === "string", 'The object form is preferred: { "plan": … }.'],
   [
     "buildpacks",
     (all) => Array.isArray(all) && all.length > 0,
     "Only apps of the older generation take these; newer ones name theirs in project.toml.",
   ],
 ];
-const OF_ENVIRONMENTS: typeof ADVICE = [
-  ["addons/*", text((plan) => plan.includes(":")), EPHEMERAL],
-  ["addons/*/plan", text((plan) => plan.includes(":")), EPHEMERAL],
+const ADVICE: readonly Advice[] = [
+  ...OF_BOTH,
+  ...OF_BOTH.map(([where, ...rest]) => [`environments/*/${where}`, ...rest] as const),
+  [
+    "environments/*/addons/*",
+    (addon) => String(isJsonObject(addon) ? addon["plan"] : addon).includes(":"),
+    "Review and CI apps ignore the plan and get one for ephemeral apps: write the add-on alone.",
+  ],
 ];
 
 /** What is deprecated, without effect, or better written otherwise, whatever else the manifest is. */
-function advice(manifest: unknown): Finding[] {
-  const inEnvironments = [...ADVICE, ...OF_ENVIRONMENTS].map(
-    ([where, ...rest]) => [`environments/*/${where}`, ...rest] as const,
-  );
-  return [...ADVICE, ...inEnvironments].flatMap(([where, isSo, message]) =>
+const advice = (manifest: unknown): Finding[] =>
+  ADVICE.flatMap(([where, isSo, message]) =>
     placesIn(manifest, where.split("/"))
       .filter(({ value }) => isSo(value))
-      .map(({ path }) => ({ path, message })),
+      .map(({ path }) => ({ path, severity: "warning", message })),
   );
-}
 
 /** What there is at a path of which each `*` stands for every member. */
 function placesIn(
@@ -163,4 +136,89 @@ function placesIn(
   return inner
     .filter(([key]) => step === "*" || step === key)
     .flatMap(([key, each]) => placesIn(each, rest, [...path, key]));
+}
+
+// The app manifest as the platform's document describes it (Resources, "App manifest"). A key that it does not list is
+// only warned of.
+
+const MOST_NAME_CHARACTERS = 30;
+/** Some authors append command-line flags to the plan. They do no harm. */
+const PLAN = /^[^\s:]+(:[^\s:]+)?( +--\S.*)?$/;
+/** A name that an environment variable can have: not empty, and without = and NUL. */
+const VARIABLE_NAME = /^[^=\0]+$/;
+
+/** Of a union, where no form's type fits. */
+const EITHER = "Invalid input: expected object or string";
+
+const plan = z.string().regex(PLAN, "An add-on is named as addon or addon:plan, without spaces.");
+
+const variable = z.strictObject({
+  description: z.string().optional(),
+  value: z.string().optional(),
+  required: z.boolean().optional(),
+  generator: z.literal("secret").optional(),
+});
+
+const process = z.strictObject({ quantity: z.int().min(0).optional(), size: z.string().optional() });
+
+const addon = z.strictObject({
+  plan,
+  as: z.string().optional(),
+  options: z.record(z.string(), z.unknown()).optional(),
+});
+
+const buildpack = z.strictObject({
+  url: z.string().regex(/\S/, "This is empty: say where the buildpack is, or its shorthand name."),
+});
+
+const script = z.union(
+  [z.strictObject({ command: z.string(), size: z.string().optional() }), z.string()],
+  EITHER,
+);
+
+const keys = z.strictObject({
+  name: z
+    .string()
+    .refine((name) => [...name].length <= MOST_NAME_CHARACTERS, {
+      error: `A name has at most ${MOST_NAME_CHARACTERS} characters.`,
+    })
+    .optional(),
+  description: z.string().optional(),
+  keywords: z.array(z.string()).optional(),
+  website: z.string().optional(),
+  repository: z.string().optional(),
+  logo: z.string().optional(),
+  success_url: z.string().optional(),
+  stack: z.string().optional(),
+  image: z.string().optional(),
+  env: z
+    .record(
+      z.string().regex(VARIABLE_NAME, "A config var's name cannot be empty, nor hold = or NUL: rename it."),
+      z.union([variable, z.string()], EITHER),
+    )
+    .optional(),
+  formation: z.record(z.string(), process).optional(),
+  addons: z.array(z.union([addon, plan], EITHER)).optional(),
+  buildpacks: z.array(buildpack).optional(),
+  scripts: z.strictObject({ postdeploy: script.optional(), "pr-predestroy": script.optional() }).optional(),
+});
+
+export const manifestSchema = keys.extend({
+  /** Where an editor finds a schema. The platform has no use for it. */
+  $schema: z.unknown().optional(),
+  environments: z.strictObject({ test: keys.optional(), review: keys.optional() }).optional(),
+});
+
+export type Manifest = z.infer<typeof manifestSchema>;
+export type EnvironmentName = keyof NonNullable<Manifest["environments"]>;
+
+/**
+ * The manifest from which the platform makes an app. Each key of the environment replaces the whole key of the
+ * manifest, even if it is empty (platform document, "`environments` rule"). Everything else stays as written, string
+ * and object forms and unknown keys; `environments` and the editor's `$schema` are removed.
+ */
+export function effectiveManifest(manifest: Manifest, environment?: EnvironmentName): z.infer<typeof keys> {
+  const own = environment && manifest.environments?.[environment];
+  const { $schema: _schema, environments: _environments, ...app }: Manifest = { ...manifest, ...own };
+  return app;
 }

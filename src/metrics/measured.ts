@@ -42,8 +42,6 @@ export function timedDatabase(db: Database, metrics: Metrics): Database {
   };
 }
 
-const STATUSES = [200, 201, 401, 403, 404, 422, 429, 503];
-
 export function timedHttp({ send, close }: Http, metrics: Metrics): Http {
   return {
     close,
@@ -52,8 +50,7 @@ export function timedHttp({ send, close }: Http, metrics: Metrics): Http {
       let status = "none";
       try {
         const answer = await send(request);
-        const isOfInterest = STATUSES.includes(answer.status);
-        status = isOfInterest ? `${answer.status}` : `${Math.floor(answer.status / 100)}xx`;
+        status = `${answer.status}`;
         return answer;
       } finally {
         const labels = { endpoint: endpointOf(request.method, request.url), status };

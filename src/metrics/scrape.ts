@@ -1,6 +1,7 @@
 import { Router, type RequestHandler } from "express";
-import { AggregatorRegistry, collectDefaultMetrics, Registry } from "prom-client";
+import { AggregatorRegistry, collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import type { Context, OpenContext } from "../context.ts";
+import type { Database } from "../database/database.ts";
 import { methodNotAllowed } from "../http/requests.ts";
 import { build } from "../version.ts";
 import { sharedFor } from "../within.ts";
@@ -8,17 +9,16 @@ import { FRESH_MS, GAUGES, readTotals, stateOfCredentials, stateOfWork, type Sam
 
 /** In Prometheus' text format, for requests that `guard` lets pass; to be mounted at `/metrics`. */
 export function metricsRoutes(ctx: OpenContext, guard: RequestHandler): Router {
-  const library = new Registry();
-  collectDefaultMetrics({ register: library });
-  const samples = sharedFor(FRESH_MS, () => sharedSamples(ctx));
+  const { registry, isUp } = ownMetrics(ctx.db);
+  const samples = sharedFor(FRESH_MS, () => sharedSamples(ctx, isUp));
   const router = Router({ caseSensitive: true });
   router.use(guard);
   router
     .route("/")
     .get(async (_request, response) => {
-      const text = await textOf(ctx, [...(await samples()), ...ownSamples(ctx)]);
+      const text = await textOf(ctx, await samples());
       response.set({ "Content-Type": Registry.PROMETHEUS_CONTENT_TYPE, "Cache-Control": "no-store" });
-      response.end(`${text}\n${await library.metrics()}`);
+      response.end(`${text}\n${await registry.metrics()}`);
     })
     .all(methodNotAllowed("GET, HEAD"));
   return router;
@@ -28,14 +28,15 @@ export function metricsRoutes(ctx: OpenContext, guard: RequestHandler): Router {
  * The totals of all processes, and the state of the work. While the database is unreachable both are left out, because
  * a total that falls and returns would look like a burst. A part that cannot be read is left out alone.
  */
-async function sharedSamples({ db, totals, jobs, log }: OpenContext): Promise<Sample[]> {
-  const isUp = (value: 0 | 1): Sample => ({ sample: "addon_database_up", labels: {}, value });
+async function sharedSamples({ db, totals, jobs, log }: OpenContext, isUp: Gauge): Promise<Sample[]> {
   try {
     // `ping` detects a database that refuses writes: on a full disk, updating an existing total may still succeed.
     await db.ping();
+    isUp.set(1);
   } catch (error) {
     log.warn({ error }, "The database's part of the metrics is missing");
-    return [isUp(0)];
+    isUp.set(0);
+    return [];
   }
   const part = (reading: Promise<Sample[]>): Promise<Sample[]> =>
     reading.catch((error: unknown) => {
@@ -46,38 +47,35 @@ async function sharedSamples({ db, totals, jobs, log }: OpenContext): Promise<Sa
     ...(await part(totals.store().then(() => readTotals(db)))),
     ...(await part(stateOfWork(db, jobs.names))),
     ...(await part(stateOfCredentials(db))),
-    isUp(1),
   ];
 }
 
-/** What is so of the answering process alone. */
-function ownSamples({ db }: Context): Sample[] {
-  const { inUse, idle, waiting } = db.connections();
-  return [
-    { sample: "addon_database_connections", labels: { state: "in_use" }, value: inUse },
-    { sample: "addon_database_connections", labels: { state: "idle" }, value: idle },
-    { sample: "addon_database_waiting", labels: {}, value: waiting },
-    { sample: "addon_build_info", labels: build, value: 1 },
-  ];
+/** What is so of the answering process alone, beside the client library's own metrics. */
+function ownMetrics(db: Database) {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const own = (name: string, help: string, labelNames: string[], collect?: (this: Gauge) => void) =>
+    new Gauge({ name, help, labelNames, registers: [registry], ...(collect && { collect }) });
+  own("addon_database_connections", "Connections of this process to the database", ["state"], function () {
+    const { inUse, idle } = db.connections();
+    this.set({ state: "in_use" }, inUse);
+    this.set({ state: "idle" }, idle);
+  });
+  own("addon_database_waiting", "Statements of this process that wait for a connection", [], function () {
+    this.set(db.connections().waiting);
+  });
+  const labels = "Always 1; the labels say which build this process runs, on which Node";
+  own("addon_build_info", labels, Object.keys(build)).set(build, 1);
+  const up = "1: the database answered when it was last asked, at most 2 seconds ago";
+  return { registry, isUp: own("addon_database_up", up, []) };
 }
-
-const OWN = {
-  addon_database_up: "1: the database answered when it was last asked, at most 2 seconds ago",
-  addon_database_connections: "Connections of this process to the database",
-  addon_database_waiting: "Statements of this process that wait for a connection",
-  addon_build_info: "Always 1; the labels say which build this process runs, on which Node",
-};
 
 /** Of the samples of a histogram. */
 const SUFFIXES = ["_bucket", "_sum", "_count"];
 
 /** Prometheus' text of those samples that belong to a metric of this build. */
 async function textOf({ metrics }: Context, samples: readonly Sample[]): Promise<string> {
-  const families = [
-    ...(await metrics.families()),
-    ...GAUGES,
-    ...Object.entries(OWN).map(([name, help]) => ({ name, help, type: "gauge" })),
-  ].map(({ name, help, type }) => ({
+  const families = [...(await metrics.families()), ...GAUGES].map(({ name, help, type }) => ({
     ...{ name, help, type, aggregator: "first" },
     values: samples
       .filter(({ sample }) => sample === name || SUFFIXES.some((suffix) => sample === name + suffix))

@@ -20,15 +20,6 @@ export interface Sample {
   value: number;
 }
 
-/** A metric that is read from the rows, whichever process does the work. */
-interface Gauge {
-  name: string;
-  help: string;
-  type: "gauge";
-  /** A SELECT of its samples. */
-  rows: string;
-}
-
 const MINUTE = 60;
 const HOUR = 60 * MINUTE;
 /** The bounds of the ages of tokens, in seconds. */
@@ -38,13 +29,12 @@ export const MOST_ROWS_WAITING = 10_000;
 /** At most this many pages (8 KiB each) of `credentials` are read; a smaller table is read completely. */
 const MOST_SAMPLE_PAGES = 2_000;
 
-const samples = (sample: string, labels: readonly string[], value: string, from: string) =>
-  `SELECT '${sample}' AS sample, jsonb_build_object(${labels.map((label) => `'${label}', ${label}`).join()}) AS labels,
-     (${value})::float8 AS value FROM ${from}`;
-
-function gauge(name: string, help: string, labels: readonly string[], value: string, from: string): Gauge {
-  return { name, help, type: "gauge", rows: samples(name, labels, value, from) };
-}
+/** A metric that is read from the rows, whichever process does the work. `rows`: a SELECT of its samples. */
+const gauge = (name: string, help: string, labels: readonly string[], value: string, from: string) => ({
+  ...{ name, help, type: "gauge" },
+  rows: `SELECT '${name}' AS sample, jsonb_build_object(${labels.map((label) => `'${label}', ${label}`).join()}) AS labels,
+     (${value})::float8 AS value FROM ${from}`,
+});
 
 const ofYours = (name: string, value: string, help: string) =>
   gauge(name, help, ["function"], value, "functions");
@@ -94,7 +84,7 @@ const SHARE = `least(100, 100.0 * ${MOST_SAMPLE_PAGES} * current_setting('block_
 const readCredentials = statement(
   "metrics_credentials",
   `SELECT state, width_bucket(age::float8, '{${AGES.join()}}'::float8[]) AS bucket, (${SHARE})::float8 AS percent,
-     count(*)::float8 AS count, coalesce(sum(age), 0)::float8 AS age
+     count(*)::float8 AS count
    FROM (SELECT state, CASE WHEN state = 'active' AND (due_at IS NOT NULL OR sealed_refresh_token IS NOT NULL)
        THEN extract(epoch FROM now() - issued_at) END AS age
      FROM credentials TABLESAMPLE SYSTEM (${SHARE}) WHERE owner = 'resource') read
@@ -104,7 +94,7 @@ const readCredentials = statement(
 // Each part of a scrape reads a bounded number of rows, however many resources there are.
 
 /** What one statement reads of the work. */
-const OF_WORK: readonly Gauge[] = [
+const OF_WORK = [
   gauge(
     "addon_due",
     "What is due and not done, by queue; 10000 means that or more",
@@ -184,19 +174,21 @@ export const stateOfWork = (db: Queryable, jobs: readonly string[]): Promise<Sam
 /** The credentials by state, and the ages of their tokens: the buckets of the histogram by their bounds. */
 export async function stateOfCredentials(db: Queryable): Promise<Sample[]> {
   // `bucket`: after how many of `AGES` the ages are; null: they have none that counts.
-  type Row = { state: string; bucket: number | null; percent: number; count: number; age: number };
+  type Row = { state: string; bucket: number | null; percent: number; count: number };
   const rows = await db.query<Row>(readCredentials);
   const percent = rows[0]?.percent ?? 100;
-  const sum = (of: "count" | "age", isOne: (row: Row) => boolean) =>
-    Math.round(rows.filter(isOne).reduce((all, row) => all + (row[of] * 100) / percent, 0));
-  const upTo = (nth: number) => sum("count", ({ bucket }) => bucket !== null && bucket <= nth);
-  const bounds = [...AGES, "+Inf"];
+  const count = (isOne: (row: Row) => boolean) =>
+    Math.round(rows.filter(isOne).reduce((sum, row) => sum + (row.count * 100) / percent, 0));
+  const upTo = (nth: number) => count(({ bucket }) => bucket !== null && bucket <= nth);
   return [
     ...STATES_OF_RESOURCES.map((each) => ({
-      ...{ sample: CREDENTIALS, labels: { state: each }, value: sum("count", ({ state }) => state === each) },
+      ...{ sample: CREDENTIALS, labels: { state: each }, value: count(({ state }) => state === each) },
     })),
-    ...bounds.map((le, nth) => ({ sample: `${TOKEN_AGE}_bucket`, labels: { le }, value: upTo(nth) })),
-    { sample: `${TOKEN_AGE}_sum`, labels: {}, value: sum("age", () => true) },
+    ...[...AGES, "+Inf"].map((le, nth) => ({
+      sample: `${TOKEN_AGE}_bucket`,
+      labels: { le },
+      value: upTo(nth),
+    })),
     { sample: `${TOKEN_AGE}_count`, labels: {}, value: upTo(AGES.length) },
     { sample: SAMPLED, labels: {}, value: percent },
   ];

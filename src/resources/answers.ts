@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { aWaitingRoom, retryWhileDatabaseAway, type Deadline } from "../database/retry.ts";
+import { retryWhileDatabaseAway } from "../database/retry.ts";
 import { Refusal } from "../errors.ts";
 import type { Pace } from "../pace.ts";
 import type { Json } from "../values.ts";
@@ -68,19 +68,17 @@ export const notFound = () =>
   new Refusal("This resource was never provisioned.", { id: "not_found", status: 404 });
 
 /** Runs idempotent database work, waiting while the database is away: for the platform a refusal is final. */
-export type WithinDeadline = <Result>(work: (deadline: Deadline) => Promise<Result>) => Promise<Result>;
+export type WithinDeadline = <Result>(work: (answered: AbortSignal) => Promise<Result>) => Promise<Result>;
 
 /** So long each piece of work may wait even when the vendor's function has used up the rest. */
 const LEAST_MS = 2_000;
-
-const room = aWaitingRoom();
 
 /** The deadline of one request, counted from its arrival: it may have waited for this process to start. */
 export function requestDeadline(receivedAtMs: number, { requestMs }: Pace): WithinDeadline {
   const until = receivedAtMs + requestMs;
   const leastMs = Math.min(LEAST_MS, requestMs / 4);
   return (work) =>
-    retryWhileDatabaseAway(work, { upToMs: Math.max(until - performance.now(), leastMs), room });
+    retryWhileDatabaseAway(work, { upToMs: Math.max(until - performance.now(), leastMs), isRequest: true });
 }
 
 /**

@@ -36,7 +36,7 @@ export async function provision(
   }
   const answer = plan.later === undefined ? null : laterAnswer(plan.later, uuid);
   const traceparent = ctx.trace.current();
-  const stored = await within((deadline) => insertProvision(ctx, { request, answer, deadline, traceparent }));
+  const stored = await within((answered) => insertProvision(ctx, { request, answer, answered, traceparent }));
   if (!stored) return again(ctx, request, within, isHeard);
   if (!request.grant)
     ctx.log.error({ alarm: "no_grant", uuid, requestId }, "A provision came without a grant");

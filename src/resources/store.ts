@@ -1,6 +1,5 @@
 import type { Context } from "../context.ts";
 import { groupCommit, statement, type Queryable } from "../database/database.ts";
-import type { Deadline } from "../database/retry.ts";
 import { GRANT_SECONDS } from "../credentials/verdict.ts";
 import type { Secret } from "../secret.ts";
 import { credentialSealContext, resourceSealContext, type Vault } from "../vault/vault.ts";
@@ -64,21 +63,21 @@ interface NewProvision {
   request: ProvisionRequest;
   /** Null: not decided yet. */
   answer: Answer | null;
-  /** Nothing is sent to the database once it has passed: the platform would know nothing of that resource. */
-  deadline: Deadline;
+  /** Nothing is sent to the database once it is aborted: the platform would know nothing of that resource. */
+  answered: AbortSignal;
   traceparent: string | null;
 }
 
 /** Writes a new resource, and returns it. Null: the uuid was stored before. */
 export const insertProvision = groupCommit<Context, NewProvision, ResourceRow | null>({
-  deadlineOf: ({ deadline }) => deadline,
+  isTooLate: ({ answered }) => answered.aborted,
   write: insertProvisions,
 });
 
 /** The same for several, whose uuids differ. */
 export async function insertProvisions(
   { db, vault, pace }: Pick<Context, "db" | "vault" | "pace">,
-  rows: readonly Omit<NewProvision, "deadline">[],
+  rows: readonly Omit<NewProvision, "answered">[],
 ): Promise<(ResourceRow | null)[]> {
   const requests = rows.map(({ request }) => request);
   const resources = requests.map((request) => newResource(vault, request));

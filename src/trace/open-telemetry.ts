@@ -1,4 +1,13 @@
-import { context, propagation, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
+import {
+  context,
+  diag,
+  DiagLogLevel,
+  propagation,
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from "@opentelemetry/api";
 import type { Context as SpanContext, Span, SpanOptions } from "@opentelemetry/api";
 import { OTLPTraceExporter as JsonExporter } from "@opentelemetry/exporter-trace-otlp-http";
 import { OTLPTraceExporter as ProtobufExporter } from "@opentelemetry/exporter-trace-otlp-proto";
@@ -8,15 +17,15 @@ import {
   envDetector,
   resourceFromAttributes,
 } from "@opentelemetry/resources";
-import { BatchSpanProcessor, NodeTracerProvider, type SpanExporter } from "@opentelemetry/sdk-trace-node";
-import type { Request, Response } from "express";
+import { BatchSpanProcessor, NodeTracerProvider } from "@opentelemetry/sdk-trace-node";
+import type { NextFunction, Request, Response } from "express";
 import type { Config } from "../config.ts";
 import { exportVariables } from "../environment.ts";
 import type { Log } from "../logging/log.ts";
 import { endpointOf, routeOf } from "../metrics/measured.ts";
+import type { Http } from "../platform/http.ts";
 import { build } from "../version.ts";
 import { orNullAfter } from "../within.ts";
-import type { Trace } from "./trace.ts";
 
 // The only file that loads OpenTelemetry. Its SDK reads its own variables (OTEL_…). What it registers serves the spans of
 // your service too, if that makes some with @opentelemetry/api.
@@ -25,8 +34,20 @@ const FLUSH_MS = 2_000;
 /** Requests that come every few seconds, and say nothing. */
 const UNTRACED = ["/healthz", "/readyz", "/metrics"];
 
-export function openTelemetry(ctx: { config: Config; log: Log }): Trace {
+interface SpanAbout {
+  /** The `traceparent` (W3C) of the span above it; null: it begins a trace. Left out: the span in which `inSpan` is called. */
+  parent?: string | null;
+  /** The resource that the work is for. */
+  uuid?: string | undefined;
+}
+
+export function openTelemetry(ctx: { config: Config; log: Log }) {
   exportVariables("OTEL_");
+  const complain = (reason: string) =>
+    ctx.log.warn({ reason }, "The collector takes no traces; until it does, they are dropped");
+  const nothing = () => undefined;
+  const others = { warn: nothing, info: nothing, debug: nothing, verbose: nothing };
+  diag.setLogger({ error: complain, ...others }, DiagLogLevel.ERROR);
   const { addonId, otlpProtocol, resourcesPath } = ctx.config;
   const exporter = otlpProtocol === "http/json" ? new JsonExporter() : new ProtobufExporter();
   const provider = new NodeTracerProvider({
@@ -34,7 +55,7 @@ export function openTelemetry(ctx: { config: Config; log: Log }): Trace {
       .merge(resourceFromAttributes({ "service.name": addonId, "service.version": build.commit }))
       .merge(detectResources({ detectors: [envDetector] })),
     // Holds 2,048 spans at most; further ones are dropped.
-    spanProcessors: [new BatchSpanProcessor(quiet(exporter, ctx))],
+    spanProcessors: [new BatchSpanProcessor(exporter)],
   });
   provider.register();
   const tracer = trace.getTracer("addon-partner-starter-kit", build.version);
@@ -53,21 +74,27 @@ export function openTelemetry(ctx: { config: Config; log: Log }): Trace {
     });
 
   return {
-    inSpan(name, { parent, uuid }, work) {
+    /** Runs `work` in a span, which ends with it; if `work` rejects, the span has failed. */
+    inSpan<Result>(name: string, { parent, uuid }: SpanAbout, work: () => Promise<Result>): Promise<Result> {
       const on = parent === undefined ? context.active() : below({ traceparent: parent });
       return started(name, { attributes: { "addon.uuid": uuid } }, on, work);
     },
-    failed(error) {
+    /** Marks the present span as failed, for an error that is caught in it. */
+    failed(error: unknown): void {
       const span = trace.getActiveSpan();
       if (span) fail(span, nameOf(error));
     },
-    current: () => propagated()["traceparent"] ?? null,
-    outside: (work) => context.with(ROOT_CONTEXT, work),
-    ids() {
+    /** The `traceparent` of the present span, to be stored with work that goes on later; null: there is none. */
+    current: (): string | null => propagated()["traceparent"] ?? null,
+    /** In no span: what `work` starts belongs to no trace. */
+    outside: <Result>(work: () => Result): Result => context.with(ROOT_CONTEXT, work),
+    /** As members of a log line. */
+    ids(): object {
       const { traceId, spanId } = trace.getActiveSpan()?.spanContext() ?? {};
       return traceId ? { trace_id: traceId, span_id: spanId } : {};
     },
-    requests(request, response, next) {
+    /** Runs a request in a span, below the caller's if its `traceparent` names one. */
+    requests(request: Request, response: Response, next: NextFunction): void {
       if (UNTRACED.includes(request.path)) return next();
       const { traceparent, tracestate } = request.headers;
       const on = below({ traceparent, tracestate });
@@ -78,7 +105,8 @@ export function openTelemetry(ctx: { config: Config; log: Log }): Trace {
       for (const each of [request, response]) context.bind(inSpan, each);
       context.with(inSpan, next);
     },
-    calls: ({ send, close }) => ({
+    /** The client with a span for each call that is sent in a trace, and with its `traceparent` in the call. */
+    calls: ({ send, close }: Http): Http => ({
       close,
       send(request) {
         if (!trace.getActiveSpan()) return send(request);
@@ -93,7 +121,8 @@ export function openTelemetry(ctx: { config: Config; log: Log }): Trace {
         });
       },
     }),
-    async close() {
+    /** Sends what is left; takes at most two seconds. */
+    async close(): Promise<void> {
       await orNullAfter(FLUSH_MS, provider.shutdown()).catch(() => null);
     },
   };
@@ -126,17 +155,4 @@ function endRequest(span: Span, request: Request, response: Response, resourcesP
   if (!response.writableFinished) fail(span, "unanswered");
   else if (response.statusCode >= 500) fail(span, `${response.statusCode}`);
   span.end();
-}
-
-function quiet(exporter: SpanExporter, ctx: { log: Log }): SpanExporter {
-  return {
-    export(spans, done) {
-      exporter.export(spans, ({ code, error }) => {
-        if (code !== 0)
-          ctx.log.warn({ error }, "The collector takes no traces; until it does, they are dropped");
-        done({ code: 0 });
-      });
-    },
-    shutdown: () => exporter.shutdown(),
-  };
 }

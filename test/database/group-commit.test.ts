@@ -1,4 +1,4 @@
-import { groupCommit, Overloaded, statement, type Deadline } from "../../src/database/database.ts";
+import { groupCommit, statement } from "../../src/database/database.ts";
 import { anOpenDatabase } from "../support/open-database.ts";
 import { eventually } from "../support/world.ts";
 
@@ -30,16 +30,6 @@ function aSlowWriter() {
     for (let turns = 0; turns < 3; turns++) await turn();
   };
   return { write, batches, finish };
-}
-
-/** Gives rows to `commit`, one each turn of the event loop. */
-async function oneByOne(commit: (row: number) => Promise<number>, rows: number[]) {
-  const results: Promise<number>[] = [];
-  for (const row of rows) {
-    results.push(commit(row));
-    for (let turns = 0; turns < 2; turns++) await turn();
-  }
-  return results;
 }
 
 it("rows that arrive together are written together, sixteen at first, at most 200 later, and each caller gets its own result", async () => {
@@ -83,44 +73,22 @@ it.each([
   expect(answers.map(({ status }) => status === "fulfilled")).toEqual([isTriedAlone, false, isTriedAlone]);
 });
 
-const aDeadline = (inMs: number): Deadline => ({
-  ...{ until: performance.now() + inMs, hasEnded: false, trouble: undefined },
-});
-
-it("a row is not written once its caller's deadline has passed: neither from the queue, nor alone after its batch failed", async () => {
+it("a row is not written once its caller was answered: neither from the queue, nor alone after its batch failed", async () => {
   const tries: number[][] = [];
-  const [ended, patient, other] = [aDeadline(60_000), aDeadline(60_000), aDeadline(60_000)];
-  const commit = committing<{ row: number; deadline: Deadline }, number>({
-    deadlineOf: ({ deadline }) => deadline,
-    async write(given) {
-      const rows = given.map(({ row }) => row);
+  const answered = new Set([1]);
+  const commit = committing<number, number>({
+    isTooLate: (row) => answered.has(row),
+    async write(rows) {
       tries.push(rows);
       // While row 2 is tried, the caller of row 3 is refused.
-      if (rows.length === 1) ended.hasEnded = true;
-      else throw raised("55P03");
+      answered.add(3);
+      if (rows.length > 1) throw raised("55P03");
       return rows;
     },
   });
-  const rows = [aDeadline(-1), patient, ended, other].map((deadline, i) => commit({ row: i + 1, deadline }));
-  const [late, two, three, four] = await Promise.allSettled(rows);
+  const [, two, , four] = [1, 2, 3, 4].map(commit);
+  expect(await Promise.all([two, four])).toEqual([2, 4]);
   expect(tries).toEqual([[2, 3, 4], [2], [4]]);
-  expect([two, four]).toEqual([2, 4].map((value) => ({ status: "fulfilled", value })));
-  expect(late).toMatchObject({ reason: { id: "database_unavailable", cause: undefined } });
-  expect(three).toMatchObject({ reason: { id: "database_unavailable", cause: { code: "55P03" } } });
-});
-
-it("when ten thousand rows wait, the next is refused; later rows are accepted again", async () => {
-  const { write, finish } = aSlowWriter();
-  const commit = committing({ write });
-  const first = Promise.all(await oneByOne(commit, [1, 2, 3]));
-  const queued = Promise.all(numbers(0, 10_000).map(commit));
-  await expect(commit(5)).rejects.toThrow(Overloaded);
-  for (let times = 0; times < 60; times++) await finish();
-  await Promise.all([first, queued]);
-  const later = commit(6);
-  await turn();
-  await finish();
-  expect(await later).toBe(60);
 });
 
 const opened = anOpenDatabase();

@@ -1,10 +1,9 @@
 import { jest } from "@jest/globals";
 import {
-  aWaitingRoom,
   DatabaseUnavailable,
-  isConflict,
   isConnectionConfigError,
   isDataError,
+  isHeldUp,
   isTransient,
   openDatabase,
   retryWhileDatabaseAway,
@@ -54,12 +53,12 @@ describe("errors as the drivers really raise them", () => {
   const opened = anOpenDatabase();
 
   it.each([
-    ["57P01", { isTransient: true, isConflict: false, isDataError: false }],
-    ["40P01", { isTransient: true, isConflict: true, isDataError: false }],
-    ["40001", { isTransient: true, isConflict: true, isDataError: false }],
-    ["22021", { isTransient: false, isConflict: false, isDataError: true }],
-    ["23505", { isTransient: false, isConflict: false, isDataError: true }],
-    ["54000", { isTransient: false, isConflict: false, isDataError: true }],
+    ["57P01", { isTransient: true, isHeldUp: false, isDataError: false }],
+    ["40P01", { isTransient: true, isHeldUp: true, isDataError: false }],
+    ["40001", { isTransient: true, isHeldUp: true, isDataError: false }],
+    ["22021", { isTransient: false, isHeldUp: false, isDataError: true }],
+    ["23505", { isTransient: false, isHeldUp: false, isDataError: true }],
+    ["54000", { isTransient: false, isHeldUp: false, isDataError: true }],
   ])("%s is %j, from either", async (state, expected) => {
     const text = `DO $$ BEGIN RAISE EXCEPTION 'raised' USING ERRCODE = '${state}'; END $$`;
     const client = await opened.database.prisma();
@@ -69,7 +68,7 @@ describe("errors as the drivers really raise them", () => {
     ]) {
       const error: unknown = await Promise.resolve(raising).catch((thrown: unknown) => thrown);
       const found = {
-        ...{ isTransient: isTransient(error), isConflict: isConflict(error) },
+        ...{ isTransient: isTransient(error), isHeldUp: isHeldUp(error) },
         isDataError: isDataError(error),
       };
       expect(found).toEqual(expected);
@@ -129,15 +128,17 @@ it.each<[string, (tries: number) => Promise<string>]>([
   expect(performance.now() - begun).toBeLessThan(2_000);
 });
 
-it("when too many callers wait, the next fails at once; places become free again", async () => {
-  const room = aWaitingRoom(2);
-  const wait = () => retryWhileDatabaseAway(failing(Infinity, lost).work, { upToMs: 200, room });
-  const waiting = Promise.all([wait(), wait()].map((one) => one.catch((error: unknown) => error)));
+it("when too many requests wait, the next fails at once, and other work waits; places become free again", async () => {
+  const request = { upToMs: 500, isRequest: true };
+  const fails = (patience: object, times = Infinity) =>
+    retryWhileDatabaseAway(failing(times, lost).work, patience).catch((error: unknown) => error);
+  const waiting = Promise.all(Array.from({ length: 100 }, () => fails(request)));
   await new Promise(setImmediate);
-  await expect(wait()).rejects.toThrow("are waiting already");
-  expect(room.waiting).toBe(2);
-  expect(await retryWhileDatabaseAway(async () => "no need to wait", { room })).toBe("no need to wait");
+  const begun = performance.now();
+  expect(await fails(request)).toBeInstanceOf(DatabaseUnavailable);
+  expect(performance.now() - begun).toBeLessThan(400);
+  expect(await fails(request, 0)).toBe("done");
+  expect(await fails({}, 1)).toBe("done");
   await waiting;
-  expect(await retryWhileDatabaseAway(failing(1, lost).work, { room })).toBe("done");
-  expect(room.waiting).toBe(0);
+  expect(await fails(request, 1)).toBe("done");
 });

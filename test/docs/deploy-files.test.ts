@@ -6,8 +6,12 @@ import { existsSync, readFileSync } from "node:fs";
 import { parseEnv } from "node:util";
 import { readConfig, settings } from "../../src/config.ts";
 import type { Environment } from "../../src/environment.ts";
-import { checkManifestText, type ManifestReport } from "../../src/manifest/check.ts";
-import { effectiveManifest, type Manifest } from "../../src/manifest/schema.ts";
+import {
+  checkManifestText,
+  type ManifestReport,
+  effectiveManifest,
+  type Manifest,
+} from "../../src/manifest/check.ts";
 import { Secret } from "../../src/secret.ts";
 import { composeServices, composeText } from "../support/compose.ts";
 import { yourSettings } from "../../src/your-service/settings.ts";

@@ -1,6 +1,5 @@
 import { readFileSync } from "node:fs";
-import { checkManifestText, type ManifestReport } from "../../src/manifest/check.ts";
-import { effectiveManifest } from "../../src/manifest/schema.ts";
+import { checkManifestText, type ManifestReport, effectiveManifest } from "../../src/manifest/check.ts";
 import { startSandbox } from "../../packages/sandbox/index.ts";
 
 // What the app.json that came with the kit means. Yours may mean something else: change or delete this file then.

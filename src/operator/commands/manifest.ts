@@ -2,8 +2,7 @@ import { readFile } from "node:fs/promises";
 import { buffer } from "node:stream/consumers";
 import { Argument, Option } from "commander";
 import { KitError, messageOf, Misconfigured } from "../../errors.ts";
-import type { Fault } from "../../manifest/check.ts";
-import type { EnvironmentName } from "../../manifest/schema.ts";
+import type { EnvironmentName, Fault } from "../../manifest/check.ts";
 import { counted } from "../wording.ts";
 import type { KitCommand, Session } from "./session.ts";
 import type { Paint } from "./host.ts";
@@ -39,7 +38,7 @@ export function addManifest(program: KitCommand): void {
       // A broken manifest gives no result at all, so that nobody uses half of one.
       if (!whole)
         throw new KitError("manifest_broken", `It breaks rules of the platform: kit manifest check ${name}`);
-      const { effectiveManifest } = await import("../../manifest/schema.ts");
+      const { effectiveManifest } = await import("../../manifest/check.ts");
       const data = effectiveManifest(whole, environment);
       return { data, show: () => jsonText(data, 2) };
     });

@@ -1,5 +1,5 @@
 import type { Config } from "../../config.ts";
-import { isDatabaseAway, isLockTimeout } from "../../database/database.ts";
+import { isDatabaseAway, isHeldUp } from "../../database/database.ts";
 import { messageOf } from "../../errors.ts";
 import { FRESH_MS, stateOfWork } from "../../metrics/store.ts";
 import type { OpenContext } from "../../context.ts";
@@ -103,7 +103,7 @@ async function run(
   try {
     return { id, ...joined([await look()].flat()) };
   } catch (error) {
-    if (isLockTimeout(error)) return { id, ...fault(messageOf(error), WHO_LOCKS) };
+    if (isHeldUp(error)) return { id, ...fault(messageOf(error), WHO_LOCKS) };
     if (isDatabaseAway(error)) return notChecked(id, `the database (${messageOf(error)})`);
     return { id, ...fault(messageOf(error), HOW_TO_FIX[id] ?? null) };
   }
