@@ -95,6 +95,7 @@ export async function readiness(ctx: OpenContext, ready: Promise<void>): Promise
   } catch {
     return "unavailable";
   }
-  const secret = await ctx.credentials.secrets.current().catch(() => null);
+  // Another session may have locked its table, and a probe waits for no lock.
+  const secret = await within(1_000, ctx.credentials.secrets.current(), notReady).catch(() => null);
   return secret && !secret.isRejected ? "ready" : "degraded";
 }
