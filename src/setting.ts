@@ -148,23 +148,25 @@ function addressIn(value: string): { url: URL; text: string } | null {
   return url.username || url.password || url.search || url.hash ? null : { url, text };
 }
 
-export function ownUrl(value: string): string {
-  const address = addressIn(value);
-  if (address && /^https?:$/.test(address.url.protocol)) return address.text;
-  throw new Error(
-    "must be an address like https://addon.example.com, without a user name, a query or a fragment",
-  );
-}
+const address = (isFine: (url: URL, insecure: boolean) => boolean, wrong: string) =>
+  function read(value: string, insecure: boolean): string {
+    const given = addressIn(value);
+    if (given && isFine(given.url, insecure)) return given.text;
+    throw new Error(wrong);
+  };
+
+const isWeb = ({ protocol }: URL) => /^https?:$/.test(protocol);
+
+export const ownUrl = address(
+  isWeb,
+  "must be an address like https://addon.example.com, without a user name, a query or a fragment",
+);
 
 /** An address that secrets are sent to: https and a public name, unless development allows otherwise. */
-export function platformUrl(value: string, insecure: boolean): string {
-  const address = addressIn(value);
-  if (address && (isPublic(address.url) || (insecure && /^https?:$/.test(address.url.protocol))))
-    return address.text;
-  throw new Error(
-    "must be an address like https://api.example.com: https:// and a public host, without a user name, a port, a query or a fragment (ALLOW_INSECURE_PLATFORM=on allows http, ports and other hosts in development)",
-  );
-}
+export const platformUrl = address(
+  (url, insecure) => isPublic(url) || (insecure && isWeb(url)),
+  "must be an address like https://api.example.com: https:// and a public host, without a user name, a port, a query or a fragment (ALLOW_INSECURE_PLATFORM=on allows http, ports and other hosts in development)",
+);
 
 function isPublic({ protocol, hostname, port }: URL): boolean {
   // A host name with a dot at its end is the same host.

@@ -42,36 +42,19 @@ function purposeOf({ session, resource }: Visit, name: string): Purpose {
   return { of: "customer", path: `${resource.uuid}/${name}`, holder: session.reveal() };
 }
 
-/**
- * What the vendor's page may use. `here` is its address. `Withheld` says that forms are not shown, and is to be rendered
- * behind the page, whose components may ask for a form when they are rendered.
- */
-export function toolsOf(ctx: Context, visit: Visit, here: string) {
-  const { person } = visit;
-  let isWithheld = false;
-  return {
-    Withheld: () =>
-      isWithheld ? (
-        <p>
-          Your role at this app ({person.role ?? "not known just now"}) does not allow all that can be done
-          here. If you have only just been added, load this page again in a moment.
-        </p>
-      ) : null,
-    form(name: string, content: ComponentChildren) {
-      const action = actionNamed(ctx, name);
-      if (!action)
-        throw new Error(`The page has a form for "${name}", which is none of the service's actions.`);
-      if (!mayDo(action, person)) {
-        isWithheld = true;
-        return null;
-      }
-      return (
-        <form method="post" action={`${here}/actions/${name}`}>
-          <input type="hidden" name={TOKEN} value={tokenFor(ctx, purposeOf(visit, name))} />
-          {content}
-        </form>
-      );
-    },
+/** Makes the forms on the vendor's page, which has the address `here`. */
+export function formsOf(ctx: Context, visit: Visit, here: string) {
+  return (name: string, content: ComponentChildren) => {
+    const action = actionNamed(ctx, name);
+    if (!action)
+      throw new Error(`The page has a form for "${name}", which is none of the service's actions.`);
+    if (!mayDo(action, visit.person)) return null;
+    return (
+      <form method="post" action={`${here}/actions/${name}`}>
+        <input type="hidden" name={TOKEN} value={tokenFor(ctx, purposeOf(visit, name))} />
+        {content}
+      </form>
+    );
   };
 }
 

@@ -37,10 +37,7 @@ export interface CustomerPerson {
 /** What a page for a customer may use. */
 export interface CustomerTools {
   person: CustomerPerson;
-  /**
-   * The form of one of your `actions`, around the fields and the button in `content`. Null for a person who may not send
-   * it; the kit says so below the page.
-   */
+  /** The form of one of your `actions`, around the fields and the button in `content`. Null for a person who may not send it. */
   form(action: string, content: ComponentChildren): VNode | null;
 }
 

@@ -8,7 +8,7 @@ import { notFromOurPage, show } from "../pages/pages.tsx";
 import type { Secret } from "../secret.ts";
 import { readUuid } from "../values.ts";
 import { within } from "../within.ts";
-import { carryOut, Result, toolsOf, type Visit } from "./actions.tsx";
+import { carryOut, formsOf, Result, type Visit } from "./actions.tsx";
 import { readCookie, writeCookie, type SecretCookie } from "./cookies.ts";
 import { problem } from "./problems.ts";
 import { standingOf } from "./roles.ts";
@@ -24,7 +24,7 @@ export function signOnRoutes(ctx: Context, salt: Secret): Router {
   router
     .route("/login")
     .post(readForm(unreadable), async (request, response) => {
-      const form = readSignedForm(request.body, salt, { mustNameUser: ctx.config.ssoRequireUser });
+      const form = readSignedForm(request.body, salt, ctx.config.ssoRequireUser);
       const opened = await openCustomerSession(ctx, form);
       if (typeof opened === "string") throw problem("sign_on_refused", WHY_REFUSED[opened]);
       writeCookie(ctx, cookieOf(form.uuid), request, response, opened.session);
@@ -73,7 +73,7 @@ export function customerRoutes(ctx: Context): Router {
       const { resource, person } = visit;
       const { uuid } = resource;
       const here = `${addressOf(ctx, request).base}/customer/${uuid}`;
-      const { Withheld, form } = toolsOf(ctx, visit, here);
+      const form = formsOf(ctx, visit, here);
       const late = () => new Error("The service's customerPage() takes too long");
       const page = await within(PAGE_TIME_MS, ctx.customerPage(resource, { person, form }), late);
       const [sent] = /^[\w-]{16}$/.exec(String(request.query["sent"])) ?? [];
@@ -83,7 +83,6 @@ export function customerRoutes(ctx: Context): Router {
         <>
           {ended && <Result of={ended} />}
           {page.content}
-          <Withheld />
           <hr />
           {person.email !== null && (
             <p>

@@ -21,11 +21,7 @@ export interface SignedForm {
  * section 6). Every token in the form must be valid. The user's e-mail address counts only with a valid user-scoped
  * token. `mustNameUser`: the form must have a user-scoped token. Throws the problem of a refused sign-on.
  */
-export function readSignedForm(
-  body: unknown,
-  salt: Secret,
-  { mustNameUser }: { mustNameUser: boolean },
-): SignedForm {
+export function readSignedForm(body: unknown, salt: Secret, mustNameUser: boolean): SignedForm {
   const { resource_id: id, timestamp, resource_token: token, ...ofTheUser } = membersOf(body);
   const { user_scoped_resource_token: userToken, user_id: userId, email } = ofTheUser;
   const uuid = readUuid(id);

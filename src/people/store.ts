@@ -84,10 +84,7 @@ const noteUse = (table: Table) =>
     `UPDATE ${table} SET seen_at = now() WHERE id_hash = ANY($1::bytea[]) AND seen_at < now() - interval '5 minutes'`,
   );
 const close = (table: Table) =>
-  statement(
-    `close_${table}`,
-    `DELETE FROM ${table} s WHERE id_hash = ANY($1::bytea[]) RETURNING to_jsonb(s)->>'person' AS person`,
-  );
+  statement(`close_${table}`, `DELETE FROM ${table} WHERE id_hash = ANY($1::bytea[])`);
 const pruneSessions = statement(
   "prune_sessions",
   `DELETE FROM sessions WHERE expires_at <= now() OR NOT (${IS_IN_USE})`,
@@ -169,11 +166,8 @@ async function used({ db }: Needs, table: Table, hashes: readonly Uint8Array[]):
   await db.query(noteUse(table), [hashes]).catch(() => undefined);
 }
 
-/** Ends a session. Returns the id of the person whose it was; null: a customer's, or it had ended. */
-export async function closeSession(needs: Needs, table: Table, session: Secret): Promise<string | null> {
-  const hashes = hashesOf(needs, table, session);
-  const [closed] = await patiently(() => needs.db.query<{ person: string | null }>(close(table), [hashes]));
-  return closed?.person ?? null;
+export async function closeSession(needs: Needs, table: Table, session: Secret): Promise<void> {
+  await patiently(() => needs.db.query(close(table), [hashesOf(needs, table, session)]));
 }
 
 /** Uses up a signed form and opens a session for it, or says why not. */

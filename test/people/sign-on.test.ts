@@ -54,7 +54,7 @@ describe("POST /sso/login", () => {
       user_id: "89abcdef-0123-4567-89ab-cdef01234567",
       email: "user@example.com",
     };
-    const read = readSignedForm(form, new Secret(SALT), { mustNameUser: true });
+    const read = readSignedForm(form, new Secret(SALT), true);
     expect(read).toMatchObject({
       uuid: form.resource_id,
       timestamp: 1267597772,

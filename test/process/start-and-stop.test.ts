@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { jest } from "@jest/globals";
 import { runWeb } from "../../src/process/run-web.ts";
-import { aGate } from "../support/a-vendor.ts";
+import { runWorker } from "../../src/process/run-worker.ts";
+import { aGate, aVendor } from "../support/a-vendor.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
@@ -60,4 +61,37 @@ it("a stop waits for a vendor's function that outlasts its answer, after the las
   await life.world.restart();
   expect(await life.steps(request.uuid)).toEqual(["announce"]);
   expect(life.vendor.callsOf(request.uuid, "provision")).toHaveLength(1);
+});
+
+it("a web process with WEB_JOBS=off exchanges grants and finds apps; a worker runs put-off functions and clean-ups", async () => {
+  const calls = life.vendor.calls.length;
+  await life.world.restart({ environment: { WEB_JOBS: "off" } });
+  const { addon } = await life.control.install({ plan: "dedicated" });
+  const gone = await life.control.install({ plan: "basic" });
+  for (const uuid of [addon.id, gone.addon.id])
+    await eventually(async () => expect(await life.events(uuid)).toContain("apps_found"));
+  await life.control.deprovision(gone.addon.id);
+  // Work that an exchange or a deprovision makes due is looked for within a moment.
+  await sleep(1_000);
+  expect(await life.steps(addon.id)).toEqual(["finish"]);
+  expect(await life.steps(gone.addon.id)).toEqual(["clean_up"]);
+
+  const atWorker = aVendor();
+  const worker = await runWorker(teapotConfig(life.world.environment), {
+    ...teapotParts,
+    vendor: atWorker,
+    logTo: { write: () => undefined },
+  });
+  try {
+    await worker.ready;
+    await life.world.quiet([addon.id]);
+    await life.nothingLeft(gone.addon.id);
+  } finally {
+    await worker.stop();
+  }
+  expect(atWorker.calls.map(({ what, uuid }) => [what, uuid]).sort()).toEqual([
+    ["deprovision", gone.addon.id],
+    ["finish", addon.id],
+  ]);
+  expect(life.vendor.calls.slice(calls).map(({ what }) => what)).toEqual(["provision"]);
 });
