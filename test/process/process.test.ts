@@ -1,7 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
-import { connect } from "node:net";
+import { closeSync, existsSync, openSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { freePort } from "../../packages/conformance/free-port.ts";
@@ -104,24 +103,6 @@ it("an uncaught error ends the process and shows no secret; the next process con
   }
   await life.start();
   await life.become(uuids, 1);
-});
-
-it("a burst of a thousand connections is queued by the kernel while the process is busy", async () => {
-  // Other kernels have a lower limit of their own.
-  const limit = "/proc/sys/net/core/somaxconn";
-  if (!existsSync(limit) || Number(readFileSync(limit, "utf8")) < 1_100) return;
-  const web = await life.start();
-  const { hostname, port } = new URL(web.url!);
-  web.signal("SIGSTOP");
-  let letIn = 0;
-  const sockets = Array.from({ length: 1_000 }, () => connect(Number(port), hostname, () => (letIn += 1)));
-  sockets.forEach((socket) => socket.on("error", () => undefined));
-  try {
-    await eventually(() => expect(letIn).toBe(1_000));
-  } finally {
-    sockets.forEach((socket) => socket.destroy());
-    web.signal("SIGCONT");
-  }
 });
 
 describe("time and clocks", () => {
