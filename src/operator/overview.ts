@@ -1,4 +1,4 @@
-import { FRESH_MS, stateOfCredentials, stateOfWork } from "../metrics/store.ts";
+import { FRESH_MS, readHours, stateOfCredentials, stateOfWork } from "../metrics/store.ts";
 import type { OpenContext } from "../context.ts";
 import { orNullAfter, sharedFor } from "../within.ts";
 import type { Finding } from "./doctor/finding.ts";
@@ -16,6 +16,7 @@ export function createOverview(ctx: OpenContext) {
   return async () => ({
     issues: await issuesOf(ctx, measured),
     samples: await measured(),
+    hours: await readHours(ctx.db),
   });
 }
 

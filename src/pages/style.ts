@@ -6,8 +6,8 @@ const pico = readFileSync(new URL(import.meta.resolve("@picocss/pico/css/pico.cl
 
 /** Pico alone styles plain HTML well; these few rules cover what our pages have and articles do not. */
 const OURS = `
-:root { --well: #1b7f4d; --wait: #8a5a00; --bad: #b3261e; --line: var(--pico-muted-border-color); }
-@media (prefers-color-scheme: dark) { :root { --well: #6ed3a0; --wait: #f0b95a; --bad: #ff9d94; } }
+:root { --well: #1b7f4d; --wait: #8a5a00; --bad: #b3261e; --bar: #3b6ea8; --line: var(--pico-muted-border-color); }
+@media (prefers-color-scheme: dark) { :root { --well: #6ed3a0; --wait: #f0b95a; --bad: #ff9d94; --bar: #7fb0e8; } }
 body > header { padding-bottom: 0; color: var(--pico-muted-color); }
 body > main { max-width: 44rem; margin-inline: 0; padding-top: 1rem; }
 @media (min-width: 44rem) { body > header, body > main { max-width: 44rem; margin-inline: auto; } }
@@ -20,7 +20,7 @@ main dd { margin: 0; overflow-wrap: anywhere; }
 @media (max-width: 30rem) { main dl { grid-template-columns: 1fr; gap: 0; } main dd { margin-bottom: 0.75rem; } }
 `;
 
-/** For pages with a frame of their own: wider columns for tables, and marks for good and bad states. */
+/** For pages with a frame of their own: wider columns for tables, marks for good and bad states, and plots. */
 const WIDE = `
 .wide { --pico-font-size: 100%; --pico-line-height: 1.5;
   body > header, body > main, body > footer { max-width: 72rem; margin-inline: auto; padding-inline: 1rem; }
@@ -67,6 +67,9 @@ const WIDE = `
   :is(.buttons a, form.signed-in button) { background: none; color: var(--pico-primary); border: 1px solid currentColor; box-shadow: none;
     &:hover { color: var(--pico-primary-hover); text-decoration: underline; }
     &:focus-visible { outline: 2px solid var(--pico-primary); outline-offset: 2px; } }
+  .plot { margin: 0 0 1rem; figcaption { padding: 0; margin-bottom: 0.5rem; font-weight: 600; }
+    rect { fill: var(--bar); } rect.bad { fill: var(--bad); } line { stroke: var(--line); }
+    text { fill: var(--pico-muted-color); font-size: 11px; } }
   progress { margin: 0.5rem 0 1rem; }
 }
 @media (min-width: 60rem) { .wide .pair { grid-template-columns: 1fr 1fr; } }
@@ -82,6 +85,7 @@ const WIDE = `
   body > header nav { font-size: 0.9rem; }
   body > header nav li { padding-right: 0.75rem; &:last-child { padding-right: 0; } }
   form.signed-in { margin: 0 0 0.5rem; }
+  .plot text { font-size: 15px; }
 } }
 `;
 

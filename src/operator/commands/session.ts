@@ -74,7 +74,7 @@ export function createSession(
     const { openContext: open } = await import("../../open-context.ts");
     // No traces: what a command does is in the audit trail.
     const quiet = { logLevel: json ? "silent" : "warn", otlpEndpoint: undefined } as const;
-    const logTo = { write: (line: string) => say(safe(line.trimEnd())) };
+    const logTo = { write: (line: string) => say(readable(line)) };
     const context = await open({ ...config, ...quiet }, { ...parts, logTo });
     scrubber = context.scrubber;
     tokensStored = () => refreshesSettled(context);
@@ -183,6 +183,17 @@ async function beginEntry(db: Database, typed: readonly string[], scrub: (text: 
   const about = { action, uuid: others.length === 0 ? uuid : null, operator };
   return followAction(db, (await beginAction(db, { ...about, form, requestId: form })).id);
 }
+
+/** A line of the log for people: what it says, of which resource, and why. */
+function readable(line: string): string {
+  const { level, msg, uuid, reason, error } = JSON.parse(line) as LogLine;
+  return safe([level, msg, uuid, reason ?? error?.message].filter(Boolean).join(": "));
+}
+type LogLine = Record<"level" | "msg", string> & {
+  uuid?: string;
+  reason?: string;
+  error?: { message: string };
+};
 
 /** In a container the user may have no name. */
 function systemUser(): string {

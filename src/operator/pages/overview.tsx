@@ -6,8 +6,9 @@ import type { Overview } from "../overview.ts";
 import { duration } from "../wording.ts";
 import { OF_ALL } from "./actions.tsx";
 import { A, LIVE_MS, Links, number, Section, State, Table, type Look } from "./parts.tsx";
+import { Plots } from "./plots.tsx";
 
-export function overviewPage({ issues, samples }: Overview): Page {
+export function overviewPage({ issues, samples, hours }: Overview): Page {
   return {
     title: "Overview",
     content: (
@@ -18,6 +19,7 @@ export function overviewPage({ issues, samples }: Overview): Page {
             <Issue of={issue} />
           ))}
         </Section>
+        <Plots samples={samples} hours={hours} />
         <div class="pair" id="numbers" data-live={LIVE_MS}>
           <Numbers samples={samples} />
         </div>

@@ -28,6 +28,14 @@ it("says that nothing needs attention, or which incident is open at the platform
   await overview("can wait 1 incident open at the platform: Slow dashboards Read more: kit status");
 });
 
+it("shows the ages of tokens and the refreshes per hour as plots with text", async () => {
+  await operator.done(`/resources/${uuid}/refresh`);
+  await operator.world.service.services.totals.stop();
+  await overview("Age of the tokens in use", "0 s to 15 min: 1", "00: 1 refreshed, 0 failed");
+  const { html } = await operator.get();
+  expect(html.match(/<svg [^>]*role="img" aria-label="[^"]*: 1[^"]*"/g)).toHaveLength(2);
+});
+
 it("opens while the platform fails, without asking it for tokens, and so does a resource's page", async () => {
   const since = operator.life.position();
   operator.control.fault("* /*", { status: 503 }, 1_000);
