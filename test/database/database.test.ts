@@ -11,8 +11,10 @@ import {
   createPool,
 } from "../../src/database/database.ts";
 import { administer } from "../support/database.ts";
+import { kitJson } from "../support/kit.ts";
 import { anOpenDatabase } from "../support/open-database.ts";
-import { eventually } from "../support/world.ts";
+import { basic } from "../support/partner-calls.ts";
+import { aWorld, eventually } from "../support/world.ts";
 
 const opened = anOpenDatabase();
 const run = (text: string, values: unknown[] = []) =>
@@ -176,4 +178,33 @@ it("a caller who waits in vain for one of our connections is no outage of the da
     await busy;
   });
   expect(logged).toEqual([]);
+});
+
+it("what the server or the role has set for each session changes nothing: times, lists, migrations", async () => {
+  const OPERATOR_PASSWORD = "the-password-of-this-test";
+  const world = await aWorld({ environment: { OPERATOR_PASSWORD } });
+  const url = world.environment["DATABASE_URL"]!;
+  const name = `"${new URL(url).pathname.slice(1)}"`;
+  await administer(url, async (ask) => {
+    for (const set of [
+      ...["TimeZone = 'Asia/Tokyo'", "DateStyle = 'German'", "bytea_output = 'escape'"],
+      ...["search_path = 'elsewhere'", "default_transaction_isolation = 'serializable'"],
+    ])
+      await ask(`ALTER DATABASE ${name} SET ${set}`);
+  });
+  await world.restart();
+  const uuid = await world.settled();
+  const { data } = await kitJson<{ credential: { expiresAt: string }; createdAt: string }>(
+    world.environment,
+    [...["resources", "show", uuid]],
+  );
+  const hoursTo = (time: string) => Math.round((Date.parse(time) - Date.now()) / 3_600_000);
+  expect([hoursTo(data.createdAt), hoursTo(data.credential.expiresAt)].map(Math.abs)).toEqual([0, 8]);
+  const list = await kitJson<{ resources: { uuid: string }[] }>(world.environment, ["resources", "list"]);
+  expect(list.data.resources.map(({ uuid }) => uuid)).toEqual([uuid]);
+  const headers = { Authorization: basic("operator", OPERATOR_PASSWORD) };
+  for (const page of ["", "/resources", `/resources/${uuid}`, "/actions"])
+    expect((await fetch(`${world.service.url}/operator${page}`, { headers })).status).toBe(200);
+  expect(await kitJson(world.environment, ["migrate"])).toMatchObject({ code: 0, data: { applied: [] } });
+  await world.close();
 });

@@ -1,3 +1,4 @@
+import { parser } from "@prometheus-io/lezer-promql";
 import { readFileSync } from "node:fs";
 import { parse } from "yaml";
 import { ALARMS } from "../../src/metrics/metrics.ts";
@@ -5,7 +6,6 @@ import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
 import { eventually, opened } from "../support/world.ts";
 import { operator, PASSWORD } from "./operator.ts";
-import { selectorsIn } from "./promql.ts";
 
 // What ops/ asks of /metrics, held to what a service answers that has done each kind of work once.
 
@@ -165,3 +165,44 @@ describe("ops/dashboard.json", () => {
     expect([...names].filter((name) => name.startsWith("addon_") && !used.has(name))).toEqual([]);
   });
 });
+
+/** A series that an expression selects, with the labels by which it is grouped around it. */
+interface Selector {
+  metric: string;
+  matchers: { label: string; values: string[] }[];
+  groupedBy: string[];
+}
+
+/** What an expression of Prometheus selects. Throws if it is none; Grafana's variables count as durations. */
+function selectorsIn(expression: string): Selector[] {
+  const text = expression.replaceAll("$__rate_interval", "5m");
+  const found: Selector[] = [];
+  const around: string[][] = [];
+  parser.parse(text).iterate({
+    enter({ node, type }) {
+      const textOf = (each: { from: number; to: number }) => text.slice(each.from, each.to);
+      if (type.isError) throw new Error(`no expression of Prometheus: ${expression}`);
+      if (type.name === "AggregateExpr") {
+        const labels = node
+          .getChild("AggregateModifier")
+          ?.getChild("GroupingLabels")
+          ?.getChildren("LabelName");
+        around.push((labels ?? []).map(textOf));
+      }
+      if (type.name !== "VectorSelector") return;
+      const matchers = node.getChild("LabelMatchers")?.getChildren("UnquotedLabelMatcher") ?? [];
+      found.push({
+        metric: textOf(node.getChild("Identifier")!),
+        matchers: matchers.map((matcher) => ({
+          label: textOf(matcher.getChild("LabelName")!),
+          values: textOf(matcher.getChild("StringLiteral")!).slice(1, -1).split("|"),
+        })),
+        groupedBy: around.flat(),
+      });
+    },
+    leave({ type }) {
+      if (type.name === "AggregateExpr") around.pop();
+    },
+  });
+  return found;
+}
