@@ -6,7 +6,7 @@ import { Refusal } from "../errors.ts";
 import { failLocked, lockWithCredential } from "../resources/end-store.ts";
 import { expireProvision, finishStep } from "../work/queue.ts";
 import { nudge } from "../work/runner.ts";
-import { functionOf, isOfPlanChange, type Step } from "../work/step.ts";
+import { isOfPlanChange, type Step } from "../work/step.ts";
 import { resourcesToTake, settleStep, takeSteps, type Hand } from "../work/store.ts";
 import { writeStepOf } from "../work/vendor-steps.ts";
 
@@ -126,9 +126,7 @@ function onSteps(hand: Hand, none: string, work = ({ db }: Context, asked: Asked
       which === "all" ? await resourcesToTake(ctx, hand) : which,
       async ({ uuid }) => {
         const steps = await work(ctx, { uuid, hand, isNamed: which !== "all" });
-        return steps.length > 0
-          ? { did: steps.map(({ kind }) => functionOf(kind)).join(", ") }
-          : { skipped: none };
+        return steps.length > 0 ? null : { skipped: none };
       },
       how,
     );

@@ -1,14 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Context } from "../context.ts";
-import { countStale, sealedSecrets } from "../credentials/store.ts";
-import { KitError, messageOf, Misconfigured } from "../errors.ts";
+import { countStale } from "../credentials/store.ts";
+import { KitError, messageOf } from "../errors.ts";
 import { withHttp } from "../platform/http.ts";
 import { createTokenEndpoint, trySecret, type Trial } from "../platform/oauth.ts";
 import type { Secret } from "../secret.ts";
 import { secret } from "../setting.ts";
-import { clientSecretSealContext, KeyMissing, SealBroken, keyIdOf } from "../vault/vault.ts";
-import { checkKeys, countKeyUse, registerKey } from "../vault/store.ts";
-import { Interrupted, UsedWrongly } from "./errors.ts";
+import { checkKeys } from "../vault/store.ts";
+import { UsedWrongly } from "./errors.ts";
 import type { How } from "./work-through.ts";
 
 interface SecretReport {
@@ -43,76 +42,29 @@ export function triedSecret(authUrl: string, secret: Secret): Promise<Trial> {
 }
 
 /**
- * Makes a value the current client secret, after a check of the keys and, if `isTried`, of the value at the platform.
- * Tokens that older secrets issued fall due at once, because resetting the secret revoked them. A 401 that gives no reason
- * neither confirms nor rejects the value: it is set, and the report says so. Throws, and changes nothing, if the platform
- * rejects the value, or gives no answer while the current one works. Stored secrets that cannot be decrypted are deleted.
+ * Makes a value the current client secret, unless the platform rejects it. Tokens that older secrets issued fall due at
+ * once, because resetting the secret revoked them. An answer that says nothing of the value, or none, neither confirms nor
+ * rejects it: it is set, and the report says so.
  */
-export async function setSecret(ctx: Context, value: Secret, isTried = true): Promise<SecretReport> {
-  const { db, config, credentials } = ctx;
-  const lost = await lostSecrets(ctx);
-  await checkOtherKeys(ctx, lost);
-  const current = lost.length > 0 ? null : await credentials.secrets.current().catch(noneYet);
-  const isWorking = current !== null && !current.isRejected;
-  if (isWorking && current.value.reveal() === value.reveal()) {
-    const { version } = current;
-    return { version, due: (await countStale(db, version)).stale, fresh: 0 };
-  }
-  const trial = isTried ? await triedSecret(config.platformAuthUrl, value) : { outcome: "accepted" as const };
+export async function setSecret(
+  { db, vault, config, credentials: { secrets } }: Context,
+  value: Secret,
+): Promise<SecretReport> {
+  await checkKeys(db, vault);
+  const trial = await triedSecret(config.platformAuthUrl, value);
   if (trial.outcome === "rejected") throw rejected("Nothing was changed: the one before is still in use.");
-  if (trial.outcome === "unanswered" && isWorking)
-    throw new KitError(
-      "client_secret_untried",
-      `The platform could not be asked whether it accepts this client secret: ${trial.because}. Nothing was changed. Try again when it answers (kit status; is PLATFORM_AUTH_URL right?), or set it untried: kit secret set --no-check`,
-    );
-  if (lost.length > 0)
-    await (
-      await db.prisma()
-    ).clientSecret.deleteMany({ where: { version: { in: lost.map(({ version }) => version) } } });
   // It becomes an older version, so that a later start does not import it over the new one.
-  if (config.clientSecret) await credentials.secrets.importOnce(config.clientSecret);
-  const set = { ...(await credentials.secrets.set(value)), fresh: 0 };
-  return trial.outcome === "unclear" ? { ...set, unconfirmed: trial.because } : set;
+  if (config.clientSecret) await secrets.importOnce(config.clientSecret);
+  const set = { ...(await secrets.set(value)), fresh: 0 };
+  return "because" in trial ? { ...set, unconfirmed: trial.because } : set;
 }
 
 const rejected = (now: string) =>
   new KitError("client_secret_rejected", `The platform rejects this client secret. ${now}`);
 
-function noneYet(error: unknown): null {
-  if (error instanceof Misconfigured) return null;
-  throw error;
-}
-
-/** The stored versions that cannot be decrypted: damaged, or without their key. */
-async function lostSecrets({ db, vault }: Context) {
-  return (await sealedSecrets(db)).flatMap(({ version, sealed }) => {
-    try {
-      vault.open(clientSecretSealContext(version), sealed);
-      return [];
-    } catch (error) {
-      if (!(error instanceof SealBroken || error instanceof KeyMissing)) throw error;
-      return [{ version, keyId: keyIdOf(sealed) }];
-    }
-  });
-}
-
-/** The check of the keys at start, except that a key may be missing which sealed nothing but lost secrets. */
-async function checkOtherKeys(
-  { db, vault }: Context,
-  lost: readonly { keyId: string | null }[],
-): Promise<void> {
-  if (lost.length === 0) return checkKeys(db, vault);
-  const missing = (await countKeyUse(db)).filter(({ keyId }) => !vault.keyIds.includes(keyId));
-  const isOnlyOfLost = missing.every(
-    ({ keyId, rows }) => rows === lost.filter((each) => each.keyId === keyId).length,
-  );
-  await (isOnlyOfLost ? registerKey(db, vault) : checkKeys(db, vault));
-}
-
 /**
  * Waits until every token that an older secret issued is refreshed, except those that the platform refused for good. It
- * refreshes due tokens itself, so it needs no running service. Throws if the platform rejects the secret, and
- * {@link Interrupted} once `signal` is aborted. If it is only presumed to, the others are left to the running service.
+ * refreshes due tokens itself, so it needs no running service. Throws if the platform rejects the secret.
  */
 export async function waitUntilFresh(
   ctx: Context,
@@ -120,43 +72,33 @@ export async function waitUntilFresh(
   { signal, onProgress }: How,
 ): Promise<SecretReport> {
   const { version, due } = begun;
-  const enough = new AbortController();
-  const helping = help(ctx, AbortSignal.any([signal, enough.signal]));
-  try {
-    for (;;) {
-      const { stale, waiting } = await countStale(ctx.db, version);
-      const fresh = Math.max(due - stale, 0);
-      onProgress?.(fresh, due);
-      if (waiting === 0) return { ...begun, fresh };
-      // Another process may have set a newer one.
-      const current = await ctx.credentials.secrets.current();
-      if (current.version >= version && current.isRejected) {
-        if (current.isPresumed)
-          return { ...begun, fresh, unconfirmed: "it answers 401 for some, and gives no reason" };
-        throw rejected(
-          `It is in use now, as version ${current.version}: until the right one is set, no token is refreshed.`,
-        );
-      }
-      if (signal.aborted)
-        throw new Interrupted(
-          `The client secret is version ${version} now. Stopped with ${fresh} of ${due} tokens fresh; a running service refreshes the rest.`,
-        );
-      await sleep(LOOK_EVERY_MS);
-    }
-  } finally {
-    enough.abort();
-    await helping;
+  let helping: Promise<void> | null = null;
+  for (;;) {
+    helping ??= help(ctx, signal).finally(() => (helping = null));
+    const { stale, waiting } = await countStale(ctx.db, version);
+    const fresh = Math.max(due - stale, 0);
+    onProgress?.(fresh, due);
+    if (waiting === 0) return { ...begun, fresh };
+    if (signal.aborted)
+      throw new KitError(
+        "interrupted",
+        `The client secret is version ${version} now. A running service refreshes the other ${due - fresh} tokens.`,
+      );
+    // Another process may have set a newer one.
+    const current = await ctx.credentials.secrets.current();
+    if (current.version >= version && current.isRejected)
+      throw rejected(
+        `It is in use now, as version ${current.version}: until the right one is set, no token is refreshed.`,
+      );
+    await sleep(LOOK_EVERY_MS);
   }
 }
 
 /** Errors are ignored: a running service meets the same ones, and the counts show the lack of progress. */
-async function help(ctx: Context, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    if ((await ctx.refreshes.fill(signal).catch(() => 0)) > 0) continue;
-    // The process that set the secret may have died before it made every older token due.
-    await ctx.credentials.secrets.spread(signal).catch(() => 0);
-    await sleep(LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined);
-  }
+async function help({ refreshes, credentials }: Context, signal: AbortSignal): Promise<void> {
+  // The process that set the secret may have died before it made every older token due.
+  await credentials.secrets.spread(signal).catch(() => 0);
+  await refreshes.fill(signal).catch(() => 0);
 }
 
 export function secretInWords({ version, due, fresh, unconfirmed }: SecretReport): string {

@@ -3,7 +3,7 @@ import type { Context } from "../context.ts";
 import { notYetSet, openConfig, type ConfigVar } from "../resources/config-vars.ts";
 import { changeConfig, findResource, lockedResource } from "../resources/store.ts";
 import { Secret } from "../secret.ts";
-import { UsedWrongly, UnknownResource } from "./errors.ts";
+import { UnknownResource } from "./errors.ts";
 
 export async function getConfig({ platformFor }: Context, uuid: string): Promise<ConfigVar[]> {
   return inOrder(await platformFor(uuid).config.get());
@@ -11,24 +11,13 @@ export async function getConfig({ platformFor }: Context, uuid: string): Promise
 
 /**
  * Changes the named config vars on the platform (null removes one) and in the stored full set, so that a later push
- * does not undo the change. Throws {@link UsedWrongly} for names that the service does not declare; but a var that was
- * set from here before it was retired may be removed.
+ * does not undo the change.
  */
 export async function setConfig(
   ctx: Context,
   uuid: string,
   changes: readonly ConfigVar[],
 ): Promise<ConfigVar[]> {
-  const resource = await findResource(ctx.db, uuid);
-  const { configVars } = ctx.offer;
-  const kept = resource ? openConfig(ctx.vault, resource).map(({ name }) => name) : [];
-  const unknown = changes
-    .filter(({ name, value }) => !configVars.includes(name) && !(value === null && kept.includes(name)))
-    .map(({ name }) => name);
-  if (unknown.length > 0)
-    throw new UsedWrongly(
-      `${unknown.join(", ")}: not among the config vars of this service, which are ${configVars.join(", ")}.`,
-    );
   const { config } = ctx.platformFor(uuid);
   await config.update([...changes]);
   await keepInStep(ctx, uuid, changes);

@@ -14,13 +14,6 @@ export class UnknownResource extends KitError {
   }
 }
 
-/** The operator stopped the work. What was done is kept, and the same command continues where it stopped. */
-export class Interrupted extends KitError {
-  constructor(message: string) {
-    super("interrupted", message);
-  }
-}
-
 /** A uuid as typed by an operator, in the canonical form that is stored. Throws {@link UsedWrongly}. */
 export function typedUuid(text: string): string {
   const uuid = readUuid(text.trim());

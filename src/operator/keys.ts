@@ -3,7 +3,7 @@ import type { Context } from "../context.ts";
 import { sealedSecrets } from "../credentials/store.ts";
 import { clientSecretSealContext, KeyMissing, SealBroken, keyIdOf, type Vault } from "../vault/vault.ts";
 import { countKeyUse, type KeyUse, registerKey, reseal } from "../vault/store.ts";
-import { Interrupted } from "./errors.ts";
+import { fault, fine, warning, type Finding } from "./doctor/finding.ts";
 import { countSealed } from "./store.ts";
 import { counted, some } from "./wording.ts";
 import type { How } from "./work-through.ts";
@@ -14,7 +14,7 @@ const ROUND_PAUSE_MS = 500;
 
 /**
  * Reseals everything with `ENCRYPTION_KEY`, beside a running service or not; `unopened` stays as it is. It can be stopped
- * and started again at any time. Throws {@link Interrupted} once `signal` is aborted.
+ * and started again at any time.
  */
 export async function resealAll(ctx: Pick<Context, "db" | "vault">, { signal, onProgress }: How) {
   await registerKey(ctx.db, ctx.vault);
@@ -31,9 +31,7 @@ export async function resealAll(ctx: Pick<Context, "db" | "vault">, { signal, on
       resealed += result.resealed;
       passedOver += result.passedOver;
     }
-    if (signal.aborted)
-      throw new Interrupted("Stopped. What was resealed stays; the same command goes on from there.");
-    if (passedOver === 0 || round === MOST_ROUNDS) {
+    if (passedOver === 0 || round === MOST_ROUNDS || signal.aborted) {
       const byKey = await countKeyUse(ctx.db);
       const isDone = unopened.length === 0 && isCurrentOnly(byKey, ctx.vault);
       return { report: { resealed, byKey }, unopened, isDone };
@@ -70,25 +68,43 @@ async function resealSecrets(
 const isCurrentOnly = (byKey: readonly KeyUse[], { keyId }: Vault) =>
   byKey.every((use) => use.keyId === keyId);
 
-export function keysInWords(byKey: readonly KeyUse[], vault: Vault): string[] {
-  return [
-    ...byKey.map(
-      ({ keyId, rows }) =>
-        `Key ${keyId} seals ${counted(rows, "row")}${keyId === vault.keyId ? ": this is ENCRYPTION_KEY" : ""}.`,
-    ),
-    isCurrentOnly(byKey, vault)
-      ? "No other key is in use: drop the old ones in 12 hours."
-      : "Older keys are still needed: put them into DECRYPTION_KEYS, and reseal again.",
-  ];
+type Keys = Pick<Context, "vault" | "config">;
+
+/** Which keys are in use, and whether an old one can be dropped: each sealed value names its key. */
+export function keysInUse(byKey: readonly KeyUse[], { vault, config }: Keys): Finding {
+  const listed = (uses: readonly KeyUse[]) =>
+    uses.map(({ keyId, rows }) => `${keyId} (${counted(rows, "row")})`).join(", ");
+  const missing = byKey.filter(({ keyId }) => !vault.keyIds.includes(keyId));
+  if (missing.length > 0)
+    return fault(
+      `Sealed with keys that are not in the ring: ${listed(missing)}.`,
+      "Put the old key into DECRYPTION_KEYS, or nothing it sealed can be opened.",
+    );
+  const now = `ENCRYPTION_KEY (${vault.keyId}) seals ${counted(byKey.find(({ keyId }) => keyId === vault.keyId)?.rows ?? 0, "row")}`;
+  if (!isCurrentOnly(byKey, vault))
+    return warning(
+      `${now}; older keys still seal some: ${listed(byKey.filter(({ keyId }) => keyId !== vault.keyId))}.`,
+      "When all processes run with the new ENCRYPTION_KEY, run: kit keys reseal",
+    );
+  if (!config.decryptionKeys?.length) return fine(`${now}.`);
+  return warning(
+    `${now}, and nothing is sealed with any of DECRYPTION_KEYS.`,
+    "An old key can be dropped 12 hours after no process seals with it any more. A new one stays: make it ENCRYPTION_KEY next.",
+  );
+}
+
+export function keysInWords(byKey: readonly KeyUse[], keys: Keys): string[] {
+  const { message, fix } = keysInUse(byKey, keys);
+  return fix === null ? [message] : [message, fix];
 }
 
 export function resealInWords(
   { report: { resealed, byKey }, unopened }: Awaited<ReturnType<typeof resealAll>>,
-  vault: Vault,
+  keys: Keys,
 ): string {
   return [
     ...some(unopened, (message) => `✗ Left as it is: ${message}`),
     `${counted(resealed, "row")} resealed.`,
-    ...keysInWords(byKey, vault),
+    ...keysInWords(byKey, keys),
   ].join("\n");
 }

@@ -1,4 +1,4 @@
-import { adviceOn, duration, momentAway, planInWords } from "./wording.ts";
+import { adviceOn, momentAway, planInWords } from "./wording.ts";
 import type { WaitingStep, WholeResource } from "./resources.ts";
 
 /** Something to be known, by its name: a time is ISO 8601, and null stands for none. */
@@ -6,7 +6,7 @@ export type NamedFact = readonly [name: string, fact: string | number | null | u
 
 /** What the command line and the page both show of a resource, by title. */
 export function factsOf(resource: WholeResource) {
-  const { uuid, name, plan, region, state, app, credential, token, steps, createdAt, updatedAt } = resource;
+  const { uuid, name, plan, region, state, app, credential, steps, createdAt, updatedAt } = resource;
   const advice = adviceOn(credential.state, credential.reason);
   return {
     Resource: Object.entries({
@@ -17,9 +17,8 @@ export function factsOf(resource: WholeResource) {
     Credential: Object.entries({
       State: [credential.state, credential.reason].filter(Boolean).join(": "),
       ...(advice && { "To do": advice.todo }),
-      "Token age": token.ageSeconds === null ? "no token" : duration(token.ageSeconds),
       Generation: credential.generation,
-      "Next refresh": token.isBeingRefreshed ? "just now" : (credential.refreshDueAt ?? "never by itself"),
+      "Next refresh": credential.refreshDueAt ?? "never by itself",
       Expires: credential.expiresAt,
       "Client secret": credential.secretVersion && `version ${credential.secretVersion}`,
       "Sealed with": credential.keyId,

@@ -1,4 +1,4 @@
-import type { Credential, Event, Resource, Step } from "../database/client/client.ts";
+import type { Credential, Resource, Step } from "../database/client/client.ts";
 import type { Database } from "../database/database.ts";
 import { STATES_OF_RESOURCES } from "../credentials/states.ts";
 import { databaseClock } from "../metrics/store.ts";
@@ -84,29 +84,14 @@ export async function showResource(db: Database, uuid: string) {
   });
   if (!stored) throw new UnknownResource(uuid);
   const nowMs = await databaseClock(db);
-  const events = stored.events.reverse().map((event) => eventOf(event, nowMs));
-  // To spare the busiest path a write, a provision stores no event: it is derived from the resource's row.
-  const birth = { at: stored.createdAt.toISOString(), type: "provision_requested", detail: {} };
-  const { issuedAt, leasedUntil, sentAt } = stored.credential!;
   return {
     ...recordOf(stored),
-    token: {
-      ageSeconds: issuedAt && (nowMs - issuedAt.getTime()) / 1_000,
-      isBeingRefreshed: sentAt !== null && isLater(leasedUntil, nowMs),
-    },
     steps: stored.steps.map((step) => waiting(step, nowMs)),
-    events: events[0]?.type === "imported" || events.length === MOST_EVENTS ? events : [birth, ...events],
+    events: stored.events.reverse().map(({ at, type, detail }) => ({ at: at.toISOString(), type, detail })),
     actions: (await actionsBefore(db, null, uuid)).entries,
     /** When it was read, by the database's clock: what is to come is later. */
     readAt: new Date(nowMs).toISOString(),
   };
-}
-
-function eventOf({ at, type, detail }: Event, nowMs: number) {
-  const { state } = Object(detail) as { state?: string };
-  // Its process has died: no action of a customer's takes a minute.
-  const isLost = type === "customer_action" && state === "running" && nowMs - at.getTime() > 60_000;
-  return { at: at.toISOString(), type, detail: isLost ? { ...Object(detail), state: "unknown" } : detail };
 }
 
 function recordOf(stored: Resource & { credential: Credential | null }) {
@@ -141,21 +126,19 @@ function credentialOf(stored: Credential) {
 }
 
 function waiting({ kind, attempts, lastError, detail, dueAt, leasedUntil }: Step, nowMs: number) {
-  const { said } = Object(detail) as { said?: string };
+  const { said = null } = Object(detail) as { said?: string };
   return {
     kind,
     /** How often it was tried; counted anew each time the vendor's service answers "later". */
     tries: attempts,
     lastError,
-    /** What the vendor's service said about unfinished work, if the last try did not fail. */
-    said: lastError === null ? (said ?? null) : null,
+    /** What the vendor's service said last about unfinished work. */
+    said,
     /** Null: it waits for a working token; at the end of a plan change, also for there to be none any more. */
     nextTryAt: dueAt?.toISOString() ?? null,
-    isUnderWay: isLater(leasedUntil, nowMs),
+    isUnderWay: leasedUntil !== null && leasedUntil.getTime() > nowMs,
   };
 }
-
-const isLater = (time: Date | null, nowMs: number) => time !== null && time.getTime() > nowMs;
 
 /**
  * Does locally what a deprovision by the platform would do; it needs no keys, and the service carries out the clean-up. Of
@@ -175,7 +158,7 @@ export async function eraseResource(db: Database, uuid: string): Promise<{ erase
 }
 
 /** `exists`: the uuid is stored already, or an earlier line named it. */
-type Reason = "exists" | "not_json" | "no_uuid" | "no_plan" | "unknown_plan" | "bad_text";
+type Reason = "exists" | "no_uuid" | "unknown_plan" | "bad_text";
 
 interface ImportReport {
   imported: number;
@@ -227,12 +210,10 @@ function readInstallation(
   offer: Offer,
 ): Installation | { uuid: string | null; reason: Reason } {
   const members = text.includes("\ufffd") ? undefined : parsedJson(text);
-  if (!isJsonObject(members)) return { uuid: null, reason: "not_json" };
-  const { uuid: typed, plan: named, region = null, name = null } = members;
+  const { uuid: typed, plan: named, region = null, name = null } = isJsonObject(members) ? members : {};
   const uuid = readUuid(typeof typed === "string" ? typed.trim() : null);
-  if (!uuid) return { uuid: null, reason: "no_uuid" };
-  const plan = typeof named === "string" ? named.replace(/^[^:]*:/, "") : "";
-  if (plan === "") return { uuid, reason: "no_plan" };
+  if (!uuid) return { uuid, reason: "no_uuid" };
+  const plan = String(named).replace(/^[^:]*:/, "");
   if (!Object.hasOwn(offer.plans, plan)) return { uuid, reason: "unknown_plan" };
   if (!isKeepable(region) || !isKeepable(name)) return { uuid, reason: "bad_text" };
   return { uuid, plan, region, name };

@@ -1,6 +1,6 @@
-import { statement, type Database, type Queryable } from "../database/database.ts";
+import { retryWhileDatabaseAway, type Queryable, statement, type Database } from "../database/database.ts";
+import type { OnProgress } from "./work-through.ts";
 import { IS_RECOVERABLE } from "../credentials/queue.ts";
-import { GRANT_SECONDS } from "../credentials/verdict.ts";
 import type { ResourceState } from "../resources/states.ts";
 import { ALARM_AFTER_ATTEMPTS, IS_LATE } from "../work/queue.ts";
 import { MOST_COUNTED } from "./wording.ts";
@@ -19,15 +19,11 @@ export interface FoundResource {
   hasRefreshToken: boolean;
   /** It may get another grant. */
   isRecoverable: boolean;
-  /** A command stored its grant, but ended before the exchange. */
-  isOnItsWay: boolean;
 }
 
 const RESOURCES = `SELECT c.uuid, r.state, c.state AS credential, c.reason, c.last_error AS "lastError",
      ${IS_RECOVERABLE} AS "isRecoverable",
-     c.sealed_refresh_token IS NOT NULL AND NOT (c.state = 'quarantined' AND c.sealed_grant_code IS NOT NULL) AS "hasRefreshToken",
-     c.state = 'grant_pending' AND c.due_at IS NOT NULL
-       AND EXISTS (SELECT 1 FROM events e WHERE e.uuid = c.uuid AND e.type = 'grant_recovered') AS "isOnItsWay"
+     c.sealed_refresh_token IS NOT NULL AND NOT (c.state = 'quarantined' AND c.sealed_grant_code IS NOT NULL) AS "hasRefreshToken"
    FROM credentials c JOIN resources r USING (uuid)`;
 const namedResources = statement("find_named_resources", `${RESOURCES} WHERE c.uuid = ANY($1::uuid[])`);
 // Read at once: a hundred bytes for each resource.
@@ -117,6 +113,8 @@ export interface Operator {
   address: string | null;
 }
 
+export const BY_PASSWORD: Operator = { name: "operator", account: null, address: null };
+
 export interface ActionRequest {
   action: string;
   /** Null if the action is not about one resource. */
@@ -159,12 +157,9 @@ const begin = statement(
    ON CONFLICT (form) DO UPDATE SET form = excluded.form RETURNING id, request_id = $4 AS "isNew"`,
 );
 const see = statement(
-  "see_operator_action",
-  `UPDATE operator_actions SET done = $2, total = $3, seen_at = now() WHERE id = $1 AND state = 'running'`,
-);
-const end = statement(
-  "end_operator_action",
-  `UPDATE operator_actions SET done = $2, total = $3, state = $4, message = $5, seen_at = now(), ended_at = now()
+  "note_operator_action",
+  `UPDATE operator_actions SET done = $2, total = $3, state = $4::text, message = $5, seen_at = now(),
+     ended_at = CASE WHEN $4::text <> 'running' THEN now() END
    WHERE id = $1 AND state = 'running'`,
 );
 const ofId = statement("operator_action", `${ENTRIES} WHERE id = $1`);
@@ -173,21 +168,32 @@ const entries = statement(
   `${ENTRIES} WHERE id < $1 AND ($2::uuid IS NULL OR uuid = $2) ORDER BY id DESC LIMIT ${ENTRIES_SIZE + 1}`,
 );
 
-export async function noteAction(
+/** Writes the beginning of an action into the audit trail. `isNew` is false if its form was sent before. */
+export async function beginAction(
   db: Queryable,
   { action, uuid, operator: { name, account, address }, form, requestId }: ActionRequest,
 ): Promise<{ id: number; isNew: boolean }> {
   const values = [action, uuid, form, requestId, name, account, address];
-  return (await db.query<{ id: number; isNew: boolean }>(begin, values))[0]!;
+  return (await retryWhileDatabaseAway(() => db.query<{ id: number; isNew: boolean }>(begin, values)))[0]!;
 }
-export const noteProgress = (db: Queryable, id: number, done: number, total: number) =>
-  db.query(see, [id, done, total]);
-export const noteEnd = (
-  db: Queryable,
-  id: number,
-  progress: [number, number],
-  { state, message }: ActionEnd,
-) => db.query(end, [id, ...progress, state, message]);
+
+const SEEN_EVERY_MS = 1_000;
+
+/** Stores the progress of an action that has begun each second, so that any process can show it; and then its end. */
+export function followAction(db: Queryable, id: number) {
+  let progress: [done: number, total: number] = [0, 0];
+  const store = ({ state, message }: ActionEnd | typeof RUNNING) =>
+    db.query(see, [id, ...progress, state, message]);
+  const timer = setInterval(() => void store(RUNNING).catch(() => undefined), SEEN_EVERY_MS).unref();
+  return {
+    onProgress: ((...now) => (progress = now)) satisfies OnProgress,
+    async end(ended: ActionEnd): Promise<void> {
+      clearInterval(timer);
+      await retryWhileDatabaseAway(() => store(ended));
+    },
+  };
+}
+const RUNNING = { state: "running", message: null } as const;
 
 export const findAction = async (db: Queryable, id: number): Promise<AuditEntry | null> =>
   (await db.query<AuditEntry>(ofId, [id]))[0] ?? null;
@@ -206,57 +212,17 @@ export async function actionsBefore(
   return { entries: page, next: found.length > ENTRIES_SIZE ? page.at(-1)!.id : null };
 }
 
-/** Grants, or tokens, that are late: how many, how long the most urgent one has left, and the last answer to one. */
-interface Late {
-  what: "grant" | "token";
-  count: number;
-  leftSeconds: number;
-  lastError: string | null;
-}
-
-/** A grant is normally exchanged within seconds of its arrival; an older one was tried in vain, or not at all. */
-const GRANT_LATE_AFTER_SECONDS = 30;
-const countLate = (what: Late["what"], end: string, from: string) =>
-  `SELECT '${what}' AS what, count(*)::int AS count, extract(epoch FROM min(${end}) - now())::float8 AS "leftSeconds",
-     (array_agg(last_error ORDER BY ${end}) FILTER (WHERE last_error IS NOT NULL))[1] AS "lastError"
-   FROM ${from}`;
-// As in the metrics, a grant that the platform currently refuses is left out: the platform has not accepted it yet, and
-// no operator can change that. While an outage holds refreshes back, most tokens are overdue and untried, and the few
-// that were tried are not due again yet: so both kinds are read. Tokens that the platform refuses during a wave of
-// refusals stay active, but the operator must know. Either kind may be millions, so a bounded part is read; what fell due
-// first expires first, to within an hour.
-const late = statement(
-  "late_tokens",
-  `${countLate(
-    "grant",
-    "grant_deadline",
-    `credentials WHERE state = 'grant_pending' AND rejected_at IS NULL
-       AND grant_deadline < now() + interval '${GRANT_SECONDS - GRANT_LATE_AFTER_SECONDS} seconds'`,
-  )}
-   UNION ALL
-   ${countLate(
-     "token",
-     "expires_at",
-     `((SELECT uuid, expires_at, last_error FROM credentials
-     WHERE state = 'active' AND due_at < now() - interval '5 minutes' ORDER BY due_at LIMIT ${MOST_COUNTED})
-    UNION
-    (SELECT uuid, expires_at, last_error FROM credentials
+// Tokens that the platform refuses during a wave of refusals stay active, but the operator must know. They may be
+// millions, so a bounded part is read.
+const failing = statement(
+  "failing_tokens",
+  `SELECT count(*)::int AS count, extract(epoch FROM min(expires_at) - now())::float8 AS "leftSeconds",
+     (array_agg(last_error ORDER BY expires_at) FILTER (WHERE last_error IS NOT NULL))[1] AS "lastError"
+   FROM (SELECT expires_at, last_error FROM credentials
      WHERE state = 'active' AND (attempts >= 3 OR rejected_at IS NOT NULL)
-       AND (attempts >= 3 OR rejected_at < now() - interval '1 minute') LIMIT ${MOST_COUNTED})) late`,
-   )}`,
-);
-export const lateTokens = (db: Queryable): Promise<Late[]> => db.query<Late>(late);
-
-const endings = statement(
-  "count_unrefreshable",
-  `SELECT count(*)::int AS count, (array_agg(c.uuid::text ORDER BY c.uuid))[1:3] AS some
-   FROM (SELECT uuid FROM credentials
-     WHERE state = 'active' AND due_at IS NULL AND sealed_refresh_token IS NULL ORDER BY uuid LIMIT ${MOST_COUNTED}) c
-   JOIN resources r USING (uuid) WHERE r.state IN ('provisioning', 'provisioned')`,
+       AND (attempts >= 3 OR rejected_at < now() - interval '1 minute') LIMIT ${MOST_COUNTED}) few`,
 );
 
-/** Active resources without a refresh token, whose access ends with the token they have: how many, and the first uuids. */
-export async function unrefreshable(db: Queryable): Promise<{ count: number; some: string[] } | null> {
-  const [{ count, some }] = (await db.query(endings)) as [{ count: number; some: string[] | null }];
-  return some && { count, some };
-}
+/** Tokens whose refresh fails: how many, how long the first one has left, and the last answer to it. */
+export const failingTokens = async (db: Queryable) =>
+  (await db.query<{ count: number; leftSeconds: number; lastError: string | null }>(failing))[0]!;

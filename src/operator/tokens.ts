@@ -7,9 +7,6 @@ import { retryWhileDatabaseAway } from "../database/database.ts";
 import { KitError } from "../errors.ts";
 import { findResources } from "./store.ts";
 
-/** For a token that another process is refreshing. */
-const BUSY_PATIENCE_MS = 5_000;
-
 /**
  * Refreshes tokens now, due or not. An operator who names a resource wants it tried even if the platform refused its
  * token before, or it could not be decrypted; of all resources, those with working tokens are refreshed.
@@ -23,25 +20,22 @@ export function refreshTokens(ctx: Context, which: Which, how: How): Promise<Rep
       if (!states.includes(credential)) return { skipped: credential };
       // The platform sent no refresh token: the access token works until it expires.
       if (!hasRefreshToken) return { skipped: credential === "active" ? "no_refresh_token" : credential };
-      return refreshOne(ctx, uuid, how.signal);
+      return refreshOne(ctx, uuid);
     },
     how,
   );
 }
 
-async function refreshOne(ctx: Context, uuid: string, signal: AbortSignal): Promise<End> {
-  const until = performance.now() + BUSY_PATIENCE_MS;
-  for (;;) {
-    const result = await refreshNow(ctx, uuid);
-    if (result.done === "stored") return null;
-    if (result.done === "failed") return result.failure.error;
-    if (result.done === "quarantined")
-      return { id: "quarantined", message: "Its refresh token cannot be decrypted." };
-    if (result.done === "secret_rejected") return secretRejected;
-    if (performance.now() > until || signal.aborted)
-      return { id: "busy", message: "Another process is refreshing it; try again." };
-    await sleep(100);
-  }
+async function refreshOne(ctx: Context, uuid: string): Promise<End> {
+  const result = await refreshNow(ctx, uuid);
+  if (result.done === "stored") return null;
+  if (result.done === "failed") return result.failure.error;
+  if (result.done === "secret_rejected") return secretRejected;
+  const message =
+    result.done === "busy"
+      ? "Another process is refreshing it; try again."
+      : "Its refresh token cannot be decrypted.";
+  return { id: result.done, message };
 }
 
 const secretRejected = {
@@ -62,53 +56,33 @@ const LOOK_EVERY_MS = 250;
 export async function recoverGrants(ctx: Context, which: Which, how: How): Promise<Report> {
   if (!ctx.config.legacyGrants) throw new KitError("legacy_grants_off", LEGACY_GRANTS_OFF);
   if (await isSecretRejected(ctx)) throw new KitError(secretRejected.id, secretRejected.message);
-  let first: Promise<End> | undefined;
-  /** The first is asked for alone: what is so of every resource is then asked once. */
-  async function askInTurn(uuid: string): Promise<End> {
-    if (!first) return (first = ask(ctx, uuid));
-    const end = await first.catch(() => null);
-    return end && "isOfAll" in end && end.isOfAll ? end : ask(ctx, uuid);
-  }
   return forEachResource(
     ctx,
     which,
-    async ({ uuid, state, credential, isRecoverable, isOnItsWay }) => {
-      if (!isRecoverable && !isOnItsWay) return { skipped: state === "provisioned" ? credential : state };
+    async ({ uuid, state, credential, isRecoverable }) => {
+      if (!isRecoverable) return { skipped: state === "provisioned" ? credential : state };
       // A grant lives five minutes, so it is exchanged before the next one is asked for.
-      return (isOnItsWay ? null : await askInTurn(uuid)) ?? exchanged(ctx, uuid, how.signal);
+      return (await ask(ctx, uuid)) ?? exchanged(ctx, uuid, how.signal);
     },
     {
       ...how,
-      isWanted: ({ credential, isRecoverable, isOnItsWay }) =>
-        isOnItsWay || (isRecoverable && ["grant_lost", "no_grant"].includes(credential)),
+      isWanted: ({ credential, isRecoverable }) =>
+        isRecoverable && ["grant_lost", "no_grant"].includes(credential),
     },
   );
 }
 
-const EXCHANGED = [
-  "already_exchanged",
-  "A grant was exchanged before, so its tokens cannot be had again. Ask the platform's support, or the customer to install again.",
-] as const;
 /** The platform's document names the cases without their statuses; its API has these for similar ones (assumed, section 2). */
-const REFUSALS: Readonly<Record<number, readonly [id: string, meaning: string]>> = {
-  401: [
-    "credentials_rejected",
-    "The endpoint does not accept ADDON_ID with ADDON_PASSWORD: they must be those of the legacy partner API.",
-  ],
-  403: [
-    "closed",
-    "The platform keeps its oauth-grant endpoint closed for your add-on: ask it to open the endpoint.",
-  ],
-  ...{ 409: EXCHANGED, 410: EXCHANGED, 422: EXCHANGED },
+const REFUSALS: Readonly<Record<number, string>> = {
+  ...{ 401: "credentials_rejected", 403: "closed" },
+  ...{ 409: "already_exchanged", 410: "already_exchanged", 422: "already_exchanged" },
 };
 
 async function ask(ctx: Context, uuid: string): Promise<End> {
   const refusal = await recoverGrant(ctx, uuid);
   if (!refusal) return null;
-  const { status, message } = refusal;
-  const [id, meaning] = REFUSALS[status] ?? [refusal.id];
-  const said = meaning ? `${meaning} ${message}` : message;
-  return { id, message: said, isOfAll: status === 401 || status === 403 };
+  const { id, status, message } = refusal;
+  return { id: REFUSALS[status] ?? id, message, isOfAll: status === 401 || status === 403 };
 }
 
 /** Waits until a grant is exchanged, by this process or another. Every grant ends at its deadline. */
@@ -132,8 +106,7 @@ async function exchanged(ctx: Context, uuid: string, signal: AbortSignal): Promi
 
 const interrupted = {
   id: "interrupted",
-  message:
-    "Its grant is kept: a running service exchanges it, or the same command again within five minutes.",
+  message: "Its grant is kept: a running service exchanges it within five minutes.",
 };
 
 async function isSecretRejected({ credentials }: Context): Promise<boolean> {

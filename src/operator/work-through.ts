@@ -20,22 +20,19 @@ export interface Report {
   done: string[];
   failed: { uuid: string; id: string; message: string }[];
   skipped: { uuid: string; reason: string }[];
-  /** What was done, of those in `done` of which it has to be said. */
-  did?: { uuid: string; what: string }[];
   /** How many were not begun because the work was stopped; absent if none. */
   left?: number;
 }
 
 /**
- * What came of one resource; null: it was done; `did`: as well, and what. `isOfAll`: it would be the same for every other
- * resource, so that no further one is begun.
+ * What came of one resource; null: it was done. `isOfAll`: it would be the same for every other resource, so that no
+ * further one is begun.
  */
-export type End =
-  null | { did: string } | { skipped: string } | { id: string; message: string; isOfAll?: boolean };
+export type End = null | { skipped: string } | { id: string; message: string; isOfAll?: boolean };
 
 /**
- * Does `work` on each resource, as many at once as TOKEN_CONCURRENCY says. One that throws has failed, and the others go
- * on. Of all resources, those that `isWanted` are taken; named ones always.
+ * Does `work` on the first resource, and then on as many at once as TOKEN_CONCURRENCY says. One that throws has failed,
+ * and the others go on. Of all resources, those that `isWanted` are taken; named ones always.
  */
 export async function forEachResource(
   { db, config }: Pick<Context, "db" | "config">,
@@ -49,9 +46,7 @@ export async function forEachResource(
   const report: Report = { done: [], failed: [], skipped: [] };
   let isHalted = false;
 
-  // All workers share one iterator: each takes the next resource when it is free.
-  const queue = rows.values();
-  async function worker(): Promise<void> {
+  async function worker(queue: Iterable<FoundResource>): Promise<void> {
     for (const row of queue) {
       if (signal.aborted || isHalted) return;
       const end = await work(row).catch(failureOf);
@@ -61,7 +56,10 @@ export async function forEachResource(
     }
   }
   onProgress?.(0, rows.length);
-  await Promise.all(Array.from({ length: config.tokenConcurrency }, worker));
+  await worker(rows.slice(0, 1));
+  // They share one iterator: each takes the next resource when it is free.
+  const queue = rows.slice(1).values();
+  await Promise.all(Array.from({ length: config.tokenConcurrency }, () => worker(queue)));
   const left = rows.length - ended(report);
   const known = new Set(found.map(({ uuid }) => uuid));
   const unknown = uuids === "all" ? [] : uuids.filter((uuid) => !known.has(uuid));
@@ -74,9 +72,7 @@ const failureOf = (error: unknown) => ({ id: errorIdOf(error), message: messageO
 
 function note(report: Report, uuid: string, end: End): void {
   const { done, failed, skipped } = report;
-  if (end === null || "did" in end) done.push(uuid);
-  if (end === null) return;
-  if ("did" in end) (report.did ??= []).push({ uuid, what: end.did });
+  if (end === null) done.push(uuid);
   else if ("skipped" in end) skipped.push({ uuid, reason: end.skipped });
   else failed.push({ uuid, id: end.id, message: end.message });
 }
@@ -86,10 +82,9 @@ export function isWhole({ failed, left = 0 }: Report): boolean {
 }
 
 /** A report in words; `doneWord` names the success, such as "refreshed". */
-export function reportInWords({ done, failed, skipped, left, did = [] }: Report, doneWord: string): string {
+export function reportInWords({ done, failed, skipped, left }: Report, doneWord: string): string {
   return [
     ...some(failed, ({ uuid, message }) => `✗ ${uuid}  ${message}`),
-    ...some(did, ({ uuid, what }) => `✓ ${uuid}  ${doneWord}: ${what}`),
     ...some(skipped, ({ uuid, reason }) => `– ${uuid}  skipped: ${reason}`),
     ...(left ? [`Stopped: ${counted(left, "resource")} left.`] : []),
     `${done.length} ${doneWord}, ${failed.length} failed, ${skipped.length} skipped.`,

@@ -84,7 +84,7 @@ describe("among many rows, nearly all in good order,", () => {
 
   it("no look of the service, of the doctor or of the metrics reads a whole table", async () => {
     for (const work of [
-      (db: Database) => tokens(services(db)),
+      (db: Database) => tokens(services(db), () => stateOfWork(db, [])),
       (db: Database) => attention(services(db), () => stateOfWork(db, [])),
       (db: Database) => reopenSome(db, ["a"]),
       (db: Database) => listResources(db, { state: "needs_reauth" }),
@@ -188,11 +188,14 @@ describe("among many rows, nearly all in good order,", () => {
   });
 
   it("late refreshes are counted to 10,000, and the latest of the steps are looked at", async () => {
+    const { database: db } = opened;
     await set("credentials", "due_at = now() - interval '1 hour', attempts = 3", 12_000);
-    expect((await tokens(services(opened.database)))[0]!.message).toMatch(/: 10000 tokens or more, /);
+    const [overdue, failing] = await tokens(services(db), () => stateOfWork(db, []));
+    expect(overdue!.message).toBe("Refreshes are late by 60 min.");
+    expect(failing!.message).toMatch(/of 10000 tokens or more fails, /);
     await run(`INSERT INTO steps (uuid, kind, due_at, attempts, last_error)
       SELECT uuid, 'finish', now() + interval '2 hours', 12, 'no' FROM resources ORDER BY uuid LIMIT 10500`);
-    expect((await steps(services(opened.database)))[0]!.message).toMatch(/^10000 steps or more failed/);
+    expect((await steps(services(db)))[0]!.message).toMatch(/^10000 steps or more failed/);
   });
 });
 

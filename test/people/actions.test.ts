@@ -166,7 +166,7 @@ describe("an action of the customer's page", () => {
     const { data } = await kitJson<{ events: object[] }>(customers.world.environment, [
       ...["resources", "show", customer.uuid],
     ]);
-    expect(data.events.at(-1)).toMatchObject({ detail: { form, state: "unknown" } });
+    expect(data.events.at(-1)).toMatchObject({ detail: { form, state: "running" } });
   });
 
   it("waits for another of the resource; an ended resource has none", async () => {

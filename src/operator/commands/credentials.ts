@@ -9,13 +9,12 @@ export function addSecret(program: KitCommand): void {
     .description("the OAuth client secret")
     .command("set")
     .option("--no-wait", "do not wait until all tokens are fresh")
-    .option("--no-check", "do not ask the platform first whether it accepts the secret")
     .description("take over the client secret that the partner portal shows, from standard input")
     .addHelpText("after", example("kit secret set < new-secret.txt"))
-    .does(async (session, { wait, check }: { wait: boolean; check: boolean }) => {
+    .does(async (session, { wait }: { wait: boolean }) => {
       const value = typedClientSecret((await session.secret("The new client secret")).reveal());
       const context = await session.context({ changes: true, keys: false });
-      const begun = await setSecret(context, value, check);
+      const begun = await setSecret(context, value);
       const report = wait ? await waitUntilFresh(context, begun, session.how()) : begun;
       const message = secretInWords(report);
       return { data: report, message, show: () => message };
@@ -31,7 +30,7 @@ export function addKeys(program: KitCommand): void {
     .does(async (session) => {
       const context = await session.context({ changes: true, keys: false });
       const result = await resealAll(context, session.how());
-      const message = resealInWords(result, context.vault);
+      const message = resealInWords(result, context);
       return {
         ...{ data: result.report, message, exitCode: result.isDone ? DONE : FAILED },
         show: (paint) => marked(paint, message),

@@ -31,7 +31,6 @@ export function addDoctor(program: KitCommand): void {
         offer: await session.offer(),
         readSettings: () => session.settings(),
         open: session.openContext,
-        onProgress: session.onProgress,
       });
       const isFit = report.checks.every(({ id, ok }) => ok || !["settings", "offer"].includes(id));
       return {

@@ -16,7 +16,7 @@ import { randomUUID } from "node:crypto";
 import os from "node:os";
 import { readUuid } from "../../values.ts";
 import { Command } from "commander";
-import { beginAction, followAction } from "../audit.ts";
+import { beginAction, followAction } from "../store.ts";
 
 /** Whose service the command works for: its parts, and the reading of its settings. */
 export interface Seller {

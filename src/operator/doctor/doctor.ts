@@ -6,35 +6,35 @@ import type { OpenContext } from "../../context.ts";
 import { checkOffer } from "../../resources/check-offer.ts";
 import type { Offer } from "../../resources/contract.ts";
 import { sharedFor } from "../../within.ts";
-import type { OnProgress } from "../work-through.ts";
 import { fault, fine, joined, type Check, type Finding } from "./finding.ts";
-import { database, keys, manifest, migrations, plans, settings, version } from "./installation.ts";
-import { platform, platformStatus, secret, signInClient } from "./platform.ts";
+import { database, keys, manifest, migrations, settings } from "./installation.ts";
+import { platform, platformStatus, secret } from "./platform.ts";
 import { OF_WORK, type Measured } from "./work.ts";
 
 type Found = Finding | Finding[];
 type Look = (ctx: OpenContext, measured: Measured) => Promise<Found> | Found;
+type Looks = Readonly<Record<string, Look>>;
 
-/** Some checks, each after the one without which it makes no sense. */
-const each = (looks: Record<string, Look>, after?: string) =>
-  Object.entries(looks).map(([id, look]) => ({ id, look, after }));
+const OF_THE_DATABASE: Looks = {
+  database,
+  migrations,
+  keys,
+  secret: (ctx) => secret(ctx),
+  ...OF_WORK,
+};
+/** Without these, those that follow make no sense. */
+const NEEDED = ["settings", "offer", "database", "migrations"];
+const OTHERS: Looks = { platform, status: platformStatus, manifest: () => manifest() };
 
-/** The checks behind `settings` and `offer`, in the order of the report. */
-const CHECKS = [
-  ...each({ database }),
-  ...each({ migrations }, "database"),
-  ...each({ plans, keys, secret: (ctx) => secret(ctx), ...OF_WORK }, "migrations"),
-  ...each({ platform, status: platformStatus, "sign-in": signInClient, version, manifest: () => manifest() }),
-];
-
-const yourChecks = ({ vendor: { checks = {} } }: OpenContext) =>
-  Object.entries(checks).flatMap(([name, check]) =>
-    each({
-      [`your-${name}`]: async () => {
+const yourChecks = ({ vendor: { checks = {} } }: OpenContext): Looks =>
+  Object.fromEntries(
+    Object.entries(checks).map(([name, check]) => [
+      `your-${name}`,
+      async () => {
         const said = await check();
         return said === null ? fine("Your service finds nothing to fix.") : fault(said, null);
       },
-    }),
+    ]),
   );
 
 /** Works when settings are wrong, keys are missing or the database is unreachable. It changes nothing. */
@@ -43,39 +43,32 @@ export async function examine(needs: {
   readSettings(): Config;
   open(config: Config): Promise<OpenContext>;
   offer: Offer;
-  onProgress?: OnProgress | undefined;
 }): Promise<DoctorReport> {
-  const offered = await run("offer", () => {
-    checkOffer(needs.offer);
-    return fine("Plans, regions and config vars fit together.");
-  });
-  const set = await run("settings", () => settings(needs.readSettings()));
-  const without = (cause: Check) =>
-    reportOf([
-      ...[set, offered],
-      ...CHECKS.map(({ id }) => (id === cause.id ? cause : notChecked(id, cause.id))),
-    ]);
-  if (!set.ok) return without(set);
-  if (!offered.ok) return without(offered);
-  let ctx: OpenContext;
-  try {
-    ctx = await needs.open(needs.readSettings());
-  } catch (error) {
-    return without({ id: "database", ...fault(messageOf(error), null) });
+  /** `missing`: what failed without which other checks make no sense. */
+  const state: { missing?: string; ctx?: OpenContext } = {};
+  async function check(id: string, look: () => Promise<Found> | Found): Promise<Check> {
+    const made = state.missing ? notChecked(id, state.missing) : await run(id, look);
+    if (!made.ok && NEEDED.includes(id)) state.missing ??= id;
+    return made;
   }
-  const measured = sharedFor(FRESH_MS, () => stateOfWork(ctx.db, ctx.jobs.names));
-  const made: Record<string, Promise<Check>> = {};
-  let done = 0;
-  const all = [...CHECKS, ...yourChecks(ctx)];
-  const begin = ({ id, after, look }: (typeof all)[number]) =>
-    (made[id] = run(id, () => look(ctx, measured), after && made[after]).finally(() =>
-      needs.onProgress?.((done += 1), all.length),
-    ));
+  const checks = [
+    await check("settings", () => settings(needs.readSettings())),
+    await check("offer", () => {
+      checkOffer(needs.offer);
+      return fine("Plans, regions and config vars fit together.");
+    }),
+  ];
+  const opened = async () => (state.ctx ??= await needs.open(needs.readSettings()));
+  const measured = sharedFor(FRESH_MS, async () => {
+    const { db, jobs } = await opened();
+    return stateOfWork(db, jobs.names);
+  });
+  const made = ([id, look]: [string, Look]) => check(id, async () => look(await opened(), measured));
   // The database's one by one; then the others at once: if the platform hangs, its time limit passes once.
-  const isOfDatabase = ({ id, after }: (typeof all)[number]) => id === "database" || after !== undefined;
-  for (const check of all.filter(isOfDatabase)) await begin(check);
-  for (const check of all) if (!isOfDatabase(check)) void begin(check);
-  return reportOf([set, offered, ...(await Promise.all(all.map(({ id }) => made[id]!)))]);
+  for (const each of Object.entries(OF_THE_DATABASE)) checks.push(await made(each));
+  if (state.ctx) delete state.missing;
+  const others: Looks = { ...OTHERS, ...(state.ctx && yourChecks(state.ctx)) };
+  return reportOf([...checks, ...(await Promise.all(Object.entries(others).map(made)))]);
 }
 
 export function inShort({ ok, checks, failed, notChecked }: DoctorReport): string {
@@ -92,19 +85,13 @@ function reportOf(checks: Check[]) {
   return { ok: failed + skipped === 0, checks, failed, notChecked: skipped };
 }
 
-async function run(
-  id: string,
-  look: () => Promise<Found> | Found,
-  needed?: Promise<Check> | "",
-): Promise<Check> {
-  const before = await needed;
-  // The check that failed first is named, not one that was itself skipped because of it.
-  if (before && !before.ok) return before.isChecked === false ? { ...before, id } : notChecked(id, before.id);
+async function run(id: string, look: () => Promise<Found> | Found): Promise<Check> {
   try {
     return { id, ...joined([await look()].flat()) };
   } catch (error) {
     if (isHeldUp(error)) return { id, ...fault(messageOf(error), WHO_LOCKS) };
-    if (isDatabaseAway(error)) return notChecked(id, `the database (${messageOf(error)})`);
+    if (id !== "database" && isDatabaseAway(error))
+      return notChecked(id, `the database (${messageOf(error)})`);
     return { id, ...fault(messageOf(error), HOW_TO_FIX[id] ?? null) };
   }
 }
@@ -112,6 +99,8 @@ async function run(
 const HOW_TO_FIX: Readonly<Record<string, string>> = {
   settings: "Fix them in the environment, or in the .env beside the process.",
   offer: "Fix it there, and build it again.",
+  database:
+    "Is it running, no standby, its disk not full, and is DATABASE_URL the right address and user? A service that runs waits for it and goes on by itself.",
 };
 
 const WHO_LOCKS =

@@ -4,11 +4,9 @@ export interface Finding {
   message: string;
   /** What to do, as a sentence; null if there is nothing to do. */
   fix: string | null;
-  /** Links to operator's pages about it, as paths below `/operator`. */
-  links?: readonly { label: string; path: string }[];
 }
 
-export interface Check extends Omit<Finding, "links"> {
+export interface Check extends Finding {
   id: string;
   /** What was found if it is more than one: `message` and `fix` have it line by line. */
   found?: Pick<Finding, "message" | "fix">[];

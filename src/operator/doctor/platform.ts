@@ -69,37 +69,14 @@ export async function secret(ctx: OpenContext, { isTried = true } = {}): Promise
   if ("ok" in current) return current;
   const { version, value, isRejected, isPresumed } = current;
   const named = `The client secret is version ${version}`;
-  const isKnownBad = isRejected && !isPresumed;
-  if (!isTried && !isKnownBad) return fine(`${named}.`);
-  const trial = isKnownBad
-    ? { outcome: "rejected" as const }
-    : await triedSecret(config.platformAuthUrl, value);
-  if (!("because" in trial))
-    return trial.outcome === "accepted"
-      ? fine(`${named}, and the platform accepts it.`)
-      : fault(
-          `The platform rejects our client secret (version ${version}): no token can be refreshed.`,
-          SET_IT,
-        );
+  const rejected = `The platform rejects our client secret (version ${version}): no token can be refreshed.`;
+  if (!isTried) return isRejected && !isPresumed ? fault(rejected, SET_IT) : fine(`${named}.`);
+  const trial = await triedSecret(config.platformAuthUrl, value);
+  if (trial.outcome === "rejected") return fault(rejected, SET_IT);
+  if (!("because" in trial)) return fine(`${named}, and the platform accepts it.`);
   const message = `${named}; whether the platform accepts it is not known: ${trial.because}.`;
-  if (trial.outcome === "unanswered") return warning(message, WHEN_IT_ANSWERS);
-  if (!isPresumed) return fine(message);
-  return warning(`${message} Several tokens are refused in this way.`, `If it was reset: ${SET_IT}`);
-}
-
-/** Whether the platform accepts the secret of the OAuth client that people sign in with, if one is set. */
-export async function signInClient({ config }: OpenContext): Promise<Finding> {
-  const { oauthClientId: id, oauthClientSecret: clientSecret, platformAuthUrl, publicUrl } = config;
-  if (!id || !clientSecret) return fine("Nobody can sign in here: OAUTH_CLIENT_ID is not set.");
-  const { outcome } = await triedSecret(platformAuthUrl, clientSecret);
-  if (outcome === "rejected")
-    return fault(
-      "The platform rejects OAUTH_CLIENT_SECRET: nobody can sign in.",
-      "Set OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET to what the platform shows now, and restart.",
-    );
-  if (outcome === "unanswered")
-    return warning("Whether the platform accepts OAUTH_CLIENT_SECRET is not known.", WHEN_IT_ANSWERS);
-  return fine(`People sign in, and come back to ${publicUrl ?? ""}/oauth/callback.`);
+  if (trial.outcome === "unclear" && !isPresumed) return fine(message);
+  return warning(message, `${WHEN_IT_ANSWERS} If it was reset: ${SET_IT}`);
 }
 
 /** Never a fault: the service does not depend on the status feed, and an incident is the platform's. */

@@ -1,15 +1,20 @@
 import { samplesOf as of, type Sample } from "../../metrics/store.ts";
 import type { OpenContext } from "../../context.ts";
 import { adviceOn, counted, countedToMost, duration, moment } from "../wording.ts";
-import { lateTokens, stuckSteps, unrefreshable } from "../store.ts";
+import { failingTokens, stuckSteps } from "../store.ts";
 import { fault, fine, orFine, warning, type Finding } from "./finding.ts";
 
 // Whether what must happen does. `kit doctor` and the operator's overview say the same of it.
 
 /** By default a sweep runs every 15 seconds (SWEEP_CRON). */
 const SWEEPS_LATE_AFTER_SECONDS = 120;
+/** A grant is normally exchanged within seconds of its arrival. */
+const GRANT_LATE_AFTER_SECONDS = 30;
+const REFRESHES_LATE_AFTER_SECONDS = 300;
 /** If a token expires sooner than this, its late refresh is a fault. */
-const LAST_HOUR_SECONDS = 3600;
+const LAST_HOUR_SECONDS = 3_600;
+/** A token falls due in the middle of its eight hours, so it has an hour left. */
+const REFRESHES_URGENT_AFTER_SECONDS = 3 * 3_600;
 /** Work of a vendor's function fails, or goes on, for so long (seconds) before it is a fault; as in ops/alerts.yml. */
 const FAILS_AFTER_SECONDS = 180;
 const HANGS_AFTER_SECONDS = 300;
@@ -49,17 +54,30 @@ async function yourJobs({ db, vendor: { jobs = [] } }: OpenContext): Promise<Fin
 
 const CATCH_UP = "Fix what else is found; otherwise the platform is in trouble: kit status";
 
-export async function tokens({ db }: OpenContext): Promise<Finding[]> {
-  const late = (await lateTokens(db)).filter(({ count }) => count > 0);
-  const found = late.map(({ what, count, leftSeconds, lastError }) => {
+export async function tokens({ db }: OpenContext, measured: Measured): Promise<Finding[]> {
+  const samples = await measured();
+  const found: Finding[] = [];
+  const add = (isUrgent: boolean, message: string) =>
+    found.push(
+      isUrgent ? fault(message, CATCH_UP) : warning(message, `${CATCH_UP}. They catch up by themselves.`),
+    );
+  const [grant] = of(samples, "addon_grant_age_seconds");
+  if (grant && grant.value > GRANT_LATE_AFTER_SECONDS)
+    add(true, `A grant waits for its exchange since ${duration(grant.value)}, and has five minutes.`);
+  const refreshes = of(samples, "addon_due_age_seconds").find(
+    ({ labels }) => labels["queue"] === "refreshes",
+  );
+  if (refreshes && refreshes.value > REFRESHES_LATE_AFTER_SECONDS)
+    add(
+      refreshes.value > REFRESHES_URGENT_AFTER_SECONDS,
+      `Refreshes are late by ${duration(refreshes.value)}.`,
+    );
+  const { count, leftSeconds, lastError } = await failingTokens(db);
+  if (count > 0) {
     const end = leftSeconds > 0 ? `ends in ${duration(leftSeconds)}` : "has ended";
-    const tried = lastError === null ? "None was tried." : `The last try: ${lastError}`;
-    const message = `Late: ${countedToMost(count, what)}, the first ${end}. ${tried}`;
-    const isUrgent = what === "grant" || leftSeconds < LAST_HOUR_SECONDS;
-    return isUrgent
-      ? fault(message, CATCH_UP)
-      : warning(message, `${CATCH_UP}. They catch up by themselves.`);
-  });
+    const message = `The refresh of ${countedToMost(count, "token")} fails, the first ${end}. The last try: ${lastError}`;
+    add(leftSeconds < LAST_HOUR_SECONDS, message);
+  }
   return orFine(found, "Grants are exchanged and tokens refreshed in time.");
 }
 
@@ -76,51 +94,32 @@ async function yourService(_ctx: OpenContext, measured: Measured): Promise<Findi
       ? `fails: of ${countedToMost(failing, "resource")} the last call failed`
       : `hangs, or is too slow: ${counted(underWay, "call")} under way`;
     const message = `${labels["function"]}() ${how}, the oldest work is late by ${duration(seconds)}.`;
-    return [{ ...fault(message, YOUR_BACKEND), links: OF_STEPS }];
+    return [fault(message, YOUR_BACKEND)];
   });
   return orFine(found, "Your functions end what they are given.");
 }
 
 const YOUR_BACKEND =
   "Fix your backend; the log has its errors. Then try at once what waits (kit steps retry --all), and cut off what hangs (kit steps cut-off --all). What cannot be done is given up: kit steps give-up UUID";
-const OF_STEPS = [
-  { label: "Try all work now", path: "/retry-all" },
-  { label: "Cut all calls off", path: "/cut-off-all" },
-];
 
 export async function steps({ db }: OpenContext): Promise<Finding[]> {
   const { count, kinds, some } = await stuckSteps(db);
   if (count === 0) return [fine("All put-off work comes to its end.")];
   const message = `${countedToMost(count, "step")} failed again and again, or still went on after 11 hours: ${kinds.join(", ")}.`;
   const fix = "Read what came of the last try, and fix it; the next follows by itself";
-  return [{ ...fault(message, `${fix}: ${shown(some)}`), links: pagesOf(some) }];
+  return [fault(message, `${fix}: ${some.map((uuid) => `kit resources show ${uuid}`).join(" · ")}`)];
 }
 
-const shown = (uuids: readonly string[]) => uuids.map((uuid) => `kit resources show ${uuid}`).join(" · ");
-const pagesOf = (uuids: readonly string[]) =>
-  uuids.map((uuid) => ({ label: `See ${uuid}`, path: `/resources/${uuid}` }));
-
-export async function attention({ db, config }: OpenContext, measured: Measured): Promise<Finding[]> {
+export async function attention({ config }: OpenContext, measured: Measured): Promise<Finding[]> {
   const found = of(await measured(), "addon_credentials_needing_attention").map(({ labels, value }) => {
     const { state, reason } = labels as { state: string; reason: string };
     const { what, todo } = adviceOn(state, reason)!;
     const canRecover = config.legacyGrants && (state === "grant_lost" || state === "no_grant");
     const message = `${countedToMost(value, "resource")} ${state}${reason && ` (${reason})`}: ${what}`;
     const fix = canRecover ? "Recover what was lost: kit grants recover --all" : todo;
-    return {
-      ...(state === "no_grant" ? warning : fault)(message, `${fix} · kit resources list --state ${state}`),
-      links: [
-        { label: "See what it is about", path: `/resources?state=${state}` },
-        ...(canRecover ? [{ label: "Recover all lost grants", path: "/recover-all" }] : []),
-      ],
-    };
+    const as = state === "no_grant" ? warning : fault;
+    return as(message, `${fix} · kit resources list --state ${state}`);
   });
-  const ending = await unrefreshable(db);
-  if (ending) {
-    const message = `${countedToMost(ending.count, "resource")} without a refresh token: access ends, or has ended, with the token there is.`;
-    const fix = `Ask the platform's support. Some of them: ${shown(ending.some)}`;
-    found.push({ ...fault(message, fix), links: pagesOf(ending.some) });
-  }
   return orFine(found, "No resource needs attention.");
 }
 

@@ -20,7 +20,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { KitError, messageOf } from "../../errors.ts";
 import type { Log } from "../../logging/log.ts";
 import type { Queryable } from "../../database/database.ts";
-import { beginAction, followAction } from "../audit.ts";
+import { beginAction, followAction } from "../store.ts";
 import type { ActionRequest } from "../store.ts";
 
 /** The page that asks for confirmation. */
@@ -108,8 +108,8 @@ const setClientSecret: Action = {
     content: (
       <>
         <p>
-          The platform is asked first whether it accepts it; if it does not, or cannot be asked, nothing is
-          changed. Every token that an older secret issued is then refreshed, which is followed here.
+          The platform is asked first whether it accepts it; if it does not, nothing is changed. Every token
+          that an older secret issued is then refreshed, which is followed here.
         </p>
         <label>
           The secret that the platform's partner portal shows
@@ -131,16 +131,16 @@ const setClientSecret: Action = {
 const reseal: Action = {
   name: "reseal",
   label: "Re-seal everything",
-  async ask({ db, vault }) {
+  async ask(ctx) {
     const lines = [
       "Every sealed value is sealed anew with ENCRYPTION_KEY, so that older keys can be dropped. It can be stopped and begun again at any time.",
-      ...keysInWords(await countKeyUse(db), vault),
+      ...keysInWords(await countKeyUse(ctx.db), ctx),
     ];
     return { title: "Re-seal everything?", content: lines.map((line) => <p>{line}</p>), button: "Re-seal" };
   },
   work: (ctx) => async (how) => {
     const result = await resealAll(ctx, how);
-    return { isDone: result.isDone, message: resealInWords(result, ctx.vault) };
+    return { isDone: result.isDone, message: resealInWords(result, ctx) };
   },
 };
 

@@ -31,14 +31,13 @@ export function overviewPage({ issues, samples, hours }: Overview): Page {
   };
 }
 
-function Issue({ of: { ok, message, fix, links = [] } }: { of: Finding }) {
+function Issue({ of: { ok, message, fix } }: { of: Finding }) {
   return (
     <article>
       <p>
         <State of={ok ? "can wait" : "urgent"} look={ok ? "wait" : "bad"} /> <strong>{message}</strong>
       </p>
       <p>{fix}</p>
-      <Links of={links} />
     </article>
   );
 }

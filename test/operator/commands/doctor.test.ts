@@ -8,29 +8,24 @@ import { manifest } from "../../../src/operator/doctor/installation.ts";
 import { kit, kitJson } from "../../support/kit.ts";
 
 const IDS = [
-  ..."settings offer database migrations plans keys secret sweeps your-service your-jobs tokens".split(" "),
-  ..."steps attention platform status sign-in version manifest".split(" "),
+  ..."settings offer database migrations keys secret sweeps your-service your-jobs tokens".split(" "),
+  ..."steps attention platform status manifest".split(" "),
 ];
 const NOWHERE = "http://127.0.0.1:9";
 const OTHER_KEY = "a-key-that-sealed-nothing-".repeat(2);
 
 let uuid: string;
-let client: { OAUTH_CLIENT_ID: string; OAUTH_CLIENT_SECRET: string };
 const world = opened(() => aWorld());
 beforeAll(async () => {
   uuid = await world.settled();
   await eventually(async () => (await world.rows(`SELECT 1 FROM heartbeats`)).length > 0);
-  const redirectUri = "https://teapots.example/oauth/callback";
-  const { id, secret } = world.sandbox.control.registerClient({ name: "Teapots", redirectUri });
-  client = { OAUTH_CLIENT_ID: id, OAUTH_CLIENT_SECRET: secret! };
   await world.rows(`CREATE TABLE as_it_was AS TABLE credentials`);
 });
 afterEach(async () => {
   world.sandbox.control.clearFaults();
   await world.rows(
     `UPDATE credentials c SET state = w.state, due_at = w.due_at, expires_at = w.expires_at, attempts = w.attempts,
-       last_error = w.last_error, rejected_at = w.rejected_at, grant_deadline = w.grant_deadline,
-       sealed_refresh_token = w.sealed_refresh_token FROM as_it_was w WHERE c.uuid = w.uuid`,
+       last_error = w.last_error, rejected_at = w.rejected_at, grant_deadline = w.grant_deadline FROM as_it_was w WHERE c.uuid = w.uuid`,
   );
 });
 
@@ -74,15 +69,12 @@ const cases: Case[] = [
       ADDON_PASSWORD_PREVIOUS: "a-password-of-yesterday-which-was-long",
       CLIENT_SECRET: `${world.environment["CLIENT_SECRET"]}\n`,
       DECRYPTION_KEYS: "an-old-key-that-is-not-in-use-".repeat(2),
-      PLATFORM_STATUS_URL: NOWHERE,
     }),
     finds: {
       settings: {
         message: expect.stringMatching(/CLIENT_SECRET .*ALLOW_INSECURE_PLATFORM .*ADDON_PASSWORD_PREVIOUS/),
       },
       keys: warns("nothing is sealed with any of DECRYPTION_KEYS", "can be dropped 12 hours after"),
-      status: warns("cannot be read", "PLATFORM_STATUS_URL"),
-      "sign-in": isFine("Nobody can sign in"),
       secret: isFine("the platform accepts it"),
     },
   },
@@ -115,21 +107,15 @@ const cases: Case[] = [
     finds: { status: warns("Slow builds", "kit status") },
   },
   {
-    what: "where the platform sends people back",
-    settings: () => ({ ...client, PUBLIC_URL: "https://teapots.example" }),
-    finds: { "sign-in": isFine("https://teapots.example/oauth/callback") },
+    what: "a status feed that is away",
+    settings: () => ({ PLATFORM_STATUS_URL: NOWHERE }),
+    finds: { status: warns("cannot be read", "PLATFORM_STATUS_URL") },
   },
   {
-    what: "a wrong secret of the OAuth client",
-    settings: () => ({ ...client, OAUTH_CLIENT_SECRET: "one-of-yesterday" }),
+    what: "a secret that nobody could be asked about",
+    settings: () => ({ PLATFORM_AUTH_URL: NOWHERE }),
     code: 1,
-    finds: { "sign-in": fails("nobody can sign in", "OAUTH_CLIENT_SECRET") },
-  },
-  {
-    what: "secrets that nobody could be asked about",
-    settings: () => ({ ...client, PLATFORM_AUTH_URL: NOWHERE }),
-    code: 1,
-    finds: { secret: warns("is not known"), "sign-in": warns("is not known") },
+    finds: { secret: warns("is not known") },
   },
   {
     what: "an address without a token endpoint",
@@ -147,34 +133,21 @@ const cases: Case[] = [
     finds: { secret: fails("rejects our client secret", "kit secret set") },
   },
   {
-    what: "a plan that is not on offer, and access that ends with the present token",
-    change: async () => {
-      await credentials(`sealed_refresh_token = NULL, due_at = NULL`);
-      await world.rows(`UPDATE resources SET plan = 'bygone' WHERE uuid = $1`, [uuid]);
-      return () => world.rows(`UPDATE resources SET plan = 'basic' WHERE uuid = $1`, [uuid]);
-    },
-    code: 1,
-    finds: {
-      plans: warns("not on offer: bygone (1 resource).", "src/your-service/plans.ts"),
-      attention: fails("1 resource without a refresh token: access", "kit resources show "),
-    },
-  },
-  {
     what: "a token that waits for its refresh",
     change: () => late(`expires_at = now() + interval '181 minutes'`),
-    finds: { tokens: warns("Late: 1 token, the first ends in 3 h. The last try: server_error", "catch up") },
+    finds: { tokens: warns("1 token fails, the first ends in 3 h. The last try: server_error", "catch up") },
   },
   {
     what: "a token that ends soon",
     change: () => late(`expires_at = now() + interval '30 minutes'`),
     code: 1,
-    finds: { tokens: fails("1 token, the first ends in 30 min", "kit status") },
+    finds: { tokens: fails("1 token fails, the first ends in 30 min", "kit status") },
   },
   {
     what: "a grant close to its deadline",
     change: () => late(`state = 'grant_pending', grant_deadline = now() + interval '200 seconds'`),
     code: 1,
-    finds: { tokens: fails("1 grant, the first ends in 3 min. The last try: server_error", "kit status") },
+    finds: { tokens: fails("A grant waits for its exchange since 10", "kit status") },
   },
 ];
 const late = (assignments: string) =>
@@ -214,11 +187,11 @@ describe("kit doctor", () => {
   it("works when the database is away", async () => {
     const away = { DATABASE_URL: "postgresql://nobody:hidden-password@127.0.0.1:9/none" };
     const { code, ids, of, counts } = await doctor(away);
-    expect({ code, ids, counts }).toEqual({ code: 1, ids: IDS, counts: [1, 10] });
+    expect({ code, ids, counts }).toEqual({ code: 1, ids: IDS, counts: [1, 9] });
     expect([of("database").ok, of("keys").ok, of("platform").ok]).toEqual([false, false, true]);
     expect(of("keys")).toMatchObject({ isChecked: false, message: "Not checked, because of: database." });
     const { stdout } = await kit({ ...world.environment, ...away }, ["doctor"]);
-    expect(stdout).toMatch(/\n– keys [^]*\n1 of 18 checks failed, 10 could not be made\.\n$/);
+    expect(stdout).toMatch(/\n– keys [^]*\n1 of 15 checks failed, 9 could not be made\.\n$/);
     const list = await kit({ ...world.environment, ...away }, ["resources", "list"]);
     expect(list).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("ECONNREFUSED") });
     expect(list.stderr).not.toContain("hidden-password");
@@ -229,7 +202,7 @@ describe("kit doctor", () => {
     [{ OPERATOR_ACCOUNTS: "one@example.com" }, "and beside OPERATOR_ACCOUNTS"],
   ])("says what it could not check because of the settings: %j", async (settings, message) => {
     const { code, ids, counts, of } = await doctor(settings);
-    expect({ code, ids, counts }).toEqual({ code: 78, ids: IDS, counts: [1, IDS.length - 2] });
+    expect({ code, ids, counts }).toEqual({ code: 78, ids: IDS, counts: [1, IDS.length - 1] });
     expect(of("settings")).toMatchObject(fails(message, ".env"));
   });
 
@@ -244,7 +217,7 @@ describe("kit doctor", () => {
     ["a lock of another session", withoutAnswers(locked), 0, [fails("lock timeout", "holds a lock")]],
     [
       ...(["a database that cannot be opened", () => Promise.reject(noFile)] as const),
-      ...([IDS.length - 3, [{ id: "database", message: noFile.message, fix: null }]] as const),
+      ...([IDS.length - 3, [{ id: "database", message: noFile.message }]] as const),
     ],
   ])("distinguishes %s", async (_, open, notChecked, faults) => {
     const { offer, config } = world.service.services;

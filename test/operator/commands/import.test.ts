@@ -80,12 +80,12 @@ describe("kit resources import", () => {
   it("skips invalid lines with line number and reason, imports the others, and exits with 1", async () => {
     const [good, twice] = [installation(), installation()];
     const unusable: [unknown, string | null, string][] = [
-      ["{not json", null, "not_json"],
-      ["[]", null, "not_json"],
-      [`"${good.uuid}"`, null, "not_json"],
+      ["{not json", null, "no_uuid"],
+      ["[]", null, "no_uuid"],
+      [`"${good.uuid}"`, null, "no_uuid"],
       [{ plan: "basic" }, null, "no_uuid"],
       [installation({ uuid: `{${good.uuid}}` }), null, "no_uuid"],
-      [{ uuid: good.uuid }, good.uuid, "no_plan"],
+      [{ uuid: good.uuid }, good.uuid, "unknown_plan"],
       [installation({ uuid: good.uuid, plan: "gigantic" }), good.uuid, "unknown_plan"],
       [installation({ uuid: good.uuid, plan: "__proto__" }), good.uuid, "unknown_plan"],
       [installation({ uuid: good.uuid, name: "a\0b" }), good.uuid, "bad_text"],
@@ -105,7 +105,7 @@ describe("kit resources import", () => {
     const input = Buffer.concat([Buffer.from([0xff, 0xfe, 0x0a]), Buffer.from(lines(installation()))]);
     const { code, stdout } = await kit(world.environment, ["resources", "import"], input);
     expect(code).toBe(1);
-    expect(stdout).toBe("✗ line 1: not_json \n1 resource imported, 0 existed, 1 not usable.\n");
+    expect(stdout).toBe("✗ line 1: no_uuid \n1 resource imported, 0 existed, 1 not usable.\n");
   });
 
   it("stopped while it waits for input, reports what was imported", async () => {

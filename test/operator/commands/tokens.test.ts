@@ -45,14 +45,12 @@ describe("kit tokens refresh", () => {
     await world.rows(`UPDATE credentials SET state = 'active' WHERE uuid = $1`, [uuids[1]]);
   });
 
-  it("waits for a token that another process is refreshing, and fails if that takes too long", async () => {
+  it("fails for a token that another process is refreshing", async () => {
     const hold = (time: string) =>
       world.rows(`UPDATE credentials SET leased_until = now() + $2::interval WHERE uuid = $1`, [
         uuids[0],
         time,
       ]);
-    await hold("1 second");
-    expect((await run(uuids[0]!)).data.done).toEqual([uuids[0]]);
     await hold("1 minute");
     const { code, data } = await run(uuids[0]!);
     expect({ code, ...data }).toMatchObject({ code: 1, done: [], skipped: [], failed: [{ id: "busy" }] });

@@ -1,4 +1,4 @@
-import { BY_PASSWORD } from "../../../src/operator/audit.ts";
+import { BY_PASSWORD } from "../../../src/operator/store.ts";
 import { purposeOf } from "../../../src/operator/pages/frame.tsx";
 import { tokenFor } from "../../../src/pages/forms.ts";
 import { buildText } from "../../../src/version.ts";

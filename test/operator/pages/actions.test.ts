@@ -1,8 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Queryable } from "../../../src/database/database.ts";
-import { BY_PASSWORD } from "../../../src/operator/audit.ts";
 import { createActionRunner } from "../../../src/operator/pages/actions.tsx";
-import { findAction } from "../../../src/operator/store.ts";
+import { BY_PASSWORD, findAction } from "../../../src/operator/store.ts";
 import { eventually, opened } from "../../support/world.ts";
 import { aWorldOfAnOperator } from "./operator.ts";
 
@@ -86,7 +85,7 @@ describe("an action of the operator", () => {
 
   it.each([
     ["after", "begin_operator_action"],
-    ["before", "end_operator_action"],
+    ["before", "note_operator_action"],
   ] as const)(
     "is carried out once and its end is recorded although the connection was lost %s %s",
     async (at, name) => {
@@ -158,5 +157,5 @@ it("re-encrypts everything with a new key", async () => {
   const environment = { ENCRYPTION_KEY: randomBytes(24).toString("hex"), DECRYPTION_KEYS: old };
   await operator.world.restart({ environment });
   const { text } = await operator.done("/reseal");
-  expect(text).toMatch(/done.*\d+ rows resealed\. .*No other key is in use: drop the old ones in 12 hours\./);
+  expect(text).toMatch(/done.*\d+ rows resealed\. .*An old key can be dropped 12 hours after/);
 });

@@ -52,11 +52,10 @@ describe("the list of resources", () => {
 });
 
 describe("the page of a resource", () => {
-  it("shows the age of its token, its next refresh, apps and events, and the page of a push config vars without values", async () => {
+  it("shows its next refresh, apps and events, and the page of a push config vars without values", async () => {
     const [uuid] = uuids as [string];
     const { text } = await operator.get(`/resources/${uuid}`);
-    for (const part of ["Token age", "Next refresh", appOf(uuid), "tokens issued"])
-      expect(text).toContain(part);
+    for (const part of ["Next refresh", appOf(uuid), "tokens issued"]) expect(text).toContain(part);
     expect((await operator.get(`/resources/${uuid}/push`)).text).toMatch(/TEAPOT_TOKEN same TEAPOT_URL same/);
   });
 
@@ -125,9 +124,7 @@ it("a step that keeps failing is shown on its resource's page, by kit, as a faul
   expect((await operator.get(`/resources/${uuid}`)).text).toMatch(
     /finish 12 .* \(in [45] min\) The kiln is cold\./,
   );
-  const { html, text } = await operator.get();
-  expect(text).toContain("1 step failed again and again");
-  expect(html).toContain(`href="/operator/resources/${uuid}"`);
+  expect((await operator.get()).text).toContain("1 step failed again and again");
 });
 
 it("no page of these tests contained a secret", async () => {
