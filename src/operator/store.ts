@@ -1,5 +1,4 @@
 import { retryWhileDatabaseAway, type Queryable, statement, type Database } from "../database/database.ts";
-import type { OnProgress } from "./work-through.ts";
 import { IS_RECOVERABLE } from "../credentials/queue.ts";
 import type { ResourceState } from "../resources/states.ts";
 import { ALARM_AFTER_ATTEMPTS, IS_LATE } from "../work/queue.ts";
@@ -186,7 +185,7 @@ export function followAction(db: Queryable, id: number) {
     db.query(see, [id, ...progress, state, message]);
   const timer = setInterval(() => void store(RUNNING).catch(() => undefined), SEEN_EVERY_MS).unref();
   return {
-    onProgress: ((...now) => (progress = now)) satisfies OnProgress,
+    onProgress: (done: number, total: number): void => void (progress = [done, total]),
     async end(ended: ActionEnd): Promise<void> {
       clearInterval(timer);
       await retryWhileDatabaseAway(() => store(ended));
