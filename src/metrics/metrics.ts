@@ -1,8 +1,4 @@
 import { Counter, Histogram, Registry } from "prom-client";
-import type { Queryable } from "../database/database.ts";
-import { messageOf } from "../errors.ts";
-import type { Log } from "../logging/log.ts";
-import { addTotals } from "./store.ts";
 
 /**
  * The counters and timers of every process. Label values are fixed words of ours, never a uuid, a name, or anything from
@@ -154,52 +150,12 @@ interface Family {
   values: { value: number; labels: Partial<Record<string, string | number>>; metricName?: string }[];
 }
 
-/** How often each process adds its counts to the totals; a process that is killed loses those since the last time. */
-const STORE_EVERY_MS = 10_000;
-
-/** Stores the counts of this process in the database, added to those of other processes; before `start`, nothing. */
-export function createTotals({ db, metrics, log }: { db: Queryable; metrics: Metrics; log: Log }) {
-  const stored = new Map<string, number>();
-  let storing: Promise<void> | null = null;
-  let timer: NodeJS.Timeout | undefined;
-
-  async function storeNews(): Promise<void> {
-    const counts = (await metrics.families()).flatMap(({ name, values }) =>
-      values.map(({ metricName = name, labels, value }) => {
-        const sorted = Object.fromEntries(Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1)));
-        return { sample: metricName, labels: JSON.stringify(sorted), value };
-      }),
-    );
-    const keyOf = ({ sample, labels }: (typeof counts)[number]) => `${sample} ${labels}`;
-    const news = counts.filter((count) => count.value !== stored.get(keyOf(count)));
-    if (news.length === 0) return;
-    await addTotals(
-      db,
-      news.map((count) => ({ ...count, value: count.value - (stored.get(keyOf(count)) ?? 0) })),
-    );
-    for (const count of news) stored.set(keyOf(count), count.value);
-  }
-
-  /** If that fails, the next call adds it. */
-  const store = () => (storing ??= storeNews().finally(() => (storing = null)));
-
-  const storeIfPossible = () =>
-    store().catch((error: unknown) =>
-      log.debug({ reason: messageOf(error) }, "What was counted is not stored yet; the next time it is"),
-    );
-
-  return {
-    store,
-    start(): void {
-      timer = setInterval(() => void storeIfPossible(), STORE_EVERY_MS).unref();
-    },
-    /** Stops, and adds the remaining counts. */
-    async stop(): Promise<void> {
-      if (!timer) return;
-      clearInterval(timer);
-      // One that is under way had read the counts before the last ones.
-      await storing?.catch(() => undefined);
-      await storeIfPossible();
-    },
-  };
+/** One number of a scrape. `sample`: a metric's name; of a histogram, with `_bucket`, `_sum` or `_count`. */
+export interface Sample {
+  sample: string;
+  labels: Readonly<Record<string, string | number>>;
+  value: number;
 }
+
+export const samplesOf = (samples: readonly Sample[], name: string): Sample[] =>
+  samples.filter(({ sample }) => sample === name);

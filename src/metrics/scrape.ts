@@ -5,7 +5,9 @@ import type { Database } from "../database/database.ts";
 import { methodNotAllowed } from "../http/requests.ts";
 import { build } from "../version.ts";
 import { sharedFor } from "../within.ts";
-import { FRESH_MS, GAUGES, readTotals, stateOfCredentials, stateOfWork, type Sample } from "./store.ts";
+import type { Sample } from "./metrics.ts";
+import { FRESH_MS, GAUGES, stateOfCredentials, stateOfWork } from "./store.ts";
+import { readTotals } from "./totals.ts";
 
 /** In Prometheus' text format, for requests that `guard` lets pass; to be mounted at `/metrics`. */
 export function metricsRoutes(ctx: OpenContext, guard: RequestHandler): Router {

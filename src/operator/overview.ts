@@ -1,4 +1,5 @@
-import { FRESH_MS, readHours, stateOfCredentials, stateOfWork } from "../metrics/store.ts";
+import { FRESH_MS, stateOfCredentials, stateOfWork } from "../metrics/store.ts";
+import { readHours } from "../metrics/totals.ts";
 import type { OpenContext } from "../context.ts";
 import { orNullAfter, sharedFor } from "../within.ts";
 import { platformStatus, secret } from "./doctor/platform.ts";

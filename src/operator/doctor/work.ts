@@ -1,4 +1,4 @@
-import { samplesOf as of, type Sample } from "../../metrics/store.ts";
+import { samplesOf as of, type Sample } from "../../metrics/metrics.ts";
 import type { OpenContext } from "../../context.ts";
 import { adviceOn, counted, countedToMost, duration, moment } from "../wording.ts";
 import { failingTokens, stuckSteps } from "../store.ts";

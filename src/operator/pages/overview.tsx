@@ -1,4 +1,5 @@
-import { MOST_ROWS_WAITING, samplesOf, type Sample, SAMPLED } from "../../metrics/store.ts";
+import { samplesOf, type Sample } from "../../metrics/metrics.ts";
+import { MOST_ROWS_WAITING, SAMPLED } from "../../metrics/store.ts";
 import { Facts, type Page } from "../../pages/pages.tsx";
 import type { Check, Finding } from "../doctor/finding.ts";
 import { inShort, type DoctorReport } from "../doctor/doctor.ts";

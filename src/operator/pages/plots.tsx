@@ -1,4 +1,5 @@
-import { samplesOf, type Hour, type Sample } from "../../metrics/store.ts";
+import { samplesOf, type Sample } from "../../metrics/metrics.ts";
+import type { Hour } from "../../metrics/totals.ts";
 import { duration } from "../wording.ts";
 import { LIVE_MS, Section } from "./parts.tsx";
 
