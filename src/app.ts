@@ -80,7 +80,7 @@ function answerError(log: Log): ErrorRequestHandler {
 function publicFace(error: unknown): { status: number; id: string; message: string } {
   if (error instanceof Refusal) return { status: error.status, id: error.id, message: error.message };
   const face = (status: number, id: string, message: string) => ({ status, id, message });
-  if (error instanceof KitError && ["database_unavailable", "overloaded", "not_ready"].includes(error.id))
+  if (error instanceof KitError && ["database_unavailable", "not_ready"].includes(error.id))
     return face(503, "service_unavailable", "The service cannot answer for the moment. Try again.");
   // The own messages of Express's parsers and router quote the request.
   if (isUnreadableBody(error)) {

@@ -108,7 +108,7 @@ export const keyList = listOf((key) => encryptionKey(key, true));
 /** Each entry is one account: a pattern or a domain would admit anybody with a matching e-mail. */
 export const accountList = listOf((account) =>
   matching(
-    /^([0-9a-f-]{36}|[^\s@*]+@[^\s@*]+)$/i,
+    /^([0-9a-f-]{36}|[^\s\p{C}@,;<>"*]+@[^\s\p{C}@,;<>"*]+)$/iu,
     "must be the ids or the whole e-mails of accounts, comma separated",
   )(account.trim()),
 );
@@ -124,9 +124,10 @@ export const routePath = matching(
  */
 export function postgresUrl(value: string): Secret {
   const address = value.trim();
-  if (/^postgres(ql)?:\/\/[^\r\n\t]*$/.test(address) && databaseAddress(address)) return new Secret(address);
+  const url = /^postgres(ql)?:\/\/[^\r\n\t]*$/.test(address) ? databaseAddress(address) : null;
+  if (url && !(url.searchParams.get("host") ?? url.hostname).includes(",")) return new Secret(address);
   throw new Error(
-    "must be an address like postgresql://user:password@host/database, with whatever is special in the password percent-encoded",
+    "must be an address like postgresql://user:password@host/database, of one host, with whatever is special in the password percent-encoded",
   );
 }
 

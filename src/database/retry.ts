@@ -112,24 +112,26 @@ type Patience = {
 
 /**
  * Runs `work` until it succeeds: the database may be restarting, failing over or out of reach for a moment. `work` must
- * be idempotent: after a lost connection nobody knows whether it was done. Its signal is aborted when the caller has an
- * answer, or was refused. Errors that waiting cannot cure are thrown as they are.
+ * be idempotent: after a lost connection nobody knows whether it was done. It may ask whether it is too late: the caller
+ * has an answer, or will be refused. Errors that waiting cannot cure are thrown as they are.
  *
  * @throws DatabaseUnavailable after `upToMs` (8 s unless given; at most a second later), or at once when too many wait
  */
 export async function retryWhileDatabaseAway<T>(
-  work: (answered: AbortSignal) => Promise<T>,
+  work: (isTooLate: () => boolean) => Promise<T>,
   { upToMs = 8000, isRequest = false, isCurable = isTransient }: Patience = {},
 ): Promise<T> {
   const until = performance.now() + upToMs;
-  const answered = new AbortController();
+  let isAnswered = false;
+  // The clock decides: after the process stood still, no timer has run yet.
+  const isTooLate = () => isAnswered || performance.now() >= until;
   let trouble: unknown;
   let isWaiting = false;
   try {
     for (let tries = 1; ; tries++) {
       try {
         const ms = until - performance.now() + GRACE_MS;
-        return await within(ms, work(answered.signal), () => unavailable(trouble));
+        return await within(ms, work(isTooLate), () => unavailable(trouble));
       } catch (error) {
         if (!isCurable(error)) throw error;
         trouble = error;
@@ -140,10 +142,11 @@ export async function retryWhileDatabaseAway<T>(
         if (isRequest && !isWaiting) requestsWaiting += 1;
         isWaiting = true;
         await sleep(pauseMs);
+        if (isTooLate()) throw unavailable(error);
       }
     }
   } finally {
-    answered.abort();
+    isAnswered = true;
     if (isRequest && isWaiting) requestsWaiting -= 1;
   }
 }
@@ -154,6 +157,8 @@ const unavailable = (cause: unknown) =>
 const PING_EVERY_MS = 1_000;
 /** A request waits as long for the database; a shorter outage costs nobody anything. */
 const ALARM_AFTER_SECONDS = 8;
+/** Fewer failures in that time mean that the process stood still. */
+const ALARM_AFTER_PINGS = 3;
 
 type Watched = {
   ping(): Promise<void>;
@@ -177,7 +182,7 @@ export function createOutageWatch({ ping, log }: Watched) {
       if (reason === null)
         return void (failed > 1 && log.warn({ seconds }, "The database is reachable again"));
       if (failed === 1) log.warn({ reason }, "The database is unreachable; trying until it answers");
-      if (!isAlarmed && seconds >= ALARM_AFTER_SECONDS) {
+      if (!isAlarmed && failed >= ALARM_AFTER_PINGS && seconds >= ALARM_AFTER_SECONDS) {
         isAlarmed = true;
         log.error({ alarm: "database_unreachable", reason, seconds }, "The database is unreachable");
       }

@@ -163,9 +163,7 @@ function toldOf(error: unknown): Told {
 
 /** Whether the service cannot answer for the moment. */
 export function isPassing(error: unknown): boolean {
-  return (
-    isDatabaseAway(error) || (error instanceof KitError && ["overloaded", "not_ready"].includes(error.id))
-  );
+  return isDatabaseAway(error) || (error instanceof KitError && error.id === "not_ready");
 }
 
 /**

@@ -11,7 +11,7 @@ import { within } from "../within.ts";
 import { carryOut, formsOf, Result, type Visit } from "./actions.tsx";
 import { readCookie, writeCookie, type SecretCookie } from "./cookies.ts";
 import { problem } from "./problems.ts";
-import { standingOf } from "./roles.ts";
+import { createRoles } from "./roles.ts";
 import { readSignedForm } from "./sign-on.ts";
 import { closeSession, CUSTOMER_SESSION_SECONDS, findCustomerSession, openCustomerSession } from "./store.ts";
 
@@ -46,6 +46,7 @@ const WHY_REFUSED = {
 /** `/customer`: a resource's page, its actions, and the way out. */
 export function customerRoutes(ctx: Context): Router {
   const router = Router({ caseSensitive: true });
+  const standingOf = createRoles(ctx);
 
   /** Who is signed on to the resource of a request. The role is asked for only by a service that has actions. */
   async function visitOf(request: Request, response: Response): Promise<Visit> {
@@ -56,7 +57,7 @@ export function customerRoutes(ctx: Context): Router {
     const { email, userId, appId, ...resource } = found;
     // For the log line, should the page fail.
     response.locals["uuid"] = uuid;
-    const standing = await standingOf(ctx, uuid, ctx.vendor.actions ? appId : null, email);
+    const standing = await standingOf(uuid, ctx.vendor.actions ? appId : null, email);
     return { session, resource, person: { email, ...standing }, userId };
   }
 

@@ -55,10 +55,13 @@ export function givenAnswer(
   return { status: answerStatus, body };
 }
 
-export function unknownPlan(plans: object): Refusal {
-  return new Refusal(`There is no such plan. Plans: ${Object.keys(plans).join(", ")}.`, {
-    id: "unknown_plan",
-  });
+export function unknownPlan(plans: object, asked: string): Refusal {
+  return new Refusal(
+    `There is no plan "${asked.slice(0, 60).toWellFormed()}". Plans: ${Object.keys(plans).join(", ")}.`,
+    {
+      id: "unknown_plan",
+    },
+  );
 }
 
 export const deprovisioned = () =>
@@ -68,7 +71,7 @@ export const notFound = () =>
   new Refusal("This resource was never provisioned.", { id: "not_found", status: 404 });
 
 /** Runs idempotent database work, waiting while the database is away: for the platform a refusal is final. */
-export type WithinDeadline = <Result>(work: (answered: AbortSignal) => Promise<Result>) => Promise<Result>;
+export type WithinDeadline = <Result>(work: (isTooLate: () => boolean) => Promise<Result>) => Promise<Result>;
 
 /** So long each piece of work may wait even when the vendor's function has used up the rest. */
 const LEAST_MS = 2_000;

@@ -70,7 +70,7 @@ async function begin(ctx: Context, tx: Queryable, wish: PlanChange, isLate: bool
   const last = open.findLast((each) => each.plan !== null);
   const present = last?.plan ?? resource.plan;
   // The present plan may no longer be on offer; a repeated change to it still succeeds.
-  if (plan !== present && !Object.hasOwn(plans, plan)) throw unknownPlan(plans);
+  if (plan !== present && !Object.hasOwn(plans, plan)) throw unknownPlan(plans, plan);
   // Written by an earlier try of this request, whose acknowledgement was lost.
   const own = open.find((each) => each.key === key);
   if (own?.isAccepted) return queued;

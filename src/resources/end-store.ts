@@ -9,7 +9,7 @@ import { insertProvisions, lockedResource } from "./store.ts";
 // The statements that end a resource, and the import of those from before the kit. Each end is one statement: the row's
 // state, every secret, the credential (its lease number rises, so that a call under way stores nothing), the steps, and
 // a clean-up, which begins only when running calls of the vendor's functions have noticed: it inherits the latest
-// `leased_until` of their steps, or that of a provision that has no step yet.
+// `leased_until` of their steps, of a report that still waits for such a call, or of a provision without a step.
 
 const lockCredential = statement(
   "lock_credential_row",
@@ -28,12 +28,11 @@ export async function lockWithCredential(tx: Queryable, uuid: string): Promise<b
   return resource !== null;
 }
 
-// $2, $3: the request and the trace that end it, if any. `keeps`: the credentials whose state and reason stay. A clean-up
-// that existed already keeps its key.
+// $2, $3: the request and the trace that end it, if any. A clean-up that existed already keeps its key.
 const ending = (
   name: string,
   event: string,
-  { sets, where, keeps }: Record<"sets" | "where" | "keeps", string>,
+  { sets, where, credential }: Record<"sets" | "where" | "credential", string>,
 ) =>
   statement(
     name,
@@ -43,14 +42,13 @@ const ending = (
    ), erased AS (
      UPDATE credentials c SET sealed_grant_code = NULL, sealed_access_token = NULL, sealed_refresh_token = NULL,
        due_at = NULL, expires_at = NULL, grant_deadline = NULL,
-       lease = c.lease + 1, leased_until = NULL, sent_at = NULL,
-       state = CASE WHEN ${keeps} THEN c.state ELSE 'erased' END,
-       reason = CASE WHEN ${keeps} THEN c.reason END, last_error = CASE WHEN ${keeps} THEN c.last_error END
+       lease = c.lease + 1, leased_until = NULL, sent_at = NULL, ${credential}
      FROM gone WHERE c.uuid = gone.uuid
    ), cancelled AS (
-     DELETE FROM steps s USING gone WHERE s.uuid = gone.uuid RETURNING s.kind, s.key, s.leased_until
+     DELETE FROM steps s USING gone WHERE s.uuid = gone.uuid RETURNING s.kind, s.key, s.leased_until, s.attempts
    ), running AS (
-     SELECT s.leased_until AS until FROM cancelled s WHERE ${IS_OF_YOU}
+     SELECT s.leased_until AS until FROM cancelled s
+       WHERE ${IS_OF_YOU} OR (s.kind = 'report_failure' AND s.attempts = 0)
      UNION ALL SELECT created_at + interval '${STEP_LEASE_SECONDS} seconds' FROM resources
        WHERE uuid = $1 AND state = 'provisioning' AND answer_status IS NULL
    ), cleaning AS (
@@ -65,14 +63,14 @@ const leaveTombstone = ending("deprovision", "deprovisioned", {
   sets: `state = 'deprovisioned', name = NULL, options = '{}', callback_url = NULL, answer_status = NULL, sealed_answer = NULL,
        app_id = NULL, app_name = NULL`,
   where: mayBe("deprovision"),
-  keeps: "false",
+  credential: `state = 'erased', reason = NULL, last_error = NULL`,
 });
 
 const fail = ending("fail_locally", "failed", {
   sets: `state = 'failed', answer_status = 422, sealed_answer = $4`,
   where: `${mayBe("given_up")}
        AND (NOT $5 OR EXISTS (SELECT FROM credentials c WHERE c.uuid = $1 AND c.state = 'grant_lost'))`,
-  keeps: "c.state = 'grant_lost'",
+  credential: `state = CASE WHEN c.state = 'grant_lost' THEN c.state ELSE 'erased' END`,
 });
 
 // `ON CONFLICT` waits for a provision of this uuid that is just being written; then nothing is inserted, and

@@ -32,11 +32,13 @@ export async function provision(
   const plan = Object.hasOwn(plans, request.plan) ? plans[request.plan]! : null;
   if (!plan) {
     if (await within(() => findResource(ctx.db, uuid))) return again(ctx, request, within, isHeard);
-    throw unknownPlan(plans);
+    throw unknownPlan(plans, request.plan);
   }
   const answer = plan.later === undefined ? null : laterAnswer(plan.later, uuid);
   const traceparent = ctx.trace.current();
-  const stored = await within((answered) => insertProvision(ctx, { request, answer, answered, traceparent }));
+  const stored = await within((isTooLate) =>
+    insertProvision(ctx, { request, answer, isTooLate, traceparent }),
+  );
   if (!stored) return again(ctx, request, within, isHeard);
   if (!request.grant)
     ctx.log.error({ alarm: "no_grant", uuid, requestId }, "A provision came without a grant");

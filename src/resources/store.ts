@@ -63,21 +63,21 @@ interface NewProvision {
   request: ProvisionRequest;
   /** Null: not decided yet. */
   answer: Answer | null;
-  /** Nothing is sent to the database once it is aborted: the platform would know nothing of that resource. */
-  answered: AbortSignal;
+  /** Then nothing is sent to the database: the platform would know nothing of that resource. */
+  isTooLate(): boolean;
   traceparent: string | null;
 }
 
 /** Writes a new resource, and returns it. Null: the uuid was stored before. */
 export const insertProvision = groupCommit<Context, NewProvision, ResourceRow | null>({
-  isTooLate: ({ answered }) => answered.aborted,
+  isTooLate: (row) => row.isTooLate(),
   write: insertProvisions,
 });
 
 /** The same for several, whose uuids differ. */
 export async function insertProvisions(
   { db, vault, pace }: Pick<Context, "db" | "vault" | "pace">,
-  rows: readonly Omit<NewProvision, "answered">[],
+  rows: readonly Omit<NewProvision, "isTooLate">[],
 ): Promise<(ResourceRow | null)[]> {
   const requests = rows.map(({ request }) => request);
   const resources = requests.map((request) => newResource(vault, request));

@@ -43,11 +43,6 @@ interface SpanAbout {
 
 export function openTelemetry(ctx: { config: Config; log: Log }) {
   exportVariables("OTEL_");
-  const complain = (reason: string) =>
-    ctx.log.warn({ reason }, "The collector takes no traces; until it does, they are dropped");
-  const nothing = () => undefined;
-  const others = { warn: nothing, info: nothing, debug: nothing, verbose: nothing };
-  diag.setLogger({ error: complain, ...others }, DiagLogLevel.ERROR);
   const { addonId, otlpProtocol, resourcesPath } = ctx.config;
   const exporter = otlpProtocol === "http/json" ? new JsonExporter() : new ProtobufExporter();
   const provider = new NodeTracerProvider({
@@ -58,6 +53,12 @@ export function openTelemetry(ctx: { config: Config; log: Log }) {
     spanProcessors: [new BatchSpanProcessor(exporter)],
   });
   provider.register();
+  // Only now: what the SDK says of its own variables comes before there is a log.
+  const complain = (reason: string) =>
+    ctx.log.warn({ reason }, "The collector takes no traces; until it does, they are dropped");
+  const nothing = () => undefined;
+  const others = { warn: nothing, info: nothing, debug: nothing, verbose: nothing };
+  diag.setLogger({ error: complain, ...others }, DiagLogLevel.ERROR);
   const tracer = trace.getTracer("addon-partner-starter-kit", build.version);
 
   type Work<Result> = (span: Span) => Promise<Result>;

@@ -26,7 +26,7 @@ export const ALARM_AFTER_ATTEMPTS = 12;
 const GIVEN_UP_AFTER = "interval '11 hours'";
 /** SQL condition on a step: the vendor's service has said "later" for so long. What it said ends with the step's kind. */
 export const IS_LATE = `(detail->>'saidSince')::timestamptz < now() - ${GIVEN_UP_AFTER}`;
-export const UNSAID = `'{said,saidSince}'::text[]`;
+export const UNSAID = `'{said,saidSince,isLate}'::text[]`;
 
 const LEASE = `interval '${STEP_LEASE_SECONDS} seconds'`;
 /** The step that was claimed, by the first three values of a statement. */
@@ -97,6 +97,7 @@ const putOff = statement(
      attempts = CASE WHEN $7 IS NOT NULL THEN 0 WHEN $5::text IS NULL THEN s.attempts - 1 ELSE s.attempts END,
      detail = CASE WHEN s.last_error IS NULL THEN s.detail || ${DUE_SINCE} ELSE ${DUE_SINCE} || s.detail END
        || CASE WHEN $7 IS NULL THEN '{}' ELSE jsonb_build_object('said', $7, 'saidSince', coalesce(s.detail->>'saidSince', now()::text)) END
+       || CASE WHEN ${IS_LATE} THEN '{"isLate": true}' ELSE '{}' END::jsonb
    WHERE ${IS_OURS} AND s.kind = $6
    RETURNING ${IS_LATE} AS "isLate"`,
 );

@@ -33,7 +33,7 @@ const rotation = statement(
    ), hastened AS (
      UPDATE steps s SET due_at = at FROM free WHERE s.uuid = $1 AND s.kind = 'retire' AND s.due_at > at
    ), noted AS (
-     INSERT INTO events (uuid, type, detail) SELECT $1, 'rotation_asked', jsonb_build_object('by', $3) FROM free
+     INSERT INTO events (uuid, type, detail) SELECT $1, 'rotation_asked', jsonb_build_object('by', CASE WHEN $3 LIKE 'operator%' THEN 'operator' ELSE $3 END) FROM free
    ), written AS (
      INSERT INTO steps (uuid, key, kind, due_at, traceparent) SELECT $1, $2, 'rotate', at, $4 FROM free
    )

@@ -1,7 +1,7 @@
 import type { Context } from "../context.ts";
 import { nextTryInSeconds, STEP_AGAIN } from "../credentials/verdict.ts";
 import { messageOf, mayQuote, storable } from "../errors.ts";
-import { PlatformRefused, RateLimited } from "../platform/errors.ts";
+import { NoToken, PlatformRefused, RateLimited } from "../platform/errors.ts";
 import type { Answer } from "../resources/answers.ts";
 import { canBe } from "../resources/states.ts";
 import { underLease } from "../within.ts";
@@ -171,7 +171,8 @@ async function putOff(ctx: Context, step: Step, error: unknown, isCut: boolean):
   if (error instanceof StillUnderWay) {
     const ended = await putOffStep(ctx.db, step, error.againInSeconds * ctx.pace.pauses, { said: words });
     const alarm = { alarm: "step_stuck", ...about, words };
-    if (ended?.isLate) ctx.log.error(alarm, "The service is not done with a step after 11 hours");
+    if (ended?.isLate && !step.detail.isLate)
+      ctx.log.error(alarm, "The service is not done with a step after 11 hours");
     return;
   }
   if (!isCut) ctx.trace.failed(error);
@@ -182,7 +183,8 @@ async function putOff(ctx: Context, step: Step, error: unknown, isCut: boolean):
   try {
     isOurs = (await putOffStep(ctx.db, step, againInSeconds, isCut ? {} : { error: words })) !== null;
   } finally {
-    if (isOurs && !isCut && attempts === ALARM_AFTER_ATTEMPTS)
+    const isQuarantined = error instanceof NoToken && error.id === "quarantined";
+    if (isOurs && !isCut && !isQuarantined && attempts === ALARM_AFTER_ATTEMPTS)
       ctx.log.error({ alarm: "step_stuck", ...line }, "A step has failed twelve times and is tried again");
     else if (isOurs) ctx.log.warn(line, "A step will be tried again");
   }

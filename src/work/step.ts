@@ -68,7 +68,7 @@ export interface Step {
    * into; the steps of a provision have none. `isAccepted`: the platform was answered yes, or "later". `retires`: what
    * a rotation replaced, from when that is made, and the platform is to be told, to its `retire`.
    */
-  detail: { plan?: string; isAccepted?: boolean; retires?: Json };
+  detail: { plan?: string; isAccepted?: boolean; isLate?: boolean; retires?: Json };
   attempts: number;
   lease: number;
   /** Of the request that caused it, as the log names it; null: none did. */

@@ -27,13 +27,15 @@ export function resultIn(offer: Offer, name: string, outcome: Outcome | NotYet |
 }
 
 const MOST_RETIRES = 2_000;
+/** As JSON escapes them: NUL, and half of a surrogate pair. */
+const UNSTORABLE = /\\u(0000|d[89a-f])/;
 
 /** Small, since it is stored with the step, and shown to nobody but `retire`. */
 function checkedRetires({ retires }: Partial<Rotated>): Json {
   const json = JSON.stringify(retires) as string | undefined;
-  if (retires === undefined || json === undefined || json.length > MOST_RETIRES)
+  if (retires === undefined || json === undefined || json.length > MOST_RETIRES || UNSTORABLE.test(json))
     throw broken(
-      `The service's rotate() must return in retires which credential is to be retired: JSON of at most ${MOST_RETIRES} characters.`,
+      `The service's rotate() must return in retires which credential is to be retired: JSON of at most ${MOST_RETIRES} characters, none of them NUL or half of one.`,
     );
   return retires;
 }

@@ -71,7 +71,8 @@ async function settle(ctx: Context, step: Step, result: Result): Promise<Answer 
     const isAccepted = settled.isAccepted || detail.isAccepted;
     const alarm = isProvision ? "provision_failed" : isAccepted ? "plan_change_refused" : null;
     if (alarm) ctx.log.error({ alarm, ...about }, "The service refused what was accepted");
-    else ctx.log.info(about, "The service refused a plan change or a rotation");
+    else
+      ctx.log[kind === "rotate" ? "warn" : "info"](about, "The service refused a plan change or a rotation");
   }
   return settled && isOfPlanChange(step) ? answerOf(result) : null;
 }

@@ -128,6 +128,27 @@ it.each<[string, (tries: number) => Promise<string>]>([
   expect(performance.now() - begun).toBeLessThan(2_000);
 });
 
+it("begins nothing more when its time has passed while the process stood still", async () => {
+  const { work, tries } = failing(1, lost);
+  const given = retryWhileDatabaseAway(work, { upToMs: 200 });
+  setImmediate(() => {
+    for (const until = performance.now() + 400; performance.now() < until;);
+  });
+  await expect(given).rejects.toMatchObject({ id: "database_unavailable" });
+  expect(tries()).toBe(1);
+});
+
+it("knows that it is too late before any timer has run", async () => {
+  const asked = retryWhileDatabaseAway(
+    async (isTooLate) => {
+      for (const until = performance.now() + 60; performance.now() < until;);
+      return isTooLate();
+    },
+    { upToMs: 50 },
+  );
+  expect(await asked).toBe(true);
+});
+
 it("when too many requests wait, the next fails at once, and other work waits; places become free again", async () => {
   const request = { upToMs: 500, isRequest: true };
   const fails = (patience: object, times = Infinity) =>

@@ -164,6 +164,8 @@ describe("a rotation", () => {
   it.each<[string, object]>([
     ["does not say what to retire", { config: { TEAPOT_TOKEN: "x" } }],
     ["sets a var that is not on offer", { config: { COFFEE: "x" }, retires: null }],
+    ["names them with a NUL", { config: { TEAPOT_TOKEN: "x" }, retires: { old: ["\0"] } }],
+    ["names them with broken Unicode", { config: { TEAPOT_TOKEN: "x" }, retires: { "\ud83d": 1 } }],
   ])("whose function %s reaches nobody, and is tried again", async (_what, outcome) => {
     const usual = rotation.rotate;
     rotation.rotate = async () => outcome as never;

@@ -140,7 +140,7 @@ it("a provision with an unknown plan is refused with a list of the plans; no row
   const { addon, response } = await life.control.install({ plan: "samovar", force: true });
   expect(response).toMatchObject({
     status: 422,
-    body: { id: "unknown_plan", message: "There is no such plan. Plans: basic, premium, dedicated." },
+    body: { id: "unknown_plan", message: 'There is no plan "samovar". Plans: basic, premium, dedicated.' },
   });
   expect(await life.resource(addon.id)).toBeUndefined();
   expect(life.vendor.calls.filter(({ uuid }) => uuid === addon.id)).toEqual([]);

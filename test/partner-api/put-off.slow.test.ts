@@ -204,9 +204,19 @@ describe("a provision that is given up while finish still runs", () => {
     )[0]!.seconds;
 
   it.each([
-    ["after 11 hours", "report_failure", `UPDATE steps SET created_at = now() - interval '12 hours'`],
-    ["with a lost grant", "clean_up", `UPDATE credentials SET state = 'grant_lost', due_at = NULL`],
-  ])("%s waits before it calls deprovision until finish must have noticed", async (_, next, giveUp) => {
+    [
+      "after 11 hours",
+      "report_failure",
+      `UPDATE steps SET created_at = now() - interval '12 hours'`,
+      "failed",
+    ],
+    ["with a lost grant", "clean_up", `UPDATE credentials SET state = 'grant_lost', due_at = NULL`, "failed"],
+    [
+      ...["after 11 hours, and then deprovisioned,", "report_failure"],
+      ...[`UPDATE steps SET created_at = now() - interval '12 hours'`, "deprovisioned"],
+    ],
+  ])("%s waits before it calls deprovision until finish must have noticed", async (...row) => {
+    const [, next, giveUp, state] = row as [string, string, string, string];
     const gate = finishWaits();
     const { addon } = await life.control.install({ plan: "dedicated" });
     await eventually(() => life.vendor.callsOf(addon.id, "finish").length === 1);
@@ -214,6 +224,7 @@ describe("a provision that is given up while finish still runs", () => {
     await eventually(async () => expect(await life.steps(addon.id)).toEqual(["finish"]));
     await life.world.rows(`${giveUp} WHERE uuid = $1`, [addon.id]);
     await eventually(async () => expect(await life.steps(addon.id)).toEqual([next]));
+    if (state === "deprovisioned") await life.control.deprovision(addon.id);
     expect(await seconds(addon.id)).toBeGreaterThan(5);
     expect(life.vendor.callsOf(addon.id, "deprovision")).toEqual([]);
     gate.open();
@@ -222,7 +233,7 @@ describe("a provision that is given up while finish still runs", () => {
       if (life.vendor.callsOf(addon.id, "deprovision").length === 0) await life.hurry(addon.id);
       return life.vendor.callsOf(addon.id, "deprovision").length > 0;
     });
-    await life.resourceBecomes(addon.id, { state: "failed" });
+    await life.resourceBecomes(addon.id, { state });
   });
 });
 

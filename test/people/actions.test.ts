@@ -255,6 +255,7 @@ describe("the role of a person at the app", () => {
     const customer = await aCustomer({ team: true });
     const token = await tokenOf(customer);
     const body = [{ id: "1", user: { email: "owner@example.com" }, role: "member" }];
+    await customers.world.restart();
     customers.control.fault("GET /apps/*/collaborators", { status: 200, body }, 100);
     const refused = await send(customer, token);
     const words = expect.stringContaining("your role at the app allows this");
