@@ -1,3 +1,9 @@
+import pg from "pg";
+import type { TokenEndpoint } from "../../src/platform/oauth.ts";
+import { refreshNow } from "../../src/credentials/sweeps.ts";
+import { aGate } from "../support/a-vendor.ts";
+import { tokenPairs } from "../support/token-pairs.ts";
+import { aWorld, eventually, opened } from "../support/world.ts";
 import {
   claimGrants,
   claimRefresh,
@@ -6,22 +12,94 @@ import {
   type ClaimedCredential,
 } from "../../src/credentials/queue.ts";
 import { interleavings } from "../support/interleavings.ts";
-import { aWorld, opened } from "../support/world.ts";
+import { statement } from "../../src/database/database.ts";
+import { makeOlderTokensDue } from "../../src/credentials/store.ts";
 
-let uuids: string[];
+// Which tokens are exchanged and refreshed when, and by whom.
+
+/** Calls to the token endpoint that are under way, each until a test lets it go on. */
+const calls: { kind: "exchange" | "refresh"; goOn(): void }[] = [];
+let isHeld = false;
+let most = 0;
+
+const held =
+  <Given extends unknown[], Answer>(
+    kind: "exchange" | "refresh",
+    call: (...given: Given) => Promise<Answer>,
+  ) =>
+  async (...given: Given) => {
+    if (isHeld) {
+      const { opened, open } = aGate();
+      calls.push({ kind, goOn: open });
+      most = Math.max(most, calls.length);
+      await opened;
+    }
+    return call(...given);
+  };
+
+const wrapTokenEndpoint = (endpoint: TokenEndpoint) => ({
+  exchange: held("exchange", endpoint.exchange),
+  refresh: held("refresh", endpoint.refresh),
+});
 const { always, parts } = interleavings();
-const world = opened(() => aWorld({ parts }));
-beforeAll(async () => {
-  uuids = await world.installed(12);
-  // From here on only the tests look for due work.
-  await world.service.services.jobs.stop();
+const world = opened(() =>
+  aWorld({ environment: { TOKEN_CONCURRENCY: "4" }, parts: { ...parts, wrapTokenEndpoint } }),
+);
+
+describe("concurrent calls to the token endpoint", () => {
+  afterEach(() => {
+    isHeld = false;
+    for (const { goOn } of calls.splice(0)) goOn();
+  });
+
+  it("are limited to TOKEN_CONCURRENCY for grants and refreshes together, grants first", async () => {
+    const uuids = await world.installed(8);
+    isHeld = true;
+    await world.rows(`UPDATE credentials SET due_at = now()`);
+    world.service.services.jobs.wake("refresh-tokens");
+    await eventually(() => expect(calls).toHaveLength(4));
+    const fresh = await tokenPairs(world).install(3);
+    const leased = `SELECT 1 FROM credentials WHERE leased_until > now() AND uuid = ANY($1::uuid[])`;
+    await eventually(async () => expect(await world.rows(leased, [fresh])).toHaveLength(3));
+    const order: string[] = [];
+    for (let ended = 0; ended < 11; ended++) {
+      await eventually(() => expect(calls.length).toBe(Math.min(4, 11 - ended)));
+      const { kind, goOn } = calls.shift()!;
+      order.push(kind);
+      goOn();
+    }
+    expect(order.slice(0, 4)).toEqual(Array(4).fill("refresh"));
+    expect(order.slice(4, 7)).toEqual(Array(3).fill("exchange"));
+    expect(most).toBe(4);
+    await world.quiet([...uuids, ...fresh]);
+  });
+
+  it("hold up no token that a caller waits for", async () => {
+    const [asked, ...others] = (await world.installed(5)) as [string, ...string[]];
+    isHeld = true;
+    await world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = ANY($1::uuid[])`, [others]);
+    world.service.services.jobs.wake("refresh-tokens");
+    await eventually(() => expect(calls).toHaveLength(4));
+    const refreshed = refreshNow(world.service.services, asked);
+    await eventually(() => expect(calls).toHaveLength(5));
+    calls.pop()!.goOn();
+    expect(await refreshed).toMatchObject({ done: "stored" });
+  });
 });
 
-const grants = (most: number) => claimGrants(world.service.services, most);
-const refreshes = (most: number) => claimRefreshes(world.service.services, most, ["resource"]);
-const refresh = (uuid: string) => claimRefresh(world.service.services, uuid);
-
 describe("claims on credentials", () => {
+  let uuids: string[];
+  beforeAll(async () => {
+    const all = await world.rows<{ uuid: string }>(`SELECT uuid FROM credentials ORDER BY uuid`);
+    uuids = all.map(({ uuid }) => uuid);
+    // From here on only the tests look for due work.
+    await world.service.services.jobs.stop();
+  });
+
+  const grants = (most: number) => claimGrants(world.service.services, most);
+  const refreshes = (most: number) => claimRefreshes(world.service.services, most, ["resource"]);
+  const refresh = (uuid: string) => claimRefresh(world.service.services, uuid);
+
   it("are made for a probe alone while the secret is rejected and nobody can sign in", async () => {
     const { credentials, refreshes } = world.service.services;
     const secret = await credentials.secrets.current();
@@ -39,25 +117,27 @@ describe("claims on credentials", () => {
     await world.rows(`UPDATE credentials SET due_at = now()`);
 
     const claimed = (await Promise.all([refreshes(5), refreshes(5), refreshes(5)])).flat();
-    claimed.push(...(await refreshes(12)));
+    claimed.push(...(await refreshes(20)));
     expect(claimed.map(({ uuid }) => uuid).sort()).toEqual(uuids);
-    expect(await refreshes(12)).toEqual([]);
+    expect(await refreshes(20)).toEqual([]);
     expect(await refresh(uuids[0]!)).toBeUndefined();
-    expect(await world.rows(`SELECT 1 FROM credentials WHERE sent_at IS NOT NULL`)).toHaveLength(12);
+    expect(await world.rows(`SELECT 1 FROM credentials WHERE sent_at IS NOT NULL`)).toHaveLength(
+      uuids.length,
+    );
   });
 
   it.each([
     ["more are due than are wanted", 5],
-    ["all that are due are wanted", 12],
+    ["all that are due are wanted", 20],
   ])("gives each grant to one claimant only, if %s, and does not mark it as sent", async (_, most) => {
     await world.rows(
       `UPDATE credentials SET state = 'grant_pending', due_at = now(), leased_until = NULL, sent_at = NULL,
          grant_deadline = now() + interval '1 minute'`,
     );
     const claimed = (await Promise.all([grants(most), grants(most), grants(most)])).flat();
-    claimed.push(...(await grants(12)));
+    claimed.push(...(await grants(20)));
     expect(claimed.map(({ uuid }) => uuid).sort()).toEqual(uuids);
-    expect(await grants(12)).toEqual([]);
+    expect(await grants(20)).toEqual([]);
     // A call that was never made has no unknown outcome.
     expect(await world.rows(`SELECT 1 FROM credentials WHERE sent_at IS NOT NULL`)).toEqual([]);
     await world.rows(`UPDATE credentials SET state = 'active', grant_deadline = NULL, leased_until = NULL`);
@@ -73,7 +153,7 @@ describe("claims on credentials", () => {
     );
     const urgent = left.toSorted((one, other) => one - other).map((life) => uuids[left.indexOf(life)]);
     expect((await grants(3)).map(({ uuid }) => uuid)).toEqual(urgent.slice(0, 3));
-    expect((await grants(12)).map(({ uuid }) => uuid)).toEqual(urgent.slice(3));
+    expect((await grants(20)).map(({ uuid }) => uuid)).toEqual(urgent.slice(3));
     await world.rows(`UPDATE credentials SET state = 'active', grant_deadline = NULL, leased_until = NULL`);
   });
 
@@ -86,5 +166,59 @@ describe("claims on credentials", () => {
     const claim = { uuid, state: "grant_pending", claimedAtMs: Date.now() } as ClaimedCredential;
     const asked = [row!.lease - 1, row!.lease].map((lease) => markSent(world.db, { ...claim, lease }));
     expect(await Promise.all(asked)).toEqual([false, true]);
+  });
+});
+
+describe("what an older client secret was used for", () => {
+  const ask = <Row>(name: string, text: string) => world.db.query<Row>(statement(name, text));
+  const pass = () => makeOlderTokensDue(world.db);
+  const elevenSecondsPass = () =>
+    ask(
+      "later",
+      `UPDATE client_secrets SET created_at = created_at - interval '11 seconds', spread_at = spread_at - interval '11 seconds'`,
+    );
+  const notDue = () => ask("not_due", `SELECT uuid FROM credentials WHERE due_at > now()`);
+
+  beforeEach(async () => {
+    await ask("forget_all", "TRUNCATE credentials, client_secrets");
+    await ask(
+      "make_credentials",
+      `INSERT INTO credentials (uuid, state, sealed_access_token, sealed_refresh_token, due_at, secret_version)
+       SELECT md5(i::text)::uuid, 'active', '\\x01', '\\x01', now() + interval '4 hours', 1 FROM generate_series(1, 6000) i`,
+    );
+    await ask(
+      "make_secrets",
+      `INSERT INTO client_secrets (version, sealed_secret, hash) VALUES (1, '\\x01', '\\x01'), (2, '\\x02', '\\x01')`,
+    );
+  });
+
+  it("two processes that start together make older tokens due for a new client secret, once", async () => {
+    await Promise.all([pass(), pass()]);
+    expect(await notDue()).toEqual([]);
+    await ask(
+      "refreshed_meanwhile",
+      `UPDATE credentials SET due_at = now() + interval '1 hour', attempts = 1`,
+    );
+    expect(await pass()).toBe(0);
+    await elevenSecondsPass();
+    expect([await pass(), await pass()]).toEqual([0, 0]);
+  });
+
+  it("rows that are locked, or stored by a statement that began before, are made due by a later pass", async () => {
+    const other = new pg.Client({ connectionString: world.environment["DATABASE_URL"] });
+    await other.connect();
+    await other.query(`BEGIN; SELECT 1 FROM credentials WHERE uuid = md5('1')::uuid FOR UPDATE`);
+    expect(await pass()).toBe(5_999);
+    await elevenSecondsPass();
+    expect(await pass()).toBe(0);
+    await other.query("COMMIT");
+    await other.end();
+    await ask(
+      "stored_late",
+      `UPDATE credentials SET due_at = now() + interval '1 hour' WHERE uuid = md5('2')::uuid`,
+    );
+    expect(await pass()).toBe(2);
+    expect(await notDue()).toEqual([]);
+    expect(await pass()).toBe(0);
   });
 });

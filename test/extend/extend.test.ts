@@ -1,3 +1,6 @@
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import express from "express";
 import { Refusal } from "../../src/errors.ts";
 import type { Extensions, Kit, YourJob } from "../../src/extend/contract.ts";
@@ -8,6 +11,8 @@ import { openContext } from "../../src/open-context.ts";
 import { aVendor, type Vendor } from "../support/a-vendor.ts";
 import { sellers } from "../support/sellers.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
+import { statement } from "../../src/database/database.ts";
+import { migrate } from "../../src/database/migrate.ts";
 
 // A vendor's service with routes and jobs of its own, and what the kit offers it.
 
@@ -304,5 +309,42 @@ describe("a job of the vendor's", () => {
       vendor: Object.assign(aVendor(), { jobs }),
     });
     await expect(opened).rejects.toThrow(words);
+  });
+});
+
+// In a folder and a schema of their own.
+
+describe("migrations of the vendor's own tables", () => {
+  let yours: string;
+  beforeAll(async () => {
+    yours = await mkdtemp(path.join(tmpdir(), "yours-"));
+  });
+  afterAll(() => rm(yours, { recursive: true }));
+
+  async function write(name: string, script: string): Promise<void> {
+    await mkdir(path.join(yours, name), { recursive: true });
+    await writeFile(path.join(yours, name, "migration.sql"), script);
+  }
+  const run = () => migrate({ url: world.environment["DATABASE_URL"]!, yours });
+  const rows = (text: string) => world.db.query(statement("", text));
+
+  it("are applied after the kit's, once, and make tables of the schema yours beside the kit's of the same name", async () => {
+    await write("20270101000000_steps", "CREATE TABLE steps (height int); INSERT INTO steps VALUES (17)");
+    expect(await run()).toEqual({ applied: ["yours/20270101000000_steps"] });
+    expect(await run()).toEqual({ applied: [] });
+    expect(await rows("SELECT height FROM yours.steps")).toEqual([{ height: 17 }]);
+    await expect(rows("SELECT height FROM public.steps")).rejects.toThrow("height");
+  });
+
+  it("that fail midway leave nothing behind and are named; the corrected one is applied by the next run", async () => {
+    const name = "20270102000000_halves";
+    await write(name, "CREATE TABLE halves (part int); ALTER TABLE nowhere ADD COLUMN part int");
+    await expect(run()).rejects.toThrow(
+      `the migration yours/${name} failed: relation "nowhere" does not exist`,
+    );
+    expect(await rows("SELECT to_regclass('yours.halves')::text AS found")).toEqual([{ found: null }]);
+    await write(name, "CREATE TABLE halves (part int)");
+    expect(await run()).toEqual({ applied: [`yours/${name}`] });
+    expect(await rows("SELECT * FROM yours.halves")).toEqual([]);
   });
 });

@@ -1,7 +1,14 @@
+import { inspect } from "node:util";
+import nock from "nock";
+import { createPlatformFor } from "../../src/platform/api.ts";
+import { createHttp } from "../../src/platform/http.ts";
 import { TransportError } from "../../src/platform/errors.ts";
 import { createTokenEndpoint, judgeTokenAnswer, type TokenAnswer } from "../../src/platform/oauth.ts";
 import { Secret } from "../../src/secret.ts";
-import { anHttp, aServer } from "./local-server.ts";
+import { anHttp, aServer, type Answering, aClosedPort } from "./local-server.ts";
+import { readTime } from "../../src/credentials/grant.ts";
+import { oauthGrantOf } from "../../src/platform/authorizations.ts";
+import { aTokenSource, inOrder, MEDIA_TYPE, UUID } from "./api-client.ts";
 
 const HOUR = 3_600;
 const good = { access_token: "SVCK-a", refresh_token: "r", expires_in: 2 * HOUR, token_type: "Bearer" };
@@ -146,5 +153,113 @@ describe("a token call without an answer", () => {
     const answer = await endpoint.refresh(new Secret("r"), new Secret("s"));
     expect(answer).toEqual({ outcome, error: { id, message: `POST ${CALL.url} failed` } });
     expect(calls).toBe(1);
+  });
+});
+
+const PASSWORD = "p:ss wörd";
+const grant = {
+  oauth_grant: { code: "the-code", type: "authorization_code", expires_at: "2016-03-03T18:01:31-0800" },
+};
+
+function grantAt(apiUrl: string) {
+  const login = { addonId: "teapots", addonPassword: new Secret(PASSWORD) };
+  return oauthGrantOf({ http: anHttp(), apiUrl, mediaType: MEDIA_TYPE }, login, UUID);
+}
+
+const answering =
+  (status: number, body: unknown, headers = {}): Answering =>
+  (_seen, response) =>
+    response.writeHead(status, headers).end(typeof body === "string" ? body : JSON.stringify(body));
+
+describe("a call to the oauth-grant endpoint", () => {
+  it("asks for one resource with Basic credentials, the API's Accept header and nothing in the address", async () => {
+    const server = await aServer(inOrder(grant));
+    const got = await grantAt(server.url);
+    const authorization = `Basic ${Buffer.from(`teapots:${PASSWORD}`, "utf8").toString("base64")}`;
+    expect(server.seen).toMatchObject([
+      {
+        ...{ method: "GET", url: `/vendor/resources/${UUID}/oauth-grant`, body: "" },
+        headers: { accept: MEDIA_TYPE, authorization },
+      },
+    ]);
+    expect(got.code.reveal()).toBe("the-code");
+    expect(got.expiresAt).toBe("2016-03-03T18:01:31-0800");
+    expect(inspect(got, { depth: 9 }) + JSON.stringify(got)).not.toContain("the-code");
+  });
+
+  it("fails when the connection is refused, or the answer is a redirect or too large", async () => {
+    const elsewhere = await aServer(inOrder(grant));
+    const redirect = await aServer(answering(307, "", { location: elsewhere.url }));
+    const large = await aServer(inOrder({ ...grant, pad: "x".repeat(100_000) }));
+    for (const [url, id] of [
+      [await aClosedPort(), "connection_failed"],
+      [redirect.url, "redirect_refused"],
+      [large.url, "answer_too_large"],
+    ])
+      await expect(grantAt(url!)).rejects.toMatchObject({ id });
+    expect(elsewhere.seen).toEqual([]);
+  });
+
+  it.each(["<html>", [grant], { oauth_grant: { code: "" } }, { oauth_grant: { code: "x".repeat(2049) } }])(
+    "fails when the answer is no grant: %j",
+    async (body) => {
+      const { url } = await aServer(answering(200, body));
+      await expect(grantAt(url)).rejects.toMatchObject({ id: "unreadable_answer" });
+    },
+  );
+
+  it("that is refused is reported with the platform's message, without what we sent", async () => {
+    const said = { id: "rate_limit", message: `no "${PASSWORD}"\r\n${"x".repeat(400)}` };
+    const { url } = await aServer(answering(429, said));
+    await expect(grantAt(url)).rejects.toThrow(/429 rate_limit: no "\[secret\]" x+…$/);
+  });
+});
+
+it.each<[unknown, string | null]>([
+  ["2016-03-03T18:01:31-0800", "2016-03-04T02:01:31.000Z"],
+  ["2016-03-03T18:01:31-08:00", "2016-03-04T02:01:31.000Z"],
+  ["2016-03-03T18:01:31.250Z", "2016-03-03T18:01:31.250Z"],
+  ["soon", null],
+  ["", null],
+  [7, null],
+  ["0001-01-01T00:00:00+0000", null],
+])("the expiry time of a grant is read from %j", (text, expected) => {
+  expect(readTime(text)?.toISOString() ?? null).toBe(expected);
+});
+
+/** Over https through nock, as the tests of the whole service simulate a faulty platform. */
+describe("the platform mocked with nock", () => {
+  const http = createHttp({ timeoutMs: 1_000 });
+  const platformFor = createPlatformFor({
+    ...{ http, apiUrl: "https://api.example", mediaType: MEDIA_TYPE },
+    tokensOf: () => aTokenSource().tokens,
+  });
+  const endpoint = createTokenEndpoint({ http, authUrl: "https://auth.example", timeoutMs: 1_000 });
+  const secret = new Secret("secret");
+
+  beforeAll(() => nock.disableNetConnect());
+  afterEach(() => {
+    expect(nock.pendingMocks()).toEqual([]);
+    nock.abortPendingRequests();
+    nock.cleanAll();
+  });
+  afterAll(async () => {
+    await http.close();
+    nock.enableNetConnect();
+    nock.restore();
+  });
+
+  it("answers API calls", async () => {
+    nock("https://api.example", { reqheaders: { authorization: "Bearer token-1" } })
+      .get(`/addons/${UUID}`)
+      .reply(200, { id: UUID });
+    await expect(platformFor(UUID).addons.own()).resolves.toEqual({ id: UUID });
+  });
+
+  it("issues tokens", async () => {
+    nock("https://auth.example")
+      .post("/oauth/token", { grant_type: "refresh_token", refresh_token: "secret", client_secret: "secret" })
+      .reply(201, { access_token: "a" });
+    await expect(endpoint.refresh(secret, secret)).resolves.toMatchObject({ outcome: "issued" });
   });
 });

@@ -1,0 +1,309 @@
+import { connect, type AddressInfo, type Socket } from "node:net";
+import { once } from "node:events";
+import { Agent, request, type IncomingMessage, type Server } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
+import express from "express";
+import type { Database } from "../../src/database/database.ts";
+import { aGate } from "../support/a-vendor.ts";
+import { aWorld, eventually, opened } from "../support/world.ts";
+import { aProvisionRequest } from "../support/a-provision-request.ts";
+import { databaseError } from "../support/interleavings.ts";
+import { basic, partnerCalls } from "../support/partner-calls.ts";
+import { rawHttp } from "../support/raw-http.ts";
+import { PACE } from "../../src/pace.ts";
+import { createHttpServer } from "../../src/http/server.ts";
+
+let isDatabaseAway = false;
+/** What reading the client secrets meets before they are read; null: nothing. */
+let secretsMeet: (() => Promise<void>) | null = null;
+let migrationsKnown: Promise<void> = Promise.resolve();
+/** What each statement fails with. */
+let trouble: Error | null = null;
+const wrapDatabase = (database: Database): Database => ({
+  ...database,
+  ping: () => (isDatabaseAway ? Promise.reject(new Error("away")) : database.ping()),
+  transaction: (work) => (trouble ? Promise.reject(trouble) : database.transaction(work)),
+  async query(statement, values) {
+    if (trouble) throw trouble;
+    if (statement.name === "read_client_secret") await secretsMeet?.();
+    if (statement.name === "finished_migrations") await migrationsKnown;
+    return database.query(statement, values);
+  },
+});
+const world = opened(() => aWorld({ parts: { wrapDatabase } }));
+afterEach(() => void (trouble = null));
+
+const ask = async (path: string, url = world.service.url) => {
+  const response = await fetch(`${url}${path}`);
+  return `${response.status} ${((await response.json()) as { status: string }).status}`;
+};
+
+// GET /healthz says whether the process is alive; GET /readyz whether it can answer provisions.
+
+describe("GET /healthz and GET /readyz", () => {
+  it("report a service that can answer provisions as ready", async () => {
+    expect([await ask("/healthz"), await ask("/readyz")]).toEqual(["200 alive", "200 ready"]);
+  });
+
+  it("report a service without its database as alive, and not ready until it is back", async () => {
+    isDatabaseAway = true;
+    expect([await ask("/healthz"), await ask("/readyz")]).toEqual(["200 alive", "503 unavailable"]);
+    isDatabaseAway = false;
+    expect(await ask("/readyz")).toBe("200 ready");
+  });
+
+  it("report a service whose client secret is rejected as ready, because provisions work", async () => {
+    const { control } = world.sandbox;
+    const { secret } = control.resetClientSecret();
+    await control.install();
+    await eventually(async () => expect(await ask("/readyz")).toBe("200 degraded"));
+    await world.restart({ environment: { CLIENT_SECRET: secret } });
+    await eventually(async () => expect(await ask("/readyz")).toBe("200 ready"));
+  });
+
+  it("report a service that cannot read its client secrets as degraded, because provisions work", async () => {
+    await world.restart();
+    secretsMeet = () => Promise.reject(new Error("permission denied for table"));
+    // The service keeps what it has read for five seconds.
+    await eventually(async () => expect(await ask("/readyz")).toBe("200 degraded"));
+    const { response } = await world.sandbox.control.install();
+    expect(response.status).toBeLessThan(300);
+    secretsMeet = null;
+    expect(await ask("/readyz")).toBe("200 ready");
+  });
+
+  it("report a service that has not yet checked its database and keys as alive and not ready", async () => {
+    const gate = aGate();
+    migrationsKnown = gate.opened;
+    // The address of the starting service is in its log; it may be that of the service before it.
+    const addresses = () => [...world.logged().matchAll(/"url":"(http:[^"]+)"/g)].map(([, url]) => url!);
+    const before = addresses().length;
+    const restarting = world.restart();
+    const url = await eventually(async () => {
+      const last = addresses().slice(before).at(-1);
+      if (!last) return null;
+      expect(await ask("/healthz", last)).toBe("200 alive");
+      expect(await ask("/readyz", last)).toBe("503 unavailable");
+      return last;
+    });
+    gate.open();
+    await restarting;
+    expect(await ask("/readyz", url)).toBe("200 ready");
+  });
+
+  it("while stopping report it as alive, refuse provisions, and close each connection after its answer", async () => {
+    const answers = await Promise.all(
+      ["/healthz", "/readyz"].map((path) => halfAsked(world.service.url!, path)),
+    );
+    const stopped = world.service.stop();
+    for (const { complete } of answers) complete();
+    const [health, ready] = await Promise.all(answers.map(({ answer }) => answer));
+    expect(health).toMatch(/}HTTP\/1\.1 200 [^]*connection: close[^]*alive/i);
+    expect(ready).toMatch(/}HTTP\/1\.1 503 [^]*connection: close[^]*unavailable/i);
+    await stopped;
+    await world.restart();
+  });
+});
+
+/** Sends a request, and another one without its end: so the connection is not idle after the first answer. */
+function halfAsked(url: string, path: string): Promise<{ complete(): void; answer: Promise<string> }> {
+  const socket = connect(Number(new URL(url).port), "localhost");
+  let text = "";
+  socket.on("data", (data: Buffer) => (text += data.toString()));
+  const answer = new Promise<string>((resolve) => socket.on("close", () => resolve(text)));
+  socket.write(`GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET ${path} HTTP/1.1\r\nHost: x\r\n`);
+  return eventually(() =>
+    text.includes("alive") ? { complete: () => void socket.write("\r\n"), answer } : null,
+  );
+}
+
+/** Longer than any answer takes: these connections are closed by the service. */
+const PATIENCE_MS = 20_000;
+
+function bytesOf(method: string, path: string, body?: object, more = ""): string {
+  const { addonId, addonPassword } = world.sandbox.settings;
+  const text = body ? JSON.stringify(body) : "";
+  return `${method} ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: ${basic(addonId, addonPassword)}\r\nContent-Length: ${text.length}\r\n${more}\r\n${text}`;
+}
+
+it("requests that are sent together are carried out in their order", async () => {
+  const wanted = aProvisionRequest({ plan: "basic" });
+  const { statuses } = await rawHttp(
+    world.service.url!,
+    bytesOf("POST", "/resources", wanted) +
+      bytesOf("PUT", `/resources/${wanted.uuid}`, { plan: "premium" }) +
+      bytesOf("DELETE", `/resources/${wanted.uuid}`) +
+      bytesOf("DELETE", `/resources/${wanted.uuid}`, undefined, "Connection: close\r\n"),
+    PATIENCE_MS,
+  );
+  expect(statuses).toEqual([200, 200, 204, 410]);
+});
+
+it.each([
+  ["no HTTP", () => "hello\r\n\r\n", [400], "bad_request"],
+  [
+    "100 kB of headers",
+    () => `GET / HTTP/1.1\r\nX: ${"x".repeat(100_000)}\r\n\r\n`,
+    [431],
+    "headers_too_large",
+  ],
+  ["garbage behind a request", () => `${bytesOf("POST", "/resources", aProvisionRequest({ plan: "basic" }))}no\r\n\r\n`, [200, 400], "bad_request"], // prettier-ignore
+])("%s is refused with an id and a message", async (_, bytes, statuses, id) => {
+  const answer = await rawHttp(world.service.url!, bytes(), PATIENCE_MS);
+  expect(answer).toMatchObject({ statuses, closed: true });
+  expect(JSON.parse(answer.text.slice(answer.text.lastIndexOf("\r\n\r\n")))).toMatchObject({ id });
+});
+
+it("HEAD is answered like GET", async () => {
+  for (const path of ["/healthz", "/readyz"]) {
+    const { status, headers } = await fetch(world.service.url! + path, { method: "HEAD" });
+    const type = headers.get("content-type");
+    expect([path, status, type]).toEqual([path, 200, "application/json; charset=utf-8"]);
+  }
+});
+
+it.each(["GET /healthz", "GET /nothing", "POST /healthz", "POST /resources"])(
+  "an answer to %s carries the request's id and the headers of every answer",
+  async (line) => {
+    const [method, path] = line.split(" ");
+    const asked = { method: method!, headers: { "request-id": "the-id-of-the-request" } };
+    const { headers } = await fetch(`${world.service.url}${path}`, asked);
+    expect(Object.fromEntries(headers)).toMatchObject({
+      "request-id": "the-id-of-the-request",
+      "x-content-type-options": "nosniff",
+      "strict-transport-security": "max-age=31536000",
+    });
+  },
+);
+
+it("HOST is the only address on which it listens, where it is set", async () => {
+  const other = () => fetch(world.service.url!.replace(/\/\/[\w.]+/, "//127.0.0.2") + "/healthz");
+  expect((await other()).status).toBe(200);
+  await world.restart({ environment: { HOST: "127.0.0.1" } });
+  expect(world.service.url).toMatch(/^http:\/\/127\.0\.0\.1:/);
+  expect((await fetch(`${world.service.url}/healthz`)).status).toBe(200);
+  await expect(other()).rejects.toThrow();
+});
+
+it.each([
+  ["of PostgreSQL", Object.assign(databaseError("23505"), { message: "duplicate key value (uuid)=(1)" })],
+  ["of Prisma, which quotes our source", new Error("Invalid `prisma.create()` in /srv/app/src/rows.ts:12:3")],
+  ["of our own", new TypeError("Cannot read properties of undefined (reading 'SVCK-secret-of-ours')")],
+])("an error %s is answered with a request id and no internal detail", async (_, error) => {
+  trouble = error;
+  const platform = partnerCalls(world);
+  const request = aProvisionRequest();
+  for (const answer of [
+    await platform.provision(request),
+    await platform.changePlan(request.uuid, { plan: "premium" }),
+    await platform.deprovision(request.uuid),
+  ]) {
+    const { status, body, headers } = answer;
+    const message = "Something went wrong here. The request id finds it in the log.";
+    expect([status, body]).toEqual([500, { id: "internal_error", message }]);
+    expect(world.logged()).toContain(headers["request-id"] as string);
+  }
+  expect(world.logged()).not.toContain("secret-of-ours");
+});
+
+describe("graceful close of the HTTP server", () => {
+  let server: Server;
+  let close: () => Promise<void>;
+  let port: number;
+  let agent: Agent;
+  beforeEach(async () => {
+    const app = express();
+    app.post("/", express.text({ type: "*/*" }), (_request, response) => void response.send("done"));
+    const opened = createHttpServer(app);
+    server = opened.server;
+    close = () => opened.close(PACE.lastOrdersMs);
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    port = (server.address() as AddressInfo).port;
+    agent = new Agent({ keepAlive: true });
+  });
+  afterEach(() => {
+    agent.destroy();
+    server.closeAllConnections();
+    server.close();
+  });
+
+  /** Resolves with the Connection header of the answer, or with the code of the error. */
+  function ask(by = agent, connected = () => {}): Promise<string> {
+    const options = { host: "127.0.0.1", port, method: "POST", agent: by };
+    return new Promise((resolve) => {
+      const asked = request(options, (response: IncomingMessage) => {
+        response.resume().on("end", () => resolve(response.headers.connection ?? "nothing"));
+      });
+      asked.on("socket", (socket) => socket.once("connect", connected));
+      asked.on("error", (error: NodeJS.ErrnoException) => resolve(error.code!)).end("x");
+    });
+  }
+
+  /** The head of a request whose body is sent slowly. */
+  async function begin(): Promise<{ socket: Socket; said(): string }> {
+    const socket = connect(port, "127.0.0.1");
+    let said = "";
+    socket.on("data", (data: Buffer) => (said += data.toString()));
+    socket.write("POST / HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nx");
+    await eventually(() => new Promise((resolve) => server.getConnections((_, count) => resolve(count > 0))));
+    await sleep(100);
+    return { socket, said: () => said };
+  }
+
+  it("answers a request on an open connection with Connection: close, and accepts no further one", async () => {
+    expect(await ask()).toBe("keep-alive");
+    const closed = close();
+    expect(await ask()).toBe("close");
+    expect(await ask()).toBe("ECONNREFUSED");
+    await closed;
+  });
+
+  it("answers clients that have already connected", async () => {
+    const asking: Promise<string>[] = [];
+    await Promise.all(
+      Array.from(
+        { length: 20 },
+        () => new Promise<void>((connected) => asking.push(ask(new Agent(), connected))),
+      ),
+    );
+    await close();
+    expect(new Set(await Promise.all(asking))).toEqual(new Set(["close"]));
+  });
+
+  it("sends Connection: close also with the answer to an earlier request", async () => {
+    const { socket, said } = await begin();
+    const closed = close();
+    socket.write("x");
+    await closed;
+    await eventually(() =>
+      expect(said()).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*\r\nConnection: close\r\n[^]*done$/),
+    );
+    socket.destroy();
+  });
+
+  it("resets no client that keeps sending requests", async () => {
+    const askers = Array.from({ length: 16 }, () => new Agent({ keepAlive: true, maxSockets: 1 }));
+    expect(new Set(await Promise.all(askers.map((asker) => ask(asker))))).toEqual(new Set(["keep-alive"]));
+    const asking = askers.map(async (asker) => {
+      const answers: string[] = [];
+      do {
+        answers.push(await ask(asker));
+        await sleep(Math.random() * 20);
+      } while (answers.at(-1) === "keep-alive");
+      return answers.at(-1);
+    });
+    await sleep(100);
+    await close();
+    expect(new Set(await Promise.all(asking))).toEqual(new Set(["close"]));
+  });
+
+  it("closes idle connections, used or not", async () => {
+    expect(await ask()).toBe("keep-alive");
+    const silent = connect(port, "127.0.0.1");
+    const ended = once(silent, "close");
+    await eventually(() => new Promise((resolve) => server.getConnections((_, count) => resolve(count > 1))));
+    await close();
+    await eventually(() => expect(Object.values(agent.freeSockets).flat()).toHaveLength(0));
+    await ended;
+  });
+});

@@ -1,0 +1,301 @@
+import type { Command } from "commander";
+import { startSandbox } from "../../../packages/sandbox/index.ts";
+import { inOrder } from "../../platform/api-client.ts";
+import { aClosedPort, type Answering, aServer } from "../../platform/local-server.ts";
+import { kit, kitJson } from "../../support/kit.ts";
+import { opened } from "../../support/world.ts";
+import { createProgram } from "../../../src/operator/commands/program.ts";
+import { build, buildText } from "../../../src/version.ts";
+
+// What needs no settings, or only an address of the platform.
+
+const UUID = "01234567-89ab-cdef-0123-456789abcdef";
+
+let answer: Answering;
+const server = await aServer((seen, response) => answer(seen, response));
+beforeEach(() => void (server.seen.length = 0));
+
+/** The words of every command that does something. */
+function commandsIn(command: Command, words: string[] = []): string[] {
+  const inner = command.commands.flatMap((each) => commandsIn(each, [...words, each.name()]));
+  return command.commands.length > 0 ? inner : [words.join(" ")];
+}
+
+it("kit --help lists all commands", async () => {
+  const { stdout } = await kit({}, ["--help"]);
+  for (const words of commandsIn(createProgram(() => () => Promise.resolve()))) {
+    const [group, inner] = words.split(" ");
+    expect(stdout).toMatch(inner ? new RegExp(`^ {2}${group} (\\S+\\|)?${inner}\\b`, "m") : `\n  ${group}`);
+  }
+});
+
+describe("kit without any settings", () => {
+  it("prints its version", async () => {
+    expect(await kit({}, ["--version"])).toMatchObject({ code: 0, stdout: `${buildText}\n`, stderr: "" });
+    expect(await kitJson({}, ["--version"])).toEqual({ code: 0, data: { ...build } });
+  });
+
+  it("prints help as one JSON document with --json", async () => {
+    const { code, data } = await kitJson({}, ["resources", "list", "--help"]);
+    expect({ code, data }).toEqual({ code: 0, data: { help: expect.stringMatching(/^Usage: /) } });
+  });
+
+  it("says when a database cannot be migrated", async () => {
+    const away = { DATABASE_URL: "postgresql://nobody@127.0.0.1:1/none" };
+    expect(await kitJson(away, ["migrate"])).toMatchObject({ code: 1, data: { id: "database_unavailable" } });
+  });
+
+  it.each([[[]], [["tokens"]]])("prints usage when the command is missing: %j", async (words) => {
+    const { code, stdout, stderr } = await kit({}, words);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toMatch(/^Usage: kit/);
+  });
+
+  it.each([
+    ["no command", []],
+    ["an unknown command", ["teapots"]],
+    ["an unknown option", ["resources", "list", "--colour"]],
+    ["a uuid that is none", ["resources", "show", "teapot"]],
+    ["a missing argument", ["apps"]],
+    ["neither uuids nor --all", ["tokens", "refresh"]],
+    ["both uuids and --all", ["grants", "recover", UUID, "--all"]],
+    ["a config var without a value", ["config", "set", UUID, "TEAPOT_URL"]],
+    ["nothing to set", ["config", "set", UUID]],
+    ["no resource to ask for", ["api", "GET", "/apps"]],
+    ["an empty secret", ["secret", "set"]],
+    ["a day that is none", ["status", "--since", "yesterday"]],
+    ["no page at all", ["status", "--per-page", "0"]],
+    ["an incident and a day", ["status", "--incident", "7", "--since", "2026-01-31"]],
+    ["an environment that is none", ["manifest", "resolve", "app.json", "--environment", "production"]],
+    ["a token as an argument", ["authorizations", "create", "SVCK-x", "--description", "x", "--scope", "x"]],
+    ["no scope", ["authorizations", "create", "--description", "x"]],
+    ["an empty scope", ["authorizations", "create", "--description", "x", "--scope", ""]],
+    ["a place in the audit trail that is none", ["audit", "--after", "x"]],
+  ])("reports a usage error for %s", async (_, words) => {
+    const { code, data } = await kitJson({}, words, "\n");
+    expect({ code, data }).toEqual({ code: 2, data: { id: "used_wrongly", message: expect.any(String) } });
+  });
+
+  it("does not accept a file as a client secret", async () => {
+    const message = expect.stringContaining("more than 4096 bytes");
+    expect(await kitJson({}, ["secret", "set"], "x".repeat(5_000))).toMatchObject({
+      code: 2,
+      data: { message },
+    });
+  });
+
+  it("names every missing setting, without values", async () => {
+    const { code, stderr, stdout } = await kit({ ADDON_PASSWORD: "pass\u0007word" }, ["apps", UUID]);
+    expect({ code, stdout }).toEqual({ code: 78, stdout: "" });
+    expect(stderr).toContain("ADDON_ID is required");
+    expect(stderr).toContain("ADDON_PASSWORD must be one line");
+    expect(stderr).not.toContain("word\n");
+  });
+});
+
+const RECORD = {
+  id: UUID,
+  access_token: { expires_in: null, id: "1", token: "SVCK-brand-new" },
+  refresh_token: { expires_in: null, id: "2", token: "refresh-brand-new" },
+  grant: { code: "code-brand-new", expires_in: 300, id: "3" },
+  client: { id: "4", name: "you", redirect_uri: "https://client.example" },
+  scope: ["read"],
+  created_at: "2026-01-01T00:00:00Z",
+  updated_at: "2026-01-01T00:00:00Z",
+};
+const UNLIMITED = ["authorizations", "create", "--description", "dashboards"];
+const CREATE = [...UNLIMITED, "--scope", "read"];
+const USERS_TOKEN = "SVCK-of-the-user";
+
+describe("kit authorizations", () => {
+  /** The address is the only setting. */
+  const environment = { PLATFORM_API_URL: server.url, ALLOW_INSECURE_PLATFORM: "on" };
+  const run = (words: string[], input = `${USERS_TOKEN}\n`) => kit(environment, words, input);
+  const runJson = (words: string[], input = `${USERS_TOKEN}\n`) => kitJson(environment, words, input);
+  beforeEach(() => void (answer = inOrder(RECORD)));
+
+  describe("create", () => {
+    it("shows the new token once, in text and in JSON", async () => {
+      const { code, stdout, stderr } = await run(CREATE);
+      expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+      expect(stdout).toContain(`"token": "SVCK-brand-new"`);
+      expect(stdout).not.toContain(USERS_TOKEN);
+      expect(await runJson(CREATE)).toEqual({ code: 0, data: RECORD });
+    });
+
+    it("sends the scopes with the token from standard input", async () => {
+      await run([...UNLIMITED, "--scope", "read", "identity", "--scope", "write-protected"]);
+      expect(JSON.parse(server.seen[0]!.body)).toEqual({
+        description: "dashboards",
+        scope: ["read", "identity", "write-protected"],
+      });
+      expect(server.seen[0]!.headers.authorization).toBe(`Bearer ${USERS_TOKEN}`);
+    });
+
+    it.each([
+      ["no token", CREATE, "\n"],
+      ["a token of two words", CREATE, "Bearer SVCK-of-the-user"],
+      ["an invalid id", ["authorizations", "revoke", ".."], USERS_TOKEN],
+    ])("is a usage error with %s", async (_, words, input) => {
+      const { code, data } = await runJson(words, input);
+      expect(code).toBe(2);
+      expect(data["message"]).not.toContain("of-the-user");
+      expect(server.seen).toEqual([]);
+    });
+
+    it("names the missing setting of the platform's address", async () => {
+      const { code, stderr } = await kit({}, CREATE, USERS_TOKEN);
+      expect({ code, stderr }).toEqual({ code: 78, stderr: expect.stringContaining("PLATFORM_API_URL") });
+      expect(stderr).not.toMatch(/DATABASE|ADDON|ENCRYPTION/);
+    });
+  });
+
+  describe("revoke", () => {
+    it("revokes the authorization, and shows none of its tokens", async () => {
+      const { code, data } = await runJson(["authorizations", "revoke", "an id/of theirs"]);
+      expect({ code, data }).toMatchObject({ code: 0, data: { id: UUID, client: { name: "you" } } });
+      expect(JSON.stringify(data)).not.toContain("brand-new");
+      expect(data["access_token"]).toEqual({ expires_in: null, id: "1", token: "[secret]" });
+      expect(server.seen).toMatchObject([
+        { method: "DELETE", url: "/oauth/authorizations/an%20id%2Fof%20theirs" },
+      ]);
+      const human = await run(["authorizations", "revoke", UUID]);
+      expect(human).toMatchObject({ code: 0, stdout: expect.not.stringContaining("brand-new") });
+    });
+  });
+
+  describe("an error answer of the platform", () => {
+    it("is printed without the echoed token", async () => {
+      answer = ({ headers }, response) =>
+        response.writeHead(401).end(JSON.stringify({ id: "unauthorized", message: headers.authorization }));
+      const { stdout, stderr } = await run(CREATE);
+      expect(stdout + stderr).toContain("[secret]");
+      expect(stdout + stderr).not.toContain("of-the-user");
+    });
+
+    it("is distinguished from a lost answer, after which an unknown token may exist", async () => {
+      answer = (_, response) => void response.destroy();
+      const { code, stderr } = await run(CREATE);
+      expect(code).toBe(1);
+      expect(stderr.replace(/\s+/g, " ")).toContain("look at your authorizations on the platform");
+      const away = { ...environment, PLATFORM_API_URL: await aClosedPort() };
+      expect(await kitJson(away, CREATE, USERS_TOKEN)).toMatchObject({
+        code: 1,
+        data: { id: "connection_failed" },
+      });
+    });
+  });
+
+  describe("against the sandbox", () => {
+    const sandbox = opened(() => startSandbox({}));
+    const settings = () => ({ PLATFORM_API_URL: sandbox.url, ALLOW_INSECURE_PLATFORM: "on" });
+    const accountOf = async (token: string) => {
+      const headers = { authorization: `Bearer ${token}`, accept: "application/vnd.svc+json; version=3" };
+      return (await fetch(`${sandbox.url}/account`, { headers })).status;
+    };
+
+    it("creates a token that works and does not expire, and revokes it", async () => {
+      const { token } = sandbox.control.userToken();
+      const created = await kitJson(settings(), [...UNLIMITED, "--scope", "identity"], token);
+      expect(created).toMatchObject({ code: 0, data: { access_token: { expires_in: null } } });
+      const { id, access_token } = created.data as { id: string; access_token: { token: string } };
+      sandbox.control.advanceClock(365 * 86_400);
+      expect(await accountOf(access_token.token)).toBe(200);
+      const fresh = sandbox.control.userToken();
+      const revoked = await kitJson(settings(), ["authorizations", "revoke", id], fresh.token);
+      expect(revoked).toMatchObject({ code: 0, data: { id, access_token: { token: "[secret]" } } });
+      expect(await accountOf(access_token.token)).toBe(401);
+      expect(await accountOf(fresh.token)).toBe(200);
+    });
+  });
+});
+
+const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000).toISOString();
+
+const INCIDENT = {
+  id: 7,
+  title: "Slow\u001b[31m builds",
+  state: "monitoring",
+  created_at: hoursAgo(5),
+  updated_at: hoursAgo(3),
+  resolved: false,
+  full_url: "https://status.example/incidents/7",
+  systems: [{ name: "Tools", status: "yellow", services: ["builds"] }],
+  updates: [
+    { id: 71, created_at: hoursAgo(5), update_type: "issue", title: "Issue", contents: "The first word." },
+    { id: 72, created_at: hoursAgo(3), update_type: "update", title: "Update", contents: "The last word." },
+  ],
+  of_tomorrow: true,
+};
+const MAINTENANCE = { id: 8, title: "New disks", state: "scheduled", created_at: hoursAgo(50) };
+const CURRENT = {
+  status: [
+    { system: "Apps", status: "green" },
+    { system: "Tools", status: "yellow" },
+    { system: "Data", status: "red" },
+    { system: "CLI", status: "blue" },
+    { system: "Rest", status: "mauve" },
+  ],
+  incidents: [INCIDENT, { id: 6, title: "Over", resolved: true }],
+  scheduled: [MAINTENANCE],
+};
+
+describe("kit status", () => {
+  /** The address is the only setting. */
+  const environment = { PLATFORM_STATUS_URL: server.url, ALLOW_INSECURE_PLATFORM: "on" };
+  const run = (...words: string[]) => kit(environment, ["status", ...words]);
+  const runJson = (...words: string[]) => kitJson(environment, ["status", ...words]);
+  beforeEach(() => void (answer = inOrder(CURRENT)));
+
+  it("prints the feed's own JSON with --json", async () => {
+    expect(await runJson()).toEqual({ code: 0, data: CURRENT });
+    expect(server.seen).toMatchObject([{ method: "GET", url: "/api/v4/current-status", body: "" }]);
+  });
+
+  it("prints the systems, open incidents with their updates, and planned maintenance", async () => {
+    const { code, stdout, stderr } = await run();
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    for (const part of [
+      "Apps: Available\nTools: Performance Degradation\nData: Service Disruption\nCLI: Maintenance\nRest: mauve\n",
+      "1 open incident.\n#7 Slow\\u001b[31m builds  monitoring, since ",
+      "  update  The last word.\n1 maintenance window.\n#8 New disks  scheduled, since ",
+    ])
+      expect(stdout).toContain(part);
+    expect(stdout).not.toContain("Over");
+  });
+
+  it("does not call an incident closed when the feed has no list of incidents", async () => {
+    answer = inOrder({ status: CURRENT.status, incidents: "none" });
+    expect((await run()).stdout).toContain("\nThe feed has no list of incidents.\n");
+  });
+
+  it("lists a limited number of incidents since a day", async () => {
+    answer = inOrder([INCIDENT]);
+    expect(await runJson("--since", "2026-01-31", "--per-page", "5")).toEqual({ code: 0, data: [INCIDENT] });
+    expect(server.seen[0]!.url).toBe("/api/v4/incidents?since=2026-01-31&per_page=5");
+    answer = inOrder([{ title: "Over", state: "monitoring", resolved: true }]);
+    expect((await run("--since", "2026-01-31")).stdout).toMatch(/^1 incident\.\nOver {2}resolved\n/);
+  });
+
+  it("prints one incident with all its updates", async () => {
+    answer = inOrder(INCIDENT);
+    expect(await runJson("--incident", "7")).toEqual({ code: 0, data: INCIDENT });
+    expect(server.seen[0]!.url).toBe("/api/v4/incidents/7");
+    expect((await run("--incident", "7")).stdout).toMatch(/The first word\.[^]*The last word\./);
+  });
+
+  it("fails when the feed is unreachable, the incident unknown or a path, or the address missing", async () => {
+    expect(await runJson("--incident", "..")).toMatchObject({ code: 2 });
+    expect(server.seen).toEqual([]);
+    const away = { ...environment, PLATFORM_STATUS_URL: await aClosedPort() };
+    expect(await kitJson(away, ["status"])).toMatchObject({ code: 1, data: { id: "connection_failed" } });
+    answer = inOrder(404);
+    expect(await runJson("--incident", "9")).toMatchObject({
+      code: 1,
+      data: { message: expect.stringContaining("404") },
+    });
+    const nowhere = await kit({}, ["status"]);
+    expect(nowhere).toMatchObject({ code: 78, stderr: expect.stringContaining("PLATFORM_STATUS_URL") });
+    expect(nowhere.stderr).not.toMatch(/DATABASE|ADDON|PLATFORM_API/);
+  });
+});

@@ -1,0 +1,269 @@
+import { jest } from "@jest/globals";
+import type { Extensions } from "../../src/extend/contract.ts";
+import type { VendorResource } from "../../src/resources/contract.ts";
+import { aGate, type Vendor } from "../support/a-vendor.ts";
+import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
+import { eventually } from "../support/world.ts";
+import { offer } from "../support/teapots/plans.ts";
+import type { Context } from "../../src/context.ts";
+import { statement } from "../../src/database/database.ts";
+import { claimSteps, holdStep, putOffStep } from "../../src/work/queue.ts";
+import { createStepRunner } from "../../src/work/runner.ts";
+import type { Step } from "../../src/work/step.ts";
+import { createWorkerPool } from "../../src/work/worker-pool.ts";
+
+// Which steps run when, and for how long. The vendor's functions may take minutes; steps that only call the platform
+// are short, and use places of their own.
+
+/** More than the 16 places for the vendor's functions, and the quarter of them that is filled together. */
+const MANY = 20;
+/** Far less than the time until the next sweep. */
+const SOON_MS = 5_000;
+
+let life: LifecycleWorld;
+let settled: string;
+let finishing: string[];
+/** A gate for each call of `finish`, in the order of the calls. */
+const gates: ReturnType<typeof aGate>[] = [];
+const called: string[] = [];
+/** What exchanges of grants wait for. */
+let held: Promise<void> | null = null;
+
+beforeAll(async () => {
+  // No sweep runs: what is due must be found when it falls due.
+  life = await aLifecycle({
+    environment: { SWEEP_CRON: "0 0 1 1 *" },
+    parts: {
+      wrapTokenEndpoint: ({ exchange, refresh }) => ({
+        refresh,
+        async exchange(...given) {
+          await held;
+          return exchange(...given);
+        },
+      }),
+    },
+  });
+  settled = await life.settled("basic");
+  for (let i = 0; i < MANY; i++) {
+    const gate = aGate();
+    gates.push(gate);
+    life.vendor.next("finish", async ({ uuid }) => {
+      called.push(uuid);
+      await gate.opened;
+      return { config: { TEAPOT_URL: `https://fired.example/${uuid}`, TEAPOT_TOKEN: "fired" } };
+    });
+  }
+  const installed = await Promise.all(
+    Array.from({ length: MANY }, () => life.control.install({ plan: "dedicated" })),
+  );
+  finishing = installed.map(({ addon }) => addon.id);
+  await eventually(() => expect(called.length).toBe(16));
+});
+afterAll(async () => {
+  gates.forEach((gate) => gate.open());
+  await life.world.close();
+});
+
+it("while slow vendor's functions use all their places, apps of other resources are still discovered", async () => {
+  const { addon } = await life.control.install({ plan: "basic" });
+  await eventually(async () => expect(await life.events(addon.id)).toContain("apps_found"), SOON_MS);
+  for (const uuid of finishing)
+    await eventually(async () => expect(await life.events(uuid)).toContain("apps_found"), SOON_MS);
+});
+
+it("a rotation that waited behind a plan change starts at once", async () => {
+  const vendor: Vendor & Extensions = life.vendor;
+  let rotated = "";
+  const rotate = async ({ uuid }: VendorResource) => (
+    (rotated = uuid),
+    { config: { TEAPOT_TOKEN: "new" }, retires: null }
+  );
+  vendor.rotation = { rotate, retire: async () => undefined };
+  const gate = aGate();
+  life.vendor.next(
+    "changePlan",
+    async () => (await gate.opened, { config: { TEAPOT_TOKEN: "of the plan" } }),
+  );
+  const changed = life.control.changePlan(settled, "premium");
+  await eventually(async () => expect(await life.steps(settled)).toEqual(["change_plan"]));
+  await life.world.rows(`INSERT INTO steps (uuid, kind, due_at) VALUES ($1, 'rotate', now())`, [settled]);
+  gate.open();
+  await changed;
+  await eventually(() => expect(rotated).toBe(settled), SOON_MS);
+});
+
+it("a step that follows a finished one starts at once, and waiting ones use the places that become free", async () => {
+  expect(called.length).toBeLessThanOrEqual(16);
+  gates[0]!.open();
+  const first = called[0]!;
+  await eventually(async () => expect(await life.steps(first)).toEqual([]), SOON_MS);
+  expect(await life.resource(first)).toMatchObject({ state: "provisioned" });
+  gates.forEach((gate) => gate.open());
+  await eventually(() => expect(called).toHaveLength(MANY), SOON_MS);
+  await life.world.quiet(finishing);
+});
+
+it("a plan change that waited behind a provision that a job answered starts at once", async () => {
+  const { addon } = await life.control.install({ plan: "basic" });
+  const uuid = addon.id;
+  await life.nothingLeft(uuid);
+  // As if the process that had the request had died before it answered.
+  await life.world.rows(
+    `UPDATE resources SET state = 'provisioning', answer_status = NULL, sealed_answer = NULL WHERE uuid = $1`,
+    [uuid],
+  );
+  const gate = aGate();
+  life.vendor.next("provision", async () => (await gate.opened, { config: {} }));
+  await life.world.rows(
+    `INSERT INTO steps (uuid, key, kind, due_at) VALUES ($1, $1, 'provision', now() - interval '1 minute')`,
+    [uuid],
+  );
+  await life.world.rows(
+    `INSERT INTO steps (uuid, kind, due_at, lease, detail)
+     VALUES ($1, 'change_plan', now() - interval '1 minute', 0, '{"plan": "premium", "isAccepted": true}')`,
+    [uuid],
+  );
+  const calls = () => life.vendor.callsOf(uuid, "provision").length;
+  const before = calls();
+  life.world.service.services.jobs.wake("run-vendor-steps");
+  await eventually(() => expect(calls()).toBe(before + 1));
+  // Until the job no longer looks, for it found the change held up.
+  const idle = `SELECT FROM heartbeats WHERE name = 'run-vendor-steps' AND at < now() - interval '0.5 seconds'`;
+  await eventually(async () => expect(await life.world.rows(idle)).toHaveLength(1));
+  gate.open();
+  await life.resourceBecomes(uuid, { plan: "premium" });
+});
+
+it("while many grants are exchanged no step is begun, and then those that fell due are", async () => {
+  const uuid = await life.settled();
+  const gate = aGate();
+  held = gate.opened;
+  const installs = Array.from({ length: 20 }, () => life.control.install({ plan: "basic" }));
+  const others = (await Promise.all(installs)).map(({ addon }) => addon.id);
+  const { exchanges, work } = life.world.service.services;
+  await eventually(() => exchanges.underWay() === others.length);
+  await life.control.deprovision(uuid);
+  expect(await work.runDue("vendor", AbortSignal.timeout(300))).toBe(0);
+  expect(life.vendor.callsOf(uuid, "deprovision")).toEqual([]);
+  gate.open();
+  await life.world.quiet(others);
+  await eventually(() => life.vendor.callsOf(uuid, "deprovision").length === 1);
+});
+
+it("a call of a function that passes its limit is cut off, and made again as one that failed", async () => {
+  const limits = { provision: 1, changePlan: 1, finish: 1, deprovision: 1 };
+  await life.world.restart({
+    environment: { SWEEP_CRON: "* * * * * *" },
+    parts: { offer: { ...offer, limits } },
+  });
+  const [changed, ended] = [await life.settled(), await life.settled()];
+  const signals = new Map<string, AbortSignal>();
+  const hangs = (resource: VendorResource) => (
+    signals.set(resource.uuid, resource.signal),
+    new Promise<never>(() => undefined)
+  );
+  const whats = ["provision", "finish", "changePlan", "deprovision"] as const;
+  for (const what of whats) life.vendor.next(what, hangs);
+  const [made, finished] = await Promise.all([
+    life.control.install({ plan: "basic" }),
+    life.control.install({ plan: "dedicated" }),
+    life.control.changePlan(changed, "premium"),
+    life.control.deprovision(ended),
+  ]);
+  for (const [index, uuid] of [made.addon.id, finished.addon.id, changed, ended].entries()) {
+    const what = whats[index]!;
+    await eventually(() => expect(life.vendor.callsOf(uuid, what)).toHaveLength(2));
+    expect(signals.get(uuid)!.reason).toMatchObject({ id: "took_too_long" });
+    expect(life.world.logged()).toContain(`The service's ${what}() was cut off after 1 s, its limit`);
+    await life.nothingLeft(uuid);
+  }
+});
+
+afterEach(() => jest.useRealTimers());
+
+it("a step whose work takes more than twenty minutes is cut off and put off", async () => {
+  jest.useFakeTimers();
+  const put: unknown[] = [];
+  const never = () => new Promise<never>(() => undefined);
+  const ctx = {
+    db: {
+      async query({ name }: { name: string }, values: unknown[]) {
+        if (name === "put_off_step") put.push(values);
+        return [{}];
+      },
+    },
+    platformFor: () => ({ addons: { own: never }, attachments: { ofAddon: never } }),
+    trace: { inSpan: (_name: string, _of: object, work: () => unknown) => work(), failed: () => undefined },
+    ...{ log: { warn: () => undefined }, scrubber: { scrub: (text: string) => text }, pace: { pauses: 1 } },
+    nudge: () => undefined,
+  } as unknown as Context;
+  const resource = { uuid: "u", state: "provisioned", sealedLogInputUrl: null, sealedLogDrainToken: null };
+  void createStepRunner(ctx).start({ kind: "discover", attempts: 1, detail: {}, resource } as Step);
+  await jest.advanceTimersByTimeAsync(1_200_000 - 1);
+  expect(put).toEqual([]);
+  await jest.advanceTimersByTimeAsync(1);
+  expect(put).toEqual([expect.arrayContaining(["The step took too long."])]);
+});
+
+it("an extension of its lease that comes after a step was put off does not hold it back", async () => {
+  const { db } = life.world;
+  const uuid = "11111111-2222-4333-8444-555555555555";
+  const run = (text: string) => db.query(statement("", text), [uuid]);
+  await run(
+    `INSERT INTO resources (uuid, plan, applied_plan, state) VALUES ($1, 'basic', 'basic', 'provisioned')`,
+  );
+  await run(`INSERT INTO steps (uuid, kind, due_at) VALUES ($1, 'finish', now())`);
+  const [claimed] = await claimSteps(db, "vendor", 1);
+  expect(await holdStep(db, claimed!)).toBe(true);
+  await putOffStep(db, claimed!, 0, {});
+  expect(await holdStep(db, claimed!)).toBe(false);
+  expect(await claimSteps(db, "vendor", 1)).toMatchObject([{ lease: claimed!.lease + 1 }]);
+});
+
+it("a pool that is filled twice at once starts no more than its places, and takes what one claim has left", async () => {
+  const due = Array.from({ length: 12 }, (_, row) => row);
+  const claims = aGate();
+  const ends = aGate();
+  let running = 0;
+  let isFirst = true;
+  const pool = createWorkerPool<number>({
+    async claim(most) {
+      const rows = due.splice(0, isFirst ? 3 : most);
+      isFirst = false;
+      await claims.opened;
+      return rows;
+    },
+    handle: () => ((running += 1), ends.opened),
+    places: () => 8,
+  });
+  const { signal } = new AbortController();
+  const filled = [pool.fill(signal), pool.fill(signal)];
+  claims.open();
+  await eventually(() => expect(running).toBe(8));
+  expect(due).toHaveLength(4);
+  ends.open();
+  const taken = await Promise.all(filled);
+  expect(taken[0]! + taken[1]!).toBe(12);
+  await pool.settled();
+});
+
+it("a claim that fails leaves its places to the next", async () => {
+  const claim = aGate();
+  const tries = [
+    () => claim.opened.then(() => Promise.reject(new Error("away"))),
+    async () => [1],
+    async () => [],
+  ];
+  const begun: number[] = [];
+  const pool = createWorkerPool<number>({
+    claim: () => tries.shift()!(),
+    handle: async (row) => void begun.push(row),
+    places: () => 1,
+  });
+  const { signal } = new AbortController();
+  const [failed, next] = [pool.fill(signal), pool.fill(signal)];
+  claim.open();
+  await expect(failed).rejects.toThrow("away");
+  expect(await next).toBe(1);
+  expect(begun).toEqual([1]);
+});
