@@ -53,7 +53,9 @@ let on: Record<string, string>;
 beforeAll(async () => {
   life = await aProcessWorld({ environment: { SWEEP_CRON: "* * * * * *" } });
   const endpoint = await listening(collector);
-  on = { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_EXPORTER_OTLP_PROTOCOL: "http/json" };
+  // A sampler without its argument, which the SDK complains of and replaces.
+  const sampler = { OTEL_TRACES_SAMPLER: "parentbased_traceidratio" };
+  on = { ...sampler, OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_EXPORTER_OTLP_PROTOCOL: "http/json" };
 });
 afterAll(async () => {
   await life.killAll();
