@@ -35,7 +35,8 @@ export interface Context {
 
   readonly platformCalls: { http: Http; apiUrl: string; mediaType: string };
   readonly platformFor: PlatformFor;
-  readonly status: () => Promise<CurrentStatus>;
+  /** What the status feed says, or why it cannot be read. */
+  readonly status: () => Promise<CurrentStatus | string>;
 
   readonly credentials: Credentials;
   /** What calls the token endpoint for grants, and for token pairs, that are due. */

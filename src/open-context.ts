@@ -1,3 +1,4 @@
+import { messageOf } from "./errors.ts";
 import { closeAll, sharedFor } from "./within.ts";
 import type { Config } from "./config.ts";
 import type { Context, OpenContext } from "./context.ts";
@@ -104,7 +105,9 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   const tokenHttp = platformHttp(Infinity);
   closers.push(() => Promise.all([http, tokenHttp].map((each) => each.close())));
   const feed = { http, statusUrl: config.platformStatusUrl };
-  ctx.status = sharedFor(STATUS_FEED_EVERY_MS, async () => (await currentStatus(feed)).value);
+  ctx.status = sharedFor(STATUS_FEED_EVERY_MS, () =>
+    currentStatus(feed).then(({ value }) => value, messageOf),
+  );
   ctx.platformCalls = { http, apiUrl: config.platformApiUrl, mediaType: config.platformMediaType };
 
   const endpoint = createTokenEndpoint({ http: tokenHttp, authUrl: config.platformAuthUrl });

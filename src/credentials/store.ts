@@ -101,8 +101,8 @@ const readPairs = statement(
   "read_tokens",
   `SELECT uuid, lease, owner, state, reason, generation, sealed_access_token AS "sealedAccessToken",
      coalesce(expires_at <= now(), true) AS "isExpired",
-     state IN ('active', 'signed_in') AND sealed_refresh_token IS NOT NULL AS "canRefresh"
-   FROM credentials WHERE uuid = ANY($1::uuid[])`,
+     state = 'active' AND sealed_refresh_token IS NOT NULL AS "canRefresh"
+   FROM credentials WHERE uuid = ANY($1::uuid[]) AND owner = 'resource'`,
 );
 
 export interface TokenRow extends Lease {
@@ -115,7 +115,7 @@ export interface TokenRow extends Lease {
   generation: number;
 }
 
-/** With one statement for all who ask at the same moment: dozens of steps run at once. */
+/** Of resources; with one statement for all who ask at the same moment: dozens of steps run at once. */
 export const readTokens = groupCommit<Queryable, string, TokenRow | undefined>({
   async write(db, uuids) {
     const byUuid = new Map((await db.query<TokenRow>(readPairs, [uuids])).map((row) => [row.uuid, row]));

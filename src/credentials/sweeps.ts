@@ -76,21 +76,18 @@ async function claimDuePairs(ctx: Context, most: number): Promise<Admitted[]> {
 
 /**
  * Those of the claimed rows that may be called for. Of the resources' that a rejected secret holds back, the least tried
- * probes it, if that is due; the others, and those of people who have no client here, are released.
+ * probes it, if that is due; the others are released.
  */
 async function admit(
   ctx: Context,
   secret: ClientSecret,
   rows: readonly ClaimedCredential[],
 ): Promise<Admitted[]> {
-  const { secrets, people } = ctx.credentials;
   const isClosed = ({ owner, state, isOver }: ClaimedCredential) =>
-    owner === "person" ? !people : !isOver && holdsBack(secret, state === "grant_pending");
+    owner === "resource" && !isOver && holdsBack(secret, state === "grant_pending");
   const closed = rows.filter(isClosed);
-  const [least] = closed
-    .filter(({ owner }) => owner === "resource")
-    .toSorted((one, other) => one.attempts - other.attempts);
-  const probe = least && (await secrets.takeProbe(secret)) ? least : null;
+  const [least] = closed.toSorted((one, other) => one.attempts - other.attempts);
+  const probe = least && (await ctx.credentials.secrets.takeProbe(secret)) ? least : null;
   const held = closed.filter((row) => row !== probe);
   await Promise.all(held.map((row) => releaseCredential(ctx.db, row)));
   return rows

@@ -4,14 +4,13 @@ import { NoToken } from "../platform/errors.ts";
 import type { TokenSource } from "../platform/api.ts";
 import type { Secret } from "../secret.ts";
 import { within } from "../within.ts";
-import { settle } from "./queue.ts";
 import { openSealed } from "./sealed.ts";
 import { readTokens, type TokenRow } from "./store.ts";
 import { refreshNow } from "./sweeps.ts";
 
 type Pair = TokenRow & { token: Secret };
 
-const WITH_TOKENS: readonly string[] = ["active", "needs_reauth", "signed_in"];
+const WITH_TOKENS: readonly string[] = ["active", "needs_reauth"];
 /** How often one token is replaced within five minutes because the platform refused it. */
 const MOST_FORCED = 2;
 const FORCED_WITHIN_MS = 5 * 60_000;
@@ -29,7 +28,10 @@ export const tokensOf = (ctx: Context, uuid: string): TokenSource => ({
 async function stored(ctx: Context, uuid: string): Promise<Pair> {
   const row = await readTokens(ctx.db, uuid);
   if (!row) throw new NoToken("not_found", `There is no credential of ${uuid}.`, true);
-  if (!row.sealedAccessToken || !WITH_TOKENS.includes(row.state)) {
+  // A credential that waits for another grant, because its refresh token was refused, may have an access token that
+  // still works.
+  const mayWork = row.state === "grant_pending" ? !row.isExpired : WITH_TOKENS.includes(row.state);
+  if (!row.sealedAccessToken || !mayWork) {
     const why = row.state === "quarantined" ? "cannot be decrypted and is quarantined" : `is ${row.state}`;
     const message = `${uuid} has no access token: its credential ${why}.`;
     throw new NoToken(row.state, message, row.state !== "grant_pending", row.reason);
@@ -56,14 +58,10 @@ async function usable(ctx: Context, uuid: string, rejected: Secret | null): Prom
 
 /** Replaces a pair. False: another process is at it, or nothing was sent. Throws what makes it impossible. */
 async function isReplaced(ctx: Context, pair: Pair): Promise<boolean> {
-  const { uuid, owner, canRefresh, generation, isExpired } = pair;
+  const { uuid, state, canRefresh, generation, isExpired } = pair;
   const { asked, forced } = ctx.credentials;
-  if (!canRefresh) {
-    const ends = { on: "refused", reason: "access_token_rejected", againInSeconds: null } as const;
-    if (owner === "person") await settle(ctx.db, pair, ends);
-    const isOver = owner === "person" ? "needs_sign_in" : "needs_reauth";
-    throw noToken(isOver, uuid, "is dead and cannot be refreshed any more.", true);
-  }
+  if (state === "grant_pending") throw noToken(state, uuid, "is dead, and its grant is not exchanged yet.");
+  if (!canRefresh) throw noToken("needs_reauth", uuid, "is dead and cannot be refreshed any more.", true);
   // Prevents asking for new tokens without end when the platform refuses every token.
   const isForced = !isExpired && !asked.has(uuid);
   const times = (forced.get(uuid) ?? []).filter((at) => at > performance.now() - FORCED_WITHIN_MS);
@@ -76,9 +74,8 @@ async function isReplaced(ctx: Context, pair: Pair): Promise<boolean> {
   if (isForced) forced.set(uuid, [...times, performance.now()]);
   if (forced.size > 10_000) forced.delete(forced.keys().next().value!);
   if (result.done === "failed") {
-    const { outcome, error } = result.failure;
-    const isOver = owner === "person" && outcome === "token_rejected";
-    throw noToken(isOver ? "needs_sign_in" : error.id, uuid, `cannot be refreshed: ${error.message}`, isOver);
+    const { id, message } = result.failure.error;
+    throw noToken(id, uuid, `cannot be refreshed: ${message}`);
   }
   return true;
 }

@@ -46,7 +46,7 @@ function endpoints(uuid: string, on: ResourceClient) {
       ofApp: (app: string) => many<Platform.Addon>(on, path`/apps/${app}/addons`),
     },
     attachments: {
-      ofAddon: () => many<Platform.Attachment>(on, path`/addons/${uuid}/addon-attachments`),
+      ofAddon: () => many<Platform.Attachment>(on, path`/addons/${uuid}/addon-attachments`, undefined, "app"),
       ofApp: (app: string) => many<Platform.Attachment>(on, path`/apps/${app}/addon-attachments`),
       get: (app: string, attachment: string) =>
         one<Platform.Attachment>(on, "GET", path`/apps/${app}/addon-attachments/${attachment}`),

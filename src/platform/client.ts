@@ -38,13 +38,21 @@ export async function one<T>(on: ResourceClient, method: string, path: Path, bod
   return (await asked(on, aCall(method, path, body), { read, expected: "an object with an id" })).value;
 }
 
-/** All objects of a list, from all its pages; with `filter`, it is requested by POST. */
-export async function many<T>(on: ResourceClient, path: Path, filter?: object): Promise<T[]> {
+/**
+ * All objects of a list, from all its pages; with `filter`, it is requested by POST. Each must have the member `part`, an
+ * object with an id.
+ */
+export async function many<T>(
+  on: ResourceClient,
+  path: Path,
+  filter?: object,
+  part?: string & keyof T,
+): Promise<T[]> {
   const all: T[] = [];
   let range: string | undefined;
   for (let page = 1; ; page += 1) {
     const call = { ...aCall(filter ? "POST" : "GET", path, filter), ...(range && { headers: { range } }) };
-    const { value, answer } = await asked(on, call, listOf<T>("id"));
+    const { value, answer } = await asked(on, call, listOf<T>("id", part));
     all.push(...value);
     // The platform's text for the next page is sent back unread (assumed, section 4).
     const next = answer.headers["next-range"];
@@ -136,10 +144,11 @@ async function asked<T>(on: ResourceClient, call: Call, reading: Reading<T>) {
 }
 
 /** Checks only what the kit relies on. */
-function listOf<T>(key: "id" | "name"): Reading<T[]> {
+function listOf<T>(key: "id" | "name", part?: string & keyof T): Reading<T[]> {
+  const isItem = (item: unknown) => hasText(item, key) && (!part || hasText((item as T)[part], "id"));
   return {
-    read: (json) => (Array.isArray(json) && json.every((item) => hasText(item, key)) ? (json as T[]) : null),
-    expected: `a list of objects that have "${key}"`,
+    read: (json) => (Array.isArray(json) && json.every(isItem) ? (json as T[]) : null),
+    expected: `a list of objects that have "${key}"${part ? ` and "${part}"` : ""}`,
   };
 }
 

@@ -24,7 +24,7 @@ export interface HttpRequest {
 /** Sends one request once. Any status but a redirect is an answer; everything else rejects with a `TransportError`. */
 export interface Http {
   send(request: HttpRequest): Promise<HttpAnswer>;
-  /** Waits for the calls in flight, and closes the connections. */
+  /** Refuses new calls, waits for those in flight, and closes the connections. */
   close(): Promise<void>;
 }
 
@@ -38,11 +38,13 @@ export function createHttp({ timeoutMs = 15_000, maxBytes = 1_000_000, maxSocket
   const options = { keepAlive: true, maxSockets, timeout: 4_000 };
   const agents = { http: new http.Agent(options), https: new https.Agent(options) };
   const inFlight = new Set<Promise<HttpAnswer>>();
+  let isClosed = false;
 
   return {
     async send(request) {
       const { method, url } = request;
       const call = { method, url: typeof url === "string" ? new URL(url) : url };
+      if (isClosed) throw notSent(call, "the client is closed");
       const answer = exchange(call, { timeoutMs, maxBytes, ...request }, agents);
       inFlight.add(answer);
       try {
@@ -52,6 +54,7 @@ export function createHttp({ timeoutMs = 15_000, maxBytes = 1_000_000, maxSocket
       }
     },
     async close() {
+      isClosed = true;
       await Promise.allSettled(inFlight);
       for (const agent of Object.values(agents)) agent.destroy();
     },
@@ -95,12 +98,14 @@ function exchange(call: CallName, sent: Limited, agents: Agents): Promise<HttpAn
       const opened = call.url.protocol === "https:" ? "secureConnect" : "connect";
       if (!isOpen) socket.once(opened, () => (isOpen = true));
     });
+    let hasAnswer = false;
     const refuse = (id: "redirect_refused" | "answer_too_large", status: number, happened: string) =>
       fail(new TransportError(id, call, happened, { status }));
     const broken = (error: Error) =>
       fail(isOpen ? lost(call, error) : notSent(call, messageOf(error), error));
     request.on("error", broken);
     request.on("response", (response) => {
+      hasAnswer = true;
       const status = response.statusCode ?? 0;
       // Never followed: a 307 would send the client secret there (assumed, section 3).
       if (status >= 300 && status < 400 && status !== 304)
@@ -122,6 +127,8 @@ function exchange(call: CallName, sent: Limited, agents: Agents): Promise<HttpAn
         resolve({ status, headers: response.headers, body: Buffer.concat(chunks).toString("utf8") });
       });
     });
+    // An answer that switches to another protocol closes the request without an error and without a response.
+    request.on("close", () => hasAnswer || broken(new Error("closed without an answer")));
     request.end(sent.body);
   });
 }

@@ -27,7 +27,7 @@ export interface NotIssued {
 
 export type TokenAnswer = { outcome: "issued"; tokens: IssuedTokens } | NotIssued;
 
-/** The calls to `{auth_url}/oauth/token`. None retries, or throws what the platform does: the credential's row schedules retries. */
+/** The calls to `{auth_url}/oauth/token`. None ever throws or retries: the credential's row schedules retries. */
 export interface TokenEndpoint {
   /**
    * A code for the first pair of tokens: the grant code of a provision request, or that of a person's sign-in, with the
@@ -70,7 +70,9 @@ export function createTokenEndpoint(on: { http: Http; authUrl: string; timeoutMs
 }
 
 function withoutAnswer(error: unknown, sent: readonly string[]): NotIssued {
-  if (!(error instanceof TransportError)) throw error;
+  // A mistake of the kit's; its text may hold what we sent.
+  if (!(error instanceof TransportError))
+    return { outcome: "bug", error: { id: "internal_error", message: `${CALL} could not be made` } };
   const { id, message, status, mayHaveArrived } = error;
   const said = { id, message };
   // A server that answers with a redirect (a maintenance page, a moved host) has not looked at the grant. Treating that

@@ -7,6 +7,7 @@ import { teapotConfig, teapotParts } from "../support/sellers.ts";
 
 // The client secret is reset during refreshes, differs between processes, and contains unusual characters.
 
+const NEWEST = `version = (SELECT max(version) FROM client_secrets)`;
 const others: RunningService[] = [];
 const life = opened(() => aLifecycle({ environment: { TOKEN_CONCURRENCY: "8" } }));
 afterEach(async () => {
@@ -76,10 +77,9 @@ describe("reset of the client secret", () => {
   it("lifts a wrong rejection when the token endpoint refuses a refresh token sent with that secret", async () => {
     const uuid = await life.settled();
     life.control.revoke(uuid, "refresh");
-    const newest = `version = (SELECT max(version) FROM client_secrets)`;
-    await life.world.rows(`UPDATE client_secrets SET rejected_at = now(), probe_at = now() WHERE ${newest}`);
+    await life.world.rows(`UPDATE client_secrets SET rejected_at = now(), probe_at = now() WHERE ${NEWEST}`);
     await life.makeDue([uuid]);
-    const lifted = `SELECT 1 FROM client_secrets WHERE ${newest} AND rejected_at IS NULL`;
+    const lifted = `SELECT 1 FROM client_secrets WHERE ${NEWEST} AND rejected_at IS NULL`;
     await eventually(async () => expect(await life.world.rows(lifted)).toHaveLength(1));
     await life.becomes(uuid, { state: "active", isRefused: true });
     // The tests that follow look at every token.
@@ -104,11 +104,15 @@ describe("reset of the client secret", () => {
     await life.control.deprovision(uuid);
   });
 
-  it("makes calls for a token fail with client_secret_rejected, and delays nobody once the new secret is set", async () => {
+  it("makes calls for a token fail, raises the alarm once in each process, and delays nobody once the new secret is set", async () => {
     const uuid = await life.settled();
     const { secret } = life.control.resetClientSecret();
+    const since = life.world.logged().length;
+    // As if a command had met the rejection first, and told of it on its terminal.
+    await life.world.rows(`UPDATE client_secrets SET rejected_at = now(), probe_at = now() WHERE ${NEWEST}`);
     for (let asked = 0; asked < 5; asked += 1)
       await expect(life.own(uuid)).rejects.toMatchObject({ id: "client_secret_rejected" });
+    expect(life.world.logged().slice(since).split(`"alarm":"client_secret_rejected"`)).toHaveLength(2);
     await setSecret(secret);
     await life.expectAlive([uuid]);
   });

@@ -75,15 +75,18 @@ describe("recovery of lost grants", () => {
     expect(await recover([revoked!])).toEqual({ done: [revoked], failed: [], skipped: [] });
   });
 
-  it.each<[string, FaultAction]>([
-    ["a 503", { status: 503 }],
-    ["an answer that is lost", { reset: "after" }],
-    ["HTML", { status: 200, body: "<html>", headers: { "content-type": "text/html" } }],
-    ["an answer without a code", { status: 200, body: { oauth_grant: { type: "authorization_code" } } }],
-  ])("reports %s, and recovers the grant when it is asked again", async (_, action) => {
+  it.each<[string, string, FaultAction]>([
+    ["a 404", "not_found", { status: 404, body: { id: "not_found", message: "no" } }],
+    ["a 410", "already_exchanged", { status: 410, body: { id: "gone", message: "exchanged" } }],
+    ["a 422", "already_exchanged", { status: 422, body: "<html>" }],
+    ["a 503", "http_503", { status: 503, body: "<html>" }],
+    ["an answer that is lost", "connection_failed", { reset: "after" }],
+    ["HTML", "unreadable_answer", { status: 200, body: "<html>", headers: { "content-type": "text/html" } }],
+    ["an answer without a code", "unreadable_answer", { status: 200, body: { oauth_grant: {} } }],
+  ])("reports %s as %s, and recovers the grant when it is asked again", async (_, id, action) => {
     const [one, other] = (await imported(2)) as [string, string];
     life.control.fault(grantOf(one), action);
-    expect(await recover("all")).toMatchObject({ done: [other], failed: [{ uuid: one }] });
+    expect(await recover("all")).toMatchObject({ done: [other], failed: [{ uuid: one, id }] });
     expect(await recover("all")).toEqual({ done: [one], failed: [], skipped: [] });
   });
 

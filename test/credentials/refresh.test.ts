@@ -203,6 +203,18 @@ describe("a call to the platform with a dead token", () => {
     expect((await call()).id).toBe(app.id);
   });
 
+  it("is no call with a dead one while a grant is recovered; until then the older pair's token works", async () => {
+    const uuid = await life.settled();
+    const set = (what: string) => life.world.rows(`UPDATE credentials SET ${what} WHERE uuid = $1`, [uuid]);
+    await set(`state = 'grant_pending', due_at = now() + interval '1 hour'`);
+    await life.expectAlive([uuid]);
+    life.control.revoke(uuid, "access");
+    await expect(life.own(uuid)).rejects.toMatchObject({ id: "grant_pending", isFinal: false });
+    await set(`expires_at = now()`);
+    await expect(life.own(uuid)).rejects.toMatchObject({ id: "grant_pending", isFinal: false });
+    await life.control.deprovision(uuid);
+  });
+
   it("refreshes an expired token on use", async () => {
     const uuid = await life.settled();
     await life.world.rows(

@@ -156,6 +156,19 @@ describe("a success", () => {
     await expect(platform.api.addons.own()).resolves.toEqual({ id: UUID, state: "brand_new", more: [1] });
   });
 
+  it.each([{}, { app: null }, { app: { name: "no-id" } }])(
+    "that does not name the app of an attachment of the add-on is an error: %j",
+    async (of) => {
+      const { api } = await aBench(
+        inOrder([
+          { id: "1", app: { id: "a" } },
+          { id: "2", ...of },
+        ]),
+      );
+      await expect(api.attachments.ofAddon()).rejects.toMatchObject({ id: "unreadable_answer" });
+    },
+  );
+
   it("may have any body where only the status counts, but is no 304", async () => {
     const { api } = await aBench(
       inOrder("<html>done</html>", (_seen, response) => response.writeHead(304).end()),

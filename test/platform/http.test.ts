@@ -62,6 +62,7 @@ describe("an HTTP call", () => {
 });
 
 const ok = "HTTP/1.1 200 OK\r\n";
+const upgrade = "HTTP/1.1 101 S\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n";
 const part = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf";
 const redirect = "HTTP/1.1 302 Found\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n";
 
@@ -77,6 +78,7 @@ describe("a call without a usable answer", () => {
     ["drips", "timed_out", (socket) => setInterval(() => socket.write(`${ok}x: y`), 20).unref()],
     ["an endless header", "connection_failed", (socket) => socket.write(`${ok}x: ${"y".repeat(99_999)}`)],
     ["more bytes than allowed", "answer_too_large", (it) => it.write(`${ok}\r\n${"z".repeat(2_000)}`)],
+    ["another protocol", "connection_failed", (socket) => socket.end(upgrade)],
     ["a redirect", "redirect_refused", (socket) => socket.end(redirect)],
   ])("throws a typed error on %s, may have arrived, and is not repeated", async (_name, id, answer) => {
     const server = await aRawServer(answer);
@@ -147,7 +149,7 @@ describe("a call without a usable answer", () => {
   });
 });
 
-it("closing the HTTP client waits for all calls in flight, also for one that fails", async () => {
+it("closing the HTTP client waits for all calls in flight, also for one that fails, and refuses new ones", async () => {
   const server = await aServer(({ url }, response) => {
     if (url === "/broken") setTimeout(() => response.destroy(), 50);
     else setTimeout(() => response.end("done"), 150);
@@ -158,9 +160,14 @@ it("closing the HTTP client waits for all calls in flight, also for one that fai
     failureOf(http.send({ method: "GET", url: `${server.url}/broken` })).then(() => ended.push("broken")),
     http.send({ method: "GET", url: server.url }).then(({ body }) => ended.push(body)),
   ];
-  await Promise.all([http.close(), http.close()]);
+  const closing = Promise.all([http.close(), http.close()]);
+  const late = () => failureOf(http.send({ method: "POST", url: server.url }));
+  expect(await late()).toMatchObject({ mayHaveArrived: false });
+  await closing;
+  expect(await late()).toMatchObject({ mayHaveArrived: false });
   await Promise.all(calls);
   expect(ended).toEqual(["broken", "done"]);
+  expect(server.seen).toHaveLength(2);
 });
 
 it("the address in an error has no user, no query, and no address inside its path", () => {

@@ -47,6 +47,14 @@ describe("a call to the token endpoint", () => {
     expect(answer.outcome).toBe("issued");
     expect(server.seen[0]?.body).toBe("grant_type=refresh_token&refresh_token=r&client_secret=s");
   });
+
+  it("never throws, whatever the HTTP client does", async () => {
+    const http = { send: () => Promise.reject(new TypeError("the-secret")), close: async () => {} };
+    const endpoint = createTokenEndpoint({ http, authUrl: "http://x" });
+    const answer = await endpoint.refresh(new Secret("r"), new Secret("the-secret"));
+    expect(answer).toMatchObject({ outcome: "bug", error: { id: "internal_error" } });
+    expect(JSON.stringify(answer)).not.toContain("the-secret");
+  });
 });
 
 describe("a success with an unusual body", () => {

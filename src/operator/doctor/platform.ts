@@ -81,7 +81,7 @@ export async function secret(ctx: OpenContext, { isTried = true } = {}): Promise
 
 /** Never a fault: the service does not depend on the status feed, and an incident is the platform's. */
 export async function platformStatus({ status }: OpenContext): Promise<Finding> {
-  const current = await status().catch(messageOf);
+  const current = await status();
   if (typeof current === "string")
     return warning(
       `The status feed cannot be read: ${current}`,
