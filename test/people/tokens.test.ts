@@ -116,6 +116,17 @@ describe("refresh of a person's tokens", () => {
     expect(await page()).toBe(200);
   });
 
+  it("goes on while the add-on's own client secret is rejected", async () => {
+    await people.world.rows(
+      `UPDATE client_secrets SET rejected_at = now(), probe_at = now() + interval '1 h'`,
+    );
+    await people.world.restart();
+    await meetDue();
+    expect(await person()).toMatchObject({ state: "signed_in", generation: 2 });
+    await people.world.rows(`UPDATE client_secrets SET rejected_at = NULL, probe_at = NULL`);
+    await people.world.restart();
+  });
+
   it.each([
     ["in words, which raises the alarm", "never", 1],
     ["by a 401 that gives no reason", "always", 0],
