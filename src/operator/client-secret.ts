@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Context } from "../context.ts";
-import { countStale } from "../credentials/store.ts";
+import { countStale, sealedSecrets } from "../credentials/store.ts";
 import { KitError, messageOf } from "../errors.ts";
 import { withHttp } from "../platform/http.ts";
 import { createTokenEndpoint, trySecret, type Trial } from "../platform/oauth.ts";
 import type { Secret } from "../secret.ts";
 import { secret } from "../setting.ts";
 import { checkKeys } from "../vault/store.ts";
+import { clientSecretSealContext, keyIdOf, type Vault } from "../vault/vault.ts";
 import { UsedWrongly } from "./errors.ts";
 import type { How } from "./work-through.ts";
 
@@ -42,21 +43,45 @@ export function triedSecret(authUrl: string, secret: Secret): Promise<Trial> {
 }
 
 /**
- * Makes a value the current client secret, unless the platform rejects it. Tokens that older secrets issued fall due at
- * once, because resetting the secret revoked them. An answer that says nothing of the value, or none, neither confirms nor
- * rejects it: it is set, and the report says so.
+ * Makes a value the current client secret. Tokens that older secrets issued fall due at once, because resetting the secret
+ * revoked them. A 401 that gives no reason neither confirms nor rejects the value: it is set, and the report says so.
+ * Throws, and changes nothing, if the platform rejects the value, or gives no answer while the current one works. Stored
+ * versions that cannot be decrypted are deleted, and no key is asked for that sealed nothing else.
  */
 export async function setSecret(
   { db, vault, config, credentials: { secrets } }: Context,
   value: Secret,
 ): Promise<SecretReport> {
-  await checkKeys(db, vault);
-  const trial = await triedSecret(config.platformAuthUrl, value);
+  const stored = await sealedSecrets(db);
+  const lost = stored.filter((each) => !opens(vault, each));
+  const current = lost.at(-1) === stored.at(-1) ? null : await secrets.current();
+  const isWorking = current !== null && !current.isRejected;
+  const isSame = isWorking && current.value.reveal() === value.reveal();
+  const trial: Trial = isSame ? { outcome: "accepted" } : await triedSecret(config.platformAuthUrl, value);
   if (trial.outcome === "rejected") throw rejected("Nothing was changed: the one before is still in use.");
+  if (trial.outcome === "unanswered" && isWorking)
+    throw new KitError(
+      "client_secret_untried",
+      `The platform could not be asked whether it accepts this client secret: ${trial.because}. Nothing was changed. Try again when it answers (kit status; is PLATFORM_AUTH_URL right?).`,
+    );
+  const keysOfLost = lost.map(({ sealed }) => keyIdOf(sealed));
+  await checkKeys(db, vault, keysOfLost);
+  const prisma = await db.prisma();
+  await prisma.clientSecret.deleteMany({ where: { version: { in: lost.map(({ version }) => version) } } });
+  if (isSame)
+    return { version: current.version, due: (await countStale(db, current.version)).stale, fresh: 0 };
   // It becomes an older version, so that a later start does not import it over the new one.
   if (config.clientSecret) await secrets.importOnce(config.clientSecret);
   const set = { ...(await secrets.set(value)), fresh: 0 };
   return "because" in trial ? { ...set, unconfirmed: trial.because } : set;
+}
+
+function opens(vault: Vault, { version, sealed }: { version: number; sealed: Buffer }): boolean {
+  try {
+    return vault.open(clientSecretSealContext(version), sealed) !== null;
+  } catch {
+    return false;
+  }
 }
 
 const rejected = (now: string) =>
@@ -72,25 +97,32 @@ export async function waitUntilFresh(
   { signal, onProgress }: How,
 ): Promise<SecretReport> {
   const { version, due } = begun;
+  const ending = new AbortController();
+  const until = AbortSignal.any([signal, ending.signal]);
   let helping: Promise<void> | null = null;
-  for (;;) {
-    helping ??= help(ctx, signal).finally(() => (helping = null));
-    const { stale, waiting } = await countStale(ctx.db, version);
-    const fresh = Math.max(due - stale, 0);
-    onProgress?.(fresh, due);
-    if (waiting === 0) return { ...begun, fresh };
-    if (signal.aborted)
-      throw new KitError(
-        "interrupted",
-        `The client secret is version ${version} now. A running service refreshes the other ${due - fresh} tokens.`,
-      );
-    // Another process may have set a newer one.
-    const current = await ctx.credentials.secrets.current();
-    if (current.version >= version && current.isRejected)
-      throw rejected(
-        `It is in use now, as version ${current.version}: until the right one is set, no token is refreshed.`,
-      );
-    await sleep(LOOK_EVERY_MS);
+  try {
+    for (;;) {
+      helping ??= help(ctx, until).finally(() => (helping = null));
+      const { stale, waiting } = await countStale(ctx.db, version);
+      const fresh = Math.max(due - stale, 0);
+      onProgress?.(fresh, due);
+      if (waiting === 0) return { ...begun, fresh };
+      if (signal.aborted)
+        throw new KitError(
+          "interrupted",
+          `The client secret is version ${version} now. A running service refreshes the other ${due - fresh} tokens.`,
+        );
+      // Another process may have set a newer one.
+      const current = await ctx.credentials.secrets.current();
+      if (current.version >= version && current.isRejected)
+        throw rejected(
+          `It is in use now, as version ${current.version}: until the right one is set, no token is refreshed.`,
+        );
+      await sleep(LOOK_EVERY_MS);
+    }
+  } finally {
+    ending.abort();
+    await helping;
   }
 }
 

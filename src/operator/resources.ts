@@ -1,4 +1,4 @@
-import type { Credential, Resource, Step } from "../database/client/client.ts";
+import type { Credential, Event, Resource, Step } from "../database/client/client.ts";
 import type { Database } from "../database/database.ts";
 import { STATES_OF_RESOURCES } from "../credentials/states.ts";
 import { databaseClock } from "../metrics/store.ts";
@@ -87,11 +87,18 @@ export async function showResource(db: Database, uuid: string) {
   return {
     ...recordOf(stored),
     steps: stored.steps.map((step) => waiting(step, nowMs)),
-    events: stored.events.reverse().map(({ at, type, detail }) => ({ at: at.toISOString(), type, detail })),
+    events: stored.events.reverse().map((event) => eventOf(event, nowMs)),
     actions: (await actionsBefore(db, null, uuid)).entries,
     /** When it was read, by the database's clock: what is to come is later. */
     readAt: new Date(nowMs).toISOString(),
   };
+}
+
+function eventOf({ at, type, detail }: Event, nowMs: number) {
+  const { state } = Object(detail) as { state?: string };
+  // Its process has died: no action of a customer's takes a minute.
+  const isLost = type === "customer_action" && state === "running" && nowMs - at.getTime() > 60_000;
+  return { at: at.toISOString(), type, detail: isLost ? { ...Object(detail), state: "unknown" } : detail };
 }
 
 function recordOf(stored: Resource & { credential: Credential | null }) {

@@ -76,6 +76,17 @@ const stuck = statement(
 export const stuckSteps = async (db: Queryable) =>
   (await db.query<{ count: number; kinds: string[]; some: string[] }>(stuck))[0]!;
 
+const endings = statement(
+  "count_unrefreshable",
+  `SELECT count(*)::int AS count, coalesce((array_agg(c.uuid::text ORDER BY c.uuid))[1:3], '{}') AS some
+   FROM (SELECT uuid FROM credentials
+     WHERE state = 'active' AND due_at IS NULL AND sealed_refresh_token IS NULL ORDER BY uuid LIMIT ${MOST_COUNTED}) c
+   JOIN resources r USING (uuid) WHERE r.state IN ('provisioning', 'provisioned')`,
+);
+/** Active resources without a refresh token, whose access ends with the token they have; `some`: the first ones. */
+export const unrefreshable = async (db: Queryable) =>
+  (await db.query<{ count: number; some: string[] }>(endings))[0]!;
+
 export const LIST_SIZE = 100;
 
 // Planned for its values, so that a condition whose value is null costs nothing and a rare state of credentials is found

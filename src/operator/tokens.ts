@@ -31,11 +31,9 @@ async function refreshOne(ctx: Context, uuid: string): Promise<End> {
   if (result.done === "stored") return null;
   if (result.done === "failed") return result.failure.error;
   if (result.done === "secret_rejected") return secretRejected;
-  const message =
-    result.done === "busy"
-      ? "Another process is refreshing it; try again."
-      : "Its refresh token cannot be decrypted.";
-  return { id: result.done, message };
+  if (result.done === "quarantined")
+    return { id: result.done, message: "Its refresh token cannot be decrypted." };
+  return { id: "busy", message: "Not refreshed just now; try again." };
 }
 
 const secretRejected = {
@@ -73,16 +71,30 @@ export async function recoverGrants(ctx: Context, which: Which, how: How): Promi
 }
 
 /** The platform's document names the cases without their statuses; its API has these for similar ones (assumed, section 2). */
-const REFUSALS: Readonly<Record<number, string>> = {
-  ...{ 401: "credentials_rejected", 403: "closed" },
-  ...{ 409: "already_exchanged", 410: "already_exchanged", 422: "already_exchanged" },
+const EXCHANGED = {
+  id: "already_exchanged",
+  means:
+    "A grant was exchanged before, and its tokens cannot be had again: ask the platform's support, or the customer to install again.",
+};
+const REFUSALS: Readonly<Record<number, { id: string; means: string }>> = {
+  401: {
+    id: "credentials_rejected",
+    means: "The endpoint rejects ADDON_ID with ADDON_PASSWORD: set those of the legacy partner API.",
+  },
+  403: {
+    id: "closed",
+    means: "The oauth-grant endpoint is closed for your add-on: ask the platform to open it.",
+  },
+  ...{ 409: EXCHANGED, 410: EXCHANGED, 422: EXCHANGED },
 };
 
 async function ask(ctx: Context, uuid: string): Promise<End> {
   const refusal = await recoverGrant(ctx, uuid);
   if (!refusal) return null;
   const { id, status, message } = refusal;
-  return { id: REFUSALS[status] ?? id, message, isOfAll: status === 401 || status === 403 };
+  const known = REFUSALS[status] ?? { id, means: "" };
+  const told = `${known.means} ${message}`.trim();
+  return { id: known.id, message: told, isOfAll: status === 401 || status === 403 };
 }
 
 /** Waits until a grant is exchanged, by this process or another. Every grant ends at its deadline. */

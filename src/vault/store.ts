@@ -35,16 +35,17 @@ export function countKeyUse(db: Database): Promise<KeyUse[]> {
 }
 
 /**
- * Every key that a row still needs must be in the ring. Throws {@link Misconfigured} with the id and the number of rows
- * of each missing key. Registers the current key.
+ * Every key that a row still needs must be in the ring; `lost` are the keys of rows that need none any more. Throws
+ * {@link Misconfigured} with the id and the number of rows of each missing key. Registers the current key.
  */
-export async function checkKeys(db: Database, vault: Vault): Promise<void> {
+export async function checkKeys(db: Database, vault: Vault, lost: (string | null)[] = []): Promise<void> {
   const absent = (await db.query<{ keyId: string }>(known, [])).filter(
     ({ keyId }) => !vault.keyIds.includes(keyId),
   );
   if (absent.length > 0) {
     const uses = await countKeyUse(db);
-    const missing = uses.filter(({ keyId }) => !vault.keyIds.includes(keyId));
+    const isNeeded = ({ keyId, rows }: KeyUse) => rows > lost.filter((each) => each === keyId).length;
+    const missing = uses.filter((use) => !vault.keyIds.includes(use.keyId) && isNeeded(use));
     const list = missing.map(({ keyId, rows }) => `  key ${keyId}: ${rows} ${rows === 1 ? "row" : "rows"}`);
     if (missing.length > 0)
       throw new Misconfigured(

@@ -74,7 +74,9 @@ committed and compared.`,
     });
 }
 
-async function examine({ host }: Session, file: string) {
+async function examine({ host, endProgress }: Session, file: string) {
+  // Somebody may type it.
+  if (file === "-") endProgress();
   const bytes = await (file === "-" ? buffer(host.stdin) : readFile(file)).catch((cause: unknown) => {
     throw new KitError("unreadable", `${file} cannot be read: ${messageOf(cause)}`, { cause });
   });

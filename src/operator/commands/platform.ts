@@ -18,10 +18,10 @@ import {
 import type { Secret } from "../../secret.ts";
 import { typedUuid, UsedWrongly } from "../errors.ts";
 import { appsOf, callPlatform } from "../platform-call.ts";
-import { counted, moment } from "../wording.ts";
+import { counted, duration, moment } from "../wording.ts";
 import type { KitCommand, Session } from "./session.ts";
 import type { Paint } from "./host.ts";
-import { DONE, example, FAILED, jsonText, safe, safeLines, table } from "./outcome.ts";
+import { DONE, example, facts, FAILED, jsonText, safe, safeLines, table } from "./outcome.ts";
 
 export function addApps(program: KitCommand): void {
   program
@@ -86,16 +86,16 @@ export function addAuthorizations(program: KitCommand): void {
       "after",
       `${example("kit authorizations create --description dashboards --scope read < token.txt")}
 
-The new token is shown this once: nobody can show it again, so --reveal is not
-needed here. It is not stored and not logged.`,
+The new token is shown this once (with --json, the whole record): nobody can
+show it again, so --reveal is not needed here. It is not stored and not logged.`,
     )
     .does(async (session, { description, scope }: { description: string; scope: string[] }) => {
-      if (scope.includes("")) throw new UsedWrongly("With an empty scope it could do everything.");
+      if (scope.some((each) => each.trim() === ""))
+        throw new UsedWrongly("With an empty scope it could do everything.");
       const record = await asked(session, (calls, token) =>
         createAuthorization(calls, { description, scope }, token),
       );
-      const data = revealed(record);
-      return { data, show: () => `Created. Its token is shown this once:\n${jsonText(data, 2)}` };
+      return { data: revealed(record), show: (paint) => createdText(paint, record) };
     });
 
   authorizations
@@ -106,6 +106,14 @@ needed here. It is not stored and not logged.`,
       const record = await asked(session, (calls, token) => revokeAuthorization(calls, id, token));
       return { data: record, show: () => `Revoked ${safe(record.id)}: its tokens are blocked.` };
     });
+}
+
+function createdText(paint: Paint, { id, scope, access_token: issued }: Authorization): string {
+  const life = issued?.expires_in;
+  const expires = typeof life === "number" ? `in ${duration(life)}` : "never";
+  const about = facts(paint, Object.entries({ id, scope: [scope].flat().join(", "), expires }));
+  const token = String(revealed(issued?.token) ?? "The platform sent no token.");
+  return `Created. Its token is shown this once:\n\n${safe(token)}\n\n${about}`;
 }
 
 /** Needs neither the database nor a secret of the service. */

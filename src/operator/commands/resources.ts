@@ -80,7 +80,9 @@ told), or it was stopped: say it again. Then: kit grants recover --all`,
     .does(async (session) => {
       const context = await session.context({ changes: true });
       const how = session.how();
-      const lines = createInterface({ input: session.host.stdin, signal: how.signal, crlfDelay: Infinity });
+      const { stdin: input } = session.host;
+      if (input.isTTY) session.endProgress();
+      const lines = createInterface({ input, signal: how.signal, crlfDelay: Infinity });
       const report = await importInstallations(context, lines, how);
       const { imported, skipped } = report;
       const bad = skipped.filter(({ reason }) => reason !== "exists");

@@ -1,7 +1,7 @@
 import { samplesOf as of, type Sample } from "../../metrics/metrics.ts";
 import type { OpenContext } from "../../context.ts";
 import { adviceOn, counted, countedToMost, duration, moment } from "../wording.ts";
-import { failingTokens, stuckSteps } from "../store.ts";
+import { failingTokens, stuckSteps, unrefreshable } from "../store.ts";
 import { fault, fine, orFine, warning, type Finding } from "./finding.ts";
 
 // Whether what must happen does. `kit doctor` and the operator's overview say the same of it.
@@ -107,10 +107,12 @@ export async function steps({ db }: OpenContext): Promise<Finding[]> {
   if (count === 0) return [fine("All put-off work comes to its end.")];
   const message = `${countedToMost(count, "step")} failed again and again, or still went on after 11 hours: ${kinds.join(", ")}.`;
   const fix = "Read what came of the last try, and fix it; the next follows by itself";
-  return [fault(message, `${fix}: ${some.map((uuid) => `kit resources show ${uuid}`).join(" · ")}`)];
+  return [fault(message, `${fix}: ${shown(some)}`)];
 }
 
-export async function attention({ config }: OpenContext, measured: Measured): Promise<Finding[]> {
+const shown = (uuids: readonly string[]) => uuids.map((uuid) => `kit resources show ${uuid}`).join(" · ");
+
+export async function attention({ config, db }: OpenContext, measured: Measured): Promise<Finding[]> {
   const found = of(await measured(), "addon_credentials_needing_attention").map(({ labels, value }) => {
     const { state, reason } = labels as { state: string; reason: string };
     const { what, todo } = adviceOn(state, reason)!;
@@ -120,6 +122,11 @@ export async function attention({ config }: OpenContext, measured: Measured): Pr
     const as = state === "no_grant" ? warning : fault;
     return as(message, `${fix} · kit resources list --state ${state}`);
   });
+  const { count, some } = await unrefreshable(db);
+  if (count > 0) {
+    const message = `${countedToMost(count, "resource")} without a refresh token: access ends, or has ended, with the token there is.`;
+    found.push(fault(message, `Ask the platform's support. Some of them: ${shown(some)}`));
+  }
   return orFine(found, "No resource needs attention.");
 }
 

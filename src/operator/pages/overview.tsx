@@ -1,5 +1,5 @@
 import { samplesOf, type Sample } from "../../metrics/metrics.ts";
-import { MOST_ROWS_WAITING, SAMPLED } from "../../metrics/store.ts";
+import { MOST_ROWS_WAITING } from "../../metrics/store.ts";
 import { Facts, type Page } from "../../pages/pages.tsx";
 import type { Check, Finding } from "../doctor/finding.ts";
 import { inShort, type DoctorReport } from "../doctor/doctor.ts";
@@ -7,7 +7,7 @@ import type { Overview } from "../overview.ts";
 import { duration } from "../wording.ts";
 import { OF_ALL } from "./actions.tsx";
 import { A, LIVE_MS, Links, number, Section, State, Table, type Look } from "./parts.tsx";
-import { Plots } from "./plots.tsx";
+import { aboutIfSampled, Plots } from "./plots.tsx";
 
 export function overviewPage({ issues, samples, hours }: Overview): Page {
   return {
@@ -46,8 +46,7 @@ function Issue({ of: { ok, message, fix } }: { of: Finding }) {
 function Numbers({ samples }: { samples: readonly Sample[] }) {
   const found = samplesOf(samples, "addon_credentials").filter(({ value }) => value > 0);
   const ages = samplesOf(samples, "addon_due_age_seconds");
-  // Of very many credentials a sample is counted.
-  const about = samplesOf(samples, SAMPLED)[0]!.value < 100 ? "about " : "";
+  const about = aboutIfSampled(samples);
   return (
     <>
       <Section title="Credentials">
@@ -92,7 +91,12 @@ export function checkUpPage(report: DoctorReport): Page {
             [
               "Found",
               (check) =>
-                (check.found ?? [check]).map(({ message, fix }) => [message, fix && <small>{fix}</small>]),
+                (check.found ?? [check]).map(({ message, fix }) => (
+                  <div>
+                    {message}
+                    {fix && <small>{fix}</small>}
+                  </div>
+                )),
             ],
           ]}
           rows={report.checks}

@@ -66,7 +66,7 @@ export function Table<Row>({ columns, rows }: { columns: readonly Column<Row>[];
               const Cell = index === 0 ? "th" : "td";
               return (
                 <Cell scope={index === 0 ? "row" : undefined} data-label={title}>
-                  {cell(row)}
+                  <div>{cell(row)}</div>
                 </Cell>
               );
             })}

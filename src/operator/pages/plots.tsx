@@ -1,4 +1,5 @@
 import { samplesOf, type Sample } from "../../metrics/metrics.ts";
+import { SAMPLED } from "../../metrics/store.ts";
 import type { Hour } from "../../metrics/totals.ts";
 import { duration } from "../wording.ts";
 import { LIVE_MS, Section } from "./parts.tsx";
@@ -18,15 +19,24 @@ export function Plots({ samples, hours }: { samples: readonly Sample[]; hours: r
   return (
     <Section title="Tokens">
       <div class="pair" id="plots" data-live={LIVE_MS}>
-        <BarChart title="Age of the tokens in use" bars={tokenAges(samples)} />
-        <BarChart title="Refreshes per hour (UTC), but for those of kit" bars={refreshes(hours)} />
+        <BarChart title="Age of the tokens in use" bars={tokenAges(samples)} empty="None." />
+        <BarChart
+          title="Refreshes per hour (UTC), but for those of kit"
+          bars={refreshes(hours)}
+          empty="None in the last 24 hours."
+        />
       </div>
     </Section>
   );
 }
 
+/** Of very many credentials a sample is counted. */
+export const aboutIfSampled = (samples: readonly Sample[]) =>
+  samplesOf(samples, SAMPLED)[0]!.value < 100 ? "about " : "";
+
 /** How old the access tokens in use are. A token is refreshed at about half of its life. */
 function tokenAges(samples: readonly Sample[]): Bar[] {
+  const about = aboutIfSampled(samples);
   const buckets = samplesOf(samples, "addon_token_age_seconds_bucket");
   return buckets.map(({ labels: { le }, value }, index) => {
     // The count of a bucket includes those of all before it.
@@ -36,7 +46,7 @@ function tokenAges(samples: readonly Sample[]): Bar[] {
     return {
       label: index % 2 === 0 ? "" : upTo,
       ...{ good: isOld ? 0 : value - before, bad: isOld ? value - before : 0 },
-      inWords: `${duration(Number(from))} to ${upTo}: ${value - before}`,
+      inWords: `${duration(Number(from))} to ${upTo}: ${about}${value - before}`,
     };
   });
 }
@@ -55,7 +65,7 @@ function refreshes(hours: readonly Hour[]): Bar[] {
 const [WIDTH, HEIGHT, LABELS] = [480, 160, 20];
 
 /** Without a script; its colours come from the stylesheet. Each bar names its numbers, and so does the whole. */
-function BarChart({ title, bars }: { title: string; bars: readonly Bar[] }) {
+function BarChart({ title, bars, empty }: { title: string; bars: readonly Bar[]; empty: string }) {
   const filled = bars.filter(({ good, bad }) => good + bad > 0);
   const most = Math.max(...bars.map(({ good, bad }) => good + bad));
   const step = WIDTH / bars.length;
@@ -64,11 +74,14 @@ function BarChart({ title, bars }: { title: string; bars: readonly Bar[] }) {
     ...{ y: HEIGHT * (1 - (below + count) / most), height: (HEIGHT * count) / most },
   });
   const inWords = filled.map((bar) => bar.inWords).join("; ");
+  const highest = filled.find(({ good, bad }) => good + bad === most);
   return (
     <figure class="plot">
-      <figcaption>{title}</figcaption>
-      {filled.length === 0 && <p>There are none yet.</p>}
-      {filled.length > 0 && (
+      <figcaption>
+        {title} {highest && <small>Highest bar, {highest.inWords}.</small>}
+      </figcaption>
+      {!highest && <p>{empty}</p>}
+      {highest && (
         <svg viewBox={`0 0 ${WIDTH} ${HEIGHT + LABELS}`} role="img" aria-label={`${title}. ${inWords}`}>
           {bars.map(({ label, good, bad, inWords: words }, index) => (
             <g>

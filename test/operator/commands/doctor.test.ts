@@ -25,7 +25,8 @@ afterEach(async () => {
   world.sandbox.control.clearFaults();
   await world.rows(
     `UPDATE credentials c SET state = w.state, due_at = w.due_at, expires_at = w.expires_at, attempts = w.attempts,
-       last_error = w.last_error, rejected_at = w.rejected_at, grant_deadline = w.grant_deadline FROM as_it_was w WHERE c.uuid = w.uuid`,
+       last_error = w.last_error, rejected_at = w.rejected_at, grant_deadline = w.grant_deadline,
+       sealed_refresh_token = w.sealed_refresh_token FROM as_it_was w WHERE c.uuid = w.uuid`,
   );
 });
 
@@ -131,6 +132,12 @@ const cases: Case[] = [
     },
     code: 1,
     finds: { secret: fails("rejects our client secret", "kit secret set") },
+  },
+  {
+    what: "access that ends with the present token",
+    change: () => credentials(`sealed_refresh_token = NULL, due_at = NULL`),
+    code: 1,
+    finds: { attention: fails("1 resource without a refresh token: access", "kit resources show ") },
   },
   {
     what: "a token that waits for its refresh",

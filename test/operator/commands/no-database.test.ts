@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { startSandbox } from "../../../packages/sandbox/index.ts";
 import { inOrder } from "../../platform/api-client.ts";
 import { aClosedPort, type Answering, aServer } from "../../platform/local-server.ts";
-import { kit, kitJson } from "../../support/kit.ts";
+import { kit, kitJson, runningKit } from "../../support/kit.ts";
 import { opened } from "../../support/world.ts";
 import { createProgram } from "../../../src/operator/commands/program.ts";
 import { build, buildText } from "../../../src/version.ts";
@@ -69,7 +69,7 @@ describe("kit without any settings", () => {
     ["an environment that is none", ["manifest", "resolve", "app.json", "--environment", "production"]],
     ["a token as an argument", ["authorizations", "create", "SVCK-x", "--description", "x", "--scope", "x"]],
     ["no scope", ["authorizations", "create", "--description", "x"]],
-    ["an empty scope", ["authorizations", "create", "--description", "x", "--scope", ""]],
+    ["an empty scope", ["authorizations", "create", "--description", "x", "--scope", " "]],
     ["a place in the audit trail that is none", ["audit", "--after", "x"]],
   ])("reports a usage error for %s", async (_, words) => {
     const { code, data } = await kitJson({}, words, "\n");
@@ -82,6 +82,10 @@ describe("kit without any settings", () => {
       code: 2,
       data: { message },
     });
+    const { stdin, ended } = runningKit({}, ["secret", "set"]);
+    // It never ends.
+    stdin.write(Buffer.alloc(5_000_000));
+    expect(await ended).toMatchObject({ code: 2, stderr: expect.stringContaining("more than 64 KiB") });
   });
 
   it("names every missing setting, without values", async () => {
@@ -118,8 +122,8 @@ describe("kit authorizations", () => {
     it("shows the new token once, in text and in JSON", async () => {
       const { code, stdout, stderr } = await run(CREATE);
       expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-      expect(stdout).toContain(`"token": "SVCK-brand-new"`);
-      expect(stdout).not.toContain(USERS_TOKEN);
+      expect(stdout).toMatch(/\nSVCK-brand-new\n[^]* expires +never/);
+      expect(stdout).not.toMatch(/refresh-brand-new|code-brand-new|SVCK-of-the-user/);
       expect(await runJson(CREATE)).toEqual({ code: 0, data: RECORD });
     });
 

@@ -60,6 +60,7 @@ describe("kit tokens refresh", () => {
     await hold("1 minute");
     const { code, data } = await refresh(uuids[0]!);
     expect({ code, ...data }).toMatchObject({ code: 1, done: [], skipped: [], failed: [{ id: "busy" }] });
+    expect(data.failed[0]!.message).toContain("try again");
     await hold("-1 second");
   });
 

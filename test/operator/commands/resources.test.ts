@@ -38,6 +38,20 @@ describe("kit resources", () => {
     });
   });
 
+  it("show says that it is unknown what came of a customer's action whose process died", async () => {
+    await world.rows(
+      `INSERT INTO events (uuid, at, type, detail) SELECT $1, now() - age, 'customer_action', '{"state": "running"}'
+       FROM unnest(ARRAY[interval '2 minutes', '1 second']) AS age`,
+      [uuid],
+    );
+    const { data } = await kitJson<{ events: object[] }>(world.environment, ["resources", "show", uuid]);
+    const states = data.events
+      .slice(-2)
+      .map((event) => (event as { detail: { state: string } }).detail.state);
+    expect(states).toEqual(["unknown", "running"]);
+    await world.rows(`DELETE FROM events WHERE type = 'customer_action'`);
+  });
+
   it.each(["show", "erase"])("%s reports an unknown uuid", async (word) => {
     const { code, data } = await kitJson(world.environment, ["resources", word, UNKNOWN]);
     expect({ code, id: data["id"] }).toEqual({ code: 1, id: "not_found" });

@@ -1,3 +1,5 @@
+import { Secret } from "../../../src/secret.ts";
+import { clientSecretSealContext, createVault } from "../../../src/vault/vault.ts";
 import { aWorld, opened } from "../../support/world.ts";
 import { kit, kitJson } from "../../support/kit.ts";
 
@@ -29,30 +31,42 @@ const versions = () =>
   );
 
 describe("kit secret set", () => {
-  it("sets a secret that was reset: every token is fresh when it ends", async () => {
+  it("sets a secret that was reset: every token is fresh when it ends; repeated, it changes nothing", async () => {
     const { secret } = world.sandbox.control.resetClientSecret();
     expect(await set(`${secret}\n`)).toEqual({ code: 0, data: { version: 2, due: 3, fresh: 3 } });
     for (const uuid of uuids)
       expect(await world.service.services.platformFor(uuid).addons.own()).toMatchObject({ id: uuid });
+    expect((await set(secret)).data).toEqual({ version: 2, due: 0, fresh: 0 });
   });
 
-  it("changes nothing when the platform rejects the secret", async () => {
+  it("repeated after a kill, makes tokens due that the first run did not, without a running service", async () => {
+    await world.rows(`UPDATE client_secrets SET spread_at = NULL WHERE version = 2`);
+    await world.rows(`UPDATE credentials SET secret_version = 1, due_at = now() + interval '4 hours'`);
+    expect(await set(current())).toEqual({ code: 0, data: { version: 2, due: 3, fresh: 3 } });
+  });
+
+  it.each([
+    ["rejects the secret", null, "still in use"],
+    ["cannot be asked", { status: 503 }, "answered 503"],
+  ])("changes nothing when the platform %s", async (_, answer, told) => {
     const before = await versions();
-    const message = expect.stringContaining("still in use");
-    const data = { id: "client_secret_rejected", message };
+    if (answer) world.sandbox.control.fault("POST /oauth/token", answer);
+    const id = answer ? "client_secret_untried" : "client_secret_rejected";
+    const data = { id, message: expect.stringContaining(told) };
     expect(await set("not-the-right-secret")).toEqual({ code: 1, data });
     expect(await versions()).toEqual(before);
     expect((await refreshed()).done).toHaveLength(3);
   });
 
-  it("sets one that the platform cannot be asked about, and says so", async () => {
+  it("sets one that the platform cannot be asked about if the current one is rejected, and says so", async () => {
     world.sandbox.control.fault("POST /oauth/token", { status: 503 });
+    await world.rows(`UPDATE client_secrets SET rejected_at = now(), probe_at = now() WHERE version = 2`);
     const unconfirmed = expect.stringContaining("answered 503");
     expect(await set(current())).toEqual({ code: 0, data: { version: 3, due: 3, fresh: 3, unconfirmed } });
   });
 
   it("reports a secret that is in use and rejected; --no-wait returns at once", async () => {
-    world.sandbox.control.fault("POST /oauth/token", { status: 503 });
+    world.sandbox.control.fault("POST /oauth/token", { status: 401 });
     const wrong = await kit(world.environment, ["secret", "set"], "not-the-right-secret");
     const inUse = expect.stringContaining("It is in use now, as version 4");
     expect(wrong).toEqual({ code: 1, stdout: "", stderr: inUse });
@@ -62,7 +76,7 @@ describe("kit secret set", () => {
     world.sandbox.control.fault("POST /oauth/token", { status: 400, body: { error: "invalid_request" } });
     expect(await set(current(), "--no-wait")).toEqual({ code: 0, data: { version: 5, due: 3, fresh: 0 } });
     const human = await kit(world.environment, ["secret", "set"], current());
-    expect(human.stdout).toBe("The client secret is version 6 now. 3 of 3 tokens refreshed.\n");
+    expect(human.stdout).toBe("The client secret is version 5 now. 3 of 3 tokens refreshed.\n");
   });
 
   it("does not count tokens that cannot be refreshed", async () => {
@@ -82,16 +96,38 @@ describe("kit secret set", () => {
   });
 });
 
-it("kit secret set repairs a service that cannot start, for its client secret is damaged", async () => {
-  await world.rows(
-    `UPDATE client_secrets SET sealed_secret = set_byte(sealed_secret, 50, get_byte(sealed_secret, 50) # 1)`,
-  );
-  const { secret } = world.sandbox.control.resetClientSecret();
-  expect(await set(`${secret}\n`)).toMatchObject({ code: 0, data: { due: 3, fresh: 3 } });
-  // The old value in CLIENT_SECRET is known, so it is not set again.
-  await world.restart();
-  const { value } = await world.service.services.credentials.secrets.current();
-  expect(value.reveal()).toBe(secret);
+describe("kit secret set repairs a service that cannot start, for its client secrets", () => {
+  /** Changes one byte of each: of the format, or of what is sealed. */
+  const damage = (at: number) =>
+    world.rows(
+      `UPDATE client_secrets SET sealed_secret = set_byte(sealed_secret, $1, get_byte(sealed_secret, $1) # 1)`,
+      [at],
+    );
+
+  async function loseTheKey(): Promise<void> {
+    const stranger = await createVault({ encryptionKey: new Secret("a-key-that-nobody-has-any-more-".repeat(2)) }); // prettier-ignore
+    await world.rows(`INSERT INTO sealing_keys (key_id) VALUES ($1)`, [stranger.keyId]);
+    for (const { version } of await versions())
+      await world.rows(`UPDATE client_secrets SET sealed_secret = $2, hash = $3 WHERE version = $1`, [
+        ...[version, stranger.seal(clientSecretSealContext(version), "lost")],
+        stranger.hash(new Secret("lost")),
+      ]);
+  }
+
+  it.each<[string, () => Promise<unknown>]>([
+    ["are damaged", () => damage(50)],
+    ["are damaged in their format", () => damage(0)],
+    ["were sealed with a key that is lost", loseTheKey],
+  ])("%s, and leaves nothing that cannot be decrypted", async (_, lose) => {
+    await lose();
+    const { secret } = world.sandbox.control.resetClientSecret();
+    expect(await set(`${secret}\n`)).toMatchObject({ code: 0, data: { due: 3, fresh: 3 } });
+    // The old value in CLIENT_SECRET is known, so it is not set again.
+    await world.restart();
+    const { value } = await world.service.services.credentials.secrets.current();
+    expect(value.reveal()).toBe(secret);
+    expect(await kit(world.environment, ["keys", "reseal"])).toMatchObject({ code: 0 });
+  });
 });
 
 it("kit secret set changes nothing when a key is missing, and asks for it", async () => {

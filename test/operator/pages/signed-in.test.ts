@@ -53,7 +53,9 @@ describe("an operator with an account", () => {
     expect(operators.world.logged()).toMatch(
       new RegExp(`"account":"${account}".*An operator began an action`),
     );
-    expect((await browser.get("/operator/actions")).text).toContain(`data-label="By">owner@example.com<`);
+    expect((await browser.get("/operator/actions")).text).toContain(
+      `data-label="By"><div>owner@example.com<`,
+    );
     expect((await browser.get(path)).text).toContain("owner@example.com: refresh");
 
     const out = await browser.post("/oauth/logout?return_to=/operator", FROM_OUR_PAGE);

@@ -37,7 +37,7 @@ describe("the overview", () => {
   it("shows the ages of tokens and the refreshes per hour as plots with text", async () => {
     await operator.done(`/resources/${uuid}/refresh`);
     await operator.world.service.services.totals.stop();
-    await overview("Age of the tokens in use", "0 s to 15 min: 1", "00: 1 refreshed, 0 failed");
+    await overview("Age of the tokens in use Highest bar, 0 s to 15 min: 1.", "00: 1 refreshed, 0 failed.");
     const { html } = await operator.get();
     expect(html.match(/<svg [^>]*role="img" aria-label="[^"]*: 1[^"]*"/g)).toHaveLength(2);
   });
@@ -67,7 +67,7 @@ describe("the overview", () => {
   it("marks limited counts and estimates as such", async () => {
     const sample = (name: string, labels: object, value: number) => ({ sample: name, labels, value });
     made = {
-      metrics_credentials: [{ state: "active", bucket: null, percent: 4, count: 2_000, age: 0 }],
+      metrics_credentials: [{ state: "active", bucket: 0, percent: 4, count: 2_000, age: 0 }],
       metrics: [
         sample("addon_due", { queue: "refreshes" }, 10_000),
         sample("addon_due", { queue: "steps" }, 9_999),
@@ -75,7 +75,12 @@ describe("the overview", () => {
         sample("addon_due_age_seconds", { queue: "steps" }, 60),
       ],
     };
-    await overview("refreshes 10,000 or more (the oldest for 2 h)", "steps 9,999 (", "active about 50,000");
+    await overview(
+      "refreshes 10,000 or more (the oldest for 2 h)",
+      "steps 9,999 (",
+      "active about 50,000",
+      ": about 50000.",
+    );
     made = {};
     expect(await overview("active 1 ")).not.toContain("about");
   });
