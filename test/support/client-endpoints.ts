@@ -1,4 +1,9 @@
-import { accountOf, createAuthorization, oauthGrantOf, revokeAuthorization } from "../../src/platform/authorizations.ts";
+import {
+  accountOf,
+  createAuthorization,
+  oauthGrantOf,
+  revokeAuthorization,
+} from "../../src/platform/authorizations.ts";
 import { createPlatformFor } from "../../src/platform/api.ts";
 import type { Http } from "../../src/platform/http.ts";
 import { createTokenEndpoint } from "../../src/platform/oauth.ts";
