@@ -374,7 +374,7 @@ describe("nothing is lost or done twice", () => {
         expect(await steps()).toEqual(["retire"]);
       });
       await done();
-      expect(moments.size).toBe(0);
+      await eventually(() => moments.size === 0);
       expect(await events()).toEqual([...ASKED, "retired"]);
       expect(tokensOf(uuid)).toEqual(new Set([token()]));
     },

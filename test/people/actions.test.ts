@@ -170,7 +170,7 @@ describe("an action of the customer's page", () => {
     const { data } = await kitJson<{ events: object[] }>(customers.world.environment, [
       ...["resources", "show", customer.uuid],
     ]);
-    expect(data.events.at(-1)).toMatchObject({ detail: { form, state: "running" } });
+    expect(data.events.at(-1)).toMatchObject({ detail: { form, state: "unknown" } });
   });
 
   it("waits for another of the resource; an ended resource has none", async () => {

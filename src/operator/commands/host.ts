@@ -1,13 +1,13 @@
 import type { EventEmitter } from "node:events";
 import { WriteStream } from "node:tty";
-import picocolors from "picocolors";
-import type { Environment } from "../../environment.ts";
 import { createInterface } from "node:readline/promises";
 import { Writable } from "node:stream";
+import { clearLine, cursorTo } from "node:readline";
+import picocolors from "picocolors";
+import type { Environment } from "../../environment.ts";
 import { KitError } from "../../errors.ts";
 import { Secret } from "../../secret.ts";
 import { UsedWrongly } from "../errors.ts";
-import { clearLine, cursorTo } from "node:readline";
 
 /** What a command uses of the process that it runs in: `process` itself, or another one with its signals as events. */
 export interface Host extends EventEmitter, Pick<NodeJS.Process, "cwd" | "pid" | "kill"> {

@@ -1,3 +1,6 @@
+import { randomUUID } from "node:crypto";
+import os from "node:os";
+import { Command } from "commander";
 import { readConfig, type Config, type SettingName } from "../../config.ts";
 import type { Database } from "../../database/database.ts";
 import { refreshesSettled } from "../../credentials/sweeps.ts";
@@ -12,10 +15,7 @@ import { UsedWrongly } from "../errors.ts";
 import type { How } from "../work-through.ts";
 import { paintOf, type Host, askYes, readSecret, createProgress } from "./host.ts";
 import { DONE, type Outcome, safe, safeLines } from "./outcome.ts";
-import { randomUUID } from "node:crypto";
-import os from "node:os";
 import { readUuid } from "../../values.ts";
-import { Command } from "commander";
 import { beginAction, followAction } from "../store.ts";
 
 /** Whose service the command works for: its parts, and the reading of its settings. */
