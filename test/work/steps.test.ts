@@ -4,6 +4,7 @@ import type { VendorResource } from "../../src/resources/contract.ts";
 import { aGate, type Vendor } from "../support/a-vendor.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
+import { anOpenDatabase } from "../support/open-database.ts";
 import { offer } from "../support/teapots/plans.ts";
 import type { Context } from "../../src/context.ts";
 import { statement } from "../../src/database/database.ts";
@@ -107,6 +108,8 @@ it("a plan change that waited behind a provision that a job answered starts at o
   const { addon } = await life.control.install({ plan: "basic" });
   const uuid = addon.id;
   await life.nothingLeft(uuid);
+  const calls = () => life.vendor.callsOf(uuid, "provision").length;
+  const before = calls();
   // As if the process that had the request had died before it answered.
   await life.world.rows(
     `UPDATE resources SET state = 'provisioning', answer_status = NULL, sealed_answer = NULL WHERE uuid = $1`,
@@ -123,8 +126,6 @@ it("a plan change that waited behind a provision that a job answered starts at o
      VALUES ($1, 'change_plan', now() - interval '1 minute', 0, '{"plan": "premium", "isAccepted": true}')`,
     [uuid],
   );
-  const calls = () => life.vendor.callsOf(uuid, "provision").length;
-  const before = calls();
   life.world.service.services.jobs.wake("run-vendor-steps");
   await eventually(() => expect(calls()).toBe(before + 1));
   // Until the job no longer looks, for it found the change held up.
@@ -205,8 +206,10 @@ it("a step whose work takes more than twenty minutes is cut off and put off", as
   expect(put).toEqual([expect.arrayContaining(["The step took too long."])]);
 });
 
+// Its service would claim the step too.
+const alone = anOpenDatabase();
 it("an extension of its lease that comes after a step was put off does not hold it back", async () => {
-  const { db } = life.world;
+  const db = alone.database;
   const uuid = "11111111-2222-4333-8444-555555555555";
   const run = (text: string) => db.query(statement("", text), [uuid]);
   await run(
