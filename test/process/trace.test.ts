@@ -141,7 +141,7 @@ it("a provision that is put off, and finished by another process, is one trace",
   expect(all).toMatch(/"service.name","value":\{"stringValue":"teapots"\}/);
   expect(sent[0]!.headers["x-api-key"]).toBe("letmein");
   const { ADDON_PASSWORD, CLIENT_SECRET } = life.world.environment;
-  const secrets = [/SVCK-\w+/g, /"(?:code|TEAPOT_TOKEN)":"(\w+)"/g].flatMap((pattern) => [...JSON.stringify(entries).matchAll(pattern)].map(([whole, part]) => part ?? whole)); // prettier-ignore
+  const secrets = [/SVCK-[\w-]+/g, /"(?:code|TEAPOT_TOKEN)":"([^"]+)"/g].flatMap((pattern) => [...JSON.stringify(entries).matchAll(pattern)].map(([whole, part]) => part ?? whole)); // prettier-ignore
   expect(secrets.length).toBeGreaterThan(2);
   for (const secret of [...secrets, ADDON_PASSWORD!, CLIENT_SECRET!]) expect(all).not.toContain(secret);
 });
