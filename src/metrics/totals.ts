@@ -26,7 +26,7 @@ const add = statement(
 );
 
 /** Adds to the totals. `labels`: JSON, sorted by the labels' names. */
-export async function addTotals(
+async function addTotals(
   db: Queryable,
   news: readonly { sample: string; labels: string; value: number }[],
 ): Promise<void> {

@@ -107,7 +107,7 @@ export async function startExample(
         if (habits.exchangesBeforeAnswering) before.push(work());
         else response.on("finish", () => setTimeout(work, 20));
       });
-      await Promise.race([Promise.all(before), sleep(EXCHANGES_WITHIN_MS)]);
+      if (before.length > 0) await Promise.race([Promise.all(before), sleep(EXCHANGES_WITHIN_MS)]);
       await sleep(habits.answerTakesMs(request));
       return { ...answered, headers: { ...habits.headers, ...answered.headers } };
     }).catch(() => incoming.destroy()); // The caller hung up in the middle of the body.
