@@ -1,5 +1,3 @@
-import { once } from "node:events";
-
 /** Resolves with `work`, or rejects with `late()` after `ms` milliseconds; a later result is dropped. */
 export async function within<T>(ms: number, work: T | Promise<T>, late: () => Error): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
@@ -13,50 +11,45 @@ export async function within<T>(ms: number, work: T | Promise<T>, late: () => Er
   }
 }
 
-type Limits = { ms: number; late: () => Error; cuts: readonly AbortSignal[] };
-
-/**
- * Runs `work` with a signal that is aborted after `ms` milliseconds, with `late()`, or when one of `cuts` is, with its
- * reason. Then this rejects with that, also if the work does not end.
- */
-export async function untilCut<T>(
-  { ms, late, cuts }: Limits,
-  work: (signal: AbortSignal) => Promise<T>,
-): Promise<T> {
-  const ending = new AbortController();
-  const { signal } = ending;
-  // Before `work` can listen, and before a cut that was made already: nothing that ends the work is missed.
-  const aborted = once(signal, "abort").then(() => Promise.reject(signal.reason as Error));
-  const listening = cuts.map((cut) => ({ cut, end: () => ending.abort(cut.reason) }));
-  for (const { cut, end } of listening) cut.addEventListener("abort", end);
-  for (const { cut, end } of listening) if (cut.aborted) end();
-  const limit = setTimeout(() => ending.abort(late()), ms);
-  try {
-    return await Promise.race([aborted, (async () => work(signal))()]);
-  } finally {
-    clearTimeout(limit);
-    for (const { cut, end } of listening) cut.removeEventListener("abort", end);
-  }
+interface Limits {
+  ms: number;
+  late: () => Error;
+  cuts: readonly AbortSignal[];
+  /** Extended each `everyMs`; false: it is not ours any more. While the database is away nobody else can take it. */
+  lease?: { hold: () => Promise<boolean>; everyMs: number };
 }
 
 export class LeaseLost extends Error {}
 
 /**
- * As {@link untilCut}, while `hold` extends the lease of the work each `everyMs`; false cuts the work off, with
- * {@link LeaseLost}. While the database is unreachable nobody else can claim it either.
+ * Runs `work` with a signal that is aborted after `ms` milliseconds, with `late()`, when one of `cuts` is, with its
+ * reason, or with {@link LeaseLost}. Then this rejects with that, also if the work does not end.
  */
-export async function underLease<T>(
-  { hold, everyMs, ...limits }: { hold: () => Promise<boolean>; everyMs: number } & Limits,
+export async function untilCut<T>(
+  { ms, late, cuts, lease }: Limits,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const lost = new AbortController();
+  const ending = new AbortController();
+  let reject: (why: unknown) => void = () => undefined;
+  const aborted = new Promise<never>((_, rejected) => (reject = rejected));
+  const cut = (why: unknown) => {
+    ending.abort(why);
+    reject(why);
+  };
   const check = (isOurs: boolean) =>
-    isOurs || lost.abort(new LeaseLost("It is no longer ours, or no longer wanted."));
-  const beat = setInterval(() => void hold().then(check, () => undefined), everyMs);
+    isOurs || cut(new LeaseLost("It is no longer ours, or no longer wanted."));
+  const listening = cuts.map((signal) => ({ signal, end: () => cut(signal.reason) }));
+  for (const { signal, end } of listening) signal.addEventListener("abort", end);
+  // Before `work` begins: nothing that ends it is missed.
+  for (const { signal, end } of listening) if (signal.aborted) end();
+  const limit = setTimeout(() => cut(late()), ms);
+  const beat = lease && setInterval(() => void lease.hold().then(check, () => undefined), lease.everyMs);
   try {
-    return await untilCut({ ...limits, cuts: [...limits.cuts, lost.signal] }, work);
+    return await Promise.race([aborted, (async () => work(ending.signal))()]);
   } finally {
+    clearTimeout(limit);
     clearInterval(beat);
+    for (const { signal, end } of listening) signal.removeEventListener("abort", end);
   }
 }
 

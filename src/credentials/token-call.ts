@@ -65,10 +65,10 @@ async function call(ctx: Context, admitted: Admitted, stopping: AbortSignal | nu
   if (answer === "client_rejected") return { done: "secret_rejected" };
   if (answer.outcome !== "issued") return { done: "failed", failure: answer };
   // Nothing may come between the answer and its storing.
-  const isStored = await storeIssued(ctx, admitted, sent, answer.tokens);
+  const share = shareOfLife(row.uuid);
+  const isStored = await storeIssued(ctx, admitted, sent, answer.tokens, share);
   if (secret) await ctx.credentials.secrets.accepted(secret);
-  if (isStored)
-    return { done: "stored", refreshInSeconds: answer.tokens.lifeSeconds * shareOfLife(row.uuid) };
+  if (isStored) return { done: "stored", refreshInSeconds: answer.tokens.lifeSeconds * share };
   // If the platform has killed the stored token by this late success, the first call that it refuses (401) replaces it.
   ctx.log.warn(named(row), "Tokens arrived after their lease was lost, and were not stored");
   return { done: "not_ours" };
@@ -106,6 +106,7 @@ async function storeIssued(
   { row, secret }: Admitted,
   sent: Secret,
   { accessToken, refreshToken, lifeSeconds }: IssuedTokens,
+  share: number,
 ): Promise<boolean> {
   const { uuid, owner } = row;
   const first = row.state === "grant_pending";
@@ -113,10 +114,15 @@ async function storeIssued(
   const seal = (column: "sealed_access_token" | "sealed_refresh_token", token: Secret) =>
     vault.seal(credentialSealContext(column, uuid, owner), token);
   const sealed = {
-    ...{ uuid, lease: row.lease, first, replaces: isReplaced ? row.generation : null },
+    uuid,
+    lease: row.lease,
+    first,
+    replaces: isReplaced ? row.generation : null,
     access: seal("sealed_access_token", accessToken),
     refresh: refreshToken && seal("sealed_refresh_token", refreshToken),
-    ...{ lifeSeconds, share: shareOfLife(uuid), secretVersion: secret?.version ?? null },
+    lifeSeconds,
+    share,
+    secretVersion: secret?.version ?? null,
     // A refresh that brings no refresh token keeps the existing one, so this flag would be wrong.
     flags: first && !refreshToken ? "no_refresh_token" : "",
   };

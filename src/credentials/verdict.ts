@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { NotIssued } from "../platform/oauth.ts";
 import type { CredentialEvent, Owner, State } from "./states.ts";
 
@@ -114,6 +114,5 @@ export function judgeLostGrant({ outcomeUnknown, rejectedForSeconds, sealedRefre
  */
 export function shareOfLife(uuid: string): number {
   // The uuid need not be random.
-  const hash = createHash("sha1").update(uuid).digest();
-  return 0.45 + 0.1 * (hash.readUInt32BE() / 2 ** 32);
+  return 0.45 + 0.1 * (hash("sha1", uuid, "buffer").readUInt32BE() / 2 ** 32);
 }

@@ -2,7 +2,7 @@ import { schedule, validate } from "node-cron";
 import type { Context } from "../context.ts";
 import { retryWhileDatabaseAway } from "../database/database.ts";
 import { messageOf, Misconfigured, storable } from "../errors.ts";
-import { LeaseLost, orNullAfter, underLease } from "../within.ts";
+import { LeaseLost, orNullAfter, untilCut } from "../within.ts";
 import { timed } from "../work/vendor-steps.ts";
 import type { Extensions, Rotation, YourJob } from "./contract.ts";
 import {
@@ -94,10 +94,10 @@ async function runOne(ctx: Context, job: YourJob, claimed: ClaimedJob, ending: A
   const startedMs = performance.now();
   const late = () => new Hangs(`It has not ended after ${mostMinutes} minutes`);
   const hold = () => holdJob(ctx.db, claimed);
-  const limits = { hold, everyMs: HOLD_EVERY_MS, ms: mostMinutes * MINUTE_MS, late, cuts: [] };
+  const limits = { ms: mostMinutes * MINUTE_MS, late, cuts: [], lease: { hold, everyMs: HOLD_EVERY_MS } };
   const isCut = () => ending.signal.aborted;
   const error = await timed(ctx, `jobs.${name}`, isCut, () =>
-    underLease(limits, (signal) =>
+    untilCut(limits, (signal) =>
       ctx.trace.inSpan(`job ${name}`, { parent: null }, async () => {
         signal.addEventListener("abort", () => ending.abort(signal.reason));
         // Why it was cut off counts, not how it ended then.

@@ -1,4 +1,4 @@
-import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import { hash, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { RequestHandler } from "express";
 import type { Context } from "../context.ts";
@@ -49,13 +49,12 @@ function authenticate(
   };
 }
 
-/** Compares keyed hashes of a fixed length, always with all candidates, so that the time taken reveals nothing. */
+/** Compares hashes of a fixed length, always with all candidates, so that the time taken reveals nothing. */
 function oneOf(candidates: readonly string[]): (given: Buffer) => boolean {
-  const key = randomBytes(32);
-  const hash = (bytes: Buffer | string) => createHmac("sha256", key).update(bytes).digest();
-  const hashes = candidates.map(hash);
+  const hashOf = (bytes: Buffer | string) => hash("sha256", bytes, "buffer");
+  const hashes = candidates.map(hashOf);
   return (given) => {
-    const givenHash = hash(given);
+    const givenHash = hashOf(given);
     return hashes.map((each) => timingSafeEqual(each, givenHash)).includes(true);
   };
 }

@@ -50,7 +50,11 @@ const isRefused = (response: ServerResponse) => (statusOf(response) ?? 400) >= 4
 /** Says what was answered, and of a refused request whence it came. */
 function ofRequest(request: IncomingMessage, response: ServerResponse, line: object): object {
   const address = isRefused(response) && { address: clientAddress(request as Request) };
-  return { ...line, res: { status: statusOf(response) }, ...address, [EACH]: isAccepted(request) };
+  return Object.assign(line, {
+    res: { status: statusOf(response) },
+    [EACH]: isAccepted(request),
+    ...address,
+  });
 }
 
 /** Null if the connection ended before anything was sent: Node's `statusCode` is 200 from the beginning. */

@@ -33,7 +33,7 @@ export function createPlatformFor(
   const { tokensOf, ...shared } = calls;
   const throttleOf = createThrottles(clock);
   const { sleep } = clock;
-  return (uuid) => endpoints(uuid, { ...shared, sleep, tokens: tokensOf(uuid), throttle: throttleOf(uuid) });
+  return (uuid) => endpoints(uuid, { sleep, tokens: tokensOf(uuid), throttle: throttleOf(uuid), ...shared });
 }
 
 /** One line per endpoint. To add one that is enabled for you, add a line. */

@@ -119,8 +119,8 @@ function send({ http, apiUrl, mediaType }: ResourceClient, call: Call, token: Se
   const { path, headers, ...request } = call;
   const contentType = request.body !== undefined && { "content-type": "application/json" };
   const authorization = `Bearer ${token.reveal()}`;
-  const all = { accept: mediaType, ...contentType, ...headers, authorization };
-  return http.send({ ...request, url: apiUrl + path, headers: all });
+  const all = { accept: mediaType, authorization, ...contentType, ...headers };
+  return http.send({ url: apiUrl + path, headers: all, ...request });
 }
 
 /** In ms; null: another try would end in the same way. */
@@ -137,8 +137,8 @@ async function asked<T>(on: ResourceClient, call: Call, reading: Reading<T>) {
   const { answer, token } = await tried(on, call);
   const secrets = [token.reveal(), ...secretsIn(call.body)];
   const value = readAnswer({ method: call.method, url: on.apiUrl + call.path }, answer, {
-    ...reading,
     secrets,
+    ...reading,
   });
   return { value, answer };
 }

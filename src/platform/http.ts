@@ -139,6 +139,9 @@ function exchange(call: CallName, sent: Limited, agents: Agents): Promise<HttpAn
  */
 function open(call: CallName, { headers, body }: HttpRequest, agents: Agents): http.ClientRequest {
   const { protocol, hostname, port, pathname, search } = call.url;
+  const sent: http.OutgoingHttpHeaders = { "accept-encoding": "identity", ...headers };
+  // Node sends no length of a body after GET or DELETE, and the server would read it as the next request.
+  if (body !== undefined) sent["Content-Length"] = Buffer.byteLength(body);
   const isHttps = protocol === "https:";
   try {
     const options = {
@@ -146,12 +149,7 @@ function open(call: CallName, { headers, body }: HttpRequest, agents: Agents): h
       hostname: hostname.replace(/^\[|\]$/g, ""),
       port,
       path: pathname + search,
-      // Node sends no length of a body after GET or DELETE, and the server would read it as the next request.
-      headers: {
-        "accept-encoding": "identity",
-        ...headers,
-        ...(body !== undefined && { "Content-Length": Buffer.byteLength(body) }),
-      },
+      headers: sent,
       agent: isHttps ? agents.https : agents.http,
     };
     return isHttps ? https.request(options) : http.request(options);

@@ -61,7 +61,8 @@ export function createTokenEndpoint(on: { http: Http; authUrl: string; timeoutMs
   return {
     exchange: (code, clientSecret, verifier) =>
       ask("authorization_code", {
-        ...{ code, client_secret: clientSecret },
+        code,
+        client_secret: clientSecret,
         ...(verifier && { code_verifier: verifier }),
       }),
     refresh: (refreshToken, clientSecret) =>

@@ -107,8 +107,15 @@ function newResource(vault: Vault, request: ProvisionRequest): ResourceRow {
   const sealed = (column: "sealed_log_input_url" | "sealed_log_drain_token", value: Secret | null) =>
     value && Buffer.from(vault.seal(resourceSealContext(column, uuid), value));
   return {
-    ...{ uuid, name, plan, region, options, state: "provisioning" },
-    ...{ answerStatus: null, sealedAnswer: null, sealedConfig: null },
+    uuid,
+    name,
+    plan,
+    region,
+    options,
+    state: "provisioning",
+    answerStatus: null,
+    sealedAnswer: null,
+    sealedConfig: null,
     sealedLogInputUrl: sealed("sealed_log_input_url", logInputUrl),
     sealedLogDrainToken: sealed("sealed_log_drain_token", logDrainToken),
   };

@@ -70,9 +70,10 @@ export const claimSteps = async (db: Queryable, lane: Lane, most: number) =>
   stepsOf(await db.query<StepRow>(claimDue[lane], [most]));
 
 export function stepsOf(rows: readonly StepRow[]): Step[] {
-  return rows.map(({ key, kind, detail, attempts, lease, requestId, traceparent, ...resource }) => ({
-    ...{ key, kind, detail, attempts, lease, requestId, traceparent, resource },
-  }));
+  return rows.map((row) => {
+    const { key, kind, detail, attempts, lease, requestId, traceparent } = row;
+    return { key, kind, detail, attempts, lease, requestId, traceparent, resource: row };
+  });
 }
 
 // A step that was put off meanwhile, and not claimed anew, has no lease to extend.

@@ -4,7 +4,7 @@ import { messageOf, mayQuote, storable } from "../errors.ts";
 import { NoToken, PlatformRefused, RateLimited } from "../platform/errors.ts";
 import type { Answer } from "../resources/answers.ts";
 import { canBe } from "../resources/states.ts";
-import { underLease } from "../within.ts";
+import { untilCut } from "../within.ts";
 import { announce, discover, reportFailure } from "./platform-steps.ts";
 import {
   ALARM_AFTER_ATTEMPTS,
@@ -145,8 +145,8 @@ async function run(ctx: Context, step: Step, cut: AbortSignal): Promise<Answer |
     cut.throwIfAborted();
     const late = () => new Error("The step took too long.");
     const hold = () => holdStep(ctx.db, step);
-    const limits = { hold, everyMs: HOLD_EVERY_MS, ms: LONGEST_STEP_MS, late, cuts: [cut] };
-    return (await underLease(limits, (signal) => KINDS[step.kind](ctx, step, signal))) ?? null;
+    const limits = { ms: LONGEST_STEP_MS, late, cuts: [cut], lease: { hold, everyMs: HOLD_EVERY_MS } };
+    return (await untilCut(limits, (signal) => KINDS[step.kind](ctx, step, signal))) ?? null;
   } catch (error) {
     if (step.kind === "provision" && step.lease === FIRST_LEASE) await writeStepOf(ctx, step.resource.uuid);
     await putOff(ctx, step, mayQuote(error, secretsOf(ctx.vault, step.resource)), cut.aborted);

@@ -84,7 +84,7 @@ export interface Step {
 export const newStep = (
   resource: ResourceRow,
   work: Pick<Step, "key" | "kind" | "detail" | "requestId" | "traceparent">,
-): Step => ({ ...work, attempts: 1, lease: FIRST_LEASE, resource });
+): Step => ({ attempts: 1, lease: FIRST_LEASE, resource, ...work });
 
 export const isOfPlanChange = ({ detail }: Pick<Step, "detail">): boolean => detail.plan !== undefined;
 

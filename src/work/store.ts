@@ -156,8 +156,10 @@ export const storeLook = groupCommit<Pick<Context, "db">, Look, void>({
   async write({ db }, looks) {
     // Of two looks at one resource the later one counts, and ends what either is to end.
     const latest = new Map<string, Look>();
-    for (const each of looks)
-      latest.set(each.uuid, { ...each, step: each.step ?? latest.get(each.uuid)?.step });
+    for (const each of looks) {
+      const before = latest.get(each.uuid);
+      latest.set(each.uuid, before && !each.step ? { ...each, step: before.step } : each);
+    }
     // In the order of their resources, in which PostgreSQL locks them: so two batches wait for each other in turn.
     const ordered = [...latest.values()].sort((one, other) => (one.uuid < other.uuid ? -1 : 1));
     await db.query(look, [

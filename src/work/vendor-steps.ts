@@ -87,9 +87,13 @@ export async function writeStepOf({ db }: Pick<Context, "db">, uuid: string): Pr
 function vendorResource(vault: Vault, { resource, key, detail }: Step, signal: AbortSignal): VendorResource {
   const { uuid, name, plan, region, options } = resource;
   return {
-    ...{ uuid, name, region, options, signal },
+    uuid,
+    name,
     plan: detail.plan ?? plan,
+    region,
+    options,
     idempotencyKey: key,
+    signal,
     ...logSecrets(vault, resource),
   };
 }
@@ -140,6 +144,13 @@ async function resultOf(ctx: Context, step: Step, signal: AbortSignal): Promise<
   }
 }
 
+class TookTooLong extends KitError {
+  constructor(name: string, seconds: number) {
+    const words = `was cut off after ${seconds} s, its limit: see limits in src/your-service/plans.ts.`;
+    super("took_too_long", `The service's ${name}() ${words}`);
+  }
+}
+
 async function call<T extends Outcome | NotYet | void>(
   ctx: Context,
   step: Step,
@@ -148,13 +159,11 @@ async function call<T extends Outcome | NotYet | void>(
 ): Promise<T> {
   const name = functionOf(step.kind);
   const { [name]: seconds = LONGEST_CALL_SECONDS } = ctx.offer.limits ?? {};
-  const words = `was cut off after ${seconds} s, its limit: see limits in src/your-service/plans.ts.`;
-  const late = new KitError("took_too_long", `The service's ${name}() ${words}`);
-  const limits = { ms: seconds * 1_000, late: () => late, cuts: [signal] };
+  const limits = { ms: seconds * 1_000, late: () => new TookTooLong(name, seconds), cuts: [signal] };
   return timed(
     ctx,
     name,
-    (error) => signal.aborted || error === late,
+    (error) => signal.aborted || error instanceof TookTooLong,
     () =>
       ctx.trace.inSpan(name, {}, () =>
         untilCut(limits, (wanted) => work(vendorResource(ctx.vault, step, wanted))),
