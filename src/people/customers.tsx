@@ -76,7 +76,11 @@ export function customerRoutes(ctx: Context): Router {
       const here = `${addressOf(ctx, request).base}/customer/${uuid}`;
       const form = formsOf(ctx, visit, here);
       const late = () => new Error("The service's customerPage() takes too long");
-      const page = await within(PAGE_TIME_MS, ctx.customerPage(resource, { person, form }), late);
+      const page = await within(
+        PAGE_TIME_MS,
+        Promise.resolve(ctx.customerPage(resource, { person, form })),
+        late,
+      );
       const [sent] = /^[\w-]{16}$/.exec(String(request.query["sent"])) ?? [];
       const ended = sent ? await customerAction(ctx.db, uuid, sent) : null;
       if (ended?.state === "running") response.set("Refresh", "2");
