@@ -15,6 +15,8 @@ export interface Pace {
   readonly lastOrdersMs: number;
   /** How often the log takes a warning or an error of one kind; 0: each is written. */
   readonly logAgainMs: number;
+  /** How long the metrics and the overview show what they have read: the database is asked no more often. */
+  readonly freshMs: number;
 }
 
 export const PACE: Pace = {
@@ -24,4 +26,5 @@ export const PACE: Pace = {
   pauses: 1,
   lastOrdersMs: 500,
   logAgainMs: 60_000,
+  freshMs: 2_000,
 };

@@ -6,13 +6,13 @@ import { methodNotAllowed } from "../http/requests.ts";
 import { build } from "../version.ts";
 import { sharedFor } from "../within.ts";
 import type { Sample } from "./metrics.ts";
-import { FRESH_MS, GAUGES, stateOfCredentials, stateOfWork } from "./store.ts";
+import { GAUGES, stateOfCredentials, stateOfWork } from "./store.ts";
 import { readTotals } from "./totals.ts";
 
 /** In Prometheus' text format, for requests that `guard` lets pass; to be mounted at `/metrics`. */
 export function metricsRoutes(ctx: OpenContext, guard: RequestHandler): Router {
   const { registry, isUp } = ownMetrics(ctx.db);
-  const samples = sharedFor(FRESH_MS, () => sharedSamples(ctx, isUp));
+  const samples = sharedFor(ctx.pace.freshMs, () => sharedSamples(ctx, isUp));
   const router = Router({ caseSensitive: true });
   router.use(guard);
   router

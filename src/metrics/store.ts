@@ -149,9 +149,6 @@ export const GAUGES = [
   { name: TOKEN_AGE, help: "Age of the access tokens that are refreshed, as of now", type: "histogram" },
 ];
 
-/** However often somebody looks, the database is queried no more often than this. */
-export const FRESH_MS = 2_000;
-
 /** How many percent of the credentials were read for their counts and ages; no metric, but the pages say it. */
 export const SAMPLED = "sampled_percent";
 

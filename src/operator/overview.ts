@@ -1,4 +1,4 @@
-import { FRESH_MS, stateOfCredentials, stateOfWork } from "../metrics/store.ts";
+import { stateOfCredentials, stateOfWork } from "../metrics/store.ts";
 import { readHours } from "../metrics/totals.ts";
 import type { OpenContext } from "../context.ts";
 import { orNullAfter, sharedFor } from "../within.ts";
@@ -14,7 +14,7 @@ const STATUS_TIMEOUT_MS = 2_500;
  * an upgrade makes wrong; what the metrics show too; the refreshes of the last 24 hours.
  */
 export function createOverview(ctx: OpenContext) {
-  const measured = sharedFor(FRESH_MS, async () => [
+  const measured = sharedFor(ctx.pace.freshMs, async () => [
     ...(await stateOfWork(ctx.db, ctx.jobs.names)),
     ...(await stateOfCredentials(ctx.db)),
   ]);

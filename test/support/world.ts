@@ -134,6 +134,7 @@ export const QUICK: Partial<Pace> = {
   pauses: 0.1,
   lastOrdersMs: 25,
   logAgainMs: 0,
+  freshMs: 50,
 };
 
 const countQuiet = statement(

@@ -1,8 +1,9 @@
 import type { Config } from "../../config.ts";
 import { isDatabaseAway, isHeldUp } from "../../database/database.ts";
 import { messageOf } from "../../errors.ts";
-import { FRESH_MS, stateOfWork } from "../../metrics/store.ts";
+import { stateOfWork } from "../../metrics/store.ts";
 import type { OpenContext } from "../../context.ts";
+import { PACE } from "../../pace.ts";
 import { checkOffer } from "../../resources/check-offer.ts";
 import type { Offer } from "../../resources/contract.ts";
 import { sharedFor } from "../../within.ts";
@@ -59,7 +60,7 @@ export async function examine(needs: {
     }),
   ];
   const opened = async () => (state.ctx ??= await needs.open(needs.readSettings()));
-  const measured = sharedFor(FRESH_MS, async () => {
+  const measured = sharedFor(PACE.freshMs, async () => {
     const { db, jobs } = await opened();
     return stateOfWork(db, jobs.names);
   });
