@@ -6,7 +6,7 @@ import type { Log } from "./logging/log.ts";
 import type { Scrubber } from "./secret.ts";
 import type { Metrics } from "./metrics/metrics.ts";
 import type { Pace } from "./pace.ts";
-import type { Http } from "./platform/http.ts";
+import type { PlatformCalls } from "./platform/http.ts";
 import type { CurrentStatus } from "./platform/status.ts";
 import type { Extensions } from "./extend/contract.ts";
 import type { Offer, YourService } from "./resources/contract.ts";
@@ -33,7 +33,7 @@ export interface Context {
   readonly db: Database;
   readonly vault: Vault;
 
-  readonly platformCalls: { http: Http; apiUrl: string; mediaType: string };
+  readonly platformCalls: PlatformCalls;
   readonly platformFor: PlatformFor;
   /** What the status feed says, or why it cannot be read. */
   readonly status: () => Promise<CurrentStatus | string>;

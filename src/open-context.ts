@@ -23,7 +23,7 @@ import { checkExtensions } from "./extend/jobs.ts";
 import { kitFor } from "./extend/kit.ts";
 import type { Offer, YourService } from "./resources/contract.ts";
 import { createCredentials } from "./credentials/credentials.ts";
-import { createExchanges, createRefreshes, refreshesSettled } from "./credentials/sweeps.ts";
+import { createExchanges, createRefreshes, refreshesSettled } from "./credentials/pools.ts";
 import { tokensOf } from "./credentials/token-source.ts";
 import { NO_TRACE } from "./trace/trace.ts";
 import { createVault } from "./vault/vault.ts";

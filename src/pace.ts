@@ -2,7 +2,7 @@
 export interface Pace {
   /** From the answer to a provision until its grant is exchanged: the platform must have seen the answer first. */
   readonly exchangeAfterMs: number;
-  /** How long the vendor's function may take before the answer is "later": the platform waits for 3 s. */
+  /** How long the vendor's function may take before the answer is "later": the platform wants one within 3 s. */
   readonly vendorMs: number;
   /** How long one request may wait for the database in all, so that it is answered before the platform gives up. */
   readonly requestMs: number;

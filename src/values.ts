@@ -21,3 +21,11 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 export function readUuid(value: unknown): string | null {
   return typeof value === "string" && UUID.test(value) ? value.toLowerCase() : null;
 }
+
+/** A timestamp with the offset `+hhmm` (as the platform writes it), `+hh:mm` or `Z`, of the years 2000 to 9999. */
+export function readTime(value: unknown): Date | null {
+  if (typeof value !== "string") return null;
+  const time = new Date(/[+-]\d{4}$/.test(value) ? `${value.slice(0, -2)}:${value.slice(-2)}` : value);
+  const year = time.getUTCFullYear();
+  return year >= 2000 && year < 10_000 ? time : null;
+}

@@ -3,5 +3,5 @@ import { readEnvironment } from "./environment.ts";
 import { runProcess } from "./process/run-process.ts";
 import { runWeb } from "./process/run-web.ts";
 
-/** The web process: answers the platform, and unless `WEB_JOBS=off`, runs the jobs. */
+/** The web process: answers the platform, and runs the jobs: with `WEB_JOBS=off` only what its own requests make due. */
 await runProcess(() => readConfig(readEnvironment()), runWeb);

@@ -33,21 +33,21 @@ const PROBE_EVERY_MS = 15_000;
 /** Holds refreshes back while the token endpoint fails or asks for rest (`Retry-After`). Grants have only minutes. */
 function createBreaker(onHeldBack: () => void) {
   let failures = 0;
-  let closedUntil = 0;
+  let restsUntil = 0;
   let restAskedAt = -Infinity;
   return {
     /** How many refreshes may be started now. */
     allowance(): number {
-      if (performance.now() < closedUntil) return 0;
+      if (performance.now() < restsUntil) return 0;
       if (failures < FAILURES_TO_OPEN) return Infinity;
-      closedUntil = performance.now() + PROBE_EVERY_MS;
+      restsUntil = performance.now() + PROBE_EVERY_MS;
       onHeldBack();
       return 1;
     },
     /** `sentMs`: when that call began. A call begun before the platform asked for rest does not end the rest. */
     succeeded(sentMs: number): void {
       failures = 0;
-      if (sentMs > restAskedAt) closedUntil = 0;
+      if (sentMs > restAskedAt) restsUntil = 0;
     },
     failed(retryAfterMs = 0): void {
       failures += 1;
@@ -55,7 +55,7 @@ function createBreaker(onHeldBack: () => void) {
       const opens = failures === FAILURES_TO_OPEN;
       if (opens) onHeldBack();
       const restMs = Math.max(retryAfterMs, opens ? PROBE_EVERY_MS : 0);
-      closedUntil = Math.max(closedUntil, performance.now() + restMs);
+      restsUntil = Math.max(restsUntil, performance.now() + restMs);
     },
   };
 }

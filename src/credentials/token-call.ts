@@ -29,17 +29,17 @@ const KEEP_TOKENS_MS = 3_600_000;
 const AFTER_TOKENS_MS = 5_000;
 
 /**
- * One call to the token endpoint for a claimed row, and what becomes of the row. It waits for a turn until `stopping`
+ * One call to the token endpoint for a claimed row, and what becomes of the row. It waits for a turn until `noNewCalls`
  * is aborted; null: a caller waits for this one token, so it goes out at once.
  */
 export async function callTokens(
   ctx: Context,
   admitted: Admitted,
-  stopping: AbortSignal | null,
+  noNewCalls: AbortSignal | null,
 ): Promise<CallResult> {
   const { row } = admitted;
   const sentMs = performance.now();
-  const result = await call(ctx, admitted, stopping);
+  const result = await call(ctx, admitted, noNewCalls);
   if (row.state !== "grant_pending") heed(ctx, result, sentMs);
   if (result.done === "stored") noteStored(ctx, row, result.refreshInSeconds);
   // The lease is kept, so that in most cases no other process sends the dead code or token either.
@@ -52,7 +52,7 @@ export async function callTokens(
 }
 
 /** In the order that loses nothing: decrypt the row's secret, wait for a turn, mark, call, store. */
-async function call(ctx: Context, admitted: Admitted, stopping: AbortSignal | null): Promise<CallResult> {
+async function call(ctx: Context, admitted: Admitted, noNewCalls: AbortSignal | null): Promise<CallResult> {
   const { row, secret } = admitted;
   // The code or refresh token in the row has been answered.
   if (ctx.credentials.held.has(row.uuid)) return { done: "held" };
@@ -60,14 +60,16 @@ async function call(ctx: Context, admitted: Admitted, stopping: AbortSignal | nu
     ? openSealed(ctx, row, "sealed_grant_code", row.sealedGrantCode)
     : openSealed(ctx, row, "sealed_refresh_token", row.sealedRefreshToken));
   if (!sent) return { done: "quarantined" };
-  const answer = await send(ctx, admitted, sent, stopping);
+  const answer = await send(ctx, admitted, sent, noNewCalls);
   if (!answer) return { done: "not_sent" };
   if (answer === "client_rejected") return { done: "secret_rejected" };
   if (answer.outcome !== "issued") return { done: "failed", failure: answer };
   // Nothing may come between the answer and its storing.
   const share = shareOfLife(row.uuid);
   const isStored = await storeIssued(ctx, admitted, sent, answer.tokens, share);
-  if (secret) await ctx.credentials.secrets.accepted(secret);
+  const notNoted = (error: unknown) =>
+    ctx.log.warn({ error }, "That our client secret is accepted is stored after the next call");
+  if (secret) await ctx.credentials.secrets.accepted(secret).catch(notNoted);
   if (isStored) return { done: "stored", refreshInSeconds: answer.tokens.lifeSeconds * share };
   // If the platform has killed the stored token by this late success, the first call that it refuses (401) replaces it.
   ctx.log.warn(named(row), "Tokens arrived after their lease was lost, and were not stored");
@@ -79,12 +81,12 @@ async function send(
   { db, log, credentials: { endpoint, takeTurn, secrets, people } }: Context,
   { row, secret, isProbe }: Admitted,
   credential: Secret,
-  stopping: AbortSignal | null,
+  noNewCalls: AbortSignal | null,
 ): Promise<JudgedAnswer | null> {
   const isGrant = row.state === "grant_pending";
-  const passTurn = stopping ? await takeTurn(isGrant) : () => undefined;
+  const passTurn = noNewCalls ? await takeTurn(isGrant) : () => undefined;
   try {
-    if (stopping?.aborted) return null;
+    if (noNewCalls?.aborted) return null;
     if (!secret)
       return (await markSent(db, row))
         ? judgePersons(log, await endpoint.refresh(credential, people!.secret))

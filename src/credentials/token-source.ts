@@ -6,7 +6,7 @@ import type { Secret } from "../secret.ts";
 import { within } from "../within.ts";
 import { openSealed } from "./sealed.ts";
 import { readTokens, type TokenRow } from "./store.ts";
-import { refreshNow } from "./sweeps.ts";
+import { refreshNow } from "./pools.ts";
 
 type Pair = TokenRow & { token: Secret };
 

@@ -1,7 +1,7 @@
 import type { Context } from "../context.ts";
 import { nextDueInSeconds } from "../credentials/queue.ts";
 import { reopenQuarantined } from "../credentials/sealed.ts";
-import { refreshesSettled } from "../credentials/sweeps.ts";
+import { refreshesSettled } from "../credentials/pools.ts";
 import { prunePeopleAndCustomers } from "../people/store.ts";
 import { createYourJobs } from "../extend/jobs.ts";
 import { failStranded } from "../resources/end-store.ts";

@@ -4,8 +4,8 @@ import { askRotation, NO_ROTATION, rotationOf } from "../work/rotation.ts";
 import { forEachResource, type How, type Report, type Which } from "./work-through.ts";
 import { Refusal } from "../errors.ts";
 import { failLocked, lockWithCredential } from "../resources/end-store.ts";
-import { expireProvision, finishStep } from "../work/queue.ts";
-import { nudge } from "../work/runner.ts";
+import { expireProvision, endStep } from "../work/queue.ts";
+import { nudgeLanes } from "../work/runner.ts";
 import { isOfPlanChange, type Step } from "../work/step.ts";
 import { resourcesToTake, settleStep, takeSteps, type Hand } from "../work/store.ts";
 import { writeStepOf } from "../work/vendor-steps.ts";
@@ -130,7 +130,7 @@ function onSteps(hand: Hand, none: string, work = ({ db }: Context, asked: Asked
       },
       how,
     );
-    nudge(ctx);
+    nudgeLanes(ctx);
     return report;
   };
 }
@@ -157,7 +157,7 @@ export async function giveUp(ctx: Context, asked: Asked): Promise<Step[]> {
     // Those of the provision are not ours any more, and stay as they are.
     for (const step of taken) {
       const result = { is: "refused", refusal: GIVEN_UP } as const;
-      if (!(await settleStep({ db: tx, vault: ctx.vault }, step, result))) await finishStep(tx, step);
+      if (!(await settleStep({ db: tx, vault: ctx.vault }, step, result))) await endStep(tx, step);
     }
     return taken;
   });

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Context } from "../context.ts";
-import { refreshNow } from "../credentials/sweeps.ts";
+import { refreshNow } from "../credentials/pools.ts";
 import { forEachResource, type End, type How, type Report, type Which } from "./work-through.ts";
-import { recoverGrant } from "../credentials/grant.ts";
+import { recoverGrant } from "../credentials/recover-grant.ts";
 import { retryWhileDatabaseAway } from "../database/database.ts";
 import { KitError } from "../errors.ts";
 import { findResources } from "./store.ts";

@@ -1,11 +1,10 @@
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
-import { readTime } from "../credentials/grant.ts";
 import { Refusal } from "../errors.ts";
 import { refuseCompressed } from "../http/requests.ts";
 import type { Grant, ProvisionRequest } from "../resources/rows.ts";
 import { Secret } from "../secret.ts";
-import { isJsonObject, type JsonObject, readUuid } from "../values.ts";
+import { isJsonObject, type JsonObject, readTime, readUuid } from "../values.ts";
 
 // Reading what the platform sends (assumed, section 1). Each member we use is taken by name; what we do not know is
 // ignored. Only uuid and plan are required, and little is refused: a refusal costs a sale.

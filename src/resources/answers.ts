@@ -70,14 +70,16 @@ export const deprovisioned = () =>
 export const notFound = () =>
   new Refusal("This resource was never provisioned.", { id: "not_found", status: 404 });
 
-/** Runs idempotent database work, waiting while the database is away: for the platform a refusal is final. */
-export type WithinDeadline = <Result>(work: (isTooLate: () => boolean) => Promise<Result>) => Promise<Result>;
+export type Persist = <Stored>(work: (isTooLate: () => boolean) => Promise<Stored>) => Promise<Stored>;
 
 /** So long each piece of work may wait even when the vendor's function has used up the rest. */
 const LEAST_MS = 2_000;
 
-/** The deadline of one request, counted from its arrival: it may have waited for this process to start. */
-export function requestDeadline(receivedAtMs: number, { requestMs }: Pace): WithinDeadline {
+/**
+ * Runs idempotent database work, waiting while the database is away: for the platform a refusal is final. The deadline
+ * of the request is counted from its arrival: it may have waited for this process to start.
+ */
+export function requestDeadline(receivedAtMs: number, { requestMs }: Pace): Persist {
   const until = receivedAtMs + requestMs;
   const leastMs = Math.min(LEAST_MS, requestMs / 4);
   return (work) =>

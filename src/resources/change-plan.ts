@@ -20,7 +20,7 @@ import {
   requestDeadline,
   unknownPlan,
   type Answer,
-  type WithinDeadline,
+  type Persist,
 } from "./answers.ts";
 import { wasNeverProvisioned } from "./rows.ts";
 import { lockedResource, MOST_UNCHANGED_CALLS, noteUnchanged } from "./store.ts";
@@ -40,12 +40,12 @@ export async function changePlan(
   requestId: string,
   receivedAtMs = performance.now(),
 ): Promise<Answer> {
-  const within = requestDeadline(receivedAtMs, ctx.pace);
+  const persist = requestDeadline(receivedAtMs, ctx.pace);
   const wish = { uuid, plan, key: randomUUID(), requestId, traceparent: ctx.trace.current() };
   for (;;) {
     const answer = await answerInTime(async (isLate) => {
-      const begun = await within(() => ctx.db.transaction((tx) => begin(ctx, tx, wish, isLate)));
-      return begun && "kind" in begun ? resultOrAccepted(ctx, begun, plan, within) : begun;
+      const begun = await persist(() => ctx.db.transaction((tx) => begin(ctx, tx, wish, isLate)));
+      return begun && "kind" in begun ? resultOrAccepted(ctx, begun, plan, persist) : begun;
     }, receivedAtMs + ctx.pace.vendorMs);
     if (answer?.status === 202) ctx.nudge("run-vendor-steps");
     if (answer) return answer;
@@ -97,14 +97,14 @@ async function resultOrAccepted(
   ctx: Context,
   step: Step,
   plan: string,
-  within: WithinDeadline,
+  persist: Persist,
 ): Promise<Answer | null> {
   const run = ctx.work.start(step);
   const answer = await orNullAfter(ctx.pace.vendorMs, run);
   if (answer) return answer;
   const { uuid } = step.resource;
   try {
-    if (await within(() => acceptChange(ctx.db, uuid, step.key))) return takesLonger(plan);
+    if (await persist(() => acceptChange(ctx.db, uuid, step.key))) return takesLonger(plan);
   } catch (error) {
     ctx.log.warn(
       { uuid, requestId: step.requestId, plan, error },

@@ -15,16 +15,16 @@ export async function deprovision(
   requestId: string | null = null,
   receivedAtMs = performance.now(),
 ): Promise<void> {
-  const within = requestDeadline(receivedAtMs, ctx.pace);
+  const persist = requestDeadline(receivedAtMs, ctx.pace);
   // Also if an earlier try was committed and its acknowledgement was lost: then this request was the first, and succeeds.
   let isFirst = false;
-  await within(() =>
+  await persist(() =>
     ctx.db.transaction(async (tx) => {
       isFirst = (await endResource(tx, uuid, requestId, ctx.trace.current())) || isFirst;
     }),
   );
   if (!isFirst) {
-    const resource = await within(() => findResource(ctx.db, uuid));
+    const resource = await persist(() => findResource(ctx.db, uuid));
     throw !resource || wasNeverProvisioned(resource) ? notFound() : deprovisioned();
   }
   ctx.log.info({ uuid, requestId }, "Deprovisioned: a tombstone stays, every secret is erased");

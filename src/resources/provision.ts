@@ -9,15 +9,15 @@ import {
   requestDeadline,
   unknownPlan,
   type Answer,
-  type WithinDeadline,
+  type Persist,
 } from "./answers.ts";
 import type { ProvisionRequest, ResourceRow } from "./rows.ts";
 import { answerFirst, findResource, insertProvision, receiveGrant } from "./store.ts";
 
 /**
- * Answers a provision request (assumed, section 1): delivered at least once, carried out exactly once. It stores the
- * resource, has the vendor's function run, and waits for the answer: the vendor's result, or "later" after
- * `pace.vendorMs`, whichever is stored first. A repeated request waits for the same answer, byte for byte.
+ * Answers a provision request (assumed, section 1): delivered at least once, answered the same each time. It stores the
+ * resource and, unless the plan is always answered "later", has the vendor's function run, and waits for the answer: the
+ * vendor's result, or "later" after `pace.vendorMs`, whichever is stored first. A repeated request waits for the same answer, byte for byte.
  * `isHeard`: whether its caller still waits. Throws a `Refusal` for what cannot be provisioned.
  */
 export async function provision(
@@ -28,25 +28,25 @@ export async function provision(
 ): Promise<Answer> {
   const { uuid, requestId } = request;
   const { plans } = ctx.offer;
-  const within = requestDeadline(receivedAtMs, ctx.pace);
+  const persist = requestDeadline(receivedAtMs, ctx.pace);
   const plan = Object.hasOwn(plans, request.plan) ? plans[request.plan]! : null;
   if (!plan) {
-    if (await within(() => findResource(ctx.db, uuid))) return again(ctx, request, within, isHeard);
+    if (await persist(() => findResource(ctx.db, uuid))) return again(ctx, request, persist, isHeard);
     throw unknownPlan(plans, request.plan);
   }
   const answer = plan.later === undefined ? null : laterAnswer(plan.later, uuid);
   const traceparent = ctx.trace.current();
-  const stored = await within((isTooLate) =>
+  const stored = await persist((isTooLate) =>
     insertProvision(ctx, { request, answer, isTooLate, traceparent }),
   );
-  if (!stored) return again(ctx, request, within, isHeard);
+  if (!stored) return again(ctx, request, persist, isHeard);
   if (!request.grant)
     ctx.log.error({ alarm: "no_grant", uuid, requestId }, "A provision came without a grant");
   if (answer) return answer;
   const run = ctx.work.start(
     newStep(stored, { key: uuid, kind: "provision", detail: {}, requestId, traceparent }),
   );
-  return (await orNullAfter(ctx.pace.vendorMs, run)) ?? firstOrLater(ctx, uuid, within);
+  return (await orNullAfter(ctx.pace.vendorMs, run)) ?? firstOrLater(ctx, uuid, persist);
 }
 
 /**
@@ -56,34 +56,34 @@ export async function provision(
 async function again(
   ctx: Context,
   request: ProvisionRequest,
-  within: WithinDeadline,
+  persist: Persist,
   isHeard: () => boolean,
 ): Promise<Answer> {
   const { uuid, grant, requestId } = request;
-  if (grant && isHeard() && (await within(() => receiveGrant(ctx, uuid, grant, requestId))))
+  if (grant && isHeard() && (await persist(() => receiveGrant(ctx, uuid, grant, requestId))))
     ctx.log.info({ uuid, requestId }, "A repeated provision brought a new grant");
   // The process that began it may have died: then its step is due.
   ctx.nudge("run-vendor-steps");
   const given = await answerInTime(async () => {
-    const resource = await storedResource(ctx, uuid, within);
+    const resource = await storedResource(ctx, uuid, persist);
     const answer = givenAnswer(ctx.vault, resource);
     if (answer) logDifferences(ctx, resource, request);
     return answer;
   }, performance.now() + ctx.pace.vendorMs);
-  return given ?? firstOrLater(ctx, uuid, within);
+  return given ?? firstOrLater(ctx, uuid, persist);
 }
 
 /** Stores "later" as the answer, unless one was stored first. */
-async function firstOrLater(ctx: Context, uuid: string, within: WithinDeadline): Promise<Answer> {
+async function firstOrLater(ctx: Context, uuid: string, persist: Persist): Promise<Answer> {
   const message = "Your add-on is being set up. Its config vars appear as soon as it is ready.";
   const later = laterAnswer(message, uuid);
   const first = { uuid, answer: later, config: null, lease: FIRST_LEASE, next: "provision" } as const;
-  if (await within(() => answerFirst(ctx, first))) return later;
-  return givenAnswer(ctx.vault, await storedResource(ctx, uuid, within)) ?? later;
+  if (await persist(() => answerFirst(ctx, first))) return later;
+  return givenAnswer(ctx.vault, await storedResource(ctx, uuid, persist)) ?? later;
 }
 
-const storedResource = async (ctx: Context, uuid: string, within: WithinDeadline) =>
-  (await within(() => findResource(ctx.db, uuid)))!;
+const storedResource = async (ctx: Context, uuid: string, persist: Persist) =>
+  (await persist(() => findResource(ctx.db, uuid)))!;
 
 /** Logs the members in which a repeated request differs from what is stored, without their values. */
 function logDifferences({ log }: Context, stored: ResourceRow, request: ProvisionRequest): void {

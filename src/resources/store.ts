@@ -68,7 +68,7 @@ interface NewProvision {
   traceparent: string | null;
 }
 
-/** Writes a new resource, and returns it. Null: the uuid was stored before. */
+/** Writes a new resource, and returns it as it is before any answer. Null: the uuid was stored before. */
 export const insertProvision = groupCommit<Context, NewProvision, ResourceRow | null>({
   isTooLate: (row) => row.isTooLate(),
   write: insertProvisions,
@@ -226,7 +226,7 @@ interface FirstAnswer {
   next: "provision" | "finish" | "clean_up" | null;
 }
 
-const stateBefore = (next: FirstAnswer["next"]): ResourceState =>
+const stateOnAnswer = (next: FirstAnswer["next"]): ResourceState =>
   next === null ? "provisioned" : next === "clean_up" ? "failed" : "provisioning";
 
 /** Stores the answer to a provision, however late, if none is stored yet: true. */
@@ -238,7 +238,7 @@ export const answerFirst = groupCommit<Context, FirstAnswer, boolean>({
     const written = [...first.values()];
     const values = [
       written.map((row) => row.uuid),
-      written.map(({ next }) => stateBefore(next)),
+      written.map(({ next }) => stateOnAnswer(next)),
       written.map((row) => row.answer.status),
       written.map((row) => sealAnswer(vault, row.uuid, row.answer.body)),
       written.map(({ uuid, config }) => config && sealConfig(vault, uuid, fullSet([], config))),

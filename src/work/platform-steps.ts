@@ -6,7 +6,7 @@ import { notYetSet, openConfig } from "../resources/config-vars.ts";
 import { failProvision } from "../resources/end-store.ts";
 import { findResource } from "../resources/store.ts";
 import { within } from "../within.ts";
-import { finishStep } from "./queue.ts";
+import { endStep } from "./queue.ts";
 import { isOfPlanChange, type Step } from "./step.ts";
 import { settleAnnounced, storeLook, takeLooks } from "./store.ts";
 
@@ -22,7 +22,7 @@ export async function announce(ctx: Context, step: Step): Promise<void> {
     ctx.log.info({ uuid, requestId: step.requestId }, "The platform knows the config vars");
 }
 
-/** Platform document, "Usage rules" 1. */
+/** Platform document, "Usage rules" 1. What stores the apps ends the step. */
 export async function discover(ctx: Context, step: Step): Promise<void> {
   const { uuid } = step.resource;
   const { primary, attachments } = await findApps(ctx, uuid, step);
@@ -47,7 +47,7 @@ export async function reportFailure(ctx: Context, step: Step): Promise<void> {
   }
   await failProvision(ctx, uuid);
   // `failProvision` has deleted this step with the others, unless there was nothing left to fail.
-  await finishStep(ctx.db, step);
+  await endStep(ctx.db, step);
 }
 
 /** If it was told before and the answer was lost, it rightly refuses. */

@@ -76,10 +76,16 @@ export function stepsOf(rows: readonly StepRow[]): Step[] {
   });
 }
 
-// A step that was put off meanwhile, and not claimed anew, has no lease to extend.
+// A step that was put off meanwhile, and not claimed anew, has no lease to extend. A provision has no step until it
+// outlasts its request: until it is answered it is ours, however late that is.
 const hold = statement(
   "hold_step",
-  `UPDATE steps s SET leased_until = now() + ${LEASE} WHERE ${IS_OURS} AND s.leased_until IS NOT NULL RETURNING id`,
+  `WITH held AS (
+     UPDATE steps s SET leased_until = now() + ${LEASE} WHERE ${IS_OURS} AND s.leased_until IS NOT NULL RETURNING uuid
+   )
+   SELECT uuid FROM held UNION ALL SELECT r.uuid FROM resources r
+   WHERE r.uuid = $1 AND $2 = $1 AND $3 = ${FIRST_LEASE} AND ${mayBe("done")} AND r.answer_status IS NULL
+     AND NOT EXISTS (SELECT FROM steps s WHERE s.uuid = r.uuid AND s.key = r.uuid)`,
 );
 
 /** Extends the lease. False: the step is not ours any more, or no longer wanted. */
@@ -120,7 +126,7 @@ export async function putOffStep(
 
 const finish = statement("finish_step", `DELETE FROM steps s WHERE ${IS_OURS}`);
 
-export const finishStep = (db: Queryable, step: Step) => db.query(finish, claimOf(step));
+export const endStep = (db: Queryable, step: Step) => db.query(finish, claimOf(step));
 
 // What must wait until a call that was cut off has noticed is due at the end of that lease.
 const nextDue = eachLane((lane) =>

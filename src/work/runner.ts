@@ -12,7 +12,7 @@ import {
   CONCURRENCY,
   expireSteps,
   findUnansweredProvisions,
-  finishStep,
+  endStep,
   holdStep,
   nextStepInSeconds,
   putOffStep,
@@ -67,7 +67,7 @@ export function createStepRunner(ctx: Context): StepRunner {
   const pools = eachLane((lane) =>
     createWorkerPool({
       claim: (most) => claimSteps(db, lane, most),
-      handle: (step: Step) => runSafely(step).then(() => nudge(ctx)),
+      handle: (step: Step) => runSafely(step).then(() => nudgeLanes(ctx)),
       places: () => (grantsGoFirst() ? 0 : lane === "rotation" ? ROTATIONS_AT_ONCE : CONCURRENCY),
     }),
   );
@@ -99,7 +99,7 @@ export function createStepRunner(ctx: Context): StepRunner {
       const ended = runSafely(step).finally(() => started.delete(ended));
       started.add(ended);
       // The commonest end, a provision that is done, leaves no step behind.
-      void ended.then((answer) => (step.kind === "provision" && answer?.status === 200) || nudge(ctx));
+      void ended.then((answer) => (step.kind === "provision" && answer?.status === 200) || nudgeLanes(ctx));
       return ended;
     },
     runDue: (lane, signal) => pools[lane].fill(signal),
@@ -115,7 +115,7 @@ export function createStepRunner(ctx: Context): StepRunner {
 }
 
 /** The next step may be in another lane. */
-export function nudge(ctx: Pick<Context, "nudge">): void {
+export function nudgeLanes(ctx: Pick<Context, "nudge">): void {
   ctx.nudge("run-steps");
   ctx.nudge("run-vendor-steps");
   ctx.nudge("run-rotations");
@@ -132,13 +132,13 @@ export async function findLateSteps(ctx: Context): Promise<void> {
       "A provision was not completed in 11 hours and is given up",
     );
   const woken = await wakeSteps(ctx.db);
-  if (woken + expired.length + unanswered.length > 0) nudge(ctx);
+  if (woken + expired.length + unanswered.length > 0) nudgeLanes(ctx);
 }
 
 /** Runs one claimed step: its function settles it, or it is put off. Rejects if that cannot be stored. */
 async function run(ctx: Context, step: Step, cut: AbortSignal): Promise<Answer | null> {
   if (isUnwanted(step)) {
-    await finishStep(ctx.db, step);
+    await endStep(ctx.db, step);
     return null;
   }
   try {
@@ -148,7 +148,6 @@ async function run(ctx: Context, step: Step, cut: AbortSignal): Promise<Answer |
     const limits = { ms: LONGEST_STEP_MS, late, cuts: [cut], lease: { hold, everyMs: HOLD_EVERY_MS } };
     return (await untilCut(limits, (signal) => KINDS[step.kind](ctx, step, signal))) ?? null;
   } catch (error) {
-    if (step.kind === "provision" && step.lease === FIRST_LEASE) await writeStepOf(ctx, step.resource.uuid);
     await putOff(ctx, step, mayQuote(error, secretsOf(ctx.vault, step.resource)), cut.aborted);
     return null;
   }
@@ -181,6 +180,7 @@ async function putOff(ctx: Context, step: Step, error: unknown, isCut: boolean):
   // Logged even if it cannot be stored: the next try is no longer the twelfth, and the alarm would be lost.
   let isOurs = true;
   try {
+    if (kind === "provision" && step.lease === FIRST_LEASE) await writeStepOf(ctx, step.resource.uuid);
     isOurs = (await putOffStep(ctx.db, step, againInSeconds, isCut ? {} : { error: words })) !== null;
   } finally {
     const isQuarantined = error instanceof NoToken && error.id === "quarantined";

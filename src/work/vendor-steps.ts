@@ -10,7 +10,7 @@ import { answerFirst, lockedResource } from "../resources/store.ts";
 import { Secret } from "../secret.ts";
 import { resourceSealContext, type Vault } from "../vault/vault.ts";
 import { untilCut } from "../within.ts";
-import { finishStep, writeProvisionStep } from "./queue.ts";
+import { endStep, writeProvisionStep } from "./queue.ts";
 import { rotationOf, settleRetired } from "./rotation.ts";
 import { functionOf, isOfPlanChange, LONGEST_STEP_MS, MAY_GO_ON, type Step } from "./step.ts";
 import { settleStep } from "./store.ts";
@@ -28,7 +28,7 @@ export async function callVendor(ctx: Context, step: Step, signal: AbortSignal):
 
 export async function cleanUp(ctx: Context, step: Step, signal: AbortSignal): Promise<void> {
   await untilDone(ctx, step, signal, (resource) => ctx.vendor.deprovision(resource));
-  await finishStep(ctx.db, step);
+  await endStep(ctx.db, step);
 }
 
 export async function retire(ctx: Context, step: Step, signal: AbortSignal): Promise<void> {

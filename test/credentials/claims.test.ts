@@ -1,6 +1,6 @@
 import pg from "pg";
 import type { TokenEndpoint } from "../../src/platform/oauth.ts";
-import { refreshNow } from "../../src/credentials/sweeps.ts";
+import { refreshNow } from "../../src/credentials/pools.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { tokenPairs } from "../support/token-pairs.ts";
 import { aWorld, eventually, opened } from "../support/world.ts";

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { FaultAction } from "../../packages/sandbox/index.ts";
 import { credentialSealContext } from "../../src/vault/vault.ts";
 import { storeTokens } from "../../src/credentials/store.ts";
-import { refreshNow } from "../../src/credentials/sweeps.ts";
+import { refreshNow } from "../../src/credentials/pools.ts";
 import { tokensOf } from "../../src/credentials/token-source.ts";
 import { openContext } from "../../src/open-context.ts";
 import { Secret } from "../../src/secret.ts";

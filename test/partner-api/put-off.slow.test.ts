@@ -1,9 +1,11 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { FaultAction } from "../../packages/sandbox/index.ts";
 import { Refusal } from "../../src/errors.ts";
+import { HOLD_EVERY_MS } from "../../src/work/step.ts";
 import { teapots } from "../support/teapots/index.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
-import { eventually, opened } from "../support/world.ts";
+import { eventually, opened, QUICK } from "../support/world.ts";
 
 const life = opened(() => aLifecycle());
 afterEach(() => life.vendor.asUsual());
@@ -255,6 +257,21 @@ describe("a provision whose function", () => {
     expect(Object.keys(life.patchesOf(addon.id)[0]!.config)).toHaveLength(2);
     expect(life.actionsOf(addon.id)).toEqual(["provision 200"]);
   });
+});
+
+it("a provision that is not answered yet is not taken from its function, however late the answer is", async () => {
+  await life.world.restart({ parts: { pace: { ...QUICK, vendorMs: 15_000 } } });
+  const signals: AbortSignal[] = [];
+  life.vendor.next("provision", async (resource) => {
+    signals.push(resource.signal);
+    // Longer than until the first extension of a lease.
+    await sleep(HOLD_EVERY_MS + 400);
+    return teapots.provision(resource);
+  });
+  const { addon, response } = await life.control.install({ plan: "basic" });
+  expect([response.status, signals.map(({ aborted }) => aborted)]).toEqual([200, [false]]);
+  expect(life.vendor.callsOf(addon.id, "provision")).toHaveLength(1);
+  await life.world.restart();
 });
 
 it("a long call of a vendor's function gets the signal when its process stops, and the next process repeats it", async () => {

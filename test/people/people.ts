@@ -1,4 +1,4 @@
-import { refreshesSettled } from "../../src/credentials/sweeps.ts";
+import { refreshesSettled } from "../../src/credentials/pools.ts";
 import type { Environment } from "../../src/environment.ts";
 import { aWorld, eventually, type Wishes, type World } from "../support/world.ts";
 import { aBrowser, type Browser, type Shown } from "./browser.ts";

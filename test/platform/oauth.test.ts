@@ -6,7 +6,7 @@ import { TransportError } from "../../src/platform/errors.ts";
 import { createTokenEndpoint, judgeTokenAnswer, type TokenAnswer } from "../../src/platform/oauth.ts";
 import { Secret } from "../../src/secret.ts";
 import { anHttp, aServer, type Answering, aClosedPort } from "./local-server.ts";
-import { readTime } from "../../src/credentials/grant.ts";
+import { readTime } from "../../src/values.ts";
 import { oauthGrantOf } from "../../src/platform/authorizations.ts";
 import { aTokenSource, inOrder, MEDIA_TYPE, UUID } from "./api-client.ts";
 

@@ -1,5 +1,5 @@
 import { currentStatus, incident, openIncidents } from "../../src/platform/status.ts";
-import { refreshNow } from "../../src/credentials/sweeps.ts";
+import { refreshNow } from "../../src/credentials/pools.ts";
 import { tokenPairs } from "../support/token-pairs.ts";
 import { aWorld, opened } from "../support/world.ts";
 import { inOrder } from "./api-client.ts";

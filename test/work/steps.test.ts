@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { jest } from "@jest/globals";
 import type { Extensions } from "../../src/extend/contract.ts";
 import type { VendorResource } from "../../src/resources/contract.ts";
@@ -10,7 +11,7 @@ import type { Context } from "../../src/context.ts";
 import { statement } from "../../src/database/database.ts";
 import { claimSteps, holdStep, putOffStep } from "../../src/work/queue.ts";
 import { createStepRunner } from "../../src/work/runner.ts";
-import type { Step } from "../../src/work/step.ts";
+import { FIRST_LEASE, type Step } from "../../src/work/step.ts";
 import { createWorkerPool } from "../../src/work/worker-pool.ts";
 
 // Which steps run when, and for how long. The vendor's functions may take minutes; steps that only call the platform
@@ -221,6 +222,25 @@ it("an extension of its lease that comes after a step was put off does not hold 
   await putOffStep(db, claimed!, 0, {});
   expect(await holdStep(db, claimed!)).toBe(false);
   expect(await claimSteps(db, "vendor", 1)).toMatchObject([{ lease: claimed!.lease + 1 }]);
+});
+
+it.each<[string, boolean, Record<string, string>]>([
+  ["is not answered", true, {}],
+  ["has got a step, which another process runs", false, { step: "2" }],
+  ["is answered, and has no step", false, { answer_status: "200" }],
+  ["was deprovisioned", false, { state: "deprovisioned" }],
+])("the lease of a provision that %s can be extended: %s", async (_what, isOurs, has) => {
+  const db = alone.database;
+  const uuid = randomUUID();
+  const run = (text: string, values: unknown[]) => db.query(statement("", text), values);
+  const { state = "provisioning", answer_status: status = null, step } = has;
+  await run(
+    `INSERT INTO resources (uuid, plan, applied_plan, state, answer_status) VALUES ($1, 'basic', 'basic', $2, $3)`,
+    [uuid, state, status],
+  );
+  if (step)
+    await run(`INSERT INTO steps (uuid, key, kind, lease) VALUES ($1, $1, 'provision', $2)`, [uuid, step]);
+  expect(await holdStep(db, { resource: { uuid }, key: uuid, lease: FIRST_LEASE } as Step)).toBe(isOurs);
 });
 
 it("a pool that is filled twice at once starts no more than its places, and takes what one claim has left", async () => {

@@ -3,7 +3,7 @@ import os from "node:os";
 import { Command } from "commander";
 import { readConfig, type Config, type SettingName } from "../../config.ts";
 import type { Database } from "../../database/database.ts";
-import { refreshesSettled } from "../../credentials/sweeps.ts";
+import { refreshesSettled } from "../../credentials/pools.ts";
 import { readEnvironment, type Environment } from "../../environment.ts";
 import { messageOf } from "../../errors.ts";
 import { createOwnScrubber, type Scrubber, type Secret } from "../../secret.ts";

@@ -1,7 +1,7 @@
 import { Secret } from "../../../src/secret.ts";
 import { aWorld, opened } from "../../support/world.ts";
 import { kit, kitJson } from "../../support/kit.ts";
-import { refreshNow } from "../../../src/credentials/sweeps.ts";
+import { refreshNow } from "../../../src/credentials/pools.ts";
 import { tokensOf } from "../../../src/credentials/token-source.ts";
 import type { Context } from "../../../src/context.ts";
 import { forEachResource, type Report } from "../../../src/operator/work-through.ts";

@@ -2,15 +2,8 @@ import type { Context } from "../context.ts";
 import { oauthGrantOf } from "../platform/authorizations.ts";
 import { PlatformRefused } from "../platform/errors.ts";
 import { credentialSealContext } from "../vault/vault.ts";
+import { readTime } from "../values.ts";
 import { storeRecovered } from "./queue.ts";
-
-/** A timestamp with the offset `+hhmm` (as the platform writes it), `+hh:mm` or `Z`, of the years 2000 to 9999. */
-export function readTime(value: unknown): Date | null {
-  if (typeof value !== "string") return null;
-  const time = new Date(/[+-]\d{4}$/.test(value) ? `${value.slice(0, -2)}:${value.slice(-2)}` : value);
-  const year = time.getUTCFullYear();
-  return year >= 2000 && year < 10_000 ? time : null;
-}
 
 /**
  * Asks the legacy oauth-grant endpoint for a resource's grant and stores it, due at once (platform document,

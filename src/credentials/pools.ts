@@ -36,14 +36,14 @@ function createPool(
 ): WorkerPool {
   return createWorkerPool<Admitted>({
     claim: (most) => claim(ctx, most),
-    async handle(due, stopping) {
+    async handle(due, noNewCalls) {
       const { row } = due;
       // A pair is refreshed long after the request that brought its grant.
       const isGrant = row.state === "grant_pending";
       const work = ctx.trace.inSpan<unknown>(
         isGrant ? "exchange" : "refresh",
         { parent: isGrant ? row.traceparent : null, uuid: row.owner === "resource" ? row.uuid : undefined },
-        () => (row.isOver ? endGrant(ctx, row) : callTokens(ctx, due, stopping)),
+        () => (row.isOver ? endGrant(ctx, row) : callTokens(ctx, due, noNewCalls)),
       );
       await work.catch((error: unknown) =>
         ctx.log.error({ ...named(row), error }, "Work on a credential failed; its lease ends by itself"),
@@ -83,12 +83,12 @@ async function admit(
   secret: ClientSecret,
   rows: readonly ClaimedCredential[],
 ): Promise<Admitted[]> {
-  const isClosed = ({ owner, state, isOver }: ClaimedCredential) =>
+  const isHeldBack = ({ owner, state, isOver }: ClaimedCredential) =>
     owner === "resource" && !isOver && holdsBack(secret, state === "grant_pending");
-  const closed = rows.filter(isClosed);
-  const [least] = closed.toSorted((one, other) => one.attempts - other.attempts);
+  const heldBack = rows.filter(isHeldBack);
+  const [least] = heldBack.toSorted((one, other) => one.attempts - other.attempts);
   const probe = least && (await ctx.credentials.secrets.takeProbe(secret)) ? least : null;
-  const held = closed.filter((row) => row !== probe);
+  const held = heldBack.filter((row) => row !== probe);
   await Promise.all(held.map((row) => releaseCredential(ctx.db, row)));
   return rows
     .filter((row) => !held.includes(row))
