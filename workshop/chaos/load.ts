@@ -21,9 +21,11 @@ const LOOK_EVERY_MS = 1_000;
  */
 const NOTICED_WITHIN_MS = 5_000;
 /**
- * A grant lives five minutes: one call every ten seconds while the token endpoint fails, and the quicker first ones.
+ * A grant is tried for five minutes after each delivery: one call every ten seconds while the token endpoint fails, and
+ * the quicker first ones.
  */
 const MOST_CALLS_A_CODE = 40;
+const A_GRANTS_LIFE_MS = 305_000;
 /**
  * The limit of vain calls for one refresh token within a minute: a few retries, and those of each step that needs the
  * token.
@@ -91,10 +93,11 @@ export function unbounded(calls: readonly TokenCall[], load: Load): string[] {
   const connections = Math.max(load.connections, Math.ceil(load.connectionsInTrouble / 2));
   return [
     ...[...byCredential(calls, ({ kind }) => kind === "exchange")]
-      .filter(([, own]) => own.length > MOST_CALLS_A_CODE)
-      .map(([, own]) => `${own[0]!.uuid}: ${own.length} calls with one code`),
+      .map(([, own]) => ({ uuid: own[0]!.uuid, most: mostWithin(A_GRANTS_LIFE_MS, own) }))
+      .filter(({ most }) => most > MOST_CALLS_A_CODE)
+      .map(({ uuid, most }) => `${uuid}: ${most} calls with one code within its life`),
     ...[...byCredential(calls, ({ kind, isIssued, isHarmed }) => kind === "refresh" && (!isIssued || isHarmed))]
-      .map(([, own]) => ({ uuid: own[0]!.uuid, most: mostInAMinute(own) }))
+      .map(([, own]) => ({ uuid: own[0]!.uuid, most: mostWithin(60_000, own) }))
       .filter(({ most }) => most > MOST_IN_VAIN_A_MINUTE)
       .map(({ uuid, most }) => `${uuid}: ${most} calls in vain within a minute for one refresh token`),
     ...(connections > mostConnections ? [`${connections} connections of one process; at most ${mostConnections} were allowed`] : []),
@@ -112,11 +115,11 @@ function byCredential(
   return groups;
 }
 
-/** The largest number of calls within any minute. The calls must be in the order in which they were made. */
-function mostInAMinute(calls: readonly TokenCall[]): number {
+/** The largest number of calls within so many ms. The calls must be in the order in which they were made. */
+function mostWithin(ms: number, calls: readonly TokenCall[]): number {
   let first = 0;
   return calls.reduce((most, { fromMs }, last) => {
-    while (fromMs - calls[first]!.fromMs > 60_000) first += 1;
+    while (fromMs - calls[first]!.fromMs > ms) first += 1;
     return Math.max(most, last - first + 1);
   }, 0);
 }
