@@ -31,8 +31,9 @@ export async function untilCut<T>(
     ending.abort(why);
     reject(why);
   };
+  let isOver = false;
   const check = (isOurs: boolean) =>
-    isOurs || cut(new LeaseLost("It is no longer ours, or no longer wanted."));
+    isOurs || isOver || cut(new LeaseLost("It is no longer ours, or no longer wanted."));
   const listening = cuts.map((signal) => ({ signal, end: () => cut(signal.reason) }));
   for (const { signal, end } of listening) signal.addEventListener("abort", end);
   // Before `work` begins: nothing that ends it is missed.
@@ -42,6 +43,7 @@ export async function untilCut<T>(
   try {
     return await Promise.race([aborted, (async () => work(ending.signal))()]);
   } finally {
+    isOver = true;
     clearTimeout(limit);
     clearInterval(beat);
     for (const { signal, end } of listening) signal.removeEventListener("abort", end);

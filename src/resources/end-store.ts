@@ -1,6 +1,6 @@
 import type { Context } from "../context.ts";
 import { retryWhileDatabaseAway, statement, type Queryable } from "../database/database.ts";
-import { IS_OF_YOU, STEP_LEASE_SECONDS } from "../work/step.ts";
+import { IS_OF_YOU, NOTICED, STEP_LEASE_SECONDS } from "../work/step.ts";
 import { sealAnswer } from "./answers.ts";
 import type { ProvisionRequest } from "./rows.ts";
 import { mayBe } from "./states.ts";
@@ -49,7 +49,7 @@ const ending = (
    ), running AS (
      SELECT s.leased_until AS until FROM cancelled s
        WHERE ${IS_OF_YOU} OR (s.kind = 'report_failure' AND s.attempts = 0)
-     UNION ALL SELECT created_at + interval '${STEP_LEASE_SECONDS} seconds' FROM resources
+     UNION ALL SELECT greatest(created_at + interval '${STEP_LEASE_SECONDS} seconds', ${NOTICED}) FROM resources
        WHERE uuid = $1 AND state = 'provisioning' AND answer_status IS NULL
    ), cleaning AS (
      INSERT INTO steps (uuid, kind, key, due_at, leased_until, request_id, traceparent)

@@ -3,7 +3,7 @@ import { groupCommit, statement, type Queryable } from "../database/database.ts"
 import { GRANT_SECONDS } from "../credentials/verdict.ts";
 import type { Secret } from "../secret.ts";
 import { credentialSealContext, resourceSealContext, type Vault } from "../vault/vault.ts";
-import { STEP_LEASE_SECONDS } from "../work/step.ts";
+import { NOTICED, STEP_LEASE_SECONDS } from "../work/step.ts";
 import { sealAnswer, type Answer } from "./answers.ts";
 import { fullSet, openConfig, sealConfig, type ConfigVar } from "./config-vars.ts";
 import { RESOURCE_COLUMNS, type Grant, type ProvisionRequest, type ResourceRow } from "./rows.ts";
@@ -207,7 +207,7 @@ const answer = statement(
      INSERT INTO steps (uuid, key, kind, due_at, attempts, lease, leased_until, request_id, traceparent)
      SELECT a.uuid, a.uuid, a.step_next, CASE WHEN a.step_next <> 'finish' THEN now() END,
        CASE WHEN a.step_next = 'provision' THEN 1 ELSE 0 END, 1,
-       CASE WHEN a.step_next = 'provision' THEN a.created_at + ${LEASE} END,
+       CASE WHEN a.step_next = 'provision' THEN greatest(a.created_at + ${LEASE}, ${NOTICED}) END,
        c.request_id, c.traceparent
      FROM answered a JOIN credentials c USING (uuid) WHERE a.step_next IS NOT NULL
        AND NOT EXISTS (SELECT FROM steps s WHERE s.uuid = a.uuid AND s.kind = 'provision')

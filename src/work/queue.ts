@@ -6,6 +6,7 @@ import {
   eachLane,
   FIRST_LEASE,
   isIn,
+  NOTICED,
   ofPlanChange,
   STEP_LEASE_SECONDS,
   type Lane,
@@ -76,16 +77,10 @@ export function stepsOf(rows: readonly StepRow[]): Step[] {
   });
 }
 
-// A step that was put off meanwhile, and not claimed anew, has no lease to extend. A provision has no step until it
-// outlasts its request: until it is answered it is ours, however late that is.
+// A step that was put off meanwhile, and not claimed anew, has no lease to extend.
 const hold = statement(
   "hold_step",
-  `WITH held AS (
-     UPDATE steps s SET leased_until = now() + ${LEASE} WHERE ${IS_OURS} AND s.leased_until IS NOT NULL RETURNING uuid
-   )
-   SELECT uuid FROM held UNION ALL SELECT r.uuid FROM resources r
-   WHERE r.uuid = $1 AND $2 = $1 AND $3 = ${FIRST_LEASE} AND ${mayBe("done")} AND r.answer_status IS NULL
-     AND NOT EXISTS (SELECT FROM steps s WHERE s.uuid = r.uuid AND s.key = r.uuid)`,
+  `UPDATE steps s SET leased_until = now() + ${LEASE} WHERE ${IS_OURS} AND s.leased_until IS NOT NULL RETURNING id`,
 );
 
 /** Extends the lease. False: the step is not ours any more, or no longer wanted. */
@@ -141,12 +136,13 @@ export const nextStepInSeconds = async ({ db }: { db: Queryable }, lane: Lane) =
   (await db.query<{ seconds: number | null }>(nextDue[lane]))[0]?.seconds ?? null;
 
 // A provision needs a step of its own once it outlasts its request: its process died before it was answered, or its
-// first try failed. It is leased for as long as the process that stored it may be at work. To be sent in a transaction
-// that has locked the resource.
+// first try goes on or failed. It is leased for as long as the process that stored it may be at work; if that time is
+// over, until that process, which may have been cut off from the database, has noticed. To be sent in a transaction that
+// has locked the resource.
 const writeProvision = statement(
   "write_provision_step",
   `INSERT INTO steps (uuid, key, kind, due_at, attempts, lease, leased_until, created_at, request_id, traceparent)
-   SELECT r.uuid, r.uuid, 'provision', now(), 1, 1, r.created_at + ${LEASE}, r.created_at,
+   SELECT r.uuid, r.uuid, 'provision', now(), 1, 1, greatest(r.created_at + ${LEASE}, ${NOTICED}), r.created_at,
      c.request_id, c.traceparent
    FROM resources r JOIN credentials c USING (uuid) WHERE r.uuid = $1 AND ${mayBe("done")} AND NOT EXISTS (
      SELECT FROM steps s WHERE s.uuid = r.uuid AND s.kind IN ('provision', 'finish', 'announce', 'report_failure') AND NOT ${ofPlanChange("s")})`,

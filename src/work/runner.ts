@@ -144,13 +144,22 @@ async function run(ctx: Context, step: Step, cut: AbortSignal): Promise<Answer |
   try {
     cut.throwIfAborted();
     const late = () => new Error("The step took too long.");
-    const hold = () => holdStep(ctx.db, step);
+    const hold = () => holdOrWrite(ctx, step);
     const limits = { ms: LONGEST_STEP_MS, late, cuts: [cut], lease: { hold, everyMs: HOLD_EVERY_MS } };
     return (await untilCut(limits, (signal) => KINDS[step.kind](ctx, step, signal))) ?? null;
   } catch (error) {
     await putOff(ctx, step, mayQuote(error, secretsOf(ctx.vault, step.resource)), cut.aborted);
     return null;
   }
+}
+
+/** Extends the lease. A provision that outlasts its request, and has no step yet, gets one. */
+export async function holdOrWrite(ctx: Pick<Context, "db">, step: Step): Promise<boolean> {
+  if (await holdStep(ctx.db, step)) return true;
+  if (step.kind !== "provision" || step.lease !== FIRST_LEASE) return false;
+  // Nothing, if it is answered, or gone.
+  await writeStepOf(ctx, step.resource.uuid);
+  return holdStep(ctx.db, step);
 }
 
 /** Its writer did not see the resource's end, or did not know that its provision is done. */

@@ -51,6 +51,8 @@ export const STEP_LEASE_SECONDS = 30;
 
 /** How often it is extended while its process lives; so soon is noticed, too, that it was taken away. */
 export const HOLD_EVERY_MS = 3_000;
+/** SQL: when a process has noticed that a step is not its own any more. */
+export const NOTICED = `now() + interval '${HOLD_EVERY_MS / 1_000 + 2} seconds'`;
 
 /** The longest one step may run: a call of ten minutes, and as long to store what came of it. */
 export const LONGEST_STEP_MS = 20 * 60_000;

@@ -16,7 +16,7 @@ import {
   UNSAID,
   type StepRow,
 } from "./queue.ts";
-import { announcing, HOLD_EVERY_MS, IS_OF_YOU, ofPlanChange, type Step } from "./step.ts";
+import { announcing, IS_OF_YOU, NOTICED, ofPlanChange, type Step } from "./step.ts";
 
 // What a step leaves behind, written together with its end: the config vars wanted, the plan, and the next step, without
 // a due time while it needs tokens. Every statement is fenced by the step's lease, so the work of a process that was
@@ -193,7 +193,6 @@ export const takeLooks = (db: Queryable) => db.query<{ uuid: string; hasToken: b
 // lease was taken away is noticed by its process at the next extension: until then no other call is made of its resource.
 // A request may still wait for a plan change that is not accepted: it would begin another one. `inTrouble`: of all
 // steps, only these; one that waits for its turn is not. $2: of a resource that was named, also what is in no trouble.
-const NOTICED = `now() + interval '${HOLD_EVERY_MS / 1_000 + 2} seconds'`;
 const IS_CALLED = `s.leased_until > now() AND s.due_at <= now() AND s.attempts > 0`;
 const hand = (
   event: string,

@@ -285,7 +285,6 @@ it("an error of the vendor's code that quotes a config value shows it neither in
   life.vendor.next("changePlan", () => Promise.reject(new Error("First try fails.")));
   life.vendor.next("changePlan", () => Promise.reject(new Error(`Could not set ${secret}.`)));
   await life.control.changePlan(uuid, "basic");
-  await life.hurry(uuid);
   await eventually(() => expect(life.vendor.callsOf(uuid, "changePlan").length).toBeGreaterThanOrEqual(3));
   await eventually(() => expect(life.world.logged()).toMatch(/Could not set \[secret\]\./));
   expect(life.world.logged()).not.toContain(secret);

@@ -10,7 +10,7 @@ import { offer } from "../support/teapots/plans.ts";
 import type { Context } from "../../src/context.ts";
 import { statement } from "../../src/database/database.ts";
 import { claimSteps, holdStep, putOffStep } from "../../src/work/queue.ts";
-import { createStepRunner } from "../../src/work/runner.ts";
+import { createStepRunner, holdOrWrite } from "../../src/work/runner.ts";
 import { FIRST_LEASE, type Step } from "../../src/work/step.ts";
 import { createWorkerPool } from "../../src/work/worker-pool.ts";
 
@@ -227,20 +227,28 @@ it("an extension of its lease that comes after a step was put off does not hold 
 it.each<[string, boolean, Record<string, string>]>([
   ["is not answered", true, {}],
   ["has got a step, which another process runs", false, { step: "2" }],
-  ["is answered, and has no step", false, { answer_status: "200" }],
+  ["is answered, and has no step", false, { answer_status: "200", state: "provisioned" }],
   ["was deprovisioned", false, { state: "deprovisioned" }],
 ])("the lease of a provision that %s can be extended: %s", async (_what, isOurs, has) => {
   const db = alone.database;
   const uuid = randomUUID();
-  const run = (text: string, values: unknown[]) => db.query(statement("", text), values);
-  const { state = "provisioning", answer_status: status = null, step } = has;
+  const run = (text: string, values: unknown[] = [uuid]) => db.query(statement("", text), values);
+  const { state = "provisioning", answer_status: status = null, step = null } = has;
+  // So long ago that a process which does not extend its lease is taken for dead.
   await run(
-    `INSERT INTO resources (uuid, plan, applied_plan, state, answer_status) VALUES ($1, 'basic', 'basic', $2, $3)`,
+    `WITH made AS (INSERT INTO credentials (uuid, state) VALUES ($1, 'no_grant'))
+     INSERT INTO resources (uuid, plan, applied_plan, state, answer_status, created_at)
+     VALUES ($1, 'basic', 'basic', $2, $3, now() - interval '1 minute')`,
     [uuid, state, status],
   );
   if (step)
     await run(`INSERT INTO steps (uuid, key, kind, lease) VALUES ($1, $1, 'provision', $2)`, [uuid, step]);
-  expect(await holdStep(db, { resource: { uuid }, key: uuid, lease: FIRST_LEASE } as Step)).toBe(isOurs);
+  const ours = { kind: "provision", resource: { uuid }, key: uuid, lease: FIRST_LEASE } as Step;
+  expect(await holdOrWrite({ db }, ours)).toBe(isOurs);
+  const leased = await run(
+    `SELECT FROM steps WHERE uuid = $1 AND leased_until > now() + interval '20 seconds'`,
+  );
+  expect(leased).toHaveLength(isOurs ? 1 : 0);
 });
 
 it("a pool that is filled twice at once starts no more than its places, and takes what one claim has left", async () => {
