@@ -17,8 +17,8 @@ import { answerFirst, findResource, insertProvision, receiveGrant } from "./stor
 /**
  * Answers a provision request (assumed, section 1): delivered at least once, answered the same each time. It stores the
  * resource and, unless the plan is always answered "later", has the vendor's function run, and waits for the answer: the
- * vendor's result, or "later" after `pace.vendorMs`, whichever is stored first. A repeated request waits for the same answer, byte for byte.
- * `isHeard`: whether its caller still waits. Throws a `Refusal` for what cannot be provisioned.
+ * vendor's result, or "later" after `pace.vendorMs`, whichever is stored first. A repeated request waits for the same
+ * answer, byte for byte. `isHeard`: whether its caller still waits. Throws a `Refusal` for what cannot be provisioned.
  */
 export async function provision(
   ctx: Context,

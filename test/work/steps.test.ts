@@ -11,6 +11,13 @@ import type { Context } from "../../src/context.ts";
 import { statement } from "../../src/database/database.ts";
 import { claimSteps, holdStep, putOffStep } from "../../src/work/queue.ts";
 import { createStepRunner, holdOrWrite } from "../../src/work/runner.ts";
+import { PACE } from "../../src/pace.ts";
+import { laterAnswer } from "../../src/resources/answers.ts";
+import { endResource } from "../../src/resources/end-store.ts";
+import { answerFirst } from "../../src/resources/store.ts";
+import { Secret } from "../../src/secret.ts";
+import { createVault } from "../../src/vault/vault.ts";
+import { writeStepOf } from "../../src/work/vendor-steps.ts";
 import { FIRST_LEASE, type Step } from "../../src/work/step.ts";
 import { createWorkerPool } from "../../src/work/worker-pool.ts";
 
@@ -250,6 +257,28 @@ it.each<[string, boolean, Record<string, string>]>([
   );
   expect(leased).toHaveLength(isOurs ? 1 : 0);
 });
+
+it.each<[string, string, (ctx: Context, uuid: string) => Promise<unknown>]>([
+  ["its step", "provision", writeStepOf],
+  ["the step of a late answer", "provision", (ctx, uuid) => answerFirst(ctx, { ...LATER, uuid })],
+  ["its clean-up", "clean_up", ({ db }, uuid) => db.transaction((tx) => endResource(tx, uuid, null, null))],
+])("%s waits until a process that may still make the provision has noticed", async (_what, kind, write) => {
+  const db = alone.database;
+  const uuid = randomUUID();
+  await db.query(
+    statement(
+      "",
+      `WITH made AS (INSERT INTO credentials (uuid, state) VALUES ($1, 'no_grant'))
+       INSERT INTO resources (uuid, plan, applied_plan, created_at) VALUES ($1, 'basic', 'basic', now() - interval '1 minute')`,
+    ),
+    [uuid],
+  );
+  const vault = await createVault({ encryptionKey: new Secret("a key of these tests, long enough") });
+  await write({ db, vault, pace: PACE } as unknown as Context, uuid);
+  const waiting = `SELECT kind FROM steps WHERE uuid = $1 AND leased_until > now() + interval '3 seconds'`;
+  expect(await db.query(statement("", waiting), [uuid])).toEqual([{ kind }]);
+});
+const LATER = { answer: laterAnswer("Soon."), config: null, lease: FIRST_LEASE, next: "provision" } as const;
 
 it("a pool that is filled twice at once starts no more than its places, and takes what one claim has left", async () => {
   const due = Array.from({ length: 12 }, (_, row) => row);
