@@ -2,7 +2,8 @@ import type { LedgerEntry } from "../../packages/sandbox/index.ts";
 import type { Span } from "./history.ts";
 
 /**
- * A 503 is explained if the database was away for this long during the call: half the time that a request waits for it.
+ * A temporary failure is explained if the database was away, or a web process frozen, for this long during the call: half
+ * the time that a request waits.
  */
 const AWAY_MS = 4_000;
 const SUCCESSES: Readonly<Record<string, readonly number[]>> = {
@@ -44,11 +45,11 @@ export function askedOf(entries: readonly LedgerEntry[]): Asked[] {
 /**
  * Answers that the platform should never have got: a refusal that nothing explains (a temporary failure must not become
  * a refusal), an answer in an invalid format, and an answer to a repeated provision that differs from the first.
- * `isDestroyed`: no answer to its grant arrived, so that a provision which was put off has failed.
+ * `troubles`: when the database was away, and when a web process was frozen. `isDestroyed`: no answer to its grant arrived, so that a provision which was put off has failed.
  */
 export function wrongAnswers(
   asked: readonly Asked[],
-  databaseTroubles: readonly Span[],
+  troubles: readonly Span[],
   isDestroyed: (uuid: string) => boolean,
 ): string[] {
   const ends = asked.filter(({ method }) => method === "DELETE");
@@ -75,11 +76,12 @@ export function wrongAnswers(
       return ends.some((end) => end !== call && end.uuid === call.uuid && end.fromMs <= call.toMs);
     if (call.status === 422)
       return (call.body as { id?: unknown } | null)?.id === "provision_failed" && isDestroyed(call.uuid);
-    return call.status === 503 && awayMs(call) >= AWAY_MS;
+    // A request of which a frozen process had not read everything is answered 408 when it goes on.
+    return (call.status === 503 || call.status === 408) && awayMs(call) >= AWAY_MS;
   }
 
   function awayMs({ fromMs, toMs }: Span): number {
-    return databaseTroubles.reduce(
+    return troubles.reduce(
       (sum, away) => sum + Math.max(0, Math.min(toMs, away.toMs) - Math.max(fromMs, away.fromMs)),
       0,
     );

@@ -97,7 +97,7 @@ export async function judge(needs: {
   const { dead, unlike } = await tryStored(sandbox, settings, tried);
   const living = kept.filter((uuid) => !honest.includes(uuid)).map((uuid) => rows.get(uuid)).filter((row) => row !== undefined);
   const lives = [...wrongLives(living, sandbox.control.state().addons, asked, webFreezes), ...unlike];
-  const wrong = wrongAnswers(asked, history.databaseTroubles, isDestroyed);
+  const wrong = wrongAnswers(asked, [...history.databaseTroubles, ...webFreezes], isDestroyed);
   // Only where the callers are known: a call without a known caller would be excused by any kill.
   const nobodys = callers.size === 0 ? [] : calls.filter(({ by }) => by === null).map(({ uuid }) => `${uuid}: a call of nobody known`);
   const unanswered = asked.filter(({ status }) => status === null).length;
