@@ -45,7 +45,8 @@ export function askedOf(entries: readonly LedgerEntry[]): Asked[] {
 /**
  * Answers that the platform should never have got: a refusal that nothing explains (a temporary failure must not become
  * a refusal), an answer in an invalid format, and an answer to a repeated provision that differs from the first.
- * `troubles`: when the database was away, and when a web process was frozen. `isDestroyed`: no answer to its grant arrived, so that a provision which was put off has failed.
+ * `troubles`: when the database was away, and when a web process was frozen. `isDestroyed`: no answer to its grant
+ * arrived, so that a provision which was put off has failed.
  */
 export function wrongAnswers(
   asked: readonly Asked[],
