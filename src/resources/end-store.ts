@@ -54,7 +54,7 @@ const ending = (
    ), cleaning AS (
      INSERT INTO steps (uuid, kind, key, due_at, leased_until, request_id, traceparent)
      SELECT uuid, 'clean_up', coalesce((SELECT key FROM cancelled WHERE kind = 'clean_up' LIMIT 1), gen_random_uuid()), now(),
-       (SELECT max(until) FROM running), $2, coalesce($3, (SELECT c.traceparent FROM credentials c WHERE c.uuid = gone.uuid)) FROM gone
+       (SELECT greatest(max(until), ${NOTICED}) FROM running WHERE until IS NOT NULL HAVING count(*) > 0), $2, coalesce($3, (SELECT c.traceparent FROM credentials c WHERE c.uuid = gone.uuid)) FROM gone
    )
    INSERT INTO events (uuid, type) SELECT uuid, '${event}' FROM gone RETURNING uuid`,
   );

@@ -215,6 +215,12 @@ const answer = statement(
    SELECT uuid FROM answered`,
 );
 
+// First, where a step follows: one that is written while the answer waits for the lock would not be seen by it.
+const lockResources = statement(
+  "lock_resources",
+  `SELECT 1 FROM resources WHERE uuid = ANY($1::uuid[]) ORDER BY uuid FOR UPDATE`,
+);
+
 interface FirstAnswer {
   uuid: string;
   answer: Answer;
@@ -246,7 +252,11 @@ export const answerFirst = groupCommit<Context, FirstAnswer, boolean>({
       written.map((row) => row.lease),
       pace.exchangeAfterMs / 1_000,
     ];
-    const answered = new Set((await db.query<{ uuid: string }>(answer, values)).map(({ uuid }) => uuid));
+    const send = (tx: Queryable) => tx.query<{ uuid: string }>(answer, values);
+    const lockAndSend = (tx: Queryable) => tx.query(lockResources, [values[0]]).then(() => send(tx));
+    const hasNext = written.some(({ next }) => next !== null);
+    const sent = await (hasNext ? db.transaction(lockAndSend) : send(db));
+    const answered = new Set(sent.map(({ uuid }) => uuid));
     return rows.map((row) => answered.has(row.uuid) && first.get(row.uuid) === row);
   },
 });

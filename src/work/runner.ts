@@ -1,5 +1,6 @@
 import type { Context } from "../context.ts";
 import { nextTryInSeconds, STEP_AGAIN } from "../credentials/verdict.ts";
+import { isDatabaseAway } from "../database/database.ts";
 import { messageOf, mayQuote, storable } from "../errors.ts";
 import { NoToken, PlatformRefused, RateLimited } from "../platform/errors.ts";
 import type { Answer } from "../resources/answers.ts";
@@ -24,6 +25,8 @@ import {
   HOLD_EVERY_MS,
   isAnnouncing,
   LONGEST_STEP_MS,
+  NOTICED_MS,
+  type Lane,
   type Step,
   type StepKind,
   type StepRunner,
@@ -63,10 +66,11 @@ export function createStepRunner(ctx: Context): StepRunner {
   const { db, log } = ctx;
   const started = new Set<Promise<unknown>>();
   const stopping = new AbortController();
+  const claims = patientClaims(db);
 
   const pools = eachLane((lane) =>
     createWorkerPool({
-      claim: (most) => claimSteps(db, lane, most),
+      claim: (most) => claims.take(lane, most),
       handle: (step: Step) => runSafely(step).then(() => nudgeLanes(ctx)),
       places: () => (grantsGoFirst() ? 0 : lane === "rotation" ? ROTATIONS_AT_ONCE : CONCURRENCY),
     }),
@@ -104,12 +108,37 @@ export function createStepRunner(ctx: Context): StepRunner {
     },
     runDue: (lane, signal) => pools[lane].fill(signal),
     // A run may have ended while it waited for the grants.
-    nextInSeconds: async (lane) => (grantsGoFirst() ? 0 : nextStepInSeconds(ctx, lane)),
+    nextInSeconds: async (lane) =>
+      grantsGoFirst() ? 0 : claims.restSeconds() || nextStepInSeconds(ctx, lane),
     async settled() {
       const end = () => stopping.abort(new Error("The process stops; another one goes on."));
       const limit = setTimeout(end, STOP_PATIENCE_MS);
       await Promise.all([...Object.values(pools).map((pool) => pool.settled()), ...started]);
       clearTimeout(limit);
+    },
+  };
+}
+
+/** A lease that lapsed in an outage may be that of a living call: once the database is back, its process extends it first. */
+function patientClaims(db: Context["db"]) {
+  let isAway = false;
+  let restUntilMs = 0;
+  const restSeconds = () => Math.max(0, restUntilMs - performance.now()) / 1_000;
+  return {
+    restSeconds,
+    async take(lane: Lane, most: number): Promise<Step[]> {
+      if (isAway) {
+        await db.ping();
+        isAway = false;
+        restUntilMs = performance.now() + NOTICED_MS;
+      }
+      if (restSeconds() > 0) return [];
+      try {
+        return await claimSteps(db, lane, most);
+      } catch (error) {
+        isAway ||= isDatabaseAway(error);
+        throw error;
+      }
     },
   };
 }

@@ -51,8 +51,10 @@ export const STEP_LEASE_SECONDS = 30;
 
 /** How often it is extended while its process lives; so soon is noticed, too, that it was taken away. */
 export const HOLD_EVERY_MS = 3_000;
-/** SQL: when a process has noticed that a step is not its own any more. */
-export const NOTICED = `now() + interval '${HOLD_EVERY_MS / 1_000 + 2} seconds'`;
+/** In this time a process has extended its leases, or noticed that a step is not its own any more. */
+export const NOTICED_MS = HOLD_EVERY_MS + 2_000;
+/** SQL: when it has. */
+export const NOTICED = `now() + interval '${NOTICED_MS / 1_000} seconds'`;
 
 /** The longest one step may run: a call of ten minutes, and as long to store what came of it. */
 export const LONGEST_STEP_MS = 20 * 60_000;

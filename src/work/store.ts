@@ -43,7 +43,7 @@ const settle = statement(
        AND ($4::text <> 'done' OR r.sealed_config IS NOT DISTINCT FROM $5::bytea)
      FOR UPDATE OF r
    ), dropped AS (
-     DELETE FROM steps s USING ours o WHERE s.id = o.id AND s.lease = $3 AND o.is_dropped RETURNING o.*
+     DELETE FROM steps s USING ours o WHERE s.id = o.id AND s.lease = $3 AND o.is_dropped RETURNING o.uuid, o.kind, o.of_change, s.detail
    ), next AS (
      UPDATE steps s SET attempts = 0, leased_until = NULL, last_error = NULL,
        lease = s.lease + (o.kind = 'rotate')::int,

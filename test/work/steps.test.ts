@@ -9,12 +9,12 @@ import { anOpenDatabase } from "../support/open-database.ts";
 import { offer } from "../support/teapots/plans.ts";
 import type { Context } from "../../src/context.ts";
 import { statement } from "../../src/database/database.ts";
-import { claimSteps, holdStep, putOffStep } from "../../src/work/queue.ts";
+import { claimSteps, holdStep, putOffStep, writeProvisionStep } from "../../src/work/queue.ts";
 import { createStepRunner, holdOrWrite } from "../../src/work/runner.ts";
 import { PACE } from "../../src/pace.ts";
 import { laterAnswer } from "../../src/resources/answers.ts";
 import { endResource } from "../../src/resources/end-store.ts";
-import { answerFirst } from "../../src/resources/store.ts";
+import { answerFirst, lockedResource } from "../../src/resources/store.ts";
 import { Secret } from "../../src/secret.ts";
 import { createVault } from "../../src/vault/vault.ts";
 import { writeStepOf } from "../../src/work/vendor-steps.ts";
@@ -279,6 +279,81 @@ it.each<[string, string, (ctx: Context, uuid: string) => Promise<unknown>]>([
   expect(await db.query(statement("", waiting), [uuid])).toEqual([{ kind }]);
 });
 const LATER = { answer: laterAnswer("Soon."), config: null, lease: FIRST_LEASE, next: "provision" } as const;
+
+it("the clean-up waits for a call whose lease could not be extended in an outage, and may live", async () => {
+  const db = alone.database;
+  const uuid = randomUUID();
+  const run = (text: string) => db.query(statement("", text), [uuid]);
+  await run(
+    `WITH made AS (INSERT INTO credentials (uuid, state) VALUES ($1, 'no_grant'))
+     INSERT INTO resources (uuid, plan, applied_plan, state) VALUES ($1, 'basic', 'basic', 'provisioned')`,
+  );
+  await run(
+    `INSERT INTO steps (uuid, kind, due_at, leased_until, detail)
+     VALUES ($1, 'change_plan', now(), now() - interval '1 second', '{"plan": "premium"}')`,
+  );
+  await db.transaction((tx) => endResource(tx, uuid, null, null));
+  expect(
+    await run(`SELECT kind FROM steps WHERE uuid = $1 AND leased_until > now() + interval '3 seconds'`),
+  ).toEqual([{ kind: "clean_up" }]);
+});
+
+it("after an outage, steps are claimed when processes that live have extended their leases", async () => {
+  jest.useFakeTimers();
+  const asked: string[] = [];
+  let trouble: Error | null = Object.assign(new Error("refused"), { code: "ECONNREFUSED" });
+  const ask = (name: string) => {
+    if (trouble) return Promise.reject(trouble);
+    asked.push(name);
+    return Promise.resolve([]);
+  };
+  const db = { query: ({ name }: { name: string }) => ask(name), ping: () => ask("ping") };
+  const steps = createStepRunner({ db, exchanges: { underWay: () => 0 } } as unknown as Context);
+  const look = () => steps.runDue("vendor", new AbortController().signal);
+  await expect(look()).rejects.toThrow("refused");
+  await expect(look()).rejects.toThrow("refused");
+  trouble = null;
+  await look();
+  expect(await steps.nextInSeconds("vendor")).toBe(5);
+  jest.advanceTimersByTime(4_999);
+  await look();
+  expect(asked).toEqual(["ping"]);
+  jest.advanceTimersByTime(1);
+  await look();
+  expect(asked).toEqual(["ping", "claim_vendor_steps"]);
+});
+
+it.each(["provision", "finish", "clean_up"] as const)(
+  "an answer that waits for a step to be written writes no second one, but turns it: %s",
+  async (next) => {
+    const db = alone.database;
+    const uuid = randomUUID();
+    const run = (text: string) => db.query(statement("", text), [uuid]);
+    await run(
+      `WITH made AS (INSERT INTO credentials (uuid, state) VALUES ($1, 'no_grant'))
+       INSERT INTO resources (uuid, plan, applied_plan) VALUES ($1, 'basic', 'basic')`,
+    );
+    const vault = await createVault({ encryptionKey: new Secret("a key of these tests, long enough") });
+    const ctx = { db, vault, pace: PACE } as unknown as Context;
+    const answered = await db.transaction(async (tx) => {
+      await lockedResource(tx, uuid);
+      await writeProvisionStep(tx, uuid);
+      const first = answerFirst(ctx, { ...LATER, uuid, next });
+      await eventually(async () => {
+        const waiting = await db.query(
+          statement(
+            "",
+            `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+          ),
+        );
+        return waiting.length > 0 || null;
+      });
+      return { first };
+    });
+    expect(await answered.first).toBe(true);
+    expect(await run(`SELECT kind FROM steps WHERE uuid = $1`)).toEqual([{ kind: next }]);
+  },
+);
 
 it("a pool that is filled twice at once starts no more than its places, and takes what one claim has left", async () => {
   const due = Array.from({ length: 12 }, (_, row) => row);
