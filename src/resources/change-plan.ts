@@ -4,6 +4,8 @@ import type { Queryable } from "../database/database.ts";
 import { Refusal } from "../errors.ts";
 import {
   acceptChange,
+  MOST_UNCHANGED_CALLS,
+  noteUnchanged,
   openStepsOf,
   writeChange,
   writeProvisionStep,
@@ -23,7 +25,7 @@ import {
   type Persist,
 } from "./answers.ts";
 import { wasNeverProvisioned } from "./rows.ts";
-import { lockedResource, MOST_UNCHANGED_CALLS, noteUnchanged } from "./store.ts";
+import { lockedResource } from "./store.ts";
 
 // While a plan changes, the new plan stands in its step, and the resource keeps the plan it has until the change is made.
 // So a refused change leaves nothing to take back, and changes that wait for one another start from what is then there.

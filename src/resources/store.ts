@@ -261,25 +261,6 @@ export const answerFirst = groupCommit<Context, FirstAnswer, boolean>({
   },
 });
 
-/** How many changes of one resource to the plan it already has raise no alarm within an hour. */
-export const MOST_UNCHANGED_CALLS = 3;
-
-// Returns how often the same change was requested within the last hour, counted up to one more than raises the alarm.
-// Only that many events are written, however long the platform repeats itself.
-const unchanged = statement(
-  "note_unchanged",
-  `WITH earlier AS (
-     SELECT 1 FROM events WHERE uuid = $1 AND type = 'plan_unchanged' AND at > now() - interval '1 hour'
-     ORDER BY id DESC LIMIT ${MOST_UNCHANGED_CALLS + 1}
-   ), noted AS (
-     INSERT INTO events (uuid, type) SELECT $1, 'plan_unchanged' WHERE (SELECT count(*) FROM earlier) <= ${MOST_UNCHANGED_CALLS}
-   )
-   SELECT count(*)::int AS earlier FROM earlier`,
-);
-
-export const noteUnchanged = async (tx: Queryable, uuid: string) =>
-  (await tx.query<{ earlier: number }>(unchanged, [uuid]))[0]!.earlier;
-
 const lockResource = statement(
   "lock_resource",
   `SELECT ${RESOURCE_COLUMNS} FROM resources r WHERE r.uuid = $1 FOR UPDATE`,

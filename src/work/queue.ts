@@ -249,3 +249,22 @@ const accept = statement(
 /** Accepts a change that is still to be made. False: its step has ended. */
 export const acceptChange = async (db: Queryable, uuid: string, key: string): Promise<boolean> =>
   (await db.query(accept, [uuid, key])).length > 0;
+
+/** How many changes of one resource to the plan it already has raise no alarm within an hour. */
+export const MOST_UNCHANGED_CALLS = 3;
+
+// Returns how often the same change was requested within the last hour, counted up to one more than raises the alarm.
+// Only that many events are written, however long the platform repeats itself.
+const unchanged = statement(
+  "note_unchanged",
+  `WITH earlier AS (
+     SELECT 1 FROM events WHERE uuid = $1 AND type = 'plan_unchanged' AND at > now() - interval '1 hour'
+     ORDER BY id DESC LIMIT ${MOST_UNCHANGED_CALLS + 1}
+   ), noted AS (
+     INSERT INTO events (uuid, type) SELECT $1, 'plan_unchanged' WHERE (SELECT count(*) FROM earlier) <= ${MOST_UNCHANGED_CALLS}
+   )
+   SELECT count(*)::int AS earlier FROM earlier`,
+);
+
+export const noteUnchanged = async (tx: Queryable, uuid: string) =>
+  (await tx.query<{ earlier: number }>(unchanged, [uuid]))[0]!.earlier;
