@@ -20,7 +20,7 @@ const NOT_WATCHED = /[/\\]src[/\\]database[/\\]client$/;
 /** Not what editors write beside a file for a moment: hidden files, `index.ts~`, `4913`. */
 const SOURCE = /^[^.].*\.(?!tmp$)\w+$/;
 
-export interface Told {
+export interface Listener {
   /** A line of the service's log. */
   log(line: string): void;
   /** Anything else for the terminal. */
@@ -37,7 +37,11 @@ export interface Service {
 }
 
 /** Starts it. `inspect` are Node's own options, such as `--inspect`. */
-export function startService(environment: Environment, inspect: readonly string[], told: Told): Service {
+export function startService(
+  environment: Environment,
+  inspect: readonly string[],
+  listener: Listener,
+): Service {
   let child: ChildProcess;
   let isStopping = false;
   let restart: Promise<void> | null = null;
@@ -56,22 +60,24 @@ export function startService(environment: Environment, inspect: readonly string[
     let isReady = false;
     let complaint = "";
     createInterface({ input: started.stdout! }).on("line", (line) =>
-      line.startsWith('{"level":"') ? told.log(`${line}\n`) : told.print(line),
+      line.startsWith('{"level":"') ? listener.log(`${line}\n`) : listener.print(line),
     );
     createInterface({ input: started.stderr! }).on("line", (line) => {
-      if (line.startsWith("Debugger listening")) told.print(line);
+      if (line.startsWith("Debugger listening")) listener.print(line);
       // It has ended, and a debugger that is attached would keep it and its port.
       else if (line.startsWith("Waiting for the debugger to disconnect")) started.kill("SIGKILL");
       else if (/^For help, see: |^Debugger (ending|attached)/.test(line)) return;
-      else if (isReady) told.print(line);
+      else if (isReady) listener.print(line);
       else complaint += `${line}\n`;
     });
     started.once("message", (offer) => {
       isReady = true;
-      if (complaint) told.print(complaint.trimEnd());
+      if (complaint) listener.print(complaint.trimEnd());
       if (since)
-        told.print(colours.green(`✓ Your service answers again, after ${took(performance.now() - since)}.`));
-      told.ready(offer as Offer);
+        listener.print(
+          colours.green(`✓ Your service answers again, after ${took(performance.now() - since)}.`),
+        );
+      listener.ready(offer as Offer);
       isFirst = false;
       answer("ready");
     });
@@ -85,14 +91,14 @@ export function startService(environment: Environment, inspect: readonly string[
         answer(EXIT_MISCONFIGURED);
         return;
       }
-      told.print(
+      listener.print(
         `\n${colours.red(`✗ ${how}`)}${complaint ? `\n${explain(complaint)}` : ""}\n\n  It starts again when a file below src/ changes.\n`,
       );
     });
   }
 
   async function startAnew(why: string): Promise<void> {
-    told.print(`\n${colours.bold(`↻ ${why}: your service restarts.`)}`);
+    listener.print(`\n${colours.bold(`↻ ${why}: your service restarts.`)}`);
     isFirst = false;
     if (restart) return;
     const since = performance.now();

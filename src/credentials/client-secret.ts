@@ -53,8 +53,8 @@ export function createClientSecrets({ db, vault, scrubber, log, nudge }: Needs) 
   let seen: (ClientSecret & { readAt: number }) | null = null;
   let suspect: { uuid: string; version: number; atMs: number } | null = null;
   let succeededAtMs = -Infinity;
-  /** The version whose rejection this process has told of. */
-  let told: number | null = null;
+  /** The version whose rejection this process has reported. */
+  let reported: number | null = null;
 
   const seal = (value: Secret) => (version: number) => ({
     sealed: vault.seal(clientSecretSealContext(version), value),
@@ -80,10 +80,10 @@ export function createClientSecrets({ db, vault, scrubber, log, nudge }: Needs) 
     const { isNews, isCurrent } = await rejectSecret(db, version, isPresumed);
     // Cleared only after the write: a read during it would have cached the old state.
     seen = null;
-    // A newer version is stored already, or this one's rejection is told. That it is no news says nothing: who found it
+    // A newer version is stored already, or this one's rejection is reported. That it is no news says nothing: who found it
     // first may be a command on a terminal, or have lost this statement's answer.
-    if (!isCurrent || (!isNews && told === version)) return;
-    told = version;
+    if (!isCurrent || (!isNews && reported === version)) return;
+    reported = version;
     const what = isPresumed
       ? "The platform answers 401 for several resources and gives no reason: if the client secret was reset, run kit secret set with the new one"
       : "The platform rejects our client secret: run kit secret set with the new one";
@@ -91,7 +91,7 @@ export function createClientSecrets({ db, vault, scrubber, log, nudge }: Needs) 
   }
 
   async function accepted({ version }: ClientSecret): Promise<void> {
-    suspect = told = null;
+    suspect = reported = null;
     succeededAtMs = performance.now();
     if (seen && !seen.isRejected) return;
     const turned = await acceptSecret(db, version);

@@ -20,8 +20,8 @@ export function createCredentials(
     breaker: createBreaker(ctx.metrics.breakerOpens),
     /** Rows whose newest tokens are in memory, until they can be stored. */
     held: new Set<string>(),
-    /** Refreshes under way that callers asked for, by uuid. */
-    asked: new Map<string, Promise<CallResult | { done: "busy" }>>(),
+    /** Refreshes on use that are under way, by uuid. */
+    onUse: new Map<string, Promise<CallResult | { done: "busy" }>>(),
     /** When tokens were last replaced because the platform refused them (ms, monotonic). */
     forced: new Map<string, number[]>(),
   };

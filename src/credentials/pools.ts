@@ -108,9 +108,9 @@ async function endGrant(ctx: Context, row: ClaimedCredential): Promise<void> {
  * process is at it or has just done it, or there is none. The circuit breaker does not hold back who waits for it.
  */
 export function refreshNow(ctx: Context, uuid: string, generation?: number): Promise<RefreshResult> {
-  const { asked } = ctx.credentials;
-  const running = asked.get(uuid) ?? refreshOne(ctx, uuid, generation).finally(() => asked.delete(uuid));
-  asked.set(uuid, running);
+  const { onUse } = ctx.credentials;
+  const running = onUse.get(uuid) ?? refreshOne(ctx, uuid, generation).finally(() => onUse.delete(uuid));
+  onUse.set(uuid, running);
   return running;
 }
 
@@ -129,7 +129,7 @@ async function refreshOne(ctx: Context, uuid: string, generation?: number): Prom
 
 /** Resolves when no refresh is under way, not even one whose caller may have stopped waiting. */
 export async function refreshesSettled(ctx: Pick<Context, "refreshes" | "credentials">): Promise<void> {
-  const { asked } = ctx.credentials;
+  const { onUse } = ctx.credentials;
   await ctx.refreshes.settled();
-  while (asked.size > 0) await Promise.allSettled(asked.values());
+  while (onUse.size > 0) await Promise.allSettled(onUse.values());
 }

@@ -1,5 +1,5 @@
 import { groupCommit, statement, type Queryable, type Statement } from "../database/database.ts";
-import { retryWhileDatabaseAway } from "../database/retry.ts";
+import { retryWhileUnreachable } from "../database/retry.ts";
 import { keyIdInSql } from "../vault/vault.ts";
 import { stateAfter, type Owner, type State } from "./states.ts";
 import { GRANT_SECONDS, type Tries, type Verdict } from "./verdict.ts";
@@ -148,7 +148,7 @@ const markTogether = groupCommit<Queryable, Lease, boolean>({
 export async function markSent(db: Queryable, row: ClaimedCredential): Promise<boolean> {
   const isFresh = Math.abs(Date.now() - row.claimedAtMs) < FRESH_MS;
   if (isFresh && row.state !== "grant_pending") return true;
-  return retryWhileDatabaseAway(() => markTogether(db, row), AROUND_CALL);
+  return retryWhileUnreachable(() => markTogether(db, row), AROUND_CALL);
 }
 
 /** For each row, in order, whether the database returned it: two rows of one batch may be of the same credential. */
@@ -165,7 +165,7 @@ const release = statement(
 
 /** Releases a row as it was: nothing was sent, or the outcome says nothing about the row. */
 export async function releaseCredential(db: Queryable, { uuid, lease }: Lease, isUnknown = false) {
-  await retryWhileDatabaseAway(() => db.query(release, [uuid, lease, isUnknown]), AROUND_CALL);
+  await retryWhileUnreachable(() => db.query(release, [uuid, lease, isUnknown]), AROUND_CALL);
 }
 
 // Every move but those that store tokens or bring another code; and, where the state stays, the next try. It holds for
@@ -188,7 +188,7 @@ const settleRow = statement(
        leased_until = NULL, sent_at = NULL
      WHERE uuid = $1 AND lease = $2 AND state = $10::text AND grant_number = coalesce($11::int, grant_number)
      RETURNING uuid, owner
-   ), told AS (
+   ), noted AS (
      INSERT INTO events (uuid, type, detail) SELECT uuid, $3, jsonb_build_object('reason', $4::text) FROM settled
      WHERE $3 <> $10 AND owner = 'resource'
    )
@@ -211,7 +211,7 @@ export async function settle(
     ...[uuid, lease, on === null ? state : stateAfter(state, on), reason, againInSeconds, attempts ?? null],
     ...[error ?? null, isUnknown, isRefused, state, grantNumber ?? null],
   ];
-  const rows = await retryWhileDatabaseAway(() => db.query(settleRow, values), AROUND_CALL);
+  const rows = await retryWhileUnreachable(() => db.query(settleRow, values), AROUND_CALL);
   if (rows.length === 0) await releaseCredential(db, { uuid, lease }, isUnknown);
   return rows.length > 0;
 }
@@ -230,7 +230,7 @@ const reopen = statement(
          WHERE sealed IS NOT NULL AND ${keyIdInSql("sealed")} <> ALL ($1::text[]))
        LIMIT 1000))
      RETURNING uuid, owner
-   ), told AS (
+   ), noted AS (
      INSERT INTO events (uuid, type) SELECT uuid, 'reopened' FROM reopened WHERE owner = 'resource'
    )
    SELECT uuid, owner FROM reopened`,

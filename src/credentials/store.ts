@@ -44,7 +44,7 @@ const storePairs = statement(
    ), discovery AS (
      INSERT INTO steps (uuid, kind, due_at, request_id, traceparent)
      SELECT uuid, 'discover', now(), request_id, traceparent FROM stored WHERE first
-   ), told AS (
+   ), noted AS (
      INSERT INTO events (uuid, type) SELECT uuid, 'tokens_issued' FROM stored WHERE first
    )
    SELECT uuid, lease FROM stored`,

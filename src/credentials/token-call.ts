@@ -3,7 +3,7 @@ import {
   isConnectionConfigError,
   isDataError,
   isTransient,
-  retryWhileDatabaseAway,
+  retryWhileUnreachable,
 } from "../database/database.ts";
 import type { IssuedTokens } from "../platform/oauth.ts";
 import type { Secret } from "../secret.ts";
@@ -92,7 +92,7 @@ async function send(
         ? judgePersons(log, await endpoint.refresh(credential, people!.secret))
         : null;
     // The secret may have been rejected, or replaced, since the claim.
-    const now = secrets.cached() ?? (await retryWhileDatabaseAway(secrets.current, AROUND_CALL));
+    const now = secrets.cached() ?? (await retryWhileUnreachable(secrets.current, AROUND_CALL));
     if (now.version !== secret.version || (holdsBack(now, isGrant) && !isProbe)) return null;
     if (!(await markSent(db, row))) return null;
     const answer = await (isGrant ? endpoint.exchange : endpoint.refresh)(credential, secret.value);
@@ -135,7 +135,7 @@ async function storeIssued(
     );
   let isTold = false;
   held.add(uuid);
-  return retryWhileDatabaseAway(() => storeTokens(db, sealed), {
+  return retryWhileUnreachable(() => storeTokens(db, sealed), {
     upToMs: KEEP_TOKENS_MS,
     // Every error is tried again, as an operator may remove its cause, except a fault of the values themselves.
     isCurable(error) {

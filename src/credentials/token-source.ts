@@ -59,11 +59,11 @@ async function usable(ctx: Context, uuid: string, rejected: Secret | null): Prom
 /** Replaces a pair. False: another process is at it, or nothing was sent. Throws what makes it impossible. */
 async function isReplaced(ctx: Context, pair: Pair): Promise<boolean> {
   const { uuid, state, canRefresh, generation, isExpired } = pair;
-  const { asked, forced } = ctx.credentials;
+  const { onUse, forced } = ctx.credentials;
   if (state === "grant_pending") throw noToken(state, uuid, "is dead, and its grant is not exchanged yet.");
   if (!canRefresh) throw noToken("needs_reauth", uuid, "is dead and cannot be refreshed any more.", true);
   // Prevents asking for new tokens without end when the platform refuses every token.
-  const isForced = !isExpired && !asked.has(uuid);
+  const isForced = !isExpired && !onUse.has(uuid);
   const times = (forced.get(uuid) ?? []).filter((at) => at > performance.now() - FORCED_WITHIN_MS);
   if (isForced && times.length >= MOST_FORCED)
     throw noToken("refused_again", uuid, "is refused even when it is fresh; not asking again for now.");

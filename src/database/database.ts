@@ -79,10 +79,10 @@ export function openDatabase({ url, ca, poolSize, onError = () => {} }: Database
       throw error;
     });
 
-  const query: Queryable["query"] = async (...asked) => {
+  const query: Queryable["query"] = async (...given) => {
     const client = await connect();
     try {
-      return (await lend(client, (lent) => lent.query(...asked))) as never;
+      return (await lend(client, (lent) => lent.query(...given))) as never;
     } catch (error) {
       onError(error);
       throw error;
@@ -96,7 +96,7 @@ export function openDatabase({ url, ca, poolSize, onError = () => {} }: Database
     query,
     transaction: async (work) => inTransaction(await connect(), work),
     planned,
-    readWhole: (...asked) => planned((tx) => tx.query(...asked)),
+    readWhole: (...given) => planned((tx) => tx.query(...given)),
     prisma: () => (prisma ??= openPrisma(pool)),
     async ping() {
       const [answer] = await query<{ isReadOnly: boolean }>(PING);

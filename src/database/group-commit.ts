@@ -65,7 +65,7 @@ function aQueue<Ctx, Row, Result>(ctx: Ctx, { write, isTooLate }: Needs<Ctx, Row
   }
 
   async function settle(rows: Waiting<Row, Result>[]): Promise<void> {
-    // Nobody waits for the others any more (see `retryWhileDatabaseAway`), so they are never settled.
+    // Nobody waits for the others any more (see `retryWhileUnreachable`), so they are never settled.
     const batch = rows.filter(({ row }) => !isTooLate?.(row));
     if (batch.length === 0) return;
     try {

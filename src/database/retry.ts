@@ -89,8 +89,8 @@ export class DatabaseUnavailable extends KitError {
   }
 }
 
-/** A wait for the database was in vain, or, without a wait, the driver's own error says that it is away. */
-export function isDatabaseAway(error: unknown): boolean {
+/** A wait for the database was in vain, or, without a wait, the driver's own error says that it is unreachable. */
+export function isDatabaseUnreachable(error: unknown): boolean {
   // Other errors of the kit, such as a failed call to the platform, say nothing about the database.
   return error instanceof KitError ? error instanceof DatabaseUnavailable : isTransient(error);
 }
@@ -117,7 +117,7 @@ type Patience = {
  *
  * @throws DatabaseUnavailable after `upToMs` (8 s unless given; at most a second later), or at once when too many wait
  */
-export async function retryWhileDatabaseAway<T>(
+export async function retryWhileUnreachable<T>(
   work: (isTooLate: () => boolean) => Promise<T>,
   { upToMs = 8000, isRequest = false, isCurable = isTransient }: Patience = {},
 ): Promise<T> {

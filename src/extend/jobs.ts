@@ -1,6 +1,6 @@
 import { schedule, validate } from "node-cron";
 import type { Context } from "../context.ts";
-import { retryWhileDatabaseAway } from "../database/database.ts";
+import { retryWhileUnreachable } from "../database/database.ts";
 import { messageOf, Misconfigured, storable } from "../errors.ts";
 import { LeaseLost, orNullAfter, untilCut } from "../within.ts";
 import { timed } from "../work/vendor-steps.ts";
@@ -110,7 +110,7 @@ async function runOne(ctx: Context, job: YourJob, claimed: ClaimedJob, ending: A
   );
   if (error instanceof LeaseLost) return;
   const end = (due: Date, attempts: number, words: string | null) =>
-    retryWhileDatabaseAway(() => endJob(ctx.db, claimed, { due, error: words, attempts }));
+    retryWhileUnreachable(() => endJob(ctx.db, claimed, { due, error: words, attempts }));
   // By the database's clock, which says what is due.
   const now = new Date(claimed.now.getTime() + performance.now() - startedMs);
   if (isCut() && !(error instanceof Hangs)) return end(now, claimed.attempts, null);

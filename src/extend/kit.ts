@@ -1,5 +1,5 @@
 import type { Context } from "../context.ts";
-import { retryWhileDatabaseAway, statement } from "../database/database.ts";
+import { retryWhileUnreachable, statement } from "../database/database.ts";
 import { KitError } from "../errors.ts";
 import { changeConfig, lockedResource } from "../resources/store.ts";
 import { readUuid } from "../values.ts";
@@ -62,7 +62,7 @@ async function setConfigVars(
 ): Promise<void> {
   for (const [name, value] of Object.entries(vars)) checkVar(offer, name, value ?? "");
   const changes = Object.entries(vars).map(([name, value]) => ({ name, value }));
-  await retryWhileDatabaseAway(() =>
+  await retryWhileUnreachable(() =>
     db.transaction(async (tx) => {
       const resource = await lockedResource(tx, uuid);
       if (resource?.state !== "provisioned") throw notProvisioned(uuid, "config vars to change");

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { statement, type Queryable } from "../database/database.ts";
-import { TOLD } from "../work/queue.ts";
+import { HAS_TOKENS } from "../work/queue.ts";
 import type { KitResource } from "./contract.ts";
 
 // What a vendor's own routes and jobs read and write in the kit's tables.
@@ -28,7 +28,7 @@ const announce = statement(
      INSERT INTO events (uuid, type, detail) VALUES ($1, 'config_changed', jsonb_build_object('names', $2::text[]))
    )
    INSERT INTO steps (uuid, kind, due_at, traceparent)
-   SELECT uuid, 'announce', CASE WHEN c.state IN (${TOLD}) THEN now() END, $3
+   SELECT uuid, 'announce', CASE WHEN c.state IN (${HAS_TOKENS}) THEN now() END, $3
    FROM credentials c WHERE c.uuid = $1 AND NOT EXISTS (SELECT FROM steps s
      WHERE s.uuid = c.uuid AND s.kind = 'announce' AND s.due_at IS NULL AND NOT s.detail ? 'plan' FOR UPDATE)`,
 );

@@ -2,12 +2,12 @@ import { NEEDING_ATTENTION } from "../credentials/store.ts";
 import { STATES_OF_RESOURCES } from "../credentials/states.ts";
 import { GRANT_SECONDS } from "../credentials/verdict.ts";
 import { statement, type Queryable } from "../database/database.ts";
-import { isNext, UNANSWERED } from "../work/queue.ts";
+import { whereNext, UNANSWERED } from "../work/queue.ts";
 import {
-  announcing,
+  whereAnnouncing,
   functionOf,
   IS_OF_YOU,
-  isIn,
+  whereIn,
   STEP_LEASE_SECONDS,
   YOUR_KINDS,
   type Lane,
@@ -41,10 +41,10 @@ const queue = (name: string, table: string, condition: string, isWaiting = "true
 // A step behind an earlier one is late only if that one is late, and that one may itself have answered "later" for
 // hours. A step that a process is working on is not late. Rotations of all resources may take hours, and hide nothing else.
 const stepsDue = (lane: Lane) => `(SELECT due_at, uuid, id, kind, detail FROM steps
-     WHERE due_at <= now() AND ${isIn(lane)} AND (leased_until IS NULL OR leased_until <= now())
+     WHERE due_at <= now() AND ${whereIn(lane)} AND (leased_until IS NULL OR leased_until <= now())
      ORDER BY due_at LIMIT ${MOST_ROWS_WAITING})`;
 const queueOfSteps = (name: string, from: string) =>
-  queue(name, `${from} due`, "true", isNext("waiting"), ", uuid, id, kind, detail");
+  queue(name, `${from} due`, "true", whereNext("waiting"), ", uuid, id, kind, detail");
 const QUEUES = [
   queue("grants", "credentials", "state = 'grant_pending'"),
   queue(
@@ -66,7 +66,7 @@ const FUNCTIONS = `SELECT function, count(*) FILTER (WHERE under_way) AS under_w
      SELECT leased_until > now() AND attempts > 0 AS under_way, last_error IS NOT NULL AS failed,
        CASE WHEN last_error IS NOT NULL AND detail ? 'dueSince' THEN (detail->>'dueSince')::timestamptz
          WHEN last_error IS NOT NULL OR (leased_until > now() AND attempts > 0) THEN due_at END AS since
-     FROM (SELECT * FROM steps s WHERE s.kind = named.kind AND (leased_until IS NOT NULL OR last_error IS NOT NULL) AND ${IS_OF_YOU} AND NOT ${announcing("s")}
+     FROM (SELECT * FROM steps s WHERE s.kind = named.kind AND (leased_until IS NOT NULL OR last_error IS NOT NULL) AND ${IS_OF_YOU} AND NOT ${whereAnnouncing("s")}
        ORDER BY due_at LIMIT ${MOST_ROWS_WAITING}) called
      UNION ALL SELECT created_at > now() - interval '${STEP_LEASE_SECONDS} seconds', false, created_at
        FROM (${UNANSWERED} LIMIT 1000) unanswered WHERE named.kind = 'provision'

@@ -1,4 +1,4 @@
-import { retryWhileDatabaseAway, type Queryable, statement, type Database } from "../database/database.ts";
+import { retryWhileUnreachable, type Queryable, statement, type Database } from "../database/database.ts";
 import { IS_RECOVERABLE } from "../credentials/queue.ts";
 import type { ResourceState } from "../resources/states.ts";
 import { ALARM_AFTER_ATTEMPTS, IS_LATE } from "../work/queue.ts";
@@ -184,7 +184,7 @@ export async function beginAction(
   { action, uuid, operator: { name, account, address }, form, requestId }: ActionRequest,
 ): Promise<{ id: number; isNew: boolean }> {
   const values = [action, uuid, form, requestId, name, account, address];
-  return (await retryWhileDatabaseAway(() => db.query<{ id: number; isNew: boolean }>(begin, values)))[0]!;
+  return (await retryWhileUnreachable(() => db.query<{ id: number; isNew: boolean }>(begin, values)))[0]!;
 }
 
 const SEEN_EVERY_MS = 1_000;
@@ -199,7 +199,7 @@ export function followAction(db: Queryable, id: number) {
     onProgress: (done: number, total: number): void => void (progress = [done, total]),
     async end(ended: ActionEnd): Promise<void> {
       clearInterval(timer);
-      await retryWhileDatabaseAway(() => store(ended));
+      await retryWhileUnreachable(() => store(ended));
     },
   };
 }

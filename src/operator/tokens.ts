@@ -3,7 +3,7 @@ import type { Context } from "../context.ts";
 import { refreshNow } from "../credentials/pools.ts";
 import { forEachResource, type End, type How, type Report, type Which } from "./work-through.ts";
 import { recoverGrant } from "../credentials/recover-grant.ts";
-import { retryWhileDatabaseAway } from "../database/database.ts";
+import { retryWhileUnreachable } from "../database/database.ts";
 import { KitError } from "../errors.ts";
 import { findResources } from "./store.ts";
 
@@ -100,7 +100,7 @@ async function ask(ctx: Context, uuid: string): Promise<End> {
 /** Waits until a grant is exchanged, by this process or another. Every grant ends at its deadline. */
 async function exchanged(ctx: Context, uuid: string, signal: AbortSignal): Promise<End> {
   for (;;) {
-    const [row] = await retryWhileDatabaseAway(() => findResources(ctx.db, [uuid]));
+    const [row] = await retryWhileUnreachable(() => findResources(ctx.db, [uuid]));
     const { credential = "erased", reason, lastError } = row ?? {};
     if (credential === "erased") return { skipped: "deprovisioned" };
     if (credential === "active") return null;

@@ -3,7 +3,7 @@ import express, { type RequestHandler } from "express";
 import type { Context } from "../context.ts";
 import { askForBody, isUnreadableBody } from "../http/requests.ts";
 import { Secret } from "../secret.ts";
-import { Problem, type Told } from "./pages.tsx";
+import { Problem, type Explanation } from "./pages.tsx";
 
 /** All values that were sent under each name. */
 export type Form = Readonly<Record<string, readonly string[]>>;
@@ -11,7 +11,7 @@ export type Form = Readonly<Record<string, readonly string[]>>;
 // The largest form holds a client secret, or the names of all config vars.
 const parse = express.urlencoded({ extended: false, limit: 32 * 1024 });
 
-const UNREADABLE: Told = {
+const UNREADABLE: Explanation = {
   ...{ status: 400, title: "That cannot be done" },
   happened: "What was sent is no form that can be read, or it is too long.",
   advice: "Nothing was changed.",

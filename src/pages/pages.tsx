@@ -3,7 +3,7 @@ import helmet from "helmet";
 import type { ComponentChildren } from "preact";
 import { render } from "preact-render-to-string";
 import type { Config } from "../config.ts";
-import { isDatabaseAway } from "../database/database.ts";
+import { isDatabaseUnreachable } from "../database/database.ts";
 import { KitError, Refusal } from "../errors.ts";
 import { methodNotAllowed } from "../http/requests.ts";
 import type { Log } from "../logging/log.ts";
@@ -81,7 +81,7 @@ export function Facts({ of }: { of: readonly (Fact | null | "")[] }) {
 }
 
 /** What a person is told when something cannot be done: what happened, and what to do now. Shown verbatim. */
-export interface Told {
+export interface Explanation {
   status: number;
   title: string;
   /** Whole sentences that contain no text from outside. */
@@ -93,22 +93,22 @@ export interface Told {
 
 /** Thrown by a route that serves pages, and shown as a page. `cause` goes to the log alone. */
 export class Problem extends KitError {
-  readonly told: Told;
+  readonly explanation: Explanation;
 
-  constructor(id: string, told: Told, options?: ErrorOptions) {
-    super(id, told.happened, options);
-    this.told = told;
+  constructor(id: string, explanation: Explanation, options?: ErrorOptions) {
+    super(id, explanation.happened, options);
+    this.explanation = explanation;
   }
 }
 
-export const NOT_AVAILABLE: Told = {
+export const NOT_AVAILABLE: Explanation = {
   status: 503,
   title: "Not available for the moment",
   happened: "The service cannot reach its database, or has just started.",
   advice: "Nothing is lost. Wait a moment, then load this page again.",
 };
 
-const OUR_FAULT: Told = {
+const OUR_FAULT: Explanation = {
   status: 500,
   title: "Something went wrong here",
   happened: "This is a fault of the service, not yours.",
@@ -116,7 +116,7 @@ const OUR_FAULT: Told = {
 };
 
 /** For a form that another site may have sent. `next`: to its page. */
-export function notFromOurPage(next?: Told["next"]): Problem {
+export function notFromOurPage(next?: Explanation["next"]): Problem {
   return new Problem("not_from_our_page", {
     ...{ status: 403, title: "Nothing was done", ...(next && { next }) },
     happened: "This did not come from a page of ours, or the page was open for more than an hour.",
@@ -128,10 +128,10 @@ export function notFromOurPage(next?: Told["next"]): Problem {
 function showProblem(ctx: Needs): ErrorRequestHandler {
   return (error: unknown, request, response, next) => {
     if (error instanceof Refusal || error instanceof URIError || response.headersSent) return next(error);
-    const { status, title, happened, advice, next: link } = toldOf(error);
+    const { status, title, happened, advice, next: link } = explanationOf(error);
     const uuid: unknown = response.locals["uuid"];
     const about = { requestId: request.id, ...(uuid !== undefined && { uuid }) };
-    const { id, cause = isDatabaseAway(error) ? error : undefined } = error as KitError;
+    const { id, cause = isDatabaseUnreachable(error) ? error : undefined } = error as KitError;
     if (status === 500) ctx.log.error({ ...about, error }, "A page failed");
     else
       ctx.log.warn(
@@ -156,14 +156,14 @@ function showProblem(ctx: Needs): ErrorRequestHandler {
   };
 }
 
-function toldOf(error: unknown): Told {
-  if (error instanceof Problem) return error.told;
+function explanationOf(error: unknown): Explanation {
+  if (error instanceof Problem) return error.explanation;
   return isPassing(error) ? NOT_AVAILABLE : OUR_FAULT;
 }
 
 /** Whether the service cannot answer for the moment. */
 export function isPassing(error: unknown): boolean {
-  return isDatabaseAway(error) || (error instanceof KitError && error.id === "not_ready");
+  return isDatabaseUnreachable(error) || (error instanceof KitError && error.id === "not_ready");
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Request } from "express";
 import type { ComponentChildren } from "preact";
 import type { Context } from "../context.ts";
-import { retryWhileDatabaseAway } from "../database/database.ts";
+import { retryWhileUnreachable } from "../database/database.ts";
 import { Refusal } from "../errors.ts";
 import { callAction } from "../extend/calls.ts";
 import { beginCustomerAction, customerAction, endCustomerAction, type ActionEnd } from "../extend/store.ts";
@@ -94,7 +94,7 @@ export async function carryOut(ctx: Context, visit: Visit, request: Request): Pr
       return { state: "failed", said: null };
     },
   );
-  await retryWhileDatabaseAway(() => endCustomerAction(ctx.db, uuid, id, end), { upToMs: 4_000 });
+  await retryWhileUnreachable(() => endCustomerAction(ctx.db, uuid, id, end), { upToMs: 4_000 });
   ctx.log.info({ ...about, state: end.state }, "An action of a customer ended");
   return form;
 }

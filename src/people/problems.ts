@@ -1,5 +1,5 @@
 import { KitError } from "../errors.ts";
-import { Problem, type Told } from "../pages/pages.tsx";
+import { Problem, type Explanation } from "../pages/pages.tsx";
 import { PlatformRefused } from "../platform/errors.ts";
 import type { NotIssued } from "../platform/oauth.ts";
 
@@ -8,7 +8,7 @@ const NOTHING_DONE = "Nothing was stored, and nobody was signed in.";
 const FROM_THE_DASHBOARD = "Open the add-on from the platform's dashboard: that signs you on.";
 
 /** What can go wrong for a person who signs in, or a customer who signs on, and the text of its page. */
-const TOLD = {
+const PROBLEMS = {
   denied: {
     ...{ status: 403, title: "The platform does not say who you are", next: SIGN_IN },
     happened: "What you allowed is not enough for this service to know who you are.",
@@ -53,13 +53,13 @@ const TOLD = {
     happened: "Something else is being done to this add-on.",
     advice: "Wait a minute, then try again.",
   },
-} satisfies Record<string, Told>;
+} satisfies Record<string, Explanation>;
 
 /** `cause`, an error or a sentence, goes to the log alone: a page reveals nothing to a stranger. */
-export function problem(id: keyof typeof TOLD, cause?: unknown, next?: Told["next"]): Problem {
-  const told = next ? { ...TOLD[id], next } : TOLD[id];
+export function problem(id: keyof typeof PROBLEMS, cause?: unknown, next?: Explanation["next"]): Problem {
+  const explanation = next ? { ...PROBLEMS[id], next } : PROBLEMS[id];
   // Anybody can bring a sentence about, in any number: it is logged without a stack.
-  return new Problem(id, told, { cause: typeof cause === "string" ? { message: cause } : cause });
+  return new Problem(id, explanation, { cause: typeof cause === "string" ? { message: cause } : cause });
 }
 
 /** Why the platform sent a browser back without a code (RFC 6749, section 4.1.2.1): `error` is its error code. */

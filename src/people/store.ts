@@ -1,5 +1,5 @@
 import type { Context } from "../context.ts";
-import { retryWhileDatabaseAway, statement } from "../database/database.ts";
+import { retryWhileUnreachable, statement } from "../database/database.ts";
 import type { Account } from "../platform/authorizations.ts";
 import { Secret } from "../secret.ts";
 import type { CustomerResource } from "./contract.ts";
@@ -28,7 +28,7 @@ function hashesOf(needs: Needs, table: Table, id: Secret): Uint8Array[] {
 export const SESSION_SECONDS = 12 * 3600;
 export const CUSTOMER_SESSION_SECONDS = 4 * 3600;
 
-const patiently = <T>(work: () => Promise<T>) => retryWhileDatabaseAway(work, { upToMs: 4_000 });
+const patiently = <T>(work: () => Promise<T>) => retryWhileUnreachable(work, { upToMs: 4_000 });
 /** One that nobody used for an hour ends, however much of its time is left. */
 const IS_IN_USE = `seen_at > now() - interval '60 minutes'`;
 

@@ -35,7 +35,7 @@ const MOST_PAGES = 100;
 
 export async function one<T>(on: ResourceClient, method: string, path: Path, body?: object): Promise<T> {
   const read = (json: unknown) => (hasText(json, "id") ? (json as T) : null);
-  return (await asked(on, aCall(method, path, body), { read, expected: "an object with an id" })).value;
+  return (await answerTo(on, aCall(method, path, body), { read, expected: "an object with an id" })).value;
 }
 
 /**
@@ -52,7 +52,7 @@ export async function many<T>(
   let range: string | undefined;
   for (let page = 1; ; page += 1) {
     const call = { ...aCall(filter ? "POST" : "GET", path, filter), ...(range && { headers: { range } }) };
-    const { value, answer } = await asked(on, call, listOf<T>("id", part));
+    const { value, answer } = await answerTo(on, call, listOf<T>("id", part));
     all.push(...value);
     // The platform's text for the next page is sent back unread (assumed, section 4).
     const next = answer.headers["next-range"];
@@ -69,11 +69,11 @@ export async function many<T>(
 }
 
 export async function vars(on: ResourceClient, method: string, path: Path, body?: object) {
-  return (await asked(on, aCall(method, path, body), listOf<ConfigVar>("name"))).value;
+  return (await answerTo(on, aCall(method, path, body), listOf<ConfigVar>("name"))).value;
 }
 
 export async function done(on: ResourceClient, method: string, path: Path): Promise<void> {
-  await asked(on, aCall(method, path), { read: () => true, expected: "a success" });
+  await answerTo(on, aCall(method, path), { read: () => true, expected: "a success" });
 }
 
 /** Any answer as it is, a refusal too. */
@@ -133,7 +133,7 @@ function pauseAfter(outcome: HttpAnswer | TransportError, waits: number): number
   return mayPass ? (retryAfterMs(outcome.headers) ?? backoffMs) : null;
 }
 
-async function asked<T>(on: ResourceClient, call: Call, reading: Reading<T>) {
+async function answerTo<T>(on: ResourceClient, call: Call, reading: Reading<T>) {
   const { answer, token } = await tried(on, call);
   const secrets = [token.reveal(), ...secretsIn(call.body)];
   const value = readAnswer({ method: call.method, url: on.apiUrl + call.path }, answer, {

@@ -38,13 +38,13 @@ export function rawPath(typed: string, apiUrl: string, uuid: string): Path {
     throw invalid(
       "it starts with one slash, has no two in a row, no dot segments and no #, and everything unusual is percent-encoded",
     );
-  const [area = "", asked = ""] = segments.filter(Boolean);
-  const isAboutAResource = area.toLowerCase() === "addons" && asked !== "";
+  const [area = "", named = ""] = segments.filter(Boolean);
+  const isAboutAResource = area.toLowerCase() === "addons" && named !== "";
   // Its token would be sent along.
-  if (isAboutAResource && asked.toLowerCase() !== uuid.toLowerCase())
+  if (isAboutAResource && named.toLowerCase() !== uuid.toLowerCase())
     throw new KitError(
       "foreign_resource",
-      `/addons/${asked} is not the resource of this client, which is ${uuid}`,
+      `/addons/${named} is not the resource of this client, which is ${uuid}`,
     );
   return typed as Path;
 }

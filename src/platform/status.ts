@@ -7,7 +7,7 @@ import { path, type Path } from "./path.ts";
 // null. All words (states, types, the status of a system) are open sets, and times are ISO 8601, UTC.
 
 /** An answer of the feed: its JSON as it came, and what we read of it. */
-type Told<T> = { json: unknown; value: T };
+type FeedAnswer<T> = { json: unknown; value: T };
 
 export type CurrentStatus = NonNullable<ReturnType<typeof statusIn>>;
 export type Incident = ReturnType<typeof read>;
@@ -18,20 +18,20 @@ type Feed = { http: Http; statusUrl: string };
 // `TransportError`, after 5 s at most.
 
 /** How the platform's systems are. */
-export const currentStatus = (feed: Feed): Promise<Told<CurrentStatus>> =>
+export const currentStatus = (feed: Feed): Promise<FeedAnswer<CurrentStatus>> =>
   ask(feed, path`/api/v4/current-status`, statusIn, "the current status");
 
 /** The incidents since a date (`YYYY-MM-DD`), as many as `perPage`. */
 export function incidents(
   feed: Feed,
   { since, perPage }: { since?: string | undefined; perPage?: number | undefined } = {},
-): Promise<Told<Incident[]>> {
+): Promise<FeedAnswer<Incident[]>> {
   const query = new URLSearchParams({ ...(since && { since }), ...(perPage && { per_page: `${perPage}` }) });
   const search = query.size > 0 ? `?${query}` : "";
   return ask(feed, `${path`/api/v4/incidents`}${search}` as Path, incidentsIn, "a list of incidents");
 }
 
-export function incident(feed: Feed, id: string): Promise<Told<Incident>> {
+export function incident(feed: Feed, id: string): Promise<FeedAnswer<Incident>> {
   const readOne = (json: unknown) => (isJsonObject(json) ? read(json) : null);
   return ask(feed, path`/api/v4/incidents/${id}`, readOne, "an incident");
 }
@@ -45,7 +45,7 @@ function ask<T>(
   below: Path,
   valueIn: (json: unknown) => T | null,
   expected: string,
-): Promise<Told<T>> {
+): Promise<FeedAnswer<T>> {
   return askOnce(http, {
     ...{ method: "GET", url: statusUrl + below, headers: { accept: "application/json" } },
     ...{ timeoutMs: 5_000, expected },

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Readiness } from "../app.ts";
 import { hasOperator } from "../config.ts";
-import { isConnectionConfigError, isDatabaseAway } from "../database/database.ts";
+import { isConnectionConfigError, isDatabaseUnreachable } from "../database/database.ts";
 import { checkMigrations, throwInWords } from "../database/migrate.ts";
 import { KitError, messageOf, Misconfigured } from "../errors.ts";
 import { expectBeats } from "../metrics/store.ts";
@@ -64,7 +64,8 @@ export async function checkDatabase(ctx: OpenContext, signal: AbortSignal): Prom
       for (const remark of ctx.config.remarks) ctx.log.warn(remark);
       return;
     } catch (error) {
-      if (signal.aborted || isConnectionConfigError(error) || !isDatabaseAway(error)) throwInWords(error);
+      if (signal.aborted || isConnectionConfigError(error) || !isDatabaseUnreachable(error))
+        throwInWords(error);
       ctx.log.warn({ reason: messageOf(error) }, "The database does not answer yet; waiting for it");
       await sleep(PAUSE_MS, undefined, { signal });
     }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { retryWhileDatabaseAway } from "../database/retry.ts";
+import { retryWhileUnreachable } from "../database/retry.ts";
 import { Refusal } from "../errors.ts";
 import type { Pace } from "../pace.ts";
 import type { Json } from "../values.ts";
@@ -76,14 +76,14 @@ export type Persist = <Stored>(work: (isTooLate: () => boolean) => Promise<Store
 const LEAST_MS = 2_000;
 
 /**
- * Runs idempotent database work, waiting while the database is away: for the platform a refusal is final. The deadline
+ * Runs idempotent database work, waiting while the database is unreachable: for the platform a refusal is final. The deadline
  * of the request is counted from its arrival: it may have waited for this process to start.
  */
 export function requestDeadline(receivedAtMs: number, { requestMs }: Pace): Persist {
   const until = receivedAtMs + requestMs;
   const leastMs = Math.min(LEAST_MS, requestMs / 4);
   return (work) =>
-    retryWhileDatabaseAway(work, { upToMs: Math.max(until - performance.now(), leastMs), isRequest: true });
+    retryWhileUnreachable(work, { upToMs: Math.max(until - performance.now(), leastMs), isRequest: true });
 }
 
 /**

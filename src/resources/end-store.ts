@@ -1,9 +1,9 @@
 import type { Context } from "../context.ts";
-import { retryWhileDatabaseAway, statement, type Queryable } from "../database/database.ts";
+import { retryWhileUnreachable, statement, type Queryable } from "../database/database.ts";
 import { IS_OF_YOU, NOTICED, STEP_LEASE_SECONDS } from "../work/step.ts";
 import { sealAnswer } from "./answers.ts";
 import type { ProvisionRequest } from "./rows.ts";
-import { mayBe } from "./states.ts";
+import { whereCan } from "./states.ts";
 import { insertProvisions, lockedResource } from "./store.ts";
 
 // The statements that end a resource, and the import of those from before the kit. Each end is one statement: the row's
@@ -62,13 +62,13 @@ const ending = (
 const leaveTombstone = ending("deprovision", "deprovisioned", {
   sets: `state = 'deprovisioned', name = NULL, options = '{}', callback_url = NULL, answer_status = NULL, sealed_answer = NULL,
        app_id = NULL, app_name = NULL`,
-  where: mayBe("deprovision"),
+  where: whereCan("deprovision"),
   credential: `state = 'erased', reason = NULL, last_error = NULL`,
 });
 
 const fail = ending("fail_locally", "failed", {
   sets: `state = 'failed', answer_status = 422, sealed_answer = $4`,
-  where: `${mayBe("given_up")}
+  where: `${whereCan("given_up")}
        AND (NOT $5 OR EXISTS (SELECT FROM credentials c WHERE c.uuid = $1 AND c.state = 'grant_lost'))`,
   credential: `state = CASE WHEN c.state = 'grant_lost' THEN c.state ELSE 'erased' END`,
 });
@@ -131,7 +131,7 @@ export async function failProvision(
 const stranded = statement(
   "find_stranded",
   `SELECT c.uuid FROM credentials c JOIN resources r USING (uuid)
-   WHERE c.state = 'grant_lost' AND ${mayBe("given_up")} AND r.answer_status IS NOT NULL LIMIT 1000`,
+   WHERE c.state = 'grant_lost' AND ${whereCan("given_up")} AND r.answer_status IS NOT NULL LIMIT 1000`,
 );
 
 /** Fails the put-off provisions whose grant was lost, and whose process died before it did that. */
@@ -164,6 +164,6 @@ export async function importResources(
       answer: { status: 200, body: JSON.stringify({ id: uuid }) },
       traceparent: null,
     }));
-  const stored = await retryWhileDatabaseAway(() => insertProvisions(ctx, rows));
+  const stored = await retryWhileUnreachable(() => insertProvisions(ctx, rows));
   return new Set(stored.flatMap((resource) => resource?.uuid ?? []));
 }

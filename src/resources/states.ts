@@ -45,12 +45,14 @@ export const RESOURCE_MOVES = {
   failed: { deprovision: ["deprovisioned", ENDS] },
 } as const satisfies Moves<ResourceState, ResourceEvent>;
 
-export function canBe(event: ResourceEvent, state: ResourceState): boolean {
-  return (RESOURCE_MOVES as Moves<ResourceState, ResourceEvent>)[state]?.[event] !== undefined;
-}
+const isMove = (event: ResourceEvent, state: ResourceState) =>
+  (RESOURCE_MOVES as Moves<ResourceState, ResourceEvent>)[state]?.[event] !== undefined;
+
+/** Whether work of it is still wanted, but for its clean-up. */
+export const isAlive = (state: ResourceState) => isMove("change_plan", state);
 
 /** SQL condition: the resource aliased `r` is in a state in which this can happen. */
-export function mayBe(event: ResourceEvent): string {
-  const from = RESOURCE_STATES.filter((state) => canBe(event, state));
+export function whereCan(event: ResourceEvent): string {
+  const from = RESOURCE_STATES.filter((state) => isMove(event, state));
   return `r.state IN (${from.map((state) => `'${state}'`).join(", ")})`;
 }

@@ -7,7 +7,7 @@ import { NOTICED, STEP_LEASE_SECONDS } from "../work/step.ts";
 import { sealAnswer, type Answer } from "./answers.ts";
 import { fullSet, openConfig, sealConfig, type ConfigVar } from "./config-vars.ts";
 import { RESOURCE_COLUMNS, type Grant, type ProvisionRequest, type ResourceRow } from "./rows.ts";
-import { mayBe, type ResourceState } from "./states.ts";
+import { whereCan, type ResourceState } from "./states.ts";
 
 // The statements that a resource lives by; those that end one are in end-store.ts. A provision is an intent as soon as
 // its resource is stored, without an answer: the process that stored it calls the vendor's function at once, with no
@@ -53,7 +53,7 @@ const insert = statement(
        CASE WHEN answer_status IS NULL THEN now() END, CASE WHEN answer_status IS NULL THEN 1 ELSE 0 END, 1,
        CASE WHEN answer_status IS NULL THEN now() + ${LEASE} END, request_id, traceparent
      FROM incoming JOIN born USING (uuid) WHERE answer_status = 202 OR (answer_status IS NULL AND grant_code IS NULL)
-   ), told AS (
+   ), noted AS (
      INSERT INTO events (uuid, type) SELECT uuid, 'imported' FROM incoming JOIN born USING (uuid) WHERE answer_status = 200
    )
    SELECT uuid FROM born`,
@@ -189,7 +189,7 @@ const answer = statement(
        sealed_config = i.sealed_config, updated_at = now(),
        sealed_log_input_url = CASE WHEN i.state <> 'failed' THEN r.sealed_log_input_url END,
        sealed_log_drain_token = CASE WHEN i.state <> 'failed' THEN r.sealed_log_drain_token END
-     FROM incoming i WHERE r.uuid = i.uuid AND ${mayBe("done")} AND r.answer_status IS NULL
+     FROM incoming i WHERE r.uuid = i.uuid AND ${whereCan("done")} AND r.answer_status IS NULL
      RETURNING r.uuid, i.state, i.step_next, i.step_lease, r.created_at
    ), exchangeable AS (
      UPDATE credentials c SET due_at = CASE WHEN c.state = 'grant_pending' THEN now() + make_interval(secs => $8::float8) ELSE c.due_at END

@@ -1,4 +1,4 @@
-import { retryWhileDatabaseAway, statement, type Database, type Queryable } from "../database/database.ts";
+import { retryWhileUnreachable, statement, type Database, type Queryable } from "../database/database.ts";
 import { Misconfigured } from "../errors.ts";
 import { KeyMissing, SEALED_COLUMNS, SealBroken, keyIdInSql, type Vault } from "./vault.ts";
 
@@ -121,7 +121,7 @@ export async function reseal(
   }
 
   const read = (...after: string[]) =>
-    retryWhileDatabaseAway(() =>
+    retryWhileUnreachable(() =>
       db.query<Row>(after.length > 0 ? nextPage : firstPage, [vault.keyId, ...after]),
     );
   const result = { resealed: 0, passedOver: 0 };
@@ -130,7 +130,7 @@ export async function reseal(
       .map((row) => ({ uuid: row.uuid, changes: columns.map((column) => resealed(row, column)) }))
       .filter(({ changes }) => changes.some((change) => change !== null));
     // Storing a page twice is harmless: the second time no column holds the old ciphertext.
-    const storing = changed.length > 0 ? retryWhileDatabaseAway(() => storePage(changed)) : 0;
+    const storing = changed.length > 0 ? retryWhileUnreachable(() => storePage(changed)) : 0;
     const [stored, next] = await Promise.all([storing, read(rows.at(-1)!.uuid)]);
     result.resealed += stored;
     result.passedOver += changed.length - stored;

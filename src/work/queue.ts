@@ -1,13 +1,13 @@
 import { statement, type Database, type Queryable } from "../database/database.ts";
 import { RESOURCE_COLUMNS, type ResourceRow } from "../resources/rows.ts";
-import { mayBe } from "../resources/states.ts";
+import { whereCan } from "../resources/states.ts";
 import {
-  announcing,
+  whereAnnouncing,
   eachLane,
   FIRST_LEASE,
-  isIn,
+  whereIn,
   NOTICED,
-  ofPlanChange,
+  whereOfPlanChange,
   STEP_LEASE_SECONDS,
   type Lane,
   type Step,
@@ -15,7 +15,7 @@ import {
 
 // The queue of steps: write, claim, hold, put off, end, next due. Steps are claimed like credentials: one statement, a
 // lease, the database's clock. What is written after a claim is fenced by its lease number. Two steps of one resource that
-// change it never run at the same time or out of order. Discovering its app and announcing its config vars, as they are
+// change it never run at the same time or out of order. Discovering its app and whereAnnouncing its config vars, as they are
 // by then, wait for no other step and hold none up, nor does retiring old credentials, but that the next rotation waits
 // for it; a clean-up has nothing left to wait for.
 
@@ -35,15 +35,15 @@ export const IS_OURS = `s.uuid = $1 AND s.key = $2 AND s.lease = $3`;
 export const claimOf = ({ resource: { uuid }, key, lease }: Step) => [uuid, key, lease];
 
 /** The states of a credential in which the platform can be told something, now or when it is refreshed. */
-export const TOLD = `'active', 'needs_reauth'`;
+export const HAS_TOKENS = `'active', 'needs_reauth'`;
 
-export const isBeside = (step: string) =>
-  `(${step}.kind IN ('discover', 'announce', 'retire') OR ${announcing(step)})`;
+export const whereBeside = (step: string) =>
+  `(${step}.kind IN ('discover', 'announce', 'retire') OR ${whereAnnouncing(step)})`;
 
-export function isNext(step: string): string {
-  return `(${isBeside(step)} OR ${step}.kind = 'clean_up' OR NOT EXISTS (
+export function whereNext(step: string): string {
+  return `(${whereBeside(step)} OR ${step}.kind = 'clean_up' OR NOT EXISTS (
         SELECT 1 FROM steps earlier WHERE earlier.uuid = ${step}.uuid AND earlier.id < ${step}.id
-          AND (NOT ${isBeside("earlier")} OR (earlier.kind = 'retire' AND ${step}.kind = 'rotate'))))`;
+          AND (NOT ${whereBeside("earlier")} OR (earlier.kind = 'retire' AND ${step}.kind = 'rotate'))))`;
 }
 
 /** The columns of a {@link StepRow}, of tables aliased `s` and `r`. */
@@ -60,8 +60,8 @@ const claimDue = eachLane((lane) =>
     `UPDATE steps s SET lease = s.lease + 1, attempts = s.attempts + 1, leased_until = now() + ${LEASE}, due_at = now()
   FROM resources r WHERE r.uuid = s.uuid AND s.id = ANY(ARRAY(SELECT id FROM (
     SELECT due.id FROM steps due
-    WHERE due.due_at <= now() AND due.${isIn(lane)} AND (due.leased_until IS NULL OR due.leased_until <= now())
-      AND ${isNext("due")}
+    WHERE due.due_at <= now() AND due.${whereIn(lane)} AND (due.leased_until IS NULL OR due.leased_until <= now())
+      AND ${whereNext("due")}
     ORDER BY due.due_at LIMIT ${CONCURRENCY} FOR UPDATE SKIP LOCKED) few LIMIT $1))
   RETURNING ${STEP_COLUMNS}`,
   ),
@@ -128,7 +128,7 @@ const nextDue = eachLane((lane) =>
   statement(
     `next_${lane}_step_due`,
     `SELECT extract(epoch FROM min(due_at) - now())::float8 AS seconds FROM steps
-   WHERE due_at > now() - interval '1 second' AND ${isIn(lane)} AND (leased_until IS NULL OR leased_until <= greatest(now(), due_at))`,
+   WHERE due_at > now() - interval '1 second' AND ${whereIn(lane)} AND (leased_until IS NULL OR leased_until <= greatest(now(), due_at))`,
   ),
 );
 
@@ -144,8 +144,8 @@ const writeProvision = statement(
   `INSERT INTO steps (uuid, key, kind, due_at, attempts, lease, leased_until, created_at, request_id, traceparent)
    SELECT r.uuid, r.uuid, 'provision', now(), 1, 1, greatest(r.created_at + ${LEASE}, ${NOTICED}), r.created_at,
      c.request_id, c.traceparent
-   FROM resources r JOIN credentials c USING (uuid) WHERE r.uuid = $1 AND ${mayBe("done")} AND NOT EXISTS (
-     SELECT FROM steps s WHERE s.uuid = r.uuid AND s.kind IN ('provision', 'finish', 'announce', 'report_failure') AND NOT ${ofPlanChange("s")})`,
+   FROM resources r JOIN credentials c USING (uuid) WHERE r.uuid = $1 AND ${whereCan("done")} AND NOT EXISTS (
+     SELECT FROM steps s WHERE s.uuid = r.uuid AND s.kind IN ('provision', 'finish', 'announce', 'report_failure') AND NOT ${whereOfPlanChange("s")})`,
 );
 
 export const writeProvisionStep = (tx: Queryable, uuid: string) => tx.query(writeProvision, [uuid]);
@@ -155,7 +155,7 @@ export const writeProvisionStep = (tx: Queryable, uuid: string) => tx.query(writ
  * of grants holds them at its end.
  */
 export const UNANSWERED = `SELECT c.uuid, r.created_at FROM credentials c JOIN resources r ON r.uuid = c.uuid
-   WHERE c.state = 'grant_pending' AND c.due_at IS NULL AND r.answer_status IS NULL AND ${mayBe("done")}
+   WHERE c.state = 'grant_pending' AND c.due_at IS NULL AND r.answer_status IS NULL AND ${whereCan("done")}
      AND NOT EXISTS (SELECT FROM steps s WHERE s.uuid = c.uuid AND s.kind = 'provision')`;
 const findUnanswered = statement(
   "find_unanswered",
@@ -171,7 +171,7 @@ export const findUnansweredProvisions = (db: Queryable) => db.query<{ uuid: stri
 const findWaiting = statement(
   "find_waiting_steps",
   `SELECT s.id FROM steps s JOIN credentials c USING (uuid) JOIN resources r USING (uuid)
-   WHERE s.due_at IS NULL AND (c.state IN (${TOLD})
+   WHERE s.due_at IS NULL AND (c.state IN (${HAS_TOKENS})
      OR (s.kind = 'finish' AND c.state <> 'grant_pending' AND r.state = 'provisioned')) LIMIT 10000`,
 );
 const wake = statement(
@@ -190,8 +190,8 @@ export async function wakeSteps(db: Database): Promise<number> {
 const expiring = (which: string) =>
   `UPDATE steps s SET kind = 'report_failure', due_at = now(), attempts = 0, lease = s.lease + 1, detail = s.detail - ${UNSAID}
    FROM resources r
-   WHERE r.uuid = s.uuid AND ${mayBe("given_up")} AND s.kind IN ('provision', 'finish', 'announce')
-     AND r.answer_status IS NOT NULL AND NOT ${ofPlanChange("s")} AND ${which} RETURNING s.uuid`;
+   WHERE r.uuid = s.uuid AND ${whereCan("given_up")} AND s.kind IN ('provision', 'finish', 'announce')
+     AND r.answer_status IS NOT NULL AND NOT ${whereOfPlanChange("s")} AND ${which} RETURNING s.uuid`;
 const expire = statement("expire_steps", expiring(`s.created_at < now() - ${GIVEN_UP_AFTER}`));
 const expireOne = statement("expire_step", expiring(`s.uuid = $1 AND s.kind <> 'announce'`));
 
@@ -203,7 +203,7 @@ export const expireProvision = (tx: Queryable, uuid: string) => tx.query(expireO
 const openSteps = statement(
   "open_steps",
   `SELECT key, detail->>'plan' AS plan, detail ? 'isAccepted' AS "isAccepted", lease FROM steps
-   WHERE uuid = $1 AND NOT ${isBeside("steps")} ORDER BY id`,
+   WHERE uuid = $1 AND NOT ${whereBeside("steps")} ORDER BY id`,
 );
 
 /** The steps that a plan change waits for. `plan`: the new one, of a plan change. */

@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import type { Context } from "../context.ts";
-import { retryWhileDatabaseAway, statement, type Queryable } from "../database/database.ts";
+import { retryWhileUnreachable, statement, type Queryable } from "../database/database.ts";
 import { KitError } from "../errors.ts";
 import type { Rotation } from "../extend/contract.ts";
 import { lockedResource } from "../resources/store.ts";
-import { claimOf, IS_OURS, TOLD } from "./queue.ts";
-import { isIn, type Step } from "./step.ts";
+import { claimOf, IS_OURS, HAS_TOKENS } from "./queue.ts";
+import { whereIn, type Step } from "./step.ts";
 
 // Rotation of customers' credentials: who may ask for it, and what ends it. A `rotate` step makes new ones, then sets
 // them as config vars, and turns into `retire`, which is due when the overlap is over.
@@ -28,8 +28,8 @@ const rotation = statement(
      WHERE uuid = $1 AND (kind = 'rotate' OR key = $2 OR (kind = 'retire' AND $3::text <> 'operator'))
    ), free AS (
      SELECT CASE WHEN $3 IN ('operator', 'service')
-       THEN least(now(), (SELECT min(due_at) FROM steps WHERE ${isIn("rotation")}) - interval '1 millisecond') ELSE now() END AS at
-     FROM credentials WHERE uuid = $1 AND state IN (${TOLD}, 'grant_pending') AND NOT EXISTS (SELECT FROM open)
+       THEN least(now(), (SELECT min(due_at) FROM steps WHERE ${whereIn("rotation")}) - interval '1 millisecond') ELSE now() END AS at
+     FROM credentials WHERE uuid = $1 AND state IN (${HAS_TOKENS}, 'grant_pending') AND NOT EXISTS (SELECT FROM open)
    ), hastened AS (
      UPDATE steps s SET due_at = at FROM free WHERE s.uuid = $1 AND s.kind = 'retire' AND s.due_at > at
    ), noted AS (
@@ -56,7 +56,7 @@ export async function askRotation(
 ): Promise<Asked | "not_provisioned"> {
   rotationOf(ctx);
   const values = [uuid, randomUUID(), by, ctx.trace.current()];
-  const result = await retryWhileDatabaseAway(() =>
+  const result = await retryWhileUnreachable(() =>
     ctx.db.transaction(async (tx) => {
       const resource = await lockedResource(tx, uuid);
       if (resource?.state !== "provisioned") return "not_provisioned";
@@ -78,7 +78,7 @@ const oldCredentials = statement(
      AND NOT EXISTS (SELECT FROM steps s WHERE s.uuid = r.uuid AND s.kind IN ('rotate', 'retire'))
      AND NOT EXISTS (SELECT FROM events e
        WHERE e.uuid = r.uuid AND e.type = 'rotation_refused' AND e.at > now() - interval '1 day')
-   LIMIT (SELECT 50 - count(*) FROM (SELECT FROM steps WHERE due_at <= now() AND ${isIn("rotation")} LIMIT 50) due)`,
+   LIMIT (SELECT 50 - count(*) FROM (SELECT FROM steps WHERE due_at <= now() AND ${whereIn("rotation")} LIMIT 50) due)`,
 );
 
 export const findOldCredentials = (db: Queryable, days: number) =>

@@ -1,10 +1,10 @@
 import type { Context } from "../context.ts";
 import { nextTryInSeconds, STEP_AGAIN } from "../credentials/verdict.ts";
-import { isDatabaseAway } from "../database/database.ts";
+import { isDatabaseUnreachable } from "../database/database.ts";
 import { messageOf, mayQuote, storable } from "../errors.ts";
 import { NoToken, PlatformRefused, RateLimited } from "../platform/errors.ts";
 import type { Answer } from "../resources/answers.ts";
-import { canBe } from "../resources/states.ts";
+import { isAlive } from "../resources/states.ts";
 import { untilCut } from "../within.ts";
 import { announce, discover, reportFailure } from "./platform-steps.ts";
 import {
@@ -121,22 +121,22 @@ export function createStepRunner(ctx: Context): StepRunner {
 
 /** A lease that lapsed in an outage may be that of a living call: once the database is back, its process extends it first. */
 function patientClaims(db: Context["db"]) {
-  let isAway = false;
+  let isUnreachable = false;
   let restUntilMs = 0;
   const restSeconds = () => Math.max(0, restUntilMs - performance.now()) / 1_000;
   return {
     restSeconds,
     async take(lane: Lane, most: number): Promise<Step[]> {
-      if (isAway) {
+      if (isUnreachable) {
         await db.ping();
-        isAway = false;
+        isUnreachable = false;
         restUntilMs = performance.now() + NOTICED_MS;
       }
       if (restSeconds() > 0) return [];
       try {
         return await claimSteps(db, lane, most);
       } catch (error) {
-        isAway ||= isDatabaseAway(error);
+        isUnreachable ||= isDatabaseUnreachable(error);
         throw error;
       }
     },
@@ -194,7 +194,7 @@ export async function holdOrWrite(ctx: Pick<Context, "db">, step: Step): Promise
 /** Its writer did not see the resource's end, or did not know that its provision is done. */
 function isUnwanted({ kind, resource: { state } }: Step): boolean {
   if (kind === "provision" && state === "provisioned") return true;
-  return kind !== "clean_up" && !canBe("change_plan", state);
+  return kind !== "clean_up" && !isAlive(state);
 }
 
 /**

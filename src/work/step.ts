@@ -28,7 +28,7 @@ export function functionOf(kind: StepKind): LimitedFunction {
   return kind === "clean_up" ? "deprovision" : (kind as LimitedFunction);
 }
 
-export function isIn(lane: Lane): string {
+export function whereIn(lane: Lane): string {
   const kinds = Object.entries(LANES).flatMap(([kind, its]) => (its === lane ? [`'${kind}'`] : []));
   return `kind IN (${kinds.join(", ")})`;
 }
@@ -37,7 +37,7 @@ export const YOUR_KINDS = (Object.keys(LANES) as StepKind[]).filter((kind) => LA
 
 /** SQL condition: the step aliased `s` is of these kinds; an operator may take it into the hand. */
 export const IS_OF_YOU = `s.kind IN (${YOUR_KINDS.map((kind) => `'${kind}'`).join()})`;
-export const announcing = (step: string): string =>
+export const whereAnnouncing = (step: string): string =>
   `(${step}.kind = 'rotate' AND ${step}.detail ? 'retires')`;
 
 export function eachLane<Made>(make: (lane: Lane) => Made): Readonly<Record<Lane, Made>> {
@@ -92,7 +92,7 @@ export const newStep = (
 
 export const isOfPlanChange = ({ detail }: Pick<Step, "detail">): boolean => detail.plan !== undefined;
 
-export const ofPlanChange = (step: string): string => `(${step}.detail ? 'plan')`;
+export const whereOfPlanChange = (step: string): string => `(${step}.detail ? 'plan')`;
 
 /** Whether a rotation has made new credentials: then it is like an `announce`, but that it stays in its place. */
 export const isAnnouncing = ({ kind, detail }: Pick<Step, "kind" | "detail">): boolean =>

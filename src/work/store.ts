@@ -3,20 +3,20 @@ import type { Context } from "../context.ts";
 import { groupCommit, statement, type Queryable } from "../database/database.ts";
 import type { Result } from "../resources/answers.ts";
 import { mergedSet, openConfig, sealConfig } from "../resources/config-vars.ts";
-import { mayBe } from "../resources/states.ts";
+import { whereCan } from "../resources/states.ts";
 import { findResource } from "../resources/store.ts";
 import {
   claimOf,
   IS_OURS,
-  isBeside,
-  isNext,
+  whereBeside,
+  whereNext,
   STEP_COLUMNS,
   stepsOf,
-  TOLD,
+  HAS_TOKENS,
   UNSAID,
   type StepRow,
 } from "./queue.ts";
-import { announcing, IS_OF_YOU, NOTICED, ofPlanChange, type Step } from "./step.ts";
+import { whereAnnouncing, IS_OF_YOU, NOTICED, whereOfPlanChange, type Step } from "./step.ts";
 
 // What a step leaves behind, written together with its end: the config vars wanted, the plan, and the next step, without
 // a due time while it needs tokens. Every statement is fenced by the step's lease, so the work of a process that was
@@ -36,10 +36,10 @@ const CREDENTIAL = `(SELECT c.state FROM credentials c WHERE c.uuid = s.uuid)`;
 const settle = statement(
   "settle_steps",
   `WITH ours AS (
-     SELECT s.id, s.uuid, s.kind, s.detail, ${ofPlanChange("s")} AS of_change,
-       $4::text = 'refused' AND (${ofPlanChange("s")} OR s.kind = 'rotate') AS is_dropped, coalesce(s.detail->>'plan', r.plan) AS plan
+     SELECT s.id, s.uuid, s.kind, s.detail, ${whereOfPlanChange("s")} AS of_change,
+       $4::text = 'refused' AND (${whereOfPlanChange("s")} OR s.kind = 'rotate') AS is_dropped, coalesce(s.detail->>'plan', r.plan) AS plan
      FROM steps s JOIN resources r ON r.uuid = s.uuid
-     WHERE ${IS_OURS} AND s.kind IN ('provision', 'finish', 'change_plan', 'rotate') AND ${mayBe("change_plan")}
+     WHERE ${IS_OURS} AND s.kind IN ('provision', 'finish', 'change_plan', 'rotate') AND ${whereCan("change_plan")}
        AND ($4::text <> 'done' OR r.sealed_config IS NOT DISTINCT FROM $5::bytea)
      FOR UPDATE OF r
    ), dropped AS (
@@ -49,7 +49,7 @@ const settle = statement(
        lease = s.lease + (o.kind = 'rotate')::int,
        kind = CASE WHEN o.kind = 'rotate' THEN s.kind WHEN $4 = 'done' THEN 'announce'
          WHEN $4 = 'later' THEN 'finish' ELSE 'report_failure' END,
-       due_at = CASE WHEN $4 = 'done' AND ${CREDENTIAL} IN (${TOLD})
+       due_at = CASE WHEN $4 = 'done' AND ${CREDENTIAL} IN (${HAS_TOKENS})
          OR $4 <> 'done' AND ${CREDENTIAL} IS DISTINCT FROM 'grant_pending'
          THEN CASE WHEN o.kind = 'rotate' THEN s.due_at ELSE now() END END,
        detail = CASE WHEN $4 = 'later' AND o.of_change THEN s.detail || '{"isAccepted": true}'
@@ -103,14 +103,14 @@ const announced = statement(
   "settle_announced",
   `WITH ended AS (
      DELETE FROM steps s WHERE ${IS_OURS} AND NOT s.detail ? 'retires'
-     RETURNING s.uuid, s.kind = 'announce' AND ${ofPlanChange("s")} AS of_change
+     RETURNING s.uuid, s.kind = 'announce' AND ${whereOfPlanChange("s")} AS of_change
    ), retiring AS (
      UPDATE steps s SET kind = 'retire', due_at = now() + make_interval(secs => $4::float8 * 60), attempts = 0,
        leased_until = NULL, last_error = NULL
-     WHERE ${IS_OURS} AND ${announcing("s")} RETURNING s.uuid
+     WHERE ${IS_OURS} AND ${whereAnnouncing("s")} RETURNING s.uuid
    ), turned AS (
      UPDATE resources r SET state = 'provisioned', updated_at = now() FROM ended
-     WHERE r.uuid = ended.uuid AND ${mayBe("announced")} AND NOT ended.of_change RETURNING r.uuid
+     WHERE r.uuid = ended.uuid AND ${whereCan("announced")} AND NOT ended.of_change RETURNING r.uuid
    ), noted AS (
      INSERT INTO events (uuid, type) SELECT uuid, 'provisioned' FROM turned
      UNION ALL SELECT uuid, 'rotation_announced' FROM retiring
@@ -209,7 +209,7 @@ const hand = (
      WHERE s.id = p.id AND r.uuid = s.uuid RETURNING ${STEP_COLUMNS}
    ), behind AS (
      UPDATE steps s SET leased_until = ${NOTICED}, due_at = greatest(s.due_at, ${NOTICED}) FROM picked p
-     WHERE s.uuid = $1 AND s.id > p.id AND p.leased_until > now() AND NOT ${isBeside("s")} AND s.due_at IS NOT NULL
+     WHERE s.uuid = $1 AND s.id > p.id AND p.leased_until > now() AND NOT ${whereBeside("s")} AND s.due_at IS NOT NULL
        AND (s.leased_until IS NULL OR s.leased_until <= now()) AND s.id NOT IN (SELECT id FROM picked)
    ), noted AS (
      INSERT INTO events (uuid, type, detail) SELECT uuid, '${event}', jsonb_build_object('step', kind) FROM taken
@@ -232,7 +232,7 @@ const HANDS = {
   }),
   step_given_up: hand("step_given_up", {
     set: "lease = s.lease + 1",
-    where: `(s.due_at IS NULL OR s.due_at <= now() OR s.attempts > 0 OR s.detail ? 'said') AND ${isNext("s")}
+    where: `(s.due_at IS NULL OR s.due_at <= now() OR s.attempts > 0 OR s.detail ? 'said') AND ${whereNext("s")}
      AND (s.kind <> 'change_plan' OR s.detail ? 'isAccepted' OR s.created_at < now() - interval '10 seconds')`,
     inTrouble: `(s.last_error IS NOT NULL OR (${IS_CALLED} AND s.due_at < now() - interval '1 minute'))`,
   }),

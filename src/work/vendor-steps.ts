@@ -1,5 +1,5 @@
 import type { Context } from "../context.ts";
-import { retryWhileDatabaseAway } from "../database/database.ts";
+import { retryWhileUnreachable } from "../database/database.ts";
 import { KitError, Refusal, mayQuote } from "../errors.ts";
 import { answerOf, type Answer, type Result } from "../resources/answers.ts";
 import { LONGEST_CALL_SECONDS } from "../resources/check-offer.ts";
@@ -23,7 +23,7 @@ export async function callVendor(ctx: Context, step: Step, signal: AbortSignal):
   if (result.is === "later" && MAY_GO_ON.includes(step.kind)) throw new StillUnderWay(result);
   step.result = result;
   // Goes on trying while the database is unreachable, as the vendor's function need not be called again.
-  return retryWhileDatabaseAway(() => settle(ctx, step, result), { upToMs: LONGEST_STEP_MS });
+  return retryWhileUnreachable(() => settle(ctx, step, result), { upToMs: LONGEST_STEP_MS });
 }
 
 export async function cleanUp(ctx: Context, step: Step, signal: AbortSignal): Promise<void> {

@@ -4,7 +4,7 @@ import {
   isConnectionConfigError,
   isTransient,
   openDatabase,
-  retryWhileDatabaseAway,
+  retryWhileUnreachable,
   statement,
   type Database,
   type DatabaseSettings,
@@ -117,9 +117,9 @@ describe("a transaction", () => {
 it("sessions that are killed, idle or busy, cost only a retry", async () => {
   const sleep = statement("sleep", `SELECT pg_sleep(0.3)`);
   const sleeping = Array.from({ length: 3 }, () =>
-    retryWhileDatabaseAway(() => opened.database.query(sleep)),
+    retryWhileUnreachable(() => opened.database.query(sleep)),
   );
-  const inTransaction = retryWhileDatabaseAway(() =>
+  const inTransaction = retryWhileUnreachable(() =>
     opened.database.transaction(async (tx) => {
       await tx.query(sleep);
       await tx.query(insert, ["survivor"]);
@@ -139,14 +139,14 @@ it("a database that lets nobody in is worth another try, and each outage is logg
   const log = { warn: (...line: unknown[]) => void logged.push(line), error: () => undefined };
   const url = Object.assign(new URL(opened.settings.url), { username: role, password: "one" });
   const refusal = (db: Database) =>
-    retryWhileDatabaseAway(() => db.ping(), { upToMs: 1_000 }).catch(({ cause }: Error) => cause);
+    retryWhileUnreachable(() => db.ping(), { upToMs: 1_000 }).catch(({ cause }: Error) => cause);
   await run(`CREATE ROLE ${role} LOGIN PASSWORD 'one'`);
   let noticed: (error: unknown) => void;
   await withDatabase({ url: url.href, onError: (error) => noticed(error) }, async (db) => {
     const watch = createOutageWatch({ ping: db.ping, log });
     noticed = watch.noticed;
     for (const outages of [1, 2]) {
-      await retryWhileDatabaseAway(() => db.ping());
+      await retryWhileUnreachable(() => db.ping());
       await run(`ALTER ROLE ${role} NOLOGIN`);
       await run(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '${role}'`);
       const errors = await Promise.all(Array.from({ length: 10 }, () => refusal(db)));

@@ -6,7 +6,7 @@ import {
   isHeldUp,
   isTransient,
   openDatabase,
-  retryWhileDatabaseAway,
+  retryWhileUnreachable,
   statement,
 } from "../../src/database/database.ts";
 import { anOpenDatabase } from "../support/open-database.ts";
@@ -101,15 +101,15 @@ afterEach(() => void jest.restoreAllMocks());
 
 it("repeats the work until the database is back", async () => {
   const { work, tries } = failing(3, lost);
-  expect(await retryWhileDatabaseAway(work)).toBe("done");
+  expect(await retryWhileUnreachable(work)).toBe("done");
   expect(tries()).toBe(4);
 });
 
 it("throws at once an error that waiting does not cure, which the caller may define", async () => {
   const { work, tries } = failing(3, () => new TypeError("a mistake"));
-  await expect(retryWhileDatabaseAway(work)).rejects.toThrow(TypeError);
+  await expect(retryWhileUnreachable(work)).rejects.toThrow(TypeError);
   expect(tries()).toBe(1);
-  const never = retryWhileDatabaseAway(failing(1, lost).work, { isCurable: () => false });
+  const never = retryWhileUnreachable(failing(1, lost).work, { isCurable: () => false });
   await expect(never).rejects.toThrow("terminated");
 });
 
@@ -119,7 +119,7 @@ it.each<[string, (tries: number) => Promise<string>]>([
 ])("gives up at the deadline when the tries %s, with the last error as the cause", async (_, work) => {
   let tries = 0;
   const begun = performance.now();
-  const given = retryWhileDatabaseAway(() => work((tries += 1)), { upToMs: 100 });
+  const given = retryWhileUnreachable(() => work((tries += 1)), { upToMs: 100 });
   await expect(given).rejects.toBeInstanceOf(DatabaseUnavailable);
   await expect(given).rejects.toMatchObject({
     id: "database_unavailable",
@@ -130,7 +130,7 @@ it.each<[string, (tries: number) => Promise<string>]>([
 
 it("begins nothing more when its time has passed while the process stood still", async () => {
   const { work, tries } = failing(1, lost);
-  const given = retryWhileDatabaseAway(work, { upToMs: 200 });
+  const given = retryWhileUnreachable(work, { upToMs: 200 });
   setImmediate(() => {
     for (const until = performance.now() + 400; performance.now() < until;);
   });
@@ -139,7 +139,7 @@ it("begins nothing more when its time has passed while the process stood still",
 });
 
 it("knows that it is too late before any timer has run", async () => {
-  const asked = retryWhileDatabaseAway(
+  const asked = retryWhileUnreachable(
     async (isTooLate) => {
       for (const until = performance.now() + 60; performance.now() < until;);
       return isTooLate();
@@ -152,7 +152,7 @@ it("knows that it is too late before any timer has run", async () => {
 it("when too many requests wait, the next fails at once, and other work waits; places become free again", async () => {
   const request = { upToMs: 500, isRequest: true };
   const fails = (patience: object, times = Infinity) =>
-    retryWhileDatabaseAway(failing(times, lost).work, patience).catch((error: unknown) => error);
+    retryWhileUnreachable(failing(times, lost).work, patience).catch((error: unknown) => error);
   const waiting = Promise.all(Array.from({ length: 100 }, () => fails(request)));
   await new Promise(setImmediate);
   const begun = performance.now();

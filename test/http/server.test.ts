@@ -13,7 +13,7 @@ import { rawHttp } from "../support/raw-http.ts";
 import { PACE } from "../../src/pace.ts";
 import { createHttpServer } from "../../src/http/server.ts";
 
-let isDatabaseAway = false;
+let isDatabaseUnreachable = false;
 /** What reading the client secrets meets before they are read; null: nothing. */
 let secretsMeet: (() => Promise<void>) | null = null;
 let migrationsKnown: Promise<void> = Promise.resolve();
@@ -21,7 +21,7 @@ let migrationsKnown: Promise<void> = Promise.resolve();
 let trouble: Error | null = null;
 const wrapDatabase = (database: Database): Database => ({
   ...database,
-  ping: () => (isDatabaseAway ? Promise.reject(new Error("away")) : database.ping()),
+  ping: () => (isDatabaseUnreachable ? Promise.reject(new Error("away")) : database.ping()),
   transaction: (work) => (trouble ? Promise.reject(trouble) : database.transaction(work)),
   async query(statement, values) {
     if (trouble) throw trouble;
@@ -46,9 +46,9 @@ describe("GET /healthz and GET /readyz", () => {
   });
 
   it("report a service without its database as alive, and not ready until it is back", async () => {
-    isDatabaseAway = true;
+    isDatabaseUnreachable = true;
     expect([await ask("/healthz"), await ask("/readyz")]).toEqual(["200 alive", "503 unavailable"]);
-    isDatabaseAway = false;
+    isDatabaseUnreachable = false;
     expect(await ask("/readyz")).toBe("200 ready");
   });
 

@@ -30,13 +30,13 @@ const notConfirmed = () => new KitError("not_confirmed", "Nothing was changed.")
 
 /** Throws `not_confirmed` unless the person says yes. */
 export async function askYes(host: Host, question: string): Promise<void> {
-  if (!/^y(es)?$/i.test((await asked(host, `${question} (y/N) `, true)).trim())) throw notConfirmed();
+  if (!/^y(es)?$/i.test((await prompt(host, `${question} (y/N) `, true)).trim())) throw notConfirmed();
 }
 
 /** Standard input, or what a person types without an echo. Throws `UsedWrongly`, or `not_confirmed` if cancelled. */
 export async function readSecret(host: Host, what: string): Promise<Secret> {
   const { stdin } = host;
-  const typed = await (stdin.isTTY ? asked(host, `${what} (not shown): `, false) : piped(host, what));
+  const typed = await (stdin.isTTY ? prompt(host, `${what} (not shown): `, false) : piped(host, what));
   const value = typed.replace(/\r?\n$/, "");
   if (value === "") throw new UsedWrongly(`${what}: nothing came on standard input.`);
   return new Secret(value);
@@ -54,7 +54,7 @@ async function piped({ stdin }: Host, what: string): Promise<string> {
 }
 
 /** What a person types after a question. Throws `not_confirmed` if they cancel it with Ctrl-C or Ctrl-D. */
-async function asked({ stdin: input, stderr }: Host, question: string, isShown: boolean): Promise<string> {
+async function prompt({ stdin: input, stderr }: Host, question: string, isShown: boolean): Promise<string> {
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({ input, output: isShown ? stderr : nowhere, terminal: true });
   const cancelled = new Promise<never>((_, reject) => lines.once("close", () => reject(notConfirmed())));

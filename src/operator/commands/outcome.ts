@@ -1,5 +1,5 @@
 import { CommanderError } from "commander";
-import { isDatabaseAway } from "../../database/database.ts";
+import { isDatabaseUnreachable } from "../../database/database.ts";
 import { errorIdOf, messageOf } from "../../errors.ts";
 import type { NamedFact } from "../resource-facts.ts";
 import { ISO_TIME, momentAway } from "../wording.ts";
@@ -39,7 +39,7 @@ export function failureOf(error: unknown, scrub: (text: string) => string): Outc
 function described(error: unknown): [id: string, message: string] {
   const message = messageOf(error);
   if (error instanceof CommanderError) return ["used_wrongly", message.replace(/^error: /, "")];
-  if (!isDatabaseAway(error)) return [errorIdOf(error), message];
+  if (!isDatabaseUnreachable(error)) return [errorIdOf(error), message];
   const { cause = error } = error as Error;
   return ["database_unavailable", `The database does not answer: ${messageOf(cause)}`];
 }

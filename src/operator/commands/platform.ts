@@ -92,7 +92,7 @@ show it again, so --reveal is not needed here. It is not stored and not logged.`
     .does(async (session, { description, scope }: { description: string; scope: string[] }) => {
       if (scope.some((each) => each.trim() === ""))
         throw new UsedWrongly("With an empty scope it could do everything.");
-      const record = await asked(session, (calls, token) =>
+      const record = await authorizationFrom(session, (calls, token) =>
         createAuthorization(calls, { description, scope }, token),
       );
       return { data: revealed(record), show: (paint) => createdText(paint, record) };
@@ -103,7 +103,9 @@ show it again, so --reveal is not needed here. It is not stored and not logged.`
     .argument("<id>", "the authorization")
     .description("end an authorization: its tokens are blocked at once")
     .does(async (session, id: string) => {
-      const record = await asked(session, (calls, token) => revokeAuthorization(calls, id, token));
+      const record = await authorizationFrom(session, (calls, token) =>
+        revokeAuthorization(calls, id, token),
+      );
       return { data: record, show: () => `Revoked ${safe(record.id)}: its tokens are blocked.` };
     });
 }
@@ -117,7 +119,7 @@ function createdText(paint: Paint, { id, scope, access_token: issued }: Authoriz
 }
 
 /** Needs neither the database nor a secret of the service. */
-async function asked(
+async function authorizationFrom(
   session: Session,
   ask: (calls: PlatformCalls, userToken: Secret) => Promise<Authorization>,
 ): Promise<Authorization> {

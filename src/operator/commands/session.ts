@@ -104,8 +104,8 @@ export function createSession(
   /** Checks the migrations (while the database is away it waits 3 s, less than a service), and begins the audit entry. */
   async function begin(db: Database, changes: boolean): Promise<void> {
     const { checkMigrations } = await import("../../database/migrate.ts");
-    const { retryWhileDatabaseAway } = await import("../../database/database.ts");
-    await retryWhileDatabaseAway(() => checkMigrations(db), { upToMs: 3_000 });
+    const { retryWhileUnreachable } = await import("../../database/database.ts");
+    await retryWhileUnreachable(() => checkMigrations(db), { upToMs: 3_000 });
     const isRevealing = typed.includes("--reveal");
     if (!changes && !isRevealing) return;
     try {

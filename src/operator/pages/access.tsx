@@ -1,5 +1,5 @@
 import { Router, type Request, type RequestHandler } from "express";
-import { isDatabaseAway } from "../../database/database.ts";
+import { isDatabaseUnreachable } from "../../database/database.ts";
 import { Refusal } from "../../errors.ts";
 import { clientAddress } from "../../http/requests.ts";
 import type { OpenContext } from "../../context.ts";
@@ -36,7 +36,7 @@ export function guard(ctx: OpenContext, password: RequestHandler | null): Reques
     const isUse = request.get(LOOKS_AGAIN) === undefined;
     const person = await personOf(ctx, request, isUse).catch((cause: unknown) => {
       // Sessions need the database, the password does not.
-      if (!byPassword || !isDatabaseAway(cause)) throw cause;
+      if (!byPassword || !isDatabaseUnreachable(cause)) throw cause;
       const next = { label: "Use the operator's password", path: WITH_PASSWORD };
       throw new Problem("not_available", { ...NOT_AVAILABLE, next }, { cause });
     });
