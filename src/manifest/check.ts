@@ -203,7 +203,7 @@ const keys = z.strictObject({
   scripts: z.strictObject({ postdeploy: script.optional(), "pr-predestroy": script.optional() }).optional(),
 });
 
-export const manifestSchema = keys.extend({
+const manifestSchema = keys.extend({
   /** Where an editor finds a schema. The platform has no use for it. */
   $schema: z.unknown().optional(),
   environments: z.strictObject({ test: keys.optional(), review: keys.optional() }).optional(),

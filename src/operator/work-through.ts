@@ -5,7 +5,7 @@ import { findResources, type FoundResource } from "./store.ts";
 import { counted, some } from "./wording.ts";
 
 /** Called while long work makes progress. `total` may grow meanwhile. */
-export type OnProgress = (done: number, total: number) => void;
+type OnProgress = (done: number, total: number) => void;
 
 /** What long work needs besides its context. It ends soon after `signal` is aborted: calls in flight finish first. */
 export interface How {

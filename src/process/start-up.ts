@@ -54,7 +54,7 @@ const PAUSE_MS = 500;
  * Runs the checks that need the database, as soon as it answers, until `signal` is aborted; then it throws. Throws
  * {@link Misconfigured} if the address is at fault, or migrations or keys are missing, before any row is written.
  */
-export async function checkDatabase(ctx: OpenContext, signal: AbortSignal): Promise<void> {
+async function checkDatabase(ctx: OpenContext, signal: AbortSignal): Promise<void> {
   for (;;) {
     try {
       await checkMigrations(ctx.db);

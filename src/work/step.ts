@@ -8,7 +8,7 @@ import type { ResourceRow } from "../resources/rows.ts";
  * minutes; nor does either wait behind the rotation of all resources. So each lane is claimed alone and has places of
  * its own.
  */
-export const LANES = {
+const LANES = {
   provision: "vendor",
   finish: "vendor",
   change_plan: "vendor",
