@@ -1,9 +1,10 @@
-import type { Database } from "../database/database.ts";
+import { retryWhileUnreachable, type Database } from "../database/database.ts";
 import { Misconfigured } from "../errors.ts";
 import type { Log } from "../logging/log.ts";
 import type { Scrubber, Secret } from "../secret.ts";
 import type { TokenAnswer } from "../platform/oauth.ts";
 import { clientSecretSealContext, keyIdOf, type Vault } from "../vault/vault.ts";
+import { AROUND_CALL } from "./queue.ts";
 import {
   acceptSecret,
   addSecret,
@@ -77,7 +78,10 @@ export function createClientSecrets({ db, vault, scrubber, log, nudge }: Needs) 
   const cached = () => (seen && performance.now() - seen.readAt < STALE_AFTER_MS ? seen : null);
 
   async function rejected({ version }: ClientSecret, isPresumed: boolean): Promise<void> {
-    const { isNews, isCurrent } = await rejectSecret(db, version, isPresumed);
+    const { isNews, isCurrent } = await retryWhileUnreachable(
+      () => rejectSecret(db, version, isPresumed),
+      AROUND_CALL,
+    );
     // Cleared only after the write: a read during it would have cached the old state.
     seen = null;
     // A newer version is stored already, or this one's rejection is reported. That it is no news says nothing: who found it
@@ -94,7 +98,7 @@ export function createClientSecrets({ db, vault, scrubber, log, nudge }: Needs) 
     suspect = reported = null;
     succeededAtMs = performance.now();
     if (seen && !seen.isRejected) return;
-    const turned = await acceptSecret(db, version);
+    const turned = await retryWhileUnreachable(() => acceptSecret(db, version), AROUND_CALL);
     seen = null;
     if (turned) log.info({ version }, "The platform accepts our client secret again");
   }

@@ -1,5 +1,4 @@
 import type { Context } from "../context.ts";
-import { failProvision } from "../resources/end-store.ts";
 import { createWorkerPool, type WorkerPool } from "../work/worker-pool.ts";
 import { holdsBack, type ClientSecret } from "./client-secret.ts";
 import {
@@ -43,7 +42,10 @@ function createPool(
       const work = ctx.trace.inSpan<unknown>(
         isGrant ? "exchange" : "refresh",
         { parent: isGrant ? row.traceparent : null, uuid: row.owner === "resource" ? row.uuid : undefined },
-        () => (row.isOver ? endGrant(ctx, row) : callTokens(ctx, due, noNewCalls)),
+        () =>
+          row.isOver && !ctx.credentials.held.has(row.uuid)
+            ? endGrant(ctx, row)
+            : callTokens(ctx, due, noNewCalls),
       );
       await work.catch((error: unknown) =>
         ctx.log.error({ ...named(row), error }, "Work on a credential failed; its lease ends by itself"),
@@ -85,14 +87,21 @@ async function admit(
 ): Promise<Admitted[]> {
   const isHeldBack = ({ owner, state, isOver }: ClaimedCredential) =>
     owner === "resource" && !isOver && holdsBack(secret, state === "grant_pending");
+  const release = (some: readonly ClaimedCredential[]) =>
+    Promise.all(some.map((row) => releaseCredential(ctx.db, row)));
   const heldBack = rows.filter(isHeldBack);
   const [least] = heldBack.toSorted((one, other) => one.attempts - other.attempts);
-  const probe = least && (await ctx.credentials.secrets.takeProbe(secret)) ? least : null;
-  const held = heldBack.filter((row) => row !== probe);
-  await Promise.all(held.map((row) => releaseCredential(ctx.db, row)));
-  return rows
-    .filter((row) => !held.includes(row))
-    .map((row) => ({ row, secret: row.owner === "person" ? null : secret, isProbe: row === probe }));
+  try {
+    const probe = least && (await ctx.credentials.secrets.takeProbe(secret)) ? least : null;
+    const held = heldBack.filter((row) => row !== probe);
+    await release(held);
+    return rows
+      .filter((row) => !held.includes(row))
+      .map((row) => ({ row, secret: row.owner === "person" ? null : secret, isProbe: row === probe }));
+  } catch (error) {
+    await release(rows);
+    throw error;
+  }
 }
 
 async function endGrant(ctx: Context, row: ClaimedCredential): Promise<void> {
@@ -100,7 +109,7 @@ async function endGrant(ctx: Context, row: ClaimedCredential): Promise<void> {
   // False: the row has got another code at this moment.
   if (!(await settle(ctx.db, row, verdict))) return;
   ctx.log.error({ alarm: "grant_lost", ...named(row), reason: why }, "A grant ended without tokens");
-  await failProvision(ctx, row.uuid, { onlyIfStranded: true });
+  ctx.nudge("fail-stranded");
 }
 
 /**
@@ -117,13 +126,10 @@ export function refreshNow(ctx: Context, uuid: string, generation?: number): Pro
 type RefreshResult = CallResult | { done: "busy" };
 
 async function refreshOne(ctx: Context, uuid: string, generation?: number): Promise<RefreshResult> {
+  const secret = await ctx.credentials.secrets.current();
   const row = await claimRefresh(ctx, uuid, generation);
   if (!row) return { done: "busy" };
-  const admitting = ctx.credentials.secrets.current().then((secret) => admit(ctx, secret, [row]));
-  const [only] = await admitting.catch(async (error: unknown) => {
-    await releaseCredential(ctx.db, row);
-    throw error;
-  });
+  const [only] = await admit(ctx, secret, [row]);
   return only ? callTokens(ctx, only, null) : { done: "secret_rejected" };
 }
 

@@ -195,6 +195,14 @@ const settleRow = statement(
    SELECT uuid FROM settled`,
 );
 
+// For a try that found nothing after one whose acknowledgement was lost. The lease number says that it was ours. A
+// statement of its own, because the one above may have waited for that very commit.
+const findSettled = statement(
+  "find_settled_credential",
+  `SELECT uuid FROM credentials
+   WHERE uuid = $1 AND lease = $2 AND state = $3 AND grant_number = coalesce($4::int, grant_number)`,
+);
+
 export type Judged = Lease & { state: State; grantNumber?: number };
 
 /**
@@ -207,13 +215,19 @@ export async function settle(
   verdict: Verdict,
 ): Promise<boolean> {
   const { on, reason, againInSeconds, attempts, isRefused = false, isUnknown = false, error } = verdict;
+  const to = on === null ? state : stateAfter(state, on);
   const values = [
-    ...[uuid, lease, on === null ? state : stateAfter(state, on), reason, againInSeconds, attempts ?? null],
+    ...[uuid, lease, to, reason, againInSeconds, attempts ?? null],
     ...[error ?? null, isUnknown, isRefused, state, grantNumber ?? null],
   ];
-  const rows = await retryWhileUnreachable(() => db.query(settleRow, values), AROUND_CALL);
-  if (rows.length === 0) await releaseCredential(db, { uuid, lease }, isUnknown);
-  return rows.length > 0;
+  let tries = 0;
+  const isSettled = await retryWhileUnreachable(async () => {
+    const isAgain = (tries += 1) > 1;
+    if ((await db.query(settleRow, values)).length > 0) return true;
+    return isAgain && (await db.query(findSettled, [uuid, lease, to, grantNumber ?? null])).length > 0;
+  }, AROUND_CALL);
+  if (!isSettled) await releaseCredential(db, { uuid, lease }, isUnknown);
+  return isSettled;
 }
 
 // When a key is back in the ring, what the row holds says which state it had. So many at a time that no time limit is

@@ -58,11 +58,13 @@ const findStored = statement(
    JOIN credentials c ON c.uuid = i.uuid AND c.sealed_access_token = i.access`,
 );
 
-interface SealedTokens extends Lease {
+export interface SealedTokens extends Lease {
   /** Whether they came from a grant; a refresh keeps the old refresh token if none was sent. */
   first: boolean;
   access: Uint8Array;
   refresh: Uint8Array | null;
+  /** That of the row when it was claimed. */
+  generation: number;
   /** The generation whose refresh token the platform has replaced by this one; null: the row's token is still valid. */
   replaces: number | null;
   lifeSeconds: number;

@@ -59,6 +59,10 @@ const ending = (
    INSERT INTO events (uuid, type) SELECT uuid, '${event}' FROM gone RETURNING uuid`,
   );
 
+// Where the outcome is unknown a process may still hold the tokens, and store them once it thaws or has its database.
+const IS_STRANDED = `c.state = 'grant_lost'
+  AND (c.reason IS DISTINCT FROM 'outcome_unknown' OR c.grant_deadline < now() - interval '2 minutes')`;
+
 const leaveTombstone = ending("deprovision", "deprovisioned", {
   sets: `state = 'deprovisioned', name = NULL, options = '{}', callback_url = NULL, answer_status = NULL, sealed_answer = NULL,
        app_id = NULL, app_name = NULL`,
@@ -69,7 +73,7 @@ const leaveTombstone = ending("deprovision", "deprovisioned", {
 const fail = ending("fail_locally", "failed", {
   sets: `state = 'failed', answer_status = 422, sealed_answer = $4`,
   where: `${whereCan("given_up")}
-       AND (NOT $5 OR EXISTS (SELECT FROM credentials c WHERE c.uuid = $1 AND c.state = 'grant_lost'))`,
+       AND (NOT $5 OR EXISTS (SELECT FROM credentials c WHERE c.uuid = $1 AND ${IS_STRANDED}))`,
   credential: `state = CASE WHEN c.state = 'grant_lost' THEN c.state ELSE 'erased' END`,
 });
 
@@ -102,17 +106,18 @@ export async function endResource(
 
 /**
  * Ends a provision that cannot be completed, in a transaction that has locked it with its credential. `onlyIfStranded`:
- * only if its grant was lost: then the platform can never be told that it is done.
+ * only if its grant was lost: then the platform can never be told that it is done. False: there was none to end.
  */
 export async function failLocked(
   tx: Queryable,
   vault: Context["vault"],
   uuid: string,
   { onlyIfStranded = false } = {},
-): Promise<void> {
+): Promise<boolean> {
   const message = "Provisioning failed. Please remove the add-on and install it again.";
   const answer = JSON.stringify({ id: "provision_failed", message });
-  await tx.query(fail, [uuid, null, null, sealAnswer(vault, uuid, answer), onlyIfStranded]);
+  const values = [uuid, null, null, sealAnswer(vault, uuid, answer), onlyIfStranded];
+  return (await tx.query(fail, values)).length > 0;
 }
 
 /** The same in a transaction of its own. */
@@ -120,10 +125,10 @@ export async function failProvision(
   { db, vault }: Pick<Context, "db" | "vault">,
   uuid: string,
   how?: { onlyIfStranded: boolean },
-): Promise<void> {
-  await db.transaction(async (tx) => {
+): Promise<boolean> {
+  return db.transaction(async (tx) => {
     await lockWithCredential(tx, uuid);
-    await failLocked(tx, vault, uuid, how);
+    return failLocked(tx, vault, uuid, how);
   });
 }
 
@@ -131,13 +136,14 @@ export async function failProvision(
 const stranded = statement(
   "find_stranded",
   `SELECT c.uuid FROM credentials c JOIN resources r USING (uuid)
-   WHERE c.state = 'grant_lost' AND ${whereCan("given_up")} AND r.answer_status IS NOT NULL LIMIT 1000`,
+   WHERE ${IS_STRANDED} AND ${whereCan("given_up")} AND r.answer_status IS NOT NULL LIMIT 1000`,
 );
 
-/** Fails the put-off provisions whose grant was lost, and whose process died before it did that. */
-export async function failStranded(ctx: Pick<Context, "db" | "vault">): Promise<void> {
+/** Fails the put-off provisions whose grant was lost. */
+export async function failStranded(ctx: Pick<Context, "db" | "vault" | "log">): Promise<void> {
   for (const { uuid } of await ctx.db.readWhole<{ uuid: string }>(stranded))
-    await failProvision(ctx, uuid, { onlyIfStranded: true });
+    if (await failProvision(ctx, uuid, { onlyIfStranded: true }))
+      ctx.log.error({ alarm: "provision_failed", uuid }, "A put-off provision fails: its grant was lost");
 }
 
 export type Installation = Pick<ProvisionRequest, "uuid" | "plan" | "region" | "name">;

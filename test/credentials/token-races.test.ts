@@ -4,6 +4,7 @@ import { credentialSealContext } from "../../src/vault/vault.ts";
 import { storeTokens } from "../../src/credentials/store.ts";
 import { refreshNow } from "../../src/credentials/pools.ts";
 import { tokensOf } from "../../src/credentials/token-source.ts";
+import type { Context } from "../../src/context.ts";
 import { openContext } from "../../src/open-context.ts";
 import { Secret } from "../../src/secret.ts";
 import { databaseError, interleavings, lost } from "../support/interleavings.ts";
@@ -26,7 +27,7 @@ const TOKENS = "POST /oauth/token";
 const NOT_YET = { status: 400, body: { error: "invalid_grant" } };
 const UNAVAILABLE = { status: 503, body: { error: "temporarily_unavailable" } };
 const ctx = () => life.world.service.services;
-const install = async () => (await life.install(1))[0]!;
+const install = async (plan = "basic") => (await life.control.install({ plan })).addon.id;
 const exchanges = (uuid: string) => life.exchangesOf(life.requestFor(uuid).oauth_grant.code);
 const logged = (words: string) => life.world.logged().match(new RegExp(words, "g")) ?? [];
 /** Changes a row as another process does it, which no sweep finds before the test is over. */
@@ -68,7 +69,7 @@ describe("while the answer to a refresh is on its way", () => {
       what: "another process stored a newer token: nothing is stored, and no further call is made",
       async meanwhile(uuid) {
         await change(uuid, "leased_until = NULL, sent_at = NULL");
-        expect((await inAnotherProcess(uuid)).done).toBe("stored");
+        expect((await refreshInAnotherProcess(uuid)).done).toBe("stored");
       },
       done: { done: "not_ours" },
       row: { state: "active", generation: 2 },
@@ -80,7 +81,7 @@ describe("while the answer to a refresh is on its way", () => {
       async meanwhile(uuid) {
         await change(uuid, "leased_until = now()");
         const refused = { done: "failed", failure: { outcome: "token_rejected" } };
-        expect(await inAnotherProcess(uuid)).toMatchObject(refused);
+        expect(await refreshInAnotherProcess(uuid)).toMatchObject(refused);
       },
       done: { done: "stored" },
       row: { state: "active", generation: 2 },
@@ -117,12 +118,14 @@ describe("while the answer to a refresh is on its way", () => {
     if (!fault) expect(await refreshNow(ctx(), uuid)).toMatchObject({ done: "stored" });
   });
 
-  async function inAnotherProcess(uuid: string) {
-    const settings = teapotConfig(life.world.environment);
-    const other = await openContext(settings, { ...teapotParts, logTo: { write: () => undefined } });
-    return refreshNow(other, uuid).finally(other.close);
-  }
+  const refreshInAnotherProcess = (uuid: string) => inAnotherProcess((other) => refreshNow(other, uuid));
 });
+
+async function inAnotherProcess<Result>(work: (other: Context) => Promise<Result>): Promise<Result> {
+  const settings = teapotConfig(life.world.environment);
+  const other = await openContext(settings, { ...teapotParts, logTo: { write: () => undefined } });
+  return work(other).finally(other.close);
+}
 
 describe("tokens that are to be stored", () => {
   it.each([
@@ -144,26 +147,55 @@ describe("tokens that are to be stored", () => {
     expect(alarms).toHaveLength(times > 1 ? 1 : 0);
   });
 
-  it.each(["exchange", "refresh"])("after the end of the lease too, without another %s", async (call) => {
-    const isRefresh = call === "refresh";
-    const pair = isRefresh ? await life.settled() : null;
-    life.control.settings({ refreshToken: "new" });
-    let failed = 0;
-    const works = always("before store_tokens", () => ((failed += 1), lost()));
-    const since = life.position();
-    const uuid = pair ?? (await install());
-    const refreshed = isRefresh && refreshNow(ctx(), uuid);
-    await eventually(() => expect(failed).toBeGreaterThan(0));
-    await change(uuid, "leased_until = NULL");
-    await life.makeDue([uuid]);
-    ctx().jobs.wake(isRefresh ? "refresh-tokens" : "exchange-grants");
-    await life.becomes(uuid, { isLeased: true });
-    works();
-    await refreshed;
-    await life.becomes(uuid, { state: "active", isLeased: false });
-    expect(life.tokenCalls(since)).toHaveLength(1);
-    await life.expectAlive([uuid]);
-  });
+  it.each<[string, "same" | "new"]>([
+    ["exchange", "new"],
+    ["refresh", "new"],
+    ["refresh", "same"],
+  ])(
+    "after the end of the lease too, without another %s; a refresh token: %s",
+    async (call, refreshToken) => {
+      const isRefresh = call === "refresh";
+      const pair = isRefresh ? await life.settled() : null;
+      life.control.settings({ refreshToken });
+      let failed = 0;
+      const works = always("before store_tokens", () => ((failed += 1), lost()));
+      const since = life.position();
+      const uuid = pair ?? (await install());
+      const refreshed = isRefresh && refreshNow(ctx(), uuid);
+      await eventually(() => expect(failed).toBeGreaterThan(0));
+      await change(uuid, "leased_until = NULL");
+      await life.makeDue([uuid]);
+      ctx().jobs.wake(isRefresh ? "refresh-tokens" : "exchange-grants");
+      await life.becomes(uuid, { isLeased: true });
+      works();
+      await refreshed;
+      await life.becomes(uuid, { state: "active", isLeased: false });
+      expect(life.tokenCalls(since)).toHaveLength(1);
+      await life.expectAlive([uuid]);
+    },
+  );
+
+  it.each(["this process", "another one"])(
+    "after the grant's five minutes too, though %s has claimed it to end it",
+    async (which) => {
+      let failed = 0;
+      const works = always("before store_tokens", () => ((failed += 1), lost()));
+      const uuid = await install("dedicated");
+      await eventually(() => expect(failed).toBeGreaterThan(0));
+      await life.ageGrant(uuid);
+      await life.world.rows(`UPDATE credentials SET leased_until = NULL WHERE uuid = $1`, [uuid]);
+      if (which === "this process") await life.becomes(uuid, { isLeased: true });
+      else {
+        await inAnotherProcess(({ exchanges }) => exchanges.fill(new AbortController().signal));
+        await life.becomes(uuid, { state: "grant_lost", reason: "outcome_unknown" });
+      }
+      // A tick comes each second, which fails the provisions whose grant is lost.
+      await sleep(1_500);
+      works();
+      await life.becomes(uuid, { state: "active" });
+      await life.resourceBecomes(uuid, { state: "provisioned" });
+    },
+  );
 
   it("are not requested by a process whose lease was lost before its call", async () => {
     moments.set("before mark_sent", () =>
@@ -187,7 +219,15 @@ describe("tokens that are to be stored", () => {
       [uuid],
     );
     const pair = (lease: number, token: string) => ({
-      ...{ uuid, lease, first: false, replaces: row!.generation, lifeSeconds: 28_800, share: 0.5 },
+      ...{
+        uuid,
+        lease,
+        first: false,
+        generation: row!.generation,
+        replaces: row!.generation,
+        lifeSeconds: 28_800,
+        share: 0.5,
+      },
       access: vault.seal(credentialSealContext("sealed_access_token", uuid), new Secret(`SVCK-${token}`)),
       refresh: vault.seal(credentialSealContext("sealed_refresh_token", uuid), new Secret(token)),
       ...{ secretVersion: 1, flags: "" },
@@ -233,6 +273,38 @@ describe("grant exchange, interrupted between the platform's answer and the data
     expect(await life.row(uuid)).toMatchObject({ state: "grant_pending", isUnknown: true });
     life.control.clearFaults();
     await life.becomes(uuid, { state: "active", isUnknown: false });
+  });
+});
+
+describe("what is stored after a call, and whose acknowledgement is lost,", () => {
+  const alarms = (alarm: string, uuid: string) => logged(`"alarm":"${alarm}","uuid":"${uuid}"`);
+
+  it("raises its alarm once: a grant is lost", async () => {
+    life.control.fault(TOKENS, NOT_YET, 1_000);
+    const uuid = await install();
+    await life.becomes(uuid, { isRefused: true, isLeased: false });
+    await life.ageGrant(uuid);
+    moments.set("unheard settle_credential", () => Promise.resolve());
+    await life.becomes(uuid, { state: "grant_lost" });
+    await eventually(() => expect(alarms("grant_lost", uuid)).toHaveLength(1));
+  });
+
+  it("raises its alarm once: a credential is quarantined", async () => {
+    const uuid = await life.settled();
+    await life.damage(uuid, "sealed_refresh_token");
+    moments.set("unheard settle_credential", () => Promise.resolve());
+    expect(await refreshNow(ctx(), uuid)).toEqual({ done: "quarantined" });
+    expect(alarms("quarantined", uuid)).toHaveLength(1);
+  });
+
+  it("leaves no lease and no unknown outcome behind: the client secret is rejected", async () => {
+    life.control.fault(TOKENS, { status: 401, body: { error: "invalid_client" } });
+    moments.set("unheard reject_client_secret", () => Promise.resolve());
+    const uuid = await install();
+    await eventually(() => expect(logged(`"alarm":"client_secret_rejected"`)).toHaveLength(1));
+    await life.becomes(uuid, { isLeased: false, isUnknown: false });
+    await life.world.rows(`UPDATE client_secrets SET probe_at = now()`);
+    await life.becomes(uuid, { state: "active" });
   });
 });
 

@@ -93,7 +93,7 @@ describe("among many rows, nearly all in good order,", () => {
       (db: Database) => steps(services(db)),
       (db: Database) => takeLooks(db),
       (db: Database) => findOldCredentials(db, 90),
-      (db: Database) => failStranded({ db, vault: {} as Vault }),
+      (db: Database) => failStranded({ ...services(db), vault: {} as Vault }),
     ]) {
       const plans = await plansOf(work);
       expect(plans).not.toEqual([]);
@@ -109,7 +109,7 @@ describe("among many rows, nearly all in good order,", () => {
     const refused = () => Promise.reject(new Error("It has a time limit of seconds."));
     const db: Database = { ...opened.database, query: refused };
     expect(await wakeSteps(db)).toBe(0);
-    await failStranded({ db, vault: {} as Vault });
+    await failStranded({ ...services(db), vault: {} as Vault });
   });
 
   // PostgreSQL plans a claim by what it counted last, which a burst or an outage makes untrue.
