@@ -183,12 +183,19 @@ describe("tokens that are to be stored", () => {
       const uuid = await install("dedicated");
       await eventually(() => expect(failed).toBeGreaterThan(0));
       await life.ageGrant(uuid);
-      await life.world.rows(`UPDATE credentials SET leased_until = NULL WHERE uuid = $1`, [uuid]);
-      if (which === "this process") await life.becomes(uuid, { isLeased: true });
-      else {
-        await inAnotherProcess(({ exchanges }) => exchanges.fill(new AbortController().signal));
-        await life.becomes(uuid, { state: "grant_lost", reason: "outcome_unknown" });
-      }
+      const free = () =>
+        life.world.rows(`UPDATE credentials SET leased_until = NULL WHERE uuid = $1`, [uuid]);
+      if (which === "this process") {
+        await free();
+        await life.becomes(uuid, { isLeased: true });
+      } else
+        await inAnotherProcess(({ exchanges }) =>
+          eventually(async () => {
+            await free();
+            await exchanges.fill(new AbortController().signal);
+            expect(await life.row(uuid)).toMatchObject({ state: "grant_lost", reason: "outcome_unknown" });
+          }),
+        );
       // A tick comes each second, which fails the provisions whose grant is lost.
       await sleep(1_500);
       works();
@@ -303,7 +310,9 @@ describe("what is stored after a call, and whose acknowledgement is lost,", () =
     const uuid = await install();
     await eventually(() => expect(logged(`"alarm":"client_secret_rejected"`)).toHaveLength(1));
     await life.becomes(uuid, { isLeased: false, isUnknown: false });
+    moments.set("before take_secret_probe", lost);
     await life.world.rows(`UPDATE client_secrets SET probe_at = now()`);
+    await eventually(() => expect(moments.size).toBe(0));
     await life.becomes(uuid, { state: "active" });
   });
 });
