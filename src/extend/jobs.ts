@@ -20,6 +20,9 @@ const MINUTE_MS = 60_000;
 /** Of the 25 seconds in which a process stops. */
 const STOP_PATIENCE_MS = 10_000;
 
+/** A week. Node's timers take no more than 24 days. */
+const LONGEST_JOB_MINUTES = 10_080;
+
 /** What can stand in an address, a command and a label. */
 const NAME = /^[a-z0-9][a-z0-9-]{0,62}$/;
 
@@ -41,9 +44,12 @@ export function checkExtensions(yours: Extensions): void {
         ({ name, at }) =>
           `the job ${name} is to run at "${at}", which is no cron expression, or never comes.`,
       ),
-    ...(overlapMinutes >= 0 && everyDays >= 1
+    ...jobs
+      .filter(({ mostMinutes = 1 }) => !(mostMinutes > 0 && mostMinutes <= LONGEST_JOB_MINUTES))
+      .map(({ name }) => `of the job ${name}, mostMinutes is above 0 and at most ${LONGEST_JOB_MINUTES}.`),
+    ...(overlapMinutes >= 0 && everyDays >= 1 && Number.isFinite(overlapMinutes + everyDays)
       ? []
-      : ["of rotation, overlapMinutes is at least 0 and everyDays at least 1."]),
+      : ["of rotation, overlapMinutes is at least 0 and everyDays at least 1, and neither without end."]),
   ];
   if (faults.length > 0) throw new Misconfigured(["src/your-service needs mending:", ...faults].join("\n  "));
 }

@@ -45,6 +45,7 @@ export function refuseCompressed({ headers }: IncomingMessage): void {
 
 /** One of Express's parsers threw it. Their messages quote the body, so they are neither sent nor logged. */
 export function isUnreadableBody(error: unknown): boolean {
-  const { status } = error as { status?: unknown };
-  return !(error instanceof KitError) && typeof status === "number" && status >= 400 && status < 500;
+  const { status, type } = error as { status?: unknown; type?: unknown };
+  const isOfParser = typeof type === "string" && !(error instanceof KitError);
+  return isOfParser && typeof status === "number" && status >= 400 && status < 500;
 }

@@ -1,4 +1,7 @@
 import { Counter, Histogram, Registry } from "prom-client";
+import { messageOf, Misconfigured, storable } from "../errors.ts";
+
+const LONGEST_LABEL = 100;
 
 /**
  * The counters and timers of every process. Label values are fixed words of ours, never a uuid, a name, or anything from
@@ -28,17 +31,30 @@ export function createMetrics() {
   const ofYours = new Map<string, Counter>();
 
   return {
-    /** Makes a counter of a vendor's. Throws an `Error` for a name that is no metric's, or is taken. */
+    /** Makes a counter of a vendor's. Throws a {@link Misconfigured} for a name that is no metric's, or is taken. */
     declare(name: string, { help, labels = [] }: { help: string; labels?: readonly string[] }): void {
-      const counter = new Counter({ name, help, labelNames: [...labels], registers });
-      if (labels.length === 0) counter.inc(0);
-      ofYours.set(name, counter);
+      try {
+        if (labels.includes("le")) throw new Error('a label cannot be named "le"');
+        const counter = new Counter({ name, help, labelNames: [...labels], registers });
+        if (labels.length === 0) counter.inc(0);
+        ofYours.set(name, counter);
+      } catch (cause) {
+        throw new Misconfigured(`src/your-service: the metric ${name}: ${messageOf(cause)}`, { cause });
+      }
     },
-    /** Adds to such a counter. Throws an `Error` if there is none, or for other labels. */
+    /**
+     * Adds to such a counter. Throws an `Error` if there is none, for other labels, and for what is no number to add.
+     * The values of labels are cut to 100 characters: PostgreSQL stores them in an index.
+     */
     count(name: string, labels: Readonly<Record<string, string>>, by: number): void {
       const counter = ofYours.get(name);
       if (!counter) throw new Error(`${name} is not among the metrics of src/your-service.`);
-      counter.inc({ ...labels }, by);
+      if (!(by >= 0 && by < Infinity)) throw new Error(`${name}: ${by} is no number to add.`);
+      const values = Object.entries(labels).map(([label, value]) => [
+        label,
+        storable(String(value)).slice(0, LONGEST_LABEL).toWellFormed(),
+      ]);
+      counter.inc(Object.fromEntries(values) as Record<string, string>, by);
     },
     /** What this process has counted and timed. */
     families: (): Promise<Family[]> => registry.getMetricsAsJSON(),

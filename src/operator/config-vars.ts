@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Context } from "../context.ts";
+import { retryWhileUnreachable } from "../database/database.ts";
 import { notYetSet, openConfig, type ConfigVar } from "../resources/config-vars.ts";
 import { changeConfig, findResource, lockedResource } from "../resources/store.ts";
 import { Secret } from "../secret.ts";
@@ -27,10 +28,12 @@ export async function setConfig(
 }
 
 function keepInStep({ db, vault }: Context, uuid: string, changes: readonly ConfigVar[]): Promise<void> {
-  return db.transaction(async (tx) => {
-    const resource = await lockedResource(tx, uuid);
-    if (resource && resource.state !== "deprovisioned") await changeConfig(tx, vault, resource, changes);
-  });
+  return retryWhileUnreachable(() =>
+    db.transaction(async (tx) => {
+      const resource = await lockedResource(tx, uuid);
+      if (resource && resource.state !== "deprovisioned") await changeConfig(tx, vault, resource, changes);
+    }),
+  );
 }
 
 function inOrder(config: readonly ConfigVar[]): ConfigVar[] {

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -36,13 +37,18 @@ beforeAll(async () => {
     router.get("/refuses", () => {
       throw new Refusal("Not today.", { id: "not_today", status: 409 });
     });
-    router.get("/throws", async () => Promise.reject(new Error("broken inside")));
+    router.get("/throws", async () =>
+      Promise.reject(Object.assign(new Error("broken inside"), { status: 401 })),
+    );
   };
   vendor.metrics = {
     bells_total: { help: "Bells that rang", labels: ["tower"] },
     rings_total: { help: "Rings" },
   };
-  vendor.checks = { bell: async () => trouble };
+  vendor.checks = {
+    bell: async () => trouble,
+    rope: async () => Promise.reject(new Error(`The rope is refused: ${METRICS_PASSWORD}.`)),
+  };
   vendor.jobs = [
     {
       name: "meter",
@@ -189,6 +195,16 @@ describe("the vendor's metrics and checks", () => {
     const timed = /^addon_your_service_duration_seconds_count\{function="provision",result="done"\} [1-9]/m;
     await eventually(async () => timed.test(await scraped()));
     expect(() => kit.count("gongs_total")).toThrow("gongs_total is not among the metrics");
+    for (const by of [NaN, -1, Infinity])
+      expect(() => kit.count("bells_total", { tower: "north" }, by)).toThrow("is no number to add");
+  });
+
+  it("take any text as a label's value, of which 100 characters are kept", async () => {
+    kit.count("bells_total", { tower: `a\0b${"🔔".repeat(2_000)}`.slice(0, 100) });
+    kit.count("bells_total", { tower: randomBytes(4_000).toString("hex") });
+    await eventually(async () =>
+      expect((await scraped()).match(/^bells_total\{tower="(ab🔔|[0-9a-f]{100}")/gm)).toHaveLength(2),
+    );
   });
 
   it("are lines of kit doctor: what a check says, and jobs that failed, which the overview shows too", async () => {
@@ -207,6 +223,7 @@ describe("the vendor's metrics and checks", () => {
     await eventually(row);
     expect(await lines()).toMatchObject({
       "your-bell": "fine",
+      "your-rope": "The rope is refused: [secret].",
       "your-jobs": expect.stringMatching(/^The jobs of your service run; next \(UTC\): meter at 2/),
     });
     trouble = "The bell is cracked.";

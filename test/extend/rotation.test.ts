@@ -404,7 +404,7 @@ describe("the timetable", () => {
   });
 });
 
-it.each([{ everyDays: 0 }, { overlapMinutes: -1 }, { overlapMinutes: NaN }])(
+it.each([{ everyDays: 0 }, { overlapMinutes: -1 }, { overlapMinutes: NaN }, { everyDays: Infinity }])(
   "a rotation with %j keeps the service from starting, and says so",
   async (times) => {
     const other = Object.assign(aVendor(), { rotation: { ...rotation, ...times } });

@@ -186,8 +186,12 @@ describe("a rotation that an operator asks for", () => {
     const samples = await scraper(operator.world).samples();
     for (const name of ["failing", "under_way", "oldest_seconds"])
       expect([name, samples.get(`addon_your_service_${name}{function="rotate"}`)]).toEqual([name, 0]);
-    const { stdout } = await kit(operator.world.environment, ["steps", "give-up", uuid, "--yes", "--json"]);
-    expect(JSON.parse(stdout)).toMatchObject({ done: [uuid] });
+    const giveUp = async (which: string) =>
+      JSON.parse(
+        (await kit(operator.world.environment, ["steps", "give-up", which, "--yes", "--json"])).stdout,
+      ) as object;
+    expect(await giveUp("--all")).toMatchObject({ done: [] });
+    expect(await giveUp(uuid)).toMatchObject({ done: [uuid] });
     const story = ["rotation_asked", "rotated", "step_given_up", "rotation_refused"];
     expect(await operator.life.events(uuid)).toEqual(expect.arrayContaining(story));
     expect(await run(uuid)).toMatchObject({ data: { done: [uuid] } });

@@ -32,7 +32,7 @@ export function addDoctor(program: KitCommand): void {
         readSettings: () => session.settings(),
         open: session.openContext,
       });
-      const isFit = report.checks.every(({ id, ok }) => ok || !["settings", "offer"].includes(id));
+      const isFit = report.checks.every(({ id, ok }) => ok || !["settings", "offer", "start"].includes(id));
       return {
         data: report,
         show: (paint) =>

@@ -175,13 +175,20 @@ export function createSession(
 async function beginEntry(db: Database, typed: readonly string[], scrub: (text: string) => string) {
   const words = typed
     .filter((word) => word !== "--json")
-    .map((word, at, all) => (all[at - 1] === "--data" ? "…" : word.replace(/=.*/s, "=…")));
-  const action = scrub(["kit", ...words].join(" ")).slice(0, 500);
-  const [uuid = null, ...others] = new Set(words.flatMap((word) => readUuid(word) ?? []));
+    .map((word, at, all) => (all[at - 1] === "--data" ? "…" : masked(word)));
+  const action = scrub(["kit", ...words].join(" ")).slice(0, 2_000);
+  const [uuid = null, ...others] = new Set(words.flatMap((word) => readUuid(word.split("=").at(-1)) ?? []));
   const operator = { name: systemUser(), account: null, address: os.hostname() };
   const form = `kit-${randomUUID()}`;
   const about = { action, uuid: others.length === 0 ? uuid : null, operator };
   return followAction(db, (await beginAction(db, { ...about, form, requestId: form })).id);
+}
+
+/** Without a value, unless it is a uuid, and without an address in a path, which may hold a password. */
+function masked(word: string): string {
+  const [, name, value] = /^([^=]*=)(.*)$/s.exec(word) ?? [];
+  if (name && !readUuid(value)) return `${name}…`;
+  return word.replace(/[^/]*%3A%2F%2F[^/]*/gi, "…");
 }
 
 /** A line of the log for people: what it says, of which resource, and why. */

@@ -6,7 +6,7 @@ import type { OpenContext } from "../../context.ts";
 import { PACE } from "../../pace.ts";
 import { checkOffer } from "../../resources/check-offer.ts";
 import type { Offer } from "../../resources/contract.ts";
-import { sharedFor } from "../../within.ts";
+import { sharedFor, within } from "../../within.ts";
 import { fault, fine, joined, type Check, type Finding } from "./finding.ts";
 import { database, keys, manifest, migrations, settings } from "./installation.ts";
 import { platform, platformStatus, secret } from "./platform.ts";
@@ -24,16 +24,20 @@ const OF_THE_DATABASE: Looks = {
   ...OF_WORK,
 };
 /** Without these, those that follow make no sense. */
-const NEEDED = ["settings", "offer", "database", "migrations"];
+const NEEDED = ["settings", "offer", "start", "database", "migrations"];
 const OTHERS: Looks = { platform, status: platformStatus, manifest: () => manifest() };
+
+const LONGEST_CHECK_MS = 10_000;
 
 const yourChecks = ({ vendor: { checks = {} } }: OpenContext): Looks =>
   Object.fromEntries(
     Object.entries(checks).map(([name, check]) => [
       `your-${name}`,
-      async () => {
-        const said = await check();
-        return said === null ? fine("Your service finds nothing to fix.") : fault(said, null);
+      async ({ scrubber }) => {
+        const late = () => new Error(`It did not end in ${LONGEST_CHECK_MS / 1_000} s.`);
+        const said = await within(LONGEST_CHECK_MS, (async () => check())(), late).catch(messageOf);
+        if (said === null) return fine("Your service finds nothing to fix.");
+        return fault(scrubber.scrub(String(said)), null);
       },
     ]),
   );
@@ -60,6 +64,8 @@ export async function examine(needs: {
     }),
   ];
   const opened = async () => (state.ctx ??= await needs.open(needs.readSettings()));
+  const start = async () => (await opened(), fine("Your service can be started with them."));
+  checks.push(await check("start", start));
   const measured = sharedFor(PACE.freshMs, async () => {
     const { db, jobs } = await opened();
     return stateOfWork(db, jobs.names);

@@ -19,7 +19,7 @@ import { showResource } from "../resources.ts";
 import { MOUNT, operatorOf, purposeOf } from "./frame.tsx";
 import { KitError, messageOf } from "../../errors.ts";
 import type { Log } from "../../logging/log.ts";
-import type { Queryable } from "../../database/database.ts";
+import { isDatabaseUnreachable, type Queryable } from "../../database/database.ts";
 import { beginAction, followAction } from "../store.ts";
 import type { ActionRequest } from "../store.ts";
 
@@ -252,7 +252,12 @@ export function createActionRunner(needs: { db: Queryable; scrub(text: string): 
     );
     const state = isDone ? "done" : "failed";
     log.info({ ...about, state }, "An operator's action ended");
-    await end({ state, message: scrub(message) });
+    for (;;)
+      try {
+        return await end({ state, message: scrub(message) });
+      } catch (error) {
+        if (stopping.signal.aborted || !isDatabaseUnreachable(error)) throw error;
+      }
   }
 
   return {

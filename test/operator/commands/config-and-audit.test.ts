@@ -150,6 +150,11 @@ describe("the audit trail", () => {
       "api PATCH /addons/UUID/config --resource UUID --data …",
       /^status 200$/,
     ],
+    [
+      "api DELETE /apps/a/log-drains/https%3A%2F%2Fu%3Ahush%40logs.example --resource=UUID",
+      "api DELETE /apps/a/log-drains/… --resource=UUID",
+      /^status 4/,
+    ],
     ["tokens refresh UUID", "tokens refresh UUID", /^1 refreshed, 0 failed, 0 skipped\.$/],
     ["tokens refresh --all", "tokens refresh --all", /^2 refreshed, /],
     ["keys reseal", "keys reseal", /^\d+ rows resealed/],
@@ -162,7 +167,7 @@ describe("the audit trail", () => {
     expect(added).toMatchObject([
       {
         action: `kit ${action.replaceAll("UUID", uuid)}`,
-        uuid: words.find((word) => /^[0-9a-f-]{36}$/.test(word)) ?? null,
+        uuid: /\b[0-9a-f-]{36}\b/.exec(words.join(" "))?.[0] ?? null,
         operator: { name: os.userInfo().username, account: null, address: os.hostname() },
         state: said.code === 0 ? "done" : "failed",
         message: message && expect.stringMatching(message),

@@ -8,7 +8,7 @@ import { manifest } from "../../../src/operator/doctor/installation.ts";
 import { kit, kitJson } from "../../support/kit.ts";
 
 const IDS = [
-  ..."settings offer database migrations keys secret sweeps your-service your-jobs tokens".split(" "),
+  ..."settings offer start database migrations keys secret sweeps your-service your-jobs tokens".split(" "),
   ..."steps attention platform status manifest".split(" "),
 ];
 const NOWHERE = "http://127.0.0.1:9";
@@ -198,7 +198,7 @@ describe("kit doctor", () => {
     expect([of("database").ok, of("keys").ok, of("platform").ok]).toEqual([false, false, true]);
     expect(of("keys")).toMatchObject({ isChecked: false, message: "Not checked, because of: database." });
     const { stdout } = await kit({ ...world.environment, ...away }, ["doctor"]);
-    expect(stdout).toMatch(/\n– keys [^]*\n1 of 15 checks failed, 9 could not be made\.\n$/);
+    expect(stdout).toMatch(/\n– keys [^]*\n1 of 16 checks failed, 9 could not be made\.\n$/);
     const list = await kit({ ...world.environment, ...away }, ["resources", "list"]);
     expect(list).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("ECONNREFUSED") });
     expect(list.stderr).not.toContain("hidden-password");
@@ -223,8 +223,8 @@ describe("kit doctor", () => {
     ["a statement without an answer", withoutAnswers(new Error("Connection terminated unexpectedly")), 1, []],
     ["a lock of another session", withoutAnswers(locked), 0, [fails("lock timeout", "holds a lock")]],
     [
-      ...(["a database that cannot be opened", () => Promise.reject(noFile)] as const),
-      ...([IDS.length - 3, [{ id: "database", message: noFile.message }]] as const),
+      ...(["a service that cannot be started", () => Promise.reject(noFile)] as const),
+      ...([IDS.length - 3, [{ id: "start", message: noFile.message }]] as const),
     ],
   ])("distinguishes %s", async (_, open, notChecked, faults) => {
     const { offer, config } = world.service.services;
