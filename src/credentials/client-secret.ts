@@ -40,7 +40,7 @@ const STALE_AFTER_MS = 5_000;
 /** Two credentials refused without a reason within this time, and no success between: it is presumed wrong. */
 const TOGETHER_MS = 60_000;
 
-/** Not the context, which holds this. */
+/** Not `Context`, which holds what is made here. */
 export interface Needs {
   db: Database;
   vault: Vault;

@@ -48,10 +48,12 @@ export const CREDENTIAL_MOVES = {
     "another code": ["grant_pending", "A repeated provision brings a new code, and its five minutes begin."],
   },
   grant_lost: {
-    "another code": ["grant_pending", "Delivered again, or recovered."],
+    "another code": ["grant_pending", "A repeated provision brings one, or an operator recovers it."],
     "late tokens": ["active", "They were issued, and can be had only once."],
   },
-  no_grant: { "another code": ["grant_pending", "Delivered again, or recovered."] },
+  no_grant: {
+    "another code": ["grant_pending", "A repeated provision brings one, or an operator recovers it."],
+  },
   active: {
     refreshed: ["active", "Another access token, at half of its life."],
     "another code": ["grant_pending", "Recovered while the pair is refused."],
@@ -61,7 +63,7 @@ export const CREDENTIAL_MOVES = {
     ],
   },
   needs_reauth: {
-    refreshed: ["active", "The platform takes the token after all."],
+    refreshed: ["active", "The platform takes the token after all, or a grant's tokens were stored late."],
     "another code": ["grant_pending", "Recovered by an operator."],
   },
   signed_in: {
@@ -80,7 +82,7 @@ export const CREDENTIAL_MOVES = {
     "key is back for a code": ["grant_pending", "The row holds a code."],
     "key is back for a pair": ["active", "The row holds a pair."],
     "key is back for a person": ["signed_in", "The row holds a person's pair."],
-    "another code": ["grant_pending", "Only a code that was never exchanged."],
+    "another code": ["grant_pending", "Only if no tokens were ever stored."],
     refreshed: ["active", "The refresh token could be decrypted."],
     "sign-in": ["signed_in", "A new pair replaces what cannot be decrypted."],
   },

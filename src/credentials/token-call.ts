@@ -138,22 +138,22 @@ async function storeIssued(
       { alarm: "no_refresh_token", ...named(row) },
       "The platform sent no refresh token: access ends with this token",
     );
-  let isTold = false;
+  let isLogged = false;
   held.set(uuid, sealed);
   return retryWhileUnreachable(() => storeHeld(db, sealed), {
     upToMs: KEEP_TOKENS_MS,
     // Every error is tried again, as an operator may remove its cause, except a fault of the values themselves.
     isCurable(error) {
       const needsSomebody = !isTransient(error) || isConnectionConfigError(error);
-      if (needsSomebody && !isTold)
+      if (needsSomebody && !isLogged)
         log.error({ ...named(row), error }, "Tokens cannot be stored; they are held and tried again");
-      isTold ||= needsSomebody;
+      isLogged ||= needsSomebody;
       return !isDataError(error);
     },
-  }).finally(() => held.delete(uuid));
+  }).finally(() => held.get(uuid) === sealed && held.delete(uuid));
 }
 
-/** Until its lease is ours no more; this process may have claimed the row anew meanwhile. */
+/** Until they are stored or the lease is lost; this process may claim the row again in between. */
 async function storeHeld(db: Context["db"], sealed: SealedTokens): Promise<boolean> {
   for (;;) {
     const { lease } = sealed;

@@ -11,7 +11,7 @@ import { refreshNow } from "./pools.ts";
 type Pair = TokenRow & { token: Secret };
 
 const WITH_TOKENS: readonly string[] = ["active", "needs_reauth"];
-/** How often one token is replaced within five minutes because the platform refused it. */
+/** How often one resource's token is replaced within five minutes because the platform refused it. */
 const MOST_FORCED = 2;
 const FORCED_WITHIN_MS = 5 * 60_000;
 /** How long a caller waits for the process that is just refreshing the same token. */
@@ -50,14 +50,14 @@ async function usable(ctx: Context, uuid: string, rejected: Secret | null): Prom
     // A refresh may bring the same token again. It is returned, for asking once more would bring nothing else; the
     // caller sees whether it works.
     if (!isDead || pair.generation > first.generation) return pair.token;
-    if (await isReplaced(ctx, pair)) continue;
+    if (await replacePair(ctx, pair)) continue;
     if (performance.now() > until) throw stillBusy(uuid);
     await sleep(50);
   }
 }
 
-/** Replaces a pair. False: another process is at it, or nothing was sent. Throws what makes it impossible. */
-async function isReplaced(ctx: Context, pair: Pair): Promise<boolean> {
+/** Replaces a pair. False: another process is replacing it, or nothing was sent. Throws what makes it impossible. */
+async function replacePair(ctx: Context, pair: Pair): Promise<boolean> {
   const { uuid, state, canRefresh, generation, isExpired } = pair;
   const { onUse, forced } = ctx.credentials;
   if (state === "grant_pending") throw noToken(state, uuid, "is dead, and its grant is not exchanged yet.");

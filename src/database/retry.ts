@@ -95,7 +95,7 @@ export function isDatabaseUnreachable(error: unknown): boolean {
   return error instanceof KitError ? error instanceof DatabaseUnavailable : isTransient(error);
 }
 
-/** So many of the platform's requests may wait for the database at once; any more fail at once. */
+/** At most this many of the platform's requests wait for the database; further ones fail immediately. */
 const MOST_REQUESTS = 100;
 let requestsWaiting = 0;
 

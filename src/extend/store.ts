@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import { statement, type Queryable } from "../database/database.ts";
+import { statement, type Database, type Queryable } from "../database/database.ts";
+import { lockedResource } from "../resources/store.ts";
 import { HAS_TOKENS } from "../work/queue.ts";
 import type { KitResource } from "./contract.ts";
 
@@ -100,7 +101,7 @@ const next = statement(
 export const nextJobInSeconds = async (db: Queryable, names: readonly string[]) =>
   (await db.query<{ seconds: number | null }>(next, [names]))[0]?.seconds ?? null;
 
-// A form of a customer's that is sent twice, to whichever processes, is one action. Not to be retried: if the answer to
+// A customer's form that is sent twice, even to two processes, is one action. Not to be retried: if the answer to
 // the first try was lost, the second would find the form used. One action of a resource at a time.
 const beginAction = statement(
   "begin_customer_action",
@@ -113,7 +114,7 @@ const beginAction = statement(
    )
    INSERT INTO events (uuid, type, detail) SELECT $1, 'customer_action', $3::jsonb || '{"state": "running"}' FROM spent RETURNING id`,
 );
-// What was erased meanwhile stays so.
+// Only a running one: what was erased stays erased.
 const endAction = statement(
   "end_customer_action",
   `UPDATE events SET detail = detail || $3::jsonb WHERE uuid = $1 AND id = $2 AND detail->>'state' = 'running'`,
@@ -125,7 +126,7 @@ const actionOf = statement(
    FROM events WHERE uuid = $1 AND type = 'customer_action' AND detail->>'form' = $2`,
 );
 
-/** How an action of a customer's ended. `unknown`: its process ended before it did. */
+/** The state of a customer's action. `unknown`: its process ended before it did. */
 export interface ActionEnd {
   state: "running" | "done" | "refused" | "failed" | "unknown";
   said: string | null;
@@ -133,12 +134,18 @@ export interface ActionEnd {
 
 /** Begins an action, in the story of its resource. Null: its form was sent before, or no action may begin just now. */
 export async function beginCustomerAction(
-  db: Queryable,
+  db: Database,
   uuid: string,
   detail: { form: string; action: string; user: string | null },
 ): Promise<number | null> {
   const spent = createHash("sha256").update(`form ${detail.form}`).digest();
-  return (await db.query<{ id: number }>(beginAction, [uuid, spent, JSON.stringify(detail)]))[0]?.id ?? null;
+  return db.transaction(async (tx) => {
+    // So that the next statement sees an action that was begun while this one waited.
+    await lockedResource(tx, uuid);
+    return (
+      (await tx.query<{ id: number }>(beginAction, [uuid, spent, JSON.stringify(detail)]))[0]?.id ?? null
+    );
+  });
 }
 
 export const endCustomerAction = (db: Queryable, uuid: string, id: number, end: ActionEnd) =>

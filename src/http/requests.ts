@@ -5,7 +5,7 @@ import { KitError, Refusal } from "../errors.ts";
 
 const accepted = new WeakSet<object>();
 
-/** Notes that a request has right credentials: it is no stranger's. */
+/** Notes that a request has the right credentials: it is no stranger's. */
 export function accept(request: IncomingMessage): void {
   accepted.add(request);
 }
@@ -14,7 +14,7 @@ export function isAccepted(request: IncomingMessage): boolean {
   return accepted.has(request);
 }
 
-/** The address of the client, as far as `TRUST_PROXY` lets it be seen; null when the connection has ended, or it is none. */
+/** The address of the client, as far as `TRUST_PROXY` lets it be seen; null when the connection has ended, or none was sent. */
 export function clientAddress({ ip = "" }: Request): string | null {
   const address = ip.replace(/^::ffff:(?=[\d.]+$)|(?<=^[\d.]+):\d+$/g, "");
   return isIP(address) ? address : null;
@@ -28,11 +28,11 @@ export function methodNotAllowed(allowed: string) {
   };
 }
 
-/** Asks a client that announced its body (`Expect: 100-continue`) for it: once it is let in, and before anything reads it. */
+/** Sends `100 Continue` to a client that waits for it: after it is authenticated, before anything reads the body. */
 export function askForBody({ headers }: IncomingMessage, response: ServerResponse): void {
   if (headers.expect?.toLowerCase() !== "100-continue") return;
   response.writeContinue();
-  // So that a second call does not ask again.
+  // So that a second call does not send it again.
   delete headers.expect;
 }
 

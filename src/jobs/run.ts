@@ -54,7 +54,7 @@ type Needs = { jobs: readonly Job[]; beat(name: string): Promise<void>; log: Log
 
 export function createJobs({ jobs, beat, log }: Needs): Jobs {
   let isStopping = false;
-  /** What a run started may go on, and listen to its signal, after the run. */
+  /** Of recent runs, even ended ones: work that a run started still listens to its signal. */
   const claiming = new Set<AbortController>();
   const running = new Map<string, { since: number; run: Promise<void> }>();
   const timers = new Map<string, { timer: NodeJS.Timeout; at: number }>();

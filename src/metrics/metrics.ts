@@ -31,7 +31,7 @@ export function createMetrics() {
   const ofYours = new Map<string, Counter>();
 
   return {
-    /** Makes a counter of a vendor's. Throws a {@link Misconfigured} for a name that is no metric's, or is taken. */
+    /** Makes a vendor's counter. Throws a {@link Misconfigured} for a name that is no metric's, or is taken. */
     declare(name: string, { help, labels = [] }: { help: string; labels?: readonly string[] }): void {
       try {
         if (labels.includes("le")) throw new Error('a label cannot be named "le"');
@@ -73,7 +73,7 @@ export function createMetrics() {
     ),
     alarm: counted<string>(
       "addon_alarms_total",
-      "Alarms in the log; what to do at each stands in docs/operate.md",
+      "Alarms in the log; docs/operate.md says what to do about each",
       "alarm",
       ALARMS,
     ),

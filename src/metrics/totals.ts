@@ -90,7 +90,7 @@ export function createTotals({ db, metrics, log }: { db: Queryable; metrics: Met
     for (const count of news) stored.set(keyOf(count), count.value);
   }
 
-  /** If that fails, the next call adds it. */
+  /** If that fails, the next call adds it: twice, if only the acknowledgement was lost. */
   const store = () => (storing ??= storeNews().finally(() => (storing = null)));
 
   const storeIfPossible = () =>

@@ -50,7 +50,7 @@ export async function reportFailure(ctx: Context, step: Step): Promise<void> {
   await endStep(ctx.db, step);
 }
 
-/** If it was told before and the answer was lost, it rightly refuses. */
+/** After a call whose answer was lost, the platform rightly refuses another. */
 async function markProvisioned(platform: ReturnType<PlatformFor>): Promise<void> {
   try {
     await platform.actions.provision();
@@ -102,8 +102,8 @@ export async function findApps(ctx: Pick<Context, "db" | "platformFor">, uuid: s
   return { primary: addon.app, attachments };
 }
 
-/** Less than a minute, after which a job counts as one that hangs. */
-const LONGEST_LOOK_MS = 15_000;
+/** A process that stops waits for it first, and then 10 s for the vendor's functions. */
+const LONGEST_LOOK_MS = 5_000;
 
 /** Once a day for each resource: customers rename apps. After a look that fails, a later tick goes on. */
 export async function lookAgain(ctx: Context, signal: AbortSignal): Promise<void> {
@@ -129,8 +129,7 @@ async function pushConfig(
   mayBeSet: boolean,
 ): Promise<void> {
   const { config } = platformFor(uuid);
-  // Repeats as long as other processes have stored other vars meanwhile: their update may have reached the platform
-  // before ours.
+  // Repeats while other processes store other vars: their update may have reached the platform before ours.
   for (let sent: Buffer | null = null, isLook = mayBeSet; ; isLook = true) {
     const resource = await findResource(db, uuid);
     if (!resource?.sealedConfig || sent?.equals(resource.sealedConfig)) return;

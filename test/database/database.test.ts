@@ -116,9 +116,7 @@ describe("a transaction", () => {
 
 it("sessions that are killed, idle or busy, cost only a retry", async () => {
   const sleep = statement("sleep", `SELECT pg_sleep(0.3)`);
-  const sleeping = Array.from({ length: 3 }, () =>
-    retryWhileUnreachable(() => opened.database.query(sleep)),
-  );
+  const sleeping = Array.from({ length: 3 }, () => retryWhileUnreachable(() => opened.database.query(sleep)));
   const inTransaction = retryWhileUnreachable(() =>
     opened.database.transaction(async (tx) => {
       await tx.query(sleep);

@@ -173,6 +173,18 @@ describe("an action of the customer's page", () => {
     expect(data.events.at(-1)).toMatchObject({ detail: { form, state: "unknown" } });
   });
 
+  it("is one of those of its resource that begin at the same moment", async () => {
+    const { uuid } = await aCustomer();
+    const { db } = customers.world.service.services;
+    const forms = ["a", "b", "c", "d"].map((form) => ({
+      form: `${form} of ${uuid}`,
+      action: "move",
+      user: null,
+    }));
+    const begun = await Promise.all(forms.map((detail) => beginCustomerAction(db, uuid, detail)));
+    expect(begun.filter((id) => id !== null)).toHaveLength(1);
+  });
+
   it("waits for another of the resource; an ended resource has none", async () => {
     const customer = await aCustomer();
     const [one, other] = [await tokenOf(customer), await tokenOf(customer)];

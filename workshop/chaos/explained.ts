@@ -82,6 +82,12 @@ export function createExplained(
         toMs >= call.fromMs - READ_WITHIN_MS,
     );
 
+  /** It was about to be sent when its process was frozen: the life of its tokens is counted from before. */
+  const isSentAtThaw = (call: TokenCall) =>
+    freezes.some(
+      ({ name, toMs }) => isOf(call, name) && toMs <= call.fromMs && toMs >= call.fromMs - READ_WITHIN_MS,
+    );
+
   return {
     isLoss,
     isFromThePast,
@@ -91,6 +97,7 @@ export function createExplained(
         heldUpUntilMs(before) - before.fromMs > LATE_AFTER_MS ||
         // A call made after its lease had expired invalidated tokens that another process had stored.
         isFromThePast(before) ||
+        isSentAtThaw(before) ||
         isFromThePast(again) ||
         killedTokens.some(
           ({ uuid, atMs }) => uuid === before.uuid && atMs >= before.fromMs && atMs <= again.toMs,

@@ -31,7 +31,9 @@ export function addManifest(program: KitCommand): void {
   manifest
     .command("resolve")
     .addArgument(file)
-    .addOption(new Option("--environment <name>", "for such an app").choices(["test", "review"]))
+    .addOption(
+      new Option("--environment <name>", "for an app of this environment").choices(["test", "review"]),
+    )
     .description("print what an app is made from: each key of the environment replaces the whole key")
     .does(async (session, name: string, { environment }: { environment?: EnvironmentName }) => {
       const { manifest: whole } = await examine(session, name);

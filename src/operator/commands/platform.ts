@@ -6,7 +6,7 @@ import {
   revokeAuthorization,
   type Authorization,
 } from "../../platform/authorizations.ts";
-import { TransportError, UnreadableAnswer } from "../../platform/errors.ts";
+import { PlatformRefused, TransportError, UnreadableAnswer } from "../../platform/errors.ts";
 import { type PlatformCalls, withHttp } from "../../platform/http.ts";
 import {
   currentStatus,
@@ -131,9 +131,12 @@ async function authorizationFrom(
   try {
     return await withHttp((http) => ask({ http, apiUrl, mediaType }, token));
   } catch (error) {
-    const isKnown =
-      error instanceof TransportError ? !error.mayHaveArrived : !(error instanceof UnreadableAnswer);
-    if (isKnown) throw error;
+    const isServerError = error instanceof PlatformRefused && error.status >= 500;
+    const isCertain =
+      error instanceof TransportError
+        ? !error.mayHaveArrived
+        : !isServerError && !(error instanceof UnreadableAnswer);
+    if (isCertain) throw error;
     const message = `${(error as Error).message}. It may have been done all the same: look at your authorizations on the platform before you try again.`;
     throw new KitError("authorization_unknown", message, { cause: error });
   }

@@ -64,7 +64,7 @@ export async function examine(needs: {
     }),
   ];
   const opened = async () => (state.ctx ??= await needs.open(needs.readSettings()));
-  const start = async () => (await opened(), fine("Your service can be started with them."));
+  const start = async () => (await opened(), fine("The service can be started with these settings."));
   checks.push(await check("start", start));
   const measured = sharedFor(PACE.freshMs, async () => {
     const { db, jobs } = await opened();

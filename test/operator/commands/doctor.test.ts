@@ -168,7 +168,9 @@ describe("kit doctor", () => {
     expect(ids.map(of).filter((check) => !check.ok)).toEqual([]);
     expect({ code, ok, ids }).toEqual({ code: 0, ok: true, ids: IDS });
     const human = await kit(world.environment, ["doctor"]);
-    const lines = expect.stringMatching(/^! settings [^✓]*\n✓ offer .*\n✓ database [^]*No check failed;/);
+    const lines = expect.stringMatching(
+      /^! settings [^✓]*\n✓ offer .*\n✓ start .*\n✓ database [^]*No check failed;/,
+    );
     expect(human).toMatchObject({ code: 0, stderr: "", stdout: lines });
   });
 

@@ -178,10 +178,15 @@ describe("kit authorizations", () => {
     });
 
     it("is distinguished from a lost answer, after which an unknown token may exist", async () => {
-      answer = (_, response) => void response.destroy();
-      const { code, stderr } = await run(CREATE);
-      expect(code).toBe(1);
-      expect(stderr.replace(/\s+/g, " ")).toContain("look at your authorizations on the platform");
+      const lost: (typeof answer)[] = [
+        (_, response) => void response.destroy(),
+        (_, response) => void response.writeHead(502).end(),
+      ];
+      for (answer of lost) {
+        const { code, stderr } = await run(CREATE);
+        expect(code).toBe(1);
+        expect(stderr.replace(/\s+/g, " ")).toContain("look at your authorizations on the platform");
+      }
       const away = { ...environment, PLATFORM_API_URL: await aClosedPort() };
       expect(await kitJson(away, CREATE, USERS_TOKEN)).toMatchObject({
         code: 1,
