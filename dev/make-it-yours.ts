@@ -11,8 +11,8 @@ import { addonId, offer } from "../src/your-service/plans.ts";
 const USAGE = `How it is used: npm run make-it-yours [-- --id ID --prefix PREFIX --plan PLAN…]
 --id ID          the add-on's id, as registered with the platform: lower-case letters, digits and hyphens
 --prefix PREFIX  what the names of its config vars begin with: PREFIX_URL and PREFIX_TOKEN
---plan PLAN      NAME, or NAME=SENTENCE with the sentence (and price) that customers read, or NAME:later=SENTENCE for a
-                 plan that takes minutes to provision; one --plan for each, from the smallest to the largest
+--plan PLAN      NAME, or NAME=SENTENCE with the sentence (and price) that customers read, or NAME:later=SENTENCE, the
+                 same for a plan that takes minutes to provision; one --plan for each, from the smallest to the largest
 On a terminal it asks for what is not given.`;
 
 interface Names {

@@ -3,6 +3,7 @@ import path from "node:path";
 import { createInterface } from "node:readline";
 import { watch } from "chokidar";
 import type { Environment } from "../src/environment.ts";
+import { messageOf } from "../src/errors.ts";
 import { EXIT_MISCONFIGURED } from "../src/process/run-process.ts";
 import type { Offer } from "../src/resources/contract.ts";
 import { colours } from "./colours.ts";
@@ -36,11 +37,12 @@ export interface Service {
   stop(): Promise<void>;
 }
 
-/** Starts it. `inspect` are Node's own options, such as `--inspect`. */
+/** Starts it. `inspect` are Node's own options, such as `--inspect`; `migrated` applies what migrations a change brought. */
 export function startService(
   environment: Environment,
   inspect: readonly string[],
   listener: Listener,
+  migrated: () => Promise<unknown>,
 ): Service {
   let child: ChildProcess;
   let isStopping = false;
@@ -102,7 +104,10 @@ export function startService(
     isFirst = false;
     if (restart) return;
     const since = performance.now();
-    restart = end(child, RESTARTS_WITHIN_MS);
+    restart = end(child, RESTARTS_WITHIN_MS)
+      .then(migrated)
+      .then(() => undefined)
+      .catch((error: unknown) => listener.print(colours.red(`✗ ${messageOf(error)}`)));
     await restart;
     restart = null;
     if (!isStopping) start(since);

@@ -63,25 +63,28 @@ export async function setStage(
       })
     : null;
   const databaseUrl = postgresql?.url ?? config.databaseUrl.reveal();
-  await migrate({ url: config.migrationDatabaseUrl?.reveal() ?? databaseUrl, ca: config.databaseCa });
+  const migrationUrl = config.migrationDatabaseUrl?.reveal() ?? databaseUrl;
+  const migrated = () => migrate({ url: migrationUrl, ca: config.databaseCa });
+  await migrated();
   const addresses = {
     ...(postgresql && { DATABASE_URL: databaseUrl }),
     OAUTH_CLIENT_ID: oauthClientId!,
     OAUTH_CLIENT_SECRET: oauthClientSecret!.reveal(),
   };
   keepAddresses(addresses);
-  const service = startService({ ...environment, ...addresses }, inspect, {
+  const listener = {
     log: log.write,
     print: narrator.print,
     /** What it sells may have changed: the platform reads it again. */
-    ready(sold) {
+    ready(sold: Offer) {
       try {
         sandbox.control.partner(partner(sold));
       } catch (error) {
         narrator.print(`The platform does not accept src/your-service/plans.ts: ${messageOf(error)}`);
       }
     },
-  });
+  };
+  const service = startService({ ...environment, ...addresses }, inspect, listener, migrated);
 
   return {
     ...{ sandbox, service, databaseUrl, logFile },

@@ -13,6 +13,8 @@ import { eventually } from "../support/world.ts";
 
 const FOLDER = "prisma/migrations";
 const all = (await readdir(FOLDER)).filter((name) => !name.includes(".")).sort();
+/** Without those that a fork has for tables of its own. */
+const NONE = "no-such-folder";
 const read = (name: string) => readFile(path.join(FOLDER, name, "migration.sql"), "utf8");
 
 /** Another migration, whose script a test writes. */
@@ -43,7 +45,7 @@ async function aClient(url: string): Promise<pg.Client> {
 describe("kit migrate, on an empty database,", () => {
   it("applies all migrations, and records each as prisma migrate does; a second run applies none", async () => {
     const url = await anEmptyDatabase();
-    expect(await migrate({ url })).toEqual({ applied: all });
+    expect(await migrate({ url, yours: NONE })).toEqual({ applied: all });
     const client = await aClient(url);
     const { rows } = await client.query<Record<string, unknown>>(
       'SELECT *, finished_at > started_at AS took FROM _prisma_migrations ORDER BY migration_name COLLATE "C"',
@@ -57,7 +59,7 @@ describe("kit migrate, on an empty database,", () => {
         ...{ started_at: expect.any(Date), finished_at: expect.any(Date), took: true, rolled_back_at: null },
       })),
     );
-    expect(await migrate({ url })).toEqual({ applied: [] });
+    expect(await migrate({ url, yours: NONE })).toEqual({ applied: [] });
   });
 
   it("run twice at once, applies each migration once: the other run waits, and finds nothing to do", async () => {
@@ -65,7 +67,7 @@ describe("kit migrate, on an empty database,", () => {
     const client = await aClient(url);
     // `prisma migrate` holds the same lock.
     await client.query("SELECT pg_advisory_lock(72707369)");
-    const runs = [1, 2].map(() => migrate({ url }));
+    const runs = [1, 2].map(() => migrate({ url, yours: NONE }));
     await eventually(async () => {
       const { rows } = await client.query(
         `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory'`,
@@ -80,7 +82,9 @@ describe("kit migrate, on an empty database,", () => {
     const db = openDatabase({ url: await anEmptyDatabase(), poolSize: 1 });
     await expect(checkMigrations(db)).rejects.toMatchObject({
       name: "Misconfigured",
-      message: `The database lacks ${all.length} of our migrations. Run: npm run --silent kit -- migrate`,
+      message: expect.stringMatching(
+        /^The database lacks \d+ of our migrations\. Run: npm run --silent kit -- migrate$/,
+      ),
     });
     await db.close();
   });

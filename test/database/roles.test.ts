@@ -8,9 +8,11 @@ import { statementsOf, twoRoles } from "../support/database-roles.ts";
 import { eventually } from "../support/world.ts";
 
 const blocks = statementsOf("database.md");
-const [asAdministrator, asOwner, forOldTables, afterMigrating] = blocks as [
+const [asAdministrator, forPublic, forOldTables, afterMigrating] = blocks as [
   ...[string[], string[], string[], string[]],
 ];
+const forYours = forPublic.map((text) => text.replaceAll("SCHEMA public", "SCHEMA yours"));
+const asOwner = [...forPublic, "CREATE SCHEMA yours", ...forYours];
 it("docs/database.md has the four blocks of SQL that these tests run", () => {
   expect(blocks.map(({ length }) => length)).toEqual([5, 4, 2, 1]);
 });
@@ -18,7 +20,7 @@ it("docs/database.md has the four blocks of SQL that these tests run", () => {
 describe("a service whose role cannot change the schema, set up as docs/database.md says,", () => {
   const roles = twoRoles(testServerUrl());
   const [owner, service] = [roles.ownerUrl, roles.serviceUrl].map((url) => new URL(url).username);
-  let people: PeopleWorld;
+  let people: PeopleWorld | undefined;
   beforeAll(async () => {
     await roles.ask("server", asAdministrator);
     await roles.ask("owner", asOwner);
@@ -30,7 +32,7 @@ describe("a service whose role cannot change the schema, set up as docs/database
     });
   });
   afterAll(async () => {
-    await people.close();
+    await people?.close();
     await roles.close();
   });
 
@@ -46,7 +48,7 @@ describe("a service whose role cannot change the schema, set up as docs/database
   });
 
   it("lives the whole life of a resource, of people, of a client secret and of a key", async () => {
-    const { control, world } = people;
+    const { control, world } = people!;
     const settings: Environment = world.environment;
     const kit = async (words: string[], input?: string) => {
       const { code, data } = await kitJson(settings, words, input);
@@ -66,9 +68,9 @@ describe("a service whose role cannot change the schema, set up as docs/database
     await look(`UPDATE credentials SET due_at = now()`);
     world.service.services.jobs.wake("refresh-tokens");
 
-    const browser = people.browser();
-    expect(await people.signIn(browser)).toMatchObject({ status: 303, location: "/oauth/me" });
-    expect((await browser.post("/oauth/logout", { origin: people.url() })).status).toBe(303);
+    const browser = people!.browser();
+    expect(await people!.signIn(browser)).toMatchObject({ status: 303, location: "/oauth/me" });
+    expect((await browser.post("/oauth/logout", { origin: people!.url() })).status).toBe(303);
 
     const old = "01234567-89ab-4def-8123-456789abcdef";
     await Promise.all([
@@ -116,7 +118,7 @@ describe("a service whose role cannot change the schema, set up as docs/database
 it("a database that was migrated before it had two roles serves only after the grants for its existing tables", async () => {
   const roles = twoRoles(testServerUrl());
   await roles.ask("server", asAdministrator);
-  await migrate({ url: roles.ownerUrl });
+  await migrate({ url: roles.ownerUrl, yours: "no-such-folder" });
   await roles.ask("owner", asOwner);
   const use = [
     `BEGIN`,
@@ -132,8 +134,7 @@ it("a database that was migrated before it had two roles serves only after the g
 it("tables of a service's own need no right to make schemas once theirs is there, and the service's role uses them", async () => {
   const roles = twoRoles(testServerUrl());
   await roles.ask("server", asAdministrator);
-  const ofYours = asOwner.map((text) => text.replaceAll("SCHEMA public", "SCHEMA yours"));
-  await roles.ask("owner", [`CREATE SCHEMA yours`, ...asOwner, ...ofYours]);
+  await roles.ask("owner", asOwner);
   await migrate({ url: roles.ownerUrl });
   // From now on the owner of the tables owns the database no more, and may make no schema.
   await roles.ask("administrator", [

@@ -104,7 +104,7 @@ const YOUR_BACKEND =
 
 export async function steps({ db }: OpenContext): Promise<Finding[]> {
   const { count, kinds, some } = await stuckSteps(db);
-  if (count === 0) return [fine("All put-off work comes to its end.")];
+  if (count === 0) return [fine("No put-off work is stuck.")];
   const message = `${countedToMost(count, "step")} failed again and again, or still went on after 11 hours: ${kinds.join(", ")}.`;
   const fix = "Read what came of the last try, and fix it; the next follows by itself";
   return [fault(message, `${fix}: ${shown(some)}`)];
