@@ -19,7 +19,7 @@ export async function announce(ctx: Context, step: Step): Promise<void> {
   // The announcement of a plan change may run beside that of the provision before it, which tells this once.
   if (state === "provisioning" && !isOfPlanChange(step)) await markProvisioned(platform);
   if (await settleAnnounced(ctx, step))
-    ctx.log.info({ uuid, requestId: step.requestId }, "The platform knows the config vars");
+    ctx.log.info({ uuid, requestId: step.requestId }, "The platform has the config vars");
 }
 
 /** Platform document, "Usage rules" 1. What stores the apps ends the step. */

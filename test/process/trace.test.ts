@@ -134,7 +134,7 @@ it("a provision that is put off, and finished by another process, is one trace",
   expect(traced(first)).toEqual(
     expect.arrayContaining(["POST answered 202", "Grant exchanged, tokens sealed"]),
   );
-  expect(traced(second)).toContain("The platform knows the config vars");
+  expect(traced(second)).toContain("The platform has the config vars");
   expect(first + second).not.toMatch(/"msg":"(Ready|Listening)".*trace_id/);
 
   const all = sent.map(({ body }) => body).join();
