@@ -61,7 +61,7 @@ const ending = (
 
 // Where the outcome is unknown a process may still hold the tokens, and store them once it thaws or has its database.
 const IS_STRANDED = `c.state = 'grant_lost'
-  AND (c.reason IS DISTINCT FROM 'outcome_unknown' OR c.grant_deadline < now() - interval '2 minutes')`;
+  AND (c.reason = 'outcome_unknown' AND c.grant_deadline > now() - interval '2 minutes') IS NOT TRUE`;
 
 const leaveTombstone = ending("deprovision", "deprovisioned", {
   sets: `state = 'deprovisioned', name = NULL, options = '{}', callback_url = NULL, answer_status = NULL, sealed_answer = NULL,

@@ -1,6 +1,6 @@
 import type { Context } from "../context.ts";
 import { nextTryInSeconds, STEP_AGAIN } from "../credentials/verdict.ts";
-import { isDatabaseUnreachable } from "../database/database.ts";
+import { isDatabaseUnreachable, isHeldUp } from "../database/database.ts";
 import { messageOf, mayQuote, storable } from "../errors.ts";
 import { NoToken, PlatformRefused, RateLimited } from "../platform/errors.ts";
 import type { Answer } from "../resources/answers.ts";
@@ -136,7 +136,7 @@ function patientClaims(db: Context["db"]) {
       try {
         return await claimSteps(db, lane, most);
       } catch (error) {
-        isUnreachable ||= isDatabaseUnreachable(error);
+        isUnreachable ||= isDatabaseUnreachable(error) && !isHeldUp(error);
         throw error;
       }
     },
