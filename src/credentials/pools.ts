@@ -71,9 +71,9 @@ async function claimDuePairs(ctx: Context, most: number): Promise<Admitted[]> {
   const peoples: Owner[] = people ? ["person"] : [];
   if (!holdsBack(secret, false))
     return admit(ctx, secret, await claimRefreshes(ctx, allowed, ["resource", ...peoples]));
-  const probing = await admit(ctx, secret, await claimRefreshes(ctx, Math.min(allowed, FEW), ["resource"]));
-  if (!people) return probing;
-  return [...probing, ...(await admit(ctx, secret, await claimRefreshes(ctx, allowed, peoples)))];
+  const probing = await claimRefreshes(ctx, Math.min(allowed, FEW), ["resource"]);
+  const others = people ? await claimRefreshes(ctx, allowed, peoples) : [];
+  return admit(ctx, secret, [...probing, ...others]);
 }
 
 /**
@@ -91,17 +91,17 @@ async function admit(
     Promise.all(some.map((row) => releaseCredential(ctx.db, row)));
   const heldBack = rows.filter(isHeldBack);
   const [least] = heldBack.toSorted((one, other) => one.attempts - other.attempts);
-  try {
-    const probe = least && (await ctx.credentials.secrets.takeProbe(secret)) ? least : null;
-    const held = heldBack.filter((row) => row !== probe);
-    await release(held);
-    return rows
-      .filter((row) => !held.includes(row))
-      .map((row) => ({ row, secret: row.owner === "person" ? null : secret, isProbe: row === probe }));
-  } catch (error) {
-    await release(rows);
-    throw error;
-  }
+  const takeProbe = () =>
+    ctx.credentials.secrets.takeProbe(secret).catch(async (error: unknown) => {
+      await release(rows);
+      throw error;
+    });
+  const probe = least && (await takeProbe()) ? least : null;
+  const held = heldBack.filter((row) => row !== probe);
+  await release(held);
+  return rows
+    .filter((row) => !held.includes(row))
+    .map((row) => ({ row, secret: row.owner === "person" ? null : secret, isProbe: row === probe }));
 }
 
 async function endGrant(ctx: Context, row: ClaimedCredential): Promise<void> {

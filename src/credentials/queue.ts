@@ -195,8 +195,8 @@ const settleRow = statement(
    SELECT uuid FROM settled`,
 );
 
-// For a try that found nothing after one whose acknowledgement was lost. The lease number says that it was ours. A
-// statement of its own, because the one above may have waited for that very commit.
+// For a try that found nothing after one whose acknowledgement was lost: the lease number is that of the row as it was
+// judged. A statement of its own, because the one above may have waited for that very commit.
 const findSettled = statement(
   "find_settled_credential",
   `SELECT uuid FROM credentials

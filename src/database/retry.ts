@@ -59,6 +59,9 @@ export function isHeldUp(error: unknown): boolean {
   return HELD_UP_STATES.test(state) || code === "P2034";
 }
 
+/** Does it say nothing of the database: is one row locked, or did one statement take too long? */
+export const mayConcernOne = (error: unknown) => isHeldUp(error) || clues(error).state === "57014";
+
 export const isDataError = (error: unknown) => DATA_STATES.test(clues(error).state);
 
 /** May the connection serve others after this error? In doubt, no: opening another one is cheap. */
@@ -192,9 +195,8 @@ export function createOutageWatch({ ping, log }: Watched) {
 
   return {
     noticed(error: unknown): void {
-      // Where one row is locked, or one statement takes too long, a ping would wait for a connection in vain.
-      const isOfOne = isHeldUp(error) || clues(error).state === "57014";
-      if (watch || closing.signal.aborted || isOfOne || !isTransient(error)) return;
+      // A ping would wait for a connection in vain.
+      if (watch || closing.signal.aborted || mayConcernOne(error) || !isTransient(error)) return;
       watch = untilItAnswers().finally(() => (watch = null));
     },
     /** Ends the watch; resolves when no ping is under way. */

@@ -67,6 +67,7 @@ async function checkDatabase(ctx: OpenContext, signal: AbortSignal): Promise<voi
       if (signal.aborted || isConnectionConfigError(error) || !isDatabaseUnreachable(error))
         throwInWords(error);
       ctx.log.warn({ reason: messageOf(error) }, "The database does not answer yet; waiting for it");
+      ctx.work.noteOutage();
       await sleep(PAUSE_MS, undefined, { signal });
     }
   }

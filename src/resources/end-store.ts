@@ -1,5 +1,5 @@
 import type { Context } from "../context.ts";
-import { retryWhileUnreachable, statement, type Queryable } from "../database/database.ts";
+import { isHeldUp, retryWhileUnreachable, statement, type Queryable } from "../database/database.ts";
 import { IS_OF_YOU, NOTICED, STEP_LEASE_SECONDS } from "../work/step.ts";
 import { sealAnswer } from "./answers.ts";
 import type { ProvisionRequest } from "./rows.ts";
@@ -142,8 +142,16 @@ const stranded = statement(
 /** Fails the put-off provisions whose grant was lost. */
 export async function failStranded(ctx: Pick<Context, "db" | "vault" | "log">): Promise<void> {
   for (const { uuid } of await ctx.db.readWhole<{ uuid: string }>(stranded))
-    if (await failProvision(ctx, uuid, { onlyIfStranded: true }))
-      ctx.log.error({ alarm: "provision_failed", uuid }, "A put-off provision fails: its grant was lost");
+    try {
+      if (await failProvision(ctx, uuid, { onlyIfStranded: true }))
+        ctx.log.warn({ uuid }, "A put-off provision fails: its grant was lost");
+    } catch (error) {
+      if (!isHeldUp(error)) throw error;
+      ctx.log.warn(
+        { uuid, error },
+        "A put-off provision whose grant was lost is locked; the next tick fails it",
+      );
+    }
 }
 
 export type Installation = Pick<ProvisionRequest, "uuid" | "plan" | "region" | "name">;

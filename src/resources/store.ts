@@ -241,7 +241,8 @@ export const answerFirst = groupCommit<Context, FirstAnswer, boolean>({
     // Of two answers to one provision in a batch, only the first is written, and only its caller gets true.
     const first = new Map<string, FirstAnswer>();
     for (const row of rows) if (!first.has(row.uuid)) first.set(row.uuid, row);
-    const written = [...first.values()];
+    // In the order in which all lock them.
+    const written = [...first.values()].sort((one, other) => (one.uuid < other.uuid ? -1 : 1));
     const values = [
       written.map((row) => row.uuid),
       written.map(({ next }) => stateOnAnswer(next)),

@@ -15,7 +15,7 @@ import {
 
 // The queue of steps: write, claim, hold, put off, end, next due. Steps are claimed like credentials: one statement, a
 // lease, the database's clock. What is written after a claim is fenced by its lease number. Two steps of one resource that
-// change it never run at the same time or out of order. Discovering its app and whereAnnouncing its config vars, as they are
+// change it never run at the same time or out of order. Discovering its app and announcing its config vars, as they are
 // by then, wait for no other step and hold none up, nor does retiring old credentials, but that the next rotation waits
 // for it; a clean-up has nothing left to wait for.
 

@@ -1,6 +1,6 @@
 import type { Context } from "../context.ts";
 import { nextTryInSeconds, STEP_AGAIN } from "../credentials/verdict.ts";
-import { isDatabaseUnreachable, isHeldUp } from "../database/database.ts";
+import { isDatabaseUnreachable, mayConcernOne } from "../database/database.ts";
 import { messageOf, mayQuote, storable } from "../errors.ts";
 import { NoToken, PlatformRefused, RateLimited } from "../platform/errors.ts";
 import type { Answer } from "../resources/answers.ts";
@@ -106,6 +106,7 @@ export function createStepRunner(ctx: Context): StepRunner {
       void ended.then((answer) => (step.kind === "provision" && answer?.status === 200) || nudgeLanes(ctx));
       return ended;
     },
+    noteOutage: claims.noteOutage,
     runDue: (lane, signal) => pools[lane].fill(signal),
     // A run may have ended while it waited for the grants.
     nextInSeconds: async (lane) =>
@@ -121,22 +122,23 @@ export function createStepRunner(ctx: Context): StepRunner {
 
 /** A lease that lapsed in an outage may be that of a living call: once the database is back, its process extends it first. */
 function patientClaims(db: Context["db"]) {
-  let isUnreachable = false;
+  let wasUnreachable = false;
   let restUntilMs = 0;
   const restSeconds = () => Math.max(0, restUntilMs - performance.now()) / 1_000;
   return {
     restSeconds,
+    noteOutage: () => void (wasUnreachable = true),
     async take(lane: Lane, most: number): Promise<Step[]> {
-      if (isUnreachable) {
+      if (wasUnreachable) {
         await db.ping();
-        isUnreachable = false;
+        wasUnreachable = false;
         restUntilMs = performance.now() + NOTICED_MS;
       }
       if (restSeconds() > 0) return [];
       try {
         return await claimSteps(db, lane, most);
       } catch (error) {
-        isUnreachable ||= isDatabaseUnreachable(error) && !isHeldUp(error);
+        wasUnreachable ||= isDatabaseUnreachable(error) && !mayConcernOne(error);
         throw error;
       }
     },

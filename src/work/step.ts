@@ -102,6 +102,8 @@ export const isAnnouncing = ({ kind, detail }: Pick<Step, "kind" | "detail">): b
 export interface StepRunner {
   /** Runs a claimed step at once. Resolves to the answer if this was the first to decide one. Never rejects. */
   start(step: Step): Promise<Answer | null>;
+  /** The database was unreachable: no step is claimed until living calls have extended their leases. */
+  noteOutage(): void;
   /** Starts every step of a lane that is due. Returns how many it took. */
   runDue(lane: Lane, signal: AbortSignal): Promise<number>;
   /** Seconds until steps of a lane are to be looked for again; null: none is waiting. */

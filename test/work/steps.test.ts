@@ -13,7 +13,7 @@ import { claimSteps, holdStep, putOffStep, writeProvisionStep } from "../../src/
 import { createStepRunner, holdOrWrite } from "../../src/work/runner.ts";
 import { PACE } from "../../src/pace.ts";
 import { laterAnswer } from "../../src/resources/answers.ts";
-import { endResource } from "../../src/resources/end-store.ts";
+import { endResource, failStranded } from "../../src/resources/end-store.ts";
 import { answerFirst, lockedResource } from "../../src/resources/store.ts";
 import { Secret } from "../../src/secret.ts";
 import { createVault } from "../../src/vault/vault.ts";
@@ -321,6 +321,35 @@ it("after an outage, steps are claimed when processes that live have extended th
   jest.advanceTimersByTime(1);
   await look();
   expect(asked).toEqual(["ping", "claim_vendor_steps"]);
+  // A process that started meanwhile saw the outage as it waited for its database.
+  steps.noteOutage();
+  await look();
+  expect(asked).toEqual(["ping", "claim_vendor_steps", "ping"]);
+});
+
+it("a locked resource holds up no other whose grant was lost", async () => {
+  const db = alone.database;
+  const [locked, other] = [randomUUID(), randomUUID()].sort();
+  for (const uuid of [locked, other])
+    await db.query(
+      statement(
+        "",
+        `WITH made AS (INSERT INTO credentials (uuid, state, reason) VALUES ($1, 'grant_lost', 'expired'))
+         INSERT INTO resources (uuid, plan, applied_plan, answer_status) VALUES ($1, 'basic', 'basic', 202)`,
+      ),
+      [uuid],
+    );
+  const vault = await createVault({ encryptionKey: new Secret("a key of these tests, long enough") });
+  const log = { warn: () => undefined };
+  const stateOf = async () =>
+    (
+      await db.query<{ state: string }>(statement("", `SELECT state FROM resources WHERE uuid = $1`), [other])
+    )[0]!.state;
+  await db.transaction(async (tx) => {
+    await lockedResource(tx, locked!);
+    await failStranded({ db, vault, log } as unknown as Context);
+    expect(await stateOf()).toBe("failed");
+  });
 });
 
 it.each(["provision", "finish", "clean_up"] as const)(
