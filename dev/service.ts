@@ -37,7 +37,7 @@ export interface Service {
   stop(): Promise<void>;
 }
 
-/** Starts it. `inspect` are Node's own options, such as `--inspect`; `migrated` applies what migrations a change brought. */
+/** Starts it. `inspect` are Node's own options, such as `--inspect`; `migrated` applies the migrations of a change. */
 export function startService(
   environment: Environment,
   inspect: readonly string[],

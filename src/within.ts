@@ -10,7 +10,7 @@ interface Limits {
   ms: number;
   late: () => Error;
   cuts: readonly AbortSignal[];
-  /** Extended each `everyMs`; false: it is not ours any more. While the database is unreachable nobody else can take it. */
+  /** Extended each `everyMs`; false: it is not ours any more. While the database is unreachable nobody can take it. */
   lease?: { hold: () => Promise<boolean>; everyMs: number };
 }
 

@@ -84,8 +84,8 @@ export function createClientSecrets({ db, vault, scrubber, log, nudge }: Needs) 
     );
     // Cleared only after the write: a read during it would have cached the old state.
     seen = null;
-    // A newer version is stored already, or this one's rejection is reported. That it is no news says nothing: who found it
-    // first may be a command on a terminal, or have lost this statement's answer.
+    // A newer version is stored already, or this one's rejection is reported. That it is no news says nothing: who found
+    // it first may be a command on a terminal, or have lost this statement's answer.
     if (!isCurrent || (!isNews && reported === version)) return;
     reported = version;
     const what = isPresumed

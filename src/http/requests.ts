@@ -14,7 +14,7 @@ export function isAccepted(request: IncomingMessage): boolean {
   return accepted.has(request);
 }
 
-/** The address of the client, as far as `TRUST_PROXY` lets it be seen; null when the connection has ended, or none was sent. */
+/** The client's address, as far as `TRUST_PROXY` lets it be seen; null when the connection has ended, or none was sent. */
 export function clientAddress({ ip = "" }: Request): string | null {
   const address = ip.replace(/^::ffff:(?=[\d.]+$)|(?<=^[\d.]+):\d+$/g, "");
   return isIP(address) ? address : null;

@@ -76,8 +76,8 @@ export type Persist = <Stored>(work: (isTooLate: () => boolean) => Promise<Store
 const LEAST_MS = 2_000;
 
 /**
- * Runs idempotent database work, waiting while the database is unreachable: for the platform a refusal is final. The deadline
- * of the request is counted from its arrival: it may have waited for this process to start.
+ * Runs idempotent database work, waiting while the database is unreachable: for the platform a refusal is final. The
+ * deadline of the request is counted from its arrival: it may have waited for this process to start.
  */
 export function requestDeadline(receivedAtMs: number, { requestMs }: Pace): Persist {
   const until = receivedAtMs + requestMs;

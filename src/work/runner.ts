@@ -120,7 +120,7 @@ export function createStepRunner(ctx: Context): StepRunner {
   };
 }
 
-/** A lease that lapsed in an outage may be that of a living call: once the database is back, its process extends it first. */
+/** A lease that lapsed in an outage may be that of a living call: its process extends it once the database is back. */
 function patientClaims(db: Context["db"]) {
   let wasUnreachable = false;
   let restUntilMs = 0;

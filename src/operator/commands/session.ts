@@ -184,10 +184,10 @@ async function beginEntry(db: Database, typed: readonly string[], scrub: (text: 
   return followAction(db, (await beginAction(db, { ...about, form, requestId: form })).id);
 }
 
-/** Without a value, unless it is a uuid, and without an address in a path, which may hold a password. */
+/** Without a value, but for the uuid of an option, and without an address in a path, which may hold a password. */
 function masked(word: string): string {
   const [, name, value] = /^([^=]*=)(.*)$/s.exec(word) ?? [];
-  if (name && !readUuid(value)) return `${name}…`;
+  if (name && !(name.startsWith("--") && readUuid(value))) return `${name}…`;
   return word.replace(/[^/]*%3A%2F%2F[^/]*/gi, "…");
 }
 

@@ -144,6 +144,7 @@ describe("the audit trail", () => {
   it.each<[typed: string, action: string, message: RegExp | null, input?: string]>([
     ["config set UUID TEAPOT_URL=https://user:hush@x.example", "config set UUID TEAPOT_URL=…", null],
     ["config set UUID TEAPOT_TOKEN=- --reveal", "config set UUID TEAPOT_TOKEN=… --reveal", null, "hush"],
+    [`config set UUID TEAPOT_TOKEN=${OLD}`, "config set UUID TEAPOT_TOKEN=…", null],
     ["config get UUID --reveal", "config get UUID --reveal", null],
     [
       'api PATCH /addons/UUID/config --resource UUID --data {"config":[{"name":"TEAPOT_URL","value":"hush"}]}',
