@@ -90,6 +90,7 @@ describe("concurrent calls to the token endpoint", () => {
 describe("claims on credentials", () => {
   let uuids: string[];
   beforeAll(async () => {
+    await world.installed(8);
     const all = await world.rows<{ uuid: string }>(`SELECT uuid FROM credentials ORDER BY uuid`);
     uuids = all.map(({ uuid }) => uuid);
     // From here on only the tests look for due work.
