@@ -52,7 +52,7 @@ export function createMetrics() {
       if (!(by >= 0 && by < Infinity)) throw new Error(`${name}: ${by} is no number to add.`);
       const values = Object.entries(labels).map(([label, value]) => [
         label,
-        storable(String(value)).slice(0, LONGEST_LABEL).toWellFormed(),
+        storable(String(value).slice(0, LONGEST_LABEL)),
       ]);
       counter.inc(Object.fromEntries(values) as Record<string, string>, by);
     },
