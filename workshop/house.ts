@@ -80,7 +80,7 @@ function statelessFactories(file: string): string[] {
     .filter((node) => /^create[A-Z]/.test(node.name?.text ?? ""))
     .filter(
       (node) =>
-        !/\blet \w|new (Map|Set|WeakMap|WeakSet)\b|= create[A-Z]\w*\(|groupCommit|Pool\(|= \[\]/.test(
+        !/\blet \w|new (Map|Set|WeakMap|WeakSet)\b|= create[A-Z]\w*\(|groupCommit|Pool\(|= \[\]|express\(|pino\(|sharedFor\(|new KitCommand|: Promise</.test(
           node.getText(),
         ),
     )

@@ -121,7 +121,11 @@ export function createJobs({ jobs, beat, log }: Needs): Jobs {
     names: jobs.map(({ name }) => name),
     start(cron) {
       awake = cron === null ? jobs.filter(({ mayCompute }) => !mayCompute) : jobs;
-      if (cron !== null) endTicks = everyTick(cron, () => jobs.forEach(begin));
+      if (cron === null) return;
+      endTicks = everyTick(cron, (stoodStill) => {
+        if (stoodStill) for (const entry of running.values()) entry.since = performance.now();
+        jobs.forEach(begin);
+      });
     },
     wake(name, inMs = 0) {
       const job = jobs.find((each) => each.name === name);
@@ -148,7 +152,7 @@ const LONGEST_LOOK_SECONDS = 5;
  * Calls `tick` in every second that `cron` names, until the returned function is called. node-cron's own timers wait
  * for a moment of the clock, which is an hour away after the clock was set back an hour.
  */
-function everyTick(cron: string, tick: () => void): () => void {
+function everyTick(cron: string, tick: (stoodStill: boolean) => void): () => void {
   const timetable = createTask(cron, () => undefined);
   const second = () => Math.floor(Date.now() / 1_000);
   let seen = second();
@@ -157,7 +161,7 @@ function everyTick(cron: string, tick: () => void): () => void {
     const isOdd = now < seen || now > seen + LONGEST_LOOK_SECONDS;
     const passed = Array.from({ length: isOdd ? 0 : now - seen }, (_, i) => new Date((now - i) * 1_000));
     seen = now;
-    if (isOdd || passed.some((at) => timetable.match(at))) tick();
+    if (isOdd || passed.some((at) => timetable.match(at))) tick(isOdd);
   }, 500);
   return () => clearInterval(timer);
 }

@@ -57,6 +57,25 @@ describe("a job", () => {
     await stopped;
   });
 
+  it("raises no alarm when its process was frozen for more than a minute", async () => {
+    const [now, date] = [performance.now.bind(performance), Date.now.bind(Date)];
+    let later = 0;
+    jest.spyOn(performance, "now").mockImplementation(() => now() + later);
+    jest.spyOn(Date, "now").mockImplementation(() => date() + later);
+    let end = () => {};
+    let runs = 0;
+    started({ name: "frozen", run: () => new Promise<void>((resolve) => ((runs += 1), (end = resolve))) });
+    await eventually(() => runs === 1);
+    later = 61_000;
+    await sleep(2_100);
+    end();
+    expect({ runs, alarms: lines.filter((line) => line.includes('"job":"frozen"')) }).toEqual({
+      runs: 1,
+      alarms: [],
+    });
+    await eventually(() => beats.includes("frozen"));
+  });
+
   it("gets its signal when its process stops, and is waited for", async () => {
     let seen: AbortSignal | undefined;
     let isOver = false;
