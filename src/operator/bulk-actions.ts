@@ -36,7 +36,7 @@ export const BULK_ACTIONS: readonly BulkAction[] = [
     verb: "retry",
     does: "call your functions again at once, where they failed or said later",
     all: "all work that waits for its next call",
-    doneWord: "tried again",
+    doneWord: "due now",
     labels: { one: "Try its work now", all: "Try all work now" },
     effect:
       "What waits for its next call, after one that failed or said later, is called at once. It would be by itself, after 5 minutes at most or when your service said: this is for when your backend works again.",

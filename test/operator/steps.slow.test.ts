@@ -57,7 +57,7 @@ type By = "command" | "page";
 async function act(by: By, verb: string, uuid: string): Promise<number> {
   if (by === "page") {
     const { text } = await operator.done(uuid === "all" ? `/${verb}-all` : `/resources/${uuid}/${verb}`);
-    return Number(/(\d+) (tried again|cut off|given up),/.exec(text)![1]);
+    return Number(/(\d+) (due now|cut off|given up),/.exec(text)![1]);
   }
   const words = [uuid === "all" ? "--all" : uuid, ...(verb === "give-up" ? ["--yes"] : [])];
   return (await kitJson<Report>(operator.world.environment, ["steps", verb, ...words])).data.done.length;

@@ -119,5 +119,5 @@ function showVars(paint: Paint, vars: readonly VarDifference[], reveal = false):
     ...{ name, state },
     ...(reveal && { wanted: value?.reveal() ?? "–", platform: platform?.reveal() ?? "–" }),
   }));
-  return table(paint, rows);
+  return rows.length > 0 ? table(paint, rows) : "Neither your service nor the platform has any.";
 }
