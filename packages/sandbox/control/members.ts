@@ -6,6 +6,7 @@ export type Check = (value: unknown) => unknown;
 
 export const text: Check = (value) => {
   if (typeof value !== "string" || value.trim() === "") throw new Error("must be a string that is not empty");
+  if (!value.isWellFormed()) throw new Error("contains half of a character");
   return value;
 };
 
