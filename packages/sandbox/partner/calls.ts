@@ -97,9 +97,10 @@ async function attempt(platform: Platform, outgoing: Outgoing, fault: FaultActio
 /** An answer as if from a proxy in front of the service, which has not seen the request. */
 function faultAnswer({ status = 500, body, headers = {} }: FaultAction): Incoming {
   const isText = typeof body === "string" || body === undefined;
+  const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
   return {
     status,
-    headers: { ...(isText ? {} : { "content-type": "application/json" }), ...headers },
+    headers: { ...(isText ? {} : { "content-type": "application/json" }), ...Object.fromEntries(named) },
     text: isText ? (body ?? "") : JSON.stringify(body),
   };
 }
