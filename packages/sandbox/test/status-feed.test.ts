@@ -176,6 +176,7 @@ describe("GET /api/v4/incidents", () => {
     expect(await titles(`?since=${today}`)).toEqual(["Third", "Second"]);
     expect(await titles(`?since=${today}&per_page=1`)).toEqual(["Third"]);
     expect(await titles(`?since=${later}`)).toEqual([]);
+    expect(await titles("?per_page=1000000")).toHaveLength(3);
   });
 
   it.each([
