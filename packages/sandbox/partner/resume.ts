@@ -1,6 +1,7 @@
 import type { Platform } from "../platform.ts";
 import { delay } from "../wire/delay.ts";
 import { giveUpIfOverdue } from "../world/addon-life.ts";
+import { isForgotten } from "../world/addons.ts";
 import { livingGrant } from "../world/grants.ts";
 import type { AddonRecord } from "../world/records.ts";
 import type { World } from "../world/world.ts";
@@ -32,5 +33,5 @@ async function resume(platform: Platform, addon: AddonRecord, pauseMs: number): 
 
 function isUnheard(world: World, addon: AddonRecord): boolean {
   const { state, providerId } = giveUpIfOverdue(world, addon);
-  return state === "provisioning" && providerId === null && world.addons.get(addon.id) === addon;
+  return state === "provisioning" && providerId === null && !isForgotten(world, addon);
 }
