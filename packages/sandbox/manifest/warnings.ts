@@ -51,7 +51,9 @@ function flagWarnings(at: string, plan: string): string[] {
 function nameWarnings(at: string, as: string): string[] {
   const name = attachmentName(as);
   if (name === "" || isAttachmentName(name)) return [];
-  return [`${at} is no attachment's name: letters, digits and underscores. One like it is given.`];
+  return [
+    `${at} is no attachment's name: a letter, then letters, digits and underscores. One like it is given.`,
+  ];
 }
 
 function optionWarnings(at: string, options: object): string[] {
