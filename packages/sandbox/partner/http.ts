@@ -69,7 +69,8 @@ async function drip(request: http.ClientRequest, body: string, msPerByte: number
   for (const byte of Buffer.from(body)) {
     if (request.destroyed) return;
     request.write(Buffer.of(byte));
-    await sleep(msPerByte);
+    // The connection keeps the process alive, not this pause.
+    await sleep(msPerByte, undefined, { ref: false });
   }
   request.end();
 }
