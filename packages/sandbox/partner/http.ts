@@ -49,7 +49,11 @@ export function sendRequest(
       signal: needs.signal,
     });
     const tooLate = new Error(`The service did not answer within ${needs.timeoutMs / 1000} s.`);
-    const timer = setTimeout(() => request.destroy(tooLate), needs.timeoutMs);
+    const timer = setTimeout(() => {
+      request.destroy(tooLate);
+      // A request that has ended without an answer, as after a 101, emits no error any more.
+      reject(tooLate);
+    }, needs.timeoutMs);
     request.on("error", (error) => {
       clearTimeout(timer);
       reject(error);

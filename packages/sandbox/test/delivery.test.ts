@@ -91,6 +91,12 @@ describe("the answer to a provision request", () => {
     },
   );
 
+  it("is missing if the service changes the protocol instead", async () => {
+    world.partner.answers({ status: 101, headers: { Connection: "Upgrade", Upgrade: "websocket" } });
+    const { addon, response } = await world.control.install();
+    expect([addon.state, response.status]).toEqual(["deprovisioned", null]);
+  }, 5000);
+
   it("that arrives too late is a failure", async () => {
     world.partner.answers(async (request) => {
       await sleep(600);
