@@ -83,7 +83,7 @@ export function checkMembers(
     try {
       if (value !== undefined) checked[name] = checks[name]!(value);
     } catch (error) {
-      throw invalid(`${name} ${(error as Error).message}.`.replace(/\.\.$/, "."));
+      throw invalid(`${name}: ${(error as Error).message}.`.replace(/\.\.$/, "."));
     }
   }
   const missing = needed.find((name) => checked[name] === undefined);
