@@ -1,20 +1,14 @@
 import { isAttachmentName } from "../world/attachments.ts";
 import { attachmentName } from "./attachment-name.ts";
 import type { Manifest } from "./manifest.ts";
+import { base } from "./manifest-rules.ts";
 import { isFullUrl } from "./success-url.ts";
-
-const known = new Set([
-  ..."name description keywords website repository logo success_url stack image env formation addons".split(
-    " ",
-  ),
-  ..."buildpacks scripts $schema".split(" "),
-]);
 
 /** Warnings about what is valid, but may not do what its author expects. */
 export function warningsOf(manifest: Omit<Manifest, "environments">): string[] {
   return [
     ...Object.keys(manifest)
-      .filter((key) => !known.has(key))
+      .filter((key) => !Object.hasOwn(base, key) && key !== "$schema")
       .map((key) => `/${key} is not known and has no effect.`),
     ...(manifest.image === undefined ? [] : ["/image is deprecated."]),
     ...urlWarnings(manifest),
