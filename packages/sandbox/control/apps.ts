@@ -51,7 +51,8 @@ export function createAppControl(platform: Platform) {
     // Its add-ons are told first; one whose service does not answer stays `deprovisioning`, and the request can be sent
     // again.
     await Promise.all(living.map((addon) => sendDeprovision(platform, addon)));
-    if (world.apps.get(app.id) !== app) throw conflict("The sandbox was reset while the service was asked.");
+    // Throws if somebody else has destroyed it meanwhile, or the sandbox was reset.
+    findApp(world, app.id);
     // Another may have been installed meanwhile.
     if (living.length > 0) return takeDown(app, [...done, ...living.map(({ id }) => id)]);
     destroyApp(world, app);

@@ -65,6 +65,16 @@ it("an add-on that is installed while its app is being destroyed is deprovisione
   expect(states).toEqual(["deprovisioned", "deprovisioned"]);
 });
 
+it("of two that destroy an app at once, one finds none", async () => {
+  const { id: app } = world.control.createApp();
+  await world.control.install({ app });
+  const destroyed = await Promise.allSettled([1, 2].map(() => world.control.destroyApp(app)));
+  expect(destroyed.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+  expect(destroyed).toContainEqual(
+    expect.objectContaining({ reason: expect.objectContaining({ status: 404 }) }),
+  );
+});
+
 describe("an uninstalled resource", () => {
   it("is not restored by a late or repeated answer to its provision", async () => {
     world.control.fault("> POST /resources", { delayMs: 100 });
