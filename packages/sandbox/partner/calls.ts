@@ -54,7 +54,8 @@ async function makeCall(platform: Platform, call: PartnerCall, url: URL, fault: 
     : { status: null, headers: {}, body: null, ms, error: String(outcome) };
   // A closing sandbox says nothing about the service: the provision stays open, and the next sandbox delivers it again.
   if (answer === null && platform.closing.aborted) return response;
-  const received = call.receive(response);
+  // The service is not to blame for the time in which a fault sends its request.
+  const received = call.receive(fault?.drip === undefined ? response : { ...response, ms: 0 });
   // An answer that a fault made up is not the service's fault.
   const complaints = fault?.status === undefined ? received : [];
   if (complaints.length > 0) response.complaints = complaints;
