@@ -80,5 +80,5 @@ function checkPlans(plans: unknown): unknown[] {
 }
 
 function isFilled(value: unknown): boolean {
-  return typeof value === "string" && value !== "";
+  return typeof value === "string" && value !== "" && value.isWellFormed();
 }

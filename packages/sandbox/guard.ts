@@ -28,7 +28,7 @@ export function onlyOwners({ host, token }: SandboxSettings): RequestHandler {
 /** For the control API: browsers say whose page sends a request; it is accepted only from the sandbox's own. */
 export const noOtherPages: RequestHandler = (req, _res, next) => {
   const { origin } = req.headers;
-  if (origin !== undefined && origin !== originOf(req))
+  if (origin !== undefined && !isOfOwnPage(req))
     throw forbidden(`The sandbox accepts no requests from pages of ${origin}.`);
   if (isOfOtherSite(req)) throw forbidden("The sandbox accepts no requests from pages of other sites.");
   next();
@@ -36,7 +36,7 @@ export const noOtherPages: RequestHandler = (req, _res, next) => {
 
 /** For the pages: forms must come from them; other sites may lead a person here, but load nothing. */
 export const onlyOwnPages: RequestHandler = (req, _res, next) => {
-  if (req.method !== "GET" && req.headers.origin !== originOf(req))
+  if (req.method !== "GET" && req.method !== "HEAD" && !isOfOwnPage(req))
     throw forbidden(
       "Forms are accepted only from the sandbox's own pages. Reload the page and send the form again.",
     );
@@ -49,8 +49,9 @@ function isOfOtherSite({ headers }: Request): boolean {
   return ["cross-site", "same-site"].includes(String(headers["sec-fetch-site"]));
 }
 
-function originOf({ protocol, headers }: Request): string {
-  return `${protocol}://${headers.host}`;
+/** A proxy in front of the sandbox may speak TLS with the browser. */
+function isOfOwnPage({ headers }: Request): boolean {
+  return headers.origin?.replace(/^https?:/, "") === `//${headers.host}`;
 }
 
 /** The name in the Host header, without the port. */

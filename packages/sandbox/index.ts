@@ -6,7 +6,7 @@ import { createChanges } from "./changes.ts";
 import { type Control, createControl } from "./control/control.ts";
 import { giveUpOverdue } from "./partner/give-up.ts";
 import { createAgents } from "./partner/http.ts";
-import { RESUME_PAUSE_MS, resumeProvisions } from "./partner/resume.ts";
+import { resumeProvisions } from "./partner/resume.ts";
 import type { Platform } from "./platform.ts";
 import { completeSettings, type SandboxSettings } from "./settings.ts";
 import { createFaults } from "./wire/faults.ts";
@@ -45,17 +45,10 @@ export interface StartOptions extends Partial<SandboxSettings> {
   publicUrl?: () => string;
   /** Called with each call, in either direction, when it ends; secrets are masked. */
   onEntry?: (entry: LedgerEntry) => void;
-  /** Pause in ms before a provision whose answer an earlier sandbox did not receive is delivered again. */
-  resumePauseMs?: number;
 }
 
 /** Starts a sandbox of the platform, on any free port unless one is given; several can run in one process. */
-export async function startSandbox({
-  onEntry,
-  publicUrl,
-  resumePauseMs = RESUME_PAUSE_MS,
-  ...given
-}: StartOptions = {}): Promise<Sandbox> {
+export async function startSandbox({ onEntry, publicUrl, ...given }: StartOptions = {}): Promise<Sandbox> {
   const settings = completeSettings(given);
   const world = createWorld(settings);
   let stateFile: StateFile | null = null;
@@ -94,7 +87,7 @@ export async function startSandbox({
     throw error;
   });
   const sweep = setInterval(() => giveUpOverdue(platform), SWEEP_MS).unref();
-  resumeProvisions(platform, resumePauseMs);
+  resumeProvisions(platform);
 
   return {
     url: platform.url(),

@@ -16,7 +16,6 @@ export const unauthorized = (message: string) => new Refused(401, "unauthorized"
 export const forbidden = (message: string) => new Refused(403, "forbidden", message);
 export const notFound = (message: string) => new Refused(404, "not_found", message);
 export const conflict = (message: string) => new Refused(409, "conflict", message);
-export const gone = (message: string) => new Refused(410, "gone", message);
 export const invalid = (message: string) => new Refused(422, "invalid_params", message);
 
 /** The body is not kept, only its size in bytes as far as it was read. */

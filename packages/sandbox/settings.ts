@@ -33,7 +33,7 @@ export interface BehaviourSettings {
   legacyGrants: boolean;
   /** How many ms after the platform has received the partner's answer the grant becomes exchangeable. */
   acceptDelayMs: number;
-  /** False: every call on a team's app fails. */
+  /** False: every call on a team's app fails, but for a user's own token; lists leave the app out. */
   thirdPartyOAuth: boolean;
   /** Size of each token's bucket; it refills by 75 a minute. */
   rateLimit: number;

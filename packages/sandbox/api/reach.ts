@@ -78,7 +78,7 @@ export function attachmentsOf(world: World, addon: AddonRecord): AttachmentRecor
   return world.attachments.of("addon", addon.id);
 }
 
-export function isAttached(world: World, addon: AddonRecord, app: AppRecord): boolean {
+function isAttached(world: World, addon: AddonRecord, app: AppRecord): boolean {
   return attachmentsOf(world, addon).some((attachment) => attachment.appId === app.id);
 }
 

@@ -18,7 +18,7 @@ export function appReport(world: World, app: AppRecord) {
   };
 }
 
-function setupReport(setup: NonNullable<AppRecord["setup"]>, webUrl: string | null) {
+function setupReport(setup: NonNullable<AppRecord["setup"]>, webUrl: string) {
   return {
     state: setup.state,
     environment: setup.environment,

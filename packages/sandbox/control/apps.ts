@@ -41,15 +41,20 @@ export function createAppControl(platform: Platform) {
     }
   }
 
-  /** Deprovisions the add-ons of an app, except `refused` ones, which never existed, and destroys the app. */
-  async function takeDown(app: AppRecord, refused: string[] = []): Promise<void> {
+  /**
+   * Deprovisions the add-ons of an app and destroys it. `done`: the ids of those that never existed, because their
+   * provision was refused, and of those that are told.
+   */
+  async function takeDown(app: AppRecord, done: string[] = []): Promise<void> {
     const addons = world.addons.of("app", app.id);
-    const living = addons.filter(
-      ({ id, deprovisionedAt }) => !refused.includes(id) && deprovisionedAt === null,
-    );
+    const living = addons.filter(({ id, deprovisionedAt }) => !done.includes(id) && deprovisionedAt === null);
     // Its add-ons are told first; one whose service does not answer stays `deprovisioning`, and the request can be sent
     // again.
     await Promise.all(living.map((addon) => sendDeprovision(platform, addon)));
+    // Throws if somebody else has destroyed it meanwhile, or the sandbox was reset.
+    findApp(world, app.id);
+    // Another may have been installed meanwhile.
+    if (living.length > 0) return takeDown(app, [...done, ...living.map(({ id }) => id)]);
     destroyApp(world, app);
     platform.changed();
   }

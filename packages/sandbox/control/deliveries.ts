@@ -6,7 +6,7 @@ import { sendSignOn, signForm } from "../partner/sign-on.ts";
 import type { Platform } from "../platform.ts";
 import { conflict } from "../refusal.ts";
 import { type AddonShape, addonShape } from "../shapes/addon.ts";
-import { addAddon } from "../world/addons.ts";
+import { addAddon, isForgotten } from "../world/addons.ts";
 import { addApp } from "../world/apps.ts";
 import { issueGrant, latestGrant } from "../world/grants.ts";
 import type { AddonRecord } from "../world/records.ts";
@@ -26,7 +26,7 @@ export function createDeliveries(platform: Platform) {
   const delivered = async (addon: AddonRecord, response: Promise<PartnerResponse>): Promise<Delivery> => {
     platform.changed();
     const answered = await response;
-    if (!world.apps.get(addon.appId)) throw conflict("The sandbox was reset while the service was asked.");
+    if (isForgotten(world, addon)) throw conflict("The sandbox was reset while the service was asked.");
     return { addon: addonShape(world, addon), response: answered };
   };
 

@@ -22,7 +22,7 @@ export interface RedeliverWish {
 
 const attachmentName: Check = (value) => {
   if (typeof value !== "string" || !isAttachmentName(value))
-    throw new Error("must consist of upper-case letters, digits and underscores");
+    throw new Error("must consist of upper-case letters, digits and underscores, and begin with a letter");
   return value;
 };
 

@@ -6,6 +6,7 @@ export type Check = (value: unknown) => unknown;
 
 export const text: Check = (value) => {
   if (typeof value !== "string" || value.trim() === "") throw new Error("must be a string that is not empty");
+  if (!value.isWellFormed()) throw new Error("contains half of a character");
   return value;
 };
 
@@ -82,7 +83,7 @@ export function checkMembers(
     try {
       if (value !== undefined) checked[name] = checks[name]!(value);
     } catch (error) {
-      throw invalid(`${name} ${(error as Error).message}.`.replace(/\.\.$/, "."));
+      throw invalid(`${name}: ${(error as Error).message}.`.replace(/\.\.$/, "."));
     }
   }
   const missing = needed.find((name) => checked[name] === undefined);

@@ -1,8 +1,7 @@
 import { jsonOf } from "../addon-manifest.ts";
-import { invalid } from "../refusal.ts";
 import { registrationOf } from "../registration.ts";
 import type { BehaviourSettings, PartnerSettings } from "../settings.ts";
-import { type Check, flag, httpUrl, listOf, oneOf, path, text } from "./members.ts";
+import { type Check, checkMembers, flag, httpUrl, listOf, oneOf, path, text } from "./members.ts";
 
 const count: Check = (value) => {
   if (!Number.isInteger(value) || Number(value) < 0) throw new Error("must be a whole number from 0");
@@ -55,7 +54,7 @@ const partnerChecks: Record<keyof PartnerSettings, Check> = {
 };
 
 export function checkBehaviour(changes: object): Partial<BehaviourSettings> {
-  return checkAll(behaviourChecks, changes);
+  return checkMembers(changes, behaviourChecks);
 }
 
 /**
@@ -65,25 +64,8 @@ export function checkBehaviour(changes: object): Partial<BehaviourSettings> {
  */
 export function checkPartner(changes: object): Partial<PartnerSettings> {
   const named = Object.entries(changes).map(([name, value]: [string, unknown]) => [camelCase(name), value]);
-  const { addonManifest, ...others } = checkAll(partnerChecks, Object.fromEntries(named) as object);
+  const { addonManifest, ...others } = checkMembers(Object.fromEntries(named), partnerChecks);
   return { ...(addonManifest as Partial<PartnerSettings> | undefined), ...others };
-}
-
-function checkAll<Settings>(
-  checks: Record<keyof Settings & string, Check>,
-  changes: object,
-): Partial<Settings> {
-  const checked: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(changes) as [string, unknown][]) {
-    if (!Object.hasOwn(checks, name))
-      throw invalid(`There is no setting ${name}; there are ${Object.keys(checks).join(", ")}.`);
-    try {
-      checked[name] = checks[name as keyof Settings & string](value);
-    } catch (error) {
-      throw invalid(`${name}: ${(error as Error).message}.`);
-    }
-  }
-  return checked as Partial<Settings>;
 }
 
 function camelCase(name: string): string {

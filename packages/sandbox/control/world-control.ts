@@ -36,7 +36,6 @@ export function createWorldControl(platform: Platform) {
       restoreClientSecret(world);
       world.clock.set(0);
       Object.assign(world.settings, initialBehaviour);
-      faults.clear();
       ledger.clear();
       platform.changed();
     },

@@ -8,7 +8,7 @@ import { type Environment, type Manifest, manifestFor, readManifest, type Script
 import { wantedAddons, type WantedAddon } from "./wanted-addons.ts";
 import { warningsOf } from "./warnings.ts";
 
-export const DEFAULT_SIZE = "standard";
+const DEFAULT_SIZE = "standard";
 
 export interface ManifestWish {
   manifest: unknown;

@@ -32,7 +32,7 @@ const differentNames: rule.Rule = (addons, pointer) => {
 };
 
 /** The rules of the platform document's table, row by row. */
-const base: Record<string, rule.Rule> = {
+export const base: Record<string, rule.Rule> = {
   name: rule.atMost(LONGEST_NAME),
   description: rule.text,
   keywords: rule.list(rule.text),

@@ -1,20 +1,14 @@
 import { isAttachmentName } from "../world/attachments.ts";
 import { attachmentName } from "./attachment-name.ts";
 import type { Manifest } from "./manifest.ts";
+import { base } from "./manifest-rules.ts";
 import { isFullUrl } from "./success-url.ts";
-
-const known = new Set([
-  ..."name description keywords website repository logo success_url stack image env formation addons".split(
-    " ",
-  ),
-  ..."buildpacks scripts $schema".split(" "),
-]);
 
 /** Warnings about what is valid, but may not do what its author expects. */
 export function warningsOf(manifest: Omit<Manifest, "environments">): string[] {
   return [
     ...Object.keys(manifest)
-      .filter((key) => !known.has(key))
+      .filter((key) => !Object.hasOwn(base, key) && key !== "$schema")
       .map((key) => `/${key} is not known and has no effect.`),
     ...(manifest.image === undefined ? [] : ["/image is deprecated."]),
     ...urlWarnings(manifest),
@@ -51,7 +45,9 @@ function flagWarnings(at: string, plan: string): string[] {
 function nameWarnings(at: string, as: string): string[] {
   const name = attachmentName(as);
   if (name === "" || isAttachmentName(name)) return [];
-  return [`${at} is no attachment's name: letters, digits and underscores. One like it is given.`];
+  return [
+    `${at} is no attachment's name: a letter, then letters, digits and underscores. One like it is given.`,
+  ];
 }
 
 function optionWarnings(at: string, options: object): string[] {

@@ -26,7 +26,7 @@ export function createSessions(world: World) {
     let id = parse(req.headers.cookie ?? "")[COOKIE];
     const start = () => {
       id = randomBytes(24).toString("hex");
-      res.cookie(COOKIE, id, { httpOnly: true, sameSite: "lax", path: "/oauth", secure: req.secure });
+      res.cookie(COOKIE, id, { httpOnly: true, sameSite: "lax", path: "/oauth" });
       return id;
     };
     const current = id ?? start();

@@ -54,7 +54,8 @@ async function makeCall(platform: Platform, call: PartnerCall, url: URL, fault: 
     : { status: null, headers: {}, body: null, ms, error: String(outcome) };
   // A closing sandbox says nothing about the service: the provision stays open, and the next sandbox delivers it again.
   if (answer === null && platform.closing.aborted) return response;
-  const received = call.receive(response);
+  // The service is not to blame for the time in which a fault sends its request.
+  const received = call.receive(fault?.drip === undefined ? response : { ...response, ms: 0 });
   // An answer that a fault made up is not the service's fault.
   const complaints = fault?.status === undefined ? received : [];
   if (complaints.length > 0) response.complaints = complaints;
@@ -97,9 +98,10 @@ async function attempt(platform: Platform, outgoing: Outgoing, fault: FaultActio
 /** An answer as if from a proxy in front of the service, which has not seen the request. */
 function faultAnswer({ status = 500, body, headers = {} }: FaultAction): Incoming {
   const isText = typeof body === "string" || body === undefined;
+  const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
   return {
     status,
-    headers: { ...(isText ? {} : { "content-type": "application/json" }), ...headers },
+    headers: { ...(isText ? {} : { "content-type": "application/json" }), ...Object.fromEntries(named) },
     text: isText ? (body ?? "") : JSON.stringify(body),
   };
 }

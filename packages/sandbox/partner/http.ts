@@ -49,7 +49,11 @@ export function sendRequest(
       signal: needs.signal,
     });
     const tooLate = new Error(`The service did not answer within ${needs.timeoutMs / 1000} s.`);
-    const timer = setTimeout(() => request.destroy(tooLate), needs.timeoutMs);
+    const timer = setTimeout(() => {
+      request.destroy(tooLate);
+      // A request that has ended without an answer, as after a 101, emits no error any more.
+      reject(tooLate);
+    }, needs.timeoutMs);
     request.on("error", (error) => {
       clearTimeout(timer);
       reject(error);
@@ -69,7 +73,8 @@ async function drip(request: http.ClientRequest, body: string, msPerByte: number
   for (const byte of Buffer.from(body)) {
     if (request.destroyed) return;
     request.write(Buffer.of(byte));
-    await sleep(msPerByte);
+    // The connection keeps the process alive, not this pause.
+    await sleep(msPerByte, undefined, { ref: false });
   }
   request.end();
 }

@@ -1,9 +1,10 @@
 import type { Platform } from "../platform.ts";
 import { markBegunAnew, markFailed, markProvisioned, markRefused, mergeConfig } from "../world/addon-life.ts";
-import { acceptGrant, grantShape, invalidateGrant } from "../world/grants.ts";
+import { acceptGrant, grantShape, invalidateGrant, invalidateGrants } from "../world/grants.ts";
 import { isNewerGeneration } from "../world/apps.ts";
 import { uuidOf } from "../world/identity.ts";
 import { addLogDrain, drainTokenOf } from "../world/log-drains.ts";
+import { isForgotten } from "../world/addons.ts";
 import type { AddonRecord, GrantRecord } from "../world/records.ts";
 import type { World } from "../world/world.ts";
 import { type CheckedBody, checkBody, checkRefusal, SHOULD_BE_410 } from "./answer-check.ts";
@@ -24,7 +25,8 @@ export async function sendProvision(
   for (let left = platform.world.settings.redeliveries; ; left--) {
     const isLast = left <= 0;
     const response = await deliverProvision(platform, addon, grant, { plan, isLast });
-    if (response.status !== null || isLast || platform.closing.aborted) return response;
+    if (response.status !== null || isLast || platform.closing.aborted || isForgotten(platform.world, addon))
+      return response;
   }
 }
 
@@ -82,6 +84,7 @@ interface Sent {
  */
 function receiveProvision(sent: Sent, response: PartnerResponse): string[] {
   const { world, addon, grant, wasOver } = sent;
+  if (isForgotten(world, addon)) return [];
   if (response.status === null) {
     const isOpen = addon.providerId === null && addon.state !== "deprovisioning";
     if (isOpen) markFailed(world, addon, response.error ?? "There was no answer.");
@@ -141,10 +144,8 @@ function takeUp(world: World, addon: AddonRecord, body: CheckedBody, status: 200
 function refuse({ addon, grant, world, wasOver }: Sent, response: PartnerResponse): string[] {
   const { status, body } = response;
   const wasExchanged = grant.state === "exchanged";
-  invalidateGrant(
-    grant,
-    `The provision request was answered with ${status}, which is no success: the grant is invalid.`,
-  );
+  const because = `The provision request was answered with ${status}, which is no success: the grant is invalid.`;
+  invalidateGrant(grant, because);
   // The service should answer this for a resource that it has deprovisioned (assumed, section 1), or failed to make.
   const isKnownEnd = status === 410 || (status === 422 && !wasOver);
   if (isKnownEnd && addon.deprovisionedAt !== null) return checkRefusal(response);
@@ -152,6 +153,7 @@ function refuse({ addon, grant, world, wasOver }: Sent, response: PartnerRespons
     return [`A repeated provision request was answered with ${status} after the grant was exchanged.`];
   const message = (body as { message?: unknown } | null)?.message;
   if (addon.deprovisionedAt === null && addon.state !== "provisioned") {
+    invalidateGrants(world, addon.id, because);
     const mark = isDefinite(status) ? markRefused : markFailed;
     mark(world, addon, typeof message === "string" ? message : `The service answered ${status}.`);
   }

@@ -28,7 +28,7 @@ export function appShape(world: World, app: AppRecord) {
     organization: team,
     team,
     region: named("region", app.region),
-    space: null as { id: string; name: string; shield: boolean } | null,
+    space: null,
     released_at: time,
     repo_size: null as number | null,
     slug_size: null as number | null,
@@ -41,6 +41,5 @@ export function appShape(world: World, app: AppRecord) {
 /** The same app as `POST /filters/apps` shows it. */
 export function teamAppShape(world: World, app: AppRecord) {
   const { acm: _acm, generation: _generation, organization: _organization, ...shape } = appShape(world, app);
-  const space = shape.space && reference(shape.space);
-  return { ...shape, space, joined: true, locked: false, team: shape.team && { name: shape.team.name } };
+  return { ...shape, joined: true, locked: false, team: shape.team && { name: shape.team.name } };
 }

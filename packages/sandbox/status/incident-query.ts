@@ -24,7 +24,7 @@ function readSince(value: unknown): number {
 
 function readPerPage(value: unknown): number {
   if (value === undefined) return Infinity;
-  if (typeof value !== "string" || !/^[1-9]\d{0,5}$/.test(value))
+  if (typeof value !== "string" || !/^[1-9]\d*$/.test(value))
     throw invalid("per_page must be a whole number from 1.");
   return Number(value);
 }

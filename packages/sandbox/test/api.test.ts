@@ -146,6 +146,10 @@ describe("an add-on's config", () => {
     ]);
     const removed = await patch(token, addon.id, [{ name: "WIDGET_URL", value: null }]);
     expect(removed.body).toEqual([{ name: "WIDGET_TOKEN", value: "t" }]);
+    const { updated_at } = world.control.addon(addon.id);
+    world.control.advanceClock(60);
+    await patch(token, addon.id, [{ name: "constructor", value: null }]);
+    expect(world.control.addon(addon.id)).toMatchObject({ updated_at });
   });
 
   it("changes completely or not at all", async () => {

@@ -1,3 +1,4 @@
+import { teamIdOf } from "../world/teams.ts";
 import { aWorld, type TestWorld } from "./world.ts";
 
 let world: TestWorld;
@@ -99,6 +100,7 @@ it.each([
   ["a pipeline of the other generation", { pipeline: "shop", team: "makers", generation: "newer" }, 422],
   ["no name for a pipeline", { pipeline: "No" }, 422],
   ["no name for a team", { team: "" }, 422],
+  ["the id of a team in place of its name", { team: teamIdOf("makers") }, 422],
   ["a generation that does not exist", { generation: "next" }, 422],
   ["a name that is taken", { name: "team-shop", team: "newcomers" }, 409],
 ])("an app with %s is refused, and nothing is created", (_what, wish, status) => {

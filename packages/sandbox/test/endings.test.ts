@@ -29,6 +29,15 @@ describe("a provision that failed at the platform", () => {
     expect(attachments.body).toMatchObject([{ name: "MAIN" }]);
   });
 
+  it("ends with every code that was sent for it", async () => {
+    only("POST", { status: 202, body: { id: "p-1", message: "Soon." } });
+    const { addon } = await world.control.install();
+    const code = world.lastCode();
+    world.partner.answers(NO);
+    expect((await world.control.redeliver(addon.id, { newCode: true })).addon.state).toBe("deprovisioned");
+    expect(await world.exchange(code)).toMatchObject({ status: 400, body: { error: "invalid_grant" } });
+  });
+
   it("is not repaired by a later success, not even with a new code", async () => {
     world.partner.answers(NO);
     const { addon } = await world.control.install();
@@ -41,6 +50,29 @@ describe("a provision that failed at the platform", () => {
     expect(changed.addon.plan.name).toBe("widgets:basic");
     expect(changed.response.complaints?.join()).toMatch(/was refused/);
   });
+});
+
+it("an add-on that is installed while its app is being destroyed is deprovisioned too", async () => {
+  const { id: app } = world.control.createApp();
+  await world.control.install({ app });
+  let late: Promise<unknown> | undefined;
+  world.partner.answers(async (request) => {
+    if (request.method === "DELETE") await (late ??= world.control.install({ app }));
+    return success(request);
+  });
+  await world.control.destroyApp(app);
+  const states = world.control.state().addons.map(({ state }) => state);
+  expect(states).toEqual(["deprovisioned", "deprovisioned"]);
+});
+
+it("of two that destroy an app at once, one finds none", async () => {
+  const { id: app } = world.control.createApp();
+  await world.control.install({ app });
+  const destroyed = await Promise.allSettled([1, 2].map(() => world.control.destroyApp(app)));
+  expect(destroyed.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+  expect(destroyed).toContainEqual(
+    expect.objectContaining({ reason: expect.objectContaining({ status: 404 }) }),
+  );
 });
 
 describe("an uninstalled resource", () => {

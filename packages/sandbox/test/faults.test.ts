@@ -98,6 +98,12 @@ describe("a fault on a call to the service", () => {
     expect(world.partner.requests).toHaveLength(0);
   });
 
+  it("gives an answer whose headers may be named in any case", async () => {
+    const headers = { "Content-Type": "application/json" };
+    world.control.fault(PROVISION, { status: 200, headers, body: '{"id":"p-1","message":"Made up."}' });
+    expect(await install()).toMatchObject({ status: 200, body: { id: "p-1" } });
+  });
+
   it("delays the request", async () => {
     world.control.fault(PROVISION, { delayMs: 100 });
     const started = performance.now();

@@ -71,6 +71,25 @@ it("an endless body is cut off, and is in the ledger without an answer", async (
   expect([request.body, response]).toEqual([expect.stringMatching(/^\[not kept: 67\d{6} bytes\]$/), null]);
 });
 
+it("a form of very many members is refused at once", async () => {
+  const form = Array.from({ length: 100_000 }, (_, index) => `m${index}=`).join("&");
+  const { status } = await send("POST", "/oauth/token", form, {
+    "content-type": "application/x-www-form-urlencoded",
+  });
+  expect(status).toBe(401);
+});
+
+it("half of a character is refused where a name or a secret is set, so that every call can still be printed", async () => {
+  for (const member of ["addonId", "addonPassword", "clientSecret", "ssoSalt"])
+    expect(await send("PUT", "/sandbox/partner", `{"${member}": "half \\ud800"}`)).toMatchObject({
+      status: 422,
+      body: { message: `${member}: contains half of a character.` },
+    });
+  const id = '{"addonManifest": {"id": "half \\ud800", "plans": []}}';
+  expect((await send("PUT", "/sandbox/partner", id)).status).toBe(422);
+  expect((await world.call(token, "/apps")).status).toBe(200);
+});
+
 it("a call whose caller leaves before its request is complete is not in the ledger", async () => {
   const before = world.control.ledger().entries;
   const caller = requestOf(`${world.sandbox.url}/oauth/token`, { method: "POST" });

@@ -125,7 +125,7 @@ describe("an invalid manifest is refused with the place, and nothing is created"
       { environments: { test: { env: [] } } },
       /\/environments\/test\/env must be/,
     ],
-    ["no object", ["env"], /manifest must be a JSON object/],
+    ["no object", ["env"], /manifest: must be a JSON object/],
   ])("%s", async (_what, manifest, message) => {
     const { status, body } = await create(manifest);
     expect([status, body.message]).toEqual([422, expect.stringMatching(message)]);

@@ -25,13 +25,16 @@ describe("the page of an add-on", () => {
       expect(text).toContain(words);
   });
 
-  it("says that the service answered, also when the grant expired or there was none", async () => {
+  it("says that the service answered, also when the grant expired, the add-on ended or there was no grant", async () => {
     await world.control.install({ app: "shop", as: "LATE" });
     const late = world.control.state().addons.at(-1)!;
     world.control.advanceClock(300);
     const expired = await person.visit(`/marketplace/addons/${late.name}`);
     expect(expired.text).toContain("your service accepted");
     expect(expired.text).toContain("the grant is expired");
+    await world.control.deprovision(late.id);
+    const ended = await person.visit(`/marketplace/addons/${late.name}`);
+    expect(ended.text).toContain("your service accepted");
     const old = world.control.installWithoutProvision({ app: "shop", as: "OLD" });
     const { text } = await person.visit(`/marketplace/addons/${old.addon.name}`);
     expect(text).toContain("there is no grant");
@@ -115,6 +118,7 @@ describe("the forms of an add-on's page", () => {
   ])("revoke the %s token", async (token, state) => {
     await person.send(at("/revoke"), { token });
     expect(addon()).toMatchObject(state);
+    expect((await person.visit(at())).text).not.toContain("revoked valid");
   });
 
   it("uninstall the add-on, whose page then has no forms of the owner", async () => {

@@ -138,6 +138,13 @@ describe("a sandbox that listens on more than the loopback address", () => {
   });
 });
 
+it("a proxy may speak TLS in front of the pages, and a page may be asked for by HEAD", async () => {
+  const { host } = new URL(world.sandbox.url);
+  const secure = await person.send("/marketplace/platform/faults/clear", {}, { origin: `https://${host}` });
+  expect(secure.status).toBe(200);
+  expect((await answerTo("/marketplace/ledger", {}, { method: "HEAD" })).status).toBe(200);
+});
+
 describe("the control API", () => {
   const createApp = (headers: Record<string, string>) =>
     fetch(`${world.sandbox.url}/sandbox/apps`, { method: "POST", body: '{"name":"by-json"}', headers });

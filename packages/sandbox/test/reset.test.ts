@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { startSandbox } from "../index.ts";
 import { aWorld, client } from "./world.ts";
 
@@ -55,6 +56,32 @@ describe("a reset after a restart", () => {
     await first.close();
     expect(await secretsOf({})).toMatchObject({ afterReset: madeUp });
   });
+});
+
+it("a reset while the service is asked ends what was asked for, and sends nothing more", async () => {
+  const world = await aWorld({ redeliveries: 1, partnerTimeoutMs: 300 });
+  world.control.createApp({ name: "shop" });
+  await world.control.install({ app: "shop" });
+  const call = (method: string, path: string) =>
+    fetch(`${world.sandbox.url}/sandbox/apps/${path}`, { method }).then(({ status }) => status);
+  async function resetDuring(status: number, begin: () => Promise<number>) {
+    const expected = world.partner.requests.length + 1;
+    const begun = begin();
+    while (world.partner.requests.length < expected) await sleep(5);
+    world.control.reset();
+    expect(await begun).toBe(status);
+    expect(world.partner.requests).toHaveLength(expected);
+    world.control.createApp({ name: "shop" });
+  }
+  world.partner.answers(async () => {
+    await sleep(100);
+    return { status: 200, body: { id: "1", log_drain_url: "syslog://logs.example.com" } };
+  });
+  await resetDuring(404, () => call("DELETE", "shop"));
+  await resetDuring(409, () => call("POST", "shop/addons"));
+  world.partner.answers(() => new Promise(() => undefined));
+  await resetDuring(409, () => call("POST", "shop/addons"));
+  await world.close();
 });
 
 it("a reset keeps an OAuth client of the partner", async () => {

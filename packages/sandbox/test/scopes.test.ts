@@ -101,7 +101,8 @@ describe("the access of a user's token", () => {
   it("is to the apps they own, collaborate on, or have through a team", async () => {
     world.control.createApp({ name: "team-shop", team: "makers" });
     for (const user of ["owner@example.com", "colleague@example.com"]) {
-      expect(await names(tokenOf(user), "/apps")).toEqual(["my-shop", "team-shop"]);
+      for (const path of ["/apps", "/users/~/apps"])
+        expect(await names(tokenOf(user), path)).toEqual(["my-shop", "team-shop"]);
     }
     const newcomer = tokenOf("newcomer@example.com");
     expect(await names(newcomer, "/apps")).toEqual([]);

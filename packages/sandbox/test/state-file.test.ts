@@ -114,6 +114,35 @@ describe("a provision under way, when the sandbox", () => {
   });
 });
 
+it("the service is told of a provision that was given up, also if the sandbox is closed while it tells it", async () => {
+  const partner = await aPartner();
+  partner.answers(({ method }) =>
+    method === "DELETE" ? new Promise(() => undefined) : { status: 202, body: { id: "1" } },
+  );
+  const given = { partnerUrl: partner.url, statePath: join(folder, "state.json") };
+  const asked = async (times: number) => {
+    for (let tries = 0; tries < 200 && partner.requests.length < times; tries++) await sleep(10);
+    return partner.requests.map(({ method }) => method);
+  };
+  const first = await startSandbox(given);
+  await first.control.install();
+  first.control.advanceClock(12 * 3600);
+  expect(await asked(2)).toEqual(["POST", "DELETE"]);
+  await first.close();
+  partner.answers({ status: 204 });
+  const second = await startSandbox(given);
+  second.control.advanceClock(1);
+  second.control.advanceClock(1);
+  expect(await asked(3)).toEqual(["POST", "DELETE", "DELETE"]);
+  await second.close();
+  const third = await startSandbox(given);
+  third.control.advanceClock(1);
+  await sleep(100);
+  expect(await asked(3)).toHaveLength(3);
+  await third.close();
+  await partner.close();
+});
+
 it("an invalid state file or a missing folder is reported before the start", async () => {
   const path = join(folder, "notes.json");
   for (const text of ["not JSON", "{}"]) {

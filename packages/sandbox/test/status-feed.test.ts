@@ -176,6 +176,7 @@ describe("GET /api/v4/incidents", () => {
     expect(await titles(`?since=${today}`)).toEqual(["Third", "Second"]);
     expect(await titles(`?since=${today}&per_page=1`)).toEqual(["Third"]);
     expect(await titles(`?since=${later}`)).toEqual([]);
+    expect(await titles("?per_page=1000000")).toHaveLength(3);
   });
 
   it.each([
@@ -222,12 +223,12 @@ it("the feed is updated only at the interval of its setting", async () => {
 
 it.each([
   [{}, /title is missing/],
-  [{ title: " " }, /title must be a string/],
-  [{ title: "A", systems: "Apps" }, /systems must be an array/],
+  [{ title: " " }, /title: must be a string/],
+  [{ title: "A", systems: "Apps" }, /systems: must be an array/],
   [{ title: "A", systems: [{ status: "red" }] }, /name is missing/],
-  [{ title: "A", state: "Very bad" }, /state must be a word/],
-  [{ title: "A", kind: "party" }, /kind must be one of incident, maintenance/],
-  [{ title: "A", starts_at: "soon" }, /starts_at must be an ISO 8601/],
+  [{ title: "A", state: "Very bad" }, /state: must be a word/],
+  [{ title: "A", kind: "party" }, /kind: must be one of incident, maintenance/],
+  [{ title: "A", starts_at: "soon" }, /starts_at: must be an ISO 8601/],
   [{ title: "A", colour: "red" }, /no member colour/],
 ])("the control API refuses to open %j", async (wish, message) => {
   const { status, body } = await control("POST", "/incidents", wish);

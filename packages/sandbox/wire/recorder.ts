@@ -120,7 +120,7 @@ async function drip(res: Response, body: Buffer, msPerByte: number, signal: Abor
 
 function answerWithFault(res: Response, { status = 500, body, headers = {} }: FaultAction): void {
   res.status(status).set(headers);
-  if (body === undefined && headers["content-type"] === undefined) {
+  if (body === undefined && !res.hasHeader("Content-Type")) {
     res.json({ id: "fault", message: `A fault answers ${status} here.` });
   } else if (typeof body === "string") {
     res.send(body);

@@ -84,7 +84,7 @@ export function mergeConfig(
   changes: Iterable<[string, string | null]>,
 ): void {
   for (const [name, value] of changes) {
-    if (value === (addon.config[name] ?? null)) continue;
+    if (value === (Object.hasOwn(addon.config, name) ? addon.config[name] : null)) continue;
     if (value === null) delete addon.config[name];
     else addon.config[name] = value;
     addon.updatedAt = world.clock.now();

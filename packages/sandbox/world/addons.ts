@@ -13,6 +13,11 @@ export interface AddonChoice {
   as?: string | undefined;
 }
 
+/** Whether the sandbox was reset since the add-on was installed. */
+export function isForgotten(world: World, addon: AddonRecord): boolean {
+  return world.addons.get(addon.id) !== addon;
+}
+
 /** Creates an add-on and attaches it to an app; the partner does not know about it yet. */
 export function addAddon(world: World, app: AppRecord, { plan, region, options, as }: AddonChoice) {
   const now = world.clock.now();

@@ -13,7 +13,9 @@ export function attach(world: World, addon: AddonRecord, app: AppRecord, wish?: 
   if (addon.state === "deprovisioned") throw invalid("The add-on is deprovisioned.");
   const isTaken = (name: string) => world.attachments.find(`${app.id}/${name}`) !== undefined;
   if (wish !== undefined && !isAttachmentName(wish)) {
-    throw invalid("An attachment's name consists of upper-case letters, digits and underscores.");
+    throw invalid(
+      "An attachment's name consists of upper-case letters, digits and underscores, and begins with a letter.",
+    );
   }
   if (wish !== undefined && isTaken(wish)) throw conflict(`The app already has an attachment named ${wish}.`);
   const now = world.clock.now();

@@ -20,9 +20,9 @@ export function teamAccountOf({ name }: TeamRecord) {
 
 /** The team with this name; a new one is created with an admin and a member. */
 export function teamNamed(world: World, name: string): TeamRecord {
+  if (!TEAM_NAME.test(name)) throw invalid("A team's name has 3 to 30 characters a-z, 0-9, -.");
   const known = world.teams.find(name);
   if (known) return known;
-  if (!TEAM_NAME.test(name)) throw invalid("A team's name has 3 to 30 characters a-z, 0-9, -.");
   const createdAt = world.clock.now();
   const team = world.teams.add({ id: teamIdOf(name), name, createdAt });
   for (const [email, role] of Object.entries(roles)) {

@@ -71,7 +71,7 @@ export const addonActions: Action[] = [
     form: "uninstall",
     async act({ control, platform }, _form, id) {
       const delivery = await patiently(control.deprovision(id));
-      const app = platform.world.apps.get(platform.world.addons.find(id)!.appId)!;
+      const app = platform.world.apps.get(findAddon(platform.world, id).appId)!;
       const isGone = delivery?.addon.state === "deprovisioned" && app.destroyedAt === undefined;
       return { to: isGone ? appAt(app.name) : addonAt(id), told: deliveryNotice("Deprovision", delivery) };
     },

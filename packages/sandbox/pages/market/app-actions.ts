@@ -21,8 +21,8 @@ export const appActions: Action[] = [
       team: /^A team/,
       region: /^(There is no region|region)/,
       generation: /^There is no generation/,
-      environment: /^environment /,
-      env: /^(Required config vars|env )/,
+      environment: /^environment:/,
+      env: /^(Required config vars|env:)/,
       manifest: /manifest|add-on/,
     },
     async act({ control }, form) {
@@ -43,7 +43,7 @@ export const appActions: Action[] = [
     form: "install",
     page: appPage,
     at: appAt,
-    blame: { plan: /plan/, as: /^(as |An attachment|The app already)/ },
+    blame: { plan: /plan/, as: /^(as:|An attachment|The app already)/ },
     async act({ control, platform }, form, app) {
       const options = pairsIn(form, "options");
       const wish = { app, ...filled(form, "plan", "region", "as"), options };

@@ -27,7 +27,8 @@ export function Credentials({ addon }: { addon: AddonState }) {
           addon.refresh_token && [
             "refresh token",
             <>
-              <State of={addon.refresh_token.state} /> valid as long as the add-on exists
+              <State of={addon.refresh_token.state} />
+              {addon.refresh_token.state === "valid" && " valid as long as the add-on exists"}
             </>,
           ],
         ]}

@@ -52,17 +52,8 @@ export function FormOf({
 }
 
 /** A form with a single button, for actions that need no input. */
-export function ButtonForm(
-  props: Omit<FormProps, "children" | "hasFile"> & { values?: Record<string, string> },
-) {
-  const { values = {}, ...form } = props;
-  return (
-    <FormOf {...form}>
-      {Object.entries(values).map(([name, value]) => (
-        <input type="hidden" name={name} value={value} />
-      ))}
-    </FormOf>
-  );
+export function ButtonForm(props: Omit<FormProps, "children" | "hasFile">) {
+  return <FormOf {...props} />;
 }
 
 /** A destructive action must be unfolded before its button can be pressed; this replaces a confirmation dialog. */

@@ -63,7 +63,7 @@ export const platformActions: Action[] = [
       const { system = "Apps", ...wish } = filled(form, "title", "contents", "kind", "system");
       if (wish.title === undefined) throw new FieldRefused("title", "Enter a title.");
       const { id, title } = control.openIncident({ ...(wish as { title: string }), systems: [system] });
-      return { to: PLATFORM, told: { text: `Posted as ${id}: ${title}. The status feed has it now.` } };
+      return { to: PLATFORM, told: { text: `Posted as ${id}: ${title}.` } };
     },
   },
   {

@@ -44,7 +44,7 @@ function answerStep({ grant, state, was_answered: wasAnswered }: AddonState): St
   if (grant === null) return { title, mark: "open", text: "not requested: installed before your service" };
   if (!wasAnswered && (grant.state === "issued" || grant.state === "expired"))
     return { title, mark: state === "deprovisioned" ? "failed" : "open", text: "no answer yet" };
-  if (grant.state === "invalid" && state === "deprovisioned")
+  if (!wasAnswered && grant.state === "invalid")
     return { title, mark: "failed", text: "failed: the grant is invalid" };
   return {
     title,
