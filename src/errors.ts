@@ -46,6 +46,8 @@ export function storable(text: string): string {
   return text.replaceAll("\0", "").slice(0, MOST_CHARACTERS).toWellFormed();
 }
 
+const PRISMAS_HEAD = /^\s*Invalid `prisma\..*` invocation:\s*/;
+
 /** The message of anything thrown, without the secrets that it may quote. Never throws itself. */
 export function messageOf(error: unknown): string {
   try {
@@ -53,7 +55,11 @@ export function messageOf(error: unknown): string {
     if (!(error instanceof Error)) return String(error);
     // An error of a connection that was tried at several addresses has no message of its own.
     const { message, errors = [], code } = error as Error & { errors?: unknown[]; code?: string };
-    return withoutQuoted(error)(message) || errors.map(messageOf).join("; ") || (code ?? error.name);
+    return (
+      withoutQuoted(error)(message.replace(PRISMAS_HEAD, "")) ||
+      errors.map(messageOf).join("; ") ||
+      (code ?? error.name)
+    );
   } catch {
     return "Something was thrown that cannot be read.";
   }

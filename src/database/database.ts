@@ -118,7 +118,7 @@ export function openDatabase({ url, ca, poolSize, onError = () => {} }: Database
 async function openPrisma(pool: pg.Pool): Promise<PrismaClient> {
   const { PrismaClient } = await import("./client/client.ts");
   const { PrismaPg } = await import("@prisma/adapter-pg");
-  return new PrismaClient({ adapter: new PrismaPg(pool) });
+  return new PrismaClient({ adapter: new PrismaPg(pool), errorFormat: "minimal" });
 }
 
 /** In ms. The server's limits (the last three) end what a lost client left. */

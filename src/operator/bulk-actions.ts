@@ -7,7 +7,8 @@ import { failLocked, lockWithCredential } from "../resources/end-store.ts";
 import { expireProvision, endStep } from "../work/queue.ts";
 import { nudgeLanes } from "../work/runner.ts";
 import { isOfPlanChange, type Step } from "../work/step.ts";
-import { resourcesToTake, settleStep, takeSteps, type Hand } from "../work/store.ts";
+import { settleStep } from "../work/store.ts";
+import { resourcesToTake, takeSteps, type Hand } from "./store.ts";
 import { writeStepOf } from "../work/vendor-steps.ts";
 
 /** What an operator does to one resource, to several, or to all: a command `kit [GROUP] VERB`, and two pages. */
@@ -123,7 +124,7 @@ function onSteps(hand: Hand, none: string, work = ({ db }: Context, asked: Asked
   return async (ctx: Context, which: Which, how: How): Promise<Report> => {
     const report = await forEachResource(
       ctx,
-      which === "all" ? await resourcesToTake(ctx, hand) : which,
+      which === "all" ? await resourcesToTake(ctx.db, hand) : which,
       async ({ uuid }) => {
         const steps = await work(ctx, { uuid, hand, isNamed: which !== "all" });
         return steps.length > 0 ? null : { skipped: none };

@@ -1,11 +1,19 @@
-import { retryWhileUnreachable, type Queryable, statement, type Database } from "../database/database.ts";
+import { statement, type Database, type Queryable } from "../database/database.ts";
 import { IS_RECOVERABLE } from "../credentials/queue.ts";
 import type { ResourceState } from "../resources/states.ts";
-import { ALARM_AFTER_ATTEMPTS, IS_LATE } from "../work/queue.ts";
+import {
+  ALARM_AFTER_ATTEMPTS,
+  IS_LATE,
+  STEP_COLUMNS,
+  stepsOf,
+  whereBeside,
+  whereNext,
+  type StepRow,
+} from "../work/queue.ts";
+import { IS_OF_YOU, NOTICED, whereAnnouncing, type Step } from "../work/step.ts";
 import { MOST_COUNTED } from "./wording.ts";
 
-// What operators' actions read of many resources, and the little that they write besides what the rooms themselves do:
-// above all the audit trail.
+// What operators' actions read of many resources, and the little that they write besides what the rooms themselves do.
 
 /** A resource, as far as operators' work on its credentials and config vars depends on it. */
 export interface FoundResource {
@@ -114,114 +122,6 @@ export async function listedUuids(
   return rows.map(({ uuid }) => uuid);
 }
 
-export interface Operator {
-  /** The name in the audit trail: the account's e-mail; `operator` for the password; for a command, the system's user. */
-  name: string;
-  /** The platform's id of the account; null for the password. */
-  account: string | null;
-  /** The client's address, or the host on which a command ran; null if there is no client. */
-  address: string | null;
-}
-
-export const BY_PASSWORD: Operator = { name: "operator", account: null, address: null };
-
-export interface ActionRequest {
-  action: string;
-  /** Null if the action is not about one resource. */
-  uuid: string | null;
-  operator: Operator;
-  /** The unique name of the form: a form that is sent twice is one action. */
-  form: string;
-  requestId: string;
-}
-
-/** The message holds no secrets. */
-export interface ActionEnd {
-  state: "done" | "failed";
-  message: string | null;
-}
-
-export interface AuditEntry extends Pick<ActionRequest, "action" | "uuid" | "operator"> {
-  id: number;
-  /** `stopped`: its process ended before the action did. */
-  state: "running" | "stopped" | ActionEnd["state"];
-  message: string | null;
-  done: number;
-  total: number;
-  startedAt: Date;
-  endedAt: Date | null;
-}
-
-const ENTRIES_SIZE = 50;
-const ENTRIES = `SELECT id, action, uuid, json_build_object('name', operator, 'account', account, 'address', address) AS operator,
-     message, done, total, started_at AS "startedAt", ended_at AS "endedAt",
-     CASE WHEN state = 'running' AND seen_at < now() - interval '30 seconds' THEN 'stopped' ELSE state END AS state
-   FROM operator_actions`;
-
-// Two submissions of one form, in whichever processes they arrive, result in one row: it is new to the request that wrote
-// it, also when that one tries again because the acknowledgement was lost.
-const begin = statement(
-  "begin_operator_action",
-  `INSERT INTO operator_actions (action, uuid, form, request_id, operator, account, address)
-   VALUES ($1, $2, $3, $4, $5, $6, $7)
-   ON CONFLICT (form) DO UPDATE SET form = excluded.form RETURNING id, request_id = $4 AS "isNew"`,
-);
-const see = statement(
-  "note_operator_action",
-  `UPDATE operator_actions SET done = $2, total = $3, state = $4::text, message = $5, seen_at = now(),
-     ended_at = CASE WHEN $4::text <> 'running' THEN now() END
-   WHERE id = $1 AND state = 'running'`,
-);
-const ofId = statement("operator_action", `${ENTRIES} WHERE id = $1`);
-const entries = statement(
-  "operator_actions",
-  `${ENTRIES} WHERE id < $1 AND ($2::uuid IS NULL OR uuid = $2) ORDER BY id DESC LIMIT ${ENTRIES_SIZE + 1}`,
-);
-
-/** Writes the beginning of an action into the audit trail. `isNew` is false if its form was sent before. */
-export async function beginAction(
-  db: Queryable,
-  { action, uuid, operator: { name, account, address }, form, requestId }: ActionRequest,
-): Promise<{ id: number; isNew: boolean }> {
-  const values = [action, uuid, form, requestId, name, account, address];
-  return (await retryWhileUnreachable(() => db.query<{ id: number; isNew: boolean }>(begin, values)))[0]!;
-}
-
-const SEEN_EVERY_MS = 1_000;
-
-/** Stores the progress of an action that has begun each second, so that any process can show it; and then its end. */
-export function followAction(db: Queryable, id: number) {
-  let progress: [done: number, total: number] = [0, 0];
-  const store = ({ state, message }: ActionEnd | typeof RUNNING) =>
-    db.query(see, [id, ...progress, state, message]);
-  const timer = setInterval(() => void store(RUNNING).catch(() => undefined), SEEN_EVERY_MS).unref();
-  return {
-    onProgress: (done: number, total: number): void => void (progress = [done, total]),
-    async end(ended: ActionEnd): Promise<void> {
-      clearInterval(timer);
-      await retryWhileUnreachable(() => store(ended));
-    },
-  };
-}
-const RUNNING = { state: "running", message: null } as const;
-
-export const findAction = async (db: Queryable, id: number): Promise<AuditEntry | null> =>
-  (await db.query<AuditEntry>(ofId, [id]))[0] ?? null;
-
-/**
- * A page of the audit trail, of one resource or of all, the newest first; `next`, passed as `before`, gives the following
- * one. Null: there is none.
- */
-export async function actionsBefore(
-  db: Queryable,
-  before: number | null,
-  uuid: string | null = null,
-): Promise<{ entries: AuditEntry[]; next: number | null }> {
-  const found = await db.query<AuditEntry>(entries, [before ?? Number.MAX_SAFE_INTEGER, uuid]);
-  const page = found.slice(0, ENTRIES_SIZE);
-  return { entries: page, next: found.length > ENTRIES_SIZE ? page.at(-1)!.id : null };
-}
-
 // Tokens that the platform refuses during a wave of refusals stay active, but the operator must know. They may be
 // millions, so a bounded part is read.
 const failing = statement(
@@ -236,3 +136,66 @@ const failing = statement(
 /** Tokens whose refresh fails: how many, how long the first one has left, and the last answer to it. */
 export const failingTokens = async (db: Queryable) =>
   (await db.query<{ count: number; leftSeconds: number; lastError: string | null }>(failing))[0]!;
+
+// What an operator may do to the steps that call the vendor's functions. What was never tried and falls due later, such
+// as the end of old credentials, is left alone; so is, to be given up, what waits behind another step. A step of which the
+// lease was taken away is noticed by its process at the next extension: until then no other call is made of its resource.
+// A request may still wait for a plan change that is not accepted: it would begin another one. `inTrouble`: of all
+// steps, only these; one that waits for its turn is not. $2: of a resource that was named, also what is in no trouble.
+const IS_CALLED = `s.leased_until > now() AND s.due_at <= now() AND s.attempts > 0`;
+const hand = (
+  event: string,
+  { set, where, inTrouble = "true" }: Record<"set" | "where", string> & { inTrouble?: string },
+) => ({
+  take: statement(
+    `take_${event}`,
+    `WITH picked AS (
+     SELECT s.id, s.leased_until FROM steps s
+     WHERE s.uuid = $1 AND ${IS_OF_YOU} AND ${where} AND ($2 OR ${inTrouble})
+     FOR UPDATE
+   ), taken AS (
+     UPDATE steps s SET ${set} FROM picked p, resources r
+     WHERE s.id = p.id AND r.uuid = s.uuid RETURNING ${STEP_COLUMNS}
+   ), behind AS (
+     UPDATE steps s SET leased_until = ${NOTICED}, due_at = greatest(s.due_at, ${NOTICED}) FROM picked p
+     WHERE s.uuid = $1 AND s.id > p.id AND p.leased_until > now() AND NOT ${whereBeside("s")} AND s.due_at IS NOT NULL
+       AND (s.leased_until IS NULL OR s.leased_until <= now()) AND s.id NOT IN (SELECT id FROM picked)
+   ), noted AS (
+     INSERT INTO events (uuid, type, detail) SELECT uuid, '${event}', jsonb_build_object('step', kind) FROM taken
+   )
+   SELECT * FROM taken`,
+  ),
+  find: statement(
+    `find_${event}`,
+    `SELECT DISTINCT s.uuid FROM steps s WHERE ${IS_OF_YOU} AND ${where} AND ${inTrouble} ORDER BY 1`,
+  ),
+});
+const HANDS = {
+  step_retried: hand("step_retried", {
+    set: "due_at = now()",
+    where: `s.due_at > now() AND (s.attempts > 0 OR s.detail ? 'said') AND (s.leased_until IS NULL OR s.leased_until <= now())`,
+  }),
+  step_cut_off: hand("step_cut_off", {
+    set: `lease = s.lease + 1, leased_until = ${NOTICED}, due_at = ${NOTICED}`,
+    where: IS_CALLED,
+  }),
+  step_given_up: hand("step_given_up", {
+    set: "lease = s.lease + 1",
+    where: `(s.due_at IS NULL OR s.due_at <= now() OR s.attempts > 0 OR s.detail ? 'said') AND ${whereNext("s")}
+     AND (s.kind <> 'change_plan' OR s.detail ? 'isAccepted' OR s.created_at < now() - interval '10 seconds')`,
+    inTrouble: `NOT ${whereAnnouncing("s")} AND (s.last_error IS NOT NULL OR (${IS_CALLED} AND s.due_at < now() - interval '1 minute'))`,
+  }),
+};
+export type Hand = keyof typeof HANDS;
+
+/** Takes steps into an operator's hand. Not to be tried again: what is next by then would be taken too. */
+export async function takeSteps(
+  db: Queryable,
+  { uuid, hand, isNamed }: { uuid: string; hand: Hand; isNamed: boolean },
+): Promise<Step[]> {
+  return stepsOf(await db.query<StepRow>(HANDS[hand].take, [uuid, isNamed]));
+}
+
+/** The resources that have steps in trouble which `takeSteps` would take. */
+export const resourcesToTake = async (db: Database, hand: Hand): Promise<string[]> =>
+  (await db.readWhole<{ uuid: string }>(HANDS[hand].find)).map(({ uuid }) => uuid);

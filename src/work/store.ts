@@ -5,18 +5,8 @@ import type { Result } from "../resources/answers.ts";
 import { mergedSet, openConfig, sealConfig } from "../resources/config-vars.ts";
 import { whereCan } from "../resources/states.ts";
 import { findResource } from "../resources/store.ts";
-import {
-  claimOf,
-  IS_OURS,
-  whereBeside,
-  whereNext,
-  STEP_COLUMNS,
-  stepsOf,
-  HAS_TOKENS,
-  UNSAID,
-  type StepRow,
-} from "./queue.ts";
-import { whereAnnouncing, IS_OF_YOU, NOTICED, whereOfPlanChange, type Step } from "./step.ts";
+import { claimOf, IS_OURS, HAS_TOKENS, UNSAID } from "./queue.ts";
+import { whereAnnouncing, whereIn, whereOfPlanChange, type Step } from "./step.ts";
 
 // What a step leaves behind, written together with its end: the config vars wanted, the plan, and the next step, without
 // a due time while it needs tokens. Every statement is fenced by the step's lease, so the work of a process that was
@@ -188,65 +178,65 @@ const claimLooks = statement(
 /** Takes a few resources. `hasToken`: the platform can be asked without a refresh, which is for the sweep to send. */
 export const takeLooks = (db: Queryable) => db.query<{ uuid: string; hasToken: boolean }>(claimLooks);
 
-// What an operator may do to the steps that call the vendor's functions. What was never tried and falls due later, such
-// as the end of old credentials, is left alone; so is, to be given up, what waits behind another step. A step of which the
-// lease was taken away is noticed by its process at the next extension: until then no other call is made of its resource.
-// A request may still wait for a plan change that is not accepted: it would begin another one. `inTrouble`: of all
-// steps, only these; one that waits for its turn is not. $2: of a resource that was named, also what is in no trouble.
-const IS_CALLED = `s.leased_until > now() AND s.due_at <= now() AND s.attempts > 0`;
-const hand = (
-  event: string,
-  { set, where, inTrouble = "true" }: Record<"set" | "where", string> & { inTrouble?: string },
-) => ({
-  take: statement(
-    `take_${event}`,
-    `WITH picked AS (
-     SELECT s.id, s.leased_until FROM steps s
-     WHERE s.uuid = $1 AND ${IS_OF_YOU} AND ${where} AND ($2 OR ${inTrouble})
-     FOR UPDATE
-   ), taken AS (
-     UPDATE steps s SET ${set} FROM picked p, resources r
-     WHERE s.id = p.id AND r.uuid = s.uuid RETURNING ${STEP_COLUMNS}
-   ), behind AS (
-     UPDATE steps s SET leased_until = ${NOTICED}, due_at = greatest(s.due_at, ${NOTICED}) FROM picked p
-     WHERE s.uuid = $1 AND s.id > p.id AND p.leased_until > now() AND NOT ${whereBeside("s")} AND s.due_at IS NOT NULL
-       AND (s.leased_until IS NULL OR s.leased_until <= now()) AND s.id NOT IN (SELECT id FROM picked)
+// Sent in a transaction that has locked the resource. Nothing is written while another rotation has not reached the
+// app, or if an earlier try of this one ($2) was committed; nor while old credentials wait for the end of their
+// overlap, unless an operator names the resource. What is asked for one resource stands before all that is due.
+const rotation = statement(
+  "write_rotation",
+  `WITH open AS (
+     SELECT key, kind FROM steps
+     WHERE uuid = $1 AND (kind = 'rotate' OR key = $2 OR (kind = 'retire' AND $3::text <> 'operator'))
+   ), free AS (
+     SELECT CASE WHEN $3 IN ('operator', 'service')
+       THEN least(now(), (SELECT min(due_at) FROM steps WHERE ${whereIn("rotation")}) - interval '1 millisecond') ELSE now() END AS at
+     FROM credentials WHERE uuid = $1 AND state IN (${HAS_TOKENS}, 'grant_pending') AND NOT EXISTS (SELECT FROM open)
+   ), hastened AS (
+     UPDATE steps s SET due_at = at FROM free WHERE s.uuid = $1 AND s.kind = 'retire' AND s.due_at > at
    ), noted AS (
-     INSERT INTO events (uuid, type, detail) SELECT uuid, '${event}', jsonb_build_object('step', kind) FROM taken
+     INSERT INTO events (uuid, type, detail) SELECT $1, 'rotation_asked', jsonb_build_object('by', CASE WHEN $3 LIKE 'operator%' THEN 'operator' ELSE $3 END) FROM free
+   ), written AS (
+     INSERT INTO steps (uuid, key, kind, due_at, traceparent) SELECT $1, $2, 'rotate', at, $4 FROM free
    )
-   SELECT * FROM taken`,
-  ),
-  find: statement(
-    `find_${event}`,
-    `SELECT DISTINCT s.uuid FROM steps s WHERE ${IS_OF_YOU} AND ${where} AND ${inTrouble} ORDER BY 1`,
-  ),
-});
-const HANDS = {
-  step_retried: hand("step_retried", {
-    set: "due_at = now()",
-    where: `s.due_at > now() AND (s.attempts > 0 OR s.detail ? 'said') AND (s.leased_until IS NULL OR s.leased_until <= now())`,
-  }),
-  step_cut_off: hand("step_cut_off", {
-    set: `lease = s.lease + 1, leased_until = ${NOTICED}, due_at = ${NOTICED}`,
-    where: IS_CALLED,
-  }),
-  step_given_up: hand("step_given_up", {
-    set: "lease = s.lease + 1",
-    where: `(s.due_at IS NULL OR s.due_at <= now() OR s.attempts > 0 OR s.detail ? 'said') AND ${whereNext("s")}
-     AND (s.kind <> 'change_plan' OR s.detail ? 'isAccepted' OR s.created_at < now() - interval '10 seconds')`,
-    inTrouble: `NOT ${whereAnnouncing("s")} AND (s.last_error IS NOT NULL OR (${IS_CALLED} AND s.due_at < now() - interval '1 minute'))`,
-  }),
-};
-export type Hand = keyof typeof HANDS;
+   SELECT CASE WHEN EXISTS (SELECT FROM open WHERE key = $2) OR EXISTS (SELECT FROM free) THEN 'asked'
+     WHEN EXISTS (SELECT FROM open WHERE kind = 'rotate') THEN 'under_way'
+     WHEN EXISTS (SELECT FROM open) THEN 'overlap' ELSE 'no_tokens' END AS result`,
+);
 
-/** Takes steps into an operator's hand. Not to be tried again: what is next by then would be taken too. */
-export async function takeSteps(
-  db: Queryable,
-  { uuid, hand, isNamed }: { uuid: string; hand: Hand; isNamed: boolean },
-): Promise<Step[]> {
-  return stepsOf(await db.query<StepRow>(HANDS[hand].take, [uuid, isNamed]));
-}
+export type Asker = "operator" | "operator_of_all" | "service" | "timetable";
 
-/** The resources that have steps in trouble which `takeSteps` would take. */
-export const resourcesToTake = async ({ db }: Pick<Context, "db">, hand: Hand): Promise<string[]> =>
-  (await db.readWhole<{ uuid: string }>(HANDS[hand].find)).map(({ uuid }) => uuid);
+/**
+ * `under_way`: the app does not have the credentials of the last rotation yet; `overlap`: the old ones are not retired
+ * yet; `no_tokens`: the app could not get new ones.
+ */
+export type Asked = "asked" | "under_way" | "overlap" | "no_tokens";
+
+/** Writes the step of a rotation, in a transaction that has locked the resource: unless it is "asked", nothing. */
+export const writeRotation = async (
+  tx: Queryable,
+  { uuid, key, by, traceparent }: { uuid: string; key: string; by: Asker; traceparent: string | null },
+) => (await tx.query<{ result: Asked }>(rotation, [uuid, key, by, traceparent]))[0]!.result;
+
+// A resource that your service refused to rotate is left for a day. Of a large table some pages are read, others each
+// time; and none are found while so many rotations are due that more would only wait.
+const SAMPLE = `least(100, 100.0 * 2000 * current_setting('block_size')::int / greatest(pg_relation_size('resources'), 1))`;
+const oldCredentials = statement(
+  "find_old_credentials",
+  `SELECT r.uuid FROM resources r TABLESAMPLE SYSTEM (${SAMPLE}) JOIN credentials c USING (uuid)
+   WHERE r.state = 'provisioned' AND c.state = 'active'
+     AND coalesce(r.rotated_at, r.created_at) < now() - make_interval(secs => $1::float8 * 86400)
+     AND NOT EXISTS (SELECT FROM steps s WHERE s.uuid = r.uuid AND s.kind IN ('rotate', 'retire'))
+     AND NOT EXISTS (SELECT FROM events e
+       WHERE e.uuid = r.uuid AND e.type = 'rotation_refused' AND e.at > now() - interval '1 day')
+   LIMIT (SELECT 50 - count(*) FROM (SELECT FROM steps WHERE due_at <= now() AND ${whereIn("rotation")} LIMIT 50) due)`,
+);
+
+export const findOldCredentials = (db: Queryable, days: number) =>
+  db.query<{ uuid: string }>(oldCredentials, [days]);
+
+const retired = statement(
+  "settle_retired",
+  `WITH ended AS (DELETE FROM steps s WHERE ${IS_OURS} AND s.kind = 'retire' RETURNING s.uuid)
+   INSERT INTO events (uuid, type) SELECT uuid, 'retired' FROM ended`,
+);
+
+export const settleRetired = (db: Queryable, step: Step) => db.query(retired, claimOf(step));

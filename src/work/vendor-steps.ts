@@ -11,9 +11,9 @@ import { Secret } from "../secret.ts";
 import { resourceSealContext, type Vault } from "../vault/vault.ts";
 import { untilCut } from "../within.ts";
 import { endStep, writeProvisionStep } from "./queue.ts";
-import { rotationOf, settleRetired } from "./rotation.ts";
+import { rotationOf } from "./rotation.ts";
 import { functionOf, isOfPlanChange, LONGEST_STEP_MS, MAY_GO_ON, type Step } from "./step.ts";
-import { settleStep } from "./store.ts";
+import { settleRetired, settleStep } from "./store.ts";
 import { isNotYet, resultIn, whenAgain } from "./vendor-results.ts";
 
 // The steps that call the vendor's functions, in this one place. Each throws in order to be tried again.

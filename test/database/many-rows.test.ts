@@ -9,8 +9,8 @@ import type { OpenContext } from "../../src/context.ts";
 import { failStranded } from "../../src/resources/end-store.ts";
 import type { Vault } from "../../src/vault/vault.ts";
 import { wakeSteps } from "../../src/work/queue.ts";
-import { findOldCredentials } from "../../src/work/rotation.ts";
-import { resourcesToTake, takeLooks } from "../../src/work/store.ts";
+import { resourcesToTake } from "../../src/operator/store.ts";
+import { findOldCredentials, takeLooks } from "../../src/work/store.ts";
 import { administer } from "../support/database.ts";
 import { anOpenDatabase } from "../support/open-database.ts";
 
@@ -184,7 +184,7 @@ describe("among many rows, nearly all in good order,", () => {
     expect(seen).toEqual([[1, 1, ago], [1, 0, longAgo], [0, 0, 0]]); // prettier-ignore
     expect(valueOf("addon_due", "rotations")).toBe(10_000);
     expect(valueOf("addon_due_age_seconds", "steps")).toBe(0);
-    expect(await resourcesToTake({ db: opened.database }, "step_given_up")).toHaveLength(2);
+    expect(await resourcesToTake(opened.database, "step_given_up")).toHaveLength(2);
   });
 
   it("late refreshes are counted to 10,000, and the latest of the steps are looked at", async () => {

@@ -1,6 +1,6 @@
 import { BULK_ACTIONS } from "../bulk-actions.ts";
 import { typedUuid, UsedWrongly } from "../errors.ts";
-import { actionsBefore, type AuditEntry } from "../store.ts";
+import { actionsBefore, type AuditEntry } from "../audit.ts";
 import { moment } from "../wording.ts";
 import { runYourAction, yourActions } from "../your-actions.ts";
 import type { KitCommand } from "./session.ts";

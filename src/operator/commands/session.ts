@@ -16,7 +16,7 @@ import type { How } from "../work-through.ts";
 import { paintOf, type Host, askYes, readSecret, createProgress } from "./host.ts";
 import { DONE, type Outcome, safe, safeLines } from "./outcome.ts";
 import { readUuid } from "../../values.ts";
-import { beginAction, followAction } from "../store.ts";
+import { beginAction, followAction } from "../audit.ts";
 
 /** Whose service the command works for: its parts, and the reading of its settings. */
 export interface Seller {

@@ -8,7 +8,7 @@ import { show, NOT_AVAILABLE, Problem } from "../../pages/pages.tsx";
 import { inSmallLetters } from "../../people/roles.ts";
 import { personOf } from "../../people/sign-in.tsx";
 import type { Account } from "../../platform/authorizations.ts";
-import { BY_PASSWORD } from "../store.ts";
+import { BY_PASSWORD } from "../audit.ts";
 import { letIn, MOUNT, SignOut, LOOKS_AGAIN } from "./frame.tsx";
 
 /** Not below `/operator`, or the browser would send the password only to that path. */

@@ -19,9 +19,8 @@ import { showResource } from "../resources.ts";
 import { MOUNT, operatorOf, purposeOf } from "./frame.tsx";
 import { KitError, messageOf } from "../../errors.ts";
 import type { Log } from "../../logging/log.ts";
-import { isDatabaseUnreachable, type Queryable } from "../../database/database.ts";
-import { beginAction, followAction } from "../store.ts";
-import type { ActionRequest } from "../store.ts";
+import { isDatabaseUnreachable, type Database } from "../../database/database.ts";
+import { beginAction, followAction, type ActionRequest } from "../audit.ts";
 
 /** The page that asks for confirmation. */
 interface Question {
@@ -233,7 +232,7 @@ type ActionRunner = ReturnType<typeof createActionRunner>;
  * Runs the operators' actions, which do not end with the request that began them. Each is in the audit trail before its
  * first step, and stores its progress there.
  */
-export function createActionRunner(needs: { db: Queryable; scrub(text: string): string; log: Log }) {
+export function createActionRunner(needs: { db: Database; scrub(text: string): string; log: Log }) {
   const { db, scrub, log } = needs;
   const stopping = new AbortController();
   const running = new Set<Promise<void>>();

@@ -1,5 +1,5 @@
 import { Facts, type Page } from "../../pages/pages.tsx";
-import type { AuditEntry } from "../store.ts";
+import type { AuditEntry } from "../audit.ts";
 import { A, Moment, number, Older, State, Table } from "./parts.tsx";
 
 export function auditPage({ entries, next }: { entries: readonly AuditEntry[]; next: number | null }): Page {

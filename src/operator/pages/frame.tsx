@@ -6,7 +6,7 @@ import type { Purpose } from "../../pages/forms.ts";
 import { policyWith, type Frame } from "../../pages/pages.tsx";
 import { asset } from "../../pages/style.ts";
 import { buildText } from "../../version.ts";
-import type { Operator } from "../store.ts";
+import type { Operator } from "../audit.ts";
 
 export const MOUNT = "/operator";
 

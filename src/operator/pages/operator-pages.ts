@@ -8,7 +8,7 @@ import { show, type Page, isPassing, Problem } from "../../pages/pages.tsx";
 import { examine } from "../doctor/doctor.ts";
 import { typedUuid, UnknownResource, UsedWrongly } from "../errors.ts";
 import { createOverview } from "../overview.ts";
-import { actionsBefore, findAction } from "../store.ts";
+import { actionsBefore, findAction } from "../audit.ts";
 import { listResources, showResource } from "../resources.ts";
 import { guard } from "./access.tsx";
 import { actionRoutes, createActionRunner, yoursOfOne } from "./actions.tsx";

@@ -4,7 +4,7 @@ import { sealConfig, type ConfigVar } from "../../../src/resources/config-vars.t
 import { aLifecycle } from "../../support/lifecycle.ts";
 import { opened } from "../../support/world.ts";
 import { kit, kitJson } from "../../support/kit.ts";
-import { actionsBefore, type AuditEntry } from "../../../src/operator/store.ts";
+import { actionsBefore, type AuditEntry } from "../../../src/operator/audit.ts";
 
 let uuid: string;
 const life = opened(() => aLifecycle({ environment: { OPERATOR_PASSWORD: "a-password-of-the-operator" } }));

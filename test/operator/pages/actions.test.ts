@@ -4,9 +4,10 @@ import { tokenFor } from "../../../src/pages/forms.ts";
 import { buildText } from "../../../src/version.ts";
 import { aWorldOfAnOperator, hiddenIn } from "./operator.ts";
 import { opened, eventually } from "../../support/world.ts";
-import type { Queryable } from "../../../src/database/database.ts";
+import type { PrismaClient } from "../../../src/database/client/client.ts";
+import type { Database } from "../../../src/database/database.ts";
 import { createActionRunner } from "../../../src/operator/pages/actions.tsx";
-import { BY_PASSWORD, findAction } from "../../../src/operator/store.ts";
+import { BY_PASSWORD, findAction } from "../../../src/operator/audit.ts";
 
 // Who may open the pages, and what their buttons do.
 
@@ -148,15 +149,25 @@ describe("a form of /operator", () => {
 });
 
 /** A database that loses a connection once: before it executes the statement of this name, or after. */
-function losingTheConnection(at: "before" | "after", name: string): Queryable {
+function losingTheConnection(at: "before" | "after", method: "createMany" | "updateMany"): Database {
+  const { db } = operator.world;
   let isLost = false;
   return {
-    async query(statement, values) {
-      const isHere = statement.name === name && !isLost;
-      isLost ||= isHere;
-      const rows = isHere && at === "before" ? [] : await operator.world.db.query(statement, values);
-      if (isHere) throw new Error("Connection terminated unexpectedly");
-      return rows as never;
+    ...db,
+    async prisma() {
+      const { operatorAction } = await db.prisma();
+      const original = operatorAction[method].bind(operatorAction) as (given: unknown) => Promise<unknown>;
+      const losing = async (given: unknown) => {
+        const isHere = !isLost;
+        isLost = true;
+        const stored = isHere && at === "before" ? null : await original(given);
+        if (isHere) throw new Error("Connection terminated unexpectedly");
+        return stored;
+      };
+      const actions = new Proxy(operatorAction, {
+        get: (target, name) => (name === method ? losing : Reflect.get(target, name)) as unknown,
+      });
+      return { operatorAction: actions } as unknown as PrismaClient;
     },
   };
 }
@@ -212,8 +223,8 @@ describe("an action of the operator", () => {
   });
 
   it.each([
-    ["after", "begin_operator_action"],
-    ["before", "note_operator_action"],
+    ["after", "createMany"],
+    ["before", "updateMany"],
   ] as const)(
     "is carried out once and its end is recorded although the connection was lost %s %s",
     async (at, name) => {

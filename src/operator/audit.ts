@@ -1,0 +1,108 @@
+import type { OperatorAction } from "../database/client/client.ts";
+import { retryWhileUnreachable, type Database } from "../database/database.ts";
+import { databaseClock } from "../metrics/store.ts";
+
+// The audit trail: what operators did, on the command line and on the pages. Times are those of the database's clock.
+
+export interface Operator {
+  /** The account's e-mail; `operator` for the password; for a command, the system's user. */
+  name: string;
+  /** The platform's id of the account; null for the password. */
+  account: string | null;
+  /** The client's address, or the host on which a command ran; null if there is no client. */
+  address: string | null;
+}
+
+export const BY_PASSWORD: Operator = { name: "operator", account: null, address: null };
+
+export interface ActionRequest {
+  action: string;
+  /** Null if the action is not about one resource. */
+  uuid: string | null;
+  operator: Operator;
+  /** The unique name of the form: a form that is sent twice, to whichever processes, is one action. */
+  form: string;
+  requestId: string;
+}
+
+/** The message holds no secrets. */
+export interface ActionEnd {
+  state: "done" | "failed";
+  message: string | null;
+}
+
+/**
+ * Writes the beginning of an action. `isNew`: this request wrote it, perhaps in an earlier try of which the
+ * acknowledgement was lost; false: its form was sent before.
+ */
+export async function beginAction(
+  db: Database,
+  { operator: { name, ...who }, ...request }: ActionRequest,
+): Promise<{ id: number; isNew: boolean }> {
+  const { operatorAction } = await db.prisma();
+  const { form, requestId } = request;
+  const stored = await retryWhileUnreachable(async () => {
+    await operatorAction.createMany({ data: { ...request, ...who, operator: name }, skipDuplicates: true });
+    return operatorAction.findUniqueOrThrow({ where: { form } });
+  });
+  return { id: Number(stored.id), isNew: stored.requestId === requestId };
+}
+
+const SEEN_EVERY_MS = 1_000;
+/** Then its process has ended. */
+const STOPPED_AFTER_MS = 30_000;
+
+/** Stores the progress of an action that has begun each second, so that any process can show it; and then its end. */
+export function followAction(db: Database, id: number) {
+  let progress = { done: 0, total: 0 };
+  async function store(end?: ActionEnd): Promise<void> {
+    const { operatorAction } = await db.prisma();
+    const now = new Date(await databaseClock(db));
+    const data = { ...progress, seenAt: now, ...(end && { ...end, endedAt: now }) };
+    await operatorAction.updateMany({ where: { id, state: "running" }, data });
+  }
+  const timer = setInterval(() => void store().catch(() => undefined), SEEN_EVERY_MS).unref();
+  return {
+    onProgress: (done: number, total: number): void => void (progress = { done, total }),
+    async end(ended: ActionEnd): Promise<void> {
+      clearInterval(timer);
+      await retryWhileUnreachable(() => store(ended));
+    },
+  };
+}
+
+export type AuditEntry = ReturnType<typeof entryOf>;
+
+function entryOf({ id, state, operator: name, account, address, ...stored }: OperatorAction, nowMs: number) {
+  const { action, uuid, message, done, total, startedAt, endedAt, seenAt } = stored;
+  return {
+    ...{ id: Number(id), action, uuid, operator: { name, account, address } },
+    ...{ message, done, total, startedAt, endedAt },
+    /** running | stopped (its process ended before it did) | done | failed */
+    state: state === "running" && nowMs - seenAt.getTime() > STOPPED_AFTER_MS ? "stopped" : state,
+  };
+}
+
+export async function findAction(db: Database, id: number): Promise<AuditEntry | null> {
+  const { operatorAction } = await db.prisma();
+  const stored = await operatorAction.findUnique({ where: { id } });
+  return stored && entryOf(stored, await databaseClock(db));
+}
+
+const ENTRIES_SIZE = 50;
+
+/**
+ * A page of the audit trail, of one resource or of all, the newest first; `next`, passed as `before`, gives the following
+ * one. Null: there is none.
+ */
+export async function actionsBefore(db: Database, before: number | null, uuid?: string) {
+  const { operatorAction } = await db.prisma();
+  const found = await operatorAction.findMany({
+    where: { ...(before !== null && { id: { lt: before } }), ...(uuid !== undefined && { uuid }) },
+    orderBy: { id: "desc" },
+    take: ENTRIES_SIZE + 1,
+  });
+  const nowMs = await databaseClock(db);
+  const entries = found.slice(0, ENTRIES_SIZE).map((stored) => entryOf(stored, nowMs));
+  return { entries, next: found.length > ENTRIES_SIZE ? entries.at(-1)!.id : null };
+}
