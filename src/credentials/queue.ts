@@ -2,7 +2,7 @@ import { groupCommit, statement, type Queryable, type Statement } from "../datab
 import { retryWhileUnreachable } from "../database/retry.ts";
 import { keyIdInSql } from "../vault/vault.ts";
 import { stateAfter, type Owner, type State } from "./states.ts";
-import { GRANT_SECONDS, type Tries, type Verdict } from "./verdict.ts";
+import type { Tries, Verdict } from "./verdict.ts";
 
 // The rows of `credentials` as a queue: claimed, marked, released, settled. A claim is one statement, so that there is no
 // moment between seeing a row and owning it; as `uuid = ANY(ARRAY(SELECT … FOR UPDATE SKIP LOCKED))` its sub-select runs
@@ -252,29 +252,3 @@ const reopen = statement(
 
 export const reopenSome = (db: Queryable, keyIds: readonly string[]) =>
   db.query<{ uuid: string; owner: Owner }>(reopen, [keyIds]);
-
-/**
- * SQL condition: a credential `c` of a resource `r` may get another grant. A put-off provision whose grant was lost
- * fails; one that came without a grant still waits for it.
- */
-export const IS_RECOVERABLE = `(r.state = 'provisioned' AND (c.state IN ('grant_lost', 'no_grant', 'needs_reauth')
-    OR c.state = 'active' AND c.rejected_at IS NOT NULL)
-  OR c.state = 'no_grant' AND r.state = 'provisioning' AND r.answer_status IS NOT NULL)`;
-
-// As for a repeated provision, but due at once: the platform has long had our answer. The statement checks the state
-// again, so that two commands at the same moment, or a command and a redelivery, result in one grant. Existing tokens
-// stay until new ones replace them: an access token may still work after its refresh token was refused.
-const recover = statement(
-  "recover_grant",
-  `WITH recovered AS (
-     UPDATE credentials c SET state = 'grant_pending', reason = NULL, sealed_grant_code = $2, grant_expires_at = $3,
-       grant_number = c.grant_number + 1, grant_deadline = now() + interval '${GRANT_SECONDS} seconds', due_at = now(),
-       attempts = 0, outcome_unknown = false, sent_at = NULL, rejected_at = NULL, last_error = NULL
-     FROM resources r WHERE c.uuid = $1 AND r.uuid = c.uuid AND ${IS_RECOVERABLE} RETURNING c.uuid
-   )
-   INSERT INTO events (uuid, type) SELECT uuid, 'grant_recovered' FROM recovered RETURNING uuid`,
-);
-
-/** Does nothing if the grant is not wanted any more. */
-export const storeRecovered = (db: Queryable, uuid: string, sealed: Uint8Array, expires: Date | null) =>
-  db.query(recover, [uuid, sealed, expires]);

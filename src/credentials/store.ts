@@ -266,13 +266,3 @@ const countOlder = statement(
 /** The token pairs that an older secret issued, and those of them that will be tried again soon. */
 export const countStale = async (db: Database, version: number) =>
   (await db.readWhole<{ stale: number; waiting: number }>(countOlder, [version]))[0]!;
-
-// Only those of resources that neither failed nor are gone, for there a customer waits. Each state has its own limit,
-// so that the many of one do not hide the few of the next; those of failed resources accumulate over the years.
-const inState = (state: State) => `(SELECT uuid, state, reason FROM
-    (SELECT uuid, state, reason FROM credentials WHERE state = '${state}' LIMIT 20000) few
-  WHERE EXISTS (SELECT FROM resources r
-    WHERE r.uuid = few.uuid AND r.state IN ('provisioning', 'provisioned') OFFSET 0) LIMIT 10000)`;
-
-/** A sub-select for a FROM: the credentials that need a person. */
-export const NEEDING_ATTENTION = `(${(["grant_lost", "needs_reauth", "no_grant", "quarantined"] as const).map(inState).join(" UNION ALL ")})`;

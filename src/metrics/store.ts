@@ -1,5 +1,4 @@
-import { NEEDING_ATTENTION } from "../credentials/store.ts";
-import { STATES_OF_RESOURCES } from "../credentials/states.ts";
+import { STATES_OF_RESOURCES, type State } from "../credentials/states.ts";
 import { GRANT_SECONDS } from "../credentials/verdict.ts";
 import { statement, type Queryable } from "../database/database.ts";
 import { whereNext, UNANSWERED } from "../work/queue.ts";
@@ -84,6 +83,16 @@ const readCredentials = statement(
      FROM credentials TABLESAMPLE SYSTEM (${SHARE}) WHERE owner = 'resource') read
    GROUP BY 1, 2`,
 );
+
+// Only those of resources that neither failed nor are gone, for there a customer waits. Each state has its own limit,
+// so that the many of one do not hide the few of the next; those of failed resources accumulate over the years.
+const inState = (state: State) => `(SELECT uuid, state, reason FROM
+    (SELECT uuid, state, reason FROM credentials WHERE state = '${state}' LIMIT 20000) few
+  WHERE EXISTS (SELECT FROM resources r
+    WHERE r.uuid = few.uuid AND r.state IN ('provisioning', 'provisioned') OFFSET 0) LIMIT 10000)`;
+
+/** A sub-select for a FROM: the credentials that need a person. */
+const NEEDING_ATTENTION = `(${(["grant_lost", "needs_reauth", "no_grant", "quarantined"] as const).map(inState).join(" UNION ALL ")})`;
 
 // Each part of a scrape reads a bounded number of rows, however many resources there are.
 

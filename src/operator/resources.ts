@@ -1,5 +1,5 @@
 import type { Credential, Event, Resource, Step } from "../database/client/client.ts";
-import type { Database } from "../database/database.ts";
+import { retryWhileUnreachable, type Database } from "../database/database.ts";
 import { STATES_OF_RESOURCES } from "../credentials/states.ts";
 import { databaseClock } from "../metrics/store.ts";
 import { RESOURCE_STATES } from "../resources/states.ts";
@@ -13,11 +13,11 @@ import { createLog } from "../logging/log.ts";
 import { createScrubber } from "../secret.ts";
 import { PACE } from "../pace.ts";
 import { deprovision } from "../resources/deprovision.ts";
-import { findResource } from "../resources/store.ts";
+import type { ProvisionRequest } from "../resources/rows.ts";
+import { findResource, insertProvisions } from "../resources/store.ts";
 import { NO_TRACE } from "../trace/trace.ts";
 import type { Context } from "../context.ts";
 import type { Offer } from "../resources/contract.ts";
-import { importResources, type Installation } from "../resources/end-store.ts";
 import type { How } from "./work-through.ts";
 
 /** One add-on resource as operators see it, without secrets. Times are ISO 8601, UTC. */
@@ -207,6 +207,34 @@ export async function importInstallations(
   if (batch.size > 0) await write();
   report.skipped.sort((one, other) => one.line - other.line);
   return report;
+}
+
+type Installation = Pick<ProvisionRequest, "uuid" | "plan" | "region" | "name">;
+
+const NOTHING = {
+  options: {},
+  callbackUrl: null,
+  logInputUrl: null,
+  logDrainToken: null,
+  grant: null,
+  requestId: null,
+};
+
+/** Writes installations whose uuids differ; returns the uuids that were new. Harmless to repeat. */
+async function importResources(
+  ctx: Pick<Context, "db" | "vault" | "pace">,
+  installations: readonly Installation[],
+): Promise<Set<string>> {
+  // Always in the order of uuids: two imports of the same uuids then wait for each other instead of deadlocking.
+  const rows = installations
+    .toSorted((one, other) => (one.uuid < other.uuid ? -1 : 1))
+    .map(({ uuid, plan, region, name }) => ({
+      request: { ...NOTHING, uuid, plan, region, name },
+      answer: { status: 200, body: JSON.stringify({ id: uuid }) },
+      traceparent: null,
+    }));
+  const stored = await retryWhileUnreachable(() => insertProvisions(ctx, rows));
+  return new Set(stored.flatMap((resource) => resource?.uuid ?? []));
 }
 
 /**

@@ -2,10 +2,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Context } from "../context.ts";
 import { refreshNow } from "../credentials/pools.ts";
 import { forEachResource, type End, type How, type Report, type Which } from "./work-through.ts";
-import { recoverGrant } from "../credentials/recover-grant.ts";
 import { retryWhileUnreachable } from "../database/database.ts";
 import { KitError } from "../errors.ts";
-import { findResources } from "./store.ts";
+import { oauthGrantOf } from "../platform/authorizations.ts";
+import { PlatformRefused } from "../platform/errors.ts";
+import { readTime } from "../values.ts";
+import { credentialSealContext } from "../vault/vault.ts";
+import { findResources, storeRecovered } from "./store.ts";
 
 /**
  * Refreshes tokens now, due or not. An operator who names a resource wants it tried even if the platform refused its
@@ -95,6 +98,33 @@ async function ask(ctx: Context, uuid: string): Promise<End> {
   const known = REFUSALS[status] ?? { id, means: "" };
   const told = `${known.means} ${message}`.trim();
   return { id: known.id, message: told, isOfAll: status === 401 || status === 403 };
+}
+
+/**
+ * Asks the legacy oauth-grant endpoint for a resource's grant and stores it, due at once (platform document,
+ * "Oauth-grant retrieval"). The result is the platform's refusal; null: the grant is stored, or is not wanted any more, as
+ * the resource was deprovisioned meanwhile, or has got a grant or tokens. Rejects if the platform gave no answer.
+ */
+async function recoverGrant(
+  { db, vault, config, platformCalls }: Pick<Context, "db" | "vault" | "config" | "platformCalls">,
+  uuid: string,
+): Promise<PlatformRefused | null> {
+  try {
+    const { code, expiresAt } = await oauthGrantOf(platformCalls, config, uuid);
+    const sealed = vault.seal(credentialSealContext("sealed_grant_code", uuid), code);
+    await storeRecovered(db, uuid, sealed, readTime(expiresAt));
+    return null;
+  } catch (error) {
+    if (!(error instanceof PlatformRefused)) throw error;
+    return (await isWanted(db, uuid)) ? error : null;
+  }
+}
+
+async function isWanted(db: Context["db"], uuid: string): Promise<boolean> {
+  const lost = { state: { in: ["grant_lost", "no_grant", "needs_reauth"] } };
+  const refused = { state: "active", rejectedAt: { not: null } };
+  const { credential } = await db.prisma();
+  return (await credential.count({ where: { uuid, OR: [lost, refused] } })) > 0;
 }
 
 /** Waits until a grant is exchanged, by this process or another. Every grant ends at its deadline. */

@@ -1,12 +1,11 @@
 import type { Context } from "../context.ts";
-import { isHeldUp, retryWhileUnreachable, statement, type Queryable } from "../database/database.ts";
+import { isHeldUp, statement, type Queryable } from "../database/database.ts";
 import { IS_OF_YOU, NOTICED, STEP_LEASE_SECONDS } from "../work/step.ts";
 import { sealAnswer } from "./answers.ts";
-import type { ProvisionRequest } from "./rows.ts";
 import { whereCan } from "./states.ts";
-import { insertProvisions, lockedResource } from "./store.ts";
+import { lockedResource } from "./store.ts";
 
-// The statements that end a resource, and the import of those from before the kit. Each end is one statement: the row's
+// The statements that end a resource. Each end is one statement: the row's
 // state, every secret, the credential (its lease number rises, so that a call under way stores nothing), the steps, and
 // a clean-up, which begins only when running calls of the vendor's functions have noticed: it inherits the latest
 // `leased_until` of their steps, of a report that still waits for such a call, or of a provision without a step.
@@ -152,32 +151,4 @@ export async function failStranded(ctx: Pick<Context, "db" | "vault" | "log">): 
         "A put-off provision whose grant was lost is locked; the next tick fails it",
       );
     }
-}
-
-export type Installation = Pick<ProvisionRequest, "uuid" | "plan" | "region" | "name">;
-
-const NOTHING = {
-  options: {},
-  callbackUrl: null,
-  logInputUrl: null,
-  logDrainToken: null,
-  grant: null,
-  requestId: null,
-};
-
-/** Writes installations whose uuids differ; returns the uuids that were new. Harmless to repeat. */
-export async function importResources(
-  ctx: Pick<Context, "db" | "vault" | "pace">,
-  installations: readonly Installation[],
-): Promise<Set<string>> {
-  // Always in the order of uuids: two imports of the same uuids then wait for each other instead of deadlocking.
-  const rows = installations
-    .toSorted((one, other) => (one.uuid < other.uuid ? -1 : 1))
-    .map(({ uuid, plan, region, name }) => ({
-      request: { ...NOTHING, uuid, plan, region, name },
-      answer: { status: 200, body: JSON.stringify({ id: uuid }) },
-      traceparent: null,
-    }));
-  const stored = await retryWhileUnreachable(() => insertProvisions(ctx, rows));
-  return new Set(stored.flatMap((resource) => resource?.uuid ?? []));
 }
