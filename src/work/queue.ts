@@ -21,7 +21,7 @@ import {
 
 /** Steps of each lane under way at once in one process. */
 export const CONCURRENCY = 16;
-/** After this many failed attempts an alarm is raised. */
+/** After so many failed attempts an alarm is raised, and each time after as many more. */
 export const ALARM_AFTER_ATTEMPTS = 12;
 /** For so long a provision may be answered "later"; for any other step that goes on for longer, an alarm is raised. */
 const GIVEN_UP_AFTER = "interval '11 hours'";

@@ -217,15 +217,15 @@ async function putOff(ctx: Context, step: Step, error: unknown, isCut: boolean):
   if (!isCut) ctx.trace.failed(error);
   const againInSeconds = pauseAfter(ctx, step, error);
   const line = { ...about, attempts, againInSeconds, error: error ?? words };
-  // Logged even if it cannot be stored: the next try is no longer the twelfth, and the alarm would be lost.
+  // Logged even if it cannot be stored: the next try is no longer the twelfth.
   let isOurs = true;
   try {
     if (kind === "provision" && step.lease === FIRST_LEASE) await writeStepOf(ctx, step.resource.uuid);
     isOurs = (await putOffStep(ctx.db, step, againInSeconds, isCut ? {} : { error: words })) !== null;
   } finally {
     const isQuarantined = error instanceof NoToken && error.id === "quarantined";
-    if (isOurs && !isCut && !isQuarantined && attempts === ALARM_AFTER_ATTEMPTS)
-      ctx.log.error({ alarm: "step_stuck", ...line }, "A step has failed twelve times and is tried again");
+    if (isOurs && !isCut && !isQuarantined && attempts % ALARM_AFTER_ATTEMPTS === 0)
+      ctx.log.error({ alarm: "step_stuck", ...line }, "A step fails again and again; it goes on");
     else if (isOurs) ctx.log.warn(line, "A step will be tried again");
   }
 }
