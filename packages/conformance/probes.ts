@@ -2,7 +2,7 @@ import { applies, Broken, holds, needs, NotJudged } from "./rule.ts";
 import { usualPatience } from "./settings.ts";
 import type { Call } from "./stage/books.ts";
 import { OVERTAKES_BY_MS } from "./stage/front.ts";
-import type { Delivery, InstallWish, Resource, Stage } from "./stage/stage.ts";
+import type { InstallWish, Resource, Stage } from "./stage/stage.ts";
 import { jsonIn, membersIn, type Reply } from "./stage/wire.ts";
 
 // A scene that several rules look at is played once. A probe returns what was seen and judges nothing.
@@ -326,8 +326,6 @@ export function answeredWith(reply: Reply | null, ...statuses: number[]): assert
   if (!statuses.includes(reply.status))
     throw new Broken(`It was answered with ${reply.status}; ${statuses.join(" or ")} was due.`);
 }
-
-export const replyOf = ({ reply }: Delivery): Reply | null => reply;
 
 /** All answers of the service to any call. Throws NotJudged if there was none. */
 export function repliesOf({ books: { replies } }: Stage): readonly Reply[] {

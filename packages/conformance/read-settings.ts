@@ -16,13 +16,12 @@ export async function readSettings(
   readPassword: () => Promise<string>,
 ): Promise<Settings> {
   const isStarted = options.command !== undefined;
-  const url =
-    options.url ?? options.partner ?? (isStarted ? `http://127.0.0.1:${await freePort()}` : undefined);
+  const url = options.url ?? (isStarted ? `http://127.0.0.1:${await freePort()}` : undefined);
   if (!url || !isWebAddress(url))
     throw new UsedWrongly("Say where the service is with --url http://…, or how to start it with --command.");
   if (!isBare(url))
     throw new UsedWrongly("--url must be an address without user, password, query and fragment: http://…");
-  const addonId = options.id ?? options.addonId ?? env["ADDON_ID"] ?? (isStarted ? "conformance" : undefined);
+  const addonId = options.id ?? env["ADDON_ID"] ?? (isStarted ? "conformance" : undefined);
   if (!addonId) throw new UsedWrongly("Say who the platform is to the service: --id, or ADDON_ID.");
   // Secrets in the environment belong to the add-on that the environment names.
   const own = addonId === (env["ADDON_ID"] || addonId) ? env : {};
