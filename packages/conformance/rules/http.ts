@@ -93,7 +93,7 @@ export const http: RuleGroup = {
       title: "A 204 has no body",
       section: "RFC 9110, section 15.3.5",
       severity: "must",
-      mend: "Send 204 alone, without a body and without a Content-Length other than 0.",
+      mend: "Send 204 alone, without a body and without a Transfer-Encoding, and without a Content-Length other than 0.",
       isLast: true,
       async check(stage) {
         const isEmpty = ({ status }: Reply) => status === 204;
@@ -103,6 +103,8 @@ export const http: RuleGroup = {
         needs(replies.length > 0, "a deprovision has to be answered with 204 first.", "DEPR-01");
         const found = replies.find(({ headers }) => (headers["content-length"] ?? "0") !== "0");
         holds(!found, `A 204 promises ${found?.headers["content-length"]} bytes.`);
+        const isPromised = replies.some(({ headers }) => headers["transfer-encoding"] !== undefined);
+        holds(!isPromised, "A 204 promises a body in chunks.");
       },
     },
   ],
