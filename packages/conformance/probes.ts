@@ -65,6 +65,11 @@ export function callOf(
   return stage.books.until(() => stage.callsOf(resource).find(isMeant), withinMs);
 }
 
+export const isExchanged = (call: Call) => isExchange(call) && isDone(call);
+
+/** Waits for the successful exchange of the resource's grant. */
+export const exchangeOf = (stage: Stage, resource: Resource) => callOf(stage, resource, isExchanged);
+
 /** What an exchange can do wrong, each under the rule that demands the opposite; null where it is right. */
 export const EXCHANGE_FAULTS: Record<string, (call: Call, stage: Stage) => string | null> = {
   "EXCH-02": ({ isEarly }) =>
@@ -100,7 +105,7 @@ export function notExchanged(stage: Stage, resource: Resource): NotJudged {
 
 /** The successful exchange of the resource's grant. */
 export async function exchanged(stage: Stage, resource: Resource): Promise<Call> {
-  const call = await callOf(stage, resource, (call) => isExchange(call) && isDone(call));
+  const call = await exchangeOf(stage, resource);
   if (!call) throw notExchanged(stage, resource);
   return call;
 }
@@ -114,8 +119,8 @@ export async function settled(stage: Stage, wish: InstallWish = {}): Promise<Res
 }
 
 /**
- * A resource for rules that need no tokens: at a service that exchanges grants it has them, because what happens before
- * the exchange is judged by other rules.
+ * A resource for rules that need no tokens: at a service that exchanges grants it has them, and is ready, because what
+ * happens before that is judged by other rules.
  */
 export async function ready(stage: Stage, wish: InstallWish = {}): Promise<Resource> {
   const isUsual = await plainExchange(stage).then(
@@ -123,12 +128,12 @@ export async function ready(stage: Stage, wish: InstallWish = {}): Promise<Resou
     () => false,
   );
   const resource = await installed(stage, wish);
-  if (isUsual) await callOf(stage, resource, (call) => isExchange(call) && isDone(call));
+  if (isUsual && firstReply(resource)!.status === 202) await markOf(stage, resource);
+  else if (isUsual) await exchangeOf(stage, resource);
   return resource;
 }
 
-const hasTokens = (stage: Stage, resource: Resource) =>
-  stage.callsOf(resource).some((call) => isExchange(call) && isDone(call));
+const hasTokens = (stage: Stage, resource: Resource) => stage.callsOf(resource).some(isExchanged);
 
 /** Throws NotJudged if a call was refused that the service may have refused for want of tokens. */
 export function hadTokens(stage: Stage, resource: Resource, reply: Reply | null): void {
@@ -282,12 +287,19 @@ export async function begun(stage: Stage, wish: InstallWish = {}): Promise<Resou
   return resource;
 }
 
-export const isMark = ({ method, path }: Call) => method === "POST" && /\/actions\/provision\/?$/.test(path);
-export const isConfigPush = ({ method, path }: Call) => method === "PATCH" && /\/config\/?$/.test(path);
+export const isMark = ({ method, path }: Call) =>
+  method === "POST" && /\/actions\/provision\/?(\?|$)/.test(path);
+export const isConfigPush = ({ method, path }: Call) => method === "PATCH" && /\/config\/?(\?|$)/.test(path);
+
+/** Waits for the call that ends an asynchronous provision, and before it for the exchange that it needs. */
+export async function markOf(stage: Stage, resource: Resource): Promise<Call | null> {
+  await exchangeOf(stage, resource);
+  return callOf(stage, resource, (call) => isMark(call) && isDone(call));
+}
 
 /** The call that told the platform that an asynchronous provision is done. */
 export async function marked(stage: Stage, resource: Resource): Promise<Call> {
-  const call = await callOf(stage, resource, (call) => isMark(call) && isDone(call));
+  const call = await markOf(stage, resource);
   needs(call, "an asynchronous provision has to be completed first.", "ASYNC-03");
   return call;
 }

@@ -31,8 +31,11 @@ export async function readSettings(
     addonPassword: await passwordOf(options, own, readPassword),
     clientSecret: options.clientSecret ?? (own["CLIENT_SECRET"] || (isStarted ? strangeSecret() : null)),
     ssoSalt: options.ssoSalt ?? (own["SSO_SALT"] || null),
-    resourcesPath: options.resourcesPath ?? (env["RESOURCES_PATH"] || "/resources"),
-    ssoPath: options.ssoPath,
+    resourcesPath: pathOf(
+      options.resourcesPath ?? (env["RESOURCES_PATH"] || "/resources"),
+      "--resources-path",
+    ),
+    ssoPath: pathOf(options.ssoPath, "--sso-path"),
     region: options.region ?? manifest?.regions?.[0] ?? "us",
     platformPort: numberIn(options.platformPort, "--platform-port", 65_535) ?? (isStarted ? 0 : USUAL_PORT),
     platformHost: options.platformHost,
@@ -63,6 +66,11 @@ function platformUrlOf({ platformUrl }: Options): string | null {
 function isBare(url: string): boolean {
   const { username, password, search, hash } = new URL(url);
   return username + password + search + hash === "";
+}
+
+function pathOf(path: string, name: string): string {
+  if (path.startsWith("/")) return path;
+  throw new UsedWrongly(`${name} must be a path that begins with a slash.`);
 }
 
 const isWebAddress = (text: string) => /^https?:\/\//.test(text) && URL.canParse(text);

@@ -2,8 +2,8 @@ import {
   callOf,
   firstReply,
   installed,
-  isDone,
   isExchange,
+  isExchanged,
   isSuccess,
   momentMs,
   notExchanged,
@@ -35,7 +35,11 @@ const rateLimited = (seconds: number) => ({
 async function exchangeThatFails(stage: Stage, times: number, reaction: () => Reaction, what: string) {
   await plainExchange(stage);
   const resource = await installed(stage, { react: firstTimes(times, isExchange, reaction) });
-  const call = await callOf(stage, resource, (call) => isExchange(call) && isDone(call));
+  // Each try is waited for as long as the first.
+  const { eventMs } = stage.settings.patience;
+  for (let nth = 0; nth < times; nth++)
+    if (!(await stage.books.until(() => exchangesOf(stage, resource)[nth], eventMs))) break;
+  const call = await callOf(stage, resource, isExchanged, eventMs + (reaction().delayMs ?? 0));
   holds(call, `${what}, and the code was never exchanged afterwards.`);
   return exchangesOf(stage, resource).filter(({ at }) => at <= call.at);
 }
@@ -130,6 +134,7 @@ export const platformFails: RuleGroup = {
         const resource = await installed(stage, {
           react: firstTimes(1, isExchange, () => ({ reply: page })),
         });
+        if (!(await callOf(stage, resource, isExchange))) throw notExchanged(stage, resource);
         const again = () => exchangesOf(stage, resource)[1];
         holds(
           await stage.books.until(again, stage.settings.patience.eventMs),

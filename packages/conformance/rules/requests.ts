@@ -1,9 +1,7 @@
 import { randomUUID } from "node:crypto";
 import {
-  callOf,
+  exchangeOf,
   firstReply,
-  isDone,
-  isExchange,
   isRefusal,
   isSuccess,
   plain,
@@ -43,7 +41,7 @@ async function taken(stage: Stage, ends: Record<string, string>): Promise<void> 
     resources.push([what, await accepted(stage, grantThatEnds(expiresAt), what)]);
   await plainExchange(stage);
   for (const [what, resource] of resources) {
-    const call = await callOf(stage, resource, (call) => isExchange(call) && isDone(call));
+    const call = await exchangeOf(stage, resource);
     holds(call, `${what} was accepted, and its grant never exchanged.`);
   }
 }
