@@ -131,7 +131,7 @@ async function check(
   } finally {
     progress?.end();
     left = await waiting.during("the service to deprovision what was installed", stage.takeDown());
-    if (verdicts === null && !options.json) for (const line of leftBehind(left)) console.error(line);
+    if (verdicts === null) for (const line of leftBehind(left)) console.error(line);
     const isOver = service === null || service.hasEnded() || (await isCleanedUp(settings, hasCleanedUp));
     if (!isOver && !options.json) console.error(NOT_CLEANED_UP);
     // First, because a service that ends waits for calls, and some are answered late on purpose.
