@@ -3,7 +3,7 @@ import { usualPatience } from "./settings.ts";
 import type { Call } from "./stage/books.ts";
 import { OVERTAKES_BY_MS } from "./stage/front.ts";
 import type { InstallWish, Resource, Stage } from "./stage/stage.ts";
-import { jsonIn, membersIn, type Reply } from "./stage/wire.ts";
+import { jsonIn, jsonReply, membersIn, type Reply } from "./stage/wire.ts";
 
 // A scene that several rules look at is played once. A probe returns what was seen and judges nothing.
 
@@ -27,13 +27,15 @@ export const shown = (reply: Reply | null) => (reply === null ? "no answer" : St
 /** A resource that was accepted. Throws NotJudged otherwise, because another rule reports that. */
 export async function installed(stage: Stage, wish: InstallWish = {}): Promise<Resource> {
   const resource = await stage.install(wish);
-  const reply = firstReply(resource);
-  needs(
-    isSuccess(reply),
-    `a provision has to be accepted first, and was answered with ${shown(reply)}.`,
-    "PROV-01",
-  );
+  accepted(resource);
   return resource;
+}
+
+function accepted(resource: Resource): Reply {
+  const reply = firstReply(resource);
+  const why = `a provision has to be accepted first, and was answered with ${shown(reply)}.`;
+  needs(isSuccess(reply), why, "PROV-01");
+  return reply;
 }
 
 export const firstReply = ({ deliveries }: Resource): Reply | null => deliveries[0]!.reply;
@@ -69,6 +71,14 @@ export const isExchanged = (call: Call) => isExchange(call) && isDone(call);
 
 /** Waits for the successful exchange of the resource's grant. */
 export const exchangeOf = (stage: Stage, resource: Resource) => callOf(stage, resource, isExchanged);
+
+/** Each try to exchange the resource's grant meets 503. */
+export const whileExchangeFails = {
+  react: (call: Call) =>
+    isExchange(call)
+      ? { reply: jsonReply(503, { id: "service_unavailable", message: "Later, please." }) }
+      : undefined,
+};
 
 /** What an exchange can do wrong, each under the rule that demands the opposite; null where it is right. */
 export const EXCHANGE_FAULTS: Record<string, (call: Call, stage: Stage) => string | null> = {
@@ -199,15 +209,7 @@ export function beganAfter(stage: Stage, end: End) {
 
 export const plain = probe((stage) => stage.install());
 /** The answer to the plain resource's provision, if it is a success. */
-export async function plainAnswer(stage: Stage): Promise<Reply> {
-  const reply = firstReply(await plain(stage));
-  needs(
-    isSuccess(reply),
-    `a provision has to be accepted first, and was answered with ${shown(reply)}.`,
-    "PROV-01",
-  );
-  return reply;
-}
+export const plainAnswer = async (stage: Stage): Promise<Reply> => accepted(await plain(stage));
 /** The exchange of the plain resource's grant. */
 export const plainExchange = probe(async (stage) => {
   await plainAnswer(stage);
@@ -347,5 +349,5 @@ export function repliesOf({ books: { replies } }: Stage): readonly Reply[] {
 
 /** Throws NotApplicable if the client secret was learnt from the service itself: then it cannot be judged. */
 export function needsSecret(stage: Stage): void {
-  applies(stage.isSecretKnown(), "the client secret was not given (CLIENT_SECRET).");
+  applies(stage.settings.clientSecret !== null, "the client secret was not given (CLIENT_SECRET).");
 }

@@ -16,7 +16,8 @@ import type { Rule } from "./rule.ts";
 import { chosenRules, groups } from "./rules/index.ts";
 import { Interrupted, type ServiceProcess, startService } from "./service-process.ts";
 import type { Settings } from "./settings.ts";
-import { MUTE_AFTER, openStage, type Stage } from "./stage/stage.ts";
+import { MUTE_AFTER } from "./stage/inventory.ts";
+import { openStage, type Stage } from "./stage/stage.ts";
 import { createWaiting, type Waiting } from "./waiting.ts";
 
 /** The same exit codes as the command line `kit`. */

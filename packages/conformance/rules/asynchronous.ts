@@ -256,12 +256,12 @@ export const asynchronous: RuleGroup = {
       severity: "must",
       mend: "Try each call again, a little later each time.",
       isPatient: true,
-      check: async (stage) =>
-        void (await despite(
+      check: (stage) =>
+        despite(
           stage,
           () => ({ reply: jsonReply(503, { id: "service_unavailable", message: "Later." }) }),
           "503",
-        )),
+        ),
     },
     {
       id: "ASYNC-11",
@@ -270,14 +270,14 @@ export const asynchronous: RuleGroup = {
       severity: "must",
       mend: "Wait, for Retry-After where there is one, and try again.",
       isPatient: true,
-      check: async (stage) =>
-        void (await despite(
+      check: (stage) =>
+        despite(
           stage,
           () => ({
             reply: jsonReply(429, { id: "rate_limit", message: "Too many." }, { "retry-after": "1" }),
           }),
           "429",
-        )),
+        ),
     },
     {
       id: "ASYNC-12",

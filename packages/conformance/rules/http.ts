@@ -2,20 +2,11 @@ import { randomUUID } from "node:crypto";
 import { firstReply, installed, isSuccess, plainAnswer, shown } from "../probes.ts";
 import { holds, needs, type RuleGroup } from "../rule.ts";
 import { assumed } from "../sections.ts";
-import type { Stage } from "../stage/stage.ts";
+import { accepted } from "./requests.ts";
 import type { Outgoing, Reply } from "../stage/wire.ts";
 
 const section = assumed(1);
 const BURST = 12;
-
-/** Throws Broken unless a provision with an altered body is accepted. */
-async function accepted(stage: Stage, alter: (request: Outgoing) => void, what: string): Promise<void> {
-  await plainAnswer(stage);
-  const reply = firstReply(
-    await stage.install({ alter: (request) => void (request.method === "POST" && alter(request)) }),
-  );
-  holds(isSuccess(reply), `${what} was answered with ${shown(reply)}.`);
-}
 
 /** Sends the body in pieces with pauses, with a Content-Length. */
 function slowly(request: Outgoing): void {

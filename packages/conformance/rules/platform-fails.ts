@@ -11,6 +11,7 @@ import {
   quiet,
   repeatsWell,
   shown,
+  whileExchangeFails,
 } from "../probes.ts";
 import { holds, type RuleGroup } from "../rule.ts";
 import { assumed, platform } from "../sections.ts";
@@ -56,8 +57,7 @@ export const platformFails: RuleGroup = {
       severity: "must",
       mend: "Try again after 1, 2, 4, 8, 10 … seconds for as long as the grant lives.",
       isPatient: true,
-      check: async (stage) =>
-        void (await exchangeThatFails(stage, 2, unavailable, "The token endpoint answered 503 twice")),
+      check: (stage) => exchangeThatFails(stage, 2, unavailable, "The token endpoint answered 503 twice"),
     },
     {
       id: "FAIL-02",
@@ -66,13 +66,13 @@ export const platformFails: RuleGroup = {
       severity: "must",
       mend: "Take a broken connection for a passing fault, as a 5xx.",
       isPatient: true,
-      check: async (stage) =>
-        void (await exchangeThatFails(
+      check: (stage) =>
+        exchangeThatFails(
           stage,
           1,
           () => ({ cut: true }),
           "The connection to the token endpoint was cut once",
-        )),
+        ),
     },
     {
       id: "FAIL-03",
@@ -173,9 +173,7 @@ export const platformFails: RuleGroup = {
       isPatient: true,
       async check(stage) {
         await plainExchange(stage);
-        const resource = await installed(stage, {
-          react: (call) => (isExchange(call) ? unavailable() : undefined),
-        });
+        const resource = await installed(stage, whileExchangeFails);
         if (!(await callOf(stage, resource, isExchange))) throw notExchanged(stage, resource);
         const other = await stage.install();
         holds(isSuccess(firstReply(other)), `A provision was answered with ${shown(firstReply(other))}.`);
@@ -196,9 +194,7 @@ export const platformFails: RuleGroup = {
       isPatient: true,
       async check(stage) {
         await plainExchange(stage);
-        const resource = await installed(stage, {
-          react: (call) => (isExchange(call) ? unavailable() : undefined),
-        });
+        const resource = await installed(stage, whileExchangeFails);
         if (!(await callOf(stage, resource, isExchange))) throw notExchanged(stage, resource);
         const watchedMs = 2 * momentMs(stage);
         const calls = () => exchangesOf(stage, resource);
