@@ -22,6 +22,7 @@ export interface Inventory {
 const AT_A_TIME = 6;
 const TRIES = 3;
 const PAUSE_MS = 500;
+const TOO_MANY = 429;
 
 /**
  * From so many calls without an answer on, a service is taken for one that gives none, and each later answer is waited
@@ -54,7 +55,7 @@ export function createInventory(resourcesPath: string, answerMs: number): Invent
         () => null,
       );
       if (isGone(status)) made.delete(uuid);
-      else if (isRefusal(status)) return;
+      else if (isRefusal(status) && status !== TOO_MANY) return;
       else await sleep(PAUSE_MS);
     }
   }

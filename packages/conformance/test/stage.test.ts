@@ -2,7 +2,9 @@ import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { randomUUID } from "node:crypto";
 import { request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
+import { createInventory } from "../stage/inventory.ts";
 import { openStage, type Stage } from "../stage/stage.ts";
+import { jsonReply } from "../stage/wire.ts";
 import { aPartner, type Partner } from "../../sandbox/test/partner.ts";
 import { exampleSettings } from "./judged.ts";
 
@@ -71,6 +73,14 @@ describe("the simulated platform of npm run conformance", () => {
       await fetch(stage.platformUrl + path, { headers });
     expect(stage.callsOf(one).map(({ path }) => path)).toEqual([`/addons/${one.uuid}`]);
     expect(stage.callsOf(two).map(({ path }) => path)).toEqual([`/apps/${app}`]);
+  });
+
+  it("deprovisions at the end also what the service has too many calls for at first", async () => {
+    const { watch, takeDown } = createInventory("/resources", 1_000);
+    const provision = { method: "POST", path: "/resources", headers: {}, body: '{"uuid": "one"}' };
+    await watch(provision, () => Promise.resolve(jsonReply(200, {})));
+    const answers = [429, 204].map((status) => jsonReply(status, {}));
+    expect(await takeDown(() => Promise.resolve(answers.shift()!), 5_000)).toEqual([]);
   });
 
   it("records a call of the service at its arrival, however slowly its body arrives", async () => {
