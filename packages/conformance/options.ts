@@ -1,11 +1,9 @@
-import { Command, CommanderError, Option } from "commander";
+import { Command, CommanderError } from "commander";
 
 /** The options as given on the command line. */
 export interface Options {
   url?: string;
-  partner?: string;
   id?: string;
-  addonId?: string;
   password?: string;
   clientSecret?: string;
   ssoSalt?: string;
@@ -77,8 +75,6 @@ function createProgram(): Command {
     .option("--password <password>", "better: ADDON_PASSWORD, or on standard input")
     .option("--client-secret <secret>", "better: CLIENT_SECRET")
     .option("--sso-salt <salt>", "better: SSO_SALT")
-    .addOption(new Option("--partner <url>").hideHelp())
-    .addOption(new Option("--addon-id <id>").hideHelp())
     .allowExcessArguments(false)
     .exitOverride()
     .configureOutput({ writeErr: () => undefined })

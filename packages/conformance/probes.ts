@@ -2,8 +2,8 @@ import { applies, Broken, holds, needs, NotJudged } from "./rule.ts";
 import { usualPatience } from "./settings.ts";
 import type { Call } from "./stage/books.ts";
 import { OVERTAKES_BY_MS } from "./stage/front.ts";
-import type { Delivery, InstallWish, Resource, Stage } from "./stage/stage.ts";
-import { jsonIn, membersIn, type Reply } from "./stage/wire.ts";
+import type { InstallWish, Resource, Stage } from "./stage/stage.ts";
+import { jsonIn, jsonReply, membersIn, type Reply } from "./stage/wire.ts";
 
 // A scene that several rules look at is played once. A probe returns what was seen and judges nothing.
 
@@ -27,13 +27,15 @@ export const shown = (reply: Reply | null) => (reply === null ? "no answer" : St
 /** A resource that was accepted. Throws NotJudged otherwise, because another rule reports that. */
 export async function installed(stage: Stage, wish: InstallWish = {}): Promise<Resource> {
   const resource = await stage.install(wish);
-  const reply = firstReply(resource);
-  needs(
-    isSuccess(reply),
-    `a provision has to be accepted first, and was answered with ${shown(reply)}.`,
-    "PROV-01",
-  );
+  accepted(resource);
   return resource;
+}
+
+function accepted(resource: Resource): Reply {
+  const reply = firstReply(resource);
+  const why = `a provision has to be accepted first, and was answered with ${shown(reply)}.`;
+  needs(isSuccess(reply), why, "PROV-01");
+  return reply;
 }
 
 export const firstReply = ({ deliveries }: Resource): Reply | null => deliveries[0]!.reply;
@@ -64,6 +66,19 @@ export function callOf(
 ): Promise<Call | null> {
   return stage.books.until(() => stage.callsOf(resource).find(isMeant), withinMs);
 }
+
+export const isExchanged = (call: Call) => isExchange(call) && isDone(call);
+
+/** Waits for the successful exchange of the resource's grant. */
+export const exchangeOf = (stage: Stage, resource: Resource) => callOf(stage, resource, isExchanged);
+
+/** Each try to exchange the resource's grant meets 503. */
+export const whileExchangeFails = {
+  react: (call: Call) =>
+    isExchange(call)
+      ? { reply: jsonReply(503, { id: "service_unavailable", message: "Later, please." }) }
+      : undefined,
+};
 
 /** What an exchange can do wrong, each under the rule that demands the opposite; null where it is right. */
 export const EXCHANGE_FAULTS: Record<string, (call: Call, stage: Stage) => string | null> = {
@@ -100,7 +115,7 @@ export function notExchanged(stage: Stage, resource: Resource): NotJudged {
 
 /** The successful exchange of the resource's grant. */
 export async function exchanged(stage: Stage, resource: Resource): Promise<Call> {
-  const call = await callOf(stage, resource, (call) => isExchange(call) && isDone(call));
+  const call = await exchangeOf(stage, resource);
   if (!call) throw notExchanged(stage, resource);
   return call;
 }
@@ -114,8 +129,8 @@ export async function settled(stage: Stage, wish: InstallWish = {}): Promise<Res
 }
 
 /**
- * A resource for rules that need no tokens: at a service that exchanges grants it has them, because what happens before
- * the exchange is judged by other rules.
+ * A resource for rules that need no tokens: at a service that exchanges grants it has them, and is ready, because what
+ * happens before that is judged by other rules.
  */
 export async function ready(stage: Stage, wish: InstallWish = {}): Promise<Resource> {
   const isUsual = await plainExchange(stage).then(
@@ -123,12 +138,12 @@ export async function ready(stage: Stage, wish: InstallWish = {}): Promise<Resou
     () => false,
   );
   const resource = await installed(stage, wish);
-  if (isUsual) await callOf(stage, resource, (call) => isExchange(call) && isDone(call));
+  if (isUsual && firstReply(resource)!.status === 202) await markOf(stage, resource);
+  else if (isUsual) await exchangeOf(stage, resource);
   return resource;
 }
 
-const hasTokens = (stage: Stage, resource: Resource) =>
-  stage.callsOf(resource).some((call) => isExchange(call) && isDone(call));
+const hasTokens = (stage: Stage, resource: Resource) => stage.callsOf(resource).some(isExchanged);
 
 /** Throws NotJudged if a call was refused that the service may have refused for want of tokens. */
 export function hadTokens(stage: Stage, resource: Resource, reply: Reply | null): void {
@@ -194,15 +209,7 @@ export function beganAfter(stage: Stage, end: End) {
 
 export const plain = probe((stage) => stage.install());
 /** The answer to the plain resource's provision, if it is a success. */
-export async function plainAnswer(stage: Stage): Promise<Reply> {
-  const reply = firstReply(await plain(stage));
-  needs(
-    isSuccess(reply),
-    `a provision has to be accepted first, and was answered with ${shown(reply)}.`,
-    "PROV-01",
-  );
-  return reply;
-}
+export const plainAnswer = async (stage: Stage): Promise<Reply> => accepted(await plain(stage));
 /** The exchange of the plain resource's grant. */
 export const plainExchange = probe(async (stage) => {
   await plainAnswer(stage);
@@ -282,12 +289,19 @@ export async function begun(stage: Stage, wish: InstallWish = {}): Promise<Resou
   return resource;
 }
 
-export const isMark = ({ method, path }: Call) => method === "POST" && /\/actions\/provision\/?$/.test(path);
-export const isConfigPush = ({ method, path }: Call) => method === "PATCH" && /\/config\/?$/.test(path);
+export const isMark = ({ method, path }: Call) =>
+  method === "POST" && /\/actions\/provision\/?(\?|$)/.test(path);
+export const isConfigPush = ({ method, path }: Call) => method === "PATCH" && /\/config\/?(\?|$)/.test(path);
+
+/** Waits for the call that ends an asynchronous provision, and before it for the exchange that it needs. */
+export async function markOf(stage: Stage, resource: Resource): Promise<Call | null> {
+  await exchangeOf(stage, resource);
+  return callOf(stage, resource, (call) => isMark(call) && isDone(call));
+}
 
 /** The call that told the platform that an asynchronous provision is done. */
 export async function marked(stage: Stage, resource: Resource): Promise<Call> {
-  const call = await callOf(stage, resource, (call) => isMark(call) && isDone(call));
+  const call = await markOf(stage, resource);
   needs(call, "an asynchronous provision has to be completed first.", "ASYNC-03");
   return call;
 }
@@ -327,8 +341,6 @@ export function answeredWith(reply: Reply | null, ...statuses: number[]): assert
     throw new Broken(`It was answered with ${reply.status}; ${statuses.join(" or ")} was due.`);
 }
 
-export const replyOf = ({ reply }: Delivery): Reply | null => reply;
-
 /** All answers of the service to any call. Throws NotJudged if there was none. */
 export function repliesOf({ books: { replies } }: Stage): readonly Reply[] {
   needs(replies.length > 0, "the service has to answer first.", "PROV-01");
@@ -337,5 +349,5 @@ export function repliesOf({ books: { replies } }: Stage): readonly Reply[] {
 
 /** Throws NotApplicable if the client secret was learnt from the service itself: then it cannot be judged. */
 export function needsSecret(stage: Stage): void {
-  applies(stage.isSecretKnown(), "the client secret was not given (CLIENT_SECRET).");
+  applies(stage.settings.clientSecret !== null, "the client secret was not given (CLIENT_SECRET).");
 }

@@ -16,13 +16,12 @@ export async function readSettings(
   readPassword: () => Promise<string>,
 ): Promise<Settings> {
   const isStarted = options.command !== undefined;
-  const url =
-    options.url ?? options.partner ?? (isStarted ? `http://127.0.0.1:${await freePort()}` : undefined);
+  const url = options.url ?? (isStarted ? `http://127.0.0.1:${await freePort()}` : undefined);
   if (!url || !isWebAddress(url))
     throw new UsedWrongly("Say where the service is with --url http://…, or how to start it with --command.");
   if (!isBare(url))
     throw new UsedWrongly("--url must be an address without user, password, query and fragment: http://…");
-  const addonId = options.id ?? options.addonId ?? env["ADDON_ID"] ?? (isStarted ? "conformance" : undefined);
+  const addonId = options.id ?? env["ADDON_ID"] ?? (isStarted ? "conformance" : undefined);
   if (!addonId) throw new UsedWrongly("Say who the platform is to the service: --id, or ADDON_ID.");
   // Secrets in the environment belong to the add-on that the environment names.
   const own = addonId === (env["ADDON_ID"] || addonId) ? env : {};
@@ -32,8 +31,11 @@ export async function readSettings(
     addonPassword: await passwordOf(options, own, readPassword),
     clientSecret: options.clientSecret ?? (own["CLIENT_SECRET"] || (isStarted ? strangeSecret() : null)),
     ssoSalt: options.ssoSalt ?? (own["SSO_SALT"] || null),
-    resourcesPath: options.resourcesPath ?? (env["RESOURCES_PATH"] || "/resources"),
-    ssoPath: options.ssoPath,
+    resourcesPath: pathOf(
+      options.resourcesPath ?? (env["RESOURCES_PATH"] || "/resources"),
+      "--resources-path",
+    ),
+    ssoPath: pathOf(options.ssoPath, "--sso-path"),
     region: options.region ?? manifest?.regions?.[0] ?? "us",
     platformPort: numberIn(options.platformPort, "--platform-port", 65_535) ?? (isStarted ? 0 : USUAL_PORT),
     platformHost: options.platformHost,
@@ -64,6 +66,11 @@ function platformUrlOf({ platformUrl }: Options): string | null {
 function isBare(url: string): boolean {
   const { username, password, search, hash } = new URL(url);
   return username + password + search + hash === "";
+}
+
+function pathOf(path: string, name: string): string {
+  if (path.startsWith("/")) return path;
+  throw new UsedWrongly(`${name} must be a path that begins with a slash.`);
 }
 
 const isWebAddress = (text: string) => /^https?:\/\//.test(text) && URL.canParse(text);

@@ -22,7 +22,7 @@ export interface Rule {
    * Returns if the rule holds. Throws {@link Broken} if it does not, and {@link NotJudged} or {@link NotApplicable} if
    * that cannot be observed.
    */
-  check(stage: Stage): Promise<void>;
+  check(stage: Stage): Promise<unknown>;
 }
 
 export interface RuleGroup {

@@ -16,7 +16,8 @@ import type { Rule } from "./rule.ts";
 import { chosenRules, groups } from "./rules/index.ts";
 import { Interrupted, type ServiceProcess, startService } from "./service-process.ts";
 import type { Settings } from "./settings.ts";
-import { MUTE_AFTER, openStage, type Stage } from "./stage/stage.ts";
+import { MUTE_AFTER } from "./stage/inventory.ts";
+import { openStage, type Stage } from "./stage/stage.ts";
 import { createWaiting, type Waiting } from "./waiting.ts";
 
 /** The same exit codes as the command line `kit`. */
@@ -131,7 +132,7 @@ async function check(
   } finally {
     progress?.end();
     left = await waiting.during("the service to deprovision what was installed", stage.takeDown());
-    if (verdicts === null && !options.json) for (const line of leftBehind(left)) console.error(line);
+    if (verdicts === null) for (const line of leftBehind(left)) console.error(line);
     const isOver = service === null || service.hasEnded() || (await isCleanedUp(settings, hasCleanedUp));
     if (!isOver && !options.json) console.error(NOT_CLEANED_UP);
     // First, because a service that ends waits for calls, and some are answered late on purpose.

@@ -60,18 +60,21 @@ export async function startService(
   const ended = over.then(() => Promise.reject(failure(`ended in the middle of the run, ${how}`)));
   // Nobody may be waiting for it yet, or any more: this prevents an unhandled rejection.
   ended.catch(() => undefined);
-  const tell = (name: NodeJS.Signals) => {
+  /** Returns whether there was anybody to tell. */
+  const tell = (name: NodeJS.Signals): boolean => {
     try {
-      process.kill(-child.pid!, name);
+      return process.kill(-child.pid!, name);
     } catch {
-      // It has already ended.
+      return false;
     }
   };
 
   async function stop(): Promise<void> {
-    tell("SIGTERM");
-    await Promise.race([over, sleep(STOPS_WITHIN_MS, undefined, { ref: false })]);
+    if (tell("SIGTERM")) await Promise.race([over, sleep(STOPS_WITHIN_MS, undefined, { ref: false })]);
     if (!isOver) tell("SIGKILL");
+    // A process that has left the group lives on, and may hold the output open.
+    child.stdout!.destroy();
+    child.stderr!.destroy();
     await over;
   }
 
@@ -92,7 +95,7 @@ export async function startService(
     await stop();
     throw failure(what);
   }
-  return { ended, hasEnded: () => isOver, stop, kill: () => tell("SIGKILL") };
+  return { ended, hasEnded: () => isOver, stop, kill: () => void tell("SIGKILL") };
 }
 
 function environmentOf(

@@ -5,6 +5,7 @@ import {
   begunWithTokens,
   callOf,
   completed,
+  exchangeOf,
   firstReply,
   isApi,
   isConfigPush,
@@ -13,6 +14,7 @@ import {
   isRefresh,
   laterPlan,
   marked,
+  markOf,
   membersOf,
   momentMs,
   plainAnswer,
@@ -28,7 +30,7 @@ import type { Resource, Stage } from "../stage/stage.ts";
 import { jsonReply, membersIn } from "../stage/wire.ts";
 
 const section = assumed(2);
-const API_VERSION = /^application\/vnd\.[\w.-]+\+json;version=3(;q=[\d.]+)?$/i;
+const API_VERSION = /^application\/vnd\.[\w.-]+\+json(;.*)?;version=3(\.[\w.-]+)?(;.*)?$/i;
 
 /** Whether the Accept header, which may be a list with blanks, quotes and weights, contains the version. */
 const asksForVersion = (accept = "") =>
@@ -82,9 +84,11 @@ async function despite(stage: Stage, reaction: () => Reaction, what: string): Pr
   const resources: Resource[] = [];
   for (const isMeant of Object.values(failing))
     resources.push(await begun(stage, { react: firstTimes(1, isMeant, reaction) }));
-  for (const [nth, which] of Object.keys(failing).entries()) {
+  for (const [nth, [which, isMeant]] of Object.entries(failing).entries()) {
     const once = `The ${which} the platform API was answered with ${what} once, and`;
-    const mark = await callOf(stage, resources[nth]!, (call) => isMark(call) && isDone(call));
+    await exchangeOf(stage, resources[nth]!);
+    await callOf(stage, resources[nth]!, isMeant);
+    const mark = await markOf(stage, resources[nth]!);
     holds(mark, `${once} the provision was never completed.`);
     const push =
       hasPushed && (await callOf(stage, resources[nth]!, (call) => isConfigPush(call) && isDone(call)));
@@ -130,7 +134,7 @@ export const asynchronous: RuleGroup = {
       async check(stage) {
         const resource = await begunWithTokens(stage);
         const seconds = Math.round(stage.settings.patience.eventMs / 1000);
-        const call = await callOf(stage, resource, (call) => isMark(call) && isDone(call));
+        const call = await markOf(stage, resource);
         holds(
           call,
           `Nobody said within ${seconds} s that the provision is done. (Does it take longer? --patience SECONDS.)`,
@@ -151,8 +155,8 @@ export const asynchronous: RuleGroup = {
         const set = stage.callsOf(resource).find((call) => isConfigPush(call) && isDone(call));
         if (!set) await hasVars(stage);
         holds(
-          set && set.at < mark.at,
-          set ? "They were set after the end had been told." : "No config vars were set.",
+          set && set.endedAt! <= mark.at,
+          set ? "The end was told before they were set." : "No config vars were set.",
         );
       },
     },
@@ -252,12 +256,12 @@ export const asynchronous: RuleGroup = {
       severity: "must",
       mend: "Try each call again, a little later each time.",
       isPatient: true,
-      check: async (stage) =>
-        void (await despite(
+      check: (stage) =>
+        despite(
           stage,
           () => ({ reply: jsonReply(503, { id: "service_unavailable", message: "Later." }) }),
           "503",
-        )),
+        ),
     },
     {
       id: "ASYNC-11",
@@ -266,14 +270,14 @@ export const asynchronous: RuleGroup = {
       severity: "must",
       mend: "Wait, for Retry-After where there is one, and try again.",
       isPatient: true,
-      check: async (stage) =>
-        void (await despite(
+      check: (stage) =>
+        despite(
           stage,
           () => ({
             reply: jsonReply(429, { id: "rate_limit", message: "Too many." }, { "retry-after": "1" }),
           }),
           "429",
-        )),
+        ),
     },
     {
       id: "ASYNC-12",
@@ -305,7 +309,7 @@ export const asynchronous: RuleGroup = {
         await completed(stage);
         const disguise = (token: string) => `older.${token.replace(/^SVCK-/, "")}_${"x".repeat(300)}`;
         const resource = await begun(stage, { disguise });
-        const call = await callOf(stage, resource, (call) => isMark(call) && isDone(call));
+        const call = await markOf(stage, resource);
         holds(
           call,
           "With a token of 300 characters and without the usual prefix the provision was never completed.",
@@ -338,7 +342,7 @@ export const asynchronous: RuleGroup = {
  */
 async function begunToEnd(stage: Stage) {
   const resource = await begunWithTokens(stage);
-  await callOf(stage, resource, (call) => isMark(call) && isDone(call));
+  await markOf(stage, resource);
   needs(apiCalls(stage, resource).length > 0, "the platform API has to be called first.", "ASYNC-03");
   return resource;
 }

@@ -230,7 +230,10 @@ export const authentication: RuleGroup = {
           "AUTH-01",
         );
         const challenge = headers["www-authenticate"] ?? "";
-        holds(/^Basic\b/i.test(challenge), `The 401 has ${challenge ? "another" : "no"} WWW-Authenticate.`);
+        holds(
+          /(^|,)\s*Basic\b/i.test(challenge),
+          `The 401 has ${challenge ? "another" : "no"} WWW-Authenticate.`,
+        );
       },
     },
     {

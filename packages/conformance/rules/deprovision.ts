@@ -16,15 +16,13 @@ import {
   ready,
   shown,
   underWayMs,
+  whileExchangeFails,
 } from "../probes.ts";
 import { holds, type RuleGroup } from "../rule.ts";
 import { assumed, platform } from "../sections.ts";
-import type { Call } from "../stage/books.ts";
-import { jsonReply, type Reply } from "../stage/wire.ts";
+import type { Reply } from "../stage/wire.ts";
 
 const section = assumed(1);
-const later = { reply: jsonReply(503, { id: "service_unavailable", message: "Later." }) };
-const whileExchangeFails = (call: Call) => (isExchange(call) ? later : undefined);
 
 /** Accepts any success: that it is 204 is judged by another rule. */
 function isTaken(reply: Reply | null): void {
@@ -75,7 +73,7 @@ export const deprovision: RuleGroup = {
       mend: "Do not wait for tokens: what has none has less to give back.",
       isPatient: true,
       async check(stage) {
-        const resource = await installed(stage, { react: whileExchangeFails });
+        const resource = await installed(stage, whileExchangeFails);
         isTaken((await stage.deprovision(resource)).reply);
       },
     },
@@ -87,7 +85,7 @@ export const deprovision: RuleGroup = {
       mend: "Take back the work that waits when the resource goes, and erase the code.",
       isPatient: true,
       async check(stage) {
-        const resource = await installed(stage, { react: whileExchangeFails });
+        const resource = await installed(stage, whileExchangeFails);
         const tried = await callOf(stage, resource, (call) => isExchange(call) && call.endedAt !== null);
         if (!tried) throw notExchanged(stage, resource);
         const end = await deprovisioned(stage, resource);
@@ -122,7 +120,7 @@ export const deprovision: RuleGroup = {
       mend: "Cancel the running work, answer 204, and let the work clean up behind itself.",
       isPatient: true,
       async check(stage) {
-        const resource = await begun(stage, { react: whileExchangeFails });
+        const resource = await begun(stage, whileExchangeFails);
         isTaken((await stage.deprovision(resource)).reply);
       },
     },

@@ -2,13 +2,13 @@ import {
   callOf,
   EXCHANGE_FAULTS,
   exchanged,
+  exchangeOf,
+  firstReply,
   installed,
-  isDone,
   isExchange,
   isRefresh,
   isRefusal,
   isToldInAddress,
-  firstReply,
   needsSecret,
   notExchanged,
   plain,
@@ -48,7 +48,7 @@ export const exchange: RuleGroup = {
       async check(stage) {
         await plainAnswer(stage);
         const resource = await plain(stage);
-        if (await callOf(stage, resource, (call) => isExchange(call) && isDone(call))) return;
+        if (await exchangeOf(stage, resource)) return;
         const { broken } = notExchanged(stage, resource);
         const last = stage.callsOf(resource).findLast(isExchange);
         const seconds = Math.round(stage.settings.patience.eventMs / 1000);
@@ -218,7 +218,7 @@ export const exchange: RuleGroup = {
         });
         const first = await callOf(stage, resource, isExchange);
         if (!first) throw notExchanged(stage, resource);
-        const second = await callOf(stage, resource, (call) => isExchange(call) && isDone(call));
+        const second = await exchangeOf(stage, resource);
         holds(second, "After one invalid_grant the code was never sent again.");
       },
     },
@@ -232,9 +232,9 @@ export const exchange: RuleGroup = {
       async check(stage) {
         await plainExchange(stage);
         const resource = await installed(stage, {
-          react: () => ({
+          react: (call) => ({
             rewrite: (reply) =>
-              reply.status < 300
+              isExchange(call) && reply.status < 300
                 ? jsonReply(201, {
                     ...(JSON.parse(reply.text) as object),
                     user_id: SOMEBODY,

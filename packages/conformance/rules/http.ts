@@ -2,20 +2,11 @@ import { randomUUID } from "node:crypto";
 import { firstReply, installed, isSuccess, plainAnswer, shown } from "../probes.ts";
 import { holds, needs, type RuleGroup } from "../rule.ts";
 import { assumed } from "../sections.ts";
-import type { Stage } from "../stage/stage.ts";
+import { accepted } from "./requests.ts";
 import type { Outgoing, Reply } from "../stage/wire.ts";
 
 const section = assumed(1);
 const BURST = 12;
-
-/** Throws Broken unless a provision with an altered body is accepted. */
-async function accepted(stage: Stage, alter: (request: Outgoing) => void, what: string): Promise<void> {
-  await plainAnswer(stage);
-  const reply = firstReply(
-    await stage.install({ alter: (request) => void (request.method === "POST" && alter(request)) }),
-  );
-  holds(isSuccess(reply), `${what} was answered with ${shown(reply)}.`);
-}
 
 /** Sends the body in pieces with pauses, with a Content-Length. */
 function slowly(request: Outgoing): void {
@@ -93,7 +84,7 @@ export const http: RuleGroup = {
       title: "A 204 has no body",
       section: "RFC 9110, section 15.3.5",
       severity: "must",
-      mend: "Send 204 alone, without a body and without a Content-Length other than 0.",
+      mend: "Send 204 alone, without a body and without a Transfer-Encoding, and without a Content-Length other than 0.",
       isLast: true,
       async check(stage) {
         const isEmpty = ({ status }: Reply) => status === 204;
@@ -103,6 +94,8 @@ export const http: RuleGroup = {
         needs(replies.length > 0, "a deprovision has to be answered with 204 first.", "DEPR-01");
         const found = replies.find(({ headers }) => (headers["content-length"] ?? "0") !== "0");
         holds(!found, `A 204 promises ${found?.headers["content-length"]} bytes.`);
+        const isPromised = replies.some(({ headers }) => headers["transfer-encoding"] !== undefined);
+        holds(!isPromised, "A 204 promises a body in chunks.");
       },
     },
   ],

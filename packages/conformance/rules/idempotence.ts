@@ -1,7 +1,7 @@
 import {
   answeredWith,
-  callOf,
   exchanged,
+  exchangeOf,
   firstReply,
   isDone,
   isExchange,
@@ -124,7 +124,7 @@ export const idempotence: RuleGroup = {
         answeredWith(reply, 200, 202);
         holds(first?.text === reply.text, "The second delivery got another answer than the first.");
         await plainExchange(stage);
-        const call = await callOf(stage, resource, (call) => isExchange(call) && isDone(call));
+        const call = await exchangeOf(stage, resource);
         holds(call, "The grant of a provision whose first answer was lost was never exchanged.");
       },
     },

@@ -6,7 +6,6 @@ import {
   completed,
   hadTokens,
   installed,
-  isExchange,
   isRefusal,
   isSuccess,
   marked,
@@ -17,12 +16,12 @@ import {
   probe,
   ready,
   repeatsWell,
+  whileExchangeFails,
 } from "../probes.ts";
 import { valueFaults } from "../config-vars.ts";
 import { Broken, holds, needs, type RuleGroup } from "../rule.ts";
 import { assumed } from "../sections.ts";
 import type { Resource, Stage } from "../stage/stage.ts";
-import { jsonReply } from "../stage/wire.ts";
 
 const section = assumed(1);
 
@@ -103,8 +102,7 @@ export const planChange: RuleGroup = {
       severity: "must",
       mend: "Look the plan up, and answer 422 with a message where it is unknown or not allowed.",
       async check(stage) {
-        await plainAnswer(stage);
-        const below = `/${(await plain(stage)).uuid}`;
+        const below = `/${(await ready(stage)).uuid}`;
         answeredWith(
           await stage.service.send({ method: "PUT", below, body: { plan: "no-such-plan-of-anybody" } }),
           422,
@@ -166,8 +164,7 @@ export const planChange: RuleGroup = {
       async check(stage) {
         const plan = otherPlan(stage);
         needs(isSuccess((await changed(stage)).reply), "a plan change has to succeed first.", "PLAN-01");
-        const later = { reply: jsonReply(503, { id: "service_unavailable", message: "Later." }) };
-        const resource = await installed(stage, { react: (call) => (isExchange(call) ? later : undefined) });
+        const resource = await installed(stage, whileExchangeFails);
         answeredWith((await stage.changePlan(resource, plan)).reply, 200, 202);
       },
     },

@@ -2,8 +2,8 @@ import {
   callOf,
   firstReply,
   installed,
-  isDone,
   isExchange,
+  isExchanged,
   isSuccess,
   momentMs,
   notExchanged,
@@ -11,6 +11,7 @@ import {
   quiet,
   repeatsWell,
   shown,
+  whileExchangeFails,
 } from "../probes.ts";
 import { holds, type RuleGroup } from "../rule.ts";
 import { assumed, platform } from "../sections.ts";
@@ -35,7 +36,11 @@ const rateLimited = (seconds: number) => ({
 async function exchangeThatFails(stage: Stage, times: number, reaction: () => Reaction, what: string) {
   await plainExchange(stage);
   const resource = await installed(stage, { react: firstTimes(times, isExchange, reaction) });
-  const call = await callOf(stage, resource, (call) => isExchange(call) && isDone(call));
+  // Each try is waited for as long as the first.
+  const { eventMs } = stage.settings.patience;
+  for (let nth = 0; nth < times; nth++)
+    if (!(await stage.books.until(() => exchangesOf(stage, resource)[nth], eventMs))) break;
+  const call = await callOf(stage, resource, isExchanged, eventMs + (reaction().delayMs ?? 0));
   holds(call, `${what}, and the code was never exchanged afterwards.`);
   return exchangesOf(stage, resource).filter(({ at }) => at <= call.at);
 }
@@ -52,8 +57,7 @@ export const platformFails: RuleGroup = {
       severity: "must",
       mend: "Try again after 1, 2, 4, 8, 10 … seconds for as long as the grant lives.",
       isPatient: true,
-      check: async (stage) =>
-        void (await exchangeThatFails(stage, 2, unavailable, "The token endpoint answered 503 twice")),
+      check: (stage) => exchangeThatFails(stage, 2, unavailable, "The token endpoint answered 503 twice"),
     },
     {
       id: "FAIL-02",
@@ -62,13 +66,13 @@ export const platformFails: RuleGroup = {
       severity: "must",
       mend: "Take a broken connection for a passing fault, as a 5xx.",
       isPatient: true,
-      check: async (stage) =>
-        void (await exchangeThatFails(
+      check: (stage) =>
+        exchangeThatFails(
           stage,
           1,
           () => ({ cut: true }),
           "The connection to the token endpoint was cut once",
-        )),
+        ),
     },
     {
       id: "FAIL-03",
@@ -130,6 +134,7 @@ export const platformFails: RuleGroup = {
         const resource = await installed(stage, {
           react: firstTimes(1, isExchange, () => ({ reply: page })),
         });
+        if (!(await callOf(stage, resource, isExchange))) throw notExchanged(stage, resource);
         const again = () => exchangesOf(stage, resource)[1];
         holds(
           await stage.books.until(again, stage.settings.patience.eventMs),
@@ -168,9 +173,7 @@ export const platformFails: RuleGroup = {
       isPatient: true,
       async check(stage) {
         await plainExchange(stage);
-        const resource = await installed(stage, {
-          react: (call) => (isExchange(call) ? unavailable() : undefined),
-        });
+        const resource = await installed(stage, whileExchangeFails);
         if (!(await callOf(stage, resource, isExchange))) throw notExchanged(stage, resource);
         const other = await stage.install();
         holds(isSuccess(firstReply(other)), `A provision was answered with ${shown(firstReply(other))}.`);
@@ -191,9 +194,7 @@ export const platformFails: RuleGroup = {
       isPatient: true,
       async check(stage) {
         await plainExchange(stage);
-        const resource = await installed(stage, {
-          react: (call) => (isExchange(call) ? unavailable() : undefined),
-        });
+        const resource = await installed(stage, whileExchangeFails);
         if (!(await callOf(stage, resource, isExchange))) throw notExchanged(stage, resource);
         const watchedMs = 2 * momentMs(stage);
         const calls = () => exchangesOf(stage, resource);

@@ -6,7 +6,7 @@ import {
   membersOf,
   plain,
   plainAnswer,
-  plainExchange,
+  ready,
   shown,
   strangePlan,
 } from "../probes.ts";
@@ -145,9 +145,7 @@ export const provision: RuleGroup = {
       isPatient: true,
       async check(stage) {
         await plainAnswer(stage);
-        // A change before the exchange is judged by another rule.
-        await plainExchange(stage).catch(() => undefined);
-        const old = await plain(stage);
+        const old = await ready(stage);
         const { uuid } = old;
         const body = { plan: stage.settings.plan };
         const change = (below: string) => stage.service.send({ method: "PUT", below, body });

@@ -1,9 +1,7 @@
 import { randomUUID } from "node:crypto";
 import {
-  callOf,
+  exchangeOf,
   firstReply,
-  isDone,
-  isExchange,
   isRefusal,
   isSuccess,
   plain,
@@ -23,7 +21,7 @@ const LARGE_BODY_BYTES = 5 * 1024 * 1024;
 const ZONES = { "+0000": 0, "+00:00": 0, Z: 0, "-0800": -8 };
 
 /** A provision whose request was altered on its way. Throws Broken unless it is accepted. */
-async function accepted(
+export async function accepted(
   stage: Stage,
   alter: (request: Outgoing) => unknown,
   what: string,
@@ -43,7 +41,7 @@ async function taken(stage: Stage, ends: Record<string, string>): Promise<void> 
     resources.push([what, await accepted(stage, grantThatEnds(expiresAt), what)]);
   await plainExchange(stage);
   for (const [what, resource] of resources) {
-    const call = await callOf(stage, resource, (call) => isExchange(call) && isDone(call));
+    const call = await exchangeOf(stage, resource);
     holds(call, `${what} was accepted, and its grant never exchanged.`);
   }
 }
@@ -80,7 +78,7 @@ const rule = (
   mend: string,
   check: (stage: Stage) => Promise<unknown>,
   where = section,
-): Rule => ({ id, title, section: where, severity, mend, check: async (stage) => void (await check(stage)) });
+): Rule => ({ id, title, section: where, severity, mend, check });
 
 export const requests: RuleGroup = {
   title: "Provision: the request",

@@ -1,6 +1,7 @@
 import { isApi, needsSecret, plainAttempt, repliesOf } from "../probes.ts";
-import { applies, holds, type RuleGroup } from "../rule.ts";
+import { holds, type RuleGroup } from "../rule.ts";
 import { assumed, platform } from "../sections.ts";
+import { basic } from "../stage/service-calls.ts";
 
 export const secrets: RuleGroup = {
   title: "Secrets",
@@ -14,14 +15,17 @@ export const secrets: RuleGroup = {
       isLast: true,
       async check(stage) {
         const { books, settings } = stage;
-        const { addonPassword } = settings;
+        const { addonId, addonPassword } = settings;
         // Where it was not given, the service's own calls tell it.
         const sent = books.calls.find(({ form }) => form["client_secret"])?.form["client_secret"];
-        const known = { password: addonPassword, "client secret": settings.clientSecret ?? sent ?? "" };
-        const told = Object.entries(known).filter(([, secret]) => !standsByChance(secret));
-        applies(told.length > 0, "the password is a word, or so short that any answer may hold it.");
-        for (const [what, secret] of told) {
-          const found = repliesOf(stage).find((reply) => said(reply).includes(secret));
+        const known = {
+          password: addonPassword,
+          "password in Base64": basic(addonId, addonPassword).replace("Basic ", ""),
+          "client secret": settings.clientSecret ?? sent ?? "",
+        };
+        for (const [what, secret] of Object.entries(known)) {
+          if (standsByChance(secret)) continue;
+          const found = repliesOf(stage).find((reply) => holdsOne(said(reply), writings(secret)));
           holds(!found, `The ${what} stands in an answer with ${found?.status}.`);
         }
       },
@@ -57,7 +61,7 @@ export const secrets: RuleGroup = {
         const found = stage.books.calls.filter(isApi).find((call) => {
           const { path, headers, text } = call;
           const all = `${path} ${JSON.stringify(headers)} ${basicIn(headers.authorization)} ${text}`;
-          return all.includes(secret) || all.includes(encodeURIComponent(secret));
+          return holdsOne(all, writings(secret));
         });
         holds(!found, `It was sent along with ${found?.method} of the platform API.`);
       },
@@ -89,5 +93,17 @@ function basicIn(authorization = ""): string {
   const [, base64 = ""] = /^Basic +(\S+)/i.exec(authorization) ?? [];
   return Buffer.from(base64, "base64").toString();
 }
+
+/** A secret as it is, and escaped for an address, for JSON in the ways of several languages, and for HTML. */
+function writings(secret: string): string[] {
+  const inJson = JSON.stringify(secret).slice(1, -1);
+  const forWeb = inJson.replace(/[&<>]/g, (sign) => `\\u00${sign.charCodeAt(0).toString(16)}`);
+  return [
+    ...[secret, encodeURIComponent(secret), inJson, forWeb, inJson.replaceAll("/", "\\/")],
+    secret.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;"),
+  ];
+}
+
+const holdsOne = (text: string, forms: readonly string[]) => forms.some((form) => text.includes(form));
 
 const said = ({ text, headers }: { text: string; headers: object }) => `${JSON.stringify(headers)} ${text}`;

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { firstReply, installed, life, marked, probe, settled } from "../probes.ts";
+import { installed, life, probe, ready } from "../probes.ts";
 import { applies, Broken, holds, needs, type RuleGroup } from "../rule.ts";
 import { assumed } from "../sections.ts";
 import type { Stage } from "../stage/stage.ts";
@@ -66,8 +66,7 @@ const signedOn = probe(async (stage) => {
 const visited = probe(async (stage) => {
   saltOf(stage);
   // A page may need tokens, and a resource that is ready.
-  const resource = await settled(stage).catch(() => installed(stage));
-  if (firstReply(resource)?.status === 202) await marked(stage, resource).catch(() => undefined);
+  const resource = await ready(stage);
   const reply = await stage.service.signOn(signed(stage, resource));
   const landing = isIn(reply) ? await follow(stage, reply) : null;
   return { resource, reply, landing };

@@ -1,8 +1,8 @@
 import {
   callOf,
+  exchangeOf,
   installed,
   isDone,
-  isExchange,
   isRefresh,
   isToldInAddress,
   notExchanged,
@@ -36,7 +36,7 @@ async function shortLived(stage: Stage, script: Script = {}) {
     tokenLifeSeconds: stage.settings.patience.tokenLifeSeconds,
     ...script,
   });
-  const exchange = await callOf(stage, resource, (call) => isExchange(call) && isDone(call));
+  const exchange = await exchangeOf(stage, resource);
   if (!exchange) throw notExchanged(stage, resource);
   /** The n-th refresh that was answered. */
   async function refresh(nth: number): Promise<Call | null> {

@@ -42,7 +42,7 @@ export interface Token {
 }
 
 const STEP_MS = 50;
-const UUID = /[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}/i;
+const UUID = /[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}/g;
 /** Number of characters of a token that do not match by chance. */
 const BEGINNING = 20;
 
@@ -95,11 +95,10 @@ export function createBooks() {
 
     /** The resource that a call concerns: by its path, or by a secret of that resource anywhere in it. */
     uuidOf({ path, headers, text }: Pick<Call, "path" | "headers" | "text">): string | null {
-      // The query may contain a secret, and a secret may look like a uuid too.
-      const [inPath] = UUID.exec(path.split("?", 1)[0]!) ?? [];
-      if (inPath && !codes.has(inPath) && !tokens.has(inPath)) return inPath.toLowerCase();
-      const secret = secretIn(`${path} ${headers.authorization ?? ""} ${text}`);
-      return secret?.uuid ?? null;
+      // An app has a uuid too.
+      const inPath: string[] = path.toLowerCase().match(UUID) ?? [];
+      const known = [...codes.values()].find(({ uuid }) => inPath.includes(uuid));
+      return (known ?? secretIn(`${path} ${headers.authorization ?? ""} ${text}`))?.uuid ?? null;
     },
 
     secretIn,

@@ -22,9 +22,13 @@ export interface Inventory {
 const AT_A_TIME = 6;
 const TRIES = 3;
 const PAUSE_MS = 500;
+const TOO_MANY = 429;
 
-/** From so many calls without an answer on, each later one is waited for more briefly, so that the run has an end. */
-const MANY_UNANSWERED = 3;
+/**
+ * From so many calls without an answer on, a service is taken for one that gives none, and each later answer is waited
+ * for more briefly, so that the run has an end.
+ */
+export const MUTE_AFTER = 3;
 const BRIEFLY_MS = 5_000;
 
 export function createInventory(resourcesPath: string, answerMs: number): Inventory {
@@ -51,7 +55,7 @@ export function createInventory(resourcesPath: string, answerMs: number): Invent
         () => null,
       );
       if (isGone(status)) made.delete(uuid);
-      else if (isRefusal(status)) return;
+      else if (isRefusal(status) && status !== TOO_MANY) return;
       else await sleep(PAUSE_MS);
     }
   }
@@ -59,7 +63,7 @@ export function createInventory(resourcesPath: string, answerMs: number): Invent
   return {
     async watch(outgoing, call) {
       if (isOver) throw new Error("The run is over.");
-      const calling = call(unanswered < MANY_UNANSWERED ? answerMs : Math.min(answerMs, BRIEFLY_MS));
+      const calling = call(unanswered < MUTE_AFTER ? answerMs : Math.min(answerMs, BRIEFLY_MS));
       underWay.set(calling, { outgoing, at: performance.now() });
       try {
         const reply = await calling;

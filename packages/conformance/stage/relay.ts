@@ -4,9 +4,8 @@ import type { Inventory } from "./inventory.ts";
 import type { Script } from "./script.ts";
 import { giveReply, listen, membersIn, type Outgoing, passedOn, readText, type Reply, send } from "./wire.ts";
 
-/** One call to the service and its answer; null if there was none. */
+/** What came of one call to the service; no reply if there was no answer. */
 export interface Delivery {
-  request: Outgoing;
   reply: Reply | null;
   /** Why there was no answer, as a sentence. */
   whyNoAnswer: string | null;
@@ -65,7 +64,7 @@ export async function openRelay(needs: {
       whyNoAnswer = error.message;
       return null;
     });
-    resource.deliveries.push({ request: outgoing, reply, whyNoAnswer });
+    resource.deliveries.push({ reply, whyNoAnswer });
     const isLost = (resource.script.lostAnswers ?? 0) > 0 || reply === null;
     if (isLost) resource.script.lostAnswers = (resource.script.lostAnswers ?? 1) - 1;
     if (code && !isLost) code.isAnswered = true;

@@ -10,14 +10,10 @@ export interface HandmadeCall {
   method: string;
   /** Appended to the path of resources: `/uuid`, or nothing. */
   below?: string;
-  /** A path to use instead of that of resources. */
-  path?: string;
   /** A string or a buffer is sent as it is, any other value as JSON. */
   body?: unknown;
   /** The Authorization header; null: none. Absent: the right credentials. */
   authorization?: string | null;
-  /** Added to the usual headers. */
-  headers?: Record<string, string>;
 }
 
 export const MEDIA_TYPE = "application/vnd.svc-addons+json; version=3";
@@ -58,17 +54,16 @@ export function createServiceCalls(
   line: (outgoing: Outgoing, at?: string) => Promise<Reply>,
   inventory: Inventory,
 ) {
-  function outgoing({ method, below = "", path, body, authorization, headers = {} }: HandmadeCall): Outgoing {
+  function outgoing({ method, below = "", body, authorization }: HandmadeCall): Outgoing {
     const right = basic(settings.addonId, settings.addonPassword);
     const isRaw = typeof body === "string" || Buffer.isBuffer(body);
     return {
       method,
-      path: path ?? settings.resourcesPath + below,
+      path: settings.resourcesPath + below,
       headers: {
         accept: MEDIA_TYPE,
         ...(authorization !== null && { authorization: authorization ?? right }),
         ...(body !== undefined && { "content-type": "application/json" }),
-        ...headers,
       },
       ...(body !== undefined && { body: isRaw ? body : JSON.stringify(body) }),
     };

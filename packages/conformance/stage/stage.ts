@@ -3,7 +3,7 @@ import type { Settings } from "../settings.ts";
 import type { Wait } from "../waiting.ts";
 import { createBooks, type Books, type Call } from "./books.ts";
 import { openFront } from "./front.ts";
-import { createInventory } from "./inventory.ts";
+import { createInventory, MUTE_AFTER } from "./inventory.ts";
 import { createServiceLine, openRelay, type Delivery, type Resource } from "./relay.ts";
 import type { Script } from "./script.ts";
 import { basic, createServiceCalls, MEDIA_TYPE, type ServiceCalls } from "./service-calls.ts";
@@ -38,8 +38,6 @@ export interface Stage {
   waitsFor(): Wait | null;
   /** How many calls got no answer since the last one that got one; Infinity if none ever was answered. */
   unanswered(): number;
-  /** False if the secret was not given, but learnt from the service's first call to the token endpoint. */
-  isSecretKnown(): boolean;
   /**
    * Deprovisions everything that the service was made to provision, within 30 s at most, or 5 if it does not answer.
    * The platform stays, but no rule can call the service any more. Returns the uuids that are left.
@@ -51,8 +49,6 @@ export interface Stage {
 
 const TAKEN_DOWN_WITHIN_MS = 30_000;
 const MUTE_TAKEN_DOWN_WITHIN_MS = 5_000;
-/** From so many calls without an answer on, a service is taken for one that gives none. */
-export const MUTE_AFTER = 3;
 
 export async function openStage(settings: Settings): Promise<Stage> {
   const books = createBooks();
@@ -124,7 +120,6 @@ export async function openStage(settings: Settings): Promise<Stage> {
       );
     },
     unanswered: inventory.unanswered,
-    isSecretKnown: () => settings.clientSecret !== null,
     takeDown,
     async close() {
       await takeDown();

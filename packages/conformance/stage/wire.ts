@@ -165,12 +165,15 @@ export interface Listening {
   close(): Promise<void>;
 }
 
+/** Longer than clients pause between calls, so that none sends into a connection that is being closed. */
+const KEEP_ALIVE_MS = 75_000;
+
 /** Starts a server for `handle`; if `handle` rejects, the connection is cut. */
 export async function listen(
   handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>,
   { port = 0, host = "127.0.0.1" } = {},
 ): Promise<Listening> {
-  const server = http.createServer((request, response) => {
+  const server = http.createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (request, response) => {
     handle(request, response).catch(() => request.socket.destroy());
   });
   await new Promise<void>((resolve, reject) => {
@@ -180,7 +183,7 @@ export async function listen(
   const address = server.address() as AddressInfo;
   const shown = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
   return {
-    url: `http://${shown}:${address.port}`,
+    url: `http://${shown.includes(":") ? `[${shown}]` : shown}:${address.port}`,
     async close() {
       const closed = new Promise((resolve) => server.close(resolve));
       server.closeAllConnections();

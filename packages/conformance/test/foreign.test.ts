@@ -66,6 +66,16 @@ describe("the command against a service of another implementation", () => {
     });
   });
 
+  it("ends although a process that the command started is none of its process group", async () => {
+    const service = `setTimeout(process.exit, 20_000, 0); import(${JSON.stringify(at("foreign-service.mjs"))})`;
+    const words = JSON.stringify(["-e", service]);
+    const daemon = `require("child_process").spawn(process.execPath, ${words}, { detached: true, stdio: "inherit" }).unref()`;
+    const run = ["--command", `${process.execPath} -e '${daemon}'`, "--plan", "small", "--only", "PROV-01"];
+    const since = performance.now();
+    expect(await conformance(...run)).toMatchObject({ code: 0, stderr: "" });
+    expect(performance.now() - since).toBeLessThan(15_000);
+  });
+
   it("reports the last output of a service that exits during the run, and the resources that remain", async () => {
     const words = ["--plan", "small", "--only", "PROV-01", "REQ"];
     const { code, stdout, stderr } = await conformance(

@@ -11,13 +11,14 @@ import { readSettings } from "../read-settings.ts";
 import { chosenRules, rules } from "../rules/index.ts";
 import type { Stage } from "../stage/stage.ts";
 import picocolors from "picocolors";
-import { isFault, judgedExample } from "./judged.ts";
+import { exampleSettings, isFault, judgedExample } from "./judged.ts";
 import type { BrokenService } from "./broken/break.ts";
 import * as answers from "./broken/answers.ts";
 import * as lives from "./broken/lives.ts";
 import * as refreshes from "./broken/refreshes.ts";
 import * as tokens from "./broken/tokens.ts";
 
+const refused = { status: 409, body: { id: "not_ready", message: "Not yet." } };
 const plainText = picocolors.createColors(false);
 const find = (id: string) => rules.find((rule) => rule.id === id)!;
 const report: Report = {
@@ -82,28 +83,59 @@ describe("judging", () => {
   );
 
   it.concurrent(
-    "finds no fault in an unusual but correct service: no config vars, no manifest, a query in an address, a list in Accept, a common word as password, extra members in a 401, 501 for other methods",
+    "finds no fault in an unusual but correct service: no config vars, no manifest, queries in addresses, a list in Accept with a suffix of the version, a common word as password, extra members and two schemes in a 401, 501 for other methods",
     async () => {
       const unusual: Habits = {
         ...good,
         unauthorized(request, isKnown) {
           const answer = good.unauthorized(request, isKnown);
-          return { ...answer, body: { ...answer.body, request_id: randomUUID(), path: request.path } };
+          const headers = { "www-authenticate": `Bearer, ${answer.headers!["www-authenticate"]}` };
+          return {
+            ...answer,
+            headers,
+            body: { ...answer.body, request_id: randomUUID(), path: request.path },
+          };
         },
         provisioned: (uuid) => ({ status: 200, body: { id: uuid } }),
         changed: () => ({ status: 200, body: {} }),
         otherMethod: () => ({ status: 501, body: { id: "not_implemented", message: "Unsupported method." } }),
-        finish: (uuid, config) => good.finish(uuid, config).slice(1),
+        finish: (uuid, config) =>
+          good
+            .finish(uuid, config)
+            .flatMap((call) => (call.body ? [] : { ...call, path: `${call.path}?trace=1` })),
         request: (url, form, kind) => ({ ...good.request(url, form, kind), url: `${url}?trace=1` }),
         apiHeaders: (resource, settings) => ({
           ...good.apiHeaders(resource, settings),
-          accept: 'application/vnd.svc+json;version="3", */*;q=0.1',
+          accept: 'application/vnd.svc+json; charset=utf-8; version="3.sdk", */*;q=0.1',
         }),
       };
       const verdicts = await judgedExample(unusual, rules, { manifest: null, addonPassword: "password" });
       expect(
         verdicts.filter(({ status }) => isFault(status)).map(({ rule, reason }) => [rule.id, reason]),
       ).toEqual([]);
+    },
+    120_000,
+  );
+
+  it.concurrent(
+    "finds no fault in a service that does each thing late, but in time, and changes only what is ready",
+    async () => {
+      const calls = new Map<string, number>();
+      const late: Habits = {
+        ...good,
+        ...{ worksAfterMs: 4_000, waitMs: () => 4_000, takesItsTime: () => true },
+        apiHeaders(resource, settings) {
+          calls.set(resource.uuid, (calls.get(resource.uuid) ?? 0) + 1);
+          return good.apiHeaders(resource, settings);
+        },
+        changed: (resource, plan) =>
+          (calls.get(resource.uuid) ?? 0) < 2 ? refused : good.changed(resource, plan),
+      };
+      const patience = { ...exampleSettings.patience, slowMs: exampleSettings.patience.eventMs + 1_000 };
+      const verdicts = await judgedExample(late, rules, { patience });
+      const faults = verdicts.filter(({ status }) => isFault(status));
+      // That a resource changes before its exchange is asked of it too.
+      expect(faults.map(({ rule, reason }) => [rule.id, reason])).toEqual([["PLAN-08", expect.any(String)]]);
     },
     120_000,
   );
@@ -210,7 +242,8 @@ describe("options of npm run conformance", () => {
     const words = ["--url", "http://127.0.0.1:1", "--id", "mine", "--password", "p"];
     const elsewhere = await read([...words, "--platform-url", "http://judge.example.com:4000/"]);
     expect(elsewhere).toMatchObject({ platformUrl: "http://judge.example.com:4000" });
-    await expect(read([...words, "--platform-url", "judge"])).rejects.toThrow(UsedWrongly);
+    for (const wrong of ["--platform-url", "--resources-path", "--sso-path"])
+      await expect(read([...words, wrong, "judge"])).rejects.toThrow(UsedWrongly);
     for (const manifest of ['{"id": "mine"}', '{"id": "mine", "plans": [null]}', '{"id": '])
       await expect(read([...words, "--manifest", manifest])).rejects.toThrow(UsedWrongly);
   });

@@ -1,7 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { randomUUID } from "node:crypto";
 import { request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
+import { createInventory } from "../stage/inventory.ts";
 import { openStage, type Stage } from "../stage/stage.ts";
+import { jsonReply } from "../stage/wire.ts";
 import { aPartner, type Partner } from "../../sandbox/test/partner.ts";
 import { exampleSettings } from "./judged.ts";
 
@@ -49,6 +52,35 @@ describe("the simulated platform of npm run conformance", () => {
     ["GET", "/"],
   ])("reveals nothing of the sandbox behind it: %s %s", async (method, path) => {
     expect(await statusOf(method, path)).toBe(404);
+  });
+
+  it("is found at an IPv6 address too, and keeps connections open for longer than clients pause", async () => {
+    const sixth = await openStage({ ...exampleSettings, url: partner.url, platformHost: "::1" });
+    expect(sixth.platformUrl).toMatch(/^http:\/\/\[::1\]:\d+$/);
+    const { headers } = await fetch(`${sixth.platformUrl}/addons`);
+    expect(headers.get("keep-alive")).toBe("timeout=75");
+    await sixth.close();
+  });
+
+  it("ascribes a call to the resource whose path it has, and else to the one whose token it carries", async () => {
+    const [one, two] = [await stage.install(), await stage.install()];
+    stage.books.tokens.set("SVCK-the-token-of-the-second", {
+      ...{ uuid: two.uuid, kind: "access", real: "x", endsAt: null },
+    });
+    const headers = { authorization: "Bearer SVCK-the-token-of-the-second" };
+    const app = randomUUID();
+    for (const path of [`/addons/${one.uuid}`, `/apps/${app}`])
+      await fetch(stage.platformUrl + path, { headers });
+    expect(stage.callsOf(one).map(({ path }) => path)).toEqual([`/addons/${one.uuid}`]);
+    expect(stage.callsOf(two).map(({ path }) => path)).toEqual([`/apps/${app}`]);
+  });
+
+  it("deprovisions at the end also what the service has too many calls for at first", async () => {
+    const { watch, takeDown } = createInventory("/resources", 1_000);
+    const provision = { method: "POST", path: "/resources", headers: {}, body: '{"uuid": "one"}' };
+    await watch(provision, () => Promise.resolve(jsonReply(200, {})));
+    const answers = [429, 204].map((status) => jsonReply(status, {}));
+    expect(await takeDown(() => Promise.resolve(answers.shift()!), 5_000)).toEqual([]);
   });
 
   it("records a call of the service at its arrival, however slowly its body arrives", async () => {

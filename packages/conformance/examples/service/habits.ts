@@ -20,7 +20,7 @@ export interface Body {
 
 export const goodHabits = {
   sells: (plan: string) => ["basic", "premium", "slow"].includes(plan),
-  takesItsTime: (plan: string) => plan === "slow",
+  takesItsTime: (plan: string): boolean => plan === "slow",
   /** Headers of every answer. */
   headers: {} as Record<string, string>,
 
@@ -93,6 +93,8 @@ export const goodHabits = {
   changesTo: (plan: unknown) => ["basic", "premium", "slow"].includes(String(plan)),
   planOf: (members: Record<string, unknown>): unknown => members["plan"],
 
+  /** How many ms after an answer its work begins. */
+  worksAfterMs: 20,
   /** How many ms an answer takes. */
   answerTakesMs: (_request: Request) => 0,
   /** The answer to a repeated provision of an existing resource. */

@@ -105,7 +105,7 @@ export async function startExample(
       const before: unknown[] = [];
       const answered = answer(request, (work) => {
         if (habits.exchangesBeforeAnswering) before.push(work());
-        else response.on("finish", () => setTimeout(work, 20));
+        else response.on("finish", () => setTimeout(work, habits.worksAfterMs));
       });
       if (before.length > 0) await Promise.race([Promise.all(before), sleep(EXCHANGES_WITHIN_MS)]);
       await sleep(habits.answerTakesMs(request));

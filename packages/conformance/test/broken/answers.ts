@@ -440,6 +440,20 @@ export const nearMisses: BrokenService = [
   },
 ];
 
+export const chunkedEnd: BrokenService = [
+  {
+    rule: "HTTP-06",
+    what: "a 204 promises chunks",
+    alone: true,
+    habits: (good) => ({
+      deprovisioned: (resource) => ({
+        ...good.deprovisioned(resource),
+        headers: { "transfer-encoding": "chunked" },
+      }),
+    }),
+  },
+];
+
 export const userInAnyCase: BrokenService = [
   {
     rule: "AUTH-03",
@@ -455,6 +469,16 @@ export const userInAnyCase: BrokenService = [
 ];
 
 export const eager: BrokenService = [
+  {
+    rule: "SECR-01",
+    what: "a refusal shows the headers that came",
+    habits: (good) => ({
+      read: ({ headers, ...request }) =>
+        request.text === "{"
+          ? { status: 400, body: { id: "bad_request", message: JSON.stringify(headers) } }
+          : good.read({ headers, ...request }),
+    }),
+  },
   {
     rule: "AUTH-09",
     what: "who is refused gets a resource all the same",

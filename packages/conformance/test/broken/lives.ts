@@ -315,7 +315,7 @@ export const tellingPage: BrokenService = [
     rule: "SECR-01",
     what: "the page shows the client secret",
     habits: (good) => ({
-      page: (uuid) => ({ ...good.page(uuid), page: `${good.page(uuid).page} a-secret&of+tests%=` }),
+      page: (uuid) => ({ ...good.page(uuid), page: `${good.page(uuid).page} a-secret&amp;of+tests%=` }),
     }),
   },
   { rule: "SSO-11", what: "who knows the page's address sees it", habits: () => ({ shows: () => true }) },
