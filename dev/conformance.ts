@@ -24,7 +24,7 @@ const TSX = import.meta.resolve("tsx");
 const words = process.argv.slice(2);
 // Writing to a terminal that was closed fails, but what was installed must still be deprovisioned.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
-const isOther = words.some((word) => /^--(url|partner|command|help|list)\b|^-h$/.test(word));
+const isOther = words.some((word) => /^--(url|command|help|list)\b|^-h$/.test(word));
 
 const exitCode = await (
   isOther ? (async () => runConformance(words, readChosenEnvironment()))() : checkThisService()
