@@ -216,6 +216,13 @@ describe("the vendor's metrics and checks", () => {
     );
   });
 
+  it("take any text as an alarm in the log too", async () => {
+    kit.log.error({ alarm: `a\0b${randomBytes(4_000).toString("hex")}` }, "The bell is cracked");
+    await eventually(async () =>
+      expect(await scraped()).toMatch(/^addon_alarms_total\{alarm="ab[0-9a-f]{97}"\} 1$/m),
+    );
+  });
+
   it("are lines of kit doctor: what a check says, and jobs that failed, which the overview shows too", async () => {
     const lines = async () => {
       const { checks } = await examine({
