@@ -86,7 +86,7 @@ function publicFace(error: unknown): { status: number; id: string; message: stri
   if (isUnreadableBody(error)) {
     const { status } = error as { status: number };
     return status === 413
-      ? face(status, "payload_too_large", "The body is larger than 64 kB.")
+      ? face(status, "payload_too_large", "The body is too large.")
       : face(status, "bad_request", "The request is not well formed.");
   }
   if (error instanceof URIError) return face(400, "bad_request", "The address is not well formed.");
