@@ -68,10 +68,10 @@ export function createApp(ctx: Context, { partnerApi, metrics, site, yours, read
 /** Answers every error with `{id, message}`, without internal details. */
 function answerError(log: Log): ErrorRequestHandler {
   return (error: unknown, request, response, _next) => {
-    if (response.headersSent) return void response.destroy();
     const { status, id, message } = publicFace(error);
     const about = { requestId: request.id, error, [EACH]: isAccepted(request) };
     if (status >= 500) log.error(about, "A request failed");
+    if (response.headersSent) return void response.destroy();
     if (status === 503) response.setHeader("Retry-After", "5");
     response.status(status).json({ id, message });
   };
@@ -86,7 +86,7 @@ function publicFace(error: unknown): { status: number; id: string; message: stri
   if (isUnreadableBody(error)) {
     const { status } = error as { status: number };
     return status === 413
-      ? face(status, "payload_too_large", "The body is larger than 64 kB.")
+      ? face(status, "payload_too_large", "The body is too large.")
       : face(status, "bad_request", "The request is not well formed.");
   }
   if (error instanceof URIError) return face(400, "bad_request", "The address is not well formed.");

@@ -66,6 +66,8 @@ export function messageOf(error: unknown): string {
 }
 
 const quotedBy = new WeakMap<object, readonly string[]>();
+/** Calls may share an error, as that of one connection: it quotes the secrets of the first ones, and no later ones. */
+const ENOUGH_SECRETS = 50;
 
 /**
  * Notes which secrets the text of a foreign error may quote, so that the log and `messageOf` show it without them.
@@ -76,7 +78,8 @@ export function mayQuote(thrown: unknown, secrets: readonly Secret[]): unknown {
   if (thrown === undefined || thrown === null) return thrown;
   if (!(thrown instanceof Error))
     return redact(typeof thrown === "string" ? thrown : inspect(thrown), values);
-  quotedBy.set(thrown, [...values, ...(quotedBy.get(thrown) ?? [])]);
+  const noted = quotedBy.get(thrown) ?? [];
+  if (noted.length < ENOUGH_SECRETS) quotedBy.set(thrown, [...new Set([...noted, ...values])]);
   return thrown;
 }
 

@@ -120,9 +120,9 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   ctx.work = createStepRunner(ctx);
   ctx.jobs = createJobs({ jobs: timetable(ctx), beat: (name) => noteBeat(ctx.db, name), log: ctx.log });
   closers.push(
+    () => totals.stop(),
     // Also refreshes whose caller no longer waits: a page that was answered without them, or a step that was stopped.
     () => refreshesSettled(ctx),
-    () => totals.stop(),
     () => ctx.jobs.stop(),
   );
 

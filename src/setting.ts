@@ -143,10 +143,10 @@ export function databaseAddress(text: string): URL | null {
  */
 function addressIn(value: string): { url: URL; text: string } | null {
   const text = value.trim().replace(/\/+$/, "");
-  // `URL` would drop or escape white space inside, but paths are appended to the text as it is: so it is refused.
-  if (/[\s\p{C}]/u.test(text) || !URL.canParse(text)) return null;
+  // Paths are appended to the text as it is; `URL` drops or escapes white space, and shows no empty query.
+  if (/[\s\p{C}?#]/u.test(text) || !URL.canParse(text)) return null;
   const url = new URL(text);
-  return url.username || url.password || url.search || url.hash ? null : { url, text };
+  return url.username || url.password ? null : { url, text };
 }
 
 const address = (isFine: (url: URL, insecure: boolean) => boolean, wrong: string) =>

@@ -30,7 +30,7 @@ export type DatabaseSettings = {
   poolSize: number;
   /** PEM, path or `no-verify`. */
   ca?: string | undefined;
-  /** Called with every error but that of a caller who waits in vain for one of our own connections. */
+  /** Called with errors of connecting, but not of a wait for one of our own connections, and of `query`. */
   onError?(error: unknown): void;
 };
 

@@ -100,6 +100,11 @@ const OF_BOTH: readonly Advice[] = [
   ],
   ["addons/*", (addon) => typeof addon === "string", 'The object form is preferred: { "plan": … }.'],
   [
+    "addons/*/options/*",
+    (value) => typeof value !== "string" && value !== true,
+    "An option's value should be a string, or true where it takes none.",
+  ],
+  [
     "buildpacks",
     (all) => Array.isArray(all) && all.length > 0,
     "Only apps of the older generation take these; newer ones name theirs in project.toml.",

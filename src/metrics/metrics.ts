@@ -1,7 +1,8 @@
 import { Counter, Histogram, Registry } from "prom-client";
 import { messageOf, Misconfigured, storable } from "../errors.ts";
 
-const LONGEST_LABEL = 100;
+/** A label's value, of which 100 characters are kept: PostgreSQL stores it in an index. */
+const labelIn = (value: unknown) => storable(String(value).slice(0, 100));
 
 /**
  * The counters and timers of every process. Label values are fixed words of ours, never a uuid, a name, or anything from
@@ -20,7 +21,7 @@ export function createMetrics() {
   function counted<Word extends string>(name: string, help: string, label: string, words: readonly Word[]) {
     const counter = new Counter({ name, help, labelNames: [label], registers });
     for (const word of words) counter.inc({ [label]: word }, 0);
-    return (word: Word): void => counter.inc({ [label]: word });
+    return (word: Word): void => counter.inc({ [label]: labelIn(word) });
   }
 
   function timed<Label extends string>(name: string, help: string, labelNames: Label[], buckets: number[]) {
@@ -42,19 +43,13 @@ export function createMetrics() {
         throw new Misconfigured(`src/your-service: the metric ${name}: ${messageOf(cause)}`, { cause });
       }
     },
-    /**
-     * Adds to such a counter. Throws an `Error` if there is none, for other labels, and for what is no number to add.
-     * The values of labels are cut to 100 characters: PostgreSQL stores them in an index.
-     */
+    /** Adds to such a counter. Throws an `Error` if there is none, for other labels, and for what is no number to add. */
     count(name: string, labels: Readonly<Record<string, string>>, by: number): void {
       const counter = ofYours.get(name);
       if (!counter) throw new Error(`${name} is not among the metrics of src/your-service.`);
       if (!(by >= 0 && by < Infinity)) throw new Error(`${name}: ${by} is no number to add.`);
-      const values = Object.entries(labels).map(([label, value]) => [
-        label,
-        storable(String(value).slice(0, LONGEST_LABEL)),
-      ]);
-      counter.inc(Object.fromEntries(values) as Record<string, string>, by);
+      const values = Object.entries(labels).map(([label, value]) => [label, labelIn(value)] as const);
+      counter.inc(Object.fromEntries(values), by);
     },
     /** What this process has counted and timed. */
     families: (): Promise<Family[]> => registry.getMetricsAsJSON(),

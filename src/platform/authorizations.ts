@@ -88,7 +88,7 @@ export interface Account {
 export function accountOf(calls: PlatformCalls, token: Secret): Promise<Account> {
   return ask(calls, token, "GET", path`/account`, {
     ...{ read: accountIn, expected: "an account with an id and an e-mail" },
-    ...{ timeoutMs: 8_000, maxBytes: 64_000 },
+    ...{ timeoutMs: 10_000, maxBytes: 64_000 },
   });
 }
 

@@ -86,8 +86,8 @@ function stopOnBug(service: RunningService): void {
   };
   process.on("uncaughtException", onBug);
   process.on("unhandledRejection", onBug);
-  // The service goes on when nobody reads its log any more.
-  process.stdout.on("error", () => undefined);
+  // The service goes on when nobody reads its log any more, nor what a library prints.
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
 }
 
 const LOOK_EVERY_MS = 250;

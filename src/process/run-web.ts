@@ -30,10 +30,7 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
   // before that, so `untilReady` exists when one does.
   const website = await createWebsite(ctx, { byPassword: guards.operator, whenReady });
   const ready = becomeReady(ctx, stopping.signal, config.webJobs);
-  let isReady = false;
-  ready.then(() => (isReady = true)).catch(() => undefined);
-  // Nearly every request finds the service ready, and then needs no timer.
-  const untilReady = async () => (isReady ? undefined : within(START_PATIENCE_MS, ready, notReady));
+  const untilReady = () => within(START_PATIENCE_MS, ready, notReady);
   const app = createApp(ctx, {
     partnerApi: partnerApi(ctx, { guard: guards.platform, untilReady }),
     metrics: guards.metrics && metricsRoutes(ctx, guards.metrics),

@@ -40,6 +40,10 @@ beforeAll(async () => {
     router.get("/throws", async () =>
       Promise.reject(Object.assign(new Error("broken inside"), { status: 401 })),
     );
+    router.get("/throws/late", (_request, response) => {
+      response.json("done");
+      throw new Error("broken after the answer");
+    });
   };
   vendor.metrics = {
     bells_total: { help: "Bells that rang", labels: ["tower"] },
@@ -105,6 +109,11 @@ describe("a route of the vendor's", () => {
       { id: "internal_error", message: expect.not.stringContaining("broken inside") },
     ]);
     expect(world.logged()).toContain("broken inside");
+  });
+
+  it("has its error in the log also when it has answered before", async () => {
+    await call("/throws/late").catch(() => null);
+    await eventually(async () => expect(world.logged()).toContain("broken after the answer"));
   });
 
   it("sets a config var of one app, which keeps its others and stays set through a plan change's push", async () => {
@@ -204,6 +213,13 @@ describe("the vendor's metrics and checks", () => {
     kit.count("bells_total", { tower: randomBytes(4_000).toString("hex") });
     await eventually(async () =>
       expect((await scraped()).match(/^bells_total\{tower="(ab🔔|[0-9a-f]{100}")/gm)).toHaveLength(2),
+    );
+  });
+
+  it("take any text as an alarm in the log too", async () => {
+    kit.log.error({ alarm: `a\0b${randomBytes(4_000).toString("hex")}` }, "The bell is cracked");
+    await eventually(async () =>
+      expect(await scraped()).toMatch(/^addon_alarms_total\{alarm="ab[0-9a-f]{97}"\} 1$/m),
     );
   });
 

@@ -35,6 +35,14 @@ const manifests: [name: string, manifest: unknown, faults: readonly string[]][] 
     [],
   ],
   ["add-ons as strings", { addons: ["postgresql:mini", { plan: "mail" }] }, ["warning /addons/0"]],
+  [
+    "options that are neither strings nor true, also of an environment",
+    {
+      addons: [{ plan: "a", options: { size: 2, on: true, v: "17" } }],
+      environments: { test: { addons: [{ plan: "a", options: { off: false } }] } },
+    },
+    ["warning /addons/0/options/size", "warning /environments/test/addons/0/options/off"],
+  ],
   ["buildpacks", { buildpacks: [{ url: "ruby" }, { url: "node" }] }, ["warning /buildpacks"]],
   ["the deprecated image", { image: "example/ruby" }, ["warning /image"]],
   [

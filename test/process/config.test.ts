@@ -188,7 +188,14 @@ describe("addresses of the platform", () => {
       ...["127.0.0.1", "2130706433", "0x7f.1", "[::1]", "[::ffff:169.254.169.254]", "169.254.169.254"],
       ...["localhost", "localhost.", "api.localhost", "metadata", "printer.local", "metadata.internal."],
       ...["api.example.com:8443", "user@api.example.com", "user:hunter2hunter2@api.example.com"],
-      ...["api.example.com?x=1", "api.example.com#x", "api.example.com/v 1", "api.exam\tple.com"],
+      ...[
+        "api.example.com?x=1",
+        "api.example.com#x",
+        "api.example.com?",
+        "api.example.com/#",
+        "api.example.com/v 1",
+        "api.exam\tple.com",
+      ],
     ].map((host) => `https://${host}`),
   ];
   it.each(["PLATFORM_API_URL", "PLATFORM_AUTH_URL", "PLATFORM_STATUS_URL"])("are refused: %s", (name) => {

@@ -170,6 +170,17 @@ describe("the log's output stream", () => {
     expect(await web.ended).toBe(0);
   });
 
+  it("ends no process in which a library writes to standard error that is closed too", async () => {
+    const library = `setInterval(() => process.stderr.write("deprecated"), 20)`;
+    const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(library)}`;
+    const web = await life.start("web", { NODE_OPTIONS });
+    web.leaveOutput("closed");
+    await sleep(200);
+    expect(await answers(web.url)).toBe(200);
+    web.signal("SIGTERM");
+    expect(await web.ended).toBe(0);
+  });
+
   (existsSync("/dev/full") ? it : it.skip)(
     "lets the process work and exit while the log's disk is full",
     async () => {
