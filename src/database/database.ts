@@ -65,7 +65,7 @@ const BEGIN_PLANNED = `BEGIN; SET LOCAL statement_timeout = ${LONGEST_PLANNED_MS
 SET LOCAL plan_cache_mode = force_custom_plan;
 SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on`;
 
-const PING = statement("ping", `SELECT current_setting('transaction_read_only') = 'on' AS "isReadOnly"`);
+const PING = statement("ping", "SHOW transaction_read_only");
 
 /** Connects at the first query, so this succeeds while the database is down. Throws what {@link connectionTo} does. */
 export function openDatabase({ url, ca, poolSize, onError = () => {} }: DatabaseSettings): Database {
@@ -99,8 +99,8 @@ export function openDatabase({ url, ca, poolSize, onError = () => {} }: Database
     readWhole: (...given) => planned((tx) => tx.query(...given)),
     prisma: () => (prisma ??= openPrisma(pool)),
     async ping() {
-      const [answer] = await query<{ isReadOnly: boolean }>(PING);
-      if (answer?.isReadOnly)
+      const [answer] = await query<{ transaction_read_only: string }>(PING);
+      if (answer?.transaction_read_only === "on")
         throw new KitError("database_read_only", "the database takes no writes: it is read-only");
     },
     connections: () => ({

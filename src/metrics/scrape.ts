@@ -7,7 +7,7 @@ import { build } from "../version.ts";
 import { sharedFor } from "../within.ts";
 import type { Sample } from "./metrics.ts";
 import { GAUGES, stateOfCredentials, stateOfWork } from "./store.ts";
-import { readTotals } from "./totals.ts";
+import { readTotals } from "./store.ts";
 
 /** In Prometheus' text format, for requests that `guard` lets pass; to be mounted at `/metrics`. */
 export function metricsRoutes(ctx: OpenContext, guard: RequestHandler): Router {
