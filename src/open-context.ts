@@ -15,7 +15,7 @@ import { createTotals } from "./metrics/totals.ts";
 import { PACE, type Pace } from "./pace.ts";
 import { createPlatformFor } from "./platform/api.ts";
 import { createHttp } from "./platform/http.ts";
-import { tokenEndpoint, type TokenEndpoint } from "./platform/oauth.ts";
+import { createTokenEndpoint, type TokenEndpoint } from "./platform/oauth.ts";
 import { currentStatus } from "./platform/status.ts";
 import { checkOffer } from "./resources/check-offer.ts";
 import type { Extensions, Kit } from "./extend/contract.ts";
@@ -110,7 +110,7 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   );
   ctx.platformCalls = { http, apiUrl: config.platformApiUrl, mediaType: config.platformMediaType };
 
-  const endpoint = tokenEndpoint({ http: tokenHttp, authUrl: config.platformAuthUrl });
+  const endpoint = createTokenEndpoint({ http: tokenHttp, authUrl: config.platformAuthUrl });
   const counted = countedTokens(parts.wrapTokenEndpoint?.(endpoint) ?? endpoint, ctx.metrics);
   ctx.credentials = createCredentials(ctx, counted);
   ctx.exchanges = createExchanges(ctx);

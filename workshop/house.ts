@@ -74,13 +74,14 @@ function functionLengths(source: ts.SourceFile): number[] {
     .map((node) => lineOf(node.end) - lineOf(node.getStart()) + 1);
 }
 
-/** Exported functions `createX` that keep nothing between the calls of what they return. */
+/** Functions `createX` that return at once, and keep nothing between the calls of what they return. */
 function statelessFactories(file: string): string[] {
   return all(sources.get(file)!, ts.isFunctionDeclaration)
     .filter((node) => /^create[A-Z]/.test(node.name?.text ?? ""))
+    .filter((node) => !node.type?.getText().startsWith("Promise<"))
     .filter(
       (node) =>
-        !/\blet \w|new (Map|Set|WeakMap|WeakSet)\b|= create[A-Z]\w*\(|groupCommit|Pool\(|= \[\]|express\(|pino\(|sharedFor\(|new KitCommand|: Promise</.test(
+        !/\blet \w|new (Map|Set|WeakMap|WeakSet)\b|= create[A-Z]\w*\(|groupCommit|Pool\(|= \[\]|express\(|pino\(|sharedFor\(|new KitCommand/.test(
           node.getText(),
         ),
     )

@@ -3,7 +3,7 @@ import nock from "nock";
 import { createPlatformFor } from "../../src/platform/api.ts";
 import { createHttp } from "../../src/platform/http.ts";
 import { TransportError } from "../../src/platform/errors.ts";
-import { tokenEndpoint, judgeTokenAnswer, type TokenAnswer } from "../../src/platform/oauth.ts";
+import { createTokenEndpoint, judgeTokenAnswer, type TokenAnswer } from "../../src/platform/oauth.ts";
 import { Secret } from "../../src/secret.ts";
 import { anHttp, aServer, type Answering, aClosedPort } from "./local-server.ts";
 import { readTime } from "../../src/values.ts";
@@ -13,7 +13,7 @@ import { aTokenSource, inOrder, MEDIA_TYPE, UUID } from "./api-client.ts";
 const HOUR = 3_600;
 const good = { access_token: "SVCK-a", refresh_token: "r", expires_in: 2 * HOUR, token_type: "Bearer" };
 
-const anEndpoint = (authUrl: string) => tokenEndpoint({ http: anHttp(), authUrl });
+const anEndpoint = (authUrl: string) => createTokenEndpoint({ http: anHttp(), authUrl });
 
 function judged(status: number, body: unknown, headers = {}, sent: string[] = []): TokenAnswer {
   const text = typeof body === "string" ? body : JSON.stringify(body);
@@ -50,7 +50,7 @@ describe("a call to the token endpoint", () => {
 
   it("never throws, whatever the HTTP client does", async () => {
     const http = { send: () => Promise.reject(new TypeError("the-secret")), close: async () => {} };
-    const endpoint = tokenEndpoint({ http, authUrl: "http://x" });
+    const endpoint = createTokenEndpoint({ http, authUrl: "http://x" });
     const answer = await endpoint.refresh(new Secret("r"), new Secret("the-secret"));
     expect(answer).toMatchObject({ outcome: "bug", error: { id: "internal_error" } });
     expect(JSON.stringify(answer)).not.toContain("the-secret");
@@ -157,7 +157,7 @@ describe("a token call without an answer", () => {
   ])("after %s %j is %s, and is not repeated", async (id, details, outcome) => {
     let calls = 0;
     const send = () => Promise.reject((calls++, new TransportError(id, CALL, "failed", details)));
-    const endpoint = tokenEndpoint({ http: { send, close: async () => {} }, authUrl: CALL.url.origin });
+    const endpoint = createTokenEndpoint({ http: { send, close: async () => {} }, authUrl: CALL.url.origin });
     const answer = await endpoint.refresh(new Secret("r"), new Secret("s"));
     expect(answer).toEqual({ outcome, error: { id, message: `POST ${CALL.url} failed` } });
     expect(calls).toBe(1);
@@ -242,7 +242,7 @@ describe("the platform mocked with nock", () => {
     ...{ http, apiUrl: "https://api.example", mediaType: MEDIA_TYPE },
     tokensOf: () => aTokenSource().tokens,
   });
-  const endpoint = tokenEndpoint({ http, authUrl: "https://auth.example", timeoutMs: 1_000 });
+  const endpoint = createTokenEndpoint({ http, authUrl: "https://auth.example", timeoutMs: 1_000 });
   const secret = new Secret("secret");
 
   beforeAll(() => nock.disableNetConnect());
