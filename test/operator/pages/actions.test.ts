@@ -193,9 +193,12 @@ describe("an action of the operator", () => {
   });
 
   it("that fails shows the reason", async () => {
+    const before = await generation();
     operator.control.fault("POST /oauth/token", { status: 503 }, 1);
     const { text } = await operator.done(`/resources/${uuid}/refresh`);
     expect(text).toMatch(/failed .*503.*0 refreshed, 1 failed/);
+    // The service tries it again, which must not meet the fault of the next test.
+    await eventually(async () => (await generation()) > before);
   });
 
   it("shows its progress while it runs", async () => {
