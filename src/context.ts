@@ -6,7 +6,7 @@ import type { Log } from "./logging/log.ts";
 import type { Scrubber } from "./secret.ts";
 import type { Metrics } from "./metrics/metrics.ts";
 import type { Pace } from "./pace.ts";
-import type { PlatformCalls } from "./platform/http.ts";
+import type { PlatformCalls } from "./platform/errors.ts";
 import type { CurrentStatus } from "./platform/status.ts";
 import type { Extensions } from "./extend/contract.ts";
 import type { Offer, YourService } from "./resources/contract.ts";

@@ -1,6 +1,6 @@
 import type { Request, Response } from "express";
 import type { Database, Queryable } from "../database/database.ts";
-import type { Http } from "../platform/http.ts";
+import type { Http } from "../platform/errors.ts";
 import type { TokenEndpoint } from "../platform/oauth.ts";
 import type { Metrics } from "./metrics.ts";
 

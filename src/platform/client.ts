@@ -1,7 +1,15 @@
 import { isJsonObject } from "../values.ts";
 import type { Secret } from "../secret.ts";
-import { type HttpAnswer, RateLimited, retryAfterMs, TransportError, UnreadableAnswer } from "./errors.ts";
-import { type PlatformCalls, readAnswer, type Reading } from "./http.ts";
+import {
+  type HttpAnswer,
+  type PlatformCalls,
+  RateLimited,
+  readAnswer,
+  type Reading,
+  retryAfterMs,
+  TransportError,
+  UnreadableAnswer,
+} from "./errors.ts";
 import type { Path } from "./path.ts";
 import type { ConfigVar } from "./types.ts";
 

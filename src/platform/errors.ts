@@ -14,6 +14,24 @@ export interface HttpAnswer {
   body: string;
 }
 
+export interface HttpRequest {
+  method: string;
+  url: URL | string;
+  /** None that says where the request ends: that follows from `body`. */
+  headers?: Record<string, string>;
+  body?: string;
+  /** Overrides the client's own limits for this call. */
+  timeoutMs?: number;
+  maxBytes?: number;
+}
+
+/** Sends one request once. Any status but a redirect is an answer; everything else rejects with a `TransportError`. */
+export interface Http {
+  send(request: HttpRequest): Promise<HttpAnswer>;
+  /** Refuses new calls, waits for those in flight, and closes the connections. */
+  close(): Promise<void>;
+}
+
 /** A call that brought no usable answer. */
 export class TransportError extends KitError {
   /** False only where the other side certainly never saw the request, so that repeating it can do nothing twice. */
@@ -126,4 +144,38 @@ export class NoToken extends KitError {
     this.isFinal = isFinal;
     this.reason = reason;
   }
+}
+
+export interface PlatformCalls {
+  http: Http;
+  apiUrl: string;
+  /** The `Accept` header, which selects the version (platform document, "Versioning"). */
+  mediaType: string;
+}
+
+export interface Reading<T> {
+  /** What was sent as a secret, and is masked wherever the platform repeats it. */
+  secrets?: readonly string[];
+  /** The value in the JSON of a success; null: it is not what was asked for. */
+  read(json: unknown): T | null;
+  /** Completes "… answered 200, but not with". */
+  expected: string;
+}
+
+/** What an answer holds. Throws `PlatformRefused` or `UnreadableAnswer`. */
+export function readAnswer<T>(
+  { method, url }: Pick<HttpRequest, "method" | "url">,
+  answer: HttpAnswer,
+  { secrets = [], read, expected }: Reading<T>,
+): T {
+  const call = { method, url: new URL(url) };
+  if (answer.status >= 400) throw new PlatformRefused(call, answer, secrets);
+  const value = answer.status < 300 ? read(parsedJson(answer.body)) : null;
+  if (value === null) throw new UnreadableAnswer(call, answer.status, expected);
+  return value;
+}
+
+/** Asks the platform without a retry. Rejects like {@link readAnswer}, or with a `TransportError`. */
+export async function askOnce<T>(http: Http, question: HttpRequest & Reading<T>): Promise<T> {
+  return readAnswer(question, await http.send(question), question);
 }

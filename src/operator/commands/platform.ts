@@ -6,8 +6,13 @@ import {
   revokeAuthorization,
   type Authorization,
 } from "../../platform/authorizations.ts";
-import { PlatformRefused, TransportError, UnreadableAnswer } from "../../platform/errors.ts";
-import { type PlatformCalls, withHttp } from "../../platform/http.ts";
+import {
+  type PlatformCalls,
+  PlatformRefused,
+  TransportError,
+  UnreadableAnswer,
+} from "../../platform/errors.ts";
+import { withHttp } from "../../platform/http.ts";
 import {
   currentStatus,
   incident as oneIncident,

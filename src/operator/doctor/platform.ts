@@ -1,8 +1,8 @@
 import { messageOf, Misconfigured } from "../../errors.ts";
 import { parsedJson } from "../../values.ts";
 import type { OpenContext } from "../../context.ts";
-import { TransportError } from "../../platform/errors.ts";
-import { withHttp, type Http } from "../../platform/http.ts";
+import { type Http, TransportError } from "../../platform/errors.ts";
+import { withHttp } from "../../platform/http.ts";
 import { openIncidents } from "../../platform/status.ts";
 import { KeyMissing, SealBroken } from "../../vault/vault.ts";
 import { triedSecret } from "../client-secret.ts";
