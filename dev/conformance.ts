@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { runConformance } from "../packages/conformance/run.ts";
 import { readChosenEnvironment } from "../src/environment.ts";
 import { openDatabase, statement } from "../src/database/database.ts";
-import { addonManifest } from "../src/resources/check-offer.ts";
+import { addonManifest } from "../src/offer.ts";
 import { exitWith } from "../src/process/run-process.ts";
 import { offer } from "../src/your-service/plans.ts";
 import { temporaryDatabase } from "./temporary-database.ts";

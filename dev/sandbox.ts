@@ -1,7 +1,7 @@
 import { runSandbox } from "../packages/sandbox/command.ts";
 import { readRegistration } from "../packages/sandbox/registration.ts";
 import { readChosenEnvironment, readEnvironment } from "../src/environment.ts";
-import { addonManifest } from "../src/resources/check-offer.ts";
+import { addonManifest } from "../src/offer.ts";
 import { exitWith } from "../src/process/run-process.ts";
 import { addonId, offer } from "../src/your-service/plans.ts";
 

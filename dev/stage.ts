@@ -3,7 +3,7 @@ import { startSandbox, type Control, type LedgerEntry, type Sandbox } from "../p
 import type { Config } from "../src/config.ts";
 import { migrate } from "../src/database/migrate.ts";
 import { messageOf } from "../src/errors.ts";
-import { addonManifest } from "../src/resources/check-offer.ts";
+import { addonManifest } from "../src/offer.ts";
 import type { Offer } from "../src/resources/contract.ts";
 import { offer } from "../src/your-service/plans.ts";
 import { meaningOf } from "./meaning.ts";

@@ -8,7 +8,8 @@ import type { Metrics } from "./metrics/metrics.ts";
 import type { Pace } from "./pace.ts";
 import type { PlatformCalls } from "./platform/errors.ts";
 import type { CurrentStatus } from "./platform/status.ts";
-import type { Extensions } from "./extend/contract.ts";
+import type { TokenEndpoint } from "./platform/oauth.ts";
+import type { Extensions, Kit } from "./extend/contract.ts";
 import type { Offer, YourService } from "./resources/contract.ts";
 import type { Credentials } from "./credentials/credentials.ts";
 import type { PlatformFor } from "./platform/api.ts";
@@ -23,7 +24,7 @@ export interface Context {
   readonly pace: Pace;
   /** What the service sells, and your functions that make it. */
   readonly offer: Offer;
-  readonly vendor: YourService & Extensions;
+  readonly vendor: VendorService;
   readonly customerPage: CustomerPage;
 
   readonly log: Log;
@@ -60,4 +61,18 @@ export interface OpenContext extends Context {
    * logged.
    */
   close(): Promise<void>;
+}
+
+type VendorService = YourService & Extensions;
+
+/** Replacements for parts, or wrappers around them: for tests, and for another vendor's service. */
+export interface Parts {
+  offer: Offer;
+  vendor: VendorService | ((kit: Kit) => VendorService);
+  customerPage: CustomerPage;
+  /** Where log lines go; standard output unless given. */
+  logTo: { write(line: string): void };
+  wrapDatabase(database: Database): Database;
+  pace: Partial<Pace>;
+  wrapTokenEndpoint(endpoint: TokenEndpoint): TokenEndpoint;
 }

@@ -1,3 +1,5 @@
+import { Misconfigured } from "./errors.ts";
+
 /** What is on offer. The kit checks requests against it and writes the add-on manifest from it. */
 export interface Offer<
   Name extends string = string,
@@ -44,4 +46,59 @@ export function defineOffer<const Name extends string, const Var extends string,
   offer: Offer<Name, Var, Region>,
 ): Offer<Name, Var, Region> & Pick<Offer, "plans"> {
   return offer;
+}
+
+/** The names that an app's config vars can have (assumed, as the sandbox has it). */
+const CONFIG_VAR = /^_?[A-Za-z][A-Za-z0-9_]*$/;
+const OF_A_VAR =
+  "a name there is of letters, digits and underscores, and begins with a letter, or an underscore and a letter";
+
+/** The longest that one call of a vendor's function may take, in seconds. */
+export const LONGEST_CALL_SECONDS = 600;
+
+/** Throws one {@link Misconfigured} that lists every fault in the offer. */
+export function checkOffer(offer: Offer): void {
+  const { plans, configVars, limits = {} } = offer;
+  const names = Object.keys(plans);
+  const faults = [
+    ...(["defaultPlan", "ephemeralPlan"] as const)
+      .filter((member) => !Object.hasOwn(plans, offer[member]))
+      .map((member) => `${member} is "${offer[member]}", but the plans are: ${names.join(", ")}.`),
+    ...names
+      .filter((name) => !/^[^\s:]+$/.test(name))
+      .map((name) => `plans holds "${name}": a name there is not empty, and without colon or white space.`),
+    ...configVars
+      .filter((name) => !CONFIG_VAR.test(name))
+      .map((name) => `configVars holds "${name}": ${OF_A_VAR}.`),
+    ...Object.entries(limits)
+      .filter(([, seconds]) => !(seconds >= 1 && seconds <= LONGEST_CALL_SECONDS))
+      .map(([name, seconds]) => `limits.${name} is ${seconds}: give seconds, 1 to ${LONGEST_CALL_SECONDS}.`),
+  ];
+  if (faults.length === 0) return;
+  throw new Misconfigured(["src/your-service/plans.ts needs mending:", ...faults].join("\n  "));
+}
+
+/** An add-on's manifest for the platform. Throws `Misconfigured` for an offer that does not fit together. */
+export function addonManifest(addonId: string, offer: Offer) {
+  checkOffer(offer);
+  const { plans, defaultPlan, ephemeralPlan, regions, configVars, requires = [] } = offer;
+  const prefix = commonPrefix(configVars);
+  return {
+    id: addonId,
+    plans: Object.entries(plans).map(([name, { description }]) => ({ name, description })),
+    default_plan: defaultPlan,
+    ephemeral_plan: ephemeralPlan,
+    regions: [...regions],
+    config_vars: [...configVars],
+    ...(prefix && { config_vars_prefix: prefix }),
+    ...(requires.length > 0 && { requires: [...requires] }),
+  };
+}
+
+/** The leading words that all names share, leaving each at least one of its own: SHOP for SHOP_URL and SHOP_TOKEN. */
+function commonPrefix(names: readonly string[]): string {
+  const words = names.map((name) => name.split("_").slice(0, -1));
+  const [first = []] = words;
+  const end = first.findIndex((word, index) => !words.every((each) => each[index] === word));
+  return (end < 0 ? first : first.slice(0, end)).join("_");
 }

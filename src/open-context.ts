@@ -1,9 +1,8 @@
 import { messageOf } from "./errors.ts";
 import { closeAll, sharedFor } from "./within.ts";
 import type { Config } from "./config.ts";
-import type { Context, OpenContext } from "./context.ts";
-import type { CustomerPage } from "./people/contract.ts";
-import { createOutageWatch, openDatabase, type Database } from "./database/database.ts";
+import type { Context, OpenContext, Parts } from "./context.ts";
+import { createOutageWatch, openDatabase } from "./database/database.ts";
 import { createJobs } from "./jobs/run.ts";
 import { timetable } from "./jobs/timetable.ts";
 import { createLog, createSample } from "./logging/log.ts";
@@ -12,16 +11,14 @@ import { countedTokens, timedDatabase, timedHttp } from "./metrics/measured.ts";
 import { createMetrics } from "./metrics/metrics.ts";
 import { noteBeat } from "./metrics/store.ts";
 import { createTotals } from "./metrics/totals.ts";
-import { PACE, type Pace } from "./pace.ts";
+import { PACE } from "./pace.ts";
 import { createPlatformFor } from "./platform/api.ts";
 import { createHttp } from "./platform/http.ts";
-import { createTokenEndpoint, type TokenEndpoint } from "./platform/oauth.ts";
+import { createTokenEndpoint } from "./platform/oauth.ts";
 import { currentStatus } from "./platform/status.ts";
-import { checkOffer } from "./resources/check-offer.ts";
-import type { Extensions, Kit } from "./extend/contract.ts";
+import { checkOffer } from "./offer.ts";
 import { checkExtensions } from "./extend/jobs.ts";
 import { kitFor } from "./extend/kit.ts";
-import type { Offer, YourService } from "./resources/contract.ts";
 import { createCredentials } from "./credentials/credentials.ts";
 import { createExchanges, createRefreshes, refreshesSettled } from "./credentials/pools.ts";
 import { tokensOf } from "./credentials/token-source.ts";
@@ -30,20 +27,6 @@ import { createVault } from "./vault/vault.ts";
 import { createStepRunner } from "./work/runner.ts";
 import { createYourService } from "./your-service/index.ts";
 import { offer as yourOffer } from "./your-service/plans.ts";
-
-/** Replacements for parts, or wrappers around them: for tests, and for another vendor's service. */
-export interface Parts {
-  offer: Offer;
-  vendor: VendorService | ((kit: Kit) => VendorService);
-  customerPage: CustomerPage;
-  /** Where log lines go; standard output unless given. */
-  logTo: { write(line: string): void };
-  wrapDatabase(database: Database): Database;
-  pace: Partial<Pace>;
-  wrapTokenEndpoint(endpoint: TokenEndpoint): TokenEndpoint;
-}
-
-type VendorService = YourService & Extensions;
 
 /** Being filled: a part may use another one as soon as it works, however late that one is made. */
 type Growing = { -readonly [Part in keyof Context]: Context[Part] };

@@ -46,9 +46,9 @@ function parse(file: string): ts.SourceFile {
   return ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
 }
 
-/** The files that a file imports, types and dynamic imports included. */
+/** The files that a file imports: its types too, but not what it loads only when that is needed. */
 function imports(file: string): string[] {
-  const found = [...sources.get(file)!.text.matchAll(/(?:from|import\()\s*"(\.[^"]+)"/g)];
+  const found = [...sources.get(file)!.text.matchAll(/^(?:import|export) [^;]*?from "(\.[^"]+)"/gm)];
   return found.map(([, to]) => path.posix.join(path.posix.dirname(file), to!));
 }
 

@@ -7,7 +7,7 @@ import { startSandbox, type Sandbox } from "../../packages/sandbox/index.ts";
 import { readConfig, yourEnvironment } from "../../src/config.ts";
 import type { Environment } from "../../src/environment.ts";
 import { statement } from "../../src/database/database.ts";
-import { addonManifest } from "../../src/resources/check-offer.ts";
+import { addonManifest } from "../../src/offer.ts";
 import { runWeb } from "../../src/process/run-web.ts";
 import type { RunningService } from "../../src/process/start-up.ts";
 import { addonId, offer } from "../../src/your-service/plans.ts";

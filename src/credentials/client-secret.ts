@@ -2,7 +2,7 @@ import { retryWhileUnreachable, type Database } from "../database/database.ts";
 import { Misconfigured } from "../errors.ts";
 import type { Log } from "../logging/log.ts";
 import type { Scrubber, Secret } from "../secret.ts";
-import type { TokenAnswer } from "../platform/oauth.ts";
+import type { Failure, TokenAnswer } from "../platform/oauth.ts";
 import { clientSecretSealContext, keyIdOf, type Vault } from "../vault/vault.ts";
 import { AROUND_CALL } from "./queue.ts";
 import {
@@ -15,7 +15,7 @@ import {
   takeSecretProbe,
   type SealedSecret,
 } from "./store.ts";
-import type { Failure, Tries } from "./verdict.ts";
+import type { Tries } from "./states.ts";
 
 /** A rejection is a fact about the secret, never about a token: it stops the calls, but for one probe a minute. */
 export interface ClientSecret {

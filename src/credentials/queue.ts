@@ -1,8 +1,8 @@
-import { groupCommit, statement, type Queryable, type Statement } from "../database/database.ts";
+import { statement, type Queryable, type Statement } from "../database/database.ts";
+import { areAmong, groupCommit } from "../database/group-commit.ts";
 import { retryWhileUnreachable } from "../database/retry.ts";
 import { keyIdInSql } from "../vault/vault.ts";
-import { stateAfter, type Owner, type State } from "./states.ts";
-import type { Tries, Verdict } from "./verdict.ts";
+import { stateAfter, type Lease, type Owner, type State, type Tries, type Verdict } from "./states.ts";
 
 // The rows of `credentials` as a queue: claimed, marked, released, settled. A claim is one statement, so that there is no
 // moment between seeing a row and owning it; as `uuid = ANY(ARRAY(SELECT … FOR UPDATE SKIP LOCKED))` its sub-select runs
@@ -19,11 +19,6 @@ export const AROUND_CALL = { upToMs: 15_000 };
 const FRESH_MS = 1_000;
 /** The most rows ever claimed at once. It also tells the planner, which does not see $1, how many are wanted. */
 const MOST_CLAIMED = 2_000;
-
-export interface Lease {
-  uuid: string;
-  lease: number;
-}
 
 export interface ClaimedCredential extends Lease, Tries, Record<"requestId" | "traceparent", string | null> {
   /** When the claim was sent (ms), by the clock that goes on while the process is frozen or the machine sleeps. */
@@ -149,12 +144,6 @@ export async function markSent(db: Queryable, row: ClaimedCredential): Promise<b
   const isFresh = Math.abs(Date.now() - row.claimedAtMs) < FRESH_MS;
   if (isFresh && row.state !== "grant_pending") return true;
   return retryWhileUnreachable(() => markTogether(db, row), AROUND_CALL);
-}
-
-/** For each row, in order, whether the database returned it: two rows of one batch may be of the same credential. */
-export function areAmong(rows: readonly Lease[], answered: readonly Lease[]): boolean[] {
-  const leases = new Set(answered.map(({ uuid, lease }) => `${uuid} ${lease}`));
-  return rows.map(({ uuid, lease }) => leases.has(`${uuid} ${lease}`));
 }
 
 const release = statement(

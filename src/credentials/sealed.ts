@@ -1,10 +1,11 @@
-import type { Context } from "../context.ts";
+import type { Queryable } from "../database/database.ts";
+import type { Log } from "../logging/log.ts";
 import type { Secret } from "../secret.ts";
-import { KeyMissing, SealBroken, credentialSealContext } from "../vault/vault.ts";
+import { KeyMissing, SealBroken, credentialSealContext, type Vault } from "../vault/vault.ts";
 import { reopenSome, settle, type Judged } from "./queue.ts";
 import type { Owner, State } from "./states.ts";
 
-type Needs = Pick<Context, "db" | "vault" | "log">;
+type Needs = { db: Queryable; vault: Vault; log: Log };
 
 /**
  * Null: it does not open, and the row was quarantined, unless it has changed since. None of the causes says that the

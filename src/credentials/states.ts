@@ -108,3 +108,38 @@ export function stateAfter(from: State, event: CredentialEvent): State {
   if (!move) throw new Error(`A credential that is ${from} has no move for: ${event}`);
   return move[0];
 }
+
+/** How long a grant is tried after its arrival: the five minutes that it lives, and 5 s for clocks that differ. */
+export const GRANT_SECONDS = 305;
+
+/** A claim of a row. */
+export interface Lease {
+  uuid: string;
+  lease: number;
+}
+
+/** What is judged of a row when a call for it has failed. */
+export interface Tries {
+  owner: Owner;
+  state: State;
+  attempts: number;
+  outcomeUnknown: boolean;
+  /** Since the platform first refused this code or refresh token, by the database; null: it never did. */
+  rejectedForSeconds: number | null;
+  sealedRefreshToken: Buffer | null;
+}
+
+/** What becomes of the row. */
+export interface Verdict {
+  /** Null: it keeps its state. */
+  on: CredentialEvent | null;
+  reason: string | null;
+  /** When it is due again; null: never. */
+  againInSeconds: number | null;
+  /** Absent: as before. */
+  attempts?: number;
+  isRefused?: boolean;
+  /** The platform may have issued tokens that did not arrive. */
+  isUnknown?: boolean;
+  error?: string;
+}

@@ -1,6 +1,6 @@
-import { groupCommit, statement, type Database, type Queryable } from "../database/database.ts";
-import { areAmong, type Lease } from "./queue.ts";
-import type { Owner, State } from "./states.ts";
+import { statement, type Database, type Queryable } from "../database/database.ts";
+import { areAmong, groupCommit } from "../database/group-commit.ts";
+import type { Lease, Owner, State } from "./states.ts";
 
 // Token pairs, and the client secrets that they were issued with.
 

@@ -5,14 +5,14 @@ import {
   isTransient,
   retryWhileUnreachable,
 } from "../database/database.ts";
-import type { IssuedTokens } from "../platform/oauth.ts";
+import type { Failure, IssuedTokens } from "../platform/oauth.ts";
 import type { Secret } from "../secret.ts";
 import { credentialSealContext } from "../vault/vault.ts";
 import { holdsBack, judgePersons, type ClientSecret, type JudgedAnswer } from "./client-secret.ts";
 import { AROUND_CALL, markSent, releaseCredential, settle, type ClaimedCredential } from "./queue.ts";
 import { named, openSealed } from "./sealed.ts";
 import { storeTokens, type SealedTokens } from "./store.ts";
-import { judgeFailure, shareOfLife, type CallResult, type Failure } from "./verdict.ts";
+import { judgeFailure, shareOfLife, type CallResult } from "./verdict.ts";
 
 /** A claimed row. */
 export interface Admitted {

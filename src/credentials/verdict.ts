@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
-import type { NotIssued } from "../platform/oauth.ts";
-import type { CredentialEvent, Owner, State } from "./states.ts";
+import type { Failure } from "../platform/oauth.ts";
+import type { Tries, Verdict } from "./states.ts";
 
 /** Seconds after the n-th try, the last value repeating; jitter adds or subtracts the share `spread`. */
 interface Backoff {
@@ -23,8 +23,6 @@ export const STEP_AGAIN: Backoff = { seconds: [1, 2, 5, 10, 30, 60, 120, 300], s
 
 /** A longer `Retry-After` is cut to this: a grant has five minutes, and a customer depends on it. */
 const LONGEST_GRANT_REST_SECONDS = 60;
-/** How long a grant is tried after its arrival: the five minutes that it lives, and 5 s for clocks that differ. */
-export const GRANT_SECONDS = 305;
 const LEAST_REFUSALS = 3;
 const DAY_SECONDS = 24 * 3600;
 
@@ -32,19 +30,6 @@ export function nextTryInSeconds({ seconds, spread }: Backoff, tries: number): n
   const base = seconds[Math.min(Math.max(tries, 1), seconds.length) - 1]!;
   return base * (1 + spread * (2 * Math.random() - 1));
 }
-
-export interface Tries {
-  owner: Owner;
-  state: State;
-  attempts: number;
-  outcomeUnknown: boolean;
-  /** Since the platform first refused this code or refresh token, by the database; null: it never did. */
-  rejectedForSeconds: number | null;
-  sealedRefreshToken: Buffer | null;
-}
-
-/** `unauthorized`: our client secret is refused, presumably. */
-export type Failure = NotIssued & { outcome: Exclude<NotIssued["outcome"], "client_rejected"> };
 
 /** How a call to the token endpoint for one row ended. */
 export type CallResult =
@@ -56,20 +41,6 @@ export type CallResult =
    */
   | { done: "not_ours" | "quarantined" | "held" | "not_sent" | "secret_rejected" }
   | { done: "failed"; failure: Failure };
-
-export interface Verdict {
-  /** Null: it keeps its state. */
-  on: CredentialEvent | null;
-  reason: string | null;
-  /** When it is due again; null: never. */
-  againInSeconds: number | null;
-  /** Absent: as before. */
-  attempts?: number;
-  isRefused?: boolean;
-  /** The platform may have issued tokens that did not arrive. */
-  isUnknown?: boolean;
-  error?: string;
-}
 
 const REFUSED = "refresh_token_rejected";
 

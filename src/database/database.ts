@@ -5,7 +5,6 @@ import { KitError, Misconfigured } from "../errors.ts";
 import type { PrismaClient } from "./client/client.ts";
 import { refused, leavesConnectionSound } from "./retry.ts";
 
-export { groupCommit } from "./group-commit.ts";
 export * from "./retry.ts";
 
 /** One SQL statement with a name of its own, under which PostgreSQL parses it once per connection, and shows it. */

@@ -89,3 +89,11 @@ function aQueue<Ctx, Row, Result>(ctx: Ctx, { write, isTooLate }: Needs<Ctx, Row
       schedule();
     });
 }
+
+type Claim = { uuid: string; lease: number };
+
+/** For each row, in order, whether the database returned it: two rows of one batch may be of the same thing. */
+export function areAmong(rows: readonly Claim[], returned: readonly Claim[]): boolean[] {
+  const claims = new Set(returned.map(({ uuid, lease }) => `${uuid} ${lease}`));
+  return rows.map(({ uuid, lease }) => claims.has(`${uuid} ${lease}`));
+}

@@ -3,7 +3,7 @@ import { retryWhileUnreachable, statement } from "../database/database.ts";
 import { KitError } from "../errors.ts";
 import { changeConfig, lockedResource } from "../resources/store.ts";
 import { readUuid } from "../values.ts";
-import { askRotation } from "../work/rotation.ts";
+import { askRotation } from "./rotation.ts";
 import { checkVar } from "../work/vendor-results.ts";
 import type { Kit } from "./contract.ts";
 import { announceConfig, findForYou, listAfter } from "./store.ts";

@@ -5,7 +5,7 @@ import { refreshesSettled } from "../credentials/pools.ts";
 import { prunePeopleAndCustomers } from "../people/store.ts";
 import { createYourJobs } from "../extend/jobs.ts";
 import { failStranded } from "../resources/end-store.ts";
-import { planRotations } from "../work/rotation.ts";
+import { planRotations } from "../extend/rotation.ts";
 import { lookAgain } from "../work/platform-steps.ts";
 import { findLateSteps } from "../work/runner.ts";
 import type { Lane } from "../work/step.ts";

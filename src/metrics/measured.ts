@@ -2,9 +2,9 @@ import type { Request, Response } from "express";
 import type { Database, Queryable } from "../database/database.ts";
 import type { Http } from "../platform/errors.ts";
 import type { TokenEndpoint } from "../platform/oauth.ts";
+import { endpointOf, METHODS, routeOf } from "./labels.ts";
 import type { Metrics } from "./metrics.ts";
 
-const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 const secondsSince = (startedMs: number) => (performance.now() - startedMs) / 1_000;
 
 export function countedTokens({ exchange, refresh }: TokenEndpoint, metrics: Metrics): TokenEndpoint {
@@ -60,27 +60,6 @@ export function timedHttp({ send, close }: Http, metrics: Metrics): Http {
   };
 }
 
-/** The words of the platform's paths; anything else there is an id, a name or an address. */
-const WORDS = new Set(
-  `account actions addon-attachments addons api apps authorizations collaborators config current-status deprovision domains
-  filters incidents log-drains members oauth oauth-grant pipeline-couplings pipelines provision resources teams token users v4
-  vendor`.split(/\s+/),
-);
-
-/**
- * The endpoint of a call, such as `GET /addons/:id/config`. The platform's base URL may have a path of its own. A path
- * of which two words in a row are unknown is `other`: the number of labels must not grow with that of the customers.
- */
-export function endpointOf(method: string, url: URL | string): string {
-  const path = (typeof url === "string" ? new URL(url) : url).pathname.replace(/[^/]+/g, (word) =>
-    WORDS.has(word) ? word : ":id",
-  );
-  const known = path.replace(/^(\/:id)+(?=\/|$)/, "");
-  return known.length < 2 || known.includes(":id/:id") || !METHODS.includes(method)
-    ? "other"
-    : `${method} ${known}`;
-}
-
 /** The platform's three calls to us, by method and route. */
 const CALLS: Readonly<Record<string, "provision" | "planChange" | "deprovision">> = {
   "POST /resources": "provision",
@@ -111,19 +90,4 @@ function resultOf(status: number) {
   if (status >= 500) return "failed";
   if (status >= 300) return "refused";
   return status === 202 ? "later" : "done";
-}
-
-const ROUTER_PATHS = ["/metrics", "/oauth", "/sso", "/customer", "/operator"];
-
-/**
- * A route knows only the part of its path behind its router's mount. The label of the platform's calls is always
- * "/resources", because alerts refer to it; of a request that was refused before it reached a route, its mount's.
- */
-export function routeOf({ originalUrl, route }: Request, resourcesPath: string): string {
-  const isBelow = (path: string) =>
-    originalUrl.startsWith(path) && /^([/?]|$)/.test(originalUrl.slice(path.length));
-  const mount = isBelow(resourcesPath) ? "/resources" : (ROUTER_PATHS.find(isBelow) ?? "");
-  const { path } = (route ?? {}) as { path?: unknown };
-  const behind = typeof path === "string" && path !== "/" && path !== mount ? path : "";
-  return mount + behind || "other";
 }

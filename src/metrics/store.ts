@@ -1,5 +1,4 @@
-import { STATES_OF_RESOURCES, type State } from "../credentials/states.ts";
-import { GRANT_SECONDS } from "../credentials/verdict.ts";
+import { GRANT_SECONDS, STATES_OF_RESOURCES, type State } from "../credentials/states.ts";
 import { statement, type Queryable } from "../database/database.ts";
 import { whereNext, UNANSWERED } from "../work/queue.ts";
 import {

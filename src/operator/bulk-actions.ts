@@ -1,6 +1,6 @@
 import type { Context } from "../context.ts";
 import { LEGACY_GRANTS_OFF, recoverGrants, refreshTokens } from "./tokens.ts";
-import { askRotation, NO_ROTATION, rotationOf } from "../work/rotation.ts";
+import { askRotation, NO_ROTATION, rotationOf } from "../extend/rotation.ts";
 import { forEachResource, type How, type Report, type Which } from "./work-through.ts";
 import { Refusal } from "../errors.ts";
 import { failLocked, lockWithCredential } from "../resources/end-store.ts";

@@ -1,8 +1,5 @@
-import { adviceOn, momentAway, planInWords } from "./wording.ts";
+import { adviceOn, momentAway, planInWords, type NamedFact } from "./wording.ts";
 import type { WaitingStep, WholeResource } from "./resources.ts";
-
-/** Something to be known, by its name: a time is ISO 8601, and null stands for none. */
-export type NamedFact = readonly [name: string, fact: string | number | null | undefined];
 
 /** What the command line and the page both show of a resource, by title. */
 export function factsOf(resource: WholeResource) {

@@ -1,5 +1,5 @@
 import { statement, type Database, type Queryable } from "../database/database.ts";
-import { GRANT_SECONDS } from "../credentials/verdict.ts";
+import { GRANT_SECONDS } from "../credentials/states.ts";
 import type { ResourceState } from "../resources/states.ts";
 import {
   ALARM_AFTER_ATTEMPTS,

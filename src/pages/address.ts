@@ -1,7 +1,6 @@
 import type { Request, Response } from "express";
-import type { Config } from "../config.ts";
 
-type Needs = { config: Pick<Config, "publicUrl"> };
+type Needs = { config: { publicUrl: string | undefined } };
 
 /**
  * The address of this service as a browser sees it: from `PUBLIC_URL`, or else from the request, which trusts as many

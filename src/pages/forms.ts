@@ -1,8 +1,8 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import express, { type RequestHandler } from "express";
-import type { Context } from "../context.ts";
 import { askForBody, isUnreadableBody } from "../http/requests.ts";
 import { Secret } from "../secret.ts";
+import type { Vault } from "../vault/vault.ts";
 import { Problem, type Explanation } from "./pages.tsx";
 
 /** All values that were sent under each name. */
@@ -36,7 +36,7 @@ export function formIn(body: unknown): Form {
 /** How long a page with a form may stay open before its button is pressed. */
 const FORM_SECONDS = 3_600;
 
-type Signing = Pick<Context, "vault">;
+type Signing = { vault: Vault };
 const nowSeconds = () => Math.floor(Date.now() / 1_000);
 
 /** What a form is for. `holder`: what only the person at the page has, or is; it may be a secret. */

@@ -2,8 +2,7 @@ import { Router, type ErrorRequestHandler, type Request, type RequestHandler, ty
 import helmet from "helmet";
 import type { ComponentChildren } from "preact";
 import { render } from "preact-render-to-string";
-import type { Config } from "../config.ts";
-import { isDatabaseUnreachable } from "../database/database.ts";
+import { isDatabaseUnreachable } from "../database/retry.ts";
 import { KitError, Refusal } from "../errors.ts";
 import { methodNotAllowed } from "../http/requests.ts";
 import type { Log } from "../logging/log.ts";
@@ -11,7 +10,7 @@ import { addressOf } from "./address.ts";
 import { stylesheet } from "./style.ts";
 
 interface Needs {
-  config: Pick<Config, "addonId" | "publicUrl">;
+  config: { addonId: string; publicUrl: string | undefined };
   log: Log;
 }
 

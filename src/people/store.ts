@@ -1,7 +1,7 @@
-import type { Context } from "../context.ts";
-import { retryWhileUnreachable, statement } from "../database/database.ts";
+import { retryWhileUnreachable, statement, type Database } from "../database/database.ts";
 import type { Account } from "../platform/authorizations.ts";
 import { Secret } from "../secret.ts";
+import type { Vault } from "../vault/vault.ts";
 import type { CustomerResource } from "./contract.ts";
 import { randomId } from "./cookies.ts";
 import type { SignedForm } from "./sign-on.ts";
@@ -9,7 +9,7 @@ import type { SignedForm } from "./sign-on.ts";
 // Sessions of people and of customers. In SQL, because the database's clock alone decides how long they last. An id
 // exists in one browser's cookie and nowhere else; stored is its keyed hash.
 
-type Needs = Pick<Context, "db" | "vault">;
+type Needs = { db: Database; vault: Vault };
 
 type Table = "sessions" | "customer_sessions";
 

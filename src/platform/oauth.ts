@@ -24,6 +24,9 @@ export interface NotIssued {
   retryAfterMs?: number;
 }
 
+/** One that says nothing of the client. `unauthorized`: after a judgement, our secret is refused, presumably. */
+export type Failure = NotIssued & { outcome: Exclude<TokenFailure, "client_rejected"> };
+
 export type TokenAnswer = { outcome: "issued"; tokens: IssuedTokens } | NotIssued;
 
 /** The calls to `{auth_url}/oauth/token`. None ever throws or retries: the credential's row schedules retries. */

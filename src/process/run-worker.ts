@@ -1,5 +1,6 @@
 import type { Config } from "../config.ts";
-import { openContext, type Parts } from "../open-context.ts";
+import type { Parts } from "../context.ts";
+import { openContext } from "../open-context.ts";
 import { becomeReady, stopOnce, type RunningService } from "./start-up.ts";
 
 /** Starts a process that runs the jobs and nothing else. */

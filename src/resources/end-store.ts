@@ -1,5 +1,6 @@
-import type { Context } from "../context.ts";
-import { isHeldUp, statement, type Queryable } from "../database/database.ts";
+import { isHeldUp, statement, type Database, type Queryable } from "../database/database.ts";
+import type { Log } from "../logging/log.ts";
+import type { Vault } from "../vault/vault.ts";
 import { IS_OF_YOU, NOTICED, STEP_LEASE_SECONDS } from "../work/step.ts";
 import { sealAnswer } from "./answers.ts";
 import { whereCan } from "./states.ts";
@@ -109,7 +110,7 @@ export async function endResource(
  */
 export async function failLocked(
   tx: Queryable,
-  vault: Context["vault"],
+  vault: Vault,
   uuid: string,
   { onlyIfStranded = false } = {},
 ): Promise<boolean> {
@@ -121,7 +122,7 @@ export async function failLocked(
 
 /** The same in a transaction of its own. */
 export async function failProvision(
-  { db, vault }: Pick<Context, "db" | "vault">,
+  { db, vault }: { db: Database; vault: Vault },
   uuid: string,
   how?: { onlyIfStranded: boolean },
 ): Promise<boolean> {
@@ -139,7 +140,7 @@ const stranded = statement(
 );
 
 /** Fails the put-off provisions whose grant was lost. */
-export async function failStranded(ctx: Pick<Context, "db" | "vault" | "log">): Promise<void> {
+export async function failStranded(ctx: { db: Database; vault: Vault; log: Log }): Promise<void> {
   for (const { uuid } of await ctx.db.readWhole<{ uuid: string }>(stranded))
     try {
       if (await failProvision(ctx, uuid, { onlyIfStranded: true }))

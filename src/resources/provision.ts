@@ -60,7 +60,8 @@ async function again(
   isHeard: () => boolean,
 ): Promise<Answer> {
   const { uuid, grant, requestId } = request;
-  if (grant && isHeard() && (await persist(() => receiveGrant(ctx, uuid, grant, requestId))))
+  const by = { requestId, traceparent: ctx.trace.current() };
+  if (grant && isHeard() && (await persist(() => receiveGrant(ctx, uuid, grant, by))))
     ctx.log.info({ uuid, requestId }, "A repeated provision brought a new grant");
   // The process that began it may have died: then its step is due.
   ctx.nudge("run-vendor-steps");

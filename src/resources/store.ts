@@ -1,6 +1,7 @@
-import type { Context } from "../context.ts";
-import { groupCommit, statement, type Queryable } from "../database/database.ts";
-import { GRANT_SECONDS } from "../credentials/verdict.ts";
+import { statement, type Database, type Queryable } from "../database/database.ts";
+import { groupCommit } from "../database/group-commit.ts";
+import { GRANT_SECONDS } from "../credentials/states.ts";
+import type { Pace } from "../pace.ts";
 import type { Secret } from "../secret.ts";
 import { credentialSealContext, resourceSealContext, type Vault } from "../vault/vault.ts";
 import { NOTICED, STEP_LEASE_SECONDS } from "../work/step.ts";
@@ -13,6 +14,8 @@ import { whereCan, type ResourceState } from "./states.ts";
 // its resource is stored, without an answer: the process that stored it calls the vendor's function at once, with no
 // step. Only what outlasts the request gets one: a provision that is put off, fails, or is answered "later" while it
 // runs.
+
+type Needs = { db: Database; vault: Vault; pace: Pace };
 
 const LEASE = `interval '${STEP_LEASE_SECONDS} seconds'`;
 
@@ -69,14 +72,14 @@ interface NewProvision {
 }
 
 /** Writes a new resource, and returns it as it is before any answer. Null: the uuid was stored before. */
-export const insertProvision = groupCommit<Context, NewProvision, ResourceRow | null>({
+export const insertProvision = groupCommit<Needs, NewProvision, ResourceRow | null>({
   isTooLate: (row) => row.isTooLate(),
   write: insertProvisions,
 });
 
 /** The same for several, whose uuids differ. */
 export async function insertProvisions(
-  { db, vault, pace }: Pick<Context, "db" | "vault" | "pace">,
+  { db, vault, pace }: Needs,
   rows: readonly Omit<NewProvision, "isTooLate">[],
 ): Promise<(ResourceRow | null)[]> {
   const requests = rows.map(({ request }) => request);
@@ -151,16 +154,16 @@ const replaceGrant = statement(
 
 /** Takes over the grant of a repeated request. True if it will be exchanged, false if it is not needed. */
 export async function receiveGrant(
-  { db, vault, pace, trace }: Pick<Context, "db" | "vault" | "pace" | "trace">,
+  { db, vault, pace }: Needs,
   uuid: string,
   grant: Grant,
-  requestId: string | null,
+  { requestId, traceparent }: Record<"requestId" | "traceparent", string | null>,
 ): Promise<boolean> {
   const [row] = await db.query<{ state: string; sealedGrantCode: Buffer | null }>(readGrant, [uuid]);
   if (row?.state === "grant_pending" && isSameCode(vault, uuid, row.sealedGrantCode, grant.code))
     return false;
   const code = sealCode(vault, uuid, grant.code);
-  const values = [uuid, code, grant.expiresAt, requestId, pace.exchangeAfterMs / 1_000, trace.current()];
+  const values = [uuid, code, grant.expiresAt, requestId, pace.exchangeAfterMs / 1_000, traceparent];
   return (await db.query(replaceGrant, values)).length > 0;
 }
 
@@ -236,7 +239,7 @@ const stateOnAnswer = (next: FirstAnswer["next"]): ResourceState =>
   next === null ? "provisioned" : next === "clean_up" ? "failed" : "provisioning";
 
 /** Stores the answer to a provision, however late, if none is stored yet: true. */
-export const answerFirst = groupCommit<Context, FirstAnswer, boolean>({
+export const answerFirst = groupCommit<Needs, FirstAnswer, boolean>({
   async write({ db, vault, pace }, rows) {
     // Of two answers to one provision in a batch, only the first is written, and only its caller gets true.
     const first = new Map<string, FirstAnswer>();

@@ -22,7 +22,7 @@ import type { NextFunction, Request, Response } from "express";
 import type { Config } from "../config.ts";
 import { exportVariables } from "../environment.ts";
 import type { Log } from "../logging/log.ts";
-import { endpointOf, routeOf } from "../metrics/measured.ts";
+import { endpointOf, routeOf } from "../metrics/labels.ts";
 import type { Http } from "../platform/errors.ts";
 import { build } from "../version.ts";
 import { orNullAfter } from "../within.ts";

@@ -18,7 +18,7 @@ export async function announce(ctx: Context, step: Step): Promise<void> {
   await pushConfig(ctx, uuid, state === "provisioned" || step.attempts > 1);
   // The announcement of a plan change may run beside that of the provision before it, which tells this once.
   if (state === "provisioning" && !isOfPlanChange(step)) await markProvisioned(platform);
-  if (await settleAnnounced(ctx, step))
+  if (await settleAnnounced(ctx.db, step, ctx.vendor.rotation?.overlapMinutes))
     ctx.log.info({ uuid, requestId: step.requestId }, "The platform has the config vars");
 }
 
@@ -41,7 +41,7 @@ export async function reportFailure(ctx: Context, step: Step): Promise<void> {
   }
   if (isProvisioned) {
     const about = { uuid, requestId: step.requestId };
-    if (await settleAnnounced(ctx, step))
+    if (await settleAnnounced(ctx.db, step))
       ctx.log.warn(about, "What was given up is provisioned at the platform, and stays");
     return;
   }
@@ -98,7 +98,7 @@ export async function findApps(ctx: Pick<Context, "db" | "platformFor">, uuid: s
   // The API client checks only the add-on's own id.
   if (!addon.app?.id)
     throw new KitError("no_primary_app", `The platform names no app for the add-on ${uuid}.`);
-  await storeLook(ctx, { uuid, step, app: addon.app, attached: attachments.length });
+  await storeLook(ctx.db, { uuid, step, app: addon.app, attached: attachments.length });
   return { primary: addon.app, attachments };
 }
 

@@ -1,12 +1,13 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Context } from "../context.ts";
-import { groupCommit, statement, type Queryable } from "../database/database.ts";
+import { statement, type Queryable } from "../database/database.ts";
+import { groupCommit } from "../database/group-commit.ts";
 import type { Result } from "../resources/answers.ts";
 import { mergedSet, openConfig, sealConfig } from "../resources/config-vars.ts";
 import { whereCan } from "../resources/states.ts";
 import { findResource } from "../resources/store.ts";
+import type { Vault } from "../vault/vault.ts";
 import { claimOf, IS_OURS, HAS_TOKENS, UNSAID } from "./queue.ts";
-import { whereAnnouncing, whereIn, whereOfPlanChange, type Step } from "./step.ts";
+import { whereAnnouncing, whereOfPlanChange, type Step } from "./step.ts";
 
 // What a step leaves behind, written together with its end: the config vars wanted, the plan, and the next step, without
 // a due time while it needs tokens. Every statement is fenced by the step's lease, so the work of a process that was
@@ -65,7 +66,7 @@ const settle = statement(
  * "later". Null: the step is not ours any more, or its end is stored already.
  */
 export async function settleStep(
-  { db, vault }: { db: Queryable; vault: Context["vault"] },
+  { db, vault }: { db: Queryable; vault: Vault },
   step: Step,
   result: Result,
 ): Promise<{ isAccepted: boolean } | null> {
@@ -109,8 +110,11 @@ const announced = statement(
 );
 
 /** The platform was told everything: the step ends, and the resource is provisioned. False: the step is not ours. */
-export async function settleAnnounced({ db, vendor }: Context, step: Step): Promise<boolean> {
-  const overlapMinutes = vendor.rotation?.overlapMinutes ?? USUAL_OVERLAP_MINUTES;
+export async function settleAnnounced(
+  db: Queryable,
+  step: Step,
+  overlapMinutes = USUAL_OVERLAP_MINUTES,
+): Promise<boolean> {
   return (await db.query(announced, [...claimOf(step), overlapMinutes])).length > 0;
 }
 
@@ -142,8 +146,8 @@ const look = statement(
 /** `step`: that of a discovery, which ends with it. */
 type Look = { uuid: string; step?: Step | undefined; app: { id: string; name: string }; attached: number };
 
-export const storeLook = groupCommit<Pick<Context, "db">, Look, void>({
-  async write({ db }, looks) {
+export const storeLook = groupCommit<Queryable, Look, void>({
+  async write(db, looks) {
     // Of two looks at one resource the later one counts, and ends what either is to end.
     const latest = new Map<string, Look>();
     for (const each of looks) {
@@ -177,61 +181,6 @@ const claimLooks = statement(
 
 /** Takes a few resources. `hasToken`: the platform can be asked without a refresh, which is for the sweep to send. */
 export const takeLooks = (db: Queryable) => db.query<{ uuid: string; hasToken: boolean }>(claimLooks);
-
-// Sent in a transaction that has locked the resource. Nothing is written while another rotation has not reached the
-// app, or if an earlier try of this one ($2) was committed; nor while old credentials wait for the end of their
-// overlap, unless an operator names the resource. What is asked for one resource stands before all that is due.
-const rotation = statement(
-  "write_rotation",
-  `WITH open AS (
-     SELECT key, kind FROM steps
-     WHERE uuid = $1 AND (kind = 'rotate' OR key = $2 OR (kind = 'retire' AND $3::text <> 'operator'))
-   ), free AS (
-     SELECT CASE WHEN $3 IN ('operator', 'service')
-       THEN least(now(), (SELECT min(due_at) FROM steps WHERE ${whereIn("rotation")}) - interval '1 millisecond') ELSE now() END AS at
-     FROM credentials WHERE uuid = $1 AND state IN (${HAS_TOKENS}, 'grant_pending') AND NOT EXISTS (SELECT FROM open)
-   ), hastened AS (
-     UPDATE steps s SET due_at = at FROM free WHERE s.uuid = $1 AND s.kind = 'retire' AND s.due_at > at
-   ), noted AS (
-     INSERT INTO events (uuid, type, detail) SELECT $1, 'rotation_asked', jsonb_build_object('by', CASE WHEN $3 LIKE 'operator%' THEN 'operator' ELSE $3 END) FROM free
-   ), written AS (
-     INSERT INTO steps (uuid, key, kind, due_at, traceparent) SELECT $1, $2, 'rotate', at, $4 FROM free
-   )
-   SELECT CASE WHEN EXISTS (SELECT FROM open WHERE key = $2) OR EXISTS (SELECT FROM free) THEN 'asked'
-     WHEN EXISTS (SELECT FROM open WHERE kind = 'rotate') THEN 'under_way'
-     WHEN EXISTS (SELECT FROM open) THEN 'overlap' ELSE 'no_tokens' END AS result`,
-);
-
-export type Asker = "operator" | "operator_of_all" | "service" | "timetable";
-
-/**
- * `under_way`: the app does not have the credentials of the last rotation yet; `overlap`: the old ones are not retired
- * yet; `no_tokens`: the app could not get new ones.
- */
-export type Asked = "asked" | "under_way" | "overlap" | "no_tokens";
-
-/** Writes the step of a rotation, in a transaction that has locked the resource: unless it is "asked", nothing. */
-export const writeRotation = async (
-  tx: Queryable,
-  { uuid, key, by, traceparent }: { uuid: string; key: string; by: Asker; traceparent: string | null },
-) => (await tx.query<{ result: Asked }>(rotation, [uuid, key, by, traceparent]))[0]!.result;
-
-// A resource that your service refused to rotate is left for a day. Of a large table some pages are read, others each
-// time; and none are found while so many rotations are due that more would only wait.
-const SAMPLE = `least(100, 100.0 * 2000 * current_setting('block_size')::int / greatest(pg_relation_size('resources'), 1))`;
-const oldCredentials = statement(
-  "find_old_credentials",
-  `SELECT r.uuid FROM resources r TABLESAMPLE SYSTEM (${SAMPLE}) JOIN credentials c USING (uuid)
-   WHERE r.state = 'provisioned' AND c.state = 'active'
-     AND coalesce(r.rotated_at, r.created_at) < now() - make_interval(secs => $1::float8 * 86400)
-     AND NOT EXISTS (SELECT FROM steps s WHERE s.uuid = r.uuid AND s.kind IN ('rotate', 'retire'))
-     AND NOT EXISTS (SELECT FROM events e
-       WHERE e.uuid = r.uuid AND e.type = 'rotation_refused' AND e.at > now() - interval '1 day')
-   LIMIT (SELECT 50 - count(*) FROM (SELECT FROM steps WHERE due_at <= now() AND ${whereIn("rotation")} LIMIT 50) due)`,
-);
-
-export const findOldCredentials = (db: Queryable, days: number) =>
-  db.query<{ uuid: string }>(oldCredentials, [days]);
 
 const retired = statement(
   "settle_retired",

@@ -1,4 +1,5 @@
-import { groupCommit, statement } from "../../src/database/database.ts";
+import { statement } from "../../src/database/database.ts";
+import { groupCommit } from "../../src/database/group-commit.ts";
 import { anOpenDatabase } from "../support/open-database.ts";
 import { eventually } from "../support/world.ts";
 

@@ -10,7 +10,8 @@ import { failStranded } from "../../src/resources/end-store.ts";
 import type { Vault } from "../../src/vault/vault.ts";
 import { wakeSteps } from "../../src/work/queue.ts";
 import { resourcesToTake } from "../../src/operator/store.ts";
-import { findOldCredentials, takeLooks } from "../../src/work/store.ts";
+import { findOldCredentials } from "../../src/extend/store.ts";
+import { takeLooks } from "../../src/work/store.ts";
 import { administer } from "../support/database.ts";
 import { anOpenDatabase } from "../support/open-database.ts";
 

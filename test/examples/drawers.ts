@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import pg from "pg";
-import { addonManifest } from "../../src/resources/check-offer.ts";
+import { addonManifest } from "../../src/offer.ts";
 import { offer } from "../../examples/postgres-product/your-service/plans.ts";
 import { SALT } from "../people/customers.ts";
 import { administer, databaseUrl, testServerUrl } from "../support/database.ts";

@@ -8,7 +8,7 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { offer } from "../../examples/message-queue/your-service/plans.ts";
 import { migrate } from "../../src/database/migrate.ts";
-import { addonManifest } from "../../src/resources/check-offer.ts";
+import { addonManifest } from "../../src/offer.ts";
 import { SALT } from "../people/customers.ts";
 import { aProcessWorld, type ProcessWorld } from "../support/process-world.ts";
 import { programsSelling } from "../support/program.ts";

@@ -1,7 +1,7 @@
 import { Refusal } from "../../src/errors.ts";
 import type { Extensions, Kit, Rotation } from "../../src/extend/contract.ts";
 import { openContext } from "../../src/open-context.ts";
-import { askRotation } from "../../src/work/rotation.ts";
+import { askRotation } from "../../src/extend/rotation.ts";
 import { aGate, aVendor, type Vendor } from "../support/a-vendor.ts";
 import { kit as command } from "../support/kit.ts";
 import { interleavings } from "../support/interleavings.ts";

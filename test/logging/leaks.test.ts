@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { LedgerEntry } from "../../packages/sandbox/index.ts";
 import { Refusal } from "../../src/errors.ts";
-import { addonManifest } from "../../src/resources/check-offer.ts";
+import { addonManifest } from "../../src/offer.ts";
 import { PACE } from "../../src/pace.ts";
 import { offer } from "../support/teapots/plans.ts";
 import { aLifecycle } from "../support/lifecycle.ts";

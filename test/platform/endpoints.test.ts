@@ -1,9 +1,10 @@
 import { aWorld, type TestWorld } from "../../packages/sandbox/test/world.ts";
 import { createPlatformFor, type ResourceApi } from "../../src/platform/api.ts";
-import { createHttp, type Http } from "../../src/platform/http.ts";
+import type { Http } from "../../src/platform/errors.ts";
+import { createHttp } from "../../src/platform/http.ts";
 import { Secret } from "../../src/secret.ts";
 import { MEDIA_TYPE, aBench, OTHER, UUID } from "./api-client.ts";
-import { endpointOf } from "../../src/metrics/measured.ts";
+import { endpointOf } from "../../src/metrics/labels.ts";
 import { rawPath } from "../../src/platform/path.ts";
 import { clientEndpoints } from "../support/client-endpoints.ts";
 

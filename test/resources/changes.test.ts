@@ -4,7 +4,7 @@ import { lockedResource } from "../../src/resources/store.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
 import { eventually, opened } from "../support/world.ts";
-import { addonManifest } from "../../src/resources/check-offer.ts";
+import { addonManifest } from "../../src/offer.ts";
 import type { Offer } from "../../src/resources/contract.ts";
 import { offer } from "../support/teapots/plans.ts";
 

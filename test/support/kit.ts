@@ -2,7 +2,7 @@ import { spawn, type ChildProcess, type StdioOptions } from "node:child_process"
 import { tmpdir } from "node:os";
 import type { Environment } from "../../src/environment.ts";
 import { runKit } from "../../src/operator/commands/program.ts";
-import type { Parts } from "../../src/open-context.ts";
+import type { Parts } from "../../src/context.ts";
 import { program } from "./program.ts";
 import { aHost, teapotSeller, type FakeHost } from "./kit-host.ts";
 

@@ -3,11 +3,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { startSandbox, type Sandbox, type SandboxSettings } from "../../packages/sandbox/index.ts";
 import type { Environment } from "../../src/environment.ts";
 import { openDatabase, statement, type Database } from "../../src/database/database.ts";
-import { addonManifest } from "../../src/resources/check-offer.ts";
+import { addonManifest } from "../../src/offer.ts";
 import { runWeb } from "../../src/process/run-web.ts";
 import type { RunningService } from "../../src/process/start-up.ts";
 import type { Pace } from "../../src/pace.ts";
-import type { Parts } from "../../src/open-context.ts";
+import type { Parts } from "../../src/context.ts";
 import { aFreshDatabase } from "./database.ts";
 import { sellers } from "./sellers.ts";
 

@@ -57,7 +57,7 @@ it("a new name and a new attachment are found after a day and are one event; wha
 it("of two looks that are stored at once, the later one is kept, and is the one event", async () => {
   const { services } = operator.world.service;
   const look = (name: string) =>
-    storeLook(services, { uuid, app: { id: operator.control.addon(uuid).app.id, name }, attached: 1 });
+    storeLook(services.db, { uuid, app: { id: operator.control.addon(uuid).app.id, name }, attached: 1 });
   await Promise.all([look("first-name"), look("last-name")]);
   expect((await seen()).app).toBe("last-name");
   expect(await changes()).toMatchObject([{ app: "last-name" }]);

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { temporaryPostgresql } from "../../dev/postgresql.ts";
 import { startSandbox } from "../../packages/sandbox/index.ts";
 import { yourEnvironment } from "../../src/config.ts";
-import { addonManifest } from "../../src/resources/check-offer.ts";
+import { addonManifest } from "../../src/offer.ts";
 import { addonId, offer } from "../../src/your-service/plans.ts";
 import { startBalancer } from "./balancer.ts";
 import { createCustomers } from "./customers.ts";

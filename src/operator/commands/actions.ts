@@ -1,11 +1,9 @@
 import { BULK_ACTIONS } from "../bulk-actions.ts";
 import { typedUuid, UsedWrongly } from "../errors.ts";
-import { actionsBefore, type AuditEntry } from "../audit.ts";
-import { moment } from "../wording.ts";
+import { actionsBefore } from "../audit.ts";
 import { runYourAction, yourActions } from "../your-actions.ts";
 import type { KitCommand } from "./session.ts";
-import type { Paint } from "./host.ts";
-import { bulkOutcome, marked, safe, table } from "./outcome.ts";
+import { bulkOutcome, entryText, marked, table } from "./outcome.ts";
 
 const OF_MANY = `
 What is skipped is no failure (exit code 0). Stopped with Ctrl-C, it finishes
@@ -73,12 +71,4 @@ export function addAudit(program: KitCommand): void {
         show: (paint) => [...page.entries.map((entry) => entryText(paint, entry)), ...end].join("\n"),
       };
     });
-}
-
-export function entryText(paint: Paint, entry: AuditEntry): string {
-  const { action, uuid, operator, state, message, startedAt } = entry;
-  const who = operator.address === null ? operator.name : `${operator.name} (${operator.address})`;
-  const end = state === "done" ? state : paint.red(state);
-  const below = [who, uuid, message].filter(Boolean).join("; ");
-  return `${moment(startedAt.toISOString())}  ${end}  ${paint.bold(safe(action))}\n  ${safe(below)}`;
 }

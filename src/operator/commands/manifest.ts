@@ -7,7 +7,7 @@ import { counted } from "../wording.ts";
 import type { KitCommand, Session } from "./session.ts";
 import type { Paint } from "./host.ts";
 import { DONE, example, FAILED, jsonText, safe, safeLines } from "./outcome.ts";
-import { addonManifest } from "../../resources/check-offer.ts";
+import { addonManifest } from "../../offer.ts";
 
 export function addManifest(program: KitCommand): void {
   const manifest = program

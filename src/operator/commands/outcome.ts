@@ -1,8 +1,8 @@
 import { CommanderError } from "commander";
 import { isDatabaseUnreachable } from "../../database/database.ts";
 import { errorIdOf, messageOf } from "../../errors.ts";
-import type { NamedFact } from "../resource-facts.ts";
-import { ISO_TIME, momentAway } from "../wording.ts";
+import type { AuditEntry } from "../audit.ts";
+import { ISO_TIME, moment, momentAway, type NamedFact } from "../wording.ts";
 import { isWhole, reportInWords, type Report } from "../work-through.ts";
 import type { Paint } from "./host.ts";
 
@@ -101,6 +101,15 @@ export function facts(paint: Paint, named: readonly NamedFact[], now?: number): 
       return `  ${paint.dim(name.toLowerCase().padEnd(width))}  ${shown}`;
     })
     .join("\n");
+}
+
+/** An entry of the audit trail. */
+export function entryText(paint: Paint, entry: AuditEntry): string {
+  const { action, uuid, operator, state, message, startedAt } = entry;
+  const who = operator.address === null ? operator.name : `${operator.name} (${operator.address})`;
+  const end = state === "done" ? state : paint.red(state);
+  const below = [who, uuid, message].filter(Boolean).join("; ");
+  return `${moment(startedAt.toISOString())}  ${end}  ${paint.bold(safe(action))}\n  ${safe(below)}`;
 }
 
 export const example = (line: string) => `\nExample:\n  $ ${line}`;

@@ -8,11 +8,10 @@ import {
   type WholeResource,
 } from "../resources.ts";
 import { typedUuid } from "../errors.ts";
-import { counted, some, moment, planInWords } from "../wording.ts";
-import { entryText } from "./actions.ts";
+import { counted, some, moment, planInWords, type NamedFact } from "../wording.ts";
 import type { KitCommand } from "./session.ts";
-import { DONE, example, FAILED, facts, marked, table } from "./outcome.ts";
-import { detailsInWords, factsOf, type NamedFact } from "../resource-facts.ts";
+import { DONE, entryText, example, FAILED, facts, marked, table } from "./outcome.ts";
+import { detailsInWords, factsOf } from "../resource-facts.ts";
 import type { Paint } from "./host.ts";
 
 export function addResources(program: KitCommand): void {

@@ -4,7 +4,7 @@ import { messageOf } from "../../errors.ts";
 import { stateOfWork } from "../../metrics/store.ts";
 import type { OpenContext } from "../../context.ts";
 import { PACE } from "../../pace.ts";
-import { checkOffer } from "../../resources/check-offer.ts";
+import { checkOffer } from "../../offer.ts";
 import type { Offer } from "../../resources/contract.ts";
 import { sharedFor, within } from "../../within.ts";
 import { fault, fine, joined, type Check, type Finding } from "./finding.ts";

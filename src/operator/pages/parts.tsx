@@ -1,8 +1,7 @@
 import { createContext, type ComponentChildren } from "preact";
 import { useContext } from "preact/hooks";
 import { Facts } from "../../pages/pages.tsx";
-import type { NamedFact } from "../resource-facts.ts";
-import { distance, ISO_TIME } from "../wording.ts";
+import { distance, ISO_TIME, type NamedFact } from "../wording.ts";
 
 export const LIVE_MS = 5_000;
 

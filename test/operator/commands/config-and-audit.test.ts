@@ -1,5 +1,5 @@
 import os from "node:os";
-import { addonManifest } from "../../../src/resources/check-offer.ts";
+import { addonManifest } from "../../../src/offer.ts";
 import { sealConfig, type ConfigVar } from "../../../src/resources/config-vars.ts";
 import { aLifecycle } from "../../support/lifecycle.ts";
 import { opened } from "../../support/world.ts";

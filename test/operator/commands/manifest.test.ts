@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { kit, kitJson } from "../../support/kit.ts";
 import { settingsFromEnvironment } from "../../../packages/sandbox/environment.ts";
-import { addonManifest } from "../../../src/resources/check-offer.ts";
+import { addonManifest } from "../../../src/offer.ts";
 import { offer } from "../../support/teapots/plans.ts";
 import { aWorld, type World } from "../../support/world.ts";
 

@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 import type { Context } from "../context.ts";
 import { retryWhileUnreachable } from "../database/database.ts";
 import { KitError } from "../errors.ts";
-import type { Rotation } from "../extend/contract.ts";
 import { lockedResource } from "../resources/store.ts";
+import type { Rotation } from "./contract.ts";
 import { findOldCredentials, writeRotation, type Asked, type Asker } from "./store.ts";
 
 // Rotation of customers' credentials: who may ask for it, and what ends it. A `rotate` step makes new ones, then sets
