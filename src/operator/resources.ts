@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { Credential, Event, Resource, Step } from "../database/client/client.ts";
 import { retryWhileUnreachable, type Database } from "../database/database.ts";
 import { STATES_OF_RESOURCES } from "../credentials/states.ts";
@@ -217,24 +218,33 @@ const NOTHING = {
   logInputUrl: null,
   logDrainToken: null,
   grant: null,
-  requestId: null,
 };
 
-/** Writes installations whose uuids differ; returns the uuids that were new. Harmless to repeat. */
+/** Writes installations whose uuids differ; returns the uuids that were new. */
 async function importResources(
   ctx: Pick<Context, "db" | "vault" | "pace">,
   installations: readonly Installation[],
 ): Promise<Set<string>> {
+  // By it the rows are found that an earlier try wrote, of which the acknowledgement was lost.
+  const requestId = randomUUID();
   // Always in the order of uuids: two imports of the same uuids then wait for each other instead of deadlocking.
   const rows = installations
     .toSorted((one, other) => (one.uuid < other.uuid ? -1 : 1))
     .map(({ uuid, plan, region, name }) => ({
-      request: { ...NOTHING, uuid, plan, region, name },
+      request: { ...NOTHING, uuid, plan, region, name, requestId },
       answer: { status: 200, body: JSON.stringify({ id: uuid }) },
       traceparent: null,
     }));
-  const stored = await retryWhileUnreachable(() => insertProvisions(ctx, rows));
-  return new Set(stored.flatMap((resource) => resource?.uuid ?? []));
+  const uuids = rows.map(({ request }) => request.uuid);
+  const { credential } = await ctx.db.prisma();
+  let tries = 0;
+  return retryWhileUnreachable(async () => {
+    const isAgain = (tries += 1) > 1;
+    const stored = await insertProvisions(ctx, rows);
+    const where = { requestId, uuid: { in: uuids } };
+    const before = isAgain ? await credential.findMany({ where, select: { uuid: true } }) : [];
+    return new Set([...stored, ...before].flatMap((each) => each?.uuid ?? []));
+  });
 }
 
 /**

@@ -17,6 +17,9 @@ it("the ledger contains every call in both directions, in order", async () => {
   });
   expect(world.control.ledger({ since: 2 }).entries.map(({ seq }) => seq)).toEqual([3]);
   expect(next).toBe(3);
+  expect(world.control.ledger({ since: 3 }).entries).toEqual([]);
+  // Of a sandbox that was started anew.
+  expect(world.control.ledger({ since: 4 }).entries).toHaveLength(3);
   await world.close();
 });
 

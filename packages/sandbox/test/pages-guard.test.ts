@@ -216,6 +216,7 @@ describe("a body that is not a form", () => {
 describe("GET /marketplace/live", () => {
   it("sends an event after a change, and ends with the sandbox", async () => {
     const own = await aWorld();
+    expect((await fetch(`${own.sandbox.url}/marketplace/live`, { method: "HEAD" })).status).toBe(200);
     const response = await fetch(`${own.sandbox.url}/marketplace/live`);
     expect(response.headers.get("content-type")).toContain("text/event-stream");
     const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();

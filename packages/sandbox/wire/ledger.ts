@@ -61,7 +61,8 @@ export function createLedger({ size, masking, onEntry }: LedgerNeeds): Ledger {
     },
     read({ since = 0, reveal = false } = {}) {
       const first = calls[0]?.seq ?? 0;
-      const wanted = calls.slice(Math.max(0, since - first + 1));
+      // A number of before a restart: calls are counted anew.
+      const wanted = calls.slice(since > seq ? 0 : Math.max(0, since - first + 1));
       const show = reveal ? readable : masked;
       return { entries: wanted.map(({ seq, call }) => show(seq, call)), next: seq };
     },

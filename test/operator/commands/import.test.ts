@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { aGrant, aProvisionRequest } from "../../support/a-provision-request.ts";
 import { aVendor } from "../../support/a-vendor.ts";
+import { interleavings } from "../../support/interleavings.ts";
 import { partnerCalls } from "../../support/partner-calls.ts";
 import { aWorld, eventually, opened } from "../../support/world.ts";
 import { kit, kitJson, runningKit } from "../../support/kit.ts";
@@ -106,6 +107,16 @@ describe("kit resources import", () => {
     const { code, stdout } = await kit(world.environment, ["resources", "import"], input);
     expect(code).toBe(1);
     expect(stdout).toBe("✗ line 1: no_uuid \n1 resource imported, 0 existed, 1 not usable.\n");
+  });
+
+  it("counts what it wrote, also when the answer of the database was lost", async () => {
+    const { moments, parts } = interleavings();
+    moments.set("unheard provision", () => Promise.resolve());
+    const words = ["resources", "import", "--json"];
+    const input = lines(installation(), installation());
+    const { code, stdout } = await kit(world.environment, words, input, parts);
+    expect([code, JSON.parse(stdout)]).toEqual([0, { imported: 2, skipped: [] }]);
+    expect(moments.size).toBe(0);
   });
 
   it("stopped while it waits for input, reports what was imported", async () => {

@@ -8,6 +8,7 @@ const GATHER_MS = 60;
 export function liveEvents({ changes, closing }: Platform): RequestHandler {
   return (req, res) => {
     res.status(200).type("text/event-stream");
+    if (req.method === "HEAD") return void res.end();
     res.write("retry: 1000\n\n");
     let timer: NodeJS.Timeout | undefined;
     const stopWatching = changes.watch(() => {
