@@ -36,6 +36,7 @@ export function createMetrics() {
     declare(name: string, { help, labels = [] }: { help: string; labels?: readonly string[] }): void {
       try {
         if (labels.includes("le")) throw new Error('a label cannot be named "le"');
+        if (/^(addon|nodejs|process)_/.test(name)) throw new Error("names that begin so are the kit's own");
         const counter = new Counter({ name, help, labelNames: [...labels], registers });
         if (labels.length === 0) counter.inc(0);
         ofYours.set(name, counter);
