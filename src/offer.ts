@@ -75,7 +75,7 @@ export function checkOffer(offer: Offer): void {
       .map(([name, seconds]) => `limits.${name} is ${seconds}: give seconds, 1 to ${LONGEST_CALL_SECONDS}.`),
   ];
   if (faults.length === 0) return;
-  throw new Misconfigured(["src/your-service/plans.ts needs mending:", ...faults].join("\n  "));
+  throw new Misconfigured(["src/your-service/plans.ts is invalid:", ...faults].join("\n  "));
 }
 
 /** An add-on's manifest for the platform. Throws `Misconfigured` for an offer that does not fit together. */

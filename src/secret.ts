@@ -36,7 +36,7 @@ export class Secret {
 // Secrets in texts are found by their values, in every form in which one may be written. Not by the paths of members:
 // these miss what is in an error's text, a header or a nested object.
 
-/** Values and forms with fewer characters are not looked for: they would be found in ordinary words. */
+/** Values and forms with fewer characters are not searched for: they would be found in ordinary words. */
 const SHORTEST = 4;
 
 /** A text without these secrets, in any form. */

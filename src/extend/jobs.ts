@@ -51,7 +51,7 @@ export function checkExtensions(yours: Extensions): void {
       ? []
       : ["of rotation, overlapMinutes is at least 0 and everyDays at least 1, and neither without end."]),
   ];
-  if (faults.length > 0) throw new Misconfigured(["src/your-service needs mending:", ...faults].join("\n  "));
+  if (faults.length > 0) throw new Misconfigured(["src/your-service is invalid:", ...faults].join("\n  "));
 }
 
 export function createYourJobs(ctx: Context, jobs: readonly YourJob[]) {

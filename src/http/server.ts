@@ -14,7 +14,7 @@ interface Connection extends Socket {
  *
  * Its timeouts cut slow clients off (a whole request within 15 s, half a minute without reading a byte of the answer)
  * and outlast the router in front (90 s idle). A client that announces its body (`Expect: 100-continue`) is asked for it by
- * `askForBody`, after it was let in.
+ * `askForBody`, after it was authenticated.
  */
 export function createHttpServer(app: Express) {
   // Node would begin all requests that a connection sends together at once (assumed, section 1).

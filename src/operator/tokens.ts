@@ -96,8 +96,11 @@ async function ask(ctx: Context, uuid: string): Promise<End> {
   if (!refusal) return null;
   const { id, status, message } = refusal;
   const known = REFUSALS[status] ?? { id, means: "" };
-  const told = `${known.means} ${message}`.trim();
-  return { id: known.id, message: told, isOfAll: status === 401 || status === 403 };
+  return {
+    id: known.id,
+    message: `${known.means} ${message}`.trim(),
+    isOfAll: status === 401 || status === 403,
+  };
 }
 
 /**

@@ -5,7 +5,7 @@ import type { Context } from "../context.ts";
 import { addressOf } from "../pages/address.ts";
 import { Secret } from "../secret.ts";
 
-/** One cookie that holds a random id. What is read may be anything that a client made up. */
+/** One cookie that holds a random id. What is read may be anything that a client sends. */
 export interface SecretCookie {
   name: string;
   path: string;

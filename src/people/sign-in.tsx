@@ -26,7 +26,7 @@ export function signInRoutes(ctx: Context): Router {
     .head(methodNotAllowed("GET"))
     .get(async (request, response) => {
       const { person, session, returnTo } = await completeSignIn(ctx, request);
-      // Against session fixation the old one ends. If it cannot, for the database is away, it expires by itself.
+      // Against session fixation the old one ends. If the database is unreachable, it expires by itself.
       await endSession(ctx, request).catch(() => undefined);
       writeCookie(ctx, SESSION, request, response, session);
       const about = { requestId: request.id, account: person.id, address: clientAddress(request) };

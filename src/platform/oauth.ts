@@ -153,7 +153,7 @@ function isToken(value: unknown): value is string {
 
 /**
  * The platform's verdict on a client secret. `unclear`: a 401 that may as well concern the token that was sent along.
- * `unanswered`: none, because the platform is away or in trouble, or the server that answered is no token endpoint.
+ * `unanswered`: none, because the platform is unreachable or in trouble, or the server that answered is no token endpoint.
  * `because` says what came instead.
  */
 export type Trial =

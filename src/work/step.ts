@@ -106,7 +106,7 @@ export interface StepRunner {
   noteOutage(): void;
   /** Starts every step of a lane that is due. Returns how many it took. */
   runDue(lane: Lane, signal: AbortSignal): Promise<number>;
-  /** Seconds until steps of a lane are to be looked for again; null: none is waiting. */
+  /** Seconds until the next look for steps of a lane; null: none is waiting. */
   nextInSeconds(lane: Lane): Promise<number | null>;
   /** Resolves when no step is under way. Steps that still run after 10 seconds are aborted and put off. */
   settled(): Promise<void>;

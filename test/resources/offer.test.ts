@@ -88,7 +88,7 @@ describe("an inconsistent offer", () => {
         const { code, output } = await run([path.join(folder, `src/${entry}.js`), ...rest], environment);
         expect({ words, code }).toEqual({ words, code: 78 });
         expect(output.replace(/\s+/g, " ")).toContain(
-          `src/your-service/plans.ts needs mending: ${OTHER_PLAN}`,
+          `src/your-service/plans.ts is invalid: ${OTHER_PLAN}`,
         );
         expect(output).not.toMatch(/^ +at /m);
       }

@@ -74,7 +74,7 @@ app and options.`,
 A line is {"uuid": "…", "plan": "basic", "region": "us", "name": "…"}; region
 and name may be missing. What exists is never changed. Exit code 0: every line
 is imported or exists; 1: some line was not usable (its number and reason are
-told), or it was stopped: say it again. Then: kit grants recover --all`,
+shown), or it was stopped: run it again. Then: kit grants recover --all`,
     )
     .does(async (session) => {
       const context = await session.context({ changes: true });

@@ -100,7 +100,7 @@ export function createSession(
     return db;
   }
 
-  /** Checks the migrations (while the database is away it waits 3 s, less than a service), and begins the audit entry. */
+  /** Checks the migrations (while the database is unreachable it waits 3 s, less than a service), and begins the audit entry. */
   async function begin(db: Database, changes: boolean): Promise<void> {
     const { checkMigrations } = await import("../../database/migrate.ts");
     const { retryWhileUnreachable } = await import("../../database/database.ts");
