@@ -89,7 +89,7 @@ describe("kit resources", () => {
     for (const text of [uuid.slice(0, 13).toUpperCase(), name, app.name.slice(0, 12), app.id, region])
       expect(await found(text)).toEqual([uuid]);
     expect(await found("basic", "--state", "active")).toEqual([uuid]);
-    expect(await found("no-plan-of-ours")).toEqual([]);
+    for (const text of ["no-plan-of-ours", "%"]) expect(await found(text)).toEqual([]);
   });
 
   it("list and show tell people which resource it is, why it is so, or that it was never provisioned", async () => {
