@@ -236,21 +236,17 @@ describe("kit doctor", () => {
     expect(found).toMatchObject(faults);
   });
 
-  it.each([
-    ...["28P01", "28000", "3D000", "42501"].map((state): [string, string, string] => [state, "", "not you"]),
-    ["", "?sslmode=verify-full", "The server does not support SSL connections"],
-  ])("tells a database that refuses from one that does not answer: %s%s", async (sqlState, query, why) => {
-    const database = await aRefusingDatabase(sqlState, "not you");
-    const { code, of } = await doctor({ DATABASE_URL: `${database.url}${query}` });
+  it("tells a database that refuses from one that does not answer", async () => {
+    const database = await aRefusingDatabase("28P01", "not you");
+    const { code, of } = await doctor({ DATABASE_URL: database.url });
     await database.close();
-    expect({ code, database: of("database") }).toMatchObject({ code: 1, database: { ok: false, message: said(why) } }); // prettier-ignore
+    expect([code, of("database")]).toMatchObject([1, fails("DATABASE_URL: the database says: not you")]);
   });
 
   it("reports every job that has never completed a run as late when no process runs", async () => {
     await world.rows(`DELETE FROM heartbeats`);
     await world.restart({ environment: { WEB_JOBS: "off" } });
-    const before = (await doctor()).of("sweeps");
-    expect(before).toMatchObject({ ok: true, message: "The sweeps run." });
+    expect((await doctor()).of("sweeps")).toMatchObject(isFine("The sweeps run."));
     await world.rows(`UPDATE heartbeats SET at = at - interval '3 minutes'`);
     await world.rows(`INSERT INTO heartbeats VALUES ('of-another-build', now() - interval '3 minutes')`);
     const { ok, message } = (await doctor()).of("sweeps");

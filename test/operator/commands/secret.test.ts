@@ -1,3 +1,4 @@
+import type { Report } from "../../../src/operator/work-through.ts";
 import { Secret } from "../../../src/secret.ts";
 import { clientSecretSealContext, createVault } from "../../../src/vault/vault.ts";
 import { aWorld, opened } from "../../support/world.ts";
@@ -10,21 +11,16 @@ beforeAll(async () => {
   uuids = await world.installed(3);
 });
 
-interface Report {
+interface Reset {
   version: number;
   due: number;
   fresh: number;
 }
 
-const set = <Data = Report>(secret: string, ...options: string[]) =>
+const set = <Data = Reset>(secret: string, ...options: string[]) =>
   kitJson<Data>(world.environment, ["secret", "set", ...options], secret);
 const current = () => world.sandbox.settings.clientSecret;
-const refreshed = async () =>
-  (
-    await kitJson<{ done: unknown[]; failed: { id: string }[] }>(world.environment, [
-      ...["tokens", "refresh", "--all"],
-    ])
-  ).data;
+const refreshed = async () => (await kitJson<Report>(world.environment, ["tokens", "refresh", "--all"])).data;
 const versions = () =>
   world.rows<{ version: number; sealed: Buffer }>(
     `SELECT version, sealed_secret AS sealed FROM client_secrets ORDER BY version`,

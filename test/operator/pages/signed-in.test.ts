@@ -1,6 +1,7 @@
-import { DatabaseUnavailable } from "../../../src/database/database.ts";
+import { runWeb } from "../../../src/process/run-web.ts";
 import { SALT } from "../../people/customers.ts";
 import { basic } from "../../support/partner-calls.ts";
+import { teapotConfig, teapotParts } from "../../support/sellers.ts";
 import { opened } from "../../support/world.ts";
 import { aWorldOfOperators, FROM_OUR_PAGE, hiddenIn, linkTo, PASSWORD } from "./operator.ts";
 
@@ -8,6 +9,10 @@ const BOTH = "Owner@Example.com, colleague@example.com";
 
 let uuid: string;
 let isAway = false;
+const refused = () =>
+  Promise.reject(
+    Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED", syscall: "connect" }),
+  );
 const operators = opened(() =>
   aWorldOfOperators(BOTH, {
     sandbox: { ssoSalt: SALT },
@@ -15,8 +20,9 @@ const operators = opened(() =>
     parts: {
       wrapDatabase: (db) => ({
         ...db,
-        query: (...asked) =>
-          isAway ? Promise.reject(new DatabaseUnavailable("the database is away")) : db.query(...asked),
+        query: (...asked) => (isAway ? refused() : db.query(...asked)),
+        prisma: () => (isAway ? refused() : db.prisma()),
+        ping: () => (isAway ? refused() : db.ping()),
       }),
     },
   }),
@@ -274,5 +280,48 @@ describe("the operator's password beside accounts", () => {
     const away = await browser.get("/operator").finally(() => (isAway = false));
     expect([away.status, away.text]).toEqual([503, expect.not.stringContaining("password")]);
     await operators.list(BOTH);
+  });
+});
+
+describe("without the database", () => {
+  it("every page says so, and the way to the check-up", async () => {
+    isAway = true;
+    try {
+      const browser = operators.browser(password);
+      for (const path of ["", "/resources", `/resources/${uuid}`, "/actions"]) {
+        const { status, headers, text } = await browser.get(`/operator${path}`);
+        expect([path, status, headers.get("retry-after")]).toEqual([path, 503, "5"]);
+        expect(text).toContain("The service cannot reach its database, or has just started.");
+        expect(text).toContain(`<a href="/operator/check-up"`);
+        expect(text).not.toContain("fault of the service");
+      }
+      const { status, text } = await browser.get("/operator/check-up");
+      expect([status, text]).toEqual([200, expect.stringContaining("connect ECONNREFUSED")]);
+    } finally {
+      isAway = false;
+    }
+  });
+
+  it("the check-up opens also when the service was started so, and strangers are refused at once", async () => {
+    const { environment } = operators.world;
+    const config = teapotConfig({ ...environment, DATABASE_URL: "postgres://u:p@127.0.0.1:1/none" });
+    const service = await runWeb(config, { ...teapotParts, logTo: { write: () => undefined } });
+    try {
+      const get = async (path: string, headers: Record<string, string> = {}) => {
+        const answer = await fetch(`${service.url}/operator${path}`, { headers });
+        return [answer.status, await answer.text()];
+      };
+      const since = performance.now();
+      expect((await get(""))[0]).toBe(401);
+      expect(await get("/check-up", password)).toEqual([
+        200,
+        expect.stringContaining("connect ECONNREFUSED"),
+      ]);
+      expect((await get("/assets/live.js", password))[0]).toBe(200);
+      // What waits for the database, waits for 8 s.
+      expect(performance.now() - since).toBeLessThan(7_000);
+    } finally {
+      await service.stop();
+    }
   });
 });
