@@ -76,13 +76,6 @@ describe("a progress bar", () => {
   });
 });
 
-it("the process of a command ends when the command has ended", async () => {
-  const child = startKit(world.environment, ["doctor", "--json"]);
-  const said = text(child.stdout!);
-  expect(await once(child, "close")).toEqual([0, null]);
-  expect(JSON.parse(await said)).toEqual(expect.any(Object));
-});
-
 describe("a command whose output cannot be written", () => {
   /** What it could write, and its exit code. */
   async function ended(words: string[], stdio: StdioOptions) {
