@@ -1,4 +1,3 @@
-import { LOOKS_AGAIN } from "../../../src/operator/pages/frame.tsx";
 import { aWorldOfAnOperator } from "./operator.ts";
 import type { DoctorReport } from "../../../src/operator/doctor/doctor.ts";
 import { kit, kitJson } from "../../support/kit.ts";
@@ -112,22 +111,6 @@ describe("the page of a resource", () => {
   it("shows its next refresh, apps and events", async () => {
     const { text } = await operator.get(`/resources/${uuid}`);
     for (const part of ["Next refresh", appOf(uuid), "tokens issued"]) expect(text).toContain(part);
-  });
-
-  it("updated by the script contains the current state, and asks the platform nothing", async () => {
-    const asked = async (headers: Record<string, string>) => {
-      const since = operator.life.position();
-      const { html } = await operator.get(`/resources/${uuid}`, headers);
-      expect([...html.matchAll(/ id="(\w+)" data-live="/g)].map(([, id]) => id)).toEqual([
-        "record",
-        "steps",
-        "timeline",
-      ]);
-      return operator.life.entries(since).filter(({ direction }) => direction === "in").length;
-    };
-    expect(await asked({})).toBeGreaterThan(1);
-    expect(await asked({ [LOOKS_AGAIN]: "1" })).toBe(0);
-    expect((await operator.get("/assets/live.js")).html).toContain(`"${LOOKS_AGAIN}": "1"`);
   });
 
   it("opens for a removed resource without asking the platform", async () => {
