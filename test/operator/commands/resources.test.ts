@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import type { ResourcePage } from "../../../src/operator/resources.ts";
 import { aProvisionRequest } from "../../support/a-provision-request.ts";
 import { aVendor } from "../../support/a-vendor.ts";
 import { partnerCalls } from "../../support/partner-calls.ts";
@@ -7,11 +8,6 @@ import { kit, kitJson, runningKit } from "../../support/kit.ts";
 
 const UNKNOWN = "01234567-89ab-cdef-0123-456789abcdef";
 
-interface Listed {
-  resources: { uuid: string; state: string; credential: { state: string } }[];
-  next: string | null;
-}
-
 let uuid: string;
 const vendor = aVendor();
 const world = opened(() => aWorld({ parts: { vendor } }));
@@ -19,7 +15,8 @@ beforeAll(async () => {
   uuid = await world.settled();
 });
 
-const list = (...words: string[]) => kitJson<Listed>(world.environment, ["resources", "list", ...words]);
+const list = (...words: string[]) =>
+  kitJson<ResourcePage>(world.environment, ["resources", "list", ...words]);
 
 describe("kit resources", () => {
   it("show prints a resource with its credential, its app and its events", async () => {
