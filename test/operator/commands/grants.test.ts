@@ -121,7 +121,7 @@ describe("kit grants recover", () => {
 
   it("fails for those that get no answer, and gets them in a second run", async () => {
     const uuids = await imported(3);
-    life.control.fault("GET /vendor/resources/*/oauth-grant", { status: 503 }, 2);
+    life.control.fault("GET /vendor/resources/*/oauth-grant", { reset: "after" }, 2);
     const first = { done: { length: 1 }, failed: [{}, {}] };
     expect(await recover(["--all"])).toMatchObject({ code: 1, data: first });
     expect((await recover(uuids)).data.done).toHaveLength(2);
