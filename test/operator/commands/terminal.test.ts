@@ -36,8 +36,13 @@ it("failures of a bulk command are printed with their resources", async () => {
 });
 
 describe("kit resources erase", () => {
-  const state = async () =>
-    (await kitJson(world.environment, ["resources", "show", uuids[4]!])).data["state"];
+  async function asked(typed: string) {
+    const terminal = onTerminal(world.environment, ["resources", "erase", uuids[4]!]);
+    await terminal.type(typed, /\(y\/N\) /);
+    const { code, screen } = await terminal.ended();
+    const { data } = await kitJson(world.environment, ["resources", "show", uuids[4]!]);
+    return { code, screen: screen.join(" "), state: data["state"] };
+  }
 
   it.each([
     ["Enter alone", "\r"],
@@ -45,21 +50,13 @@ describe("kit resources erase", () => {
     ["Ctrl-D", "\u0004"],
     ["Ctrl-C", "\u0003"],
   ])("shows the resource at a terminal and asks; %s is a no", async (_, typed) => {
-    const terminal = onTerminal(world.environment, ["resources", "erase", uuids[4]!]);
-    await terminal.type(typed, /\(y\/N\) /);
-    const { code, screen } = await terminal.ended();
-    expect(code).toBe(1);
-    expect(screen.join(" ")).toMatch(
-      new RegExp(`${uuids[4]} +basic +provisioned +active.*Nothing was changed\\.$`),
-    );
-    expect(await state()).toBe("provisioned");
+    const shown = new RegExp(`${uuids[4]} +basic +provisioned +active.*Nothing was changed\\.$`);
+    const screen = expect.stringMatching(shown);
+    expect(await asked(typed)).toEqual({ code: 1, screen, state: "provisioned" });
   });
 
   it("erases after a yes", async () => {
-    const terminal = onTerminal(world.environment, ["resources", "erase", uuids[4]!]);
-    await terminal.type("y\r", /\(y\/N\) /);
-    expect((await terminal.ended()).code).toBe(0);
-    expect(await state()).toBe("deprovisioned");
+    expect(await asked("y\r")).toMatchObject({ code: 0, state: "deprovisioned" });
   });
 });
 
