@@ -20,7 +20,7 @@ let uuid: string;
       });
       Object.assign(operators.world.environment, { OAUTH_CLIENT_ID: id, OAUTH_CLIENT_SECRET: secret!, PORT: port });
       await operators.world.restart();
-      uuid = await operators.settle();
+      uuid = await operators.world.settled();
       browser = await startChromium();
     }, 90_000); // prettier-ignore
     afterAll(async () => {

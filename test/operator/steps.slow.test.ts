@@ -1,7 +1,8 @@
 import type { VendorResource, YourService } from "../../src/resources/contract.ts";
+import type { DoctorReport } from "../../src/operator/doctor/doctor.ts";
 import type { Report } from "../../src/operator/work-through.ts";
 import type { Extensions } from "../../src/extend/contract.ts";
-import { aGate, type Vendor } from "../support/a-vendor.ts";
+import type { Vendor } from "../support/a-vendor.ts";
 import { kit, kitJson } from "../support/kit.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { eventually, opened, QUICK } from "../support/world.ts";
@@ -51,46 +52,30 @@ async function beginFailing(what: What): Promise<string> {
   return uuid;
 }
 
-type By = "command" | "page";
-
 /** Gives one resource's work, or all, an operator's hand; returns of how many resources it took. */
-async function act(by: By, verb: string, uuid: string): Promise<number> {
-  if (by === "page") {
-    const { text } = await operator.done(uuid === "all" ? `/${verb}-all` : `/resources/${uuid}/${verb}`);
-    return Number(/(\d+) (due now|cut off|given up),/.exec(text)![1]);
-  }
+async function act(verb: string, uuid: string): Promise<number> {
   const words = [uuid === "all" ? "--all" : uuid, ...(verb === "give-up" ? ["--yes"] : [])];
   return (await kitJson<Report>(operator.world.environment, ["steps", verb, ...words])).data.done.length;
 }
 
 const gone = (uuid: string) => eventually(async () => expect(await operator.life.steps(uuid)).toEqual([]));
 
-it.each<[What, By]>([
-  ["provision", "command"],
-  ["finish", "page"],
-  ["changePlan", "command"],
-  ["deprovision", "page"],
-])("%s that waits after an error is tried again at once, by the %s", async (what, by) => {
-  const uuid = await beginFailing(what);
-  const made = calls(uuid, what);
-  expect(await act(by, "retry", uuid)).toBe(1);
+it("work that waits after an error is tried again at once", async () => {
+  const uuid = await beginFailing("provision");
+  const made = calls(uuid, "provision");
+  expect(await act("retry", uuid)).toBe(1);
   await gone(uuid);
-  expect(calls(uuid, what)).toBe(made + 1);
+  expect(calls(uuid, "provision")).toBe(made + 1);
   expect(await operator.life.events(uuid)).toContain("step_retried");
-  expect(await act(by, "retry", uuid)).toBe(0);
+  expect(await act("retry", uuid)).toBe(0);
 });
 
-it.each<[What, By]>([
-  ["provision", "page"],
-  ["finish", "command"],
-  ["changePlan", "page"],
-  ["deprovision", "command"],
-])("%s that hangs is cut off and called again, by the %s", async (what, by) => {
+it.each<What>(["provision", "deprovision"])("%s that hangs is cut off and called again", async (what) => {
   let signal!: AbortSignal;
   let wasAborted: boolean | undefined;
   const uuid = await begin(what, (resource?: VendorResource) => ((signal = resource!.signal), hang()));
   operator.life.vendor.next(what, () => ((wasAborted = signal.aborted), fail()));
-  expect(await act(by, "cut-off", uuid)).toBe(1);
+  expect(await act("cut-off", uuid)).toBe(1);
   // No other call is made until the first must have noticed: here that is later.
   await operator.world.rows(
     `UPDATE steps SET leased_until = now() + interval '1 hour', due_at = now() + interval '1 hour'
@@ -105,16 +90,16 @@ it.each<[What, By]>([
   expect(await operator.life.events(uuid)).toContain("step_cut_off");
 });
 
-it.each<[What, By, object, string[]]>([
-  ["provision", "command", { state: "failed" }, ["step_given_up", "failed"]],
-  ["finish", "page", { state: "failed" }, ["step_given_up", "failed"]],
-  ["changePlan", "page", { state: "provisioned", plan: "basic" }, ["step_given_up", "plan_change_refused"]],
-  ["deprovision", "command", { state: "deprovisioned" }, ["step_given_up"]],
-])("%s is given up for good, whether it fails or hangs, by the %s", async (what, by, becomes, events) => {
+it.each<[What, object, string[]]>([
+  ["provision", { state: "failed" }, ["step_given_up", "failed"]],
+  ["finish", { state: "failed" }, ["step_given_up", "failed"]],
+  ["changePlan", { state: "provisioned", plan: "basic" }, ["step_given_up", "plan_change_refused"]],
+  ["deprovision", { state: "deprovisioned" }, ["step_given_up"]],
+])("%s is given up for good, whether it fails or hangs", async (what, becomes, events) => {
   const { life } = operator;
   for (const uuid of [await beginFailing(what), await begin(what, hang)]) {
     const made = calls(uuid, what);
-    expect(await act(by, "give-up", uuid)).toBe(1);
+    expect(await act("give-up", uuid)).toBe(1);
     // What follows does not wait until the call that hangs has noticed.
     await life.hurry(uuid);
     await gone(uuid);
@@ -126,26 +111,26 @@ it.each<[What, By, object, string[]]>([
       made,
       isFailed ? 1 : what === "deprovision" ? made : 0,
     ]);
-    expect(await act(by, "give-up", uuid)).toBe(0);
+    expect(await act("give-up", uuid)).toBe(0);
   }
 });
 
-it.each<By>(["command", "page"])("all are tried, cut off and given up by the %s", async (by) => {
+it("all are tried, cut off and given up", async () => {
   const failing = [await beginFailing("finish"), await beginFailing("deprovision")];
-  expect(await act(by, "retry", "all")).toBe(2);
+  expect(await act("retry", "all")).toBe(2);
   for (const uuid of failing) await gone(uuid);
   const hanging = [await begin("finish", hang), await begin("deprovision", hang)];
-  expect(await act(by, "cut-off", "all")).toBe(2);
+  expect(await act("cut-off", "all")).toBe(2);
   for (const uuid of hanging) {
     await operator.life.hurry(uuid);
     await gone(uuid);
   }
   const [late, young] = [await begin("deprovision", hang), await begin("deprovision", hang)];
   await operator.world.rows(`UPDATE steps SET due_at = now() - interval '2 minutes' WHERE uuid = $1`, [late]);
-  expect(await act(by, "give-up", "all")).toBe(1);
+  expect(await act("give-up", "all")).toBe(1);
   await gone(late);
   expect(await operator.life.steps(young)).toEqual(["clean_up"]);
-  expect(await act(by, "give-up", young)).toBe(1);
+  expect(await act("give-up", young)).toBe(1);
   await gone(young);
 });
 
@@ -156,7 +141,7 @@ it("a provision that was not answered is given up with the refusal as its answer
   const request = aProvisionRequest({ plan: "basic" });
   const answer = life.platform.provision(request);
   await eventually(() => expect(calls(request.uuid, "provision")).toBe(1));
-  expect(await act("command", "give-up", request.uuid)).toBe(1);
+  expect(await act("give-up", request.uuid)).toBe(1);
   expect((await answer).status).toBe(422);
   expect((await life.platform.provision(request)).status).toBe(422);
   await life.hurry(request.uuid);
@@ -174,73 +159,71 @@ it("a rotation is dropped as if it were refused, and old credentials that were t
     eventually(async () => expect(await world.rows(leased, [uuid])).toEqual([{ kind }]));
   await operator.done(`/resources/${uuid}/rotate`);
   await underWay("rotate");
-  expect(await act("command", "cut-off", uuid)).toBe(1);
+  expect(await act("cut-off", uuid)).toBe(1);
   await life.hurry(uuid);
   await underWay("rotate");
-  expect(await act("page", "give-up", uuid)).toBe(1);
+  expect(await act("give-up", uuid)).toBe(1);
   await gone(uuid);
   await world.rows(
     `INSERT INTO steps (uuid, kind, due_at, detail) VALUES ($1, 'retire', now(), '{"retires": 1}')`,
     [uuid],
   );
   await underWay("retire");
-  expect(await act("command", "give-up", uuid)).toBe(1);
+  expect(await act("give-up", uuid)).toBe(1);
   await gone(uuid);
   const events = (await life.events(uuid)).filter((type) => /step|rotat|retire/.test(type));
   expect(events.join()).toBe("rotation_asked,step_cut_off,step_given_up,rotation_refused,step_given_up");
 });
 
-it.each<[string, "changePlan" | "rotate", By, boolean]>([
-  ["a plan change that fails", "rotate", "page", true],
-  ["a rotation that hangs", "changePlan", "page", false],
-  ["a rotation that hangs", "changePlan", "command", true],
-])(
-  "of %s, given up, the %s that waits behind it goes on, by the %s (all: %s)",
-  async (_, next, by, isAll) => {
-    const { life, world, control } = operator;
-    const vendor: Vendor & Extensions = life.vendor;
-    let rotated = 0;
-    const gate = aGate();
-    const config = { TEAPOT_TOKEN: "new" };
-    vendor.rotation = {
-      rotate: async () => ((rotated += 1), next === "rotate" ? { config, retires: null } : await hang()),
-      retire: async () => undefined,
-    };
-    const uuid = next === "rotate" ? await beginFailing("changePlan") : await life.settled();
-    await operator.done(`/resources/${uuid}/rotate`);
-    if (next === "changePlan") {
-      await eventually(() => expect(rotated).toBe(1));
-      // Due for a minute, as is what waits behind it.
-      await world.rows(`UPDATE steps SET due_at = now() - interval '2 minutes' WHERE uuid = $1`, [uuid]);
-      expect((await control.changePlan(uuid, "premium")).response.status).toBe(202);
-    }
-    await world.rows(
-      `UPDATE steps SET due_at = due_at - interval '2 minutes' WHERE uuid = $1 AND attempts = 0`,
+describe("what waits behind work that is given up goes on", () => {
+  const givenUp = (uuid: string) =>
+    operator.world.rows(`SELECT detail FROM events WHERE uuid = $1 AND type = 'step_given_up'`, [uuid]);
+  /** Late, as what waits behind other work may be; that alone is no trouble of its own. */
+  const isLate = (uuid: string) =>
+    operator.world.rows(
+      `UPDATE steps SET due_at = now() - interval '2 minutes' WHERE uuid = $1 AND due_at < now()`,
       [uuid],
     );
-    const kind = next === "rotate" ? "change_plan" : "rotate";
-    expect(await act(by, "give-up", isAll ? "all" : uuid)).toBe(1);
-    // Until the call that hung must have noticed, nothing else is begun.
-    if (next === "changePlan") {
-      const since = `(SELECT max(at) FROM events WHERE uuid = $1 AND type = 'step_given_up')`;
-      const waited = `SELECT kind FROM steps WHERE uuid = $1 AND due_at >= ${since} + interval '5 seconds'`;
-      expect(await world.rows(waited, [uuid])).toEqual([{ kind: "change_plan" }]);
-    }
-    gate.open();
+
+  it("a rotation, behind a plan change that fails, of which the platform must be told otherwise", async () => {
+    const { life, world } = operator;
+    let rotated = 0;
+    const vendor: Vendor & Extensions = life.vendor;
+    const rotate = async () => ((rotated += 1), { config: { TEAPOT_TOKEN: "new" }, retires: null });
+    vendor.rotation = { rotate, retire: hang };
+    const uuid = await beginFailing("changePlan");
+    await operator.done(`/resources/${uuid}/rotate`);
+    await isLate(uuid);
+    // By the page: the log of a command is another one.
+    expect((await operator.done("/give-up-all")).text).toContain("1 given up,");
     await life.hurry(uuid);
-    await eventually(async () => expect(await life.steps(uuid)).not.toContain(kind));
-    await eventually(async () =>
-      next === "rotate"
-        ? expect(rotated).toBe(1)
-        : expect(await life.resource(uuid)).toMatchObject({ plan: "premium" }),
-    );
-    const given = `SELECT detail FROM events WHERE uuid = $1 AND type = 'step_given_up'`;
-    expect(await world.rows(given, [uuid])).toEqual([{ detail: { step: kind } }]);
-    // The platform has the new plan, and must be told otherwise.
-    if (next === "rotate") expect(world.lines(uuid, `"alarm":"plan_change_refused"`)).toHaveLength(1);
-    await world.rows(`DELETE FROM steps WHERE uuid = $1`, [uuid]);
-  },
-);
+    await eventually(() => expect(rotated).toBe(1));
+    expect(await givenUp(uuid)).toEqual([{ detail: { step: "change_plan" } }]);
+    expect(world.lines(uuid, `"alarm":"plan_change_refused"`)).toHaveLength(1);
+    expect(await life.steps(uuid)).not.toContain("change_plan");
+  });
+
+  it.each(["one", "all"])("a plan change, behind a rotation that hangs: %s", async (which) => {
+    const { life, world, control } = operator;
+    let rotated = 0;
+    const vendor: Vendor & Extensions = life.vendor;
+    vendor.rotation = { rotate: () => ((rotated += 1), hang()), retire: hang };
+    const uuid = await life.settled();
+    await operator.done(`/resources/${uuid}/rotate`);
+    await eventually(() => expect(rotated).toBe(1));
+    expect((await control.changePlan(uuid, "premium")).response.status).toBe(202);
+    await isLate(uuid);
+    expect(await act("give-up", which === "all" ? "all" : uuid)).toBe(1);
+    // Until the call that hung must have noticed, nothing else is begun.
+    const since = `(SELECT max(at) FROM events WHERE uuid = $1 AND type = 'step_given_up')`;
+    const waited = `SELECT kind FROM steps WHERE uuid = $1 AND due_at >= ${since} + interval '5 seconds'`;
+    expect(await world.rows(waited, [uuid])).toEqual([{ kind: "change_plan" }]);
+    await life.hurry(uuid);
+    await life.resourceBecomes(uuid, { plan: "premium" });
+    expect(await givenUp(uuid)).toEqual([{ detail: { step: "rotate" } }]);
+    await gone(uuid);
+  });
+});
 
 it("work that only waits is not hastened, and a script that does not say --yes gives nothing up", async () => {
   const uuid = await operator.life.settled();
@@ -262,10 +245,7 @@ describe("calls that hang or fail are seen", () => {
   const series = async (name: string, what: What) =>
     (await scraper(operator.world).samples()).get(`addon_your_service_${name}{function="${what}"}`);
   const check = async () => {
-    const { data } = await kitJson<{ checks: { id: string; ok: boolean; message: string; fix: string }[] }>(
-      operator.world.environment,
-      ["doctor"],
-    );
+    const { data } = await kitJson<DoctorReport>(operator.world.environment, ["doctor"]);
     return data.checks.find(({ id }) => id === "your-service")!;
   };
 
@@ -294,6 +274,7 @@ describe("calls that hang or fail are seen", () => {
     expect(fix).toContain("kit steps cut-off --all");
     await eventually(async () => expect((await operator.get()).html).toContain('href="/operator/retry-all"'));
     expect((await operator.get(`/resources/${failing}`)).html).toContain(`/resources/${failing}/give-up"`);
+    expect((await operator.done(`/resources/${hanging}/give-up`)).text).toContain("1 given up,");
   });
 
   it("as late from when they first failed, and not while they say later", async () => {

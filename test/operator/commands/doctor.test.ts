@@ -23,9 +23,10 @@ beforeAll(async () => {
 });
 afterEach(async () => {
   world.sandbox.control.clearFaults();
+  world.sandbox.control.partner({ clientSecret: world.environment["CLIENT_SECRET"]! });
   await world.rows(
     `UPDATE credentials c SET state = w.state, due_at = w.due_at, expires_at = w.expires_at, attempts = w.attempts,
-       last_error = w.last_error, rejected_at = w.rejected_at, grant_deadline = w.grant_deadline,
+       last_error = w.last_error, rejected_at = w.rejected_at,
        sealed_refresh_token = w.sealed_refresh_token FROM as_it_was w WHERE c.uuid = w.uuid`,
   );
 });
@@ -44,7 +45,7 @@ const credentials = (assignments: string) =>
 interface Case {
   what: string;
   settings?: () => Record<string, string>;
-  /** What is changed before; answers how it is undone, if `afterEach` does not. */
+  /** What is changed before. */
   change?: () => unknown;
   code?: number;
   /** What is found, by the id of the check. */
@@ -100,23 +101,9 @@ const cases: Case[] = [
     finds: { platform: warns(message, "kit status") },
   })),
   {
-    what: "an open incident, which is no fault",
-    change: () => {
-      const { id } = world.sandbox.control.openIncident({ title: "Slow builds" });
-      return () => world.sandbox.control.resolveIncident(id);
-    },
-    finds: { status: warns("Slow builds", "kit status") },
-  },
-  {
     what: "a status feed that is away",
     settings: () => ({ PLATFORM_STATUS_URL: NOWHERE }),
     finds: { status: warns("cannot be read", "PLATFORM_STATUS_URL") },
-  },
-  {
-    what: "a secret that nobody could be asked about",
-    settings: () => ({ PLATFORM_AUTH_URL: NOWHERE }),
-    code: 1,
-    finds: { secret: warns("is not known") },
   },
   {
     what: "an address without a token endpoint",
@@ -125,11 +112,7 @@ const cases: Case[] = [
   },
   {
     what: "a client secret that was reset in the portal",
-    change: () => {
-      const { clientSecret } = world.sandbox.settings;
-      world.sandbox.control.partner({ clientSecret: "reset-meanwhile-in-the-portal" });
-      return () => world.sandbox.control.partner({ clientSecret });
-    },
+    change: () => world.sandbox.control.partner({ clientSecret: "reset-meanwhile-in-the-portal" }),
     code: 1,
     finds: { secret: fails("rejects our client secret", "kit secret set") },
   },
@@ -150,12 +133,6 @@ const cases: Case[] = [
     code: 1,
     finds: { tokens: fails("1 token fails, the first ends in 30 min", "kit status") },
   },
-  {
-    what: "a grant close to its deadline",
-    change: () => late(`state = 'grant_pending', grant_deadline = now() + interval '200 seconds'`),
-    code: 1,
-    finds: { tokens: fails("A grant waits for its exchange since 10", "kit status") },
-  },
 ];
 const late = (assignments: string) =>
   credentials(
@@ -175,9 +152,8 @@ describe("kit doctor", () => {
   });
 
   it.each(cases)("finds $what", async ({ settings, change, code = 0, finds }) => {
-    const undo = await change?.();
+    await change?.();
     const found = await doctor(settings?.());
-    if (typeof undo === "function") await undo();
     for (const [id, what] of Object.entries(finds)) expect(found.of(id)).toMatchObject({ id, ...what });
     expect(found.code).toBe(code);
     // The doctor changes nothing.
@@ -215,9 +191,9 @@ describe("kit doctor", () => {
     expect(of("settings")).toMatchObject(fails(message, ".env"));
   });
 
-  const withoutAnswers = (error: Error) => () => {
+  const withoutAnswers = (error: Error) => async () => {
     const { services } = world.service;
-    return Promise.resolve({ ...services, db: { ...services.db, readWhole: () => Promise.reject(error) } });
+    return { ...services, db: { ...services.db, readWhole: () => Promise.reject(error) } };
   };
   const locked = Object.assign(new Error("lock timeout"), { code: "55P03", severity: "ERROR" });
   const noFile = new Error("No such file.");
@@ -236,21 +212,17 @@ describe("kit doctor", () => {
     expect(found).toMatchObject(faults);
   });
 
-  it.each([
-    ...["28P01", "28000", "3D000", "42501"].map((state): [string, string, string] => [state, "", "not you"]),
-    ["", "?sslmode=verify-full", "The server does not support SSL connections"],
-  ])("tells a database that refuses from one that does not answer: %s%s", async (sqlState, query, why) => {
-    const database = await aRefusingDatabase(sqlState, "not you");
-    const { code, of } = await doctor({ DATABASE_URL: `${database.url}${query}` });
+  it("tells a database that refuses from one that does not answer", async () => {
+    const database = await aRefusingDatabase("28P01", "not you");
+    const { code, of } = await doctor({ DATABASE_URL: database.url });
     await database.close();
-    expect({ code, database: of("database") }).toMatchObject({ code: 1, database: { ok: false, message: said(why) } }); // prettier-ignore
+    expect([code, of("database")]).toMatchObject([1, fails("DATABASE_URL: the database says: not you")]);
   });
 
   it("reports every job that has never completed a run as late when no process runs", async () => {
     await world.rows(`DELETE FROM heartbeats`);
     await world.restart({ environment: { WEB_JOBS: "off" } });
-    const before = (await doctor()).of("sweeps");
-    expect(before).toMatchObject({ ok: true, message: "The sweeps run." });
+    expect((await doctor()).of("sweeps")).toMatchObject(isFine("The sweeps run."));
     await world.rows(`UPDATE heartbeats SET at = at - interval '3 minutes'`);
     await world.rows(`INSERT INTO heartbeats VALUES ('of-another-build', now() - interval '3 minutes')`);
     const { ok, message } = (await doctor()).of("sweeps");

@@ -3,7 +3,6 @@ import { startSandbox } from "../../../packages/sandbox/index.ts";
 import { inOrder } from "../../platform/api-client.ts";
 import { aClosedPort, type Answering, aServer } from "../../platform/local-server.ts";
 import { kit, kitJson, runningKit } from "../../support/kit.ts";
-import { opened } from "../../support/world.ts";
 import { createProgram } from "../../../src/operator/commands/program.ts";
 import { build, buildText } from "../../../src/version.ts";
 
@@ -45,16 +44,14 @@ describe("kit without any settings", () => {
     expect(await kitJson(away, ["migrate"])).toMatchObject({ code: 1, data: { id: "database_unavailable" } });
   });
 
-  it.each([[[]], [["tokens"]]])("prints usage when the command is missing: %j", async (words) => {
-    const { code, stdout, stderr } = await kit({}, words);
-    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-    expect(stderr).toMatch(/^Usage: kit/);
+  it("prints usage when the command is missing", async () => {
+    const stderr = expect.stringMatching(/^Usage: kit tokens/);
+    expect(await kit({}, ["tokens"])).toEqual({ code: 2, stdout: "", stderr });
   });
 
   it.each([
     ["no command", []],
     ["an unknown command", ["teapots"]],
-    ["an unknown option", ["resources", "list", "--colour"]],
     ["a uuid that is none", ["resources", "show", "teapot"]],
     ["a missing argument", ["apps"]],
     ["neither uuids nor --all", ["tokens", "refresh"]],
@@ -78,10 +75,8 @@ describe("kit without any settings", () => {
 
   it("does not accept a file as a client secret", async () => {
     const message = expect.stringContaining("more than 4096 bytes");
-    expect(await kitJson({}, ["secret", "set"], "x".repeat(5_000))).toMatchObject({
-      code: 2,
-      data: { message },
-    });
+    const long = await kitJson({}, ["secret", "set"], "x".repeat(5_000));
+    expect(long).toMatchObject({ code: 2, data: { message } });
     const { stdin, ended } = runningKit({}, ["secret", "set"]);
     // It never ends.
     stdin.write(Buffer.alloc(5_000_000));
@@ -118,104 +113,90 @@ describe("kit authorizations", () => {
   const runJson = (words: string[], input = `${USERS_TOKEN}\n`) => kitJson(environment, words, input);
   beforeEach(() => void (answer = inOrder(RECORD)));
 
-  describe("create", () => {
-    it("shows the new token once, in text and in JSON", async () => {
-      const { code, stdout, stderr } = await run(CREATE);
-      expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-      expect(stdout).toMatch(/\nSVCK-brand-new\n[^]* expires +never/);
-      expect(stdout).not.toMatch(/refresh-brand-new|code-brand-new|SVCK-of-the-user/);
-      expect(await runJson(CREATE)).toEqual({ code: 0, data: RECORD });
-    });
+  it("create shows the new token once, in text and in JSON", async () => {
+    const { code, stdout, stderr } = await run(CREATE);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toMatch(/\nSVCK-brand-new\n[^]* expires +never/);
+    expect(stdout).not.toMatch(/refresh-brand-new|code-brand-new|SVCK-of-the-user/);
+    expect(await runJson(CREATE)).toEqual({ code: 0, data: RECORD });
+  });
 
-    it("sends the scopes with the token from standard input", async () => {
-      await run([...UNLIMITED, "--scope", "read", "identity", "--scope", "write-protected"]);
-      expect(JSON.parse(server.seen[0]!.body)).toEqual({
-        description: "dashboards",
-        scope: ["read", "identity", "write-protected"],
-      });
-      expect(server.seen[0]!.headers.authorization).toBe(`Bearer ${USERS_TOKEN}`);
+  it("create sends the scopes with the token from standard input", async () => {
+    await run([...UNLIMITED, "--scope", "read", "identity", "--scope", "write-protected"]);
+    expect(JSON.parse(server.seen[0]!.body)).toEqual({
+      description: "dashboards",
+      scope: ["read", "identity", "write-protected"],
     });
+    expect(server.seen[0]!.headers.authorization).toBe(`Bearer ${USERS_TOKEN}`);
+  });
 
-    it.each([
-      ["no token", CREATE, "\n"],
-      ["a token of two words", CREATE, "Bearer SVCK-of-the-user"],
-      ["an invalid id", ["authorizations", "revoke", ".."], USERS_TOKEN],
-    ])("is a usage error with %s", async (_, words, input) => {
-      const { code, data } = await runJson(words, input);
-      expect(code).toBe(2);
-      expect(data["message"]).not.toContain("of-the-user");
-      expect(server.seen).toEqual([]);
-    });
+  it.each([
+    ["no token", CREATE, "\n"],
+    ["a token of two words", CREATE, "Bearer SVCK-of-the-user"],
+    ["an invalid id", ["authorizations", "revoke", ".."], USERS_TOKEN],
+  ])("are used wrongly with %s", async (_, words, input) => {
+    const { code, data } = await runJson(words, input);
+    expect(code).toBe(2);
+    expect(data["message"]).not.toContain("of-the-user");
+    expect(server.seen).toEqual([]);
+  });
 
-    it("names the missing setting of the platform's address", async () => {
-      const { code, stderr } = await kit({}, CREATE, USERS_TOKEN);
-      expect({ code, stderr }).toEqual({ code: 78, stderr: expect.stringContaining("PLATFORM_API_URL") });
-      expect(stderr).not.toMatch(/DATABASE|ADDON|ENCRYPTION/);
+  it("revoke ends the authorization, and shows none of its tokens", async () => {
+    const { code, data } = await runJson(["authorizations", "revoke", "an id/of theirs"]);
+    expect({ code, data }).toMatchObject({ code: 0, data: { id: UUID, client: { name: "you" } } });
+    expect(JSON.stringify(data)).not.toContain("brand-new");
+    expect(data["access_token"]).toEqual({ expires_in: null, id: "1", token: "[secret]" });
+    expect(server.seen).toMatchObject([
+      { method: "DELETE", url: "/oauth/authorizations/an%20id%2Fof%20theirs" },
+    ]);
+    const human = await run(["authorizations", "revoke", UUID]);
+    expect(human).toMatchObject({ code: 0, stdout: expect.not.stringContaining("brand-new") });
+  });
+
+  it("print an error answer without the echoed token", async () => {
+    answer = ({ headers }, response) =>
+      response.writeHead(401).end(JSON.stringify({ id: "unauthorized", message: headers.authorization }));
+    const { stdout, stderr } = await run(CREATE);
+    expect(stdout + stderr).toContain("[secret]");
+    expect(stdout + stderr).not.toContain("of-the-user");
+  });
+
+  it("say after a lost answer that an unknown token may exist", async () => {
+    const lost: (typeof answer)[] = [
+      (_, response) => void response.destroy(),
+      (_, response) => void response.writeHead(502).end(),
+    ];
+    for (answer of lost) {
+      const { code, stderr } = await run(CREATE);
+      expect(code).toBe(1);
+      expect(stderr.replace(/\s+/g, " ")).toContain("look at your authorizations on the platform");
+    }
+    const away = { ...environment, PLATFORM_API_URL: await aClosedPort() };
+    expect(await kitJson(away, CREATE, USERS_TOKEN)).toMatchObject({
+      code: 1,
+      data: { id: "connection_failed" },
     });
   });
 
-  describe("revoke", () => {
-    it("revokes the authorization, and shows none of its tokens", async () => {
-      const { code, data } = await runJson(["authorizations", "revoke", "an id/of theirs"]);
-      expect({ code, data }).toMatchObject({ code: 0, data: { id: UUID, client: { name: "you" } } });
-      expect(JSON.stringify(data)).not.toContain("brand-new");
-      expect(data["access_token"]).toEqual({ expires_in: null, id: "1", token: "[secret]" });
-      expect(server.seen).toMatchObject([
-        { method: "DELETE", url: "/oauth/authorizations/an%20id%2Fof%20theirs" },
-      ]);
-      const human = await run(["authorizations", "revoke", UUID]);
-      expect(human).toMatchObject({ code: 0, stdout: expect.not.stringContaining("brand-new") });
-    });
-  });
-
-  describe("an error answer of the platform", () => {
-    it("is printed without the echoed token", async () => {
-      answer = ({ headers }, response) =>
-        response.writeHead(401).end(JSON.stringify({ id: "unauthorized", message: headers.authorization }));
-      const { stdout, stderr } = await run(CREATE);
-      expect(stdout + stderr).toContain("[secret]");
-      expect(stdout + stderr).not.toContain("of-the-user");
-    });
-
-    it("is distinguished from a lost answer, after which an unknown token may exist", async () => {
-      const lost: (typeof answer)[] = [
-        (_, response) => void response.destroy(),
-        (_, response) => void response.writeHead(502).end(),
-      ];
-      for (answer of lost) {
-        const { code, stderr } = await run(CREATE);
-        expect(code).toBe(1);
-        expect(stderr.replace(/\s+/g, " ")).toContain("look at your authorizations on the platform");
-      }
-      const away = { ...environment, PLATFORM_API_URL: await aClosedPort() };
-      expect(await kitJson(away, CREATE, USERS_TOKEN)).toMatchObject({
-        code: 1,
-        data: { id: "connection_failed" },
-      });
-    });
-  });
-
-  describe("against the sandbox", () => {
-    const sandbox = opened(() => startSandbox({}));
-    const settings = () => ({ PLATFORM_API_URL: sandbox.url, ALLOW_INSECURE_PLATFORM: "on" });
+  it("create a token that works in the sandbox and does not expire, and revoke it", async () => {
+    const sandbox = await startSandbox({});
+    const settings = { PLATFORM_API_URL: sandbox.url, ALLOW_INSECURE_PLATFORM: "on" };
     const accountOf = async (token: string) => {
       const headers = { authorization: `Bearer ${token}`, accept: "application/vnd.svc+json; version=3" };
       return (await fetch(`${sandbox.url}/account`, { headers })).status;
     };
-
-    it("creates a token that works and does not expire, and revokes it", async () => {
-      const { token } = sandbox.control.userToken();
-      const created = await kitJson(settings(), [...UNLIMITED, "--scope", "identity"], token);
-      expect(created).toMatchObject({ code: 0, data: { access_token: { expires_in: null } } });
-      const { id, access_token } = created.data as { id: string; access_token: { token: string } };
-      sandbox.control.advanceClock(365 * 86_400);
-      expect(await accountOf(access_token.token)).toBe(200);
-      const fresh = sandbox.control.userToken();
-      const revoked = await kitJson(settings(), ["authorizations", "revoke", id], fresh.token);
-      expect(revoked).toMatchObject({ code: 0, data: { id, access_token: { token: "[secret]" } } });
-      expect(await accountOf(access_token.token)).toBe(401);
-      expect(await accountOf(fresh.token)).toBe(200);
-    });
+    const { token } = sandbox.control.userToken();
+    const created = await kitJson(settings, [...UNLIMITED, "--scope", "identity"], token);
+    expect(created).toMatchObject({ code: 0, data: { access_token: { expires_in: null } } });
+    const { id, access_token } = created.data as { id: string; access_token: { token: string } };
+    sandbox.control.advanceClock(365 * 86_400);
+    expect(await accountOf(access_token.token)).toBe(200);
+    const fresh = sandbox.control.userToken();
+    const revoked = await kitJson(settings, ["authorizations", "revoke", id], fresh.token);
+    expect(revoked).toMatchObject({ code: 0, data: { id, access_token: { token: "[secret]" } } });
+    expect(await accountOf(access_token.token)).toBe(401);
+    expect(await accountOf(fresh.token)).toBe(200);
+    await sandbox.close();
   });
 });
 
@@ -226,13 +207,9 @@ const INCIDENT = {
   title: "Slow\u001b[31m builds",
   state: "monitoring",
   created_at: hoursAgo(5),
-  updated_at: hoursAgo(3),
-  resolved: false,
-  full_url: "https://status.example/incidents/7",
-  systems: [{ name: "Tools", status: "yellow", services: ["builds"] }],
   updates: [
-    { id: 71, created_at: hoursAgo(5), update_type: "issue", title: "Issue", contents: "The first word." },
-    { id: 72, created_at: hoursAgo(3), update_type: "update", title: "Update", contents: "The last word." },
+    { created_at: hoursAgo(5), update_type: "issue", contents: "The first word." },
+    { created_at: hoursAgo(3), update_type: "update", contents: "The last word." },
   ],
   of_tomorrow: true,
 };
@@ -256,12 +233,9 @@ describe("kit status", () => {
   const runJson = (...words: string[]) => kitJson(environment, ["status", ...words]);
   beforeEach(() => void (answer = inOrder(CURRENT)));
 
-  it("prints the feed's own JSON with --json", async () => {
+  it("prints the systems, open incidents with their updates, and planned maintenance; with --json the feed's own", async () => {
     expect(await runJson()).toEqual({ code: 0, data: CURRENT });
     expect(server.seen).toMatchObject([{ method: "GET", url: "/api/v4/current-status", body: "" }]);
-  });
-
-  it("prints the systems, open incidents with their updates, and planned maintenance", async () => {
     const { code, stdout, stderr } = await run();
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     for (const part of [
@@ -293,18 +267,13 @@ describe("kit status", () => {
     expect((await run("--incident", "7")).stdout).toMatch(/The first word\.[^]*The last word\./);
   });
 
-  it("fails when the feed is unreachable, the incident unknown or a path, or the address missing", async () => {
+  it("fails when the feed is unreachable, and when the incident is unknown or a path", async () => {
     expect(await runJson("--incident", "..")).toMatchObject({ code: 2 });
     expect(server.seen).toEqual([]);
     const away = { ...environment, PLATFORM_STATUS_URL: await aClosedPort() };
     expect(await kitJson(away, ["status"])).toMatchObject({ code: 1, data: { id: "connection_failed" } });
     answer = inOrder(404);
-    expect(await runJson("--incident", "9")).toMatchObject({
-      code: 1,
-      data: { message: expect.stringContaining("404") },
-    });
-    const nowhere = await kit({}, ["status"]);
-    expect(nowhere).toMatchObject({ code: 78, stderr: expect.stringContaining("PLATFORM_STATUS_URL") });
-    expect(nowhere.stderr).not.toMatch(/DATABASE|ADDON|PLATFORM_API/);
+    const message = expect.stringContaining("404");
+    expect(await runJson("--incident", "9")).toMatchObject({ code: 1, data: { message } });
   });
 });

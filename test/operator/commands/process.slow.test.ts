@@ -1,27 +1,78 @@
-// What only a process of its own can show: its end, its pipes, its terminal.
+// What takes its time, or only a process of its own can show: progress bars, signals, its end, its pipes, its terminal.
 
 import type { StdioOptions } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { open } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { aWorld, eventually, opened } from "../../support/world.ts";
-import { runningKit, startKit } from "../../support/kit.ts";
-import { onRealTerminal } from "../../support/terminal.ts";
+import { kit, kitJson, runningKit, startKit } from "../../support/kit.ts";
+import { onRealTerminal, onTerminal } from "../../support/terminal.ts";
 
 const CTRL_C = "\u0003";
+const STOPPING = /^(\^C)?Stopping: what was sent is finished first\. Ctrl-C again stops at once\.$/;
 /** A signal that follows the first one later than this is another one. */
 const LATER_MS = 1_100;
 
+let uuids: string[];
 const world = opened(() => aWorld({ environment: { WEB_JOBS: "off" } }));
+beforeAll(async () => {
+  uuids = await world.installed(5);
+});
 afterEach(() => world.sandbox.control.clearFaults());
 
-describe("the process of a command", () => {
-  it("ends when the command has ended", async () => {
-    const child = startKit(world.environment, ["doctor", "--json"]);
-    const said = text(child.stdout!);
-    expect(await once(child, "close")).toEqual([0, null]);
-    expect(JSON.parse(await said)).toEqual(expect.any(Object));
+describe("a progress bar", () => {
+  /** Makes the refreshes slow, and one after the other, so that the progress is visible. */
+  function slowly(delayMs: number) {
+    world.sandbox.control.fault("POST /oauth/token", { delayMs }, 100);
+    return { ...world.environment, TOKEN_CONCURRENCY: "1" };
+  }
+
+  it("is shown on a terminal of the operating system, where Ctrl-C stops the work and says what is left", async () => {
+    const terminal = onRealTerminal(slowly(700), ["tokens", "refresh", "--all"]);
+    await terminal.type(CTRL_C, /░ [12] of 5 ·/);
+    const { code, screen } = await terminal.ended();
+    expect(code).toBe(1);
+    const [stopping, stopped, end, ...more] = screen;
+    expect(stopping).toMatch(STOPPING);
+    const done = Number(/^(\d) refreshed, 0 failed, 0 skipped\.$/.exec(end!)![1]);
+    expect(stopped).toMatch(new RegExp(`^Stopped: ${5 - done} resources? left\\.$`));
+    expect(done).toBeLessThan(5);
+    expect(more).toEqual([]);
+  });
+
+  /** Resets the secret as the portal does, and types the new one. */
+  async function typedSecret() {
+    const { secret } = world.sandbox.control.resetClientSecret();
+    const terminal = onTerminal(slowly(500), ["secret", "set"]);
+    await terminal.type(`${secret}\r`, /The new client secret \(not shown\): /);
+    return { terminal, secret };
+  }
+
+  it("of kit secret set counts the refreshed tokens; neither bar nor secret is left on the screen", async () => {
+    const { terminal, secret } = await typedSecret();
+    const { code, sent, screen } = await terminal.ended();
+    expect(code).toBe(0);
+    expect(sent).toMatch(/█░+ [1-4] of 5 · \d+s/);
+    expect(sent).not.toContain(secret);
+    expect(screen).toEqual([
+      "The new client secret (not shown): ",
+      expect.stringMatching(/^The client secret is version \d now\. 5 of 5 tokens refreshed\.$/),
+    ]);
+  });
+
+  it("of kit secret set that is stopped gives way to how many are refreshed, and that the service refreshes the rest", async () => {
+    const { terminal, secret } = await typedSecret();
+    await terminal.type(CTRL_C, /░ [12] of 5 ·/);
+    const { code, screen } = await terminal.ended();
+    expect(code).toBe(1);
+    const [, stopping, ...said] = screen;
+    expect(stopping).toMatch(STOPPING);
+    expect(said.join(" ").replace(/\s+/g, " ")).toMatch(/^✗ .* refreshes the other [1-4] tokens\.$/);
+    world.sandbox.control.clearFaults();
+    const { data } = await kitJson(world.environment, ["secret", "set"], secret);
+    expect(data["fresh"]).toBe(data["due"]);
   });
 });
 
@@ -53,42 +104,41 @@ describe("a command whose output cannot be written", () => {
   });
 });
 
-describe("a command on a terminal of the operating system", () => {
-  it("shows a progress bar, and says what is left when it is stopped with Ctrl-C", async () => {
-    const { length: all } = await world.installed(5);
-    world.sandbox.control.fault("POST /oauth/token", { delayMs: 700 }, 20);
-    const environment = { ...world.environment, TOKEN_CONCURRENCY: "1" };
-    const terminal = onRealTerminal(environment, ["tokens", "refresh", "--all"]);
-    await terminal.type(CTRL_C, new RegExp(`░ [12] of ${all} ·`));
-    const { code, screen } = await terminal.ended();
-    expect(code).toBe(1);
-    const [stopping, stopped, end, ...more] = screen;
-    expect(stopping).toMatch(/^(\^C)?Stopping: what was sent is finished first\. /);
-    const done = Number(/^(\d) refreshed, 0 failed, 0 skipped\.$/.exec(end!)![1]);
-    expect(stopped).toMatch(new RegExp(`^Stopped: ${all - done} resources? left\\.$`));
-    expect(done).toBeLessThan(all);
-    expect(more).toEqual([]);
-  });
-});
-
 describe("a signal while a token is being refreshed", () => {
+  /** A command that refreshes a token, which takes this long; `underWay` resolves once the token endpoint is called. */
+  async function aRefresh(words: readonly string[], delayMs: number) {
+    const uuid = await world.settled();
+    // From now on each refresh brings a refresh token in place of the one before.
+    world.sandbox.control.settings({ refreshToken: "new" });
+    await world.rows(`UPDATE credentials SET expires_at = now() WHERE uuid = $1`, [uuid]);
+    world.sandbox.control.fault("POST /oauth/token", { delayMs }, 1);
+    const isSent = `SELECT 1 FROM credentials WHERE sent_at IS NOT NULL AND uuid = $1`;
+    const generation = `SELECT generation FROM credentials WHERE uuid = $1`;
+    return {
+      uuid,
+      command: [world.environment, [...words, uuid]] as const,
+      underWay: () => eventually(async () => (await world.rows(isSent, [uuid])).length === 1),
+      generation: async () => (await world.rows(generation, [uuid]))[0]!["generation"],
+    };
+  }
+
   // A terminal sends Ctrl-C to npm and to the command, and npm sends it on to the command.
   it("ends a command once the token is stored; of two in a moment, npm sent one", async () => {
-    const { uuid, environment, words, underWay } = await aRefresh(["config", "get"], 1_000);
-    const child = startKit(environment, words);
+    const { uuid, command, underWay, generation } = await aRefresh(["config", "get"], 1_000);
+    const child = startKit(...command);
     const ended = once(child, "close");
     await underWay();
     child.kill("SIGINT");
     await sleep(2);
     child.kill("SIGINT");
     expect(await ended).toEqual([null, "SIGINT"]);
-    expect(await generation(uuid)).toBe(2);
+    expect(await generation()).toBe(2);
     expect(await world.service.services.platformFor(uuid).addons.own()).toMatchObject({ id: uuid });
   });
 
   it("lets a command end in order that can say what is left; of two in a moment, npm sent one", async () => {
-    const { uuid, environment, words, underWay } = await aRefresh(["tokens", "refresh"], 500);
-    const { signal, ended } = runningKit(environment, words);
+    const { command, underWay, generation } = await aRefresh(["tokens", "refresh"], 500);
+    const { signal, ended } = runningKit(...command);
     await underWay();
     signal("SIGINT");
     signal("SIGINT");
@@ -97,15 +147,12 @@ describe("a signal while a token is being refreshed", () => {
       code: 0,
       stderr: expect.stringContaining("Stopping: what was sent is finished first."),
     });
-    expect(await generation(uuid)).toBe(2);
+    expect(await generation()).toBe(2);
   });
 
-  it.each([
-    ["config", "get", [null, "SIGINT"]],
-    ["tokens", "refresh", [null, "SIGINT"]],
-  ] as const)("stops a command at once when it comes again: kit %s %s", async (noun, verb, how) => {
-    const { uuid, environment, words, underWay } = await aRefresh([noun, verb], 6_000);
-    const child = startKit(environment, words);
+  it("stops a command at once when it comes again, also one that would end in order", async () => {
+    const { command, underWay, generation } = await aRefresh(["tokens", "refresh"], 6_000);
+    const child = startKit(...command);
     const ended = once(child, "close");
     await underWay();
     child.kill("SIGINT");
@@ -113,8 +160,8 @@ describe("a signal while a token is being refreshed", () => {
     await once(child.stderr!, "data");
     await sleep(LATER_MS);
     child.kill("SIGINT");
-    expect(await ended).toEqual(how);
-    expect(await generation(uuid)).toBe(1);
+    expect(await ended).toEqual([null, "SIGINT"]);
+    expect(await generation()).toBe(1);
   });
 
   // The effect of a dropped connection: the shell sends SIGHUP, and nobody reads the output.
@@ -124,8 +171,8 @@ describe("a signal while a token is being refreshed", () => {
   ] as const)(
     "lets the token be stored first when the terminal was closed: kit %s %s",
     async (noun, verb, how) => {
-      const { uuid, environment, words, underWay } = await aRefresh([noun, verb], 2_000);
-      const child = startKit(environment, words);
+      const { command, underWay, generation } = await aRefresh([noun, verb], 2_000);
+      const child = startKit(...command);
       const ended = once(child, "close");
       await underWay();
       child.stdout!.destroy();
@@ -135,28 +182,40 @@ describe("a signal while a token is being refreshed", () => {
       // The kernel and the shell both send SIGHUP, at different times: that is not a second request to stop.
       child.kill("SIGHUP");
       expect(await ended).toEqual(how);
-      expect(await generation(uuid)).toBe(2);
+      expect(await generation()).toBe(2);
     },
   );
 });
 
-async function generation(uuid: string): Promise<number> {
-  const found = `SELECT generation FROM credentials WHERE uuid = $1`;
-  return (await world.rows<{ generation: number }>(found, [uuid]))[0]!.generation;
-}
+// The last: afterwards other commands would need the new key.
+describe("kit keys reseal, while a row stays locked", () => {
+  beforeAll(async () => {
+    await world.rows(
+      `CREATE FUNCTION leave_alone() RETURNS trigger AS 'BEGIN RETURN NULL; END' LANGUAGE plpgsql`,
+    );
+    await world.rows(
+      `CREATE TRIGGER busy BEFORE UPDATE ON credentials FOR EACH ROW WHEN (OLD.uuid = '${uuids[0]}') EXECUTE FUNCTION leave_alone()`,
+    );
+  });
 
-/** A command that refreshes a token, which takes this long; `underWay` resolves once the token endpoint is called. */
-async function aRefresh(words: readonly string[], delayMs: number) {
-  const uuid = await world.settled();
-  // From now on each refresh brings a refresh token in place of the one before.
-  world.sandbox.control.settings({ refreshToken: "new" });
-  await world.rows(`UPDATE credentials SET expires_at = now() WHERE uuid = $1`, [uuid]);
-  world.sandbox.control.fault("POST /oauth/token", { delayMs }, 1);
-  const isSent = `SELECT 1 FROM credentials WHERE sent_at IS NOT NULL AND uuid = $1`;
-  return {
-    uuid,
-    environment: world.environment,
-    words: [...words, uuid],
-    underWay: () => eventually(async () => (await world.rows(isSent, [uuid])).length === 1),
-  };
-}
+  const key = randomBytes(24).toString("hex");
+  const rotated = () => ({
+    ...world.environment,
+    ...{ ENCRYPTION_KEY: key, DECRYPTION_KEYS: world.environment["ENCRYPTION_KEY"]! },
+  });
+
+  it("counts the rows, and when it is stopped says what is left", async () => {
+    const terminal = onTerminal(rotated(), ["keys", "reseal"]);
+    await terminal.type(CTRL_C, /█ (\d+) of \1 · \d+s/);
+    const { code, screen } = await terminal.ended();
+    expect(code).toBe(1);
+    expect(screen[0]).toMatch(STOPPING);
+    expect(screen.join(" ")).toContain("older keys still seal some");
+  });
+
+  it("exits with 1, and says that an older key is still needed", async () => {
+    const { code, stdout, stderr } = await kit(rotated(), ["keys", "reseal"]);
+    expect({ code, stderr }).toEqual({ code: 1, stderr: "" });
+    expect(stdout.replace(/\s+/g, " ")).toMatch(/ older keys still seal some: .* kit keys reseal $/);
+  });
+});

@@ -1,21 +1,23 @@
-import { aWorld, opened } from "../../support/world.ts";
-import { kit, kitJson } from "../../support/kit.ts";
+import { randomUUID } from "node:crypto";
+import type { ResourcePage } from "../../../src/operator/resources.ts";
+import { aProvisionRequest } from "../../support/a-provision-request.ts";
+import { aVendor } from "../../support/a-vendor.ts";
+import { interleavings } from "../../support/interleavings.ts";
+import { partnerCalls } from "../../support/partner-calls.ts";
+import { aWorld, eventually, opened } from "../../support/world.ts";
+import { kit, kitJson, runningKit } from "../../support/kit.ts";
 
 const UNKNOWN = "01234567-89ab-cdef-0123-456789abcdef";
-const NEVER = "11234567-89ab-cdef-0123-456789abcdef";
-
-interface Listed {
-  resources: { uuid: string; state: string; credential: { state: string } }[];
-  next: string | null;
-}
 
 let uuid: string;
-const world = opened(() => aWorld());
+const vendor = aVendor();
+const world = opened(() => aWorld({ parts: { vendor } }));
 beforeAll(async () => {
   uuid = await world.settled();
 });
 
-const list = (...words: string[]) => kitJson<Listed>(world.environment, ["resources", "list", ...words]);
+const list = (...words: string[]) =>
+  kitJson<ResourcePage>(world.environment, ["resources", "list", ...words]);
 
 describe("kit resources", () => {
   it("show prints a resource with its credential, its app and its events", async () => {
@@ -36,20 +38,6 @@ describe("kit resources", () => {
       events: expect.arrayContaining([{ at: time, type: "tokens_issued", detail: {} }]),
       actions: [],
     });
-  });
-
-  it("show says that it is unknown what came of a customer's action whose process died", async () => {
-    await world.rows(
-      `INSERT INTO events (uuid, at, type, detail) SELECT $1, now() - age, 'customer_action', '{"state": "running"}'
-       FROM unnest(ARRAY[interval '2 minutes', '1 second']) AS age`,
-      [uuid],
-    );
-    const { data } = await kitJson<{ events: object[] }>(world.environment, ["resources", "show", uuid]);
-    const states = data.events
-      .slice(-2)
-      .map((event) => (event as { detail: { state: string } }).detail.state);
-    expect(states).toEqual(["unknown", "running"]);
-    await world.rows(`DELETE FROM events WHERE type = 'customer_action'`);
   });
 
   it.each(["show", "erase"])("%s reports an unknown uuid", async (word) => {
@@ -99,17 +87,23 @@ describe("kit resources", () => {
     for (const text of [uuid.slice(0, 13).toUpperCase(), name, app.name.slice(0, 12), app.id, region])
       expect(await found(text)).toEqual([uuid]);
     expect(await found("basic", "--state", "active")).toEqual([uuid]);
-    expect(await found("no-plan-of-ours")).toEqual([]);
+    for (const text of ["no-plan-of-ours", "%"]) expect(await found(text)).toEqual([]);
   });
 
-  it("list and show tell people which resource it is, and why it is so", async () => {
+  it("list and show tell people which resource it is, why it is so, or that it was never provisioned", async () => {
     await world.rows(`UPDATE resources SET name = 'shop', app_name = 'till' WHERE uuid = $1`, [uuid]);
     const say = async (...words: string[]) => (await kit(world.environment, ["resources", ...words])).stdout;
     expect(await say("list", "--search", "shop")).toMatch(/ active +shop\n/);
-    const lost = await list("--state", "grant_lost");
-    expect(await say("show", lost.data.resources[0]!.uuid)).toMatch(
+    const [lost, never] = (await list("--state", "grant_lost")).data.resources;
+    expect(await say("show", lost!.uuid)).toMatch(
       /state +grant_lost: expired\n +to do +Ask the platform to deliver/,
     );
+    await world.rows(`UPDATE resources SET plan = '' WHERE uuid = $1`, [never!.uuid]);
+    for (const words of [
+      ["list", "--search", never!.uuid],
+      ["show", never!.uuid],
+    ])
+      expect(await say(...words)).toContain("never provisioned");
   });
 
   it("list refuses an unknown state or position", async () => {
@@ -125,18 +119,6 @@ describe("kit resources", () => {
     expect((await kitJson(noKey, ["resources", "list"])).code).toBe(0);
   });
 
-  it("list and show say of a tombstone without a plan that it was never provisioned", async () => {
-    await world.rows(
-      `WITH made AS (INSERT INTO resources (uuid, plan, applied_plan, state) VALUES ($1, '', '', 'deprovisioned') RETURNING uuid)
-       INSERT INTO credentials (uuid, state) SELECT uuid, 'erased' FROM made`,
-      [NEVER],
-    );
-    for (const words of [["list"], ["show", NEVER]])
-      expect((await kit(world.environment, ["resources", ...words])).stdout).toContain("never provisioned");
-    const { data } = await kitJson(world.environment, ["resources", "show", NEVER]);
-    expect(data["plan"]).toBe("");
-  });
-
   it("erase removes what the platform no longer needs, and keeps a tombstone", async () => {
     await world.rows(
       `INSERT INTO events (uuid, type, detail) VALUES ($1, 'noted', '{"who": "a customer"}')`,
@@ -147,14 +129,180 @@ describe("kit resources", () => {
     // Of a tombstone it removes the remaining data.
     expect((await kitJson(world.environment, ["resources", "erase", uuid, "--yes"])).code).toBe(0);
     const { data } = await kitJson(world.environment, ["resources", "show", uuid]);
-    expect(data).toMatchObject({
-      name: null,
-      state: "deprovisioned",
-      app: null,
-      credential: { state: "erased", keyId: null },
-    });
+    const credential = { state: "erased", keyId: null };
+    expect(data).toMatchObject({ name: null, state: "deprovisioned", app: null, credential });
     expect(JSON.stringify(data)).not.toContain("a customer");
     const again = await world.sandbox.control.redeliver(uuid, { newCode: true });
     expect(again.response.status).toBe(410);
   });
+});
+
+interface Imported {
+  imported: number;
+  skipped: { line: number; uuid: string | null; reason: string }[];
+}
+
+afterEach(() => vendor.asUsual());
+
+const installation = (change: Record<string, unknown> = {}) => ({
+  uuid: randomUUID() as string,
+  plan: "basic",
+  region: "us",
+  name: "teapots-old-1",
+  ...change,
+});
+
+const lines = (...items: unknown[]) =>
+  items.map((item) => (typeof item === "string" ? item : JSON.stringify(item))).join("\n");
+
+const importing = (...items: unknown[]) =>
+  kitJson<Imported>(world.environment, ["resources", "import"], lines(...items));
+
+async function stored(uuid: string) {
+  const [row] = await world.rows<Record<string, unknown>>(
+    `SELECT r.plan, r.applied_plan, r.region, r.name, r.state, c.state AS credential
+     FROM resources r JOIN credentials c USING (uuid) WHERE uuid = $1`,
+    [uuid],
+  );
+  return row;
+}
+
+describe("kit resources import", () => {
+  it("stores installations as provisioned resources without a grant, and raises no alarm", async () => {
+    const [one, two] = [installation(), { uuid: randomUUID(), plan: "premium" }];
+    expect(await importing(one, two)).toEqual({ code: 0, data: { imported: 2, skipped: [] } });
+    expect(await stored(one.uuid)).toEqual({
+      ...{ plan: "basic", applied_plan: "basic", region: "us", name: "teapots-old-1" },
+      ...{ state: "provisioned", credential: "no_grant" },
+    });
+    expect(await stored(two.uuid)).toMatchObject({ plan: "premium", region: null, name: null });
+    const shown = await kitJson(world.environment, ["resources", "show", one.uuid]);
+    expect(shown.data).toMatchObject({ events: [{ type: "imported" }] });
+    expect(world.logged()).not.toContain(one.uuid);
+    expect(vendor.callsOf(one.uuid, "provision")).toEqual([]);
+  });
+
+  it("accepts upper-case uuids, plans with the service's name, unknown members and unusual white space", async () => {
+    const { uuid } = installation();
+    const line = `\ufeff  ${JSON.stringify({ uuid: uuid.toUpperCase(), plan: "teapots:basic", app: { id: 1 } })} \r`;
+    expect(await importing(line, "", "   ")).toEqual({ code: 0, data: { imported: 1, skipped: [] } });
+    expect(await importing()).toEqual({ code: 0, data: { imported: 0, skipped: [] } });
+    expect(await stored(uuid)).toMatchObject({ plan: "basic" });
+  });
+
+  it("never changes an existing resource, whatever its state", async () => {
+    const { addon } = await world.sandbox.control.install({ plan: "basic" });
+    const { addon: gone } = await world.sandbox.control.install({ plan: "basic" });
+    await world.sandbox.control.deprovision(gone.id);
+    await world.quiet([addon.id]);
+    const old = installation();
+    await importing(old);
+    const uuids = [addon.id, gone.id, old.uuid];
+    const before = await Promise.all(uuids.map(stored));
+    const { code, data } = await importing(...uuids.map((uuid) => installation({ uuid, plan: "premium" })));
+    const skipped = uuids.map((uuid, at) => ({ line: at + 1, uuid, reason: "exists" }));
+    expect({ code, data }).toEqual({ code: 0, data: { imported: 0, skipped } });
+    expect(await Promise.all(uuids.map(stored))).toEqual(before);
+  });
+
+  it("skips invalid lines with line number and reason, imports the others, and exits with 1", async () => {
+    const [good, twice] = [installation(), installation()];
+    const unusable: [unknown, string | null, string][] = [
+      ["{not json", null, "no_uuid"],
+      ["[]", null, "no_uuid"],
+      [`"${good.uuid}"`, null, "no_uuid"],
+      [{ plan: "basic" }, null, "no_uuid"],
+      [installation({ uuid: `{${good.uuid}}` }), null, "no_uuid"],
+      [{ uuid: good.uuid }, good.uuid, "unknown_plan"],
+      [installation({ uuid: good.uuid, plan: "gigantic" }), good.uuid, "unknown_plan"],
+      [installation({ uuid: good.uuid, plan: "__proto__" }), good.uuid, "unknown_plan"],
+      [installation({ uuid: good.uuid, name: "a\0b" }), good.uuid, "bad_text"],
+      [installation({ uuid: good.uuid, region: 7 }), good.uuid, "bad_text"],
+      [`{"uuid":"${good.uuid}","plan":"basic","name":"\\ud800"}`, good.uuid, "bad_text"],
+    ];
+    const skipped = [
+      ...unusable.map(([, uuid, reason], at) => ({ line: at + 1, uuid, reason })),
+      { line: unusable.length + 2, uuid: twice.uuid, reason: "exists" },
+    ];
+    expect(await importing(...unusable.map(([line]) => line), twice, twice, good)).toEqual({
+      ...{ code: 1, data: { imported: 2, skipped } },
+    });
+  });
+
+  it("reads each line separately: invalid UTF-8 affects only its own line", async () => {
+    const input = Buffer.concat([Buffer.from([0xff, 0xfe, 0x0a]), Buffer.from(lines(installation()))]);
+    const { code, stdout } = await kit(world.environment, ["resources", "import"], input);
+    expect(code).toBe(1);
+    expect(stdout).toBe("✗ line 1: no_uuid \n1 resource imported, 0 existed, 1 not usable.\n");
+  });
+
+  it("counts what it wrote, also when the answer of the database was lost", async () => {
+    const { moments, parts } = interleavings();
+    moments.set("unheard provision", () => Promise.resolve());
+    const words = ["resources", "import", "--json"];
+    const input = lines(installation(), installation());
+    const { code, stdout } = await kit(world.environment, words, input, parts);
+    expect([code, JSON.parse(stdout)]).toEqual([0, { imported: 2, skipped: [] }]);
+    expect(moments.size).toBe(0);
+  });
+
+  it("stopped while it waits for input, reports what was imported", async () => {
+    const [half, ...whole] = Array.from({ length: 501 }, () => installation());
+    const { stdin, signal, ended } = runningKit(world.environment, ["resources", "import"]);
+    stdin.write(`${lines(...whole)}\n${JSON.stringify(half)}`);
+    // As many lines as are written at once; then it waits.
+    await eventually(async () => expect(await stored(whole[0]!.uuid)).toBeDefined());
+    signal("SIGINT");
+    expect(await ended).toEqual({
+      code: 1,
+      stdout: "500 resources imported, 0 existed, 0 not usable.\n",
+      stderr: expect.stringContaining("Stopping: what was sent is finished first."),
+    });
+    expect(await stored(half!.uuid)).toBeUndefined();
+  });
+});
+
+describe("an imported resource", () => {
+  async function anImported(): Promise<string> {
+    const { addon } = world.sandbox.control.installWithoutProvision({ plan: "basic" });
+    expect((await importing({ uuid: addon.id, plan: "basic" })).data.imported).toBe(1);
+    return addon.id;
+  }
+
+  it("can change its plan and be deprovisioned: the service's functions are called", async () => {
+    const uuid = await anImported();
+    expect((await world.sandbox.control.changePlan(uuid, "premium")).response.status).toBe(200);
+    expect(vendor.callsOf(uuid, "changePlan")).toMatchObject([{ plan: "premium" }]);
+    expect(await stored(uuid)).toMatchObject({ plan: "premium", applied_plan: "premium" });
+    expect((await world.sandbox.control.deprovision(uuid)).response.status).toBe(204);
+    await eventually(() => expect(vendor.callsOf(uuid, "deprovision")).toHaveLength(1));
+    expect(await stored(uuid)).toMatchObject({ state: "deprovisioned", credential: "erased" });
+  });
+
+  it("answers a repeated provision with success, and exchanges its grant", async () => {
+    const uuid = await anImported();
+    const { response } = await world.sandbox.control.redeliver(uuid, { newCode: true });
+    expect(response).toMatchObject({ status: 200, body: { id: uuid } });
+    await eventually(async () => expect(await stored(uuid)).toMatchObject({ credential: "active" }));
+    expect(vendor.callsOf(uuid, "provision")).toEqual([]);
+  });
+});
+
+it("kit resources import and a provision of the same uuid leave one resource in either order, and the provision succeeds", async () => {
+  const { provision } = partnerCalls(world);
+  const requests = Array.from({ length: 60 }, () => aProvisionRequest({ region: "eu" }));
+  const uuids = requests.map(({ uuid }) => uuid);
+  const importingAll = importing(...uuids.map((uuid) => installation({ uuid, name: "from-the-import" })));
+  const answers: number[] = [];
+  for (let at = 0; at < requests.length; at += 6) {
+    const some = await Promise.all(requests.slice(at, at + 6).map((request) => provision(request)));
+    answers.push(...some.map(({ status }) => status));
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  const { data } = await importingAll;
+  expect(new Set(answers)).toEqual(new Set([200]));
+  expect(data.imported + data.skipped.length).toBe(requests.length);
+  const rows = await world.rows(`SELECT name, state FROM resources WHERE uuid = ANY($1)`, [uuids]);
+  expect(rows.filter(({ name }) => name === "from-the-import")).toHaveLength(data.imported);
+  expect(rows.filter(({ state }) => state === "provisioned")).toHaveLength(requests.length);
 });

@@ -1,3 +1,4 @@
+import type { Report } from "../../../src/operator/work-through.ts";
 import { Secret } from "../../../src/secret.ts";
 import { clientSecretSealContext, createVault } from "../../../src/vault/vault.ts";
 import { aWorld, opened } from "../../support/world.ts";
@@ -10,21 +11,10 @@ beforeAll(async () => {
   uuids = await world.installed(3);
 });
 
-interface Report {
-  version: number;
-  due: number;
-  fresh: number;
-}
-
-const set = <Data = Report>(secret: string, ...options: string[]) =>
-  kitJson<Data>(world.environment, ["secret", "set", ...options], secret);
+const set = (secret: string, ...options: string[]) =>
+  kitJson(world.environment, ["secret", "set", ...options], secret);
 const current = () => world.sandbox.settings.clientSecret;
-const refreshed = async () =>
-  (
-    await kitJson<{ done: unknown[]; failed: { id: string }[] }>(world.environment, [
-      ...["tokens", "refresh", "--all"],
-    ])
-  ).data;
+const refreshed = async () => (await kitJson<Report>(world.environment, ["tokens", "refresh", "--all"])).data;
 const versions = () =>
   world.rows<{ version: number; sealed: Buffer }>(
     `SELECT version, sealed_secret AS sealed FROM client_secrets ORDER BY version`,
@@ -80,22 +70,16 @@ describe("kit secret set", () => {
   });
 
   it("does not count tokens that cannot be refreshed", async () => {
-    const [kept] = await world.rows<{ sealed: Buffer }>(
-      `SELECT sealed_refresh_token AS sealed FROM credentials WHERE uuid = $1`,
-      [uuids[0]],
-    );
     await world.rows(
       `UPDATE credentials SET sealed_refresh_token = NULL, due_at = NULL, secret_version = 1 WHERE uuid = $1`,
       [uuids[0]],
     );
     const { secret } = world.sandbox.control.resetClientSecret();
     expect((await set(secret)).data).toMatchObject({ due: 2, fresh: 2 });
-    await world.rows(`UPDATE credentials SET sealed_refresh_token = $2, due_at = now() WHERE uuid = $1`, [
-      ...[uuids[0], kept!.sealed],
-    ]);
   });
 });
 
+// One of the three resources has no refresh token any more.
 describe("kit secret set repairs a service that cannot start, for its client secrets", () => {
   /** Changes one byte of each: of the format, or of what is sealed. */
   const damage = (at: number) =>
@@ -121,7 +105,7 @@ describe("kit secret set repairs a service that cannot start, for its client sec
   ])("%s, and leaves nothing that cannot be decrypted", async (_, lose) => {
     await lose();
     const { secret } = world.sandbox.control.resetClientSecret();
-    expect(await set(`${secret}\n`)).toMatchObject({ code: 0, data: { due: 3, fresh: 3 } });
+    expect(await set(`${secret}\n`)).toMatchObject({ code: 0, data: { due: 2, fresh: 2 } });
     // The old value in CLIENT_SECRET is known, so it is not set again.
     await world.restart();
     const { value } = await world.service.services.credentials.secrets.current();

@@ -94,11 +94,6 @@ export async function aWorldOfOperators(accounts: string, wishes: Wishes = {}) {
 
   return {
     ...{ people, world, control, url, list, signIn, browser: browserWith },
-    async settle() {
-      const { addon } = await control.install({ plan: "basic" });
-      await world.quiet([addon.id]);
-      return addon.id;
-    },
     /** A browser in which somebody has signed in. */
     async signedIn(user = "owner@example.com"): Promise<Browser> {
       const browser = browserWith();

@@ -1,6 +1,7 @@
-import { DatabaseUnavailable } from "../../../src/database/database.ts";
+import { runWeb } from "../../../src/process/run-web.ts";
 import { SALT } from "../../people/customers.ts";
 import { basic } from "../../support/partner-calls.ts";
+import { teapotConfig, teapotParts } from "../../support/sellers.ts";
 import { opened } from "../../support/world.ts";
 import { aWorldOfOperators, FROM_OUR_PAGE, hiddenIn, linkTo, PASSWORD } from "./operator.ts";
 
@@ -8,6 +9,12 @@ const BOTH = "Owner@Example.com, colleague@example.com";
 
 let uuid: string;
 let isAway = false;
+const REFUSED = Object.assign(new Error("connect ECONNREFUSED"), {
+  code: "ECONNREFUSED",
+  syscall: "connect",
+});
+const refused = () => Promise.reject(REFUSED);
+afterEach(() => void (isAway = false));
 const operators = opened(() =>
   aWorldOfOperators(BOTH, {
     sandbox: { ssoSalt: SALT },
@@ -15,20 +22,22 @@ const operators = opened(() =>
     parts: {
       wrapDatabase: (db) => ({
         ...db,
-        query: (...asked) =>
-          isAway ? Promise.reject(new DatabaseUnavailable("the database is away")) : db.query(...asked),
+        query: (...asked) => (isAway ? refused() : db.query(...asked)),
+        prisma: () => (isAway ? refused() : db.prisma()),
+        ping: () => (isAway ? refused() : db.ping()),
       }),
     },
   }),
 );
 beforeAll(async () => {
-  uuid = await operators.settle();
+  uuid = await operators.world.settled();
 });
 beforeEach(async () => {
   await operators.people.forgetEverybody();
   await operators.world.rows(`DELETE FROM operator_actions`);
 });
 
+const CHALLENGE = [401, `Basic realm="operator"`];
 const password = { authorization: basic("operator", PASSWORD) };
 
 describe("an operator with an account", () => {
@@ -50,12 +59,9 @@ describe("an operator with an account", () => {
     expect((await browser.get(done.location!)).text).toContain("owner@example.com");
     const account = await operators.idOf("owner@example.com");
     expect(await operators.audit()).toEqual([{ action: "refresh", operator: "owner@example.com", account }]);
-    expect(operators.world.logged()).toMatch(
-      new RegExp(`"account":"${account}".*An operator began an action`),
-    );
-    expect((await browser.get("/operator/actions")).text).toContain(
-      `data-label="By"><div>owner@example.com<`,
-    );
+    expect(operators.world.lines(`"account":"${account}"`, "An operator began an action")).toHaveLength(1);
+    const { text: trail } = await browser.get("/operator/actions");
+    expect(trail).toContain(`data-label="By"><div>owner@example.com<`);
     expect((await browser.get(path)).text).toContain("owner@example.com: refresh");
 
     const out = await browser.post("/oauth/logout?return_to=/operator", FROM_OUR_PAGE);
@@ -65,10 +71,11 @@ describe("an operator with an account", () => {
     expect(await operators.people.sessions()).toEqual([]);
   });
 
-  it("is recognised by the account's id too, whatever its e-mail", async () => {
+  it("is recognised by the account's id too, whatever its e-mail, and verified or not", async () => {
     const browser = await operators.signedIn("newcomer@example.com");
     expect((await browser.get("/operator")).status).toBe(403);
     await operators.list((await operators.idOf("newcomer@example.com"))!.toUpperCase());
+    await operators.world.rows(`UPDATE people SET is_email_verified = false`);
     expect((await browser.get("/operator")).status).toBe(200);
     await operators.list(BOTH);
   });
@@ -158,9 +165,8 @@ describe("a session of an operator", () => {
     const [name, { value }] = [...customer.cookies][0]!;
     const ids = ["made-up", "A".repeat(43), value, browser.cookies.get("kit_sign_in")!.value];
     for (const cookie of [`${name}=${value}`, ...ids.map((id) => `kit_session=${id}`)]) {
-      const { status } = await fetch(`${operators.url()}/operator`, {
-        headers: { cookie, accept: "text/html" },
-      });
+      const headers = { cookie, accept: "text/html" };
+      const { status } = await fetch(`${operators.url()}/operator`, { headers });
       expect([cookie, status]).toEqual([cookie, 401]);
     }
   });
@@ -169,26 +175,21 @@ describe("a session of an operator", () => {
 describe("the e-mail of an account", () => {
   const account = { id: "0a1b2c3d-89ab-cdef-0123-456789abcdef", email: "owner@example.com", name: null };
 
-  it.each([{ email_verified: false, verified: true }, {}, { verified: "true" }])(
-    "makes no operator unless the platform says that it is verified: %j; the id does",
-    async (said) => {
+  it.each([
+    [{ email_verified: true }, 200],
+    [{ email_verified: false, verified: true }, 403],
+    [{}, 403],
+    [{ verified: "true" }, 403],
+  ])(
+    "makes an operator only while the platform says that it is verified: %j is answered %i",
+    async (said, status) => {
       const browser = operators.browser();
       operators.control.fault("GET /account", { status: 200, body: { ...account, ...said } }, 1);
       await operators.signIn(browser);
-      const { status, text } = await browser.get("/operator");
-      expect([status, text]).toEqual([403, expect.not.stringContaining("with this e-mail")]);
-      await operators.list(`${BOTH},${account.id}`);
-      expect((await browser.get("/operator")).status).toBe(200);
-      await operators.list(BOTH);
+      const page = await browser.get("/operator");
+      expect([page.status, page.text]).toEqual([status, expect.not.stringContaining("with this e-mail")]);
     },
   );
-
-  it("makes an operator while the platform says that it is verified", async () => {
-    const browser = operators.browser();
-    operators.control.fault("GET /account", { status: 200, body: { ...account, email_verified: true } }, 1);
-    await operators.signIn(browser);
-    expect((await browser.get("/operator")).status).toBe(200);
-  });
 });
 
 it("a form of an operator is valid only for the operator who opened it", async () => {
@@ -214,7 +215,7 @@ describe("the operator's password beside accounts", () => {
     const browser = operators.browser();
     const { text } = await browser.get("/operator/resources");
     const asked = await browser.get(linkTo("Use the operator's password", text));
-    expect([asked.status, asked.headers.get("www-authenticate")]).toEqual([401, `Basic realm="operator"`]);
+    expect([asked.status, asked.headers.get("www-authenticate")]).toEqual(CHALLENGE);
     const withPassword = operators.browser(password);
     expect((await withPassword.get("/operator?with=password")).status).toBe(200);
     const done = await operators.press(withPassword, "/operator/refresh-all");
@@ -234,10 +235,7 @@ describe("the operator's password beside accounts", () => {
   it("is requested from programs, and from browsers only on request", async () => {
     const ask = (headers: Record<string, string>) => fetch(`${operators.url()}/operator`, { headers });
     const program = await ask({ accept: "*/*" });
-    expect([program.status, program.headers.get("www-authenticate")]).toEqual([
-      401,
-      `Basic realm="operator"`,
-    ]);
+    expect([program.status, program.headers.get("www-authenticate")]).toEqual(CHALLENGE);
     const stylesheet = await ask({ accept: "text/css,*/*;q=0.1", "sec-fetch-site": "same-origin" });
     expect([stylesheet.status, stylesheet.headers.get("www-authenticate")]).toEqual([401, null]);
   });
@@ -246,18 +244,15 @@ describe("the operator's password beside accounts", () => {
     const [owner, nobody] = [operators.browser(), operators.browser()];
     await operators.signIn(owner);
     isAway = true;
-    try {
-      const { status, headers, text } = await owner.get("/operator/resources");
-      expect([status, headers.get("retry-after")]).toEqual([503, "5"]);
-      expect(text).not.toContain("<nav");
-      const asked = await owner.get(linkTo("Use the operator's password", text));
-      expect([asked.status, asked.headers.get("www-authenticate")]).toEqual([401, `Basic realm="operator"`]);
-      expect((await owner.get("/operator/check-up", password)).status).toBe(200);
-      const { text: ways } = await nobody.get("/operator");
-      expect(linkTo("Use the operator's password", ways)).toBe("/operator?with=password");
-    } finally {
-      isAway = false;
-    }
+    const { status, headers, text } = await owner.get("/operator/resources");
+    expect([status, headers.get("retry-after")]).toEqual([503, "5"]);
+    expect(text).not.toContain("<nav");
+    const asked = await owner.get(linkTo("Use the operator's password", text));
+    expect([asked.status, asked.headers.get("www-authenticate")]).toEqual(CHALLENGE);
+    expect((await owner.get("/operator/check-up", password)).status).toBe(200);
+    const { text: ways } = await nobody.get("/operator");
+    expect(linkTo("Use the operator's password", ways)).toBe("/operator?with=password");
+    isAway = false;
     expect((await owner.get("/operator/resources")).status).toBe(200);
   });
 
@@ -275,8 +270,48 @@ describe("the operator's password beside accounts", () => {
     expect((await operators.press(browser, "/operator/refresh-all")).status).toBe(303);
     expect((await browser.get("/metrics")).status).toBe(404);
     isAway = true;
-    const away = await browser.get("/operator").finally(() => (isAway = false));
+    const away = await browser.get("/operator");
+    isAway = false;
     expect([away.status, away.text]).toEqual([503, expect.not.stringContaining("password")]);
     await operators.list(BOTH);
+  });
+});
+
+describe("without the database", () => {
+  it("every page says so, and the way to the check-up", async () => {
+    isAway = true;
+    const browser = operators.browser(password);
+    for (const path of ["", "/resources", `/resources/${uuid}`, "/actions"]) {
+      const { status, headers, text } = await browser.get(`/operator${path}`);
+      expect([path, status, headers.get("retry-after")]).toEqual([path, 503, "5"]);
+      expect(text).toContain("The service cannot reach its database, or has just started.");
+      expect(text).toContain(`<a href="/operator/check-up"`);
+      expect(text).not.toContain("fault of the service");
+    }
+    const { status, text } = await browser.get("/operator/check-up");
+    expect([status, text]).toEqual([200, expect.stringContaining("connect ECONNREFUSED")]);
+  });
+
+  it("the check-up opens also when the service was started so, and strangers are refused at once", async () => {
+    const { environment } = operators.world;
+    const config = teapotConfig({ ...environment, DATABASE_URL: "postgres://u:p@127.0.0.1:1/none" });
+    const service = await runWeb(config, { ...teapotParts, logTo: { write: () => undefined } });
+    try {
+      const get = async (path: string, headers: Record<string, string> = {}) => {
+        const answer = await fetch(`${service.url}/operator${path}`, { headers });
+        return [answer.status, await answer.text()];
+      };
+      const since = performance.now();
+      expect((await get(""))[0]).toBe(401);
+      expect(await get("/check-up", password)).toEqual([
+        200,
+        expect.stringContaining("connect ECONNREFUSED"),
+      ]);
+      expect((await get("/assets/live.js", password))[0]).toBe(200);
+      // What waits for the database, waits for 8 s.
+      expect(performance.now() - since).toBeLessThan(7_000);
+    } finally {
+      await service.stop();
+    }
   });
 });
