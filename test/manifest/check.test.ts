@@ -1,11 +1,15 @@
+import { readManifest } from "../../packages/sandbox/manifest/manifest.ts";
 import { checkManifest, checkManifestText } from "../../src/manifest/check.ts";
 
-// Manifests as people write them, each with its faults: "error" or "warning", and where. Which rules there are, and what
-// each takes and refuses, is in agreement.test.ts.
+// The kit's check and the sandbox implement one section of the platform document ("App manifest") independently. What
+// one accepts the other must accept, and what is wrong must be wrong for both, at the same place.
 
+// Manifests as people write them, each with its faults: "error" or "warning", and where.
 const manifests: [name: string, manifest: unknown, faults: readonly string[]][] = [
   ["nothing that must be there", {}, []],
-  ["no object", [], ["error "]],
+  ["a list", [], ["error "]],
+  ["null", null, ["error "]],
+  ["a name of 30 characters, each of two units", { name: "😀".repeat(30) }, []],
   [
     "everything in the preferred form",
     {
@@ -36,6 +40,21 @@ const manifests: [name: string, manifest: unknown, faults: readonly string[]][] 
   ],
   ["add-ons as strings", { addons: ["postgresql:mini", { plan: "mail" }] }, ["warning /addons/0"]],
   [
+    "flags behind a plan",
+    { addons: ["a:b --version=1", "a --version 17 --fast"] },
+    ["warning /addons/0", "warning /addons/1"],
+  ],
+  [
+    "attachments without a name, or whose names need mending, and one add-on twice",
+    { addons: ["", "", "a b", "a_b"].map((as) => ({ plan: "a", as })) },
+    [],
+  ],
+  [
+    "plans with spaces, and one that is missing",
+    { addons: ["a:", "a b", " a"] },
+    ["error /addons/0", "error /addons/1", "error /addons/2"],
+  ],
+  [
     "options that are neither strings nor true, also of an environment",
     {
       addons: [{ plan: "a", options: { size: 2, on: true, v: "17" } }],
@@ -50,7 +69,6 @@ const manifests: [name: string, manifest: unknown, faults: readonly string[]][] 
     { formation: { web: { quantity: 1, size: "small" }, worker: { quantity: 0 } } },
     ["warning /formation"],
   ],
-  ["a formation as a list, as it once was", { formation: [{ process: "web" }] }, ["error /formation"]],
   [
     "keys that were mistyped, at every level",
     {
@@ -67,7 +85,11 @@ const manifests: [name: string, manifest: unknown, faults: readonly string[]][] 
       ...["warning /scripts/post-deploy", "warning /succes_url"],
     ],
   ],
-  ["names no process can see", { env: { "A=B": "x", "": "y" } }, ["error /env/", "error /env/A=B"]],
+  [
+    "names no process can see",
+    { env: { "A=B": "x", "": "y", "A\0": { value: "z" } } },
+    ["error /env/", "error /env/A\0", "error /env/A=B"],
+  ],
   [
     "plans that review and CI apps ignore",
     {
@@ -118,7 +140,45 @@ const manifests: [name: string, manifest: unknown, faults: readonly string[]][] 
     JSON.parse('{ "name": "x", "constructor": 1, "__proto__": { "env": 5 }, "env": { "toString": "x" } }'),
     ["warning /__proto__", "warning /constructor"],
   ],
+  [
+    "an environment of such a name",
+    JSON.parse('{ "environments": { "__proto__": {} } }'),
+    ["error /environments/__proto__"],
+  ],
 ];
+
+const odd = [
+  ...["", " ", "a", "a:b", "a=b", "/", "secret"],
+  ...[0, -0, 1, 2 ** 53, -1, 0.5, true, false, null],
+];
+const nested = [
+  ...[[], [[]], [""], ["a"], [null], {}],
+  ...[{ a: "b" }, { a: {} }, { "": null }, { plan: "a" }, { url: "a" }],
+];
+const values: unknown[] = [...odd, ...nested, { command: "" }, { test: {} }, { review: { name: 1 } }];
+
+const keys = "name description keywords website repository logo success_url stack image env formation addons";
+const places = [
+  ...`${keys} buildpacks scripts environments $schema unknown`.split(" "),
+  ...["env/A", "env/A/description", "env/A/value", "env/A/required", "env/A/generator"],
+  ...["formation/web", "formation/web/quantity", "formation/web/size", "keywords/0", "addons/0"],
+  ...["addons/0/as", "addons/0/plan", "addons/0/options", "addons/0/options/a", "buildpacks/0"],
+  ...["scripts/postdeploy", "scripts/postdeploy/command", "scripts/postdeploy/size", "scripts/pr-predestroy"],
+  "buildpacks/0/url",
+  ...["environments/test", "environments/review", "environments/other", "environments/test/environments"],
+];
+
+/** The pointers of the kit's errors, and the message with which the sandbox refuses. */
+function readings(manifest: unknown): { kit: string[]; sandbox: string | undefined } {
+  const errors = checkManifest(manifest).faults.filter(({ severity }) => severity === "error");
+  const kit = errors.map(({ pointer }) => pointer);
+  try {
+    readManifest(manifest);
+    return { kit, sandbox: undefined };
+  } catch (error) {
+    return { kit, sandbox: (error as Error).message };
+  }
+}
 
 describe("checking a manifest", () => {
   it.each(manifests)("with %s", (_, manifest, expected) => {
@@ -127,6 +187,22 @@ describe("checking a manifest", () => {
     expect(faults.map(({ severity, pointer }) => `${severity} ${pointer}`).sort()).toEqual(expected);
     expect(ok).toBe(!expected.some((fault) => fault.startsWith("error")));
     expect(JSON.stringify(manifest)).toBe(before);
+    const { kit, sandbox } = readings(manifest);
+    if (ok) expect(sandbox).toBeUndefined();
+    for (const pointer of kit) expect(sandbox).toContain(` ${pointer || "It"} `);
+  });
+
+  it.each(places)("agrees with the sandbox on odd values at /%s, also of an environment", (place) => {
+    for (const value of values) {
+      const manifest = place
+        .split("/")
+        .reduceRight<unknown>((inner, step) => (step === "0" ? [inner] : { [step]: inner }), value);
+      for (const each of [manifest, { environments: { review: manifest } }]) {
+        const { kit, sandbox } = readings(each);
+        expect({ each, isTaken: sandbox === undefined }).toEqual({ each, isTaken: kit.length === 0 });
+        if (sandbox) expect(kit.some((pointer) => sandbox.includes(` ${pointer} `))).toBe(true);
+      }
+    }
   });
 
   it("says what belongs there, and never what the value of a variable is", () => {
