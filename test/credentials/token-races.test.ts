@@ -317,19 +317,6 @@ describe("what is stored after a call, and whose acknowledgement is lost,", () =
   });
 });
 
-it("a refresh that brings a malformed refresh token keeps the present one", async () => {
-  const uuid = await life.settled();
-  const body = {
-    access_token: "SVCK-odd",
-    refresh_token: "line\n",
-    expires_in: 28_800,
-    token_type: "Bearer",
-  };
-  life.control.fault(TOKENS, { status: 200, body });
-  expect(await refreshNow(ctx(), uuid)).toMatchObject({ done: "stored" });
-  await life.expectAlive([uuid]);
-});
-
 it("a refresh for which the client secret cannot be read leaves no lease behind", async () => {
   const uuid = await life.settled();
   const { secrets } = ctx().credentials;
@@ -355,14 +342,4 @@ it("a fresh token pair is not quarantined because the previous one could not be 
   moments.set("before settle_credential", () => refreshNow(ctx(), uuid));
   await life.expectAlive([uuid]);
   expect(await life.row(uuid)).toMatchObject({ state: "active", generation: 2 });
-});
-
-it("a refresh that was refused while the database was away is recorded, and its lease is released", async () => {
-  const uuid = await life.settled();
-  life.control.fault(TOKENS, NOT_YET);
-  moments.set("before settle_credential", lost);
-  expect(await refreshNow(ctx(), uuid)).toMatchObject({ done: "failed" });
-  expect(await life.row(uuid)).toMatchObject({
-    ...{ state: "active", attempts: 1, isRefused: true, isLeased: false },
-  });
 });
