@@ -11,7 +11,6 @@ import {
   markSent,
   type ClaimedCredential,
 } from "../../src/credentials/queue.ts";
-import { statement } from "../../src/database/database.ts";
 import { makeOlderTokensDue } from "../../src/credentials/store.ts";
 
 // Which tokens are exchanged and refreshed when, and by whom.
@@ -151,24 +150,20 @@ describe("claims on credentials", () => {
 });
 
 describe("what an older client secret was used for", () => {
-  const ask = <Row>(name: string, text: string) => world.db.query<Row>(statement(name, text));
   const pass = () => makeOlderTokensDue(world.db);
   const elevenSecondsPass = () =>
-    ask(
-      "later",
+    world.rows(
       `UPDATE client_secrets SET created_at = created_at - interval '11 seconds', spread_at = spread_at - interval '11 seconds'`,
     );
-  const notDue = () => ask("not_due", `SELECT uuid FROM credentials WHERE due_at > now()`);
+  const notDue = () => world.rows(`SELECT uuid FROM credentials WHERE due_at > now()`);
 
   beforeEach(async () => {
-    await ask("forget_all", "TRUNCATE credentials, client_secrets");
-    await ask(
-      "make_credentials",
+    await world.rows(`TRUNCATE credentials, client_secrets`);
+    await world.rows(
       `INSERT INTO credentials (uuid, state, sealed_access_token, sealed_refresh_token, due_at, secret_version)
        SELECT md5(i::text)::uuid, 'active', '\\x01', '\\x01', now() + interval '4 hours', 1 FROM generate_series(1, 6000) i`,
     );
-    await ask(
-      "make_secrets",
+    await world.rows(
       `INSERT INTO client_secrets (version, sealed_secret, hash) VALUES (1, '\\x01', '\\x01'), (2, '\\x02', '\\x01')`,
     );
   });
@@ -176,10 +171,7 @@ describe("what an older client secret was used for", () => {
   it("two processes that start together make older tokens due for a new client secret, once", async () => {
     await Promise.all([pass(), pass()]);
     expect(await notDue()).toEqual([]);
-    await ask(
-      "refreshed_meanwhile",
-      `UPDATE credentials SET due_at = now() + interval '1 hour', attempts = 1`,
-    );
+    await world.rows(`UPDATE credentials SET due_at = now() + interval '1 hour', attempts = 1`);
     expect(await pass()).toBe(0);
     await elevenSecondsPass();
     expect([await pass(), await pass()]).toEqual([0, 0]);
@@ -194,10 +186,7 @@ describe("what an older client secret was used for", () => {
     expect(await pass()).toBe(0);
     await other.query("COMMIT");
     await other.end();
-    await ask(
-      "stored_late",
-      `UPDATE credentials SET due_at = now() + interval '1 hour' WHERE uuid = md5('2')::uuid`,
-    );
+    await world.rows(`UPDATE credentials SET due_at = now() + interval '1 hour' WHERE uuid = md5('2')::uuid`);
     expect(await pass()).toBe(2);
     expect(await notDue()).toEqual([]);
     expect(await pass()).toBe(0);
