@@ -17,15 +17,6 @@ const isTried = (uuid: string) =>
   life.becomes(uuid, { attempts: expect.any(Number), lastError: expect.any(String) });
 
 describe("grant exchange", () => {
-  it("happens once, after the answer to the provision has been sent", async () => {
-    const since = life.position();
-    const uuid = await install();
-    await becomes(uuid, "active");
-    const calls = life.entries(since).map(({ method, path }) => `${method} ${path}`);
-    expect(calls.indexOf("POST /resources")).toBeLessThan(calls.indexOf("POST /oauth/token"));
-    expect(life.tokenCalls(since)).toHaveLength(1);
-  });
-
   it("retries while the platform has not registered our answer yet", async () => {
     life.control.settings({ acceptDelayMs: 1_800 });
     const uuid = await install();

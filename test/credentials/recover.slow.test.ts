@@ -40,56 +40,54 @@ async function imported(count: number): Promise<string[]> {
 
 const grants = (since: number) => life.entries(since).filter(({ path }) => path.endsWith("/oauth-grant"));
 
-describe("recovery of lost grants", () => {
-  it("recovers a grant whose outcome was unknown, unless it was exchanged at the platform", async () => {
-    const [uuid] = await imported(1);
-    await life.world.rows(
-      `UPDATE credentials SET state = 'grant_lost', reason = 'outcome_unknown' WHERE uuid = $1`,
-      [uuid],
-    );
-    expect(await recover("all")).toEqual({ done: [uuid], failed: [], skipped: [] });
-    expect(await life.row(uuid!)).toMatchObject({ state: "active", reason: null, generation: 1 });
-  });
+it("recovers a grant whose outcome was unknown, unless it was exchanged at the platform", async () => {
+  const [uuid] = await imported(1);
+  await life.world.rows(
+    `UPDATE credentials SET state = 'grant_lost', reason = 'outcome_unknown' WHERE uuid = $1`,
+    [uuid],
+  );
+  expect(await recover("all")).toEqual({ done: [uuid], failed: [], skipped: [] });
+  expect(await life.row(uuid!)).toMatchObject({ state: "active", reason: null, generation: 1 });
+});
 
-  it("recovers a needs_reauth resource when it is named and the platform gives a grant, never with --all", async () => {
-    const [revoked] = await imported(1);
-    await life.world.rows(
-      `UPDATE credentials SET state = 'needs_reauth', reason = 'refresh_token_rejected' WHERE uuid = $1`,
-      [revoked],
-    );
-    expect(await recover("all")).toEqual({ done: [], failed: [], skipped: [] });
-    expect(await recover([revoked!])).toEqual({ done: [revoked], failed: [], skipped: [] });
-  });
+it("recovers a needs_reauth resource when it is named and the platform gives a grant, never with --all", async () => {
+  const [revoked] = await imported(1);
+  await life.world.rows(
+    `UPDATE credentials SET state = 'needs_reauth', reason = 'refresh_token_rejected' WHERE uuid = $1`,
+    [revoked],
+  );
+  expect(await recover("all")).toEqual({ done: [], failed: [], skipped: [] });
+  expect(await recover([revoked!])).toEqual({ done: [revoked], failed: [], skipped: [] });
+});
 
-  it.each<[string, string, FaultAction]>([
-    ["a 404", "not_found", { status: 404, body: { id: "not_found", message: "no" } }],
-    ["a 410", "already_exchanged", { status: 410, body: { id: "gone", message: "exchanged" } }],
-    ["a 422", "already_exchanged", { status: 422, body: "<html>" }],
-    ["an answer that is lost", "connection_failed", { reset: "after" }],
-  ])("reports %s as %s, and recovers the grant when it is asked again", async (_, id, action) => {
-    const [one, other] = (await imported(2)) as [string, string];
-    life.control.fault(`GET /vendor/resources/${one}/oauth-grant`, action);
-    expect(await recover("all")).toMatchObject({ done: [other], failed: [{ uuid: one, id }] });
-    expect(await recover("all")).toEqual({ done: [one], failed: [], skipped: [] });
-  });
+it.each<[string, string, FaultAction]>([
+  ["a 404", "not_found", { status: 404, body: { id: "not_found", message: "no" } }],
+  ["a 410", "already_exchanged", { status: 410, body: { id: "gone", message: "exchanged" } }],
+  ["a 422", "already_exchanged", { status: 422, body: "<html>" }],
+  ["an answer that is lost", "connection_failed", { reset: "after" }],
+])("reports %s as %s, and recovers the grant when it is asked again", async (_, id, action) => {
+  const [one, other] = (await imported(2)) as [string, string];
+  life.control.fault(`GET /vendor/resources/${one}/oauth-grant`, action);
+  expect(await recover("all")).toMatchObject({ done: [other], failed: [{ uuid: one, id }] });
+  expect(await recover("all")).toEqual({ done: [one], failed: [], skipped: [] });
+});
 
-  it("stops when the exchange shows that the client secret is rejected, and asks for no grant while it is", async () => {
-    const uuids = await imported(30);
-    life.control.fault("POST /oauth/token", { status: 401, body: { error: "invalid_client" } }, 50);
-    const since = life.position();
-    const data = await recover("all");
-    expect(grants(since).length).toBeLessThan(20);
-    expect(new Set(data.failed.map(({ id }) => id))).toEqual(new Set(["client_secret_rejected"]));
-    await life.world.service.services.exchanges.settled();
-    const asked = life.position();
-    await expect(recover("all")).rejects.toMatchObject({ id: "client_secret_rejected" });
-    expect(grants(asked)).toEqual([]);
-    life.control.clearFaults();
-    await life.world.rows(`UPDATE client_secrets SET rejected_at = NULL, probe_at = NULL`);
-    const { secrets } = life.world.service.services.credentials;
-    await eventually(async () => expect(await secrets.current()).toMatchObject({ isRejected: false }));
-    // The service's own sweep may be first to exchange some of the grants that were stored above.
-    expect(await recover("all")).toMatchObject({ failed: [], skipped: [] });
-    await life.become(uuids, 1);
-  });
+it("stops when the exchange shows that the client secret is rejected, and asks for no grant while it is", async () => {
+  const uuids = await imported(30);
+  life.control.fault("POST /oauth/token", { status: 401, body: { error: "invalid_client" } }, 50);
+  const since = life.position();
+  const data = await recover("all");
+  expect(grants(since).length).toBeLessThan(20);
+  expect(new Set(data.failed.map(({ id }) => id))).toEqual(new Set(["client_secret_rejected"]));
+  await life.world.service.services.exchanges.settled();
+  const asked = life.position();
+  await expect(recover("all")).rejects.toMatchObject({ id: "client_secret_rejected" });
+  expect(grants(asked)).toEqual([]);
+  life.control.clearFaults();
+  await life.world.rows(`UPDATE client_secrets SET rejected_at = NULL, probe_at = NULL`);
+  const { secrets } = life.world.service.services.credentials;
+  await eventually(async () => expect(await secrets.current()).toMatchObject({ isRejected: false }));
+  // The service's own sweep may be first to exchange some of the grants that were stored above.
+  expect(await recover("all")).toMatchObject({ failed: [], skipped: [] });
+  await life.become(uuids, 1);
 });

@@ -224,22 +224,15 @@ describe("tokens that are to be stored", () => {
       `UPDATE credentials SET lease = lease + 2, leased_until = now() + interval '45 seconds' WHERE uuid = $1 RETURNING lease, generation`,
       [uuid],
     );
-    const pair = (lease: number, token: string) => ({
-      ...{
-        uuid,
-        lease,
-        first: false,
-        generation: row!.generation,
-        replaces: row!.generation,
-        lifeSeconds: 28_800,
-        share: 0.5,
-      },
+    const { lease, generation } = row!;
+    const pair = (by: number, token: string) => ({
+      ...{ uuid, lease: by, first: false, generation, replaces: generation },
+      ...{ lifeSeconds: 28_800, share: 0.5, secretVersion: 1, flags: "" },
       access: vault.seal(credentialSealContext("sealed_access_token", uuid), new Secret(`SVCK-${token}`)),
       refresh: vault.seal(credentialSealContext("sealed_refresh_token", uuid), new Secret(token)),
-      ...{ secretVersion: 1, flags: "" },
     });
-    const late = storeTokens(db, pair(row!.lease - 1, "late"));
-    const ours = storeTokens(db, pair(row!.lease, "ours"));
+    const late = storeTokens(db, pair(lease - 1, "late"));
+    const ours = storeTokens(db, pair(lease, "ours"));
     expect(await Promise.all([late, ours])).toEqual([false, true]);
     const stored = await tokensOf(ctx(), uuid).current();
     expect(stored.reveal()).toBe("SVCK-ours");

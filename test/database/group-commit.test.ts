@@ -58,7 +58,6 @@ const raised = (code: string) => Object.assign(new Error(code), { code, severity
 it.each([
   { cause: "its data", error: raised("23505"), isTriedAlone: true },
   { cause: "a deadlock with another transaction", error: raised("40P01"), isTriedAlone: true },
-  { cause: "a row that another holds", error: raised("55P03"), isTriedAlone: true },
   { cause: "a lost connection", error: new Error("Connection terminated"), isTriedAlone: false },
 ])("a batch that fails for $cause is tried row by row: $isTriedAlone", async ({ error, isTriedAlone }) => {
   const tries: number[][] = [];

@@ -27,8 +27,6 @@ it.each<[string, string | undefined, object | boolean]>([
   ["?ssl=no-verify", undefined, { rejectUnauthorized: false }],
   ["?uselibpqcompat=true&sslmode=require", undefined, { rejectUnauthorized: false }],
   ["?sslmode=require", undefined, {}],
-  ["?sslmode=verify-ca", undefined, {}],
-  ["?sslmode=verify-full", undefined, {}],
   ["?sslmode=verify-full&sslrootcert=system", undefined, {}],
 ])("the address alone decides about TLS, and warns of nothing: %s", (query, ca, ssl) => {
   const warnings: string[] = [];

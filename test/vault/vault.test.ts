@@ -74,14 +74,9 @@ describe("a sealed (encrypted) value", () => {
 
   it("has a unique nonce: ten thousand of one value are all different", () => {
     const nonces = new Set<string>();
-    const ciphertexts = new Set<string>();
-    for (let i = 0; i < 10_000; i++) {
-      const sealed = Buffer.from(vault.seal(context, TOKEN));
-      nonces.add(sealed.toString("latin1", 9, 33));
-      ciphertexts.add(sealed.toString("latin1", 33));
-    }
+    for (let i = 0; i < 10_000; i++)
+      nonces.add(Buffer.from(vault.seal(context, TOKEN)).toString("latin1", 9, 33));
     expect(nonces.size).toBe(10_000);
-    expect(ciphertexts.size).toBe(10_000);
   });
 });
 
@@ -93,10 +88,7 @@ describe("a key ring", () => {
     expect(() => both.open(context, relabelled)).toThrow(SealBroken);
   });
 
-  it("derives a key's id from the key: equal in every process, different for another key", async () => {
-    expect((await createVault({ encryptionKey: OLD })).keyId).toBe(vault.keyId);
-    expect((await createVault({ encryptionKey: NEW })).keyId).not.toBe(vault.keyId);
-    // Values that an earlier release encrypted must still be decrypted.
+  it("decrypts what an earlier release encrypted", async () => {
     const fixed = await createVault({ encryptionKey: new Secret("0123456789abcdef0123456789abcdef") });
     expect(fixed.keyId).toBe("6cd9c3a4426caaca");
     expect(
@@ -107,16 +99,6 @@ describe("a key ring", () => {
         )
         .reveal(),
     ).toBe("kept");
-  });
-
-  it("computes equal hashes under one key, and different ones under another", async () => {
-    const both = await createVault({ encryptionKey: NEW, decryptionKeys: [OLD] });
-    const secret = new Secret(TOKEN);
-    expect(vault.hash(secret)).toEqual(vault.hash(new Secret(TOKEN)));
-    expect(vault.hash(secret)).not.toEqual(vault.hash(new Secret(`${TOKEN}!`)));
-    expect(both.hash(secret)).not.toEqual(vault.hash(secret));
-    expect(both.hash(secret, vault.keyId)).toEqual(vault.hash(secret));
-    expect(() => vault.hash(secret, both.keyId)).toThrow(KeyMissing);
   });
 });
 

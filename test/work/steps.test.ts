@@ -182,30 +182,6 @@ it("a call of a function that passes its limit is cut off, and made again as one
 
 afterEach(() => jest.useRealTimers());
 
-it("a step whose work takes more than twenty minutes is cut off and put off", async () => {
-  jest.useFakeTimers();
-  const put: unknown[] = [];
-  const never = () => new Promise<never>(() => undefined);
-  const ctx = {
-    db: {
-      async query({ name }: { name: string }, values: unknown[]) {
-        if (name === "put_off_step") put.push(values);
-        return [{}];
-      },
-    },
-    platformFor: () => ({ addons: { own: never }, attachments: { ofAddon: never } }),
-    trace: { inSpan: (_name: string, _of: object, work: () => unknown) => work(), failed: () => undefined },
-    ...{ log: { warn: () => undefined }, scrubber: { scrub: (text: string) => text }, pace: { pauses: 1 } },
-    nudge: () => undefined,
-  } as unknown as Context;
-  const resource = { uuid: "u", state: "provisioned", sealedLogInputUrl: null, sealedLogDrainToken: null };
-  void createStepRunner(ctx).start({ kind: "discover", attempts: 1, detail: {}, resource } as Step);
-  await jest.advanceTimersByTimeAsync(1_200_000 - 1);
-  expect(put).toEqual([]);
-  await jest.advanceTimersByTimeAsync(1);
-  expect(put).toEqual([expect.arrayContaining(["The step took too long."])]);
-});
-
 it("after an outage, steps are claimed when processes that live have extended their leases", async () => {
   jest.useFakeTimers();
   const asked: string[] = [];
