@@ -40,12 +40,17 @@ describe("among many rows, nearly all in good order,", () => {
       `UPDATE ${table} SET ${change} WHERE uuid IN (SELECT uuid FROM resources ORDER BY ${order} LIMIT ${most})`,
     );
 
-  /** PostgreSQL's plan of each statement of `work`, with the planner settings of the service. */
-  async function plansOf(work: (db: Database) => Promise<unknown>): Promise<[string, string][]> {
-    const settings = await run<{ name: string; setting: string }>(
+  /** The planner settings with which the service connects, as SQL. */
+  async function settingsOfTheService(): Promise<string> {
+    const rows = await run<{ name: string; setting: string }>(
       `SELECT name, setting FROM pg_settings WHERE source = 'client' AND name ~ '^(enable|plan|random)_'`,
     );
-    const byKey = settings.map(({ name, setting }) => `SET ${name} = '${setting}'`).join(";");
+    return rows.map(({ name, setting }) => `SET ${name} = '${setting}'`).join(";");
+  }
+
+  /** PostgreSQL's plan of each statement of `work`, with the planner settings of the service. */
+  async function plansOf(work: (db: Database) => Promise<unknown>): Promise<[string, string][]> {
+    const byKey = await settingsOfTheService();
     const asked: [Statement, readonly unknown[], string][] = [];
     const watched =
       (settings: string, query: Queryable["query"]): Queryable["query"] =>

@@ -5,7 +5,6 @@ import {
   isDataError,
   isHeldUp,
   isTransient,
-  openDatabase,
   retryWhileUnreachable,
   statement,
 } from "../../src/database/database.ts";
@@ -67,16 +66,6 @@ describe("errors as the drivers really raise them", () => {
         ]);
       }
     }
-  });
-
-  it("a server that is not there is worth another try", async () => {
-    const nowhere = openDatabase({ ...opened.settings, url: "postgresql://nobody@127.0.0.1:1/nothing" });
-    const client = await nowhere.prisma();
-    for (const work of [nowhere.ping(), client.heartbeat.count()]) {
-      const error: unknown = await Promise.resolve(work).catch((thrown: unknown) => thrown);
-      expect(kindOf(error)).toBe("passes");
-    }
-    await nowhere.close();
   });
 });
 
