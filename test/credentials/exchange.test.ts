@@ -24,10 +24,7 @@ describe("grant exchange", () => {
   });
 
   it.each([
-    [
-      "the platform answers a page",
-      { status: 200, body: "<html>", headers: { "content-type": "text/html" } },
-    ],
+    ["the platform answers a page", { status: 200, body: "<html>" }],
     ["the connection is reset before the platform saw the call", { reset: "before" as const }],
   ])("is tried again when %s", async (_, action) => {
     life.control.fault("POST /oauth/token", action, 2);

@@ -1,4 +1,3 @@
-import { jest } from "@jest/globals";
 import {
   DatabaseUnavailable,
   isConnectionConfigError,
@@ -80,7 +79,6 @@ function failing(times: number, error: () => unknown) {
   };
   return { work, tries: () => tries };
 }
-afterEach(() => void jest.restoreAllMocks());
 
 it("throws at once an error that waiting does not cure, which the caller may define", async () => {
   const { work, tries } = failing(3, () => new TypeError("a mistake"));

@@ -22,7 +22,6 @@ const tlsOf = (query: string, ca?: string) => clientOf(ADDRESS + query, ca).conn
 it.each<[string, string | undefined, object | boolean]>([
   ["", undefined, false],
   ["?sslmode=disable", PEM, false],
-  ["?ssl=0", PEM, false],
   ["?sslmode=no-verify", undefined, { rejectUnauthorized: false }],
   ["?ssl=no-verify", undefined, { rejectUnauthorized: false }],
   ["?uselibpqcompat=true&sslmode=require", undefined, { rejectUnauthorized: false }],
