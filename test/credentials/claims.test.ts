@@ -11,8 +11,6 @@ import {
   markSent,
   type ClaimedCredential,
 } from "../../src/credentials/queue.ts";
-import { interleavings } from "../support/interleavings.ts";
-import { statement } from "../../src/database/database.ts";
 import { makeOlderTokensDue } from "../../src/credentials/store.ts";
 
 // Which tokens are exchanged and refreshed when, and by whom.
@@ -41,10 +39,7 @@ const wrapTokenEndpoint = (endpoint: TokenEndpoint) => ({
   exchange: held("exchange", endpoint.exchange),
   refresh: held("refresh", endpoint.refresh),
 });
-const { always, parts } = interleavings();
-const world = opened(() =>
-  aWorld({ environment: { TOKEN_CONCURRENCY: "4" }, parts: { ...parts, wrapTokenEndpoint } }),
-);
+const world = opened(() => aWorld({ environment: { TOKEN_CONCURRENCY: "4" }, parts: { wrapTokenEndpoint } }));
 
 describe("concurrent calls to the token endpoint", () => {
   afterEach(() => {
@@ -101,19 +96,6 @@ describe("claims on credentials", () => {
   const refreshes = (most: number) => claimRefreshes(world.service.services, most, ["resource"]);
   const refresh = (uuid: string) => claimRefresh(world.service.services, uuid);
 
-  it("are made for a probe alone while the secret is rejected and nobody can sign in", async () => {
-    const { credentials, refreshes } = world.service.services;
-    const secret = await credentials.secrets.current();
-    const refused = { outcome: "client_rejected", error: { id: "invalid_client", message: "No." } } as const;
-    await credentials.secrets.judge({} as never, secret, refused);
-    let claims = 0;
-    const end = always("before claim_refreshes", () => Promise.resolve((claims += 1)));
-    await refreshes.fill(new AbortController().signal);
-    end();
-    expect(claims).toBe(1);
-    await credentials.secrets.accepted(secret);
-  });
-
   it("gives each row to one claimant only, and marks token pairs as possibly sent", async () => {
     await world.rows(`UPDATE credentials SET due_at = now()`);
 
@@ -127,15 +109,12 @@ describe("claims on credentials", () => {
     );
   });
 
-  it.each([
-    ["more are due than are wanted", 5],
-    ["all that are due are wanted", 20],
-  ])("gives each grant to one claimant only, if %s, and does not mark it as sent", async (_, most) => {
+  it("gives each grant to one claimant only, and does not mark it as sent", async () => {
     await world.rows(
       `UPDATE credentials SET state = 'grant_pending', due_at = now(), leased_until = NULL, sent_at = NULL,
          grant_deadline = now() + interval '1 minute'`,
     );
-    const claimed = (await Promise.all([grants(most), grants(most), grants(most)])).flat();
+    const claimed = (await Promise.all([grants(5), grants(5), grants(5)])).flat();
     claimed.push(...(await grants(20)));
     expect(claimed.map(({ uuid }) => uuid).sort()).toEqual(uuids);
     expect(await grants(20)).toEqual([]);
@@ -171,24 +150,20 @@ describe("claims on credentials", () => {
 });
 
 describe("what an older client secret was used for", () => {
-  const ask = <Row>(name: string, text: string) => world.db.query<Row>(statement(name, text));
   const pass = () => makeOlderTokensDue(world.db);
   const elevenSecondsPass = () =>
-    ask(
-      "later",
+    world.rows(
       `UPDATE client_secrets SET created_at = created_at - interval '11 seconds', spread_at = spread_at - interval '11 seconds'`,
     );
-  const notDue = () => ask("not_due", `SELECT uuid FROM credentials WHERE due_at > now()`);
+  const notDue = () => world.rows(`SELECT uuid FROM credentials WHERE due_at > now()`);
 
   beforeEach(async () => {
-    await ask("forget_all", "TRUNCATE credentials, client_secrets");
-    await ask(
-      "make_credentials",
+    await world.rows(`TRUNCATE credentials, client_secrets`);
+    await world.rows(
       `INSERT INTO credentials (uuid, state, sealed_access_token, sealed_refresh_token, due_at, secret_version)
        SELECT md5(i::text)::uuid, 'active', '\\x01', '\\x01', now() + interval '4 hours', 1 FROM generate_series(1, 6000) i`,
     );
-    await ask(
-      "make_secrets",
+    await world.rows(
       `INSERT INTO client_secrets (version, sealed_secret, hash) VALUES (1, '\\x01', '\\x01'), (2, '\\x02', '\\x01')`,
     );
   });
@@ -196,10 +171,7 @@ describe("what an older client secret was used for", () => {
   it("two processes that start together make older tokens due for a new client secret, once", async () => {
     await Promise.all([pass(), pass()]);
     expect(await notDue()).toEqual([]);
-    await ask(
-      "refreshed_meanwhile",
-      `UPDATE credentials SET due_at = now() + interval '1 hour', attempts = 1`,
-    );
+    await world.rows(`UPDATE credentials SET due_at = now() + interval '1 hour', attempts = 1`);
     expect(await pass()).toBe(0);
     await elevenSecondsPass();
     expect([await pass(), await pass()]).toEqual([0, 0]);
@@ -214,10 +186,7 @@ describe("what an older client secret was used for", () => {
     expect(await pass()).toBe(0);
     await other.query("COMMIT");
     await other.end();
-    await ask(
-      "stored_late",
-      `UPDATE credentials SET due_at = now() + interval '1 hour' WHERE uuid = md5('2')::uuid`,
-    );
+    await world.rows(`UPDATE credentials SET due_at = now() + interval '1 hour' WHERE uuid = md5('2')::uuid`);
     expect(await pass()).toBe(2);
     expect(await notDue()).toEqual([]);
     expect(await pass()).toBe(0);

@@ -20,7 +20,7 @@ const count = async (uuids: string[], where: string) =>
     .length;
 
 /** Each stored token works without a refresh. */
-async function expectFresh(uuids: string[]): Promise<void> {
+async function expectFresh(uuids: string[]) {
   const since = life.position();
   await life.expectAlive(uuids);
   expect(life.tokenCalls(since)).toEqual([]);
@@ -34,11 +34,8 @@ async function setSecret(secret: string): Promise<number> {
   return version;
 }
 
-const haveVersion = (uuids: string[], version: number, withinMs?: number) =>
-  eventually(
-    async () => expect(await count(uuids, `secret_version = ${version}`)).toBe(uuids.length),
-    withinMs,
-  );
+const haveVersion = (uuids: string[], version: number) =>
+  eventually(async () => expect(await count(uuids, `secret_version = ${version}`)).toBe(uuids.length));
 
 describe("reset of the client secret", () => {
   it("in the middle of a sweep changes no row and stops the calls; with the new secret all tokens are refreshed", async () => {
@@ -49,12 +46,7 @@ describe("reset of the client secret", () => {
     const since = life.position();
     const { secret } = life.control.resetClientSecret();
     await eventually(() => expect(life.world.logged()).toMatch(/"alarm":"client_secret_rejected"/));
-    const readiness = await fetch(`${life.world.service.url}/readyz`);
-    expect({ status: readiness.status, body: await readiness.json() }).toEqual({
-      status: 200,
-      body: { status: "degraded" },
-    });
-    await new Promise((resolve) => setTimeout(resolve, 3_000));
+    await new Promise((resolve) => setTimeout(resolve, 2_000));
     expect(await count(uuids, `state = 'active' AND rejected_at IS NULL AND attempts = 0`)).toBe(80);
     // Only the calls that were under way.
     expect(life.tokenCalls(since).length).toBeLessThanOrEqual(16);
@@ -130,10 +122,10 @@ describe("reset of the client secret", () => {
     const [row] = await life.world.rows<{ version: number }>(
       `SELECT max(version) AS version FROM client_secrets`,
     );
-    await haveVersion(uuids, row!.version, 25_000);
+    await haveVersion(uuids, row!.version);
     // The resources of the tests before are refreshed too, and their calls would be counted.
     const older = `SELECT uuid FROM credentials WHERE state = 'active' AND secret_version < ${row!.version}`;
-    await eventually(async () => expect(await life.world.rows(older)).toEqual([]), 25_000);
+    await eventually(async () => expect(await life.world.rows(older)).toEqual([]));
     await expectFresh(uuids);
     const later = await life.world.installed(5);
     await haveVersion(later, row!.version);
@@ -144,14 +136,12 @@ describe("reset of the client secret", () => {
     expect(lines.join("") + life.world.logged()).not.toContain(secret);
   });
 
-  it.each(["with a space and a +plus", "a&b=c;d#e?f", "geheim-ünïcode-🫖", `"quoted" \\ 'and' <more>`])(
-    "sends the secret unchanged: %s",
-    async (secret) => {
-      life.control.partner({ clientSecret: secret });
-      const version = await setSecret(secret);
-      await life.settled();
-      const accepted = `SELECT 1 FROM client_secrets WHERE version = $1 AND rejected_at IS NULL`;
-      expect(await life.world.rows(accepted, [version])).toHaveLength(1);
-    },
-  );
+  it("sends a secret unchanged, whatever its characters", async () => {
+    const secret = `with a space, a +plus, a&b=c;d#e?f, ünïcode-🫖, "quoted" \\ 'and' <more>`;
+    life.control.partner({ clientSecret: secret });
+    const version = await setSecret(secret);
+    await life.settled();
+    const accepted = `SELECT 1 FROM client_secrets WHERE version = $1 AND rejected_at IS NULL`;
+    expect(await life.world.rows(accepted, [version])).toHaveLength(1);
+  });
 });

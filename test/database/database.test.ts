@@ -78,11 +78,6 @@ describe("a statement", () => {
   });
 });
 
-it("a database that takes no writes does not answer a ping", async () => {
-  const readOnly = withQuery(`options=${encodeURIComponent("-c default_transaction_read_only=on")}`);
-  await expect(withDatabase(readOnly, (db) => db.ping())).rejects.toMatchObject({ id: "database_read_only" });
-});
-
 describe("a transaction", () => {
   it("whose work throws leaves nothing, and throws that error", async () => {
     const mistake = new Error("changed my mind");

@@ -1,6 +1,4 @@
-import { statement } from "../../src/database/database.ts";
 import { groupCommit } from "../../src/database/group-commit.ts";
-import { anOpenDatabase } from "../support/open-database.ts";
 import { eventually } from "../support/world.ts";
 
 /** What adds rows to a queue of its own. */
@@ -60,7 +58,6 @@ const raised = (code: string) => Object.assign(new Error(code), { code, severity
 it.each([
   { cause: "its data", error: raised("23505"), isTriedAlone: true },
   { cause: "a deadlock with another transaction", error: raised("40P01"), isTriedAlone: true },
-  { cause: "a row that another holds", error: raised("55P03"), isTriedAlone: true },
   { cause: "a lost connection", error: new Error("Connection terminated"), isTriedAlone: false },
 ])("a batch that fails for $cause is tried row by row: $isTriedAlone", async ({ error, isTriedAlone }) => {
   const tries: number[][] = [];
@@ -90,22 +87,4 @@ it("a row is not written once its caller was answered: neither from the queue, n
   const [, two, , four] = [1, 2, 3, 4].map(commit);
   expect(await Promise.all([two, four])).toEqual([2, 4]);
   expect(tries).toEqual([[2, 3, 4], [2], [4]]);
-});
-
-const opened = anOpenDatabase();
-
-it("on a real database every confirmed row is stored, and an invalid row fails only its own caller", async () => {
-  const insert = statement(
-    "insert_group",
-    `INSERT INTO heartbeats (name) SELECT * FROM unnest($1::text[]) ON CONFLICT DO NOTHING RETURNING name`,
-  );
-  const write = async (names: string[]) => {
-    const born = await opened.database.query<{ name: string }>(insert, [names]);
-    return names.map((name) => born.some((row) => row.name === name));
-  };
-  const names = Array.from({ length: 500 }, (_, i) => (i === 250 ? "a NUL: \0" : `name ${i}`));
-  const answers = await Promise.allSettled(names.map(committing({ write })));
-  expect(answers.filter(({ status }) => status === "rejected")).toHaveLength(1);
-  const count = statement("count", `SELECT count(*) AS n FROM heartbeats`);
-  expect(await opened.database.query(count)).toEqual([{ n: 499 }]);
 });

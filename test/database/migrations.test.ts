@@ -7,7 +7,10 @@ import path from "node:path";
 import pg from "pg";
 import { openDatabase } from "../../src/database/database.ts";
 import { checkMigrations, migrate, MigrationFailed } from "../../src/database/migrate.ts";
+import { listResources, showResource } from "../../src/operator/resources.ts";
 import { administer, aFreshDatabase, databaseUrl, testServerUrl } from "../support/database.ts";
+import { harmfulTo } from "../support/expanding.ts";
+import { aLifecycle } from "../support/lifecycle.ts";
 import { program } from "../support/program.ts";
 import { eventually } from "../support/world.ts";
 
@@ -16,6 +19,8 @@ const all = (await readdir(FOLDER)).filter((name) => !name.includes(".")).sort()
 /** Without those that a fork has for tables of its own. */
 const NONE = "no-such-folder";
 const read = (name: string) => readFile(path.join(FOLDER, name, "migration.sql"), "utf8");
+
+const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
 
 /** Another migration, whose script a test writes. */
 const NAME = "29990101000000_more";
@@ -42,6 +47,15 @@ async function aClient(url: string): Promise<pg.Client> {
   return client;
 }
 
+/** A folder of migrations that has this one, until the test is over. */
+async function aFolderWith(script: string): Promise<string> {
+  const folder = await mkdtemp(path.join(tmpdir(), "addon-migrations-"));
+  toClose.push(() => rm(folder, { recursive: true }));
+  await mkdir(path.join(folder, NAME));
+  await writeFile(path.join(folder, NAME, "migration.sql"), script);
+  return folder;
+}
+
 describe("kit migrate, on an empty database,", () => {
   it("applies all migrations, and records each as prisma migrate does; a second run applies none", async () => {
     const url = await anEmptyDatabase();
@@ -50,12 +64,11 @@ describe("kit migrate, on an empty database,", () => {
     const { rows } = await client.query<Record<string, unknown>>(
       'SELECT *, finished_at > started_at AS took FROM _prisma_migrations ORDER BY migration_name COLLATE "C"',
     );
-    const hash = (text: string) => createHash("sha256").update(text).digest("hex");
     const scripts = await Promise.all(all.map(read));
     expect(rows).toEqual(
       all.map((name, i) => ({
         id: expect.stringMatching(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/),
-        ...{ migration_name: name, checksum: hash(scripts[i]!), applied_steps_count: 1, logs: null },
+        ...{ migration_name: name, checksum: sha256(scripts[i]!), applied_steps_count: 1, logs: null },
         ...{ started_at: expect.any(Date), finished_at: expect.any(Date), took: true, rolled_back_at: null },
       })),
     );
@@ -87,6 +100,52 @@ describe("kit migrate, on an empty database,", () => {
       ),
     });
     await db.close();
+  });
+});
+
+// During a rolling release the previous build still runs on the schema of the newer one. So a migration only adds;
+// what becomes unnecessary is removed by a later release.
+describe("migrations", () => {
+  /** The migrations that databases in production have had; a fork adds its own after them. */
+  const landed: Record<string, string> = {
+    "20260101000000_resources_and_credentials": "3458da0c9edf0fc2",
+    "20260201000000_people_and_sessions": "cc22cfbecf9abfad",
+    "20260301000000_most_urgent_grants_first": "14a2ae3b511ce217",
+    "20260401000000_metrics_and_request_ids": "f3d9a6051f47a03a",
+    "20260402000000_sign_on_of_customers": "8efc6e264d7b0716",
+    "20260403000000_operator_pages": "5f8444cf17770542",
+    "20260404000000_who_acted": "c3e42330c7b64d86",
+    "20260405000000_room_beside_credentials": "94fc8ec49847a08c",
+    "20260406000000_names_that_fit_an_index": "f9ffc1d57e19ecd2",
+    "20260407000000_attention_by_uuid": "54494d2b8b559e3b",
+    "20260407000000_lanes_of_steps": "27eeb63c1e3ea356",
+    "20260407000001_what_fails": "0912ef7420f7a311",
+    "20260407000002_tokens_nobody_refreshes": "48e96fbb57e5b0cc",
+  };
+
+  it("are unchanged since they landed, and all listed here up to the last that did", async () => {
+    const last = Object.keys(landed).sort().at(-1)!;
+    const found = all.filter((name) => name <= last).map(async (name) => [name, sha256(await read(name))]);
+    const hashes = (await Promise.all(found)).map(([name, hash]) => [name, hash!.slice(0, 16)]);
+    expect(Object.fromEntries(hashes)).toEqual(landed);
+  });
+
+  it("after the first are compatible with the build before them", async () => {
+    expect(all.length).toBeGreaterThan(1);
+    for (const name of all.slice(1)) expect([name, ...harmfulTo(await read(name))]).toEqual([name]);
+  });
+
+  it.each([
+    `DROP TABLE "events"`,
+    `ALTER TABLE "events" DROP COLUMN "detail"`,
+    `ALTER TABLE "events" RENAME COLUMN "detail" TO "details"`,
+    `ALTER TABLE "events" ADD COLUMN "who" TEXT NOT NULL`,
+    `ALTER TABLE "events" ALTER COLUMN "detail" SET NOT NULL`,
+    `ALTER TABLE "events" ADD CONSTRAINT "few" CHECK ("id" < 9)`,
+    `CREATE UNIQUE INDEX "one" ON "events"("uuid")`,
+    `UPDATE "events" SET "detail" = '{}'`,
+  ])("are checked for changes that break the build before them: %s", (sql) => {
+    expect(harmfulTo(`CREATE TABLE "fine" ("id" INT);\n${sql};`)).toEqual([sql]);
   });
 });
 
@@ -127,15 +186,9 @@ describe("a migration", () => {
     const fresh = await aFreshDatabase();
     toClose.push(fresh.close);
     url = fresh.settings.url;
-    folder = await mkdtemp(path.join(tmpdir(), "addon-migrations-"));
-    toClose.push(() => rm(folder, { recursive: true }));
     [client, other] = [await aClient(url), await aClient(url)];
   });
 
-  async function withScript(script: string): Promise<void> {
-    await mkdir(path.join(folder, NAME), { recursive: true });
-    await writeFile(path.join(folder, NAME, "migration.sql"), script);
-  }
   const run = (more: Partial<Parameters<typeof migrate>[0]> = {}) =>
     migrate({ url, folder, patience, ...more });
   const appliedOnce = { applied: [NAME] };
@@ -159,7 +212,9 @@ describe("a migration", () => {
   };
 
   it("that fails leaves nothing, and names itself and the fault; the next run begins it again", async () => {
-    await withScript(`CREATE TABLE half_done (id INT);\nINSERT INTO half_done VALUES (';'); -- the end`);
+    folder = await aFolderWith(
+      `CREATE TABLE half_done (id INT);\nINSERT INTO half_done VALUES (';'); -- the end`,
+    );
     const failure = await ended(run());
     expect(failure).toBeInstanceOf(MigrationFailed);
     expect(failure).toMatchObject({
@@ -167,13 +222,13 @@ describe("a migration", () => {
     });
     expect(await one("SELECT to_regclass('half_done') AS name")).toEqual({ name: null });
     expect(await one("SELECT 1 FROM _prisma_migrations WHERE migration_name = $1", [NAME])).toBeUndefined();
-    await withScript(`${COLUMN} -- the end`);
+    folder = await aFolderWith(`${COLUMN} -- the end`);
     expect(await run()).toEqual(appliedOnce);
     await isDone();
   });
 
   it("whose process is killed is applied once: PostgreSQL completes it, and the next run waits for that", async () => {
-    await withScript(`${COLUMN}; SELECT pg_sleep(0.5)`);
+    folder = await aFolderWith(`${COLUMN}; SELECT pg_sleep(0.5)`);
     const code = `const { migrate } = await import(${JSON.stringify(program("src/database/migrate.ts"))});
       await migrate(${JSON.stringify({ url, folder })});`;
     const child = spawn(process.execPath, ["--input-type=module", "-e", code]);
@@ -185,7 +240,7 @@ describe("a migration", () => {
   });
 
   it("that waits for a reader, such as a backup, lets other readers through, and succeeds when that one is done, or fails at last", async () => {
-    await withScript(COLUMN);
+    folder = await aFolderWith(COLUMN);
     const said: string[] = [];
     await other.query("BEGIN; SELECT count(*) FROM credentials");
     const failure = await ended(run({ patience: { ...patience, inAllMs: 300 } }));
@@ -211,7 +266,50 @@ describe("a migration", () => {
     const { name } = (await one("SELECT quote_ident(current_database()) AS name"))!;
     for (const limit of ["statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"])
       await client.query(`ALTER ROLE CURRENT_USER IN DATABASE ${String(name)} SET ${limit} = '100ms'`);
-    await withScript(`SELECT pg_sleep(0.3); ${COLUMN}`);
+    folder = await aFolderWith(`SELECT pg_sleep(0.3); ${COLUMN}`);
     expect(await run()).toEqual(appliedOnce);
   });
+});
+
+it("a build keeps working, and can be started again, after a later one has migrated the database", async () => {
+  const life = await aLifecycle();
+  toClose.push(life.close);
+  // Every prepared statement on its connections has been used.
+  const before = await life.settled();
+  await life.control.changePlan(before, "premium");
+  await life.control.deprovision(await life.settled("dedicated"));
+
+  // What a later build may add: columns of every table, one of them NOT NULL, an index, and another table.
+  const tables = await life.world.rows<{ name: string }>(
+    `SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public' AND tablename <> '_prisma_migrations'`,
+  );
+  const script = tables.map(
+    ({
+      name,
+    }) => `ALTER TABLE "${name}" ADD COLUMN "later" TEXT, ADD COLUMN "later_always" INTEGER NOT NULL DEFAULT 7;
+      CREATE INDEX "${name}_later_idx" ON "${name}"("later");\n`,
+  );
+  const folder = await aFolderWith(`${script.join("")}CREATE TABLE "later_things" ("id" INT NOT NULL);`);
+  expect(harmfulTo(await readFile(path.join(folder, NAME, "migration.sql"), "utf8"))).toEqual([]);
+  const url = life.world.environment["DATABASE_URL"]!;
+  expect(await migrate({ url, folder })).toEqual({ applied: [NAME] });
+
+  for (const start of ["still running", "started again"]) {
+    if (start === "started again") await life.world.restart();
+    const uuid = await life.settled();
+    for (const each of [before, uuid]) {
+      const { generation } = (await life.credential(each))!;
+      await life.world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = $1`, [each]);
+      life.world.service.services.jobs.wake("refresh-tokens");
+      await life.becomes(each, { state: "active", generation: generation + 1 });
+    }
+    expect((await life.control.changePlan(uuid, "premium")).response.status).toBe(200);
+    expect((await life.control.redeliver(uuid)).response.status).toBe(200);
+    const { db } = life.world;
+    expect((await listResources(db, {})).resources.map((each) => each.uuid)).toContain(uuid);
+    expect(await showResource(db, uuid)).toMatchObject({ plan: "premium" });
+    expect((await life.control.deprovision(uuid)).response.status).toBe(204);
+  }
+  expect((await life.control.deprovision(before)).response.status).toBe(204);
+  expect(life.world.logged()).not.toMatch(/"level":"error"/);
 });

@@ -19,7 +19,6 @@ it("docs/database.md has the four blocks of SQL that these tests run", () => {
 
 describe("a service whose role cannot change the schema, set up as docs/database.md says,", () => {
   const roles = twoRoles(testServerUrl());
-  const [owner, service] = [roles.ownerUrl, roles.serviceUrl].map((url) => new URL(url).username);
   let people: PeopleWorld | undefined;
   beforeAll(async () => {
     await roles.ask("server", asAdministrator);
@@ -37,16 +36,6 @@ describe("a service whose role cannot change the schema, set up as docs/database
   });
 
   const look = (text: string) => roles.ask("administrator", [text]);
-  it("uses the service's role, while the tables belong to the owner's", async () => {
-    const owners = await look(
-      `SELECT DISTINCT tableowner AS name FROM pg_tables WHERE schemaname = 'public'`,
-    );
-    const users = await look(
-      `SELECT DISTINCT usename AS name FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'addon-service'`,
-    );
-    expect([owners, users]).toEqual([[{ name: owner }], [{ name: service }]]);
-  });
-
   it("lives the whole life of a resource, of people, of a client secret and of a key", async () => {
     const { control, world } = people!;
     const settings: Environment = world.environment;

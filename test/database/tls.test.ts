@@ -22,13 +22,10 @@ const tlsOf = (query: string, ca?: string) => clientOf(ADDRESS + query, ca).conn
 it.each<[string, string | undefined, object | boolean]>([
   ["", undefined, false],
   ["?sslmode=disable", PEM, false],
-  ["?ssl=0", PEM, false],
   ["?sslmode=no-verify", undefined, { rejectUnauthorized: false }],
   ["?ssl=no-verify", undefined, { rejectUnauthorized: false }],
   ["?uselibpqcompat=true&sslmode=require", undefined, { rejectUnauthorized: false }],
   ["?sslmode=require", undefined, {}],
-  ["?sslmode=verify-ca", undefined, {}],
-  ["?sslmode=verify-full", undefined, {}],
   ["?sslmode=verify-full&sslrootcert=system", undefined, {}],
 ])("the address alone decides about TLS, and warns of nothing: %s", (query, ca, ssl) => {
   const warnings: string[] = [];

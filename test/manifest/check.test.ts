@@ -1,11 +1,15 @@
+import { readManifest } from "../../packages/sandbox/manifest/manifest.ts";
 import { checkManifest, checkManifestText } from "../../src/manifest/check.ts";
 
-// Manifests as people write them, each with its faults: "error" or "warning", and where. Which rules there are, and what
-// each takes and refuses, is in agreement.test.ts.
+// The kit's check and the sandbox implement one section of the platform document ("App manifest") independently. What
+// one accepts the other must accept, and what is wrong must be wrong for both, at the same place.
 
+// Manifests as people write them, each with its faults: "error" or "warning", and where.
 const manifests: [name: string, manifest: unknown, faults: readonly string[]][] = [
   ["nothing that must be there", {}, []],
-  ["no object", [], ["error "]],
+  ["a list", [], ["error "]],
+  ["null", null, ["error "]],
+  ["a name of 30 characters, each of two units", { name: "😀".repeat(30) }, []],
   [
     "everything in the preferred form",
     {
@@ -36,6 +40,16 @@ const manifests: [name: string, manifest: unknown, faults: readonly string[]][] 
   ],
   ["add-ons as strings", { addons: ["postgresql:mini", { plan: "mail" }] }, ["warning /addons/0"]],
   [
+    "attachments without a name, or whose names need mending, and one add-on twice",
+    { addons: ["", "", "a b", "a_b"].map((as) => ({ plan: "a", as })) },
+    [],
+  ],
+  [
+    "plans with spaces, one that is missing, and flags behind others",
+    { addons: ["a:", "a b", " a", "a:b --version=1", "a --version 17 --fast"] },
+    [0, 1, 2].map((at) => `error /addons/${at}`).concat("warning /addons/3", "warning /addons/4"),
+  ],
+  [
     "options that are neither strings nor true, also of an environment",
     {
       addons: [{ plan: "a", options: { size: 2, on: true, v: "17" } }],
@@ -50,7 +64,6 @@ const manifests: [name: string, manifest: unknown, faults: readonly string[]][] 
     { formation: { web: { quantity: 1, size: "small" }, worker: { quantity: 0 } } },
     ["warning /formation"],
   ],
-  ["a formation as a list, as it once was", { formation: [{ process: "web" }] }, ["error /formation"]],
   [
     "keys that were mistyped, at every level",
     {
@@ -67,7 +80,11 @@ const manifests: [name: string, manifest: unknown, faults: readonly string[]][] 
       ...["warning /scripts/post-deploy", "warning /succes_url"],
     ],
   ],
-  ["names no process can see", { env: { "A=B": "x", "": "y" } }, ["error /env/", "error /env/A=B"]],
+  [
+    "names no process can see",
+    { env: { "A=B": "x", "": "y", "A\0": { value: "z" } } },
+    ["error /env/", "error /env/A\0", "error /env/A=B"],
+  ],
   [
     "plans that review and CI apps ignore",
     {
@@ -118,7 +135,43 @@ const manifests: [name: string, manifest: unknown, faults: readonly string[]][] 
     JSON.parse('{ "name": "x", "constructor": 1, "__proto__": { "env": 5 }, "env": { "toString": "x" } }'),
     ["warning /__proto__", "warning /constructor"],
   ],
+  [
+    "an environment that is none",
+    JSON.parse('{ "environments": { "__proto__": {} } }'),
+    ["error /environments/__proto__"],
+  ],
 ];
+
+const odd = [
+  ...["", " ", "a", "a:b", "a=b", "/", "secret"],
+  ...[0, -0, 1, 2 ** 53, -1, 0.5, true, false, null],
+];
+const nested = [
+  ...[[], [[]], [""], ["a"], [null], {}],
+  ...[{ a: "b" }, { a: {} }, { "": null }, { plan: "a" }, { url: "a" }],
+];
+const values: unknown[] = [...odd, ...nested, { command: "" }, { test: {} }, { review: { name: 1 } }];
+
+const keys = "name description keywords website repository logo success_url stack image env formation addons";
+const places = [
+  ...`${keys} buildpacks scripts environments $schema unknown`.split(" "),
+  ...["env/A", "env/A/description", "env/A/value", "env/A/required", "env/A/generator"],
+  ...["formation/web", "formation/web/quantity", "formation/web/size", "keywords/0", "addons/0"],
+  ...["addons/0/as", "addons/0/plan", "addons/0/options", "addons/0/options/a", "buildpacks/0"],
+  ...["scripts/postdeploy", "scripts/postdeploy/command", "scripts/postdeploy/size", "scripts/pr-predestroy"],
+  "buildpacks/0/url",
+  ...["environments/test", "environments/review", "environments/other", "environments/test/environments"],
+];
+
+/** The message with which the sandbox refuses; empty: it takes it. */
+function refusalOf(manifest: unknown): string {
+  try {
+    readManifest(manifest);
+    return "";
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
 
 describe("checking a manifest", () => {
   it.each(manifests)("with %s", (_, manifest, expected) => {
@@ -127,6 +180,26 @@ describe("checking a manifest", () => {
     expect(faults.map(({ severity, pointer }) => `${severity} ${pointer}`).sort()).toEqual(expected);
     expect(ok).toBe(!expected.some((fault) => fault.startsWith("error")));
     expect(JSON.stringify(manifest)).toBe(before);
+    const sandbox = refusalOf(manifest);
+    if (ok) expect(sandbox).toBe("");
+    for (const { pointer, severity } of faults)
+      expect([pointer, sandbox.includes(` ${pointer || "It"} `)]).toEqual([pointer, severity === "error"]);
+  });
+
+  it.each(places)("agrees with the sandbox on odd values at /%s, also of an environment", (place) => {
+    for (const value of values) {
+      const manifest = place
+        .split("/")
+        .reduceRight<unknown>((inner, step) => (step === "0" ? [inner] : { [step]: inner }), value);
+      for (const each of [manifest, { environments: { review: manifest } }]) {
+        const { ok, faults } = checkManifest(each);
+        const sandbox = refusalOf(each);
+        expect({ each, isTaken: sandbox === "" }).toEqual({ each, isTaken: ok });
+        const errors = faults.filter(({ severity }) => severity === "error");
+        const isNamed = errors.some(({ pointer }) => sandbox.includes(` ${pointer} `));
+        expect({ each, isNamed }).toEqual({ each, isNamed: !ok });
+      }
+    }
   });
 
   it("says what belongs there, and never what the value of a variable is", () => {
@@ -144,10 +217,8 @@ describe("checking a manifest", () => {
 
 describe("the text of a manifest", () => {
   it.each<[string, string | Uint8Array]>([
-    ["a comma too many", '{ "name": "x", }'],
     ["a comment", '{ // my app\n "name": "x" }'],
     ["bytes of another encoding", Buffer.from('{ "name": "caf\u00e9" }', "latin1")],
-    ["UTF-16", Buffer.from('\ufeff{ "name": "x" }', "utf16le")],
   ])("is refused that is no JSON in UTF-8: %s", (_, text) => {
     const message = expect.stringMatching(/^Not JSON in UTF-8: ./);
     expect(checkManifestText(text)).toEqual({

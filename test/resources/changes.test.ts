@@ -132,35 +132,33 @@ describe("releases, one after the other, of a service with customers (docs/upgra
     return (await services().platformFor(uuid).config.get()).map(({ name }) => name).sort();
   }
 
-  describe("a new config var", () => {
-    it("that the platform's manifest lacks is left out of an answer, and delays a put-off provision until it is there", async () => {
-      await release(withNew);
-      life.vendor.next("provision", blue);
-      const { addon: atOnce, response } = await life.control.install({ plan: "basic" });
-      await life.world.quiet([atOnce.id]);
-      expect(await onPlatform(atOnce.id)).not.toContain(NEW);
-      expect(response.complaints?.join()).toContain(`${NEW} is not declared`);
+  it("a new config var that the platform's manifest lacks is left out of an answer, and delays a put-off provision until it is there", async () => {
+    await release(withNew);
+    life.vendor.next("provision", blue);
+    const { addon: atOnce, response } = await life.control.install({ plan: "basic" });
+    await life.world.quiet([atOnce.id]);
+    expect(await onPlatform(atOnce.id)).not.toContain(NEW);
+    expect(response.complaints?.join()).toContain(`${NEW} is not declared`);
 
-      life.vendor.next("finish", blue);
-      const { addon: later } = await life.control.install({ plan: "dedicated" });
-      const refused = () =>
-        life
-          .entries()
-          .filter(({ path, response }) => path === `/addons/${later.id}/config` && response?.status === 422);
-      await eventually(() => refused().length > 0);
-      expect(await life.steps(later.id)).toContain("announce");
+    life.vendor.next("finish", blue);
+    const { addon: later } = await life.control.install({ plan: "dedicated" });
+    const refused = () =>
+      life
+        .entries()
+        .filter(({ path, response }) => path === `/addons/${later.id}/config` && response?.status === 422);
+    await eventually(() => refused().length > 0);
+    expect(await life.steps(later.id)).toContain("announce");
 
-      tellPlatform(withNew);
-      await eventually(async () => {
-        await life.hurry(later.id);
-        return (await life.resource(later.id))?.state === "provisioned";
-      });
-      expect(await onPlatform(later.id)).toContain(NEW);
-      // What was left out is known to be wanted, so it is reported as missing and can be pushed.
-      const vars = await diffConfig(services(), atOnce.id);
-      expect(vars).toContainEqual(expect.objectContaining({ name: NEW, state: "missing" }));
-      expect(await pushConfig(services(), atOnce.id)).toEqual([NEW]);
+    tellPlatform(withNew);
+    await eventually(async () => {
+      await life.hurry(later.id);
+      return (await life.resource(later.id))?.state === "provisioned";
     });
+    expect(await onPlatform(later.id)).toContain(NEW);
+    // What was left out is known to be wanted, so it is reported as missing and can be pushed.
+    const vars = await diffConfig(services(), atOnce.id);
+    expect(vars).toContainEqual(expect.objectContaining({ name: NEW, state: "missing" }));
+    expect(await pushConfig(services(), atOnce.id)).toEqual([NEW]);
   });
 
   it("a config var that is no longer on offer stays with its resources until a plan change or a push removes it; a repeated answer always names it", async () => {

@@ -28,6 +28,9 @@ afterEach(() => {
   life.control.clearFaults();
 });
 
+/** The vendor's functions that were called for a resource. */
+const callsOf = (uuid: string, since = 0) =>
+  life.vendor.calls.slice(since).flatMap((call) => (call.uuid === uuid ? [call.what] : []));
 const newest = () => life.control.state().addons.at(-1)!.id;
 const status = async (sent: Promise<{ status: number }>) => (await sent).status;
 
@@ -143,36 +146,24 @@ it.each(TABLE)("%s (%s), %s: %s", async (a, outcome, at, b, answers, end, calls)
   const { state, plan } = (await life.resource(uuid))!;
   expect(`${state} ${plan}`).toBe(end);
   if (state === "provisioned")
-    expect(life.control.configVars(life.control.addon(uuid).app.name)["TEAPOT_URL"]).toBe(
-      `https://${plan}.teapots.example/${uuid}`,
-    );
-  const called = life.vendor.calls.slice(before).filter((call) => call.uuid === uuid);
-  expect(called.map(({ what }) => what[0]!.toUpperCase()).join("")).toBe(calls);
+    expect(life.varsAt(uuid)["TEAPOT_URL"]).toBe(`https://${plan}.teapots.example/${uuid}`);
+  const called = callsOf(uuid, before);
+  expect(called.map((what) => what[0]!.toUpperCase()).join("")).toBe(calls);
 });
 
 /** What the first call of the vendor's function for an event does; its moment comes first. */
 function tell(a: Event, outcome: Outcome): void {
   const instead = OUTCOMES[outcome];
-  if (a === "provision")
-    life.vendor.next("provision", async (resource) => {
-      await reach("during provision");
-      return instead ? instead() : teapots.provision(resource);
-    });
-  else if (a === "later provision")
-    life.vendor.next("finish", async (resource, platform) => {
-      await reach("during finish");
-      return instead ? instead() : teapots.finish(resource, platform);
-    });
-  else if (a === "deprovision")
-    life.vendor.next("deprovision", async () => {
-      await reach("during deprovision");
-      await instead?.();
-    });
-  else
-    life.vendor.next("changePlan", async (resource, previous) => {
-      await reach("during changePlan");
-      return instead ? instead() : teapots.changePlan(resource, previous);
-    });
+  const FUNCTIONS = {
+    provision: "provision",
+    "later provision": "finish",
+    deprovision: "deprovision",
+  } as const;
+  const what = a in FUNCTIONS ? FUNCTIONS[a as keyof typeof FUNCTIONS] : "changePlan";
+  life.vendor.next(what, async (...given: never[]) => {
+    await reach(`during ${what}`);
+    return instead ? instead() : (teapots[what] as (...given: never[]) => Promise<never>)(...given);
+  });
 }
 
 it("a plan change that is refused raises an alarm only if the platform was answered yes", async () => {
@@ -213,8 +204,7 @@ it("a provision that a process refuses which was taken for dead, while another c
   // Once: if it ran by then, it would be run again.
   await life.hurry(uuid);
   await life.nothingLeft(uuid);
-  const calls = life.vendor.calls.filter((call) => call.uuid === uuid).map(({ what }) => what);
-  expect(calls).toEqual(["provision", "deprovision"]);
+  expect(callsOf(uuid)).toEqual(["provision", "deprovision"]);
 });
 
 it("a new code that arrives while its provision is being made is exchanged once that is answered", async () => {
@@ -243,8 +233,7 @@ it("steps that a process wrote that did not see the end of their resource are dr
     await life.world.rows(`UPDATE steps SET leased_until = NULL WHERE uuid = $1 AND attempts = 0`, [uuid]);
     expect(await life.steps(uuid)).toEqual([]);
   });
-  const calls = life.vendor.calls.filter((call) => call.uuid === uuid).map(({ what }) => what);
-  expect(calls).toEqual(["provision", "deprovision"]);
+  expect(callsOf(uuid)).toEqual(["provision", "deprovision"]);
 });
 
 it("of two plan changes by two processes, the one that is answered last is the plan in the end", async () => {

@@ -30,16 +30,12 @@ describe("a sealed (encrypted) value", () => {
     ["nothing", ""],
     ["64 kB", "x".repeat(65_536)],
     ["NUL and line ends", "a\0b\r\n"],
-  ])("is decrypted in its place to %s", (_case, text) => {
-    expect(vault.open(context, vault.seal(context, text)).reveal()).toBe(text);
-    expect(vault.open(context, vault.seal(context, new Secret(text))).reveal()).toBe(text);
-  });
-
-  it("reveals nothing but the id of its key", () => {
-    const sealed = vault.seal(context, TOKEN);
-    expect(Buffer.from(sealed).toString("latin1")).not.toContain("SVCK");
-    expect(keyIdOf(sealed)).toBe(vault.keyId);
-    expect(vault.keyId).toMatch(/^[0-9a-f]{16}$/);
+  ])("is decrypted in its place to %s, and names its key", (_case, text) => {
+    for (const sealed of [vault.seal(context, text), vault.seal(context, new Secret(text))]) {
+      expect(vault.open(context, sealed).reveal()).toBe(text);
+      expect(keyIdOf(sealed)).toBe(vault.keyId);
+      expect(text !== "" && Buffer.from(sealed).includes(text)).toBe(false);
+    }
   });
 
   it.each<[string, Partial<SealContext>]>([
@@ -76,50 +72,15 @@ describe("a sealed (encrypted) value", () => {
     expect(() => vault.open(context, new Uint8Array(sealed.length))).toThrow(SealBroken);
   });
 
-  it("cannot be decrypted as another version", () => {
-    const sealed = vault.seal(context, TOKEN);
-    for (const version of [0, 2, 255]) {
-      const changed = sealed.slice();
-      changed[0] = version;
-      expect(keyIdOf(changed)).toBeNull();
-      expect(() => vault.open(context, changed)).toThrow(SealBroken);
-    }
-  });
-
   it("has a unique nonce: ten thousand of one value are all different", () => {
     const nonces = new Set<string>();
-    const ciphertexts = new Set<string>();
-    for (let i = 0; i < 10_000; i++) {
-      const sealed = Buffer.from(vault.seal(context, TOKEN));
-      nonces.add(sealed.toString("latin1", 9, 33));
-      ciphertexts.add(sealed.toString("latin1", 33));
-    }
+    for (let i = 0; i < 10_000; i++)
+      nonces.add(Buffer.from(vault.seal(context, TOKEN)).toString("latin1", 9, 33));
     expect(nonces.size).toBe(10_000);
-    expect(ciphertexts.size).toBe(10_000);
   });
 });
 
 describe("a key ring", () => {
-  it("encrypts with the current key and decrypts with every key it holds", async () => {
-    const sealed = vault.seal(context, TOKEN);
-    const rotated = await createVault({ encryptionKey: NEW, decryptionKeys: [OLD] });
-    expect(rotated.open(context, sealed).reveal()).toBe(TOKEN);
-    expect(keyIdOf(rotated.seal(context, TOKEN))).toBe(rotated.keyId);
-    expect(rotated.keyIds).toEqual([rotated.keyId, vault.keyId]);
-  });
-
-  it("reports the id of the missing key for a value encrypted with another key", async () => {
-    const stranger = await createVault({ encryptionKey: NEW });
-    const sealed = vault.seal(context, TOKEN);
-    expect(() => stranger.open(context, sealed)).toThrow(
-      expect.objectContaining({
-        id: "key_missing",
-        keyId: vault.keyId,
-        message: expect.stringContaining(vault.keyId),
-      }),
-    );
-  });
-
   it("tries only the key that the value names", async () => {
     const both = await createVault({ encryptionKey: NEW, decryptionKeys: [OLD] });
     const relabelled = vault.seal(context, TOKEN);
@@ -127,10 +88,7 @@ describe("a key ring", () => {
     expect(() => both.open(context, relabelled)).toThrow(SealBroken);
   });
 
-  it("derives a key's id from the key: equal in every process, different for another key", async () => {
-    expect((await createVault({ encryptionKey: OLD })).keyId).toBe(vault.keyId);
-    expect((await createVault({ encryptionKey: NEW })).keyId).not.toBe(vault.keyId);
-    // Values that an earlier release encrypted must still be decrypted.
+  it("decrypts what an earlier release encrypted", async () => {
     const fixed = await createVault({ encryptionKey: new Secret("0123456789abcdef0123456789abcdef") });
     expect(fixed.keyId).toBe("6cd9c3a4426caaca");
     expect(
@@ -143,31 +101,29 @@ describe("a key ring", () => {
     ).toBe("kept");
   });
 
-  it("computes equal hashes under one key, and different ones under another", async () => {
+  it("computes a secret's hash under an older key too, by which it is recognised", async () => {
     const both = await createVault({ encryptionKey: NEW, decryptionKeys: [OLD] });
     const secret = new Secret(TOKEN);
-    expect(vault.hash(secret)).toEqual(vault.hash(new Secret(TOKEN)));
-    expect(vault.hash(secret)).not.toEqual(vault.hash(new Secret(`${TOKEN}!`)));
-    expect(both.hash(secret)).not.toEqual(vault.hash(secret));
     expect(both.hash(secret, vault.keyId)).toEqual(vault.hash(secret));
-    expect(() => vault.hash(secret, both.keyId)).toThrow(KeyMissing);
+    expect(both.hash(secret)).not.toEqual(vault.hash(secret));
   });
 });
 
 it("the vault's errors name the place and contain nothing of the value or the key", async () => {
   const sealed = vault.seal(context, TOKEN);
   const stranger = await createVault({ encryptionKey: NEW });
-  const attempts = [
-    () => vault.open({ ...context, column: "elsewhere" }, sealed),
-    () => stranger.open(context, sealed),
+  const attempts: [string, () => unknown][] = [
+    ["integrity", () => vault.open({ ...context, column: "elsewhere" }, sealed)],
+    ["key_missing", () => stranger.open(context, sealed)],
   ];
-  for (const attempt of attempts) {
-    const error = caught(attempt);
-    expect(error.message).toContain(context.uuid);
+  for (const [id, attempt] of attempts) {
+    const error: unknown = await Promise.resolve()
+      .then(attempt)
+      .catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ id, message: expect.stringContaining(context.uuid) });
+    expect(error).not.toHaveProperty("cause");
     const shown = inspect(error, { depth: 9, showHidden: true });
-    expect(shown).not.toContain(TOKEN);
-    expect(shown).not.toContain(OLD.reveal());
-    expect(error.cause).toBeUndefined();
+    for (const secret of [TOKEN, OLD.reveal()]) expect(shown).not.toContain(secret);
   }
 });
 
@@ -179,12 +135,10 @@ describe("a Secret", () => {
     ["JSON", () => JSON.stringify(holder)],
     ["inspection", () => inspect(holder, { depth: 9, showHidden: true, getters: true })],
     ["plain inspection", () => inspect(secret, { customInspect: false, showHidden: true, depth: 9 })],
-    ["a template", () => `${secret as unknown as string}`],
     ["adding it to a text", () => "" + (secret as unknown as string)],
     ["toLocaleString()", () => secret.toLocaleString()],
     ["a clone", () => inspect(structuredClone({ secret: { ...secret } }), { showHidden: true })],
     ["its entries", () => JSON.stringify(Object.entries(Object.getOwnPropertyDescriptors(secret)))],
-    ["a spread", () => JSON.stringify({ ...secret })],
     ["an error that has it as its cause", () => inspect(new Error("x", { cause: secret }), { depth: 9 })],
     ["an error that holds it", () => inspect(Object.assign(new Error("x"), { secret }), { depth: 9 })],
   ])("does not show its value in %s", (_case, show) => {
@@ -198,12 +152,3 @@ describe("a Secret", () => {
     expect(secret.reveal()).toBe(TOKEN);
   });
 });
-
-function caught(work: () => unknown): Error {
-  try {
-    work();
-  } catch (error) {
-    return error as Error;
-  }
-  throw new Error("Nothing was thrown.");
-}

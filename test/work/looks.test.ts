@@ -1,15 +1,11 @@
 import { storeLook } from "../../src/work/store.ts";
-import { aWorldOfAnOperator, type OperatorWorld } from "../operator/pages/operator.ts";
-import { eventually } from "../support/world.ts";
+import { aWorldOfAnOperator } from "../operator/pages/operator.ts";
+import { eventually, opened } from "../support/world.ts";
 
 // Customers rename apps, and attach add-ons to others: the kit looks again, once a day.
 
-let operator: OperatorWorld;
 let uuid: string;
-beforeAll(async () => {
-  operator = await aWorldOfAnOperator();
-}, 60_000);
-afterAll(() => operator.close());
+const operator = opened(() => aWorldOfAnOperator());
 beforeEach(async () => {
   uuid = await operator.life.settled();
 });

@@ -16,7 +16,7 @@ import { laterAnswer } from "../../src/resources/answers.ts";
 import { endResource, failStranded } from "../../src/resources/end-store.ts";
 import { answerFirst, lockedResource } from "../../src/resources/store.ts";
 import { Secret } from "../../src/secret.ts";
-import { createVault } from "../../src/vault/vault.ts";
+import { createVault, type Vault } from "../../src/vault/vault.ts";
 import { writeStepOf } from "../../src/work/vendor-steps.ts";
 import { FIRST_LEASE, type Step } from "../../src/work/step.ts";
 import { createWorkerPool } from "../../src/work/worker-pool.ts";
@@ -113,11 +113,7 @@ it("a step that follows a finished one starts at once, and waiting ones use the 
 });
 
 it("a plan change that waited behind a provision that a job answered starts at once", async () => {
-  const { addon } = await life.control.install({ plan: "basic" });
-  const uuid = addon.id;
-  await life.nothingLeft(uuid);
-  const calls = () => life.vendor.callsOf(uuid, "provision").length;
-  const before = calls();
+  const uuid = await life.settled();
   // As if the process that had the request had died before it answered.
   await life.world.rows(
     `UPDATE resources SET state = 'provisioning', answer_status = NULL, sealed_answer = NULL WHERE uuid = $1`,
@@ -126,16 +122,12 @@ it("a plan change that waited behind a provision that a job answered starts at o
   const gate = aGate();
   life.vendor.next("provision", async () => (await gate.opened, { config: {} }));
   await life.world.rows(
-    `INSERT INTO steps (uuid, key, kind, due_at) VALUES ($1, $1, 'provision', now() - interval '1 minute')`,
-    [uuid],
-  );
-  await life.world.rows(
-    `INSERT INTO steps (uuid, kind, due_at, lease, detail)
-     VALUES ($1, 'change_plan', now() - interval '1 minute', 0, '{"plan": "premium", "isAccepted": true}')`,
+    `INSERT INTO steps (uuid, key, kind, due_at, detail) VALUES ($1, $1, 'provision', now() - interval '1 minute', '{}'),
+       ($1, gen_random_uuid(), 'change_plan', now() - interval '1 minute', '{"plan": "premium", "isAccepted": true}')`,
     [uuid],
   );
   life.world.service.services.jobs.wake("run-vendor-steps");
-  await eventually(() => expect(calls()).toBe(before + 1));
+  await eventually(() => expect(life.vendor.callsOf(uuid, "provision")).toHaveLength(2));
   // Until the job no longer looks, for it found the change held up.
   const idle = `SELECT FROM heartbeats WHERE name = 'run-vendor-steps' AND at < now() - interval '0.5 seconds'`;
   await eventually(async () => expect(await life.world.rows(idle)).toHaveLength(1));
@@ -190,114 +182,6 @@ it("a call of a function that passes its limit is cut off, and made again as one
 
 afterEach(() => jest.useRealTimers());
 
-it("a step whose work takes more than twenty minutes is cut off and put off", async () => {
-  jest.useFakeTimers();
-  const put: unknown[] = [];
-  const never = () => new Promise<never>(() => undefined);
-  const ctx = {
-    db: {
-      async query({ name }: { name: string }, values: unknown[]) {
-        if (name === "put_off_step") put.push(values);
-        return [{}];
-      },
-    },
-    platformFor: () => ({ addons: { own: never }, attachments: { ofAddon: never } }),
-    trace: { inSpan: (_name: string, _of: object, work: () => unknown) => work(), failed: () => undefined },
-    ...{ log: { warn: () => undefined }, scrubber: { scrub: (text: string) => text }, pace: { pauses: 1 } },
-    nudge: () => undefined,
-  } as unknown as Context;
-  const resource = { uuid: "u", state: "provisioned", sealedLogInputUrl: null, sealedLogDrainToken: null };
-  void createStepRunner(ctx).start({ kind: "discover", attempts: 1, detail: {}, resource } as Step);
-  await jest.advanceTimersByTimeAsync(1_200_000 - 1);
-  expect(put).toEqual([]);
-  await jest.advanceTimersByTimeAsync(1);
-  expect(put).toEqual([expect.arrayContaining(["The step took too long."])]);
-});
-
-// Its service would claim the step too.
-const alone = anOpenDatabase();
-it("an extension of its lease that comes after a step was put off does not hold it back", async () => {
-  const db = alone.database;
-  const uuid = "11111111-2222-4333-8444-555555555555";
-  const run = (text: string) => db.query(statement("", text), [uuid]);
-  await run(
-    `INSERT INTO resources (uuid, plan, applied_plan, state) VALUES ($1, 'basic', 'basic', 'provisioned')`,
-  );
-  await run(`INSERT INTO steps (uuid, kind, due_at) VALUES ($1, 'finish', now())`);
-  const [claimed] = await claimSteps(db, "vendor", 1);
-  expect(await holdStep(db, claimed!)).toBe(true);
-  await putOffStep(db, claimed!, 0, {});
-  expect(await holdStep(db, claimed!)).toBe(false);
-  expect(await claimSteps(db, "vendor", 1)).toMatchObject([{ lease: claimed!.lease + 1 }]);
-});
-
-it.each<[string, boolean, Record<string, string>]>([
-  ["is not answered", true, {}],
-  ["has got a step, which another process runs", false, { step: "2" }],
-  ["is answered, and has no step", false, { answer_status: "200", state: "provisioned" }],
-  ["was deprovisioned", false, { state: "deprovisioned" }],
-])("the lease of a provision that %s can be extended: %s", async (_what, isOurs, has) => {
-  const db = alone.database;
-  const uuid = randomUUID();
-  const run = (text: string, values: unknown[] = [uuid]) => db.query(statement("", text), values);
-  const { state = "provisioning", answer_status: status = null, step = null } = has;
-  // So long ago that a process which does not extend its lease is taken for dead.
-  await run(
-    `WITH made AS (INSERT INTO credentials (uuid, state) VALUES ($1, 'no_grant'))
-     INSERT INTO resources (uuid, plan, applied_plan, state, answer_status, created_at)
-     VALUES ($1, 'basic', 'basic', $2, $3, now() - interval '1 minute')`,
-    [uuid, state, status],
-  );
-  if (step)
-    await run(`INSERT INTO steps (uuid, key, kind, lease) VALUES ($1, $1, 'provision', $2)`, [uuid, step]);
-  const ours = { kind: "provision", resource: { uuid }, key: uuid, lease: FIRST_LEASE } as Step;
-  expect(await holdOrWrite({ db }, ours)).toBe(isOurs);
-  const leased = await run(
-    `SELECT FROM steps WHERE uuid = $1 AND leased_until > now() + interval '20 seconds'`,
-  );
-  expect(leased).toHaveLength(isOurs ? 1 : 0);
-});
-
-it.each<[string, string, (ctx: Context, uuid: string) => Promise<unknown>]>([
-  ["its step", "provision", writeStepOf],
-  ["the step of a late answer", "provision", (ctx, uuid) => answerFirst(ctx, { ...LATER, uuid })],
-  ["its clean-up", "clean_up", ({ db }, uuid) => db.transaction((tx) => endResource(tx, uuid, null, null))],
-])("%s waits until a process that may still make the provision has noticed", async (_what, kind, write) => {
-  const db = alone.database;
-  const uuid = randomUUID();
-  await db.query(
-    statement(
-      "",
-      `WITH made AS (INSERT INTO credentials (uuid, state) VALUES ($1, 'no_grant'))
-       INSERT INTO resources (uuid, plan, applied_plan, created_at) VALUES ($1, 'basic', 'basic', now() - interval '1 minute')`,
-    ),
-    [uuid],
-  );
-  const vault = await createVault({ encryptionKey: new Secret("a key of these tests, long enough") });
-  await write({ db, vault, pace: PACE } as unknown as Context, uuid);
-  const waiting = `SELECT kind FROM steps WHERE uuid = $1 AND leased_until > now() + interval '3 seconds'`;
-  expect(await db.query(statement("", waiting), [uuid])).toEqual([{ kind }]);
-});
-const LATER = { answer: laterAnswer("Soon."), config: null, lease: FIRST_LEASE, next: "provision" } as const;
-
-it("the clean-up waits for a call whose lease could not be extended in an outage, and may live", async () => {
-  const db = alone.database;
-  const uuid = randomUUID();
-  const run = (text: string) => db.query(statement("", text), [uuid]);
-  await run(
-    `WITH made AS (INSERT INTO credentials (uuid, state) VALUES ($1, 'no_grant'))
-     INSERT INTO resources (uuid, plan, applied_plan, state) VALUES ($1, 'basic', 'basic', 'provisioned')`,
-  );
-  await run(
-    `INSERT INTO steps (uuid, kind, due_at, leased_until, detail)
-     VALUES ($1, 'change_plan', now(), now() - interval '1 second', '{"plan": "premium"}')`,
-  );
-  await db.transaction((tx) => endResource(tx, uuid, null, null));
-  expect(
-    await run(`SELECT kind FROM steps WHERE uuid = $1 AND leased_until > now() + interval '3 seconds'`),
-  ).toEqual([{ kind: "clean_up" }]);
-});
-
 it("after an outage, steps are claimed when processes that live have extended their leases", async () => {
   jest.useFakeTimers();
   const asked: string[] = [];
@@ -326,63 +210,6 @@ it("after an outage, steps are claimed when processes that live have extended th
   await look();
   expect(asked).toEqual(["ping", "claim_vendor_steps", "ping"]);
 });
-
-it("a locked resource holds up no other whose grant was lost", async () => {
-  const db = alone.database;
-  const [locked, other] = [randomUUID(), randomUUID()].sort();
-  for (const uuid of [locked, other])
-    await db.query(
-      statement(
-        "",
-        `WITH made AS (INSERT INTO credentials (uuid, state, reason) VALUES ($1, 'grant_lost', 'expired'))
-         INSERT INTO resources (uuid, plan, applied_plan, answer_status) VALUES ($1, 'basic', 'basic', 202)`,
-      ),
-      [uuid],
-    );
-  const vault = await createVault({ encryptionKey: new Secret("a key of these tests, long enough") });
-  const log = { warn: () => undefined };
-  const stateOf = async () =>
-    (
-      await db.query<{ state: string }>(statement("", `SELECT state FROM resources WHERE uuid = $1`), [other])
-    )[0]!.state;
-  await db.transaction(async (tx) => {
-    await lockedResource(tx, locked!);
-    await failStranded({ db, vault, log } as unknown as Context);
-    expect(await stateOf()).toBe("failed");
-  });
-});
-
-it.each(["provision", "finish", "clean_up"] as const)(
-  "an answer that waits for a step to be written writes no second one, but turns it: %s",
-  async (next) => {
-    const db = alone.database;
-    const uuid = randomUUID();
-    const run = (text: string) => db.query(statement("", text), [uuid]);
-    await run(
-      `WITH made AS (INSERT INTO credentials (uuid, state) VALUES ($1, 'no_grant'))
-       INSERT INTO resources (uuid, plan, applied_plan) VALUES ($1, 'basic', 'basic')`,
-    );
-    const vault = await createVault({ encryptionKey: new Secret("a key of these tests, long enough") });
-    const ctx = { db, vault, pace: PACE } as unknown as Context;
-    const answered = await db.transaction(async (tx) => {
-      await lockedResource(tx, uuid);
-      await writeProvisionStep(tx, uuid);
-      const first = answerFirst(ctx, { ...LATER, uuid, next });
-      await eventually(async () => {
-        const waiting = await db.query(
-          statement(
-            "",
-            `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-          ),
-        );
-        return waiting.length > 0 || null;
-      });
-      return { first };
-    });
-    expect(await answered.first).toBe(true);
-    expect(await run(`SELECT kind FROM steps WHERE uuid = $1`)).toEqual([{ kind: next }]);
-  },
-);
 
 it("a pool that is filled twice at once starts no more than its places, and takes what one claim has left", async () => {
   const due = Array.from({ length: 12 }, (_, row) => row);
@@ -430,4 +257,115 @@ it("a claim that fails leaves its places to the next", async () => {
   await expect(failed).rejects.toThrow("away");
   expect(await next).toBe(1);
   expect(begun).toEqual([1]);
+});
+
+describe("steps of a database alone, whose service would claim them too", () => {
+  const alone = anOpenDatabase();
+  let vault: Vault;
+  let uuid: string;
+  beforeAll(async () => {
+    vault = await createVault({ encryptionKey: new Secret("a key of these tests, long enough") });
+  });
+  beforeEach(() => void (uuid = randomUUID()));
+  const run = <Row>(text: string, values: unknown[] = [uuid]) =>
+    alone.database.query<Row>(statement("", text), values);
+  const ctx = () =>
+    ({ db: alone.database, vault, pace: PACE, log: { warn: () => undefined } }) as unknown as Context;
+  const end = () => alone.database.transaction((tx) => endResource(tx, uuid, null, null));
+
+  /** So long ago that a process which does not extend its lease is taken for dead. */
+  const LONG_AGO = "now() - interval '1 minute'";
+  const provisionBegan = (
+    { state = "provisioning", status = null }: { state?: string; status?: number | null } = {},
+    credential = "no_grant",
+    of = uuid,
+  ) =>
+    run(
+      `WITH made AS (INSERT INTO credentials (uuid, state) VALUES ($1, $4))
+       INSERT INTO resources (uuid, plan, applied_plan, state, answer_status, created_at)
+       VALUES ($1, 'basic', 'basic', $2, $3, ${LONG_AGO})`,
+      [of, state, status, credential],
+    );
+  const waiting = () =>
+    run(`SELECT kind FROM steps WHERE uuid = $1 AND leased_until > now() + interval '3 seconds'`);
+  const LATER = { answer: laterAnswer("Soon."), config: null, lease: FIRST_LEASE };
+
+  it("an extension of its lease that comes after a step was put off does not hold it back", async () => {
+    const db = alone.database;
+    await provisionBegan({ state: "provisioned" });
+    await run(`INSERT INTO steps (uuid, kind, due_at) VALUES ($1, 'finish', now())`);
+    const [claimed] = await claimSteps(db, "vendor", 1);
+    expect(await holdStep(db, claimed!)).toBe(true);
+    await putOffStep(db, claimed!, 0, {});
+    expect(await holdStep(db, claimed!)).toBe(false);
+    expect(await claimSteps(db, "vendor", 1)).toMatchObject([{ lease: claimed!.lease + 1 }]);
+  });
+
+  it.each<[string, boolean, { state?: string; status?: number; step?: number }]>([
+    ["is not answered", true, {}],
+    ["has got a step, which another process runs", false, { step: 2 }],
+    ["is answered, and has no step", false, { status: 200, state: "provisioned" }],
+    ["was deprovisioned", false, { state: "deprovisioned" }],
+  ])("the lease of a provision that %s can be extended: %s", async (_what, isOurs, { step, ...how }) => {
+    await provisionBegan(how);
+    if (step)
+      await run(`INSERT INTO steps (uuid, key, kind, lease) VALUES ($1, $1, 'provision', $2)`, [uuid, step]);
+    const ours = { kind: "provision", resource: { uuid }, key: uuid, lease: FIRST_LEASE } as Step;
+    expect(await holdOrWrite(ctx(), ours)).toBe(isOurs);
+    const leased = `SELECT FROM steps WHERE uuid = $1 AND leased_until > now() + interval '20 seconds'`;
+    expect(await run(leased)).toHaveLength(isOurs ? 1 : 0);
+  });
+
+  it.each<[string, string, () => Promise<unknown>]>([
+    ["its step", "provision", () => writeStepOf(ctx(), uuid)],
+    [
+      "the step of a late answer",
+      "provision",
+      () => answerFirst(ctx(), { ...LATER, uuid, next: "provision" }),
+    ],
+    ["its clean-up", "clean_up", end],
+  ])("%s waits until a process that may still make the provision has noticed", async (_what, kind, write) => {
+    await provisionBegan();
+    await write();
+    expect(await waiting()).toEqual([{ kind }]);
+  });
+
+  it("the clean-up waits for a call whose lease could not be extended in an outage, and may live", async () => {
+    await provisionBegan({ state: "provisioned" });
+    await run(
+      `INSERT INTO steps (uuid, kind, due_at, leased_until, detail)
+       VALUES ($1, 'change_plan', now(), now() - interval '1 second', '{"plan": "premium"}')`,
+    );
+    await end();
+    expect(await waiting()).toEqual([{ kind: "clean_up" }]);
+  });
+
+  it("a locked resource holds up no other whose grant was lost", async () => {
+    const [locked, other] = [uuid, randomUUID()].sort() as [string, string];
+    for (const each of [locked, other]) await provisionBegan({ status: 202 }, "grant_lost", each);
+    await alone.database.transaction(async (tx) => {
+      await lockedResource(tx, locked);
+      await failStranded(ctx());
+      expect(await run(`SELECT state FROM resources WHERE uuid = $1`, [other])).toEqual([
+        { state: "failed" },
+      ]);
+    });
+  });
+
+  it.each(["provision", "finish", "clean_up"] as const)(
+    "an answer that waits for a step to be written writes no second one, but turns it: %s",
+    async (next) => {
+      await provisionBegan();
+      const answered = await alone.database.transaction(async (tx) => {
+        await lockedResource(tx, uuid);
+        await writeProvisionStep(tx, uuid);
+        const first = answerFirst(ctx(), { ...LATER, uuid, next });
+        const locks = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+        await eventually(async () => (await run(locks, [])).length > 0);
+        return { first };
+      });
+      expect(await answered.first).toBe(true);
+      expect(await run(`SELECT kind FROM steps WHERE uuid = $1`)).toEqual([{ kind: next }]);
+    },
+  );
 });
