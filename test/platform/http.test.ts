@@ -29,7 +29,6 @@ describe("an HTTP call", () => {
   });
 
   it.each([
-    ["POST", '{"ü":1}', "Content-Length: 8\r\n"],
     ["DELETE", '{"a":1}', "Content-Length: 7\r\n"],
     ["POST", undefined, "Content-Length: 0\r\n"],
     ["GET", undefined, ""],
