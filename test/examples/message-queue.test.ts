@@ -15,7 +15,7 @@ import { programsSelling } from "../support/program.ts";
 import { eventually } from "../support/world.ts";
 import { pressed } from "./customer.ts";
 
-// The example of docs/extend-it.md with a real process, a sandbox, and a broker that is slow and at times down.
+// The example of docs/extend-it.md with a real process, a sandbox, and a slow broker.
 
 const SERVICE = "examples/message-queue/your-service";
 const TOKEN = "a-token-that-the-broker-and-we-share";
@@ -36,8 +36,7 @@ beforeAll(async () => {
   url = (await life.start()).url!;
 });
 afterAll(async () => {
-  await life.killAll();
-  await life.world.close();
+  await life.close();
   await broker.close();
 });
 
@@ -57,21 +56,9 @@ describe("a queue of the example", () => {
     broker.asksBeforeReady = 2;
     const { uuid, response, vars } = await installed();
     expect(response.status).toBe(202);
-    await life.world.rows(`UPDATE steps SET due_at = now() WHERE uuid = $1`, [uuid]);
     await eventually(async () => {
       await life.world.rows(`UPDATE steps SET due_at = now() WHERE uuid = $1 AND due_at > now()`, [uuid]);
       return vars()["PIGEON_URL"] === `https://one.broker.example/${uuid}`;
-    });
-  });
-
-  it("is sold while the broker is down, and made when it is back", async () => {
-    broker.isDown = true;
-    const { uuid, response, vars } = await installed();
-    expect(response.status).toBe(202);
-    broker.isDown = false;
-    await eventually(async () => {
-      await life.world.rows(`UPDATE steps SET due_at = now() WHERE uuid = $1 AND due_at > now()`, [uuid]);
-      return vars()["PIGEON_KEY"] === "key";
     });
   });
 
@@ -115,19 +102,13 @@ describe("a queue of the example", () => {
 
   it("is metered at its time, into a table of the vendor's", async () => {
     const { uuid } = await installed();
-    const messages = async () =>
-      (
-        await life.world.rows<{ messages: number }>(`SELECT messages::int FROM yours.usage WHERE uuid = $1`, [
-          uuid,
-        ])
-      )[0];
     await eventually(async () => {
       await life.world.rows(
         `UPDATE your_jobs SET due_at = now() WHERE name = 'meter' AND leased_until IS NULL`,
       );
-      return (await messages()) !== undefined;
+      const used = `SELECT messages::int FROM yours.usage WHERE uuid = $1`;
+      expect(await life.world.rows(used, [uuid])).toEqual([{ messages: 7 }]);
     });
-    expect(await messages()).toEqual({ messages: 7 });
   });
 });
 
@@ -136,7 +117,7 @@ function aBroker() {
   const asked = new Map<string, number>();
   const keys = new Map<string, string[]>();
   const keysOf = (uuid: string) => keys.get(uuid) ?? keys.set(uuid, ["key"]).get(uuid)!;
-  const state = { isDown: false, asksBeforeReady: 0, told: [] as string[] };
+  const state = { asksBeforeReady: 0, told: [] as string[] };
   const server: Server = createServer((request, response) => void answer(request, response));
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -144,7 +125,6 @@ function aBroker() {
     await once(request, "end");
     const send = (status: number, body: unknown) => response.writeHead(status).end(JSON.stringify(body));
     const [, , uuid = "", part, id = ""] = request.url!.split("/");
-    if (state.isDown) return void send(503, {});
     if (request.headers.authorization !== `Bearer ${TOKEN}`) return void send(401, {});
     if (part === "moves" || part === "messages") state.told.push(`${request.method} ${request.url}`);
     if (part && part !== "keys") return void send(200, { messages: 7 });

@@ -1,16 +1,74 @@
+import { randomBytes } from "node:crypto";
 import pg from "pg";
-import { before } from "../support/process-world.ts";
+import { offer } from "../../examples/postgres-product/your-service/plans.ts";
+import { addonManifest } from "../../src/resources/check-offer.ts";
+import { SALT } from "../people/customers.ts";
+import { administer, databaseUrl, testServerUrl } from "../support/database.ts";
+import { aProcessWorld, before } from "../support/process-world.ts";
+import { programsSelling } from "../support/program.ts";
 import { eventually, opened } from "../support/world.ts";
 import { pressed } from "./customer.ts";
-import { as, aWorldOfDrawers } from "./drawers.ts";
 
 // The example of docs/make-it-yours.md with real processes, a sandbox and a PostgreSQL.
 
-const drawers = opened(() => aWorldOfDrawers());
-let url: string;
-beforeAll(async () => {
-  url = (await drawers.start()).url!;
+const drawers = opened(async () => {
+  const product = await aProductDatabase();
+  const life = await aProcessWorld({
+    programs: await programsSelling("examples/postgres-product/your-service"),
+    sandbox: { addonManifest: addonManifest("drawers", offer), ssoSalt: SALT },
+    environment: {
+      SWEEP_CRON: "* * * * * *",
+      SSO_SALT: SALT,
+      PRODUCT_DATABASE_URL: product.url,
+      PRODUCT_PASSWORD_KEY: randomBytes(24).toString("hex"),
+    },
+  });
+  return {
+    ...life,
+    /** Rows of the product's database, read as its vendor. */
+    rows: <Row>(text: string, values: unknown[] = []) => as<Row>(product.url, text, values),
+    async close() {
+      await life.close();
+      await product.close();
+    },
+  };
 });
+let url: string;
+beforeAll(async () => void (url = (await drawers.start()).url!));
+
+/** Rows of a statement, run on a connection of its own with this URL. */
+async function as<Row>(url: string, text: string, values: unknown[] = []): Promise<Row[]> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    return (await client.query(text, values)).rows as Row[];
+  } finally {
+    await client.end();
+  }
+}
+
+/** A database on the server, and a role for its vendor that is not a superuser. */
+async function aProductDatabase() {
+  const serverUrl = testServerUrl();
+  const name = `drawers_${randomBytes(5).toString("hex")}`;
+  await administer(serverUrl, async (one) => {
+    await one(`CREATE ROLE ${name} LOGIN CREATEROLE PASSWORD 'vendor'`);
+    await one(`CREATE DATABASE ${name} OWNER ${name}`);
+  });
+  return {
+    url: Object.assign(new URL(databaseUrl(serverUrl, name)), { username: name, password: "vendor" }).href,
+    close: () =>
+      administer(serverUrl, async (one) => {
+        await one(`DROP DATABASE ${name} WITH (FORCE)`);
+        const drawers = await one(
+          `SELECT DISTINCT m.rolname FROM pg_auth_members a JOIN pg_roles m ON m.oid = a.roleid
+             JOIN pg_roles v ON v.oid = a.member WHERE v.rolname = '${name}'`,
+        );
+        for (const { rolname } of drawers) await one(`DROP ROLE ${String(rolname)}`);
+        await one(`DROP ROLE ${name}`);
+      }),
+  };
+}
 
 /** Installed on an app of its own. */
 async function installed(plan: string) {
