@@ -75,20 +75,4 @@ describe("a job", () => {
     });
     await eventually(() => beats.includes("frozen"));
   });
-
-  it("gets its signal when its process stops, and is waited for", async () => {
-    let seen: AbortSignal | undefined;
-    let isOver = false;
-    started({
-      name: "long",
-      async run(signal) {
-        seen = signal;
-        await sleep(300);
-        isOver = true;
-      },
-    });
-    await eventually(() => seen !== undefined);
-    await jobs.stop();
-    expect({ isAborted: seen!.aborted, isOver }).toEqual({ isAborted: true, isOver: true });
-  });
 });
