@@ -8,9 +8,6 @@ import { programsSelling } from "../support/program.ts";
 import { PASSWORD } from "./operator.ts";
 import { aPrometheus, hasPrometheus, theyRing, type Prometheus } from "./prometheus.ts";
 
-/** Leaves the process some time for a scrape. */
-const PAUSE_MS = 100;
-
 let life: ProcessWorld;
 let proxy: DatabaseProxy;
 let router: Server;
@@ -46,7 +43,7 @@ let isRepaired = false;
     router.close();
     await life.killAll();
     await proxy.close();
-    await life.world.close();
+    await life.close();
   });
 
   describe("in a hurry", () => {
@@ -73,7 +70,8 @@ let isRepaired = false;
         installing = (async () => {
           while (!isRepaired) {
             await life.control.install({ plan: "clay", force: true, options: { bricks: "many" } });
-            await sleep(PAUSE_MS);
+            // Leaves the process some time for a scrape.
+            await sleep(100);
           }
         })();
       },
