@@ -83,12 +83,8 @@ function described(file: string) {
 const partner = described(PARTNER);
 const control = described(CONTROL);
 
-const life = opened(() =>
-  aLifecycle({
-    sandbox: { ssoSalt: "a-salt-of-the-sign-on" },
-    environment: { SSO_SALT: "a-salt-of-the-sign-on" },
-  }),
-);
+const SSO_SALT = "a-salt-of-the-sign-on";
+const life = opened(() => aLifecycle({ sandbox: { ssoSalt: SSO_SALT }, environment: { SSO_SALT } }));
 
 it.each([PARTNER, CONTROL])("%s is valid OpenAPI", async (file) => {
   expect(await new Validator().validate(parse(read(file)) as Record<string, unknown>)).toEqual({
@@ -100,18 +96,13 @@ describe("packages/sandbox/control-api.yaml", () => {
   /** Makes a call of the control side as described, and returns its answer. */
   async function call<Answer = unknown>(method: string, path: string, body?: object): Promise<Answer> {
     expect([path, control.request(method, path, body ?? {})]).toEqual([path, []]);
-    const response = await fetch(life.world.sandbox.url + path, {
-      method,
-      ...(body && { body: JSON.stringify(body) }),
-    });
+    const sent = { method, ...(body && { body: JSON.stringify(body) }) };
+    const response = await fetch(life.world.sandbox.url + path, sent);
     const answer = (await response.json()) as Answer;
     expect([method, path, response.status, control.answer(method, path, response.status, answer)]).toEqual([
       ...[method, path, expect.any(Number), []],
     ]);
     return answer;
-  }
-  interface Delivery {
-    addon: { id: string };
   }
 
   it("has every call that the sandbox has, and no other", () => {
@@ -131,7 +122,8 @@ describe("packages/sandbox/control-api.yaml", () => {
     await call("PATCH", `/sandbox/apps/${app.id}`, { name: "teas" });
     await call("GET", "/sandbox/apps/teas");
     await call("POST", "/sandbox/apps/teas/deploys");
-    const { addon } = await call<Delivery>("POST", "/sandbox/apps/teas/addons", { plan: "basic", as: "POT" });
+    const pot = { plan: "basic", as: "POT" };
+    const { addon } = await call<{ addon: { id: string } }>("POST", "/sandbox/apps/teas/addons", pot);
     await life.world.quiet([addon.id]);
     await call("POST", "/sandbox/apps/teas/addons", { silent: true });
     const at = `/sandbox/addons/${addon.id}`;
@@ -145,24 +137,17 @@ describe("packages/sandbox/control-api.yaml", () => {
     await call("POST", `${at}/sso`, { user: "a@example.com" });
     await call("POST", "/sandbox/users/a@example.com/token", { scope: ["global"] });
     const address = "http://localhost/back";
-    const client = await call<{ id: string }>("POST", "/sandbox/clients", {
-      name: "c",
-      redirect_uri: address,
-    });
+    const wish = { name: "c", redirect_uri: address };
+    const client = await call<{ id: string }>("POST", "/sandbox/clients", wish);
     const url = `/oauth/authorize?client_id=${client.id}&response_type=code&scope=identity&state=s`;
     await call("POST", "/sandbox/authorize", { url });
     await call("POST", "/sandbox/clock", { advance: 1 });
-    await call("POST", "/sandbox/faults", {
-      match: "GET /nowhere",
-      times: 2,
-      action: { delayMs: 1, duplicate: true },
-    });
+    const action = { delayMs: 1, duplicate: true };
+    await call("POST", "/sandbox/faults", { match: "GET /nowhere", times: 2, action });
     await call("GET", "/sandbox/faults");
     await call("DELETE", "/sandbox/faults");
-    const incident = await call<{ id: number }>("POST", "/sandbox/incidents", {
-      title: "Slow",
-      systems: ["Apps"],
-    });
+    const slow = { title: "Slow", systems: ["Apps"] };
+    const incident = await call<{ id: number }>("POST", "/sandbox/incidents", slow);
     await call("PATCH", `/sandbox/incidents/${incident.id}`, { resolved: true });
     await call("POST", "/sandbox/settings", { expiresIn: 28_800 });
     await call("PUT", "/sandbox/partner", { addonId: life.world.sandbox.settings.addonId });
@@ -200,10 +185,8 @@ it("docs/openapi/partner.yaml says of each call what the platform sends and what
       ...{ method, headers: { authorization }, body: body && JSON.stringify(body) },
     });
     const text = await response.text();
-    expect([path, partner.answer(method, path, response.status, text && JSON.parse(text))]).toEqual([
-      path,
-      [],
-    ]);
+    const faults = partner.answer(method, path, response.status, text && JSON.parse(text));
+    expect([path, faults]).toEqual([path, []]);
     return response.status;
   };
   const { addonId, addonPassword } = life.world.sandbox.settings;
@@ -228,11 +211,9 @@ it("docs/openapi/partner.yaml says of each call what the platform sends and what
 
 it("docs/openapi/try.http runs from its first call to its last", async () => {
   const { addonId, addonPassword } = life.world.sandbox.settings;
+  const { sandbox, service } = life.world;
   const given: Record<string, string> = {
-    sandbox: life.world.sandbox.url,
-    service: life.world.service.url!,
-    addon: addonId,
-    password: addonPassword,
+    ...{ sandbox: sandbox.url, service: service.url!, addon: addonId, password: addonPassword },
   };
   const answers: Record<string, unknown> = {};
   const memberOf = (value: unknown, path: string) =>
@@ -241,9 +222,7 @@ it("docs/openapi/try.http runs from its first call to its last", async () => {
     text.replace(/\{\{(\w+)(?:\.response\.body\.\$\.([\w.]+))?\}\}/g, (_, name: string, path?: string) =>
       path ? memberOf(answers[name], path) : given[name]!,
     );
-  const calls = read("docs/openapi/try.http")
-    .split(/^###.*$/m)
-    .slice(1);
+  const [, ...calls] = read("docs/openapi/try.http").split(/^###.*$/m);
   expect(calls.length).toBeGreaterThan(10);
   for (const call of calls) {
     const [, name] = /^# @name (\w+)$/m.exec(call) ?? [];

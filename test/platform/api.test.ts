@@ -176,10 +176,10 @@ describe("a success", () => {
 });
 
 it("a raw request sends the body as JSON, renews the token after a 401, and returns any answer unchanged", async () => {
-  const teapot: Answering = (_seen, response) => response.writeHead(418, { "x-a": "b" }).end("<html>");
+  const teapot: Answering = (_seen, response) => response.writeHead(418, { "x-a": "b" }).end("<grüß>");
   const platform = await aBench(inOrder(401, teapot));
   const answer = await platform.api.request("POST", "/filters/apps?x=y", "{}");
-  expect(answer).toMatchObject({ status: 418, headers: { "x-a": "b" }, body: "<html>" });
+  expect(answer).toMatchObject({ status: 418, headers: { "x-a": "b" }, body: "<grüß>" });
   const headers = { "content-length": "2", "content-type": "application/json", accept: MEDIA_TYPE };
   const sent = { method: "POST", url: "/filters/apps?x=y", body: "{}", headers };
   expect(platform.seen).toMatchObject([sent, sent]);
