@@ -96,21 +96,16 @@ withSample("npm run make-it-yours", () => {
   it("puts your names in the place of the sample's, shows its diff, and changes nothing the second time", async () => {
     const plans = ["--plan", "mini=1 GB, $9 a month", "--plan", "maxi", "--plan", "own:later"];
     const { code, output } = await run("make-it-yours", ...NAMES, ...plans);
-    expect({ code, output }).toEqual({
-      code: 0,
-      output: expect.stringContaining("src/your-service/plans.ts"),
-    });
+    expect([code, output]).toEqual([0, expect.stringContaining("src/your-service/plans.ts")]);
     expect(output).not.toContain("has nothing like");
     expectNowhere(/teapot/i);
-    expect(JSON.parse(read("app.json"))).toMatchObject({
-      name: "acme-db",
-      env: { ADDON_ID: { value: "acme-db" } },
-    });
+    const named = { name: "acme-db", env: { ADDON_ID: { value: "acme-db" } } };
+    expect(JSON.parse(read("app.json"))).toMatchObject(named);
     expect(read("src/your-service/plans.ts")).toContain(`mini: { description: "1 GB, $9 a month" }`);
     commit();
     const same = ["--plan", "mini", "--plan", "maxi", "--plan", "own:later"];
-    const again = await run("make-it-yours", ...NAMES, ...same);
-    expect(again).toEqual({ code: 0, output: "Nothing to change.\n" });
+    const nothing = { code: 0, output: "Nothing to change.\n" };
+    expect(await run("make-it-yours", ...NAMES, ...same)).toEqual(nothing);
   });
 
   it("leaves a fork that passes its check", async () => {

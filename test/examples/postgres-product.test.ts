@@ -118,10 +118,8 @@ describe("a drawer of the example product", () => {
     const drawer = await installed("large");
     await as(drawer.url(), FILL.replace("filled", `${drawer.role}.filled`));
     const { response, addon } = await drawers.control.changePlan(drawer.uuid, "small");
-    expect(response).toMatchObject({
-      status: 422,
-      body: { message: expect.stringMatching(/^Your drawer holds \d+ MB, and small has 10 MB\./) },
-    });
+    const message = expect.stringMatching(/^Your drawer holds \d+ MB, and small has 10 MB\./);
+    expect(response).toMatchObject({ status: 422, body: { message } });
     expect(addon.plan.name).toBe("drawers:large");
     expect(await roleOf(drawer)).toMatchObject({ limit: 20 });
   });
@@ -150,10 +148,8 @@ describe("a drawer of the example product", () => {
     const urls = [drawer.url()];
     await as(urls[0]!, `CREATE TABLE notes AS SELECT 'mine' AS text`);
     for (const turn of [1, 2, 3]) {
-      await drawers.world.rows(
-        `UPDATE resources SET rotated_at = now() - interval '91 days' WHERE uuid = $1`,
-        [drawer.uuid],
-      );
+      const ago = `UPDATE resources SET rotated_at = now() - interval '91 days' WHERE uuid = $1`;
+      await drawers.world.rows(ago, [drawer.uuid]);
       await eventually(() => drawer.url() !== urls.at(-1));
       urls.push(drawer.url());
       expect(await as(drawer.url(), `SELECT text FROM notes`)).toEqual([{ text: "mine" }]);
@@ -166,10 +162,8 @@ describe("a drawer of the example product", () => {
         const steps = `WHERE uuid = $1 AND kind = 'retire' RETURNING id`;
         const taken = await drawers.world.rows(`${how} ${steps}`, [drawer.uuid]);
         if (ended.length === 0) expect(taken).toHaveLength(1);
-        for (const url of ended)
-          await expect(as(url, `SELECT 1`)).rejects.toThrow(
-            /is not permitted to log in|authentication failed|does not exist/,
-          );
+        const refused = /is not permitted to log in|authentication failed|does not exist/;
+        for (const url of ended) await expect(as(url, `SELECT 1`)).rejects.toThrow(refused);
       });
     }
     expect((await drawers.control.changePlan(drawer.uuid, "large")).response.status).toBe(200);
@@ -177,13 +171,8 @@ describe("a drawer of the example product", () => {
     expect(await as(drawer.url(), `SELECT 1 AS one`)).toEqual([{ one: 1 }]);
     await drawers.control.deprovision(drawer.uuid);
     // The clean-up begins once the lease of what ran meanwhile, of 30 seconds, is over.
-    await eventually(
-      async () =>
-        expect(
-          await drawers.rows(`SELECT FROM pg_roles WHERE starts_with(rolname, $1)`, [drawer.role]),
-        ).toEqual([]),
-      60_000,
-    );
+    const roles = `SELECT FROM pg_roles WHERE starts_with(rolname, $1)`;
+    await eventually(async () => expect(await drawers.rows(roles, [drawer.role])).toEqual([]), 60_000);
   });
 
   it("is removed with all its content, also while somebody is connected", async () => {

@@ -14,10 +14,6 @@ import { aRefusingDatabase } from "../support/refusing-database.ts";
 import { teapotConfig as readConfig } from "../support/sellers.ts";
 import { aWorld } from "../support/world.ts";
 
-interface Shop {
-  yours: { shopUrl: Secret };
-}
-
 const KEY = "0123456789abcdef0123456789abcdef";
 
 /** Settings with which the service starts. */
@@ -49,13 +45,8 @@ describe("readConfig", () => {
     const config = readConfig(good);
     expect(config).toMatchObject({
       ...{ port: 3000, resourcesPath: "/resources", webJobs: true, logLevel: "info" },
-      ...{
-        clientSecret: undefined,
-        decryptionKeys: [],
-        allowInsecurePlatform: false,
-        platformMediaType: "application/vnd.svc+json; version=3",
-        platformTokenPrefix: "SVCK-",
-      },
+      ...{ clientSecret: undefined, decryptionKeys: [], allowInsecurePlatform: false },
+      ...{ platformMediaType: "application/vnd.svc+json; version=3", platformTokenPrefix: "SVCK-" },
     });
     expect(() => Object.assign(config, { port: 1 })).toThrow(TypeError);
   });
@@ -141,7 +132,9 @@ describe("the vendor's settings", () => {
   const url = "postgresql://shop:hunter2hunter2@host/shop";
 
   it("are read with the kit's, and missing ones are named in the same error", () => {
-    const { yours } = readAny({ ...good, SHOP_URL: url }, undefined, own) as unknown as Shop;
+    const { yours } = readAny({ ...good, SHOP_URL: url }, undefined, own) as unknown as {
+      yours: { shopUrl: Secret };
+    };
     expect(yours.shopUrl.reveal()).toBe(url);
     expect(Object.isFrozen(yours)).toBe(true);
     const wrong = { ...good, ADDON_ID: "", SHOP_URL: "hunter2hunter2" };
@@ -177,24 +170,15 @@ describe("the vendor's settings", () => {
 });
 
 describe("addresses of the platform", () => {
-  const REFUSED = [
-    ..."http://api.example.com ftp://api.example.com api.example.com https:// javascript:alert(1)".split(" "),
-    ...[
-      ...["127.0.0.1", "2130706433", "0x7f.1", "[::1]", "[::ffff:169.254.169.254]", "169.254.169.254"],
-      ...["localhost", "localhost.", "api.localhost", "metadata", "printer.local", "metadata.internal."],
-      ...["api.example.com:8443", "user@api.example.com", "user:hunter2hunter2@api.example.com"],
-      ...[
-        "api.example.com?x=1",
-        "api.example.com#x",
-        "api.example.com?",
-        "api.example.com/#",
-        "api.example.com/v 1",
-        "api.exam\tple.com",
-      ],
-    ].map((host) => `https://${host}`),
+  const HOSTS = [
+    ...["127.0.0.1", "2130706433", "0x7f.1", "[::1]", "[::ffff:169.254.169.254]", "169.254.169.254"],
+    ...["localhost", "localhost.", "api.localhost", "metadata", "printer.local", "metadata.internal."],
+    ...["a.example:8443", "user@a.example", "user:hunter2hunter2@a.example", "a.exam\tple"],
+    ...["a.example?x=1", "a.example#x", "a.example?", "a.example/#", "a.example/v 1"],
   ];
   it.each(["PLATFORM_API_URL", "PLATFORM_AUTH_URL", "PLATFORM_STATUS_URL"])("are refused: %s", (name) => {
-    for (const url of REFUSED) {
+    const others = "http://a.example ftp://a.example a.example https:// javascript:alert(1)".split(" ");
+    for (const url of [...others, ...HOSTS.map((host) => `https://${host}`)]) {
       const message = refusalOf({ [name]: url });
       expect([url, message]).toEqual([url, expect.stringContaining(`  ${name} must `)]);
       expect(message).not.toContain("hunter2");
@@ -241,15 +225,13 @@ describe("the sources of settings", () => {
       "PORT=2\nLOG_LEVEL=trace\nADDON_ID=made-up\n",
       { PORT: "0", LOG_LEVEL: "debug", ADDON_ID: "made-up" },
     ],
-    ...[{ DATABASE_URL: "postgres://host/db" }, {}].map(
-      (env): [string, Environment, string, string, Environment] => [
-        "the file of npm run dev is ignored where another database is named",
-        env,
-        env.DATABASE_URL ? "" : "DATABASE_URL=postgres://host/db\n",
-        "ADDON_ID=made-up\n",
-        { DATABASE_URL: "postgres://host/db" },
-      ],
-    ),
+    [
+      "the file of npm run dev is ignored where another database is named",
+      {},
+      "DATABASE_URL=postgres://host/db\n",
+      "ADDON_ID=made-up\n",
+      { DATABASE_URL: "postgres://host/db" },
+    ],
     [
       "a byte order mark and line ends of Windows belong to no setting",
       {},
@@ -313,11 +295,9 @@ describe("the start of the process", () => {
     const wrong = { ENCRYPTION_KEY: `${KEY}-wrong`, CLIENT_SECRET: "another-secret-of-tests" };
     const said = await refusalOf({ ...world.environment, ...wrong });
     // The resource, its credential and the client secret.
-    expect(said).toMatch(
-      new RegExp(
-        `${MISCONFIGURED}.* needs keys that are not among ENCRYPTION_KEY and DECRYPTION_KEYS:\n  key ${keyId}: 3 rows\n`,
-      ),
-    );
+    expect(said).toContain(MISCONFIGURED);
+    const needed = "needs keys that are not among ENCRYPTION_KEY and DECRYPTION_KEYS";
+    expect(said).toContain(`${needed}:\n  key ${keyId}: 3 rows\n`);
     expect(said).not.toContain(KEY);
     expect(await dump()).toEqual(before);
 

@@ -2,23 +2,13 @@ import { readFileSync } from "node:fs";
 import { createServer, request as send } from "node:http";
 import type { AddressInfo } from "node:net";
 import { aProcessWorld, before, type ProcessWorld } from "../support/process-world.ts";
+import type { ServiceProcess } from "../support/process.ts";
 import { eventually } from "../support/world.ts";
 
 // Traces for a collector that speaks OTLP over HTTP with JSON.
 
-interface Span {
-  name: string;
-  traceId: string;
-  spanId: string;
-  parentSpanId?: string;
-}
-
-interface Batch {
-  resourceSpans: {
-    resource: { attributes: { key: string; value: { stringValue?: string } }[] };
-    scopeSpans: { spans: Span[] }[];
-  }[];
-}
+type Span = Record<"name" | "traceId" | "spanId", string> & { parentSpanId?: string };
+type Batch = { resourceSpans: { scopeSpans: { spans: Span[] }[] }[] };
 
 async function listening(server: ReturnType<typeof createServer>): Promise<string> {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -58,12 +48,11 @@ beforeAll(async () => {
   on = { ...sampler, OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_EXPORTER_OTLP_PROTOCOL: "http/json" };
 });
 afterAll(async () => {
-  await life.killAll();
-  await life.world.close();
+  await life.close();
   for (const server of [collector, relay]) server.close().closeAllConnections();
 });
 
-async function stopped(process: Awaited<ReturnType<ProcessWorld["start"]>>): Promise<string> {
+async function stopped(process: ServiceProcess): Promise<string> {
   process.signal("SIGTERM");
   expect(await process.ended).toBe(0);
   return process.output();
@@ -87,11 +76,11 @@ function pairsOf(some: Span[]): string[] {
 function drawn(): string[] {
   const page = readFileSync(new URL("../../docs/tracing.md", import.meta.url), "utf8");
   const above: string[] = [];
-  return /```text\n([\s\S]*?)```/.exec(page)![1]!.trimEnd().split("\n").map((line) => {
-    const [, indent, name] = /^( *)(.+?)(?: {2}|$)/.exec(line)!;
+  const drawing = /```text\n([\s\S]*?)```/.exec(page)![1]!;
+  return [...drawing.matchAll(/^( *)(\S.*?)(?: {2}.*)?$/gm)].map(([, indent, name]) => {
     above.splice(indent!.length / 2, Infinity, name!);
     return above.slice(-2).join(" > ");
-  }); // prettier-ignore
+  });
 }
 
 it("a provision that is put off, and finished by another process, is one trace", async () => {
