@@ -1,6 +1,4 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { createHistory } from "../../workshop/chaos/history.ts";
@@ -9,6 +7,7 @@ import { judge } from "../../workshop/chaos/verdict.ts";
 import type { LedgerEntry, Sandbox } from "../../packages/sandbox/index.ts";
 import { Secret } from "../../src/secret.ts";
 import { createVault, type Vault } from "../../src/vault/vault.ts";
+import { aServer } from "../platform/local-server.ts";
 
 // A run without a fault, and what the verdict must report for each fault.
 
@@ -19,7 +18,7 @@ const TOKEN = "SVCK-0123456789abcdef-0123456789abcdef";
 const CONFIG = [{ name: "TEAPOT_TOKEN", value: "0123456789abcdef0123456789abcdef" }];
 const MESSAGE = { id: "teapot", message: "Ready." };
 
-let platform: Server;
+let platform: string;
 let folder: string;
 let vault: Vault;
 /** What the platform shows of the kept resource. */
@@ -28,16 +27,12 @@ beforeAll(async () => {
   vault = await createVault({ encryptionKey: new Secret(KEY) });
   folder = await mkdtemp(path.join(tmpdir(), "chaos-verdict-"));
   await writeFile(path.join(folder, "service.log"), "Ready\n");
-  platform = createServer((request, response) => {
-    response.writeHead(request.headers.authorization === `Bearer ${TOKEN}` ? 200 : 401);
+  ({ url: platform } = await aServer(({ headers }, response) => {
+    response.writeHead(headers.authorization === `Bearer ${TOKEN}` ? 200 : 401);
     response.end(JSON.stringify(theirConfig));
-  });
-  await new Promise<void>((resolve) => platform.listen(0, "127.0.0.1", resolve));
+  }));
 });
-afterAll(async () => {
-  await new Promise((resolve) => platform.close(resolve));
-  await rm(folder, { recursive: true });
-});
+afterAll(() => rm(folder, { recursive: true }));
 
 const START = Date.parse("2026-01-01T00:00:00.000Z");
 type Answer = { status: number; headers?: object; body?: unknown } | null;
@@ -113,9 +108,8 @@ async function verdictOn(run: ReturnType<typeof aRun>) {
       vault.seal({ table: "resources", column: "sealed_config", uuid: KEPT }, JSON.stringify(CONFIG)),
     ),
   });
-  const { port } = platform.address() as AddressInfo;
   const sandbox = {
-    url: `http://127.0.0.1:${port}`,
+    url: platform,
     settings: { mediaType: "application/json" },
     control: { ledger: () => ({ entries: run.entries }), state: () => ({ addons: run.addons }) },
   } as unknown as Sandbox;

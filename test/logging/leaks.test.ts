@@ -200,6 +200,7 @@ describe("after provisions, calls, sign-ons and failures of all kinds", () => {
     const { ask, basic, metrics } = operator(life.world);
     const text = await metrics();
     expect(text).toContain(`addon_alarms_total{alarm="client_secret_rejected"} 1`);
+    expect(text).toContain("addon_client_secret_rejected 1\n");
     expect(text).toContain(`endpoint="PATCH /addons/:id/config"`);
     expect(seenIn(text)).toEqual([]);
     for (const each of [...uuids, "SVCK-", "canary", "teapots"]) expect(text).not.toContain(each);

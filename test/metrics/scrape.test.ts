@@ -241,13 +241,4 @@ describe("GET /metrics", () => {
     slow = "";
     await life.world.restart();
   });
-
-  it("counts alarms by their name, and reports a rejected client secret", async () => {
-    const uuid = await life.settled();
-    life.control.resetClientSecret();
-    await rows(`UPDATE credentials SET due_at = now() WHERE uuid = $1`, [uuid]);
-    await becomes(`addon_client_secret_rejected`, 1);
-    await becomes(`addon_alarms_total{alarm="client_secret_rejected"}`, 1);
-    expect(await valueOf(`addon_refreshes_total{result="client_rejected"}`)).toBeGreaterThan(0);
-  });
 });

@@ -21,7 +21,7 @@ describe("an HTTP call", () => {
     ["GET", undefined, ""],
   ])("sends Content-Length for any method: %s %j", async (method, body, length) => {
     let sent = "";
-    const server = await aRawServer((socket, _connection, received) => {
+    const server = await aRawServer((socket, received) => {
       sent += received.toString();
       if (sent.endsWith(`\r\n\r\n${body ?? ""}`)) socket.end("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     });

@@ -164,12 +164,8 @@ describe("a call to the oauth-grant endpoint", () => {
     const server = await aServer(inOrder(grant));
     const got = await grantAt(server.url);
     const authorization = `Basic ${Buffer.from(`teapots:${PASSWORD}`, "utf8").toString("base64")}`;
-    expect(server.seen).toMatchObject([
-      {
-        ...{ method: "GET", url: `/vendor/resources/${UUID}/oauth-grant`, body: "" },
-        headers: { accept: MEDIA_TYPE, authorization },
-      },
-    ]);
+    const asked = { method: "GET", url: `/vendor/resources/${UUID}/oauth-grant`, body: "" };
+    expect(server.seen).toMatchObject([{ ...asked, headers: { accept: MEDIA_TYPE, authorization } }]);
     expect(got.code.reveal()).toBe("the-code");
     expect(got.expiresAt).toBe("2016-03-03T18:01:31-0800");
     expect(inspect(got, { depth: 9 }) + JSON.stringify(got)).not.toContain("the-code");

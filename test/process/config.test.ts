@@ -96,11 +96,6 @@ describe("readConfig", () => {
     const warning = "CLIENT_SECRET ended with a line end, which was dropped: set it without one.";
     expect(remarks).toEqual(kept === CLIENT_SECRET ? [] : [warning]);
   });
-
-  it("requires no other settings when only some are asked for", () => {
-    const status = { PLATFORM_STATUS_URL: "https://status.example.com" };
-    expect(readConfig(status, ["platformStatusUrl"]).platformStatusUrl).toBe(status.PLATFORM_STATUS_URL);
-  });
 });
 
 it("OPERATOR_ACCOUNTS holds ids and e-mails, and needs the OAuth client that people sign in with", () => {

@@ -69,10 +69,8 @@ describe("a job", () => {
     later = 61_000;
     await sleep(2_100);
     end();
-    expect({ runs, alarms: lines.filter((line) => line.includes('"job":"frozen"')) }).toEqual({
-      runs: 1,
-      alarms: [],
-    });
+    expect(runs).toBe(1);
+    expect(lines.join("")).not.toContain('"job":"frozen"');
     await eventually(() => beats.includes("frozen"));
   });
 });
