@@ -54,25 +54,19 @@ afterAll(async () => {
   await server.stop();
 });
 
-function bench(dist: string, ...words: string[]) {
+async function bench(dist: string, ...names: string[]) {
   const quick = ["--quick", "--seconds", "0.2", "--scale", "0.05", "--json", "--dist", dist];
-  const main = ["--import", "tsx", "workshop/bench/main.ts"];
-  const child = spawn(process.execPath, [...main, ...quick, ...words], {
+  const words = ["workshop/bench/main.ts", ...quick, ...names.flatMap((name) => ["--only", name])];
+  const child = spawn(process.execPath, ["--import", "tsx", ...words], {
     ...{ cwd: root, env: { ...process.env, BENCH_DATABASE_URL: server.url } },
   });
-  const ended = Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
-  return {
-    child,
-    ended: ended.then(([stdout, stderr, [status]]) => ({ status: status as number, stdout, stderr })),
-  };
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
+  return { status: child.exitCode, stderr, ...(JSON.parse(stdout) as { lines: Line[]; faults: string[] }) };
 }
 
 it("npm run bench reports the service relative to its baseline", async () => {
-  const only = ["provision-202", "refresh-0ms"].flatMap((name) => ["--only", name]);
-  const { status, stdout, stderr } = await bench(aBuiltService(), ...only).ended;
-  expect({ status, stderr }).toEqual({ status: 0, stderr: expect.not.stringContaining("WRONG") });
-  const { lines, faults } = JSON.parse(stdout) as { lines: Line[]; faults: string[] };
-  expect(faults).toEqual([]);
+  const { lines, ...end } = await bench(aBuiltService(), "provision-202", "refresh-0ms");
+  expect(end).toMatchObject({ status: 0, stderr: expect.not.stringContaining("WRONG"), faults: [] });
   expect(lines).toHaveLength(2);
   const { floor, subject, ratio, sample } = lines[0]!;
   for (const figure of [floor!.value, subject, ratio, sample!.p50Ms, sample!.p99Ms])
@@ -80,8 +74,7 @@ it("npm run bench reports the service relative to its baseline", async () => {
 }, 300_000);
 
 it("npm run bench fails with the reason when an answered row is missing", async () => {
-  const { status, stdout, stderr } = await bench(aBuiltService(LOSES_A_ROW), "--only", "provision-202").ended;
+  const { status, stderr, lines } = await bench(aBuiltService(LOSES_A_ROW), "provision-202");
   expect(stderr).toMatch(/WRONG {2}provision-202: 1 of \d+ that were answered have no row/);
-  expect(JSON.parse(stdout)).toMatchObject({ lines: [] });
-  expect(status).toBe(1);
+  expect([status, lines]).toEqual([1, []]);
 }, 300_000);

@@ -1,6 +1,4 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { createHistory } from "../../workshop/chaos/history.ts";
@@ -9,6 +7,7 @@ import { judge } from "../../workshop/chaos/verdict.ts";
 import type { LedgerEntry, Sandbox } from "../../packages/sandbox/index.ts";
 import { Secret } from "../../src/secret.ts";
 import { createVault, type Vault } from "../../src/vault/vault.ts";
+import { aServer } from "../platform/local-server.ts";
 
 // A run without a fault, and what the verdict must report for each fault.
 
@@ -19,7 +18,7 @@ const TOKEN = "SVCK-0123456789abcdef-0123456789abcdef";
 const CONFIG = [{ name: "TEAPOT_TOKEN", value: "0123456789abcdef0123456789abcdef" }];
 const MESSAGE = { id: "teapot", message: "Ready." };
 
-let platform: Server;
+let platform: string;
 let folder: string;
 let vault: Vault;
 /** What the platform shows of the kept resource. */
@@ -28,55 +27,38 @@ beforeAll(async () => {
   vault = await createVault({ encryptionKey: new Secret(KEY) });
   folder = await mkdtemp(path.join(tmpdir(), "chaos-verdict-"));
   await writeFile(path.join(folder, "service.log"), "Ready\n");
-  platform = createServer((request, response) => {
-    response.writeHead(request.headers.authorization === `Bearer ${TOKEN}` ? 200 : 401);
+  ({ url: platform } = await aServer(({ headers }, response) => {
+    response.writeHead(headers.authorization === `Bearer ${TOKEN}` ? 200 : 401);
     response.end(JSON.stringify(theirConfig));
-  });
-  await new Promise<void>((resolve) => platform.listen(0, "127.0.0.1", resolve));
+  }));
 });
-afterAll(async () => {
-  await new Promise((resolve) => platform.close(resolve));
-  await rm(folder, { recursive: true });
-});
+afterAll(() => rm(folder, { recursive: true }));
 
 const START = Date.parse("2026-01-01T00:00:00.000Z");
 type Answer = { status: number; headers?: object; body?: unknown } | null;
 
+const at = (second: number) => ({ seq: second, at: new Date(START + second * 1_000).toISOString() });
+
 /** A call of the platform to the service. */
-const asked = (
-  second: number,
-  method: string,
-  uuid: string,
-  answer: Answer,
-  { plan, complaints }: { plan?: string; complaints?: string[] } = {},
-) =>
-  ({
-    ...{ seq: second, at: new Date(START + second * 1_000).toISOString(), ms: 100, direction: "out", method },
-    path: method === "POST" ? "/resources" : `/resources/${uuid}`,
-    request: {
-      headers: {},
-      body:
-        method === "POST"
-          ? { uuid, plan, oauth_grant: { code: `the-code-of-${uuid}` } }
-          : plan === undefined
-            ? null
-            : { plan },
-    },
+function asked(second: number, method: string, uuid: string, answer: Answer, plan?: string): LedgerEntry {
+  const isProvision = method === "POST";
+  const body = isProvision ? { uuid, plan, oauth_grant: { code: `the-code-of-${uuid}` } } : { plan };
+  return {
+    ...{ ...at(second), ms: 100, direction: "out", method },
+    path: isProvision ? "/resources" : `/resources/${uuid}`,
+    request: { headers: {}, body: plan === undefined ? null : body },
     response: answer && { headers: {}, body: null, ...answer },
-    ...(complaints && { complaints }),
-  }) as LedgerEntry;
+  } as LedgerEntry;
+}
 
 /** A call of the service to the token endpoint, that was answered with tokens. */
-const issued = (second: number, uuid: string, form: object) =>
-  ({
-    ...{ seq: second, at: new Date(START + second * 1_000).toISOString(), ms: 10, direction: "in" },
-    ...{ method: "POST", path: "/oauth/token", request: { headers: {}, body: form } },
-    response: {
-      status: 201,
-      headers: {},
-      body: { access_token: TOKEN, refresh_token: `refresh of ${uuid}` },
-    },
-  }) as unknown as LedgerEntry;
+function issued(second: number, uuid: string, form: object): LedgerEntry {
+  const body = { access_token: TOKEN, refresh_token: `refresh of ${uuid}` };
+  return {
+    ...{ ...at(second), ms: 10, direction: "in", method: "POST", path: "/oauth/token" },
+    ...{ request: { headers: {}, body: form }, response: { status: 201, headers: {}, body } },
+  } as unknown as LedgerEntry;
+}
 
 function aRun() {
   const history = createHistory();
@@ -96,16 +78,15 @@ function aRun() {
     rows: [kept, gone] as object[],
     addons: [{ id: KEPT, state: "provisioned" }],
     entries: [
-      asked(0, "POST", KEPT, { status: 200, body: MESSAGE }, { plan: "basic" }),
+      asked(0, "POST", KEPT, { status: 200, body: MESSAGE }, "basic"),
       issued(2, KEPT, { grant_type: "authorization_code", code: `the-code-of-${KEPT}` }),
-      asked(3, "PUT", KEPT, { status: 200, body: {} }, { plan: "premium" }),
-      asked(4, "POST", GONE, { status: 200, body: MESSAGE }, { plan: "basic" }),
+      asked(3, "PUT", KEPT, { status: 200, body: {} }, "premium"),
+      asked(4, "POST", GONE, { status: 200, body: MESSAGE }, "basic"),
       asked(5, "DELETE", GONE, { status: 204 }),
       issued(32, KEPT, { grant_type: "refresh_token", refresh_token: `refresh of ${KEPT}` }),
     ],
     fleet: {
-      kills: [] as { name: string; atMs: number }[],
-      freezes: [] as { name: string; fromMs: number; toMs: number }[],
+      ...{ kills: [], freezes: [] },
       unaskedEnds: [] as { name: string; code: number }[],
       outputFile: path.join(folder, "service.log"),
     },
@@ -113,10 +94,9 @@ function aRun() {
     config: CONFIG,
   };
 }
-type Run = ReturnType<typeof aRun>;
 
 /** The findings, each with the letter of its promise. */
-async function verdictOn(run: Run) {
+async function verdictOn(run: ReturnType<typeof aRun>) {
   const { kept, history } = run;
   theirConfig = run.config;
   const sealing = kept.key === KEY ? vault : await createVault({ encryptionKey: new Secret(kept.key) });
@@ -128,9 +108,8 @@ async function verdictOn(run: Run) {
       vault.seal({ table: "resources", column: "sealed_config", uuid: KEPT }, JSON.stringify(CONFIG)),
     ),
   });
-  const { port } = platform.address() as AddressInfo;
   const sandbox = {
-    url: `http://127.0.0.1:${port}`,
+    url: platform,
     settings: { mediaType: "application/json" },
     control: { ledger: () => ({ entries: run.entries }), state: () => ({ addons: run.addons }) },
   } as unknown as Sandbox;
@@ -164,12 +143,12 @@ describe("the verdict of a chaos run", () => {
     expect(report).toContain("1 refreshes, 1.00 for each half of a life; 0 early, 0 explained");
   });
 
-  it.each<[string, string, (run: Run) => unknown]>([
+  it.each<[string, string, (run: ReturnType<typeof aRun>) => unknown]>([
     ["whose acknowledged resource is not there", `I1 ${KEPT}`, ({ rows }) => rows.shift()],
-    ["that refuses a provision", "I1 33333333", ({ entries }) => entries.push(asked(9, "POST", "33333333", { status: 422 }, { plan: "basic" }))],
-    ["that refuses a plan change though nothing of its grant was lost", `I1 ${KEPT}`, ({ entries }) => entries.push(asked(9, "PUT", KEPT, { status: 422, body: { id: "provision_failed" } }, { plan: "basic" }))],
-    ["that is away though its database is there", `I1 ${KEPT}`, ({ entries, history }) => [history.databaseTroubles.push(away(9, 12)), entries.push(lasting(asked(9, "POST", KEPT, unavailable, { plan: "premium" }), 8_000))]],
-    ["that answers a provision otherwise the second time", `I1 ${KEPT}`, ({ entries }) => entries.push(asked(9, "POST", KEPT, { status: 200, body: { id: "other" } }, { plan: "premium" }))],
+    ["that refuses a provision", "I1 33333333", ({ entries }) => entries.push(asked(9, "POST", "33333333", { status: 422 }, "basic"))],
+    ["that refuses a plan change though nothing of its grant was lost", `I1 ${KEPT}`, ({ entries }) => entries.push(asked(9, "PUT", KEPT, { status: 422, body: { id: "provision_failed" } }, "basic"))],
+    ["that is away though its database is there", `I1 ${KEPT}`, ({ entries, history }) => [history.databaseTroubles.push(away(9, 12)), entries.push(lasting(asked(9, "POST", KEPT, unavailable, "premium"), 8_000))]],
+    ["that answers a provision otherwise the second time", `I1 ${KEPT}`, ({ entries }) => entries.push(asked(9, "POST", KEPT, { status: 200, body: { id: "other" } }, "premium"))],
     ["that lost a grant", `I2 ${KEPT}`, ({ kept }) => (kept.state = "grant_lost")],
     ["whose token is dead", `I3 ${KEPT}`, ({ kept }) => (kept.token = "SVCK-another")],
     ["that makes two calls for one token at once", `I4 ${KEPT}`, ({ entries }) => (entries[5] = lasting(entries[5]!, 61_000)) && entries.push(issued(62, KEPT, { refresh_token: `refresh of ${KEPT}` }))],

@@ -19,22 +19,12 @@ it("passes every rule that can be judged, must and should", async () => {
   toClose.push(() => database.close());
   const port = await freePort();
   const patience = {
-    eventMs: 30_000,
-    quietMs: 1_000,
-    slowMs: 2_000,
-    tokenLifeSeconds: 7,
-    graceMs: 0,
-    betweenMs: 20,
-    answerMs: 20_000,
+    ...{ eventMs: 30_000, quietMs: 1_000, slowMs: 2_000, answerMs: 20_000 },
+    ...{ tokenLifeSeconds: 7, graceMs: 0, betweenMs: 20 },
   };
   const stage = await openStage({
-    ...{
-      ...exampleSettings,
-      url: `http://127.0.0.1:${port}`,
-      patience,
-      ssoSalt: "a-salt-of-tests",
-      asyncPlan: "dedicated",
-    },
+    ...exampleSettings,
+    ...{ url: `http://127.0.0.1:${port}`, patience, ssoSalt: "a-salt-of-tests", asyncPlan: "dedicated" },
     manifest: addonManifest("example", teapotParts.offer),
   });
   const service = await runWeb(
@@ -62,12 +52,6 @@ it("passes every rule that can be judged, must and should", async () => {
   );
   await service.ready;
   const verdicts = await judge(stage, rules);
-  const failed = verdicts
-    .filter(({ status }) => status === "failed")
-    .map(({ rule, reason }) => [rule.id, reason]);
-  expect(failed).toEqual([]);
-  const unjudged = verdicts
-    .filter(({ reason }) => reason !== null)
-    .map(({ rule, reason }) => [rule.id, reason]);
-  expect(unjudged).toEqual([]);
+  const others = verdicts.filter(({ status, reason }) => status === "failed" || reason !== null);
+  expect(others.map(({ rule, status, reason }) => [rule.id, status, reason])).toEqual([]);
 }, 240_000);

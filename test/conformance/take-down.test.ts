@@ -17,39 +17,30 @@ let folder: string;
 beforeAll(async () => void (folder = await mkdtemp(path.join(tmpdir(), "conformance-"))));
 afterAll(() => rm(folder, { recursive: true }));
 
-const words = (only: readonly string[]) => [
-  ...[program("dev/conformance.ts"), "--command", SERVICE, "--plan", "small", "--other-plan", "large"],
-  ...["--token-life", "3", "--grace", "1", "--only", ...only],
-];
-
-/** The environment of a run, whose service behaves in this way, and the book that the service keeps. */
 let books = 0;
-function aRun(foreign: string) {
-  const book = path.join(folder, `book-${(books += 1)}`);
-  /** The uuids that the service created, and those that it removed. */
-  async function booked() {
-    const lines = (await readFile(book, "utf8").catch(() => "")).trim().split("\n");
-    const of = (what: string) =>
-      [...new Set(lines.filter((line) => line.startsWith(what)).map((line) => line.slice(5)))].sort();
-    return { made: of("made"), gone: of("gone") };
-  }
-  async function expectNothingLeft(atLeast = 1): Promise<void> {
-    const { made, gone } = await booked();
-    expect(made.length).toBeGreaterThanOrEqual(atLeast);
-    expect(gone).toEqual(made);
-  }
-  const environment = { PATH: process.env["PATH"]!, BOOK: book, FOREIGN: foreign };
-  return { environment, booked, expectNothingLeft };
-}
-
-function conformance(foreign: string, only: readonly string[] = JUDGED_BY, more: readonly string[] = []) {
-  const { environment, ...run } = aRun(foreign);
-  const child = spawn(process.execPath, [...words(only), ...more], { env: environment });
+/** A run against the service, which behaves in this way and keeps a book of what it creates and removes. */
+function conformance(foreign: string) {
+  const BOOK = path.join(folder, `book-${(books += 1)}`);
+  const words = ["--command", SERVICE, "--plan", "small", "--other-plan", "large", "--token-life", "3"];
+  const child = spawn(
+    process.execPath,
+    [program("dev/conformance.ts"), ...words, "--grace", "1", "--only", ...JUDGED_BY],
+    { env: { PATH: process.env["PATH"], BOOK, FOREIGN: foreign } },
+  );
   child.stdin.end();
   const ended = Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]).then(
-    ([stdout, stderr, [code]]) => ({ code: code as number | null, stdout, stderr }),
+    ([stdout, stderr]) => ({ code: child.exitCode, stdout, stderr }),
   );
-  return { ...run, child, ended };
+  /** The uuids that the service created, or removed. */
+  async function booked(what: "made" | "gone") {
+    const lines = (await readFile(BOOK, "utf8").catch(() => "")).trim().split("\n");
+    return [...new Set(lines.flatMap((line) => (line.startsWith(what) ? [line.slice(5)] : [])))].sort();
+  }
+  async function expectNothingLeft(atLeast: number): Promise<void> {
+    expect((await booked("made")).length).toBeGreaterThanOrEqual(atLeast);
+    expect(await booked("gone")).toEqual(await booked("made"));
+  }
+  return { child, ended, booked, expectNothingLeft };
 }
 
 describe("npm run conformance", () => {
@@ -64,7 +55,7 @@ describe("npm run conformance", () => {
   it("leaves nothing behind, not even the service, when SIGINT, SIGTERM or SIGHUP ends it", async () => {
     const endedBy = async (name: NodeJS.Signals) => {
       const { child, ended, booked, expectNothingLeft } = conformance("");
-      await eventually(async () => (await booked()).made.length > 5);
+      await eventually(async () => (await booked("made")).length > 5);
       child.kill(name);
       // npm forwards to its child the signal that the terminal has already sent to all.
       setTimeout(() => child.kill(name), 5);

@@ -6,7 +6,6 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import type { State } from "../../packages/sandbox/index.ts";
 import type { Environment } from "../../src/environment.ts";
-import { administer, databaseUrl, testServerUrl } from "../support/database.ts";
 import { program } from "../support/program.ts";
 import { eventually } from "../support/world.ts";
 
@@ -62,32 +61,6 @@ export function runIn(folder: string, words: readonly string[], environment: Env
 }
 
 export type Run = ReturnType<typeof run>;
-
-let servers = 0;
-
-/** The server of all tests, for a command that makes a database of its own there. */
-export function aDatabaseServer() {
-  const name = `dev_run_${process.pid}_${(servers += 1)}`;
-  const url = new URL(testServerUrl());
-  url.searchParams.set("application_name", name);
-  let made: string | undefined;
-  return {
-    DATABASE_URL: url.href,
-    /** Resolves with the URL of that database once so many connections to it are open. */
-    made: (connections = 1) =>
-      eventually(async () => {
-        const [row] = await administer(testServerUrl(), (ask) =>
-          ask(`SELECT datname, count(*)::int FROM pg_stat_activity
-               WHERE application_name = '${name}' AND datname LIKE 'addon\\_%' GROUP BY 1`),
-        );
-        made = row?.["datname"] as string | undefined;
-        return made && Number(row!["count"]) >= connections ? databaseUrl(testServerUrl(), made) : null;
-      }),
-    isLeft: async () =>
-      (await administer(testServerUrl(), (ask) => ask(`SELECT FROM pg_database WHERE datname = '${made}'`)))
-        .length > 0,
-  };
-}
 
 /** A folder for temporary files that every user may use, like /tmp, so that a PostgreSQL is made there. */
 export async function aTemporaryFolder() {

@@ -50,8 +50,15 @@ it("npm run dev installs the sample, shows the calls as they happen, continues a
     grant: { state: "exchanged" },
     tokens: [{ state: "valid" }],
   });
-  await signsIn(story);
-  await changesThePlan(first, story);
+
+  const [, address] = /sign in +(http:\S+\/oauth\/login)/.exec(story)!;
+  const page = await fetch(address!);
+  expect(page.url).toContain(`http://127.0.0.1:${ports.SANDBOX_PORT}/oauth/authorize?`);
+  expect([page.status, await page.text()]).toEqual([200, expect.stringContaining("teapots")]);
+  const [, url, body] = /curl -s -X PATCH (\S+) -d '(.*)'/.exec(story)!;
+  expect((await fetch(`http://${url}`, { method: "PATCH", body: body! })).status).toBe(200);
+  await first.until("chose the plan premium");
+  expect((await stateOf(ports)).addons[0]!.plan.name).toBe("teapots:premium");
 
   const made = await settings();
   // The platform's state file is written with a small delay.
@@ -69,36 +76,16 @@ it("npm run dev installs the sample, shows the calls as they happen, continues a
   expect(await settings()).toEqual(made);
   expect(await second.end("SIGINT")).toBe(0);
 
-  await showsNoSecret(first.output() + second.output());
-}, 180_000);
-
-async function signsIn(story: string): Promise<void> {
-  const [, address] = /sign in +(http:\S+\/oauth\/login)/.exec(story)!;
-  const page = await fetch(address!);
-  expect(page.url).toContain(`http://127.0.0.1:${ports.SANDBOX_PORT}/oauth/authorize?`);
-  expect(page.status).toBe(200);
-  expect(await page.text()).toContain("teapots");
-}
-
-async function changesThePlan({ until }: Run, story: string): Promise<void> {
-  const [, url, body] = /curl -s -X PATCH (\S+) -d '(.*)'/.exec(story)!;
-  const answer = await fetch(`http://${url}`, { method: "PATCH", body: body! });
-  expect(answer.status).toBe(200);
-  await until("chose the plan premium");
-  expect((await stateOf(ports)).addons[0]!.plan.name).toBe("teapots:premium");
-}
-
-/** No secret is on the screen or in the log, and only their owner can read their file. */
-async function showsNoSecret(screen: string): Promise<void> {
-  const { ADDON_PASSWORD, CLIENT_SECRET, ENCRYPTION_KEY, OAUTH_CLIENT_SECRET } = await settings();
+  // No secret is on the screen or in the log, and only their owner can read their file.
+  const { ADDON_PASSWORD, CLIENT_SECRET, ENCRYPTION_KEY, OAUTH_CLIENT_SECRET } = made;
   const log = await readFile(path.join(folder, "service.log"), "utf8");
   for (const secret of [ADDON_PASSWORD, CLIENT_SECRET, ENCRYPTION_KEY, OAUTH_CLIENT_SECRET]) {
     expect(secret).toMatch(/^[0-9a-f]{48,}$/);
-    expect(screen + log).not.toContain(secret);
+    expect(first.output() + second.output() + log).not.toContain(secret);
   }
   for (const file of ["dev.env", "sandbox.json", "service.log"])
     expect((await stat(path.join(folder, file))).mode & 0o777).toBe(0o600);
-}
+}, 180_000);
 
 /**
  * Runs the commands as typed in a second terminal, up to the first that fails; `npm run kit` needs no build of this

@@ -61,14 +61,6 @@ function commit(): void {
 }
 
 const read = (file: string) => readFileSync(path.join(copy, file), "utf8");
-function expectNowhere(name: RegExp): void {
-  const yours = ["src/your-service", "test/your-service"].flatMap((folder) =>
-    readdirSync(path.join(copy, folder)).map((file) => `${folder}/${file}`),
-  );
-  for (const file of [...OWNED, ...yours])
-    expect([file, read(file)]).toEqual([file, expect.not.stringMatching(name)]);
-}
-
 const NAMES = ["--id", "acme-db", "--prefix", "ACME_DB"];
 
 withSample("npm run make-it-yours", () => {
@@ -86,31 +78,28 @@ withSample("npm run make-it-yours", () => {
 
   it("refuses a working tree with changes", async () => {
     await writeFile(path.join(copy, "new.txt"), "");
-    expect(await run("make-it-yours", ...NAMES, "--plan", "mini")).toEqual({
-      code: 2,
-      output: expect.stringContaining("The working tree has changes"),
-    });
+    const output = expect.stringContaining("The working tree has changes");
+    expect(await run("make-it-yours", ...NAMES, "--plan", "mini")).toEqual({ code: 2, output });
     await rm(path.join(copy, "new.txt"));
   });
 
   it("puts your names in the place of the sample's, shows its diff, and changes nothing the second time", async () => {
     const plans = ["--plan", "mini=1 GB, $9 a month", "--plan", "maxi", "--plan", "own:later"];
     const { code, output } = await run("make-it-yours", ...NAMES, ...plans);
-    expect({ code, output }).toEqual({
-      code: 0,
-      output: expect.stringContaining("src/your-service/plans.ts"),
-    });
+    expect([code, output]).toEqual([0, expect.stringContaining("src/your-service/plans.ts")]);
     expect(output).not.toContain("has nothing like");
-    expectNowhere(/teapot/i);
-    expect(JSON.parse(read("app.json"))).toMatchObject({
-      name: "acme-db",
-      env: { ADDON_ID: { value: "acme-db" } },
-    });
+    const yours = ["src/your-service", "test/your-service"].flatMap((folder) =>
+      readdirSync(path.join(copy, folder)).map((file) => `${folder}/${file}`),
+    );
+    for (const file of [...OWNED, ...yours])
+      expect([file, read(file)]).toEqual([file, expect.not.stringMatching(/teapot/i)]);
+    const named = { name: "acme-db", env: { ADDON_ID: { value: "acme-db" } } };
+    expect(JSON.parse(read("app.json"))).toMatchObject(named);
     expect(read("src/your-service/plans.ts")).toContain(`mini: { description: "1 GB, $9 a month" }`);
     commit();
     const same = ["--plan", "mini", "--plan", "maxi", "--plan", "own:later"];
-    const again = await run("make-it-yours", ...NAMES, ...same);
-    expect(again).toEqual({ code: 0, output: "Nothing to change.\n" });
+    const nothing = { code: 0, output: "Nothing to change.\n" };
+    expect(await run("make-it-yours", ...NAMES, ...same)).toEqual(nothing);
   });
 
   it("leaves a fork that passes its check", async () => {

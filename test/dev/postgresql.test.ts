@@ -51,17 +51,6 @@ it("the development PostgreSQL keeps its data, port and password, in a path with
   expect(existsSync(path.join(folder, "postmaster.pid"))).toBe(false);
 });
 
-it("two temporary ones run at the same time, and are removed when they are stopped", async () => {
-  const both = await Promise.all([temporaryPostgresql(), temporaryPostgresql()]);
-  const places = await Promise.all(both.map(({ url }) => ask(url, "SHOW data_directory")));
-  const folders = places.map(([row]) => path.dirname(String(row!["data_directory"])));
-  const pids = folders.map((folder) => pidIn(path.join(folder, "data")));
-  expect(new Set(folders).size).toBe(2);
-  await Promise.all(both.map(({ stop }) => stop()));
-  expect(folders.map((folder) => existsSync(folder))).toEqual([false, false]);
-  expect(pids.map(isRunning)).toEqual([false, false]);
-});
-
 it.each(["while it is set up", "when it runs"])(
   "a temporary one ends and is removed when its starter is killed %s",
   async (when) => {

@@ -97,43 +97,35 @@ describe("app.json", () => {
     expect(manifest.description!.length).toBeLessThanOrEqual(100);
   });
 
-  it.each(["base", "test", "review"] as const)(
-    "has only settings that exist, and no secret, for %s",
-    (app) => {
-      for (const [name, about] of variablesOf(app)) {
-        // Variables of Node and npm themselves, such as NODE_OPTIONS, are no settings of the kit.
-        if (!/^(NODE|NPM)_/.test(name)) expect(knownNames).toContain(name);
-        expect(about).toMatchObject({ description: expect.any(String) });
-        if (isSecret(name)) expect(about).not.toHaveProperty("value");
-      }
-    },
-  );
+  it.each(["base", "test", "review"] as const)("has only settings that exist, and no secret: %s", (app) => {
+    for (const [name, about] of variablesOf(app)) {
+      // Variables of Node and npm themselves, such as NODE_OPTIONS, are no settings of the kit.
+      if (!/^(NODE|NPM)_/.test(name)) expect(knownNames).toContain(name);
+      expect(about).toMatchObject({ description: expect.any(String) });
+      if (isSecret(name)) expect(about).not.toHaveProperty("value");
+    }
+  });
 
-  it.each(["base", "review"] as const)(
-    "asks for, sets or generates all that a new service needs, for %s",
-    (app) => {
-      const env = variablesOf(app);
-      const asked = env.filter(([, each]) => each.required !== false).map(([name]) => name);
-      const given = [...asked, ...setByAddons(app)];
-      expect([app, wanted.filter((name) => !given.includes(name))]).toEqual([app, []]);
-      const filled = env.map(([name, { value, generator }]) => [
-        name,
-        value ?? (generator ? randomBytes(32).toString("hex") : typedIn(name)),
-      ]);
-      filled.push(...setByAddons(app).map((name) => [name, typedIn(name)]));
-      // Valid values of a fork's settings are not known here, only that they are asked for.
-      expect(() => readConfig(Object.fromEntries(filled) as Environment, undefined, {})).not.toThrow();
-    },
-  );
+  it.each(["base", "review"] as const)("asks for, sets or generates all that a service needs: %s", (app) => {
+    const env = variablesOf(app);
+    const asked = env.filter(([, each]) => each.required !== false).map(([name]) => name);
+    const given = [...asked, ...setByAddons(app)];
+    expect([app, wanted.filter((name) => !given.includes(name))]).toEqual([app, []]);
+    const filled = env.map(([name, { value, generator }]) => [
+      name,
+      value ?? (generator ? randomBytes(32).toString("hex") : typedIn(name)),
+    ]);
+    filled.push(...setByAddons(app).map((name) => [name, typedIn(name)]));
+    // Valid values of a fork's settings are not known here, only that they are asked for.
+    expect(() => readConfig(Object.fromEntries(filled) as Environment, undefined, {})).not.toThrow();
+  });
 
   it("has the processes of the Procfile, and starts only files that exist", () => {
     const processes = read("Procfile").trim().split("\n").map((line) => /^(\w+): (.+)$/.exec(line)!.slice(1)); // prettier-ignore
     const named = [...Object.keys(manifest.formation!), "release"];
     expect(processes.map(([name]) => name).sort()).toEqual(named.sort());
-    for (const command of [
-      ...processes.map(([, each]) => each!),
-      ...Object.values(manifest.scripts as object),
-    ])
+    const commands = [...processes.map(([, each]) => each!), ...Object.values(manifest.scripts as object)];
+    for (const command of commands)
       expect(existsSync(fileOf(`src/${/ dist\/([\w/-]+)\.js/.exec(String(command))?.[1]}.ts`))).toBe(true);
   });
 });

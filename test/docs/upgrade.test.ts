@@ -50,20 +50,12 @@ const FORK = {
   "src/your-service/index.ts": "export const drawers = 1;\n",
   "src/your-service/customer-page.tsx": null,
   "test/your-service/sample.test.ts": null,
+  "test/your-service/drawers.test.ts": "it.todo('opens');\n",
 };
 
 let folder: string;
-let kit: string;
-let fork: string;
-beforeEach(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), "upgrade-"));
-  [kit, fork] = [path.join(folder, "kit"), path.join(folder, "fork")];
-  await mkdir(kit);
-  run(kit, "git init -q -b main");
-  await change(kit, KIT);
-  run(folder, "git clone -q kit fork");
-});
-afterEach(() => rm(folder, { recursive: true, force: true }));
+beforeAll(async () => void (folder = await mkdtemp(path.join(tmpdir(), "upgrade-"))));
+afterAll(() => rm(folder, { recursive: true }));
 
 /** Runs these lines without this machine's git settings; each must succeed, unless they may stop at conflicts. */
 function run(cwd: string, script: string, { mayStop = false } = {}): string {
@@ -75,8 +67,6 @@ function run(cwd: string, script: string, { mayStop = false } = {}): string {
   if (status !== 0 && !mayStop) throw new Error(`${script}\n${stdout}${stderr}`);
   return stdout.trim();
 }
-const inFork = (script: string) => run(fork, script);
-
 /** Writes these files, deletes those that are null, and commits. */
 async function change(where: string, files: Record<string, string | null>): Promise<void> {
   for (const [name, text] of Object.entries(files)) {
@@ -87,9 +77,15 @@ async function change(where: string, files: Record<string, string | null>): Prom
   run(where, "git add -A && git commit -q -m change");
 }
 
-/** The page's commands up to the point at which a person checks what is left. Returns the fork's commit before. */
-async function upgraded(yours: Record<string, string | null>): Promise<string> {
-  await change(fork, yours);
+it("an upgrade by docs/upgrade.md merges without conflicts, keeps both sides, and can be undone and redone", async () => {
+  const [kit, fork] = [path.join(folder, "kit"), path.join(folder, "fork")];
+  const inFork = (script: string) => run(fork, script);
+  const differing = (from: string, what: string) => inFork(`git diff --name-only ${from} -- ${what}`);
+  await mkdir(kit);
+  run(kit, "git init -q -b main");
+  await change(kit, KIT);
+  run(folder, "git clone -q kit fork");
+  await change(fork, FORK);
   const before = inFork("git rev-parse HEAD");
   inFork(once.replace("ADDRESS-OF-THE-KIT", kit));
   await change(kit, LATER);
@@ -98,15 +94,7 @@ async function upgraded(yours: Record<string, string | null>): Promise<string> {
   await change(kit, { "src/app.ts": "unfinished" });
   expect(run(fork, merge, { mayStop: true })).toMatch(/^v0\.2\.0\n[^]*\+What a fork must know\./);
   run(fork, keepYours, { mayStop: true });
-  return before;
-}
-
-const conflicts = () => inFork("git diff --name-only --diff-filter=U");
-const differing = (from: string, what: string) => inFork(`git diff --name-only ${from} -- ${what}`);
-
-it("an upgrade by docs/upgrade.md merges without conflicts, keeps both sides, and can be undone and redone", async () => {
-  const before = await upgraded({ ...FORK, "test/your-service/drawers.test.ts": "it.todo('opens');\n" });
-  expect(conflicts()).toBe("");
+  expect(inFork("git diff --name-only --diff-filter=U")).toBe("");
   inFork(commit);
   expect(differing(before, "src/your-service test/your-service")).toBe("");
   expect(differing("v0.2.0", "CHANGELOG.md src/app.ts src/metrics.ts")).toBe("");

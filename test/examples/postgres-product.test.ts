@@ -1,16 +1,74 @@
+import { randomBytes } from "node:crypto";
 import pg from "pg";
-import { before } from "../support/process-world.ts";
+import { offer } from "../../examples/postgres-product/your-service/plans.ts";
+import { addonManifest } from "../../src/offer.ts";
+import { SALT } from "../people/customers.ts";
+import { administer, databaseUrl, testServerUrl } from "../support/database.ts";
+import { aProcessWorld, before } from "../support/process-world.ts";
+import { programsSelling } from "../support/program.ts";
 import { eventually, opened } from "../support/world.ts";
 import { pressed } from "./customer.ts";
-import { as, aWorldOfDrawers } from "./drawers.ts";
 
 // The example of docs/make-it-yours.md with real processes, a sandbox and a PostgreSQL.
 
-const drawers = opened(() => aWorldOfDrawers());
-let url: string;
-beforeAll(async () => {
-  url = (await drawers.start()).url!;
+const drawers = opened(async () => {
+  const product = await aProductDatabase();
+  const life = await aProcessWorld({
+    programs: await programsSelling("examples/postgres-product/your-service"),
+    sandbox: { addonManifest: addonManifest("drawers", offer), ssoSalt: SALT },
+    environment: {
+      SWEEP_CRON: "* * * * * *",
+      SSO_SALT: SALT,
+      PRODUCT_DATABASE_URL: product.url,
+      PRODUCT_PASSWORD_KEY: randomBytes(24).toString("hex"),
+    },
+  });
+  return {
+    ...life,
+    /** Rows of the product's database, read as its vendor. */
+    rows: <Row>(text: string, values: unknown[] = []) => as<Row>(product.url, text, values),
+    async close() {
+      await life.close();
+      await product.close();
+    },
+  };
 });
+let url: string;
+beforeAll(async () => void (url = (await drawers.start()).url!));
+
+/** Rows of a statement, run on a connection of its own with this URL. */
+async function as<Row>(url: string, text: string, values: unknown[] = []): Promise<Row[]> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    return (await client.query(text, values)).rows as Row[];
+  } finally {
+    await client.end();
+  }
+}
+
+/** A database on the server, and a role for its vendor that is not a superuser. */
+async function aProductDatabase() {
+  const serverUrl = testServerUrl();
+  const name = `drawers_${randomBytes(5).toString("hex")}`;
+  await administer(serverUrl, async (one) => {
+    await one(`CREATE ROLE ${name} LOGIN CREATEROLE PASSWORD 'vendor'`);
+    await one(`CREATE DATABASE ${name} OWNER ${name}`);
+  });
+  return {
+    url: Object.assign(new URL(databaseUrl(serverUrl, name)), { username: name, password: "vendor" }).href,
+    close: () =>
+      administer(serverUrl, async (one) => {
+        await one(`DROP DATABASE ${name} WITH (FORCE)`);
+        const drawers = await one(
+          `SELECT DISTINCT m.rolname FROM pg_auth_members a JOIN pg_roles m ON m.oid = a.roleid
+             JOIN pg_roles v ON v.oid = a.member WHERE v.rolname = '${name}'`,
+        );
+        for (const { rolname } of drawers) await one(`DROP ROLE ${String(rolname)}`);
+        await one(`DROP ROLE ${name}`);
+      }),
+  };
+}
 
 /** Installed on an app of its own. */
 async function installed(plan: string) {
@@ -60,10 +118,8 @@ describe("a drawer of the example product", () => {
     const drawer = await installed("large");
     await as(drawer.url(), FILL.replace("filled", `${drawer.role}.filled`));
     const { response, addon } = await drawers.control.changePlan(drawer.uuid, "small");
-    expect(response).toMatchObject({
-      status: 422,
-      body: { message: expect.stringMatching(/^Your drawer holds \d+ MB, and small has 10 MB\./) },
-    });
+    const message = expect.stringMatching(/^Your drawer holds \d+ MB, and small has 10 MB\./);
+    expect(response).toMatchObject({ status: 422, body: { message } });
     expect(addon.plan.name).toBe("drawers:large");
     expect(await roleOf(drawer)).toMatchObject({ limit: 20 });
   });
@@ -92,10 +148,8 @@ describe("a drawer of the example product", () => {
     const urls = [drawer.url()];
     await as(urls[0]!, `CREATE TABLE notes AS SELECT 'mine' AS text`);
     for (const turn of [1, 2, 3]) {
-      await drawers.world.rows(
-        `UPDATE resources SET rotated_at = now() - interval '91 days' WHERE uuid = $1`,
-        [drawer.uuid],
-      );
+      const ago = `UPDATE resources SET rotated_at = now() - interval '91 days' WHERE uuid = $1`;
+      await drawers.world.rows(ago, [drawer.uuid]);
       await eventually(() => drawer.url() !== urls.at(-1));
       urls.push(drawer.url());
       expect(await as(drawer.url(), `SELECT text FROM notes`)).toEqual([{ text: "mine" }]);
@@ -108,10 +162,8 @@ describe("a drawer of the example product", () => {
         const steps = `WHERE uuid = $1 AND kind = 'retire' RETURNING id`;
         const taken = await drawers.world.rows(`${how} ${steps}`, [drawer.uuid]);
         if (ended.length === 0) expect(taken).toHaveLength(1);
-        for (const url of ended)
-          await expect(as(url, `SELECT 1`)).rejects.toThrow(
-            /is not permitted to log in|authentication failed|does not exist/,
-          );
+        const refused = /is not permitted to log in|authentication failed|does not exist/;
+        for (const url of ended) await expect(as(url, `SELECT 1`)).rejects.toThrow(refused);
       });
     }
     expect((await drawers.control.changePlan(drawer.uuid, "large")).response.status).toBe(200);
@@ -119,13 +171,8 @@ describe("a drawer of the example product", () => {
     expect(await as(drawer.url(), `SELECT 1 AS one`)).toEqual([{ one: 1 }]);
     await drawers.control.deprovision(drawer.uuid);
     // The clean-up begins once the lease of what ran meanwhile, of 30 seconds, is over.
-    await eventually(
-      async () =>
-        expect(
-          await drawers.rows(`SELECT FROM pg_roles WHERE starts_with(rolname, $1)`, [drawer.role]),
-        ).toEqual([]),
-      60_000,
-    );
+    const roles = `SELECT FROM pg_roles WHERE starts_with(rolname, $1)`;
+    await eventually(async () => expect(await drawers.rows(roles, [drawer.role])).toEqual([]), 60_000);
   });
 
   it("is removed with all its content, also while somebody is connected", async () => {

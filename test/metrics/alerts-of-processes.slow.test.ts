@@ -1,19 +1,15 @@
-import { once } from "node:events";
-import { createServer, request, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
+import { aServer } from "../platform/local-server.ts";
 import { startDatabaseProxy, type DatabaseProxy } from "../support/database-proxy.ts";
 import { aProcessWorld, type ProcessWorld } from "../support/process-world.ts";
 import { programsSelling } from "../support/program.ts";
 import { PASSWORD } from "./operator.ts";
 import { aPrometheus, hasPrometheus, theyRing, type Prometheus } from "./prometheus.ts";
 
-/** Leaves the process some time for a scrape. */
-const PAUSE_MS = 100;
-
 let life: ProcessWorld;
 let proxy: DatabaseProxy;
-let router: Server;
+let router: string;
 let prometheus: Prometheus;
 /** Where the two web processes listen. */
 let urls: string[] = [];
@@ -29,24 +25,20 @@ let isRepaired = false;
     proxy = await startDatabaseProxy(life.world.environment["DATABASE_URL"]!);
     await startBoth();
     let turn = 0;
-    router = createServer((asked, answer) => {
-      const url = urls[(turn += 1) % urls.length]!;
-      const { method, headers } = asked;
-      const sent = request(url + asked.url!, { method, headers }, (answered) => {
-        answer.writeHead(answered.statusCode!, answered.headers);
-        answered.pipe(answer);
-      });
-      asked.pipe(sent.on("error", () => answer.destroy()));
-    }).listen(0, "127.0.0.1");
-    await once(router, "listening");
+    ({ url: router } = await aServer(({ method, url, headers, body }, answer) => {
+      const sent = request(urls[(turn += 1) % urls.length]! + url, { method, headers });
+      sent.on("response", (answered) =>
+        answered.pipe(answer.writeHead(answered.statusCode!, answered.headers)),
+      );
+      sent.on("error", () => answer.destroy()).end(body);
+    }));
   });
   afterAll(async () => {
     isRepaired = true;
     await installing;
-    router.close();
     await life.killAll();
     await proxy.close();
-    await life.world.close();
+    await life.close();
   });
 
   describe("in a hurry", () => {
@@ -73,7 +65,8 @@ let isRepaired = false;
         installing = (async () => {
           while (!isRepaired) {
             await life.control.install({ plan: "clay", force: true, options: { bricks: "many" } });
-            await sleep(PAUSE_MS);
+            // Leaves the process some time for a scrape.
+            await sleep(100);
           }
         })();
       },
@@ -88,8 +81,7 @@ let isRepaired = false;
 /** A Prometheus for the tests of a `describe`, which scrapes through the router. */
 function watched(minuteSeconds: number): void {
   beforeAll(async () => {
-    const { port } = router.address() as AddressInfo;
-    prometheus = await aPrometheus(`http://127.0.0.1:${port}`, minuteSeconds);
+    prometheus = await aPrometheus(router, minuteSeconds);
   });
   afterAll(() => prometheus.close());
 }

@@ -7,107 +7,142 @@ import { partnerCalls, type PartnerCalls } from "../support/partner-calls.ts";
 import { aProcessWorld, type ProcessWorld } from "../support/process-world.ts";
 import type { ServiceProcess } from "../support/process.ts";
 import { PASSWORD } from "./operator.ts";
+import { eventually } from "../support/world.ts";
 import { aPrometheus, hasPrometheus, theyRing, type Prometheus } from "./prometheus.ts";
+
+let life: ProcessWorld;
+let web: ServiceProcess;
+let worker: ServiceProcess;
+let prometheus: Prometheus;
+
+(hasPrometheus ? describe : describe.skip)("a web process and a worker", () => {
+  beforeAll(async () => {
+    life = await aProcessWorld({ environment: { METRICS_PASSWORD: PASSWORD, SWEEP_CRON: "* * * * * *" } });
+    web = await life.start("web", { WEB_JOBS: "off" });
+    worker = await life.start("worker");
+  });
+  afterAll(() => life.close());
+
+  describe("while the platform is in trouble", () => {
+    let uuids: string[];
+    beforeAll(async () => {
+      uuids = await life.install(20);
+      await life.become(uuids, 1);
+      // The circuit breaker makes a probe every 15 seconds, so 15 minutes must last longer.
+      prometheus = await aPrometheus(web.url!, 2);
+    });
+    afterAll(() => prometheus.close());
+
+    theyRing(
+      "a worker that is killed during its calls, and a token endpoint that fails",
+      ["AddonLeasesStolen", "AddonPlatformFails"],
+      () => prometheus,
+      {
+        async cause() {
+          life.control.fault("POST /oauth/token", { hang: true }, uuids.length);
+          await life.makeDue(uuids);
+          await eventually(async () =>
+            expect(
+              await life.world.rows(`SELECT 1 FROM credentials WHERE leased_until > now()`),
+            ).toHaveLength(uuids.length),
+          );
+          worker.signal("SIGKILL");
+          await worker.ended;
+          life.control.clearFaults();
+          life.control.fault("POST /oauth/token", { status: 503 }, 1_000_000);
+          // The leases last 45 seconds.
+          await life.world.rows(`UPDATE credentials SET leased_until = now() WHERE leased_until > now()`);
+          worker = await life.start("worker");
+        },
+        repair: async () => life.control.clearFaults(),
+      },
+    );
+  });
+
+  describe("while work waits and requests fail", () => {
+    let platform: PartnerCalls;
+    let older: string;
+    let newSecret: string;
+    let ungranted: string;
+    let under: Promise<unknown> = Promise.resolve();
+    let isRepaired = false;
+    beforeAll(async () => {
+      platform = partnerCalls({ sandbox: life.world.sandbox, service: web });
+      [older] = (await life.install(1)) as [string];
+      await life.become([older], 1);
+      prometheus = await aPrometheus(web.url!, 1);
+    });
+    afterAll(async () => {
+      isRepaired = true;
+      await under;
+      await prometheus.close();
+    });
+
+    theyRing(
+      "jobs that stand still, a new client secret, a row that another session locks",
+      [
+        "AddonAlarm",
+        "AddonProvisionsFail",
+        "AddonClientSecretRejected",
+        "AddonGrantsWait",
+        "AddonSweepsLate",
+        "AddonStepsWait",
+        "AddonNeedsAttention",
+        "AddonRefreshesWait",
+        "AddonTokensOld",
+        "AddonAnswersSlow",
+        "AddonYourServiceFails",
+        "AddonYourServiceHangs",
+        "AddonWrongPasswords",
+      ],
+      () => prometheus,
+      {
+        async cause() {
+          const wrong = { headers: { authorization: "Basic eDp5" } };
+          for (let guess = 0; guess < 200; guess++) await platform.deprovision(older, wrong);
+          worker.signal("SIGSTOP");
+          newSecret = life.control.resetClientSecret().secret;
+          const { oauth_grant: _, ...withoutGrant } = aProvisionRequest({ plan: "basic" });
+          ungranted = withoutGrant.uuid;
+          await platform.provision(withoutGrant);
+          await life.install(1);
+          await life.control.changePlan(older, "dedicated");
+          await life.world.rows(
+            `UPDATE credentials SET issued_at = now() - interval '8 hours', due_at = now() - interval '1 hour' WHERE state = 'active'`,
+          );
+          await life.world.rows(
+            `UPDATE steps SET due_at = now() - interval '1 hour' WHERE due_at IS NOT NULL`,
+          );
+          // A call that failed, and one that a process is making since an hour ago.
+          await life.world.rows(
+            `INSERT INTO steps (uuid, kind, due_at, attempts, last_error, leased_until) VALUES
+               ($1, 'clean_up', now() - interval '1 hour', 1, 'The kiln is cold.', now()),
+               ($1, 'clean_up', now() - interval '1 hour', 1, NULL, now() + interval '1 hour')`,
+            [older],
+          );
+          const again = async () => {
+            while (!isRepaired) await provisionWhileLocked(platform);
+          };
+          under = Promise.all([again(), sleep(LOCKED_MS / 2).then(again)]);
+        },
+        async repair() {
+          isRepaired = true;
+          await life.world.rows(`UPDATE steps SET leased_until = NULL WHERE kind = 'clean_up'`);
+          await under;
+          worker.signal("SIGCONT");
+          await platform.deprovision(ungranted);
+          await kitJson(life.world.environment, ["secret", "set", "--no-wait"], newSecret);
+        },
+      },
+    );
+  });
+});
 
 /** Longer than a request waits for the database. */
 const LOCKED_MS = 9_000;
 
-let life: ProcessWorld;
-let worker: ServiceProcess;
-let platform: PartnerCalls;
-let prometheus: Prometheus;
-const under: Promise<unknown>[] = [];
-let isRepaired = false;
-
-(hasPrometheus ? describe : describe.skip)("alerts of a real Prometheus", () => {
-  beforeAll(async () => {
-    life = await aProcessWorld({
-      environment: { METRICS_PASSWORD: PASSWORD, SWEEP_CRON: "* * * * * *" },
-    });
-    const web = await life.start("web", { WEB_JOBS: "off" });
-    worker = await life.start("worker");
-    platform = partnerCalls({ sandbox: life.world.sandbox, service: web });
-    older = await installed("basic");
-    await life.become([older], 1);
-    prometheus = await aPrometheus(web.url!, 1);
-  });
-  afterAll(async () => {
-    isRepaired = true;
-    await Promise.all(under);
-    await prometheus.close();
-    await life.killAll();
-    await life.world.close();
-  });
-
-  theyRing(
-    "jobs that stand still, a new client secret, a row that another session locks",
-    [
-      "AddonAlarm",
-      "AddonProvisionsFail",
-      "AddonClientSecretRejected",
-      "AddonGrantsWait",
-      "AddonSweepsLate",
-      "AddonStepsWait",
-      "AddonNeedsAttention",
-      "AddonRefreshesWait",
-      "AddonTokensOld",
-      "AddonAnswersSlow",
-      "AddonYourServiceFails",
-      "AddonYourServiceHangs",
-      "AddonWrongPasswords",
-    ],
-    () => prometheus,
-    {
-      async cause() {
-        const wrong = { headers: { authorization: "Basic eDp5" } };
-        for (let guess = 0; guess < 200; guess++) await platform.deprovision(older, wrong);
-        worker.signal("SIGSTOP");
-        newSecret = life.control.resetClientSecret().secret;
-        const { oauth_grant: _, ...withoutGrant } = aProvisionRequest({ plan: "basic" });
-        ungranted = withoutGrant.uuid;
-        await platform.provision(withoutGrant);
-        await installed("basic");
-        await life.control.changePlan(older, "dedicated");
-        await life.world.rows(
-          `UPDATE credentials SET issued_at = now() - interval '8 hours', due_at = now() - interval '1 hour' WHERE state = 'active'`,
-        );
-        await life.world.rows(`UPDATE steps SET due_at = now() - interval '1 hour' WHERE due_at IS NOT NULL`);
-        // A call that failed, and one that a process is making since an hour ago.
-        await life.world.rows(
-          `INSERT INTO steps (uuid, kind, due_at, attempts, last_error, leased_until) VALUES
-             ($1, 'clean_up', now() - interval '1 hour', 1, 'The kiln is cold.', now()),
-             ($1, 'clean_up', now() - interval '1 hour', 1, NULL, now() + interval '1 hour')`,
-          [older],
-        );
-        under.push(
-          again(provisionWhileLocked),
-          sleep(LOCKED_MS / 2).then(() => again(provisionWhileLocked)),
-        );
-      },
-      async repair() {
-        isRepaired = true;
-        await life.world.rows(`UPDATE steps SET leased_until = NULL WHERE kind = 'clean_up'`);
-        await Promise.all(under);
-        worker.signal("SIGCONT");
-        await platform.deprovision(ungranted);
-        await kitJson(life.world.environment, ["secret", "set", "--no-wait"], newSecret);
-      },
-    },
-  );
-});
-
-let older: string;
-let newSecret: string;
-let ungranted: string;
-
-const installed = async (plan: string) => (await life.control.install({ plan })).addon.id;
-
-async function again(work: () => Promise<unknown>): Promise<void> {
-  while (!isRepaired) await work();
-}
-
 /** Another session holds the row for a while. */
-async function provisionWhileLocked(): Promise<void> {
+async function provisionWhileLocked(platform: PartnerCalls): Promise<void> {
   const uuid = randomUUID();
   const db = openDatabase({ url: life.world.environment["DATABASE_URL"]!, poolSize: 1 });
   const insert = statement(

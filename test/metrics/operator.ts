@@ -16,10 +16,10 @@ export function operator({ service: { url } }: { service: Pick<World["service"],
     async samples(): Promise<Map<string, number>> {
       const lines = (await metrics()).split("\n").filter((line) => line !== "" && !line.startsWith("#"));
       return new Map(
-        lines.map((line) => [
-          line.slice(0, line.lastIndexOf(" ")),
-          Number(line.slice(line.lastIndexOf(" "))),
-        ]),
+        lines.map((line) => {
+          const end = line.lastIndexOf(" ");
+          return [line.slice(0, end), Number(line.slice(end))];
+        }),
       );
     },
   };

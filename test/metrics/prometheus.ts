@@ -15,20 +15,13 @@ interface Alert {
   state: "pending" | "firing";
 }
 
-export interface Prometheus {
-  /** The alerts that fired since the last call of `forget`, also those that ended. */
-  fired: Map<string, Alert>;
-  forget(): void;
-  /** The names of the alerts that are pending or firing now. */
-  active(): Promise<string[]>;
-  close(): Promise<void>;
-}
+export type Prometheus = Awaited<ReturnType<typeof aPrometheus>>;
 
 /**
  * Prometheus with the configuration and the alerts of `ops/`, in a hurry: a minute lasts `minuteSeconds` in each
  * duration of an expression and in each threshold of an age, and that is also how often it scrapes.
  */
-export async function aPrometheus(target: string, minuteSeconds: number): Promise<Prometheus> {
+export async function aPrometheus(target: string, minuteSeconds: number) {
   const folder = mkdtempSync(path.join(tmpdir(), "addon-prometheus-"));
   const at = (name: string) => path.join(folder, name);
   const hurry = (rules: string) =>
@@ -75,8 +68,9 @@ export async function aPrometheus(target: string, minuteSeconds: number): Promis
   const watch = setInterval(() => void alerts().catch(() => undefined), 250);
 
   return {
+    /** The alerts that fired since this was cleared, also those that ended. */
     fired,
-    forget: () => fired.clear(),
+    /** The names of the alerts that are pending or firing now. */
     active: async () => (await alerts()).map(({ labels }) => labels["alertname"]!),
     async close() {
       clearInterval(watch);
@@ -100,7 +94,7 @@ export function theyRing(
   describe(why, () => {
     beforeAll(async () => {
       await eventually(async () => expect(await prometheus().active()).toEqual([]), 80_000);
-      prometheus().forget();
+      prometheus().fired.clear();
       await cause();
     });
 

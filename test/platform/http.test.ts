@@ -1,14 +1,10 @@
-import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import https from "node:https";
 import type { AddressInfo, Socket } from "node:net";
-import { tmpdir } from "node:os";
-import path from "node:path";
-import { inspect, promisify } from "node:util";
+import { inspect } from "node:util";
 import { Worker } from "node:worker_threads";
+import { jest } from "@jest/globals";
 import { shown, type TransportError } from "../../src/platform/errors.ts";
-import { program } from "../support/program.ts";
 import { aClosedPort, anHttp, aRawServer, aServer, toClose } from "./local-server.ts";
 
 async function failureOf(call: Promise<unknown>): Promise<TransportError> {
@@ -19,23 +15,13 @@ async function failureOf(call: Promise<unknown>): Promise<TransportError> {
 }
 
 describe("an HTTP call", () => {
-  it("sends what it was given, and returns status, headers and body", async () => {
-    const server = await aServer((_seen, response) => response.writeHead(418, { "x-a": "b" }).end("grüß"));
-    const headers = { authorization: "Bearer t", "content-type": "application/json" };
-    const call = { method: "PATCH", url: `${server.url}/p?q=1`, headers, body: '{"ü":1}' };
-    const answer = await anHttp().send(call);
-    expect(answer).toMatchObject({ status: 418, headers: { "x-a": "b" }, body: "grüß" });
-    expect(server.seen).toMatchObject([{ method: "PATCH", url: "/p?q=1", body: '{"ü":1}', headers }]);
-  });
-
   it.each([
-    ["POST", '{"ü":1}', "Content-Length: 8\r\n"],
-    ["DELETE", '{"a":1}', "Content-Length: 7\r\n"],
+    ["DELETE", '{"ü":1}', "Content-Length: 8\r\n"],
     ["POST", undefined, "Content-Length: 0\r\n"],
     ["GET", undefined, ""],
   ])("sends Content-Length for any method: %s %j", async (method, body, length) => {
     let sent = "";
-    const server = await aRawServer((socket, _connection, received) => {
+    const server = await aRawServer((socket, received) => {
       sent += received.toString();
       if (sent.endsWith(`\r\n\r\n${body ?? ""}`)) socket.end("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     });
@@ -123,15 +109,12 @@ describe("a call without a usable answer", () => {
   });
 
   it("may have arrived over https once the certificate was accepted", async () => {
-    const folder = await mkdtemp(path.join(tmpdir(), "addon-https-"));
-    toClose.push(() => rm(folder, { recursive: true }));
-    await writeFile(path.join(folder, "ca.pem"), CERTIFICATE);
-    const code = `const { createHttp } = await import(${JSON.stringify(program("src/platform/http.ts"))});
-      const error = await createHttp().send({ method: "POST", url: "${await aTlsServer()}" }).catch((it) => it);
-      console.log(error.id, error.mayHaveArrived);`;
-    const env = { NODE_EXTRA_CA_CERTS: path.join(folder, "ca.pem") };
-    const child = promisify(execFile)(process.execPath, ["--input-type=module", "-e", code], { env });
-    expect((await child).stdout).toBe("connection_failed true\n");
+    const { request } = https;
+    const trusting = (options: https.RequestOptions) => request({ ...options, ca: CERTIFICATE });
+    const asked = jest.spyOn(https, "request").mockImplementation(trusting as typeof request);
+    const error = await failureOf(anHttp().send({ method: "POST", url: await aTlsServer() }));
+    asked.mockRestore();
+    expect(error).toMatchObject({ id: "connection_failed", mayHaveArrived: true });
   });
 
   it("keeps no bytes that could not be parsed", async () => {

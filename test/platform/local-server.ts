@@ -42,13 +42,13 @@ export function anHttp(limits: Parameters<typeof createHttp>[0] = {}) {
 }
 
 /** A server that passes all received bytes to `answer`, which writes to the socket. */
-export async function aRawServer(answer: (socket: net.Socket, connection: number, received: Buffer) => void) {
+export async function aRawServer(answer: (socket: net.Socket, received: Buffer) => void) {
   const sockets = new Set<net.Socket>();
   let connections = 0;
   const server = net.createServer((socket) => {
-    const connection = (connections += 1);
+    connections += 1;
     sockets.add(socket);
-    socket.on("error", () => {}).on("data", (received) => answer(socket, connection, received));
+    socket.on("error", () => {}).on("data", (received) => answer(socket, received));
   });
   const url = await listening(server);
   toClose.push(() => {

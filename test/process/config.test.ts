@@ -1,27 +1,18 @@
-import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer, type AddressInfo } from "node:net";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import supertest from "supertest";
 import { readConfig as readAny } from "../../src/config.ts";
 import { readEnvironment, type Environment } from "../../src/environment.ts";
 import { Misconfigured } from "../../src/errors.ts";
 import { createOwnScrubber, Secret } from "../../src/secret.ts";
 import { setting, keyList, postgresUrl } from "../../src/setting.ts";
-import { openDatabase, statement } from "../../src/database/database.ts";
-import { runWeb } from "../../src/process/run-web.ts";
-import { aProvisionRequest } from "../support/a-provision-request.ts";
-import { aFreshDatabase, type FreshDatabase } from "../support/database.ts";
-import { program } from "../support/program.ts";
+import { aFreshDatabase } from "../support/database.ts";
+import { aServiceProcess } from "../support/process.ts";
 import { aRefusingDatabase } from "../support/refusing-database.ts";
-import { aWorld, type World } from "../support/world.ts";
-import { teapotConfig as readConfig, teapotParts } from "../support/sellers.ts";
-
-interface Shop {
-  yours: { shopUrl: Secret };
-}
+import { teapotConfig as readConfig } from "../support/sellers.ts";
+import { aWorld } from "../support/world.ts";
 
 const KEY = "0123456789abcdef0123456789abcdef";
 
@@ -54,25 +45,10 @@ describe("readConfig", () => {
     const config = readConfig(good);
     expect(config).toMatchObject({
       ...{ port: 3000, resourcesPath: "/resources", webJobs: true, logLevel: "info" },
-      ...{
-        clientSecret: undefined,
-        decryptionKeys: [],
-        allowInsecurePlatform: false,
-        platformMediaType: "application/vnd.svc+json; version=3",
-        platformTokenPrefix: "SVCK-",
-      },
+      ...{ clientSecret: undefined, decryptionKeys: [], allowInsecurePlatform: false },
+      ...{ platformMediaType: "application/vnd.svc+json; version=3", platformTokenPrefix: "SVCK-" },
     });
     expect(() => Object.assign(config, { port: 1 })).toThrow(TypeError);
-  });
-
-  it.each(Object.keys(good))("names %s when it is missing", (name) => {
-    for (const value of [undefined, ""]) {
-      expect(refusalOf({ [name]: value })).toMatch(
-        new RegExp(
-          `^These settings are invalid \\(see \\.env\\.example\\):\n {2}${name} is required: .+\\.$`,
-        ),
-      );
-    }
   });
 
   it.each<[string, string[]]>([
@@ -111,9 +87,14 @@ describe("readConfig", () => {
     }
   });
 
-  it("requires no other settings when only some are asked for", () => {
-    const status = { PLATFORM_STATUS_URL: "https://status.example.com" };
-    expect(readConfig(status, ["platformStatusUrl"]).platformStatusUrl).toBe(status.PLATFORM_STATUS_URL);
+  it.each([
+    ["  spaces  ", "  spaces  "],
+    ["a line that was copied whole\r\n", "a line that was copied whole"],
+  ])("takes a client secret as it is, but for a line end, of which it warns: %j", (CLIENT_SECRET, kept) => {
+    const { clientSecret, remarks } = readConfig({ ...good, CLIENT_SECRET });
+    expect(clientSecret!.reveal()).toBe(kept);
+    const warning = "CLIENT_SECRET ended with a line end, which was dropped: set it without one.";
+    expect(remarks).toEqual(kept === CLIENT_SECRET ? [] : [warning]);
   });
 });
 
@@ -146,7 +127,9 @@ describe("the vendor's settings", () => {
   const url = "postgresql://shop:hunter2hunter2@host/shop";
 
   it("are read with the kit's, and missing ones are named in the same error", () => {
-    const { yours } = readAny({ ...good, SHOP_URL: url }, undefined, own) as unknown as Shop;
+    const { yours } = readAny({ ...good, SHOP_URL: url }, undefined, own) as unknown as {
+      yours: { shopUrl: Secret };
+    };
     expect(yours.shopUrl.reveal()).toBe(url);
     expect(Object.isFrozen(yours)).toBe(true);
     const wrong = { ...good, ADDON_ID: "", SHOP_URL: "hunter2hunter2" };
@@ -182,24 +165,15 @@ describe("the vendor's settings", () => {
 });
 
 describe("addresses of the platform", () => {
-  const REFUSED = [
-    ..."http://api.example.com ftp://api.example.com api.example.com https:// javascript:alert(1)".split(" "),
-    ...[
-      ...["127.0.0.1", "2130706433", "0x7f.1", "[::1]", "[::ffff:169.254.169.254]", "169.254.169.254"],
-      ...["localhost", "localhost.", "api.localhost", "metadata", "printer.local", "metadata.internal."],
-      ...["api.example.com:8443", "user@api.example.com", "user:hunter2hunter2@api.example.com"],
-      ...[
-        "api.example.com?x=1",
-        "api.example.com#x",
-        "api.example.com?",
-        "api.example.com/#",
-        "api.example.com/v 1",
-        "api.exam\tple.com",
-      ],
-    ].map((host) => `https://${host}`),
+  const HOSTS = [
+    ...["127.0.0.1", "2130706433", "0x7f.1", "[::1]", "[::ffff:169.254.169.254]", "169.254.169.254"],
+    ...["localhost", "localhost.", "api.localhost", "metadata", "printer.local", "metadata.internal."],
+    ...["a.example:8443", "user@a.example", "user:hunter2hunter2@a.example", "a.exam\tple"],
+    ...["a.example?x=1", "a.example#x", "a.example?", "a.example/#", "a.example/v 1"],
   ];
   it.each(["PLATFORM_API_URL", "PLATFORM_AUTH_URL", "PLATFORM_STATUS_URL"])("are refused: %s", (name) => {
-    for (const url of REFUSED) {
+    const others = "http://a.example ftp://a.example a.example https:// javascript:alert(1)".split(" ");
+    for (const url of [...others, ...HOSTS.map((host) => `https://${host}`)]) {
       const message = refusalOf({ [name]: url });
       expect([url, message]).toEqual([url, expect.stringContaining(`  ${name} must `)]);
       expect(message).not.toContain("hunter2");
@@ -246,15 +220,13 @@ describe("the sources of settings", () => {
       "PORT=2\nLOG_LEVEL=trace\nADDON_ID=made-up\n",
       { PORT: "0", LOG_LEVEL: "debug", ADDON_ID: "made-up" },
     ],
-    ...[{ DATABASE_URL: "postgres://host/db" }, {}].map(
-      (env): [string, Environment, string, string, Environment] => [
-        "the file of npm run dev is ignored where another database is named",
-        env,
-        env.DATABASE_URL ? "" : "DATABASE_URL=postgres://host/db\n",
-        "ADDON_ID=made-up\n",
-        { DATABASE_URL: "postgres://host/db" },
-      ],
-    ),
+    [
+      "the file of npm run dev is ignored where another database is named",
+      {},
+      "DATABASE_URL=postgres://host/db\n",
+      "ADDON_ID=made-up\n",
+      { DATABASE_URL: "postgres://host/db" },
+    ],
     [
       "a byte order mark and line ends of Windows belong to no setting",
       {},
@@ -269,91 +241,64 @@ describe("the sources of settings", () => {
   });
 });
 
-/** A client secret must reach the token endpoint unchanged. */
-describe("CLIENT_SECRET", () => {
-  let world: World;
-  afterEach(() => world.close());
-
-  it.each([
-    ["holds what forms are made of, and ends in a line end", "a&b+c%3D=d e;f?g#hü🫖", "\r\n"],
-    ["begins and ends with spaces", "  spaces  ", ""],
-  ])("works at the platform if it %s", async (_case, clientSecret, tail) => {
-    world = await aWorld({ sandbox: { clientSecret }, environment: { CLIENT_SECRET: clientSecret + tail } });
-    const { addon } = await world.sandbox.control.install();
-    await world.quiet([addon.id]);
-    const warned = world.logged().includes("CLIENT_SECRET ended with a line end, which was dropped");
-    expect(warned).toBe(tail !== "");
-  });
-});
-
 describe("the start of the process", () => {
-  async function run(environment: Environment) {
-    const { PATH, HOME } = process.env;
-    const child = spawn(process.execPath, [program("src/web.ts")], {
-      // Not in the project's folder, where a developer may keep a .env.
-      cwd: tmpdir(),
-      env: { PATH, HOME, ...environment },
-    });
-    let output = "";
-    for (const stream of [child.stdout, child.stderr])
-      stream.on("data", (data: Buffer) => (output += data.toString()));
-    const [code] = (await once(child, "exit")) as [number | null];
-    return { code, output };
-  }
+  /** Its exit code, and what it says. */
+  const refusalOf = (environment: Environment) =>
+    aServiceProcess("web", environment).then(
+      () => "It started.",
+      ({ message }: Error) => message,
+    );
+  const MISCONFIGURED = "web ended with 78 before it was ready:\n";
 
   it("exits with 78 and names the missing and the wrong settings", async () => {
-    const { code, output } = await run({ DATA_DIR: "/nowhere", ADDON_PASSWORD: "hunter2hunter2\t" });
-    expect({ code, output }).toEqual({
-      code: 78,
-      output: expect.stringMatching(/^These settings are invalid/),
-    });
-    for (const name of [...Object.keys(good), "ADDON_PASSWORD"]) expect(output).toContain(`\n  ${name} `);
-    expect(output).not.toContain("hunter2");
+    const said = await refusalOf({ DATA_DIR: "/nowhere", ADDON_PASSWORD: "hunter2hunter2\t" });
+    expect(said).toContain(`${MISCONFIGURED}These settings are invalid (see .env.example):\n`);
+    expect(said).toContain("\n  ADDON_PASSWORD must be one line");
+    for (const name of Object.keys(good))
+      if (name !== "ADDON_PASSWORD") expect(said).toContain(`\n  ${name} is required: `);
+    expect(said).not.toContain("hunter2");
   });
 
   it("exits with 78 when its port is taken", async () => {
     const neighbour = createServer().listen(0);
     await once(neighbour, "listening");
     const { port } = neighbour.address() as AddressInfo;
-    const { code, output } = await run({ ...good, PORT: String(port) });
-    expect([code, output]).toEqual([
-      78,
-      expect.stringContaining("HOST and PORT cannot be used: listen EADDRINUSE"),
-    ]);
+    const said = await refusalOf({ ...good, PORT: String(port) });
+    expect(said).toContain(`${MISCONFIGURED}HOST and PORT cannot be used: listen EADDRINUSE`);
     neighbour.close();
-  });
-
-  it("exits with 78 when the database was encrypted with another key: it names the key's id and its rows, and changes nothing", async () => {
-    const fresh = await aFreshDatabase();
-    const environment = { ...good, PORT: "0", LOG_LEVEL: "silent", ...fresh.environment };
-    await provisionOnce({ ...environment, CLIENT_SECRET: "the-secret-of-tests" });
-    const before = await dump(fresh);
-    const { keyId } = before.sealing_keys![0] as { keyId: string };
-
-    const wrong = { ENCRYPTION_KEY: `${KEY}-wrong`, CLIENT_SECRET: "another-secret-of-tests" };
-    const { code, output } = await run({ ...environment, ...wrong });
-    expect(code).toBe(78);
-    // The resource, its credential and the client secret.
-    expect(output).toContain(
-      `needs keys that are not among ENCRYPTION_KEY and DECRYPTION_KEYS:\n  key ${keyId}: 3 rows\n`,
-    );
-    expect(output).not.toContain(KEY);
-    expect(await dump(fresh)).toEqual(before);
-
-    // And with the key in DECRYPTION_KEYS it starts.
-    await provisionOnce({ ...environment, ...wrong, DECRYPTION_KEYS: KEY });
-    await fresh.close();
   });
 
   it("exits with 78 when there is no client secret, and says how to set one", async () => {
     const database = await aFreshDatabase();
-    const { code, output } = await run({ ...good, PORT: "0", ...database.environment });
-    expect(code).toBe(78);
-    expect(output).toMatch(
-      /^No client secret is known\. Set CLIENT_SECRET, or run: npm run --silent kit -- secret set$/m,
+    const said = await refusalOf({ ...good, PORT: "0", LOG_LEVEL: "silent", ...database.environment });
+    expect(said).toContain(
+      `${MISCONFIGURED}No client secret is known. Set CLIENT_SECRET, or run: npm run --silent kit -- secret set\n`,
     );
-    expect(output).not.toContain(KEY);
+    expect(said).not.toContain(KEY);
     await database.close();
+  });
+
+  it("exits with 78 when the database was encrypted with another key: it names the key's id and its rows, and changes nothing", async () => {
+    const world = await aWorld({ environment: { ENCRYPTION_KEY: KEY, LOG_LEVEL: "silent" } });
+    await world.installed(1);
+    await world.service.stop();
+    const tables = ["resources", "credentials", "steps", "client_secrets", "sealing_keys"];
+    const dump = () => Promise.all(tables.map((table) => world.rows(`SELECT * FROM ${table}`)));
+    const before = await dump();
+    const [{ key_id: keyId }] = before.at(-1) as [{ key_id: string }];
+
+    const wrong = { ENCRYPTION_KEY: `${KEY}-wrong`, CLIENT_SECRET: "another-secret-of-tests" };
+    const said = await refusalOf({ ...world.environment, ...wrong });
+    // The resource, its credential and the client secret.
+    expect(said).toContain(MISCONFIGURED);
+    const needed = "needs keys that are not among ENCRYPTION_KEY and DECRYPTION_KEYS";
+    expect(said).toContain(`${needed}:\n  key ${keyId}: 3 rows\n`);
+    expect(said).not.toContain(KEY);
+    expect(await dump()).toEqual(before);
+
+    // And with the key in DECRYPTION_KEYS it starts.
+    await world.restart({ environment: { ...wrong, DECRYPTION_KEYS: KEY } });
+    await world.close();
   });
 
   it.each<[string, string, string, string]>([
@@ -362,41 +307,8 @@ describe("the start of the process", () => {
   ])("exits with 78 and names the fault when DATABASE_URL meets %s", async (_, query, state, words) => {
     const database = await aRefusingDatabase(state, words);
     const DATABASE_URL = database.url + query;
-    const { code, output } = await run({ ...good, PORT: "0", LOG_LEVEL: "silent", DATABASE_URL });
-    expect({ code, output }).toEqual({
-      code: 78,
-      output: expect.stringContaining(`DATABASE_URL: the database says: ${words}. TLS: sslmode`),
-    });
+    const said = await refusalOf({ ...good, PORT: "0", LOG_LEVEL: "silent", DATABASE_URL });
+    expect(said).toContain(`${MISCONFIGURED}DATABASE_URL: the database says: ${words}. TLS: sslmode`);
     await database.close();
   });
-
-  async function provisionOnce(environment: Environment): Promise<void> {
-    const service = await runWeb(readConfig({ ...environment, WEB_JOBS: "off" }), teapotParts);
-    await service.ready;
-    const answer = await supertest(service.url!)
-      .post("/resources")
-      .auth(environment["ADDON_ID"]!, environment["ADDON_PASSWORD"]!)
-      .send(aProvisionRequest());
-    expect(answer.status).toBe(200);
-    await service.stop();
-  }
-
-  async function dump({ settings: fresh }: FreshDatabase): Promise<Record<string, unknown[]>> {
-    const database = openDatabase(fresh);
-    const tables = {
-      resources: `SELECT * FROM resources`,
-      credentials: `SELECT * FROM credentials`,
-      steps: `SELECT * FROM steps`,
-      client_secrets: `SELECT * FROM client_secrets`,
-      sealing_keys: `SELECT key_id AS "keyId", first_used_at FROM sealing_keys`,
-    };
-    const rows = await Promise.all(
-      Object.entries(tables).map(async ([table, text]) => [
-        table,
-        await database.query(statement(`dump_${table}`, text)),
-      ]),
-    );
-    await database.close();
-    return Object.fromEntries(rows) as Record<string, unknown[]>;
-  }
 });

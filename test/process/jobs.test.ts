@@ -69,26 +69,8 @@ describe("a job", () => {
     later = 61_000;
     await sleep(2_100);
     end();
-    expect({ runs, alarms: lines.filter((line) => line.includes('"job":"frozen"')) }).toEqual({
-      runs: 1,
-      alarms: [],
-    });
+    expect(runs).toBe(1);
+    expect(lines.join("")).not.toContain('"job":"frozen"');
     await eventually(() => beats.includes("frozen"));
-  });
-
-  it("gets its signal when its process stops, and is waited for", async () => {
-    let seen: AbortSignal | undefined;
-    let isOver = false;
-    started({
-      name: "long",
-      async run(signal) {
-        seen = signal;
-        await sleep(300);
-        isOver = true;
-      },
-    });
-    await eventually(() => seen !== undefined);
-    await jobs.stop();
-    expect({ isAborted: seen!.aborted, isOver }).toEqual({ isAborted: true, isOver: true });
   });
 });

@@ -64,11 +64,10 @@ function exchanged(uuid: string): number {
 }
 
 it("a process killed at any of seven moments loses no resource, and no grant except one whose tokens were not stored yet", async () => {
-  const first = await life.start();
+  await life.start();
   const [refreshed, changed, gone] = (await life.install(3)) as [string, string, string];
   await life.become([refreshed, changed, gone], 1);
-  first.signal("SIGKILL");
-  await first.ended;
+  await life.killAll();
 
   // The tokens of a grant have arrived and are not stored: they are lost.
   const lost = await killed(beforeWriting("store_tokens"), () => installed());
@@ -101,9 +100,7 @@ it("a process killed at any of seven moments loses no resource, and no grant exc
   await life.world.rows(
     `UPDATE resources SET created_at = now() - interval '1 minute' WHERE answer_status IS NULL`,
   );
-  await life.world.rows(`UPDATE credentials SET grant_deadline = now(), due_at = now() WHERE uuid = $1`, [
-    lost.uuid,
-  ]);
+  await life.ageGrant(lost.uuid);
   // The platform repeats what was not answered: half of it with the same code, half with a new one.
   for (const [index, { uuid }] of [...unanswered, ...undecided].entries()) {
     const { response } = await life.control.redeliver(uuid, { newCode: index % 2 === 1 });

@@ -1,14 +1,19 @@
 import { spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { closeSync, existsSync, openSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { freePort } from "../../packages/conformance/free-port.ts";
+import { aProvisionRequest } from "../support/a-provision-request.ts";
+import { startDatabaseProxy } from "../support/database-proxy.ts";
+import { basic, partnerCalls } from "../support/partner-calls.ts";
 import { aProcessWorld, before } from "../support/process-world.ts";
 import { program } from "../support/program.ts";
 import { eventually, opened } from "../support/world.ts";
 
-// Signals, uncaught errors, a busy process, a wrong clock and a log that nobody reads, with real processes.
+// Signals, uncaught errors, a busy process, a wrong clock, a log that nobody reads, an outage and memory, with real
+// processes.
 
 const life = opened(() => aProcessWorld({ environment: { SWEEP_CRON: "* * * * * *" } }));
 afterEach(async () => {
@@ -16,8 +21,8 @@ afterEach(async () => {
   await life.killAll();
 });
 
-it.each(["web", "worker"] as const)("the first line of the log names the build: %s", async (kind) => {
-  const { output } = await life.start(kind);
+it("the first line of the log names the build", async () => {
+  const { output } = await life.start("worker");
   expect(JSON.parse(output().split("\n")[0]!)).toMatchObject({
     ...{ msg: "Starting", version: "1.2.3", commit: "0123456789ab", node: process.versions.node },
   });
@@ -133,12 +138,9 @@ describe("time and clocks", () => {
     const web = await life.start("web", before(clock));
     const known = await life.install(3);
     await life.become(known, 1);
-    for (const [generation, jumped] of [
-      [2, "Jumped to -3000000"],
-      [3, "Jumped to 4200000"],
-    ] as const) {
+    for (const [generation, off] of Object.entries({ 2: -3_000_000, 3: 4_200_000 })) {
       web.signal("SIGUSR2");
-      await eventually(() => expect(web.output()).toContain(jumped));
+      await eventually(() => expect(web.output()).toContain(`Jumped to ${off}`));
       const since = life.position();
       await life.become(await life.install(3), 1);
       // A sweep comes each second.
@@ -146,13 +148,15 @@ describe("time and clocks", () => {
       // Nothing else has become due.
       expect(life.issuedSince(since)).toBe(3);
       await life.makeDue(known);
-      await life.become(known, generation);
+      await life.become(known, Number(generation));
       expect(life.issuedSince(since)).toBe(6);
     }
   }, 150_000);
 });
 
 const answers = async (url: string | null) => (await fetch(`${url}/readyz`)).status;
+
+const withFullDisk = existsSync("/dev/full") ? it : it.skip;
 
 describe("the log's output stream", () => {
   it.each(["closed", "full"] as const)("does not block work when it is %s", async (how) => {
@@ -172,8 +176,7 @@ describe("the log's output stream", () => {
 
   it("ends no process in which a library writes to standard error that is closed too", async () => {
     const library = `setInterval(() => process.stderr.write("deprecated"), 20)`;
-    const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(library)}`;
-    const web = await life.start("web", { NODE_OPTIONS });
+    const web = await life.start("web", before(library));
     web.leaveOutput("closed");
     await sleep(200);
     expect(await answers(web.url)).toBe(200);
@@ -181,25 +184,21 @@ describe("the log's output stream", () => {
     expect(await web.ended).toBe(0);
   });
 
-  (existsSync("/dev/full") ? it : it.skip)(
-    "lets the process work and exit while the log's disk is full",
-    async () => {
-      const disk = openSync("/dev/full", "w");
-      const port = await freePort();
-      const web = spawn(process.execPath, [program("src/web.ts")], {
-        cwd: tmpdir(),
-        env: { ...life.world.environment, PORT: String(port), WEB_JOBS: "off" },
-        stdio: ["ignore", disk, "pipe"],
-      });
-      closeSync(disk);
-      let errors = "";
-      web.stderr!.on("data", (data: Buffer) => (errors += data.toString()));
-      await eventually(async () => expect(await answers(`http://localhost:${port}`)).toBe(200));
-      web.kill("SIGTERM");
-      expect([await once(web, "close"), errors]).toEqual([[0, null], ""]);
-    },
-    60_000,
-  );
+  withFullDisk("lets the process work and exit while the log's disk is full", async () => {
+    const disk = openSync("/dev/full", "w");
+    const port = await freePort();
+    const web = spawn(process.execPath, [program("src/web.ts")], {
+      cwd: tmpdir(),
+      env: { ...life.world.environment, PORT: String(port), WEB_JOBS: "off" },
+      stdio: ["ignore", disk, "pipe"],
+    });
+    closeSync(disk);
+    let errors = "";
+    web.stderr!.on("data", (data: Buffer) => (errors += data.toString()));
+    await eventually(async () => expect(await answers(`http://localhost:${port}`)).toBe(200));
+    web.kill("SIGTERM");
+    expect([await once(web, "close"), errors]).toEqual([[0, null], ""]);
+  });
 
   it("drops lines that are not read in time, and logs how many as the process exits", async () => {
     // More than it keeps; nobody reads until all are written.
@@ -217,3 +216,112 @@ describe("the log's output stream", () => {
     expect(taken.match(/^x{999}$/gm)!.length + Number(dropped)).toBe(12_000);
   });
 });
+
+it("an outage of the database is logged when it begins and ends, and as one alarm; each lost provision by its name", async () => {
+  const proxy = await startDatabaseProxy(life.world.environment["DATABASE_URL"]!);
+  const web = await life.start("web", { DATABASE_URL: proxy.url });
+  const { provision } = partnerCalls({ sandbox: life.world.sandbox, service: web });
+  const requests = [1, 2, 3].map((number) =>
+    aProvisionRequest({ plan: "basic", name: `customer-${number}` }),
+  );
+  proxy.mode("refuse");
+  const answers = await Promise.all(requests.map((request) => provision(request)));
+  expect(answers.map(({ status }) => status)).toEqual([503, 503, 503]);
+  await eventually(() => expect(web.output()).toContain(`"alarm":"database_unreachable"`));
+  expect((await fetch(`${web.url}/readyz`)).status).toBe(503);
+  proxy.mode("ok");
+  await eventually(() => expect(web.output()).toContain("reachable again"));
+  // The warnings and errors, without the lines about requests.
+  const lines = web
+    .output()
+    .trim()
+    .split("\n")
+    .filter((line) => line.startsWith("{"))
+    .map((line) => JSON.parse(line) as { level: string; msg: string; [member: string]: unknown })
+    .filter((line) => ["warn", "error"].includes(line.level) && !("res" in line));
+  const lost = lines.filter(({ msg }) => msg.startsWith("A provision is lost"));
+  expect(lost.map(({ uuid }) => uuid).sort()).toEqual(requests.map(({ uuid }) => uuid).sort());
+  for (const { name, plan, requestId } of lost)
+    expect({ name, plan, requestId }).toEqual({
+      ...{ name: expect.stringContaining("customer-"), plan: "basic", requestId: expect.any(String) },
+    });
+  for (const { oauth_grant: grant } of requests)
+    expect(web.output()).not.toContain((grant as { code: string }).code);
+  const others = lines.filter(({ alarm, msg }) => alarm !== "provision_lost" && msg !== "A request failed");
+  expect(others.filter(({ alarm }) => alarm === "database_unreachable")).toHaveLength(1);
+  // Every job failed each second, and has a line for each error.
+  const ofJobs = others.filter(({ job }) => job).map(({ job, error }) => JSON.stringify([job, error]));
+  expect(ofJobs).toHaveLength(new Set(ofJobs).size);
+  expect(others.length - ofJobs.length).toBeLessThan(12);
+  expect(others.at(-1)).toMatchObject({
+    msg: "The database is reachable again",
+    seconds: expect.any(Number),
+  });
+  await life.killAll();
+  await proxy.close();
+});
+
+/** On SIGUSR2 a process prints how many bytes are alive after a garbage collection. */
+const TELLS_ITS_HEAP = `
+  import { setFlagsFromString } from "node:v8";
+  import { runInNewContext } from "node:vm";
+  setFlagsFromString("--expose-gc");
+  const gc = runInNewContext("gc");
+  process.on("SIGUSR2", () => { gc(); console.log("heap " + process.memoryUsage().heapUsed); });`;
+
+const REQUESTS = 120;
+/** Less than the smallest object of a request, a refresh or an exchange would add up to if it leaked. */
+const MOST_BYTES_A_REQUEST = 2_500;
+
+it("answered and refused requests leak no memory", async () => {
+  const { addonId, addonPassword } = life.world.sandbox.settings;
+  const web = await life.start("web", { ...before(TELLS_ITS_HEAP), WEB_JOBS: "off" });
+  const right = basic(addonId, addonPassword);
+
+  /** The number of live bytes. */
+  async function heap(): Promise<number> {
+    const said = () => [...web.output().matchAll(/^heap (\d+)$/gm)];
+    const count = said().length;
+    web.signal("SIGUSR2");
+    return Number((await eventually(() => said()[count] ?? null))[1]);
+  }
+
+  async function send(method: string, path: string, body?: object, authorization = right): Promise<number> {
+    const headers = { authorization, "content-type": "application/json" };
+    const init = { method, headers, ...(body && { body: JSON.stringify(body) }) };
+    const response = await fetch(`${web.url}${path}`, init);
+    await response.arrayBuffer();
+    return response.status;
+  }
+
+  /** A resource's life in four requests, and four refused requests. */
+  async function someRequests(): Promise<void> {
+    const request = aProvisionRequest({ oauth_grant: null });
+    const path = `/resources/${request.uuid}`;
+    const answers = [
+      await send("POST", "/resources", request),
+      await send("POST", "/resources", request),
+      await send("PUT", path, { plan: "premium" }),
+      await send("DELETE", path),
+      await send("DELETE", path),
+      await send("POST", "/resources", { ...request, uuid: randomUUID(), plan: "none" }),
+      await send("POST", "/resources", request, basic(addonId, "wrong")),
+      await send("GET", `/${randomUUID()}`),
+    ];
+    expect(answers).toEqual([200, 200, 200, 204, 410, 422, 401, 404]);
+  }
+
+  const round = async () => {
+    for (let sent = 0; sent < REQUESTS; sent += 40)
+      await Promise.all(Array.from({ length: 5 }, someRequests));
+  };
+  // What is allocated once (statements, caches, compiled code) exists after the first round.
+  await round();
+  await round();
+  const atFirst = await heap();
+  await round();
+  await round();
+  await eventually(async () =>
+    expect((await heap()) - atFirst).toBeLessThan(2 * REQUESTS * MOST_BYTES_A_REQUEST),
+  );
+}, 120_000);

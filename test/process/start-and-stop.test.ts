@@ -10,6 +10,7 @@ import { teapots } from "../support/teapots/index.ts";
 import { eventually, opened, QUICK } from "../support/world.ts";
 
 const life = opened(() => aLifecycle({ parts: { pace: { ...QUICK, vendorMs: 300 } } }));
+
 it("a part that cannot be stopped keeps no other from it: what was sent is stored, and every failure is told", async () => {
   const sent = aGate();
   const line = aGate();

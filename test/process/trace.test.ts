@@ -1,50 +1,24 @@
 import { readFileSync } from "node:fs";
-import { createServer, request as send } from "node:http";
-import type { AddressInfo } from "node:net";
+import { request } from "node:http";
+import { aServer, type Seen } from "../platform/local-server.ts";
 import { aProcessWorld, before, type ProcessWorld } from "../support/process-world.ts";
+import type { ServiceProcess } from "../support/process.ts";
 import { eventually } from "../support/world.ts";
 
 // Traces for a collector that speaks OTLP over HTTP with JSON.
 
-interface Span {
-  name: string;
-  traceId: string;
-  spanId: string;
-  parentSpanId?: string;
-}
+type Span = Record<"name" | "traceId" | "spanId", string> & { parentSpanId?: string };
+type Batch = { resourceSpans: { scopeSpans: { spans: Span[] }[] }[] };
 
-interface Batch {
-  resourceSpans: {
-    resource: { attributes: { key: string; value: { stringValue?: string } }[] };
-    scopeSpans: { spans: Span[] }[];
-  }[];
-}
-
-async function listening(server: ReturnType<typeof createServer>): Promise<string> {
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
-
-/** What the collector was sent, and how it answers. */
-const sent: { headers: NodeJS.Dict<string | string[]>; body: string }[] = [];
+/** How the collector answers. */
 let answers: number | "hang up" | "never" = 200;
-const collector = createServer(async (request, response) => {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk as Buffer);
-  sent.push({ headers: request.headers, body: Buffer.concat(chunks).toString() });
-  if (answers === "hang up") request.socket.destroy();
-  else if (answers !== "never") response.writeHead(answers, { "content-type": "application/json" }).end("{}");
-});
+/** What the collector was sent. */
+let sent: Seen[];
 
-/** Stands in front of the service, and gives each request of the platform a `traceparent`. */
+/** The relay stands in front of the service, and gives each request of the platform a `traceparent`. */
+let relay: string;
 let traceparent: string;
 let service: string;
-const relay = createServer((request, response) => {
-  const { method, url, headers } = request;
-  const forwarded = send(`${service}${url}`, { method: method!, headers: { ...headers, traceparent } });
-  forwarded.on("response", (answer) => answer.pipe(response.writeHead(answer.statusCode!, answer.headers)));
-  request.pipe(forwarded);
-});
 
 const TRACE = "0af7651916cd43dd8448eb211c80319c";
 const ABOVE = "b7ad6b7169203331";
@@ -52,18 +26,24 @@ let life: ProcessWorld;
 let on: Record<string, string>;
 beforeAll(async () => {
   life = await aProcessWorld({ environment: { SWEEP_CRON: "* * * * * *" } });
-  const endpoint = await listening(collector);
+  const collector = await aServer((_seen, response) => {
+    if (answers === "hang up") response.socket!.destroy();
+    else if (answers !== "never")
+      response.writeHead(answers, { "content-type": "application/json" }).end("{}");
+  });
+  sent = collector.seen;
+  ({ url: relay } = await aServer(({ method, url, headers, body }, response) => {
+    const forwarded = request(service + url, { method, headers: { ...headers, traceparent } });
+    forwarded.on("response", (answer) => answer.pipe(response.writeHead(answer.statusCode!, answer.headers)));
+    forwarded.end(body);
+  }));
   // A sampler without its argument, which the SDK complains of and replaces.
   const sampler = { OTEL_TRACES_SAMPLER: "parentbased_traceidratio" };
-  on = { ...sampler, OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_EXPORTER_OTLP_PROTOCOL: "http/json" };
+  on = { ...sampler, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_EXPORTER_OTLP_PROTOCOL: "http/json" };
 });
-afterAll(async () => {
-  await life.killAll();
-  await life.world.close();
-  for (const server of [collector, relay]) server.close().closeAllConnections();
-});
+afterAll(() => life.close());
 
-async function stopped(process: Awaited<ReturnType<ProcessWorld["start"]>>): Promise<string> {
+async function stopped(process: ServiceProcess): Promise<string> {
   process.signal("SIGTERM");
   expect(await process.ended).toBe(0);
   return process.output();
@@ -87,18 +67,18 @@ function pairsOf(some: Span[]): string[] {
 function drawn(): string[] {
   const page = readFileSync(new URL("../../docs/tracing.md", import.meta.url), "utf8");
   const above: string[] = [];
-  return /```text\n([\s\S]*?)```/.exec(page)![1]!.trimEnd().split("\n").map((line) => {
-    const [, indent, name] = /^( *)(.+?)(?: {2}|$)/.exec(line)!;
+  const drawing = /```text\n([\s\S]*?)```/.exec(page)![1]!;
+  return [...drawing.matchAll(/^( *)(\S.*?)(?: {2}.*)?$/gm)].map(([, indent, name]) => {
     above.splice(indent!.length / 2, Infinity, name!);
     return above.slice(-2).join(" > ");
-  }); // prettier-ignore
+  });
 }
 
 it("a provision that is put off, and finished by another process, is one trace", async () => {
   const settings = { ...on, OTEL_SERVICE_NAME: "teapots", OTEL_EXPORTER_OTLP_HEADERS: "x-api-key=letmein" };
   const web = await life.start("web", { ...settings, WEB_JOBS: "off" });
   service = web.url!;
-  life.control.partner({ partnerUrl: await listening(relay) });
+  life.control.partner({ partnerUrl: relay });
   traceparent = `00-${TRACE}-${ABOVE}-01`;
   const { addon, response } = await life.control.install({ plan: "dedicated" });
   expect(response.status).toBe(202);
