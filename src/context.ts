@@ -6,7 +6,7 @@ import type { Log } from "./logging/log.ts";
 import type { Scrubber } from "./secret.ts";
 import type { Metrics } from "./metrics/metrics.ts";
 import type { Pace } from "./pace.ts";
-import type { PlatformCalls } from "./platform/errors.ts";
+import type { PlatformCalls } from "./platform/call.ts";
 import type { CurrentStatus } from "./platform/status.ts";
 import type { TokenEndpoint } from "./platform/oauth.ts";
 import type { Extensions, Kit } from "./extend/contract.ts";

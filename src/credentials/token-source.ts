@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Context } from "../context.ts";
-import { NoToken } from "../platform/errors.ts";
+import { NoToken } from "../platform/call.ts";
 import type { TokenSource } from "../platform/api.ts";
 import type { Secret } from "../secret.ts";
 import { within } from "../within.ts";

@@ -1,6 +1,6 @@
 import type { Request, Response } from "express";
 import type { Database, Queryable } from "../database/database.ts";
-import type { Http } from "../platform/errors.ts";
+import type { Http } from "../platform/call.ts";
 import type { TokenEndpoint } from "../platform/oauth.ts";
 import { endpointOf, METHODS, routeOf } from "./labels.ts";
 import type { Metrics } from "./metrics.ts";

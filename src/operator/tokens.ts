@@ -5,7 +5,7 @@ import { forEachResource, type End, type How, type Report, type Which } from "./
 import { retryWhileUnreachable } from "../database/database.ts";
 import { KitError } from "../errors.ts";
 import { oauthGrantOf } from "../platform/authorizations.ts";
-import { PlatformRefused } from "../platform/errors.ts";
+import { PlatformRefused } from "../platform/call.ts";
 import { readTime } from "../values.ts";
 import { credentialSealContext } from "../vault/vault.ts";
 import { findResources, storeRecovered } from "./store.ts";

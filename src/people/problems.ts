@@ -1,6 +1,6 @@
 import { KitError } from "../errors.ts";
 import { Problem, type Explanation } from "../pages/pages.tsx";
-import { PlatformRefused } from "../platform/errors.ts";
+import { PlatformRefused } from "../platform/call.ts";
 import type { NotIssued } from "../platform/oauth.ts";
 
 const SIGN_IN = { label: "Sign in", path: "/oauth/login" };

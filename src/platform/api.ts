@@ -9,7 +9,7 @@ import {
   type TokenSource,
   createThrottles,
 } from "./client.ts";
-import type { PlatformCalls } from "./errors.ts";
+import type { PlatformCalls } from "./call.ts";
 import { path, rawPath } from "./path.ts";
 import type * as Platform from "./types.ts";
 

@@ -1,6 +1,6 @@
 import { isJsonObject, readUuid } from "../values.ts";
 import { Secret } from "../secret.ts";
-import { askOnce, type HttpRequest, type PlatformCalls, type Reading } from "./errors.ts";
+import { askOnce, type HttpRequest, type PlatformCalls, type Reading } from "./call.ts";
 import { path } from "./path.ts";
 import { storable } from "../errors.ts";
 

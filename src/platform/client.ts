@@ -9,7 +9,7 @@ import {
   retryAfterMs,
   TransportError,
   UnreadableAnswer,
-} from "./errors.ts";
+} from "./call.ts";
 import type { Path } from "./path.ts";
 import type { ConfigVar } from "./types.ts";
 

@@ -1,7 +1,7 @@
 import http from "node:http";
 import https from "node:https";
 import { messageOf } from "../errors.ts";
-import { type CallName, type Http, type HttpAnswer, type HttpRequest, TransportError } from "./errors.ts";
+import { type CallName, type Http, type HttpAnswer, type HttpRequest, TransportError } from "./call.ts";
 
 /**
  * The one way out to the platform: node's own client with connections kept alive, never a proxy, never a redirect,

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from "../values.ts";
-import { askOnce, type Http } from "./errors.ts";
+import { askOnce, type Http } from "./call.ts";
 import { path, type Path } from "./path.ts";
 
 // The platform's public status feed, version 4 (platform document, "Status feed"). Read are the members that the kit

@@ -23,7 +23,7 @@ import type { Config } from "../config.ts";
 import { exportVariables } from "../environment.ts";
 import type { Log } from "../logging/log.ts";
 import { endpointOf, routeOf } from "../metrics/labels.ts";
-import type { Http } from "../platform/errors.ts";
+import type { Http } from "../platform/call.ts";
 import { build } from "../version.ts";
 import { orNullAfter } from "../within.ts";
 

@@ -1,7 +1,7 @@
 import type { Context } from "../context.ts";
 import { KitError } from "../errors.ts";
 import type { PlatformFor } from "../platform/api.ts";
-import { NoToken, PlatformRefused } from "../platform/errors.ts";
+import { NoToken, PlatformRefused } from "../platform/call.ts";
 import { notYetSet, openConfig } from "../resources/config-vars.ts";
 import { failProvision } from "../resources/end-store.ts";
 import { findResource } from "../resources/store.ts";

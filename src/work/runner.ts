@@ -2,7 +2,7 @@ import type { Context } from "../context.ts";
 import { nextTryInSeconds, STEP_AGAIN } from "../credentials/verdict.ts";
 import { isDatabaseUnreachable, mayConcernOne } from "../database/database.ts";
 import { messageOf, mayQuote, storable } from "../errors.ts";
-import { NoToken, PlatformRefused, RateLimited } from "../platform/errors.ts";
+import { NoToken, PlatformRefused, RateLimited } from "../platform/call.ts";
 import type { Answer } from "../resources/answers.ts";
 import { isAlive } from "../resources/states.ts";
 import { untilCut } from "../within.ts";

@@ -4,7 +4,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { inspect } from "node:util";
 import { Worker } from "node:worker_threads";
 import { jest } from "@jest/globals";
-import { shown, type TransportError } from "../../src/platform/errors.ts";
+import { shown, type TransportError } from "../../src/platform/call.ts";
 import { aClosedPort, anHttp, aRawServer, aServer, toClose } from "./local-server.ts";
 
 async function failureOf(call: Promise<unknown>): Promise<TransportError> {

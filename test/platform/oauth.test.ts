@@ -1,5 +1,5 @@
 import { inspect } from "node:util";
-import { TransportError } from "../../src/platform/errors.ts";
+import { TransportError } from "../../src/platform/call.ts";
 import { createTokenEndpoint, judgeTokenAnswer, type TokenAnswer } from "../../src/platform/oauth.ts";
 import { Secret } from "../../src/secret.ts";
 import { anHttp, aServer, type Answering } from "./local-server.ts";

@@ -5,7 +5,7 @@ import {
   revokeAuthorization,
 } from "../../src/platform/authorizations.ts";
 import { createPlatformFor } from "../../src/platform/api.ts";
-import type { Http } from "../../src/platform/errors.ts";
+import type { Http } from "../../src/platform/call.ts";
 import { createTokenEndpoint } from "../../src/platform/oauth.ts";
 import { currentStatus, incident, incidents } from "../../src/platform/status.ts";
 import { Secret } from "../../src/secret.ts";

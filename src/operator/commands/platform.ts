@@ -11,7 +11,7 @@ import {
   PlatformRefused,
   TransportError,
   UnreadableAnswer,
-} from "../../platform/errors.ts";
+} from "../../platform/call.ts";
 import { withHttp } from "../../platform/http.ts";
 import {
   currentStatus,

@@ -1,7 +1,7 @@
 import { messageOf, Misconfigured } from "../../errors.ts";
 import { parsedJson } from "../../values.ts";
 import type { OpenContext } from "../../context.ts";
-import { type Http, TransportError } from "../../platform/errors.ts";
+import { type Http, TransportError } from "../../platform/call.ts";
 import { withHttp } from "../../platform/http.ts";
 import { openIncidents } from "../../platform/status.ts";
 import { KeyMissing, SealBroken } from "../../vault/vault.ts";

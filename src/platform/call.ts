@@ -3,6 +3,8 @@ import { KitError } from "../errors.ts";
 import { isJsonObject, parsedJson } from "../values.ts";
 import { redact } from "../secret.ts";
 
+// A call to the platform: what is sent, what comes back, what an answer holds, and what can go wrong.
+
 export interface CallName {
   method: string;
   url: URL;
