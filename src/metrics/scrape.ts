@@ -6,8 +6,7 @@ import { methodNotAllowed } from "../http/requests.ts";
 import { build } from "../version.ts";
 import { sharedFor } from "../within.ts";
 import type { Sample } from "./metrics.ts";
-import { GAUGES, stateOfCredentials, stateOfWork } from "./store.ts";
-import { readTotals } from "./store.ts";
+import { GAUGES, readTotals, stateOfCredentials, stateOfWork } from "./store.ts";
 
 /** In Prometheus' text format, for requests that `guard` lets pass; to be mounted at `/metrics`. */
 export function metricsRoutes(ctx: OpenContext, guard: RequestHandler): Router {

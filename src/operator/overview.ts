@@ -1,5 +1,4 @@
-import { stateOfCredentials, stateOfWork } from "../metrics/store.ts";
-import { readHours } from "../metrics/store.ts";
+import { readHours, stateOfCredentials, stateOfWork } from "../metrics/store.ts";
 import type { OpenContext } from "../context.ts";
 import { orNullAfter, sharedFor } from "../within.ts";
 import { platformStatus, secret } from "./doctor/platform.ts";

@@ -1,6 +1,5 @@
 import { samplesOf, type Sample } from "../../metrics/metrics.ts";
-import { SAMPLED } from "../../metrics/store.ts";
-import type { Hour } from "../../metrics/store.ts";
+import { type Hour, SAMPLED } from "../../metrics/store.ts";
 import { duration } from "../wording.ts";
 import { LIVE_MS, Section } from "./parts.tsx";
 
