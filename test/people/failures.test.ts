@@ -62,8 +62,6 @@ const CALLBACKS: [what: string, back: () => Promise<string>, status: number, tit
   ["a denial without a state", async () => "?error=access_denied", 403, NOT_WHO],
   ["nothing", async () => "", 400, NOT_COMPLETED],
   ["a wrong state", withState("wrong"), 400, NOT_COMPLETED],
-  ["a long state", withState("A".repeat(10_000)), 400, NOT_COMPLETED],
-  ["a state of no text", withState("\0"), 400, NOT_COMPLETED],
   ["a state with a script", withState("<script>alert(1)</script>"), 400, NOT_COMPLETED],
   ["a changed state", async () => `?code=abc&state=${stateOf(await begin()).replace(/.{9}$/, "AAAAAAAAA")}`, 400, NOT_COMPLETED],
   ["the state twice", async () => `${await returned()}&state=x`, 400, NOT_COMPLETED],
@@ -84,11 +82,7 @@ const CALLBACKS: [what: string, back: () => Promise<string>, status: number, tit
   }, 403, NOT_WHO],
   ["no code", withCode(""), 400, NOT_COMPLETED],
   ["two codes", withCode("&code=a&code=b"), 400, NOT_COMPLETED],
-  ["a long code", withCode(`&code=${"x".repeat(2_000)}`), 400, NOT_COMPLETED],
   ["a code in lines", withCode("&code=a%0Ab"), 400, NOT_COMPLETED],
-  ["a denial in time", withError("access_denied"), 403, NOT_WHO],
-  ["a scope that is not known", withError("invalid_scope"), 503, PLATFORM_FAILS],
-  ["a failure of the platform", withError("server_error"), 503, PLATFORM_FAILS],
   ["an unknown error", withError("<img src=x onerror=alert(1)>"), 503, PLATFORM_FAILS],
 ]; // prettier-ignore
 
@@ -140,14 +134,12 @@ describe("a sign-in that is completed", () => {
 const SECRET_ECHO = { error: "invalid_grant", error_description: "the code was SVCK-1234 <b>" };
 const AT_TOKEN: [action: FaultAction, status: number, title: string][] = [
   [{ status: 503, headers: { "retry-after": "9" } }, 503, PLATFORM_FAILS],
-  [{ reset: "after" }, 503, PLATFORM_FAILS],
   [{ status: 307, headers: { location: "http://localhost:1/" } }, 503, PLATFORM_FAILS],
   [{ status: 200, body: "<html>maintenance</html>" }, 503, PLATFORM_FAILS],
   [{ status: 400, body: SECRET_ECHO }, 400, NOT_COMPLETED],
   [{ status: 400, body: { error: "invalid_request" } }, 503, PLATFORM_FAILS],
 ];
 const AT_ACCOUNT: typeof AT_TOKEN = [
-  [{ status: 500 }, 503, PLATFORM_FAILS],
   [{ reset: "after" }, 503, PLATFORM_FAILS],
   [{ status: 200, body: "x".repeat(70_000) }, 503, PLATFORM_FAILS],
   [{ status: 200, body: { id: "x", email: "a@example.com" } }, 503, PLATFORM_FAILS],
