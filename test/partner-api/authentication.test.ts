@@ -10,39 +10,25 @@ const RIGHT = basic("teapots", PASSWORD);
 
 let platform: PartnerCalls;
 const world = opened(() =>
-  aWorld({
-    sandbox: { addonPassword: PASSWORD },
-    environment: { ADDON_PASSWORD_PREVIOUS: PREVIOUS },
-  }),
+  aWorld({ sandbox: { addonPassword: PASSWORD }, environment: { ADDON_PASSWORD_PREVIOUS: PREVIOUS } }),
 );
-beforeAll(async () => {
-  platform = partnerCalls(world);
-});
+beforeAll(() => void (platform = partnerCalls(world)));
 
-const base64 = (text: string) => Buffer.from(text).toString("base64");
 const refusal = {
   id: "unauthorized",
   message: "Send the right user name and password with HTTP Basic authentication.",
 };
 
 describe("wrong credentials", () => {
-  const padded = basic("teapots", PASSWORD);
   it.each<[string, string | null]>([
     ["none", null],
     ["an empty header", ""],
-    ["a scheme alone", "Basic"],
-    ["another scheme", `Bearer ${base64(`teapots:${PASSWORD}`)}`],
+    ["another scheme", RIGHT.replace("Basic", "Bearer")],
     ["a wrong password", basic("teapots", "wrong")],
-    ["a wrong user", basic("kettles", PASSWORD)],
-    ["user and password without a colon", `Basic ${base64("teapots")}`],
-    ["not base64 at all", "Basic ????"],
-    ["base64 with a dot in it", padded.replace("Basic dGVh", "Basic dGVh.")],
-    ["base64 in the URL alphabet", basic("teapots", "??>>").replaceAll("+", "-").replaceAll("/", "_")],
-    ["base64 without its padding", padded.replace(/=+$/, "")],
-    ["two credentials in one header", `${padded}, ${padded}`],
+    ["base64 with a dot in it", RIGHT.replace("Basic dGVh", "Basic dGVh.")],
+    ["base64 without its padding", RIGHT.replace(/=+$/, "")],
+    ["two credentials in one header", `${RIGHT}, ${RIGHT}`],
     ["another encoding", `Basic ${Buffer.from(`teapots:${PASSWORD}`, "latin1").toString("base64")}`],
-    ["10 kB of it", basic("teapots", "x".repeat(7_500))],
-    ["control characters", basic("teapots", "a\r\nb\0")],
   ])("are refused like all others: %s", async (_case, authorization) => {
     const answer = await platform.provision(aProvisionRequest(), { headers: { authorization } });
     expect({ status: answer.status, body: answer.body as unknown }).toEqual({ status: 401, body: refusal });
@@ -94,10 +80,6 @@ describe("wrong credentials", () => {
     );
     expect(statuses).toEqual([401]);
   });
-
-  it("leave nothing in the database", async () => {
-    expect(await world.rows(`SELECT uuid FROM resources`)).toEqual([]);
-  });
 });
 
 it.each([
@@ -112,15 +94,9 @@ it.each([
 
 describe("authentication", () => {
   const wrong = { headers: { authorization: basic("teapots", "wrong") } };
-  it.each([
-    ["that is broken", '{"uuid":'],
-    ["that nests too deep", "[".repeat(30_000)],
-    ["that is too large", "x".repeat(200_000)],
-  ])("happens before a body %s is read, and the connection is closed", async (_case, body) => {
-    const answer = await rawHttp(
-      world.service.url!,
-      `POST /resources HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 1_000)}`,
-    );
+  it("happens before a body is read, and the connection is closed", async () => {
+    const head = "Host: x\r\nContent-Type: application/json\r\nContent-Length: 200000";
+    const answer = await rawHttp(world.service.url!, `POST /resources HTTP/1.1\r\n${head}\r\n\r\n{"uuid":`);
     expect(answer).toMatchObject({ statuses: [401], closed: true });
     expect(answer.text).toMatch(/^connection: close/im);
   });
@@ -129,8 +105,11 @@ describe("authentication", () => {
     ["not asked for it with a wrong password", basic("teapots", "wrong"), [401]],
     ["asked for it with the right one", RIGHT, [100, 422]],
   ])("a client that announces its body is %s", async (_, authorization, statuses) => {
-    const head = `Host: x\r\nAuthorization: ${authorization}\r\nContent-Length: 4\r\nExpect: 100-continue`;
-    const answer = await rawHttp(world.service.url!, `POST /resources HTTP/1.1\r\n${head}\r\n\r\nnull`);
+    const head = `Host: x\r\nConnection: close\r\nAuthorization: ${authorization}\r\nContent-Length: 4`;
+    const answer = await rawHttp(
+      world.service.url!,
+      `POST /resources HTTP/1.1\r\n${head}\r\nExpect: 100-continue\r\n\r\nnull`,
+    );
     expect(answer).toMatchObject({ statuses });
   });
 
@@ -169,18 +148,15 @@ describe("authentication is required in every environment", () => {
 });
 
 describe("routes without credentials", () => {
-  const methods = ["get", "head", "post", "put", "patch", "delete", "options", "trace"];
   const open = ["/healthz", "/readyz"];
-
-  const paths = ["/healthz", "/readyz", "/resources", "/RESOURCES", "/resources/"];
-  const ofOne = `/resources/${randomUUID()}`;
-  const others = "/ /resource /resources/a/b //resources /healthz/deep /operator /metrics /.env".split(" ");
-  it.each([...paths, ofOne, ...others].flatMap((path) => methods.map((method) => ({ method, path }))))(
-    "reveal nothing: $method $path",
-    async ({ method, path }) => {
+  const guarded = ["/resources", "/RESOURCES", "/resources/", `/resources/${randomUUID()}`, "/resources/a/b"];
+  const none = "/ /resource //resources /healthz/deep /operator /metrics /.env".split(" ");
+  it.each([...open, ...guarded, ...none])("reveal nothing: %s", async (path) => {
+    for (const method of ["get", "head", "post", "put", "patch", "delete", "options", "trace"]) {
       const { status } = await platform.send(method, path, undefined, { headers: { authorization: null } });
-      if (open.includes(path)) expect(status).toBe(["get", "head"].includes(method) ? 200 : 405);
-      else expect(status).toBe(/^\/resources(\/|$)/i.test(path) ? 401 : 404);
-    },
-  );
+      const whenOpen = ["get", "head"].includes(method) ? 200 : 405;
+      const expected = open.includes(path) ? whenOpen : guarded.includes(path) ? 401 : 404;
+      expect([method, status]).toEqual([method, expected]);
+    }
+  });
 });

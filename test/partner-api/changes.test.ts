@@ -5,7 +5,6 @@ import { teapots } from "../support/teapots/index.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
 import { eventually, opened } from "../support/world.ts";
-import { kit } from "../support/kit.ts";
 
 // Plan changes and deprovisions, and what happens when a vendor's function returns what it must not.
 
@@ -117,8 +116,7 @@ describe("PUT /resources/:uuid", () => {
     const config = { TEAPOT_URL: `https://premium.teapots.example/${uuid}` };
     expect(response).toMatchObject({ status: 200, body: { config, message: expect.any(String) } });
     await life.nothingLeft(uuid);
-    const TEAPOT_URL = `https://premium.teapots.example/${uuid}`;
-    expect(life.varsAt(uuid)).toMatchObject({ TEAPOT_URL });
+    expect(life.varsAt(uuid)).toMatchObject(config);
     expect(life.patchesOf(uuid, since).length).toBeLessThanOrEqual(1);
     expect(await life.resource(uuid)).toMatchObject({ plan: "premium", state: "provisioned" });
   });
@@ -154,7 +152,7 @@ describe("PUT /resources/:uuid", () => {
     expect((await life.events(often)).filter((type) => type === "plan_unchanged")).toHaveLength(4);
   });
 
-  it.each(["samovar", "Premium", "teapots:premium", "__proto__"])(
+  it.each(["Premium", "__proto__"])(
     "with the unknown plan %s: answers 422, without a call or a change",
     async (plan) => {
       const uuid = await provisioned();
@@ -187,10 +185,6 @@ describe("PUT /resources/:uuid", () => {
       { name: "TEAPOT_TOKEN", value: null },
     ]);
     await eventually(() => !("TEAPOT_TOKEN" in life.varsAt(uuid)));
-
-    // A later plan that has the var sets it again.
-    await life.control.changePlan(uuid, "basic");
-    await eventually(() => "TEAPOT_TOKEN" in life.varsAt(uuid));
   });
 });
 
@@ -218,29 +212,14 @@ it("simultaneous plan changes are made one after the other, and the last one ans
 
 // The log names what was returned, and the function is called again until it is fixed.
 
-type Broken = "provision" | "changePlan" | "finish";
-const answers = (what: Broken, answer: unknown) =>
+const answers = (what: "provision" | "changePlan", answer: unknown) =>
   life.vendor.next(what, async () => answer as Outcome & Done);
 /** The log lines about a resource. */
 const saidOf = (uuid: string) => life.world.lines(uuid).join("\n");
 const config = { TEAPOT_URL: "https://teapots.example/broken", TEAPOT_TOKEN: "broken" };
 
-it("a finish() that returns nothing is reported with what is missing, also by kit resources show", async () => {
-  for (let i = 0; i < 20; i++) answers("finish", undefined);
-  const { addon } = await life.control.install({ plan: "dedicated" });
-  await eventually(() => expect(saidOf(addon.id)).toContain("finish() returned nothing; it must return"));
-  await eventually(async () => {
-    const { stdout } = await kit(life.world.environment, ["resources", "show", addon.id]);
-    expect(stdout).toContain("finish() returned nothing");
-  });
-  life.vendor.asUsual();
-  await life.hurry(addon.id);
-  await life.nothingLeft(addon.id);
-});
-
 it.each<[string, () => unknown, string]>([
   ["nothing", () => null, "changePlan() returned nothing;"],
-  ["a list as config", () => ({ config: [] }), "as a plain object of names and texts."],
   [
     "a promise as config",
     () => ({ config: Promise.resolve(config) }),
@@ -274,23 +253,4 @@ it("a config var that is not a string is reported by its type, never by its valu
   await life.nothingLeft(addon.id);
   expect(saidOf(addon.id)).toContain("set TEAPOT_URL to something of type object, and not to a text.");
   expect(life.world.logged()).not.toContain("hunter2hunter2");
-});
-
-it("an error of the vendor's code that quotes a config value shows it neither in the log nor in the database", async () => {
-  const uuid = await life.settled();
-  const secret = "a-config-value-nobody-may-see";
-  life.vendor.next("changePlan", () => Promise.resolve({ config: { TEAPOT_TOKEN: secret } }));
-  await life.control.changePlan(uuid, "premium");
-  await life.nothingLeft(uuid);
-  life.vendor.next("changePlan", () => Promise.reject(new Error("First try fails.")));
-  life.vendor.next("changePlan", () => Promise.reject(new Error(`Could not set ${secret}.`)));
-  await life.control.changePlan(uuid, "basic");
-  await eventually(() => expect(life.vendor.callsOf(uuid, "changePlan").length).toBeGreaterThanOrEqual(3));
-  await eventually(() => expect(life.world.logged()).toMatch(/Could not set \[secret\]\./));
-  expect(life.world.logged()).not.toContain(secret);
-  const errors = await life.world.rows<{ last_error: string | null }>(
-    `SELECT last_error FROM steps WHERE uuid = $1`,
-    [uuid],
-  );
-  expect(JSON.stringify(errors)).not.toContain(secret);
 });

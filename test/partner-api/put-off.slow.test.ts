@@ -1,24 +1,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { FaultAction } from "../../packages/sandbox/index.ts";
 import { Refusal } from "../../src/errors.ts";
+import type { NotYet } from "../../src/resources/contract.ts";
 import { HOLD_EVERY_MS } from "../../src/work/step.ts";
 import { teapots } from "../support/teapots/index.ts";
 import { aGate } from "../support/a-vendor.ts";
+import { kitJson } from "../support/kit.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
 import { eventually, opened, QUICK } from "../support/world.ts";
 
 const life = opened(() => aLifecycle());
 afterEach(() => life.vendor.asUsual());
-
-/** The next call of `finish` waits until this is opened. */
-function finishWaits() {
-  const gate = aGate();
-  life.vendor.next("finish", async (resource, platform) => {
-    await gate.opened;
-    return teapots.finish(resource, platform);
-  });
-  return gate;
-}
 
 const done = (uuid: string) =>
   eventually(async () => {
@@ -47,12 +39,8 @@ describe("a provision that is answered with later", () => {
       "in PATCH /addons/:id/config 200",
       "in POST /addons/:id/actions/provision 200",
     ]);
-    expect(
-      life
-        .patchesOf(addon.id)[0]!
-        .config.map(({ name }) => name)
-        .sort(),
-    ).toEqual(["TEAPOT_TOKEN", "TEAPOT_URL"]);
+    const { config } = life.patchesOf(addon.id)[0]!;
+    expect(config.map(({ name }) => name).sort()).toEqual(["TEAPOT_TOKEN", "TEAPOT_URL"]);
     // Nothing can be set yet.
     expect(
       life.entries(since).filter(({ method, path }) => method === "GET" && path.endsWith("/config")),
@@ -69,13 +57,10 @@ describe("a provision that is answered with later", () => {
     });
   });
 
-  it.each<[string, FaultAction]>([
-    ["after it was done", { reset: "after" }],
-    ["in the middle of its answer", { truncate: true }],
-    ["by a 503", { status: 503 }],
-  ])("repeats configuring that fails %s, and reporting, but no vendor's function", async (_case, fault) => {
+  it("repeats configuring and reporting that fail, done or not, but no vendor's function", async () => {
     const { control } = life;
-    control.fault("PATCH /addons/*/config", fault);
+    control.fault("PATCH /addons/*/config", { status: 503 });
+    control.fault("PATCH /addons/*/config", { reset: "after" });
     control.fault("POST /addons/*/actions/provision", { reset: "after" });
     const { addon } = await control.install({ plan: "dedicated" });
     await done(addon.id);
@@ -109,9 +94,6 @@ describe("a provision that is answered with later", () => {
     expect(await life.resource(addon.id)).toMatchObject({ state: "failed", answer_status: 422 });
     expect(await life.credential(addon.id)).toMatchObject({ state: "erased" });
     expect((await life.platform.provision(life.requestFor(addon.id))).status).toBe(422);
-    expect((await life.platform.changePlan(addon.id, { plan: "basic" })).status).toBe(422);
-    expect((await life.platform.deprovision(addon.id)).status).toBe(204);
-    expect((await life.platform.deprovision(addon.id)).status).toBe(410);
   });
 
   it("is given up when it is not done after 11 hours", async () => {
@@ -168,7 +150,6 @@ describe("a provision not known to be done after 11 hours", () => {
 it.each([
   ["active", "provisioned", 0],
   ["needs_reauth", "failed", 1],
-  ["grant_lost", "failed", 1],
 ])(
   "a provision that is given up waits while its tokens are quarantined; %s: %s",
   async (later, end, calls) => {
@@ -205,21 +186,19 @@ describe("a provision that is given up while finish still runs", () => {
       )
     )[0]!.seconds;
 
+  const LATE = `UPDATE steps SET created_at = now() - interval '12 hours'`;
+  const LOST = `UPDATE credentials SET state = 'grant_lost', due_at = NULL`;
   it.each([
-    [
-      "after 11 hours",
-      "report_failure",
-      `UPDATE steps SET created_at = now() - interval '12 hours'`,
-      "failed",
-    ],
-    ["with a lost grant", "clean_up", `UPDATE credentials SET state = 'grant_lost', due_at = NULL`, "failed"],
-    [
-      ...["after 11 hours, and then deprovisioned,", "report_failure"],
-      ...[`UPDATE steps SET created_at = now() - interval '12 hours'`, "deprovisioned"],
-    ],
+    ["after 11 hours", LATE, "report_failure", "failed"],
+    ["with a lost grant", LOST, "clean_up", "failed"],
+    ["after 11 hours, and then deprovisioned,", LATE, "report_failure", "deprovisioned"],
   ])("%s waits before it calls deprovision until finish must have noticed", async (...row) => {
-    const [, next, giveUp, state] = row as [string, string, string, string];
-    const gate = finishWaits();
+    const [, giveUp, next, state] = row;
+    const gate = aGate();
+    life.vendor.next("finish", async (...given) => {
+      await gate.opened;
+      return teapots.finish(...given);
+    });
     const { addon } = await life.control.install({ plan: "dedicated" });
     await eventually(() => life.vendor.callsOf(addon.id, "finish").length === 1);
     // Whether its app was found by then or not, only the running step is left.
@@ -241,10 +220,8 @@ describe("a provision that is given up while finish still runs", () => {
 
 describe("a provision whose function", () => {
   it.each<[string, () => Promise<never>]>([
-    ["throws an error", () => Promise.reject(new Error("The kiln is cold."))],
     ["throws an object that has no text", () => Promise.reject(Object.create(null) as Error)],
     ["words its answer with no text", () => Promise.resolve({ config: {}, message: 10n } as never)],
-    ["sets a var to a text with a NUL", () => Promise.resolve({ config: { TEAPOT_URL: "a\0" } } as never)],
   ])("%s: 202, then retried under the same key, configured and reported", async (_case, work) => {
     life.vendor.next("provision", work);
     const { addon, response } = await life.control.install();
@@ -287,4 +264,127 @@ it("a long call of a vendor's function gets the signal when its process stops, a
   expect(life.world.logged()).not.toContain(`"alarm":"stop_incomplete"`);
   await done(addon.id);
   expect(life.vendor.callsOf(addon.id, "finish")).toHaveLength(2);
+});
+
+describe("what answers later is called again until it is done:", () => {
+  // The pauses of the service itself: rows are made older instead of waiting for them.
+  beforeAll(() => life.world.restart({ parts: { pace: { ...QUICK, pauses: 1 } } }));
+
+  const firing: NotYet = { later: "The kiln is at 900 degrees.", againInSeconds: 1 };
+  const says = (what: "finish" | "deprovision", answer: NotYet, times = 1) => {
+    for (let i = 0; i < times; i++) life.vendor.next(what, async () => answer);
+  };
+  const calls = (uuid: string, what: "finish" | "deprovision") => life.vendor.callsOf(uuid, what);
+  const step = async (uuid: string) =>
+    (
+      await life.world.rows<{ kind: string; attempts: number; last_error: string | null; seconds: number }>(
+        `SELECT kind, attempts, last_error, extract(epoch FROM due_at - now())::float8 AS seconds
+       FROM steps WHERE uuid = $1 AND kind IN ('finish', 'clean_up') AND leased_until IS NULL AND due_at IS NOT NULL`,
+        [uuid],
+      )
+    )[0];
+  /** Waits until it was called, and is to be called again in minutes. */
+  const putOff = (uuid: string) =>
+    eventually(async () => expect((await step(uuid))?.seconds).toBeGreaterThan(500));
+  /** Makes it due now, and waits until it was called again and put off. */
+  async function again(uuid: string): Promise<void> {
+    const before = calls(uuid, "finish").length;
+    await life.hurry(uuid);
+    await eventually(() => calls(uuid, "finish").length > before);
+    await putOff(uuid);
+  }
+  /** Changes the step's number of attempts and its age. */
+  const asIf = (uuid: string, { attempts, hours = 0 }: { attempts: number; hours?: number }) =>
+    life.world.rows(
+      `UPDATE steps SET attempts = $2, created_at = now() - make_interval(hours => $3) WHERE uuid = $1 AND kind IN ('finish', 'clean_up')`,
+      [uuid, attempts, hours],
+    );
+  const stuck = (uuid: string) => life.world.lines('"alarm":"step_stuck"', uuid);
+
+  it("finish, for a provision, under the same key", async () => {
+    says("finish", firing, 2);
+    const { addon } = await life.control.install({ plan: "dedicated" });
+    await life.nothingLeft(addon.id);
+    const [first, ...more] = calls(addon.id, "finish");
+    expect(more).toEqual([first, first]);
+    expect(await life.resource(addon.id)).toMatchObject({ state: "provisioned" });
+    expect(life.patchesOf(addon.id)).toHaveLength(1);
+    expect(life.actionsOf(addon.id)).toEqual(["provision 200"]);
+  });
+
+  const doctor = async () => {
+    const { data } = await kitJson<{ checks: { id: string }[] }>(life.world.environment, ["doctor"]);
+    return data.checks.find(({ id }) => id === "steps");
+  };
+
+  it("finish, for a plan change, which is applied then; after 11 hours there is one alarm", async () => {
+    const uuid = await life.settled("basic");
+    life.vendor.next("changePlan", async () => ({ later: "Firing a larger one." }));
+    says("finish", { ...firing, againInSeconds: 600 }, 3);
+    expect((await life.control.changePlan(uuid, "premium")).response.status).toBe(202);
+    await putOff(uuid);
+    // The time that it waited in the queue does not count.
+    await asIf(uuid, { attempts: 0, hours: 12 });
+    await again(uuid);
+    expect(stuck(uuid)).toEqual([]);
+    expect(await doctor()).toMatchObject({ ok: true, fix: null });
+
+    await life.world.rows(
+      `UPDATE steps SET detail = detail || jsonb_build_object('saidSince', now() - interval '12 hours') WHERE uuid = $1`,
+      [uuid],
+    );
+    await again(uuid);
+    await eventually(() => expect(stuck(uuid)).toHaveLength(1));
+    const fix = expect.stringContaining(`kit resources show ${uuid}`);
+    expect(await doctor()).toMatchObject({
+      ok: false,
+      message: expect.stringContaining("still went on after 11 hours"),
+      fix,
+    });
+
+    says("finish", { ...firing, againInSeconds: 600 });
+    await again(uuid);
+    expect(stuck(uuid)).toHaveLength(1);
+    await life.hurry(uuid);
+    await life.nothingLeft(uuid);
+    expect(await life.resource(uuid)).toMatchObject({ plan: "premium", state: "provisioned" });
+    expect(life.patchesOf(uuid).at(-1)!.config[0]!.value).toContain("premium");
+  });
+
+  it("deprovision, under the same key", async () => {
+    const uuid = await life.settled("basic");
+    says("deprovision", firing, 2);
+    await life.control.deprovision(uuid);
+    await eventually(async () =>
+      expect(await step(uuid)).toMatchObject({ kind: "clean_up", last_error: null }),
+    );
+    await life.nothingLeft(uuid);
+    const [first, ...more] = calls(uuid, "deprovision");
+    expect(more).toEqual([first, first]);
+  });
+
+  it("deprovision that fails too: the twelfth time raises an alarm", async () => {
+    const uuid = await life.settled("basic");
+    const failsToEnd = () =>
+      life.vendor.next("deprovision", () => Promise.reject(new Error("The kiln is bricked up.")));
+    says("deprovision", { ...firing, againInSeconds: 600 });
+    await life.control.deprovision(uuid);
+    await putOff(uuid);
+    const alarm = expect.stringContaining('"kind":"clean_up"');
+    for (const [attempts, alarms] of [
+      [12, 1],
+      [13, 1],
+      [24, 2],
+    ] as const) {
+      await asIf(uuid, { attempts: attempts - 1 });
+      failsToEnd();
+      await life.hurry(uuid);
+      const last_error = "The kiln is bricked up.";
+      await eventually(async () => expect(await step(uuid)).toMatchObject({ attempts, last_error }));
+      await eventually(() => expect(stuck(uuid)).toEqual(Array(alarms).fill(alarm)));
+    }
+    await life.hurry(uuid);
+    await life.nothingLeft(uuid);
+    expect(calls(uuid, "deprovision")).toHaveLength(5);
+  });
 });

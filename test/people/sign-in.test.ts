@@ -1,7 +1,7 @@
+import { randomUUID } from "node:crypto";
 import { eventually, opened } from "../support/world.ts";
 import { aWorldOfPeople } from "./people.ts";
 import { runWeb } from "../../src/process/run-web.ts";
-import type { RunningService } from "../../src/process/start-up.ts";
 import { aBrowser } from "./browser.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 import { basic } from "../support/partner-calls.ts";
@@ -18,15 +18,11 @@ describe("GET /oauth/login and /oauth/callback", () => {
     const [one, other] = [await browser.get("/oauth/login"), await browser.get("/oauth/login")];
     const [address, query] = one.location!.split("?");
     expect([one.status, address]).toEqual([303, `${people.world.sandbox.url}/oauth/authorize`]);
-    expect(query).toMatch(
-      new RegExp(
-        `^client_id=${people.client.id}&response_type=code&scope=identity&state=[\\w-]{43,}&code_challenge=[\\w-]{43}&code_challenge_method=S256$`,
-      ),
-    );
-    for (const name of ["state", "code_challenge"])
-      expect(new URL(other.location!).searchParams.get(name)).not.toBe(
-        new URL(one.location!).searchParams.get(name),
-      );
+    const random = "state=[\\w-]{43,}&code_challenge=[\\w-]{43}&code_challenge_method=S256";
+    const wanted = `^client_id=${people.client.id}&response_type=code&scope=identity&${random}$`;
+    expect(query).toMatch(new RegExp(wanted));
+    const [first, second] = [one, other].map(({ location }) => new URL(location!).searchParams);
+    for (const name of ["state", "code_challenge"]) expect(second!.get(name)).not.toBe(first!.get(name));
     expect(await people.used()).toEqual([]);
   });
 
@@ -34,10 +30,7 @@ describe("GET /oauth/login and /oauth/callback", () => {
     const since = people.control.ledger().next;
     await people.signIn(people.browser());
     const calls = people.control.ledger({ since, reveal: true }).entries;
-    expect(calls.map(({ method, path }) => `${method} ${path}`)).toEqual([
-      "POST /oauth/token",
-      "GET /account",
-    ]);
+    expect(calls.map(({ path }) => path)).toEqual(["/oauth/token", "/account"]);
     const { headers, body } = calls[0]!.request;
     const members = ["client_secret", "code", "code_verifier", "grant_type"];
     expect(Object.keys(body as object).sort()).toEqual(members);
@@ -107,14 +100,13 @@ describe("signing out", () => {
   it("works only from our own page", async () => {
     const browser = people.browser();
     await people.signIn(browser);
-    const foreign: Record<string, string>[] = [
+    for (const headers of [
       { origin: "https://evil.example" },
       { origin: "null" },
       { "sec-fetch-site": "cross-site" },
       { "sec-fetch-site": "same-site", origin: people.url() },
-    ];
-    for (const headers of foreign) {
-      const { status, text } = await browser.post("/oauth/logout", headers);
+    ]) {
+      const { status, text } = await browser.post("/oauth/logout", headers as Record<string, string>);
       expect([status, text]).toEqual([403, expect.stringContaining("Nothing was done")]);
     }
     expect((await browser.get("/oauth/me")).status).toBe(200);
@@ -196,78 +188,73 @@ describe("sign-in behind https", () => {
   });
 
   it("uses PUBLIC_URL with its path as the service's address, whatever a request says", async () => {
-    await people.world.restart({
-      environment: { PUBLIC_URL: "https://example.com/teapots/", TRUST_PROXY: "0" },
-    });
+    const environment = { PUBLIC_URL: "https://example.com/teapots/", TRUST_PROXY: "0" };
+    await people.world.restart({ environment });
     const browser = people.browser();
     expect((await people.signIn(browser)).location).toBe("/teapots/oauth/me");
     const { text } = await browser.get("/oauth/me");
     expect(text).toContain(`action="/teapots/oauth/logout"`);
     expect(text).toContain(`href="/teapots/assets/style.css?v=`);
     expect((await browser.post("/oauth/logout", { origin: people.url() })).status).toBe(403);
-    expect(await browser.post("/oauth/logout", { origin: "https://example.com" })).toMatchObject({
-      ...{ status: 303, location: "/teapots/oauth/me" },
-    });
+    const { location } = await browser.post("/oauth/logout", { origin: "https://example.com" });
+    expect(location).toBe("/teapots/oauth/me");
     await people.world.restart();
   });
 });
 
-describe("sign-in with two web processes on one database", () => {
-  let other: RunningService;
-  let url: string;
-  beforeAll(async () => {
-    const config = teapotConfig({ ...people.world.environment, PORT: "0" });
-    other = await runWeb(config, { ...teapotParts, logTo: { write: () => undefined } });
+it("a sign-in can begin at one process and is completed at another, once, and ends at both", async () => {
+  const config = teapotConfig({ ...people.world.environment, PORT: "0" });
+  const other = await runWeb(config, { ...teapotParts, logTo: { write: () => undefined } });
+  try {
     await other.ready;
-    url = other.url!;
-  });
-  afterAll(() => other.stop());
-
-  it("can begin at one and is completed at the other, once, and ends at both", async () => {
     const one = people.browser();
-    const atOther = aBrowser(() => url, {}, one.cookies);
+    const atOther = aBrowser(() => other.url!, {}, one.cookies);
     const back = people.atPlatform(await one.get("/oauth/login"));
     expect((await atOther.get(back)).status).toBe(303);
     expect((await one.get(back)).status).toBe(400);
     expect((await one.get("/oauth/me")).status).toBe(200);
-    const { value, attributes } = one.cookies.get("kit_session")!;
+    const session = one.cookies.get("kit_session")!;
     await atOther.post("/oauth/logout");
-    one.cookies.set("kit_session", { value, attributes });
+    one.cookies.set("kit_session", session);
     expect((await one.get("/oauth/me")).status).toBe(401);
-  });
+  } finally {
+    await other.stop();
+  }
 });
 
 // X-Forwarded-For, -Proto and -Host count as far as TRUST_PROXY says that our own proxies wrote them.
 
-const ours = /^(127\.0\.0\.1|::1)$/;
-const DIRECT = { proto: "http", host: /^localhost:\d+$/ };
-const ADDON = { proto: "https", host: /^addon\.example\.com$/ };
+const OURS = /^(127\.0\.0\.1|::1)$/;
+const THEIRS = /^203\.0\.113\.7$/;
+const OF_THE_PROXY = { ...VIA_PROXY, "x-forwarded-for": "203.0.113.7" };
+const WITHOUT_TLS = { "x-forwarded-for": "203.0.113.7:4711", "x-forwarded-proto": "http" };
 
-describe.each<{ proxies: number; headers: Record<string, string>; address: RegExp; proto: string; host: RegExp }>([
-  { proxies: 0, headers: {}, address: ours, ...DIRECT },
-  { proxies: 0, headers: { "x-forwarded-for": "203.0.113.7", "x-forwarded-proto": "https", "x-forwarded-host": "evil.example.com" }, address: ours, ...DIRECT },
-  { proxies: 1, headers: {}, address: ours, ...DIRECT },
-  { proxies: 1, headers: { "x-forwarded-for": "203.0.113.7", "x-forwarded-proto": "https", "x-forwarded-host": "addon.example.com" }, address: /^203\.0\.113\.7$/, ...ADDON },
-  { proxies: 1, headers: { "x-forwarded-for": "203.0.113.7:4711", "x-forwarded-proto": "http" }, address: /^203\.0\.113\.7$/, ...DIRECT },
-  { proxies: 2, headers: { "x-forwarded-for": "203.0.113.7", "x-forwarded-proto": "https", "x-forwarded-host": "addon.example.com" }, address: /^203\.0\.113\.7$/, ...ADDON },
-])("TRUST_PROXY=$proxies, $headers", ({ proxies, headers, address, proto, host }) => {
-  beforeAll(() => people.world.restart({ environment: { TRUST_PROXY: String(proxies) } }));
-
-  it("decide the address in the log, and the browser's: its cookies and its forms", async () => {
-    const id = `request-${Math.random().toString(36).slice(2)}`;
-    const authorization = basic("teapots", "a-wrong-password");
-    await fetch(`${people.url()}/resources`, { method: "POST", headers: { ...headers, authorization, "request-id": id } });
-    const line = await eventually(() => people.world.logged().split("\n").find((each) => each.includes(id)) ?? null);
+it.each([
+  { proxies: 0, headers: OF_THE_PROXY, address: OURS, isSecure: false },
+  { proxies: 1, headers: {}, address: OURS, isSecure: false },
+  { proxies: 1, headers: OF_THE_PROXY, address: THEIRS, isSecure: true },
+  { proxies: 1, headers: WITHOUT_TLS, address: THEIRS, isSecure: false },
+  { proxies: 2, headers: OF_THE_PROXY, address: THEIRS, isSecure: true },
+])(
+  "TRUST_PROXY=$proxies, $headers decide the address in the log, and the browser's: its cookies and its forms",
+  async ({ proxies, headers, address, isSecure }) => {
+    await people.world.restart({ environment: { TRUST_PROXY: String(proxies) } });
+    const wrong = {
+      ...headers,
+      authorization: basic("teapots", "wrong"),
+      "request-id": `by-${randomUUID()}`,
+    };
+    await fetch(`${people.url()}/resources`, { method: "POST", headers: wrong });
+    const line = await eventually(() => people.world.lines(wrong["request-id"])[0] ?? null);
     expect((JSON.parse(line) as { address: string }).address).toMatch(address);
 
     const { headers: answered } = await people.browser(headers).get("/oauth/login");
-    expect(/; Secure;/.test(answered.getSetCookie().join())).toBe(proto === "https");
-    const hosts = [new URL(people.url()).host, "addon.example.com", "evil.example.com", "inner"];
-    for (const each of hosts)
-      for (const scheme of ["http", "https"]) {
-        const isOurs = scheme === proto && host.test(each);
-        const sent = await people.browser(headers).post("/oauth/logout", { origin: `${scheme}://${each}` });
-        expect([scheme, each, sent.status]).toEqual([scheme, each, isOurs ? 303 : 403]);
+    expect(/; Secure;/.test(answered.getSetCookie().join())).toBe(isSecure);
+    const ours = isSecure ? "https://addon.example.com" : new URL(people.url()).origin;
+    for (const host of [new URL(people.url()).host, "addon.example.com", "inner"])
+      for (const origin of [`http://${host}`, `https://${host}`]) {
+        const { status } = await people.browser(headers).post("/oauth/logout", { origin });
+        expect([origin, status]).toEqual([origin, origin === ours ? 303 : 403]);
       }
-  });
-}); // prettier-ignore
+  },
+);

@@ -1,12 +1,13 @@
 import { readSignedForm } from "../../src/people/sign-on.ts";
+import type { CustomerPage } from "../../src/people/contract.ts";
 import type { Database } from "../../src/database/database.ts";
 import { Secret } from "../../src/secret.ts";
 import { rawHttp } from "../support/raw-http.ts";
-import { opened } from "../support/world.ts";
+import { eventually, opened } from "../support/world.ts";
 import { aWorldOfCustomers, SALT, signed, without, type Form } from "./customers.ts";
 
 let uuid: string;
-const customers = opened(() => aWorldOfCustomers());
+const customers = opened(() => aWorldOfCustomers({ environment: { LOG_LEVEL: "trace" } }));
 beforeAll(async () => {
   uuid = await customers.life.settled();
 });
@@ -29,8 +30,9 @@ describe("POST /sso/login", () => {
 
   it("asks a client that announces its body for it", async () => {
     const body = new URLSearchParams(unused()).toString();
-    const head = `Host: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: ${body.length}`;
-    const request = `POST /sso/login HTTP/1.1\r\n${head}\r\nExpect: 100-continue\r\n\r\n${body}`;
+    const type = "Host: x\r\nConnection: close\r\nContent-Type: application/x-www-form-urlencoded";
+    const head = `${type}\r\nContent-Length: ${body.length}\r\nExpect: 100-continue`;
+    const request = `POST /sso/login HTTP/1.1\r\n${head}\r\n\r\n${body}`;
     expect((await rawHttp(customers.url(), request)).statuses).toEqual([100, 303]);
   });
 
@@ -54,12 +56,7 @@ describe("POST /sso/login", () => {
       user_id: "89abcdef-0123-4567-89ab-cdef01234567",
       email: "user@example.com",
     };
-    const read = readSignedForm(form, new Secret(SALT), true);
-    expect(read).toMatchObject({
-      uuid: form.resource_id,
-      timestamp: 1267597772,
-      user: { email: "user@example.com" },
-    });
+    expect(readSignedForm(form, new Secret(SALT), true)).toMatchObject({ timestamp: 1267597772 });
   });
 });
 
@@ -96,13 +93,8 @@ const refusals: [string, () => Form | string][] = [
     const { resource_token, ...form } = unused();
     return { ...form, user_scoped_resource_token: resource_token! };
   }],
-  ["with the user's token in the place of the older", () => {
-    const { user_scoped_resource_token, ...form } = unused();
-    return { ...form, resource_token: user_scoped_resource_token! };
-  }],
   ["with one right token and one wrong", () => ({ ...unused(), resource_token: "0".repeat(40) })],
   ["without any token", () => without(unused(), "resource_token", "user_scoped_resource_token")],
-  ["without a time", () => without(unused(), "timestamp")],
   ["with a time that is no number", () => signed({ ...unused(), timestamp: "1e9" })],
   ["of a user whose e-mail no database takes", () => signed({ ...unused(), email: "a\u0000b@example.com" })],
   ["of a user without an e-mail", () => without(unused(), "email")],
@@ -146,13 +138,149 @@ describe("a sign-on is refused", () => {
     expect(wrong).toContain("does not fit SSO_SALT");
     expect(wrong!.length).toBeLessThan(400);
   });
+});
 
-  it("for a resource that was removed a moment ago", async () => {
-    const gone = await customers.life.settled();
-    const form = customers.signedForm(gone);
-    await customers.control.deprovision(gone);
-    expect((await send(form)).status).toBe(403);
+// The page of a resource, for the customer who is signed on to it.
+
+/** A customer signed on to a new resource. */
+const aCustomer = async () => signedOn(await customers.life.settled());
+async function signedOn(uuid: string) {
+  const browser = customers.browser();
+  await customers.signOn(browser, customers.signedForm(uuid));
+  return { uuid, browser, page: () => browser.get(`/customer/${uuid}`) };
+}
+
+const halfDone = async () => ({ later: "Half of it is fired.", againInSeconds: 600 });
+
+describe("GET /customer/:uuid", () => {
+  it("shows plan, region, state and app, and who is signed on", async () => {
+    const { uuid, page } = await aCustomer();
+    const { status, text } = await page();
+    expect(status).toBe(200);
+    const { app } = customers.control.addon(uuid);
+    for (const shown of ["basic: A teapot for one", "region us", "provisioned", `app ${app.name}`])
+      expect(text).toContain(shown);
+    expect(text).toContain("<strong>owner@example.com</strong>");
   });
+
+  it("shows the progress message of the service", async () => {
+    customers.life.vendor.next("finish", halfDone);
+    const { page } = await signedOn((await customers.control.install({ plan: "dedicated" })).addon.id);
+    await eventually(async () => expect((await page()).text).toContain("under way: Half of it is fired."));
+    expect((await page()).text).not.toContain("the change is under way");
+  });
+
+  it("says that the plan is being changed until the service has finished", async () => {
+    const { uuid, page } = await aCustomer();
+    const { vendor } = customers.life;
+    vendor.next("changePlan", async () => ({ later: "Kneading the clay." }));
+    vendor.next("finish", halfDone);
+    await customers.control.changePlan(uuid, "premium");
+    await eventually(async () => expect((await page()).text).toContain("Half of it is fired."));
+    const { text } = await page();
+    expect(text).toMatch(/premium: .* \(the change is under way\)/);
+    await customers.life.hurry(uuid);
+    await eventually(async () => expect((await page()).text).toContain("under way: nothing"));
+    expect((await page()).text).not.toContain("the change is under way");
+  });
+
+  it("opens only for the resource of its cookie", async () => {
+    const [one, other] = [await aCustomer(), await aCustomer()];
+    const { value } = [...one.browser.cookies.values()][0]!;
+    for (const name of [...one.browser.cookies.keys(), ...other.browser.cookies.keys()]) {
+      const stranger = customers.browser();
+      stranger.cookies.set(name, { value, attributes: "Path=/" });
+      expect((await stranger.get(`/customer/${other.uuid}`)).status).toBe(401);
+    }
+  });
+
+  it("ends at once with its resource, as sign-on does, and nothing of the customer is kept", async () => {
+    const { uuid, page } = await aCustomer();
+    const form = customers.signedAt(uuid, -10);
+    await customers.control.deprovision(uuid);
+    expect((await send(form)).status).toBe(403);
+    const { status, text } = await page();
+    expect(status).toBe(401);
+    expect(text).toContain("the add-on was removed");
+    await customers.prune();
+    const left = await customers.world.rows(`SELECT 1 FROM customer_sessions WHERE uuid = $1`, [uuid]);
+    expect(left).toEqual([]);
+  });
+
+  it("expires, and expired sessions are deleted", async () => {
+    const { uuid, page } = await aCustomer();
+    await customers.world.rows(`UPDATE customer_sessions SET expires_at = now() WHERE uuid = $1`, [uuid]);
+    await customers.world.rows(`UPDATE used_sign_ons SET expires_at = now()`);
+    expect((await page()).status).toBe(401);
+    const other = await aCustomer();
+    await customers.prune();
+    expect(await customers.used()).toHaveLength(1);
+    expect((await other.page()).status).toBe(200);
+  });
+
+  it.each(["", "teapot", "01234567-89ab-cdef-0123-456789abcdef/", "01234567-89AB-CDEF-0123-456789ABCDEF"])(
+    "is refused without a session: /customer/%s",
+    async (path) => {
+      const { status } = await customers.browser().get(`/customer/${path}`);
+      expect(status).toBe(path === "" ? 404 : 401);
+    },
+  );
+});
+
+it("signing out ends the session on the server, with a page that says how to come back", async () => {
+  const { uuid, browser, page } = await aCustomer();
+  const before = new Map(browser.cookies);
+  const foreign = await browser.post(`/customer/${uuid}/sign-out`, { origin: "https://evil.example" });
+  expect([foreign.status, (await page()).status]).toEqual([403, 200]);
+  const out = await browser.post(`/customer/${uuid}/sign-out`, { origin: customers.url() });
+  expect(out).toMatchObject({ status: 303, location: `/customer/${uuid}` });
+  expect((await browser.get(out.location!)).text).toContain("You have signed out");
+  expect(browser.cookies.size).toBe(0);
+  for (const [name, cookie] of before) browser.cookies.set(name, cookie);
+  expect((await page()).status).toBe(401);
+});
+
+describe("customerPage of the service", () => {
+  const restart = (customerPage: CustomerPage) => customers.world.restart({ parts: { customerPage } });
+  afterAll(() => customers.world.restart());
+
+  it("is rendered as returned, with escaped text", async () => {
+    const { page } = await aCustomer();
+    await restart(({ plan }) => ({ title: "Kettle", content: `<b>${plan}</b>` }));
+    expect((await page()).text).toContain("&lt;b>basic&lt;/b>");
+  });
+
+  it.each<[string, CustomerPage, string]>([
+    ["it fails", () => Promise.reject(new Error("no kettle's password")), "no kettle"],
+    ["it hangs", () => new Promise(() => undefined), "customerPage() takes too long"],
+  ])("is logged with its resource as a fault of the service when %s", async (_, customerPage, said) => {
+    const { uuid, page } = await aCustomer();
+    const failed = () => customers.world.lines('"A page failed"', `"uuid":"${uuid}"`);
+    await restart(customerPage);
+    const { status, text } = await page();
+    expect([status, text]).toEqual([500, expect.stringContaining("This is a fault of the service")]);
+    expect(text).not.toContain("password");
+    expect(failed()).toEqual([expect.stringContaining(said)]);
+  });
+});
+
+it("no secret of these tests is in the log, on a page or in the database", async () => {
+  const { uuid, browser } = await aCustomer();
+  const form = customers.signedAt(uuid, -100);
+  const answers = [await customers.signOn(browser, form), await customers.signOn(browser, form)];
+  answers.push(await customers.signOn(browser, { ...form, email: "eve@example.com" }));
+  answers.push(await browser.get(`/customer/${uuid}`));
+  const shown = answers.map(({ text, location }) => `${text}${location}`).join("\n");
+  const rows = [...(await customers.used()), ...(await customers.sessions())].flatMap(Object.values);
+  const stored = rows.map((value) =>
+    value instanceof Buffer ? value.toString("latin1") + value.toString("hex") : String(value),
+  );
+  const cookies = [...browser.cookies.values()].map(({ value }) => value);
+  const secrets = [form["resource_token"]!, form["user_scoped_resource_token"]!, ...cookies];
+  const { SSO_SALT: salt } = customers.world.environment;
+  for (const secret of [...secrets, salt!])
+    for (const place of [customers.world.logged(), shown, stored.join("\n")])
+      expect(place).not.toContain(secret);
 });
 
 describe("the settings of sign-on", () => {
