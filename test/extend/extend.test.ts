@@ -327,22 +327,18 @@ describe("a job of the vendor's", () => {
     await eventually(async () => runs.length === 2 && (await row()) !== null);
     expect(runs[0]!.aborted).toBe(true);
   });
+});
 
-  it.each([
-    ["no cron expression", [{ name: "meter", at: "at three", run: async () => undefined }], "at three"],
-    [
-      "a name that is taken",
-      ["a", "a"].map((name) => ({ name, at: "* * * * *", run: async () => undefined })),
-      '"a"',
-    ],
-  ])("with %s keeps the service from starting, and says so", async (_what, jobs, words) => {
-    const config = sellers.teapots.config({ ...world.environment });
-    const opened = openContext(config, {
-      ...sellers.teapots.parts,
-      vendor: Object.assign(aVendor(), { jobs }),
-    });
-    await expect(opened).rejects.toThrow(words);
-  });
+const job = (name: string, at: string): YourJob => ({ name, at, run: async () => undefined });
+
+it.each<[string, Partial<Extensions>, string]>([
+  ["a job with no cron expression", { jobs: [job("meter", "at three")] }, "at three"],
+  ["two jobs of one name", { jobs: [job("a", "* * * * *"), job("a", "* * * * *")] }, '"a"'],
+  ["a metric that is named like the kit's", { metrics: { addon_due: { help: "Due" } } }, "addon_due"],
+])("%s keeps the service from starting, and the message says so", async (_what, yours, words) => {
+  const vendor = Object.assign(aVendor(), yours);
+  const config = sellers.teapots.config({ ...world.environment });
+  await expect(openContext(config, { ...sellers.teapots.parts, vendor })).rejects.toThrow(words);
 });
 
 // In a folder and a schema of their own.

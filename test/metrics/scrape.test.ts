@@ -93,6 +93,19 @@ describe("GET /metrics", () => {
     await becomes(`addon_refreshes_total{result="issued"}`, refreshed + 1);
   });
 
+  it("counts a refresh that a stop waits for", async () => {
+    const issued = `addon_refreshes_total{result="issued"}`;
+    const uuid = await life.settled();
+    const before = await valueOf(issued);
+    life.control.fault("POST /oauth/token", { delayMs: 1_000 });
+    await rows(`UPDATE credentials SET due_at = now() WHERE uuid = $1`, [uuid]);
+    life.world.service.services.nudge("refresh-tokens", 0);
+    const sent = `SELECT FROM credentials WHERE uuid = $1 AND sent_at IS NOT NULL`;
+    await eventually(async () => expect(await rows(sent, [uuid])).toHaveLength(1));
+    await life.world.restart();
+    expect(await valueOf(issued)).toBe(before + 1);
+  });
+
   it("measures requests by route, endpoint and statement, with no label from a request", async () => {
     const uuid = await life.settled();
     await life.platform.deprovision("no-uuid-at-all", { headers: { authorization: null } });
