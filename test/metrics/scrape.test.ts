@@ -1,9 +1,12 @@
 import { randomUUID } from "node:crypto";
+import { refreshNow } from "../../src/credentials/pools.ts";
 import { DatabaseUnavailable } from "../../src/database/database.ts";
+import { openContext } from "../../src/open-context.ts";
 import { build } from "../../src/version.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
 import { basic } from "../support/partner-calls.ts";
+import { teapotConfig, teapotParts } from "../support/sellers.ts";
 import { eventually, opened, type World } from "../support/world.ts";
 import { operator, PASSWORD } from "./operator.ts";
 
@@ -93,17 +96,19 @@ describe("GET /metrics", () => {
     await becomes(`addon_refreshes_total{result="issued"}`, refreshed + 1);
   });
 
-  it("counts a refresh that a stop waits for", async () => {
+  it("counts a refresh that a process waits for when it stops", async () => {
     const issued = `addon_refreshes_total{result="issued"}`;
     const uuid = await life.settled();
     const before = await valueOf(issued);
     life.control.fault("POST /oauth/token", { delayMs: 1_000 });
-    await rows(`UPDATE credentials SET due_at = now() WHERE uuid = $1`, [uuid]);
-    life.world.service.services.nudge("refresh-tokens", 0);
+    const worker = await openContext(teapotConfig({ ...life.world.environment }), teapotParts);
+    worker.totals.start();
+    const refreshed = refreshNow(worker, uuid);
     const sent = `SELECT FROM credentials WHERE uuid = $1 AND sent_at IS NOT NULL`;
     await eventually(async () => expect(await rows(sent, [uuid])).toHaveLength(1));
-    await life.world.restart();
-    expect(await valueOf(issued)).toBe(before + 1);
+    await worker.close();
+    expect(await refreshed).toMatchObject({ done: "stored" });
+    await becomes(issued, before + 1);
   });
 
   it("measures requests by route, endpoint and statement, with no label from a request", async () => {
