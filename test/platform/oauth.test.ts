@@ -1,11 +1,14 @@
 import { inspect } from "node:util";
+import nock from "nock";
+import { createPlatformFor } from "../../src/platform/api.ts";
+import { createHttp } from "../../src/platform/http.ts";
 import { TransportError } from "../../src/platform/call.ts";
 import { createTokenEndpoint, judgeTokenAnswer, type TokenAnswer } from "../../src/platform/oauth.ts";
 import { Secret } from "../../src/secret.ts";
 import { anHttp, aServer, type Answering } from "./local-server.ts";
 import { readTime } from "../../src/values.ts";
 import { oauthGrantOf } from "../../src/platform/authorizations.ts";
-import { inOrder, MEDIA_TYPE, UUID } from "./api-client.ts";
+import { aTokenSource, inOrder, MEDIA_TYPE, UUID } from "./api-client.ts";
 
 const HOUR = 3_600;
 const good = { access_token: "SVCK-a", refresh_token: "r", expires_in: 2 * HOUR, token_type: "Bearer" };
@@ -196,4 +199,41 @@ it.each<[unknown, string | null]>([
   ["0001-01-01T00:00:00+0000", null],
 ])("the expiry time of a grant is read from %j", (text, expected) => {
   expect(readTime(text)?.toISOString() ?? null).toBe(expected);
+});
+
+/** Over https through nock, as the tests of the whole service simulate a faulty platform. */
+describe("the platform mocked with nock", () => {
+  const http = createHttp({ timeoutMs: 1_000 });
+  const platformFor = createPlatformFor({
+    ...{ http, apiUrl: "https://api.example", mediaType: MEDIA_TYPE },
+    tokensOf: () => aTokenSource().tokens,
+  });
+  const endpoint = createTokenEndpoint({ http, authUrl: "https://auth.example", timeoutMs: 1_000 });
+  const secret = new Secret("secret");
+
+  beforeAll(() => nock.disableNetConnect());
+  afterEach(() => {
+    expect(nock.pendingMocks()).toEqual([]);
+    nock.abortPendingRequests();
+    nock.cleanAll();
+  });
+  afterAll(async () => {
+    await http.close();
+    nock.enableNetConnect();
+    nock.restore();
+  });
+
+  it("answers API calls", async () => {
+    nock("https://api.example", { reqheaders: { authorization: "Bearer token-1" } })
+      .get(`/addons/${UUID}`)
+      .reply(200, { id: UUID });
+    await expect(platformFor(UUID).addons.own()).resolves.toEqual({ id: UUID });
+  });
+
+  it("issues tokens", async () => {
+    nock("https://auth.example")
+      .post("/oauth/token", { grant_type: "refresh_token", refresh_token: "secret", client_secret: "secret" })
+      .reply(201, { access_token: "a" });
+    await expect(endpoint.refresh(secret, secret)).resolves.toMatchObject({ outcome: "issued" });
+  });
 });
