@@ -369,6 +369,11 @@ describe("the timetable", () => {
   });
 });
 
+it("a service without a rotation says so to who asks for one", async () => {
+  delete vendor.rotation;
+  await expect(kit.rotate(uuid)).rejects.toThrow("This service cannot rotate credentials");
+});
+
 /** A function that does something else once. */
 function instead<Does extends (...given: never[]) => Promise<unknown>>(
   usual: Does,
