@@ -6,12 +6,12 @@ import express from "express";
 import { Refusal } from "../../src/errors.ts";
 import type { Extensions, Kit, YourJob } from "../../src/extend/contract.ts";
 import { createYourJobs } from "../../src/extend/jobs.ts";
-import { examine } from "../../src/operator/doctor/doctor.ts";
-import type { OpenContext } from "../../src/context.ts";
+import type { DoctorReport } from "../../src/operator/doctor/doctor.ts";
 import { openContext } from "../../src/open-context.ts";
 import { aVendor, type Vendor } from "../support/a-vendor.ts";
-import { sellers } from "../support/sellers.ts";
-import { aWorld, eventually, type World } from "../support/world.ts";
+import { kit as command } from "../support/kit.ts";
+import { teapotConfig, teapotParts } from "../support/sellers.ts";
+import { aWorld, eventually, opened } from "../support/world.ts";
 import { statement } from "../../src/database/database.ts";
 import { migrate } from "../../src/database/migrate.ts";
 
@@ -19,7 +19,6 @@ import { migrate } from "../../src/database/migrate.ts";
 
 const METRICS_PASSWORD = "a-password-of-the-scraper";
 const OPERATOR_PASSWORD = "a-password-of-the-operator";
-let world: World;
 let kit: Kit;
 const vendor: Vendor & Extensions = aVendor();
 /** Runs of the job, and what the next of them do. */
@@ -28,57 +27,49 @@ const next: YourJob["run"][] = [];
 /** What the vendor's check says. */
 let trouble: string | null = null;
 
-beforeAll(async () => {
-  vendor.routes = (router) => {
-    router.post("/moved/:uuid", express.json(), async (request, response) => {
-      await kit.config.set(String(request.params["uuid"]), request.body as Record<string, string | null>);
-      response.status(204).end();
-    });
-    router.get("/refuses", () => {
-      throw new Refusal("Not today.", { id: "not_today", status: 409 });
-    });
-    router.get("/throws", async () =>
-      Promise.reject(Object.assign(new Error("broken inside"), { status: 401 })),
-    );
-    router.get("/throws/late", (_request, response) => {
-      response.json("done");
-      throw new Error("broken after the answer");
-    });
-  };
-  vendor.metrics = {
-    bells_total: { help: "Bells that rang", labels: ["tower"] },
-    rings_total: { help: "Rings" },
-  };
-  vendor.checks = {
-    bell: async () => trouble,
-    rope: async () => Promise.reject(new Error(`The rope is refused: ${METRICS_PASSWORD}.`)),
-  };
-  vendor.jobs = [
-    {
-      name: "meter",
-      at: "0 3 * * *",
-      async run(signal) {
-        runs.push(signal);
-        await next.shift()?.(signal);
-      },
-    },
-  ];
-  world = await aWorld({
-    environment: {
-      SWEEP_CRON: "* * * * * *",
-      METRICS_PASSWORD,
-      OPERATOR_PASSWORD,
-      PUBLIC_URL: "http://localhost",
-    },
-    parts: {
-      vendor(given) {
-        kit = given;
-        return vendor;
-      },
-    },
+vendor.routes = (router) => {
+  router.post("/moved/:uuid", express.json(), async (request, response) => {
+    await kit.config.set(String(request.params["uuid"]), request.body as Record<string, string | null>);
+    response.status(204).end();
   });
-});
-afterAll(() => world.close());
+  router.get("/refuses", () => {
+    throw new Refusal("Not today.", { id: "not_today", status: 409 });
+  });
+  router.get("/throws", async () =>
+    Promise.reject(Object.assign(new Error("broken inside"), { status: 401 })),
+  );
+  router.get("/throws/late", (_request, response) => {
+    response.json("done");
+    throw new Error("broken after the answer");
+  });
+};
+vendor.metrics = {
+  bells_total: { help: "Bells that rang", labels: ["tower"] },
+  rings_total: { help: "Rings" },
+};
+vendor.checks = {
+  bell: async () => trouble,
+  rope: async () => Promise.reject(new Error(`The rope is refused: ${METRICS_PASSWORD}.`)),
+};
+vendor.jobs = [
+  {
+    name: "meter",
+    at: "0 3 * * *",
+    async run(signal) {
+      runs.push(signal);
+      await next.shift()?.(signal);
+    },
+  },
+];
+const world = opened(() =>
+  aWorld({
+    environment: {
+      ...{ METRICS_PASSWORD, OPERATOR_PASSWORD },
+      ...{ SWEEP_CRON: "* * * * * *", PUBLIC_URL: "http://localhost" },
+    },
+    parts: { vendor: (given) => ((kit = given), vendor) },
+  }),
+);
 beforeEach(() => {
   runs.length = 0;
   next.length = 0;
@@ -137,14 +128,11 @@ describe("a route of the vendor's", () => {
     await eventually(() => vars()["TEAPOT_URL"] === "https://later.example", 60_000);
   });
 
-  it.each([
-    ["a var that is not on offer", { COFFEE_URL: "x" }, "COFFEE_URL, which is not among configVars"],
-    ["a text that no environment can hold", { TEAPOT_URL: "a\0b" }, "NUL"],
-  ])("cannot set %s: nothing changes", async (_what, vars, words) => {
-    const { uuid, vars: there } = await installed();
-    const before = there();
-    await expect(kit.config.set(uuid, vars)).rejects.toThrow(words);
-    expect(there()).toEqual(before);
+  it("cannot set a text that no environment can hold, nor what is set with it", async () => {
+    const { uuid, vars } = await installed();
+    const before = vars();
+    await expect(kit.config.set(uuid, { TEAPOT_TOKEN: "x", TEAPOT_URL: "a\0b" })).rejects.toThrow("NUL");
+    expect(vars()).toEqual(before);
   });
 
   it("finds and lists what is provisioned; a deprovisioned resource is neither found nor changed", async () => {
@@ -153,12 +141,8 @@ describe("a route of the vendor's", () => {
     const kept = await installed();
     expect(await kit.resources.find(uuid)).toBeNull();
     await expect(kit.config.set(uuid, { TEAPOT_URL: "x" })).rejects.toThrow("not provisioned");
-    expect(await kit.resources.find(kept.uuid.toUpperCase())).toMatchObject({
-      uuid: kept.uuid,
-      plan: "basic",
-      state: "provisioned",
-      app: { name: kept.app },
-    });
+    const found = { uuid: kept.uuid, plan: "basic", state: "provisioned", app: { name: kept.app } };
+    expect(await kit.resources.find(kept.uuid.toUpperCase())).toMatchObject(found);
     const listed: string[] = [];
     for await (const each of kit.resources.list()) listed.push(each.uuid);
     expect(listed).toContain(kept.uuid);
@@ -180,13 +164,13 @@ describe("a route of the vendor's", () => {
   });
 });
 
-const row = async () =>
-  (
-    await world.rows<{ error: string | null; attempts: number; inMinutes: number }>(
-      `SELECT last_error AS error, attempts, extract(epoch FROM due_at - now())::float8 / 60 AS "inMinutes"
-   FROM your_jobs WHERE name = 'meter' AND leased_until IS NULL`,
-    )
-  )[0] ?? null;
+async function row() {
+  const [found] = await world.rows<{ error: string | null; attempts: number; inMinutes: number }>(
+    `SELECT last_error AS error, attempts, extract(epoch FROM due_at - now())::float8 / 60 AS "inMinutes"
+     FROM your_jobs WHERE name = 'meter' AND leased_until IS NULL`,
+  );
+  return found ?? null;
+}
 
 const read = async (path: string, as: string) => {
   const authorization = `Basic ${Buffer.from(as).toString("base64")}`;
@@ -225,20 +209,13 @@ describe("the vendor's metrics and checks", () => {
 
   it("are lines of kit doctor: what a check says, and jobs that failed, which the overview shows too", async () => {
     const lines = async () => {
-      const { checks } = await examine({
-        readSettings: () => sellers.teapots.config({ ...world.environment }),
-        open: async (config) => (opened = await openContext(config, { ...sellers.teapots.parts, vendor })),
-        offer: sellers.teapots.parts.offer!,
-      });
-      await opened.close();
-      return Object.fromEntries(
-        checks.map(({ id, ok, message }) => [id, ok && id !== "your-jobs" ? "fine" : message]),
-      );
+      const { stdout } = await command(world.environment, ["doctor", "--json"], "", { vendor });
+      const { checks } = JSON.parse(stdout) as DoctorReport;
+      return Object.fromEntries(checks.map(({ id, message }) => [id, message]));
     };
-    let opened: OpenContext;
     await eventually(row);
     expect(await lines()).toMatchObject({
-      "your-bell": "fine",
+      "your-bell": expect.not.stringContaining("cracked"),
       "your-rope": "The rope is refused: [secret].",
       "your-jobs": expect.stringMatching(/^The jobs of your service run; next \(UTC\): meter at 2/),
     });
@@ -283,28 +260,20 @@ describe("a job of the vendor's", () => {
     });
   });
 
-  it.each<[string, YourJob["run"]]>([
-    [
-      "ends when it is told to",
-      (signal) =>
-        new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("cut")))),
-    ],
-    ["does not listen", () => new Promise(() => undefined)],
-  ])(
-    "that hangs and %s is given up after its time, with an alarm, and soon tried again",
-    async (_what, run) => {
-      const before = world.logged().split('"alarm":"job_hangs"').length;
-      vendor.jobs![0]!.mostMinutes = 0.002;
-      next.push(run);
+  it("that hangs, and listens or not, is given up after its time, with an alarm, and soon tried again", async () => {
+    vendor.jobs![0]!.mostMinutes = 0.002;
+    next.push((signal) => new Promise((_, reject) => signal.addEventListener("abort", () => reject("cut"))));
+    next.push(() => new Promise(() => undefined));
+    for (const attempts of [1, 2]) {
       await makeDue();
-      await eventually(async () => (await row())?.attempts === 1);
-      delete vendor.jobs![0]!.mostMinutes;
-      expect(await row()).toMatchObject({ error: "It has not ended after 0.002 minutes" });
-      expect(world.logged().split('"alarm":"job_hangs"')).toHaveLength(before + 1);
-      await makeDue();
-      await eventually(async () => (await row())?.attempts === 0);
-    },
-  );
+      const error = "It has not ended after 0.002 minutes";
+      await eventually(async () => expect(await row()).toMatchObject({ attempts, error }));
+      expect(world.lines('"alarm":"job_hangs"')).toHaveLength(attempts);
+    }
+    delete vendor.jobs![0]!.mostMinutes;
+    await makeDue();
+    await eventually(async () => (await row())?.attempts === 0);
+  });
 
   it("is run by one process at a time, and told to end when that one stops; then another does it", async () => {
     let begun = 0;
@@ -317,10 +286,7 @@ describe("a job of the vendor's", () => {
     await makeDue();
     await eventually(() => begun === 1);
     await world.rows(`UPDATE your_jobs SET due_at = now() - interval '1 hour'`);
-    const other = await openContext(sellers.teapots.config({ ...world.environment }), {
-      ...sellers.teapots.parts,
-      vendor,
-    });
+    const other = await openContext(teapotConfig(world.environment), { ...teapotParts, vendor });
     expect(await createYourJobs(other, vendor.jobs!).runDue()).toBe(0);
     await other.close();
     await world.restart();
@@ -329,16 +295,19 @@ describe("a job of the vendor's", () => {
   });
 });
 
-const job = (name: string, at: string): YourJob => ({ name, at, run: async () => undefined });
-
-it.each<[string, Partial<Extensions>, string]>([
-  ["a job with no cron expression", { jobs: [job("meter", "at three")] }, "at three"],
-  ["two jobs of one name", { jobs: [job("a", "* * * * *"), job("a", "* * * * *")] }, '"a"'],
+const never = async () => ({ later: "Never." });
+const job = (name: string, at = "* * * * *") => ({ name, at, run: never });
+const TIMES = "overlapMinutes is at least 0 and everyDays at least 1";
+it.each<[string, Extensions, string]>([
+  ["a job at no time of cron's", { jobs: [job("meter", "at three")] }, "at three"],
+  ["two jobs of one name", { jobs: [job("a"), job("a")] }, 'two jobs have the name "a"'],
   ["a metric that is named like the kit's", { metrics: { addon_due: { help: "Due" } } }, "addon_due"],
-])("%s keeps the service from starting, and the message says so", async (_what, yours, words) => {
-  const vendor = Object.assign(aVendor(), yours);
-  const config = sellers.teapots.config({ ...world.environment });
-  await expect(openContext(config, { ...sellers.teapots.parts, vendor })).rejects.toThrow(words);
+  ["a rotation at each moment", { rotation: { rotate: never, retire: never, everyDays: 0 } }, TIMES],
+  ["a rotation in eternity", { rotation: { rotate: never, retire: never, everyDays: Infinity } }, TIMES],
+  ["an overlap below zero", { rotation: { rotate: never, retire: never, overlapMinutes: -1 } }, TIMES],
+])("%s keeps the service from starting, and says so", async (_what, brought, words) => {
+  const parts = { ...teapotParts, vendor: Object.assign(aVendor(), brought) };
+  await expect(openContext(teapotConfig(world.environment), parts)).rejects.toThrow(words);
 });
 
 // In a folder and a schema of their own.

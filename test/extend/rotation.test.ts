@@ -1,12 +1,10 @@
 import { Refusal } from "../../src/errors.ts";
 import type { Extensions, Kit, Rotation } from "../../src/extend/contract.ts";
-import { openContext } from "../../src/open-context.ts";
 import { askRotation } from "../../src/extend/rotation.ts";
 import { aGate, aVendor, type Vendor } from "../support/a-vendor.ts";
 import { kit as command } from "../support/kit.ts";
 import { interleavings } from "../support/interleavings.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
-import { sellers } from "../support/sellers.ts";
 import { eventually, opened } from "../support/world.ts";
 
 // A vendor's service that can rotate credentials: the tokens of its product that work, by resource.
@@ -38,10 +36,7 @@ const { moments, parts } = interleavings();
 let kit: Kit;
 let uuid: string;
 const life = opened(() => {
-  const make = (given: Kit) => {
-    kit = given;
-    return Object.assign(vendor, { rotation });
-  };
+  const make = (given: Kit) => ((kit = given), Object.assign(vendor, { rotation }));
   return aLifecycle({ parts: { ...parts, vendor: make } });
 });
 beforeEach(async () => {
@@ -57,32 +52,27 @@ const callsOf = (what: "rotate" | "retire") =>
 const token = () => life.control.configVars(life.control.addon(uuid).app.name)["TEAPOT_TOKEN"];
 const steps = () => life.steps(uuid);
 const events = async () => (await life.events(uuid)).filter((type) => /rotat|retire|deprov|plan/.test(type));
-const askedBy = async () => {
-  const rows = await life.world.rows<{ by: string }>(
-    `SELECT detail->>'by' AS by FROM events WHERE uuid = $1 AND type = 'rotation_asked'`,
-    [uuid],
-  );
-  return rows.map(({ by }) => by);
-};
+const ASKED_BY = `SELECT detail->>'by' AS by FROM events WHERE uuid = $1 AND type = 'rotation_asked'`;
 const becomes = (kinds: string[]) => eventually(async () => expect(await steps()).toEqual(kinds));
 /** The overlap is over, or the pause between two tries. */
 const makeDue = (which = "true") =>
   life.world.rows(`UPDATE steps SET due_at = now() WHERE uuid = $1 AND due_at > now() AND ${which}`, [uuid]);
 /** The new credentials are made, and the platform is to be told. */
 const announcing = () =>
-  eventually(async () =>
-    expect(
-      await life.world.rows(`SELECT kind FROM steps WHERE uuid = $1 AND detail ? 'retires'`, [uuid]),
-    ).toEqual([{ kind: "rotate" }]),
-  );
+  eventually(async () => {
+    const made = `SELECT kind FROM steps WHERE uuid = $1 AND detail ? 'retires'`;
+    expect(await life.world.rows(made, [uuid])).toEqual([{ kind: "rotate" }]);
+  });
+const tokensAre = (state: string) =>
+  life.world.rows(`UPDATE credentials SET state = $2 WHERE uuid = $1`, [uuid, state]);
 /** An operator's `kit rotate`; returns what is skipped, and why. */
 async function byOperator(...words: string[]) {
   const { stdout } = await command(life.world.environment, ["rotate", ...words, "--json"], "", { vendor });
   return (JSON.parse(stdout) as { skipped: { uuid: string; reason: string }[] }).skipped;
 }
 const ASKED = ["rotation_asked", "rotated", "rotation_announced"];
-const failing = (times: number, message = "The kiln is cold.") =>
-  Array.from({ length: times }, () => () => Promise.reject(new Error(message)));
+const failing = (times: number) =>
+  Array.from({ length: times }, () => () => Promise.reject(new Error("The kiln is cold.")));
 
 /** Ends what waits, however often it is put off. */
 async function done(): Promise<void> {
@@ -118,9 +108,7 @@ describe("a rotation", () => {
     await kit.rotate(uuid);
     await eventually(async () => {
       await makeDue();
-      expect(life.world.logged()).toMatch(
-        new RegExp(`"alarm":"step_stuck","uuid":"${uuid}".*"kind":"rotate"`),
-      );
+      expect(life.world.lines('"alarm":"step_stuck"', uuid, '"kind":"rotate"')).not.toEqual([]);
     });
     expect(token()).not.toMatch(/^token-/);
     expect([...tokensOf(uuid)]).toEqual(["first"]);
@@ -138,10 +126,10 @@ describe("a rotation", () => {
     const said = (words: string) =>
       eventually(async () => {
         await makeDue(`kind = 'retire' AND NOT detail ? 'said'`);
-        const [row] = await life.world.rows(`SELECT detail->>'said' AS said FROM steps WHERE uuid = $1`, [
+        const found = await life.world.rows(`SELECT detail->>'said' AS said FROM steps WHERE uuid = $1`, [
           uuid,
         ]);
-        expect(row).toEqual({ said: words });
+        expect(found).toEqual([{ said: words }]);
       });
     await kit.rotate(uuid);
     await said("A potter is on the way.");
@@ -163,8 +151,6 @@ describe("a rotation", () => {
 
   it.each<[string, object]>([
     ["does not say what to retire", { config: { TEAPOT_TOKEN: "x" } }],
-    ["sets a var that is not on offer", { config: { COFFEE: "x" }, retires: null }],
-    ["names them with a NUL", { config: { TEAPOT_TOKEN: "x" }, retires: { old: ["\0"] } }],
     ["names them with broken Unicode", { config: { TEAPOT_TOKEN: "x" }, retires: { "\ud83d": 1 } }],
   ])("whose function %s reaches nobody, and is tried again", async (_what, outcome) => {
     const usual = rotation.rotate;
@@ -185,13 +171,12 @@ describe("a rotation", () => {
     first.rotate.push(() => gate.opened);
     await kit.rotate(uuid);
     await eventually(() => callsOf("rotate").length === 1);
-    const tokensAre = (state: string) =>
-      life.world.rows(`UPDATE credentials SET state = $2 WHERE uuid = $1`, [uuid, state]);
     await tokensAre("grant_lost");
     gate.open();
     await announcing();
-    const [step] = await life.world.rows(`SELECT due_at FROM steps WHERE uuid = $1`, [uuid]);
-    expect(step).toEqual({ due_at: null });
+    expect(await life.world.rows(`SELECT due_at FROM steps WHERE uuid = $1`, [uuid])).toEqual([
+      { due_at: null },
+    ]);
     await tokensAre("active");
     await becomes(["retire"]);
     await done();
@@ -204,10 +189,8 @@ describe("a rotation", () => {
     await announcing();
     await eventually(async () => {
       await makeDue();
-      const [row] = await life.world.rows(`SELECT attempts > 1 AS "isTried" FROM steps WHERE uuid = $1`, [
-        uuid,
-      ]);
-      expect(row).toEqual({ isTried: true });
+      const tried = `SELECT 1 FROM steps WHERE uuid = $1 AND attempts > 1`;
+      expect(await life.world.rows(tried, [uuid])).toHaveLength(1);
     });
     expect(await kit.rotate(uuid)).toBe("under_way");
     expect(tokensOf(uuid).has("first")).toBe(true);
@@ -221,18 +204,13 @@ describe("a rotation", () => {
     await done();
   });
 
-  it.each([
-    ["no_grant", "has no working tokens"],
-    ["quarantined", "has no working tokens"],
-  ])("is not begun for an app whose credential is %s", async (state, message) => {
-    const set = (to: string) =>
-      life.world.rows(`UPDATE credentials SET state = $2 WHERE uuid = $1`, [uuid, to]);
-    await set(state);
-    await expect(kit.rotate(uuid)).rejects.toThrow(message);
+  it("is not begun for an app whose credential is quarantined", async () => {
+    await tokensAre("quarantined");
+    await expect(kit.rotate(uuid)).rejects.toThrow("has no working tokens");
     expect(await askRotation(life.world.service.services, uuid, "timetable")).toBe("no_tokens");
-    expect(await byOperator(uuid)).toEqual([{ uuid, reason: state }]);
+    expect(await byOperator(uuid)).toEqual([{ uuid, reason: "quarantined" }]);
     expect(await steps()).toEqual([]);
-    await set("active");
+    await tokensAre("active");
   });
 
   it("leaves a var as it is set meanwhile, unless it changes that too", async () => {
@@ -267,7 +245,7 @@ describe("a rotation", () => {
     expect(await steps()).toEqual(["retire"]);
     expect(callsOf("retire")).toEqual([]);
     expect(await events()).toEqual(ASKED);
-    expect(await askedBy()).toEqual(["operator"]);
+    expect(await life.world.rows(ASKED_BY, [uuid])).toEqual([{ by: "operator" }]);
     expect(await byOperator(uuid)).toEqual([]);
     await eventually(() => expect(callsOf("rotate")).toHaveLength(2));
     await done();
@@ -277,10 +255,8 @@ describe("a rotation", () => {
   it("that is asked for twice is one; asked for during the overlap, it ends that first", async () => {
     const gate = aGate();
     first.rotate.push(() => gate.opened);
-    expect(await Promise.all([kit.rotate(uuid), kit.rotate(uuid)]).then((both) => both.sort())).toEqual([
-      "asked",
-      "under_way",
-    ]);
+    const both = await Promise.all([kit.rotate(uuid), kit.rotate(uuid)]);
+    expect(both.sort()).toEqual(["asked", "under_way"]);
     gate.open();
     await becomes(["retire"]);
     first.retire.push(...failing(1));
@@ -293,14 +269,8 @@ describe("a rotation", () => {
     });
     await done();
     expect(tokensOf(uuid).size).toBe(1);
-    expect(await events()).toEqual([
-      ...ASKED,
-      "rotation_asked",
-      "retired",
-      "rotated",
-      "rotation_announced",
-      "retired",
-    ]);
+    const second = ["rotation_asked", "retired", "rotated", "rotation_announced", "retired"];
+    expect(await events()).toEqual([...ASKED, ...second]);
   });
 });
 
@@ -382,43 +352,26 @@ describe("nothing is lost or done twice", () => {
 });
 
 describe("the timetable", () => {
-  afterEach(() => void delete rotation.everyDays);
-  const age = (days: number, what = "created_at", of = uuid) =>
-    life.world.rows(`UPDATE resources SET ${what} = now() - make_interval(days => $2::int) WHERE uuid = $1`, [
-      of,
-      days,
-    ]);
-
   it("rotates credentials that are too old, and one that was refused not again on that day", async () => {
     const [young, rotated, refused] = [uuid, await life.settled(), await life.settled()];
     uuid = await life.settled();
     for (const each of [young, rotated, refused, uuid]) tokens.set(each, new Set(["first"]));
-    for (const each of [rotated, refused, uuid]) await age(100, "created_at", each);
-    await age(1, "rotated_at", rotated);
+    const old = `UPDATE resources SET created_at = now() - interval '100 days' WHERE uuid = ANY($1::uuid[])`;
+    await life.world.rows(old, [[rotated, refused, uuid]]);
+    const lately = `UPDATE resources SET rotated_at = now() - interval '1 day' WHERE uuid = $1`;
+    await life.world.rows(lately, [rotated]);
     await life.world.rows(`INSERT INTO events (uuid, type) VALUES ($1, 'rotation_refused')`, [refused]);
     rotation.everyDays = 90;
     await eventually(async () => expect(await events()).toEqual(ASKED));
-    expect(await askedBy()).toEqual(["timetable"]);
+    expect(await life.world.rows(ASKED_BY, [uuid])).toEqual([{ by: "timetable" }]);
     await done();
     expect([...new Set(called.map((call) => call.uuid))]).toEqual([uuid]);
   });
 });
 
-it.each([{ everyDays: 0 }, { overlapMinutes: -1 }, { overlapMinutes: NaN }, { everyDays: Infinity }])(
-  "a rotation with %j keeps the service from starting, and says so",
-  async (times) => {
-    const other = Object.assign(aVendor(), { rotation: { ...rotation, ...times } });
-    const config = sellers.teapots.config({ ...life.world.environment });
-    await expect(openContext(config, { ...sellers.teapots.parts, vendor: other })).rejects.toThrow(
-      "overlapMinutes is at least 0 and everyDays at least 1",
-    );
-  },
-);
-
 it("a service without a rotation says so to who asks for one", async () => {
   delete vendor.rotation;
   await expect(kit.rotate(uuid)).rejects.toThrow("This service cannot rotate credentials");
-  vendor.rotation = rotation;
 });
 
 /** A function that does something else once. */

@@ -194,7 +194,7 @@ it("a database that is away at any step is said, and the service works when it i
   await expectPage(await browser.get(back), 400, NOT_COMPLETED);
   expect(await people.signIn(browser)).toMatchObject({ status: 303 });
   broken = "all";
-  const away = [await browser.get("/oauth/me"), await browser.post("/oauth/logout")];
+  const away = await Promise.all([browser.get("/oauth/me"), browser.post("/oauth/logout")]);
   broken = "";
   for (const { status, headers } of away) expect([status, headers.get("retry-after")]).toEqual([503, "5"]);
   expect((await browser.get("/oauth/me")).status).toBe(200);

@@ -4,7 +4,8 @@ import { statement } from "../../src/database/database.ts";
 import { Secret } from "../../src/secret.ts";
 import { credentialSealContext, createVault } from "../../src/vault/vault.ts";
 import { kitJson } from "../support/kit.ts";
-import { eventually, opened } from "../support/world.ts";
+import { interleavings } from "../support/interleavings.ts";
+import { opened } from "../support/world.ts";
 import type { Browser } from "./browser.ts";
 import { aWorldOfPeople } from "./people.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
@@ -13,7 +14,8 @@ import { teapotConfig, teapotParts } from "../support/sellers.ts";
 // differs: a refusal ends the sign-in, and signing out or in again meets a refresh under way.
 
 let browser: Browser;
-const people = opened(() => aWorldOfPeople({ environment: { WEB_JOBS: "off" } }));
+const { moments, parts } = interleavings();
+const people = opened(() => aWorldOfPeople({ environment: { WEB_JOBS: "off" }, parts }));
 beforeEach(async () => {
   await people.forgetEverybody();
   browser = people.browser();
@@ -26,10 +28,9 @@ afterEach(() => {
   people.control.settings({ plain401: "never" });
 });
 
-const makeDue = () => people.world.rows(`UPDATE credentials SET due_at = now(), leased_until = NULL`);
 const person = async () => (await people.people())[0]!;
 const meetDue = async () => {
-  await makeDue();
+  await people.world.rows(`UPDATE credentials SET due_at = now(), leased_until = NULL`);
   await people.job("refresh-tokens");
 };
 const refreshes = (since: number) =>
@@ -48,12 +49,9 @@ async function accessToken() {
 
 /** Refreshes, and does something between the platform's answer and its storing. */
 async function refreshWhile(meanwhile: () => Promise<unknown>): Promise<void> {
-  await makeDue();
-  people.control.fault("POST /oauth/token", { delayMs: 2_000 });
-  people.world.service.services.jobs.wake("refresh-tokens");
-  await eventually(async () => (await person()).lease === 1);
-  await meanwhile();
-  await people.job("refresh-tokens");
+  moments.set("answered refresh", meanwhile);
+  await meetDue();
+  expect(moments.size).toBe(0);
 }
 
 describe("refresh of a person's tokens", () => {
@@ -212,7 +210,6 @@ it("the pair of a person who signs in at a process of the release before is move
   await people.world.db.query(signIn, [uuid, access, refresh]);
   expect(await person()).toMatchObject(moved);
   expect(await page()).toBe(200);
-  await people.world.rows(`UPDATE credentials SET due_at = now()`);
-  await people.job("refresh-tokens");
+  await meetDue();
   expect(await person()).toMatchObject({ state: "signed_in", last_error: null, generation: 2 });
 });
