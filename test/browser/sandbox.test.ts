@@ -1,181 +1,157 @@
 import { mkdirSync, statSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { Browser, Page } from "playwright-core";
-import { aVisitor, chromiumPath, seriousFindings, startChromium } from "../support/chromium.ts";
-import { aWorld, eventually, type World } from "../support/world.ts";
+import {
+  aVisitor,
+  chromiumPath,
+  LOOKS,
+  overflow,
+  seriousFindings,
+  startChromium,
+} from "../support/chromium.ts";
+import { aWorld, eventually, opened } from "../support/world.ts";
 
 /** With SCREENSHOTS set, the pictures of docs/images are taken again. */
 const wantsScreenshots = Boolean(process.env["SCREENSHOTS"]);
 const images = fileURLToPath(new URL("../../docs/images/", import.meta.url));
 const LARGEST_IMAGE = 150_000;
 
-const whereThereIsOne = chromiumPath === undefined ? describe.skip : describe;
 if (chromiumPath === undefined)
   console.warn(
     "Tests in a real browser are skipped: no Chromium is here. Install one, or name it in CHROMIUM_PATH.",
   );
+const inChromium = chromiumPath ? describe : describe.skip;
 
-let world: World;
-let browser: Browser;
-const base = () => world.sandbox.url;
-const control = () => world.sandbox.control;
-const addonOf = (app: string) =>
-  control()
-    .state()
-    .addons.findLast((addon) => addon.app.name === app)!;
-
-whereThereIsOne("the sandbox's pages in a browser", () => {
+inChromium("the sandbox's pages in a browser", () => {
+  const salt = "a-sign-on-salt-of-this-test";
+  const world = opened(() =>
+    aWorld({ sandbox: { ssoSalt: salt }, environment: { SSO_SALT: salt, SWEEP_CRON: "* * * * * *" } }),
+  );
+  let browser: Browser;
   beforeAll(async () => {
-    world = await aWorld({
-      sandbox: { ssoSalt: "a-sign-on-salt-of-this-test" },
-      environment: { SSO_SALT: "a-sign-on-salt-of-this-test", SWEEP_CRON: "* * * * * *" },
-    });
     browser = await startChromium();
-  }, 120_000);
-  afterAll(async () => {
-    await browser.close();
-    await world.close();
   });
+  afterAll(() => browser?.close());
+  const base = () => world.sandbox.url;
+  const control = () => world.sandbox.control;
+  const addonOf = (app: string) =>
+    control()
+      .state()
+      .addons.findLast((addon) => addon.app.name === app)!;
 
-  it("shows the whole life of an add-on as it happens", async () => {
+  it("show the whole life of an add-on as it happens", async () => {
     const { context, page, problems } = await aVisitor({ browser });
-    await story(page, "shop", "blog", async (words) => {
-      await page.getByText(words).first().waitFor();
-    });
+    const [shop, blog] = ["shop", "blog"] as const;
+    const see = (words: string) => page.getByText(words).first().waitFor();
+    const press = async (name: string) => {
+      const isNext = page.waitForEvent("domcontentloaded");
+      await page.getByRole("button", { name, exact: true }).click();
+      await isNext;
+    };
+    const open = (title: string) => page.getByText(title, { exact: true }).click();
+    const addonPage = () => page.goto(`${base()}/marketplace/addons/${addonOf(shop).name}`);
+
+    for (const name of [blog, shop]) {
+      await page.goto(base());
+      await page.getByLabel("Name").fill(name);
+      await press("Create the app");
+      await page.getByText(`The app ${name} was created.`).waitFor();
+    }
+
+    await page.getByLabel("premium").check();
+    await open("Options, region, name");
+    await page.getByLabel("Options").fill("colour=blue");
+    await press("Install");
+    await see("your service has its tokens");
+    await see("TEAPOT_URL, TEAPOT_TOKEN");
+    await see("exchanges the grant");
+    await shoot(page, "sandbox-addon");
+
+    await page.getByLabel("Attach it to").selectOption(blog);
+    await press("Attach");
+    await page.getByText(`Attached to ${blog}`).waitFor();
+    expect(control().configVars(blog)).toHaveProperty("TEAPOT_URL");
+
+    await page.getByLabel("Plan").selectOption("basic");
+    await press("Change the plan");
+    await eventually(() => addonOf(shop).plan.name === "teapots:basic");
+
+    await press("Open the add-on's page");
+    await press("Continue to the add-on");
+    await page.waitForURL(`${world.service.url}/customer/**`);
+
+    await addonPage();
+    const deliveries = () =>
+      control()
+        .ledger()
+        .entries.filter(({ path }) => path === "/resources");
+    expect(deliveries()).toHaveLength(1);
+    await press("Deliver the provision request again");
+    await eventually(() => expect(deliveries()).toHaveLength(2));
+    await page.getByLabel("And the answer").selectOption("lost");
+    await press("Deliver the provision request again");
+    await see("a fault was applied");
+    await see("no answer");
+    expect(addonOf(shop).state).toBe("provisioned");
+
+    await page.goto(`${base()}/marketplace/platform`);
+    await open("Reset…");
+    await press("Reset the client secret");
+    await page.getByText("The client secret was reset.").waitFor();
+    const secret = await page.getByLabel("Shown only once").inputValue();
+    expect(addonOf(shop).tokens.at(-1)).toMatchObject({ state: "revoked" });
+    await world.restart({ environment: { CLIENT_SECRET: secret } });
+
+    const before = Date.parse(control().state().now);
+    await press("Advance the clock");
+    await page.getByText("The platform's clock is now at").waitFor();
+    expect(Date.parse(control().state().now) - before).toBeGreaterThanOrEqual(8 * 3_600_000);
+
+    await page.getByLabel("Title").fill("Config changes are slow");
+    await press("Post to the feed");
+    await see("investigating");
+    await shoot(page, "sandbox-platform");
+    await press("Resolve");
+    await page.getByText("Resolved: Config changes are slow").waitFor();
+
+    await page.goto(`${base()}/marketplace/ledger`);
+    await see("exchanges the grant");
+    await shoot(page, "sandbox-ledger");
+    await page.goto(base());
+    await shoot(page, "sandbox");
+
+    await addonPage();
+    await open("Uninstall…");
+    await press(`Uninstall ${addonOf(shop).name}`);
+    await eventually(() => addonOf(shop).state === "deprovisioned");
+    await addonPage();
+    await see("This add-on was on");
     await context.close();
     expect(problems).toEqual([]);
   }, 240_000);
 
-  describe("every page", () => {
-    const looks = [
-      ["a wide screen, light", { viewport: { width: 1280, height: 800 }, colorScheme: "light" }],
-      ["a phone, dark", { viewport: { width: 360, height: 740 }, colorScheme: "dark" }],
-    ] as const;
-
-    it.each(looks)(
-      "have no serious accessibility fault and no clipped content: %s",
-      async (_look, options) => {
-        const { context, page } = await aVisitor({ browser, bypassCSP: true, ...options });
-        const { addon } = await control().install({ plan: "premium" });
-        const { name } = addon;
-        const paths = [
-          ...["/", "/marketplace/ledger?before=6", "/marketplace/ledger?view=list&before=6"],
-          ...["/marketplace/platform", "/marketplace/apps/no", `/marketplace/apps/${addon.app.name}`],
-          ...[`/marketplace/addons/${name}`, `/marketplace/addons/${name}/sign-on`],
-        ];
-        for (const path of paths) {
-          await page.goto(base() + path);
-          await page.evaluate(openAll);
-          const width = await page.evaluate("document.documentElement.scrollWidth");
-          expect([path, await seriousFindings(page), width]).toEqual([path, [], options.viewport.width]);
-        }
-        await context.close();
-      },
-      240_000,
-    );
-  });
+  it.each(LOOKS)(
+    "have no serious accessibility fault and no clipped content: %s",
+    async (_where, look) => {
+      const { context, page } = await aVisitor({ browser, bypassCSP: true, ...look });
+      const { name, app } = (await control().install({ plan: "premium" })).addon;
+      for (const path of [
+        ...["/", "/marketplace/ledger?before=6", "/marketplace/ledger?view=list&before=6"],
+        ...["/marketplace/platform", "/marketplace/apps/no", `/marketplace/apps/${app.name}`],
+        ...[`/marketplace/addons/${name}`, `/marketplace/addons/${name}/sign-on`],
+      ]) {
+        await page.goto(base() + path);
+        await page.evaluate(openAll);
+        expect([path, await seriousFindings(page), await overflow(page)]).toEqual([path, [], 0]);
+      }
+      await context.close();
+    },
+    240_000,
+  );
 });
 
 /** Opens everything that can be opened; of the calls only the first, because they are alike. */
 const openAll = `for (const each of document.querySelectorAll("details")) each.open = !each.matches("li + li > *");`;
-
-/** One story from the first app to the end of the add-on. `see` waits for a text on the page. */
-async function story(
-  page: Page,
-  shop: string,
-  blog: string,
-  see: (words: string) => Promise<void>,
-): Promise<void> {
-  const press = async (name: string) => {
-    const isNext = page.waitForEvent("domcontentloaded");
-    await page.getByRole("button", { name, exact: true }).click();
-    await isNext;
-  };
-  const open = (title: string) => page.getByText(title, { exact: true }).click();
-  const addonPage = () => page.goto(`${base()}/marketplace/addons/${addonOf(shop).name}`);
-  const platformPage = () => page.goto(`${base()}/marketplace/platform`);
-
-  for (const name of [blog, shop]) {
-    await page.goto(base());
-    await page.getByLabel("Name").fill(name);
-    await press("Create the app");
-    await page.getByText(`The app ${name} was created.`).waitFor();
-  }
-
-  await page.getByLabel("premium").check();
-  await open("Options, region, name");
-  await page.getByLabel("Options").fill("colour=blue");
-  await press("Install");
-  await see("your service has its tokens");
-  await see("TEAPOT_URL, TEAPOT_TOKEN");
-  await see("exchanges the grant");
-  await shoot(page, "sandbox-addon");
-
-  await page.getByLabel("Attach it to").selectOption(blog);
-  await press("Attach");
-  await page.getByText(`Attached to ${blog}`).waitFor();
-  expect(control().configVars(blog)).toHaveProperty("TEAPOT_URL");
-
-  await page.getByLabel("Plan").selectOption("basic");
-  await press("Change the plan");
-  await eventually(() => addonOf(shop).plan.name === "teapots:basic");
-
-  await press("Open the add-on's page");
-  await press("Continue to the add-on");
-  await page.waitForURL(`${world.service.url}/customer/**`);
-
-  await addonPage();
-  const delivered = () => requestsFor(addonOf(shop).id);
-  const once = delivered();
-  await press("Deliver the provision request again");
-  await eventually(() => delivered() === once + 1);
-  await page.getByLabel("And the answer").selectOption("lost");
-  await press("Deliver the provision request again");
-  await see("a fault was applied");
-  await see("no answer");
-  expect(addonOf(shop).state).toBe("provisioned");
-
-  await platformPage();
-  await open("Reset…");
-  await press("Reset the client secret");
-  await page.getByText("The client secret was reset.").waitFor();
-  const secret = await page.getByLabel("Shown only once").inputValue();
-  expect(addonOf(shop).tokens.at(-1)).toMatchObject({ state: "revoked" });
-  await world.restart({ environment: { CLIENT_SECRET: secret } });
-
-  const before = Date.parse(control().state().now);
-  await press("Advance the clock");
-  await page.getByText("The platform's clock is now at").waitFor();
-  expect(Date.parse(control().state().now) - before).toBeGreaterThanOrEqual(8 * 3_600_000);
-
-  await page.getByLabel("Title").fill("Config changes are slow");
-  await press("Post to the feed");
-  await see("investigating");
-  await shoot(page, "sandbox-platform");
-  await press("Resolve");
-  await page.getByText("Resolved: Config changes are slow").waitFor();
-
-  await page.goto(`${base()}/marketplace/ledger`);
-  await see("exchanges the grant");
-  await shoot(page, "sandbox-ledger");
-  await page.goto(base());
-  await shoot(page, "sandbox");
-
-  await addonPage();
-  await open("Uninstall…");
-  await press(`Uninstall ${addonOf(shop).name}`);
-  await eventually(() => addonOf(shop).state === "deprovisioned");
-  await addonPage();
-  await see("This add-on was on");
-}
-
-/** How often the platform has sent the provision request of a resource. */
-function requestsFor(uuid: string): number {
-  const { entries } = control().ledger();
-  return entries.filter(({ direction, request }) => {
-    return direction === "out" && (request.body as { uuid?: string } | null)?.uuid === uuid;
-  }).length;
-}
 
 /** Takes a picture in a wide and in a narrow window; only in the run with JavaScript, so that there is one of each. */
 async function shoot(page: Page, name: string): Promise<void> {

@@ -3,12 +3,13 @@ import { statSync } from "node:fs";
 /** Files that take longest, however short they are: begun last, they would be waited for alone. */
 const LONGEST = [
   /alerts-of-/,
-  /database\/trouble/,
-  /make-it-yours/,
+  /browser\//,
+  /database\/trouble|processes/,
+  /make-it-yours|dev\/commands/,
   /containers/,
   /not-checked/,
   /conformance\/test\/(broken-|causes)/,
-  /process|put-off|fuzz|browser|bench|dev\/dev|demo|restart/,
+  /process|put-off|fuzz|bench|dev\/dev|demo|restart/,
   /resources\/races|extend\/rotation/,
 ];
 

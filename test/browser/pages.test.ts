@@ -1,0 +1,229 @@
+import type { Browser, Page } from "playwright-core";
+import { h } from "preact";
+import { aWorldOfAnOperator, aWorldOfOperators, PASSWORD } from "../operator/pages/operator.ts";
+import { aWorldOfCustomers, type Form } from "../people/customers.ts";
+import type { CustomerPage } from "../../src/people/contract.ts";
+import { aVisitor, chromiumPath, lookOf, LOOKS, startChromium } from "../support/chromium.ts";
+import { teapots } from "../support/teapots/index.ts";
+import { opened } from "../support/world.ts";
+
+// The service's pages with a real browser (Chromium; CHROMIUM_PATH names one), which applies cookies, redirects and
+// policies, asks for passwords and runs the script.
+
+const inChromium = chromiumPath ? describe : describe.skip;
+let browser: Browser;
+beforeAll(async () => {
+  if (chromiumPath) browser = await startChromium();
+});
+afterAll(() => browser?.close());
+
+async function looksWell(page: Page, name: string, where: string): Promise<void> {
+  expect(await lookOf(page, name, where)).toEqual({ name, findings: [], overflow: 0 });
+}
+
+inChromium("a customer who comes from the platform's dashboard, which is another site,", () => {
+  const DASHBOARD = "https://dashboard.example/";
+  const run = async (_resource: unknown, form: URLSearchParams) => `Moved to ${form.get("host")}.`;
+  const customerPage: CustomerPage = async (resource, page) => {
+    const { title, content } = await teapots.customerPage(resource, page);
+    const host = h("label", null, "Host", h("input", { name: "host" }));
+    return { title, content: [content, page.form("move", [host, h("button", null, "Move it")])] };
+  };
+  const customers = opened(() => aWorldOfCustomers({ parts: { customerPage } }));
+  let uuid: string;
+  beforeAll(async () => {
+    Object.assign(customers.life.vendor, { actions: { move: { run } } });
+    uuid = await customers.life.settled();
+  });
+
+  it.each(LOOKS)(
+    "sign-on, an action, what another may only look at, and sign-out: %s",
+    async (where, look) => {
+      const { context, page, problems } = await aVisitor({ browser, bypassCSP: true, ...look });
+      const at = where.replace(/\W+/g, "-");
+      await fromDashboard(page, customers.signedForm(uuid, `newcomer-${at}@example.com`));
+      await page.waitForURL(`${customers.url()}/customer/${uuid}`);
+      expect(await page.textContent("main")).toMatch(/basic.*region us.*signed on as/s);
+      expect(await page.getByRole("button", { name: "Move it" }).count()).toBe(0);
+      await looksWell(page, "customer-may-look", where);
+      await fromDashboard(page, customers.signedForm(uuid, "colleague@example.com"));
+      await page.getByLabel("Host").fill("host two");
+      await page.getByRole("button", { name: "Move it" }).click();
+      await page.waitForURL(/sent=/);
+      expect(await page.getByRole("status").textContent()).toBe("Moved to host two.");
+      await looksWell(page, "customer-action", where);
+
+      await page.getByRole("button", { name: "Sign out" }).click();
+      await page.waitForURL(`${customers.url()}/customer/${uuid}`);
+      expect(await context.cookies()).toEqual([]);
+      expect(await page.textContent("h1")).toBe("You are not signed on");
+      await looksWell(page, "not-signed-on", where);
+      expect(problems).toEqual([]);
+      await context.close();
+    },
+  );
+
+  /** Opens the platform's dashboard and presses its button there. */
+  async function fromDashboard(page: Page, form: Form): Promise<void> {
+    const members = Object.entries(form).map(
+      ([name, value]) => `<input type="hidden" name="${name}" value="${value}">`,
+    );
+    const body = `<form method="post" action="${customers.url()}/sso/login">${members.join("")}<button>Open</button></form>`;
+    await page.route(DASHBOARD, (route) => route.fulfill({ contentType: "text/html", body }));
+    await page.goto(DASHBOARD);
+    await page.getByRole("button", { name: "Open" }).click();
+  }
+});
+
+inChromium("operators with accounts", () => {
+  const operators = opened(() => aWorldOfOperators("owner@example.com"));
+  let uuid: string;
+  beforeAll(async () => {
+    // The platform sends people to the address that is registered, and nowhere else.
+    const { port } = new URL(operators.url());
+    const redirectUri = `http://localhost:${port}/oauth/callback`;
+    const { id, secret } = operators.control.registerClient({ name: "Teapots", redirectUri });
+    const settings = { OAUTH_CLIENT_ID: id, OAUTH_CLIENT_SECRET: secret!, PORT: port };
+    Object.assign(operators.world.environment, settings);
+    await operators.world.restart();
+    uuid = await operators.settle();
+  });
+
+  it.each(LOOKS)(
+    "refuse one account, let the person change it, sign in and sign out: %s",
+    async (where, look) => {
+      const { context, page, problems } = await aVisitor({ browser, bypassCSP: true, ...look });
+      const address = `${operators.url()}/operator/resources/${uuid}`;
+      await page.goto(address);
+      await looksWell(page, "ways-in", where);
+      await page.getByRole("button", { name: "Sign in" }).click();
+      await atPlatform(page, "newcomer@example.com");
+      await page.waitForURL(address);
+      expect(await page.textContent("h1")).toBe("Not for this account");
+      await looksWell(page, "not-listed", where);
+      await page.getByRole("button", { name: "Sign out" }).click();
+      await page.waitForURL(`${operators.url()}/operator`);
+
+      await page.goto(address);
+      await page.getByRole("button", { name: "Sign in" }).click();
+      await page.getByRole("button", { name: "Use another account" }).click();
+      await atPlatform(page, "owner@example.com");
+      await page.waitForURL(address);
+      expect(await page.textContent("body > header")).toContain("owner@example.com");
+      await looksWell(page, "signed-in", where);
+      await page.evaluate(`document.querySelector(".signed-in span").textContent = "x".repeat(200)`);
+      await looksWell(page, "signed-in-at-length", where);
+      await page.goto(`${operators.url()}/operator/actions/999`);
+      await looksWell(page, "signed-in-problem", where);
+      await page.getByRole("link", { name: "Overview" }).click();
+      await looksWell(page, "signed-in-overview", where);
+      await page.getByRole("button", { name: "Sign out" }).click();
+      await page.getByRole("button", { name: "Sign in" }).waitFor();
+      expect((await context.cookies()).map(({ name }) => name)).not.toContain("kit_session");
+      expect(problems).toEqual([]);
+      await context.close();
+    },
+  );
+
+  /** Signs in at the platform, where nobody has a password, and allows what is asked for. */
+  async function atPlatform(page: Page, email: string): Promise<void> {
+    await page.getByRole("button", { name: email }).click();
+    await page.getByRole("button", { name: "Allow" }).click();
+  }
+});
+
+inChromium("an operator with a password", () => {
+  const operator = opened(() => aWorldOfAnOperator({ environment: { LEGACY_GRANTS: "on" } }));
+  let uuid: string;
+  beforeAll(async () => {
+    uuid = await operator.life.settled();
+    await operator.life.settled("premium");
+    await operator.world.rows(
+      `WITH made AS (INSERT INTO resources (uuid, plan, applied_plan, state, name, app_name)
+           SELECT gen_random_uuid(), 'basic', 'basic', 'provisioned', 'teapots-' || name, 'app-' || name
+           FROM unnest(ARRAY['quiet-31', 'amber-7']) AS name RETURNING uuid)
+         INSERT INTO credentials (uuid, state, reason) SELECT uuid,
+           (ARRAY['grant_lost', 'no_grant'])[row_number() OVER ()], (ARRAY['expired', NULL])[row_number() OVER ()] FROM made`,
+    );
+  });
+
+  const anOperator = (look: object) =>
+    aVisitor({ browser, httpCredentials: { username: "operator", password: PASSWORD }, ...look });
+
+  it.each(LOOKS)("show the overview and find a resource: %s", async (where, look) => {
+    const { context, page, problems } = await anOperator({ ...look, bypassCSP: true });
+    const begun = (await operator.press(`/resources/${uuid}/refresh`)).location!;
+    for (const [name, path] of [
+      ["overview", ""],
+      ["resources", "/resources"],
+      ["resource", `/resources/${uuid}`],
+      ["check-up", "/check-up"],
+      ["audit", "/actions"],
+      ["action", begun.replace("/operator", "")],
+      ["push", `/resources/${uuid}/push`],
+      ["secret", "/secret"],
+      ["reseal", "/reseal"],
+      ["problem", "/actions/999"],
+    ] as const) {
+      await page.goto(`${operator.url()}/operator${path}`);
+      await looksWell(page, name, where);
+    }
+    await page.goto(`${operator.url()}/operator/resources`);
+    await page.getByRole("searchbox").fill(uuid.slice(0, 13));
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/text=/);
+    expect(await page.locator("tbody tr").count()).toBe(1);
+    expect(problems).toEqual([]);
+    await context.close();
+  });
+
+  it("allow an action with the keyboard alone, without JavaScript", async () => {
+    const { context, page } = await anOperator({ javaScriptEnabled: false });
+    await page.goto(`${operator.url()}/operator/resources/${uuid}`);
+    await page.getByRole("button", { name: "Refresh its token" }).focus();
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/\/refresh$/);
+    await page.getByRole("button", { name: "Refresh it" }).focus();
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/\/operator\/actions\/\d+$/);
+    await page.goto(`${operator.url()}/operator/actions`);
+    expect(await page.textContent("tbody tr")).toMatch(/refresh.*1 refreshed,/s);
+    await context.close();
+  });
+
+  it("show the result of an action without a reload, under the Content-Security-Policy", async () => {
+    const { context, page, problems } = await anOperator({ haste: 10 });
+    operator.control.fault("POST /oauth/token", { delayMs: 6_000 }, 2);
+    await page.goto(`${operator.url()}/operator/refresh-all`);
+    await page.getByRole("button", { name: "Refresh all tokens" }).click();
+    await page.waitForURL(/\/operator\/actions\/\d+$/);
+    const told = page.getByRole("status");
+    expect(await told.textContent()).toBe("running");
+    // The live region exists before, and stays unchanged while there is nothing to report.
+    await page.evaluate(`(${WATCH})(document.querySelector("[role=status]"))`);
+    await page.getByText("2 refreshed,").waitFor();
+    expect(await told.textContent()).toMatch(/^done.*2 refreshed,/);
+    expect(await page.evaluate(`document.querySelector("[role=status]").changes`)).toBe(1);
+    expect(problems).toEqual([]);
+    await context.close();
+  });
+
+  it("keep the platform's answer on the page while the rest is updated", async () => {
+    const { context, page, problems } = await anOperator({ haste: 10 });
+    await page.goto(`${operator.url()}/operator/resources/${uuid}`);
+    await page.getByText("where it was installed").waitFor();
+    const since = operator.life.position();
+    await operator.world.rows(`UPDATE credentials SET last_error = 'written meanwhile'`);
+    await page.getByText("written meanwhile").waitFor();
+    expect(operator.life.entries(since).filter(({ direction }) => direction === "in")).toEqual([]);
+    expect(await page.getByText("where it was installed").count()).toBe(1);
+    expect(problems).toEqual([]);
+    await context.close();
+  });
+
+  /** Counts how often something happens in an element. */
+  const WATCH = `(region) => {
+    region.changes = 0;
+    new MutationObserver(() => (region.changes += 1)).observe(region, { childList: true, subtree: true, characterData: true });
+  }`;
+});
