@@ -86,7 +86,7 @@ inChromium("operators with accounts", () => {
     const settings = { OAUTH_CLIENT_ID: id, OAUTH_CLIENT_SECRET: secret!, PORT: port };
     Object.assign(operators.world.environment, settings);
     await operators.world.restart();
-    uuid = await operators.settle();
+    uuid = await operators.world.settled();
   });
 
   it.each(LOOKS)(
