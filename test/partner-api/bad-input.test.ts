@@ -10,6 +10,8 @@ import { opened } from "../support/world.ts";
 // Without sweeps: the sandbox does not know the grants made up here.
 const life = opened(() => aLifecycle({ environment: { WEB_JOBS: "off" } }));
 
+const login = () => basic(life.world.sandbox.settings.addonId, life.world.sandbox.settings.addonPassword);
+
 /** Expects a refusal in the standard form, which changed nothing and revealed nothing internal. */
 async function expectRefused(answer: Response, status: number, id?: string): Promise<void> {
   const body = answer.body as { id: string; message: string };
@@ -90,11 +92,10 @@ describe("a body that is not a valid request is refused", () => {
   });
 
   it("more than 64 kB in chunks, without a length", async () => {
-    const { addonId, addonPassword } = life.world.sandbox.settings;
     const piece = `8000\r\n${"x".repeat(0x8000)}\r\n`;
     const answer = await rawHttp(
       life.world.service.url!,
-      `POST /resources HTTP/1.1\r\nHost: x\r\nAuthorization: ${basic(addonId, addonPassword)}\r\nConnection: close\r\n` +
+      `POST /resources HTTP/1.1\r\nHost: x\r\nAuthorization: ${login()}\r\nConnection: close\r\n` +
         `Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n${piece.repeat(3)}0\r\n\r\n`,
     );
     expect(answer.statuses).toEqual([413]);
@@ -177,8 +178,6 @@ describe("unusual but valid input", () => {
     ["exactly 64 kB", whole.replace('"more":""', `"more":"${"x".repeat(65_536 - whole.length)}"`)],
     ["20 levels of nesting", requestWith(`"options":{"a":${nested(18)}}`)],
     ["the nil uuid", aProvisionRequest({ uuid: "00000000-0000-0000-0000-000000000000" })],
-    ["the greatest uuid", aProvisionRequest({ uuid: "ffffffff-ffff-ffff-ffff-ffffffffffff" })],
-    ["a uuid of no version", aProvisionRequest({ uuid: "01234567-89ab-cdef-0123-456789abcdef" })],
   ])("is accepted: %s", async (_case, body) => accepted(body));
 
   it.each([
@@ -306,14 +305,6 @@ describe("unusual HTTP requests", () => {
     expect((await life.platform.send("post", path, {}, { headers })).status).toBe(405);
   });
 
-  const login = () => basic(life.world.sandbox.settings.addonId, life.world.sandbox.settings.addonPassword);
-  it("a request in absolute form is the same as any other", async () => {
-    const line = `DELETE http://elsewhere.example.com/resources/${randomUUID()} HTTP/1.1`;
-    const head = `Host: x\r\nConnection: close\r\nAuthorization: ${login()}`;
-    const { statuses } = await rawHttp(life.world.service.url!, `${line}\r\n${head}\r\n\r\n`);
-    expect(statuses).toEqual([404]);
-  });
-
   it.each([
     ["two lengths", "Host: x\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}"],
     ["both", "Host: x\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"],
@@ -327,6 +318,6 @@ describe("unusual HTTP requests", () => {
     const faults = [...life.world.lines('"level":"error"'), ...life.world.lines('"level":"fatal"')];
     expect(faults.filter((line) => !line.includes('"alarm":"no_grant"'))).toEqual([]);
     expect(life.world.logged()).not.toMatch(/grant-[0-9a-f]{32}/);
-    expect(life.world.logged()).not.toContain(login());
+    expect(life.world.logged()).not.toContain(login().slice("Basic ".length));
   });
 });

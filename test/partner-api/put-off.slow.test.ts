@@ -41,20 +41,10 @@ describe("a provision that is answered with later", () => {
     ]);
     const { config } = life.patchesOf(addon.id)[0]!;
     expect(config.map(({ name }) => name).sort()).toEqual(["TEAPOT_TOKEN", "TEAPOT_URL"]);
-    // Nothing can be set yet.
-    expect(
-      life.entries(since).filter(({ method, path }) => method === "GET" && path.endsWith("/config")),
-    ).toEqual([]);
     expect(life.vendor.callsOf(addon.id, "provision")).toEqual([]);
     expect(life.vendor.callsOf(addon.id, "finish")).toHaveLength(1);
     expect(await life.resource(addon.id)).toMatchObject({ state: "provisioned", answer_status: 202 });
     expect(life.entries(since).flatMap(({ complaints }) => complaints ?? [])).toEqual([]);
-
-    // A delivery after all that still gets the first answer.
-    expect((await life.control.redeliver(addon.id)).response).toMatchObject({
-      status: 202,
-      body: response.body as object,
-    });
   });
 
   it("repeats configuring and reporting that fail, done or not, but no vendor's function", async () => {
@@ -94,25 +84,6 @@ describe("a provision that is answered with later", () => {
     expect(await life.resource(addon.id)).toMatchObject({ state: "failed", answer_status: 422 });
     expect(await life.credential(addon.id)).toMatchObject({ state: "erased" });
     expect((await life.platform.provision(life.requestFor(addon.id))).status).toBe(422);
-  });
-
-  it("is given up when it is not done after 11 hours", async () => {
-    for (let tries = 0; tries < 20; tries += 1)
-      life.vendor.next("finish", () => Promise.reject(new Error("The kiln is cold.")));
-    const { addon } = await life.control.install({ plan: "dedicated" });
-    await eventually(() => life.vendor.callsOf(addon.id, "finish").length > 0);
-    // Between two tries, and no further one comes: given up during a try, its end would wait for the lease of that try.
-    await eventually(async () => {
-      const aged = await life.world.rows(
-        `UPDATE steps SET created_at = now() - interval '11 hours 1 second', due_at = now() + interval '1 hour'
-         WHERE uuid = $1 AND leased_until IS NULL RETURNING id`,
-        [addon.id],
-      );
-      return aged.length === 1;
-    });
-    await life.resourceBecomes(addon.id, { state: "failed" });
-    expect(life.actionsOf(addon.id)).toEqual(["deprovision 200"]);
-    expect(life.world.logged()).toContain('"alarm":"provision_failed"');
   });
 });
 
@@ -189,33 +160,39 @@ describe("a provision that is given up while finish still runs", () => {
   const LATE = `UPDATE steps SET created_at = now() - interval '12 hours'`;
   const LOST = `UPDATE credentials SET state = 'grant_lost', due_at = NULL`;
   it.each([
-    ["after 11 hours", LATE, "report_failure", "failed"],
-    ["with a lost grant", LOST, "clean_up", "failed"],
-    ["after 11 hours, and then deprovisioned,", LATE, "report_failure", "deprovisioned"],
-  ])("%s waits before it calls deprovision until finish must have noticed", async (...row) => {
-    const [, giveUp, next, state] = row;
-    const gate = aGate();
-    life.vendor.next("finish", async (...given) => {
-      await gate.opened;
-      return teapots.finish(...given);
-    });
-    const { addon } = await life.control.install({ plan: "dedicated" });
-    await eventually(() => life.vendor.callsOf(addon.id, "finish").length === 1);
-    // Whether its app was found by then or not, only the running step is left.
-    await eventually(async () => expect(await life.steps(addon.id)).toEqual(["finish"]));
-    await life.world.rows(`${giveUp} WHERE uuid = $1`, [addon.id]);
-    await eventually(async () => expect(await life.steps(addon.id)).toEqual([next]));
-    if (state === "deprovisioned") await life.control.deprovision(addon.id);
-    expect(await seconds(addon.id)).toBeGreaterThan(5);
-    expect(life.vendor.callsOf(addon.id, "deprovision")).toEqual([]);
-    gate.open();
-    // Repeated if it came too early, because the remaining steps change meanwhile.
-    await eventually(async () => {
-      if (life.vendor.callsOf(addon.id, "deprovision").length === 0) await life.hurry(addon.id);
-      return life.vendor.callsOf(addon.id, "deprovision").length > 0;
-    });
-    await life.resourceBecomes(addon.id, { state });
-  });
+    ["after 11 hours", LATE, "report_failure", "failed", ["deprovision 200"]],
+    ["with a lost grant", LOST, "clean_up", "failed", []],
+    ["after 11 hours, and then deprovisioned,", LATE, "report_failure", "deprovisioned", []],
+  ])(
+    "%s waits before it calls deprovision until finish must have noticed",
+    async (_when, giveUp, next, state, told) => {
+      const gate = aGate();
+      life.vendor.next("finish", async (...given) => {
+        await gate.opened;
+        return teapots.finish(...given);
+      });
+      const { addon } = await life.control.install({ plan: "dedicated" });
+      await eventually(() => life.vendor.callsOf(addon.id, "finish").length === 1);
+      // Whether its app was found by then or not, only the running step is left.
+      await eventually(async () => expect(await life.steps(addon.id)).toEqual(["finish"]));
+      await life.world.rows(`${giveUp} WHERE uuid = $1`, [addon.id]);
+      await eventually(async () => expect(await life.steps(addon.id)).toEqual([next]));
+      if (state === "deprovisioned") await life.control.deprovision(addon.id);
+      expect(await seconds(addon.id)).toBeGreaterThan(5);
+      expect(life.vendor.callsOf(addon.id, "deprovision")).toEqual([]);
+      gate.open();
+      // Repeated if it came too early, because the remaining steps change meanwhile.
+      await eventually(async () => {
+        if (life.vendor.callsOf(addon.id, "deprovision").length === 0) await life.hurry(addon.id);
+        return life.vendor.callsOf(addon.id, "deprovision").length > 0;
+      });
+      await life.resourceBecomes(addon.id, { state });
+      expect(life.actionsOf(addon.id)).toEqual(told);
+      expect(life.world.lines('"alarm":"provision_failed"', addon.id)).toHaveLength(
+        state === "failed" ? 1 : 0,
+      );
+    },
+  );
 });
 
 describe("a provision whose function", () => {
