@@ -188,9 +188,7 @@ describe("a provision that is given up while finish still runs", () => {
       });
       await life.resourceBecomes(addon.id, { state });
       expect(life.actionsOf(addon.id)).toEqual(told);
-      expect(life.world.lines('"alarm":"provision_failed"', addon.id)).toHaveLength(
-        state === "failed" ? 1 : 0,
-      );
+      expect(life.world.lines('"alarm":"provision_failed"', addon.id)).toHaveLength(giveUp === LATE ? 1 : 0);
     },
   );
 });
