@@ -263,15 +263,9 @@ describe("a job of the vendor's", () => {
   });
 
   it("is run by one process at a time, and told to end when that one stops; then another does it", async () => {
-    let begun = 0;
-    const untilStopped: YourJob["run"] = (signal) =>
-      new Promise((resolve) => {
-        begun += 1;
-        signal.addEventListener("abort", () => resolve(undefined));
-      });
-    next.push(untilStopped);
+    next.push((signal) => new Promise((resolve) => signal.addEventListener("abort", resolve)));
     await makeDue();
-    await eventually(() => begun === 1);
+    await eventually(() => runs.length === 1);
     await world.rows(`UPDATE your_jobs SET due_at = now() - interval '1 hour'`);
     const other = await openContext(teapotConfig(world.environment), { ...teapotParts, vendor });
     expect(await createYourJobs(other, vendor.jobs!).runDue()).toBe(0);

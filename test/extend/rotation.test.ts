@@ -274,49 +274,45 @@ describe("a rotation", () => {
   });
 });
 
-describe("a rotation and a plan change", () => {
-  const changePlan = async (plan: string) => (await life.control.changePlan(uuid, plan)).response.status;
+const changePlan = async (plan: string) => (await life.control.changePlan(uuid, plan)).response.status;
 
-  it("wait for each other, in the order in which they were asked for", async () => {
-    const [plan, made] = [aGate(), aGate()];
-    vendor.next("changePlan", () => plan.opened.then(() => ({ config: { TEAPOT_TOKEN: "of premium" } })));
-    first.rotate.push(() => made.opened);
-    expect(await changePlan("premium")).toBe(202);
-    await kit.rotate(uuid);
-    expect(callsOf("rotate")).toHaveLength(0);
-    plan.open();
-    await eventually(() => callsOf("rotate").length === 1);
-    expect(callsOf("rotate")).toMatchObject([{ plan: "premium" }]);
-    expect(await changePlan("basic")).toBe(202);
-    expect(vendor.callsOf(uuid, "changePlan")).toHaveLength(1);
-    made.open();
-    await eventually(() => vendor.callsOf(uuid, "changePlan").length === 2);
-    await eventually(async () => expect(await life.resource(uuid)).toMatchObject({ plan: "basic" }));
-    await done();
-    expect(await events()).toEqual(expect.arrayContaining([...ASKED, "retired"]));
-  });
+it("a rotation and a plan change wait for each other, in the order in which they were asked for", async () => {
+  const [plan, made] = [aGate(), aGate()];
+  vendor.next("changePlan", () => plan.opened.then(() => ({ config: { TEAPOT_TOKEN: "of premium" } })));
+  first.rotate.push(() => made.opened);
+  expect(await changePlan("premium")).toBe(202);
+  await kit.rotate(uuid);
+  expect(callsOf("rotate")).toHaveLength(0);
+  plan.open();
+  await eventually(() => callsOf("rotate").length === 1);
+  expect(callsOf("rotate")).toMatchObject([{ plan: "premium" }]);
+  expect(await changePlan("basic")).toBe(202);
+  expect(vendor.callsOf(uuid, "changePlan")).toHaveLength(1);
+  made.open();
+  await eventually(() => vendor.callsOf(uuid, "changePlan").length === 2);
+  await eventually(async () => expect(await life.resource(uuid)).toMatchObject({ plan: "basic" }));
+  await done();
+  expect(await events()).toEqual(expect.arrayContaining([...ASKED, "retired"]));
 });
 
-describe("a resource that is deprovisioned", () => {
-  it.each([
-    ["while new credentials are made", 0],
-    ["during the overlap", 1],
-  ])("%s is taken down as a whole", async (_when, made) => {
-    const gate = aGate();
-    if (made === 0) first.rotate.push(() => gate.opened);
-    await kit.rotate(uuid);
-    await eventually(() => callsOf("rotate").length === 1);
-    if (made === 1) await becomes(["retire"]);
-    await life.control.deprovision(uuid);
-    gate.open();
-    await eventually(async () => {
-      await life.hurry(uuid);
-      expect(await steps()).toEqual([]);
-    });
-    expect(vendor.callsOf(uuid, "deprovision").length).toBeGreaterThan(0);
-    expect(callsOf("retire")).toEqual([]);
-    await expect(kit.rotate(uuid)).rejects.toThrow("not provisioned");
+it.each([
+  ["while new credentials are made", 0],
+  ["during the overlap", 1],
+])("a resource that is deprovisioned %s is taken down as a whole", async (_when, made) => {
+  const gate = aGate();
+  if (made === 0) first.rotate.push(() => gate.opened);
+  await kit.rotate(uuid);
+  await eventually(() => callsOf("rotate").length === 1);
+  if (made === 1) await becomes(["retire"]);
+  await life.control.deprovision(uuid);
+  gate.open();
+  await eventually(async () => {
+    await life.hurry(uuid);
+    expect(await steps()).toEqual([]);
   });
+  expect(vendor.callsOf(uuid, "deprovision").length).toBeGreaterThan(0);
+  expect(callsOf("retire")).toEqual([]);
+  await expect(kit.rotate(uuid)).rejects.toThrow("not provisioned");
 });
 
 describe("nothing is lost or done twice", () => {
@@ -351,22 +347,20 @@ describe("nothing is lost or done twice", () => {
   );
 });
 
-describe("the timetable", () => {
-  it("rotates credentials that are too old, and one that was refused not again on that day", async () => {
-    const [young, rotated, refused] = [uuid, await life.settled(), await life.settled()];
-    uuid = await life.settled();
-    for (const each of [young, rotated, refused, uuid]) tokens.set(each, new Set(["first"]));
-    const old = `UPDATE resources SET created_at = now() - interval '100 days' WHERE uuid = ANY($1::uuid[])`;
-    await life.world.rows(old, [[rotated, refused, uuid]]);
-    const lately = `UPDATE resources SET rotated_at = now() - interval '1 day' WHERE uuid = $1`;
-    await life.world.rows(lately, [rotated]);
-    await life.world.rows(`INSERT INTO events (uuid, type) VALUES ($1, 'rotation_refused')`, [refused]);
-    rotation.everyDays = 90;
-    await eventually(async () => expect(await events()).toEqual(ASKED));
-    expect(await life.world.rows(ASKED_BY, [uuid])).toEqual([{ by: "timetable" }]);
-    await done();
-    expect([...new Set(called.map((call) => call.uuid))]).toEqual([uuid]);
-  });
+it("the timetable rotates credentials that are too old, and one that was refused not again on that day", async () => {
+  const [young, rotated, refused] = [uuid, await life.settled(), await life.settled()];
+  uuid = await life.settled();
+  for (const each of [young, rotated, refused, uuid]) tokens.set(each, new Set(["first"]));
+  const old = `UPDATE resources SET created_at = now() - interval '100 days' WHERE uuid = ANY($1::uuid[])`;
+  await life.world.rows(old, [[rotated, refused, uuid]]);
+  const lately = `UPDATE resources SET rotated_at = now() - interval '1 day' WHERE uuid = $1`;
+  await life.world.rows(lately, [rotated]);
+  await life.world.rows(`INSERT INTO events (uuid, type) VALUES ($1, 'rotation_refused')`, [refused]);
+  rotation.everyDays = 90;
+  await eventually(async () => expect(await events()).toEqual(ASKED));
+  expect(await life.world.rows(ASKED_BY, [uuid])).toEqual([{ by: "timetable" }]);
+  await done();
+  expect([...new Set(called.map((call) => call.uuid))]).toEqual([uuid]);
 });
 
 it("a service without a rotation says so to who asks for one", async () => {
