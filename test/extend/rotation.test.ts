@@ -1,5 +1,6 @@
 import { Refusal } from "../../src/errors.ts";
-import type { Extensions, Kit, Rotation } from "../../src/extend/contract.ts";
+import type { Extensions, Kit, Rotated, Rotation } from "../../src/extend/contract.ts";
+import type { NotYet } from "../../src/resources/contract.ts";
 import { askRotation } from "../../src/work/rotation.ts";
 import { aGate, aVendor, type Vendor } from "../support/a-vendor.ts";
 import { kit as command } from "../support/kit.ts";
@@ -12,12 +13,14 @@ import { eventually, opened } from "../support/world.ts";
 const vendor: Vendor & Extensions = aVendor();
 const tokens = new Map<string, Set<string>>();
 const called: { what: "rotate" | "retire"; uuid: string; plan: string; key: string }[] = [];
-/** What the next calls do before they work. */
-const first: { rotate: (() => unknown)[]; retire: (() => unknown)[] } = { rotate: [], retire: [] };
+/** What the next calls do before they work, and answer instead, if it is something. */
+type First<Answer> = (() => Answer | void | Promise<Answer | void>)[];
+const first: { rotate: First<Rotated | NotYet>; retire: First<NotYet> } = { rotate: [], retire: [] };
 const rotation: Rotation = {
   async rotate({ uuid, plan, idempotencyKey: key }) {
     called.push({ what: "rotate", uuid, plan, key });
-    await first.rotate.shift()?.();
+    const instead = await first.rotate.shift()?.();
+    if (instead) return instead;
     const [old] = [...tokensOf(uuid)].filter((token) => token !== `token-${key}`).slice(-1);
     tokensOf(uuid).add(`token-${key}`);
     return {
@@ -27,7 +30,8 @@ const rotation: Rotation = {
   },
   async retire({ uuid, plan, idempotencyKey: key }, retires) {
     called.push({ what: "retire", uuid, plan, key });
-    await first.retire.shift()?.();
+    const instead = await first.retire.shift()?.();
+    if (instead) return instead;
     tokensOf(uuid).delete((retires as { old: string }).old);
   },
 };
@@ -121,8 +125,8 @@ describe("a rotation", () => {
   });
 
   it("goes on as long as the service says that it is not done, and so does its end", async () => {
-    rotation.rotate = instead(rotation.rotate, async () => ({ later: "A potter is on the way." }));
-    rotation.retire = instead(rotation.retire, async () => ({ later: "Still pouring." }));
+    first.rotate.push(() => ({ later: "A potter is on the way." }));
+    first.retire.push(() => ({ later: "Still pouring." }));
     const said = (words: string) =>
       eventually(async () => {
         await makeDue(`kind = 'retire' AND NOT detail ? 'said'`);
@@ -216,11 +220,8 @@ describe("a rotation", () => {
   it("leaves a var as it is set meanwhile, unless it changes that too", async () => {
     const { TEAPOT_URL: before } = life.varsAt(uuid);
     const gate = aGate();
-    rotation.rotate = instead(rotation.rotate, async () => {
-      called.push({ what: "rotate", uuid, plan: "basic", key: "of this one" });
-      await gate.opened;
-      return { config: { TEAPOT_URL: before!, TEAPOT_TOKEN: "new" }, retires: { old: "first" } };
-    });
+    const config = { TEAPOT_URL: before!, TEAPOT_TOKEN: "new" };
+    first.rotate.push(() => gate.opened.then(() => ({ config, retires: { old: "first" } })));
     await kit.rotate(uuid);
     await eventually(() => callsOf("rotate").length === 1);
     await kit.config.set(uuid, { TEAPOT_URL: "https://moved.example", TEAPOT_TOKEN: "meanwhile" });
@@ -367,12 +368,3 @@ it("a service without a rotation says so to who asks for one", async () => {
   delete vendor.rotation;
   await expect(kit.rotate(uuid)).rejects.toThrow("This service cannot rotate credentials");
 });
-
-/** A function that does something else once. */
-function instead<Does extends (...given: never[]) => Promise<unknown>>(
-  usual: Does,
-  other: () => ReturnType<Does>,
-): Does {
-  let isUsed = false;
-  return ((...given) => (isUsed ? usual(...given) : ((isUsed = true), other()))) as Does;
-}

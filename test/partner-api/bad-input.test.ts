@@ -70,14 +70,13 @@ describe("a body that is not a valid request is refused", () => {
   const ids: Record<number, string> = {
     ...{ 400: "bad_request", 413: "payload_too_large", 415: "unsupported_media_type", 422: "invalid_params" },
   };
-  const latin = [`{"uuid":"${randomUUID()}","plan":"basic","name":"`, "\xff", '"}'].join("");
 
   it.each<[string, number, unknown, Record<string, string | null>?]>([
     ["broken JSON", 400, '{"uuid":'],
     ["null", 422, "null"],
     ["an empty body", 422, ""],
     ["no body and no type", 422, undefined, { "content-type": null }],
-    ["bytes that are no UTF-8", 422, Buffer.from(latin, "latin1")],
+    ["bytes that are no UTF-8", 422, Buffer.from('{"name":"\xff"}', "latin1")],
     ["a compressed body", 415, gzipSync("{}"), { "content-encoding": "gzip" }],
     ["more than 64 kB", 413, `"${"x".repeat(65_536)}"`],
     ["30,000 arrays in each other", 422, nested(30_000)],
