@@ -12,7 +12,7 @@ import { aVendor, type Vendor } from "../support/a-vendor.ts";
 import { kit as command } from "../support/kit.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 import { aWorld, eventually, opened } from "../support/world.ts";
-import { statement } from "../../src/database/database.ts";
+import { basic } from "../support/partner-calls.ts";
 import { migrate } from "../../src/database/migrate.ts";
 
 // A vendor's service with routes and jobs of its own, and what the kit offers it.
@@ -83,12 +83,9 @@ async function installed() {
 }
 
 const call = (path: string, init?: RequestInit) => fetch(`${world.service.url}${path}`, init);
+const headers = { "content-type": "application/json" };
 const moved = (uuid: string, vars: object) =>
-  call(`/moved/${uuid}`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(vars),
-  });
+  call(`/moved/${uuid}`, { method: "POST", headers, body: JSON.stringify(vars) });
 
 describe("a route of the vendor's", () => {
   it("answers, its refusals and errors as JSON without what is inside", async () => {
@@ -164,11 +161,9 @@ async function row() {
   return found ?? null;
 }
 
-const read = async (path: string, as: string) => {
-  const authorization = `Basic ${Buffer.from(as).toString("base64")}`;
-  return (await call(path, { headers: { authorization } })).text();
-};
-const scraped = () => read("/metrics", `metrics:${METRICS_PASSWORD}`);
+const read = async (path: string, authorization: string) =>
+  (await call(path, { headers: { authorization } })).text();
+const scraped = () => read("/metrics", basic("metrics", METRICS_PASSWORD));
 
 describe("the vendor's metrics and checks", () => {
   it("are scraped beside the kit's, which times the vendor's functions", async () => {
@@ -212,7 +207,9 @@ describe("the vendor's metrics and checks", () => {
       "your-bell": "The bell is cracked.",
       "your-jobs": expect.stringMatching(/^meter failed: no ladder It is tried again at 2/),
     });
-    expect(await read("/operator", `operator:${OPERATOR_PASSWORD}`)).toContain("meter failed: no ladder");
+    expect(await read("/operator", basic("operator", OPERATOR_PASSWORD))).toContain(
+      "meter failed: no ladder",
+    );
     await world.rows(`UPDATE your_jobs SET last_error = NULL`);
   });
 });
@@ -304,7 +301,7 @@ describe("migrations of the vendor's own tables", () => {
     await writeFile(path.join(yours, name, "migration.sql"), script);
   }
   const run = () => migrate({ url: world.environment["DATABASE_URL"]!, yours });
-  const rows = (text: string) => world.db.query(statement("", text));
+  const rows = (text: string) => world.rows(text);
 
   it("are applied after the kit's, once, and make tables of the schema yours beside the kit's of the same name", async () => {
     await write("20270101000000_steps", "CREATE TABLE steps (height int); INSERT INTO steps VALUES (17)");

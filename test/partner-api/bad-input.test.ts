@@ -22,18 +22,17 @@ async function expectRefused(answer: Response, status: number, id?: string): Pro
   });
   expect(answer.text).not.toMatch(/node_modules|\bat .*:\d+|SyntaxError|Prisma|postgres/i);
   expect(answer.headers).not.toHaveProperty("x-powered-by");
-  expect(await countRows()).toBe(0);
+  expect(await kept()).toEqual([]);
   // The clean-up of an earlier case may still run; it does not belong to this one.
   expect(life.vendor.calls.filter(({ what }) => what !== "deprovision")).toEqual([]);
 }
 
-async function countRows(): Promise<number> {
-  const [row] = await life.world.rows<{ rows: number }>(
-    `SELECT ((SELECT count(*) FROM resources) + (SELECT count(*) FROM credentials)
-       + (SELECT count(*) FROM steps) + (SELECT count(*) FROM events))::int AS rows`,
+const kept = () =>
+  life.world.rows(
+    ["resources", "credentials", "steps", "events"]
+      .map((table) => `SELECT uuid FROM ${table}`)
+      .join(" UNION ALL "),
   );
-  return row!.rows;
-}
 
 async function stored(uuid: string) {
   const columns = "uuid, name, plan, region, options, state, callback_url";
@@ -63,8 +62,7 @@ const gone = () => {
 };
 
 const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth);
-const requestWith = (members: string) =>
-  `{"uuid":"${randomUUID()}","plan":"basic"${members && `,${members}`}}`;
+const requestWith = (members: string) => `{"uuid":"${randomUUID()}","plan":"basic",${members}}`;
 
 describe("a body that is not a valid request is refused", () => {
   const ids: Record<number, string> = {
@@ -98,7 +96,7 @@ describe("a body that is not a valid request is refused", () => {
         `Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n${piece.repeat(3)}0\r\n\r\n`,
     );
     expect(answer.statuses).toEqual([413]);
-    expect(await countRows()).toBe(0);
+    expect(await kept()).toEqual([]);
   });
 });
 

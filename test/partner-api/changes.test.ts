@@ -11,16 +11,13 @@ import { eventually, opened } from "../support/world.ts";
 const life = opened(() => aLifecycle());
 afterEach(() => life.vendor.asUsual());
 
-/** Every column of a resource's rows that may hold an encrypted value, and is not null. */
-async function sealedOf(uuid: string): Promise<string[]> {
-  const rows = await life.world.rows<Record<string, unknown>>(
-    `SELECT r.*, c.* FROM resources r JOIN credentials c USING (uuid) WHERE r.uuid = $1`,
+/** The columns of a resource's rows that hold an encrypted value. */
+const sealedOf = (uuid: string) =>
+  life.world.rows(
+    `SELECT key FROM resources r JOIN credentials c USING (uuid), jsonb_each(to_jsonb(r) || to_jsonb(c))
+     WHERE uuid = $1 AND key LIKE 'sealed%' AND value <> 'null'`,
     [uuid],
   );
-  return Object.entries(rows[0]!).flatMap(([column, value]) =>
-    column.startsWith("sealed_") && value !== null ? [column] : [],
-  );
-}
 
 describe("DELETE /resources/:uuid", () => {
   it("calls deprovision with plan and region, without the name and the options, which are deleted", async () => {

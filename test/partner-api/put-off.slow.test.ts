@@ -229,14 +229,14 @@ describe("what answers later is called again until it is done:", () => {
     for (let i = 0; i < times; i++) life.vendor.next(what, async () => answer);
   };
   const calls = (uuid: string, what: "finish" | "deprovision") => life.vendor.callsOf(uuid, what);
-  const step = async (uuid: string) =>
-    (
-      await life.world.rows<{ kind: string; attempts: number; last_error: string | null; seconds: number }>(
-        `SELECT kind, attempts, last_error, extract(epoch FROM due_at - now())::float8 AS seconds
+  async function step(uuid: string) {
+    const [found] = await life.world.rows<{ seconds: number }>(
+      `SELECT kind, attempts, last_error, extract(epoch FROM due_at - now())::float8 AS seconds
        FROM steps WHERE uuid = $1 AND kind IN ('finish', 'clean_up') AND leased_until IS NULL AND due_at IS NOT NULL`,
-        [uuid],
-      )
-    )[0];
+      [uuid],
+    );
+    return found;
+  }
   /** Waits until it was called, and is to be called again in minutes. */
   const putOff = (uuid: string) =>
     eventually(async () => expect((await step(uuid))?.seconds).toBeGreaterThan(500));
@@ -248,7 +248,7 @@ describe("what answers later is called again until it is done:", () => {
     await putOff(uuid);
   }
   /** Changes the step's number of attempts and its age. */
-  const asIf = (uuid: string, { attempts, hours = 0 }: { attempts: number; hours?: number }) =>
+  const asIf = (uuid: string, attempts: number, hours = 0) =>
     life.world.rows(
       `UPDATE steps SET attempts = $2, created_at = now() - make_interval(hours => $3) WHERE uuid = $1 AND kind IN ('finish', 'clean_up')`,
       [uuid, attempts, hours],
@@ -278,7 +278,7 @@ describe("what answers later is called again until it is done:", () => {
     expect((await life.control.changePlan(uuid, "premium")).response.status).toBe(202);
     await putOff(uuid);
     // The time that it waited in the queue does not count.
-    await asIf(uuid, { attempts: 0, hours: 12 });
+    await asIf(uuid, 0, 12);
     await again(uuid);
     expect(stuck(uuid)).toEqual([]);
     expect(await doctor()).toMatchObject({ ok: true, fix: null });
@@ -330,7 +330,7 @@ describe("what answers later is called again until it is done:", () => {
       [13, 1],
       [24, 2],
     ] as const) {
-      await asIf(uuid, { attempts: attempts - 1 });
+      await asIf(uuid, attempts - 1);
       failsToEnd();
       await life.hurry(uuid);
       const last_error = "The kiln is bricked up.";
