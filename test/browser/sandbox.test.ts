@@ -34,10 +34,7 @@ inChromium("the sandbox's pages in a browser", () => {
   afterAll(() => browser?.close());
   const base = () => world.sandbox.url;
   const control = () => world.sandbox.control;
-  const addonOf = (app: string) =>
-    control()
-      .state()
-      .addons.findLast((addon) => addon.app.name === app)!;
+  const addon = () => control().state().addons.at(-1)!;
 
   it("show the whole life of an add-on as it happens", async () => {
     const { context, page, problems } = await aVisitor({ browser });
@@ -49,7 +46,7 @@ inChromium("the sandbox's pages in a browser", () => {
       await isNext;
     };
     const open = (title: string) => page.getByText(title, { exact: true }).click();
-    const addonPage = () => page.goto(`${base()}/marketplace/addons/${addonOf(shop).name}`);
+    const addonPage = () => page.goto(`${base()}/marketplace/addons/${addon().name}`);
 
     for (const name of [blog, shop]) {
       await page.goto(base());
@@ -74,7 +71,7 @@ inChromium("the sandbox's pages in a browser", () => {
 
     await page.getByLabel("Plan").selectOption("basic");
     await press("Change the plan");
-    await eventually(() => addonOf(shop).plan.name === "teapots:basic");
+    await eventually(() => addon().plan.name === "teapots:basic");
 
     await press("Open the add-on's page");
     await press("Continue to the add-on");
@@ -92,14 +89,14 @@ inChromium("the sandbox's pages in a browser", () => {
     await press("Deliver the provision request again");
     await see("a fault was applied");
     await see("no answer");
-    expect(addonOf(shop).state).toBe("provisioned");
+    expect(addon().state).toBe("provisioned");
 
     await page.goto(`${base()}/marketplace/platform`);
     await open("Reset…");
     await press("Reset the client secret");
     await page.getByText("The client secret was reset.").waitFor();
     const secret = await page.getByLabel("Shown only once").inputValue();
-    expect(addonOf(shop).tokens.at(-1)).toMatchObject({ state: "revoked" });
+    expect(addon().tokens.at(-1)).toMatchObject({ state: "revoked" });
     await world.restart({ environment: { CLIENT_SECRET: secret } });
 
     const before = Date.parse(control().state().now);
@@ -122,8 +119,8 @@ inChromium("the sandbox's pages in a browser", () => {
 
     await addonPage();
     await open("Uninstall…");
-    await press(`Uninstall ${addonOf(shop).name}`);
-    await eventually(() => addonOf(shop).state === "deprovisioned");
+    await press(`Uninstall ${addon().name}`);
+    await eventually(() => addon().state === "deprovisioned");
     await addonPage();
     await see("This add-on was on");
     await context.close();

@@ -1,5 +1,6 @@
 import { Refusal } from "../../src/errors.ts";
-import type { Extensions, Kit, Rotation } from "../../src/extend/contract.ts";
+import type { Extensions, Kit, Rotated, Rotation } from "../../src/extend/contract.ts";
+import type { NotYet } from "../../src/resources/contract.ts";
 import { askRotation } from "../../src/extend/rotation.ts";
 import { aGate, aVendor, type Vendor } from "../support/a-vendor.ts";
 import { kit as command } from "../support/kit.ts";
@@ -12,12 +13,14 @@ import { eventually, opened } from "../support/world.ts";
 const vendor: Vendor & Extensions = aVendor();
 const tokens = new Map<string, Set<string>>();
 const called: { what: "rotate" | "retire"; uuid: string; plan: string; key: string }[] = [];
-/** What the next calls do before they work. */
-const first: { rotate: (() => unknown)[]; retire: (() => unknown)[] } = { rotate: [], retire: [] };
+/** What the next calls do before they work, and answer instead, if it is something. */
+type First<Answer> = (() => Answer | void | Promise<Answer | void>)[];
+const first: { rotate: First<Rotated | NotYet>; retire: First<NotYet> } = { rotate: [], retire: [] };
 const rotation: Rotation = {
   async rotate({ uuid, plan, idempotencyKey: key }) {
     called.push({ what: "rotate", uuid, plan, key });
-    await first.rotate.shift()?.();
+    const instead = await first.rotate.shift()?.();
+    if (instead) return instead;
     const [old] = [...tokensOf(uuid)].filter((token) => token !== `token-${key}`).slice(-1);
     tokensOf(uuid).add(`token-${key}`);
     return {
@@ -27,7 +30,8 @@ const rotation: Rotation = {
   },
   async retire({ uuid, plan, idempotencyKey: key }, retires) {
     called.push({ what: "retire", uuid, plan, key });
-    await first.retire.shift()?.();
+    const instead = await first.retire.shift()?.();
+    if (instead) return instead;
     tokensOf(uuid).delete((retires as { old: string }).old);
   },
 };
@@ -121,8 +125,8 @@ describe("a rotation", () => {
   });
 
   it("goes on as long as the service says that it is not done, and so does its end", async () => {
-    rotation.rotate = instead(rotation.rotate, async () => ({ later: "A potter is on the way." }));
-    rotation.retire = instead(rotation.retire, async () => ({ later: "Still pouring." }));
+    first.rotate.push(() => ({ later: "A potter is on the way." }));
+    first.retire.push(() => ({ later: "Still pouring." }));
     const said = (words: string) =>
       eventually(async () => {
         await makeDue(`kind = 'retire' AND NOT detail ? 'said'`);
@@ -216,11 +220,8 @@ describe("a rotation", () => {
   it("leaves a var as it is set meanwhile, unless it changes that too", async () => {
     const { TEAPOT_URL: before } = life.varsAt(uuid);
     const gate = aGate();
-    rotation.rotate = instead(rotation.rotate, async () => {
-      called.push({ what: "rotate", uuid, plan: "basic", key: "of this one" });
-      await gate.opened;
-      return { config: { TEAPOT_URL: before!, TEAPOT_TOKEN: "new" }, retires: { old: "first" } };
-    });
+    const config = { TEAPOT_URL: before!, TEAPOT_TOKEN: "new" };
+    first.rotate.push(() => gate.opened.then(() => ({ config, retires: { old: "first" } })));
     await kit.rotate(uuid);
     await eventually(() => callsOf("rotate").length === 1);
     await kit.config.set(uuid, { TEAPOT_URL: "https://moved.example", TEAPOT_TOKEN: "meanwhile" });
@@ -274,49 +275,45 @@ describe("a rotation", () => {
   });
 });
 
-describe("a rotation and a plan change", () => {
-  const changePlan = async (plan: string) => (await life.control.changePlan(uuid, plan)).response.status;
+const changePlan = async (plan: string) => (await life.control.changePlan(uuid, plan)).response.status;
 
-  it("wait for each other, in the order in which they were asked for", async () => {
-    const [plan, made] = [aGate(), aGate()];
-    vendor.next("changePlan", () => plan.opened.then(() => ({ config: { TEAPOT_TOKEN: "of premium" } })));
-    first.rotate.push(() => made.opened);
-    expect(await changePlan("premium")).toBe(202);
-    await kit.rotate(uuid);
-    expect(callsOf("rotate")).toHaveLength(0);
-    plan.open();
-    await eventually(() => callsOf("rotate").length === 1);
-    expect(callsOf("rotate")).toMatchObject([{ plan: "premium" }]);
-    expect(await changePlan("basic")).toBe(202);
-    expect(vendor.callsOf(uuid, "changePlan")).toHaveLength(1);
-    made.open();
-    await eventually(() => vendor.callsOf(uuid, "changePlan").length === 2);
-    await eventually(async () => expect(await life.resource(uuid)).toMatchObject({ plan: "basic" }));
-    await done();
-    expect(await events()).toEqual(expect.arrayContaining([...ASKED, "retired"]));
-  });
+it("a rotation and a plan change wait for each other, in the order in which they were asked for", async () => {
+  const [plan, made] = [aGate(), aGate()];
+  vendor.next("changePlan", () => plan.opened.then(() => ({ config: { TEAPOT_TOKEN: "of premium" } })));
+  first.rotate.push(() => made.opened);
+  expect(await changePlan("premium")).toBe(202);
+  await kit.rotate(uuid);
+  expect(callsOf("rotate")).toHaveLength(0);
+  plan.open();
+  await eventually(() => callsOf("rotate").length === 1);
+  expect(callsOf("rotate")).toMatchObject([{ plan: "premium" }]);
+  expect(await changePlan("basic")).toBe(202);
+  expect(vendor.callsOf(uuid, "changePlan")).toHaveLength(1);
+  made.open();
+  await eventually(() => vendor.callsOf(uuid, "changePlan").length === 2);
+  await eventually(async () => expect(await life.resource(uuid)).toMatchObject({ plan: "basic" }));
+  await done();
+  expect(await events()).toEqual(expect.arrayContaining([...ASKED, "retired"]));
 });
 
-describe("a resource that is deprovisioned", () => {
-  it.each([
-    ["while new credentials are made", 0],
-    ["during the overlap", 1],
-  ])("%s is taken down as a whole", async (_when, made) => {
-    const gate = aGate();
-    if (made === 0) first.rotate.push(() => gate.opened);
-    await kit.rotate(uuid);
-    await eventually(() => callsOf("rotate").length === 1);
-    if (made === 1) await becomes(["retire"]);
-    await life.control.deprovision(uuid);
-    gate.open();
-    await eventually(async () => {
-      await life.hurry(uuid);
-      expect(await steps()).toEqual([]);
-    });
-    expect(vendor.callsOf(uuid, "deprovision").length).toBeGreaterThan(0);
-    expect(callsOf("retire")).toEqual([]);
-    await expect(kit.rotate(uuid)).rejects.toThrow("not provisioned");
+it.each([
+  ["while new credentials are made", 0],
+  ["during the overlap", 1],
+])("a resource that is deprovisioned %s is taken down as a whole", async (_when, made) => {
+  const gate = aGate();
+  if (made === 0) first.rotate.push(() => gate.opened);
+  await kit.rotate(uuid);
+  await eventually(() => callsOf("rotate").length === 1);
+  if (made === 1) await becomes(["retire"]);
+  await life.control.deprovision(uuid);
+  gate.open();
+  await eventually(async () => {
+    await life.hurry(uuid);
+    expect(await steps()).toEqual([]);
   });
+  expect(vendor.callsOf(uuid, "deprovision").length).toBeGreaterThan(0);
+  expect(callsOf("retire")).toEqual([]);
+  await expect(kit.rotate(uuid)).rejects.toThrow("not provisioned");
 });
 
 describe("nothing is lost or done twice", () => {
@@ -351,34 +348,23 @@ describe("nothing is lost or done twice", () => {
   );
 });
 
-describe("the timetable", () => {
-  it("rotates credentials that are too old, and one that was refused not again on that day", async () => {
-    const [young, rotated, refused] = [uuid, await life.settled(), await life.settled()];
-    uuid = await life.settled();
-    for (const each of [young, rotated, refused, uuid]) tokens.set(each, new Set(["first"]));
-    const old = `UPDATE resources SET created_at = now() - interval '100 days' WHERE uuid = ANY($1::uuid[])`;
-    await life.world.rows(old, [[rotated, refused, uuid]]);
-    const lately = `UPDATE resources SET rotated_at = now() - interval '1 day' WHERE uuid = $1`;
-    await life.world.rows(lately, [rotated]);
-    await life.world.rows(`INSERT INTO events (uuid, type) VALUES ($1, 'rotation_refused')`, [refused]);
-    rotation.everyDays = 90;
-    await eventually(async () => expect(await events()).toEqual(ASKED));
-    expect(await life.world.rows(ASKED_BY, [uuid])).toEqual([{ by: "timetable" }]);
-    await done();
-    expect([...new Set(called.map((call) => call.uuid))]).toEqual([uuid]);
-  });
+it("the timetable rotates credentials that are too old, and one that was refused not again on that day", async () => {
+  const [young, rotated, refused] = [uuid, await life.settled(), await life.settled()];
+  uuid = await life.settled();
+  for (const each of [young, rotated, refused, uuid]) tokens.set(each, new Set(["first"]));
+  const old = `UPDATE resources SET created_at = now() - interval '100 days' WHERE uuid = ANY($1::uuid[])`;
+  await life.world.rows(old, [[rotated, refused, uuid]]);
+  const lately = `UPDATE resources SET rotated_at = now() - interval '1 day' WHERE uuid = $1`;
+  await life.world.rows(lately, [rotated]);
+  await life.world.rows(`INSERT INTO events (uuid, type) VALUES ($1, 'rotation_refused')`, [refused]);
+  rotation.everyDays = 90;
+  await eventually(async () => expect(await events()).toEqual(ASKED));
+  expect(await life.world.rows(ASKED_BY, [uuid])).toEqual([{ by: "timetable" }]);
+  await done();
+  expect([...new Set(called.map((call) => call.uuid))]).toEqual([uuid]);
 });
 
 it("a service without a rotation says so to who asks for one", async () => {
   delete vendor.rotation;
   await expect(kit.rotate(uuid)).rejects.toThrow("This service cannot rotate credentials");
 });
-
-/** A function that does something else once. */
-function instead<Does extends (...given: never[]) => Promise<unknown>>(
-  usual: Does,
-  other: () => ReturnType<Does>,
-): Does {
-  let isUsed = false;
-  return ((...given) => (isUsed ? usual(...given) : ((isUsed = true), other()))) as Does;
-}

@@ -22,13 +22,10 @@ beforeAll(() => {
     .listen(0);
   url = `http://localhost:${(server.address() as AddressInfo).port}`;
 });
-afterAll(
-  () =>
-    new Promise((resolve) => {
-      server.close(resolve);
-      server.closeAllConnections();
-    }),
-);
+afterAll(() => {
+  server.close();
+  server.closeAllConnections();
+});
 
 it("a page allows only our stylesheet and our forms, escapes text, and must not be cached or framed", async () => {
   const answer = await fetch(`${url}/here/page`);

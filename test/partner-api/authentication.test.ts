@@ -48,21 +48,12 @@ describe("wrong credentials", () => {
     }
   });
 
-  it("in large numbers delay no provision, and cause no database query", async () => {
+  it("in large numbers keep out no provision, and leave nothing behind", async () => {
     const headers = { authorization: basic("teapots", "wrong") };
-    let isOver = false;
-    const refused: number[] = [];
-    const flood = Promise.all(
-      Array.from({ length: 6 }, async () => {
-        while (!isOver || refused.length < 200)
-          refused.push((await platform.provision(aProvisionRequest(), { headers })).status);
-      }),
-    );
+    const many = Array.from({ length: 200 }, () => platform.provision(aProvisionRequest(), { headers }));
     const provisions = Array.from({ length: 5 }, () => aProvisionRequest());
     for (const request of provisions) expect((await platform.provision(request)).status).toBe(200);
-    isOver = true;
-    await flood;
-    expect(new Set(refused)).toEqual(new Set([401]));
+    expect(new Set((await Promise.all(many)).map(({ status }) => status))).toEqual(new Set([401]));
     const kept = await world.rows<{ uuid: string }>(`DELETE FROM resources RETURNING uuid`);
     expect(kept.map(({ uuid }) => uuid).sort()).toEqual(provisions.map(({ uuid }) => uuid).sort());
   });
@@ -130,9 +121,8 @@ describe("authentication is required in every environment", () => {
   const before = process.env["NODE_ENV"];
   afterAll(() => void (process.env["NODE_ENV"] = before));
 
-  it.each(["production", "development", undefined])("NODE_ENV=%s", async (value) => {
-    if (value === undefined) delete process.env["NODE_ENV"];
-    else process.env["NODE_ENV"] = value;
+  it.each(["production", "development", ""])("NODE_ENV=%s", async (value) => {
+    process.env["NODE_ENV"] = value;
     await world.restart();
     const answer = await platform.provision(aProvisionRequest(), { headers: { authorization: null } });
     expect({ status: answer.status, body: answer.body as unknown }).toEqual({ status: 401, body: refusal });

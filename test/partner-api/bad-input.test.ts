@@ -10,6 +10,8 @@ import { opened } from "../support/world.ts";
 // Without sweeps: the sandbox does not know the grants made up here.
 const life = opened(() => aLifecycle({ environment: { WEB_JOBS: "off" } }));
 
+const login = () => basic(life.world.sandbox.settings.addonId, life.world.sandbox.settings.addonPassword);
+
 /** Expects a refusal in the standard form, which changed nothing and revealed nothing internal. */
 async function expectRefused(answer: Response, status: number, id?: string): Promise<void> {
   const body = answer.body as { id: string; message: string };
@@ -20,18 +22,17 @@ async function expectRefused(answer: Response, status: number, id?: string): Pro
   });
   expect(answer.text).not.toMatch(/node_modules|\bat .*:\d+|SyntaxError|Prisma|postgres/i);
   expect(answer.headers).not.toHaveProperty("x-powered-by");
-  expect(await countRows()).toBe(0);
+  expect(await kept()).toEqual([]);
   // The clean-up of an earlier case may still run; it does not belong to this one.
   expect(life.vendor.calls.filter(({ what }) => what !== "deprovision")).toEqual([]);
 }
 
-async function countRows(): Promise<number> {
-  const [row] = await life.world.rows<{ rows: number }>(
-    `SELECT ((SELECT count(*) FROM resources) + (SELECT count(*) FROM credentials)
-       + (SELECT count(*) FROM steps) + (SELECT count(*) FROM events))::int AS rows`,
+const kept = () =>
+  life.world.rows(
+    ["resources", "credentials", "steps", "events"]
+      .map((table) => `SELECT uuid FROM ${table}`)
+      .join(" UNION ALL "),
   );
-  return row!.rows;
-}
 
 async function stored(uuid: string) {
   const columns = "uuid, name, plan, region, options, state, callback_url";
@@ -61,21 +62,19 @@ const gone = () => {
 };
 
 const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth);
-const requestWith = (members: string) =>
-  `{"uuid":"${randomUUID()}","plan":"basic"${members && `,${members}`}}`;
+const requestWith = (members: string) => `{"uuid":"${randomUUID()}","plan":"basic",${members}}`;
 
 describe("a body that is not a valid request is refused", () => {
   const ids: Record<number, string> = {
     ...{ 400: "bad_request", 413: "payload_too_large", 415: "unsupported_media_type", 422: "invalid_params" },
   };
-  const latin = [`{"uuid":"${randomUUID()}","plan":"basic","name":"`, "\xff", '"}'].join("");
 
   it.each<[string, number, unknown, Record<string, string | null>?]>([
     ["broken JSON", 400, '{"uuid":'],
     ["null", 422, "null"],
     ["an empty body", 422, ""],
     ["no body and no type", 422, undefined, { "content-type": null }],
-    ["bytes that are no UTF-8", 422, Buffer.from(latin, "latin1")],
+    ["bytes that are no UTF-8", 422, Buffer.from('{"name":"\xff"}', "latin1")],
     ["a compressed body", 415, gzipSync("{}"), { "content-encoding": "gzip" }],
     ["more than 64 kB", 413, `"${"x".repeat(65_536)}"`],
     ["30,000 arrays in each other", 422, nested(30_000)],
@@ -90,15 +89,14 @@ describe("a body that is not a valid request is refused", () => {
   });
 
   it("more than 64 kB in chunks, without a length", async () => {
-    const { addonId, addonPassword } = life.world.sandbox.settings;
     const piece = `8000\r\n${"x".repeat(0x8000)}\r\n`;
     const answer = await rawHttp(
       life.world.service.url!,
-      `POST /resources HTTP/1.1\r\nHost: x\r\nAuthorization: ${basic(addonId, addonPassword)}\r\nConnection: close\r\n` +
+      `POST /resources HTTP/1.1\r\nHost: x\r\nAuthorization: ${login()}\r\nConnection: close\r\n` +
         `Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n${piece.repeat(3)}0\r\n\r\n`,
     );
     expect(answer.statuses).toEqual([413]);
-    expect(await countRows()).toBe(0);
+    expect(await kept()).toEqual([]);
   });
 });
 
@@ -177,8 +175,6 @@ describe("unusual but valid input", () => {
     ["exactly 64 kB", whole.replace('"more":""', `"more":"${"x".repeat(65_536 - whole.length)}"`)],
     ["20 levels of nesting", requestWith(`"options":{"a":${nested(18)}}`)],
     ["the nil uuid", aProvisionRequest({ uuid: "00000000-0000-0000-0000-000000000000" })],
-    ["the greatest uuid", aProvisionRequest({ uuid: "ffffffff-ffff-ffff-ffff-ffffffffffff" })],
-    ["a uuid of no version", aProvisionRequest({ uuid: "01234567-89ab-cdef-0123-456789abcdef" })],
   ])("is accepted: %s", async (_case, body) => accepted(body));
 
   it.each([
@@ -306,14 +302,6 @@ describe("unusual HTTP requests", () => {
     expect((await life.platform.send("post", path, {}, { headers })).status).toBe(405);
   });
 
-  const login = () => basic(life.world.sandbox.settings.addonId, life.world.sandbox.settings.addonPassword);
-  it("a request in absolute form is the same as any other", async () => {
-    const line = `DELETE http://elsewhere.example.com/resources/${randomUUID()} HTTP/1.1`;
-    const head = `Host: x\r\nConnection: close\r\nAuthorization: ${login()}`;
-    const { statuses } = await rawHttp(life.world.service.url!, `${line}\r\n${head}\r\n\r\n`);
-    expect(statuses).toEqual([404]);
-  });
-
   it.each([
     ["two lengths", "Host: x\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}"],
     ["both", "Host: x\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"],
@@ -327,6 +315,6 @@ describe("unusual HTTP requests", () => {
     const faults = [...life.world.lines('"level":"error"'), ...life.world.lines('"level":"fatal"')];
     expect(faults.filter((line) => !line.includes('"alarm":"no_grant"'))).toEqual([]);
     expect(life.world.logged()).not.toMatch(/grant-[0-9a-f]{32}/);
-    expect(life.world.logged()).not.toContain(login());
+    expect(life.world.logged()).not.toContain(login().slice("Basic ".length));
   });
 });

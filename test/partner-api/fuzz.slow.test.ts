@@ -20,19 +20,17 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-describe(`${CASES_PER_SEED} invalid or odd provision requests`, () => {
-  it.each(SEEDS)(
-    "seed %i: each is answered, stored completely or not at all, and revealed to nobody",
-    async (seed) => {
-      const { faults, answers, dearest } = await fuzzProvisions({ world, log, seed, count: CASES_PER_SEED });
-      expect(faults).toEqual([]);
-      // If all were refused, nothing would be tested.
-      expect(answers["200"]! + answers["202"]!).toBeGreaterThan(CASES_PER_SEED / 4);
-      expect(answers["400"]! + answers["422"]!).toBeGreaterThan(CASES_PER_SEED / 4);
-      expect(dearest.filter(({ times }) => times > 50)).toEqual([]);
-    },
-  );
-});
+it.each(SEEDS)(
+  "invalid or odd provision requests of the seed %i are answered, stored completely or not at all, and revealed to nobody",
+  async (seed) => {
+    const { faults, answers, dearest } = await fuzzProvisions({ world, log, seed, count: CASES_PER_SEED });
+    expect(faults).toEqual([]);
+    // If all were refused, nothing would be tested.
+    expect(answers["200"]! + answers["202"]!).toBeGreaterThan(CASES_PER_SEED / 4);
+    expect(answers["400"]! + answers["422"]!).toBeGreaterThan(CASES_PER_SEED / 4);
+    expect(dearest.filter(({ times }) => times > 50)).toEqual([]);
+  },
+);
 
 it("the fuzz test itself finds a service that refuses valid or merely odd requests", async () => {
   const refusal = JSON.stringify({ id: "invalid_params", message: "No." });
@@ -52,12 +50,10 @@ it("the fuzz test itself finds a service that refuses valid or merely odd reques
   }
 });
 
-describe(`${HEADERS} wrong Authorization headers`, () => {
-  it("are all refused with the same answer", async () => {
-    const [seed] = SEEDS as [number];
-    const { addonId: user, addonPassword: password } = world.sandbox.settings;
-    const wrong = { url: world.service.url!, user, password, seed, count: HEADERS };
-    expect((await fuzzAuthorizations(wrong)).faults).toEqual([]);
-    expect(await world.rows(`SELECT uuid FROM resources`)).toEqual([]);
-  });
+it(`${HEADERS} wrong Authorization headers are all refused with the same answer`, async () => {
+  const [seed] = SEEDS as [number];
+  const { addonId: user, addonPassword: password } = world.sandbox.settings;
+  const wrong = { url: world.service.url!, user, password, seed, count: HEADERS };
+  expect((await fuzzAuthorizations(wrong)).faults).toEqual([]);
+  expect(await world.rows(`SELECT uuid FROM resources`)).toEqual([]);
 });

@@ -13,10 +13,7 @@ afterEach(() => {
 
 it("a provision delivered 50 times at the same moment creates one resource with one vendor's call and one exchange, and all 50 answers are equal", async () => {
   const { control, platform, vendor } = life;
-  vendor.next("provision", async (resource) => {
-    await sleep(300);
-    return teapots.provision(resource);
-  });
+  vendor.next("provision", (resource) => sleep(300).then(() => teapots.provision(resource)));
   // The first delivery is lost, so that the platform has an add-on and a grant to deliver again.
   control.fault("> POST /resources", { reset: "before" });
   const { addon } = await control.install();
@@ -110,12 +107,8 @@ it.each(["basic", "dedicated"])(
   "no grant is exchanged before the answer has been sent for the plan %s, by the order of the calls",
   async (plan) => {
     const { control } = life;
-    if (plan === "basic") {
-      life.vendor.next("provision", async (resource) => {
-        await sleep(1_500);
-        return teapots.provision(resource);
-      });
-    }
+    if (plan === "basic")
+      life.vendor.next("provision", (resource) => sleep(1_500).then(() => teapots.provision(resource)));
     const { addon } = await control.install({ plan });
     await life.becomes(addon.id, { state: "active" });
     const { code } = life.requestFor(addon.id).oauth_grant;

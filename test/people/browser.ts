@@ -33,13 +33,8 @@ export function aBrowser(
     const { pathname, search } = new URL(address, url());
     const isForeignForm = method === "POST" && headers["sec-fetch-site"] === "cross-site";
     const cookie = cookiesFor(pathname, isForeignForm);
-    const sent = { ...standard, ...headers, cookie };
-    const response = await fetch(url() + pathname + search, {
-      method,
-      redirect: "manual",
-      headers: sent,
-      body,
-    });
+    const sent = { method, redirect: "manual", headers: { ...standard, ...headers, cookie }, body } as const;
+    const response = await fetch(url() + pathname + search, sent);
     for (const line of response.headers.getSetCookie()) keep(line);
     const { status, headers: answered } = response;
     return { status, headers: answered, location: answered.get("location"), text: await response.text() };

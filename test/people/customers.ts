@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { aLifecycle } from "../support/lifecycle.ts";
 import { type Wishes } from "../support/world.ts";
 import { aBrowser, type Browser } from "./browser.ts";
@@ -60,15 +60,11 @@ export function signed(form: Form, salt = SALT): Form {
   const text = `${resource_id}:${salt}:${timestamp}`;
   return {
     ...form,
-    resource_token: digest("sha1", text),
-    user_scoped_resource_token: digest("sha256", `${text}:${user_id}:${email}`),
+    resource_token: hash("sha1", text),
+    user_scoped_resource_token: hash("sha256", `${text}:${user_id}:${email}`),
   };
 }
 
 export function without(form: Form, ...names: string[]): Form {
   return Object.fromEntries(Object.entries(form).filter(([name]) => !names.includes(name)));
-}
-
-function digest(algorithm: string, text: string): string {
-  return createHash(algorithm).update(text).digest("hex");
 }

@@ -71,12 +71,7 @@ export interface PersonRow {
   uuid: string;
   email: string;
   state: string;
-  reason: string | null;
   generation: number;
-  lease: number;
-  attempts: number;
   sealed_access_token: Buffer | null;
   sealed_refresh_token: Buffer | null;
-  last_error: string | null;
-  due_at: Date | null;
 }
