@@ -23,11 +23,17 @@ describe("wrong credentials", () => {
   it.each<[string, string | null]>([
     ["none", null],
     ["an empty header", ""],
+    ["a scheme alone", "Basic"],
     ["another scheme", RIGHT.replace("Basic", "Bearer")],
     ["a wrong password", basic("teapots", "wrong")],
+    ["a wrong user", basic("kettles", PASSWORD)],
+    ["user and password without a colon", `Basic ${Buffer.from("teapots").toString("base64")}`],
+    ["not base64 at all", "Basic ????"],
     ["base64 with a dot in it", RIGHT.replace("Basic dGVh", "Basic dGVh.")],
     ["base64 without its padding", RIGHT.replace(/=+$/, "")],
     ["two credentials in one header", `${RIGHT}, ${RIGHT}`],
+    ["10 kB of it", basic("teapots", "x".repeat(7_500))],
+    ["control characters", basic("teapots", "a\r\nb\0")],
     ["another encoding", `Basic ${Buffer.from(`teapots:${PASSWORD}`, "latin1").toString("base64")}`],
   ])("are refused like all others: %s", async (_case, authorization) => {
     const answer = await platform.provision(aProvisionRequest(), { headers: { authorization } });

@@ -50,14 +50,21 @@ const stateOf = ({ location }: Shown) => new URL(location!).searchParams.get("st
 
 /** Back from the platform, in the browser in which a sign-in began, or in another. */
 const returned = async (by = browser) => people.atPlatform(await by.get("/oauth/login"));
+const withState = (state: string) => async () =>
+  `?code=abc&state=${encodeURIComponent((await begin()) && state)}`;
 const withCode = (code: string) => async () => `?state=${stateOf(await begin())}${code}`;
+const withError = (error: string) => async () =>
+  `?${new URLSearchParams({ error, error_description: "<b>look here</b>", state: stateOf(await begin()) })}`;
 
 /** What a browser brings back to the callback, and what it is shown. */
 const CALLBACKS: [what: string, back: () => Promise<string>, status: number, title: string][] = [
   ["a denial", async () => people.atPlatform(await begin(), { allow: false }), 403, NOT_WHO],
   ["a denial without a state", async () => "?error=access_denied", 403, NOT_WHO],
   ["nothing", async () => "", 400, NOT_COMPLETED],
-  ["a state with a script", async () => `?code=abc&state=${(await begin()) && "<script>alert(1)</script>"}`, 400, NOT_COMPLETED],
+  ["a wrong state", withState("wrong"), 400, NOT_COMPLETED],
+  ["a long state", withState("A".repeat(10_000)), 400, NOT_COMPLETED],
+  ["a state of no text", withState("\0"), 400, NOT_COMPLETED],
+  ["a state with a script", withState("<script>alert(1)</script>"), 400, NOT_COMPLETED],
   ["a changed state", async () => `?code=abc&state=${stateOf(await begin()).replace(/.{9}$/, "AAAAAAAAA")}`, 400, NOT_COMPLETED],
   ["the state twice", async () => `${await returned()}&state=x`, 400, NOT_COMPLETED],
   ["the state of another browser", () => returned(people.browser()), 400, NOT_COMPLETED],
@@ -77,8 +84,12 @@ const CALLBACKS: [what: string, back: () => Promise<string>, status: number, tit
   }, 403, NOT_WHO],
   ["no code", withCode(""), 400, NOT_COMPLETED],
   ["two codes", withCode("&code=a&code=b"), 400, NOT_COMPLETED],
+  ["a long code", withCode(`&code=${"x".repeat(2_000)}`), 400, NOT_COMPLETED],
   ["a code in lines", withCode("&code=a%0Ab"), 400, NOT_COMPLETED],
-  ["an unknown error", async () => `?error=<img src=x onerror=alert(1)>&error_description=look here&state=${stateOf(await begin())}`, 503, PLATFORM_FAILS],
+  ["a denial in time", withError("access_denied"), 403, NOT_WHO],
+  ["a scope that is not known", withError("invalid_scope"), 503, PLATFORM_FAILS],
+  ["a failure of the platform", withError("server_error"), 503, PLATFORM_FAILS],
+  ["an unknown error", withError("<img src=x onerror=alert(1)>"), 503, PLATFORM_FAILS],
 ]; // prettier-ignore
 
 describe("GET /oauth/callback", () => {
@@ -129,12 +140,14 @@ describe("a sign-in that is completed", () => {
 const SECRET_ECHO = { error: "invalid_grant", error_description: "the code was SVCK-1234 <b>" };
 const AT_TOKEN: [action: FaultAction, status: number, title: string][] = [
   [{ status: 503, headers: { "retry-after": "9" } }, 503, PLATFORM_FAILS],
+  [{ reset: "after" }, 503, PLATFORM_FAILS],
   [{ status: 307, headers: { location: "http://localhost:1/" } }, 503, PLATFORM_FAILS],
   [{ status: 200, body: "<html>maintenance</html>" }, 503, PLATFORM_FAILS],
   [{ status: 400, body: SECRET_ECHO }, 400, NOT_COMPLETED],
   [{ status: 400, body: { error: "invalid_request" } }, 503, PLATFORM_FAILS],
 ];
 const AT_ACCOUNT: typeof AT_TOKEN = [
+  [{ status: 500 }, 503, PLATFORM_FAILS],
   [{ reset: "after" }, 503, PLATFORM_FAILS],
   [{ status: 200, body: "x".repeat(70_000) }, 503, PLATFORM_FAILS],
   [{ status: 200, body: { id: "x", email: "a@example.com" } }, 503, PLATFORM_FAILS],
@@ -194,73 +207,97 @@ it("a database that is away at any step is said, and the service works when it i
   await expectPage(await browser.get(back), 400, NOT_COMPLETED);
   expect(await people.signIn(browser)).toMatchObject({ status: 303 });
   broken = "all";
-  const away = await Promise.all([browser.get("/oauth/me"), browser.post("/oauth/logout")]);
+  const away = [await browser.get("/oauth/me"), await browser.post("/oauth/logout")];
   broken = "";
   for (const { status, headers } of away) expect([status, headers.get("retry-after")]).toEqual([503, "5"]);
   expect((await browser.get("/oauth/me")).status).toBe(200);
 });
 
-it("sign-ins that succeed and fail in many ways leave no secret in the log, on a page, in an address or in a header other than cookies, nor unencrypted in a column", async () => {
-  /** By their kind, unencrypted. */
-  const secrets = new Map([["the client's secret", people.client.secret]]);
+describe("sign-ins that succeed and fail in many ways", () => {
+  /** The secrets by their kind, unencrypted. */
+  const secrets = new Map<string, string>();
   let shown = "";
-  for (const user of ["owner@example.com", "colleague@example.com"]) {
-    const person = people.browser();
-    const begun = await person.get("/oauth/login?return_to=/oauth/me");
-    secrets.set(`a state of ${user}`, stateOf(begun));
-    const back = await person.get(people.atPlatform(begun, { user }));
-    const page = await person.get("/oauth/me");
-    shown += JSON.stringify([back.location, back.text, page.text, [...page.headers]]);
-    for (const [name, { value }] of person.cookies) secrets.set(`${name} of ${user}`, value);
-  }
-  await people.world.rows(`UPDATE credentials SET due_at = now()`);
-  await people.job("refresh-tokens");
 
-  const text = `wrong: ${people.client.secret}`;
-  for (const fault of [
-    { status: 400, body: { error: "invalid_grant", error_description: text } },
-    { status: 500, body: text },
-    { status: 401, body: { error: text, error_description: text } },
-    { truncate: true as const },
-  ]) {
-    for (const call of ["POST /oauth/token", "GET /account"]) {
-      const person = people.browser();
-      const back = await returned(person);
-      const code = new URL(back).searchParams.get("code")!;
-      secrets.set(`a code met by ${call} ${JSON.stringify(fault)}`, code);
-      // The account's endpoint knows no code, so one there is hidden by nobody.
-      const told = { status: 403, body: { id: "forbidden", message: `Not with ${code}` } };
-      people.control.fault(call, call === "GET /account" && fault.status === 500 ? told : fault);
-      for (const address of [back, back]) shown += (await person.get(address)).text;
+  beforeEach(async () => {
+    secrets.set("the client's secret", people.client.secret);
+    await signInAndStay("owner@example.com");
+    await signInAndStay("colleague@example.com");
+    await people.world.rows(`UPDATE credentials SET due_at = now()`);
+    await people.job("refresh-tokens");
+    await failInManyWays();
+    for (const { request, response } of people.control.ledger({ reveal: true }).entries)
+      note(request, response);
+  });
+
+  async function signInAndStay(user: string): Promise<void> {
+    const browser = people.browser();
+    const begun = await browser.get("/oauth/login?return_to=/oauth/me");
+    secrets.set(`a state of ${user}`, new URL(begun.location!).searchParams.get("state")!);
+    const back = await browser.get(people.atPlatform(begun, { user }));
+    const page = await browser.get("/oauth/me");
+    shown += JSON.stringify([back.location, back.text, page.text, [...page.headers]]);
+    for (const [name, { value }] of browser.cookies) secrets.set(`${name} of ${user}`, value);
+  }
+
+  async function failInManyWays(): Promise<void> {
+    const text = `wrong: ${people.client.secret}`;
+    const faults = [
+      { status: 400, body: { error: "invalid_grant", error_description: text } },
+      { status: 500, body: text },
+      { status: 401, body: { error: text, error_description: text } },
+      { truncate: true as const },
+    ];
+    for (const fault of faults) {
+      for (const call of ["POST /oauth/token", "GET /account"]) {
+        const browser = people.browser();
+        const back = people.atPlatform(await browser.get("/oauth/login"));
+        const code = new URL(back).searchParams.get("code")!;
+        secrets.set(`a code met by ${call} ${JSON.stringify(fault)}`, code);
+        // The account's endpoint knows no code, so one there is hidden by nobody.
+        const told = { status: 403, body: { id: "forbidden", message: `Not with ${code}` } };
+        people.control.fault(call, call === "GET /account" && fault.status === 500 ? told : fault);
+        shown += (await browser.get(back)).text;
+        shown += (await browser.get(back)).text;
+        people.control.clearFaults();
+      }
+      await people.world.rows(`UPDATE credentials SET due_at = now(), expires_at = now()`);
+      people.control.fault("POST /oauth/token", fault);
+      await people.job("refresh-tokens");
       people.control.clearFaults();
     }
-    await people.world.rows(`UPDATE credentials SET due_at = now(), expires_at = now()`);
-    people.control.fault("POST /oauth/token", fault);
-    await people.job("refresh-tokens");
-    people.control.clearFaults();
   }
-  // Tokens and codes that the platform sent and received, for any person.
-  for (const { request, response } of people.control.ledger({ reveal: true }).entries)
+
+  /** Tokens and codes that the platform sent and received, for any person. */
+  function note(request: { body: unknown }, response: { body: unknown } | null): void {
     for (const body of [request.body, response?.body] as (Record<string, unknown> | null | undefined)[])
       for (const name of ["access_token", "refresh_token", "code", "session_nonce"])
         if (typeof body?.[name] === "string") secrets.set(`${name} ${secrets.size}`, body[name]);
-  expect(secrets.size).toBeGreaterThan(20);
-
-  const found = (words: string) =>
-    [...secrets].filter(([, value]) => words.includes(value)).map(([what]) => what);
-  expect(people.world.logged()).toMatch(/A page says what went wrong/);
-  expect(found(people.world.logged())).toEqual([]);
-  expect(found(shown.replace(/"set-cookie","[^"]*"/g, ""))).toEqual([]);
-  const tables = await people.world.rows<{ name: string }>(
-    `SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public'`,
-  );
-  expect(tables.length).toBeGreaterThan(7);
-  for (const { name } of tables) {
-    const rows = await people.world.rows(`SELECT * FROM ${name}`);
-    const texts = rows.flatMap(Object.values).map((value: unknown) => {
-      const isBytes = value instanceof Buffer;
-      return isBytes ? value.toString("latin1") + value.toString("base64url") : JSON.stringify(value);
-    });
-    expect([name, found(texts.join("\n"))]).toEqual([name, []]);
   }
+
+  const found = (text: string) =>
+    [...secrets].filter(([, value]) => text.includes(value)).map(([what]) => what);
+
+  it("leave no secret in the log, on a page, in an address or in a header other than cookies, nor unencrypted in a column", async () => {
+    expect(secrets.size).toBeGreaterThan(20);
+    expect(people.world.logged()).toMatch(/A page says what went wrong/);
+    expect(found(people.world.logged())).toEqual([]);
+    expect(found(shown.replace(/"set-cookie","[^"]*"/g, ""))).toEqual([]);
+
+    const tables = await people.world.rows<{ name: string }>(
+      `SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public'`,
+    );
+    expect(tables.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(["people", "sessions", "used_sign_ons"]),
+    );
+    for (const { name } of tables) {
+      const rows = await people.world.rows<Record<string, unknown>>(`SELECT * FROM ${name}`);
+      const values = rows.flatMap((row) => Object.values(row));
+      const texts = values.flatMap((value) =>
+        value instanceof Buffer
+          ? [value.toString("latin1"), value.toString("base64url")]
+          : [JSON.stringify(value)],
+      );
+      expect(found(texts.join("\n"))).toEqual([]);
+    }
+  });
 });

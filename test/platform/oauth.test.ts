@@ -54,8 +54,10 @@ describe("a success with an unusual body", () => {
   const withMember = (members: object) => ({ ...good, ...members });
   it.each<[string, number, unknown, unknown]>([
     ["HTML", 200, "<html>Welcome</html>", "unknown"],
+    ["an empty body", 200, "", "unknown"],
     ["half an answer", 200, JSON.stringify(good).slice(0, 30), "unknown"],
     ["a number for a token", 200, withMember({ access_token: 7 }), "unknown"],
+    ["an error with status 200", 200, { error: "invalid_grant" }, "unknown"],
     ["a line break in the token", 200, withMember({ access_token: "SVCK-a\r\nx: y" }), "unknown"],
     ["a token of 513 characters", 200, withMember({ access_token: "a".repeat(513) }), "unknown"],
     ["a token without the prefix", 200, withMember({ access_token: "old" }), ["old", "r", 2 * HOUR]],
@@ -63,9 +65,11 @@ describe("a success with an unusual body", () => {
     ["expires_in abc", 200, withMember({ expires_in: "abc" }), [token, "r", 8 * HOUR]],
     ["expires_in 1e12", 200, withMember({ expires_in: 1e12 }), [token, "r", 8 * HOUR]],
     ["expires_in as digits", 200, withMember({ expires_in: "60" }), [token, "r", 60]],
+    ["no expires_in", 200, withMember({ expires_in: undefined }), [token, "r", 8 * HOUR]],
+    ["token type mac", 200, withMember({ token_type: "mac" }), [token, "r", 2 * HOUR]],
     ["no refresh", 200, withMember({ refresh_token: null }), [token, null, 2 * HOUR]],
     ["a line break in it", 200, withMember({ refresh_token: "r\n" }), [token, null, 2 * HOUR]],
-    ["unknown members", 200, withMember({ token_type: "mac", user_id: "u", x: {} }), [token, "r", 2 * HOUR]],
+    ["unknown members", 200, withMember({ user_id: "u", session_nonce: "n", x: {} }), [token, "r", 2 * HOUR]],
   ])("is stored as far as it is usable and well-formed: %s", (_name, status, body, expected) => {
     expect(revealed(judged(status, body))).toEqual(expected);
   });
@@ -80,12 +84,16 @@ describe("an error answer of the token endpoint", () => {
     [400, { error: "invalid_grant" }, "token_rejected", "invalid_grant"],
     [401, { error: "invalid_grant" }, "token_rejected", "invalid_grant"],
     [401, { error: "invalid_client" }, "client_rejected", "invalid_client"],
+    [400, { error: "invalid_client" }, "client_rejected", "invalid_client"],
     [401, { id: "unauthorized", message: "no" }, "unauthorized", "unauthorized"],
     [401, "<html>", "unauthorized", "http_401"],
     [400, { error: "invalid_request" }, "bug", "invalid_request"],
+    [400, "nonsense", "bug", "http_400"],
     [404, { id: "not_found", message: "?" }, "bug", "not_found"],
     [400, { error: "temporarily_unavailable" }, "not_issued", "temporarily_unavailable"],
+    [403, { error: "slow_down" }, "not_issued", "slow_down"],
     [429, { id: "rate_limit", message: "slow" }, "not_issued", "rate_limit"],
+    [503, { error: "temporarily_unavailable" }, "not_issued", "temporarily_unavailable"],
     [500, { error: "server_error" }, "not_issued", "server_error"],
     [500, { id: "internal", message: "?" }, "unknown", "internal"],
     [502, "<html>Bad gateway</html>", "unknown", "http_502"],
@@ -133,6 +141,7 @@ describe("a token call without an answer", () => {
   type Failure = ConstructorParameters<typeof TransportError>;
   it.each<[id: Failure[0], details: Failure[3], outcome: string]>([
     ["timed_out", {}, "unknown"],
+    ["connection_failed", {}, "unknown"],
     ["connection_failed", { mayHaveArrived: false }, "not_issued"],
     ["redirect_refused", { status: 307 }, "not_issued"],
     ["answer_too_large", { status: 200 }, "unknown"],
