@@ -174,6 +174,7 @@ it("HOST is the only address on which it listens, where it is set", async () => 
 
 it.each([
   ["of PostgreSQL", Object.assign(databaseError("23505"), { message: "duplicate key value (uuid)=(1)" })],
+  ["of Prisma, which quotes our source", new Error("Invalid `prisma.create()` in /srv/app/src/rows.ts:12:3")],
   ["of our own", new TypeError("Cannot read properties of undefined (reading 'SVCK-secret-of-ours')")],
 ])("an error %s is answered with a request id and no internal detail", async (_, error) => {
   trouble = error;

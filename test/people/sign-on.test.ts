@@ -93,8 +93,13 @@ const refusals: [string, () => Form | string][] = [
     const { resource_token, ...form } = unused();
     return { ...form, user_scoped_resource_token: resource_token! };
   }],
+  ["with the user's token in the place of the older", () => {
+    const { user_scoped_resource_token, ...form } = unused();
+    return { ...form, resource_token: user_scoped_resource_token! };
+  }],
   ["with one right token and one wrong", () => ({ ...unused(), resource_token: "0".repeat(40) })],
   ["without any token", () => without(unused(), "resource_token", "user_scoped_resource_token")],
+  ["without a time", () => without(unused(), "timestamp")],
   ["with a time that is no number", () => signed({ ...unused(), timestamp: "1e9" })],
   ["of a user whose e-mail no database takes", () => signed({ ...unused(), email: "a\u0000b@example.com" })],
   ["of a user without an e-mail", () => without(unused(), "email")],
