@@ -20,6 +20,7 @@ it("a killed process loses no grant: the next process exchanges it", async () =>
   const uuids = await life.install(20);
   web.signal("SIGKILL");
   await web.ended;
+  expect(life.issuedSince(since)).toBe(0);
   life.control.clearFaults();
   await life.start();
   await life.become(uuids, 1);

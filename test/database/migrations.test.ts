@@ -311,7 +311,5 @@ it("a build keeps working, and can be started again, after a later one has migra
     expect((await life.control.deprovision(uuid)).response.status).toBe(204);
   }
   expect((await life.control.deprovision(before)).response.status).toBe(204);
-  // On a busy machine a job may wait too long for a connection.
-  const errors = life.world.logged().match(/.*"level":"error".*/g) ?? [];
-  expect(errors.filter((line) => !/timeout|terminated/.test(line))).toEqual([]);
+  expect(life.world.logged()).not.toMatch(/"level":"error"/);
 });

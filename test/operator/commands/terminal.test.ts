@@ -15,7 +15,8 @@ beforeAll(async () => {
 afterEach(() => world.sandbox.control.clearFaults());
 
 it("a long command of which no total is known says that it works, on a terminal only, which stays unchanged", async () => {
-  world.sandbox.control.fault("GET /addons/*", { delayMs: 1_300 }, 2);
+  // Two calls of either command.
+  world.sandbox.control.fault("GET /addons/*", { delayMs: 1_300 }, 4);
   const words = ["apps", uuids[0]!];
   const terminal = onTerminal(world.environment, words);
   expect(await kit(world.environment, words)).toMatchObject({ code: 0, stderr: "" });
