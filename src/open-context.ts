@@ -14,7 +14,7 @@ import { createTotals } from "./metrics/totals.ts";
 import { PACE } from "./pace.ts";
 import { createPlatformFor } from "./platform/api.ts";
 import { createHttp } from "./platform/http.ts";
-import { createTokenEndpoint } from "./platform/oauth.ts";
+import { tokenEndpointAt } from "./platform/oauth.ts";
 import { currentStatus } from "./platform/status.ts";
 import { checkOffer } from "./offer.ts";
 import { checkExtensions } from "./extend/jobs.ts";
@@ -93,7 +93,7 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   );
   ctx.platformCalls = { http, apiUrl: config.platformApiUrl, mediaType: config.platformMediaType };
 
-  const endpoint = createTokenEndpoint({ http: tokenHttp, authUrl: config.platformAuthUrl });
+  const endpoint = tokenEndpointAt({ http: tokenHttp, authUrl: config.platformAuthUrl });
   const counted = countedTokens(parts.wrapTokenEndpoint?.(endpoint) ?? endpoint, ctx.metrics);
   ctx.credentials = createCredentials(ctx, counted);
   ctx.exchanges = createExchanges(ctx);

@@ -10,7 +10,7 @@ type Door = "platform" | "operator" | "metrics";
 type Login = readonly [user: string, password: Secret | undefined];
 
 /** Who lets requests with a password pass; null where none is set. The operator may see the metrics too. */
-export function createGuards({ config, metrics }: Pick<Context, "config" | "metrics">) {
+export function guardsOf({ config, metrics }: Pick<Context, "config" | "metrics">) {
   const { addonId, addonPassword, addonPasswordPrevious, operatorPassword, metricsPassword } = config;
   const operator: Login = ["operator", operatorPassword];
   const guard = (door: Door, ...logins: Login[]) => {

@@ -3,7 +3,7 @@ import type { Context } from "../context.ts";
 import { countStale, sealedSecrets } from "../credentials/store.ts";
 import { KitError, messageOf } from "../errors.ts";
 import { withHttp } from "../platform/http.ts";
-import { createTokenEndpoint, trySecret, type Trial } from "../platform/oauth.ts";
+import { tokenEndpointAt, trySecret, type Trial } from "../platform/oauth.ts";
 import type { Secret } from "../secret.ts";
 import { secret } from "../setting.ts";
 import { checkKeys } from "../vault/store.ts";
@@ -38,7 +38,7 @@ export function typedClientSecret(text: string): Secret {
 
 export function triedSecret(authUrl: string, secret: Secret): Promise<Trial> {
   return withHttp((http) =>
-    trySecret(createTokenEndpoint({ http, authUrl, timeoutMs: TRIAL_TIMEOUT_MS }), secret),
+    trySecret(tokenEndpointAt({ http, authUrl, timeoutMs: TRIAL_TIMEOUT_MS }), secret),
   );
 }
 

@@ -4,7 +4,7 @@ import type { Context } from "../context.ts";
 import { judgePersons } from "../credentials/client-secret.ts";
 import { shareOfLife } from "../credentials/verdict.ts";
 import { accountOf } from "../platform/authorizations.ts";
-import { createTokenEndpoint } from "../platform/oauth.ts";
+import { tokenEndpointAt } from "../platform/oauth.ts";
 import { mayQuote } from "../errors.ts";
 import { Secret } from "../secret.ts";
 import { credentialSealContext } from "../vault/vault.ts";
@@ -86,7 +86,7 @@ function begunWith(ctx: Context, request: Request): Begun | null {
 async function signIn(ctx: Context, begun: Begun, code: Secret) {
   const { http } = ctx.platformCalls;
   const authUrl = ctx.config.platformAuthUrl;
-  const endpoint = createTokenEndpoint({ http, authUrl, timeoutMs: PERSON_WAITS_MS });
+  const endpoint = tokenEndpointAt({ http, authUrl, timeoutMs: PERSON_WAITS_MS });
   const answer = await endpoint.exchange(code, ctx.credentials.people!.secret, new Secret(begun.verifier));
   // Raises the alarm, if our client is refused.
   judgePersons(ctx.log, answer);

@@ -44,7 +44,7 @@ const CALL = "POST /oauth/token";
 const HEADERS = { accept: "application/json", "content-type": "application/x-www-form-urlencoded" };
 
 /** Follows the platform document, "Endpoints: Authorization service". */
-export function createTokenEndpoint(on: { http: Http; authUrl: string; timeoutMs?: number }): TokenEndpoint {
+export function tokenEndpointAt(on: { http: Http; authUrl: string; timeoutMs?: number }): TokenEndpoint {
   const url = new URL(`${on.authUrl}/oauth/token`);
   const limits = { timeoutMs: on.timeoutMs ?? 20_000, maxBytes: 64_000 };
 

@@ -6,7 +6,7 @@ import { createApp } from "../app.ts";
 import { closeAll, within } from "../within.ts";
 import type { Config } from "../config.ts";
 import { Misconfigured } from "../errors.ts";
-import { createGuards } from "../http/authenticate.ts";
+import { guardsOf } from "../http/authenticate.ts";
 import { askForBody } from "../http/requests.ts";
 import { createHttpServer } from "../http/server.ts";
 import { metricsRoutes } from "../metrics/scrape.ts";
@@ -24,7 +24,7 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
   const ctx = await openContext(config, parts);
   const { jobs, log, pace } = ctx;
   const stopping = new AbortController();
-  const guards = createGuards(ctx);
+  const guards = guardsOf(ctx);
   const whenReady: RequestHandler = (_request, _response, next) => void untilReady().then(() => next(), next);
   // Loading its code takes a moment, so it comes first: a process that is ready must be listening. No request comes
   // before that, so `untilReady` exists when one does.

@@ -3,7 +3,7 @@ import nock from "nock";
 import { createPlatformFor } from "../../src/platform/api.ts";
 import { createHttp } from "../../src/platform/http.ts";
 import { TransportError } from "../../src/platform/call.ts";
-import { createTokenEndpoint, judgeTokenAnswer, type TokenAnswer } from "../../src/platform/oauth.ts";
+import { tokenEndpointAt, judgeTokenAnswer, type TokenAnswer } from "../../src/platform/oauth.ts";
 import { Secret } from "../../src/secret.ts";
 import { anHttp, aServer, type Answering } from "./local-server.ts";
 import { readTime } from "../../src/values.ts";
@@ -27,7 +27,7 @@ function revealed(answer: TokenAnswer) {
 describe("a call to the token endpoint", () => {
   it("exchanges a code with a form, with no secret in the address", async () => {
     const server = await aServer((_seen, response) => response.end(JSON.stringify(good)));
-    const endpoint = createTokenEndpoint({ http: anHttp(), authUrl: server.url });
+    const endpoint = tokenEndpointAt({ http: anHttp(), authUrl: server.url });
     const answer = await endpoint.exchange(new Secret("c&d"), new Secret("s=t +"));
     expect(revealed(answer)).toEqual(["SVCK-a", "r", 2 * HOUR]);
     expect(server.seen).toMatchObject([
@@ -42,7 +42,7 @@ describe("a call to the token endpoint", () => {
 
   it("never throws, whatever the HTTP client does", async () => {
     const http = { send: () => Promise.reject(new TypeError("the-secret")), close: async () => {} };
-    const endpoint = createTokenEndpoint({ http, authUrl: "http://x" });
+    const endpoint = tokenEndpointAt({ http, authUrl: "http://x" });
     const answer = await endpoint.refresh(new Secret("r"), new Secret("the-secret"));
     expect(answer).toMatchObject({ outcome: "bug", error: { id: "internal_error" } });
     expect(JSON.stringify(answer)).not.toContain("the-secret");
@@ -149,7 +149,7 @@ describe("a token call without an answer", () => {
   ])("after %s %j is %s, and is not repeated", async (id, details, outcome) => {
     let calls = 0;
     const send = () => Promise.reject((calls++, new TransportError(id, CALL, "failed", details)));
-    const endpoint = createTokenEndpoint({ http: { send, close: async () => {} }, authUrl: CALL.url.origin });
+    const endpoint = tokenEndpointAt({ http: { send, close: async () => {} }, authUrl: CALL.url.origin });
     const answer = await endpoint.refresh(new Secret("r"), new Secret("s"));
     expect(answer).toEqual({ outcome, error: { id, message: `POST ${CALL.url} failed` } });
     expect(calls).toBe(1);
@@ -217,7 +217,7 @@ describe("the platform mocked with nock", () => {
     ...{ http, apiUrl: "https://api.example", mediaType: MEDIA_TYPE },
     tokensOf: () => aTokenSource().tokens,
   });
-  const endpoint = createTokenEndpoint({ http, authUrl: "https://auth.example", timeoutMs: 1_000 });
+  const endpoint = tokenEndpointAt({ http, authUrl: "https://auth.example", timeoutMs: 1_000 });
   const secret = new Secret("secret");
 
   beforeAll(() => nock.disableNetConnect());

@@ -6,7 +6,7 @@ import {
 } from "../../src/platform/authorizations.ts";
 import { createPlatformFor } from "../../src/platform/api.ts";
 import type { Http } from "../../src/platform/call.ts";
-import { createTokenEndpoint } from "../../src/platform/oauth.ts";
+import { tokenEndpointAt } from "../../src/platform/oauth.ts";
 import { currentStatus, incident, incidents } from "../../src/platform/status.ts";
 import { Secret } from "../../src/secret.ts";
 
@@ -29,7 +29,7 @@ export async function clientEndpoints(): Promise<string[]> {
   const tokens = { current: () => Promise.resolve(secret), renew: () => Promise.resolve(secret) };
 
   const { request: _request, ...groups } = createPlatformFor({ ...needs, tokensOf: () => tokens })("KEY");
-  const endpoint = createTokenEndpoint({ http, authUrl: url });
+  const endpoint = tokenEndpointAt({ http, authUrl: url });
   const feed = { http, statusUrl: url };
   const calls = Object.values(groups)
     .flatMap((group) => Object.values(group) as ((...keys: unknown[]) => Promise<unknown>)[])
