@@ -13,7 +13,7 @@ const run = (command, ...words) =>
 process.stderr.write("Building dist/, which is not there yet. This is done once, and may take a minute.\n");
 const isBuilt =
   run("npm", "run", "--silent", "generate") &&
-  run("tsc", "-p", "tsconfig.build.json", "--outDir", aside) &&
+  run("npm", "run", "--silent", "tsc", "--", "-p", "tsconfig.build.json", "--outDir", aside) &&
   run(process.execPath, "dev/finish-build.mjs", aside);
 const putInPlace = () => {
   try {

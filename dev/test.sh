@@ -2,7 +2,7 @@
 # `npm test`: the types, and at the same time the tests that a change is checked by. `npm run test:rest`: the same with
 # lint and all other tests. What is wrong with the types, or what lint finds, is shown at the end.
 config=jest.quick.config.js
-check() { exec node_modules/.bin/tsc -p tsconfig.json; }
+check() { exec node node_modules/typescript-native/bin/tsc -p tsconfig.json; }
 if [ "$1" = rest ]; then
   shift
   config=jest.rest.config.js
