@@ -72,8 +72,9 @@ async function claimDuePairs(ctx: Context, most: number): Promise<Admitted[]> {
   if (!holdsBack(secret, false))
     return admit(ctx, secret, await claimRefreshes(ctx, allowed, ["resource", ...peoples]));
   const probing = await claimRefreshes(ctx, Math.min(allowed, FEW), ["resource"]);
-  const others = people ? await claimRefreshes(ctx, allowed, peoples) : [];
-  return admit(ctx, secret, [...probing, ...others]);
+  const admitted = await admit(ctx, secret, probing);
+  const others = people ? await claimRefreshes(ctx, allowed - admitted.length, peoples) : [];
+  return [...admitted, ...(await admit(ctx, secret, others))];
 }
 
 /**

@@ -47,8 +47,8 @@ const REFUSED = "refresh_token_rejected";
 /** Nobody is given up for a wave of refusals: that takes three over a day. A person just signs in again. */
 export function judgeFailure(row: Tries, failure: Failure, pauses: number): Verdict {
   const { outcome, error, retryAfterMs = 0 } = failure;
-  const attempts = row.attempts + 1;
   const isRefused = outcome === "token_rejected";
+  const attempts = attemptsAfter(row, outcome);
   const isUnknown = outcome === "unknown";
   const verdict = { ...{ attempts, isRefused, isUnknown }, error: `${error.id}: ${error.message}` };
   if (row.state === "grant_pending") {
@@ -60,15 +60,22 @@ export function judgeFailure(row: Tries, failure: Failure, pauses: number): Verd
   }
   if (isRefused && row.owner === "person")
     return { ...verdict, on: "refused", reason: REFUSED, againInSeconds: null };
-  const isOver = attempts >= LEAST_REFUSALS && (row.rejectedForSeconds ?? 0) >= DAY_SECONDS;
   if (row.state === "needs_reauth")
     return { ...verdict, on: null, reason: null, againInSeconds: DAY_SECONDS };
+  const isOver = attempts >= LEAST_REFUSALS && (row.rejectedForSeconds ?? 0) >= DAY_SECONDS;
   if (isRefused && isOver)
     return { ...verdict, on: "refused three times in a day", reason: REFUSED, againInSeconds: DAY_SECONDS };
   const wasRefused = isRefused || outcome === "unauthorized";
   const backoff = wasRefused ? REFRESH_REFUSED : outcome === "bug" ? OUR_FAULT : REFRESH_UNREACHABLE;
   const pause = nextTryInSeconds(backoff, attempts) * pauses;
   return { ...verdict, on: null, reason: null, againInSeconds: Math.max(pause, retryAfterMs / 1000) };
+}
+
+/** Of a pair that the platform has refused, only refusals are counted. */
+function attemptsAfter({ state, attempts, rejectedForSeconds }: Tries, outcome: Failure["outcome"]): number {
+  if (state === "grant_pending") return attempts + 1;
+  if (rejectedForSeconds === null) return outcome === "token_rejected" ? 1 : attempts + 1;
+  return outcome === "token_rejected" || outcome === "unauthorized" ? attempts + 1 : attempts;
 }
 
 /** Why a grant is lost after its five minutes, and what becomes of the row, which may hold an older pair. */

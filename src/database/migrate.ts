@@ -64,6 +64,8 @@ export class MigrationFailed extends KitError {
 
 interface Wishes {
   url: string;
+  /** Where the address comes from; DATABASE_URL unless given. */
+  setting?: string;
   ca?: string | undefined;
   /** Other folders with migrations. */
   folder?: string;
@@ -81,17 +83,17 @@ interface Wishes {
  * @throws MigrationFailed; Misconfigured if the address is at fault; the driver's own errors if nothing answers there
  */
 export async function migrate(wishes: Wishes): Promise<{ applied: string[] }> {
-  const { url, ca, folder, yours } = wishes;
+  const { url, setting, ca, folder, yours } = wishes;
   const client = new pg.Client({
     ...connectionTo(url, ca),
     ...{ application_name: "addon-migrate", connectionTimeoutMillis: 10_000, keepAlive: true },
   });
   client.on("error", () => undefined);
-  await client.connect().catch((error: unknown) => throwInWords(refused(error)));
+  await client.connect().catch((error: unknown) => throwInWords(refused(error), setting));
   const db: Queryable = { query: async ({ text }) => (await client.query(text)).rows as never };
   try {
     await client.query(NO_LIMITS);
-    await client.query(`SELECT pg_advisory_lock(${LOCK})`);
+    await lock(client, wishes);
     const applied: string[] = [];
     for (const each of series(folder, yours)) {
       const pending = await pendingOf(db, each);
@@ -111,6 +113,13 @@ export async function migrate(wishes: Wishes): Promise<{ applied: string[] }> {
   }
 }
 
+async function lock(client: pg.Client, { say }: Wishes): Promise<void> {
+  const { rows } = await client.query<{ has: boolean }>(`SELECT pg_try_advisory_lock(${LOCK}) AS has`);
+  if (rows[0]!.has) return;
+  say?.("Another process migrates the database. Waiting until it has ended.");
+  await client.query(`SELECT pg_advisory_lock(${LOCK})`);
+}
+
 const shown = ({ schema }: Series, name: string) => (schema ? `${schema}/${name}` : name);
 
 /** In a transaction again and again, while other sessions hold what it changes. */
@@ -123,7 +132,7 @@ async function apply(
   const script = await readFile(path.join(of.folder, name, "migration.sql"), "utf8");
   const checksum = createHash("sha256").update(script).digest("hex");
   const record = `INSERT INTO ${tableOf(of)} (id, checksum, migration_name, finished_at, applied_steps_count)
-    VALUES (gen_random_uuid(), '${checksum}', '${name}', clock_timestamp(), 1)`;
+    VALUES (gen_random_uuid(), '${checksum}', ${pg.escapeLiteral(name)}, clock_timestamp(), 1)`;
   // The transaction that does the work also records it: if this process dies, PostgreSQL may still complete it. The
   // script may end with a comment, or with a statement without its semicolon.
   const sql = `BEGIN; SET LOCAL lock_timeout = ${patience.lockMs};\n${script}\n;${record}; COMMIT`;
@@ -171,10 +180,9 @@ export async function checkMigrations(database: Queryable): Promise<void> {
 }
 
 /** As {@link Misconfigured} if the database's address, or what its role may do, is at fault. */
-export function throwInWords(error: unknown): never {
+export function throwInWords(error: unknown, setting = "DATABASE_URL"): never {
   if (error instanceof KitError || !isConnectionConfigError(error)) throw error;
-  const words = `DATABASE_URL: the database says: ${messageOf(error)}`;
-  const where =
-    'TLS: sslmode in DATABASE_URL, and DATABASE_CA. A pooler: docs/scale.md, "Connection poolers".';
+  const words = `${setting}: the database says: ${messageOf(error)}`;
+  const where = `TLS: sslmode in ${setting}, and DATABASE_CA. A pooler: docs/scale.md, "Connection poolers".`;
   throw new Misconfigured(`${words}. ${where}`, { cause: error });
 }

@@ -1,4 +1,4 @@
-import { schedule, validate } from "node-cron";
+import { createTask } from "node-cron";
 import type { Context } from "../context.ts";
 import { retryWhileUnreachable } from "../database/database.ts";
 import { messageOf, Misconfigured, storable } from "../errors.ts";
@@ -39,7 +39,7 @@ export function checkExtensions(yours: Extensions): void {
       .filter((name, index) => names.indexOf(name) < index)
       .map((name) => `two jobs have the name "${name}".`),
     ...jobs
-      .filter(({ at }) => !validate(at) || !nextTime(at, new Date()))
+      .filter(({ at }) => !hasTime(at))
       .map(
         ({ name, at }) =>
           `the job ${name} is to run at "${at}", which is no cron expression, or never comes.`,
@@ -63,7 +63,7 @@ export function createYourJobs(ctx: Context, jobs: readonly YourJob[]) {
   async function runDue(): Promise<number> {
     if (jobs.length === 0 || isStopping) return 0;
     if (!isPlanned)
-      for (const { name, at } of jobs) await planJob(ctx.db, name, at, nextTime(at, new Date())!);
+      for (const { name, at } of jobs) await planJob(ctx.db, name, at, nextTime(at, new Date()));
     isPlanned = true;
     const claimed = await claimJobs(ctx.db, idle());
     for (const each of claimed) {
@@ -120,7 +120,7 @@ async function runOne(ctx: Context, job: YourJob, claimed: ClaimedJob, ending: A
   // By the database's clock, which says what is due.
   const now = new Date(claimed.now.getTime() + performance.now() - startedMs);
   if (isCut() && !(error instanceof Hangs)) return end(now, claimed.attempts, null);
-  const next = nextTime(at, now)!;
+  const next = nextTime(at, now);
   if (error === null) {
     ctx.log.info({ job: name, next }, "A job of yours is done");
     return end(next, 0, null);
@@ -132,11 +132,22 @@ async function runOne(ctx: Context, job: YourJob, claimed: ClaimedJob, ending: A
   return end(due, claimed.attempts + 1, storable(ctx.scrubber.scrub(messageOf(error))));
 }
 
-/** When a job is to run next after `now`, by its cron expression; undefined: that never comes. */
-function nextTime(at: string, now: Date): Date | undefined {
-  const task = schedule(at, () => undefined, { timezone: "UTC" });
-  // The first after this process's clock may be past for the database's.
-  const times = task.getNextRuns(100);
-  void task.destroy();
-  return times.find((time) => time > now) ?? times.at(-1);
+/** When a job is to run next after `now`. Throws if `at` is no cron expression, or of a day that never comes. */
+function nextTime(at: string, now: Date): Date {
+  const task = createTask(at, () => undefined, { timezone: "UTC" });
+  try {
+    // The first after this process's clock may be past for the database's.
+    const times = task.getNextRuns(100);
+    return times.find((time) => time > now) ?? times.at(-1)!;
+  } finally {
+    void task.destroy();
+  }
+}
+
+function hasTime(at: string): boolean {
+  try {
+    return Boolean(nextTime(at, new Date()));
+  } catch {
+    return false;
+  }
 }

@@ -1,11 +1,11 @@
 import type { Context } from "../context.ts";
-import { retryWhileUnreachable, statement } from "../database/database.ts";
+import { retryWhileUnreachable, statement, type Queryable } from "../database/database.ts";
 import { KitError } from "../errors.ts";
 import { changeConfig, lockedResource } from "../resources/store.ts";
 import { readUuid } from "../values.ts";
 import { askRotation } from "./rotation.ts";
 import { checkVar } from "../work/vendor-results.ts";
-import type { Kit } from "./contract.ts";
+import type { Kit, KitDatabase } from "./contract.ts";
 import { announceConfig, findForYou, listAfter } from "./store.ts";
 
 /** Makes what the kit offers to a vendor's service. `ctx` may still be filling: it is used when the service is. */
@@ -15,9 +15,8 @@ export function kitFor(ctx: Context): Kit {
       return ctx.log;
     },
     database: {
-      query: (sql, values) => ctx.db.planned((tx) => tx.query(statement("", sql), values)),
-      transaction: (work) =>
-        ctx.db.planned((tx) => work({ query: (sql, values) => tx.query(statement("", sql), values) })),
+      query: (sql, values) => ctx.db.planned((tx) => queriesOn(tx).query(sql, values)),
+      transaction: (work) => ctx.db.planned((tx) => work(queriesOn(tx))),
     },
     resources: {
       find: async (uuid) => findForYou(ctx.db, knownUuid(uuid)),
@@ -31,7 +30,7 @@ export function kitFor(ctx: Context): Kit {
         }
       },
     },
-    config: { set: (uuid, vars) => setConfigVars(ctx, knownUuid(uuid), vars) },
+    config: { set: async (uuid, vars) => setConfigVars(ctx, knownUuid(uuid), vars) },
     rotate: async (uuid) => {
       const result = await askRotation(ctx, knownUuid(uuid), "service");
       if (result === "not_provisioned") throw notProvisioned(uuid, "credentials to rotate");
@@ -43,6 +42,10 @@ export function kitFor(ctx: Context): Kit {
     platformFor: (uuid) => ctx.platformFor(knownUuid(uuid)),
   };
 }
+
+const queriesOn = (tx: Queryable): KitDatabase => ({
+  query: (sql, values) => tx.query(statement("", sql), values),
+});
 
 const LEAST_UUID = "00000000-0000-0000-0000-000000000000";
 
@@ -60,7 +63,7 @@ async function setConfigVars(
   uuid: string,
   vars: Readonly<Record<string, string | null>>,
 ): Promise<void> {
-  for (const [name, value] of Object.entries(vars)) checkVar(offer, name, value ?? "");
+  for (const [name, value] of Object.entries(vars)) checkVar(offer, name, value === null ? "" : value);
   const changes = Object.entries(vars).map(([name, value]) => ({ name, value }));
   await retryWhileUnreachable(() =>
     db.transaction(async (tx) => {

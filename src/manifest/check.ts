@@ -73,7 +73,7 @@ function doubledNames(manifest: unknown): Finding[] {
   return lists.flatMap((list) => {
     const taken = new Set<string>();
     return placesIn(list.value, ["*", "as"], list.path).flatMap(({ path, value }): Finding[] => {
-      const name = String(value).trim().toUpperCase();
+      const name = typeof value === "string" ? value.trim().toUpperCase() : "";
       const isTaken = taken.has(name);
       if (name !== "") taken.add(name);
       const message = "Another add-on has this name already: give each attachment its own.";

@@ -171,6 +171,20 @@ describe("refused refresh tokens", () => {
     expect(life.world.logged()).toContain(`"alarm":"needs_reauth"`);
   });
 
+  it("are not given up by two refusals and a failure of another kind", async () => {
+    const [uuid] = await active(1);
+    life.control.revoke(uuid!, "refresh");
+    life.control.fault(TOKENS, unavailable);
+    await life.makeDue([uuid!]);
+    for (const passes of ["1 minute", "25 hours", "1 hour"]) {
+      await lookFor("refreshes");
+      expect(await states([uuid!])).toEqual({ active: 1 });
+      await age([uuid!], passes);
+    }
+    await lookFor("refreshes");
+    expect(await states([uuid!])).toEqual({ needs_reauth: 1 });
+  });
+
   it("are not given up by a wave, however many there are, and work again within an hour after it", async () => {
     await life.world.rows(`DELETE FROM credentials`);
     const uuids = await active(30);

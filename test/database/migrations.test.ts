@@ -262,6 +262,17 @@ describe("a migration", () => {
     await isDone();
   });
 
+  it("that waits for another process's says so", async () => {
+    folder = await aFolderWith(COLUMN);
+    await other.query("SELECT pg_advisory_lock(72707369)");
+    const said: string[] = [];
+    const migrating = run({ say: (sentence) => void said.push(sentence) });
+    await running("pg_advisory_lock");
+    expect(said).toEqual(["Another process migrates the database. Waiting until it has ended."]);
+    await other.query("SELECT pg_advisory_unlock(72707369)");
+    expect(await migrating).toEqual(appliedOnce);
+  });
+
   it("may take longer than the role's statements may", async () => {
     const { name } = (await one("SELECT quote_ident(current_database()) AS name"))!;
     for (const limit of ["statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"])

@@ -3,7 +3,7 @@ import { migrate } from "../../src/database/migrate.ts";
 import type { Environment } from "../../src/environment.ts";
 import { kitJson } from "../support/kit.ts";
 import { aWorldOfPeople, type PeopleWorld } from "../people/people.ts";
-import { testServerUrl } from "../support/database.ts";
+import { databaseUrl, testServerUrl } from "../support/database.ts";
 import { statementsOf, twoRoles } from "../support/database-roles.ts";
 import { eventually } from "../support/world.ts";
 
@@ -24,6 +24,13 @@ describe("a service whose role cannot change the schema, set up as docs/database
     await roles.ask("server", asAdministrator);
     await roles.ask("owner", asOwner);
     const addresses = { DATABASE_URL: roles.serviceUrl, MIGRATION_DATABASE_URL: roles.ownerUrl };
+    const wrong = { ...addresses, MIGRATION_DATABASE_URL: databaseUrl(testServerUrl(), "no_such") };
+    expect(await kitJson(wrong, ["migrate"])).toMatchObject({
+      ...{
+        code: 78,
+        data: { message: expect.stringContaining("MIGRATION_DATABASE_URL: the database says") },
+      },
+    });
     expect(await kitJson(addresses, ["migrate"])).toMatchObject({ code: 0 });
     await roles.ask("owner", afterMigrating);
     people = await aWorldOfPeople({

@@ -121,6 +121,9 @@ describe("a route of the vendor's", () => {
     const { uuid, vars } = await installed();
     const before = vars();
     await expect(kit.config.set(uuid, { TEAPOT_TOKEN: "x", TEAPOT_URL: "a\0b" })).rejects.toThrow("NUL");
+    const unset = { TEAPOT_URL: undefined as unknown as string };
+    await expect(kit.config.set(uuid, unset)).rejects.toThrow("undefined");
+    await expect(kit.config.set("no-uuid", {})).rejects.toThrow("uuid");
     expect(vars()).toEqual(before);
   });
 
@@ -278,6 +281,7 @@ const job = (name: string, at = "* * * * *") => ({ name, at, run: never });
 const TIMES = "overlapMinutes is at least 0 and everyDays at least 1";
 it.each<[string, Extensions, string]>([
   ["a job at no time of cron's", { jobs: [job("meter", "at three")] }, "at three"],
+  ["a job on a day that never comes", { jobs: [job("meter", "0 0 1 * 1#2")] }, "the job meter is to run"],
   ["two jobs of one name", { jobs: [job("a"), job("a")] }, 'two jobs have the name "a"'],
   ["a metric that is named like the kit's", { metrics: { addon_due: { help: "Due" } } }, "addon_due"],
   ["a rotation at each moment", { rotation: { rotate: never, retire: never, everyDays: 0 } }, TIMES],
@@ -305,8 +309,9 @@ describe("migrations of the vendor's own tables", () => {
   const rows = (text: string) => world.rows(text);
 
   it("are applied after the kit's, once, and make tables of the schema yours beside the kit's of the same name", async () => {
-    await write("20270101000000_steps", "CREATE TABLE steps (height int); INSERT INTO steps VALUES (17)");
-    expect(await run()).toEqual({ applied: ["yours/20270101000000_steps"] });
+    const name = "20270101000000_customer's_steps";
+    await write(name, "CREATE TABLE steps (height int); INSERT INTO steps VALUES (17)");
+    expect(await run()).toEqual({ applied: [`yours/${name}`] });
     expect(await run()).toEqual({ applied: [] });
     expect(await rows("SELECT height FROM yours.steps")).toEqual([{ height: 17 }]);
     await expect(rows("SELECT height FROM public.steps")).rejects.toThrow("height");

@@ -12,8 +12,10 @@ export function addMigrate(program: KitCommand): void {
     .does(async (session) => {
       const config = session.settings(["databaseUrl", "migrationDatabaseUrl", "databaseCa"]);
       const { migrate } = await import("../../database/migrate.ts");
+      const setting = config.migrationDatabaseUrl ? "MIGRATION_DATABASE_URL" : "DATABASE_URL";
       const { applied } = await migrate({
         url: (config.migrationDatabaseUrl ?? config.databaseUrl).reveal(),
+        setting,
         ca: config.databaseCa,
         say: (sentence) => session.say(safe(sentence)),
       });
