@@ -8,7 +8,7 @@ import { readUuid, isJsonObject, parsedJson } from "../values.ts";
 import { keyIdOf } from "../vault/vault.ts";
 import { UnknownResource, UsedWrongly } from "./errors.ts";
 import { actionsBefore } from "./audit.ts";
-import { LIST_SIZE, listedUuids, clearTombstone } from "./store.ts";
+import { LIST_SIZE, listedUuids } from "./store.ts";
 import { Refusal } from "../errors.ts";
 import { createLog } from "../logging/log.ts";
 import { createScrubber } from "../secret.ts";
@@ -151,7 +151,7 @@ function waiting({ kind, attempts, lastError, detail, dueAt, leasedUntil }: Step
 
 /**
  * Does locally what a deprovision by the platform would do; it needs no keys, and the service carries out the clean-up. Of
- * a tombstone it clears the remaining data of the customer. Throws {@link UnknownResource}.
+ * a tombstone it clears what its events say. Throws {@link UnknownResource}.
  */
 export async function eraseResource(db: Database, uuid: string): Promise<{ erased: string }> {
   // `deprovision` would store a tombstone for an unknown uuid too, as for requests that arrive out of order.
@@ -161,7 +161,8 @@ export async function eraseResource(db: Database, uuid: string): Promise<{ erase
     await deprovision({ db, log, pace: PACE, trace: NO_TRACE, nudge: () => undefined }, uuid);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    await clearTombstone(db, uuid);
+    const { event } = await db.prisma();
+    await event.updateMany({ where: { uuid }, data: { detail: {} } });
   }
   return { erased: uuid };
 }
@@ -174,8 +175,6 @@ interface ImportReport {
   skipped: { line: number; uuid: string | null; reason: Reason }[];
 }
 
-const BATCH_SIZE = 500;
-
 /** Imports installations from before the kit, one JSON object a line. A run that was stopped is simply repeated. */
 export async function importInstallations(
   ctx: Pick<Context, "db" | "vault" | "offer" | "pace">,
@@ -183,30 +182,17 @@ export async function importInstallations(
   { signal, onProgress }: How,
 ): Promise<ImportReport> {
   const report: ImportReport = { imported: 0, skipped: [] };
-  const batch = new Map<string, Installation & { line: number }>();
   let line = 0;
-
-  async function write(): Promise<void> {
-    const born = await importResources(ctx, [...batch.values()]);
-    report.imported += born.size;
-    for (const { line, uuid } of batch.values())
-      if (!born.has(uuid)) report.skipped.push({ line, uuid, reason: "exists" });
-    batch.clear();
-    onProgress?.(report.imported + report.skipped.length, line);
-  }
-
   for await (const text of lines) {
     if (signal.aborted) break;
     line += 1;
     if (text.trim() === "") continue;
     const read = readInstallation(text, ctx.offer);
     if ("reason" in read) report.skipped.push({ line, ...read });
-    else if (batch.has(read.uuid)) report.skipped.push({ line, uuid: read.uuid, reason: "exists" });
-    else batch.set(read.uuid, { line, ...read });
-    if (batch.size === BATCH_SIZE) await write();
+    else if (await importOne(ctx, read)) report.imported += 1;
+    else report.skipped.push({ line, uuid: read.uuid, reason: "exists" });
+    onProgress?.(report.imported + report.skipped.length, line);
   }
-  if (batch.size > 0) await write();
-  report.skipped.sort((one, other) => one.line - other.line);
   return report;
 }
 
@@ -220,30 +206,20 @@ const NOTHING = {
   grant: null,
 };
 
-/** Writes installations whose uuids differ; returns the uuids that were new. */
-async function importResources(
+/** False: the uuid was stored before. */
+async function importOne(
   ctx: Pick<Context, "db" | "vault" | "pace">,
-  installations: readonly Installation[],
-): Promise<Set<string>> {
-  // By it the rows are found that an earlier try wrote, of which the acknowledgement was lost.
-  const requestId = randomUUID();
-  // Always in the order of uuids: two imports of the same uuids then wait for each other instead of deadlocking.
-  const rows = installations
-    .toSorted((one, other) => (one.uuid < other.uuid ? -1 : 1))
-    .map(({ uuid, plan, region, name }) => ({
-      request: { ...NOTHING, uuid, plan, region, name, requestId },
-      answer: { status: 200, body: JSON.stringify({ id: uuid }) },
-      traceparent: null,
-    }));
-  const uuids = rows.map(({ request }) => request.uuid);
+  installation: Installation,
+): Promise<boolean> {
+  const { uuid } = installation;
   const { credential } = await ctx.db.prisma();
-  let tries = 0;
+  // By it the row is found that an earlier try wrote, of which the acknowledgement was lost.
+  const requestId = randomUUID();
+  const answer = { status: 200, body: JSON.stringify({ id: uuid }) };
+  const row = { request: { ...NOTHING, ...installation, requestId }, answer, traceparent: null };
   return retryWhileUnreachable(async () => {
-    const isAgain = (tries += 1) > 1;
-    const stored = await insertProvisions(ctx, rows);
-    const where = { requestId, uuid: { in: uuids } };
-    const before = isAgain ? await credential.findMany({ where, select: { uuid: true } }) : [];
-    return new Set([...stored, ...before].flatMap((each) => each?.uuid ?? []));
+    const [stored] = await insertProvisions(ctx, [row]);
+    return stored !== null || (await credential.count({ where: { uuid, requestId } })) > 0;
   });
 }
 

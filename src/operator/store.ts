@@ -76,22 +76,6 @@ const sealedRows = statement(
 export const countSealed = async (db: Database): Promise<number> =>
   (await db.readWhole<{ count: number }>(sealedRows))[0]!.count;
 
-// Clears what a tombstone still holds about a customer. The row itself stays, so that its uuid can never be used again,
-// and so do the types and times of its events.
-const clear = statement(
-  "clear_tombstone",
-  `WITH cleared AS (
-     UPDATE resources SET name = NULL, options = '{}', callback_url = NULL, app_id = NULL, app_name = NULL,
-       updated_at = now()
-     WHERE uuid = $1 AND state = 'deprovisioned' RETURNING uuid
-   ), blanked AS (
-     UPDATE events e SET detail = '{}' FROM cleared WHERE e.uuid = cleared.uuid AND e.detail <> '{}'
-   )
-   SELECT uuid FROM cleared`,
-);
-
-export const clearTombstone = (db: Queryable, uuid: string) => db.query(clear, [uuid]);
-
 // The more often a step has failed, the later it is due; one that the vendor's service still works on is mostly due late
 // as well. So a bounded part, read from that end of the index, holds the steps to be found; what was not tried yet, such
 // as retiring credentials in two hours, is passed over.

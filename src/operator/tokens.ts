@@ -91,27 +91,12 @@ const REFUSALS: Readonly<Record<number, { id: string; means: string }>> = {
   ...{ 409: EXCHANGED, 410: EXCHANGED, 422: EXCHANGED },
 };
 
-async function ask(ctx: Context, uuid: string): Promise<End> {
-  const refusal = await recoverGrant(ctx, uuid);
-  if (!refusal) return null;
-  const { id, status, message } = refusal;
-  const known = REFUSALS[status] ?? { id, means: "" };
-  return {
-    id: known.id,
-    message: `${known.means} ${message}`.trim(),
-    isOfAll: status === 401 || status === 403,
-  };
-}
-
 /**
  * Asks the legacy oauth-grant endpoint for a resource's grant and stores it, due at once (platform document,
- * "Oauth-grant retrieval"). The result is the platform's refusal; null: the grant is stored, or is not wanted any more, as
- * the resource was deprovisioned meanwhile, or has got a grant or tokens. Rejects if the platform gave no answer.
+ * "Oauth-grant retrieval"). Null: the grant is stored, or is not wanted any more, as the resource was deprovisioned
+ * meanwhile, or has got a grant or tokens. Rejects if the platform gave no answer.
  */
-async function recoverGrant(
-  { db, vault, config, platformCalls }: Pick<Context, "db" | "vault" | "config" | "platformCalls">,
-  uuid: string,
-): Promise<PlatformRefused | null> {
+async function ask({ db, vault, config, platformCalls }: Context, uuid: string): Promise<End> {
   try {
     const { code, expiresAt } = await oauthGrantOf(platformCalls, config, uuid);
     const sealed = vault.seal(credentialSealContext("sealed_grant_code", uuid), code);
@@ -119,15 +104,12 @@ async function recoverGrant(
     return null;
   } catch (error) {
     if (!(error instanceof PlatformRefused)) throw error;
-    return (await isWanted(db, uuid)) ? error : null;
+    const [row] = await findResources(db, [uuid]);
+    if (!row?.isRecoverable) return null;
+    const { status } = error;
+    const { id, means } = REFUSALS[status] ?? { id: error.id, means: "" };
+    return { id, message: `${means} ${error.message}`.trim(), isOfAll: status === 401 || status === 403 };
   }
-}
-
-async function isWanted(db: Context["db"], uuid: string): Promise<boolean> {
-  const lost = { state: { in: ["grant_lost", "no_grant", "needs_reauth"] } };
-  const refused = { state: "active", rejectedAt: { not: null } };
-  const { credential } = await db.prisma();
-  return (await credential.count({ where: { uuid, OR: [lost, refused] } })) > 0;
 }
 
 /** Waits until a grant is exchanged, by this process or another. Every grant ends at its deadline. */

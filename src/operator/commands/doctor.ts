@@ -30,11 +30,10 @@ export function addDoctor(program: KitCommand): void {
     .description("look at settings, database, keys, client secret, sweeps and platform, and say what to fix")
     .does(async (session) => {
       const report = await examine({
-        offer: await session.offer(),
         readSettings: () => session.settings(),
         open: session.openContext,
       });
-      const isFit = report.checks.every(({ id, ok }) => ok || !["settings", "offer", "start"].includes(id));
+      const isFit = report.checks.every(({ id, ok }) => ok || !["settings", "start"].includes(id));
       return {
         data: report,
         show: (paint) =>

@@ -50,8 +50,7 @@ export function addResources(program: KitCommand): void {
       "after",
       `
 Its tokens and config vars are gone for good, and what your service keeps for it
-is cleaned up. Said of a tombstone, it takes what is left of the customer: name,
-app and options.`,
+is cleaned up. Said of a tombstone, it takes what its events say.`,
     )
     .does(async (session, uuid: string, { yes = false }: { yes?: boolean }) => {
       const db = await session.database({ changes: true });

@@ -1,11 +1,9 @@
 import type { Config } from "../../config.ts";
-import { isDatabaseUnreachable, isHeldUp } from "../../database/database.ts";
+import { isDatabaseUnreachable } from "../../database/database.ts";
 import { messageOf } from "../../errors.ts";
 import { stateOfWork } from "../../metrics/store.ts";
 import type { OpenContext } from "../../context.ts";
 import { PACE } from "../../pace.ts";
-import { checkOffer } from "../../offer.ts";
-import type { Offer } from "../../resources/contract.ts";
 import { sharedFor, within } from "../../within.ts";
 import { fault, fine, joined, type Check, type Finding } from "./finding.ts";
 import { database, keys, manifest, migrations, settings } from "./installation.ts";
@@ -24,7 +22,7 @@ const OF_THE_DATABASE: Looks = {
   ...OF_WORK,
 };
 /** Without these, those that follow make no sense. */
-const NEEDED = ["settings", "offer", "start", "database", "migrations"];
+const NEEDED = ["settings", "start", "database", "migrations"];
 const OTHERS: Looks = { platform, status: platformStatus, manifest: () => manifest() };
 
 const LONGEST_CHECK_MS = 10_000;
@@ -47,7 +45,6 @@ export async function examine(needs: {
   /** Throws `Misconfigured` with all faults of the settings. */
   readSettings(): Config;
   open(config: Config): Promise<OpenContext>;
-  offer: Offer;
 }): Promise<DoctorReport> {
   /** `missing`: what failed without which other checks make no sense. */
   const state: { missing?: string; ctx?: OpenContext } = {};
@@ -56,13 +53,7 @@ export async function examine(needs: {
     if (!made.ok && NEEDED.includes(id)) state.missing ??= id;
     return made;
   }
-  const checks = [
-    await check("settings", () => settings(needs.readSettings())),
-    await check("offer", () => {
-      checkOffer(needs.offer);
-      return fine("Plans, regions and config vars fit together.");
-    }),
-  ];
+  const checks = [await check("settings", () => settings(needs.readSettings()))];
   const opened = async () => (state.ctx ??= await needs.open(needs.readSettings()));
   const start = async () => (await opened(), fine("The service can be started with these settings."));
   checks.push(await check("start", start));
@@ -96,7 +87,6 @@ async function run(id: string, look: () => Promise<Found> | Found): Promise<Chec
   try {
     return { id, ...joined([await look()].flat()) };
   } catch (error) {
-    if (isHeldUp(error)) return { id, ...fault(messageOf(error), WHO_LOCKS) };
     if (id !== "database" && isDatabaseUnreachable(error))
       return notChecked(id, `the database (${messageOf(error)})`);
     return { id, ...fault(messageOf(error), HOW_TO_FIX[id] ?? null) };
@@ -105,13 +95,9 @@ async function run(id: string, look: () => Promise<Found> | Found): Promise<Chec
 
 const HOW_TO_FIX: Readonly<Record<string, string>> = {
   settings: "Fix them in the environment, or in the .env beside the process.",
-  offer: "Fix it there, and build it again.",
   database:
     "Is it running, no standby, its disk not full, and is DATABASE_URL the right address and user? A service that runs waits for it and goes on by itself.",
 };
-
-const WHO_LOCKS =
-  "Another session of PostgreSQL holds a lock. How to find it: AddonDatabaseAway in docs/operate.md.";
 
 function notChecked(id: string, because: string): Check {
   return { id, ...fault(`Not checked, because of: ${because}.`, null), isChecked: false };

@@ -42,9 +42,7 @@ export function createOperatorPages(
   router.use(guard(ctx, byPassword), policyWithScript);
   router.route(liveScript.path).get(liveScript.send).all(methodNotAllowed("GET, HEAD"));
   page("/check-up", async () =>
-    checkUpPage(
-      await examine({ offer: ctx.offer, readSettings: () => ctx.config, open: () => Promise.resolve(ctx) }),
-    ),
+    checkUpPage(await examine({ readSettings: () => ctx.config, open: () => Promise.resolve(ctx) })),
   );
   router.use(whenReady);
 

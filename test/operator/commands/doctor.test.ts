@@ -8,7 +8,7 @@ import { manifest } from "../../../src/operator/doctor/installation.ts";
 import { kit, kitJson } from "../../support/kit.ts";
 
 const IDS = [
-  ..."settings offer start database migrations keys secret sweeps your-service your-jobs tokens".split(" "),
+  ..."settings start database migrations keys secret sweeps your-service your-jobs tokens".split(" "),
   ..."steps attention platform status manifest".split(" "),
 ];
 const NOWHERE = "http://127.0.0.1:9";
@@ -145,9 +145,7 @@ describe("kit doctor", () => {
     expect(ids.map(of).filter((check) => !check.ok)).toEqual([]);
     expect({ code, ok, ids }).toEqual({ code: 0, ok: true, ids: IDS });
     const human = await kit(world.environment, ["doctor"]);
-    const lines = expect.stringMatching(
-      /^! settings [^✓]*\n✓ offer .*\n✓ start .*\n✓ database [^]*No check failed;/,
-    );
+    const lines = expect.stringMatching(/^! settings [^✓]*\n✓ start .*\n✓ database [^]*No check failed;/);
     expect(human).toMatchObject({ code: 0, stderr: "", stdout: lines });
   });
 
@@ -176,7 +174,7 @@ describe("kit doctor", () => {
     expect([of("database").ok, of("keys").ok, of("platform").ok]).toEqual([false, false, true]);
     expect(of("keys")).toMatchObject({ isChecked: false, message: "Not checked, because of: database." });
     const { stdout } = await kit({ ...world.environment, ...away }, ["doctor"]);
-    expect(stdout).toMatch(/\n– keys [^]*\n1 of 16 checks failed, 9 could not be made\.\n$/);
+    expect(stdout).toMatch(/\n– keys [^]*\n1 of 15 checks failed, 9 could not be made\.\n$/);
     const list = await kit({ ...world.environment, ...away }, ["resources", "list"]);
     expect(list).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("ECONNREFUSED") });
     expect(list.stderr).not.toContain("hidden-password");
@@ -195,18 +193,16 @@ describe("kit doctor", () => {
     const { services } = world.service;
     return { ...services, db: { ...services.db, readWhole: () => Promise.reject(error) } };
   };
-  const locked = Object.assign(new Error("lock timeout"), { code: "55P03", severity: "ERROR" });
   const noFile = new Error("No such file.");
   it.each([
     ["a statement without an answer", withoutAnswers(new Error("Connection terminated unexpectedly")), 1, []],
-    ["a lock of another session", withoutAnswers(locked), 0, [fails("lock timeout", "holds a lock")]],
     [
       ...(["a service that cannot be started", () => Promise.reject(noFile)] as const),
-      ...([IDS.length - 3, [{ id: "start", message: noFile.message }]] as const),
+      ...([IDS.length - 2, [{ id: "start", message: noFile.message }]] as const),
     ],
   ])("distinguishes %s", async (_, open, notChecked, faults) => {
-    const { offer, config } = world.service.services;
-    const report = await examine({ offer, readSettings: () => config, open });
+    const { config } = world.service.services;
+    const report = await examine({ readSettings: () => config, open });
     expect(report).toMatchObject({ ok: false, failed: faults.length, notChecked });
     const found = report.checks.filter(({ ok, isChecked }) => !ok && isChecked !== false);
     expect(found).toMatchObject(faults);
