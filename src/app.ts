@@ -3,7 +3,7 @@ import type { Context } from "./context.ts";
 import { KitError, Refusal } from "./errors.ts";
 import { timedRequests } from "./metrics/measured.ts";
 import { type Log, EACH } from "./logging/log.ts";
-import { isAccepted, isUnreadableBody, methodNotAllowed, refuseCompressed } from "./http/requests.ts";
+import { isAuthenticated, isUnreadableBody, methodNotAllowed, refuseCompressed } from "./http/requests.ts";
 import { requestLog } from "./logging/request-log.ts";
 
 export type Readiness = "ready" | "degraded" | "unavailable";
@@ -69,7 +69,7 @@ export function createApp(ctx: Context, { partnerApi, metrics, site, yours, read
 function answerError(log: Log): ErrorRequestHandler {
   return (error: unknown, request, response, _next) => {
     const { status, id, message } = publicFace(error);
-    const about = { requestId: request.id, error, [EACH]: isAccepted(request) };
+    const about = { requestId: request.id, error, [EACH]: isAuthenticated(response) };
     if (status >= 500) log.error(about, "A request failed");
     if (response.headersSent) return void response.destroy();
     if (status === 503) response.setHeader("Retry-After", "5");

@@ -2,12 +2,12 @@ import { messageOf } from "./errors.ts";
 import { closeAll, sharedFor } from "./within.ts";
 import type { Config } from "./config.ts";
 import type { Context, OpenContext, Parts } from "./context.ts";
-import { createOutageWatch, openDatabase } from "./database/database.ts";
+import { openDatabase } from "./database/database.ts";
 import { createJobs } from "./jobs/run.ts";
 import { timetable } from "./jobs/timetable.ts";
 import { createLog, createSample } from "./logging/log.ts";
 import { createOwnScrubber } from "./secret.ts";
-import { countedTokens, timedDatabase, timedHttp } from "./metrics/measured.ts";
+import { timedDatabase, timedHttp } from "./metrics/measured.ts";
 import { createMetrics } from "./metrics/metrics.ts";
 import { noteBeat } from "./metrics/store.ts";
 import { createTotals } from "./metrics/totals.ts";
@@ -56,20 +56,14 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   );
   ctx.vault = await createVault(config);
 
-  const outages = createOutageWatch({ ping: () => ctx.db.ping(), log: ctx.log });
-  let isWatching = false;
   const opened = openDatabase({
     url: config.databaseUrl.reveal(),
     poolSize: config.databasePool,
     ca: config.databaseCa,
-    onError: (error) => isWatching && outages.noticed(error),
   });
   ctx.db = timedDatabase(parts.wrapDatabase?.(opened) ?? opened, ctx.metrics);
   const totals = createTotals(ctx);
-  closers.push(
-    () => ctx.db.close(),
-    () => outages.close(),
-  );
+  closers.push(() => ctx.db.close());
 
   const kit = kitFor(ctx);
   const given = typeof parts.vendor === "function" ? parts.vendor(kit) : parts.vendor;
@@ -94,8 +88,7 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   ctx.platformCalls = { http, apiUrl: config.platformApiUrl, mediaType: config.platformMediaType };
 
   const endpoint = tokenEndpointAt({ http: tokenHttp, authUrl: config.platformAuthUrl });
-  const counted = countedTokens(parts.wrapTokenEndpoint?.(endpoint) ?? endpoint, ctx.metrics);
-  ctx.credentials = createCredentials(ctx, counted);
+  ctx.credentials = createCredentials(ctx, parts.wrapTokenEndpoint?.(endpoint) ?? endpoint);
   ctx.exchanges = createExchanges(ctx);
   ctx.refreshes = createRefreshes(ctx);
   ctx.platformFor = createPlatformFor({ ...ctx.platformCalls, tokensOf: (uuid) => tokensOf(ctx, uuid) });
@@ -111,9 +104,6 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
 
   return Object.assign(ctx, {
     totals,
-    watch(): void {
-      isWatching = true;
-    },
     close: () =>
       closeAll(closers.reverse(), (error) => ctx.log.error({ error }, "Another part could not be closed")),
   });

@@ -28,3 +28,14 @@ export const PACE: Pace = {
   logAgainMs: 60_000,
   freshMs: 2_000,
 };
+
+/** Seconds after the n-th try, the last value repeating; jitter adds or subtracts the share `spread`. */
+export interface Backoff {
+  seconds: readonly number[];
+  spread: number;
+}
+
+export function nextTryInSeconds({ seconds, spread }: Backoff, tries: number): number {
+  const base = seconds[Math.min(Math.max(tries, 1), seconds.length) - 1]!;
+  return base * (1 + spread * (2 * Math.random() - 1));
+}

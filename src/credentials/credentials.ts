@@ -1,7 +1,6 @@
 import type { Config } from "../config.ts";
 import type { TokenEndpoint } from "../platform/oauth.ts";
 import { createClientSecrets, type Needs } from "./client-secret.ts";
-import type { SealedTokens } from "./store.ts";
 import type { CallResult } from "./verdict.ts";
 
 /** What the functions of this room remember between calls. */
@@ -20,9 +19,9 @@ export function createCredentials(
     takeTurn: createTurns(tokenConcurrency),
     breaker: createBreaker(ctx.metrics.breakerOpens),
     /** Rows whose newest tokens are in memory, until they can be stored. */
-    held: new Map<string, SealedTokens>(),
+    held: new Set<string>(),
     /** Refreshes on use that are under way, by uuid. */
-    onUse: new Map<string, Promise<CallResult | { done: "busy" }>>(),
+    onUse: new Map<string, Promise<CallResult>>(),
     /** When tokens were last replaced because the platform refused them (ms, monotonic). */
     forced: new Map<string, number[]>(),
   };

@@ -117,16 +117,14 @@ async function endGrant(ctx: Context, row: ClaimedCredential): Promise<void> {
  * Refreshes one pair now, due or not, once for all who ask meanwhile; with `generation`, only that one. `busy`: another
  * process is at it or has just done it, or there is none. The circuit breaker does not hold back who waits for it.
  */
-export function refreshNow(ctx: Context, uuid: string, generation?: number): Promise<RefreshResult> {
+export function refreshNow(ctx: Context, uuid: string, generation?: number): Promise<CallResult> {
   const { onUse } = ctx.credentials;
   const running = onUse.get(uuid) ?? refreshOne(ctx, uuid, generation).finally(() => onUse.delete(uuid));
   onUse.set(uuid, running);
   return running;
 }
 
-type RefreshResult = CallResult | { done: "busy" };
-
-async function refreshOne(ctx: Context, uuid: string, generation?: number): Promise<RefreshResult> {
+async function refreshOne(ctx: Context, uuid: string, generation?: number): Promise<CallResult> {
   const secret = await ctx.credentials.secrets.current();
   const row = await claimRefresh(ctx, uuid, generation);
   if (!row) return { done: "busy" };

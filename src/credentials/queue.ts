@@ -47,7 +47,7 @@ const TAKEN = `
     coalesce(grant_deadline <= now(), false) AS "isOver",
     outcome_unknown AS "outcomeUnknown",
     request_id AS "requestId", traceparent,
-    extract(epoch FROM now() - rejected_at)::float8 AS "rejectedForSeconds",
+    extract(epoch FROM now() - rejected_at)::float8 - CASE WHEN state = 'grant_pending' THEN 86400 ELSE 0 END AS "rejectedForSeconds",
     (SELECT before.leased_until FROM credentials before WHERE before.uuid = credentials.uuid) IS NOT NULL AS "wasHeld",
     extract(epoch FROM coalesce(grant_deadline, due_at, now()))::float8 AS rank`;
 

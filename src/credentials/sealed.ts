@@ -1,7 +1,7 @@
 import type { Queryable } from "../database/database.ts";
 import type { Log } from "../logging/log.ts";
 import type { Secret } from "../secret.ts";
-import { KeyMissing, SealBroken, credentialSealContext, type Vault } from "../vault/vault.ts";
+import { CannotDecrypt, credentialSealContext, type Vault } from "../vault/vault.ts";
 import { reopenSome, settle, type Judged } from "./queue.ts";
 import type { Owner, State } from "./states.ts";
 
@@ -21,7 +21,7 @@ export async function openSealed(
   try {
     return vault.open(credentialSealContext(column, uuid, owner), sealed ?? new Uint8Array());
   } catch (error) {
-    if (!(error instanceof SealBroken || error instanceof KeyMissing)) throw error;
+    if (!(error instanceof CannotDecrypt)) throw error;
     const verdict = { on: "cannot be decrypted", reason: error.id, againInSeconds: null } as const;
     if (row.state !== "quarantined" && (await settle(db, row, verdict)))
       log.error(

@@ -11,7 +11,7 @@ import { credentialSealContext } from "../vault/vault.ts";
 import { holdsBack, judgePersons, type ClientSecret, type JudgedAnswer } from "./client-secret.ts";
 import { AROUND_CALL, markSent, releaseCredential, settle, type ClaimedCredential } from "./queue.ts";
 import { named, openSealed } from "./sealed.ts";
-import { storeTokens, type SealedTokens } from "./store.ts";
+import { storeTokens } from "./store.ts";
 import { judgeFailure, shareOfLife, type CallResult } from "./verdict.ts";
 
 /** A claimed row. */
@@ -54,12 +54,8 @@ export async function callTokens(
 /** In the order that loses nothing: decrypt the row's secret, wait for a turn, mark, call, store. */
 async function call(ctx: Context, admitted: Admitted, noNewCalls: AbortSignal | null): Promise<CallResult> {
   const { row, secret } = admitted;
-  // The code or refresh token in the row has been answered: what is held is stored under this lease too.
-  const held = ctx.credentials.held.get(row.uuid);
-  if (held?.generation === row.generation) {
-    held.lease = row.lease;
-    return { done: "held" };
-  }
+  // The code or refresh token in the row has been answered.
+  if (ctx.credentials.held.has(row.uuid)) return { done: "held" };
   const sent = await (row.state === "grant_pending"
     ? openSealed(ctx, row, "sealed_grant_code", row.sealedGrantCode)
     : openSealed(ctx, row, "sealed_refresh_token", row.sealedRefreshToken));
@@ -82,7 +78,7 @@ async function call(ctx: Context, admitted: Admitted, noNewCalls: AbortSignal | 
 
 /** Sends the call once it has its turn, and if secret and lease are still good; null: nothing was sent. */
 async function send(
-  { db, log, credentials: { endpoint, takeTurn, secrets, people } }: Context,
+  { db, log, metrics, credentials: { endpoint, takeTurn, secrets, people } }: Context,
   { row, secret, isProbe }: Admitted,
   credential: Secret,
   noNewCalls: AbortSignal | null,
@@ -91,17 +87,15 @@ async function send(
   const passTurn = noNewCalls ? await takeTurn(isGrant) : () => undefined;
   try {
     if (noNewCalls?.aborted) return null;
-    if (!secret)
-      return (await markSent(db, row))
-        ? judgePersons(log, await endpoint.refresh(credential, people!.secret))
-        : null;
     // The secret may have been rejected, or replaced, since the claim.
-    const now = secrets.cached() ?? (await retryWhileUnreachable(secrets.current, AROUND_CALL));
-    if (now.version !== secret.version || (holdsBack(now, isGrant) && !isProbe)) return null;
+    const now = secret && (secrets.cached() ?? (await retryWhileUnreachable(secrets.current, AROUND_CALL)));
+    if (now && (now.version !== secret.version || (holdsBack(now, isGrant) && !isProbe))) return null;
     if (!(await markSent(db, row))) return null;
-    const answer = await (isGrant ? endpoint.exchange : endpoint.refresh)(credential, secret.value);
+    const call = isGrant ? ("exchange" as const) : ("refresh" as const);
+    const answer = await endpoint[call](credential, secret?.value ?? people!.secret);
+    metrics[call](answer.outcome);
     // Before the turn is passed on: the next call in line must not send a rejected secret again.
-    return await secrets.judge(row, secret, answer);
+    return secret ? await secrets.judge(row, secret, answer) : judgePersons(log, answer);
   } finally {
     passTurn();
   }
@@ -122,7 +116,6 @@ async function storeIssued(
   const sealed = {
     uuid,
     lease: row.lease,
-    generation: row.generation,
     first,
     replaces: isReplaced ? row.generation : null,
     access: seal("sealed_access_token", accessToken),
@@ -138,9 +131,11 @@ async function storeIssued(
       { alarm: "no_refresh_token", ...named(row) },
       "The platform sent no refresh token: access ends with this token",
     );
+  // These cannot be had again, and are stored whatever became of the lease.
+  const isOnlyHere = first || isReplaced;
   let isLogged = false;
-  held.set(uuid, sealed);
-  return retryWhileUnreachable(() => storeHeld(db, sealed), {
+  if (isOnlyHere) held.add(uuid);
+  return retryWhileUnreachable(() => storeTokens(db, sealed), {
     upToMs: KEEP_TOKENS_MS,
     // Every error is tried again, as an operator may remove its cause, except a fault of the values themselves.
     isCurable(error) {
@@ -150,16 +145,7 @@ async function storeIssued(
       isLogged ||= needsSomebody;
       return !isDataError(error);
     },
-  }).finally(() => held.get(uuid) === sealed && held.delete(uuid));
-}
-
-/** Until they are stored or the lease is lost; this process may claim the row again in between. */
-async function storeHeld(db: Context["db"], sealed: SealedTokens): Promise<boolean> {
-  for (;;) {
-    const { lease } = sealed;
-    if (await storeTokens(db, { ...sealed })) return true;
-    if (sealed.lease === lease) return false;
-  }
+  }).finally(() => isOnlyHere && held.delete(uuid));
 }
 
 /** Tells the circuit breaker how a refresh ended. A refusal proves that the endpoint is up. */

@@ -34,7 +34,7 @@ async function stored(ctx: Context, uuid: string): Promise<Pair> {
   if (!row.sealedAccessToken || !mayWork) {
     const why = row.state === "quarantined" ? "cannot be decrypted and is quarantined" : `is ${row.state}`;
     const message = `${uuid} has no access token: its credential ${why}.`;
-    throw new NoToken(row.state, message, row.state !== "grant_pending", row.reason);
+    throw new NoToken(row.state, message, row.state !== "grant_pending");
   }
   const token = await openSealed(ctx, row, "sealed_access_token", row.sealedAccessToken);
   // Otherwise the row has changed: it is quarantined now, or holds another pair. Read it again.

@@ -1,12 +1,7 @@
 import { hash } from "node:crypto";
+import { nextTryInSeconds, type Backoff } from "../pace.ts";
 import type { Failure } from "../platform/oauth.ts";
 import type { Tries, Verdict } from "./states.ts";
-
-/** Seconds after the n-th try, the last value repeating; jitter adds or subtracts the share `spread`. */
-interface Backoff {
-  seconds: readonly number[];
-  spread: number;
-}
 
 /** The platform may not have registered our answer yet. At most 15 tries fit into the five minutes. */
 const GRANT_NOT_YET: Backoff = { seconds: [1.25, 2.5, 5, 10, 20, 33], spread: 0.1 };
@@ -18,18 +13,11 @@ const REFRESH_UNREACHABLE: Backoff = { seconds: [5, 15, 30, 45], spread: 0.25 };
 const REFRESH_REFUSED: Backoff = { seconds: [60, 300, 900, 1800, 3600], spread: 0.1 };
 /** The platform calls our request malformed: only a new release can fix that. */
 const OUR_FAULT: Backoff = { seconds: [600], spread: 0.25 };
-/** The vendor's own code, and calls to the platform made on its behalf. */
-export const STEP_AGAIN: Backoff = { seconds: [1, 2, 5, 10, 30, 60, 120, 300], spread: 0.25 };
 
 /** A longer `Retry-After` is cut to this: a grant has five minutes, and a customer depends on it. */
 const LONGEST_GRANT_REST_SECONDS = 60;
 const LEAST_REFUSALS = 3;
 const DAY_SECONDS = 24 * 3600;
-
-export function nextTryInSeconds({ seconds, spread }: Backoff, tries: number): number {
-  const base = seconds[Math.min(Math.max(tries, 1), seconds.length) - 1]!;
-  return base * (1 + spread * (2 * Math.random() - 1));
-}
 
 /** How a call to the token endpoint for one row ended. */
 export type CallResult =
@@ -37,9 +25,10 @@ export type CallResult =
   | { done: "stored"; refreshInSeconds: number }
   /**
    * `not_ours`: tokens were issued but not stored, as the lease was lost. `held`: the row's newest tokens are in this
-   * process's memory, until the database takes them. `not_sent`: the row is released as it was.
+   * process's memory, until the database takes them. `not_sent`: the row is released as it was. `busy`: it was not
+   * claimed.
    */
-  | { done: "not_ours" | "quarantined" | "held" | "not_sent" | "secret_rejected" }
+  | { done: "not_ours" | "quarantined" | "held" | "not_sent" | "secret_rejected" | "busy" }
   | { done: "failed"; failure: Failure };
 
 const REFUSED = "refresh_token_rejected";

@@ -29,8 +29,6 @@ export type DatabaseSettings = {
   poolSize: number;
   /** PEM, path or `no-verify`. */
   ca?: string | undefined;
-  /** Called with errors of connecting, but not of a wait for one of our own connections, and of `query`. */
-  onError?(error: unknown): void;
 };
 
 /** Claims, compare-and-sets and the request path go through `query`; what else an operator reads, through Prisma. */
@@ -67,26 +65,17 @@ SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on; SET LOCAL enable_
 const PING = statement("ping", "SHOW transaction_read_only");
 
 /** Connects at the first query, so this succeeds while the database is down. Throws what {@link connectionTo} does. */
-export function openDatabase({ url, ca, poolSize, onError = () => {} }: DatabaseSettings): Database {
+export function openDatabase({ url, ca, poolSize }: DatabaseSettings): Database {
   const pool = createPool({ ...connectionTo(url, ca, BY_KEY), max: poolSize });
   let prisma: Promise<PrismaClient> | undefined;
 
   const connect = () =>
     pool.connect().catch((error: unknown) => {
-      refused(error);
-      if (pool.totalCount < poolSize) onError(error);
-      throw error;
+      throw refused(error);
     });
 
-  const query: Queryable["query"] = async (...given) => {
-    const client = await connect();
-    try {
-      return (await lend(client, (lent) => lent.query(...given))) as never;
-    } catch (error) {
-      onError(error);
-      throw error;
-    }
-  };
+  const query: Queryable["query"] = async (...given) =>
+    (await lend(await connect(), (lent) => lent.query(...given))) as never;
 
   const planned: Database["planned"] = async (work) =>
     inTransaction(await connect(), work, BEGIN_PLANNED, LONGEST_PLANNED_MS);

@@ -55,13 +55,6 @@ const finishedOf = (of: Series) =>
     `SELECT migration_name AS name FROM ${tableOf(of)} WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL`,
   );
 
-/** The next run begins it again. */
-export class MigrationFailed extends KitError {
-  constructor(name: string, cause: unknown) {
-    super("migration_failed", `the migration ${name} failed: ${messageOf(cause)}`, { cause });
-  }
-}
-
 interface Wishes {
   url: string;
   /** Where the address comes from; DATABASE_URL unless given. */
@@ -80,7 +73,7 @@ interface Wishes {
  * applied. Of two processes that do so at once, the other waits and finds nothing to do. Needs a role with DDL rights, and
  * a session of its own: a pooler that shares sessions would keep its lock for others.
  *
- * @throws MigrationFailed; Misconfigured if the address is at fault; the driver's own errors if nothing answers there
+ * @throws KitError `migration_failed`: the next run begins it again; Misconfigured if the address is at fault; the driver's own errors if nothing answers there
  */
 export async function migrate(wishes: Wishes): Promise<{ applied: string[] }> {
   const { url, setting, ca, folder, yours } = wishes;
@@ -101,8 +94,9 @@ export async function migrate(wishes: Wishes): Promise<{ applied: string[] }> {
       // Names without a schema are looked for, and made, in the series' own first.
       if (each.schema) await client.query(`SET search_path = ${each.schema}, public`);
       for (const name of pending) {
-        await apply(client, name, each, wishes).catch((error: unknown) => {
-          throw new MigrationFailed(shown(each, name), error);
+        await apply(client, name, each, wishes).catch((cause: unknown) => {
+          const words = `the migration ${shown(each, name)} failed: ${messageOf(cause)}`;
+          throw new KitError("migration_failed", words, { cause });
         });
         applied.push(shown(each, name));
       }

@@ -4,7 +4,7 @@ import type { RequestHandler } from "express";
 import type { Context } from "../context.ts";
 import { Refusal } from "../errors.ts";
 import type { Secret } from "../secret.ts";
-import { accept, askForBody } from "./requests.ts";
+import { askForBody } from "./requests.ts";
 
 type Door = "platform" | "operator" | "metrics";
 type Login = readonly [user: string, password: Secret | undefined];
@@ -36,7 +36,7 @@ function authenticate(
   return (request, response, next) => {
     const given = credentialsIn(request);
     if (given && isRight(given)) {
-      accept(request);
+      response.locals["isAuthenticated"] = true;
       askForBody(request, response);
       return next();
     }

@@ -1,18 +1,11 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { isIP } from "node:net";
 import type { Request, Response } from "express";
-import { KitError, Refusal } from "../errors.ts";
+import { Refusal } from "../errors.ts";
 
-const accepted = new WeakSet<object>();
-
-/** Notes that a request has the right credentials: it is no stranger's. */
-export function accept(request: IncomingMessage): void {
-  accepted.add(request);
-}
-
-export function isAccepted(request: IncomingMessage): boolean {
-  return accepted.has(request);
-}
+/** Whether the request had the right credentials. */
+export const isAuthenticated = (response: ServerResponse): boolean =>
+  Boolean((response as Response).locals?.["isAuthenticated"]);
 
 /** The client's address, as far as `TRUST_PROXY` lets it be seen; null when the connection has ended, or none was sent. */
 export function clientAddress({ ip = "" }: Request): string | null {
@@ -43,9 +36,11 @@ export function refuseCompressed({ headers }: IncomingMessage): void {
   throw new Refusal("The body must not be compressed.", { id: "unsupported_media_type", status: 415 });
 }
 
+/** How the types of errors of Express's parsers begin. */
+const OF_PARSER = /^(charset|encoding|entity|parameters|querystring|request|stream)\./;
+
 /** One of Express's parsers threw it. Their messages quote the body, so they are neither sent nor logged. */
 export function isUnreadableBody(error: unknown): boolean {
   const { status, type } = error as { status?: unknown; type?: unknown };
-  const isOfParser = typeof type === "string" && !(error instanceof KitError);
-  return isOfParser && typeof status === "number" && status >= 400 && status < 500;
+  return typeof type === "string" && OF_PARSER.test(type) && typeof status === "number" && status < 500;
 }

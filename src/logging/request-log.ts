@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Request } from "express";
 import { pinoHttp, type HttpLogger } from "pino-http";
-import { isAccepted, clientAddress } from "../http/requests.ts";
+import { clientAddress, isAuthenticated } from "../http/requests.ts";
 import { type Log, EACH } from "./log.ts";
 
 /**
@@ -18,10 +18,10 @@ export function requestLog(log: Log): HttpLogger<IncomingMessage, ServerResponse
     customAttributeKeys: { responseTime: "ms", err: "error" },
     customSuccessMessage: outcomeOf,
     customErrorMessage: outcomeOf,
-    customLogLevel(request, response, error) {
+    customLogLevel(_request, response, error) {
       const status = statusOf(response);
       if (error || (status ?? 0) >= 500) return "error";
-      return status === null || (isRefused(response) && !isAccepted(request)) ? "warn" : "info";
+      return status === null || (isRefused(response) && !isAuthenticated(response)) ? "warn" : "info";
     },
     customSuccessObject: ofRequest,
     customErrorObject: (request, response, _error, line: object) => ofRequest(request, response, line),
@@ -52,7 +52,7 @@ function ofRequest(request: IncomingMessage, response: ServerResponse, line: obj
   const address = isRefused(response) && { address: clientAddress(request as Request) };
   return Object.assign(line, {
     res: { status: statusOf(response) },
-    [EACH]: isAccepted(request),
+    [EACH]: isAuthenticated(response),
     ...address,
   });
 }

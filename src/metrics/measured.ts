@@ -1,28 +1,12 @@
 import type { Request, Response } from "express";
 import type { Database, Queryable } from "../database/database.ts";
 import type { Http } from "../platform/call.ts";
-import type { TokenEndpoint } from "../platform/oauth.ts";
 import { endpointOf, METHODS, routeOf } from "./labels.ts";
 import type { Metrics } from "./metrics.ts";
 
 const secondsSince = (startedMs: number) => (performance.now() - startedMs) / 1_000;
 
-export function countedTokens({ exchange, refresh }: TokenEndpoint, metrics: Metrics): TokenEndpoint {
-  return {
-    async exchange(...sent) {
-      const answer = await exchange(...sent);
-      metrics.exchange(answer.outcome);
-      return answer;
-    },
-    async refresh(...sent) {
-      const answer = await refresh(...sent);
-      metrics.refresh(answer.outcome);
-      return answer;
-    },
-  };
-}
-
-/** Prisma's statements are not timed. */
+/** Not timed: Prisma, and what is `planned`. */
 export function timedDatabase(db: Database, metrics: Metrics): Database {
   const timed =
     (query: Queryable["query"]): Queryable["query"] =>

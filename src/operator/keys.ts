@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Context } from "../context.ts";
 import { sealedSecrets } from "../credentials/store.ts";
-import { clientSecretSealContext, KeyMissing, SealBroken, keyIdOf, type Vault } from "../vault/vault.ts";
+import { clientSecretSealContext, CannotDecrypt, keyIdOf, type Vault } from "../vault/vault.ts";
 import { countKeyUse, type KeyUse, registerKey, reseal } from "../vault/store.ts";
 import { fault, fine, warning, type Finding } from "./doctor/finding.ts";
 import { countSealed } from "./store.ts";
@@ -58,7 +58,7 @@ async function resealSecrets(
       });
       resealed += count;
     } catch (error) {
-      if (!(error instanceof KeyMissing || error instanceof SealBroken)) throw error;
+      if (!(error instanceof CannotDecrypt)) throw error;
       onUnopened(error);
     }
   }

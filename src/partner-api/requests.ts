@@ -4,7 +4,7 @@ import { Refusal } from "../errors.ts";
 import { refuseCompressed } from "../http/requests.ts";
 import type { Grant, ProvisionRequest } from "../resources/rows.ts";
 import { Secret } from "../secret.ts";
-import { isJsonObject, type JsonObject, readTime, readUuid } from "../values.ts";
+import { isJsonObject, type JsonObject, parsedJson, readTime, readUuid } from "../values.ts";
 
 // Reading what the platform sends (assumed, section 1). Each member we use is taken by name; what we do not know is
 // ignored. Only uuid and plan are required, and little is refused: a refusal costs a sale.
@@ -28,7 +28,9 @@ export async function readBody(request: IncomingMessage): Promise<JsonObject> {
   const bytes = await collect(request);
   // A parser would silently replace bytes that are not UTF-8 by another character.
   if (!isUtf8(bytes)) throw invalid("The body is not UTF-8.");
-  const body = parse(bytes.toString("utf8"));
+  const text = bytes.toString("utf8");
+  const body = text === "" ? {} : parsedJson(text);
+  if (body === undefined) throw badRequest("The body is not valid JSON.");
   if (!isJsonObject(body)) throw invalid("The body must be a JSON object.");
   refuseUnstorable(body);
   return body;
@@ -47,14 +49,6 @@ function collect(request: IncomingMessage): Promise<Buffer> {
     request.on("end", () => resolve(pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces)));
     request.on("error", () => reject(badRequest("The request broke off.")));
   });
-}
-
-function parse(text: string): unknown {
-  try {
-    return text === "" ? {} : JSON.parse(text.startsWith("\ufeff") ? text.slice(1) : text);
-  } catch {
-    throw badRequest("The body is not valid JSON.");
-  }
 }
 
 /** Refuses what nests too deeply, or has text that PostgreSQL cannot store. Walks without recursion. */

@@ -138,13 +138,10 @@ export function retryAfterMs(headers: IncomingHttpHeaders): number | null {
 export class NoToken extends KitError {
   /** Whether waiting will bring none: true if the credential's state rules it out, false for a fault that passes. */
   readonly isFinal: boolean;
-  /** Why the credential is in that state, where the state alone does not say it. */
-  readonly reason: string | null;
 
-  constructor(id: string, message: string, isFinal = false, reason: string | null = null) {
+  constructor(id: string, message: string, isFinal = false) {
     super(id, message);
     this.isFinal = isFinal;
-    this.reason = reason;
   }
 }
 

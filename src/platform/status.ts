@@ -79,21 +79,17 @@ const incidentsIn = (json: unknown) => (Array.isArray(json) ? objects(json).map(
 
 function read(json: JsonObject) {
   const { id } = json;
-  const resolvedAt = time(json["resolved_at"]);
   return {
     id: Number.isSafeInteger(id) ? (id as number) : text(id) || null,
     title: text(json["title"]),
     state: text(json["state"]) || null,
     created_at: time(json["created_at"]),
-    updated_at: time(json["updated_at"]),
     /** Whether it is over, as any of its members says. */
-    resolved: isMarkedOver(json) || resolvedAt !== null,
-    resolved_at: resolvedAt,
-    /** The page for people. */
-    full_url: text(json["full_url"]) || null,
+    resolved: isMarkedOver(json) || time(json["resolved_at"]) !== null,
     updates: objects(json["updates"]).map((each) => ({
-      ...{ created_at: time(each["created_at"]), update_type: text(each["update_type"]) || null },
-      ...{ title: text(each["title"]), contents: text(each["contents"]) },
+      created_at: time(each["created_at"]),
+      update_type: text(each["update_type"]) || null,
+      contents: text(each["contents"]),
     })),
   };
 }

@@ -6,7 +6,7 @@ import { checkMigrations, throwInWords } from "../database/migrate.ts";
 import { KitError, messageOf, Misconfigured } from "../errors.ts";
 import { expectBeats } from "../metrics/store.ts";
 import type { OpenContext } from "../context.ts";
-import { KeyMissing, SealBroken } from "../vault/vault.ts";
+import { CannotDecrypt } from "../vault/vault.ts";
 import { checkKeys } from "../vault/store.ts";
 import { build } from "../version.ts";
 import { within } from "../within.ts";
@@ -35,7 +35,6 @@ export function stopOnce(work: () => Promise<void>): () => Promise<void> {
 export function becomeReady(ctx: OpenContext, stopping: AbortSignal, withSweeps: boolean): Promise<void> {
   const { config, jobs, log, totals } = ctx;
   log.info(build, "Starting");
-  ctx.watch();
   const ready = checkDatabase(ctx, stopping).then(() => {
     if (stopping.aborted) return;
     if (hasOperator(config) || config.metricsPassword) totals.start();
@@ -81,7 +80,7 @@ export async function checkStored({ db, vault, credentials, config, log }: OpenC
 }
 
 function throwWithAdvice(cause: unknown): never {
-  if (!(cause instanceof SealBroken || cause instanceof KeyMissing)) throw cause;
+  if (!(cause instanceof CannotDecrypt)) throw cause;
   const advice = "Fix the keys, or set the client secret again: npm run --silent kit -- secret set";
   throw new Misconfigured(`${cause.message}\n${advice}`, { cause });
 }

@@ -56,12 +56,9 @@ export function givenAnswer(
 }
 
 export function unknownPlan(plans: object, asked: string): Refusal {
-  return new Refusal(
-    `There is no plan "${asked.slice(0, 60).toWellFormed()}". Plans: ${Object.keys(plans).join(", ")}.`,
-    {
-      id: "unknown_plan",
-    },
-  );
+  const shown = asked.slice(0, 60).toWellFormed();
+  const words = `There is no plan "${shown}". Plans: ${Object.keys(plans).join(", ")}.`;
+  return new Refusal(words, { id: "unknown_plan" });
 }
 
 export const deprovisioned = () =>

@@ -38,11 +38,11 @@ const insert = statement(
        AS i(uuid, plan, name, region, options, callback_url, log_input_url, log_drain_token,
          answer_status, answer, grant_code, grant_expires_at, request_id, traceparent)
    ), born AS (
-     INSERT INTO resources (uuid, plan, applied_plan, name, region, options, callback_url, sealed_log_input_url, sealed_log_drain_token,
+     INSERT INTO resources AS r (uuid, plan, applied_plan, name, region, options, callback_url, sealed_log_input_url, sealed_log_drain_token,
          answer_status, sealed_answer, state)
      SELECT uuid, plan, plan, name, region, options, callback_url, log_input_url, log_drain_token, answer_status, answer,
        CASE WHEN answer_status = 200 THEN 'provisioned' ELSE 'provisioning' END
-     FROM incoming ON CONFLICT (uuid) DO NOTHING RETURNING uuid
+     FROM incoming ON CONFLICT (uuid) DO NOTHING RETURNING ${RESOURCE_COLUMNS}
    ), credential AS (
      INSERT INTO credentials (uuid, state, sealed_grant_code, grant_number, grant_expires_at, grant_deadline, due_at, request_id, traceparent)
      SELECT uuid, CASE WHEN grant_code IS NULL THEN 'no_grant' ELSE 'grant_pending' END, grant_code,
@@ -59,7 +59,7 @@ const insert = statement(
    ), noted AS (
      INSERT INTO events (uuid, type) SELECT uuid, 'imported' FROM incoming JOIN born USING (uuid) WHERE answer_status = 200
    )
-   SELECT uuid FROM born`,
+   SELECT * FROM born`,
 );
 
 interface NewProvision {
@@ -71,7 +71,7 @@ interface NewProvision {
   traceparent: string | null;
 }
 
-/** Writes a new resource, and returns it as it is before any answer. Null: the uuid was stored before. */
+/** Writes a new resource, and returns it. Null: the uuid was stored before. */
 export const insertProvision = groupCommit<Needs, NewProvision, ResourceRow | null>({
   isTooLate: (row) => row.isTooLate(),
   write: insertProvisions,
@@ -83,16 +83,20 @@ export async function insertProvisions(
   rows: readonly Omit<NewProvision, "isTooLate">[],
 ): Promise<(ResourceRow | null)[]> {
   const requests = rows.map(({ request }) => request);
-  const resources = requests.map((request) => newResource(vault, request));
+  const sealed = (
+    column: "sealed_log_input_url" | "sealed_log_drain_token",
+    uuid: string,
+    value: Secret | null,
+  ) => value && vault.seal(resourceSealContext(column, uuid), value);
   const values = [
-    resources.map(({ uuid }) => uuid),
-    resources.map(({ plan }) => plan),
-    resources.map(({ name }) => name),
-    resources.map(({ region }) => region),
-    resources.map(({ options }) => JSON.stringify(options)),
+    requests.map(({ uuid }) => uuid),
+    requests.map(({ plan }) => plan),
+    requests.map(({ name }) => name),
+    requests.map(({ region }) => region),
+    requests.map(({ options }) => JSON.stringify(options)),
     requests.map(({ callbackUrl }) => callbackUrl),
-    resources.map(({ sealedLogInputUrl }) => sealedLogInputUrl),
-    resources.map(({ sealedLogDrainToken }) => sealedLogDrainToken),
+    requests.map(({ uuid, logInputUrl }) => sealed("sealed_log_input_url", uuid, logInputUrl)),
+    requests.map(({ uuid, logDrainToken }) => sealed("sealed_log_drain_token", uuid, logDrainToken)),
     rows.map(({ answer }) => answer?.status ?? null),
     rows.map(({ request, answer }) => answer && sealAnswer(vault, request.uuid, answer.body)),
     requests.map(({ uuid, grant }) => grant && sealCode(vault, uuid, grant.code)),
@@ -101,27 +105,8 @@ export async function insertProvisions(
     pace.exchangeAfterMs / 1_000,
     rows.map(({ traceparent }) => traceparent),
   ];
-  const born = new Set((await db.query<{ uuid: string }>(insert, values)).map(({ uuid }) => uuid));
-  return resources.map((resource) => (born.has(resource.uuid) ? resource : null));
-}
-
-function newResource(vault: Vault, request: ProvisionRequest): ResourceRow {
-  const { uuid, name, plan, region, options, logInputUrl, logDrainToken } = request;
-  const sealed = (column: "sealed_log_input_url" | "sealed_log_drain_token", value: Secret | null) =>
-    value && Buffer.from(vault.seal(resourceSealContext(column, uuid), value));
-  return {
-    uuid,
-    name,
-    plan,
-    region,
-    options,
-    state: "provisioning",
-    answerStatus: null,
-    sealedAnswer: null,
-    sealedConfig: null,
-    sealedLogInputUrl: sealed("sealed_log_input_url", logInputUrl),
-    sealedLogDrainToken: sealed("sealed_log_drain_token", logDrainToken),
-  };
+  const born = new Map((await db.query<ResourceRow>(insert, values)).map((row) => [row.uuid, row]));
+  return requests.map(({ uuid }) => born.get(uuid) ?? null);
 }
 
 const sealCode = (vault: Vault, uuid: string, code: Secret) =>
@@ -203,7 +188,8 @@ const answer = statement(
    ), ended AS (
      DELETE FROM steps s USING answered a WHERE s.uuid = a.uuid AND s.kind = 'provision' AND a.step_next IS NULL
    ), turned AS (
-     UPDATE steps s SET kind = a.step_next, lease = s.lease + 1, due_at = CASE WHEN a.step_next = 'clean_up' THEN now() END,
+     UPDATE steps s SET kind = a.step_next, lease = s.lease + 1, attempts = 0, last_error = NULL,
+       due_at = CASE WHEN a.step_next = 'clean_up' THEN now() END,
        leased_until = CASE WHEN s.lease <> a.step_lease THEN s.leased_until END
      FROM answered a WHERE s.uuid = a.uuid AND s.kind = 'provision' AND a.step_next IN ('finish', 'clean_up')
    ), written AS (

@@ -1,6 +1,6 @@
 import { retryWhileUnreachable, statement, type Database, type Queryable } from "../database/database.ts";
 import { Misconfigured } from "../errors.ts";
-import { KeyMissing, SEALED_COLUMNS, SealBroken, keyIdInSql, type Vault } from "./vault.ts";
+import { CannotDecrypt, SEALED_COLUMNS, keyIdInSql, type Vault } from "./vault.ts";
 
 export interface KeyUse {
   keyId: string;
@@ -92,7 +92,7 @@ export async function reseal(
   how: {
     signal: AbortSignal;
     onRows(rows: number): void;
-    onUnopened(error: KeyMissing | SealBroken): void;
+    onUnopened(error: CannotDecrypt): void;
   },
 ): Promise<{ resealed: number; passedOver: number }> {
   const columns: readonly Column[] = SEALED_COLUMNS[table];
@@ -106,7 +106,7 @@ export async function reseal(
     try {
       return { old, fresh: vault.seal(context, vault.open(context, old)) };
     } catch (error) {
-      if (!(error instanceof KeyMissing || error instanceof SealBroken)) throw error;
+      if (!(error instanceof CannotDecrypt)) throw error;
       how.onUnopened(error);
       return null;
     }

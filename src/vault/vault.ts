@@ -42,8 +42,11 @@ export async function createVault(keys: { encryptionKey: Secret; decryptionKeys?
 
   function keyOf(keyId: string, place: string): Key {
     const key = byId.get(keyId);
-    if (!key) throw new KeyMissing(keyId, place);
-    return key;
+    if (key) return key;
+    throw new CannotDecrypt(
+      "key_missing",
+      `The sealed value in ${place} needs key ${keyId}, which is not among ENCRYPTION_KEY and DECRYPTION_KEYS.`,
+    );
   }
 
   return {
@@ -73,8 +76,7 @@ export async function createVault(keys: { encryptionKey: Secret; decryptionKeys?
     /** Throws {@link SealBroken} or {@link KeyMissing}. Only the key that the envelope names is tried. */
     open(context: SealContext, sealed: Uint8Array): Secret {
       const keyId = keyIdOf(sealed);
-      if (keyId === null || sealed.length < HEADER_BYTES + NONCE_BYTES + TAG_BYTES)
-        throw new SealBroken(nameOf(context));
+      if (keyId === null || sealed.length < HEADER_BYTES + NONCE_BYTES + TAG_BYTES) throw broken(context);
       const key = keyOf(keyId, nameOf(context));
       try {
         const clear = sodium.crypto_aead_xchacha20poly1305_ietf_decrypt(
@@ -87,7 +89,7 @@ export async function createVault(keys: { encryptionKey: Secret; decryptionKeys?
         return new Secret(Buffer.from(clear).toString("utf8"));
       } catch {
         // libsodium's error says nothing more, and a cause could carry what it was given.
-        throw new SealBroken(nameOf(context));
+        throw broken(context);
       }
     },
 
@@ -145,26 +147,14 @@ function additionalData(key: Key, { table, column, uuid }: SealContext): Uint8Ar
 
 const nameOf = ({ table, column, uuid }: SealContext) => `${table}.${column} of ${uuid}`;
 
-export class SealBroken extends KitError {
-  constructor(place: string) {
-    super(
-      "integrity",
-      `The sealed value in ${place} does not open: it was changed or does not belong there.`,
-    );
-  }
-}
+/** `integrity`: it was changed or does not belong there. `key_missing`: its key is not in the ring. */
+export class CannotDecrypt extends KitError {}
 
-export class KeyMissing extends KitError {
-  readonly keyId: string;
-
-  constructor(keyId: string, place: string) {
-    super(
-      "key_missing",
-      `The sealed value in ${place} needs key ${keyId}, which is not among ENCRYPTION_KEY and DECRYPTION_KEYS.`,
-    );
-    this.keyId = keyId;
-  }
-}
+const broken = (context: SealContext) =>
+  new CannotDecrypt(
+    "integrity",
+    `The sealed value in ${nameOf(context)} does not open: it was changed or does not belong there.`,
+  );
 
 /** Every sealed column, by table. */
 export const SEALED_COLUMNS = {

@@ -168,21 +168,15 @@ export const findUnansweredProvisions = (db: Queryable) => db.query<{ uuid: stri
 // ever, for a grant that never comes, and may be many. The `finish` of a plan change whose grant was lost meanwhile
 // runs without tokens, as it does if the grant was lost before: it holds up every change behind it. A put-off provision
 // whose grant was lost is failed by the job fail-stranded.
-const findWaiting = statement(
-  "find_waiting_steps",
-  `SELECT s.id FROM steps s JOIN credentials c USING (uuid) JOIN resources r USING (uuid)
-   WHERE s.due_at IS NULL AND (c.state IN (${HAS_TOKENS})
-     OR (s.kind = 'finish' AND c.state <> 'grant_pending' AND r.state = 'provisioned')) LIMIT 10000`,
-);
 const wake = statement(
   "wake_steps",
-  `UPDATE steps SET due_at = now() WHERE due_at IS NULL AND id = ANY($1::bigint[]) RETURNING id`,
+  `UPDATE steps SET due_at = now() WHERE due_at IS NULL AND id = ANY(ARRAY(
+     SELECT s.id FROM steps s JOIN credentials c USING (uuid) JOIN resources r USING (uuid)
+     WHERE s.due_at IS NULL AND (c.state IN (${HAS_TOKENS})
+       OR (s.kind = 'finish' AND c.state <> 'grant_pending' AND r.state = 'provisioned')) LIMIT 10000)) RETURNING id`,
 );
 
-export async function wakeSteps(db: Database): Promise<number> {
-  const waiting = await db.readWhole<{ id: string }>(findWaiting);
-  return waiting.length > 0 ? (await db.query(wake, [waiting.map(({ id }) => id)])).length : 0;
-}
+export const wakeSteps = async (db: Database) => (await db.readWhole(wake)).length;
 
 // The platform gives an asynchronous provision up after 12 hours; we decide after 11 (assumed, section 2). A provision
 // that was never answered is not asynchronous: its step decides it. A plan change behind it is not the provision, and
@@ -211,13 +205,7 @@ export const openStepsOf = (tx: Queryable, uuid: string) =>
   tx.query<{ key: string; plan: string | null; isAccepted: boolean; lease: number }>(openSteps, [uuid]);
 
 /** A requested plan change, with the idempotency key of its step. */
-export interface PlanChange {
-  uuid: string;
-  plan: string;
-  key: string;
-  requestId: string;
-  traceparent: string | null;
-}
+export type PlanChange = Pick<Step, "key" | "requestId" | "traceparent"> & { uuid: string; plan: string };
 
 // The lease number of one that is queued ($6) is 0, so that a request which tries again, and does not know whether it
 // began or queued, does not take a step that another process has claimed.

@@ -1,8 +1,8 @@
 import type { Context } from "../context.ts";
-import { nextTryInSeconds, STEP_AGAIN } from "../credentials/verdict.ts";
 import { isDatabaseUnreachable, mayConcernOne } from "../database/database.ts";
 import { messageOf, mayQuote, storable } from "../errors.ts";
 import { NoToken, PlatformRefused, RateLimited } from "../platform/call.ts";
+import { nextTryInSeconds, type Backoff } from "../pace.ts";
 import type { Answer } from "../resources/answers.ts";
 import { isAlive } from "../resources/states.ts";
 import { untilCut } from "../within.ts";
@@ -33,6 +33,8 @@ import {
 } from "./step.ts";
 import { callVendor, cleanUp, retire, secretsOf, StillUnderWay, writeStepOf } from "./vendor-steps.ts";
 import { createWorkerPool } from "./worker-pool.ts";
+
+const AGAIN: Backoff = { seconds: [1, 2, 5, 10, 30, 60, 120, 300], spread: 0.25 };
 
 /** Each settles its step, and returns the answer if that decided one. Throwing means: not yet, try again. */
 type Run = (ctx: Context, step: Step, signal: AbortSignal) => Promise<Answer | null | void>;
@@ -234,5 +236,5 @@ async function putOff(ctx: Context, step: Step, error: unknown, isCut: boolean):
 function pauseAfter({ pace }: Context, { attempts }: Step, error: unknown): number {
   const isToWait = error instanceof PlatformRefused || error instanceof RateLimited;
   const restSeconds = isToWait ? (error.retryAfterMs ?? 0) / 1_000 : 0;
-  return Math.round((nextTryInSeconds(STEP_AGAIN, attempts) * pace.pauses + restSeconds) * 1_000) / 1_000;
+  return Math.round((nextTryInSeconds(AGAIN, attempts) * pace.pauses + restSeconds) * 1_000) / 1_000;
 }

@@ -1,6 +1,6 @@
 import type { Context } from "../context.ts";
 import { retryWhileUnreachable } from "../database/database.ts";
-import { KitError, Refusal, mayQuote } from "../errors.ts";
+import { errorIdOf, KitError, Refusal, mayQuote } from "../errors.ts";
 import { answerOf, type Answer, type Result } from "../resources/answers.ts";
 import { LONGEST_CALL_SECONDS } from "../offer.ts";
 import { openConfig } from "../resources/config-vars.ts";
@@ -144,13 +144,6 @@ async function resultOf(ctx: Context, step: Step, signal: AbortSignal): Promise<
   }
 }
 
-class TookTooLong extends KitError {
-  constructor(name: string, seconds: number) {
-    const words = `was cut off after ${seconds} s, its limit: see limits in src/your-service/plans.ts.`;
-    super("took_too_long", `The service's ${name}() ${words}`);
-  }
-}
-
 async function call<T extends Outcome | NotYet | void>(
   ctx: Context,
   step: Step,
@@ -159,16 +152,12 @@ async function call<T extends Outcome | NotYet | void>(
 ): Promise<T> {
   const name = functionOf(step.kind);
   const { [name]: seconds = LONGEST_CALL_SECONDS } = ctx.offer.limits ?? {};
-  const limits = { ms: seconds * 1_000, late: () => new TookTooLong(name, seconds), cuts: [signal] };
-  return timed(
-    ctx,
-    name,
-    (error) => signal.aborted || error instanceof TookTooLong,
-    () =>
-      ctx.trace.inSpan(name, {}, () =>
-        untilCut(limits, (wanted) => work(vendorResource(ctx.vault, step, wanted))),
-      ),
-  );
+  const words = `The service's ${name}() was cut off after ${seconds} s, its limit: see limits in src/your-service/plans.ts.`;
+  const late = () => new KitError("took_too_long", words);
+  const isCut = (error: unknown) => signal.aborted || errorIdOf(error) === "took_too_long";
+  const limits = { ms: seconds * 1_000, late, cuts: [signal] };
+  const called = () => untilCut(limits, (wanted) => work(vendorResource(ctx.vault, step, wanted)));
+  return timed(ctx, name, isCut, () => ctx.trace.inSpan(name, {}, called));
 }
 
 /** Times code of the vendor's. `isCut`: whether what it threw says that it was cut off. */

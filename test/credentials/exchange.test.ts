@@ -1,3 +1,4 @@
+import { jest } from "@jest/globals";
 import { interleavings } from "../support/interleavings.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
 import { aGate } from "../support/a-vendor.ts";
@@ -130,6 +131,21 @@ describe("where dead codes and tokens get a 401 without a reason, as a wrong cli
     expect(await states(good)).toEqual([active, active, active]);
     expect(await secret()).toEqual(WORKS);
     await forget([...dead, ...good]);
+  });
+
+  it("that is for two codes counts again at each retry, also a minute later", async () => {
+    const good = await life.world.installed(1);
+    life.control.settings({ acceptDelayMs: 3_600_000 });
+    const now = performance.now.bind(performance);
+    const dead = await life.install(1);
+    await life.becomes(dead[0]!, { isRefused: true });
+    expect(await secret()).toEqual(WORKS);
+    // For the rest of this file: a clock never goes back.
+    jest.spyOn(performance, "now").mockImplementation(() => now() + 61_000);
+    dead.push(...(await life.install(1)));
+    await eventually(async () => expect(await secret()).toEqual(PRESUMED));
+    life.control.settings({ acceptDelayMs: 0 });
+    await forget([...dead, ...good, ...(await life.world.installed(1))]);
   });
 
   it("that is for two refresh tokens counts again at each retry, unless somebody succeeded since the first one", async () => {

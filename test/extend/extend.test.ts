@@ -38,6 +38,9 @@ vendor.routes = (router) => {
   router.get("/throws", async () =>
     Promise.reject(Object.assign(new Error("broken inside"), { status: 401 })),
   );
+  router.get("/throws/typed", () => {
+    throw Object.assign(new Error("broken inside, with a type"), { status: 429, type: "insufficient_quota" });
+  });
   router.get("/throws/late", (_request, response) => {
     response.json("done");
     throw new Error("broken after the answer");
@@ -89,16 +92,16 @@ const moved = (uuid: string, vars: object) =>
 
 describe("a route of the vendor's", () => {
   it("answers, its refusals and errors as JSON without what is inside", async () => {
-    const answers = await Promise.all(["/refuses", "/throws"].map((path) => call(path)));
+    const answers = await Promise.all(["/refuses", "/throws", "/throws/typed"].map((path) => call(path)));
     const bodies = await Promise.all(answers.map((answer) => answer.json()));
-    expect(answers.map(({ status }) => status)).toEqual([409, 500]);
+    expect(answers.map(({ status }) => status)).toEqual([409, 500, 500]);
     expect(bodies).toEqual([
       { id: "not_today", message: "Not today." },
-      { id: "internal_error", message: expect.not.stringContaining("broken inside") },
+      ...Array(2).fill({ id: "internal_error", message: expect.not.stringContaining("broken inside") }),
     ]);
     // One that comes after the answer is logged too.
     await call("/throws/late").catch(() => null);
-    for (const words of ["broken inside", "broken after the answer"])
+    for (const words of ["broken inside", "with a type", "broken after the answer"])
       await eventually(() => expect(world.logged()).toContain(words));
   });
 

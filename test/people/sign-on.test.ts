@@ -251,6 +251,11 @@ describe("customerPage of the service", () => {
 
   it.each<[string, CustomerPage, string]>([
     ["it fails", () => Promise.reject(new Error("no kettle's password")), "no kettle"],
+    [
+      "its backend is down",
+      () => Promise.reject(Object.assign(new Error("refused"), { code: "ECONNREFUSED" })),
+      "refused",
+    ],
     ["it hangs", () => new Promise(() => undefined), "customerPage() takes too long"],
   ])("is logged with its resource as a fault of the service when %s", async (_, customerPage, said) => {
     const { uuid, page } = await aCustomer();

@@ -1,13 +1,6 @@
 import { inspect } from "node:util";
 import { Secret } from "../../src/secret.ts";
-import {
-  KeyMissing,
-  SealBroken,
-  createVault,
-  keyIdOf,
-  type SealContext,
-  type Vault,
-} from "../../src/vault/vault.ts";
+import { createVault, keyIdOf, type SealContext, type Vault } from "../../src/vault/vault.ts";
 
 const OLD = new Secret("an-old-key-of-more-than-32-characters");
 const NEW = new Secret("a-new-key-of-more-than-32-characters!");
@@ -48,7 +41,7 @@ describe("a sealed (encrypted) value", () => {
     ["a place that reads the same without its gaps", { table: "credentialssealed", column: "_access_token" }],
     ["column and row swapped", { column: context.uuid, uuid: context.column }],
   ])("cannot be decrypted in %s", (_case, change) => {
-    expect(() => vault.open({ ...context, ...change }, vault.seal(context, TOKEN))).toThrow(SealBroken);
+    expect(() => vault.open({ ...context, ...change }, vault.seal(context, TOKEN))).toThrow("does not open");
   });
 
   it("cannot be decrypted after any single bit is flipped", () => {
@@ -58,7 +51,7 @@ describe("a sealed (encrypted) value", () => {
         const changed = sealed.slice();
         changed[byte]! ^= 1 << bit;
         // Bytes 1 to 8 are the key's id: with a flipped bit it names an unknown key.
-        const expected = byte >= 1 && byte <= 8 ? KeyMissing : SealBroken;
+        const expected = byte >= 1 && byte <= 8 ? "needs key" : "does not open";
         expect(() => vault.open(context, changed)).toThrow(expected);
       }
     }
@@ -67,9 +60,9 @@ describe("a sealed (encrypted) value", () => {
   it("cannot be decrypted when truncated anywhere, or with bytes appended", () => {
     const sealed = vault.seal(context, TOKEN);
     for (let length = 0; length < sealed.length; length++)
-      expect(() => vault.open(context, sealed.subarray(0, length))).toThrow(SealBroken);
-    expect(() => vault.open(context, new Uint8Array([...sealed, 0]))).toThrow(SealBroken);
-    expect(() => vault.open(context, new Uint8Array(sealed.length))).toThrow(SealBroken);
+      expect(() => vault.open(context, sealed.subarray(0, length))).toThrow("does not open");
+    expect(() => vault.open(context, new Uint8Array([...sealed, 0]))).toThrow("does not open");
+    expect(() => vault.open(context, new Uint8Array(sealed.length))).toThrow("does not open");
   });
 
   it("has a unique nonce: ten thousand of one value are all different", () => {
@@ -85,7 +78,7 @@ describe("a key ring", () => {
     const both = await createVault({ encryptionKey: NEW, decryptionKeys: [OLD] });
     const relabelled = vault.seal(context, TOKEN);
     relabelled.set(Buffer.from(both.keyId, "hex"), 1);
-    expect(() => both.open(context, relabelled)).toThrow(SealBroken);
+    expect(() => both.open(context, relabelled)).toThrow("does not open");
   });
 
   it("decrypts what an earlier release encrypted", async () => {

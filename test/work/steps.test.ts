@@ -352,6 +352,17 @@ describe("steps of a database alone, whose service would claim them too", () => 
     });
   });
 
+  it("an answer that turns its provision into what follows leaves no error of the tries before", async () => {
+    await provisionBegan();
+    await run(
+      `INSERT INTO steps (uuid, key, kind, due_at, attempts, lease, last_error) VALUES ($1, $1, 'provision', now(), 4, 1, 'broken')`,
+    );
+    expect(await answerFirst(ctx(), { ...LATER, uuid, next: "finish" })).toBe(true);
+    expect(await run(`SELECT kind, attempts, last_error FROM steps WHERE uuid = $1`)).toEqual([
+      { kind: "finish", attempts: 0, last_error: null },
+    ]);
+  });
+
   it.each(["provision", "finish", "clean_up"] as const)(
     "an answer that waits for a step to be written writes no second one, but turns it: %s",
     async (next) => {

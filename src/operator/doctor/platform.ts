@@ -4,7 +4,7 @@ import type { OpenContext } from "../../context.ts";
 import { type Http, TransportError } from "../../platform/call.ts";
 import { withHttp } from "../../platform/http.ts";
 import { openIncidents } from "../../platform/status.ts";
-import { KeyMissing, SealBroken } from "../../vault/vault.ts";
+import { CannotDecrypt } from "../../vault/vault.ts";
 import { triedSecret } from "../client-secret.ts";
 import { counted } from "../wording.ts";
 import { fault, fine, orFine, warning, type Finding } from "./finding.ts";
@@ -62,8 +62,7 @@ export async function secret(ctx: OpenContext, { isTried = true } = {}): Promise
       return config.clientSecret
         ? fine("CLIENT_SECRET is set, and is taken over when the service starts.")
         : fault(messageOf(error), SET_IT);
-    if (error instanceof KeyMissing || error instanceof SealBroken)
-      return fault(messageOf(error), `Fix the keys, or: ${SET_IT}`);
+    if (error instanceof CannotDecrypt) return fault(messageOf(error), `Fix the keys, or: ${SET_IT}`);
     throw error;
   });
   if ("ok" in current) return current;
