@@ -5,6 +5,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, renameSync, rmSync } from "node:fs";
 import process from "node:process";
 
+const COMPILER = "node_modules/typescript-native/bin/tsc";
 // A sibling of dist/, so that source maps find the sources.
 const aside = `dist.${process.pid}`;
 const run = (command, ...words) =>
@@ -13,7 +14,7 @@ const run = (command, ...words) =>
 process.stderr.write("Building dist/, which is not there yet. This is done once, and may take a minute.\n");
 const isBuilt =
   run("npm", "run", "--silent", "generate") &&
-  run("npm", "run", "--silent", "tsc", "--", "-p", "tsconfig.build.json", "--outDir", aside) &&
+  run(process.execPath, COMPILER, "-p", "tsconfig.build.json", "--outDir", aside) &&
   run(process.execPath, "dev/finish-build.mjs", aside);
 const putInPlace = () => {
   try {

@@ -69,9 +69,13 @@ describe("the image that the Dockerfile describes", () => {
     const how = { cwd: path.join(root, "node_modules") };
     execFileSync("cp", [isOneDisk ? "-al" : "-a", ...packages, path.join(made, "node_modules")], how);
     execFileSync("npm", ["prune", "--omit=dev"], { cwd: made, stdio: "pipe" });
-    execFileSync("node_modules/.bin/tsc", ["-p", "tsconfig.build.json", "--outDir", `${made}/dist`], {
-      cwd: root,
-    });
+    execFileSync(
+      process.execPath,
+      ["node_modules/typescript-native/bin/tsc", "-p", "tsconfig.build.json", "--outDir", `${made}/dist`],
+      {
+        cwd: root,
+      },
+    );
     const stage = dockerfile.slice(dockerfile.lastIndexOf("FROM "));
     for (const [, from, source, to] of stage.matchAll(/^COPY (--from=\w+ \/app\/)?(\S+) (\S+)$/gm)) {
       const target = to!.endsWith("/") ? path.join(app, to!, path.basename(source!)) : path.join(app, to!);

@@ -13,9 +13,13 @@ const { scripts } = JSON.parse(
 ) as { scripts: { kit: string } }; // prettier-ignore
 const DEV = fileURLToPath(new URL("../../../dev", import.meta.url));
 /** The compiler takes a moment in which only a part of the build exists. */
-const COMPILER = `#!/bin/sh
-echo building
-mkdir -p "$4" && echo 'import "./part.js"; console.log("new")' > "$4/kit.js" && sleep 0.5 && echo > "$4/part.js"
+const COMPILER = `
+const { mkdirSync, writeFileSync } = require("node:fs");
+const folder = process.argv.at(-1);
+console.log("building");
+mkdirSync(folder);
+writeFileSync(folder + "/kit.js", 'import "./part.js"; console.log("new")');
+setTimeout(() => writeFileSync(folder + "/part.js", ""), 500);
 `;
 
 let folder: string;
@@ -36,7 +40,7 @@ async function put(file: string, content = "", writtenSecondsAgo = 60): Promise<
 
 const aCheckout = async (compiler = COMPILER) => {
   for (const file of ["src/your-service/plans.ts", "prisma/schema.prisma", "tsconfig.json"]) await put(file);
-  await put("node_modules/.bin/tsc", compiler);
+  await put("node_modules/typescript-native/bin/tsc", compiler);
   await mkdir(path.join(folder, "dev"));
   for (const script of ["first-build.mjs", "finish-build.mjs"])
     await copyFile(path.join(DEV, script), path.join(folder, "dev", script));
@@ -103,7 +107,7 @@ describe("npm run kit", () => {
   });
 
   it("does not run when the build fails, and leaves no partial build", async () => {
-    await aCheckout(`${COMPILER}exit 2\n`);
+    await aCheckout(`${COMPILER}process.exitCode = 2;\n`);
     expect(await kit()).toEqual({ ran: "", hasBuilt: true, isTold: false });
     expect((await readdir(folder)).filter((name) => name.startsWith("dist"))).toEqual([]);
   });
