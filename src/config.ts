@@ -57,7 +57,7 @@ export const settings = {
   ssoSalt: setting("SSO_SALT", "the salt of sign-on from the platform's dashboard; unset: not served", optional(password), ""),
   ssoRequireUser: setting("SSO_REQUIRE_USER", "off: also sign-ons whose token does not say who the customer is", onOrOff, "on"),
   encryptionKey: setting("ENCRYPTION_KEY", "the key that seals: at least 32 characters", encryptionKey),
-  decryptionKeys: setting("DECRYPTION_KEYS", "further keys that may open, comma separated", keyList, ""),
+  decryptionKeys: setting("DECRYPTION_KEYS", "more decryption keys, comma separated", keyList, ""),
   sweepCron: setting("SWEEP_CRON", "when the jobs look for due work", cron, "*/15 * * * * *"),
   webJobs: setting("WEB_JOBS", "off: the web process runs no sweeps", onOrOff, "on"),
   tokenConcurrency: setting("TOKEN_CONCURRENCY", "calls to the token endpoint in flight per process", wholeNumber(1, 1000), "64"),
@@ -126,16 +126,16 @@ export function readConfig(
   return Object.freeze(config);
 }
 
-/** The variables that `src/your-service` reads, for a caller that makes up all the others (the demo). */
+/** The variables that `src/your-service` reads, for a caller that generates the others (the demo). */
 export function yourEnvironment(env: Environment = readEnvironment()): Record<string, string> {
   const names = Object.values<Setting<unknown>>(yourSettings).map(({ name }) => name);
   return Object.fromEntries(names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
 }
 
-/** The ways in which people come in. */
+/** The ways people sign in. */
 const WAYS_IN = ["oauthClientId", "ssoSalt", "operatorPassword", "operatorAccounts"] as const;
 
-/** Faults that are seen in several settings together: one sentence each. */
+/** Faults of several settings together: one sentence each. */
 function faultsBetween(config: Config, isGiven: (key: SettingName) => boolean, insecure: boolean): string[] {
   const { encryptionKey: key, decryptionKeys = [] } = config;
   const keys = [key, ...decryptionKeys].flatMap((each) => each?.reveal() ?? []);

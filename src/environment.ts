@@ -28,7 +28,7 @@ export function readChosenEnvironment(env: Environment = process.env, folder = p
   return { ...Object.fromEntries(written), ...env };
 }
 
-/** Puts the variables that begin so into `process.env`, where a library reads them by itself. */
+/** Puts variables with this prefix into `process.env`, where a library reads them by itself. */
 export function exportVariables(prefix: string): void {
   for (const [name, value] of Object.entries(readChosenEnvironment()))
     if (name.startsWith(prefix)) process.env[name] ??= value;

@@ -3,7 +3,7 @@ import type { TokenEndpoint } from "../platform/oauth.ts";
 import { createClientSecrets, type Needs } from "./client-secret.ts";
 import type { CallResult } from "./verdict.ts";
 
-/** What the functions of this room remember between calls. */
+/** What this folder's functions remember between calls. */
 export type Credentials = ReturnType<typeof createCredentials>;
 
 export function createCredentials(

@@ -114,8 +114,8 @@ async function endGrant(ctx: Context, row: ClaimedCredential): Promise<void> {
 }
 
 /**
- * Refreshes one pair now, due or not, once for all who ask meanwhile; with `generation`, only that one. `busy`: another
- * process is at it or has just done it, or there is none. The circuit breaker does not hold back who waits for it.
+ * Refreshes one pair now, due or not, once for all callers; with `generation`, only that one. `busy`: another
+ * process is at it or has just done it, or there is none. The circuit breaker does not apply: a caller waits.
  */
 export function refreshNow(ctx: Context, uuid: string, generation?: number): Promise<CallResult> {
   const { onUse } = ctx.credentials;

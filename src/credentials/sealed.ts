@@ -32,7 +32,7 @@ export async function openSealed(
   }
 }
 
-/** Takes some rows back that were quarantined for a missing key which is in the ring now. Returns how many. */
+/** Reopens some rows quarantined for a missing key that is in the ring now. Returns how many. */
 export async function reopenQuarantined({ db, vault, log }: Needs): Promise<number> {
   const rows = await reopenSome(db, vault.keyIds);
   for (const row of rows) log.info(named(row), "A credential's key is back; it is in use again");

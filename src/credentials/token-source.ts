@@ -41,7 +41,7 @@ async function stored(ctx: Context, uuid: string): Promise<Pair> {
   return token ? { ...row, token } : stored(ctx, uuid);
 }
 
-/** One that works. Whoever gets the row's lease first replaces a dead pair, for all callers and processes. */
+/** A token that works. Whoever gets the row's lease first replaces a dead pair, for all callers and processes. */
 async function usable(ctx: Context, uuid: string, rejected: Secret | null): Promise<Secret> {
   const until = performance.now() + PATIENCE_MS;
   const first = await stored(ctx, uuid);
@@ -66,7 +66,7 @@ async function replacePair(ctx: Context, pair: Pair): Promise<boolean> {
   const isForced = !isExpired && !onUse.has(uuid);
   const times = (forced.get(uuid) ?? []).filter((at) => at > performance.now() - FORCED_WITHIN_MS);
   if (isForced && times.length >= MOST_FORCED)
-    throw noToken("refused_again", uuid, "is refused even when it is fresh; not asking again for now.");
+    throw noToken("refused_again", uuid, "is refused even when fresh; not refreshed again for now.");
   const result = await within(LONGEST_REPLACING_MS, refreshNow(ctx, uuid, generation), () => stillBusy(uuid));
   if (result.done === "busy" || result.done === "not_sent" || result.done === "held") return false;
   const isOfSecret = "cannot be refreshed: the platform rejects our client secret.";

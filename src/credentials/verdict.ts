@@ -33,7 +33,7 @@ export type CallResult =
 
 const REFUSED = "refresh_token_rejected";
 
-/** Nobody is given up for a wave of refusals: that takes three over a day. A person just signs in again. */
+/** One wave of refusals ends no credential: it takes three over a day. A person signs in again. */
 export function judgeFailure(row: Tries, failure: Failure, pauses: number): Verdict {
   const { outcome, error, retryAfterMs = 0 } = failure;
   const isRefused = outcome === "token_rejected";

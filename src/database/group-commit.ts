@@ -3,7 +3,7 @@ import { isDataError, isHeldUp } from "./retry.ts";
 type Needs<Ctx, Row, Result> = {
   /** Writes all rows with one statement; one result per row, in their order. Two rows may concern the same thing. */
   write(ctx: Ctx, rows: Row[]): Promise<Result[]>;
-  /** Whether the row's caller was answered or refused meanwhile: then the row is not sent. */
+  /** Whether its caller was already answered or refused: the row is not sent then. */
   isTooLate?(row: Row): boolean;
 };
 

@@ -116,7 +116,7 @@ async function lock(client: pg.Client, { say }: Wishes): Promise<void> {
 
 const shown = ({ schema }: Series, name: string) => (schema ? `${schema}/${name}` : name);
 
-/** In a transaction again and again, while other sessions hold what it changes. */
+/** In one transaction, retried while other sessions hold its locks. */
 async function apply(
   client: pg.Client,
   name: string,
@@ -137,7 +137,7 @@ async function apply(
     } catch (error) {
       await client.query("ROLLBACK").catch(() => undefined);
       if (!isHeldUp(error) || performance.now() > until) throw error;
-      if (tries === 1) say?.(`${name}: another session holds what it changes. Trying until it lets go.`);
+      if (tries === 1) say?.(`${name}: another session locks its tables. Retrying until they are free.`);
       await sleep(patience.stepsBackMs);
     }
   }

@@ -15,7 +15,7 @@ const PASSING_MESSAGES =
 const HELD_UP_STATES = /^(40001|40P01|55P03)/;
 /** A value that does not fit (22), breaks a constraint (23), or is more than PostgreSQL can hold in one place (54). */
 const DATA_STATES = /^(22|23|54)/;
-/** A right is missing, or a pooler lets clients take turns on its sessions: a named statement is there, or is not. */
+/** A right is missing, or a pooler shares sessions: a named statement exists already, or no longer. */
 const OPERATORS_STATES = /^(42501|42P05|26000)/;
 /** PgBouncer refuses what each of our connections begins with, unless it is told to ignore it. */
 const POOLER_MESSAGE = /unsupported startup parameter/;
@@ -59,7 +59,7 @@ export function isHeldUp(error: unknown): boolean {
   return HELD_UP_STATES.test(state) || code === "P2034";
 }
 
-/** Does it say nothing of the database: is one row locked, or did one statement take too long? */
+/** A locked row or a slow statement: it says nothing of the database. */
 export const mayConcernOne = (error: unknown) => isHeldUp(error) || clues(error).state === "57014";
 
 export const isDataError = (error: unknown) => DATA_STATES.test(clues(error).state);

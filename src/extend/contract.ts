@@ -40,13 +40,13 @@ export interface Rotation<Sold extends Offer = Offer> {
   rotate(resource: VendorResource): Promise<Rotated<Sold> | NotYet>;
   /**
    * Ends the old credentials, which `retires` names, when the overlap is over, or sooner, if an operator asks for the
-   * next rotation. An error must not quote them: the kit does not know them any more. Not called after a deprovision:
+   * next rotation. An error must not quote them: the kit can no longer redact them. Not called after a deprovision:
    * then `deprovision` takes everything down. A plan change may run beside it.
    */
   retire(resource: VendorResource, retires: Json): Promise<void | NotYet>;
   /** How long the old credentials go on working once the platform has the new ones; 120 unless given. */
   overlapMinutes?: number;
-  /** Rotates each resource when its credentials are so old. Unless given, only who asks for it gets it. */
+  /** Rotates each resource when its credentials are this old; unless given, only on request. */
   everyDays?: number;
 }
 
@@ -68,18 +68,18 @@ export interface OperatorAction {
   run(resource: KitResource, signal: AbortSignal): Promise<string>;
 }
 
-/** Done by whichever process comes first. */
+/** Run by one process at a time. */
 export interface YourJob {
   /** Small letters, digits and hyphens. The database remembers by it when the job is due. */
   name: string;
-  /** When, as a cron expression in UTC: `0 3 * * *` is each day at three. A missed time is made up for. */
+  /** When, as a cron expression in UTC: `0 3 * * *` is each day at three. A missed run is run late. */
   at: string;
   /**
-   * Must bear to be done twice: a process that dies leaves it to another. After an error the job is tried again after
+   * Must be idempotent: if its process dies, another runs it again. After an error the job is tried again after
    * 1, 2, 4 … minutes, 64 at most. `signal` is aborted when the process stops, and after `mostMinutes`.
    */
   run(signal: AbortSignal): Promise<unknown>;
-  /** A run that takes longer is given up, with an alarm; 60 unless given. */
+  /** A longer run is aborted, with an alarm; 60 unless given. */
   mostMinutes?: number;
 }
 

@@ -26,7 +26,7 @@ const LONGEST_JOB_MINUTES = 10_080;
 /** What can stand in an address, a command and a label. */
 const NAME = /^[a-z0-9][a-z0-9-]{0,62}$/;
 
-/** Throws one {@link Misconfigured} that lists every fault in what your service brings along. */
+/** Throws one {@link Misconfigured} that lists every fault in your service's extensions. */
 export function checkExtensions(yours: Extensions): void {
   const { jobs = [], actions = {}, operatorActions = {} } = yours;
   const { overlapMinutes = 0, everyDays = 1 }: Partial<Rotation> = yours.rotation ?? {};
@@ -49,7 +49,7 @@ export function checkExtensions(yours: Extensions): void {
       .map(({ name }) => `of the job ${name}, mostMinutes is above 0 and at most ${LONGEST_JOB_MINUTES}.`),
     ...(overlapMinutes >= 0 && everyDays >= 1 && Number.isFinite(overlapMinutes + everyDays)
       ? []
-      : ["of rotation, overlapMinutes is at least 0 and everyDays at least 1, and neither without end."]),
+      : ["of rotation, overlapMinutes is at least 0 and everyDays at least 1, and both finite."]),
   ];
   if (faults.length > 0) throw new Misconfigured(["src/your-service is invalid:", ...faults].join("\n  "));
 }
@@ -70,7 +70,7 @@ export function createYourJobs(ctx: Context, jobs: readonly YourJob[]) {
       const ending = new AbortController();
       const job = jobs.find(({ name }) => name === each.name)!;
       const notStored = (error: unknown) =>
-        ctx.log.error({ job: job.name, error }, "The end of a job of yours is not stored; it is run again");
+        ctx.log.error({ job: job.name, error }, "The end of your job is not stored; it runs again");
       const ended = runOne(ctx, job, each, ending)
         .catch(notStored)
         .finally(() => running.delete(job.name));
@@ -82,7 +82,7 @@ export function createYourJobs(ctx: Context, jobs: readonly YourJob[]) {
   return {
     runDue,
     nextInSeconds: () => nextJobInSeconds(ctx.db, idle()),
-    /** Tells what runs to end, and waits for it. */
+    /** Aborts what runs, and waits for it. */
     async stop(): Promise<void> {
       isStopping = true;
       const runs = [...running.values()];

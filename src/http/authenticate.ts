@@ -9,7 +9,7 @@ import { askForBody } from "./requests.ts";
 type Door = "platform" | "operator" | "metrics";
 type Login = readonly [user: string, password: Secret | undefined];
 
-/** Who lets requests with a password pass; null where none is set. The operator may see the metrics too. */
+/** Guards that check a password; null where none is set. The operator may see the metrics too. */
 export function guardsOf({ config, metrics }: Pick<Context, "config" | "metrics">) {
   const { addonId, addonPassword, addonPasswordPrevious, operatorPassword, metricsPassword } = config;
   const operator: Login = ["operator", operatorPassword];

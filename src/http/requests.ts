@@ -29,7 +29,7 @@ export function askForBody({ headers }: IncomingMessage, response: ServerRespons
   delete headers.expect;
 }
 
-/** What strangers send is not unpacked here. */
+/** No body is decompressed here. */
 export function refuseCompressed({ headers }: IncomingMessage): void {
   const encoding = headers["content-encoding"]?.trim().toLowerCase() ?? "identity";
   if (encoding === "identity" || encoding === "") return;

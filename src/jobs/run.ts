@@ -27,7 +27,7 @@ export interface Job {
   run(signal: AbortSignal): Promise<unknown>;
   /** Resolves when nothing that a run started is under way. */
   settled?(): Promise<void>;
-  /** Seconds until work falls due again; null: not known, the next tick looks. */
+  /** Seconds until work falls due again; null: unknown, the next tick looks. */
   nextInSeconds?(): Promise<number | null>;
 }
 

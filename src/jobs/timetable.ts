@@ -37,7 +37,7 @@ export function timetable(ctx: Context): Job[] {
     "run-vendor-steps": { ...ofLane("vendor"), mayCompute: true },
     "run-rotations": { ...ofLane("rotation"), mayCompute: true },
     "plan-rotations": { run: () => planRotations(ctx) },
-    // Those that your service brings along.
+    // Those of your service.
     "run-your-jobs": {
       mayCompute: true,
       run: yours.runDue,

@@ -6,7 +6,7 @@ const MOST_WAITING = 8_000_000;
 /** Lines are written together once they come to this many characters, or after this long. */
 const ENOUGH_CHARACTERS = 16_000;
 const AT_THE_LATEST_MS = 50;
-/** A slow reader takes more in a moment. */
+/** Pause before the next try. */
 const TAKES_MORE_AFTER_MS = 5;
 /** How long a process that ends waits for the reader to take its last lines. */
 const LAST_LINES_MS = 2_000;

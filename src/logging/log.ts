@@ -78,7 +78,7 @@ function inLimits(line: string): string {
   }
 }
 
-/** As JSON shows it, with all errors in it spelled out. What throws when it is read costs only itself. */
+/** As JSON shows it, with all errors in it spelled out. A getter that throws costs only its member. */
 function readable(read: () => unknown, seen = new Set<object>()): unknown {
   try {
     const value = read();
@@ -127,7 +127,7 @@ function textOf(error: Error, member: string): string {
 /** A member of a line that, if true, has it written each time: it is the only record of what it names. */
 export const EACH = Symbol("each");
 
-/** Those of more kinds are forgotten, and begin anew. */
+/** Beyond this many, all kinds begin anew. */
 const MOST_KINDS = 10_000;
 
 /** Writes a line of a kind, or leaves it out. `leftOut`: how many of its kind were left out before it. */

@@ -29,7 +29,7 @@ export function requestLog(log: Log): HttpLogger<IncomingMessage, ServerResponse
       req: ({ id, method, url = "" }: IncomingMessage) => {
         return { id, method, path: url.split("?", 1)[0]!.slice(0, 200) };
       },
-      // `ofRequest` has made it.
+      // Made by `ofRequest`.
       res: (made: unknown) => made,
     },
     // Otherwise each request and answer is copied first, with all headers and addresses: a third of a provision's time.
@@ -40,14 +40,14 @@ export function requestLog(log: Log): HttpLogger<IncomingMessage, ServerResponse
 function outcomeOf({ method, headers }: IncomingMessage, response: ServerResponse): string {
   const status = statusOf(response);
   if (status === null) return `${method} was not answered: the caller went away`;
-  // Those who send no password hide no wrong one.
+  // Without a password, none is wrong.
   const isWrong = status === 401 && headers.authorization;
   return `${method} answered ${status}${isWrong ? " to a wrong password" : ""}`;
 }
 
 const isRefused = (response: ServerResponse) => (statusOf(response) ?? 400) >= 400;
 
-/** Says what was answered, and of a refused request whence it came. */
+/** Says what was answered, and of a refused request its address. */
 function ofRequest(request: IncomingMessage, response: ServerResponse, line: object): object {
   const address = isRefused(response) && { address: clientAddress(request as Request) };
   return Object.assign(line, {

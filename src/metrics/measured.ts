@@ -64,7 +64,7 @@ export function timedRequests(metrics: Metrics, resourcesPath: string) {
       const route = routeOf(request, resourcesPath);
       metrics.request({ method, route, status: `${status}` }, secondsSince(startedMs));
       const call = CALLS[`${method} ${route}`];
-      // Who gave a wrong password is not the platform.
+      // A wrong password is not the platform's.
       if (call && status !== "none" && status !== 401) metrics[call](resultOf(status));
     });
   };

@@ -51,7 +51,7 @@ async function sharedSamples({ db, totals, jobs, log }: OpenContext, isUp: Gauge
   ];
 }
 
-/** What is so of the answering process alone, beside the client library's own metrics. */
+/** Metrics of the answering process alone, beside the client library's. */
 function ownMetrics(db: Database) {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
@@ -67,7 +67,7 @@ function ownMetrics(db: Database) {
   });
   const labels = "Always 1; the labels say which build this process runs, on which Node";
   own("addon_build_info", labels, Object.keys(build)).set(build, 1);
-  const up = "1: the database answered when it was last asked, at most 2 seconds ago";
+  const up = "1: the database answered when last queried, at most 2 seconds ago";
   return { registry, isUp: own("addon_database_up", up, []) };
 }
 

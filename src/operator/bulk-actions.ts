@@ -75,7 +75,7 @@ export const BULK_ACTIONS: readonly BulkAction[] = [
     doneWord: "refreshed",
     labels: { one: "Refresh its token", all: "Refresh all tokens" },
     effect:
-      "The platform is asked for new access tokens, due or not. The one there is works until the new one is stored. The service refreshes by itself when it is time: this is for after an incident, or to be sure.",
+      "Requests new access tokens, due or not. The one there is works until the new one is stored. The service refreshes by itself when it is time: this is for after an incident, or to be sure.",
     work: refreshTokens,
   },
   {

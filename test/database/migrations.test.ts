@@ -258,7 +258,7 @@ describe("a migration", () => {
     expect(longestMs).toBeLessThan(2_000);
     await other.query("COMMIT");
     expect(await migrating).toEqual(appliedOnce);
-    expect(said).toEqual([`${NAME}: another session holds what it changes. Trying until it lets go.`]);
+    expect(said).toEqual([`${NAME}: another session locks its tables. Retrying until they are free.`]);
     await isDone();
   });
 

@@ -38,7 +38,7 @@ export function addConfig(program: KitCommand): void {
   ofOne("set")
     .argument("[NAME=VALUE...]", "NAME=- takes the value from standard input")
     .option("--unset <name...>", "remove these")
-    .description("change single config vars, on the platform and in what we keep")
+    .description("change single config vars, on the platform and in our database")
     .addHelpText("after", example("kit config set UUID SHOP_TOKEN=- < token.txt"))
     .does(async (session, uuid: string, pairs: string[], options: Options) => {
       const changes = await readChanges(session, pairs, options.unset ?? []);
@@ -68,7 +68,7 @@ foreign  it has one that was never set from here: no push touches it`,
 
   ofOne("push")
     .option("--yes", "do not ask")
-    .description("make them on the platform as your service wants them, but for those never set from here")
+    .description("set them on the platform as your service wants them, except those never set from here")
     .does(async (session, uuid: string, options: Options) => {
       const context = await session.context({ changes: true });
       const vars = await diffConfig(context, uuid);

@@ -9,7 +9,7 @@ export function addSecret(program: KitCommand): void {
     .description("the OAuth client secret")
     .command("set")
     .option("--no-wait", "do not wait until all tokens are fresh")
-    .description("take over the client secret that the partner portal shows, from standard input")
+    .description("set the client secret that the partner portal shows, from standard input")
     .addHelpText("after", example("kit secret set < new-secret.txt"))
     .does(async (session, { wait }: { wait: boolean }) => {
       const value = typedClientSecret((await session.secret("The new client secret")).reveal());

@@ -110,7 +110,7 @@ export function createSession(
     try {
       entry = await beginEntry(db, typed, scrub);
     } catch (error) {
-      // Nothing is revealed that nobody can find out about.
+      // Nothing is revealed without an audit entry.
       if (isRevealing) throw error;
       warn("This is not in the audit trail", error);
     }
