@@ -6,8 +6,9 @@ import { stateAfter, type Lease, type Owner, type State, type Tries, type Verdic
 
 // The rows of `credentials` as a queue: claimed, marked, released, settled. A claim is one statement, so that there is no
 // moment between seeing a row and owning it; as `uuid = ANY(ARRAY(SELECT … FOR UPDATE SKIP LOCKED))` its sub-select runs
-// once, whatever the planner chooses. All comparisons use the database's clock. If a claim finds a grant with `sent_at`
-// set, its previous holder sent the call and died before it stored the outcome; for a pair, the claim itself sets it.
+// once, whatever the planner chooses. All comparisons use the database's clock. The answer to a provision
+// (resources/store.ts) makes its grant due. If a claim finds a grant with `sent_at` set, its previous holder sent the call
+// and died before it stored the outcome; for a pair, the claim itself sets it.
 
 /** How long a claim holds: twice the longest call (20 s), and 5 s more. */
 const LEASE_SECONDS = 45;

@@ -32,7 +32,7 @@ export function partnerApi(
           if (!(error instanceof Refusal)) ctx.log.error(about, "A provision is lost");
           throw error;
         });
-      // From then on the grant can be exchanged.
+      // From then on the grant can be exchanged (the job runs credentials/pools.ts).
       if (answer.status < 300)
         response.on("finish", () => ctx.nudge("exchange-grants", ctx.pace.exchangeAfterMs));
       send(response, answer);

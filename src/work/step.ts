@@ -98,7 +98,7 @@ export const whereOfPlanChange = (step: string): string => `(${step}.detail ? 'p
 export const isAnnouncing = ({ kind, detail }: Pick<Step, "kind" | "detail">): boolean =>
   kind === "rotate" && detail.retires !== undefined;
 
-/** The only place that runs steps, for requests and for the jobs. Keeps what is under way in this process. */
+/** Made by runner.ts, the only place that runs steps, for requests and for the jobs; knows what is under way here. */
 export interface StepRunner {
   /** Runs a claimed step at once. Resolves to the answer if this was the first to decide one. Never rejects. */
   start(step: Step): Promise<Answer | null>;
