@@ -17,6 +17,8 @@ export interface Pace {
   readonly logAgainMs: number;
   /** How long the metrics and the overview show what they have read: the database is asked no more often. */
   readonly freshMs: number;
+  /** How long `kit doctor` waits for one of your service's checks. */
+  readonly checkMs: number;
 }
 
 export const PACE: Pace = {
@@ -27,6 +29,7 @@ export const PACE: Pace = {
   lastOrdersMs: 500,
   logAgainMs: 60_000,
   freshMs: 2_000,
+  checkMs: 10_000,
 };
 
 /** Seconds after the n-th try, the last value repeating; jitter adds or subtracts the share `spread`. */

@@ -53,6 +53,7 @@ vendor.metrics = {
 vendor.checks = {
   bell: async () => trouble,
   rope: async () => Promise.reject(new Error(`The rope is refused: ${METRICS_PASSWORD}.`)),
+  tower: () => new Promise(() => undefined),
 };
 vendor.jobs = [
   {
@@ -197,7 +198,8 @@ describe("the vendor's metrics and checks", () => {
 
   it("are lines of kit doctor: what a check says, and jobs that failed, which the overview shows too", async () => {
     const lines = async () => {
-      const { stdout } = await command(world.environment, ["doctor", "--json"], "", { vendor });
+      const parts = { vendor, pace: { checkMs: 300 } };
+      const { stdout } = await command(world.environment, ["doctor", "--json"], "", parts);
       const { checks } = JSON.parse(stdout) as DoctorReport;
       return Object.fromEntries(checks.map(({ id, message }) => [id, message]));
     };
@@ -205,6 +207,7 @@ describe("the vendor's metrics and checks", () => {
     expect(await lines()).toMatchObject({
       "your-bell": expect.not.stringContaining("cracked"),
       "your-rope": "The rope is refused: [secret].",
+      "your-tower": "It did not end in 0.3 s.",
       "your-jobs": expect.stringMatching(/^The jobs of your service run; next \(UTC\): meter at 2/),
     });
     trouble = "The bell is cracked.";

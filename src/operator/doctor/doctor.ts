@@ -25,15 +25,13 @@ const OF_THE_DATABASE: Looks = {
 const NEEDED = ["settings", "start", "database", "migrations"];
 const OTHERS: Looks = { platform, status: platformStatus, manifest: () => manifest() };
 
-const LONGEST_CHECK_MS = 10_000;
-
 const yourChecks = ({ vendor: { checks = {} } }: OpenContext): Looks =>
   Object.fromEntries(
     Object.entries(checks).map(([name, check]) => [
       `your-${name}`,
-      async ({ scrubber }) => {
-        const late = () => new Error(`It did not end in ${LONGEST_CHECK_MS / 1_000} s.`);
-        const said = await within(LONGEST_CHECK_MS, (async () => check())(), late).catch(messageOf);
+      async ({ scrubber, pace: { checkMs } }) => {
+        const late = () => new Error(`It did not end in ${checkMs / 1_000} s.`);
+        const said = await within(checkMs, (async () => check())(), late).catch(messageOf);
         if (said === null) return fine("Your service finds nothing to fix.");
         return fault(scrubber.scrub(String(said)), null);
       },
