@@ -53,6 +53,8 @@ export interface Context {
 export interface OpenContext extends Context {
   /** What all processes count together: `store` adds what this one has counted since the last time. */
   readonly totals: { start(): void; store(): Promise<void>; stop(): Promise<void> };
+  /** Begins to watch the database: a service does, a command does not. */
+  watch(): void;
   /**
    * Closes what was opened, in reverse order: no more work is claimed, and the results of calls that were sent are
    * stored. Throws the first failure (such as that of the vendor's `close`) after everything is closed; further ones are

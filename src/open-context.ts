@@ -2,7 +2,7 @@ import { messageOf } from "./errors.ts";
 import { closeAll, sharedFor } from "./within.ts";
 import type { Config } from "./config.ts";
 import type { Context, OpenContext, Parts } from "./context.ts";
-import { openDatabase } from "./database/database.ts";
+import { createOutageWatch, openDatabase } from "./database/database.ts";
 import { createJobs } from "./jobs/run.ts";
 import { timetable } from "./jobs/timetable.ts";
 import { createLog, createSample } from "./logging/log.ts";
@@ -56,14 +56,20 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   );
   ctx.vault = await createVault(config);
 
+  const outages = createOutageWatch({ ping: () => ctx.db.ping(), log: ctx.log });
+  let isWatching = false;
   const opened = openDatabase({
     url: config.databaseUrl.reveal(),
     poolSize: config.databasePool,
     ca: config.databaseCa,
+    onError: (error) => isWatching && outages.noticed(error),
   });
   ctx.db = timedDatabase(parts.wrapDatabase?.(opened) ?? opened, ctx.metrics);
   const totals = createTotals(ctx);
-  closers.push(() => ctx.db.close());
+  closers.push(
+    () => ctx.db.close(),
+    () => outages.close(),
+  );
 
   const kit = kitFor(ctx);
   const given = typeof parts.vendor === "function" ? parts.vendor(kit) : parts.vendor;
@@ -104,6 +110,9 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
 
   return Object.assign(ctx, {
     totals,
+    watch(): void {
+      isWatching = true;
+    },
     close: () =>
       closeAll(closers.reverse(), (error) => ctx.log.error({ error }, "Another part could not be closed")),
   });

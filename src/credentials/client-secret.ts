@@ -4,7 +4,7 @@ import type { Log } from "../logging/log.ts";
 import type { Scrubber, Secret } from "../secret.ts";
 import type { Failure, TokenAnswer } from "../platform/oauth.ts";
 import { clientSecretSealContext, keyIdOf, type Vault } from "../vault/vault.ts";
-import { AROUND_CALL } from "./queue.ts";
+import { AROUND_CALL, type ClaimedCredential } from "./queue.ts";
 import {
   acceptSecret,
   addSecret,
@@ -30,7 +30,7 @@ export interface ClientSecret {
 /** An answer whose 401, if it is one, has been judged. */
 export type JudgedAnswer = Extract<TokenAnswer, { outcome: "issued" }> | Failure | "client_rejected";
 
-type Refused = Tries & { uuid: string };
+type Refused = Tries & Pick<ClaimedCredential, "uuid" | "claimedAtMs">;
 
 /** One that is only presumed wrong holds back refreshes, which have hours, and no grant, which has minutes. */
 export const holdsBack = ({ isRejected, isPresumed }: ClientSecret, isGrant: boolean): boolean =>
@@ -107,9 +107,12 @@ export function createClientSecrets({ db, vault, scrubber, log, nudge }: Needs) 
    * A refusal without a reason; true: another credential got one within a minute and nobody succeeded in between, so
    * the secret is to be presumed wrong. A row that was first refused before the last success is dead, and says nothing.
    */
-  function isSecond({ uuid, rejectedForSeconds }: Refused, { version }: ClientSecret): boolean {
+  function isSecond(row: Refused, { version }: ClientSecret): boolean {
+    const { uuid, rejectedForSeconds, claimedAtMs } = row;
     const atMs = performance.now();
-    if (atMs - (rejectedForSeconds ?? 0) * 1_000 < succeededAtMs) return false;
+    const firstAgoMs =
+      rejectedForSeconds === null ? 0 : rejectedForSeconds * 1_000 + Date.now() - claimedAtMs;
+    if (atMs - firstAgoMs < succeededAtMs) return false;
     const one = suspect?.version === version && atMs - suspect.atMs < TOGETHER_MS ? suspect : null;
     suspect = one ?? { uuid, version, atMs };
     return one !== null && one.uuid !== uuid;

@@ -1,6 +1,7 @@
 import type { Config } from "../config.ts";
 import type { TokenEndpoint } from "../platform/oauth.ts";
 import { createClientSecrets, type Needs } from "./client-secret.ts";
+import type { SealedTokens } from "./store.ts";
 import type { CallResult } from "./verdict.ts";
 
 /** What this folder's functions remember between calls. */
@@ -19,7 +20,7 @@ export function createCredentials(
     takeTurn: createTurns(tokenConcurrency),
     breaker: createBreaker(ctx.metrics.breakerOpens),
     /** Rows whose newest tokens are in memory, until they can be stored. */
-    held: new Set<string>(),
+    held: new Map<string, SealedTokens>(),
     /** Refreshes on use that are under way, by uuid. */
     onUse: new Map<string, Promise<CallResult>>(),
     /** When tokens were last replaced because the platform refused them (ms, monotonic). */

@@ -72,9 +72,8 @@ async function claimDuePairs(ctx: Context, most: number): Promise<Admitted[]> {
   if (!holdsBack(secret, false))
     return admit(ctx, secret, await claimRefreshes(ctx, allowed, ["resource", ...peoples]));
   const probing = await claimRefreshes(ctx, Math.min(allowed, FEW), ["resource"]);
-  const admitted = await admit(ctx, secret, probing);
-  const others = people ? await claimRefreshes(ctx, allowed - admitted.length, peoples) : [];
-  return [...admitted, ...(await admit(ctx, secret, others))];
+  const others = people ? await claimRefreshes(ctx, allowed, peoples) : [];
+  return admit(ctx, secret, [...probing, ...others]);
 }
 
 /**

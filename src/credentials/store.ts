@@ -63,6 +63,8 @@ export interface SealedTokens extends Lease {
   first: boolean;
   access: Uint8Array;
   refresh: Uint8Array | null;
+  /** That of the row when it was claimed. */
+  generation: number;
   /** The generation whose refresh token the platform has replaced by this one; null: the row's token is still valid. */
   replaces: number | null;
   lifeSeconds: number;

@@ -11,7 +11,7 @@ import { credentialSealContext } from "../vault/vault.ts";
 import { holdsBack, judgePersons, type ClientSecret, type JudgedAnswer } from "./client-secret.ts";
 import { AROUND_CALL, markSent, releaseCredential, settle, type ClaimedCredential } from "./queue.ts";
 import { named, openSealed } from "./sealed.ts";
-import { storeTokens } from "./store.ts";
+import { storeTokens, type SealedTokens } from "./store.ts";
 import { judgeFailure, shareOfLife, type CallResult } from "./verdict.ts";
 
 /** A claimed row. */
@@ -54,8 +54,12 @@ export async function callTokens(
 /** In the order that loses nothing: decrypt the row's secret, wait for a turn, mark, call, store. */
 async function call(ctx: Context, admitted: Admitted, noNewCalls: AbortSignal | null): Promise<CallResult> {
   const { row, secret } = admitted;
-  // The code or refresh token in the row has been answered.
-  if (ctx.credentials.held.has(row.uuid)) return { done: "held" };
+  // The code or refresh token in the row has been answered: what is held is stored under this lease too.
+  const held = ctx.credentials.held.get(row.uuid);
+  if (held?.generation === row.generation) {
+    held.lease = row.lease;
+    return { done: "held" };
+  }
   const sent = await (row.state === "grant_pending"
     ? openSealed(ctx, row, "sealed_grant_code", row.sealedGrantCode)
     : openSealed(ctx, row, "sealed_refresh_token", row.sealedRefreshToken));
@@ -91,9 +95,9 @@ async function send(
     const now = secret && (secrets.cached() ?? (await retryWhileUnreachable(secrets.current, AROUND_CALL)));
     if (now && (now.version !== secret.version || (holdsBack(now, isGrant) && !isProbe))) return null;
     if (!(await markSent(db, row))) return null;
-    const call = isGrant ? ("exchange" as const) : ("refresh" as const);
-    const answer = await endpoint[call](credential, secret?.value ?? people!.secret);
-    metrics[call](answer.outcome);
+    const kind = isGrant ? ("exchange" as const) : ("refresh" as const);
+    const answer = await endpoint[kind](credential, secret?.value ?? people!.secret);
+    metrics[kind](answer.outcome);
     // Before the turn is passed on: the next call in line must not send a rejected secret again.
     return secret ? await secrets.judge(row, secret, answer) : judgePersons(log, answer);
   } finally {
@@ -116,6 +120,7 @@ async function storeIssued(
   const sealed = {
     uuid,
     lease: row.lease,
+    generation: row.generation,
     first,
     replaces: isReplaced ? row.generation : null,
     access: seal("sealed_access_token", accessToken),
@@ -131,11 +136,9 @@ async function storeIssued(
       { alarm: "no_refresh_token", ...named(row) },
       "The platform sent no refresh token: access ends with this token",
     );
-  // These cannot be had again, and are stored whatever became of the lease.
-  const isOnlyHere = first || isReplaced;
   let isLogged = false;
-  if (isOnlyHere) held.add(uuid);
-  return retryWhileUnreachable(() => storeTokens(db, sealed), {
+  held.set(uuid, sealed);
+  return retryWhileUnreachable(() => storeHeld(db, sealed), {
     upToMs: KEEP_TOKENS_MS,
     // Every error is tried again, as an operator may remove its cause, except a fault of the values themselves.
     isCurable(error) {
@@ -145,7 +148,16 @@ async function storeIssued(
       isLogged ||= needsSomebody;
       return !isDataError(error);
     },
-  }).finally(() => isOnlyHere && held.delete(uuid));
+  }).finally(() => held.get(uuid) === sealed && held.delete(uuid));
+}
+
+/** Until they are stored or the lease is lost; this process may claim the row again in between. */
+async function storeHeld(db: Context["db"], sealed: SealedTokens): Promise<boolean> {
+  for (;;) {
+    const { lease } = sealed;
+    if (await storeTokens(db, { ...sealed })) return true;
+    if (sealed.lease === lease) return false;
+  }
 }
 
 /** Tells the circuit breaker how a refresh ended. A refusal proves that the endpoint is up. */

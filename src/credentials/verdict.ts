@@ -33,7 +33,7 @@ export type CallResult =
 
 const REFUSED = "refresh_token_rejected";
 
-/** One wave of refusals ends no credential: it takes three over a day. A person signs in again. */
+/** One wave of refusals ends no credential: it takes three refusals over a day. A person signs in again. */
 export function judgeFailure(row: Tries, failure: Failure, pauses: number): Verdict {
   const { outcome, error, retryAfterMs = 0 } = failure;
   const isRefused = outcome === "token_rejected";
@@ -56,7 +56,9 @@ export function judgeFailure(row: Tries, failure: Failure, pauses: number): Verd
     return { ...verdict, on: "refused three times in a day", reason: REFUSED, againInSeconds: DAY_SECONDS };
   const wasRefused = isRefused || outcome === "unauthorized";
   const backoff = wasRefused ? REFRESH_REFUSED : outcome === "bug" ? OUR_FAULT : REFRESH_UNREACHABLE;
-  const pause = nextTryInSeconds(backoff, attempts) * pauses;
+  // A failure that is not counted does not come more often for that.
+  const tries = attempts > row.attempts || isRefused ? attempts : backoff.seconds.length;
+  const pause = nextTryInSeconds(backoff, tries) * pauses;
   return { ...verdict, on: null, reason: null, againInSeconds: Math.max(pause, retryAfterMs / 1000) };
 }
 
@@ -64,7 +66,7 @@ export function judgeFailure(row: Tries, failure: Failure, pauses: number): Verd
 function attemptsAfter({ state, attempts, rejectedForSeconds }: Tries, outcome: Failure["outcome"]): number {
   if (state === "grant_pending") return attempts + 1;
   if (rejectedForSeconds === null) return outcome === "token_rejected" ? 1 : attempts + 1;
-  return outcome === "token_rejected" || outcome === "unauthorized" ? attempts + 1 : attempts;
+  return outcome === "token_rejected" ? attempts + 1 : attempts;
 }
 
 /** Why a grant is lost after its five minutes, and what becomes of the row, which may hold an older pair. */

@@ -29,6 +29,8 @@ export type DatabaseSettings = {
   poolSize: number;
   /** PEM, path or `no-verify`. */
   ca?: string | undefined;
+  /** Called with errors of connecting, but not of a wait for one of our own connections, and of `query`. */
+  onError?(error: unknown): void;
 };
 
 /** Claims, compare-and-sets and the request path go through `query`; what else an operator reads, through Prisma. */
@@ -65,17 +67,26 @@ SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on; SET LOCAL enable_
 const PING = statement("ping", "SHOW transaction_read_only");
 
 /** Connects at the first query, so this succeeds while the database is down. Throws what {@link connectionTo} does. */
-export function openDatabase({ url, ca, poolSize }: DatabaseSettings): Database {
+export function openDatabase({ url, ca, poolSize, onError = () => {} }: DatabaseSettings): Database {
   const pool = createPool({ ...connectionTo(url, ca, BY_KEY), max: poolSize });
   let prisma: Promise<PrismaClient> | undefined;
 
   const connect = () =>
     pool.connect().catch((error: unknown) => {
-      throw refused(error);
+      refused(error);
+      if (pool.totalCount < poolSize) onError(error);
+      throw error;
     });
 
-  const query: Queryable["query"] = async (...given) =>
-    (await lend(await connect(), (lent) => lent.query(...given))) as never;
+  const query: Queryable["query"] = async (...given) => {
+    const client = await connect();
+    try {
+      return (await lend(client, (lent) => lent.query(...given))) as never;
+    } catch (error) {
+      onError(error);
+      throw error;
+    }
+  };
 
   const planned: Database["planned"] = async (work) =>
     inTransaction(await connect(), work, BEGIN_PLANNED, LONGEST_PLANNED_MS);
@@ -212,8 +223,13 @@ const RELIED_ON =
  * @throws Misconfigured if the address or a file that it names cannot be read, or `ca` is neither PEM, nor a readable
  * file, nor `no-verify`
  */
-export function connectionTo(url: string, ca?: string, options = ""): pg.ClientConfig {
-  const config = parsed(ca ? withoutTls(url) : inTheDriversWords(url));
+export function connectionTo(
+  url: string,
+  ca?: string,
+  options = "",
+  setting = "DATABASE_URL",
+): pg.ClientConfig {
+  const config = parsed(ca ? withoutTls(url) : inTheDriversWords(url), setting);
   config.options = [options, config.options, RELIED_ON].filter(Boolean).join(" ");
   if (!ca || config.ssl === false) return config;
   const own = typeof config.ssl === "object" ? config.ssl : {};
@@ -222,12 +238,12 @@ export function connectionTo(url: string, ca?: string, options = ""): pg.ClientC
   return { ...config, ssl: { ...own, ...(isVerified && { ca: pem(ca) }), rejectUnauthorized: isVerified } };
 }
 
-function parsed(url: string): pg.ClientConfig {
+function parsed(url: string, setting: string): pg.ClientConfig {
   try {
     return parse(url) as unknown as pg.ClientConfig;
   } catch (cause) {
     throw new Misconfigured(
-      "DATABASE_URL, or a file that it names, cannot be read. In its user and password, what is not a letter or a digit must be percent-encoded: % as %25",
+      `${setting}, or a file that it names, cannot be read. In its user and password, what is not a letter or a digit must be percent-encoded: % as %25`,
       { cause },
     );
   }

@@ -78,7 +78,7 @@ interface Wishes {
 export async function migrate(wishes: Wishes): Promise<{ applied: string[] }> {
   const { url, setting, ca, folder, yours } = wishes;
   const client = new pg.Client({
-    ...connectionTo(url, ca),
+    ...connectionTo(url, ca, "", setting),
     ...{ application_name: "addon-migrate", connectionTimeoutMillis: 10_000, keepAlive: true },
   });
   client.on("error", () => undefined);
@@ -116,7 +116,7 @@ async function lock(client: pg.Client, { say }: Wishes): Promise<void> {
 
 const shown = ({ schema }: Series, name: string) => (schema ? `${schema}/${name}` : name);
 
-/** In one transaction, retried while other sessions hold its locks. */
+/** In one transaction, retried while other sessions hold locks on its tables. */
 async function apply(
   client: pg.Client,
   name: string,

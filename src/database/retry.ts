@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { KitError } from "../errors.ts";
+import { KitError, messageOf } from "../errors.ts";
 import { within } from "../within.ts";
 
 // Which errors of the driver, of Node and of Prisma another try may cure, the one place that tries again, and what watches
@@ -59,7 +59,7 @@ export function isHeldUp(error: unknown): boolean {
   return HELD_UP_STATES.test(state) || code === "P2034";
 }
 
-/** A locked row or a slow statement: it says nothing of the database. */
+/** Whether it says nothing of the database: a locked row, or a slow statement. */
 export const mayConcernOne = (error: unknown) => isHeldUp(error) || clues(error).state === "57014";
 
 export const isDataError = (error: unknown) => DATA_STATES.test(clues(error).state);
@@ -156,3 +156,53 @@ export async function retryWhileUnreachable<T>(
 
 const unavailable = (cause: unknown) =>
   new DatabaseUnavailable("the database did not answer in time", { cause });
+
+const PING_EVERY_MS = 1_000;
+/** A request waits as long for the database; a shorter outage costs nobody anything. */
+const ALARM_AFTER_SECONDS = 8;
+/** Fewer failures in that time mean that the process stood still. */
+const ALARM_AFTER_PINGS = 3;
+
+type Watched = {
+  ping(): Promise<void>;
+  log: Record<"warn" | "error", (members: object, message: string) => void>;
+};
+
+/**
+ * Logs an outage of the database once: its beginning, an alarm if it lasts for 8 seconds, its end. `noticed` is called
+ * with every error of the database; after one that may be an outage, a ping a second follows until the database answers.
+ */
+export function createOutageWatch({ ping, log }: Watched) {
+  const closing = new AbortController();
+  let watch: Promise<void> | null = null;
+
+  async function untilItAnswers(): Promise<void> {
+    const begunMs = performance.now();
+    let isAlarmed = false;
+    for (let failed = 1; !closing.signal.aborted; failed++) {
+      const reason = await ping().then(() => null, messageOf);
+      const seconds = Math.round((performance.now() - begunMs) / 1_000);
+      if (reason === null)
+        return void (failed > 1 && log.warn({ seconds }, "The database is reachable again"));
+      if (failed === 1) log.warn({ reason }, "The database is unreachable; trying until it answers");
+      if (!isAlarmed && failed >= ALARM_AFTER_PINGS && seconds >= ALARM_AFTER_SECONDS) {
+        isAlarmed = true;
+        log.error({ alarm: "database_unreachable", reason, seconds }, "The database is unreachable");
+      }
+      await sleep(PING_EVERY_MS, undefined, { ref: false, signal: closing.signal }).catch(() => undefined);
+    }
+  }
+
+  return {
+    noticed(error: unknown): void {
+      // A ping would wait for a connection in vain.
+      if (watch || closing.signal.aborted || mayConcernOne(error) || !isTransient(error)) return;
+      watch = untilItAnswers().finally(() => (watch = null));
+    },
+    /** Ends the watch; resolves when no ping is under way. */
+    async close(): Promise<void> {
+      closing.abort();
+      await watch;
+    },
+  };
+}

@@ -72,7 +72,7 @@ export interface OperatorAction {
 export interface YourJob {
   /** Small letters, digits and hyphens. The database remembers by it when the job is due. */
   name: string;
-  /** When, as a cron expression in UTC: `0 3 * * *` is each day at three. A missed run is run late. */
+  /** When, as a cron expression in UTC: `0 3 * * *` is each day at three. Missed runs are made up for by one. */
   at: string;
   /**
    * Must be idempotent: if its process dies, another runs it again. After an error the job is tried again after

@@ -3,7 +3,7 @@ import { isIP } from "node:net";
 import type { Request, Response } from "express";
 import { Refusal } from "../errors.ts";
 
-/** Whether the request had the right credentials. */
+/** Whether the request had right credentials of HTTP Basic. */
 export const isAuthenticated = (response: ServerResponse): boolean =>
   Boolean((response as Response).locals?.["isAuthenticated"]);
 

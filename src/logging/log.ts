@@ -127,7 +127,7 @@ function textOf(error: Error, member: string): string {
 /** A member of a line that, if true, has it written each time: it is the only record of what it names. */
 export const EACH = Symbol("each");
 
-/** Beyond this many, all kinds begin anew. */
+/** Beyond this many kinds, all begin anew. */
 const MOST_KINDS = 10_000;
 
 /** Writes a line of a kind, or leaves it out. `leftOut`: how many of its kind were left out before it. */

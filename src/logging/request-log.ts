@@ -40,14 +40,14 @@ export function requestLog(log: Log): HttpLogger<IncomingMessage, ServerResponse
 function outcomeOf({ method, headers }: IncomingMessage, response: ServerResponse): string {
   const status = statusOf(response);
   if (status === null) return `${method} was not answered: the caller went away`;
-  // Without a password, none is wrong.
+  // A request without a password has no wrong one.
   const isWrong = status === 401 && headers.authorization;
   return `${method} answered ${status}${isWrong ? " to a wrong password" : ""}`;
 }
 
 const isRefused = (response: ServerResponse) => (statusOf(response) ?? 400) >= 400;
 
-/** Says what was answered, and of a refused request its address. */
+/** Says what was answered, and of a refused request the caller's address. */
 function ofRequest(request: IncomingMessage, response: ServerResponse, line: object): object {
   const address = isRefused(response) && { address: clientAddress(request as Request) };
   return Object.assign(line, {

@@ -6,7 +6,7 @@ import type { Metrics } from "./metrics.ts";
 
 const secondsSince = (startedMs: number) => (performance.now() - startedMs) / 1_000;
 
-/** Not timed: Prisma, and what is `planned`. */
+/** Not timed: Prisma, and `planned()`. */
 export function timedDatabase(db: Database, metrics: Metrics): Database {
   const timed =
     (query: Queryable["query"]): Queryable["query"] =>
@@ -64,7 +64,7 @@ export function timedRequests(metrics: Metrics, resourcesPath: string) {
       const route = routeOf(request, resourcesPath);
       metrics.request({ method, route, status: `${status}` }, secondsSince(startedMs));
       const call = CALLS[`${method} ${route}`];
-      // A wrong password is not the platform's.
+      // The platform sends no wrong password.
       if (call && status !== "none" && status !== 401) metrics[call](resultOf(status));
     });
   };

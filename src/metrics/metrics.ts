@@ -135,6 +135,7 @@ const TOKEN_RESULTS = [
 export const ALARMS = [
   "client_secret_rejected",
   "crash",
+  "database_unreachable",
   "event_loop_blocked",
   "grant_lost",
   "job_hangs",

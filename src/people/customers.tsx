@@ -11,8 +11,8 @@ import { within } from "../within.ts";
 import { carryOut, formsOf, Result, type Visit } from "./actions.tsx";
 import { readCookie, writeCookie, type SecretCookie } from "./cookies.ts";
 import { problem } from "./problems.ts";
-import { messageOf } from "../errors.ts";
-import { standingOf } from "./roles.ts";
+import { KitError } from "../errors.ts";
+import { createRoles } from "./roles.ts";
 import { readSignedForm } from "./sign-on.ts";
 import { closeSession, CUSTOMER_SESSION_SECONDS, findCustomerSession, openCustomerSession } from "./store.ts";
 
@@ -47,6 +47,7 @@ const WHY_REFUSED = {
 /** `/customer`: a resource's page, its actions, and the way out. */
 export function customerRoutes(ctx: Context): Router {
   const router = Router({ caseSensitive: true });
+  const standingOf = createRoles(ctx);
 
   /** Who is signed on to the resource of a request. The role is asked for only by a service that has actions. */
   async function visitOf(request: Request, response: Response): Promise<Visit> {
@@ -57,7 +58,7 @@ export function customerRoutes(ctx: Context): Router {
     const { email, userId, appId, ...resource } = found;
     // For the log line, should the page fail.
     response.locals["uuid"] = uuid;
-    const standing = await standingOf(ctx, uuid, ctx.vendor.actions ? appId : null, email);
+    const standing = await standingOf(uuid, ctx.vendor.actions ? appId : null, email);
     return { session, resource, person: { email, ...standing }, userId };
   }
 
@@ -76,11 +77,12 @@ export function customerRoutes(ctx: Context): Router {
       const here = `${addressOf(ctx, request).base}/customer/${uuid}`;
       const form = formsOf(ctx, visit, here);
       const late = () => new Error("The service's customerPage() takes too long");
-      const made = (async () => ctx.customerPage(resource, { person, form }))();
-      // Not as it is: that its own backend cannot be reached would be taken for an outage of our database.
-      const page = await within(PAGE_TIME_MS, made, late).catch((cause: unknown) => {
-        throw new Error(`The service's customerPage() failed: ${messageOf(cause)}`, { cause });
+      // Its backend's errors would be taken for those of our database; a Refusal, or an error of the kit's, is no fault.
+      const made = (async () => ctx.customerPage(resource, { person, form }))().catch((cause: unknown) => {
+        if (cause instanceof KitError) throw cause;
+        throw new KitError("customer_page_failed", "The service's customerPage() failed", { cause });
       });
+      const page = await within(PAGE_TIME_MS, made, late);
       const [sent] = /^[\w-]{16}$/.exec(String(request.query["sent"])) ?? [];
       const ended = sent ? await customerAction(ctx.db, uuid, sent) : null;
       if (ended?.state === "running") response.set("Refresh", "2");

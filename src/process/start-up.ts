@@ -35,6 +35,7 @@ export function stopOnce(work: () => Promise<void>): () => Promise<void> {
 export function becomeReady(ctx: OpenContext, stopping: AbortSignal, withSweeps: boolean): Promise<void> {
   const { config, jobs, log, totals } = ctx;
   log.info(build, "Starting");
+  ctx.watch();
   const ready = checkDatabase(ctx, stopping).then(() => {
     if (stopping.aborted) return;
     if (hasOperator(config) || config.metricsPassword) totals.start();

@@ -176,7 +176,7 @@ const wake = statement(
        OR (s.kind = 'finish' AND c.state <> 'grant_pending' AND r.state = 'provisioned')) LIMIT 10000)) RETURNING id`,
 );
 
-export const wakeSteps = async (db: Database) => (await db.readWhole(wake)).length;
+export const wakeSteps = async (db: Database) => (await db.planned((tx) => tx.query(wake))).length;
 
 // The platform gives an asynchronous provision up after 12 hours; we decide after 11 (assumed, section 2). A provision
 // that was never answered is not asynchronous: its step decides it. A plan change behind it is not the provision, and

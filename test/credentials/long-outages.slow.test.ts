@@ -174,11 +174,22 @@ describe("refused refresh tokens", () => {
   it("are not given up by two refusals and a failure of another kind", async () => {
     const [uuid] = await active(1);
     life.control.revoke(uuid!, "refresh");
-    life.control.fault(TOKENS, unavailable);
     await life.makeDue([uuid!]);
-    for (const passes of ["1 minute", "25 hours", "1 hour"]) {
+    for (const [isRefused, passes] of [
+      [false, "1 minute"],
+      [true, "2 minutes"],
+      [false, "25 hours"],
+      [true, "1 hour"],
+    ] as const) {
+      if (!isRefused) life.control.fault(TOKENS, unavailable);
       await lookFor("refreshes");
       expect(await states([uuid!])).toEqual({ active: 1 });
+      const [row] = await life.world.rows<{ seconds: number }>(
+        `SELECT extract(epoch FROM due_at - now())::float8 AS seconds FROM credentials WHERE uuid = $1`,
+        [uuid],
+      );
+      // Once it was refused, its tries are far apart.
+      if (passes !== "1 minute") expect(row!.seconds).toBeGreaterThan(30);
       await age([uuid!], passes);
     }
     await lookFor("refreshes");

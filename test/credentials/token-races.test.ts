@@ -149,6 +149,7 @@ describe("tokens that are to be stored", () => {
   it.each<[string, "same" | "new"]>([
     ["exchange", "new"],
     ["refresh", "new"],
+    ["refresh", "same"],
   ])(
     "after the end of the lease too, without another %s; a refresh token: %s",
     async (call, refreshToken) => {

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import {
+  createOutageWatch,
   isConnectionConfigError,
   isTransient,
   openDatabase,
@@ -13,7 +14,7 @@ import { administer } from "../support/database.ts";
 import { kitJson } from "../support/kit.ts";
 import { anOpenDatabase } from "../support/open-database.ts";
 import { basic } from "../support/partner-calls.ts";
-import { aWorld } from "../support/world.ts";
+import { aWorld, eventually } from "../support/world.ts";
 
 const opened = anOpenDatabase();
 const run = (text: string, values: unknown[] = []) =>
@@ -125,31 +126,42 @@ it("sessions that are killed, idle or busy, cost only a retry", async () => {
   expect(await names()).toEqual(["survivor"]);
 });
 
-it("a database that lets nobody in is worth another try", async () => {
+it("a database that lets nobody in is worth another try, and each outage is logged when it begins and ends", async () => {
   const role = `addon_locked_${randomBytes(5).toString("hex")}`;
+  const logged: unknown[][] = [];
+  const log = { warn: (...line: unknown[]) => void logged.push(line), error: () => undefined };
   const url = Object.assign(new URL(opened.settings.url), { username: role, password: "one" });
   const refusal = (db: Database) =>
     retryWhileUnreachable(() => db.ping(), { upToMs: 1_000 }).catch(({ cause }: Error) => cause);
   await run(`CREATE ROLE ${role} LOGIN PASSWORD 'one'`);
-  await withDatabase({ url: url.href }, async (db) => {
-    for (const _outage of [1, 2]) {
+  let noticed: (error: unknown) => void;
+  await withDatabase({ url: url.href, onError: (error) => noticed(error) }, async (db) => {
+    const watch = createOutageWatch({ ping: db.ping, log });
+    noticed = watch.noticed;
+    for (const outages of [1, 2]) {
       await retryWhileUnreachable(() => db.ping());
       await run(`ALTER ROLE ${role} NOLOGIN`);
       await run(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '${role}'`);
       const errors = await Promise.all(Array.from({ length: 10 }, () => refusal(db)));
-      for (const error of errors) {
+      for (const error of errors)
         expect([isTransient(error), isConnectionConfigError(error)]).toEqual([true, true]);
-        expect((error as Error).message).toBe(`role "${role}" is not permitted to log in`);
-      }
+      await eventually(() => expect(logged).toHaveLength(2 * outages - 1));
       await run(`ALTER ROLE ${role} LOGIN`);
+      await eventually(() => expect(logged).toHaveLength(2 * outages));
     }
-    await retryWhileUnreachable(() => db.ping());
+    await watch.close();
   });
   await run(`DROP ROLE ${role}`);
+  const reason = `role "${role}" is not permitted to log in`;
+  expect(logged.slice(0, 2)).toEqual([
+    [{ reason }, expect.stringContaining("is unreachable")],
+    [{ seconds: expect.any(Number) }, "The database is reachable again"],
+  ]);
 });
 
-it("a wait in vain for one of our connections is worth another try", async () => {
-  await withDatabase({ poolSize: 1 }, async (db) => {
+it("a caller who waits in vain for one of our connections is no outage of the database", async () => {
+  const logged: unknown[] = [];
+  await withDatabase({ poolSize: 1, onError: (error) => void logged.push(error) }, async (db) => {
     const busy = db.query(statement("busy", `SELECT pg_sleep(2.2)`));
     const error = await db.ping().catch((thrown: unknown) => thrown);
     expect([(error as Error).message, isTransient(error)]).toEqual([
@@ -158,6 +170,7 @@ it("a wait in vain for one of our connections is worth another try", async () =>
     ]);
     await busy;
   });
+  expect(logged).toEqual([]);
 });
 
 it("what the server or the role has set for each session changes nothing: times, lists, migrations", async () => {

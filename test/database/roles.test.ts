@@ -24,13 +24,14 @@ describe("a service whose role cannot change the schema, set up as docs/database
     await roles.ask("server", asAdministrator);
     await roles.ask("owner", asOwner);
     const addresses = { DATABASE_URL: roles.serviceUrl, MIGRATION_DATABASE_URL: roles.ownerUrl };
-    const wrong = { ...addresses, MIGRATION_DATABASE_URL: databaseUrl(testServerUrl(), "no_such") };
-    expect(await kitJson(wrong, ["migrate"])).toMatchObject({
-      ...{
-        code: 78,
-        data: { message: expect.stringContaining("MIGRATION_DATABASE_URL: the database says") },
-      },
-    });
+    const wrong: [string, string][] = [
+      [databaseUrl(testServerUrl(), "no_such"), "MIGRATION_DATABASE_URL: the database says"],
+      [`${roles.ownerUrl}?sslrootcert=/no/such/file`, "MIGRATION_DATABASE_URL, or a file that it names,"],
+    ];
+    for (const [url, message] of wrong)
+      expect(await kitJson({ ...addresses, MIGRATION_DATABASE_URL: url }, ["migrate"])).toMatchObject({
+        ...{ code: 78, data: { message: expect.stringContaining(message) } },
+      });
     expect(await kitJson(addresses, ["migrate"])).toMatchObject({ code: 0 });
     await roles.ask("owner", afterMigrating);
     people = await aWorldOfPeople({

@@ -254,7 +254,12 @@ describe("customerPage of the service", () => {
     [
       "its backend is down",
       () => Promise.reject(Object.assign(new Error("refused"), { code: "ECONNREFUSED" })),
-      "refused",
+      "customerPage() failed",
+    ],
+    [
+      "its own database is down",
+      () => Promise.reject(new Error("Connection terminated unexpectedly")),
+      "Connection terminated unexpectedly",
     ],
     ["it hangs", () => new Promise(() => undefined), "customerPage() takes too long"],
   ])("is logged with its resource as a fault of the service when %s", async (_, customerPage, said) => {

@@ -217,7 +217,7 @@ describe("the log's output stream", () => {
   });
 });
 
-it("in an outage of the database each lost provision is logged by its name, and each error of a job once", async () => {
+it("an outage of the database is logged when it begins and ends, and as one alarm; each lost provision by its name", async () => {
   const proxy = await startDatabaseProxy(life.world.environment["DATABASE_URL"]!);
   const web = await life.start("web", { DATABASE_URL: proxy.url });
   const { provision } = partnerCalls({ sandbox: life.world.sandbox, service: web });
@@ -227,10 +227,10 @@ it("in an outage of the database each lost provision is logged by its name, and 
   proxy.mode("refuse");
   const answers = await Promise.all(requests.map((request) => provision(request)));
   expect(answers.map(({ status }) => status)).toEqual([503, 503, 503]);
-  const readiness = async () => (await fetch(`${web.url}/readyz`)).status;
-  expect(await readiness()).toBe(503);
+  await eventually(() => expect(web.output()).toContain(`"alarm":"database_unreachable"`));
+  expect((await fetch(`${web.url}/readyz`)).status).toBe(503);
   proxy.mode("ok");
-  await eventually(async () => expect(await readiness()).toBe(200));
+  await eventually(() => expect(web.output()).toContain("reachable again"));
   // The warnings and errors, without the lines about requests.
   const lines = web
     .output()
@@ -248,10 +248,14 @@ it("in an outage of the database each lost provision is logged by its name, and 
   for (const { oauth_grant: grant } of requests)
     expect(web.output()).not.toContain((grant as { code: string }).code);
   const others = lines.filter(({ alarm, msg }) => alarm !== "provision_lost" && msg !== "A request failed");
+  expect(others.filter(({ alarm }) => alarm === "database_unreachable")).toHaveLength(1);
   // Every job failed each second, and has a line for each error.
   const ofJobs = others.filter(({ job }) => job).map(({ job, error }) => JSON.stringify([job, error]));
   expect(ofJobs).toHaveLength(new Set(ofJobs).size);
   expect(others.length - ofJobs.length).toBeLessThan(12);
+  const again = { msg: "The database is reachable again", seconds: expect.any(Number) };
+  // A job may have begun before that, and fail after it.
+  expect(others.filter(({ job }) => !job).at(-1)).toMatchObject(again);
   await life.killAll();
   await proxy.close();
 });

@@ -50,7 +50,7 @@ export function addResources(program: KitCommand): void {
       "after",
       `
 Its tokens and config vars are gone for good, and what your service keeps for it
-is cleaned up. Said of a tombstone, it takes what its events say.`,
+is cleaned up. Of a tombstone it clears the details of its events.`,
     )
     .does(async (session, uuid: string, { yes = false }: { yes?: boolean }) => {
       const db = await session.database({ changes: true });

@@ -1,5 +1,5 @@
 import type { Config } from "../../config.ts";
-import { isDatabaseUnreachable } from "../../database/database.ts";
+import { isDatabaseUnreachable, isHeldUp } from "../../database/database.ts";
 import { messageOf } from "../../errors.ts";
 import { stateOfWork } from "../../metrics/store.ts";
 import type { OpenContext } from "../../context.ts";
@@ -85,6 +85,7 @@ async function run(id: string, look: () => Promise<Found> | Found): Promise<Chec
   try {
     return { id, ...joined([await look()].flat()) };
   } catch (error) {
+    if (isHeldUp(error)) return { id, ...fault(messageOf(error), WHO_LOCKS) };
     if (id !== "database" && isDatabaseUnreachable(error))
       return notChecked(id, `the database (${messageOf(error)})`);
     return { id, ...fault(messageOf(error), HOW_TO_FIX[id] ?? null) };
@@ -93,9 +94,13 @@ async function run(id: string, look: () => Promise<Found> | Found): Promise<Chec
 
 const HOW_TO_FIX: Readonly<Record<string, string>> = {
   settings: "Fix them in the environment, or in the .env beside the process.",
+  start: "Fix it in src/your-service/, and build it again.",
   database:
     "Is it running, no standby, its disk not full, and is DATABASE_URL the right address and user? A service that runs waits for it and goes on by itself.",
 };
+
+const WHO_LOCKS =
+  "Another session of PostgreSQL holds a lock. How to find it: AddonDatabaseAway in docs/operate.md.";
 
 function notChecked(id: string, because: string): Check {
   return { id, ...fault(`Not checked, because of: ${because}.`, null), isChecked: false };

@@ -6,7 +6,7 @@ import { type Form, formIn, formOf, parseForm, tokenFor } from "../../pages/form
 import { countKeyUse } from "../../vault/store.ts";
 import { BULK_ACTIONS, type BulkAction } from "../bulk-actions.ts";
 import { secretInWords, setSecret, typedClientSecret, waitUntilFresh } from "../client-secret.ts";
-import { changedInWords, diffConfig, pushConfig } from "../config-vars.ts";
+import { changedInWords, diffConfig, pushConfig, type VarDifference } from "../config-vars.ts";
 import { keysInWords, resealAll, resealInWords } from "../keys.ts";
 import { isWhole, reportInWords, type How } from "../work-through.ts";
 import { runYourAction, yourActions } from "../your-actions.ts";
@@ -60,6 +60,14 @@ function bulk(action: BulkAction, of: "one" | "all"): Action {
   };
 }
 
+const MEANINGS: Readonly<Record<VarDifference["state"], string>> = {
+  same: "same",
+  differs: "differs",
+  missing: "missing on the platform",
+  extra: "on the platform only",
+  foreign: "on the platform, never set from here",
+};
+
 const pushConfigVars: Action = {
   name: "push",
   label: "Push its config vars",
@@ -72,7 +80,7 @@ const pushConfigVars: Action = {
           <Table
             columns={[
               ["Name", ({ name }) => <code>{name}</code>],
-              ["Compared", ({ state }) => state],
+              ["Compared", ({ state }) => MEANINGS[state]],
             ]}
             rows={vars}
           />

@@ -193,8 +193,10 @@ describe("kit doctor", () => {
     const { services } = world.service;
     return { ...services, db: { ...services.db, readWhole: () => Promise.reject(error) } };
   };
+  const locked = Object.assign(new Error("lock timeout"), { code: "55P03", severity: "ERROR" });
   const noFile = new Error("No such file.");
   it.each([
+    ["a lock of another session", withoutAnswers(locked), 0, [fails("lock timeout", "holds a lock")]],
     ["a statement without an answer", withoutAnswers(new Error("Connection terminated unexpectedly")), 1, []],
     [
       ...(["a service that cannot be started", () => Promise.reject(noFile)] as const),

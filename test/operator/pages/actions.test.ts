@@ -237,7 +237,7 @@ it("pushing config vars shows what differs without values, and makes them as the
     { name: "TEAPOT_URL", value: "https://by-hand.example" },
   ]);
   const { text, html } = await operator.get(`/resources/${uuid}/push`);
-  expect(text).toContain("TEAPOT_TOKEN missing TEAPOT_URL differs");
+  expect(text).toContain("TEAPOT_TOKEN missing on the platform TEAPOT_URL differs");
   for (const value of ["by-hand", ...Object.values(wanted)]) expect(html).not.toContain(value);
   const done = await operator.done(`/resources/${uuid}/push`);
   expect(done.text).toContain("Changed: TEAPOT_TOKEN, TEAPOT_URL.");
