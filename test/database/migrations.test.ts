@@ -283,16 +283,21 @@ describe("a migration", () => {
 });
 
 it("a build keeps working, and can be started again, after a later one has migrated the database", async () => {
+  // Loading what operators read with stops this process for seconds, so it comes before the service.
+  const unused = await aFreshDatabase();
+  toClose.push(unused.close);
+  const loading = openDatabase(unused.settings);
+  await listResources(loading, {});
+  await loading.close();
   const life = await aLifecycle();
   toClose.push(life.close);
   const { db } = life.world;
-  // Every prepared statement on its connections has been used, and what an operator reads with is loaded.
+  // Every prepared statement on its connections has been used.
   const before = await life.settled();
   await life.control.changePlan(before, "premium");
   await life.control.deprovision(await life.settled("dedicated"));
   await listResources(db, {});
   await showResource(db, before);
-  const beforeIt = life.world.logged().length;
 
   // What a later build may add: columns of every table, one of them NOT NULL, an index, and another table.
   const tables = await life.world.rows<{ name: string }>(
@@ -325,5 +330,5 @@ it("a build keeps working, and can be started again, after a later one has migra
     expect((await life.control.deprovision(uuid)).response.status).toBe(204);
   }
   expect((await life.control.deprovision(before)).response.status).toBe(204);
-  expect(life.world.logged().slice(beforeIt)).not.toMatch(/"level":"error"/);
+  expect(life.world.logged()).not.toMatch(/"level":"error"/);
 });
