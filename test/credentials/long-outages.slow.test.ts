@@ -177,7 +177,7 @@ describe("refused refresh tokens", () => {
     await life.makeDue([uuid!]);
     for (const [isRefused, passes] of [
       [false, "1 minute"],
-      [true, "2 minutes"],
+      [true, "6 minutes"],
       [false, "25 hours"],
       [true, "1 hour"],
     ] as const) {
