@@ -38,6 +38,9 @@ const TAKE = `
     outcome_unknown = outcome_unknown OR (sent_at IS NOT NULL AND state = 'grant_pending'),
     sent_at = CASE WHEN state <> 'grant_pending' THEN now() END`;
 
+/** By so much the first refusal of a code is dated back (see {@link settle}). */
+const DATED_BACK = "interval '1 day'";
+
 // `wasHeld`: the previous holder neither finished nor released the row, whose lease ended. (The sub-select sees the row
 // as it was before the claim.) `rank`: a grant's deadline, or when a token pair fell due.
 const TAKEN = `
@@ -48,7 +51,7 @@ const TAKEN = `
     coalesce(grant_deadline <= now(), false) AS "isOver",
     outcome_unknown AS "outcomeUnknown",
     request_id AS "requestId", traceparent,
-    extract(epoch FROM now() - rejected_at)::float8 - CASE WHEN state = 'grant_pending' THEN 86400 ELSE 0 END AS "rejectedForSeconds",
+    extract(epoch FROM now() - rejected_at - CASE WHEN state = 'grant_pending' THEN ${DATED_BACK} ELSE '0' END)::float8 AS "rejectedForSeconds",
     (SELECT before.leased_until FROM credentials before WHERE before.uuid = credentials.uuid) IS NOT NULL AS "wasHeld",
     extract(epoch FROM coalesce(grant_deadline, due_at, now()))::float8 AS rank`;
 
@@ -170,7 +173,7 @@ const settleRow = statement(
        attempts = coalesce($6::int, attempts), last_error = coalesce($7, last_error),
        outcome_unknown = outcome_unknown OR $8,
        rejected_at = CASE WHEN NOT $9 THEN rejected_at WHEN state = 'grant_pending'
-         THEN coalesce(rejected_at, now() - interval '1 day') ELSE coalesce(rejected_at, now()) END,
+         THEN coalesce(rejected_at, now() - ${DATED_BACK}) ELSE coalesce(rejected_at, now()) END,
        sealed_grant_code = CASE WHEN $3 NOT IN ('grant_lost', 'needs_reauth') THEN sealed_grant_code END,
        grant_deadline = CASE WHEN $3 <> 'needs_reauth' THEN grant_deadline END,
        sealed_access_token = CASE WHEN $3 <> 'needs_sign_in' THEN sealed_access_token END,

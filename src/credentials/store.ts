@@ -101,7 +101,7 @@ export const storeTokens = groupCommit<Queryable, SealedTokens, boolean>({
 
 const readPairs = statement(
   "read_tokens",
-  `SELECT uuid, lease, owner, state, reason, generation, sealed_access_token AS "sealedAccessToken",
+  `SELECT uuid, lease, owner, state, generation, sealed_access_token AS "sealedAccessToken",
      coalesce(expires_at <= now(), true) AS "isExpired",
      state = 'active' AND sealed_refresh_token IS NOT NULL AS "canRefresh"
    FROM credentials WHERE uuid = ANY($1::uuid[]) AND owner = 'resource'`,
@@ -110,7 +110,6 @@ const readPairs = statement(
 export interface TokenRow extends Lease {
   owner: Owner;
   state: State;
-  reason: string | null;
   sealedAccessToken: Buffer | null;
   isExpired: boolean;
   canRefresh: boolean;

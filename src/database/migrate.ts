@@ -73,7 +73,8 @@ interface Wishes {
  * applied. Of two processes that do so at once, the other waits and finds nothing to do. Needs a role with DDL rights, and
  * a session of its own: a pooler that shares sessions would keep its lock for others.
  *
- * @throws KitError `migration_failed`: the next run begins it again; Misconfigured if the address is at fault; the driver's own errors if nothing answers there
+ * @throws KitError `migration_failed`: the next run begins it again; Misconfigured if the address is at fault; the driver's
+ * own errors if nothing answers there
  */
 export async function migrate(wishes: Wishes): Promise<{ applied: string[] }> {
   const { url, setting, ca, folder, yours } = wishes;

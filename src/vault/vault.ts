@@ -73,7 +73,7 @@ export async function createVault(keys: { encryptionKey: Secret; decryptionKeys?
       return envelope;
     },
 
-    /** Throws {@link CannotDecrypt} or {@link CannotDecrypt}. Only the key that the envelope names is tried. */
+    /** Throws {@link CannotDecrypt}. Only the key that the envelope names is tried. */
     open(context: SealContext, sealed: Uint8Array): Secret {
       const keyId = keyIdOf(sealed);
       if (keyId === null || sealed.length < HEADER_BYTES + NONCE_BYTES + TAG_BYTES) throw broken(context);
@@ -93,7 +93,7 @@ export async function createVault(keys: { encryptionKey: Secret; decryptionKeys?
       }
     },
 
-    /** A keyed hash, to compare secrets without storing them. `keyId` names an older key; throws {@link CannotDecrypt}. */
+    /** A keyed hash, to compare secrets without storing them. `keyId` names an older key; throws `key_missing`. */
     hash(value: Secret, keyId = current.id): Uint8Array<ArrayBuffer> {
       const { hashing } = keyOf(keyId, "a keyed hash");
       return new Uint8Array(sodium.crypto_generichash(32, value.reveal(), hashing));

@@ -34,6 +34,7 @@ import {
 import { callVendor, cleanUp, retire, secretsOf, StillUnderWay, writeStepOf } from "./vendor-steps.ts";
 import { createWorkerPool } from "./worker-pool.ts";
 
+/** For the vendor's own code, and calls to the platform made on its behalf. */
 const AGAIN: Backoff = { seconds: [1, 2, 5, 10, 30, 60, 120, 300], spread: 0.25 };
 
 /** Each settles its step, and returns the answer if that decided one. Throwing means: not yet, try again. */

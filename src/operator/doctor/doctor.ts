@@ -94,7 +94,7 @@ async function run(id: string, look: () => Promise<Found> | Found): Promise<Chec
 
 const HOW_TO_FIX: Readonly<Record<string, string>> = {
   settings: "Fix them in the environment, or in the .env beside the process.",
-  start: "Fix it in src/your-service/, and build it again.",
+  start: "Fix what it names; after a change of src/your-service/, build it again.",
   database:
     "Is it running, no standby, its disk not full, and is DATABASE_URL the right address and user? A service that runs waits for it and goes on by itself.",
 };
