@@ -109,21 +109,28 @@ describe("a transaction", () => {
   });
 });
 
-it("sessions that are killed, idle or busy, cost only a retry", async () => {
-  const sleep = statement("sleep", `SELECT pg_sleep(0.3)`);
-  const sleeping = Array.from({ length: 3 }, () => retryWhileUnreachable(() => opened.database.query(sleep)));
-  const inTransaction = retryWhileUnreachable(() =>
-    opened.database.transaction(async (tx) => {
-      await tx.query(sleep);
-      await tx.query(insert, ["survivor"]);
-    }),
-  );
-  const kill = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%pg_sleep(0.3)'`;
+it("sessions that are killed, busy or idle, cost only a retry", async () => {
+  const wait = statement("wait", `SELECT pg_advisory_xact_lock(1)`);
   await administer(opened.settings.url, async (ask) => {
-    for (let killed = 0; killed < 4;) killed += (await ask(kill)).length;
+    await ask(`SELECT pg_advisory_lock(1)`);
+    const waiting = Array.from({ length: 3 }, () => retryWhileUnreachable(() => opened.database.query(wait)));
+    const inTransaction = retryWhileUnreachable(() =>
+      opened.database.transaction(async (tx) => {
+        await tx.query(wait);
+        await tx.query(insert, ["survivor"]);
+      }),
+    );
+    const held = `FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
+    await eventually(async () => expect(await ask(`SELECT pid ${held}`)).toHaveLength(4));
+    await ask(`SELECT pg_terminate_backend(pid) ${held}`);
+    await ask(`SELECT pg_advisory_unlock(1)`);
+    await Promise.all([...waiting, inTransaction]);
+    await ask(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`,
+    );
+    const after = Array.from({ length: 4 }, () => retryWhileUnreachable(() => names()));
+    expect(await Promise.all(after)).toEqual(Array(4).fill(["survivor"]));
   });
-  await Promise.all([...sleeping, inTransaction]);
-  expect(await names()).toEqual(["survivor"]);
 });
 
 it("a database that lets nobody in is worth another try, and each outage is logged when it begins and ends", async () => {
