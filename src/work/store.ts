@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { statement, type Queryable } from "../database/database.ts";
-import { groupCommit } from "../database/group-commit.ts";
+import type { Named } from "../platform/types.ts";
 import type { Result } from "../resources/answers.ts";
 import { mergedSet, openConfig, sealConfig } from "../resources/config-vars.ts";
 import { whereCan } from "../resources/states.ts";
@@ -122,51 +122,32 @@ export async function settleAnnounced(
 // wrote.
 const look = statement(
   "store_look",
-  `WITH incoming AS (
-     SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::int[], $4::uuid[], $5::text[], $6::int[])
-       AS i(uuid, key, lease, app_id, app_name, attached)
-   ), ended AS (
-     DELETE FROM steps s USING incoming i WHERE s.uuid = i.uuid AND s.key = i.key AND s.lease = i.lease
+  `WITH ended AS (
+     DELETE FROM steps s WHERE ${IS_OURS}
    ), seen AS (
-     SELECT i.*, r.app_id IS NULL AS is_first, r.app_name AS was, r.attached AS attached_before,
-       (r.app_id, r.app_name) IS DISTINCT FROM (i.app_id, i.app_name) AS is_other
-     FROM resources r JOIN incoming i USING (uuid) WHERE r.state <> 'deprovisioned' FOR UPDATE OF r
+     SELECT r.uuid, r.app_id IS NULL AS is_first, r.app_name AS was,
+       (r.app_id, r.app_name) IS DISTINCT FROM ($4::uuid, $5::text) AS is_other,
+       r.attached IS DISTINCT FROM $6::int AS is_attached_otherwise, r.attached AS attached_before
+     FROM resources r WHERE r.uuid = $1 AND r.state <> 'deprovisioned' FOR UPDATE
    ), kept AS (
-     UPDATE resources r SET app_id = s.app_id, app_name = s.app_name, attached = s.attached, updated_at = now()
-     FROM seen s WHERE r.uuid = s.uuid AND (is_other OR s.attached IS DISTINCT FROM attached_before)
+     UPDATE resources r SET app_id = $4, app_name = $5, attached = $6, updated_at = now()
+     FROM seen WHERE r.uuid = seen.uuid AND (is_other OR is_attached_otherwise)
    )
    INSERT INTO events (uuid, type, detail)
    SELECT uuid, CASE WHEN is_first THEN 'apps_found' ELSE 'apps_changed' END,
-     jsonb_strip_nulls(jsonb_build_object('app', CASE WHEN is_other AND NOT is_first THEN app_name END,
-       'was', CASE WHEN is_other THEN was END,
-       'attached', CASE WHEN attached IS DISTINCT FROM attached_before THEN attached END))
-   FROM seen WHERE is_other OR attached <> attached_before`,
+     jsonb_strip_nulls(jsonb_build_object('app', CASE WHEN is_other AND NOT is_first THEN $5 END,
+       'was', CASE WHEN is_other THEN was END, 'attached', CASE WHEN is_attached_otherwise THEN $6 END))
+   FROM seen WHERE is_other OR $6 <> attached_before`,
 );
 
-/** `step`: that of a discovery, which ends with it. */
-type Look = { uuid: string; step?: Step | undefined; app: { id: string; name: string }; attached: number };
-
-export const storeLook = groupCommit<Queryable, Look, void>({
-  async write(db, looks) {
-    // Of two looks at one resource the later one counts, and ends what either is to end.
-    const latest = new Map<string, Look>();
-    for (const each of looks) {
-      const before = latest.get(each.uuid);
-      latest.set(each.uuid, before && !each.step ? { ...each, step: before.step } : each);
-    }
-    // In the order of their resources, in which PostgreSQL locks them: so two batches wait for each other in turn.
-    const ordered = [...latest.values()].sort((one, other) => (one.uuid < other.uuid ? -1 : 1));
-    await db.query(look, [
-      ordered.map(({ uuid }) => uuid),
-      ordered.map(({ step }) => step?.key),
-      ordered.map(({ step }) => step?.lease),
-      ordered.map(({ app }) => app.id),
-      ordered.map(({ app }) => app.name),
-      ordered.map(({ attached }) => attached),
-    ]);
-    return looks.map(() => undefined);
-  },
-});
+/** Stores on which app a resource is, and how often it is attached. `step`: that of a discovery, which ends with it. */
+export async function storeLook(
+  db: Queryable,
+  { uuid, step, app, attached }: { uuid: string; step?: Step | undefined; app: Named; attached: number },
+): Promise<void> {
+  const claim = step ? claimOf(step) : [uuid, null, null];
+  await db.query(look, [...claim, app.id, app.name, attached]);
+}
 
 // Marks those it takes as looked at, so that no other process takes them, nor this one if it ends before it has looked.
 // At a time of the last two hours, so that those that were due in the same second are not so each day.

@@ -1,3 +1,4 @@
+import { lockedResource } from "../../src/resources/store.ts";
 import { storeLook } from "../../src/work/store.ts";
 import { aWorldOfAnOperator } from "../operator/pages/operator.ts";
 import { eventually, opened } from "../support/world.ts";
@@ -50,13 +51,20 @@ it("a new name and a new attachment are found after a day and are one event; wha
   expect((await seen()).updated).toEqual(updated);
 });
 
-it("of two looks that are stored at once, the later one is kept, and is the one event", async () => {
+it("two looks that find the same at the same moment are one event", async () => {
   const { services } = operator.world.service;
-  const look = (name: string) =>
-    storeLook(services.db, { uuid, app: { id: operator.control.addon(uuid).app.id, name }, attached: 1 });
-  await Promise.all([look("first-name"), look("last-name")]);
-  expect((await seen()).app).toBe("last-name");
-  expect(await changes()).toMatchObject([{ app: "last-name" }]);
+  const app = { id: operator.control.addon(uuid).app.id, name: "other-name" };
+  const look = () => storeLook(services.db, { uuid, app, attached: 1 });
+  const waiting = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+  let looks: Promise<void>[] = [];
+  await services.db.transaction(async (tx) => {
+    await lockedResource(tx, uuid);
+    looks = [look(), look()];
+    await eventually(async () => (await operator.world.rows(waiting)).length === 2);
+  });
+  await Promise.all(looks);
+  expect((await seen()).app).toBe("other-name");
+  expect(await changes()).toMatchObject([{ app: "other-name" }]);
 });
 
 it.each([
