@@ -272,8 +272,8 @@ export function laterPlan({ settings }: Stage): string {
   return settings.asyncPlan;
 }
 
-/** A resource with a plan that is provisioned asynchronously. */
-export async function begun(stage: Stage, wish: InstallWish = {}): Promise<Resource> {
+/** A resource with a plan that is to be provisioned asynchronously. */
+async function installedLater(stage: Stage, wish: InstallWish = {}): Promise<Resource> {
   const plan = laterPlan(stage);
   const resource = await stage.install({ plan, ...wish });
   const reply = firstReply(resource);
@@ -282,12 +282,18 @@ export async function begun(stage: Stage, wish: InstallWish = {}): Promise<Resou
     `the plan ${plan} was to be provisioned, and was answered with ${shown(reply)}.`,
     "PROV-01",
   );
-  needs(
-    reply.status === 202,
-    `the plan ${plan} (--async-plan) was to be answered with 202, and was with 200.`,
-  );
   return resource;
 }
+
+function answeredLater(stage: Stage, resource: Resource): Resource {
+  const is202 = firstReply(resource)?.status === 202;
+  needs(is202, `the plan ${laterPlan(stage)} (--async-plan) was answered with 200, and not 202.`, "ASYNC-01");
+  return resource;
+}
+
+/** A resource with a plan that is provisioned asynchronously. */
+export const begun = async (stage: Stage, wish?: InstallWish): Promise<Resource> =>
+  answeredLater(stage, await installedLater(stage, wish));
 
 export const isMark = ({ method, path }: Call) =>
   method === "POST" && /\/actions\/provision\/?(\?|$)/.test(path);
@@ -307,7 +313,10 @@ export async function marked(stage: Stage, resource: Resource): Promise<Call> {
 }
 
 /** An asynchronous provision from the 202 to its end. */
-export const begunOnce = probe((stage) => begun(stage));
+export const begunOnce = probe(async (stage) => answeredLater(stage, await laterOnce(stage)));
+
+/** The same, however it was answered. */
+export const laterOnce = probe((stage) => installedLater(stage));
 /** The same resource, for rules that need its tokens too. */
 export async function begunWithTokens(stage: Stage): Promise<Resource> {
   const resource = await begunOnce(stage);

@@ -80,12 +80,17 @@ describe("compose.yaml", () => {
   const services = composeServices(parseEnv(read("ops/sandbox.env")) as Environment);
   const names = (service: string) => Object.keys(services[service]!.environment!);
   const ofSandbox = ["PARTNER_URL", "SANDBOX_HOST", "SANDBOX_STATE", "SANDBOX_TOKEN"];
+  // OpenTelemetry reads its own.
+  const isKnown = (name: string) => name.startsWith("OTEL_") || [...knownNames, ...ofSandbox].includes(name);
 
   it("gives each service only settings that exist, and all that it needs, or asks for it", () => {
     for (const service of ["migrate", "web", "worker", "sandbox"])
-      expect(names(service).filter((name) => ![...knownNames, ...ofSandbox].includes(name))).toEqual([]);
+      expect(names(service).filter((name) => !isKnown(name))).toEqual([]);
     for (const service of ["migrate", "web", "worker"])
       expect([service, wanted.filter((name) => !names(service).includes(name))]).toEqual([service, []]);
+    // The container's own; its database is the one beside it.
+    const ofContainer = ["HOST", "PORT", "DATABASE_CA", "MIGRATION_DATABASE_URL"];
+    expect(knownNames.filter((name) => ![...names("web"), ...ofContainer].includes(name))).toEqual([]);
     const asked = wanted.map((name) => (name === "DATABASE_URL" ? "DATABASE_PASSWORD" : name));
     expect(asked.filter((name) => !composeText.includes(`\${${name}:?`))).toEqual([]);
   });

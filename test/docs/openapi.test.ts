@@ -180,9 +180,13 @@ it("docs/openapi/partner.yaml says of each call what the platform sends and what
   await life.control.changePlan(uuid, "premium");
   await life.control.redeliver(uuid);
   await life.control.signOn(uuid);
-  const send = async (method: string, path: string, body: object | null, authorization: string) => {
+  const send = async (method: string, path: string, body: object | string | null, authorization: string) => {
     const response = await fetch(life.world.service.url + path, {
-      ...{ method, headers: { authorization }, body: body && JSON.stringify(body) },
+      ...{
+        method,
+        headers: { authorization },
+        body: typeof body === "string" ? body : body && JSON.stringify(body),
+      },
     });
     const text = await response.text();
     const faults = partner.answer(method, path, response.status, text && JSON.parse(text));
@@ -194,12 +198,14 @@ it("docs/openapi/partner.yaml says of each call what the platform sends and what
   const statuses = [
     await send("POST", "/resources", {}, basic("a", "b")),
     await send("POST", "/resources", { plan: "basic" }, right),
+    await send("POST", "/resources", "{", right),
+    await send("PUT", `/resources/${later}`, "{", right),
     await send("PUT", `/resources/${later}`, { plan: "none" }, right),
     await send("PUT", "/resources/01234567-89ab-cdef-0123-456789abcdef", { plan: "basic" }, right),
     await send("DELETE", `/resources/${uuid}`, null, right),
     await send("DELETE", `/resources/${uuid}`, null, right),
   ];
-  expect(statuses).toEqual([401, 422, 422, 404, 204, 410]);
+  expect(statuses).toEqual([401, 422, 400, 400, 422, 404, 204, 410]);
   const calls = life.entries(since).filter(({ direction }) => direction === "out");
   expect(calls.length).toBeGreaterThanOrEqual(5);
   for (const { method, path, request, response } of calls) {

@@ -2,6 +2,7 @@ import {
   answeredWith,
   begun,
   begunOnce,
+  laterOnce,
   begunWithTokens,
   callOf,
   completed,
@@ -102,12 +103,14 @@ export const asynchronous: RuleGroup = {
   rules: [
     {
       id: "ASYNC-01",
-      title: "A 202 carries no config",
+      title: "An asynchronous plan is answered with 202, without config",
       section,
       severity: "must",
       mend: "Leave config out, and set it through the platform API when the work is done.",
       async check(stage) {
-        const { config } = membersOf(firstReply(await begunOnce(stage))!);
+        const reply = firstReply(await laterOnce(stage))!;
+        holds(reply.status === 202, `The plan ${laterPlan(stage)} (--async-plan) was answered with 200.`);
+        const { config } = membersOf(reply);
         const isEmpty = config === undefined || Object.keys((config ?? {}) as object).length === 0;
         holds(isEmpty, "The 202 has a config.");
       },

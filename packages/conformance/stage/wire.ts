@@ -50,7 +50,10 @@ export class NoAnswer extends Error {
 const LONGEST_BODY = 16 * 1024 * 1024;
 
 /** Headers that belong to one connection and are not forwarded. */
-const OWN_HEADERS = new Set(["host", "connection", "keep-alive", "content-length", "transfer-encoding"]);
+const OWN_HEADERS = new Set([
+  ...["host", "connection", "keep-alive", "te", "trailer", "upgrade"],
+  ...["content-length", "transfer-encoding"],
+]);
 
 /** Sends one request and reads its whole answer; redirects are not followed. Rejects with {@link NoAnswer}. */
 export function send(

@@ -157,6 +157,12 @@ const rows: Row[] = [
     skipped: { "IDEM-01": "IDEM-02 IDEM-03 IDEM-04 IDEM-06 IDEM-07 FAIL-07 PLAN-09 ASYNC-09" },
   },
   {
+    what: "answers a plan that was named as asynchronous at once",
+    judged: example({ takesItsTime: () => false }),
+    broken: "ASYNC-01",
+    skipped: { "ASYNC-01": "ASYNC DEPR-07" },
+  },
+  {
     what: "never tells the end of an asynchronous provision",
     judged: example({ finish: (uuid, config) => good.finish(uuid, config).slice(0, 1) }),
     broken: "ASYNC-03",

@@ -83,8 +83,9 @@ describe("judging", () => {
   );
 
   it.concurrent(
-    "finds no fault in an unusual but correct service: no config vars, no manifest, queries in addresses, a list in Accept with a suffix of the version, a common word as password, extra members and two schemes in a 401, 501 for other methods",
+    "finds no fault in an unusual but correct service: no config vars, no manifest, queries in addresses, a list in Accept with a suffix of the version, a common word as password, extra members and two schemes in a 401, 501 for other methods, a trailer",
     async () => {
+      const trailing = { trailer: "x-checksum", "transfer-encoding": "chunked" };
       const unusual: Habits = {
         ...good,
         unauthorized(request, isKnown) {
@@ -96,7 +97,7 @@ describe("judging", () => {
             body: { ...answer.body, request_id: randomUUID(), path: request.path },
           };
         },
-        provisioned: (uuid) => ({ status: 200, body: { id: uuid } }),
+        provisioned: (uuid) => ({ status: 200, body: { id: uuid }, headers: trailing }),
         changed: () => ({ status: 200, body: {} }),
         otherMethod: () => ({ status: 501, body: { id: "not_implemented", message: "Unsupported method." } }),
         finish: (uuid, config) =>

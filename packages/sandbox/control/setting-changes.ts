@@ -53,8 +53,10 @@ const partnerChecks: Record<keyof PartnerSettings, Check> = {
   },
 };
 
+/** `plainRefusals` is the short form of `plain401`: true stands for `tokens`, false for `never`. */
 export function checkBehaviour(changes: object): Partial<BehaviourSettings> {
-  return checkMembers(changes, behaviourChecks);
+  const { plainRefusals, ...others } = checkMembers(changes, { ...behaviourChecks, plainRefusals: flag });
+  return plainRefusals === undefined ? others : { plain401: plainRefusals ? "tokens" : "never", ...others };
 }
 
 /**

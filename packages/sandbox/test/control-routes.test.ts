@@ -69,6 +69,11 @@ it("the control API leads an add-on through its whole life", async () => {
 
 it("the control API changes settings, clock, client secret and faults at run time", async () => {
   expect(await control("POST", "/settings", { expiresIn: 5 })).toMatchObject({ body: { expiresIn: 5 } });
+  for (const [plainRefusals, plain401] of [
+    [true, "tokens"],
+    [false, "never"],
+  ] as const)
+    expect(await control("POST", "/settings", { plainRefusals })).toMatchObject({ body: { plain401 } });
   expect(await control("PUT", "/partner", { PARTNER_URL: "http://localhost:9" })).toMatchObject({
     body: { partnerUrl: "http://localhost:9" },
   });
