@@ -7,7 +7,7 @@ type Needs = Record<"reading" | "writing", Ability>;
 
 /** The abilities needed for paths that are neither apps nor their resources. */
 const special: [path: RegExp, needs: Needs][] = [
-  [/^\/account\/?$/i, { reading: "account", writing: "account" }],
+  [/^\/account\/?$/i, { reading: "account", writing: "manage access" }],
   [/^\/oauth(\/|$)/i, { reading: "manage access", writing: "manage access" }],
   [
     /^\/(apps\/[^/]+\/config-vars|addons\/[^/]+\/config)\/?$/i,

@@ -7,7 +7,7 @@ import type { Platform } from "../platform.ts";
 import { conflict } from "../refusal.ts";
 import { type AddonShape, addonShape } from "../shapes/addon.ts";
 import { addAddon, isForgotten } from "../world/addons.ts";
-import { addApp } from "../world/apps.ts";
+import { addApp, regionOf } from "../world/apps.ts";
 import { issueGrant, latestGrant } from "../world/grants.ts";
 import type { AddonRecord } from "../world/records.ts";
 import { checkInstall, checkRedelivery, type InstallWish, type RedeliverWish } from "./delivery-wishes.ts";
@@ -37,6 +37,7 @@ export function createDeliveries(platform: Platform) {
       const known = wish.app === undefined ? undefined : findApp(world, wish.app);
       const environment = known?.setup?.environment;
       const plan = choosePlan(world.settings, wish.plan, { force: wish.force, environment });
+      if (!wish.force) regionOf(world, wish.region);
       const app = known ?? addApp(world, {});
       const addon = addAddon(world, app, { ...wish, plan });
       return delivered(addon, sendProvision(platform, addon, issueGrant(world, addon)));

@@ -55,8 +55,11 @@ const partnerChecks: Record<keyof PartnerSettings, Check> = {
 
 /** `plainRefusals` is the short form of `plain401`: true stands for `tokens`, false for `never`. */
 export function checkBehaviour(changes: object): Partial<BehaviourSettings> {
-  const { plainRefusals, ...others } = checkMembers(changes, { ...behaviourChecks, plainRefusals: flag });
-  return plainRefusals === undefined ? others : { plain401: plainRefusals ? "tokens" : "never", ...others };
+  const { plainRefusals, ...others } = changes as { plainRefusals?: unknown };
+  const checked = checkMembers(others, behaviourChecks);
+  if (plainRefusals === undefined) return checked;
+  const { plainRefusals: isPlain } = checkMembers({ plainRefusals }, { plainRefusals: flag });
+  return { plain401: isPlain ? "tokens" : "never", ...checked };
 }
 
 /**

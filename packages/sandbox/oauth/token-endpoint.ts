@@ -1,6 +1,6 @@
 import { type ErrorRequestHandler, type Request, Router, type Response } from "express";
 import type { Platform } from "../platform.ts";
-import { OAuthRefused, Refused, TooLarge, unauthorized } from "../refusal.ts";
+import { OAuthRefused, TooLarge, unauthorized } from "../refusal.ts";
 import { bodyOf } from "../wire/recorder.ts";
 import { remainingCalls } from "../world/rate-limit.ts";
 import type { AccessTokenRecord } from "../world/records.ts";
@@ -22,7 +22,7 @@ export function tokenEndpoint({ world }: Platform): Router {
   });
   router.all("/oauth/token", (req, res) => {
     res.set("Allow", "POST");
-    throw new Refused(405, "method_not_allowed", `The token endpoint takes POST, not ${req.method}.`);
+    throw new OAuthRefused("invalid_request", `The token endpoint takes POST, not ${req.method}.`, 405);
   });
   return router;
 }

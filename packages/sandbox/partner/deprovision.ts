@@ -26,6 +26,11 @@ export function sendDeprovision(platform: Platform, addon: AddonRecord) {
       if (isDone && addon.deprovisionedAt === null) markDeprovisioned(world, addon);
       if (isSuccess || status === 410) addon.isEndConfirmed = true;
       if (status === 404) addon.isEndForeseen = true;
+      if (status === 404 && addon.wasTakenUp)
+        return [
+          "The service had accepted this resource; the answer should not be 404.",
+          ...checkRefusal(response),
+        ];
       if (!isSuccess) return checkRefusal(response);
       if (wasOver) return [SHOULD_BE_410];
       return status === 204 ? [] : [`A deprovision is answered with 204, not ${status}.`];

@@ -15,9 +15,10 @@ export function giveUpOverdue(platform: Platform): void {
   for (const addon of world.addons.all()) {
     if (!giveUpIfOverdue(world, addon).isUntold || told.has(addon)) continue;
     told.add(addon);
-    // The platform has given up whatever the service answers; the ledger records the answer.
+    // The platform has given up whatever the service answers; without an answer the next look tells it again.
     sendDeprovision(platform, addon)
-      .then(() => platform.closing.aborted || delete addon.isUntold)
-      .catch(() => undefined);
+      .then(({ status }) => status !== null && !platform.closing.aborted && delete addon.isUntold)
+      .catch(() => undefined)
+      .finally(() => told.delete(addon));
   }
 }

@@ -20,7 +20,11 @@ export function seenIncidents(
 
 /** The worst status of each system in open incidents, the open incidents, and the planned or current maintenance. */
 export function currentStatus(platform: Platform) {
-  const open = seenIncidents(platform).filter(({ shape }) => !shape.resolved);
+  // A maintenance is over too if its state says so, whatever `resolved` says (assumed, section 5).
+  const isOver = (state: string) => /^completed?$/.test(state);
+  const open = seenIncidents(platform).filter(
+    ({ isMaintenance, shape }) => !shape.resolved && !(isMaintenance && isOver(shape.state)),
+  );
   const acute = open.filter(({ shape }) => shape.state !== "upcoming");
   return {
     status: systemStatus(acute.flatMap(({ shape }) => shape.systems)),

@@ -44,6 +44,14 @@ describe("delivery out of order", () => {
     expect(await world.exchange(world.lastCode())).toMatchObject({ status: 400 });
   });
 
+  it("a deprovision that is answered 404 by the service that has the resource is complained of", async () => {
+    const { id } = (await world.control.install()).addon;
+    world.partner.answers({ status: 404, body: { id: "not_found", message: "Never seen." } });
+    const { addon, response } = await world.control.deprovision(id);
+    expect(addon.state).toBe("deprovisioned");
+    expect(response.complaints?.join()).toMatch(/should not be 404/);
+  });
+
   it("of two plan changes in reverse order the last one answered counts", async () => {
     const { addon } = await world.control.install();
     world.control.fault("> PUT /resources/*", { delayMs: 150 });
@@ -162,6 +170,7 @@ describe("advancing the clock", () => {
       method === "POST" ? { status: 202, body: { id: "p-1", message: "Soon." } } : { status: 204 },
     );
     const { addon, token } = await world.installed();
+    world.control.fault("> DELETE /resources/*", { reset: "before" });
     world.control.advanceClock(12 * HOUR - 1);
     expect(stateOf(addon.id).state).toBe("provisioning");
     await control("POST", "/clock", { advance: 1 });
@@ -171,6 +180,11 @@ describe("advancing the clock", () => {
       refresh_token: { state: "revoked" },
     });
     expect(await world.call(token, "/addons")).toMatchObject({ status: 401 });
+    // The first one is lost: it is sent again at the next look.
+    const deprovisions = () => world.control.ledger().entries.filter(({ method }) => method === "DELETE");
+    while (deprovisions().length === 0) await sleep(10);
+    expect(calls()).toEqual(["POST"]);
+    world.control.advanceClock(1);
     while (!calls().includes("DELETE")) await sleep(10);
     world.control.advanceClock(HOUR);
     await sleep(50);
@@ -199,6 +213,8 @@ describe("the control API refuses", () => {
     ["options that are a list", "POST", "/apps/shop/addons", { options: [] }],
     ["a bad attachment name", "POST", "/apps/shop/addons", { as: "lower case" }],
     ["an unknown wish", "POST", "/apps/shop/addons", { size: "big" }],
+    ["a region that is not on offer", "POST", "/apps/shop/addons", { region: "mars" }],
+    ["that region of long ago", "POST", "/apps/shop/addons", { region: "mars", silent: true }],
     ["redeliveries as text", "POST", "/settings", { redeliveries: "2" }],
     [
       "a default plan that is none",

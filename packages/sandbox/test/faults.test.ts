@@ -1,3 +1,4 @@
+import type { FaultAction } from "../wire/fault.ts";
 import { aWorld, type TestWorld } from "./world.ts";
 
 let world: TestWorld;
@@ -138,4 +139,14 @@ it("an invalid fault is refused", () => {
   expect(() => world.control.fault(TOKEN, {})).toThrow(/action must be/);
   expect(() => world.control.fault(TOKEN, { sleep: 1 } as object)).toThrow(/action must be/);
   expect(() => world.control.fault(TOKEN, { status: 500 }, 0)).toThrow(/times/);
+  const never: FaultAction[] = [
+    { status: 500, truncate: true },
+    { duplicate: true, reset: "before" },
+    { drip: 5, hang: true },
+  ];
+  for (const action of never)
+    expect(() => world.control.fault("> POST /resources", action)).toThrow(/cannot both happen/);
+  const cut: FaultAction = { drip: 5, reset: "after" };
+  expect(() => world.control.fault(TOKEN, cut)).toThrow(/reset and drip cannot both happen/);
+  expect(world.control.fault("> POST /resources", cut)).toMatchObject({ action: cut });
 });

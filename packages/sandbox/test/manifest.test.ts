@@ -211,6 +211,8 @@ describe("add-ons of a manifest", () => {
       expect(asked()["plan"]).toBe("tiny");
       const byHand = await control("POST", `/apps/${body.id}/addons`, { plan: "premium" });
       expect(byHand.body).toMatchObject({ addon: { plan: { name: "widgets:tiny" } } });
+      const before = await control("POST", `/apps/${body.id}/addons`, { plan: "premium", silent: true });
+      expect(before.body).toMatchObject({ addon: { plan: { name: "widgets:tiny" } } });
     },
   );
 

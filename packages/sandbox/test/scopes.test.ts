@@ -59,6 +59,8 @@ it("a refusal for a missing scope names the sufficient ones, as RFC 6750 says", 
   expect(headers.get("www-authenticate")).toMatch(
     /^Bearer .*error="insufficient_scope", scope="global read /,
   );
+  // It is read-only.
+  expect(await world.call(token, "/account", { method: "PATCH", json: {} })).toMatchObject({ status: 403 });
 });
 
 it("an add-on's config is protected, and only its partner changes it", async () => {

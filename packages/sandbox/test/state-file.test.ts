@@ -1,6 +1,8 @@
+import { jest } from "@jest/globals";
 import {
   copyFileSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -141,6 +143,20 @@ it("the service is told of a provision that was given up, also if the sandbox is
   expect(await asked(3)).toHaveLength(3);
   await third.close();
   await partner.close();
+});
+
+it("a state file that cannot be written is written once it can be", async () => {
+  const statePath = join(folder, "state.json");
+  const { control, close } = await startSandbox({ statePath });
+  const told = jest.spyOn(console, "error").mockImplementation(() => undefined);
+  rmSync(folder, { recursive: true });
+  control.createApp({ name: "shop" });
+  while (told.mock.calls.length === 0) await sleep(10);
+  mkdirSync(folder);
+  while (!existsSync(statePath)) await sleep(10);
+  expect(told.mock.calls[0]).toEqual([expect.stringContaining("tried again: ENOENT")]);
+  told.mockRestore();
+  await close();
 });
 
 it("an invalid state file or a missing folder is reported before the start", async () => {

@@ -162,6 +162,13 @@ it("a maintenance is announced, starts at its time, and ends when it is resolved
   expect(await colours()).toBe("green green green");
 });
 
+it("a maintenance is over too once its state says that it is completed", async () => {
+  const { id } = world.control.openIncident({ kind: "maintenance", title: "Tapes", systems: ["Tools"] });
+  expect(await colours()).toBe("green green blue");
+  world.control.updateIncident(id, { state: "completed" });
+  expect([await current(), await colours()]).toMatchObject([{ scheduled: [] }, "green green green"]);
+});
+
 describe("GET /api/v4/incidents", () => {
   it("lists the newest first, filtered by day and limited", async () => {
     const titles = async (query: string) =>

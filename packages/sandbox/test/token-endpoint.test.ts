@@ -122,6 +122,8 @@ describe("POST /oauth/token", () => {
       body,
     });
     expect([response.status, await response.json()]).toMatchObject([400, { error: "invalid_request" }]);
+    const got = await fetch(`${world.sandbox.url}/oauth/token`);
+    expect([got.status, await got.json()]).toMatchObject([405, { error: "invalid_request" }]);
   });
 
   it("refuses a secret in the address", async () => {

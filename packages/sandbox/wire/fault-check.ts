@@ -39,11 +39,12 @@ export function checkFault({ match, times, action }: Fault): Fault {
     throw invalid('match must look like "POST /oauth/token", "* /addons/*" or "> POST /resources".');
   }
   if (!Number.isInteger(times) || times < 1) throw invalid("times must be a whole number from 1.");
-  checkAction(action);
+  checkAction(action, match.trim().startsWith(">"));
   return { match, times, action };
 }
 
-function checkAction(action: unknown): void {
+/** `isToService`: the platform then drips its request, and may cut the connection after that. */
+function checkAction(action: unknown, isToService: boolean): void {
   const members = isObject(action) ? Object.entries(action) : [];
   if (members.length === 0 || members.some(([name]) => !Object.hasOwn(checks, name))) {
     throw invalid(`action must be an object with some of: ${Object.keys(checks).join(", ")}.`);
@@ -57,7 +58,12 @@ function checkAction(action: unknown): void {
     throw invalid("body and headers need a status.");
   }
   const ends = endings.filter((name) => given[name] !== undefined);
-  if (ends.length > 1) throw invalid(`${ends.join(" and ")} cannot both happen to one call.`);
+  const isUndone =
+    given.status !== undefined || given.reset === "before" || given.hang === true || given.hang === "before";
+  const twice = given.duplicate && isUndone ? ["duplicate"] : [];
+  const slowly = given.drip !== undefined && (isUndone || (ends.length > 0 && !isToService)) ? ["drip"] : [];
+  const both = [...ends, ...twice, ...slowly];
+  if (both.length > 1) throw invalid(`${both.join(" and ")} cannot both happen to one call.`);
 }
 
 function isHeaders(value: unknown): boolean {

@@ -34,6 +34,8 @@ export interface Ledger {
   add(call: Call): void;
   /** The entries after `since`; secrets are masked unless `reveal`. Pass `next` as `since` of the following read. */
   read(options?: { since?: number; reveal?: boolean }): { entries: LedgerEntry[]; next: number };
+  /** The number of the last entry. */
+  last(): number;
   clear(): void;
 }
 
@@ -66,6 +68,7 @@ export function createLedger({ size, masking, onEntry }: LedgerNeeds): Ledger {
       const show = reveal ? readable : masked;
       return { entries: wanted.map(({ seq, call }) => show(seq, call)), next: seq };
     },
+    last: () => seq,
     clear() {
       calls = [];
     },

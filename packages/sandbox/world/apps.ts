@@ -79,7 +79,8 @@ export function generationOf(wish: string): string {
   return wish;
 }
 
-function regionOf({ settings }: World, wish: string | undefined): string {
+/** Throws if the manifest names regions, and this is none of them. */
+export function regionOf({ settings }: World, wish: string | undefined): string {
   const regions = settings.addonManifest?.regions ?? [];
   if (wish !== undefined && regions.length > 0 && !regions.includes(wish))
     throw invalid(`There is no region ${wish}: there are ${regions.join(", ")}.`);

@@ -13,6 +13,8 @@ import { tablesOf, type World } from "./world.ts";
 
 /** Short, because a process that is killed loses what it has not written, such as tokens it has issued. */
 const WRITE_DELAY_MS = 10;
+/** After a write that failed. */
+const RETRY_MS = 1_000;
 /**
  * A large world takes long to write, since it is written as a whole: the pause is four times the last write, so that
  * four fifths of the time remain for other work.
@@ -98,15 +100,28 @@ export async function openStateFile(
     renameSync(`${path}.new`, path);
     tookMs = performance.now() - started;
   };
+  const flushIn = (ms: number) => {
+    timer ??= setTimeout(() => {
+      try {
+        flush();
+      } catch (error) {
+        console.error(`The state cannot be written, and is tried again: ${(error as Error).message}`);
+        flushIn(RETRY_MS);
+      }
+    }, ms);
+  };
   return {
     changed() {
-      if (isOpen) timer ??= setTimeout(flush, Math.max(WRITE_DELAY_MS, tookMs * PAUSE_PER_WRITE));
+      if (isOpen) flushIn(Math.max(WRITE_DELAY_MS, tookMs * PAUSE_PER_WRITE));
     },
-    close() {
+    async close() {
       // From here on another sandbox may own the file.
       isOpen = false;
-      flush();
-      return letGo();
+      try {
+        flush();
+      } finally {
+        await letGo();
+      }
     },
   };
 }

@@ -21,7 +21,7 @@ const FURTHEST = 600;
 
 /** The latest calls, the newest last, and whether there are earlier ones. */
 export function latestCalls({ world, ledger }: Platform, { addonId, before, most }: CallsWish) {
-  const end = before ?? ledger.read({ since: Infinity }).next + 1;
+  const end = Math.min(before ?? Infinity, ledger.last() + 1);
   const since = Math.max(0, end - 1 - (addonId === undefined ? most + 1 : FURTHEST));
   const shown = ledger.read({ since }).entries;
   const found = ledger
