@@ -17,6 +17,8 @@ export interface Pace {
   readonly logAgainMs: number;
   /** How long the metrics and the overview show what they have read: the database is asked no more often. */
   readonly freshMs: number;
+  /** How long `kit secret set` waits for a success that refutes that its secret is wrong: one call a minute is made. */
+  readonly presumedMs: number;
   /** How long `kit doctor` waits for one of your service's checks. */
   readonly checkMs: number;
 }
@@ -29,6 +31,7 @@ export const PACE: Pace = {
   lastOrdersMs: 500,
   logAgainMs: 60_000,
   freshMs: 2_000,
+  presumedMs: 90_000,
   checkMs: 10_000,
 };
 

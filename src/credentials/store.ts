@@ -1,4 +1,4 @@
-import { statement, type Database, type Queryable } from "../database/database.ts";
+import { retryWhileUnreachable, statement, type Database, type Queryable } from "../database/database.ts";
 import { areAmong, groupCommit } from "../database/group-commit.ts";
 import type { Lease, Owner, State } from "./states.ts";
 
@@ -258,10 +258,12 @@ export async function makeOlderTokensDue(db: Queryable, signal?: AbortSignal): P
 // No index covers this, because every refresh would have to update it; so all rows are read.
 const countOlder = statement(
   "count_stale_tokens",
-  `SELECT count(*)::int AS stale, count(*) FILTER (WHERE state = 'active' AND due_at IS NOT NULL)::int AS waiting
+  `SELECT count(*)::int AS stale, count(*) FILTER (WHERE state = 'active' AND due_at IS NOT NULL AND rejected_at IS NULL)::int AS waiting
    FROM credentials WHERE ${IS_OLDER}`,
 );
 
-/** The token pairs that an older secret issued, and those of them that will be tried again soon. */
-export const countStale = async (db: Database, version: number) =>
-  (await db.readWhole<{ stale: number; waiting: number }>(countOlder, [version]))[0]!;
+/** The token pairs that an older secret issued, and those of them that are to be refreshed and were not refused. */
+export const countStale = (db: Database, version: number) =>
+  retryWhileUnreachable(
+    async () => (await db.readWhole<{ stale: number; waiting: number }>(countOlder, [version]))[0]!,
+  );

@@ -3,19 +3,11 @@ import type { Context } from "../context.ts";
 import { retryWhileUnreachable } from "../database/database.ts";
 import { messageOf, Misconfigured, storable } from "../errors.ts";
 import { LeaseLost, orNullAfter, untilCut } from "../within.ts";
+import { HOLD_EVERY_MS, LONGEST_STEP_MS } from "../work/step.ts";
 import { timed } from "../work/vendor-steps.ts";
 import type { Extensions, Rotation, YourJob } from "./contract.ts";
-import {
-  claimJobs,
-  endJob,
-  holdJob,
-  JOB_LEASE_SECONDS,
-  nextJobInSeconds,
-  planJob,
-  type ClaimedJob,
-} from "./store.ts";
+import { claimJobs, endJob, holdJob, nextJobInSeconds, planJob, type ClaimedJob } from "./store.ts";
 
-const HOLD_EVERY_MS = (JOB_LEASE_SECONDS * 1000) / 3;
 const MINUTE_MS = 60_000;
 /** Of the 25 seconds in which a process stops. */
 const STOP_PATIENCE_MS = 10_000;
@@ -65,7 +57,7 @@ export function createYourJobs(ctx: Context, jobs: readonly YourJob[]) {
     if (!isPlanned)
       for (const { name, at } of jobs) await planJob(ctx.db, name, at, nextTime(at, new Date()));
     isPlanned = true;
-    const claimed = await claimJobs(ctx.db, idle());
+    const claimed = await ctx.work.patiently(() => claimJobs(ctx.db, idle()));
     for (const each of claimed) {
       const ending = new AbortController();
       const job = jobs.find(({ name }) => name === each.name)!;
@@ -116,7 +108,9 @@ async function runOne(ctx: Context, job: YourJob, claimed: ClaimedJob, ending: A
   );
   if (error instanceof LeaseLost) return;
   const end = (due: Date, attempts: number, words: string | null) =>
-    retryWhileUnreachable(() => endJob(ctx.db, claimed, { due, error: words, attempts }));
+    retryWhileUnreachable(() => endJob(ctx.db, claimed, { due, error: words, attempts }), {
+      upToMs: LONGEST_STEP_MS,
+    });
   // By the database's clock, which says what is due.
   const now = new Date(claimed.now.getTime() + performance.now() - startedMs);
   if (isCut() && !(error instanceof Hangs)) return end(now, claimed.attempts, null);

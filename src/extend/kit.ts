@@ -11,9 +11,7 @@ import { announceConfig, findForYou, listAfter } from "./store.ts";
 /** Makes what the kit offers to a vendor's service. `ctx` may still be filling: it is used when the service is. */
 export function kitFor(ctx: Context): Kit {
   return {
-    get log() {
-      return ctx.log;
-    },
+    log: ctx.log,
     database: {
       query: (sql, values) => ctx.db.planned((tx) => queriesOn(tx).query(sql, values)),
       transaction: (work) => ctx.db.planned((tx) => work(queriesOn(tx))),

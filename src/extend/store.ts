@@ -117,8 +117,7 @@ export interface ClaimedJob {
   now: Date;
 }
 
-export const JOB_LEASE_SECONDS = 60;
-const LEASE = `interval '${JOB_LEASE_SECONDS} seconds'`;
+const LEASE = `interval '60 seconds'`;
 const claim = statement(
   "claim_your_jobs",
   `UPDATE your_jobs SET lease = lease + 1, leased_until = now() + ${LEASE}, started_at = now()

@@ -41,11 +41,15 @@ export async function beginAction(
 ): Promise<{ id: number; isNew: boolean }> {
   const { operatorAction } = await db.prisma();
   const { form, requestId } = request;
+  let [tries, isNew] = [0, false];
   const stored = await retryWhileUnreachable(async () => {
-    await operatorAction.createMany({ data: { ...request, ...who, operator: name }, skipDuplicates: true });
+    tries += 1;
+    const data = { ...request, ...who, operator: name };
+    isNew = (await operatorAction.createMany({ data, skipDuplicates: true })).count > 0;
     return operatorAction.findUniqueOrThrow({ where: { form } });
   });
-  return { id: Number(stored.id), isNew: stored.requestId === requestId };
+  // Who sends a form twice may name both requests alike.
+  return { id: Number(stored.id), isNew: isNew || (tries > 1 && stored.requestId === requestId) };
 }
 
 const SEEN_EVERY_MS = 1_000;

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Context } from "../context.ts";
 import { countStale, sealedSecrets } from "../credentials/store.ts";
+import { retryWhileUnreachable } from "../database/database.ts";
 import { KitError, messageOf } from "../errors.ts";
 import { withHttp } from "../platform/http.ts";
 import { tokenEndpointAt, trySecret, type Trial } from "../platform/oauth.ts";
@@ -87,12 +88,13 @@ function opens(vault: Vault, { version, sealed }: { version: number; sealed: Buf
   }
 }
 
-const rejected = (now: string) =>
-  new KitError("client_secret_rejected", `The platform rejects this client secret. ${now}`);
+const rejected = (now: string, how = "rejects this client secret") =>
+  new KitError("client_secret_rejected", `The platform ${how}. ${now}`);
 
 /**
- * Waits until every token that an older secret issued is refreshed, except those that the platform refused for good. It
- * refreshes due tokens itself, so it needs no running service. Throws if the platform rejects the secret.
+ * Waits until every token that an older secret issued is refreshed, except those that the platform refuses. It refreshes
+ * due tokens itself, so it needs no running service. Throws if the platform rejects the secret; if that is only presumed,
+ * and may be the fault of dead tokens, once nothing has refuted it for `pace.presumedMs`.
  */
 export async function waitUntilFresh(
   ctx: Context,
@@ -103,6 +105,7 @@ export async function waitUntilFresh(
   const ending = new AbortController();
   const until = AbortSignal.any([signal, ending.signal]);
   let helping: Promise<void> | null = null;
+  let presumedAtMs = Infinity;
   try {
     for (;;) {
       helping ??= help(ctx, until).finally(() => (helping = null));
@@ -116,10 +119,15 @@ export async function waitUntilFresh(
           `The client secret is version ${version} now. A running service refreshes the other ${due - fresh} tokens.`,
         );
       // Another process may have set a newer one.
-      const current = await ctx.credentials.secrets.current();
-      if (current.version >= version && current.isRejected)
+      const current = await retryWhileUnreachable(ctx.credentials.secrets.current);
+      const isRejected = current.version >= version && current.isRejected;
+      const inUse = `It is in use now, as version ${current.version}: until the right one is set, no token is refreshed.`;
+      if (isRejected && !current.isPresumed) throw rejected(inUse);
+      presumedAtMs = isRejected ? Math.min(presumedAtMs, performance.now()) : Infinity;
+      if (performance.now() - presumedAtMs > ctx.pace.presumedMs)
         throw rejected(
-          `It is in use now, as version ${current.version}: until the right one is set, no token is refreshed.`,
+          inUse,
+          "answers 401 without a reason, again and again: this client secret is presumed wrong",
         );
       await sleep(LOOK_EVERY_MS);
     }

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Context } from "../context.ts";
 import { retryWhileUnreachable } from "../database/database.ts";
 import { notYetSet, openConfig, type ConfigVar } from "../resources/config-vars.ts";
+import { isAlive } from "../resources/states.ts";
 import { changeConfig, findResource, lockedResource } from "../resources/store.ts";
 import { Secret } from "../secret.ts";
 import { UnknownResource } from "./errors.ts";
@@ -31,7 +32,7 @@ function keepInStep({ db, vault }: Context, uuid: string, changes: readonly Conf
   return retryWhileUnreachable(() =>
     db.transaction(async (tx) => {
       const resource = await lockedResource(tx, uuid);
-      if (resource && resource.state !== "deprovisioned") await changeConfig(tx, vault, resource, changes);
+      if (resource && isAlive(resource.state)) await changeConfig(tx, vault, resource, changes);
     }),
   );
 }

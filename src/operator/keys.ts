@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Context } from "../context.ts";
 import { sealedSecrets } from "../credentials/store.ts";
+import { retryWhileUnreachable } from "../database/database.ts";
 import { clientSecretSealContext, CannotDecrypt, keyIdOf, type Vault } from "../vault/vault.ts";
 import { countKeyUse, type KeyUse, registerKey, reseal } from "../vault/store.ts";
 import { fault, fine, warning, type Finding } from "./doctor/finding.ts";
@@ -17,22 +18,22 @@ const ROUND_PAUSE_MS = 500;
  * and started again at any time.
  */
 export async function resealAll(ctx: Pick<Context, "db" | "vault">, { signal, onProgress }: How) {
-  await registerKey(ctx.db, ctx.vault);
-  const total = await countSealed(ctx.db);
+  await retryWhileUnreachable(() => registerKey(ctx.db, ctx.vault));
+  const total = await retryWhileUnreachable(() => countSealed(ctx.db));
   let resealed = 0;
   for (let round = 1; ; round++) {
     const unopened: string[] = [];
     const onUnopened = ({ message }: Error) => unopened.push(message);
     let [passedOver, seen] = [0, 0];
     const onRows = (rows: number) => onProgress?.((seen += rows), Math.max(total, seen));
-    resealed += await resealSecrets(ctx, onUnopened);
+    resealed += await retryWhileUnreachable(() => resealSecrets(ctx, onUnopened));
     for (const table of ["resources", "credentials"] as const) {
       const result = await reseal(ctx, table, { signal, onRows, onUnopened });
       resealed += result.resealed;
       passedOver += result.passedOver;
     }
     if (passedOver === 0 || round === MOST_ROUNDS || signal.aborted) {
-      const byKey = await countKeyUse(ctx.db);
+      const byKey = await retryWhileUnreachable(() => countKeyUse(ctx.db));
       const isDone = unopened.length === 0 && isCurrentOnly(byKey, ctx.vault);
       return { report: { resealed, byKey }, unopened, isDone };
     }

@@ -137,6 +137,6 @@ const interrupted = {
 };
 
 async function isSecretRejected({ credentials }: Context): Promise<boolean> {
-  const { isRejected, isPresumed } = await credentials.secrets.current();
+  const { isRejected, isPresumed } = await retryWhileUnreachable(credentials.secrets.current);
   return isRejected && !isPresumed;
 }

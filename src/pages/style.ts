@@ -60,9 +60,7 @@ const WIDE = `
   form.ask .row { display: flex; flex-wrap: wrap; gap: 0.75rem 1.5rem; align-items: center; margin-top: 1.5rem; }
   form.ask .row > * { margin: 0; }
   main form:is(.ask, .search) button { width: auto; padding-inline: 2rem; }
-  :is(.buttons, .links) { padding: 0; display: flex; flex-wrap: wrap; gap: 0.25rem 1.25rem; margin: 0; }
-  :is(.buttons, .links) li { list-style: none; margin: 0; }
-  .buttons { gap: 0.75rem; margin-bottom: 1rem; }
+  .buttons { padding: 0; display: flex; flex-wrap: wrap; gap: 0.75rem; margin: 0 0 1rem; li { list-style: none; margin: 0; } }
   .buttons a { padding: 0.4rem 0.9rem; }
   :is(.buttons a, form.signed-in button) { background: none; color: var(--pico-primary); border: 1px solid currentColor; box-shadow: none;
     &:hover { color: var(--pico-primary-hover); text-decoration: underline; }

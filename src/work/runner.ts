@@ -26,7 +26,6 @@ import {
   isAnnouncing,
   LONGEST_STEP_MS,
   NOTICED_MS,
-  type Lane,
   type Step,
   type StepKind,
   type StepRunner,
@@ -73,7 +72,7 @@ export function createStepRunner(ctx: Context): StepRunner {
 
   const pools = eachLane((lane) =>
     createWorkerPool({
-      claim: (most) => claims.take(lane, most),
+      claim: (most) => claims.take(() => claimSteps(db, lane, most)),
       handle: (step: Step) => runSafely(step).then(() => nudgeLanes(ctx)),
       places: () => (grantsGoFirst() ? 0 : lane === "rotation" ? ROTATIONS_AT_ONCE : CONCURRENCY),
     }),
@@ -109,7 +108,7 @@ export function createStepRunner(ctx: Context): StepRunner {
       void ended.then((answer) => (step.kind === "provision" && answer?.status === 200) || nudgeLanes(ctx));
       return ended;
     },
-    noteOutage: claims.noteOutage,
+    ...{ noteOutage: claims.noteOutage, patiently: claims.take },
     runDue: (lane, signal) => pools[lane].fill(signal),
     // A run may have ended while it waited for the grants.
     nextInSeconds: async (lane) =>
@@ -131,7 +130,7 @@ function patientClaims(db: Context["db"]) {
   return {
     restSeconds,
     noteOutage: () => void (wasUnreachable = true),
-    async take(lane: Lane, most: number): Promise<Step[]> {
+    async take<Row>(claim: () => Promise<Row[]>): Promise<Row[]> {
       if (wasUnreachable) {
         await db.ping();
         wasUnreachable = false;
@@ -139,7 +138,7 @@ function patientClaims(db: Context["db"]) {
       }
       if (restSeconds() > 0) return [];
       try {
-        return await claimSteps(db, lane, most);
+        return await claim();
       } catch (error) {
         wasUnreachable ||= isDatabaseUnreachable(error) && !mayConcernOne(error);
         throw error;

@@ -104,6 +104,8 @@ export interface StepRunner {
   start(step: Step): Promise<Answer | null>;
   /** The database was unreachable: no step is claimed until living calls have extended their leases. */
   noteOutage(): void;
+  /** What a claim of other work takes; nothing, for as long. */
+  patiently<Row>(claim: () => Promise<Row[]>): Promise<Row[]>;
   /** Starts every step of a lane that is due. Returns how many it took. */
   runDue(lane: Lane, signal: AbortSignal): Promise<number>;
   /** Seconds until the next look for steps of a lane; null: none is waiting. */

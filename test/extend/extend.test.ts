@@ -274,7 +274,12 @@ describe("a job of the vendor's", () => {
     await eventually(() => runs.length === 1);
     await world.rows(`UPDATE your_jobs SET due_at = now() - interval '1 hour'`);
     const other = await openContext(teapotConfig(world.environment), { ...teapotParts, vendor });
-    expect(await createYourJobs(other, vendor.jobs!).runDue()).toBe(0);
+    const jobs = createYourJobs(other, vendor.jobs!);
+    expect(await jobs.runDue()).toBe(0);
+    // After an outage: its process lives, and extends its lease before another claims it.
+    await world.rows(`UPDATE your_jobs SET leased_until = now() - interval '1 second'`);
+    other.work.noteOutage();
+    expect(await jobs.runDue()).toBe(0);
     await other.close();
     await world.restart();
     await eventually(async () => runs.length === 2 && (await row()) !== null);

@@ -1,5 +1,6 @@
 import { diffConfig, differing, pushConfig, setConfig } from "../../src/operator/config-vars.ts";
 import type { PlatformFor } from "../../src/platform/api.ts";
+import { failProvision } from "../../src/resources/end-store.ts";
 import { lockedResource } from "../../src/resources/store.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
@@ -93,6 +94,18 @@ describe("an operator who sets or pushes config vars while a plan change sets ot
       expect(differing(await diffConfig(services(), uuid))).toEqual([]);
     },
   );
+
+  it("kit config set stores nothing of a provision that fails meanwhile", async () => {
+    life.vendor.next("finish", async () => ({ later: "It takes all day.", againInSeconds: 3_600 }));
+    uuid = (await life.control.install({ plan: "dedicated" })).addon.id;
+    const isActive = `SELECT 1 FROM credentials WHERE uuid = $1 AND state = 'active'`;
+    await eventually(async () => (await life.world.rows(isActive, [uuid])).length === 1);
+    const needs = { ...services(), platformFor: overtaken("after", () => failProvision(services(), uuid)) };
+    const vars = [{ name: "TEAPOT_URL", value: "https://by-hand.example" }];
+    await expect(setConfig(needs, uuid, vars)).rejects.toThrow("has no access token");
+    const stored = `SELECT state, sealed_config AS config FROM resources WHERE uuid = $1`;
+    expect(await life.world.rows(stored, [uuid])).toEqual([{ state: "failed", config: null }]);
+  });
 
   it("kit config set during a plan change is kept where the new plan changes nothing, and is stored here as at the platform", async () => {
     const config = { TEAPOT_URL: "https://alone.example" };

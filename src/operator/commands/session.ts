@@ -183,11 +183,11 @@ async function beginEntry(db: Database, typed: readonly string[], scrub: (text: 
   return followAction(db, (await beginAction(db, { ...about, form, requestId: form })).id);
 }
 
-/** Without a value, but for the uuid of an option, and without an address in a path, which may hold a password. */
+/** Without a value, but for the uuid of an option, and without a log drain's token or an address in a path. */
 function masked(word: string): string {
   const [, name, value] = /^([^=]*=)(.*)$/s.exec(word) ?? [];
   if (name && !(name.startsWith("--") && readUuid(value))) return `${name}…`;
-  return word.replace(/[^/]*%3A%2F%2F[^/]*/gi, "…");
+  return word.replace(/[^/]*%3A%2F%2F[^/]*|(?<=\/log-drains\/)[^/?]+/gi, "…");
 }
 
 /** A line of the log for people: what it says, of which resource, and why. */

@@ -25,7 +25,7 @@ export function overviewPage({ issues, samples, hours }: Overview): Page {
           <Numbers samples={samples} />
         </div>
         <Section title="For all resources">
-          <Links of={OF_ALL.map(({ label, name }) => ({ label, path: `/${name}` }))} as="buttons" />
+          <Links of={OF_ALL.map(({ label, name }) => ({ label, path: `/${name}` }))} />
         </Section>
       </>
     ),

@@ -89,7 +89,7 @@ export function Section(props: { title: string; id?: string; live?: number; chil
 /** Where the operator's pages are: the paths of their links are below it. */
 export const Root = createContext("");
 
-export function A(props: { to: string; role?: "button" | undefined; children: ComponentChildren }) {
+export function A(props: { to: string; role?: "button"; children: ComponentChildren }) {
   return (
     <a role={props.role} href={useContext(Root) + props.to}>
       {props.children}
@@ -97,13 +97,13 @@ export function A(props: { to: string; role?: "button" | undefined; children: Co
   );
 }
 
-/** With `as="buttons"` they lead to questions. */
-export function Links({ of, as }: { of: readonly { label: string; path: string }[]; as?: "buttons" }) {
+/** They lead to questions. */
+export function Links({ of }: { of: readonly { label: string; path: string }[] }) {
   return (
-    <ul class={as ?? "links"}>
+    <ul class="buttons">
       {of.map(({ label, path }) => (
         <li>
-          <A to={path} role={as && "button"}>
+          <A to={path} role="button">
             {label}
           </A>
         </li>

@@ -56,7 +56,7 @@ const YOURS: readonly string[] = YOUR_KINDS;
 
 function Actions({ of, uuid }: { of: readonly Action[]; uuid: string }) {
   const links = of.map(({ label, name }) => ({ label, path: `/resources/${uuid}/${name}` }));
-  return <Links of={links} as="buttons" />;
+  return <Links of={links} />;
 }
 
 function Apps({ of: { primary, attachments } }: { of: AppsReport }) {

@@ -158,6 +158,11 @@ describe("the audit trail", () => {
       "api DELETE /apps/a/log-drains/… --resource=UUID",
       /^status 4/,
     ],
+    [
+      "api DELETE /apps/a/log-drains/d.0d5bd9a5-hush --resource UUID",
+      "api DELETE /apps/a/log-drains/… --resource UUID",
+      /^status 4/,
+    ],
     ["tokens refresh UUID", "tokens refresh UUID", /^1 refreshed, 0 failed, 0 skipped\.$/],
     ["tokens refresh --all", "tokens refresh --all", /^2 refreshed, /],
     ["keys reseal", "keys reseal", /^\d+ rows resealed/],

@@ -1,4 +1,6 @@
+import type { Database } from "../../../src/database/database.ts";
 import type { Report } from "../../../src/operator/work-through.ts";
+import type { Pace } from "../../../src/pace.ts";
 import { Secret } from "../../../src/secret.ts";
 import { clientSecretSealContext, createVault } from "../../../src/vault/vault.ts";
 import { aWorld, opened } from "../../support/world.ts";
@@ -76,6 +78,50 @@ describe("kit secret set", () => {
     );
     const { secret } = world.sandbox.control.resetClientSecret();
     expect((await set(secret)).data).toMatchObject({ due: 2, fresh: 2 });
+  });
+
+  it("waits on when the database is away for a moment", async () => {
+    let isAway = true;
+    const wrapDatabase = (db: Database): Database => ({
+      ...db,
+      async readWhole(statement, values) {
+        if (isAway && statement.name === "count_stale_tokens") {
+          isAway = false;
+          throw Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" });
+        }
+        return db.readWhole(statement, values);
+      },
+    });
+    const { secret } = world.sandbox.control.resetClientSecret();
+    const said = await kit(world.environment, ["secret", "set"], secret, { wrapDatabase });
+    expect([said, isAway]).toMatchObject([{ code: 0, stdout: expect.stringContaining("2 of 2") }, false]);
+  });
+
+  /** Where the platform answers 401 without a reason; `pace`: of the command. */
+  async function setWhere(plain401: "never" | "tokens" | "always", secret: string, pace: Partial<Pace>) {
+    world.sandbox.control.settings({ plain401 });
+    const { code, stdout } = await kit(world.environment, ["secret", "set", "--json"], secret, { pace });
+    world.sandbox.control.settings({ plain401: "never" });
+    return [code, JSON.parse(stdout)];
+  }
+
+  it.each(["never", "tokens"] as const)(
+    "does not wait for tokens that the platform refuses, with a 401 without a reason %s",
+    async (plain401) => {
+      const dead = await world.installed(2);
+      for (const uuid of dead) world.sandbox.control.revoke(uuid, "refresh");
+      const { secret } = world.sandbox.control.resetClientSecret();
+      const done = [0, expect.objectContaining({ due: 4, fresh: 2 })];
+      expect(await setWhere(plain401, secret, { pauses: 0.001 })).toEqual(done);
+      for (const uuid of dead) await world.sandbox.control.deprovision(uuid);
+    },
+  );
+
+  it("says that a secret is presumed wrong where each 401 is without a reason, and nothing succeeds", async () => {
+    const message = expect.stringContaining("presumed wrong. It is in use now");
+    const failure = [1, { id: "client_secret_rejected", message }];
+    expect(await setWhere("always", "not-the-right-secret", { presumedMs: 500 })).toEqual(failure);
+    expect((await set(current())).data).toMatchObject({ fresh: 2 });
   });
 });
 

@@ -213,7 +213,8 @@ describe("an action of the operator", () => {
       const work = async () => ({ isDone: true, message: `${(times += 1)} done.` });
       const asked = { action: "refresh", uuid: null, operator: BY_PASSWORD, form: name, requestId: name };
       const id = await runner.begin(asked, work);
-      expect(await runner.begin({ ...asked, requestId: "the second press" }, work)).toBe(id);
+      for (const requestId of ["the second press", name])
+        expect(await runner.begin({ ...asked, requestId }, work)).toBe(id);
       await runner.stop();
       expect(times).toBe(1);
       expect(await findAction(operator.world.db, id)).toMatchObject({ state: "done", message: "1 done." });
