@@ -94,7 +94,7 @@ const rejected = (now: string, how = "rejects this client secret") =>
 /**
  * Waits until every token that an older secret issued is refreshed, except those that the platform refuses. It refreshes
  * due tokens itself, so it needs no running service. Throws if the platform rejects the secret; if that is only presumed,
- * and may be the fault of dead tokens, once nothing has refuted it for `pace.presumedMs`.
+ * and may be the fault of dead tokens, once no token was refreshed for `pace.presumedMs`.
  */
 export async function waitUntilFresh(
   ctx: Context,
@@ -124,11 +124,11 @@ export async function waitUntilFresh(
       const inUse = `It is in use now, as version ${current.version}: until the right one is set, no token is refreshed.`;
       if (isRejected && !current.isPresumed) throw rejected(inUse);
       presumedAtMs = isRejected ? Math.min(presumedAtMs, performance.now()) : Infinity;
-      if (performance.now() - presumedAtMs > ctx.pace.presumedMs)
-        throw rejected(
-          inUse,
-          "answers 401 without a reason, again and again: this client secret is presumed wrong",
-        );
+      if (performance.now() - presumedAtMs > ctx.pace.presumedMs) {
+        // What it has refreshed shows that it works: then the tokens are refused.
+        if (fresh > 0) return { ...begun, fresh };
+        throw rejected(inUse, "answers each 401 without a reason: this client secret is presumed wrong");
+      }
       await sleep(LOOK_EVERY_MS);
     }
   } finally {
