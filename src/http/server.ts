@@ -22,8 +22,9 @@ export function createHttpServer(app: Express) {
     const connection: Connection = request.socket;
     const before = connection.current;
     connection.current = response;
-    if (isOver(before)) app(request, response);
-    else before!.once("close", () => connection.destroyed || app(request, response));
+    const begin = () => connection.destroyed || isLast(before) || app(request, response);
+    if (isOver(before)) begin();
+    else before!.once("close", begin);
   };
   const server = http.createServer({ ...constructorsFor(app), connectionsCheckingInterval: 1_000 }, handle);
   server.on("checkContinue", handle);
@@ -61,6 +62,9 @@ function constructorsFor(app: Express): http.ServerOptions {
   Response.prototype = app.response;
   return { IncomingMessage: Request, ServerResponse: Response } as unknown as http.ServerOptions;
 }
+
+/** Behind it nothing is carried out (RFC 9112, section 9.6): the client can safely send that again. */
+const isLast = (response: ServerResponse | undefined) => response?.getHeader("connection") === "close";
 
 const isOver = (response: ServerResponse | undefined) =>
   !response || response.writableFinished || response.destroyed;

@@ -33,11 +33,10 @@ export interface Job {
 
 export interface Jobs {
   names: readonly string[];
-  /** Runs every job at each tick of `cron`; with null, only when it is woken. Before this call, nothing runs. */
+  /** Runs every job now and at each tick of `cron`; with null, only when it is woken. Before this call, nothing runs. */
   start(cron: string | null): void;
   /** Runs a job, if this process runs it, in `inMs` ms, or when its present run ends, if that is later. */
   wake(name: string, inMs?: number): void;
-  wakeAll(): void;
   /** Ends the ticks and all claiming; resolves when everything that runs has ended. */
   stop(): Promise<void>;
 }
@@ -46,8 +45,8 @@ export interface Jobs {
 const LONGEST_RUN_MS = 20_000;
 /** A run that has not ended after this hangs: the next tick starts another one beside it. Leases keep the two apart. */
 const HANGS_AFTER_MS = 60_000;
-/** Work due sooner than this is not left to the next tick. */
-const SOON_SECONDS = 20;
+/** Work due sooner than this is not left to the next tick: a grant's longest pause is a minute. */
+const SOON_SECONDS = 70;
 const LEAST_PAUSE_MS = 100;
 
 type Needs = { jobs: readonly Job[]; beat(name: string): Promise<void>; log: Log };
@@ -126,13 +125,11 @@ export function createJobs({ jobs, beat, log }: Needs): Jobs {
         if (stoodStill) for (const entry of running.values()) entry.since = performance.now();
         jobs.forEach(begin);
       });
+      for (const job of jobs) wake(job, 0);
     },
     wake(name, inMs = 0) {
       const job = jobs.find((each) => each.name === name);
       if (job) wake(job, inMs);
-    },
-    wakeAll() {
-      for (const job of jobs) wake(job, 0);
     },
     async stop() {
       isStopping = true;

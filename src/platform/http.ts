@@ -61,7 +61,11 @@ function exchange(call: CallName, sent: Limited, agents: Agents): Promise<HttpAn
       request.destroy();
     };
     const late = () =>
-      fail(new TransportError("timed_out", call, `had no complete answer after ${timeoutMs} ms`));
+      fail(
+        new TransportError("timed_out", call, `had no complete answer after ${timeoutMs} ms`, {
+          mayHaveArrived: isOpen,
+        }),
+      );
     // Node runs timers before it reads sockets: after the process was suspended, the answer may be waiting there.
     const timer = setTimeout(() => setImmediate(late), timeoutMs);
 

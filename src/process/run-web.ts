@@ -26,11 +26,14 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
   const stopping = new AbortController();
   const guards = guardsOf(ctx);
   const whenReady: RequestHandler = (_request, _response, next) => void untilReady().then(() => next(), next);
-  // Loading its code takes a moment, so it comes first: a process that is ready must be listening. No request comes
-  // before that, so `untilReady` exists when one does.
   const website = await createWebsite(ctx, { byPassword: guards.operator, whenReady });
-  const ready = becomeReady(ctx, stopping.signal, config.webJobs);
-  const untilReady = () => within(START_PATIENCE_MS, ready, notReady);
+  // Nothing is claimed by a process that cannot listen, and no request comes to one that does not listen yet.
+  let ready = new Promise<void>(() => undefined);
+  const isReady = () =>
+    ready.catch(() => {
+      throw notReady();
+    });
+  const untilReady = () => within(START_PATIENCE_MS, isReady(), notReady);
   const app = createApp(ctx, {
     partnerApi: partnerApi(ctx, { guard: guards.platform, untilReady }),
     metrics: guards.metrics && metricsRoutes(ctx, guards.metrics),
@@ -40,6 +43,7 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
   });
   const { server, close } = createHttpServer(app);
   await listen(server, config);
+  ready = becomeReady(ctx, stopping.signal, config.webJobs);
   const name = config.host?.replace(/^.*:.*$/, "[$&]") ?? "localhost";
   const url = `http://${name}:${(server.address() as AddressInfo).port}`;
   log.info({ url }, "Listening");

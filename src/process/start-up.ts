@@ -40,7 +40,6 @@ export function becomeReady(ctx: OpenContext, stopping: AbortSignal, withSweeps:
     if (stopping.aborted) return;
     if (hasOperator(config) || config.metricsPassword) totals.start();
     jobs.start(withSweeps ? config.sweepCron : null);
-    if (withSweeps) jobs.wakeAll();
     log.info({ sweeps: withSweeps }, "Ready");
   });
   ready.catch(() => undefined);

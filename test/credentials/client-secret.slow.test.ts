@@ -30,7 +30,7 @@ async function expectFresh(uuids: string[]) {
 async function setSecret(secret: string): Promise<number> {
   const { credentials, jobs } = life.world.service.services;
   const { version } = await credentials.secrets.set(new Secret(secret));
-  jobs.wakeAll();
+  for (const name of jobs.names) jobs.wake(name);
   return version;
 }
 

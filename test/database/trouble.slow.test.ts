@@ -335,3 +335,25 @@ it("a provision during the start of the service waits for the database too", asy
   await service.stop();
   await fresh.close();
 });
+
+it("a provision that waits for the start of a service that is stopped is refused with 503", async () => {
+  const fresh = await aFreshDatabase();
+  const wrapDatabase = (database: Database): Database => ({
+    ...database,
+    query: () => Promise.reject(new Error("Connection terminated")),
+  });
+  const service = await runWeb(teapotConfig({ ...world.environment, ...fresh.environment }), {
+    ...teapotParts,
+    ...{ wrapDatabase, logTo: { write: () => undefined } },
+  });
+  const answer = supertest(service.url!)
+    .post("/resources")
+    .auth(world.environment["ADDON_ID"]!, world.environment["ADDON_PASSWORD"]!)
+    .send(aProvisionRequest())
+    .then(({ status, headers, body }) => [status, headers["retry-after"], body]);
+  // What comes after it is answered: so it has come.
+  await supertest(service.url!).get("/healthz").expect(200);
+  await service.stop();
+  expect(await answer).toMatchObject([503, "5", { id: "service_unavailable" }]);
+  await fresh.close();
+});

@@ -136,6 +136,17 @@ it("requests that are sent together are carried out in their order", async () =>
   expect(statuses).toEqual([200, 200, 204, 410]);
 });
 
+it("a request behind one whose answer closes the connection is not carried out", async () => {
+  const wanted = aProvisionRequest({ plan: "basic" });
+  const refused = bytesOf("POST", "/resources").replace(/Authorization: .*\r\n/, "");
+  const both = refused + bytesOf("POST", "/resources", wanted);
+  expect(await rawHttp(world.service.url!, both, PATIENCE_MS)).toMatchObject({
+    statuses: [401],
+    closed: true,
+  });
+  expect(await world.rows(`SELECT 1 FROM resources WHERE uuid = $1`, [wanted.uuid])).toEqual([]);
+});
+
 it.each([
   ["what is no HTTP", "hello\r\n\r\n", 400, "bad_request"],
   ["100 kB of headers", `GET / HTTP/1.1\r\nX: ${"x".repeat(100_000)}\r\n\r\n`, 431, "headers_too_large"],

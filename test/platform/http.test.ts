@@ -108,6 +108,13 @@ describe("a call without a usable answer", () => {
     expect(server.seen).toHaveLength(0);
   });
 
+  it("did not arrive when there is no answer in time because the connection never opens", async () => {
+    const { url: silent } = await aRawServer(() => undefined);
+    const url = silent.replace("http", "https");
+    const error = await failureOf(anHttp({ timeoutMs: 200 }).send({ method: "POST", url }));
+    expect(error).toMatchObject({ id: "timed_out", mayHaveArrived: false });
+  });
+
   it("may have arrived over https once the certificate was accepted", async () => {
     const { request } = https;
     const trusting = (options: https.RequestOptions) => request({ ...options, ca: CERTIFICATE });

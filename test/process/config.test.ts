@@ -265,6 +265,7 @@ describe("the start of the process", () => {
     const { port } = neighbour.address() as AddressInfo;
     const said = await refusalOf({ ...good, PORT: String(port) });
     expect(said).toContain(`${MISCONFIGURED}HOST and PORT cannot be used: listen EADDRINUSE`);
+    expect(said).not.toContain("Starting");
     neighbour.close();
   });
 

@@ -30,11 +30,24 @@ describe("a job", () => {
   });
 
   it("runs although the event loop was held over the second of its tick", async () => {
-    let runs = 0;
+    let runs = -1;
     const second = new Date(Date.now() + 2_000).getSeconds();
     startedAt(`${second} * * * * *`, { name: "held", run: async () => void (runs += 1) });
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3_500);
+    // Once at the start, and once at its tick.
     await eventually(() => runs === 1);
+  });
+
+  it("that knows when its work is due, within 70 seconds, needs no tick for it", async () => {
+    jest.useFakeTimers({ doNotFake: ["performance"] });
+    let runs = 0;
+    const run = async () => void (runs += 1);
+    startedAt("0 0 1 1 *", { name: "knows", run, nextInSeconds: async () => 66 });
+    await jest.advanceTimersByTimeAsync(65_000);
+    expect(runs).toBe(1);
+    await jest.advanceTimersByTimeAsync(2_000);
+    expect(runs).toBe(2);
+    jest.useRealTimers();
   });
 
   it("that hangs is not run twice at once; after a minute it is started again, with an alarm", async () => {
