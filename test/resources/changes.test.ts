@@ -98,8 +98,7 @@ describe("an operator who sets or pushes config vars while a plan change sets ot
   it("kit config set stores nothing of a provision that fails meanwhile", async () => {
     life.vendor.next("finish", async () => ({ later: "It takes all day.", againInSeconds: 3_600 }));
     uuid = (await life.control.install({ plan: "dedicated" })).addon.id;
-    const isActive = `SELECT 1 FROM credentials WHERE uuid = $1 AND state = 'active'`;
-    await eventually(async () => (await life.world.rows(isActive, [uuid])).length === 1);
+    await eventually(() => expect(life.vendor.callsOf(uuid, "finish")).toHaveLength(1));
     const needs = { ...services(), platformFor: overtaken("after", () => failProvision(services(), uuid)) };
     const vars = [{ name: "TEAPOT_URL", value: "https://by-hand.example" }];
     await expect(setConfig(needs, uuid, vars)).rejects.toThrow("has no access token");
