@@ -1,4 +1,10 @@
-import { retryWhileUnreachable, statement, type Database, type Queryable } from "../database/database.ts";
+import {
+  READS_WHOLE,
+  retryWhileUnreachable,
+  statement,
+  type Database,
+  type Queryable,
+} from "../database/database.ts";
 import { areAmong, groupCommit } from "../database/group-commit.ts";
 import type { Lease, Owner, State } from "./states.ts";
 
@@ -225,7 +231,7 @@ const readUnspread = statement(
      OR (spread_at < created_at + interval '10 seconds' AND created_at < now() - interval '10 seconds')
    ORDER BY version DESC LIMIT 1`,
 );
-const IS_LEFT = `${IS_OLDER} AND due_at > now() AND ($2 OR attempts = 0)`;
+const IS_LEFT = `${IS_OLDER} AND (due_at > now() OR (state = 'active' AND rejected_at IS NOT NULL)) AND ($2 OR attempts = 0)`;
 // A part at a time, so that a million rows neither hold locks for long nor run into a time limit. A token that was
 // refused for good is tried once more; it keeps `rejected_at`, so that another refusal is no news.
 const makeDue = statement(
@@ -266,4 +272,5 @@ const countOlder = statement(
 export const countStale = (db: Database, version: number) =>
   retryWhileUnreachable(
     async () => (await db.readWhole<{ stale: number; waiting: number }>(countOlder, [version]))[0]!,
+    READS_WHOLE,
   );

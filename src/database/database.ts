@@ -60,6 +60,8 @@ const BY_KEY =
   "-c plan_cache_mode=force_generic_plan -c random_page_cost=1.1 -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off";
 
 const LONGEST_PLANNED_MS = 300_000;
+/** For `retryWhileUnreachable` around `readWhole`, each try of which may last as long. */
+export const READS_WHOLE = { upToMs: LONGEST_PLANNED_MS };
 const BEGIN_PLANNED = `BEGIN; SET LOCAL statement_timeout = ${LONGEST_PLANNED_MS};
 SET LOCAL plan_cache_mode = force_custom_plan;
 SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on`;

@@ -73,7 +73,7 @@ export function createYourJobs(ctx: Context, jobs: readonly YourJob[]) {
 
   return {
     runDue,
-    nextInSeconds: () => nextJobInSeconds(ctx.db, idle()),
+    nextInSeconds: async () => ctx.work.restSeconds() || nextJobInSeconds(ctx.db, idle()),
     /** Aborts what runs, and waits for it. */
     async stop(): Promise<void> {
       isStopping = true;

@@ -8,7 +8,7 @@ import { checkVar } from "../work/vendor-results.ts";
 import type { Kit, KitDatabase } from "./contract.ts";
 import { announceConfig, findForYou, listAfter } from "./store.ts";
 
-/** Makes what the kit offers to a vendor's service. `ctx` may still be filling: it is used when the service is. */
+/** Makes what the kit offers to a vendor's service. `ctx` may still be filling: but for its log, it is used when the service is. */
 export function kitFor(ctx: Context): Kit {
   return {
     log: ctx.log,

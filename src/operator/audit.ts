@@ -41,7 +41,8 @@ export async function beginAction(
 ): Promise<{ id: number; isNew: boolean }> {
   const { operatorAction } = await db.prisma();
   const { form, requestId } = request;
-  let [tries, isNew] = [0, false];
+  let tries = 0;
+  let isNew = false;
   const stored = await retryWhileUnreachable(async () => {
     tries += 1;
     const data = { ...request, ...who, operator: name };

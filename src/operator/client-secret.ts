@@ -106,13 +106,13 @@ export async function waitUntilFresh(
   const until = AbortSignal.any([signal, ending.signal]);
   let helping: Promise<void> | null = null;
   let presumedAtMs = Infinity;
+  let freshBefore = 0;
   try {
     for (;;) {
       helping ??= help(ctx, until).finally(() => (helping = null));
       const { stale, waiting } = await countStale(ctx.db, version);
       const fresh = Math.max(due - stale, 0);
       onProgress?.(fresh, due);
-      if (waiting === 0) return { ...begun, fresh };
       if (signal.aborted)
         throw new KitError(
           "interrupted",
@@ -123,12 +123,14 @@ export async function waitUntilFresh(
       const isRejected = current.version >= version && current.isRejected;
       const inUse = `It is in use now, as version ${current.version}: until the right one is set, no token is refreshed.`;
       if (isRejected && !current.isPresumed) throw rejected(inUse);
-      presumedAtMs = isRejected ? Math.min(presumedAtMs, performance.now()) : Infinity;
-      if (performance.now() - presumedAtMs > ctx.pace.presumedMs) {
-        // What it has refreshed shows that it works: then the tokens are refused.
-        if (fresh > 0) return { ...begun, fresh };
+      // Dead tokens alone may be refused; what was refreshed shows that it works.
+      presumedAtMs =
+        isRejected && fresh === freshBefore ? Math.min(presumedAtMs, performance.now()) : Infinity;
+      freshBefore = fresh;
+      const isOver = waiting === 0 || performance.now() - presumedAtMs > ctx.pace.presumedMs;
+      if (isOver && fresh === 0 && due > 0 && begun.unconfirmed)
         throw rejected(inUse, "answers each 401 without a reason: this client secret is presumed wrong");
-      }
+      if (isOver) return { ...begun, fresh };
       await sleep(LOOK_EVERY_MS);
     }
   } finally {
@@ -151,7 +153,7 @@ export function secretInWords({ version, due, fresh, unconfirmed }: SecretReport
       `Whether the platform accepts it is not known: ${unconfirmed}. If tokens stay refused, compare it with the partner portal.`,
     `${fresh} of ${due} tokens refreshed.`,
     fresh < due &&
-      "A running service refreshes the others; those that the platform refuses: kit resources list --state needs_reauth",
+      "A running service refreshes the others; those that the platform refuses for a day: kit resources list --state needs_reauth",
   ]
     .filter(Boolean)
     .join(" ");

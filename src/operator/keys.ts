@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Context } from "../context.ts";
 import { sealedSecrets } from "../credentials/store.ts";
-import { retryWhileUnreachable } from "../database/database.ts";
+import { READS_WHOLE, retryWhileUnreachable } from "../database/database.ts";
 import { clientSecretSealContext, CannotDecrypt, keyIdOf, type Vault } from "../vault/vault.ts";
 import { countKeyUse, type KeyUse, registerKey, reseal } from "../vault/store.ts";
 import { fault, fine, warning, type Finding } from "./doctor/finding.ts";
@@ -19,7 +19,7 @@ const ROUND_PAUSE_MS = 500;
  */
 export async function resealAll(ctx: Pick<Context, "db" | "vault">, { signal, onProgress }: How) {
   await retryWhileUnreachable(() => registerKey(ctx.db, ctx.vault));
-  const total = await retryWhileUnreachable(() => countSealed(ctx.db));
+  const total = await retryWhileUnreachable(() => countSealed(ctx.db), READS_WHOLE);
   let resealed = 0;
   for (let round = 1; ; round++) {
     const unopened: string[] = [];
@@ -33,7 +33,7 @@ export async function resealAll(ctx: Pick<Context, "db" | "vault">, { signal, on
       passedOver += result.passedOver;
     }
     if (passedOver === 0 || round === MOST_ROUNDS || signal.aborted) {
-      const byKey = await retryWhileUnreachable(() => countKeyUse(ctx.db));
+      const byKey = await retryWhileUnreachable(() => countKeyUse(ctx.db), READS_WHOLE);
       const isDone = unopened.length === 0 && isCurrentOnly(byKey, ctx.vault);
       return { report: { resealed, byKey }, unopened, isDone };
     }

@@ -108,7 +108,9 @@ export function createStepRunner(ctx: Context): StepRunner {
       void ended.then((answer) => (step.kind === "provision" && answer?.status === 200) || nudgeLanes(ctx));
       return ended;
     },
-    ...{ noteOutage: claims.noteOutage, patiently: claims.take },
+    noteOutage: claims.noteOutage,
+    patiently: claims.take,
+    restSeconds: claims.restSeconds,
     runDue: (lane, signal) => pools[lane].fill(signal),
     // A run may have ended while it waited for the grants.
     nextInSeconds: async (lane) =>

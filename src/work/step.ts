@@ -106,6 +106,8 @@ export interface StepRunner {
   noteOutage(): void;
   /** What a claim of other work takes; nothing, for as long. */
   patiently<Row>(claim: () => Promise<Row[]>): Promise<Row[]>;
+  /** For so many seconds more. */
+  restSeconds(): number;
   /** Starts every step of a lane that is due. Returns how many it took. */
   runDue(lane: Lane, signal: AbortSignal): Promise<number>;
   /** Seconds until the next look for steps of a lane; null: none is waiting. */

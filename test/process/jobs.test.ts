@@ -15,6 +15,7 @@ function startedAt(cron: string, ...given: Job[]): void {
   jobs.start(cron);
 }
 afterEach(async () => {
+  jest.useRealTimers();
   jest.restoreAllMocks();
   await jobs.stop();
 });
@@ -47,7 +48,6 @@ describe("a job", () => {
     expect(runs).toBe(1);
     await jest.advanceTimersByTimeAsync(2_000);
     expect(runs).toBe(2);
-    jest.useRealTimers();
   });
 
   it("that hangs is not run twice at once; after a minute it is started again, with an alarm", async () => {

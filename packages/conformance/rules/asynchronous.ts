@@ -106,7 +106,7 @@ export const asynchronous: RuleGroup = {
       title: "An asynchronous plan is answered with 202, without config",
       section,
       severity: "must",
-      mend: "Leave config out, and set it through the platform API when the work is done.",
+      mend: "Answer 202 {id, message} and set config through the platform API once the work is done, or name another --async-plan.",
       async check(stage) {
         const reply = firstReply(await laterOnce(stage))!;
         holds(reply.status === 202, `The plan ${laterPlan(stage)} (--async-plan) was answered with 200.`);

@@ -185,9 +185,9 @@ async function beginEntry(db: Database, typed: readonly string[], scrub: (text: 
 
 /** Without a value, but for the uuid of an option, and without a log drain's token or an address in a path. */
 function masked(word: string): string {
-  const [, name, value] = /^([^=]*=)(.*)$/s.exec(word) ?? [];
-  if (name && !(name.startsWith("--") && readUuid(value))) return `${name}…`;
-  return word.replace(/[^/]*%3A%2F%2F[^/]*|(?<=\/log-drains\/)[^/?]+/gi, "…");
+  const shown = word.replace(/[^/=]*%3A%2F%2F[^/]*|(?<=\/log-drains\/)[^/?]+/gi, "…");
+  const [, name, value] = /^([^=]*=)(.*)$/s.exec(shown) ?? [];
+  return name && !(name.startsWith("--") && readUuid(value)) ? `${name}…` : shown;
 }
 
 /** A line of the log for people: what it says, of which resource, and why. */

@@ -159,8 +159,8 @@ describe("the audit trail", () => {
       /^status 4/,
     ],
     [
-      "api DELETE /apps/a/log-drains/d.0d5bd9a5-hush --resource UUID",
-      "api DELETE /apps/a/log-drains/… --resource UUID",
+      "api DELETE /apps/a/log-drains/d.0d5bd9a5-hush?x=1 --resource UUID",
+      "api DELETE /apps/a/log-drains/…?x=… --resource UUID",
       /^status 4/,
     ],
     ["tokens refresh UUID", "tokens refresh UUID", /^1 refreshed, 0 failed, 0 skipped\.$/],
