@@ -5,6 +5,7 @@ import supertest from "supertest";
 import type { Database } from "../../src/database/database.ts";
 import type { TokenEndpoint } from "../../src/platform/oauth.ts";
 import { runWeb } from "../../src/process/run-web.ts";
+import { aGate } from "../support/a-vendor.ts";
 import { kit } from "../support/kit.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { aFreshDatabase } from "../support/database.ts";
@@ -26,8 +27,10 @@ const answered = <Answer>(answer: Answer): Answer => {
   onAnswer = null;
   return answer;
 };
+/** Until then no grant is sent. */
+let mayExchange: Promise<void> = Promise.resolve();
 const wrapTokenEndpoint = (endpoint: TokenEndpoint): TokenEndpoint => ({
-  exchange: async (...given) => answered(await endpoint.exchange(...given)),
+  exchange: (...given) => mayExchange.then(() => endpoint.exchange(...given)).then(answered),
   refresh: async (...given) => answered(await endpoint.refresh(...given)),
 });
 const restart = (environment: Record<string, string> = {}) =>
@@ -172,9 +175,15 @@ describe("a database that cannot be reached", () => {
       const since = pairs.position();
       let uuids: string[] = [];
       for (const generation of [1, 2]) {
+        // While the database is there, all are installed.
+        const gate = aGate();
+        if (generation === 1) {
+          mayExchange = gate.opened;
+          ({ uuids } = await installs(15));
+        }
         onAnswer = () => proxy.mode(mode);
-        if (generation === 1) ({ uuids } = await installs(15));
-        else await pairs.makeDue(uuids);
+        gate.open();
+        if (generation === 2) await pairs.makeDue(uuids);
         await eventually(() => onAnswer === null);
         await sleep(700);
         proxy.mode("ok");

@@ -136,6 +136,8 @@ it("the service is told of a provision that was given up, also if the sandbox is
   second.control.advanceClock(1);
   second.control.advanceClock(1);
   expect(await asked(3)).toEqual(["POST", "DELETE", "DELETE"]);
+  // It has the answer.
+  while (!second.control.ledger().entries.some(({ method }) => method === "DELETE")) await sleep(10);
   await second.close();
   const third = await startSandbox(given);
   third.control.advanceClock(1);
