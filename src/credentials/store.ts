@@ -19,8 +19,8 @@ import type { Lease, Owner, State } from "./states.ts";
 const storePairs = statement(
   "store_tokens",
   `WITH incoming AS (
-     SELECT * FROM unnest($1::uuid[], $2::int[], $3::bool[], $4::bytea[], $5::bytea[], $6::float8[], $7::float8[], $8::int[], $9::text[], $10::int[])
-       AS i(uuid, lease, first, access, refresh, life, share, secret_version, flags, replaces)
+     SELECT * FROM unnest($1::uuid[], $2::int[], $3::bool[], $4::bytea[], $5::bytea[], $6::float8[], $7::float8[], $8::int[], $9::int[])
+       AS i(uuid, lease, first, access, refresh, life, share, secret_version, replaces)
    ), stored AS (
      UPDATE credentials c SET
        state = CASE c.owner WHEN 'person' THEN 'signed_in' ELSE 'active' END, reason = NULL,
@@ -35,7 +35,7 @@ const storePairs = statement(
          ELSE coalesce(c.sent_at, now()) + make_interval(secs => i.life * i.share) END,
        generation = c.generation + 1, lease = c.lease + 1, secret_version = i.secret_version,
        leased_until = NULL, sent_at = NULL, attempts = 0, outcome_unknown = false, rejected_at = NULL,
-       last_error = NULL, flags = array_remove(string_to_array(i.flags, ','), '')
+       last_error = NULL, flags = CASE WHEN i.first AND i.refresh IS NULL THEN '{no_refresh_token}'::text[] ELSE '{}' END
      FROM incoming i
      WHERE c.uuid = i.uuid AND (
        (c.lease = i.lease AND c.state IN ('grant_pending', 'active', 'needs_reauth', 'signed_in', 'quarantined'))
@@ -77,14 +77,12 @@ export interface SealedTokens extends Lease {
   share: number;
   /** Of the partner's client secret; null for a person's pair. */
   secretVersion: number | null;
-  /** Separated by commas. */
-  flags: string;
 }
 
 /** In the order of the statement's parameters. */
 const COLUMNS = [
   ...(["uuid", "lease", "first", "access", "refresh"] as const),
-  ...(["lifeSeconds", "share", "secretVersion", "flags", "replaces"] as const),
+  ...(["lifeSeconds", "share", "secretVersion", "replaces"] as const),
 ];
 
 /** Stores all pairs that are ready at once, however late. False: another claim came between, or the row is gone. */

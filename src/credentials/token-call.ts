@@ -128,8 +128,6 @@ async function storeIssued(
     lifeSeconds,
     share,
     secretVersion: secret?.version ?? null,
-    // A refresh that brings no refresh token keeps the existing one, so this flag would be wrong.
-    flags: first && !refreshToken ? "no_refresh_token" : "",
   };
   if (first && !refreshToken)
     log.error(

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Context } from "../context.ts";
-import { retryWhileUnreachable } from "../database/database.ts";
+import { isHeldUp, retryWhileUnreachable } from "../database/database.ts";
 import { KitError } from "../errors.ts";
 import { lockedResource } from "../resources/store.ts";
 import type { Rotation } from "./contract.ts";
@@ -36,5 +36,8 @@ export async function planRotations(ctx: Context): Promise<void> {
   const { everyDays } = ctx.vendor.rotation ?? {};
   if (everyDays === undefined) return;
   for (const { uuid } of await findOldCredentials(ctx.db, everyDays))
-    await askRotation(ctx, uuid, "timetable");
+    await askRotation(ctx, uuid, "timetable").catch((error: unknown) => {
+      if (!isHeldUp((error as Error).cause)) throw error;
+      ctx.log.warn({ uuid, error }, "A resource is locked; its credentials are rotated later");
+    });
 }

@@ -51,17 +51,21 @@ const ending = (
        WHERE ${IS_OF_YOU} OR (s.kind = 'report_failure' AND s.attempts = 0)
      UNION ALL SELECT greatest(created_at + interval '${STEP_LEASE_SECONDS} seconds', ${NOTICED}) FROM resources
        WHERE uuid = $1 AND state = 'provisioning' AND answer_status IS NULL
+   ), noticed AS (
+     SELECT greatest(max(until), ${NOTICED}) AS at FROM running WHERE until IS NOT NULL HAVING count(*) > 0
    ), cleaning AS (
      INSERT INTO steps (uuid, kind, key, due_at, leased_until, request_id, traceparent)
-     SELECT uuid, 'clean_up', coalesce((SELECT key FROM cancelled WHERE kind = 'clean_up' LIMIT 1), gen_random_uuid()), now(),
-       (SELECT greatest(max(until), ${NOTICED}) FROM running WHERE until IS NOT NULL HAVING count(*) > 0), $2, coalesce($3, (SELECT c.traceparent FROM credentials c WHERE c.uuid = gone.uuid)) FROM gone
+     SELECT uuid, 'clean_up', coalesce((SELECT key FROM cancelled WHERE kind = 'clean_up' LIMIT 1), gen_random_uuid()),
+       coalesce((SELECT at FROM noticed), now()), (SELECT at FROM noticed), $2, coalesce($3, (SELECT c.traceparent FROM credentials c WHERE c.uuid = gone.uuid)) FROM gone
    )
    INSERT INTO events (uuid, type) SELECT uuid, '${event}' FROM gone RETURNING uuid`,
   );
 
-// Where the outcome is unknown a process may still hold the tokens, and store them once it thaws or has its database.
-const IS_STRANDED = `c.state = 'grant_lost'
-  AND (c.reason = 'outcome_unknown' AND c.grant_deadline > now() - interval '2 minutes') IS NOT TRUE`;
+// Where the outcome is unknown a process may still hold the tokens, and store them once it thaws or has its database. A
+// code that cannot be decrypted is dead after its five minutes, whatever key comes back.
+const IS_STRANDED = `(c.state = 'grant_lost'
+    AND (c.reason = 'outcome_unknown' AND c.grant_deadline > now() - interval '2 minutes') IS NOT TRUE
+  OR c.state = 'quarantined' AND c.generation = 0 AND c.grant_deadline <= now())`;
 
 const leaveTombstone = ending("deprovision", "deprovisioned", {
   sets: `state = 'deprovisioned', name = NULL, options = '{}', callback_url = NULL, answer_status = NULL, sealed_answer = NULL,

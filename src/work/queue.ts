@@ -67,8 +67,11 @@ const claimDue = eachLane((lane) =>
   ),
 );
 
-export const claimSteps = async (db: Queryable, lane: Lane, most: number) =>
-  stepsOf(await db.query<StepRow>(claimDue[lane], [most]));
+export async function claimSteps(db: Queryable, lane: Lane, most: number): Promise<Step[]> {
+  const claimedAtMs = Date.now();
+  const steps = stepsOf(await db.query<StepRow>(claimDue[lane], [most]));
+  return steps.map((step) => ({ ...step, claimedAtMs }));
+}
 
 export function stepsOf(rows: readonly StepRow[]): Step[] {
   return rows.map((row) => {
@@ -173,7 +176,8 @@ const wake = statement(
   `UPDATE steps SET due_at = now() WHERE due_at IS NULL AND id = ANY(ARRAY(
      SELECT s.id FROM steps s JOIN credentials c USING (uuid) JOIN resources r USING (uuid)
      WHERE s.due_at IS NULL AND (c.state IN (${HAS_TOKENS})
-       OR (s.kind = 'finish' AND c.state <> 'grant_pending' AND r.state = 'provisioned')) LIMIT 10000)) RETURNING id`,
+       OR (s.kind = 'finish' AND c.state <> 'grant_pending' AND r.state = 'provisioned')) LIMIT 10000
+     FOR UPDATE OF s SKIP LOCKED)) RETURNING id`,
 );
 
 export const wakeSteps = async (db: Database) => (await db.planned((tx) => tx.query(wake))).length;

@@ -1,5 +1,5 @@
 import type { Context } from "../context.ts";
-import { isDatabaseUnreachable, mayConcernOne } from "../database/database.ts";
+import { isDatabaseUnreachable, isHeldUp, mayConcernOne } from "../database/database.ts";
 import { messageOf, mayQuote, storable } from "../errors.ts";
 import { NoToken, PlatformRefused, RateLimited } from "../platform/call.ts";
 import { nextTryInSeconds, type Backoff } from "../pace.ts";
@@ -158,11 +158,16 @@ export function nudgeLanes(ctx: Pick<Context, "nudge">): void {
 
 /** Finds what no due time brings up: provisions that took too long, waiting steps that were not woken, orphans. */
 export async function findLateSteps(ctx: Context): Promise<void> {
+  const { log } = ctx;
   const unanswered = await findUnansweredProvisions(ctx.db);
-  for (const { uuid } of unanswered) await writeStepOf(ctx, uuid);
+  for (const { uuid } of unanswered)
+    await writeStepOf(ctx, uuid).catch((error: unknown) => {
+      if (!isHeldUp(error)) throw error;
+      log.warn({ uuid, error }, "An unanswered provision is locked; the next tick takes it up");
+    });
   const expired = await expireSteps(ctx.db);
   for (const { uuid } of expired)
-    ctx.log.error(
+    log.error(
       { alarm: "provision_failed", uuid },
       "A provision was not completed in 11 hours and is given up",
     );
@@ -178,6 +183,9 @@ async function run(ctx: Context, step: Step, cut: AbortSignal): Promise<Answer |
   }
   try {
     cut.throwIfAborted();
+    // If the process stood still meanwhile, another one may have taken it.
+    const isOld = Date.now() - (step.claimedAtMs ?? Infinity) > NOTICED_MS;
+    if (isOld && !(await holdStep(ctx.db, step))) return null;
     const late = () => new Error("The step took too long.");
     const hold = () => holdOrWrite(ctx, step);
     const limits = { ms: LONGEST_STEP_MS, late, cuts: [cut], lease: { hold, everyMs: HOLD_EVERY_MS } };

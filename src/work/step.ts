@@ -75,6 +75,8 @@ export interface Step {
   detail: { plan?: string; isAccepted?: boolean; isLate?: boolean; retires?: Json };
   attempts: number;
   lease: number;
+  /** When its claim was sent (ms), by the clock that goes on while the process stands still. */
+  claimedAtMs?: number;
   /** Of the request that caused it, as the log names it; null: none did. */
   requestId: string | null;
   /** The trace it belongs to (W3C); null: none, or one of its own. */

@@ -206,13 +206,14 @@ describe("tokens that are to be stored", () => {
   it("are not requested by a process whose lease was lost before its call", async () => {
     moments.set("before mark_sent", () =>
       life.world.rows(
-        `UPDATE credentials SET lease = lease + 1, leased_until = now() + interval '3 seconds' WHERE state = 'grant_pending'`,
+        `UPDATE credentials SET lease = lease + 1, leased_until = now() + interval '1 hour' WHERE state = 'grant_pending'`,
       ),
     );
     const uuid = await install();
     await eventually(() => expect(moments.size).toBe(0));
     await sleep(300);
     expect(exchanges(uuid)).toHaveLength(0);
+    await life.world.rows(`UPDATE credentials SET leased_until = NULL WHERE uuid = $1`, [uuid]);
     await life.becomes(uuid, { state: "active" });
     expect(exchanges(uuid)).toHaveLength(1);
   });

@@ -169,7 +169,7 @@ it("a database that lets nobody in is worth another try, and each outage is logg
 it("a caller who waits in vain for one of our connections is no outage of the database", async () => {
   const logged: unknown[] = [];
   await withDatabase({ poolSize: 1, onError: (error) => void logged.push(error) }, async (db) => {
-    const busy = db.query(statement("busy", `SELECT pg_sleep(2.2)`));
+    const busy = db.readWhole(statement("busy", `SELECT pg_sleep(4)`));
     const error = await db.ping().catch((thrown: unknown) => thrown);
     expect([(error as Error).message, isTransient(error)]).toEqual([
       "timeout exceeded when trying to connect",

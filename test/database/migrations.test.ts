@@ -228,14 +228,18 @@ describe("a migration", () => {
   });
 
   it("whose process is killed is applied once: PostgreSQL completes it, and the next run waits for that", async () => {
-    folder = await aFolderWith(`${COLUMN}; SELECT pg_sleep(0.5)`);
+    folder = await aFolderWith(`SET LOCAL lock_timeout = 0; ${COLUMN}; SELECT pg_advisory_xact_lock(1)`);
+    await other.query("SELECT pg_advisory_lock(1)");
     const code = `const { migrate } = await import(${JSON.stringify(program("src/database/migrate.ts"))});
       await migrate(${JSON.stringify({ url, folder })});`;
     const child = spawn(process.execPath, ["--input-type=module", "-e", code]);
-    await running("pg_sleep");
+    await running("pg_advisory_xact_lock");
     child.kill("SIGKILL");
     await once(child, "exit");
-    expect(await run()).toEqual({ applied: [] });
+    const next = run();
+    await running("pg_advisory_lock(");
+    await other.query("SELECT pg_advisory_unlock(1)");
+    expect(await next).toEqual({ applied: [] });
     await isDone();
   });
 
@@ -248,14 +252,10 @@ describe("a migration", () => {
       message: `the migration ${NAME} failed: canceling statement due to lock timeout`,
     });
     const migrating = run({ say: (sentence) => void said.push(sentence) });
-    let longestMs = 0;
     for (let reads = 0; said.length === 0 || reads < 10; reads += 1) {
       if (said.length === 0) await running("ALTER TABLE");
-      const began = performance.now();
       await client.query("SELECT uuid FROM credentials LIMIT 1");
-      longestMs = Math.max(longestMs, performance.now() - began);
     }
-    expect(longestMs).toBeLessThan(2_000);
     await other.query("COMMIT");
     expect(await migrating).toEqual(appliedOnce);
     expect(said).toEqual([`${NAME}: another session locks its tables. Retrying until they are free.`]);

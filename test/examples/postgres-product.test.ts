@@ -39,6 +39,8 @@ beforeAll(async () => void (url = (await drawers.start()).url!));
 /** Rows of a statement, run on a connection of its own with this URL. */
 async function as<Row>(url: string, text: string, values: unknown[] = []): Promise<Row[]> {
   const client = new pg.Client({ connectionString: url });
+  // Its role may be ended meanwhile.
+  client.on("error", () => undefined);
   await client.connect();
   try {
     return (await client.query(text, values)).rows as Row[];

@@ -108,7 +108,8 @@ describe("a rotation", () => {
   });
 
   it("that fails for an hour leaves the old credentials as they are, and is made when that is over", async () => {
-    first.rotate.push(...failing(12));
+    const gate = aGate();
+    first.rotate.push(...failing(12), () => gate.opened);
     await kit.rotate(uuid);
     await eventually(async () => {
       await makeDue();
@@ -116,6 +117,7 @@ describe("a rotation", () => {
     });
     expect(token()).not.toMatch(/^token-/);
     expect([...tokensOf(uuid)]).toEqual(["first"]);
+    gate.open();
     await eventually(async () => {
       await makeDue();
       expect(token()).toBe(`token-${callsOf("rotate")[0]!.key}`);

@@ -19,10 +19,13 @@ import { eventually, opened, QUICK } from "../support/world.ts";
 // vars of the plan that is stored.
 
 const { moments, reach, always, parts } = interleavings();
-// The platform waits for 2.8 s; here it waits for less.
-const pace = { ...QUICK, vendorMs: 800, requestMs: 3_000 };
-const life = opened(() => aLifecycle({ parts: { ...parts, pace } }));
+// The platform waits for 2.8 s; here it waits for less, or, where nothing is to be late, for longer.
+const IMPATIENT = { vendorMs: 800, requestMs: 3_000 };
+const PATIENT = { vendorMs: 30_000, requestMs: 8_000 };
+const life = opened(() => aLifecycle({ parts: { ...parts, pace: { ...QUICK, ...IMPATIENT } } }));
+const waits = (pace: typeof PATIENT) => Object.assign(life.world.service.services.pace, pace);
 afterEach(() => {
+  waits(IMPATIENT);
   moments.clear();
   life.vendor.asUsual();
   life.control.clearFaults();
@@ -107,6 +110,7 @@ const TABLE: Row[] = [
 ];
 
 it.each(TABLE)("%s (%s), %s: %s", async (a, outcome, at, b, answers, end, calls) => {
+  if (!answers.includes(202) && at !== "locked") waits(PATIENT);
   const isNew = ["provision", "later provision"].includes(a);
   let uuid = isNew ? "" : await life.settled();
   const before = life.vendor.calls.length;

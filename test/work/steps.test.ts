@@ -9,8 +9,14 @@ import { anOpenDatabase } from "../support/open-database.ts";
 import { offer } from "../support/teapots/plans.ts";
 import type { Context } from "../../src/context.ts";
 import { statement } from "../../src/database/database.ts";
-import { claimSteps, holdStep, putOffStep, writeProvisionStep } from "../../src/work/queue.ts";
-import { createStepRunner, holdOrWrite } from "../../src/work/runner.ts";
+import {
+  claimSteps,
+  holdStep,
+  nextStepInSeconds,
+  putOffStep,
+  writeProvisionStep,
+} from "../../src/work/queue.ts";
+import { createStepRunner, findLateSteps, holdOrWrite } from "../../src/work/runner.ts";
 import { PACE } from "../../src/pace.ts";
 import { laterAnswer } from "../../src/resources/answers.ts";
 import { endResource, failStranded } from "../../src/resources/end-store.ts";
@@ -211,6 +217,28 @@ it("after an outage, steps are claimed when processes that live have extended th
   expect(asked).toEqual(["ping", "claim_vendor_steps", "ping"]);
 });
 
+it("a step that was claimed before its process stood still is begun only if it is held still", async () => {
+  const now = Date.now();
+  const clock = jest.spyOn(Date, "now").mockReturnValue(now);
+  const statements: string[] = [];
+  const db = {
+    async query({ name }: { name: string }) {
+      statements.push(name);
+      clock.mockReturnValue(now + 60_000);
+      const isFirst = statements.length === 1;
+      return isFirst ? [{ uuid: "u", key: "k", kind: "clean_up", lease: 2, state: "deprovisioned" }] : [];
+    },
+  };
+  const trace = { inSpan: (_name: string, _about: object, work: () => unknown) => work() };
+  const parts = { db, trace, exchanges: { underWay: () => 0 }, nudge: () => undefined };
+  const steps = createStepRunner(parts as unknown as Context);
+  await steps.runDue("vendor", new AbortController().signal);
+  await steps.settled();
+  clock.mockRestore();
+  // Without a vendor's service, a call would fail, and the step be put off.
+  expect(statements.filter((name) => name !== "claim_vendor_steps")).toEqual(["hold_step"]);
+});
+
 it("a pool that is filled twice at once starts no more than its places, and takes what one claim has left", async () => {
   const due = Array.from({ length: 12 }, (_, row) => row);
   const claims = aGate();
@@ -270,7 +298,10 @@ describe("steps of a database alone, whose service would claim them too", () => 
   const run = <Row>(text: string, values: unknown[] = [uuid]) =>
     alone.database.query<Row>(statement("", text), values);
   const ctx = () =>
-    ({ db: alone.database, vault, pace: PACE, log: { warn: () => undefined } }) as unknown as Context;
+    ({
+      ...{ db: alone.database, vault, pace: PACE },
+      ...{ log: { warn: () => undefined, error: () => undefined }, nudge: () => undefined },
+    }) as unknown as Context;
   const end = () => alone.database.transaction((tx) => endResource(tx, uuid, null, null));
 
   /** So long ago that a process which does not extend its lease is taken for dead. */
@@ -338,6 +369,35 @@ describe("steps of a database alone, whose service would claim them too", () => 
     );
     await end();
     expect(await waiting()).toEqual([{ kind: "clean_up" }]);
+    // It is due then, so a timer finds it.
+    expect(await nextStepInSeconds(ctx(), "vendor")).toBeGreaterThan(3);
+  });
+
+  it("a put-off provision whose code cannot be decrypted fails once the code is dead", async () => {
+    await provisionBegan({ status: 202 }, "quarantined");
+    const left = (interval: string) =>
+      run(`UPDATE credentials SET grant_deadline = now() + $2::interval WHERE uuid = $1`, [uuid, interval]);
+    const found = `SELECT r.state, c.state AS credential FROM resources r JOIN credentials c USING (uuid) WHERE uuid = $1`;
+    await left("1 minute");
+    await failStranded(ctx());
+    expect(await run(found)).toEqual([{ state: "provisioning", credential: "quarantined" }]);
+    await left("-1 second");
+    await failStranded(ctx());
+    expect(await run(found)).toEqual([{ state: "failed", credential: "erased" }]);
+    expect(await run(`SELECT kind FROM steps WHERE uuid = $1`)).toEqual([{ kind: "clean_up" }]);
+  });
+
+  it("a provision without an answer that is locked holds up no other, nor the steps that wait", async () => {
+    const [locked, other, woken] = [uuid, randomUUID(), randomUUID()];
+    for (const each of [locked, other]) await provisionBegan({}, "grant_pending", each);
+    await provisionBegan({ state: "provisioned" }, "active", woken);
+    await run(`INSERT INTO steps (uuid, kind) VALUES ($1, 'announce')`, [woken]);
+    const isDue = `SELECT uuid FROM steps WHERE due_at IS NOT NULL AND uuid = ANY($1::uuid[])`;
+    await alone.database.transaction(async (tx) => {
+      await lockedResource(tx, locked);
+      await findLateSteps(ctx());
+      expect(await run(isDue, [[locked, other, woken]])).toHaveLength(2);
+    });
   });
 
   it("a locked resource holds up no other whose grant was lost", async () => {

@@ -4,7 +4,7 @@ import { type PartnerAnswer, success } from "./partner.ts";
 import { aWorld, type TestWorld } from "./world.ts";
 
 let world: TestWorld;
-beforeEach(async () => void (world = await aWorld({ partnerTimeoutMs: 2_000 })));
+beforeEach(async () => void (world = await aWorld()));
 afterEach(() => world.close());
 
 const NO: PartnerAnswer = { status: 422, body: { id: "no", message: "Sold out." } };

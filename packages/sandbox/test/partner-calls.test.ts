@@ -3,7 +3,7 @@ import { success } from "./partner.ts";
 import { aWorld, manifest, type TestWorld } from "./world.ts";
 
 let world: TestWorld;
-beforeEach(async () => void (world = await aWorld({ partnerTimeoutMs: 300 })));
+beforeEach(async () => void (world = await aWorld()));
 afterEach(() => world.close());
 
 const lastComplaints = () => world.control.ledger().entries.at(-1)?.complaints;
@@ -86,6 +86,7 @@ describe("a provision request", () => {
   });
 
   it("fails when the service does not answer in time", async () => {
+    world.waitsForService(300);
     world.partner.answers(() => new Promise(() => undefined));
     const { addon, response } = await world.control.install();
     expect(response).toMatchObject({ status: null, error: "The service did not answer within 0.3 s." });

@@ -59,7 +59,7 @@ describe("a reset after a restart", () => {
 });
 
 it("a reset while the service is asked ends what was asked for, and sends nothing more", async () => {
-  const world = await aWorld({ redeliveries: 1, partnerTimeoutMs: 300 });
+  const world = await aWorld({ redeliveries: 1 });
   world.control.createApp({ name: "shop" });
   await world.control.install({ app: "shop" });
   const call = (method: string, path: string) =>
@@ -69,16 +69,19 @@ it("a reset while the service is asked ends what was asked for, and sends nothin
     const begun = begin();
     while (world.partner.requests.length < expected) await sleep(5);
     world.control.reset();
+    answer();
     expect(await begun).toBe(status);
     expect(world.partner.requests).toHaveLength(expected);
     world.control.createApp({ name: "shop" });
   }
+  let answer = () => {};
   world.partner.answers(async () => {
-    await sleep(100);
+    await new Promise<void>((resolve) => (answer = resolve));
     return { status: 200, body: { id: "1", log_drain_url: "syslog://logs.example.com" } };
   });
   await resetDuring(404, () => call("DELETE", "shop"));
   await resetDuring(409, () => call("POST", "shop/addons"));
+  world.waitsForService(300);
   world.partner.answers(() => new Promise(() => undefined));
   await resetDuring(409, () => call("POST", "shop/addons"));
   await world.close();

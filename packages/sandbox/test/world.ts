@@ -40,6 +40,8 @@ export async function aWorld(options: StartOptions = {}) {
     partner,
     sandbox,
     ...client(sandbox),
+    /** How long the platform waits for an answer of the service. */
+    waitsForService: (ms: number) => void Object.assign(sandbox.settings, { partnerTimeoutMs: ms }),
     async close() {
       await sandbox.close();
       await partner.close();
