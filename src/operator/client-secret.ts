@@ -129,7 +129,7 @@ export async function waitUntilFresh(
       freshBefore = fresh;
       const isOver = waiting === 0 || performance.now() - presumedAtMs > ctx.pace.presumedMs;
       if (isOver && fresh === 0 && due > 0 && begun.unconfirmed)
-        throw rejected(inUse, "answers each 401 without a reason: this client secret is presumed wrong");
+        throw rejected(inUse, "refreshed no token with this client secret: it is presumed wrong");
       if (isOver) return { ...begun, fresh };
       await sleep(LOOK_EVERY_MS);
     }
