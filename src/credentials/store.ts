@@ -229,7 +229,14 @@ const readUnspread = statement(
      OR (spread_at < created_at + interval '10 seconds' AND created_at < now() - interval '10 seconds')
    ORDER BY version DESC LIMIT 1`,
 );
-const IS_LEFT = `${IS_OLDER} AND (due_at > now() OR (state = 'active' AND rejected_at IS NOT NULL)) AND ($2 OR attempts = 0)`;
+const IS_LEFT = `${IS_OLDER} AND due_at > now() AND ($2 OR attempts = 0)`;
+// What was refused with the older secret, and is due already, is tried as if it never had been.
+const forgetRefusals = statement(
+  "forget_refusals",
+  `UPDATE credentials SET attempts = 0, rejected_at = NULL WHERE uuid = ANY(ARRAY(
+     SELECT uuid FROM credentials WHERE ${IS_OLDER} AND state = 'active' AND rejected_at IS NOT NULL AND due_at <= now()
+     LIMIT 5000 FOR UPDATE SKIP LOCKED)) RETURNING uuid`,
+);
 // A part at a time, so that a million rows neither hold locks for long nor run into a time limit. A token that was
 // refused for good is tried once more; it keeps `rejected_at`, so that another refusal is no news.
 const makeDue = statement(
@@ -251,6 +258,10 @@ export async function makeOlderTokensDue(db: Queryable, signal?: AbortSignal): P
   if (!unspread) return 0;
   const { version, isFirst, beganAt } = unspread;
   let due = 0;
+  for (let rows = isFirst ? -1 : 0; rows !== 0;) {
+    if (signal?.aborted) return due;
+    rows = (await db.query(forgetRefusals, [version])).length;
+  }
   for (let rows = -1; rows !== 0; due += rows) {
     if (signal?.aborted) return due;
     rows = (await db.query(makeDue, [version, isFirst])).length;

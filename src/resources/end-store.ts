@@ -65,7 +65,8 @@ const ending = (
 // code that cannot be decrypted is dead after its five minutes, whatever key comes back.
 const IS_STRANDED = `(c.state = 'grant_lost'
     AND (c.reason = 'outcome_unknown' AND c.grant_deadline > now() - interval '2 minutes') IS NOT TRUE
-  OR c.state = 'quarantined' AND c.generation = 0 AND c.grant_deadline <= now())`;
+  OR c.state = 'quarantined' AND c.generation = 0
+    AND c.grant_deadline <= now() - CASE WHEN c.outcome_unknown THEN interval '2 minutes' ELSE interval '0' END)`;
 
 const leaveTombstone = ending("deprovision", "deprovisioned", {
   sets: `state = 'deprovisioned', name = NULL, options = '{}', callback_url = NULL, answer_status = NULL, sealed_answer = NULL,

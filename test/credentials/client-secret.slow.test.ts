@@ -26,6 +26,7 @@ const life = opened(() =>
 );
 afterEach(async () => {
   passes = Infinity;
+  gate.open();
   life.control.clearFaults();
   for (const other of others.splice(0)) await other.stop();
 });

@@ -77,7 +77,7 @@ it("a stop that takes too long is counted among the alarms before the process en
   const hasten = `const real = setTimeout;
     globalThis.setTimeout = (work, ms, ...given) => real(work, ms === 25_000 ? 300 : ms, ...given);`;
   const web = await life.start("web", { OPERATOR_PASSWORD: "a-password-of-the-operator", ...before(hasten) });
-  life.control.fault("POST /oauth/token", { hang: "before" }, 1);
+  life.control.fault("POST /oauth/token", { hang: "after" }, 1);
   await life.install(1);
   // The call has come, and waits for its answer.
   await eventually(() => life.control.faults().length === 0);

@@ -186,7 +186,10 @@ it("a call of a function that passes its limit is cut off, and made again as one
   }
 });
 
-afterEach(() => jest.useRealTimers());
+afterEach(() => {
+  jest.useRealTimers();
+  jest.restoreAllMocks();
+});
 
 it("after an outage, steps are claimed when processes that live have extended their leases", async () => {
   jest.useFakeTimers();
@@ -234,7 +237,6 @@ it("a step that was claimed before its process stood still is begun only if it i
   const steps = createStepRunner(parts as unknown as Context);
   await steps.runDue("vendor", new AbortController().signal);
   await steps.settled();
-  clock.mockRestore();
   // Without a vendor's service, a call would fail, and the step be put off.
   expect(statements.filter((name) => name !== "claim_vendor_steps")).toEqual(["hold_step"]);
 });

@@ -80,6 +80,15 @@ describe("kit secret set", () => {
     expect((await set(secret)).data).toMatchObject({ due: 2, fresh: 2 });
   });
 
+  it("waits for tokens that were refused with the secret before, and are due", async () => {
+    await world.rows(`UPDATE client_secrets SET spread_at = NULL`);
+    await world.rows(
+      `UPDATE credentials SET secret_version = 1, attempts = 1, rejected_at = now() - interval '1 hour',
+         due_at = now() - interval '1 minute' WHERE due_at IS NOT NULL`,
+    );
+    expect((await set(current())).data).toMatchObject({ due: 2, fresh: 2 });
+  });
+
   it("waits on when the database is away for a moment", async () => {
     let isAway = true;
     const wrapDatabase = (db: Database): Database => ({
