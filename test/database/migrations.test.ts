@@ -252,10 +252,13 @@ describe("a migration", () => {
       message: `the migration ${NAME} failed: canceling statement due to lock timeout`,
     });
     const migrating = run({ say: (sentence) => void said.push(sentence) });
+    // No reader waits for longer, by the server's clock.
+    await client.query("SET statement_timeout = '2s'");
     for (let reads = 0; said.length === 0 || reads < 10; reads += 1) {
       if (said.length === 0) await running("ALTER TABLE");
       await client.query("SELECT uuid FROM credentials LIMIT 1");
     }
+    await client.query("RESET statement_timeout");
     await other.query("COMMIT");
     expect(await migrating).toEqual(appliedOnce);
     expect(said).toEqual([`${NAME}: another session locks its tables. Retrying until they are free.`]);

@@ -93,12 +93,14 @@ it.each<[string, (tries: number) => Promise<string>]>([
   ["hang", (tries) => (tries > 1 ? new Promise(() => undefined) : Promise.reject(lost()))],
 ])("gives up at the deadline when the tries %s, with the last error as the cause", async (_, work) => {
   let tries = 0;
+  const begun = performance.now();
   const given = retryWhileUnreachable(() => work((tries += 1)), { upToMs: 100 });
   await expect(given).rejects.toBeInstanceOf(DatabaseUnavailable);
   await expect(given).rejects.toMatchObject({
     id: "database_unavailable",
     cause: { message: lost().message },
   });
+  expect(performance.now() - begun).toBeLessThan(2_000);
   // After pauses of at least 25 and 50 ms, none of 100 fits.
   expect(tries).toBeLessThanOrEqual(3);
 });

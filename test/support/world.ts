@@ -159,14 +159,15 @@ function environmentFor({ url, settings }: Sandbox): Environment {
 }
 
 /**
- * Retries each 50 ms until `look` returns neither `false` nor `null` and does not throw, as often as fits into
- * `withinMs`; then throws the last error. A machine that stands still uses up none of the looks.
+ * Retries each 50 ms until `look` returns neither `false` nor `null` and does not throw, for at most `withinMs`; then
+ * throws the last error. A machine that stands still uses up half a second of that.
  */
 export async function eventually<Found>(
   look: () => Promise<Found> | Found,
   withinMs = 30_000,
 ): Promise<NonNullable<Found>> {
-  for (let left = withinMs / 50; ; left--) {
+  for (let leftMs = withinMs; ;) {
+    const begunMs = performance.now();
     let problem: unknown = new Error("It did not happen.");
     try {
       const found = await look();
@@ -174,7 +175,8 @@ export async function eventually<Found>(
     } catch (error) {
       problem = error;
     }
-    if (left <= 0) throw problem;
+    if (leftMs <= 0) throw problem;
     await sleep(50);
+    leftMs -= Math.min(performance.now() - begunMs, 500);
   }
 }
