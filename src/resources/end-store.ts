@@ -111,7 +111,8 @@ export async function endResource(
 
 /**
  * Ends a provision that cannot be completed, in a transaction that has locked it with its credential. `onlyIfStranded`:
- * only if its grant was lost: then the platform can never be told that it is done. False: there was none to end.
+ * only if its grant can no longer be exchanged: then the platform can never be told that it is done. False: there was
+ * none to end.
  */
 export async function failLocked(
   tx: Queryable,
@@ -149,7 +150,7 @@ export async function failStranded(ctx: { db: Database; vault: Vault; log: Log }
   for (const { uuid } of await ctx.db.readWhole<{ uuid: string }>(stranded))
     try {
       if (await failProvision(ctx, uuid, { onlyIfStranded: true }))
-        ctx.log.warn({ uuid }, "A put-off provision fails: its grant was lost");
+        ctx.log.warn({ uuid }, "A put-off provision fails: its grant can no longer be exchanged");
     } catch (error) {
       if (!isHeldUp(error)) throw error;
       ctx.log.warn(
