@@ -185,12 +185,15 @@ export const wakeSteps = async (db: Database) => (await db.planned((tx) => tx.qu
 // The platform gives an asynchronous provision up after 12 hours; we decide after 11 (assumed, section 2). A provision
 // that was never answered is not asynchronous: its step decides it. A plan change behind it is not the provision, and
 // has its own step. `leased_until` stays: the report waits until work that still runs has noticed.
-const expiring = (which: string) =>
-  `UPDATE steps s SET kind = 'report_failure', due_at = now(), attempts = 0, lease = s.lease + 1, detail = s.detail - ${UNSAID}
-   FROM resources r
-   WHERE r.uuid = s.uuid AND ${whereCan("given_up")} AND s.kind IN ('provision', 'finish', 'announce')
-     AND r.answer_status IS NOT NULL AND NOT ${whereOfPlanChange("s")} AND ${which} RETURNING s.uuid`;
-const expire = statement("expire_steps", expiring(`s.created_at < now() - ${GIVEN_UP_AFTER}`));
+const expiring = (which: string, skip = "") =>
+  `UPDATE steps SET kind = 'report_failure', due_at = now(), attempts = 0, lease = lease + 1, detail = detail - ${UNSAID}
+   WHERE id = ANY(ARRAY(SELECT s.id FROM steps s JOIN resources r USING (uuid)
+     WHERE ${whereCan("given_up")} AND s.kind IN ('provision', 'finish', 'announce')
+       AND r.answer_status IS NOT NULL AND NOT ${whereOfPlanChange("s")} AND ${which} FOR UPDATE OF s ${skip})) RETURNING uuid`;
+const expire = statement(
+  "expire_steps",
+  expiring(`s.created_at < now() - ${GIVEN_UP_AFTER}`, "SKIP LOCKED"),
+);
 const expireOne = statement("expire_step", expiring(`s.uuid = $1 AND s.kind <> 'announce'`));
 
 export const expireSteps = (db: Queryable) => db.query<{ uuid: string }>(expire);

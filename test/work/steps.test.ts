@@ -402,6 +402,22 @@ describe("steps of a database alone, whose service would claim them too", () => 
     });
   });
 
+  it("a locked step of a provision that is not done in 11 hours holds up no other", async () => {
+    const [locked, other] = [uuid, randomUUID()];
+    for (const each of [locked, other]) {
+      await provisionBegan({ status: 202 }, "active", each);
+      await run(
+        `INSERT INTO steps (uuid, kind, due_at, created_at) VALUES ($1, 'finish', now(), now() - interval '12 hours')`,
+        [each],
+      );
+    }
+    await alone.database.transaction(async (tx) => {
+      await tx.query(statement("lock_step", `SELECT FROM steps WHERE uuid = $1 FOR UPDATE`), [locked]);
+      await findLateSteps(ctx());
+      expect(await run(`SELECT kind FROM steps WHERE uuid = $1`, [other])).toEqual([{ kind: "report_failure" }]);
+    });
+  });
+
   it("a locked resource holds up no other whose grant was lost", async () => {
     const [locked, other] = [uuid, randomUUID()].sort() as [string, string];
     for (const each of [locked, other]) await provisionBegan({ status: 202 }, "grant_lost", each);
