@@ -7,7 +7,7 @@ import { createJobs } from "./jobs/run.ts";
 import { timetable } from "./jobs/timetable.ts";
 import { createLog, createSample } from "./logging/log.ts";
 import { createOwnScrubber } from "./secret.ts";
-import { timedDatabase, timedHttp } from "./metrics/measured.ts";
+import { timedHttp } from "./metrics/measured.ts";
 import { createMetrics } from "./metrics/metrics.ts";
 import { noteBeat } from "./metrics/store.ts";
 import { createTotals } from "./metrics/totals.ts";
@@ -64,7 +64,7 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
     ca: config.databaseCa,
     onError: (error) => isWatching && outages.noticed(error),
   });
-  ctx.db = timedDatabase(parts.wrapDatabase?.(opened) ?? opened, ctx.metrics);
+  ctx.db = parts.wrapDatabase?.(opened) ?? opened;
   const totals = createTotals(ctx);
   closers.push(
     () => ctx.db.close(),

@@ -54,9 +54,6 @@ export function createMetrics() {
     },
     /** What this process has counted and timed. */
     families: (): Promise<Family[]> => registry.getMetricsAsJSON(),
-    provision: counted("addon_provisions_total", "Provision requests by result", "result", CALL_RESULTS),
-    planChange: counted("addon_plan_changes_total", "Plan changes by result", "result", CALL_RESULTS),
-    deprovision: counted("addon_deprovisions_total", "Deprovisions by result", "result", CALL_RESULTS),
     exchange: counted("addon_exchanges_total", "Exchanges of a grant, by result", "result", TOKEN_RESULTS),
     refresh: counted("addon_refreshes_total", "Refreshes of a token, by result", "result", TOKEN_RESULTS),
     steal: summed(
@@ -97,23 +94,10 @@ export function createMetrics() {
       ["function", "result"],
       [0.1, 0.5, 1, 2.8, 10, 60, 600],
     ),
-    query: timed(
-      "addon_database_query_duration_seconds",
-      "Our statements, with the wait for a connection",
-      ["statement"],
-      [0.005, 0.05, 0.5, 3],
-    ),
   };
 }
 
 export type Metrics = ReturnType<typeof createMetrics>;
-
-/**
- * `done`: completed at once. `later`: accepted, to be completed afterwards. `refused`: a definite no. `failed`: our
- * fault.
- */
-const CALL_RESULTS = ["done", "later", "refused", "failed"] as const;
-export type CallResult = (typeof CALL_RESULTS)[number];
 
 const DOORS = ["platform", "operator", "metrics"] as const;
 

@@ -15,20 +15,13 @@ export async function appsOf(ctx: Pick<Context, "db" | "platformFor">, uuid: str
   };
 }
 
-interface PlatformCall {
-  method: string;
-  path: string;
-  uuid: string;
-  data?: string | undefined;
-}
-
 /**
  * Calls the platform's API with one resource's token, and answers what came; an error status is an answer too. Unless
  * `reveal` is set, without what is secret by its place, and without secrets and tokens that this process knows.
  */
 export async function callPlatform(
   ctx: Context,
-  { method, path, uuid, data }: PlatformCall,
+  { method, path, uuid, data }: Record<"method" | "path" | "uuid", string> & { data?: string | undefined },
   reveal: boolean,
 ) {
   const answer = await ctx.platformFor(uuid).request(method, path, data);

@@ -31,10 +31,7 @@ export type WaitingStep = WholeResource["steps"][number];
 
 const MOST_EVENTS = 300;
 
-export interface ResourcePage {
-  resources: ResourceRecord[];
-  next: string | null;
-}
+export type ResourcePage = Awaited<ReturnType<typeof listResources>>;
 
 export interface Search {
   /** Of the resource or of its credential. */
@@ -47,10 +44,7 @@ export interface Search {
 export const STATES: readonly string[] = [...RESOURCE_STATES, ...STATES_OF_RESOURCES];
 
 /** The newest first, tombstones included. Throws {@link UsedWrongly}. */
-export async function listResources(
-  db: Database,
-  { state = "", text, after }: Search,
-): Promise<ResourcePage> {
+export async function listResources(db: Database, { state = "", text, after }: Search) {
   if (state !== "" && !STATES.includes(state))
     throw new UsedWrongly(`There is no state "${state}". States: ${STATES.join(", ")}.`);
   const place = readUuid(after);
@@ -170,18 +164,13 @@ export async function eraseResource(db: Database, uuid: string): Promise<{ erase
 /** `exists`: the uuid is stored already, or an earlier line named it. */
 type Reason = "exists" | "no_uuid" | "unknown_plan" | "bad_text";
 
-interface ImportReport {
-  imported: number;
-  skipped: { line: number; uuid: string | null; reason: Reason }[];
-}
-
 /** Imports installations from before the kit, one JSON object a line. A run that was stopped is simply repeated. */
 export async function importInstallations(
   ctx: Pick<Context, "db" | "vault" | "offer" | "pace">,
   lines: AsyncIterable<string>,
   { signal, onProgress }: How,
-): Promise<ImportReport> {
-  const report: ImportReport = { imported: 0, skipped: [] };
+) {
+  const report = { imported: 0, skipped: [] as { line: number; uuid: string | null; reason: Reason }[] };
   let line = 0;
   for await (const text of lines) {
     if (signal.aborted) break;

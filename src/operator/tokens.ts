@@ -57,13 +57,17 @@ const LOOK_EVERY_MS = 250;
 export async function recoverGrants(ctx: Context, which: Which, how: How): Promise<Report> {
   if (!ctx.config.legacyGrants) throw new KitError("legacy_grants_off", LEGACY_GRANTS_OFF);
   if (await isSecretRejected(ctx)) throw new KitError(secretRejected.id, secretRejected.message);
+  let isOpen = false;
   return forEachResource(
     ctx,
     which,
     async ({ uuid, state, credential, isRecoverable }) => {
       if (!isRecoverable) return { skipped: state === "provisioned" ? credential : state };
+      const refused = await ask(ctx, uuid, isOpen);
+      if (refused) return refused;
+      isOpen = true;
       // A grant lives five minutes, so it is exchanged before the next one is asked for.
-      return (await ask(ctx, uuid)) ?? exchanged(ctx, uuid, how.signal);
+      return exchanged(ctx, uuid, how.signal);
     },
     {
       ...how,
@@ -94,9 +98,14 @@ const REFUSALS: Readonly<Record<number, { id: string; means: string }>> = {
 /**
  * Asks the legacy oauth-grant endpoint for a resource's grant and stores it, due at once (platform document,
  * "Oauth-grant retrieval"). Null: the grant is stored, or is not wanted any more, as the resource was deprovisioned
- * meanwhile, or has got a grant or tokens. Rejects if the platform gave no answer.
+ * meanwhile, or has got a grant or tokens. `isOpen`: the endpoint gave a grant before, so that a 403 is of this resource
+ * alone. Rejects if the platform gave no answer.
  */
-async function ask({ db, vault, config, platformCalls }: Context, uuid: string): Promise<End> {
+async function ask(
+  { db, vault, config, platformCalls }: Context,
+  uuid: string,
+  isOpen: boolean,
+): Promise<End> {
   try {
     const { code, expiresAt } = await oauthGrantOf(platformCalls, config, uuid);
     const sealed = vault.seal(credentialSealContext("sealed_grant_code", uuid), code);
@@ -107,8 +116,10 @@ async function ask({ db, vault, config, platformCalls }: Context, uuid: string):
     const [row] = await findResources(db, [uuid]);
     if (!row?.isRecoverable) return null;
     const { status } = error;
-    const { id, means } = REFUSALS[status] ?? { id: error.id, means: "" };
-    return { id, message: `${means} ${error.message}`.trim(), isOfAll: status === 401 || status === 403 };
+    const isOfOne = status === 403 && (isOpen || error.id === "suspended");
+    const { id, means } = (!isOfOne && REFUSALS[status]) || { id: error.id, means: "" };
+    const isOfAll = !isOfOne && (status === 401 || status === 403);
+    return { id, message: `${means} ${error.message}`.trim(), isOfAll };
   }
 }
 

@@ -1,15 +1,12 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
-import express, { type RequestHandler } from "express";
+import express, { type Request, type RequestHandler } from "express";
 import { askForBody, isUnreadableBody } from "../http/requests.ts";
 import { Secret } from "../secret.ts";
 import type { Vault } from "../vault/vault.ts";
 import { Problem, type Explanation } from "./pages.tsx";
 
-/** All values that were sent under each name. */
-export type Form = Readonly<Record<string, readonly string[]>>;
-
 // The largest form holds a client secret, or the names of all config vars.
-const parse = express.urlencoded({ extended: false, limit: 32 * 1024 });
+const parse = express.text({ type: "application/x-www-form-urlencoded", limit: 32 * 1024 });
 
 const UNREADABLE: Explanation = {
   ...{ status: 400, title: "That cannot be done" },
@@ -27,11 +24,7 @@ export const readForm =
 
 export const parseForm = readForm(() => new Problem("unreadable", UNREADABLE));
 
-export function formIn(body: unknown): Form {
-  const members = Object.entries((body ?? {}) as Record<string, unknown>);
-  const texts = (value: unknown) => [value].flat().filter((each) => typeof each === "string");
-  return Object.fromEntries(members.map(([name, value]) => [name, texts(value)]));
-}
+export const formIn = ({ body }: Request) => new URLSearchParams(body as string | undefined);
 
 /** How long a page with a form may stay open before its button is pressed. */
 const FORM_SECONDS = 3_600;
@@ -57,8 +50,8 @@ export function tokenFor(ctx: Signing, purpose: Purpose, at = nowSeconds()): str
 }
 
 /** The name of the token's form; null if the token is not valid for this purpose, or too old. */
-export function formOf(ctx: Signing, purpose: Purpose, token = ""): string | null {
-  const [, at, form, signature] = /^(\d{1,12})\.([\w-]{16})\.([\w-]{43})$/.exec(token) ?? [];
+export function formOf(ctx: Signing, purpose: Purpose, token: string | null): string | null {
+  const [, at, form, signature] = /^(\d{1,12})\.([\w-]{16})\.([\w-]{43})$/.exec(token ?? "") ?? [];
   if (!at || !form || !signature) return null;
   const given = Buffer.from(signature, "base64url");
   const isOurs = ctx.vault.keyIds.some((keyId) =>

@@ -19,9 +19,11 @@ export interface Page {
   content: ComponentChildren;
   /** 200 unless given. */
   status?: number;
+  /** The browser loads it again after so many seconds. */
+  refresh?: number | undefined;
 }
 
-type Around = Record<"navigation" | "footer", ComponentChildren> & { script: string };
+type Around = Record<"navigation" | "footer", ComponentChildren>;
 /** A part that puts something around its pages sets it as `response.locals.frame`, so that error pages have it too. */
 export type Frame = (request: Request, page: Page) => Around;
 
@@ -30,6 +32,7 @@ export function show(needs: Pick<Needs, "config">, request: Request, response: R
   const around = (response.locals["frame"] as Frame | undefined)?.(request, page);
   const style = addressOf(needs, request).base + stylesheet.name;
   const html = render(<Layout siteName={needs.config.addonId} style={style} page={page} around={around} />);
+  if (page.refresh) response.set("Refresh", `${page.refresh}`);
   response
     .status(page.status ?? 200)
     .type("html")
@@ -46,7 +49,6 @@ function Layout(props: { siteName: string; style: string; page: Page; around: Ar
         <title>{`${page.title} · ${siteName}`}</title>
         <link rel="icon" href="data:," />
         <link rel="stylesheet" href={style} />
-        {around && <script src={around.script} defer />}
       </head>
       <body>
         <header>
@@ -166,25 +168,20 @@ export function isPassing(error: unknown): boolean {
 }
 
 /**
- * A policy that allows only our stylesheet, `data:` images and forms that post to us, plus the directives in `more`.
- * All directives are written out: helmet's default `upgrade-insecure-requests` would break a service that is tried
- * without https.
+ * A policy that allows only our stylesheet, `data:` images and forms that post to us. All directives are written out:
+ * helmet's default `upgrade-insecure-requests` would break a service that is tried without https.
  */
-export function policyWith(more: Record<string, string[]> = {}) {
-  const directives = {
-    "default-src": ["'none'"],
-    "style-src": ["'self'"],
-    ...more,
-    "img-src": ["data:"],
-    "form-action": ["'self'"],
-    "frame-ancestors": ["'none'"],
-    "base-uri": ["'none'"],
-  };
-  return { useDefaults: false, directives };
-}
+const directives = {
+  "default-src": ["'none'"],
+  "style-src": ["'self'"],
+  "img-src": ["data:"],
+  "form-action": ["'self'"],
+  "frame-ancestors": ["'none'"],
+  "base-uri": ["'none'"],
+};
 
 const headers = helmet({
-  contentSecurityPolicy: policyWith(),
+  contentSecurityPolicy: { useDefaults: false, directives },
   // The address of a callback contains a code, so other sites must not get it. `no-referrer` would go too far: with it
   // a browser sends no usable Origin with our forms.
   referrerPolicy: { policy: "same-origin" },

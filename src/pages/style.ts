@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { createHash } from "node:crypto";
-import type { RequestHandler } from "express";
+import type { Request, Response } from "express";
 
 const pico = readFileSync(new URL(import.meta.resolve("@picocss/pico/css/pico.classless.min.css")), "utf8");
 
@@ -87,22 +87,18 @@ const WIDE = `
 } }
 `;
 
-export const stylesheet = asset("public", "style.css", "text/css", pico + OURS + WIDE);
+const text = pico + OURS + WIDE;
+const version = createHash("sha256").update(text).digest("hex").slice(0, 12);
+const bytes = Buffer.from(text);
+const path = "/assets/style.css";
 
 /**
- * A file for the browser. Its name contains a hash of its content, so browsers may cache it for ever. A request with
- * the hash of another version, as happens during a rolling deployment, gets an answer that must be revalidated. `whose`:
- * whether shared caches may store the file too, or only the browser that was allowed to load it.
+ * Its name contains a hash of its content, so browsers may cache it for ever. A request with the hash of another
+ * version, as happens during a rolling deployment, gets an answer that must be revalidated.
  */
-export function asset(whose: "public" | "private", file: string, type: string, text: string) {
-  const path = `/assets/${file}`;
-  const version = createHash("sha256").update(text).digest("hex").slice(0, 12);
-  const bytes = Buffer.from(text);
-  const send: RequestHandler = ({ query }, response) => {
-    const kept = query["v"] === version ? "max-age=31536000, immutable" : "no-cache";
-    response
-      .set({ "Content-Type": `${type}; charset=utf-8`, "Cache-Control": `${whose}, ${kept}` })
-      .send(bytes);
-  };
-  return { path, name: `${path}?v=${version}`, send };
+export const stylesheet = { path, name: `${path}?v=${version}`, send };
+
+function send({ query }: Request, response: Response): void {
+  const kept = query["v"] === version ? "max-age=31536000, immutable" : "no-cache";
+  response.set({ "Content-Type": "text/css; charset=utf-8", "Cache-Control": `public, ${kept}` }).send(bytes);
 }

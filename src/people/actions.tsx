@@ -64,12 +64,12 @@ export function formsOf(ctx: Context, visit: Visit, here: string) {
  */
 export async function carryOut(ctx: Context, visit: Visit, request: Request): Promise<string> {
   const name = String(request.params["name"]);
-  const { [TOKEN]: token, ...fields } = formIn(request.body);
+  const fields = formIn(request);
   const { resource, person, userId: user } = visit;
   const { uuid } = resource;
   const again = { label: "Load the page again", path: `/customer/${uuid}` };
   const action = actionNamed(ctx, name);
-  const form = formOf(ctx, purposeOf(visit, name), token?.[0]);
+  const form = formOf(ctx, purposeOf(visit, name), fields.get(TOKEN));
   if (!action || !form || !isFromOurPage(ctx, request)) throw notFromOurPage(again);
   if (!mayDo(action, person))
     throw problem("may_only_look", `The role is ${person.role ?? "not known"}.`, again);
@@ -81,11 +81,10 @@ export async function carryOut(ctx: Context, visit: Visit, request: Request): Pr
   }
   const about = { uuid, customerAction: name, requestId: request.id, user, role: person.role };
   ctx.log.info(about, "A customer began an action");
-  const pairs = Object.entries(fields).flatMap(([key, values]) => values.map((value) => [key, value]));
-  const typed = new URLSearchParams(pairs);
+  fields.delete(TOKEN);
   const mostSeconds = Math.min(action.mostSeconds ?? USUAL_SECONDS, MOST_SECONDS);
   const end = await callAction(ctx, { name: `actions.${name}`, uuid, mostSeconds }, (signal) =>
-    action.run(resource, typed, person, signal),
+    action.run(resource, fields, person, signal),
   ).then(
     (said): ActionEnd => ({ state: "done", said }),
     (error: unknown): ActionEnd => {

@@ -3,7 +3,7 @@ import type { Context } from "../context.ts";
 import { clientAddress, methodNotAllowed } from "../http/requests.ts";
 import { customerAction } from "../extend/store.ts";
 import { addressOf, goTo, isFromOurPage } from "../pages/address.ts";
-import { parseForm, readForm } from "../pages/forms.ts";
+import { formIn, parseForm, readForm } from "../pages/forms.ts";
 import { notFromOurPage, show } from "../pages/pages.tsx";
 import type { Secret } from "../secret.ts";
 import { readUuid } from "../values.ts";
@@ -25,7 +25,7 @@ export function signOnRoutes(ctx: Context, salt: Secret): Router {
   router
     .route("/login")
     .post(readForm(unreadable), async (request, response) => {
-      const form = readSignedForm(request.body, salt, ctx.config.ssoRequireUser);
+      const form = readSignedForm(formIn(request), salt, ctx.config.ssoRequireUser);
       const opened = await openCustomerSession(ctx, form);
       if (typeof opened === "string") throw problem("sign_on_refused", WHY_REFUSED[opened]);
       writeCookie(ctx, cookieOf(form.uuid), request, response, opened.session);
@@ -85,7 +85,6 @@ export function customerRoutes(ctx: Context): Router {
       const page = await within(PAGE_TIME_MS, made, late);
       const [sent] = /^[\w-]{16}$/.exec(String(request.query["sent"])) ?? [];
       const ended = sent ? await customerAction(ctx.db, uuid, sent) : null;
-      if (ended?.state === "running") response.set("Refresh", "2");
       const content = (
         <>
           {ended && <Result of={ended} />}
@@ -101,7 +100,8 @@ export function customerRoutes(ctx: Context): Router {
           </form>
         </>
       );
-      show(ctx, request, response, { ...page, content });
+      const refresh = ended?.state === "running" ? 2 : undefined;
+      show(ctx, request, response, { ...page, refresh, content });
     })
     .all(methodNotAllowed("GET, HEAD"));
 

@@ -65,10 +65,10 @@ export function signInRoutes(ctx: Context): Router {
   return router;
 }
 
-/** Who is signed in. `isUse` false: nobody uses the session with this request, a page loads itself again. */
-export async function personOf(ctx: Context, request: Request, isUse = true): Promise<Account | null> {
+/** Who is signed in. */
+export async function personOf(ctx: Context, request: Request): Promise<Account | null> {
   const id = readCookie(ctx, SESSION, request);
-  return id && findSession(ctx, id, isUse);
+  return id && findSession(ctx, id);
 }
 
 async function endSession(ctx: Context, request: Request): Promise<void> {

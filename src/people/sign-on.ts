@@ -21,8 +21,8 @@ export interface SignedForm {
  * section 6). Every token in the form must be valid. The user's e-mail address counts only with a valid user-scoped
  * token. `mustNameUser`: the form must have a user-scoped token. Throws the problem of a refused sign-on.
  */
-export function readSignedForm(body: unknown, salt: Secret, mustNameUser: boolean): SignedForm {
-  const { resource_id: id, timestamp, resource_token: token, ...ofTheUser } = membersOf(body);
+export function readSignedForm(form: URLSearchParams, salt: Secret, mustNameUser: boolean): SignedForm {
+  const { resource_id: id, timestamp, resource_token: token, ...ofTheUser } = membersOf(form);
   const { user_scoped_resource_token: userToken, user_id: userId, email } = ofTheUser;
   const uuid = readUuid(id);
   // Otherwise a colon could move from one value to the other, and the token would stay valid.
@@ -46,11 +46,10 @@ export function readSignedForm(body: unknown, salt: Secret, mustNameUser: boolea
 }
 
 /** The members that are one text of acceptable length without control characters: PostgreSQL does not store U+0000. */
-function membersOf(body: unknown): Partial<Record<string, string>> {
-  const isText = (value: unknown) =>
-    typeof value === "string" && /^\P{Cc}+$/u.test(value) && value.length <= 1_000;
+function membersOf(form: URLSearchParams): Partial<Record<string, string>> {
+  const isText = (value: string) => /^\P{Cc}+$/u.test(value) && value.length <= 1_000;
   return Object.fromEntries(
-    Object.entries((body ?? {}) as Record<string, string>).filter(([, value]) => isText(value)),
+    [...form].filter(([name, value]) => isText(value) && form.getAll(name).length === 1),
   );
 }
 

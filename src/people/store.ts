@@ -154,10 +154,10 @@ export async function openSession(
   return opened ? session : null;
 }
 
-export async function findSession(needs: Needs, session: Secret, isUse: boolean): Promise<Account | null> {
+export async function findSession(needs: Needs, session: Secret): Promise<Account | null> {
   const hashes = hashesOf(needs, "sessions", session);
   const [person] = await patiently(() => needs.db.query<Account>(find, [hashes]));
-  if (person && isUse) await used(needs, "sessions", hashes);
+  if (person) await used(needs, "sessions", hashes);
   return person ?? null;
 }
 

@@ -43,16 +43,11 @@ export function beginSignIn(
   const verifier = randomId().reveal();
   const begun: Begun = { returnTo, verifier, endsAt: Date.now() + ATTEMPT_SECONDS * 1_000 };
   const state = Buffer.from(ctx.vault.seal(stateOf(browser), JSON.stringify(begun))).toString("base64url");
-  const query = {
+  const query = new URLSearchParams({
     ...{ client_id: ctx.credentials.people!.id, response_type: "code", scope: SCOPE, state },
     ...{ code_challenge: sha256(verifier).toString("base64url"), code_challenge_method: "S256" },
-  };
-  // Percent-encoded: `+` for a space is a convention of forms, which not every URL parser shares.
-  const encoded = Object.entries(query).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
-  response
-    .status(303)
-    .set("Location", `${ctx.config.platformAuthUrl}/oauth/authorize?${encoded.join("&")}`)
-    .end();
+  });
+  response.status(303).set("Location", `${ctx.config.platformAuthUrl}/oauth/authorize?${query}`).end();
 }
 
 /**

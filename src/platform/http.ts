@@ -112,28 +112,18 @@ function exchange(call: CallName, sent: Limited, agents: Agents): Promise<HttpAn
   });
 }
 
-/**
- * Starts the request; an address or a header that cannot be sent is an error like any other, without its value. Node
- * gets only the parts of the address that it needs, in one literal: it would copy a whole URL twice.
- */
-function open(call: CallName, { headers, body }: HttpRequest, agents: Agents): http.ClientRequest {
-  const { protocol, hostname, port, pathname, search } = call.url;
+/** Starts the request; an address or a header that cannot be sent is an error like any other, without its value. */
+function open({ method, url }: CallName, { headers, body }: HttpRequest, agents: Agents): http.ClientRequest {
   const sent: http.OutgoingHttpHeaders = { "accept-encoding": "identity", ...headers };
   // Node sends no length of a body after GET or DELETE, and the server would read it as the next request.
   if (body !== undefined) sent["Content-Length"] = Buffer.byteLength(body);
-  const isHttps = protocol === "https:";
+  const options = { method, headers: sent };
   try {
-    const options = {
-      method: call.method,
-      hostname: hostname.replace(/^\[|\]$/g, ""),
-      port,
-      path: pathname + search,
-      headers: sent,
-      agent: isHttps ? agents.https : agents.http,
-    };
-    return isHttps ? https.request(options) : http.request(options);
+    return url.protocol === "https:"
+      ? https.request(url, { ...options, agent: agents.https })
+      : http.request(url, { ...options, agent: agents.http });
   } catch (error) {
-    throw notSent(call, messageOf(error));
+    throw notSent({ method, url }, messageOf(error));
   }
 }
 

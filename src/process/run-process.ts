@@ -1,5 +1,6 @@
 import { performance } from "node:perf_hooks";
-import type { Config } from "../config.ts";
+import { readConfig, type Config } from "../config.ts";
+import { readEnvironment } from "../environment.ts";
 import { Misconfigured } from "../errors.ts";
 import { createOwnScrubber } from "../secret.ts";
 import type { RunningService } from "./start-up.ts";
@@ -13,16 +14,13 @@ const LAST_COUNT_MS = 1_000;
 /** A Ctrl-C this long after the first one, or later, is deliberate: the process exits at once. */
 const FORCE_AFTER_MS = 5_000;
 
-/** Runs a service as this process. An error that ends the start is printed without the secrets that `read` returns. */
-export async function runProcess(
-  read: () => Config,
-  start: (config: Config) => Promise<RunningService>,
-): Promise<void> {
+/** Runs a service as this process. An error that ends the start is printed without the secrets of the settings. */
+export async function runProcess(start: (config: Config) => Promise<RunningService>): Promise<void> {
   // Node would open its inspector, through which anybody on this machine reads every secret.
   process.on("SIGUSR1", () => undefined);
   let scrub = (text: string) => text;
   try {
-    const config = read();
+    const config = readConfig(readEnvironment());
     scrub = createOwnScrubber(config).scrub;
     const service = await start(config);
     scrub = service.services.scrubber.scrub;

@@ -24,11 +24,9 @@ function aBuiltService(parts = "{}"): string {
   for (const [name, run] of Object.entries({ web: "runWeb", worker: "runWorker" }))
     write(
       `${name}.js`,
-      `const { readConfig } = ${load("config.ts")};
-       const { readEnvironment } = ${load("environment.ts")};
-       const { runProcess } = ${load("process/run-process.ts")};
+      `const { runProcess } = ${load("process/run-process.ts")};
        const { ${run} } = ${load(`process/run-${name}.ts`)};
-       await runProcess(() => readConfig(readEnvironment()), (config) => ${run}(config, ${parts}));`,
+       await runProcess((config) => ${run}(config, ${parts}));`,
     );
   return folder;
 }

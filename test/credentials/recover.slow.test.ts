@@ -72,6 +72,22 @@ it.each<[string, string, FaultAction]>([
   expect(await recover("all")).toEqual({ done: [one], failed: [], skipped: [] });
 });
 
+it.each([
+  ["the first app is suspended", "suspended", 0],
+  ["the endpoint, which gave a grant, answers 403 to another", "forbidden", 1],
+])("goes on when %s", async (_, id, place) => {
+  const uuids = (await imported(3)).sort();
+  const [refused] = uuids.splice(place, 1);
+  life.control.fault(`GET /vendor/resources/${refused}/oauth-grant`, {
+    status: 403,
+    body: { id, message: "no" },
+  });
+  const report = await recover("all");
+  expect(report).toMatchObject({ done: { length: 2 }, failed: [{ uuid: refused, id }] });
+  expect(new Set(report.done)).toEqual(new Set(uuids));
+  await recover("all");
+});
+
 it("stops when the exchange shows that the client secret is rejected, and asks for no grant while it is", async () => {
   const uuids = await imported(30);
   life.control.fault("POST /oauth/token", { status: 401, body: { error: "invalid_client" } }, 50);

@@ -38,6 +38,9 @@ beforeAll(async () => {
   const { oauth_grant: _, ...withoutGrant } = aProvisionRequest();
   await life.platform.provision(withoutGrant);
   await life.settled("dedicated");
+  const { addon } = await life.control.install({ plan: "basic" });
+  await life.control.changePlan(addon.id, "premium");
+  await life.control.deprovision(addon.id);
   // The exchange's own count is stored with the next scrape.
   await eventually(async () => {
     text = await operator(life.world).metrics();

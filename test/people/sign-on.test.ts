@@ -48,14 +48,14 @@ describe("POST /sso/login", () => {
   });
 
   it("accepts the example of the platform's documentation", () => {
-    const form = {
+    const form = new URLSearchParams({
       resource_id: "01234567-89ab-cdef-0123-456789abcdef",
       timestamp: "1267597772",
       resource_token: "7659cc00fc08ff8b7bb76cd8c9762bcf528b4173",
       user_scoped_resource_token: "c65f5adc40b9b20404090f99908f11f57be27fb87fea5c53936a2c681f9662ef",
       user_id: "89abcdef-0123-4567-89ab-cdef01234567",
       email: "user@example.com",
-    };
+    });
     expect(readSignedForm(form, new Secret(SALT), true)).toMatchObject({ timestamp: 1267597772 });
   });
 });

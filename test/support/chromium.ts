@@ -21,19 +21,14 @@ export function startChromium(): Promise<Browser> {
 
 interface Visitor extends BrowserContextOptions {
   browser: Browser;
-  /** How many times faster the timers of its pages run, so that a page that updates itself is not waited for. */
-  haste?: number;
 }
 
 /**
  * A person with a browser context of their own. `problems` collects errors in its pages: failed scripts, and what the
  * policy blocked.
  */
-export async function aVisitor({ browser, haste = 1, ...options }: Visitor) {
+export async function aVisitor({ browser, ...options }: Visitor) {
   const context = await browser.newContext(options);
-  await context.addInitScript(
-    `{ const wait = setTimeout; window.setTimeout = (work, ms) => wait(work, ms / ${haste}); }`,
-  );
   const page = await context.newPage();
   page.setDefaultTimeout(60_000);
   const problems: string[] = [];

@@ -9,7 +9,7 @@ import { inSmallLetters } from "../../people/roles.ts";
 import { personOf } from "../../people/sign-in.tsx";
 import type { Account } from "../../platform/authorizations.ts";
 import { BY_PASSWORD } from "../audit.ts";
-import { letIn, MOUNT, SignOut, LOOKS_AGAIN } from "./frame.tsx";
+import { letIn, MOUNT, SignOut } from "./frame.tsx";
 
 /** Not below `/operator`, or the browser would send the password only to that path. */
 const WITH_PASSWORD = "/operator?with=password";
@@ -32,9 +32,7 @@ export function guard(ctx: OpenContext, password: RequestHandler | null): Reques
   return async (request, response, next) => {
     const isPasswordWanted = request.headers.authorization || request.query["with"] === "password";
     if (byPassword && isPasswordWanted) return byPassword(request, response, next);
-    // The script of an open page is nobody's use of it.
-    const isUse = request.get(LOOKS_AGAIN) === undefined;
-    const person = await personOf(ctx, request, isUse).catch((cause: unknown) => {
+    const person = await personOf(ctx, request).catch((cause: unknown) => {
       // Sessions need the database, the password does not.
       if (!byPassword || !isDatabaseUnreachable(cause)) throw cause;
       const next = { label: "Use the operator's password", path: WITH_PASSWORD };

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ComponentChildren } from "preact";
 import { Router, type Request } from "express";
 import type { Context, OpenContext } from "../../context.ts";
-import { type Form, formIn, formOf, parseForm, tokenFor } from "../../pages/forms.ts";
+import { formIn, formOf, parseForm, tokenFor } from "../../pages/forms.ts";
 import { countKeyUse } from "../../vault/store.ts";
 import { BULK_ACTIONS, type BulkAction } from "../bulk-actions.ts";
 import { secretInWords, setSecret, typedClientSecret, waitUntilFresh } from "../client-secret.ts";
@@ -19,16 +19,8 @@ import { showResource } from "../resources.ts";
 import { MOUNT, operatorOf, purposeOf } from "./frame.tsx";
 import { KitError, messageOf } from "../../errors.ts";
 import type { Log } from "../../logging/log.ts";
-import { isDatabaseUnreachable, type Database } from "../../database/database.ts";
+import type { Database } from "../../database/database.ts";
 import { beginAction, followAction, type ActionRequest } from "../audit.ts";
-
-/** The page that asks for confirmation. */
-interface Question {
-  title: string;
-  content: ComponentChildren;
-  /** The label of the button; null if there is nothing to do now. */
-  button: string | null;
-}
 
 /** What an action does. It ends soon after `signal` is aborted; an error becomes its failure. The message may be shown. */
 type ActionWork = (how: How) => Promise<{ isDone: boolean; message: string }>;
@@ -38,21 +30,20 @@ export interface Action {
   /** The name in the audit trail and in the address. */
   name: string;
   label: string;
-  ask(ctx: OpenContext, uuid: string): Promise<Question> | Question;
+  /** What its page says before the button is pressed. */
+  ask(ctx: OpenContext, uuid: string): Promise<ComponentChildren> | ComponentChildren;
+  /** A sentence if it cannot be done now. */
+  whyNot?: BulkAction["whyNot"] | undefined;
   /** The work that a form asks for. Throws `UsedWrongly` if the form is invalid: then nothing was begun. */
-  work(ctx: OpenContext, uuid: string, form: Form): ActionWork;
+  work(ctx: OpenContext, uuid: string, form: URLSearchParams): ActionWork;
 }
 
 function bulk(action: BulkAction, of: "one" | "all"): Action {
-  const label = action.labels[of];
   return {
     name: of === "one" ? action.verb : `${action.verb}-all`,
-    label,
-    ask(ctx) {
-      const whyNot = action.whyNot?.(ctx) ?? null;
-      const content = <p>{whyNot ?? action.effect}</p>;
-      return { title: `${label}?`, content, button: whyNot === null ? label : null };
-    },
+    label: action.labels[of],
+    whyNot: action.whyNot,
+    ask: () => <p>{action.effect}</p>,
     work: (ctx, uuid) => async (how) => {
       const report = await action.work(ctx, of === "one" ? [uuid] : "all", how);
       return { isDone: isWhole(report), message: reportInWords(report, action.doneWord) };
@@ -73,25 +64,21 @@ const pushConfigVars: Action = {
   label: "Push its config vars",
   async ask(ctx, uuid) {
     const vars = await diffConfig(ctx, uuid);
-    return {
-      title: "Push config vars to the platform?",
-      content: (
-        <>
-          <Table
-            columns={[
-              ["Name", ({ name }) => <code>{name}</code>],
-              ["Compared", ({ state }) => MEANINGS[state]],
-            ]}
-            rows={vars}
-          />
-          <p>
-            What is missing or differs is set as your service wants it, and what it no longer wants is
-            removed. What was never set from here stays.
-          </p>
-        </>
-      ),
-      button: "Push",
-    };
+    return (
+      <>
+        <Table
+          columns={[
+            ["Name", ({ name }) => <code>{name}</code>],
+            ["Compared", ({ state }) => MEANINGS[state]],
+          ]}
+          rows={vars}
+        />
+        <p>
+          What is missing or differs is set as your service wants it, and what it no longer wants is removed.
+          What was never set from here stays.
+        </p>
+      </>
+    );
   },
   work: (ctx, uuid) => async () => ({
     isDone: true,
@@ -102,24 +89,20 @@ const pushConfigVars: Action = {
 const setClientSecret: Action = {
   name: "secret",
   label: "Set the client secret",
-  ask: () => ({
-    title: "Set a new client secret?",
-    content: (
-      <>
-        <p>
-          The platform is asked first whether it accepts it; if it does not, nothing is changed. Every token
-          that an older secret issued is then refreshed, which is followed here.
-        </p>
-        <label>
-          The secret that the platform's partner portal shows
-          <input type="password" name="secret" required autocomplete="off" spellcheck={false} />
-        </label>
-      </>
-    ),
-    button: "Set it",
-  }),
+  ask: () => (
+    <>
+      <p>
+        The platform is asked first whether it accepts it; if it does not, nothing is changed. Every token
+        that an older secret issued is then refreshed, which is followed here.
+      </p>
+      <label>
+        The secret that the platform's partner portal shows
+        <input type="password" name="secret" required autocomplete="off" spellcheck={false} />
+      </label>
+    </>
+  ),
   work(ctx, _uuid, form) {
-    const value = typedClientSecret(form["secret"]?.[0] ?? "");
+    const value = typedClientSecret(form.get("secret") ?? "");
     return async (how) => {
       const report = await waitUntilFresh(ctx, await setSecret(ctx, value), how);
       return { isDone: true, message: secretInWords(report) };
@@ -135,7 +118,7 @@ const reseal: Action = {
       "Every sealed value is sealed anew with ENCRYPTION_KEY, so that older keys can be dropped. It can be stopped and begun again at any time.",
       ...keysInWords(await countKeyUse(ctx.db), ctx),
     ];
-    return { title: "Re-seal everything?", content: lines.map((line) => <p>{line}</p>), button: "Re-seal" };
+    return lines.map((line) => <p>{line}</p>);
   },
   work: (ctx) => async (how) => {
     const result = await resealAll(ctx, how);
@@ -158,7 +141,7 @@ export const OF_ITS_STEPS = BULK_ACTIONS.filter(isOfSteps).map((each) => bulk(ea
 export function yoursOfOne(ctx: Context): Action[] {
   return yourActions(ctx).map(({ name, label, effect }) => ({
     ...{ name: `your-${name}`, label },
-    ask: () => ({ title: `${label}?`, content: <p>{effect}</p>, button: label }),
+    ask: () => <p>{effect}</p>,
     work: (_ctx, uuid) => async (how) => ({
       isDone: true,
       message: await runYourAction(ctx, name, uuid, how),
@@ -183,25 +166,26 @@ export function actionRoutes(ctx: OpenContext, runner: ActionRunner): Router {
       .get(async (request, response) => {
         const { uuid, about, here } = await placeOf(ctx, request, action);
         const root = addressOf(ctx, request).base + MOUNT;
-        const { title, content, button } = await action.ask(ctx, uuid);
+        const whyNot = action.whyNot?.(ctx) ?? null;
+        const content = whyNot === null ? await action.ask(ctx, uuid) : <p>{whyNot}</p>;
         const token = tokenFor(ctx, purposeOf(ctx, here, operatorOf(response)));
         const form = (
           <form class="ask" method="post" action={root + here}>
             {content}
             <input type="hidden" name="token" value={token} />
             <div class="row">
-              {button !== null && <button type="submit">{button}</button>}
-              <a href={root + about}>{button === null ? "Back" : "Leave it as it is"}</a>
+              {whyNot === null && <button type="submit">{action.label}</button>}
+              <a href={root + about}>{whyNot === null ? "Leave it as it is" : "Back"}</a>
             </div>
           </form>
         );
-        show(ctx, request, response, { title, content: form });
+        show(ctx, request, response, { title: `${action.label}?`, content: form });
       })
       .post(parseForm, async (request, response) => {
         const { uuid, here } = await placeOf(ctx, request, action);
-        const sent = formIn(request.body);
+        const sent = formIn(request);
         const operator = operatorOf(response);
-        const form = formOf(ctx, purposeOf(ctx, here, operator), sent["token"]?.[0]);
+        const form = formOf(ctx, purposeOf(ctx, here, operator), sent.get("token"));
         if (!form || !isFromOurPage(ctx, request)) throw notFromOurPage();
         const work = action.work(ctx, uuid, sent);
         const about = { action: action.name, uuid: uuid || null, operator, form };
@@ -251,12 +235,7 @@ export function createActionRunner(needs: { db: Database; scrub(text: string): s
     );
     const state = isDone ? "done" : "failed";
     log.info({ ...about, state }, "An operator's action ended");
-    for (;;)
-      try {
-        return await end({ state, message: scrub(message) });
-      } catch (error) {
-        if (stopping.signal.aborted || !isDatabaseUnreachable(error)) throw error;
-      }
+    await end({ state, message: scrub(message) });
   }
 
   return {

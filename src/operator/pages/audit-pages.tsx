@@ -29,42 +29,37 @@ export function auditPage({ entries, next }: { entries: readonly AuditEntry[]; n
 export function actionPage(entry: AuditEntry): Page {
   const { id, action, uuid, operator, state, message, startedAt, endedAt, done, total } = entry;
   const isRunning = state === "running";
-  const live = isRunning ? 1_000 : undefined;
   return {
+    refresh: isRunning ? 2 : undefined,
     title: `Action ${id}: ${action}`,
     content: (
       <>
-        {/* The script replaces only its content, so a screen reader announces the end of the action, once. */}
         <div role="status">
-          <div id="end" data-live={live}>
-            <p>
-              <State of={state} />
-            </p>
-            {state === "stopped" && (
-              <p>Its process ended before it did. Begin it again: it goes on with the rest.</p>
-            )}
-            {message?.split("\n").map((line) => (
-              <p>{line}</p>
-            ))}
-          </div>
-        </div>
-        <div id="action" data-live={live}>
-          {isRunning && total !== 0 && (
-            <label>
-              {number(done)} of {number(total)}
-              <progress value={done} max={total} />
-            </label>
+          <p>
+            <State of={state} />
+          </p>
+          {state === "stopped" && (
+            <p>Its process ended before it did. Begin it again: it goes on with the rest.</p>
           )}
-          <Facts
-            of={[
-              uuid && ["Of", <A to={`/resources/${uuid}`}>{uuid}</A>],
-              ["By", [`${operator.name} `, operator.account && <small>{operator.account}</small>]],
-              operator.address && ["From", operator.address],
-              ["Begun", <Moment at={startedAt} />],
-              endedAt && ["Ended", <Moment at={endedAt} />],
-            ]}
-          />
+          {message?.split("\n").map((line) => (
+            <p>{line}</p>
+          ))}
         </div>
+        {isRunning && total !== 0 && (
+          <label>
+            {number(done)} of {number(total)}
+            <progress value={done} max={total} />
+          </label>
+        )}
+        <Facts
+          of={[
+            uuid && ["Of", <A to={`/resources/${uuid}`}>{uuid}</A>],
+            ["By", [`${operator.name} `, operator.account && <small>{operator.account}</small>]],
+            operator.address && ["From", operator.address],
+            ["Begun", <Moment at={startedAt} />],
+            endedAt && ["Ended", <Moment at={endedAt} />],
+          ]}
+        />
       </>
     ),
   };

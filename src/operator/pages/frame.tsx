@@ -1,19 +1,12 @@
-import type { RequestHandler, Response } from "express";
-import helmet from "helmet";
+import type { Response } from "express";
 import type { Context } from "../../context.ts";
 import { addressOf } from "../../pages/address.ts";
 import type { Purpose } from "../../pages/forms.ts";
-import { policyWith, type Frame } from "../../pages/pages.tsx";
-import { asset } from "../../pages/style.ts";
+import type { Frame } from "../../pages/pages.tsx";
 import { buildText } from "../../version.ts";
 import type { Operator } from "../audit.ts";
 
 export const MOUNT = "/operator";
-
-/** In place of the policy of pages without a script: allows our own, and lets it request pages from us. */
-export const policyWithScript: RequestHandler = helmet.contentSecurityPolicy(
-  policyWith({ "script-src": ["'self'"], "connect-src": ["'self'"] }),
-);
 
 /** To be called for whom the guard lets in: from now on the pages of this answer have the operator's frame. */
 export function letIn(ctx: Context, response: Response, operator: Operator): void {
@@ -60,7 +53,7 @@ function frameOf(ctx: Context, operator: Operator): Frame {
         {operator.account !== null && <SignOut base={base} name={operator.name} />}
       </>
     );
-    return { script: root + liveScript.name, navigation, footer: buildText };
+    return { navigation, footer: buildText };
   };
 }
 
@@ -73,39 +66,3 @@ export function SignOut({ base, name }: { base: string; name?: string }) {
     </form>
   );
 }
-
-/** The header that tells a request of this script from one that opens the page. */
-export const LOOKS_AGAIN = "x-looks-again";
-
-/**
- * Requests the page again at an interval and replaces the parts that have `data-live` (milliseconds). A part in use is
- * left alone: it has the keyboard focus or a text selection. A page in the background requests
- * nothing. On a 401 or 403 the page reloads, so the operator sees that access has ended.
- */
-const SCRIPT = `"use strict";
-(() => {
-  const parts = () => [...document.querySelectorAll("[data-live]")];
-  const isMarked = (part) => !getSelection().isCollapsed && getSelection().containsNode(part, true);
-  const isInUse = (part) => part.contains(document.activeElement) || isMarked(part);
-
-  async function look() {
-    if (!document.hidden) {
-      const answer = await fetch(location.href, { headers: { accept: "text/html", "${LOOKS_AGAIN}": "1" } });
-      if (answer.status === 401 || answer.status === 403) return location.reload();
-      const fresh = new DOMParser().parseFromString(answer.ok ? await answer.text() : "", "text/html");
-      for (const part of parts()) {
-        const next = fresh.getElementById(part.id);
-        if (next && !isInUse(part) && next.outerHTML !== part.outerHTML) part.replaceWith(next);
-      }
-    }
-  }
-
-  function again() {
-    const [part] = parts();
-    if (part) setTimeout(() => look().catch(() => undefined).then(again), Number(part.dataset.live));
-  }
-  again();
-})();
-`;
-
-export const liveScript = asset("private", "live.js", "text/javascript", SCRIPT);

@@ -1,6 +1,6 @@
 import { Router, type ErrorRequestHandler, type Request, type RequestHandler } from "express";
 import { h } from "preact";
-import { KitError, Refusal } from "../../errors.ts";
+import { KitError, Refusal, storable } from "../../errors.ts";
 import { methodNotAllowed } from "../../http/requests.ts";
 import type { OpenContext } from "../../context.ts";
 import { addressOf } from "../../pages/address.ts";
@@ -13,7 +13,7 @@ import { listResources, showResource } from "../resources.ts";
 import { guard } from "./access.tsx";
 import { actionRoutes, createActionRunner, yoursOfOne } from "./actions.tsx";
 import { actionPage, auditPage } from "./audit-pages.tsx";
-import { MOUNT, policyWithScript, liveScript, LOOKS_AGAIN } from "./frame.tsx";
+import { MOUNT } from "./frame.tsx";
 import { checkUpPage, overviewPage } from "./overview.tsx";
 import { Root } from "./parts.tsx";
 import { askedApps, listPage, resourcePage } from "./resource-pages.tsx";
@@ -32,15 +32,14 @@ export function createOperatorPages(
     router
       .route(path)
       .get(async (request, response) => {
-        const { title, content } = await made(request);
+        const { content, ...page } = await made(request);
         const root = addressOf(ctx, request).base + MOUNT;
-        show(ctx, request, response, { title, content: h(Root.Provider, { value: root }, content) });
+        show(ctx, request, response, { ...page, content: h(Root.Provider, { value: root }, content) });
       })
       .all(methodNotAllowed("GET, HEAD"));
   }
 
-  router.use(guard(ctx, byPassword), policyWithScript);
-  router.route(liveScript.path).get(liveScript.send).all(methodNotAllowed("GET, HEAD"));
+  router.use(guard(ctx, byPassword));
   page("/check-up", async () =>
     checkUpPage(await examine({ readSettings: () => ctx.config, open: () => Promise.resolve(ctx) })),
   );
@@ -53,8 +52,7 @@ export function createOperatorPages(
   });
   page("/resources/:uuid", async (request) => {
     const record = await showResource(db, typedUuid(String(request.params["uuid"])));
-    const apps = request.get(LOOKS_AGAIN) === undefined ? await askedApps(ctx, record.uuid) : null;
-    return resourcePage(record, apps, yoursOfOne(ctx));
+    return resourcePage(record, await askedApps(ctx, record.uuid), yoursOfOne(ctx));
   });
   page("/actions", async ({ query }) => auditPage(await actionsBefore(db, numberIn(query["before"]))));
   page("/actions/:id", async ({ params }) => {
@@ -76,11 +74,8 @@ function numberIn(value: unknown): number | null {
   return /^\d{1,15}$/.test(String(value)) ? Number(value) : null;
 }
 
-/** A search text without control characters, cut to a name's length; undefined if it is empty. */
-function word(value: unknown): string | undefined {
-  const text = typeof value === "string" ? value.replace(/\p{Cc}/gu, "").trim() : "";
-  return text.slice(0, 300) || undefined;
-}
+const word = (value: unknown) =>
+  typeof value === "string" ? storable(value).trim() || undefined : undefined;
 
 /** A refusal by an operation itself; its sentence may be shown. */
 function refused(id: string, status: number, happened: string): Problem {

@@ -6,7 +6,7 @@ import { inShort, type DoctorReport } from "../doctor/doctor.ts";
 import type { Overview } from "../overview.ts";
 import { duration } from "../wording.ts";
 import { OF_ALL } from "./actions.tsx";
-import { A, LIVE_MS, Links, number, Section, State, Table, type Look } from "./parts.tsx";
+import { A, Links, number, Section, State, Table, type Look } from "./parts.tsx";
 import { aboutIfSampled, Plots } from "./plots.tsx";
 
 export function overviewPage({ issues, samples, hours }: Overview): Page {
@@ -14,14 +14,14 @@ export function overviewPage({ issues, samples, hours }: Overview): Page {
     title: "Overview",
     content: (
       <>
-        <Section title="Needs attention" id="attention" live={LIVE_MS}>
+        <Section title="Needs attention">
           {issues.length === 0 && <p>Nothing. Tokens are exchanged and refreshed, and the sweeps run.</p>}
           {issues.map((issue) => (
             <Issue of={issue} />
           ))}
         </Section>
         <Plots samples={samples} hours={hours} />
-        <div class="pair" id="numbers" data-live={LIVE_MS}>
+        <div class="pair">
           <Numbers samples={samples} />
         </div>
         <Section title="For all resources">

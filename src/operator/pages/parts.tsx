@@ -3,8 +3,6 @@ import { useContext } from "preact/hooks";
 import { Facts } from "../../pages/pages.tsx";
 import { distance, ISO_TIME, type NamedFact } from "../wording.ts";
 
-export const LIVE_MS = 5_000;
-
 export const number = (value: number): string => value.toLocaleString("en-GB");
 
 /** Good, can wait, bad, or over (`gone`). */
@@ -76,10 +74,9 @@ export function Table<Row>({ columns, rows }: { columns: readonly Column<Row>[];
   );
 }
 
-/** With `live`, the script requests it again after so many ms. */
-export function Section(props: { title: string; id?: string; live?: number; children: ComponentChildren }) {
+export function Section(props: { title: string; children: ComponentChildren }) {
   return (
-    <section id={props.id} data-live={props.live}>
+    <section>
       <h2>{props.title}</h2>
       {props.children}
     </section>

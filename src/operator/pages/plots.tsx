@@ -1,7 +1,7 @@
 import { samplesOf, type Sample } from "../../metrics/metrics.ts";
 import { type Hour, SAMPLED } from "../../metrics/store.ts";
 import { duration } from "../wording.ts";
-import { LIVE_MS, Section } from "./parts.tsx";
+import { Section } from "./parts.tsx";
 
 /** `good` and, on top of it, `bad`; `label` stands below. */
 interface Bar {
@@ -17,7 +17,7 @@ const NEAR_THE_END_SECONDS = 6 * 3_600;
 export function Plots({ samples, hours }: { samples: readonly Sample[]; hours: readonly Hour[] }) {
   return (
     <Section title="Tokens">
-      <div class="pair" id="plots" data-live={LIVE_MS}>
+      <div class="pair">
         <BarChart title="Age of the tokens in use" bars={tokenAges(samples)} empty="None." />
         <BarChart
           title="Refreshes per hour (UTC), but for those of kit"

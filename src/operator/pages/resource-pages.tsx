@@ -8,7 +8,7 @@ import { appsOf, type AppsReport } from "../platform-call.ts";
 import { detailsInWords, factsOf } from "../resource-facts.ts";
 import { type WholeResource, STATES, type ResourcePage, type Search } from "../resources.ts";
 import { OF_ITS_STEPS, OF_ONE, type Action } from "./actions.tsx";
-import { Links, LIVE_MS, Moment, NamedFacts, Older, Section, A, State, Table } from "./parts.tsx";
+import { Links, Moment, NamedFacts, Older, Section, A, State, Table } from "./parts.tsx";
 import { planInWords } from "../wording.ts";
 
 /** The apps of a resource, as the platform names them, or why it says nothing. Never rejects. */
@@ -22,8 +22,7 @@ export async function askedApps(ctx: OpenContext, uuid: string): Promise<VNode> 
   }
 }
 
-/** `apps` is null when the script requests the page: it replaces no part that shows the platform's answers. */
-export function resourcePage(record: WholeResource, apps: VNode | null, yours: readonly Action[]): Page {
+export function resourcePage(record: WholeResource, apps: VNode, yours: readonly Action[]): Page {
   const { uuid, name, state, steps, readAt } = record;
   const facts = factsOf(record);
   return {
@@ -31,20 +30,20 @@ export function resourcePage(record: WholeResource, apps: VNode | null, yours: r
     content: (
       <>
         {state !== "deprovisioned" && <Actions of={[...OF_ONE, ...yours]} uuid={uuid} />}
-        <div class="pair" id="record" data-live={LIVE_MS}>
+        <div class="pair">
           {(["Resource", "Credential"] as const).map((title) => (
             <Section title={title}>
               <NamedFacts of={facts[title]} now={readAt} />
             </Section>
           ))}
         </div>
-        <Section title="Waiting steps" id="steps" live={LIVE_MS}>
+        <Section title="Waiting steps">
           {steps.length === 0 && <p>Nothing is waiting to be done.</p>}
           <NamedFacts of={facts["Waiting steps"]} now={readAt} />
           {steps.some(({ kind }) => YOURS.includes(kind)) && <Actions of={OF_ITS_STEPS} uuid={uuid} />}
         </Section>
-        {apps && <Section title="Apps">{apps}</Section>}
-        <Section title="What happened" id="timeline" live={LIVE_MS}>
+        <Section title="Apps">{apps}</Section>
+        <Section title="What happened">
           <Timeline of={record} />
         </Section>
       </>
