@@ -42,7 +42,6 @@ function createBreaker(onHeldBack: () => void) {
       if (performance.now() < restsUntil) return 0;
       if (failures < FAILURES_TO_OPEN) return Infinity;
       restsUntil = performance.now() + PROBE_EVERY_MS;
-      onHeldBack();
       return 1;
     },
     /** `sentMs`: when that call began. A call begun before the platform asked for rest does not end the rest. */
@@ -54,7 +53,7 @@ function createBreaker(onHeldBack: () => void) {
       failures += 1;
       if (retryAfterMs > 0) restAskedAt = performance.now();
       const opens = failures === FAILURES_TO_OPEN;
-      if (opens) onHeldBack();
+      if (failures >= FAILURES_TO_OPEN) onHeldBack();
       const restMs = Math.max(retryAfterMs, opens ? PROBE_EVERY_MS : 0);
       restsUntil = Math.max(restsUntil, performance.now() + restMs);
     },

@@ -59,7 +59,7 @@ function createPool(
 /** Under a rejected secret one grant a minute probes it; those whose time is over need no call, only an end. */
 async function claimDueGrants(ctx: Context, most: number): Promise<Admitted[]> {
   const secret = await ctx.credentials.secrets.current();
-  return admit(ctx, secret, await claimGrants(ctx, holdsBack(secret, true) ? Math.min(most, FEW) : most));
+  return admit(ctx, secret, await claimGrants(ctx.db, holdsBack(secret, true) ? Math.min(most, FEW) : most));
 }
 
 /** A rejected secret holds back the pairs of resources, and not those of people, who have another client. */
@@ -70,9 +70,9 @@ async function claimDuePairs(ctx: Context, most: number): Promise<Admitted[]> {
   const secret = await secrets.current();
   const peoples: Owner[] = people ? ["person"] : [];
   if (!holdsBack(secret, false))
-    return admit(ctx, secret, await claimRefreshes(ctx, allowed, ["resource", ...peoples]));
-  const probing = await claimRefreshes(ctx, Math.min(allowed, FEW), ["resource"]);
-  const others = people ? await claimRefreshes(ctx, allowed, peoples) : [];
+    return admit(ctx, secret, await claimRefreshes(ctx.db, allowed, ["resource", ...peoples]));
+  const probing = await claimRefreshes(ctx.db, Math.min(allowed, FEW), ["resource"]);
+  const others = people ? await claimRefreshes(ctx.db, allowed, peoples) : [];
   return admit(ctx, secret, [...probing, ...others]);
 }
 
@@ -125,7 +125,7 @@ export function refreshNow(ctx: Context, uuid: string, generation?: number): Pro
 
 async function refreshOne(ctx: Context, uuid: string, generation?: number): Promise<CallResult> {
   const secret = await ctx.credentials.secrets.current();
-  const row = await claimRefresh(ctx, uuid, generation);
+  const row = await claimRefresh(ctx.db, uuid, generation);
   if (!row) return { done: "busy" };
   const [only] = await admit(ctx, secret, [row]);
   return only ? callTokens(ctx, only, null) : { done: "secret_rejected" };

@@ -41,8 +41,7 @@ const TAKE = `
 /** By so much the first refusal of a code is dated back (see {@link settle}). */
 const DATED_BACK = "interval '1 day'";
 
-// `wasHeld`: the previous holder neither finished nor released the row, whose lease ended. (The sub-select sees the row
-// as it was before the claim.) `rank`: a grant's deadline, or when a token pair fell due.
+// `rank`: a grant's deadline, or when a token pair fell due.
 const TAKEN = `
   RETURNING uuid, owner, state, lease, attempts, generation,
     grant_number AS "grantNumber",
@@ -52,7 +51,6 @@ const TAKEN = `
     outcome_unknown AS "outcomeUnknown",
     request_id AS "requestId", traceparent,
     extract(epoch FROM now() - rejected_at - CASE WHEN state = 'grant_pending' THEN ${DATED_BACK} ELSE '0' END)::float8 AS "rejectedForSeconds",
-    (SELECT before.leased_until FROM credentials before WHERE before.uuid = credentials.uuid) IS NOT NULL AS "wasHeld",
     extract(epoch FROM coalesce(grant_deadline, due_at, now()))::float8 AS rank`;
 
 const IS_FREE = `(leased_until IS NULL OR leased_until <= now())`;
@@ -85,27 +83,23 @@ const claimPair = statement(
      AND (${HAS_PAIR} OR (state = 'quarantined' AND $2::int IS NULL AND sealed_grant_code IS NULL)) ${TAKEN}`,
 );
 
-type Claiming = { db: Queryable; metrics: { steal(rows: number): void } };
-
-async function take({ db, metrics }: Claiming, claim: Statement, values: unknown[]) {
+async function take(db: Queryable, claim: Statement, values: unknown[]) {
   const claimedAtMs = Date.now();
-  const rows = await db.query<ClaimedCredential & { rank: number; wasHeld: boolean }>(claim, values);
+  const rows = await db.query<ClaimedCredential & { rank: number }>(claim, values);
   for (const row of rows) row.claimedAtMs = claimedAtMs;
-  const stolen = rows.filter(({ wasHeld }) => wasHeld).length;
-  if (stolen > 0) metrics.steal(stolen);
   // Not all claimed rows can be called for at once, and an UPDATE returns its rows in any order.
   return rows.sort((one, other) => one.rank - other.rank) as ClaimedCredential[];
 }
 
 /** Also those whose time is over. */
-export const claimGrants = (ctx: Claiming, most: number) => take(ctx, claimGrantsDue, [most]);
+export const claimGrants = (db: Queryable, most: number) => take(db, claimGrantsDue, [most]);
 
-export const claimRefreshes = (ctx: Claiming, most: number, owners: readonly Owner[]) =>
-  take(ctx, claimPairsDue, [most, owners]);
+export const claimRefreshes = (db: Queryable, most: number, owners: readonly Owner[]) =>
+  take(db, claimPairsDue, [most, owners]);
 
 /** Claims one pair, due or not. None: it is held elsewhere, not there, or not of `generation` any more. */
-export const claimRefresh = async (ctx: Claiming, uuid: string, generation: number | null = null) =>
-  (await take(ctx, claimPair, [uuid, generation]))[0];
+export const claimRefresh = async (db: Queryable, uuid: string, generation: number | null = null) =>
+  (await take(db, claimPair, [uuid, generation]))[0];
 
 // A row that fell due more than a second ago is held back by something (another process, a rejected secret): it waits
 // for the next sweep.

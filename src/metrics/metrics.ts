@@ -56,10 +56,6 @@ export function createMetrics() {
     families: (): Promise<Family[]> => registry.getMetricsAsJSON(),
     exchange: counted("addon_exchanges_total", "Exchanges of a grant, by result", "result", TOKEN_RESULTS),
     refresh: counted("addon_refreshes_total", "Refreshes of a token, by result", "result", TOKEN_RESULTS),
-    steal: summed(
-      "addon_lease_steals_total",
-      "Rows taken over from a process that held them and neither finished nor gave them back",
-    ),
     breakerOpens: summed(
       "addon_refresh_breaker_openings_total",
       "How often refreshes were held back because the token endpoint failed several times in a row, or still fails",

@@ -6,7 +6,7 @@ import {
   functionOf,
   IS_OF_YOU,
   whereIn,
-  STEP_LEASE_SECONDS,
+  LEASE,
   YOUR_KINDS,
   type Lane,
 } from "../work/step.ts";
@@ -66,7 +66,7 @@ const FUNCTIONS = `SELECT function, count(*) FILTER (WHERE under_way) AS under_w
          WHEN last_error IS NOT NULL OR (leased_until > now() AND attempts > 0) THEN due_at END AS since
      FROM (SELECT * FROM steps s WHERE s.kind = named.kind AND (leased_until IS NOT NULL OR last_error IS NOT NULL) AND ${IS_OF_YOU} AND NOT ${whereAnnouncing("s")}
        ORDER BY due_at LIMIT ${MOST_ROWS_WAITING}) called
-     UNION ALL SELECT created_at > now() - interval '${STEP_LEASE_SECONDS} seconds', false, created_at
+     UNION ALL SELECT created_at > now() - ${LEASE}, false, created_at
        FROM (${UNANSWERED} LIMIT 1000) unanswered WHERE named.kind = 'provision'
    ) work ON true GROUP BY function`;
 

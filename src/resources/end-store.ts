@@ -1,7 +1,7 @@
 import { isHeldUp, statement, type Database, type Queryable } from "../database/database.ts";
 import type { Log } from "../logging/log.ts";
 import type { Vault } from "../vault/vault.ts";
-import { IS_OF_YOU, NOTICED, STEP_LEASE_SECONDS } from "../work/step.ts";
+import { IS_OF_YOU, LEASE, NOTICED } from "../work/step.ts";
 import { sealAnswer } from "./answers.ts";
 import { whereCan } from "./states.ts";
 import { lockedResource } from "./store.ts";
@@ -49,7 +49,7 @@ const ending = (
    ), running AS (
      SELECT s.leased_until AS until FROM cancelled s
        WHERE ${IS_OF_YOU} OR (s.kind = 'report_failure' AND s.attempts = 0)
-     UNION ALL SELECT greatest(created_at + interval '${STEP_LEASE_SECONDS} seconds', ${NOTICED}) FROM resources
+     UNION ALL SELECT greatest(created_at + ${LEASE}, ${NOTICED}) FROM resources
        WHERE uuid = $1 AND state = 'provisioning' AND answer_status IS NULL
    ), noticed AS (
      SELECT greatest(max(until), ${NOTICED}) AS at FROM running WHERE until IS NOT NULL HAVING count(*) > 0

@@ -4,7 +4,7 @@ import { GRANT_SECONDS } from "../credentials/states.ts";
 import type { Pace } from "../pace.ts";
 import type { Secret } from "../secret.ts";
 import { credentialSealContext, resourceSealContext, type Vault } from "../vault/vault.ts";
-import { NOTICED, STEP_LEASE_SECONDS } from "../work/step.ts";
+import { LEASE, NOTICED } from "../work/step.ts";
 import { sealAnswer, type Answer } from "./answers.ts";
 import { fullSet, openConfig, sealConfig, type ConfigVar } from "./config-vars.ts";
 import { RESOURCE_COLUMNS, type Grant, type ProvisionRequest, type ResourceRow } from "./rows.ts";
@@ -16,8 +16,6 @@ import { whereCan, type ResourceState } from "./states.ts";
 // runs.
 
 type Needs = { db: Database; vault: Vault; pace: Pace };
-
-const LEASE = `interval '${STEP_LEASE_SECONDS} seconds'`;
 
 const find = statement("find_resource", `SELECT ${RESOURCE_COLUMNS} FROM resources r WHERE r.uuid = $1`);
 

@@ -121,10 +121,10 @@ export async function lookAgain(ctx: Context, signal: AbortSignal): Promise<void
 /**
  * Sends the full set of config vars, but only if something differs, so that after a lost answer a look shows whether it
  * was set (platform document, "Add-on configuration"). The first set is sent without a look (`mayBeSet` false).
- * The vars are not checked against this release's offer: a newer one may have set them.
+ * The vars are checked against this release's offer only if the platform refuses them: a newer one may have set them.
  */
 async function pushConfig(
-  { db, vault, platformFor }: Context,
+  { db, vault, offer, platformFor }: Context,
   uuid: string,
   mayBeSet: boolean,
 ): Promise<void> {
@@ -135,7 +135,13 @@ async function pushConfig(
     if (!resource?.sealedConfig || sent?.equals(resource.sealedConfig)) return;
     const wanted = openConfig(vault, resource);
     if (wanted.length === 0 || (isLook && notYetSet(wanted, await config.get()).length === 0)) return;
-    await config.update(wanted);
+    await config.update(wanted).catch((error: unknown) => {
+      if (!isRefusedWith(error, 422)) throw error;
+      const isDeclared = (name: string) => offer.configVars.includes(name);
+      return config.update(
+        wanted.map(({ name, value }) => ({ name, value: isDeclared(name) ? value : null })),
+      );
+    });
     sent = resource.sealedConfig;
   }
 }

@@ -5,10 +5,10 @@ import {
   whereAnnouncing,
   eachLane,
   FIRST_LEASE,
+  LEASE,
   whereIn,
   NOTICED,
   whereOfPlanChange,
-  STEP_LEASE_SECONDS,
   type Lane,
   type Step,
 } from "./step.ts";
@@ -29,7 +29,6 @@ const GIVEN_UP_AFTER = "interval '11 hours'";
 export const IS_LATE = `(detail->>'saidSince')::timestamptz < now() - ${GIVEN_UP_AFTER}`;
 export const UNSAID = `'{said,saidSince,isLate}'::text[]`;
 
-const LEASE = `interval '${STEP_LEASE_SECONDS} seconds'`;
 /** The step that was claimed, by the first three values of a statement. */
 export const IS_OURS = `s.uuid = $1 AND s.key = $2 AND s.lease = $3`;
 export const claimOf = ({ resource: { uuid }, key, lease }: Step) => [uuid, key, lease];
@@ -190,10 +189,7 @@ const expiring = (which: string, skip = "") =>
    WHERE id = ANY(ARRAY(SELECT s.id FROM steps s JOIN resources r USING (uuid)
      WHERE ${whereCan("given_up")} AND s.kind IN ('provision', 'finish', 'announce')
        AND r.answer_status IS NOT NULL AND NOT ${whereOfPlanChange("s")} AND ${which} FOR UPDATE OF s ${skip})) RETURNING uuid`;
-const expire = statement(
-  "expire_steps",
-  expiring(`s.created_at < now() - ${GIVEN_UP_AFTER}`, "SKIP LOCKED"),
-);
+const expire = statement("expire_steps", expiring(`s.created_at < now() - ${GIVEN_UP_AFTER}`, "SKIP LOCKED"));
 const expireOne = statement("expire_step", expiring(`s.uuid = $1 AND s.kind <> 'announce'`));
 
 export const expireSteps = (db: Queryable) => db.query<{ uuid: string }>(expire);

@@ -44,10 +44,8 @@ export function eachLane<Made>(make: (lane: Lane) => Made): Readonly<Record<Lane
   return { vendor: make("vendor"), platform: make("platform"), rotation: make("rotation") };
 }
 
-/** The kinds of step during which the vendor's service may say "later", as often as it likes. */
-export const MAY_GO_ON: readonly StepKind[] = ["finish", "clean_up", "rotate", "retire"];
-
-export const STEP_LEASE_SECONDS = 30;
+/** SQL: how long a claim holds. */
+export const LEASE = "interval '30 seconds'";
 
 /** How often it is extended while its process lives; so soon is noticed, too, that it was taken away. */
 export const HOLD_EVERY_MS = 3_000;

@@ -12,7 +12,7 @@ import { resourceSealContext, type Vault } from "../vault/vault.ts";
 import { untilCut } from "../within.ts";
 import { endStep, writeProvisionStep } from "./queue.ts";
 import { rotationOf } from "../extend/rotation.ts";
-import { functionOf, isOfPlanChange, LONGEST_STEP_MS, MAY_GO_ON, type Step } from "./step.ts";
+import { functionOf, isOfPlanChange, LONGEST_STEP_MS, type Step } from "./step.ts";
 import { settleRetired, settleStep } from "./store.ts";
 import { isNotYet, resultIn, whenAgain } from "./vendor-results.ts";
 
@@ -20,7 +20,9 @@ import { isNotYet, resultIn, whenAgain } from "./vendor-results.ts";
 
 export async function callVendor(ctx: Context, step: Step, signal: AbortSignal): Promise<Answer | null> {
   const result = await resultOf(ctx, step, signal);
-  if (result.is === "later" && MAY_GO_ON.includes(step.kind)) throw new StillUnderWay(result);
+  // While it is made for the first time, "later" is a result: `finish` goes on with it.
+  const mayGoOn = step.kind === "finish" || step.kind === "rotate";
+  if (result.is === "later" && mayGoOn) throw new StillUnderWay(result);
   step.result = result;
   // Goes on trying while the database is unreachable, as the vendor's function need not be called again.
   return retryWhileUnreachable(() => settle(ctx, step, result), { upToMs: LONGEST_STEP_MS });

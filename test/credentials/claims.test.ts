@@ -92,9 +92,9 @@ describe("claims on credentials", () => {
     await world.service.services.jobs.stop();
   });
 
-  const grants = (most: number) => claimGrants(world.service.services, most);
-  const refreshes = (most: number) => claimRefreshes(world.service.services, most, ["resource"]);
-  const refresh = (uuid: string) => claimRefresh(world.service.services, uuid);
+  const grants = (most: number) => claimGrants(world.service.services.db, most);
+  const refreshes = (most: number) => claimRefreshes(world.service.services.db, most, ["resource"]);
+  const refresh = (uuid: string) => claimRefresh(world.service.services.db, uuid);
 
   it("gives each row to one claimant only, and marks token pairs as possibly sent", async () => {
     await world.rows(`UPDATE credentials SET due_at = now()`);

@@ -1,4 +1,6 @@
+import { jest } from "@jest/globals";
 import { randomUUID } from "node:crypto";
+import { createCredentials } from "../../src/credentials/credentials.ts";
 import { shareOfLife } from "../../src/credentials/verdict.ts";
 import { refreshTokens } from "../../src/operator/tokens.ts";
 import { aGate } from "../support/a-vendor.ts";
@@ -213,6 +215,23 @@ describe("a call to the platform with a dead token", () => {
     await life.expectAlive([uuid]);
     expect((await life.row(uuid)).generation).toBe(2);
   });
+});
+
+it("an outage is counted by the refreshes that fail, not by looks at what is due", () => {
+  let counted = 0;
+  const ctx = { ...life.world.service.services, metrics: { breakerOpens: () => void (counted += 1) } };
+  const { breaker } = createCredentials(ctx, ctx.credentials.endpoint);
+  const clock = jest.spyOn(performance, "now");
+  for (let failure = 1; failure <= 5; failure++) breaker.failed();
+  expect(counted).toBe(1);
+  for (const minute of [1, 2]) {
+    clock.mockReturnValue(performance.timeOrigin + minute * 60_000);
+    expect([breaker.allowance(), breaker.allowance()]).toEqual([1, 0]);
+  }
+  clock.mockRestore();
+  expect(counted).toBe(1);
+  breaker.failed();
+  expect(counted).toBe(2);
 });
 
 it("a 429 delays refreshes for as long as its Retry-After says, and no grant", async () => {

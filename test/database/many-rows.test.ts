@@ -17,7 +17,6 @@ import { anOpenDatabase } from "../support/open-database.ts";
 
 const opened = anOpenDatabase();
 const MANY = 16_000;
-const metrics = { steal: () => undefined };
 const run = <Row = unknown>(text: string) =>
   opened.database.query<Row>(statement(`test_${text.length}_${text.slice(0, 20)}`, text));
 const services = (db: Database) => ({ db, config: {}, jobs: { names: [] } }) as unknown as OpenContext;
@@ -128,7 +127,7 @@ describe("among many rows, nearly all in good order,", () => {
         due_at = now() + CASE WHEN nth > ${due} THEN interval '1 hour' ELSE -random() * interval '1 minute' END
       FROM ${numbered}`);
       let claim!: Statement;
-      await claimGrants({ db: { query: async (what) => ((claim = what), []) }, metrics }, 64);
+      await claimGrants({ query: async (what) => ((claim = what), []) }, 64);
       await administer(opened.settings.url, async (ask) => {
         await ask(await settingsOfTheService());
         await ask(`PREPARE claim AS ${claim.text}`);

@@ -14,6 +14,7 @@ import { teapotConfig, teapotParts } from "../support/sellers.ts";
 import { aWorld, eventually, opened } from "../support/world.ts";
 import { basic } from "../support/partner-calls.ts";
 import { migrate } from "../../src/database/migrate.ts";
+import { changeConfig, lockedResource } from "../../src/resources/store.ts";
 
 // A vendor's service with routes and jobs of its own, and what the kit offers it.
 
@@ -121,6 +122,18 @@ describe("a route of the vendor's", () => {
     await eventually(() => !("TEAPOT_TOKEN" in vars()));
   });
 
+  it("sets them although the platform no longer takes one of an earlier release", async () => {
+    const { uuid, vars } = await installed();
+    const { db, vault } = world.service.services;
+    await db.transaction(async (tx) => {
+      const resource = (await lockedResource(tx, uuid))!;
+      await changeConfig(tx, vault, resource, [{ name: "KETTLE_URL", value: "https://of-old.example" }]);
+    });
+    expect((await moved(uuid, { TEAPOT_URL: "https://new.example" })).status).toBe(204);
+    await eventually(() => vars()["TEAPOT_URL"] === "https://new.example");
+    await world.quiet([uuid]);
+  });
+
   it("cannot set a text that no environment can hold, nor what is set with it", async () => {
     const { uuid, vars } = await installed();
     const before = vars();
@@ -219,7 +232,12 @@ describe("the vendor's metrics and checks", () => {
     expect(await read("/operator", basic("operator", OPERATOR_PASSWORD))).toContain(
       "meter failed: no ladder",
     );
-    await world.rows(`UPDATE your_jobs SET last_error = NULL`);
+    const killed = `UPDATE your_jobs SET last_error = NULL, due_at = now() - interval '1 hour', leased_until = now() - interval '1 hour'`;
+    await world.service.services.jobs.stop();
+    await world.rows(killed);
+    expect(await lines()).toMatchObject({ "your-jobs": expect.stringMatching(/^meter is due since 2/) });
+    await world.rows(`UPDATE your_jobs SET leased_until = NULL, due_at = now() + interval '1 hour'`);
+    await world.restart();
   });
 });
 

@@ -7,7 +7,6 @@ import { partnerCalls, type PartnerCalls } from "../support/partner-calls.ts";
 import { aProcessWorld, type ProcessWorld } from "../support/process-world.ts";
 import type { ServiceProcess } from "../support/process.ts";
 import { PASSWORD } from "./operator.ts";
-import { eventually } from "../support/world.ts";
 import { aPrometheus, hasPrometheus, theyRing, type Prometheus } from "./prometheus.ts";
 
 let life: ProcessWorld;
@@ -33,30 +32,13 @@ let prometheus: Prometheus;
     });
     afterAll(() => prometheus.close());
 
-    theyRing(
-      "a worker that is killed during its calls, and a token endpoint that fails",
-      ["AddonLeasesStolen", "AddonPlatformFails"],
-      () => prometheus,
-      {
-        async cause() {
-          life.control.fault("POST /oauth/token", { hang: true }, uuids.length);
-          await life.makeDue(uuids);
-          await eventually(async () =>
-            expect(
-              await life.world.rows(`SELECT 1 FROM credentials WHERE leased_until > now()`),
-            ).toHaveLength(uuids.length),
-          );
-          worker.signal("SIGKILL");
-          await worker.ended;
-          life.control.clearFaults();
-          life.control.fault("POST /oauth/token", { status: 503 }, 1_000_000);
-          // The leases last 45 seconds.
-          await life.world.rows(`UPDATE credentials SET leased_until = now() WHERE leased_until > now()`);
-          worker = await life.start("worker");
-        },
-        repair: async () => life.control.clearFaults(),
+    theyRing("a token endpoint that fails", ["AddonPlatformFails"], () => prometheus, {
+      async cause() {
+        life.control.fault("POST /oauth/token", { status: 503 }, 1_000_000);
+        await life.makeDue(uuids);
       },
-    );
+      repair: async () => life.control.clearFaults(),
+    });
   });
 
   describe("while work waits and requests fail", () => {

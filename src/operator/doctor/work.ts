@@ -1,4 +1,5 @@
 import { samplesOf as of, type Sample } from "../../metrics/metrics.ts";
+import { databaseClock } from "../../metrics/store.ts";
 import type { OpenContext } from "../../context.ts";
 import { adviceOn, counted, countedToMost, duration, moment } from "../wording.ts";
 import { failingTokens, stuckSteps, unrefreshable } from "../store.ts";
@@ -39,14 +40,17 @@ async function sweeps({ config }: OpenContext, measured: Measured): Promise<Find
 async function yourJobs({ db, vendor: { jobs = [] } }: OpenContext): Promise<Finding[]> {
   if (jobs.length === 0) return [fine("Your service has no jobs.")];
   const prisma = await db.prisma();
-  const late = Date.now() - SWEEPS_LATE_AFTER_SECONDS * 1_000;
+  const nowMs = await databaseClock(db);
+  const late = nowMs - SWEEPS_LATE_AFTER_SECONDS * 1_000;
   const names = jobs.map(({ name }) => name);
   const rows = await prisma.yourJob.findMany({ where: { name: { in: names } }, orderBy: { name: "asc" } });
   const fix = "The log says more of what failed. A job that is due needs a worker, or WEB_JOBS=on.";
   const found = rows.flatMap(({ name, lastError, dueAt, leasedUntil }) => {
     const due = dueAt.toISOString();
     if (lastError !== null) return [fault(`${name} failed: ${lastError} It is tried again at ${due}.`, fix)];
-    return leasedUntil === null && dueAt.getTime() < late ? [fault(`${name} is due since ${due}.`, fix)] : [];
+    // The lease of one that a killed process ran has ended.
+    const isFree = leasedUntil === null || leasedUntil.getTime() < nowMs;
+    return isFree && dueAt.getTime() < late ? [fault(`${name} is due since ${due}.`, fix)] : [];
   });
   const next = rows.map(({ name, dueAt }) => `${name} at ${moment(dueAt.toISOString())}`);
   return orFine(found, `The jobs of your service run; next (UTC): ${next.join(", ") || "not planned yet"}.`);

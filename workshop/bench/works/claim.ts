@@ -53,7 +53,7 @@ async function createSide(bench: Bench, size: number) {
   return {
     async claim(): Promise<number> {
       const startedAt = performance.now();
-      const rows = await claimRefreshes({ db: service, metrics }, BATCH, ["resource"]);
+      const rows = await claimRefreshes(service, BATCH, ["resource"]);
       const ms = performance.now() - startedAt;
       if (rows.length !== BATCH) throw new Missing(`${rows.length} of ${BATCH} due rows were claimed`);
       await store(
@@ -102,8 +102,7 @@ async function expectPlan({ ask }: Database, what: "grants" | "refreshes", atMos
       return [];
     },
   };
-  const needs = { db: listening, metrics };
-  await (what === "grants" ? claimGrants(needs, BATCH) : claimRefreshes(needs, BATCH, ["resource"]));
+  await (what === "grants" ? claimGrants(listening, BATCH) : claimRefreshes(listening, BATCH, ["resource"]));
   const { name, text } = seen;
   await ask("SET plan_cache_mode = force_generic_plan");
   await ask(`PREPARE seen_${name} AS ${text}`);
@@ -115,6 +114,3 @@ async function expectPlan({ ask }: Database, what: "grants" | "refreshes", atMos
   await ask("ROLLBACK");
   expectBoundedPlan(name, row!["QUERY PLAN"], atMost);
 }
-
-/** No rows are taken over here from processes that died. */
-const metrics = { steal: () => undefined };
