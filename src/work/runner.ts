@@ -57,10 +57,12 @@ const ROTATIONS_AT_ONCE = 4;
 const STOP_PATIENCE_MS = 10_000;
 
 /**
- * A grant has minutes, nearly every step hours: while more grants than these are exchanged, each lane runs one step at a
- * time. Without it a burst of provisions has its tokens at three fifths of the speed.
+ * A grant has minutes, nearly every step hours: while more grants than these are exchanged, no step is begun. Not for
+ * longer than this, as long as some are left: a grant itself waits for the step of an unanswered provision. Without it a
+ * burst of provisions has its tokens at three fifths of the speed.
  */
 const FEW_GRANTS = 16;
+const GRANTS_FIRST_MS = 60_000;
 
 export function createStepRunner(ctx: Context): StepRunner {
   const { db, log } = ctx;
@@ -72,12 +74,18 @@ export function createStepRunner(ctx: Context): StepRunner {
     createWorkerPool({
       claim: (most) => claims.take(() => claimSteps(db, lane, most)),
       handle: (step: Step) => runSafely(step).then(() => nudgeLanes(ctx)),
-      places() {
-        if (ctx.exchanges.underWay() > FEW_GRANTS) return 1;
-        return lane === "rotation" ? ROTATIONS_AT_ONCE : CONCURRENCY;
-      },
+      places: () => (grantsGoFirst() ? 0 : lane === "rotation" ? ROTATIONS_AT_ONCE : CONCURRENCY),
     }),
   );
+
+  let crowdedSinceMs: number | null = null;
+  function grantsGoFirst(): boolean {
+    const grants = ctx.exchanges.underWay();
+    if (grants === 0) crowdedSinceMs = null;
+    if (grants <= FEW_GRANTS) return false;
+    crowdedSinceMs ??= performance.now();
+    return performance.now() - crowdedSinceMs < GRANTS_FIRST_MS;
+  }
 
   /** Never rejects. */
   async function runSafely(step: Step): Promise<Answer | null> {
@@ -104,7 +112,9 @@ export function createStepRunner(ctx: Context): StepRunner {
     patiently: claims.take,
     restSeconds: claims.restSeconds,
     runDue: (lane, signal) => pools[lane].fill(signal),
-    nextInSeconds: async (lane) => claims.restSeconds() || nextStepInSeconds(ctx, lane),
+    // A run may have ended while it waited for the grants.
+    nextInSeconds: async (lane) =>
+      grantsGoFirst() ? 0 : claims.restSeconds() || nextStepInSeconds(ctx, lane),
     async settled() {
       const end = () => stopping.abort(new Error("The process stops; another one goes on."));
       const limit = setTimeout(end, STOP_PATIENCE_MS);

@@ -117,8 +117,7 @@ describe("a call without a usable answer", () => {
 
   it("may have arrived over https once the certificate was accepted", async () => {
     const { request } = https;
-    const trusting = (url: URL, options: https.RequestOptions) =>
-      request(url, { ...options, ca: CERTIFICATE });
+    const trusting = (options: https.RequestOptions) => request({ ...options, ca: CERTIFICATE });
     const asked = jest.spyOn(https, "request").mockImplementation(trusting as typeof request);
     const error = await failureOf(anHttp().send({ method: "POST", url: await aTlsServer() }));
     asked.mockRestore();
