@@ -65,7 +65,10 @@ export function sharedFor<T>(ms: number, work: () => Promise<T>): () => Promise<
     if (last && performance.now() - last.atMs < ms) return last.result;
     const result = work();
     last = { result, atMs: performance.now() };
-    result.catch(() => (last = null));
+    result.catch(() => {
+      // Not a later one, if this took longer.
+      if (last?.result === result) last = null;
+    });
     return result;
   };
 }

@@ -49,12 +49,12 @@ function stopOnSignals(service: RunningService): () => boolean {
   const first = (signal: NodeJS.Signals) => {
     isStopping = true;
     log.info({ signal }, "Stopping: what was sent is finished first");
-    stopAndExit(service, 0, () => {
+    stopAndExit(service, () => {
       const about = { alarm: "stop_incomplete" };
       log.error(about, "Stopping took too long; what is left is found by the next process");
       // Stores the metrics, so that this alarm is counted too.
-      void totals.stop().then(() => process.exit(0));
-      setTimeout(() => process.exit(0), LAST_COUNT_MS);
+      void totals.stop().then(() => process.exit());
+      setTimeout(() => process.exit(), LAST_COUNT_MS);
     });
   };
   const again = (signal: NodeJS.Signals) => void (signal === "SIGINT" && process.exit(130));
@@ -62,10 +62,10 @@ function stopOnSignals(service: RunningService): () => boolean {
   return () => isStopping;
 }
 
-function stopAndExit({ stop, services: { log } }: RunningService, code: number, late: () => void): void {
+function stopAndExit({ stop, services: { log } }: RunningService, late: () => void): void {
   setTimeout(late, LONGEST_STOP_MS).unref();
   stop().then(
-    () => process.exit(code),
+    () => process.exit(),
     (error: unknown) => {
       log.error({ error }, "Stopping failed");
       process.exit(1);
@@ -80,7 +80,9 @@ function stopAndExit({ stop, services: { log } }: RunningService, code: number, 
 function stopOnBug(service: RunningService): void {
   const onBug = (error: unknown) => {
     service.services.log.fatal({ alarm: "crash", error }, "An error was not caught; stopping");
-    stopAndExit(service, 1, () => process.exit(1));
+    // Also if a signal has begun the stop.
+    process.exitCode = 1;
+    stopAndExit(service, () => process.exit());
   };
   process.on("uncaughtException", onBug);
   process.on("unhandledRejection", onBug);

@@ -107,6 +107,22 @@ it("an uncaught error ends the process and shows no secret; the next process con
   await life.become(uuids, 1);
 });
 
+it("an uncaught error while it stops ends the process with 1 all the same", async () => {
+  const web = await life.start(
+    "web",
+    before(`process.on("SIGUSR2", () => { Promise.reject(new Error("late")); });`),
+  );
+  life.control.fault("POST /oauth/token", { delayMs: 2_000 }, 1);
+  const uuids = await life.install(1);
+  await eventually(() => life.control.faults().length === 0);
+  web.signal("SIGTERM");
+  await eventually(() => web.output().includes("Stopping"));
+  web.signal("SIGUSR2");
+  expect(await web.ended).toBe(1);
+  await life.start();
+  await life.become(uuids, 1);
+});
+
 describe("time and clocks", () => {
   it("a vendor's function that blocks the event loop loses nothing", async () => {
     const block = `process.on("SIGUSR2", () => { for (const end = Date.now() + 2_500; Date.now() < end; ); });`;
