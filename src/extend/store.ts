@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { statement, type Database, type Queryable } from "../database/database.ts";
 import { lockedResource } from "../resources/store.ts";
-import { HAS_TOKENS } from "../work/queue.ts";
+import { BEFORE_ROTATIONS, HAS_TOKENS } from "../work/queue.ts";
 import { whereIn } from "../work/step.ts";
 import type { KitResource } from "./contract.ts";
 
@@ -53,7 +53,7 @@ const rotation = statement(
      WHERE uuid = $1 AND (kind = 'rotate' OR key = $2 OR (kind = 'retire' AND $3::text <> 'operator'))
    ), free AS (
      SELECT CASE WHEN $3 IN ('operator', 'service')
-       THEN least(now(), (SELECT min(due_at) FROM steps WHERE ${whereIn("rotation")}) - interval '1 millisecond') ELSE now() END AS at
+       THEN ${BEFORE_ROTATIONS} ELSE now() END AS at
      FROM credentials WHERE uuid = $1 AND state IN (${HAS_TOKENS}, 'grant_pending') AND NOT EXISTS (SELECT FROM open)
    ), hastened AS (
      UPDATE steps s SET due_at = at FROM free WHERE s.uuid = $1 AND s.kind = 'retire' AND s.due_at > at

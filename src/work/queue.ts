@@ -36,6 +36,9 @@ export const claimOf = ({ resource: { uuid }, key, lease }: Step) => [uuid, key,
 /** The states of a credential in which the platform can be told something, now or when it is refreshed. */
 export const HAS_TOKENS = `'active', 'needs_reauth'`;
 
+/** SQL: when a rotation is due that stands before all that is due. */
+export const BEFORE_ROTATIONS = `least(now(), (SELECT min(due_at) FROM steps WHERE ${whereIn("rotation")}) - interval '1 millisecond')`;
+
 export const whereBeside = (step: string) =>
   `(${step}.kind IN ('discover', 'announce', 'retire') OR ${whereAnnouncing(step)})`;
 

@@ -6,7 +6,7 @@ import { mergedSet, openConfig, sealConfig } from "../resources/config-vars.ts";
 import { whereCan } from "../resources/states.ts";
 import { findResource } from "../resources/store.ts";
 import type { Vault } from "../vault/vault.ts";
-import { claimOf, IS_OURS, HAS_TOKENS, UNSAID } from "./queue.ts";
+import { BEFORE_ROTATIONS, claimOf, IS_OURS, HAS_TOKENS, UNSAID } from "./queue.ts";
 import { whereAnnouncing, whereOfPlanChange, type Step } from "./step.ts";
 
 // What a step leaves behind, written together with its end: the config vars wanted, the plan, and the next step, without
@@ -22,8 +22,8 @@ const CREDENTIAL = `(SELECT c.state FROM credentials c WHERE c.uuid = s.uuid)`;
 // The vendor's result ($4) of work whose caller was answered already. Done: the config vars ($6) are to be announced,
 // unless an operator has set one since they were read ($5). Later: `finish` goes on with it, once a pending grant has
 // its tokens. Refused: a plan change or a rotation is dropped, and the resource stays as it is; of a provision the
-// platform must be told. What a rotation replaced ($7) stays in its step, which keeps its kind and its place, so its
-// lease number says that this is done. The resource is locked first, so that otherwise its step does not end.
+// platform must be told. What a rotation replaced ($7) stays in its step, which keeps its kind, so its lease number says
+// that this is done; the app has its new credentials before others are made for the next resource. The resource is locked first, so that otherwise its step does not end.
 const settle = statement(
   "settle_steps",
   `WITH ours AS (
@@ -42,7 +42,7 @@ const settle = statement(
          WHEN $4 = 'later' THEN 'finish' ELSE 'report_failure' END,
        due_at = CASE WHEN $4 = 'done' AND ${CREDENTIAL} IN (${HAS_TOKENS})
          OR $4 <> 'done' AND ${CREDENTIAL} IS DISTINCT FROM 'grant_pending'
-         THEN CASE WHEN o.kind = 'rotate' THEN s.due_at ELSE now() END END,
+         THEN CASE WHEN o.kind = 'rotate' THEN ${BEFORE_ROTATIONS} ELSE now() END END,
        detail = CASE WHEN $4 = 'later' AND o.of_change THEN s.detail || '{"isAccepted": true}'
          WHEN o.kind = 'rotate' THEN jsonb_build_object('retires', $7::jsonb) ELSE s.detail - ${UNSAID} END
      FROM ours o WHERE s.id = o.id AND s.lease = $3 AND NOT o.is_dropped RETURNING o.*

@@ -92,6 +92,10 @@ it("an upgrade by docs/upgrade.md merges without conflicts, keeps both sides, an
   run(kit, "git tag -a v0.2.0 -m 0.2.0");
   // What is not released yet is not merged.
   await change(kit, { "src/app.ts": "unfinished" });
+  await writeFile(path.join(fork, "src/your-service/index.ts"), "export const unsaved = 1;\n");
+  run(fork, merge, { mayStop: true });
+  expect(inFork("git diff --name-only && git branch --show-current")).toBe("src/your-service/index.ts\nmain");
+  inFork("git stash -q && git stash drop -q");
   expect(run(fork, merge, { mayStop: true })).toMatch(/^v0\.2\.0\n[^]*\+What a fork must know\./);
   run(fork, keepYours, { mayStop: true });
   expect(inFork("git diff --name-only --diff-filter=U")).toBe("");

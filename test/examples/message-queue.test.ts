@@ -71,6 +71,9 @@ describe("a queue of the example", () => {
     expect((await told(JSON.stringify({ queue: uuid }), TOKEN, "leaked")).status).toBe(204);
     await eventually(() => /^key-/.test(vars()["PIGEON_KEY"] ?? ""));
     expect(broker.keysOf(uuid)).toEqual(["key", vars()["PIGEON_KEY"]]);
+    // The broker is to repeat what leaks during the overlap.
+    await eventually(async () => (await life.world.rows(`SELECT FROM steps WHERE kind = 'retire'`)).length > 0);
+    expect((await told(JSON.stringify({ queue: uuid }), TOKEN, "leaked")).status).toBe(503);
     await eventually(async () => {
       await life.world.rows(`UPDATE steps SET due_at = now() WHERE uuid = $1 AND kind = 'retire'`, [uuid]);
       expect(broker.keysOf(uuid)).toEqual([vars()["PIGEON_KEY"]]);
@@ -101,8 +104,9 @@ describe("a queue of the example", () => {
       await life.world.rows(
         `UPDATE your_jobs SET due_at = now() WHERE name = 'meter' AND leased_until IS NULL`,
       );
-      const used = `SELECT messages::int FROM yours.usage WHERE uuid = $1`;
-      expect(await life.world.rows(used, [uuid])).toEqual([{ messages: 7 }]);
+      const used = `SELECT messages::int, (now() AT TIME ZONE 'UTC')::date - day AS ago FROM yours.usage WHERE uuid = $1 ORDER BY day`;
+      const days = [3, 2, 1].map((ago) => ({ messages: 7, ago }));
+      expect(await life.world.rows(used, [uuid])).toEqual(days);
     });
   });
 });
@@ -116,7 +120,7 @@ function aBroker() {
 
   const answer: Answering = ({ method, url, headers }, response) => {
     const send = (status: number, body: unknown) => response.writeHead(status).end(JSON.stringify(body));
-    const [, , uuid = "", part, id = ""] = url.split("/");
+    const [, , uuid = "", part, id = ""] = url.replace(/\?day=\d{4}-\d\d-\d\d$/, "").split("/");
     if (headers.authorization !== `Bearer ${TOKEN}`) return send(401, {});
     if (part === "moves" || part === "messages") state.told.push(`${method} ${url}`);
     if (part && part !== "keys") return send(200, { messages: 7 });

@@ -255,6 +255,22 @@ describe("a rotation", () => {
     expect(tokensOf(uuid).size).toBe(1);
   });
 
+  it("that has made new credentials has them set in the app before it is begun for others", async () => {
+    const all = await life.install(6);
+    await life.become(all, 1);
+    for (const each of all) tokens.set(each, new Set(["first"]));
+    const [one, others] = [aGate(), aGate()];
+    first.rotate.push(() => one.opened, ...Array(5).fill(() => others.opened));
+    for (const each of all) await askRotation(life.world.service.services, each, "operator_of_all");
+    // As many as there are places.
+    await eventually(() => expect(called).toHaveLength(4));
+    one.open();
+    uuid = called[0]!.uuid;
+    await becomes(["retire"]);
+    others.open();
+    for (uuid of all) await done();
+  });
+
   it("that is asked for twice is one; asked for during the overlap, it ends that first", async () => {
     const gate = aGate();
     first.rotate.push(() => gate.opened);

@@ -52,8 +52,8 @@ export function createBroker({ queueApiUrl, queueApiToken }: YourSettings) {
         return `The broker at QUEUE_API_URL does not answer (${String(error)}): its own team is on call for it.`;
       }
     },
-    /** How many messages went through a queue today. */
-    usage: (uuid: string, signal: AbortSignal) =>
-      call("GET", `/queues/${uuid}/usage`, signal) as Promise<{ messages: number }>,
+    /** How many messages went through a queue on a day (YYYY-MM-DD, UTC). */
+    usage: (uuid: string, day: string, signal: AbortSignal) =>
+      call("GET", `/queues/${uuid}/usage?day=${day}`, signal) as Promise<{ messages: number }>,
   };
 }

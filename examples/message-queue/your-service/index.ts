@@ -72,7 +72,7 @@ export function createYourService(
     metrics: { pigeon_moves_total: { help: "Queues that the broker has moved" } },
     checks: { broker: broker.check },
 
-    // Each night at 23:50, before the broker's counters begin anew.
-    jobs: [{ name: "meter", at: "50 23 * * *", run: usage.meterAll }],
+    // Each night, for the days that have ended.
+    jobs: [{ name: "meter", at: "10 0 * * *", run: usage.meterAll }],
   };
 }

@@ -28,7 +28,9 @@ export function mountRoutes(router: Router, kit: Kit, settings: YourSettings): v
 
   router.post("/broker/leaked", async (request, response) => {
     const { queue } = await told<Leaked>(request);
-    await kit.rotate(queue);
+    // The key that leaked may be the new one: the broker tells us again until the rotation before is over.
+    if ((await kit.rotate(queue)) === "overlap")
+      throw new Refusal("The key before is not retired yet.", { id: "overlap", status: 503 });
     response.status(204).end();
   });
 

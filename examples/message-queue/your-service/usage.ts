@@ -1,6 +1,11 @@
 import type { Kit } from "../extend/contract.ts";
 import type { Broker } from "./broker.ts";
 
+const DAY_MS = 86_400_000;
+
+/** The days that have ended last: a job that fails for a while, or runs late, meters the same ones. */
+const lastDays = () => [1, 2, 3].map((ago) => new Date(Date.now() - ago * DAY_MS).toISOString().slice(0, 10));
+
 /** What each queue has carried, day by day, in a table of our own. */
 export function createUsage(kit: Kit, broker: Broker) {
   return {
@@ -11,12 +16,14 @@ export function createUsage(kit: Kit, broker: Broker) {
         if (signal.aborted) return;
         if (state !== "provisioned") continue;
         try {
-          const { messages } = await broker.usage(uuid, signal);
-          await kit.database.query(
-            `INSERT INTO yours.usage (uuid, day, messages) VALUES ($1, current_date, $2)
-             ON CONFLICT (uuid, day) DO UPDATE SET messages = excluded.messages`,
-            [uuid, messages],
-          );
+          for (const day of lastDays()) {
+            const { messages } = await broker.usage(uuid, day, signal);
+            await kit.database.query(
+              `INSERT INTO yours.usage (uuid, day, messages) VALUES ($1, $2, $3)
+               ON CONFLICT (uuid, day) DO UPDATE SET messages = excluded.messages`,
+              [uuid, day, messages],
+            );
+          }
         } catch (error) {
           kit.log.warn({ uuid, error }, "A queue could not be metered");
           failed.push(uuid);

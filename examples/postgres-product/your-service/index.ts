@@ -37,9 +37,9 @@ export function createYourService(
       return drawer(uuid, plan, `Your drawer is ${plan} now; DRAWER_URL stays as it is.`);
     },
 
-    async finish({ uuid, plan }, platform) {
-      const { app } = await platform.addons.own();
-      return drawer(uuid, plan, `The drawer of ${app.name} is open: its address is in DRAWER_URL.`);
+    // It needs nothing of the platform, so it works for a resource without tokens, too.
+    async finish({ uuid, plan }) {
+      return drawer(uuid, plan, "Your drawer is open: its address is in DRAWER_URL.");
     },
 
     async deprovision({ uuid, signal }) {
