@@ -1,8 +1,10 @@
 import type { Context } from "../context.ts";
 import { KitError, mayQuote, messageOf, Refusal, storable } from "../errors.ts";
+import { isAlive } from "../resources/states.ts";
 import { findResource } from "../resources/store.ts";
 import { redact, type Secret } from "../secret.ts";
 import { untilCut } from "../within.ts";
+import { HOLD_EVERY_MS } from "../work/step.ts";
 import { secretsOf, timed } from "../work/vendor-steps.ts";
 
 /**
@@ -16,7 +18,10 @@ export async function callAction(
 ): Promise<string> {
   const words = `It took longer than ${mostSeconds} s, or the service stops, and was given up. It may have been done all the same.`;
   const givenUp = new KitError("given_up", words);
-  const limits = { ms: mostSeconds * 1_000, late: () => givenUp, cuts: cut ? [cut] : [] };
+  // Its clean-up begins when this has been noticed.
+  const hold = async () => isAlive((await findResource(ctx.db, uuid))!.state);
+  const lease = { hold, everyMs: HOLD_EVERY_MS };
+  const limits = { ms: mostSeconds * 1_000, late: () => givenUp, cuts: cut ? [cut] : [], lease };
   const isCut = (error: unknown) => error === givenUp || cut?.aborted === true;
   const secrets = await secretsNow(ctx, uuid);
   const end = await timed(ctx, name, isCut, () => untilCut(limits, call)).then(

@@ -107,15 +107,16 @@ async function runOne(ctx: Context, job: YourJob, claimed: ClaimedJob, ending: A
     (thrown: unknown) => thrown ?? messageOf(thrown),
   );
   if (error instanceof LeaseLost) return;
+  const hasCrashed = isCut() && ctx.hasCrashed;
   const end = (due: Date, attempts: number, words: string | null) =>
     retryWhileUnreachable(() => endJob(ctx.db, claimed, { due, error: words, attempts }), {
       upToMs: LONGEST_STEP_MS,
     });
   // By the database's clock, which says what is due.
   const now = new Date(claimed.now.getTime() + performance.now() - startedMs);
-  if (isCut() && !(error instanceof Hangs)) return end(now, claimed.attempts, null);
+  if (isCut() && !hasCrashed && !(error instanceof Hangs)) return end(now, claimed.attempts, null);
   const next = nextTime(at, now);
-  if (error === null) {
+  if (error === null && !hasCrashed) {
     ctx.log.info({ job: name, next }, "A job of yours is done");
     return end(next, 0, null);
   }
@@ -123,7 +124,8 @@ async function runOne(ctx: Context, job: YourJob, claimed: ClaimedJob, ending: A
   const due = new Date(Math.min(next.getTime(), now.getTime() + pauseMinutes * MINUTE_MS));
   const alarm = error instanceof Hangs ? { alarm: "job_hangs" } : {};
   ctx.log.error({ ...alarm, job: name, error, nextTry: due }, "A job of yours failed");
-  return end(due, claimed.attempts + 1, storable(ctx.scrubber.scrub(messageOf(error))));
+  const words = hasCrashed ? "Its process crashed." : storable(ctx.scrubber.scrub(messageOf(error)));
+  return end(due, claimed.attempts + 1, words);
 }
 
 /** When a job is to run next after `now`. Throws if `at` is no cron expression, or of a day that never comes. */

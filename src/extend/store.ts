@@ -118,10 +118,14 @@ export interface ClaimedJob {
 }
 
 const LEASE = `interval '60 seconds'`;
+// A run whose process died counts as failed, and is repeated after as long: it may be what the process died of.
+const IS_FREE = `(leased_until IS NULL OR leased_until + make_interval(mins => least(2 ^ attempts, 64)::int - 1) <= now())`;
 const claim = statement(
   "claim_your_jobs",
-  `UPDATE your_jobs SET lease = lease + 1, leased_until = now() + ${LEASE}, started_at = now()
-   WHERE name = ANY($1::text[]) AND due_at <= now() AND (leased_until IS NULL OR leased_until <= now())
+  `UPDATE your_jobs SET lease = lease + 1, leased_until = now() + ${LEASE}, started_at = now(),
+     attempts = attempts + (leased_until IS NOT NULL)::int,
+     last_error = CASE WHEN leased_until IS NULL THEN last_error ELSE 'Its process ended before it did.' END
+   WHERE name = ANY($1::text[]) AND due_at <= now() AND ${IS_FREE}
    RETURNING name, lease, attempts, now() AS now`,
 );
 
@@ -150,7 +154,7 @@ export const endJob = (db: Queryable, { name, lease }: ClaimedJob, { due, error,
 const next = statement(
   "next_of_your_jobs",
   `SELECT extract(epoch FROM min(due_at) - now())::float8 AS seconds FROM your_jobs
-   WHERE name = ANY($1::text[]) AND (leased_until IS NULL OR leased_until <= now())`,
+   WHERE name = ANY($1::text[]) AND ${IS_FREE}`,
 );
 
 export const nextJobInSeconds = async (db: Queryable, names: readonly string[]) =>

@@ -80,6 +80,7 @@ function stopAndExit({ stop, services: { log } }: RunningService, late: () => vo
 function stopOnBug(service: RunningService): void {
   const onBug = (error: unknown) => {
     service.services.log.fatal({ alarm: "crash", error }, "An error was not caught; stopping");
+    service.services.hasCrashed = true;
     // Also if a signal has begun the stop.
     process.exitCode = 1;
     stopAndExit(service, () => process.exit());

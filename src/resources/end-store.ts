@@ -51,6 +51,10 @@ const ending = (
        WHERE ${IS_OF_YOU} OR (s.kind = 'report_failure' AND s.attempts = 0)
      UNION ALL SELECT greatest(created_at + ${LEASE}, ${NOTICED}) FROM resources
        WHERE uuid = $1 AND state = 'provisioning' AND answer_status IS NULL
+     UNION ALL SELECT ${NOTICED} FROM events
+       WHERE uuid = $1 AND type = 'customer_action' AND detail->>'state' = 'running' AND at > now() - interval '1 minute'
+     UNION ALL SELECT ${NOTICED} FROM operator_actions
+       WHERE uuid = $1 AND state = 'running' AND action ~ '^(your-|kit action )' AND seen_at > now() - interval '1 minute'
    ), noticed AS (
      SELECT greatest(max(until), ${NOTICED}) AS at FROM running WHERE until IS NOT NULL HAVING count(*) > 0
    ), cleaning AS (

@@ -116,7 +116,8 @@ export function createStepRunner(ctx: Context): StepRunner {
     nextInSeconds: async (lane) =>
       grantsGoFirst() ? 0 : claims.restSeconds() || nextStepInSeconds(ctx, lane),
     async settled() {
-      const end = () => stopping.abort(new Error("The process stops; another one goes on."));
+      const why = () => (ctx.hasCrashed ? "Its process crashed." : "The process stops; another one goes on.");
+      const end = () => stopping.abort(new Error(why()));
       const limit = setTimeout(end, STOP_PATIENCE_MS);
       await Promise.all([...Object.values(pools).map((pool) => pool.settled()), ...started]);
       clearTimeout(limit);
@@ -191,7 +192,12 @@ async function run(ctx: Context, step: Step, cut: AbortSignal): Promise<Answer |
     const limits = { ms: LONGEST_STEP_MS, late, cuts: [cut], lease: { hold, everyMs: HOLD_EVERY_MS } };
     return (await untilCut(limits, (signal) => KINDS[step.kind](ctx, step, signal))) ?? null;
   } catch (error) {
-    await putOff(ctx, step, mayQuote(error, secretsOf(ctx.vault, step.resource)), cut.aborted);
+    await putOff(
+      ctx,
+      step,
+      mayQuote(error, secretsOf(ctx.vault, step.resource)),
+      cut.aborted && !ctx.hasCrashed,
+    );
     return null;
   }
 }

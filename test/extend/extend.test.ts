@@ -6,6 +6,7 @@ import express from "express";
 import { Refusal } from "../../src/errors.ts";
 import type { Extensions, Kit, YourJob } from "../../src/extend/contract.ts";
 import { createYourJobs } from "../../src/extend/jobs.ts";
+import { claimJobs } from "../../src/extend/store.ts";
 import type { DoctorReport } from "../../src/operator/doctor/doctor.ts";
 import { openContext } from "../../src/open-context.ts";
 import { aVendor, type Vendor } from "../support/a-vendor.ts";
@@ -282,6 +283,40 @@ describe("a job of the vendor's", () => {
       expect(world.lines('"alarm":"job_hangs"')).toHaveLength(attempts);
     }
     delete vendor.jobs![0]!.mostMinutes;
+    await makeDue();
+    await eventually(async () => (await row())?.attempts === 0);
+  });
+
+  it("whose process died counts as failed, and is repeated later each time, as it may be what it died of", async () => {
+    await world.service.services.jobs.stop();
+    const claimed = async (attempts: number, minutes: number) => {
+      await world.rows(
+        `UPDATE your_jobs SET due_at = now() - interval '1 day', attempts = $1, leased_until = now() - make_interval(mins => $2)`,
+        [attempts, minutes],
+      );
+      return (await claimJobs(world.db, ["meter"])).length;
+    };
+    expect(await claimed(0, 0)).toBe(1);
+    const state = `SELECT attempts, last_error FROM your_jobs`;
+    expect(await world.rows(state)).toEqual([
+      { attempts: 1, last_error: "Its process ended before it did." },
+    ]);
+    expect([await claimed(3, 6), await claimed(3, 8), await claimed(20, 62), await claimed(20, 64)]).toEqual([
+      0, 1, 0, 1,
+    ]);
+    await world.rows(`UPDATE your_jobs SET attempts = 0, last_error = NULL, leased_until = NULL`);
+    await world.restart();
+    await eventually(async () => (await row())?.attempts === 0);
+  });
+
+  it("that is cut off by a crash counts as failed", async () => {
+    next.push((signal) => new Promise((resolve) => signal.addEventListener("abort", resolve)));
+    await makeDue();
+    await eventually(() => runs.length === 1);
+    world.service.services.hasCrashed = true;
+    await world.service.services.jobs.stop();
+    expect(await row()).toMatchObject({ attempts: 1, error: "Its process crashed." });
+    await world.restart();
     await makeDue();
     await eventually(async () => (await row())?.attempts === 0);
   });
