@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { Refusal } from "../../src/errors.ts";
 import { callAction } from "../../src/extend/calls.ts";
 import type { Extensions, OperatorAction } from "../../src/extend/contract.ts";
-import { aVendor, type Vendor } from "../support/a-vendor.ts";
+import { aGate, aVendor, type Vendor } from "../support/a-vendor.ts";
 import { kit } from "../support/kit.ts";
 import { operator as scraper } from "../metrics/operator.ts";
 import { eventually, opened } from "../support/world.ts";
@@ -70,6 +70,22 @@ describe("an action of the vendor's for operators", () => {
     next.push(() => Promise.reject(new Refusal("Not on a Sunday.")));
     const said = await ofKit("action", ...typed());
     expect([said.code, said.stderr]).toEqual([code, expect.stringContaining(words)]);
+  });
+
+  it("ends with its resource, whose clean-up waits until it has", async () => {
+    const order: string[] = [];
+    const begun = aGate();
+    next.push(({ uuid: of }, signal) => {
+      begun.open();
+      return new Promise((_, reject) => {
+        signal.addEventListener("abort", () => reject(new Error(`cut ${order.push(`action of ${of}`)}`)));
+      });
+    });
+    vendor.next("deprovision", async ({ uuid: of }) => void order.push(`clean-up of ${of}`));
+    await operator.press(path());
+    await begun.opened;
+    await operator.control.deprovision(uuid);
+    await eventually(() => expect(order).toEqual([`action of ${uuid}`, `clean-up of ${uuid}`]));
   });
 
   it("that throws has failed, and the log alone says why", async () => {

@@ -120,6 +120,23 @@ describe("an action of the customer's page", () => {
     expect(ran).toHaveLength(1);
   });
 
+  it("ends with its resource, whose clean-up waits until it has", async () => {
+    const customer = await aCustomer();
+    const order: string[] = [];
+    next.push((_resource, _form, _person, signal) => {
+      order.push("begun");
+      return new Promise((_, reject) => {
+        signal.addEventListener("abort", () => reject(new Error(`cut ${order.push("cut")}`)));
+      });
+    });
+    customers.life.vendor.next("deprovision", async () => void order.push("clean-up"));
+    const sent = send(customer, await tokenOf(customer));
+    await eventually(() => order.length === 1);
+    await customers.control.deprovision(customer.uuid);
+    await sent;
+    await eventually(() => expect(order).toEqual(["begun", "cut", "clean-up"]));
+  });
+
   it.each<[string, CustomerAction["run"], string, string | null]>([
     ["refuses", () => Promise.reject(new Refusal("Not on a Sunday.")), "Not on a Sunday.", null],
     ["throws", () => Promise.reject(new Error("kettle broken")), "This could not be done", "kettle broken"],
