@@ -37,7 +37,12 @@ type Growing = { -readonly [Part in keyof Context]: Context[Part] };
  * `DATABASE_CA` names cannot be read.
  */
 export async function openContext(config: Config, parts: Partial<Parts> = {}): Promise<OpenContext> {
-  const ctx = { config, pace: { ...PACE, ...parts.pace }, offer: parts.offer ?? yourOffer, hasCrashed: false } as Growing;
+  const ctx = {
+    config,
+    pace: { ...PACE, ...parts.pace },
+    offer: parts.offer ?? yourOffer,
+    hasCrashed: false,
+  } as Growing;
   checkOffer(ctx.offer);
   const closers: (() => unknown)[] = [];
   ctx.trace = config.otlpEndpoint ? (await import("./trace/open-telemetry.ts")).openTelemetry(ctx) : NO_TRACE;

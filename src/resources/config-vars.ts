@@ -19,6 +19,10 @@ export function fullSet(before: readonly ConfigVar[], wanted: Readonly<Record<st
   return [...set, ...dropped];
 }
 
+/** What a full set wants. */
+export const wantedOf = (set: readonly ConfigVar[]): Record<string, string> =>
+  Object.fromEntries(set.flatMap(({ name, value }) => (value === null ? [] : [[name, value]])));
+
 /** The full set that a result means: what it left as it was `before` is as it is `now`. */
 export function mergedSet(
   before: readonly ConfigVar[],

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { statement, type Queryable } from "../database/database.ts";
 import type { Named } from "../platform/types.ts";
 import type { Result } from "../resources/answers.ts";
-import { mergedSet, openConfig, sealConfig } from "../resources/config-vars.ts";
+import { mergedSet, openConfig, sealConfig, wantedOf } from "../resources/config-vars.ts";
 import { whereCan } from "../resources/states.ts";
 import { findResource } from "../resources/store.ts";
 import type { Vault } from "../vault/vault.ts";
@@ -63,13 +63,14 @@ const settle = statement(
 
 /**
  * Stores a result whose caller was answered already, and what happens next. `isAccepted`: the answer was yes, or
- * "later". Null: the step is not ours any more, or its end is stored already.
+ * "later"; `result`: with the config vars as they are stored. Null: the step is not ours any more, or its end is stored
+ * already.
  */
 export async function settleStep(
   { db, vault }: { db: Queryable; vault: Vault },
   step: Step,
   result: Result,
-): Promise<{ isAccepted: boolean } | null> {
+): Promise<{ isAccepted: boolean; result: Result } | null> {
   let { resource } = step;
   const config = result.is === "done" ? result.config : null;
   const before = config && openConfig(vault, resource);
@@ -80,7 +81,8 @@ export async function settleStep(
     const vars = before && mergedSet(before, openConfig(vault, resource), config);
     const values = [...claimOf(step), result.is, seen, vars && sealConfig(vault, uuid, vars), retires];
     const [ended] = await db.query<{ isAccepted: boolean }>(settle, values);
-    if (ended || !vars) return ended ?? null;
+    if (ended && result.is === "done") return { ...ended, result: { ...result, config: wantedOf(vars!) } };
+    if (ended || !vars) return ended ? { ...ended, result } : null;
     const now = await findResource(db, uuid);
     // The config vars have not changed since they were read, so the step is not ours any more.
     if (!now || isDeepStrictEqual(now.sealedConfig, seen)) return null;

@@ -76,7 +76,7 @@ async function settle(ctx: Context, step: Step, result: Result): Promise<Answer 
     else
       ctx.log[kind === "rotate" ? "warn" : "info"](about, "The service refused a plan change or a rotation");
   }
-  return settled && isOfPlanChange(step) ? answerOf(result) : null;
+  return settled && isOfPlanChange(step) ? answerOf(settled.result) : null;
 }
 
 export async function writeStepOf({ db }: Pick<Context, "db">, uuid: string): Promise<void> {

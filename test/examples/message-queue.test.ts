@@ -72,7 +72,9 @@ describe("a queue of the example", () => {
     await eventually(() => /^key-/.test(vars()["PIGEON_KEY"] ?? ""));
     expect(broker.keysOf(uuid)).toEqual(["key", vars()["PIGEON_KEY"]]);
     // The broker is to repeat what leaks during the overlap.
-    await eventually(async () => (await life.world.rows(`SELECT FROM steps WHERE kind = 'retire'`)).length > 0);
+    await eventually(
+      async () => (await life.world.rows(`SELECT FROM steps WHERE kind = 'retire'`)).length > 0,
+    );
     expect((await told(JSON.stringify({ queue: uuid }), TOKEN, "leaked")).status).toBe(503);
     await eventually(async () => {
       await life.world.rows(`UPDATE steps SET due_at = now() WHERE uuid = $1 AND kind = 'retire'`, [uuid]);

@@ -121,6 +121,17 @@ describe("an operator who sets or pushes config vars while a plan change sets ot
     expect(life.varsAt(uuid)).toEqual({ TEAPOT_TOKEN: "by-hand", TEAPOT_URL: "https://of-two.example" });
     expect(differing(await diffConfig(services(), uuid))).toEqual([]);
   });
+
+  it("a var that is set while the platform waits for a plan change is in its answer, too", async () => {
+    const config = { TEAPOT_URL: "https://alone.example" };
+    life.vendor.next("provision", async () => ({ config }));
+    uuid = await life.settled();
+    life.vendor.next("changePlan", () => setToo().then(() => ({ config })));
+    const { status, body } = (await life.control.changePlan(uuid, "premium")).response;
+    expect([status, body]).toMatchObject([200, { config: { TEAPOT_URL: "https://of-the-other.example" } }]);
+    await life.nothingLeft(uuid);
+    expect(await url()).toBe("https://of-the-other.example");
+  });
 });
 
 describe("releases, one after the other, of a service with customers (docs/upgrade.md)", () => {
