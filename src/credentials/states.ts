@@ -56,7 +56,10 @@ export const CREDENTIAL_MOVES = {
   },
   active: {
     refreshed: ["active", "Another access token, at half of its life."],
-    "another code": ["grant_pending", "Recovered while the pair is refused."],
+    "another code": [
+      "grant_pending",
+      "While the pair is refused, a repeated provision brings one, or an operator recovers it.",
+    ],
     "refused three times in a day": [
       "needs_reauth",
       "The refresh token was revoked; it is tried once a day.",
@@ -64,7 +67,7 @@ export const CREDENTIAL_MOVES = {
   },
   needs_reauth: {
     refreshed: ["active", "The platform takes the token after all, or a grant's tokens were stored late."],
-    "another code": ["grant_pending", "Recovered by an operator."],
+    "another code": ["grant_pending", "A repeated provision brings one, or an operator recovers it."],
   },
   signed_in: {
     refreshed: ["signed_in", "As for a resource."],

@@ -21,19 +21,22 @@ export type Result =
       message: string | undefined;
       /** Of a rotation: what it replaced. */
       retires?: Json;
+      logDrainUrl?: string | undefined;
     }
-  | { is: "later"; message: string; againInSeconds: number }
+  | { is: "later"; message: string; againInSeconds: number; logDrainUrl?: string | undefined }
   | { is: "refused"; refusal: Refusal };
 
 /** The answer that says a result; `uuid`: of a provision, whose answer has the resource's id. */
 export function answerOf(result: Result, uuid?: string): Answer {
   if (result.is === "refused") return refusalAnswer(result.refusal);
-  if (result.is === "later") return laterAnswer(result.message, uuid);
-  return { status: 200, body: JSON.stringify({ id: uuid, config: result.config, message: result.message }) };
+  if (result.is === "later") return laterAnswer(result.message, uuid, result.logDrainUrl);
+  const { config, message, logDrainUrl } = result;
+  const body = { id: uuid, config, message, log_drain_url: uuid && logDrainUrl };
+  return { status: 200, body: JSON.stringify(body) };
 }
 
-export function laterAnswer(message: string, uuid?: string): Answer {
-  return { status: 202, body: JSON.stringify({ id: uuid, message }) };
+export function laterAnswer(message: string, uuid?: string, logDrainUrl?: string): Answer {
+  return { status: 202, body: JSON.stringify({ id: uuid, message, log_drain_url: uuid && logDrainUrl }) };
 }
 
 export function refusalAnswer({ status, id, message }: Refusal): Answer {

@@ -66,6 +66,8 @@ export interface Done<Sold extends Offer = Offer> {
    */
   config: Readonly<Partial<Record<Sold["configVars"][number], string>>>;
   message?: string;
+  /** Of a `provision` within 2.8 seconds: where the drain that `logDrainToken` names is to send the app's log lines. */
+  logDrainUrl?: string;
 }
 
 /**
@@ -74,6 +76,8 @@ export interface Done<Sold extends Offer = Offer> {
  */
 export interface Later {
   later: string;
+  /** As of {@link Done}. */
+  logDrainUrl?: string;
 }
 
 export type Outcome<Sold extends Offer = Offer> = Done<Sold> | Later;

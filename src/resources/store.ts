@@ -115,7 +115,8 @@ const readGrant = statement(
   `SELECT state, sealed_grant_code AS "sealedGrantCode" FROM credentials WHERE uuid = $1`,
 );
 
-// A new code replaces one that was not exchanged, and starts its five minutes anew. Existing tokens stay. So does
+// A new code replaces one that was not exchanged, or a refresh token that the platform refuses, and starts its five
+// minutes anew. Tokens that work stay. So does
 // `outcome_unknown`: the code may be a redelivery of the one whose call had an unknown outcome. While no answer is
 // decided, the grant gets no due time; the decision sets it. The lock on the resource orders the two. A failed
 // provision takes no code: its repeated answer is the refusal. A credential quarantined before it had tokens held
@@ -128,9 +129,10 @@ const replaceGrant = statement(
      UPDATE credentials c SET state = 'grant_pending', reason = NULL, sealed_grant_code = $2, grant_expires_at = $3,
        grant_number = c.grant_number + 1, grant_deadline = now() + interval '${GRANT_SECONDS} seconds',
        due_at = CASE WHEN alive.answer_status IS NOT NULL THEN now() + make_interval(secs => $5::float8) END,
-       attempts = 0, rejected_at = NULL, last_error = NULL, request_id = $4, traceparent = $6
-     FROM alive WHERE c.uuid = alive.uuid AND (c.state IN ('grant_pending', 'grant_lost', 'no_grant')
-       OR (c.state = 'quarantined' AND c.generation = 0)) RETURNING c.uuid
+       attempts = 0, rejected_at = NULL, last_error = NULL, request_id = $4, traceparent = $6,
+       sent_at = CASE WHEN c.state = 'grant_pending' THEN c.sent_at END
+     FROM alive WHERE c.uuid = alive.uuid AND (c.state IN ('grant_pending', 'grant_lost', 'no_grant', 'needs_reauth')
+       OR (c.state = 'active' AND c.rejected_at IS NOT NULL) OR (c.state = 'quarantined' AND c.generation = 0)) RETURNING c.uuid
    )
    INSERT INTO events (uuid, type) SELECT uuid, 'grant_replaced' FROM replaced RETURNING uuid`,
 );

@@ -16,13 +16,14 @@ export function resultIn(offer: Offer, name: string, outcome: Outcome | NotYet |
     throw broken(
       `The service's ${name}() returned nothing; it must return its config, or later. Is a return missing?`,
     );
+  const { logDrainUrl } = outcome as Done | Later;
   if (isNotYet(outcome)) {
     if ((outcome as Partial<Done>).config != null)
       throw broken("The service returned both config and later: return later alone until the work is done.");
-    return { is: "later", ...whenAgain(outcome) };
+    return { is: "later", ...whenAgain(outcome), logDrainUrl };
   }
   const config = checkedConfig(offer, outcome.config);
-  const done = { is: "done", config, message: outcome.message } as const;
+  const done = { is: "done", config, message: outcome.message, logDrainUrl } as const;
   return name === "rotate" ? { ...done, retires: checkedRetires(outcome as Partial<Rotated>) } : done;
 }
 

@@ -94,6 +94,32 @@ describe("a provision delivered again", () => {
     expect(await life.credential(uuid)).toEqual({ state: "active", generation: 1 });
   });
 
+  it.each([
+    ["is given up", `state = 'needs_reauth', reason = 'refresh_token_rejected'`],
+    ["is refused", `rejected_at = now() - interval '1 hour', attempts = 1`],
+  ])("with a new code, when the refresh token %s, has it exchanged", async (_what, sets) => {
+    const uuid = await life.settled();
+    await life.world.rows(`UPDATE credentials SET ${sets} WHERE uuid = $1`, [uuid]);
+    expect((await life.control.redeliver(uuid, { newCode: true })).response.status).toBe(200);
+    await life.becomes(uuid, { state: "active", generation: 2 });
+    expect(await life.events(uuid)).toContain("grant_replaced");
+  });
+
+  it.each(["basic", "dedicated"])("supplies the address of the promised log drain: %s", async (plan) => {
+    const logDrainUrl = "https://logs.example.com/teapots";
+    const answer = { config: { TEAPOT_URL: "https://teapots.example" }, later: "Soon." };
+    const { config, later } = answer;
+    life.vendor.next("provision", async () =>
+      plan === "basic" ? { config, logDrainUrl } : { later, logDrainUrl },
+    );
+    const { addon, response } = await life.control.install({ plan: "basic" });
+    expect(response.body).toMatchObject({ log_drain_url: logDrainUrl });
+    await life.becomes(addon.id, { state: "active" });
+    const token = (life.requestFor(addon.id) as { log_drain_token?: string }).log_drain_token;
+    const drains = await life.world.service.services.platformFor(addon.id).logDrains.ofAddon();
+    expect(drains).toMatchObject([{ url: logDrainUrl, ...(token && { token }) }]);
+  });
+
   it("supplies the grant that the first delivery lacked", async () => {
     const request = aProvisionRequest({ oauth_grant: null });
     await life.platform.provision(request);

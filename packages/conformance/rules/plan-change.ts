@@ -18,7 +18,7 @@ import {
   repeatsWell,
   whileExchangeFails,
 } from "../probes.ts";
-import { valueFaults } from "../config-vars.ts";
+import { nameFaults, valueFaults } from "../config-vars.ts";
 import { Broken, holds, needs, type RuleGroup } from "../rule.ts";
 import { assumed } from "../sections.ts";
 import type { Resource, Stage } from "../stage/stage.ts";
@@ -70,7 +70,9 @@ export const planChange: RuleGroup = {
         needs(isSuccess(reply), "a plan change has to succeed first.", "PLAN-01");
         answeredWithObject(reply);
         const { config } = membersOf(reply);
-        const [fault] = config === undefined ? [] : valueFaults(config);
+        if (config === undefined) return;
+        const [fault = nameFaults(Object.keys(config ?? {}), stage.settings.manifest)[0]] =
+          valueFaults(config);
         if (fault) throw new Broken(fault);
       },
     },

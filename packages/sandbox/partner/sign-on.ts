@@ -45,7 +45,9 @@ export function signForm({ world }: Platform, addon: AddonRecord, email: string)
  */
 export function sendSignOn(platform: Platform, addon: AddonRecord, { form }: SignedForm) {
   const isGone = addon.deprovisionedAt !== null || addon.isRefused;
-  const [wanted, ...others] = isGone ? [403] : addon.state === "deprovisioning" ? [303, 403] : [303];
+  // Of one whose provision got no success, the service may have nothing.
+  const isUnsure = addon.state === "deprovisioning" || addon.providerId === null;
+  const [wanted, ...others] = isGone ? [403] : isUnsure ? [303, 403] : [303];
   return callPartner(platform, {
     method: "POST",
     path: "/sso/login",

@@ -115,6 +115,11 @@ export const particular: BrokenService = [
   },
   {
     rule: "PLAN-02",
+    what: "a config var of the new plan is not declared",
+    habits: () => ({ changed: () => ({ status: 200, body: { config: { EXAMPLE_MORE: "x" } } }) }),
+  },
+  {
+    rule: "PLAN-02",
     what: "a plan change is answered with a list",
     habits: () => ({ changed: () => ({ status: 200, body: [] }) }),
   },
