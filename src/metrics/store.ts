@@ -1,6 +1,6 @@
 import { GRANT_SECONDS, STATES_OF_RESOURCES, type State } from "../credentials/states.ts";
 import { statement, type Queryable } from "../database/database.ts";
-import { whereNext, UNANSWERED } from "../work/queue.ts";
+import { HAS_FAILED, whereNext, UNANSWERED } from "../work/queue.ts";
 import {
   whereAnnouncing,
   functionOf,
@@ -61,9 +61,9 @@ const named = YOUR_KINDS.map((kind) => `('${kind}', '${functionOf(kind)}')`).joi
 const FUNCTIONS = `SELECT function, count(*) FILTER (WHERE under_way) AS under_way, count(*) FILTER (WHERE failed) AS failing,
      greatest(extract(epoch FROM now() - min(since)), 0) AS age
    FROM (VALUES ${named}) named(kind, function) LEFT JOIN LATERAL (
-     SELECT leased_until > now() AND attempts > 0 AS under_way, last_error IS NOT NULL AS failed,
-       CASE WHEN last_error IS NOT NULL AND detail ? 'dueSince' THEN (detail->>'dueSince')::timestamptz
-         WHEN last_error IS NOT NULL OR (leased_until > now() AND attempts > 0) THEN due_at END AS since
+     SELECT leased_until > now() AND attempts > 0 AS under_way, ${HAS_FAILED} AS failed,
+       CASE WHEN ${HAS_FAILED} AND detail ? 'dueSince' THEN (detail->>'dueSince')::timestamptz
+         WHEN ${HAS_FAILED} OR (leased_until > now() AND attempts > 0) THEN due_at END AS since
      FROM (SELECT * FROM steps s WHERE s.kind = named.kind AND (leased_until IS NOT NULL OR last_error IS NOT NULL) AND ${IS_OF_YOU} AND NOT ${whereAnnouncing("s")}
        ORDER BY due_at LIMIT ${MOST_ROWS_WAITING}) called
      UNION ALL SELECT created_at > now() - ${LEASE}, false, created_at

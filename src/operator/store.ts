@@ -3,6 +3,7 @@ import { GRANT_SECONDS } from "../credentials/states.ts";
 import type { ResourceState } from "../resources/states.ts";
 import {
   ALARM_AFTER_ATTEMPTS,
+  HAS_FAILED,
   IS_LATE,
   STEP_COLUMNS,
   stepsOf,
@@ -192,7 +193,7 @@ const HANDS = {
     set: "lease = s.lease + 1",
     where: `(s.due_at IS NULL OR s.due_at <= now() OR s.attempts > 0 OR s.detail ? 'said') AND ${whereNext("s")}
      AND (s.kind <> 'change_plan' OR s.detail ? 'isAccepted' OR s.created_at < now() - interval '10 seconds')`,
-    inTrouble: `NOT ${whereAnnouncing("s")} AND (s.last_error IS NOT NULL OR (${IS_CALLED} AND s.due_at < now() - interval '1 minute'))`,
+    inTrouble: `NOT ${whereAnnouncing("s")} AND (${HAS_FAILED} OR (${IS_CALLED} AND s.due_at < now() - interval '1 minute'))`,
   }),
 };
 export type Hand = keyof typeof HANDS;

@@ -27,7 +27,9 @@ export const ALARM_AFTER_ATTEMPTS = 12;
 const GIVEN_UP_AFTER = "interval '11 hours'";
 /** SQL condition on a step: the vendor's service has said "later" for so long. What it said ends with the step's kind. */
 export const IS_LATE = `(detail->>'saidSince')::timestamptz < now() - ${GIVEN_UP_AFTER}`;
-export const UNSAID = `'{said,saidSince,isLate}'::text[]`;
+export const UNSAID = `'{said,saidSince,isLate,isOfPlatform}'::text[]`;
+/** SQL condition on a step: its last call failed, and not by an answer of the platform. */
+export const HAS_FAILED = `(last_error IS NOT NULL AND NOT detail ? 'isOfPlatform')`;
 
 /** The step that was claimed, by the first three values of a statement. */
 export const IS_OURS = `s.uuid = $1 AND s.key = $2 AND s.lease = $3`;
@@ -102,7 +104,8 @@ const putOff = statement(
   `UPDATE steps s SET due_at = now() + make_interval(secs => $4), leased_until = NULL,
      last_error = CASE WHEN $7::text IS NULL THEN coalesce($5, s.last_error) END,
      attempts = CASE WHEN $7 IS NOT NULL THEN 0 WHEN $5::text IS NULL THEN s.attempts - 1 ELSE s.attempts END,
-     detail = CASE WHEN s.last_error IS NULL THEN s.detail || ${DUE_SINCE} ELSE ${DUE_SINCE} || s.detail END
+     detail = (CASE WHEN s.last_error IS NULL THEN s.detail || ${DUE_SINCE} ELSE ${DUE_SINCE} || s.detail END) - 'isOfPlatform'
+       || CASE WHEN $8 THEN '{"isOfPlatform": true}' ELSE '{}' END::jsonb
        || CASE WHEN $7 IS NULL THEN '{}' ELSE jsonb_build_object('said', $7, 'saidSince', coalesce(s.detail->>'saidSince', now()::text)) END
        || CASE WHEN ${IS_LATE} THEN '{"isLate": true}' ELSE '{}' END::jsonb
    WHERE ${IS_OURS} AND s.kind = $6
@@ -110,17 +113,17 @@ const putOff = statement(
 );
 
 /**
- * Puts a step off by so many `seconds`. `error`: why it failed; `said`: what the vendor's function said in place of a
- * result; neither: it was cut off. Null: the step is not ours any more, or its end is stored. `isLate`: it has gone on
+ * Puts a step off by so many `seconds`. `error`: why it failed, `isOfPlatform`: by a call to the platform; `said`: what
+ * the vendor's function said in place of a result; neither: it was cut off. Null: the step is not ours any more, or its end is stored. `isLate`: it has gone on
  * for 11 hours.
  */
 export async function putOffStep(
   db: Queryable,
   step: Step,
   seconds: number,
-  { error = null, said = null }: { error?: string | null; said?: string | null },
+  { error, said, isOfPlatform = false }: { error?: string; said?: string; isOfPlatform?: boolean },
 ): Promise<{ isLate: boolean | null } | null> {
-  const values = [...claimOf(step), seconds, error, step.kind, said];
+  const values = [...claimOf(step), seconds, error ?? null, step.kind, said ?? null, isOfPlatform];
   return (await db.query<{ isLate: boolean | null }>(putOff, values))[0] ?? null;
 }
 

@@ -1,7 +1,7 @@
 import type { Context } from "../context.ts";
 import { isDatabaseUnreachable, isHeldUp, mayConcernOne } from "../database/database.ts";
-import { messageOf, mayQuote, storable } from "../errors.ts";
-import { NoToken, PlatformRefused, RateLimited } from "../platform/call.ts";
+import { chainOf, messageOf, mayQuote, storable } from "../errors.ts";
+import { NoToken, PlatformRefused, RateLimited, TransportError, UnreadableAnswer } from "../platform/call.ts";
 import { nextTryInSeconds, type Backoff } from "../pace.ts";
 import type { Answer } from "../resources/answers.ts";
 import { isAlive } from "../resources/states.ts";
@@ -235,11 +235,13 @@ async function putOff(ctx: Context, step: Step, error: unknown, isCut: boolean):
   if (!isCut) ctx.trace.failed(error);
   const againInSeconds = pauseAfter(ctx, step, error);
   const line = { ...about, attempts, againInSeconds, error: error ?? words };
+  const isOfPlatform = chainOf(error).some((each) => PLATFORMS.some((type) => each instanceof type));
   // Logged even if it cannot be stored: the next try is no longer the twelfth.
   let isOurs = true;
   try {
     if (kind === "provision" && step.lease === FIRST_LEASE) await writeStepOf(ctx, step.resource.uuid);
-    isOurs = (await putOffStep(ctx.db, step, againInSeconds, isCut ? {} : { error: words })) !== null;
+    isOurs =
+      (await putOffStep(ctx.db, step, againInSeconds, isCut ? {} : { error: words, isOfPlatform })) !== null;
   } finally {
     const isQuarantined = error instanceof NoToken && error.id === "quarantined";
     if (isOurs && !isCut && !isQuarantined && attempts % ALARM_AFTER_ATTEMPTS === 0)
@@ -247,6 +249,9 @@ async function putOff(ctx: Context, step: Step, error: unknown, isCut: boolean):
     else if (isOurs) ctx.log.warn(line, "A step will be tried again");
   }
 }
+
+/** A function that fails by these has met the platform, and is not at fault. */
+const PLATFORMS = [PlatformRefused, TransportError, UnreadableAnswer, RateLimited, NoToken];
 
 /** Seconds until the next try: not before the platform, or our own limit on the resource's calls, allows it. */
 function pauseAfter({ pace }: Context, { attempts }: Step, error: unknown): number {

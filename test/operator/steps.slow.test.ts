@@ -1,3 +1,4 @@
+import type { ResourceApi } from "../../src/platform/api.ts";
 import type { VendorResource, YourService } from "../../src/resources/contract.ts";
 import type { DoctorReport } from "../../src/operator/doctor/doctor.ts";
 import type { Report } from "../../src/operator/work-through.ts";
@@ -13,6 +14,7 @@ import { aWorldOfAnOperator } from "./pages/operator.ts";
 
 const operator = opened(() => aWorldOfAnOperator({ parts: { pace: { ...QUICK, vendorMs: 300 } } }));
 beforeEach(() => operator.life.vendor.asUsual());
+afterEach(() => operator.control.clearFaults());
 
 type What = "provision" | "finish" | "changePlan" | "deprovision";
 
@@ -275,6 +277,29 @@ describe("calls that hang or fail are seen", () => {
     await eventually(async () => expect((await operator.get()).html).toContain('href="/operator/retry-all"'));
     expect((await operator.get(`/resources/${failing}`)).html).toContain(`/resources/${failing}/give-up"`);
     expect((await operator.done(`/resources/${hanging}/give-up`)).text).toContain("1 given up,");
+  });
+
+  it("but not when the platform is at fault: then nothing is said of the function, nor given up with --all", async () => {
+    await operator.world.rows(`DELETE FROM steps`);
+    operator.control.fault("GET /addons/*", { status: 403, body: { id: "forbidden", message: "no" } }, 1_000);
+    const uuid = await begin(
+      "finish",
+      ((_: VendorResource, platform: ResourceApi) => platform.addons.own()) as never,
+      30,
+    );
+    const words = `SELECT last_error AS words FROM steps WHERE uuid = $1 AND kind = 'finish'`;
+    await eventually(async () =>
+      expect(await operator.world.rows(words, [uuid])).toMatchObject([
+        { words: expect.stringContaining("403") },
+      ]),
+    );
+    await eventually(async () => expect(await series("failing", "finish")).toBe(0));
+    expect(await check()).toMatchObject({ ok: true });
+    expect(await act("give-up", "all")).toBe(0);
+    operator.control.clearFaults();
+    operator.life.vendor.asUsual();
+    await operator.life.hurry(uuid);
+    await gone(uuid);
   });
 
   it("as late from when they first failed, and not while they say later", async () => {
