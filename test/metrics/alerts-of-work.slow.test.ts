@@ -41,6 +41,16 @@ let prometheus: Prometheus;
     });
   });
 
+  describe("while the service cannot read its totals", () => {
+    beforeAll(async () => void (prometheus = await aPrometheus(web.url!, 1)));
+    afterAll(() => prometheus.close());
+
+    theyRing("a part of the metrics is missing", ["AddonMetricsMissing"], () => prometheus, {
+      cause: () => life.world.rows("ALTER TABLE metric_totals RENAME TO out_of_reach"),
+      repair: () => life.world.rows("ALTER TABLE out_of_reach RENAME TO metric_totals"),
+    });
+  });
+
   describe("while work waits and requests fail", () => {
     let platform: PartnerCalls;
     let older: string;
