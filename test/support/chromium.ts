@@ -19,15 +19,11 @@ export function startChromium(): Promise<Browser> {
   return chromium.launch({ executablePath: chromiumPath, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
 }
 
-interface Visitor extends BrowserContextOptions {
-  browser: Browser;
-}
-
 /**
  * A person with a browser context of their own. `problems` collects errors in its pages: failed scripts, and what the
  * policy blocked.
  */
-export async function aVisitor({ browser, ...options }: Visitor) {
+export async function aVisitor({ browser, ...options }: BrowserContextOptions & { browser: Browser }) {
   const context = await browser.newContext(options);
   const page = await context.newPage();
   page.setDefaultTimeout(60_000);
