@@ -56,10 +56,7 @@ export const CREDENTIAL_MOVES = {
   },
   active: {
     refreshed: ["active", "Another access token, at half of its life."],
-    "another code": [
-      "grant_pending",
-      "While the pair is refused, a repeated provision brings one, or an operator recovers it.",
-    ],
+    "another code": ["grant_pending", "Recovered while the pair is refused."],
     "refused three times in a day": [
       "needs_reauth",
       "The refresh token was revoked; it is tried once a day.",

@@ -119,7 +119,7 @@ export interface ClaimedJob {
 
 const LEASE = `interval '60 seconds'`;
 // A run whose process died counts as failed, and is repeated after as long: it may be what the process died of.
-const IS_FREE = `(leased_until IS NULL OR leased_until + make_interval(mins => least(2 ^ attempts, 64)::int - 1) <= now())`;
+const IS_FREE = `(leased_until IS NULL OR leased_until + make_interval(mins => (2 ^ least(attempts, 6))::int - 1) <= now())`;
 const claim = statement(
   "claim_your_jobs",
   `UPDATE your_jobs SET lease = lease + 1, leased_until = now() + ${LEASE}, started_at = now(),

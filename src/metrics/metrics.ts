@@ -58,7 +58,7 @@ export function createMetrics() {
     refresh: counted("addon_refreshes_total", "Refreshes of a token, by result", "result", TOKEN_RESULTS),
     breakerOpens: summed(
       "addon_refresh_breaker_openings_total",
-      "How often refreshes were held back because the token endpoint failed several times in a row, or still fails",
+      "Refreshes that failed while others are held back: the fifth in a row, and each after it",
     ),
     alarm: counted<string>(
       "addon_alarms_total",

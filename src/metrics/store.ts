@@ -106,7 +106,11 @@ const OF_WORK = [
   ),
   gauge("addon_due_age_seconds", "For how long the oldest of it has been due", ["queue"], "age", "queues"),
   ofYours("addon_your_service_under_way", "under_way", "Calls of the function that are under way"),
-  ofYours("addon_your_service_failing", "failing", "Its work whose last call failed or took too long"),
+  ofYours(
+    "addon_your_service_failing",
+    "failing",
+    "Its work whose last call failed or took too long, but not by the platform",
+  ),
   ofYours("addon_your_service_oldest_seconds", "age", "For how long it has been called, or failing"),
   gauge(
     "addon_credentials_needing_attention",

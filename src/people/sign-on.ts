@@ -45,11 +45,16 @@ export function readSignedForm(form: URLSearchParams, salt: Secret, mustNameUser
   };
 }
 
+const MEMBERS = "resource_id timestamp resource_token user_scoped_resource_token user_id email".split(" ");
+
 /** The members that are one text of acceptable length without control characters: PostgreSQL does not store U+0000. */
 function membersOf(form: URLSearchParams): Partial<Record<string, string>> {
   const isText = (value: string) => /^\P{Cc}+$/u.test(value) && value.length <= 1_000;
   return Object.fromEntries(
-    [...form].filter(([name, value]) => isText(value) && form.getAll(name).length === 1),
+    MEMBERS.flatMap((name) => {
+      const [value = "", ...more] = form.getAll(name);
+      return isText(value) && more.length === 0 ? [[name, value]] : [];
+    }),
   );
 }
 

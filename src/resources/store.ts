@@ -115,7 +115,7 @@ const readGrant = statement(
   `SELECT state, sealed_grant_code AS "sealedGrantCode" FROM credentials WHERE uuid = $1`,
 );
 
-// A new code replaces one that was not exchanged, or a refresh token that the platform refuses, and starts its five
+// A new code replaces one that was not exchanged, or a refresh token that was given up, and starts its five
 // minutes anew. Tokens that work stay. So does
 // `outcome_unknown`: the code may be a redelivery of the one whose call had an unknown outcome. While no answer is
 // decided, the grant gets no due time; the decision sets it. The lock on the resource orders the two. A failed
@@ -132,7 +132,7 @@ const replaceGrant = statement(
        attempts = 0, rejected_at = NULL, last_error = NULL, request_id = $4, traceparent = $6,
        sent_at = CASE WHEN c.state = 'grant_pending' THEN c.sent_at END
      FROM alive WHERE c.uuid = alive.uuid AND (c.state IN ('grant_pending', 'grant_lost', 'no_grant', 'needs_reauth')
-       OR (c.state = 'active' AND c.rejected_at IS NOT NULL) OR (c.state = 'quarantined' AND c.generation = 0)) RETURNING c.uuid
+       OR (c.state = 'quarantined' AND c.generation = 0)) RETURNING c.uuid
    )
    INSERT INTO events (uuid, type) SELECT uuid, 'grant_replaced' FROM replaced RETURNING uuid`,
 );

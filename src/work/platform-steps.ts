@@ -6,7 +6,7 @@ import { notYetSet, openConfig } from "../resources/config-vars.ts";
 import { failProvision } from "../resources/end-store.ts";
 import { findResource } from "../resources/store.ts";
 import { within } from "../within.ts";
-import { endStep } from "./queue.ts";
+import { ALARM_AFTER_ATTEMPTS, endStep } from "./queue.ts";
 import { isOfPlanChange, type Step } from "./step.ts";
 import { settleAnnounced, storeLook, takeLooks } from "./store.ts";
 
@@ -15,7 +15,7 @@ import { settleAnnounced, storeLook, takeLooks } from "./store.ts";
 export async function announce(ctx: Context, step: Step): Promise<void> {
   const { uuid, state } = step.resource;
   const platform = ctx.platformFor(uuid);
-  await pushConfig(ctx, uuid, state === "provisioned" || step.attempts > 1);
+  await pushConfig(ctx, step);
   // The announcement of a plan change may run beside that of the provision before it, which tells this once.
   if (state === "provisioning" && !isOfPlanChange(step)) await markProvisioned(platform);
   if (await settleAnnounced(ctx.db, step, ctx.vendor.rotation?.overlapMinutes))
@@ -120,14 +120,14 @@ export async function lookAgain(ctx: Context, signal: AbortSignal): Promise<void
 
 /**
  * Sends the full set of config vars, but only if something differs, so that after a lost answer a look shows whether it
- * was set (platform document, "Add-on configuration"). The first set is sent without a look (`mayBeSet` false).
- * The vars are checked against this release's offer only if the platform refuses them: a newer one may have set them.
+ * was set (platform document, "Add-on configuration"). The first set is sent without a look. The vars are checked against
+ * this release's offer only if the platform refuses them for half an hour: a newer one may have set them, for a manifest
+ * that is still to come.
  */
-async function pushConfig(
-  { db, vault, offer, platformFor }: Context,
-  uuid: string,
-  mayBeSet: boolean,
-): Promise<void> {
+async function pushConfig({ db, vault, offer, platformFor }: Context, step: Step): Promise<void> {
+  const { uuid, state } = step.resource;
+  const { attempts } = step;
+  const mayBeSet = state === "provisioned" || attempts > 1;
   const { config } = platformFor(uuid);
   // Repeats while other processes store other vars: their update may have reached the platform before ours.
   for (let sent: Buffer | null = null, isLook = mayBeSet; ; isLook = true) {
@@ -136,7 +136,7 @@ async function pushConfig(
     const wanted = openConfig(vault, resource);
     if (wanted.length === 0 || (isLook && notYetSet(wanted, await config.get()).length === 0)) return;
     await config.update(wanted).catch((error: unknown) => {
-      if (!isRefusedWith(error, 422)) throw error;
+      if (!isRefusedWith(error, 422) || attempts < ALARM_AFTER_ATTEMPTS) throw error;
       const isDeclared = (name: string) => offer.configVars.includes(name);
       return config.update(
         wanted.map(({ name, value }) => ({ name, value: isDeclared(name) ? value : null })),

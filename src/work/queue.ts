@@ -104,7 +104,7 @@ const putOff = statement(
   `UPDATE steps s SET due_at = now() + make_interval(secs => $4), leased_until = NULL,
      last_error = CASE WHEN $7::text IS NULL THEN coalesce($5, s.last_error) END,
      attempts = CASE WHEN $7 IS NOT NULL THEN 0 WHEN $5::text IS NULL THEN s.attempts - 1 ELSE s.attempts END,
-     detail = (CASE WHEN s.last_error IS NULL THEN s.detail || ${DUE_SINCE} ELSE ${DUE_SINCE} || s.detail END) - 'isOfPlatform'
+     detail = (CASE WHEN s.last_error IS NULL THEN s.detail || ${DUE_SINCE} ELSE ${DUE_SINCE} || s.detail END) - CASE WHEN coalesce($5, $7) IS NULL THEN '' ELSE 'isOfPlatform' END::text
        || CASE WHEN $8 THEN '{"isOfPlatform": true}' ELSE '{}' END::jsonb
        || CASE WHEN $7 IS NULL THEN '{}' ELSE jsonb_build_object('said', $7, 'saidSince', coalesce(s.detail->>'saidSince', now()::text)) END
        || CASE WHEN ${IS_LATE} THEN '{"isLate": true}' ELSE '{}' END::jsonb

@@ -7,8 +7,8 @@ import { aVisitor, chromiumPath, lookOf, LOOKS, startChromium } from "../support
 import { teapots } from "../support/teapots/index.ts";
 import { opened } from "../support/world.ts";
 
-// The service's pages with a real browser (Chromium; CHROMIUM_PATH names one), which applies cookies, redirects and
-// policies, asks for passwords and runs the script.
+// The service's pages with a real browser (Chromium; CHROMIUM_PATH names one), which applies cookies, redirects,
+// policies and refreshes, and asks for passwords.
 
 const inChromium = chromiumPath ? describe : describe.skip;
 let browser: Browser;
@@ -193,7 +193,7 @@ inChromium("an operator with a password", () => {
 
   it("show the progress of an action, and its result as soon as it has ended", async () => {
     const { context, page, problems } = await anOperator();
-    operator.control.fault("POST /oauth/token", { delayMs: 3_000 }, 2);
+    operator.control.fault("POST /oauth/token", { delayMs: 6_000 }, 2);
     await page.goto(`${operator.url()}/operator/refresh-all`);
     await page.getByRole("button", { name: "Refresh all tokens" }).click();
     await page.waitForURL(/\/operator\/actions\/\d+$/);

@@ -131,6 +131,9 @@ describe("a route of the vendor's", () => {
       await changeConfig(tx, vault, resource, [{ name: "KETTLE_URL", value: "https://of-old.example" }]);
     });
     expect((await moved(uuid, { TEAPOT_URL: "https://new.example" })).status).toBe(204);
+    // Not at once: the manifest of a newer release may be still to come.
+    const refused = `UPDATE steps SET attempts = 11, due_at = now() WHERE uuid = $1 AND last_error IS NOT NULL AND leased_until IS NULL RETURNING id`;
+    await eventually(async () => (await world.rows(refused, [uuid])).length > 0);
     await eventually(() => vars()["TEAPOT_URL"] === "https://new.example");
     await world.quiet([uuid]);
   });

@@ -112,7 +112,7 @@ it("an uncaught error while it stops ends the process with 1 all the same", asyn
     "web",
     before(`process.on("SIGUSR2", () => { Promise.reject(new Error("late")); });`),
   );
-  life.control.fault("POST /oauth/token", { delayMs: 2_000 }, 1);
+  life.control.fault("POST /oauth/token", { delayMs: 8_000 }, 1);
   const uuids = await life.install(1);
   await eventually(() => life.control.faults().length === 0);
   web.signal("SIGTERM");

@@ -2,7 +2,6 @@ import type { EventEmitter } from "node:events";
 import { WriteStream } from "node:tty";
 import { createInterface } from "node:readline/promises";
 import { Writable } from "node:stream";
-import { text } from "node:stream/consumers";
 import { clearLine, cursorTo } from "node:readline";
 import picocolors from "picocolors";
 import type { Environment } from "../../environment.ts";
@@ -37,10 +36,21 @@ export async function askYes(host: Host, question: string): Promise<void> {
 /** Standard input, or what a person types without an echo. Throws `UsedWrongly`, or `not_confirmed` if cancelled. */
 export async function readSecret(host: Host, what: string): Promise<Secret> {
   const { stdin } = host;
-  const typed = await (stdin.isTTY ? prompt(host, `${what} (not shown): `, false) : text(stdin));
+  const typed = await (stdin.isTTY ? prompt(host, `${what} (not shown): `, false) : piped(host, what));
   const value = typed.replace(/\r?\n$/, "");
   if (value === "") throw new UsedWrongly(`${what}: nothing came on standard input.`);
   return new Secret(value);
+}
+
+const MOST_CHARACTERS = 64 * 1024;
+
+async function piped({ stdin }: Host, what: string): Promise<string> {
+  let text = "";
+  for await (const chunk of stdin.setEncoding("utf8")) {
+    text += chunk as string;
+    if (text.length > MOST_CHARACTERS) throw new UsedWrongly(`${what}: more than 64 KiB came.`);
+  }
+  return text;
 }
 
 /** What a person types after a question. Throws `not_confirmed` if they cancel it with Ctrl-C or Ctrl-D. */

@@ -47,10 +47,11 @@ async function yourJobs({ db, vendor: { jobs = [] } }: OpenContext): Promise<Fin
   const fix = "The log says more of what failed. A job that is due needs a worker, or WEB_JOBS=on.";
   const found = rows.flatMap(({ name, lastError, dueAt, leasedUntil }) => {
     const due = dueAt.toISOString();
-    if (lastError !== null) return [fault(`${name} failed: ${lastError} It is tried again at ${due}.`, fix)];
     // The lease of one that a killed process ran has ended.
-    const isFree = leasedUntil === null || leasedUntil.getTime() < nowMs;
-    return isFree && dueAt.getTime() < late ? [fault(`${name} is due since ${due}.`, fix)] : [];
+    const isRunning = leasedUntil !== null && leasedUntil.getTime() >= nowMs;
+    const when = isRunning ? "runs again" : `is tried again at ${due}`;
+    if (lastError !== null) return [fault(`${name} failed: ${lastError} It ${when}.`, fix)];
+    return !isRunning && dueAt.getTime() < late ? [fault(`${name} is due since ${due}.`, fix)] : [];
   });
   const next = rows.map(({ name, dueAt }) => `${name} at ${moment(dueAt.toISOString())}`);
   return orFine(found, `The jobs of your service run; next (UTC): ${next.join(", ") || "not planned yet"}.`);

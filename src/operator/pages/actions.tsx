@@ -19,7 +19,7 @@ import { showResource } from "../resources.ts";
 import { MOUNT, operatorOf, purposeOf } from "./frame.tsx";
 import { KitError, messageOf } from "../../errors.ts";
 import type { Log } from "../../logging/log.ts";
-import type { Database } from "../../database/database.ts";
+import { isDatabaseUnreachable, type Database } from "../../database/database.ts";
 import { beginAction, followAction, type ActionRequest } from "../audit.ts";
 
 /** What an action does. It ends soon after `signal` is aborted; an error becomes its failure. The message may be shown. */
@@ -235,7 +235,12 @@ export function createActionRunner(needs: { db: Database; scrub(text: string): s
     );
     const state = isDone ? "done" : "failed";
     log.info({ ...about, state }, "An operator's action ended");
-    await end({ state, message: scrub(message) });
+    for (;;)
+      try {
+        return await end({ state, message: scrub(message) });
+      } catch (error) {
+        if (stopping.signal.aborted || !isDatabaseUnreachable(error)) throw error;
+      }
   }
 
   return {

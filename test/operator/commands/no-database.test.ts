@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { startSandbox } from "../../../packages/sandbox/index.ts";
 import { inOrder } from "../../platform/api-client.ts";
 import { aClosedPort, type Answering, aServer } from "../../platform/local-server.ts";
-import { kit, kitJson } from "../../support/kit.ts";
+import { kit, kitJson, runningKit } from "../../support/kit.ts";
 import { createProgram } from "../../../src/operator/commands/program.ts";
 import { build, buildText } from "../../../src/version.ts";
 
@@ -77,6 +77,10 @@ describe("kit without any settings", () => {
     const message = expect.stringContaining("more than 4096 bytes");
     const long = await kitJson({}, ["secret", "set"], "x".repeat(5_000));
     expect(long).toMatchObject({ code: 2, data: { message } });
+    const { stdin, ended } = runningKit({}, ["secret", "set"]);
+    // It never ends.
+    stdin.write(Buffer.alloc(5_000_000));
+    expect(await ended).toMatchObject({ code: 2, stderr: expect.stringContaining("more than 64 KiB") });
   });
 
   it("names every missing setting, without values", async () => {
