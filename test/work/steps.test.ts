@@ -404,13 +404,9 @@ describe("steps of a database alone, whose service would claim them too", () => 
 
   it("a locked step of a provision that is not done in 11 hours holds up no other", async () => {
     const [locked, other] = [uuid, randomUUID()];
-    for (const each of [locked, other]) {
-      await provisionBegan({ status: 202 }, "active", each);
-      await run(
-        `INSERT INTO steps (uuid, kind, due_at, created_at) VALUES ($1, 'finish', now(), now() - interval '12 hours')`,
-        [each],
-      );
-    }
+    const old = `INSERT INTO steps (uuid, kind, due_at, created_at) VALUES ($1, 'finish', now(), now() - interval '12 hours')`;
+    for (const each of [locked, other])
+      await provisionBegan({ status: 202 }, "active", each).then(() => run(old, [each]));
     await alone.database.transaction(async (tx) => {
       await tx.query(statement("lock_step", `SELECT FROM steps WHERE uuid = $1 FOR UPDATE`), [locked]);
       await findLateSteps(ctx());

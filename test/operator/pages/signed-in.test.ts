@@ -148,10 +148,10 @@ describe("a session of an operator", () => {
 
   it("is used by each page that is opened, and so goes on", async () => {
     const browser = await operators.signedIn();
-    await operators.world.rows(`UPDATE sessions SET seen_at = now() - interval '59 minutes'`);
-    expect((await browser.get("/operator")).status).toBe(200);
-    const noted = `SELECT FROM sessions WHERE seen_at > now() - interval '1 minute'`;
-    expect(await operators.world.rows(noted)).toHaveLength(1);
+    for (const minutes of [59, 59]) {
+      await operators.world.rows(`UPDATE sessions SET seen_at = seen_at - make_interval(mins => ${minutes})`);
+      expect((await browser.get("/operator")).status).toBe(200);
+    }
   });
 
   it("is required: an invalid one, a customer's, or another kind of id is refused", async () => {
