@@ -110,7 +110,8 @@ it("the list of resources finds by a text and by a state, and has more pages", a
 describe("the page of a resource", () => {
   it("shows its next refresh, apps and events", async () => {
     const { text } = await operator.get(`/resources/${uuid}`);
-    for (const part of ["Next refresh", appOf(uuid), "tokens issued"]) expect(text).toContain(part);
+    for (const part of ["Next refresh", `${appOf(uuid)} , where it was installed`, "tokens issued"])
+      expect(text).toContain(part);
   });
 
   it("opens for a removed resource without asking the platform", async () => {
