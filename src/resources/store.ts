@@ -115,9 +115,8 @@ const readGrant = statement(
   `SELECT state, sealed_grant_code AS "sealedGrantCode" FROM credentials WHERE uuid = $1`,
 );
 
-// A new code replaces one that was not exchanged, or a refresh token that was given up, and starts its five
-// minutes anew. Tokens that work stay. So does
-// `outcome_unknown`: the code may be a redelivery of the one whose call had an unknown outcome. While no answer is
+// A new code replaces one that was not exchanged, or a refresh token that was given up, and starts its five minutes
+// anew. Tokens that work stay. So does `outcome_unknown`: the code may be a redelivery of the one whose call had an unknown outcome. While no answer is
 // decided, the grant gets no due time; the decision sets it. The lock on the resource orders the two. A failed
 // provision takes no code: its repeated answer is the refusal. A credential quarantined before it had tokens held
 // nothing but its code, so another code may replace it.

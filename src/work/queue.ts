@@ -114,8 +114,8 @@ const putOff = statement(
 
 /**
  * Puts a step off by so many `seconds`. `error`: why it failed, `isOfPlatform`: by a call to the platform; `said`: what
- * the vendor's function said in place of a result; neither: it was cut off. Null: the step is not ours any more, or its end is stored. `isLate`: it has gone on
- * for 11 hours.
+ * the vendor's function said in place of a result; neither: it was cut off. Null: the step is not ours any more, or its
+ * end is stored. `isLate`: it has gone on for 11 hours.
  */
 export async function putOffStep(
   db: Queryable,

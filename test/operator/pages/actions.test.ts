@@ -79,9 +79,7 @@ describe("an error page of /operator", () => {
     expect(links).toEqual(places);
     // It is not itself one of these pages.
     expect(navigation).not.toContain(`aria-current="page"`);
-    expect(page.headers.get("content-security-policy")).toContain(
-      "default-src 'none';style-src 'self';img-src",
-    );
+    expect(page.headers.get("content-security-policy")).toMatch(/^default-src 'none';style-src 'self';img/);
   });
 
   async function broken() {
