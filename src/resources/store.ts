@@ -116,10 +116,10 @@ const readGrant = statement(
 );
 
 // A new code replaces one that was not exchanged, or a refresh token that was given up, and starts its five minutes
-// anew. Tokens that work stay. So does `outcome_unknown`: the code may be a redelivery of the one whose call had an unknown outcome. While no answer is
-// decided, the grant gets no due time; the decision sets it. The lock on the resource orders the two. A failed
-// provision takes no code: its repeated answer is the refusal. A credential quarantined before it had tokens held
-// nothing but its code, so another code may replace it.
+// anew. Tokens that work stay. So does `outcome_unknown`: the code may be a redelivery of the one whose call had an
+// unknown outcome. While no answer is decided, the grant gets no due time; the decision sets it. The lock on the
+// resource orders the two. A failed provision takes no code: its repeated answer is the refusal. A credential
+// quarantined before it had tokens held nothing but its code, so another code may replace it.
 const replaceGrant = statement(
   "replace_grant",
   `WITH alive AS (
