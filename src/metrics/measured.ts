@@ -23,9 +23,7 @@ export function timedHttp({ send, close }: Http, metrics: Metrics): Http {
   };
 }
 
-/**
- * Times each request by the template of its route, never by its path, which comes from outside.
- */
+/** Times each request by the template of its route, never by its path, which comes from outside. */
 export function timedRequests(metrics: Metrics, resourcesPath: string) {
   return (request: Request, response: Response): void => {
     const startedMs = performance.now();
