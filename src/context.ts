@@ -11,6 +11,7 @@ import type { CurrentStatus } from "./platform/status.ts";
 import type { TokenEndpoint } from "./platform/oauth.ts";
 import type { Extensions, Kit } from "./extend/contract.ts";
 import type { Offer, YourService } from "./resources/contract.ts";
+import type { LostSales } from "./resources/lost-sales.ts";
 import type { Credentials } from "./credentials/credentials.ts";
 import type { PlatformFor } from "./platform/api.ts";
 import type { Vault } from "./vault/vault.ts";
@@ -39,6 +40,8 @@ export interface Context {
   /** What the status feed says, or why it cannot be read. */
   readonly status: () => Promise<CurrentStatus | string>;
 
+  /** The provisions that this process had to refuse. */
+  readonly lostSales: LostSales;
   readonly credentials: Credentials;
   /** What calls the token endpoint for grants, and for token pairs, that are due. */
   readonly exchanges: WorkerPool;

@@ -24,6 +24,7 @@ import { createExchanges, createRefreshes, refreshesSettled } from "./credential
 import { tokensOf } from "./credentials/token-source.ts";
 import { NO_TRACE } from "./trace/trace.ts";
 import { createVault } from "./vault/vault.ts";
+import { createLostSales } from "./resources/lost-sales.ts";
 import { createStepRunner } from "./work/runner.ts";
 import { createYourService } from "./your-service/index.ts";
 import { offer as yourOffer } from "./your-service/plans.ts";
@@ -71,9 +72,11 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   });
   ctx.db = parts.wrapDatabase?.(opened) ?? opened;
   const totals = createTotals(ctx);
+  ctx.lostSales = createLostSales(ctx);
   closers.push(
     () => ctx.db.close(),
     () => outages.close(),
+    () => ctx.lostSales.stop(),
   );
 
   const kit = kitFor(ctx);

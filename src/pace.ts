@@ -19,6 +19,8 @@ export interface Pace {
   readonly freshMs: number;
   /** How long `kit secret set` waits for a success that refutes that its secret is wrong: one call a minute is made. */
   readonly presumedMs: number;
+  /** Pause before what a process had to refuse is stored, and between two tries. */
+  readonly lostAgainMs: number;
   /** How long `kit doctor` waits for one of your service's checks. */
   readonly checkMs: number;
 }
@@ -32,6 +34,7 @@ export const PACE: Pace = {
   logAgainMs: 60_000,
   freshMs: 2_000,
   presumedMs: 90_000,
+  lostAgainMs: 2_000,
   checkMs: 10_000,
 };
 

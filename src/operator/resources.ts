@@ -145,7 +145,7 @@ function waiting({ kind, attempts, lastError, detail, dueAt, leasedUntil }: Step
 
 /**
  * Does locally what a deprovision by the platform would do; it needs no keys, and the service carries out the clean-up. Of
- * a tombstone it clears what its events say. Throws {@link UnknownResource}.
+ * a tombstone it clears what its events say, and what is kept of it as a lost sale. Throws {@link UnknownResource}.
  */
 export async function eraseResource(db: Database, uuid: string): Promise<{ erased: string }> {
   // `deprovision` would store a tombstone for an unknown uuid too, as for requests that arrive out of order.
@@ -155,8 +155,9 @@ export async function eraseResource(db: Database, uuid: string): Promise<{ erase
     await deprovision({ db, log, pace: PACE, trace: NO_TRACE, nudge: () => undefined }, uuid);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    const { event } = await db.prisma();
+    const { event, lostSale } = await db.prisma();
     await event.updateMany({ where: { uuid }, data: { detail: {} } });
+    await lostSale.updateMany({ where: { uuid }, data: { name: null } });
   }
   return { erased: uuid };
 }

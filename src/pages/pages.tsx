@@ -106,7 +106,7 @@ export const NOT_AVAILABLE: Explanation = {
   status: 503,
   title: "Not available for the moment",
   happened: "The service cannot reach its database, or has just started.",
-  advice: "Nothing is lost. Wait a moment, then load this page again.",
+  advice: "Wait a moment, then load this page again.",
 };
 
 const OUR_FAULT: Explanation = {

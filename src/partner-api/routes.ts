@@ -7,6 +7,7 @@ import { notFound, type Answer } from "../resources/answers.ts";
 import { changePlan } from "../resources/change-plan.ts";
 import { deprovision } from "../resources/deprovision.ts";
 import { provision } from "../resources/provision.ts";
+import type { ProvisionRequest } from "../resources/rows.ts";
 import { readUuid } from "../values.ts";
 import { readBody, readPlan, readProvision } from "./requests.ts";
 
@@ -27,9 +28,7 @@ export function partnerApi(
         .then(() => provision(ctx, wanted, receivedAtMs, () => request.socket.writable))
         .catch((error: unknown) => {
           // The platform takes any answer but a success as final.
-          const { uuid, plan, name, requestId } = wanted;
-          const about = { alarm: "provision_lost", uuid, plan, name, requestId, [EACH]: true };
-          if (!(error instanceof Refusal)) ctx.log.error(about, "A provision is lost");
+          if (!(error instanceof Refusal)) lose(ctx, wanted, String(request.id), error);
           throw error;
         });
       // From then on the grant can be exchanged (the job runs credentials/pools.ts).
@@ -58,6 +57,13 @@ export function partnerApi(
     .all(methodNotAllowed("PUT, DELETE"));
 
   return router;
+}
+
+function lose(ctx: Context, wanted: ProvisionRequest, requestId: string, error: unknown): void {
+  const { uuid, plan, name } = wanted;
+  const { reason } = ctx.lostSales.note(wanted, requestId, error);
+  const about = { alarm: "provision_lost", uuid, plan, name, requestId, reason, [EACH]: true };
+  ctx.log.error(about, "A provision is lost: its customer has to be written to (kit lost)");
 }
 
 /** Any other text was never provisioned: it is answered 404 before it reaches a database or a URL. */

@@ -153,6 +153,7 @@ export function createSession(
     ...{ host, say, paint, settings, openContext, context, database, scrub, how, onProgress },
     offer: async (): Promise<Offer> => parts.offer ?? (await import("../../your-service/plans.ts")).offer,
     endProgress: progress.end,
+    user: systemUser,
     /** Asks the person at the terminal. Throws `not_confirmed` unless they say yes, and `UsedWrongly` if there is none. */
     async confirm(question: string): Promise<void> {
       if (json || !host.stdin.isTTY || !host.stderr.isTTY)

@@ -1,6 +1,7 @@
 import { samplesOf as of, type Sample } from "../../metrics/metrics.ts";
 import { databaseClock } from "../../metrics/store.ts";
 import type { OpenContext } from "../../context.ts";
+import { lostInShort, TO_DO } from "../lost-sales.ts";
 import { adviceOn, counted, countedToMost, duration, moment } from "../wording.ts";
 import { failingTokens, stuckSteps, unrefreshable } from "../store.ts";
 import { fault, fine, orFine, warning, type Finding } from "./finding.ts";
@@ -135,7 +136,19 @@ export async function attention({ config, db }: OpenContext, measured: Measured)
   return orFine(found, "No resource needs attention.");
 }
 
+async function lost({ db }: OpenContext): Promise<Finding[]> {
+  const sentence = await lostInShort(db);
+  if (sentence === null) return [fine("No lost sale is open.")];
+  return [
+    warning(
+      sentence,
+      `${TO_DO} Then tick them off: kit lost, or "Tick off lost sales" of the operator's pages`,
+    ),
+  ];
+}
+
 export const OF_WORK = {
+  lost,
   ...{ sweeps, "your-service": yourService, "your-jobs": yourJobs },
   ...{ tokens, steps, attention },
 } satisfies Record<string, (ctx: OpenContext, measured: Measured) => Promise<Finding[]>>;

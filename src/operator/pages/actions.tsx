@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ComponentChildren } from "preact";
 import { Router, type Request } from "express";
 import type { Context, OpenContext } from "../../context.ts";
 import { formIn, formOf, parseForm, tokenFor } from "../../pages/forms.ts";
@@ -8,8 +7,10 @@ import { BULK_ACTIONS, type BulkAction } from "../bulk-actions.ts";
 import { secretInWords, setSecret, typedClientSecret, waitUntilFresh } from "../client-secret.ts";
 import { changedInWords, diffConfig, pushConfig, type VarDifference } from "../config-vars.ts";
 import { keysInWords, resealAll, resealInWords } from "../keys.ts";
-import { isWhole, reportInWords, type How } from "../work-through.ts";
+import { isWhole, reportInWords } from "../work-through.ts";
 import { runYourAction, yourActions } from "../your-actions.ts";
+import type { Action, ActionWork } from "./action.ts";
+import { lostSales } from "./lost-page.tsx";
 import { Table } from "./parts.tsx";
 import { methodNotAllowed } from "../../http/requests.ts";
 import { addressOf, goTo, isFromOurPage } from "../../pages/address.ts";
@@ -21,22 +22,6 @@ import { KitError, messageOf } from "../../errors.ts";
 import type { Log } from "../../logging/log.ts";
 import { isDatabaseUnreachable, type Database } from "../../database/database.ts";
 import { beginAction, followAction, type ActionRequest } from "../audit.ts";
-
-/** What an action does. It ends soon after `signal` is aborted; an error becomes its failure. The message may be shown. */
-type ActionWork = (how: How) => Promise<{ isDone: boolean; message: string }>;
-
-/** Something an operator can do here: an operation of `src/operator`, with a page that asks first. */
-export interface Action {
-  /** The name in the audit trail and in the address. */
-  name: string;
-  label: string;
-  /** What its page says before the button is pressed. */
-  ask(ctx: OpenContext, uuid: string): Promise<ComponentChildren> | ComponentChildren;
-  /** A sentence if it cannot be done now. */
-  whyNot?: BulkAction["whyNot"] | undefined;
-  /** The work that a form asks for. Throws `UsedWrongly` if the form is invalid: then nothing was begun. */
-  work(ctx: OpenContext, uuid: string, form: URLSearchParams): ActionWork;
-}
 
 function bulk(action: BulkAction, of: "one" | "all"): Action {
   return {
@@ -154,6 +139,7 @@ export const OF_ALL: readonly Action[] = [
   ...BULK_ACTIONS.map((each) => bulk(each, "all")),
   setClientSecret,
   reseal,
+  lostSales,
 ];
 
 /** For each action, a page that asks for confirmation, and the form that it sends. */
@@ -187,7 +173,7 @@ export function actionRoutes(ctx: OpenContext, runner: ActionRunner): Router {
         const operator = operatorOf(response);
         const form = formOf(ctx, purposeOf(ctx, here, operator), sent.get("token"));
         if (!form || !isFromOurPage(ctx, request)) throw notFromOurPage();
-        const work = action.work(ctx, uuid, sent);
+        const work = action.work(ctx, uuid, sent, operator);
         const about = { action: action.name, uuid: uuid || null, operator, form };
         const id = await runner.begin({ ...about, requestId: String(request.id) }, work);
         goTo(ctx, request, response, `${MOUNT}/actions/${id}`);

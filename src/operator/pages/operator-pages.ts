@@ -4,7 +4,7 @@ import { KitError, Refusal, storable } from "../../errors.ts";
 import { methodNotAllowed } from "../../http/requests.ts";
 import type { OpenContext } from "../../context.ts";
 import { addressOf } from "../../pages/address.ts";
-import { show, type Page, isPassing, Problem } from "../../pages/pages.tsx";
+import { NOT_AVAILABLE, show, type Page, isPassing, Problem } from "../../pages/pages.tsx";
 import { examine } from "../doctor/doctor.ts";
 import { typedUuid, UnknownResource, UsedWrongly } from "../errors.ts";
 import { createOverview } from "../overview.ts";
@@ -13,7 +13,8 @@ import { listResources, showResource } from "../resources.ts";
 import { guard } from "./access.tsx";
 import { actionRoutes, createActionRunner, yoursOfOne } from "./actions.tsx";
 import { actionPage, auditPage } from "./audit-pages.tsx";
-import { MOUNT } from "./frame.tsx";
+import { counted, moment } from "../wording.ts";
+import { MOUNT, operatorOf } from "./frame.tsx";
 import { checkUpPage, overviewPage } from "./overview.tsx";
 import { Root } from "./parts.tsx";
 import { askedApps, listPage, resourcePage } from "./resource-pages.tsx";
@@ -66,6 +67,7 @@ export function createOperatorPages(
   router.use(() => {
     throw refused("not_found", 404, "There is no page of the operator's at this address.");
   });
+  router.use(showOutage(ctx));
   router.use(showRefusal(scrubber.scrub));
   return { router, stop: runner.stop };
 }
@@ -81,6 +83,24 @@ const word = (value: unknown) =>
 function refused(id: string, status: number, happened: string): Problem {
   const title = status === 404 ? "There is nothing here" : "That cannot be done";
   return new Problem(id, { status, title, happened, advice: "Nothing was changed." });
+}
+
+/** In an outage of the database, an operator sees what is being lost, and the way to the cause. */
+function showOutage({ lostSales, pace: { requestMs } }: OpenContext): ErrorRequestHandler {
+  return (error: unknown, _request, response, next) => {
+    if (!isPassing(error) || !operatorOf(response)) return next(error);
+    const refused = lostSales.held();
+    const waits = `Each provision waits ${requestMs / 1_000} seconds for the database and is then refused, which the platform takes as final.`;
+    const happened =
+      refused.length > 0
+        ? `The service cannot work with its database. This process has refused ${counted(refused.length, "provision")} since ${moment(refused[0]!.at.toISOString())} UTC: each is a lost sale. ${waits}`
+        : `The service cannot work with its database, or has just started. This process has refused no provision yet. ${waits}`;
+    const advice =
+      "The check-up names the cause. When the database works again, the overview and kit lost list the lost sales.";
+    const link = { label: "Open the check-up", path: `${MOUNT}/check-up` };
+    const explanation = { ...NOT_AVAILABLE, happened, advice, next: link };
+    next(new Problem("not_available", explanation, { cause: error }));
+  };
 }
 
 /** Shows an operation's refusal as a page, in its own words, as the command line does. */

@@ -7,7 +7,8 @@ import { YOUR_KINDS } from "../../work/step.ts";
 import { appsOf, type AppsReport } from "../platform-call.ts";
 import { detailsInWords, factsOf } from "../resource-facts.ts";
 import { type WholeResource, STATES, type ResourcePage, type Search } from "../resources.ts";
-import { OF_ITS_STEPS, OF_ONE, type Action } from "./actions.tsx";
+import type { Action } from "./action.ts";
+import { OF_ITS_STEPS, OF_ONE } from "./actions.tsx";
 import { Links, Moment, NamedFacts, Older, Section, A, State, Table } from "./parts.tsx";
 import { planInWords } from "../wording.ts";
 

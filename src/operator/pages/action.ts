@@ -1,0 +1,21 @@
+import type { ComponentChildren } from "preact";
+import type { OpenContext } from "../../context.ts";
+import type { Operator } from "../audit.ts";
+import type { BulkAction } from "../bulk-actions.ts";
+import type { How } from "../work-through.ts";
+
+/** What an action does. It ends soon after `signal` is aborted; an error becomes its failure. The message may be shown. */
+export type ActionWork = (how: How) => Promise<{ isDone: boolean; message: string }>;
+
+/** Something an operator can do here: an operation of `src/operator`, with a page that asks first. */
+export interface Action {
+  /** The name in the audit trail and in the address. */
+  name: string;
+  label: string;
+  /** What its page says before the button is pressed. */
+  ask(ctx: OpenContext, uuid: string): Promise<ComponentChildren> | ComponentChildren;
+  /** A sentence if it cannot be done now. */
+  whyNot?: BulkAction["whyNot"] | undefined;
+  /** The work that a form asks for. Throws `UsedWrongly` if the form is invalid: then nothing was begun. */
+  work(ctx: OpenContext, uuid: string, form: URLSearchParams, operator: Operator): ActionWork;
+}
