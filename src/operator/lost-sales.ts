@@ -101,5 +101,5 @@ export async function lostInShort(db: Database): Promise<string | null> {
     lost.slice(0, 5).map(({ name, plan, uuid }) => `${name ?? uuid} (${plan})`),
     String,
   ).join(", ");
-  return `${counted(open, "sale")} lost ${when} UTC: provisions were refused (${reasons}). The customers: ${names}${open > 5 ? " …" : "."}`;
+  return `${counted(open, "sale")} lost ${when} UTC: provisions were refused (${reasons}). Add-ons: ${names}${open > 5 ? " …" : "."}`;
 }
