@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { messageOf } from "../errors.ts";
 import { isJsonObject } from "../values.ts";
+import { placeOfMistake, placesOf, type Path, type Place } from "./places.ts";
 
 /** An error breaks a rule of the platform's document; a warning is worth a person's attention. */
 export interface Fault {
@@ -8,6 +9,9 @@ export interface Fault {
   pointer: string;
   severity: "error" | "warning";
   message: string;
+  /** Where it stands in the text that was checked, counted from 1. */
+  line?: number;
+  column?: number;
 }
 
 export interface ManifestReport {
@@ -18,32 +22,58 @@ export interface ManifestReport {
   manifest?: Manifest;
 }
 
-type Finding = Omit<Fault, "pointer"> & { path: Path };
+type Finding = Pick<Fault, "severity" | "message"> & { path: Path; place?: Place };
 
-/** Finds all faults of a manifest (platform document, Resources, "App manifest"): errors first. */
-export function checkManifest(value: unknown): ManifestReport {
+/**
+ * Finds all faults of a manifest (platform document, Resources, "App manifest"): errors first. `placeOf` says where a
+ * value stands in its text, and `others` are faults of that text.
+ */
+export function checkManifest(
+  value: unknown,
+  placeOf: (path: Path) => Place | undefined = () => undefined,
+  others: readonly Finding[] = [],
+): ManifestReport {
   const issues = manifestSchema.safeParse(value).error?.issues ?? [];
   const found = [...issues.flatMap((issue) => findingsOf(issue, [])), ...doubledNames(value)];
   const errors = found.filter(({ severity }) => severity === "error");
   const isBroken = (path: Path) => errors.some((error) => error.path.every((step, at) => step === path[at]));
-  const warnings = [...found, ...advice(value)].filter(
+  const warnings = [...found, ...others, ...advice(value)].filter(
     ({ severity, path }) => severity === "warning" && !isBroken(path),
   );
-  const faults = [...errors, ...warnings].map(({ path, ...rest }) => ({ pointer: pointerTo(path), ...rest }));
+  const faults = [...errors, ...warnings].map(({ path, place = placeOf(path), ...rest }) => ({
+    pointer: pointerTo(path),
+    ...rest,
+    ...place,
+  }));
   return errors.length > 0 ? { ok: false, faults } : { ok: true, faults, manifest: value as Manifest };
 }
 
 /** The text may begin with a byte order mark. */
 export function checkManifestText(bytes: Uint8Array | string): ManifestReport {
+  const broken = (error: unknown, place: Place | null = null): ManifestReport => {
+    const message = `Not JSON in UTF-8: ${messageOf(error).replace(/\s+/g, " ")}`;
+    return { ok: false, faults: [{ pointer: "", severity: "error", message, ...place }] };
+  };
+  let text: string;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true }).decode(Buffer.from(bytes));
+  } catch (error) {
+    return broken(error);
+  }
   let value: unknown;
   try {
-    value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(Buffer.from(bytes)));
+    value = JSON.parse(text);
   } catch (error) {
-    const message = `Not JSON in UTF-8: ${messageOf(error)}`;
-    return { ok: false, faults: [{ pointer: "", severity: "error", message }] };
+    return broken(error, placeOfMistake(text));
   }
-  return checkManifest(value);
+  const places = placesOf(text);
+  const doubled = (places?.doubled ?? []).map(({ path, ...place }): Finding => {
+    return { path, severity: "warning", message: DOUBLED, place };
+  });
+  return checkManifest(value, (path) => places?.of(path), doubled);
 }
+
+const DOUBLED = "This key is there twice, and the last one counts: leave one out.";
 
 function pointerTo(path: Path): string {
   return path.map((step) => `/${String(step).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
@@ -81,9 +111,6 @@ function doubledNames(manifest: unknown): Finding[] {
     });
   });
 }
-
-/** The path to a value in a JSON document, from its root: member names and element indexes. */
-type Path = readonly (string | number)[];
 
 const members = (value: unknown) => (isJsonObject(value) ? Object.values(value) : []);
 
@@ -158,22 +185,28 @@ const EITHER = "Invalid input: expected object or string";
 const plan = z.string().regex(PLAN, "An add-on is named as addon or addon:plan, without spaces.");
 
 const variable = z.strictObject({
-  description: z.string().optional(),
-  value: z.string().optional(),
-  required: z.boolean().optional(),
-  generator: z.literal("secret").optional(),
+  description: z.string().describe("What it is for, for people").optional(),
+  value: z.string().describe("Its value unless another is given").optional(),
+  required: z.boolean().describe("Whether it must have a value; true unless given").optional(),
+  generator: z.literal("secret").describe("secret: the platform generates its value").optional(),
 });
 
-const process = z.strictObject({ quantity: z.int().min(0).optional(), size: z.string().optional() });
+const process = z.strictObject({
+  quantity: z.int().min(0).describe("How many processes to keep running").optional(),
+  size: z.string().describe("The dyno size; the runtime's default unless given").optional(),
+});
 
 const addon = z.strictObject({
-  plan,
-  as: z.string().optional(),
-  options: z.record(z.string(), z.unknown()).optional(),
+  plan: plan.describe("addon:plan, or addon for its default plan"),
+  as: z.string().describe("The attachment's name").optional(),
+  options: z.record(z.string(), z.unknown()).describe("Options of the add-on: texts, or true").optional(),
 });
 
 const buildpack = z.strictObject({
-  url: z.string().regex(/\S/, "This is empty: say where the buildpack is, or its shorthand name."),
+  url: z
+    .string()
+    .regex(/\S/, "This is empty: say where the buildpack is, or its shorthand name.")
+    .describe("Where the buildpack is, or the shorthand name of an official one"),
 });
 
 const script = z.union(
@@ -187,15 +220,19 @@ const keys = z.strictObject({
     .refine((name) => [...name].length <= MOST_NAME_CHARACTERS, {
       error: `A name has at most ${MOST_NAME_CHARACTERS} characters.`,
     })
+    .meta({ description: "The template's name", maxLength: MOST_NAME_CHARACTERS })
     .optional(),
-  description: z.string().optional(),
-  keywords: z.array(z.string()).optional(),
-  website: z.string().optional(),
-  repository: z.string().optional(),
-  logo: z.string().optional(),
-  success_url: z.string().optional(),
-  stack: z.string().optional(),
-  image: z.string().optional(),
+  description: z.string().describe("A short summary").optional(),
+  keywords: z.array(z.string()).describe("Words that describe the app").optional(),
+  website: z.string().describe("The project's website").optional(),
+  repository: z.string().describe("Where the source is").optional(),
+  logo: z.string().describe("The address of a square image: SVG, PNG or JPG").optional(),
+  success_url: z
+    .string()
+    .describe("Where people go after the deploy: an address, or a path of the app")
+    .optional(),
+  stack: z.string().describe("The stack to run on; the default one unless given").optional(),
+  image: z.string().meta({ description: "Deprecated", deprecated: true }).optional(),
   env: z
     .record(
       z.string().regex(VARIABLE_NAME, "A config var's name cannot be empty, nor hold = or NUL: rename it."),
@@ -213,6 +250,11 @@ const manifestSchema = keys.extend({
   $schema: z.unknown().optional(),
   environments: z.strictObject({ test: keys.optional(), review: keys.optional() }).optional(),
 });
+
+/** The same as JSON Schema, for editors. It flags the keys that the platform does not know, as a mistyped one is. */
+export function manifestJsonSchema(): object {
+  return { title: "app.json: the app manifest", ...z.toJSONSchema(manifestSchema, { io: "input" }) };
+}
 
 export type Manifest = z.infer<typeof manifestSchema>;
 export type EnvironmentName = keyof NonNullable<Manifest["environments"]>;

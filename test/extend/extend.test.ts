@@ -304,9 +304,12 @@ describe("a job of the vendor's", () => {
     expect(await world.rows(state)).toEqual([
       { attempts: 1, last_error: "Its process ended before it did." },
     ]);
-    expect([await claimed(3, 6), await claimed(3, 8), await claimed(2_000, 62), await claimed(2_000, 64)]).toEqual([
-      0, 1, 0, 1,
-    ]);
+    expect([
+      await claimed(3, 6),
+      await claimed(3, 8),
+      await claimed(2_000, 62),
+      await claimed(2_000, 64),
+    ]).toEqual([0, 1, 0, 1]);
     await world.rows(`UPDATE your_jobs SET attempts = 0, last_error = NULL, leased_until = NULL`);
     await world.restart();
     await eventually(async () => (await row())?.attempts === 0);

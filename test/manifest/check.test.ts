@@ -1,5 +1,7 @@
+import { readFileSync } from "node:fs";
+import { Ajv2020 as Ajv } from "ajv/dist/2020.js";
 import { readManifest } from "../../packages/sandbox/manifest/manifest.ts";
-import { checkManifest, checkManifestText } from "../../src/manifest/check.ts";
+import { checkManifest, checkManifestText, manifestJsonSchema } from "../../src/manifest/check.ts";
 
 // The kit's check and the sandbox implement one section of the platform document ("App manifest") independently. What
 // one accepts the other must accept, and what is wrong must be wrong for both, at the same place.
@@ -223,11 +225,63 @@ describe("the text of a manifest", () => {
     const message = expect.stringMatching(/^Not JSON in UTF-8: ./);
     expect(checkManifestText(text)).toEqual({
       ok: false,
-      faults: [{ pointer: "", severity: "error", message }],
+      faults: [expect.objectContaining({ pointer: "", severity: "error", message })],
     });
   });
 
   it("may begin with a byte order mark", () => {
     expect(checkManifestText(Buffer.from('\ufeff{ "name": "x" }'))).toMatchObject({ ok: true, faults: [] });
   });
+});
+
+describe("the place of a fault in the text", () => {
+  const lines = (...text: string[]) => text.join("\n");
+  it.each<[string, string, [pointer: string, line: number, column: number][]]>([
+    ["a value", lines("{", '  "name": 5', "}"), [["/name", 2, 3]]],
+    [
+      "an element",
+      lines('{"addons": [', '"a", {"plan": "b c"}]}'),
+      [
+        ["/addons/1/plan", 2, 7],
+        ["/addons/0", 2, 1],
+      ],
+    ],
+    ["a member that is missing", lines("{", '"addons": [{}]}'), [["/addons/0/plan", 2, 12]]],
+    ["the whole file", " []", [["", 1, 2]]],
+    ["behind a byte order mark", '\ufeff{"name": 5}', [["/name", 1, 2]]],
+    ["characters of two units", '{"env": {"😀": 5}}', [["/env/😀", 1, 10]]],
+    ["a key that is there twice", lines('{"env": {"A": "1",', '"A": "2"}}'), [["/env/A", 1, 10]]],
+    ["a mistake in the JSON", lines("{", '"name": "x"', '"a": 1}'), [["", 3, 1]]],
+  ])("is that of %s", (_, text, places) => {
+    const { faults } = checkManifestText(text);
+    expect(faults.map(({ pointer, line, column }) => [pointer, line, column])).toEqual(places);
+  });
+
+  it("is left out of what nests too deeply, and of what is no UTF-8", () => {
+    const deep = `${'{"env":'.repeat(20_000)}1${"}".repeat(20_000)}`;
+    for (const text of [deep, Uint8Array.of(0xff)])
+      expect(checkManifestText(text).faults).toEqual([
+        expect.not.objectContaining({ line: expect.any(Number) }),
+      ]);
+  });
+});
+
+describe("app.schema.json", () => {
+  const schema = JSON.parse(readFileSync("app.schema.json", "utf8")) as object;
+  const validate = new Ajv({ strict: false }).compile(schema);
+
+  it("is what kit manifest schema prints (kit manifest schema > app.schema.json)", () =>
+    expect(schema).toEqual(JSON.parse(JSON.stringify(manifestJsonSchema()))));
+
+  it.each(manifests)(
+    "finds of %s what the check finds, but for names that are there twice",
+    (_, manifest, expected) => {
+      const isTwice = expected.includes("error /addons/1/as");
+      const isSound = expected.every((fault) => fault.startsWith("warning"));
+      const isMistyped = checkManifest(manifest).faults.some(({ message }) =>
+        message.includes("no such key"),
+      );
+      expect(validate(manifest)).toBe((isSound || isTwice) && !isMistyped);
+    },
+  );
 });

@@ -46,6 +46,15 @@ export function addManifest(program: KitCommand): void {
     });
 
   manifest
+    .command("schema")
+    .description("print the JSON Schema of app.json, by which an editor completes and checks it")
+    .does(async () => {
+      const { manifestJsonSchema } = await import("../../manifest/check.ts");
+      const data = manifestJsonSchema();
+      return { data, show: () => jsonText(data, 2) };
+    });
+
+  manifest
     .command("write")
     .option("--reveal", "with ADDON_PASSWORD and SSO_SALT: it is for the platform's eyes only")
     .description("print the add-on's own manifest, which registers it with the platform")
@@ -87,10 +96,11 @@ async function examine({ host, endProgress }: Session, file: string) {
 }
 
 function faultList(paint: Paint, faults: readonly Fault[]): string {
-  const lines = faults.map(({ pointer, severity, message }) => {
+  const lines = faults.map(({ pointer, severity, message, line, column }) => {
     const mark = severity === "error" ? paint.red("✗") : paint.yellow("!");
     const where = paint.bold(pointer === "" ? "(the whole file)" : safe(pointer));
-    return `${mark} ${where}\n    ${safeLines(message, "    ")}\n`;
+    const place = line === undefined ? "" : paint.dim(` line ${line}, column ${column}`);
+    return `${mark} ${where}${place}\n    ${safeLines(message, "    ")}\n`;
   });
   const errors = faults.filter(({ severity }) => severity === "error").length;
   return [...lines, `${counted(errors, "error")}, ${counted(faults.length - errors, "warning")}.`].join("\n");

@@ -6,8 +6,8 @@ import type { OpenContext } from "../../context.ts";
 import { PACE } from "../../pace.ts";
 import { sharedFor, within } from "../../within.ts";
 import { fault, fine, joined, type Check, type Finding } from "./finding.ts";
-import { database, keys, manifest, migrations, settings } from "./installation.ts";
-import { platform, platformStatus, secret } from "./platform.ts";
+import { database, keys, manifest, migrations, plans, settings, version } from "./installation.ts";
+import { platform, platformStatus, secret, signIn } from "./platform.ts";
 import { OF_WORK, type Measured } from "./work.ts";
 
 type Found = Finding | Finding[];
@@ -19,11 +19,18 @@ const OF_THE_DATABASE: Looks = {
   migrations,
   keys,
   secret: (ctx) => secret(ctx),
+  plans,
   ...OF_WORK,
 };
 /** Without these, those that follow make no sense. */
 const NEEDED = ["settings", "start", "database", "migrations"];
-const OTHERS: Looks = { platform, status: platformStatus, manifest: () => manifest() };
+const OTHERS: Looks = {
+  platform,
+  "sign-in": signIn,
+  status: platformStatus,
+  manifest: () => manifest(),
+  version: () => version(),
+};
 
 const yourChecks = ({ vendor: { checks = {} } }: OpenContext): Looks =>
   Object.fromEntries(

@@ -4,6 +4,7 @@ import type { Config } from "../../config.ts";
 import { HOW_TO_MIGRATE, pendingMigrations, throwInWords } from "../../database/migrate.ts";
 import type { OpenContext } from "../../context.ts";
 import { databaseAddress } from "../../setting.ts";
+import { buildText } from "../../version.ts";
 import { countKeyUse } from "../../vault/store.ts";
 import { keysInUse } from "../keys.ts";
 import { counted } from "../wording.ts";
@@ -39,6 +40,47 @@ export async function migrations({ db }: OpenContext): Promise<Finding> {
   const lacks = `The database lacks ${counted(pending.length, "migration")}, from ${pending[0]} on.`;
   if (pending.length > 0) return fault(lacks, HOW_TO_MIGRATE);
   return fine("The schema is up to date.");
+}
+
+/** At most this many plans are named. */
+const MOST_PLANS = 10;
+
+/** Whether every plan that a customer has is on offer: your functions are called with it. */
+export async function plans({ db, offer }: OpenContext): Promise<Finding> {
+  const { resource } = await db.prisma();
+  const others = await resource.groupBy({
+    by: ["plan"],
+    where: { state: { in: ["provisioning", "provisioned"] }, plan: { notIn: Object.keys(offer.plans) } },
+    _count: true,
+    orderBy: { plan: "asc" },
+    take: MOST_PLANS + 1,
+  });
+  if (others.length === 0) return fine("Every plan that a customer has is on offer.");
+  const named = others
+    .slice(0, MOST_PLANS)
+    .map(({ plan, _count }) => `${plan} (${counted(_count, "resource")})`);
+  const more = others.length > MOST_PLANS ? ", and more" : "";
+  return warning(
+    `Customers have plans that are not on offer: ${named.join(", ")}${more}.`,
+    "Put them back into src/your-service/plans.ts: a plan stays there as long as a customer has it. kit resources list --search PLAN lists them.",
+  );
+}
+
+/** The first version of each line of Node that has its security fixes, as the README names them. */
+export const SECURE_NODE = ["22.23.4", "24.22.1", "26.12.1"];
+
+/** Which build this is, and whether its Node gets security fixes; one newer than all of them is taken to. */
+export function version(node: string = process.versions.node): Finding {
+  const [major, ...rest] = node.split(".").map((part) => Number.parseInt(part));
+  const found = SECURE_NODE.map((each) => each.split(".").map(Number)).find(([line]) => line! >= major!);
+  const [line, minor = 0, patch = 0] = found ?? [];
+  const isOld = line === major && (rest[0]! < minor || (rest[0] === minor && rest[1]! < patch));
+  if (line === undefined || (line === major && !isOld)) return fine(`${buildText}.`);
+  const why = line === major ? "lacks security fixes" : "gets no security fixes: its line has ended";
+  return warning(
+    `${buildText}. This version of Node ${why}.`,
+    `Run ${SECURE_NODE.join(", ")}, or newer of these lines.`,
+  );
 }
 
 export const keys = async (ctx: OpenContext) => keysInUse(await countKeyUse(ctx.db), ctx);

@@ -78,6 +78,26 @@ export async function secret(ctx: OpenContext, { isTried = true } = {}): Promise
   return warning(message, `${WHEN_IT_ANSWERS} If it was reset: ${SET_IT}`);
 }
 
+/** Whether the platform accepts the client that people sign in with. */
+export async function signIn({ config }: OpenContext): Promise<Finding> {
+  const { oauthClientSecret, platformAuthUrl, publicUrl } = config;
+  if (!oauthClientSecret)
+    return fine("People cannot sign in with their account: OAUTH_CLIENT_ID is not set.");
+  const trial = await triedSecret(platformAuthUrl, oauthClientSecret);
+  if (trial.outcome === "rejected")
+    return fault(
+      "The platform rejects OAUTH_CLIENT_SECRET: people cannot sign in with their account.",
+      "Set OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET to what the platform shows now, and restart.",
+    );
+  if ("because" in trial && trial.outcome === "unanswered")
+    return warning(
+      `Whether the platform accepts OAUTH_CLIENT_SECRET is not known: ${trial.because}.`,
+      WHEN_IT_ANSWERS,
+    );
+  const back = `${publicUrl ?? "the address of their request"}/oauth/callback`;
+  return fine(`People sign in with their account, and come back to ${back}.`);
+}
+
 /** Never a fault: the service does not depend on the status feed, and an incident is the platform's. */
 export async function platformStatus({ status }: OpenContext): Promise<Finding> {
   const current = await status();

@@ -148,7 +148,6 @@ async function lost({ db }: OpenContext): Promise<Finding[]> {
 }
 
 export const OF_WORK = {
-  lost,
   ...{ sweeps, "your-service": yourService, "your-jobs": yourJobs },
-  ...{ tokens, steps, attention },
+  ...{ tokens, steps, attention, lost },
 } satisfies Record<string, (ctx: OpenContext, measured: Measured) => Promise<Finding[]>>;

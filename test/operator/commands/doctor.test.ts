@@ -1,16 +1,18 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { aRefusingDatabase } from "../../support/refusing-database.ts";
 import { aWorld, eventually, opened } from "../../support/world.ts";
 import { examine, type DoctorReport } from "../../../src/operator/doctor/doctor.ts";
-import { manifest } from "../../../src/operator/doctor/installation.ts";
+import { manifest, SECURE_NODE, version } from "../../../src/operator/doctor/installation.ts";
 import { kit, kitJson } from "../../support/kit.ts";
 
 const IDS = [
-  ..."settings start database migrations keys secret sweeps your-service your-jobs tokens".split(" "),
-  ..."steps attention platform status manifest".split(" "),
+  ..."settings start database migrations keys secret plans sweeps your-service your-jobs tokens".split(" "),
+  ..."steps attention lost platform sign-in status manifest version".split(" "),
 ];
+/** Those that need the database. */
+const OF_THE_DATABASE = IDS.indexOf("platform") - IDS.indexOf("migrations");
 const NOWHERE = "http://127.0.0.1:9";
 const OTHER_KEY = "a-key-that-sealed-nothing-".repeat(2);
 
@@ -22,6 +24,7 @@ beforeAll(async () => {
   await world.rows(`CREATE TABLE as_it_was AS TABLE credentials`);
 });
 afterEach(async () => {
+  await world.rows(`UPDATE resources SET plan = 'basic'`);
   world.sandbox.control.clearFaults();
   world.sandbox.control.partner({ clientSecret: world.environment["CLIENT_SECRET"]! });
   await world.rows(
@@ -128,6 +131,32 @@ const cases: Case[] = [
     finds: { tokens: warns("1 token fails, the first ends in 3 h. The last try: server_error", "catch up") },
   },
   {
+    what: "a customer's plan that is no longer on offer",
+    change: () => world.rows(`UPDATE resources SET plan = 'retired'`),
+    finds: { plans: warns("not on offer: retired (1 resource)", "src/your-service/plans.ts") },
+  },
+  {
+    what: "people's client, which the platform does not accept",
+    settings: () => ({ OAUTH_CLIENT_ID: "some-client", OAUTH_CLIENT_SECRET: "its-secret-of-last-year" }),
+    code: 1,
+    finds: { "sign-in": fails("rejects OAUTH_CLIENT_SECRET", "restart") },
+  },
+  {
+    what: "people's client, which the platform accepts",
+    settings: () => {
+      const client = world.sandbox.control.registerClient({
+        name: "addon",
+        redirectUri: "http://localhost/oauth/callback",
+      });
+      return {
+        OAUTH_CLIENT_ID: client.id,
+        OAUTH_CLIENT_SECRET: client.secret!,
+        PUBLIC_URL: "https://addon.example.com",
+      };
+    },
+    finds: { "sign-in": isFine("come back to https://addon.example.com/oauth/callback") },
+  },
+  {
     what: "a token that ends soon",
     change: () => late(`expires_at = now() + interval '30 minutes'`),
     code: 1,
@@ -167,14 +196,32 @@ describe("kit doctor", () => {
     await rm(folder, { recursive: true });
   });
 
+  it.each([
+    ["20.20.2", "its line has ended"],
+    ["22.22.9", "lacks security fixes"],
+    ["22.23.4", ""],
+    ["23.11.0", "its line has ended"],
+    ["24.22.2", ""],
+    ["26.0.0", "lacks security fixes"],
+    ["27.0.0-nightly", ""],
+  ])("says of Node %s what it lacks: %s", (node, lacks) =>
+    expect(version(node)).toMatchObject(lacks ? warns(lacks, SECURE_NODE[0]) : isFine("Version ")),
+  );
+
+  it("recommends the versions of Node that the README does", async () =>
+    expect((await readFile("README.md", "utf8")).replace(/\s+/g, " ")).toContain(
+      `run ${SECURE_NODE.join(", ")} or newer`,
+    ));
+
   it("works when the database is away", async () => {
     const away = { DATABASE_URL: "postgresql://nobody:hidden-password@127.0.0.1:9/none" };
     const { code, ids, of, counts } = await doctor(away);
-    expect({ code, ids, counts }).toEqual({ code: 1, ids: IDS, counts: [1, 9] });
+    expect({ code, ids, counts }).toEqual({ code: 1, ids: IDS, counts: [1, OF_THE_DATABASE] });
     expect([of("database").ok, of("keys").ok, of("platform").ok]).toEqual([false, false, true]);
     expect(of("keys")).toMatchObject({ isChecked: false, message: "Not checked, because of: database." });
     const { stdout } = await kit({ ...world.environment, ...away }, ["doctor"]);
-    expect(stdout).toMatch(/\n– keys [^]*\n1 of 15 checks failed, 9 could not be made\.\n$/);
+    expect(stdout).toMatch(/\n– keys [^]*/);
+    expect(stdout).toContain(`\n1 of ${IDS.length} checks failed, ${OF_THE_DATABASE} could not be made.\n`);
     const list = await kit({ ...world.environment, ...away }, ["resources", "list"]);
     expect(list).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("ECONNREFUSED") });
     expect(list.stderr).not.toContain("hidden-password");

@@ -10,8 +10,9 @@ const broken = { env: { PORT: { value: 5000 } }, addons: ["redis"] };
 // Without any settings and without a database: kit() gives none.
 describe("kit manifest check", () => {
   it("lists every fault with its JSON pointer, and exits with 1 on an error, with 0 on warnings alone", async () => {
-    const error = { pointer: "/env/PORT/value", severity: "error", message: expect.any(String) };
-    const warning = { pointer: "/addons/0", severity: "warning", message: expect.any(String) };
+    const place = { line: 1, column: expect.any(Number) };
+    const error = { pointer: "/env/PORT/value", severity: "error", message: expect.any(String), ...place };
+    const warning = { pointer: "/addons/0", severity: "warning", message: expect.any(String), ...place };
     const check = (content: object) => kitJson({}, ["manifest", "check", "-"], JSON.stringify(content));
     expect(await check(broken)).toEqual({ code: 1, data: { ok: false, faults: [error, warning] } });
     expect(await check({ addons: ["redis"] })).toEqual({ code: 0, data: { ok: true, faults: [warning] } });
@@ -30,7 +31,7 @@ describe("kit manifest check", () => {
     const coloured = JSON.stringify({ ...broken, "\u001b[2J\u001b[31m": 1 });
     const { code, stdout, stderr } = await kit({}, ["manifest", "check", "-"], coloured);
     expect({ code, stderr }).toEqual({ code: 1, stderr: "" });
-    expect(stdout).toMatch(/✗ \/env\/PORT\/value\n[^]*\[2J/);
+    expect(stdout).toMatch(/✗ \/env\/PORT\/value line 1, column 17\n[^]*\[2J/);
     expect(stdout).not.toContain("\u001b");
   });
 });
