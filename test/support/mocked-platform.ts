@@ -1,0 +1,141 @@
+import { randomBytes } from "node:crypto";
+import nock, { type Body } from "nock";
+import supertest from "supertest";
+import { openDatabase } from "../../src/database/database.ts";
+import type { Environment } from "../../src/environment.ts";
+import { runWeb } from "../../src/process/run-web.ts";
+import { aFreshDatabase } from "./database.ts";
+import { sellers } from "./sellers.ts";
+import { eventually, QUICK } from "./world.ts";
+
+/** What the service sent to the platform, or was answered by it. */
+export interface Sent {
+  /** As `PATCH /addons/…/config`; of the token endpoint with what was asked for: `POST /oauth/token refresh_token`. */
+  call: string;
+  /** A form's members, or the JSON. */
+  body: Record<string, unknown>;
+  authorization: string | undefined;
+  at: Date;
+}
+
+/** An answer of the platform's: 200 with JSON unless it says otherwise. */
+interface Answer {
+  status?: number;
+  body?: Body;
+  headers?: Record<string, string>;
+}
+
+const API = "https://api.platform.example";
+const AUTH = "https://id.platform.example";
+
+/**
+ * Your service beside a platform that is played by nock: each answer is declared before the call, and the network is
+ * closed, so that a call that was not declared fails. Where the platform behaves, `aWorld` with the sandbox says more.
+ */
+export async function aMockedPlatform(extra: Environment = {}) {
+  nock.disableNetConnect();
+  nock.enableNetConnect(/^127\.0\.0\.1/);
+  const database = await aFreshDatabase();
+  const login = { user: "teapots", password: randomBytes(24).toString("hex") };
+  const clientSecret = randomBytes(24).toString("hex");
+  const config = sellers.yours.config({
+    PORT: "0",
+    HOST: "127.0.0.1",
+    ADDON_ID: login.user,
+    ADDON_PASSWORD: login.password,
+    CLIENT_SECRET: clientSecret,
+    ENCRYPTION_KEY: randomBytes(24).toString("hex"),
+    PLATFORM_API_URL: API,
+    PLATFORM_AUTH_URL: AUTH,
+    PLATFORM_STATUS_URL: "https://status.platform.example",
+    SWEEP_CRON: "* * * * * *",
+    ...database.environment,
+    ...extra,
+  });
+  const log: string[] = [];
+  const logTo = { write: (line: string) => void log.push(line) };
+  const service = await runWeb(config, { ...sellers.yours.parts, logTo, pace: QUICK });
+  await service.ready;
+  const db = openDatabase(database.settings);
+  const sent: Sent[] = [];
+
+  /** Declares the answer to one call, with these members in its body; of several for it, the first that is left. */
+  function answers(call: string, answer: Answer = {}, members: Record<string, string> = {}): void {
+    const [method, path] = call.split(" ") as [string, string];
+    const { status = 200, body = {}, headers = {} } = answer;
+    const isMeant = (body: Record<string, unknown>) =>
+      Object.entries(members).every(([name, value]) => body[name] === value);
+    nock(path === "/oauth/token" ? AUTH : API)
+      .intercept(path, method, isMeant)
+      .reply(function (_uri, requestBody) {
+        const authorization = [this.req.headers["authorization"] ?? []].flat()[0];
+        sent.push({ call, body: membersOf(requestBody), authorization, at: new Date() });
+        return [status, body, headers];
+      });
+  }
+
+  return {
+    sent,
+    clientSecret,
+    answers,
+    /** The answer to an exchange of `code`; tokens unless it says otherwise. */
+    exchanges: (code: string, answer?: Answer) =>
+      answers("POST /oauth/token", answer ?? { body: tokens() }, { grant_type: "authorization_code", code }),
+    /** The answer to a refresh by this token. */
+    refreshes: (refresh_token: string, answer?: Answer) =>
+      answers("POST /oauth/token", answer ?? { body: tokens() }, {
+        grant_type: "refresh_token",
+        refresh_token,
+      }),
+    /** The two looks by which the service finds the apps of an add-on, once each. */
+    isAttachedTo(uuid: string, ...apps: string[]): void {
+      const refs = apps.map((name) => ({ id: uuidOf(name), name }));
+      answers(`GET /addons/${uuid}`, { body: { id: uuid, app: refs[0]!, state: "provisioned" } });
+      answers(`GET /addons/${uuid}/addon-attachments`, {
+        body: refs.map((app) => ({ id: uuidOf(`attached to ${app.name}`), app })),
+      });
+    },
+    /** The platform's own call, by supertest. */
+    provision: (body: object) =>
+      supertest(service.url!).post("/resources").auth(login.user, login.password).send(body),
+    /** What is stored of a resource, once its credential is in this state and no work is left for it. */
+    becomes: (uuid: string, state: string) =>
+      eventually(async () => {
+        const { credential, step, resource } = await db.prisma();
+        expect(await credential.findUnique({ where: { uuid } })).toMatchObject({ state });
+        expect(await step.findMany({ where: { uuid } })).toEqual([]);
+        return resource.findUniqueOrThrow({ where: { uuid }, include: { credential: true } });
+      }),
+    calls: () => sent.map(({ call }) => call),
+    logged: () => log.join(""),
+    /** What was declared and not called; it is forgotten. */
+    unused(): string[] {
+      const unused = nock.pendingMocks();
+      nock.cleanAll();
+      return unused;
+    },
+    async close(): Promise<void> {
+      await db.close();
+      await service.stop();
+      await database.close();
+      nock.enableNetConnect();
+    },
+  };
+}
+
+/** A pair of tokens as the platform issues one. */
+export function tokens(change: Record<string, unknown> = {}) {
+  const [access, refresh] = [randomBytes(30).toString("hex"), randomBytes(16).toString("hex")];
+  return {
+    ...{ access_token: `SVCK-${access}`, refresh_token: refresh, expires_in: 28_800, token_type: "Bearer" },
+    ...change,
+  };
+}
+
+const uuidOf = (name: string) =>
+  `00000000-0000-4000-8000-${Buffer.from(name.padEnd(6, "-").slice(-6)).toString("hex")}`;
+
+function membersOf(body: unknown): Record<string, unknown> {
+  if (typeof body !== "string") return body as Record<string, unknown>;
+  return Object.fromEntries(new URLSearchParams(body));
+}
