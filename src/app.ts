@@ -1,9 +1,24 @@
-import express, { type ErrorRequestHandler, type Express, type RequestHandler, type Router } from "express";
+import express, {
+  type ErrorRequestHandler,
+  type Express,
+  type Request,
+  type RequestHandler,
+  type Response,
+  type Router,
+} from "express";
 import type { Context } from "./context.ts";
 import { KitError, Refusal } from "./errors.ts";
 import { timedRequests } from "./metrics/measured.ts";
 import { type Log, EACH } from "./logging/log.ts";
-import { isAuthenticated, isUnreadableBody, methodNotAllowed, refuseCompressed } from "./http/requests.ts";
+import {
+  askForBodyOnceRead,
+  isAuthenticated,
+  isUnreadableAddress,
+  isUnreadableBody,
+  methodNotAllowed,
+  refuseCompressed,
+  refuseMalformed,
+} from "./http/requests.ts";
 import { requestLog } from "./logging/request-log.ts";
 
 export type Readiness = "ready" | "degraded" | "unavailable";
@@ -36,6 +51,8 @@ export function createApp(ctx: Context, { partnerApi, metrics, site, yours, read
     response.setHeader("Strict-Transport-Security", "max-age=31536000");
     response.setHeader("X-Content-Type-Options", "nosniff");
     response.setHeader("Request-Id", String(request.id));
+    refuseMalformed(request, response);
+    askForBodyOnceRead(request, response);
     next();
   });
   // First, because most requests go there and each route in front would cost them time.
@@ -46,13 +63,13 @@ export function createApp(ctx: Context, { partnerApi, metrics, site, yours, read
   });
   app
     .route("/healthz")
-    .get((_request, response) => void response.json({ status: "alive" }))
+    .get((_request, response) => void answer(response, 200, { status: "alive" }))
     .all(methodNotAllowed("GET, HEAD"));
   app
     .route("/readyz")
     .get(async (_request, response) => {
       const status = await readiness();
-      response.status(status === "unavailable" ? 503 : 200).json({ status });
+      answer(response, status === "unavailable" ? 503 : 200, { status });
     })
     .all(methodNotAllowed("GET, HEAD"));
   if (metrics) app.use("/metrics", metrics);
@@ -68,27 +85,36 @@ export function createApp(ctx: Context, { partnerApi, metrics, site, yours, read
 /** Answers every error with `{id, message}`, without internal details. */
 function answerError(log: Log): ErrorRequestHandler {
   return (error: unknown, request, response, _next) => {
-    const { status, id, message } = publicFace(error);
-    const about = { requestId: request.id, error, [EACH]: isAuthenticated(response) };
-    if (status >= 500) log.error(about, "A request failed");
+    const { status, id, message } = publicFace(error, request);
+    const about = { requestId: request.id, [EACH]: isAuthenticated(response) };
+    if (status >= 500) log.error({ ...about, error }, "A request failed");
+    // Without the message, which quotes the body.
+    else if (isUnreadableBody(error, request))
+      log.warn({ ...about, reason: (error as { type: string }).type }, "A body could not be read");
     if (response.headersSent) return void response.destroy();
     if (status === 503) response.setHeader("Retry-After", "5");
-    response.status(status).json({ id, message });
+    answer(response, status, { id, message });
   };
 }
 
-function publicFace(error: unknown): { status: number; id: string; message: string } {
+/** No cache may keep it: it is of one moment and for one caller. */
+function answer(response: Response, status: number, body: object): void {
+  response.status(status).set("Cache-Control", "no-store").json(body);
+}
+
+function publicFace(error: unknown, request: Request): { status: number; id: string; message: string } {
   if (error instanceof Refusal) return { status: error.status, id: error.id, message: error.message };
   const face = (status: number, id: string, message: string) => ({ status, id, message });
   if (error instanceof KitError && ["database_unavailable", "not_ready"].includes(error.id))
     return face(503, "service_unavailable", "The service cannot answer for the moment. Try again.");
   // The own messages of Express's parsers and router quote the request.
-  if (isUnreadableBody(error)) {
+  if (isUnreadableBody(error, request)) {
     const { status } = error as { status: number };
     return status === 413
       ? face(status, "payload_too_large", "The body is too large.")
       : face(status, "bad_request", "The request is not well formed.");
   }
-  if (error instanceof URIError) return face(400, "bad_request", "The address is not well formed.");
+  if (error instanceof URIError && isUnreadableAddress(request))
+    return face(400, "bad_request", "The address is not well formed.");
   return face(500, "internal_error", "Something went wrong here. The request id finds it in the log.");
 }

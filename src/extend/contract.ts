@@ -10,8 +10,9 @@ import type { ResourceState } from "../resources/states.ts";
 export interface Extensions<Sold extends Offer = Offer> {
   /**
    * Mounts routes of your own, behind the kit's limits on requests and in its log. What a route throws is answered as
-   * JSON: a `Refusal` with its status, anything else with 500. Who may call them is yours to check. Bodies are not read
-   * yet: use `express.json()`, or `express.raw()` for a signature.
+   * JSON: a `Refusal` with its status, anything else with 500. Who may call them is yours to check; set
+   * `response.locals["isAuthenticated"]` for a caller that you know, of whom the log is to take each request. Bodies are
+   * not read yet: use `express.json()`, or `express.raw()` for a signature.
    */
   routes?(router: Router): void;
   jobs?: readonly YourJob[];

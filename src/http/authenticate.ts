@@ -4,7 +4,7 @@ import type { RequestHandler } from "express";
 import type { Context } from "../context.ts";
 import { Refusal } from "../errors.ts";
 import type { Secret } from "../secret.ts";
-import { askForBody } from "./requests.ts";
+import { nowAuthenticated } from "./requests.ts";
 
 type Door = "platform" | "operator" | "metrics";
 type Login = readonly [user: string, password: Secret | undefined];
@@ -36,8 +36,7 @@ function authenticate(
   return (request, response, next) => {
     const given = credentialsIn(request);
     if (given && isRight(given)) {
-      response.locals["isAuthenticated"] = true;
-      askForBody(request, response);
+      nowAuthenticated(response);
       return next();
     }
     response.setHeader("WWW-Authenticate", `Basic realm="${door}"`);

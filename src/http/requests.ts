@@ -3,7 +3,12 @@ import { isIP } from "node:net";
 import type { Request, Response } from "express";
 import { Refusal } from "../errors.ts";
 
-/** Whether the request had right credentials of HTTP Basic. */
+/** Notes that we know who sent the request, by a password or a session: the log takes each such request. */
+export function nowAuthenticated(response: Response): void {
+  response.locals["isAuthenticated"] = true;
+}
+
+/** Whether we know who sent the request. A guard of your service notes it, too: see docs/extend-it.md. */
 export const isAuthenticated = (response: ServerResponse): boolean =>
   Boolean((response as Response).locals?.["isAuthenticated"]);
 
@@ -21,12 +26,42 @@ export function methodNotAllowed(allowed: string) {
   };
 }
 
-/** Sends `100 Continue` to a client that waits for it: after it is authenticated, before anything reads the body. */
-export function askForBody({ headers }: IncomingMessage, response: ServerResponse): void {
-  if (headers.expect?.toLowerCase() !== "100-continue") return;
-  response.writeContinue();
-  // So that a second call does not send it again.
-  delete headers.expect;
+/** A host with or without a port; RFC 9112, section 3.2, lets every other `Host` be refused. */
+const HOST = /^(\[[\da-f:.]+\]|[\w.~!$&'()*+;=%-]+)(:\d*)?$/i;
+
+/**
+ * Refuses a version that Node's parser lets pass (a line without a version is 0.9), and a missing, repeated or invalid
+ * `Host`, of which two readers could each take another one. The connection is closed (RFC 9112, section 3.2).
+ */
+export function refuseMalformed(request: IncomingMessage, response: ServerResponse): void {
+  const { httpVersion, headersDistinct } = request;
+  const [host, ...others] = headersDistinct["host"] ?? [];
+  const isHost = host !== undefined && HOST.test(host) && URL.canParse(`http://${host}`);
+  const isMissing = host === undefined && httpVersion === "1.0";
+  if (/^1\.[01]$/.test(httpVersion) && (isHost || isMissing) && others.length === 0) return;
+  response.setHeader("Connection", "close");
+  throw new Refusal("The request is not well formed.", { id: "bad_request", status: 400 });
+}
+
+/**
+ * Sends `100 Continue` to a client that waits for it, once something begins to read the body: who is refused before that
+ * keeps it. Then nothing can tell whether the client still sends it, so the answer closes the connection.
+ */
+export function askForBodyOnceRead(request: IncomingMessage, response: ServerResponse): void {
+  if (request.headers.expect === undefined || request.httpVersion === "1.0") return;
+  const { _read: read } = request;
+  const { writeHead } = response;
+  const isAsked = () => request._read === read;
+  request._read = (size) => {
+    request._read = read;
+    // Node itself reads off what is left behind an answer.
+    if (!response.headersSent) response.writeContinue();
+    request._read(size);
+  };
+  response.writeHead = ((...head: Parameters<typeof writeHead>) => {
+    if (!isAsked()) response.setHeader("Connection", "close");
+    return writeHead.apply(response, head);
+  }) as typeof writeHead;
 }
 
 /** No body is decompressed here. */
@@ -36,11 +71,35 @@ export function refuseCompressed({ headers }: IncomingMessage): void {
   throw new Refusal("The body must not be compressed.", { id: "unsupported_media_type", status: 415 });
 }
 
-/** How the types of errors of Express's parsers begin. */
-const OF_PARSER = /^(charset|encoding|entity|parameters|querystring|request|stream)\./;
+/** The errors of Express's parsers that a caller causes: their types, each with its status. */
+const OF_PARSERS: Readonly<Record<string, number>> = {
+  ...{ "charset.unsupported": 415, "encoding.unsupported": 415 },
+  ...{ "entity.parse.failed": 400, "entity.too.large": 413, "entity.verify.failed": 403 },
+  ...{ "parameters.too.many": 413, "querystring.parse.rangeError": 400 },
+  ...{ "request.aborted": 400, "request.size.invalid": 400 },
+};
 
-/** One of Express's parsers threw it. Their messages quote the body, so they are neither sent nor logged. */
-export function isUnreadableBody(error: unknown): boolean {
-  const { status, type } = error as { status?: unknown; type?: unknown };
-  return typeof type === "string" && OF_PARSER.test(type) && typeof status === "number" && status < 500;
+/**
+ * Whether one of Express's parsers, such as those on routes of your service, could not read this request's body. Only
+ * then does the parser leave `body` there and undefined; another error with such a type, as of a vendor's own backend,
+ * is none of these. Their messages quote the body, so they are neither sent nor logged.
+ */
+export function isUnreadableBody(error: unknown, request: IncomingMessage): boolean {
+  const { status, type } = Object(error) as { status?: unknown; type?: unknown };
+  const { "content-length": length = "0", "transfer-encoding": coding } = request.headers;
+  const hasFailed =
+    "body" in request && request.body === undefined && (coding !== undefined || length !== "0");
+  return (
+    hasFailed && typeof type === "string" && Object.hasOwn(OF_PARSERS, type) && OF_PARSERS[type] === status
+  );
+}
+
+/** Whether the address has a `%` that begins no character: Express's router throws then. */
+export function isUnreadableAddress({ url = "" }: IncomingMessage): boolean {
+  try {
+    decodeURIComponent(url.split("?", 1)[0]!);
+    return false;
+  } catch {
+    return true;
+  }
 }

@@ -13,8 +13,8 @@ interface Connection extends Socket {
  * answered; for `lastOrdersMs` callers may still send requests on open connections.
  *
  * Its timeouts cut slow clients off (a whole request within 15 s, half a minute without reading a byte of the answer)
- * and outlast the router in front (90 s idle). A client that announces its body (`Expect: 100-continue`) is asked for it by
- * `askForBody`, after it was authenticated.
+ * and outlast the router in front (90 s idle). The app refuses requests without a `Host`, and asks a client that announces its
+ * body (`Expect: 100-continue`) for it (http/requests.ts).
  */
 export function createHttpServer(app: Express) {
   // Node would begin all requests that a connection sends together at once (assumed, section 1).
@@ -26,7 +26,10 @@ export function createHttpServer(app: Express) {
     if (isOver(before)) begin();
     else before!.once("close", begin);
   };
-  const server = http.createServer({ ...constructorsFor(app), connectionsCheckingInterval: 1_000 }, handle);
+  const server = http.createServer(
+    { ...constructorsFor(app), connectionsCheckingInterval: 1_000, requireHostHeader: false },
+    handle,
+  );
   server.on("checkContinue", handle);
   server.on("clientError", ({ code }: NodeJS.ErrnoException, socket: Connection) => refuse(socket, code));
   server.keepAliveTimeout = 95_000;
@@ -78,13 +81,15 @@ const MALFORMED = [400, "bad_request", "The request is not well formed."] as con
 
 /** Answers what is no HTTP, or does not come in time, after the whole requests in front of it have their answers. */
 function refuse(socket: Connection, code = ""): void {
+  // What comes behind a request that closes the connection is not read (RFC 9112, section 9.6).
+  if (code === "HPE_CLOSED_CONNECTION") return;
   const { current } = socket;
   const hasBegun = !isOver(current);
   if (hasBegun && current!.req.complete) return void current!.once("close", () => refuse(socket, code));
   if (!socket.writable || (hasBegun && current!.headersSent)) return void socket.destroy();
   const [status, id, message] = REFUSALS[code] ?? MALFORMED;
   const body = JSON.stringify({ id, message });
-  const head = `Content-Type: application/json; charset=utf-8\r\nContent-Length: ${body.length}`;
+  const head = `Content-Type: application/json; charset=utf-8\r\nCache-Control: no-store\r\nContent-Length: ${body.length}`;
   const answer = `HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\n${head}\r\nConnection: close\r\n\r\n${body}`;
   socket.end(answer, () => socket.destroy());
 }

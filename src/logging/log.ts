@@ -15,8 +15,8 @@ const { warn: WARN, error: ERROR } = levels.values as { warn: number; error: num
  * Makes the log: one JSON line per event, written to `destination` (standard output by default). Each finished line
  * goes through the scrubber. It never throws.
  *
- * `onAlarm` is called with every alarm (docs/operate.md), even if its line is not written. `sample` decides which warnings and errors are written, but for those
- * with a true {@link EACH}. `more` gives members of each line.
+ * `onAlarm` is called with every alarm (docs/operate.md), even if its line is not written. `sample` decides which warnings and errors are written,
+ * and which lines with a false {@link EACH}. `more` gives members of each line.
  */
 export function createLog(
   level: string,
@@ -54,8 +54,9 @@ export function createLog(
             log.call(this, all, UNREADABLE);
           }
         };
-        const isEach = isMembers && readable(() => (first as Members | null)?.[EACH]) === true;
-        if (isEach || (weight !== WARN && weight !== ERROR)) write(0);
+        const each = readable(() => (first as Members | null)?.[EACH]);
+        const isRare = weight !== WARN && weight !== ERROR;
+        if (typeof each === "boolean" ? each : isRare) write(0);
         else sample(kindOf(words[0], members), write);
       },
       streamWrite: (line: string) => inLimits(scrubber.scrub(line)),
@@ -124,7 +125,10 @@ function textOf(error: Error, member: string): string {
   }
 }
 
-/** A member of a line that, if true, has it written each time: it is the only record of what it names. */
+/**
+ * A member of a line that, if true, has it written each time: it is the only record of what it names. If false, a sample
+ * of such lines is written, whatever their level.
+ */
 export const EACH = Symbol("each");
 
 /** Beyond this many kinds, all begin anew. */

@@ -7,14 +7,14 @@ import { type Log, EACH } from "./log.ts";
 
 /**
  * Logs one line for each request when its answer has gone out, or its connection has ended before that, without headers,
- * query or body. What strangers are refused is a warning, of which the log takes a sample; of requests with right
- * credentials it takes each. Sets `request.id`.
+ * query or body. Of requests with right credentials or a session the log takes each, of those of strangers a sample; what
+ * these are refused is a warning. Sets `request.id`.
  */
 export function requestLog(log: Log): HttpLogger<IncomingMessage, ServerResponse> {
   return pinoHttp({
     logger: log,
     genReqId: idOf,
-    autoLogging: { ignore: ({ url }) => url === "/healthz" || url === "/readyz" },
+    autoLogging: { ignore: ({ url = "" }) => /^\/(healthz|readyz)(\?|$)/.test(url) },
     customAttributeKeys: { responseTime: "ms", err: "error" },
     customSuccessMessage: outcomeOf,
     customErrorMessage: outcomeOf,

@@ -1,6 +1,5 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import express, { type Request, type RequestHandler } from "express";
-import { askForBody, isUnreadableBody } from "../http/requests.ts";
 import { Secret } from "../secret.ts";
 import type { Vault } from "../vault/vault.ts";
 import { Problem, type Explanation } from "./pages.tsx";
@@ -18,8 +17,9 @@ const UNREADABLE: Explanation = {
 export const readForm =
   (unreadable: () => Problem): RequestHandler =>
   (request, response, next) => {
-    askForBody(request, response);
-    parse(request, response, (error?: unknown) => next(isUnreadableBody(error ?? {}) ? unreadable() : error));
+    parse(request, response, (error?: { status: number }) =>
+      next(error && error.status < 500 ? unreadable() : error),
+    );
   };
 
 export const parseForm = readForm(() => new Problem("unreadable", UNREADABLE));

@@ -77,6 +77,8 @@ function send(response: Response, { status, body }: Answer): void {
   response.writeHead(status, {
     "Content-Type": "application/json; charset=utf-8",
     "Content-Length": Buffer.byteLength(body),
+    // It may hold the config vars.
+    "Cache-Control": "no-store",
   });
   response.end(body);
 }

@@ -1,6 +1,6 @@
 import { Router, type Request, type RequestHandler, type Response } from "express";
 import type { Context } from "../context.ts";
-import { clientAddress, methodNotAllowed } from "../http/requests.ts";
+import { clientAddress, methodNotAllowed, nowAuthenticated } from "../http/requests.ts";
 import { customerAction } from "../extend/store.ts";
 import { addressOf, goTo, isFromOurPage } from "../pages/address.ts";
 import { formIn, parseForm, readForm } from "../pages/forms.ts";
@@ -28,6 +28,7 @@ export function signOnRoutes(ctx: Context, salt: Secret): Router {
       const form = readSignedForm(formIn(request), salt, ctx.config.ssoRequireUser);
       const opened = await openCustomerSession(ctx, form);
       if (typeof opened === "string") throw problem("sign_on_refused", WHY_REFUSED[opened]);
+      nowAuthenticated(response);
       writeCookie(ctx, cookieOf(form.uuid), request, response, opened.session);
       const about = { uuid: form.uuid, requestId: request.id, user: form.user?.id ?? null };
       ctx.log.info({ ...about, address: clientAddress(request) }, "A customer signed on");
@@ -55,6 +56,7 @@ export function customerRoutes(ctx: Context): Router {
     const session = uuid && readCookie(ctx, cookieOf(uuid), request);
     const found = uuid && session && (await findCustomerSession(ctx, session, uuid));
     if (!found) throw problem("not_signed_on");
+    nowAuthenticated(response);
     const { email, userId, appId, ...resource } = found;
     // For the log line, should the page fail.
     response.locals["uuid"] = uuid;
@@ -120,7 +122,7 @@ export function customerRoutes(ctx: Context): Router {
       if (!isFromOurPage(ctx, request)) throw notFromOurPage();
       const uuid = readUuid(request.params["uuid"]);
       const id = uuid && readCookie(ctx, cookieOf(uuid), request);
-      if (id) await closeSession(ctx, "customer_sessions", id);
+      if (id && (await closeSession(ctx, "customer_sessions", id))) nowAuthenticated(response);
       if (uuid) writeCookie(ctx, cookieOf(uuid), request, response, null);
       goTo(ctx, request, response, `/customer/${uuid}`);
     })

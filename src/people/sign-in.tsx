@@ -1,6 +1,6 @@
-import { Router, type Request } from "express";
+import { Router, type Request, type Response } from "express";
 import type { Context } from "../context.ts";
-import { clientAddress, methodNotAllowed } from "../http/requests.ts";
+import { clientAddress, methodNotAllowed, nowAuthenticated } from "../http/requests.ts";
 import { addressOf, goTo, isFromOurPage, localPath } from "../pages/address.ts";
 import { show, Facts, notFromOurPage } from "../pages/pages.tsx";
 import type { Account } from "../platform/authorizations.ts";
@@ -26,8 +26,9 @@ export function signInRoutes(ctx: Context): Router {
     .head(methodNotAllowed("GET"))
     .get(async (request, response) => {
       const { person, session, returnTo } = await completeSignIn(ctx, request);
+      nowAuthenticated(response);
       // Against session fixation the old one ends. If the database is unreachable, it expires by itself.
-      await endSession(ctx, request).catch(() => undefined);
+      await endSession(ctx, request, response).catch(() => undefined);
       writeCookie(ctx, SESSION, request, response, session);
       const about = { requestId: request.id, account: person.id, address: clientAddress(request) };
       ctx.log.info(about, "A person signed in");
@@ -38,7 +39,7 @@ export function signInRoutes(ctx: Context): Router {
   router
     .route("/me")
     .get(async (request, response) => {
-      const person = await personOf(ctx, request);
+      const person = await personOf(ctx, request, response);
       if (!person) throw problem("not_signed_in");
       const { name, email } = person;
       const content = (
@@ -57,7 +58,7 @@ export function signInRoutes(ctx: Context): Router {
     .route("/logout")
     .post(async (request, response) => {
       if (!isFromOurPage(ctx, request)) throw notFromOurPage();
-      await endSession(ctx, request);
+      await endSession(ctx, request, response);
       writeCookie(ctx, SESSION, request, response, null);
       goTo(ctx, request, response, localPath(request.query["return_to"]) ?? "/oauth/me");
     })
@@ -66,12 +67,14 @@ export function signInRoutes(ctx: Context): Router {
 }
 
 /** Who is signed in. */
-export async function personOf(ctx: Context, request: Request): Promise<Account | null> {
+export async function personOf(ctx: Context, request: Request, response: Response): Promise<Account | null> {
   const id = readCookie(ctx, SESSION, request);
-  return id && findSession(ctx, id);
+  const person = id && (await findSession(ctx, id));
+  if (person) nowAuthenticated(response);
+  return person;
 }
 
-async function endSession(ctx: Context, request: Request): Promise<void> {
+async function endSession(ctx: Context, request: Request, response: Response): Promise<void> {
   const id = readCookie(ctx, SESSION, request);
-  if (id) await closeSession(ctx, "sessions", id);
+  if (id && (await closeSession(ctx, "sessions", id))) nowAuthenticated(response);
 }

@@ -84,7 +84,7 @@ const noteUse = (table: Table) =>
     `UPDATE ${table} SET seen_at = now() WHERE id_hash = ANY($1::bytea[]) AND seen_at < now() - interval '5 minutes'`,
   );
 const close = (table: Table) =>
-  statement(`close_${table}`, `DELETE FROM ${table} WHERE id_hash = ANY($1::bytea[])`);
+  statement(`close_${table}`, `DELETE FROM ${table} WHERE id_hash = ANY($1::bytea[]) RETURNING true`);
 const pruneSessions = statement(
   "prune_sessions",
   `DELETE FROM sessions WHERE expires_at <= now() OR NOT (${IS_IN_USE})`,
@@ -166,8 +166,10 @@ async function used({ db }: Needs, table: Table, hashes: readonly Uint8Array[]):
   await db.query(noteUse(table), [hashes]).catch(() => undefined);
 }
 
-export async function closeSession(needs: Needs, table: Table, session: Secret): Promise<void> {
-  await patiently(() => needs.db.query(close(table), [hashesOf(needs, table, session)]));
+/** Ends a session. Returns false if there was none. */
+export async function closeSession(needs: Needs, table: Table, session: Secret): Promise<boolean> {
+  const closed = await patiently(() => needs.db.query(close(table), [hashesOf(needs, table, session)]));
+  return closed.length > 0;
 }
 
 /** Uses up a signed form and opens a session for it, or says why not. */

@@ -7,7 +7,6 @@ import { closeAll, within } from "../within.ts";
 import type { Config } from "../config.ts";
 import { Misconfigured } from "../errors.ts";
 import { guardsOf } from "../http/authenticate.ts";
-import { askForBody } from "../http/requests.ts";
 import { createHttpServer } from "../http/server.ts";
 import { metricsRoutes } from "../metrics/scrape.ts";
 import type { OpenContext, Parts } from "../context.ts";
@@ -65,10 +64,6 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
 function yourRoutes({ vendor }: OpenContext, whenReady: RequestHandler): RequestHandler[] | null {
   if (!vendor.routes) return null;
   const router = Router({ caseSensitive: true });
-  router.use((request, response, next) => {
-    askForBody(request, response);
-    next();
-  });
   vendor.routes(router);
   return [whenReady, router];
 }

@@ -1,10 +1,13 @@
 import { connect } from "node:net";
+import type { Extensions } from "../../src/extend/contract.ts";
+import { aBrowser } from "../people/browser.ts";
+import { SALT } from "../people/customers.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
 import { eventually, opened } from "../support/world.ts";
 import { basic } from "../support/partner-calls.ts";
 
-const life = opened(() => aLifecycle());
+const life = opened(() => aLifecycle({ sandbox: { ssoSalt: SALT } }));
 
 interface Line {
   msg: string;
@@ -100,18 +103,28 @@ it("a request whose caller leaves before the answer is logged as not answered", 
   });
 });
 
-// Whatever a stranger is refused for by the thousand, the log has one line of it in a while.
+// Whatever a stranger is answered by the thousand, the log has one line of it in a while.
 
-describe("what is refused", () => {
+describe("what is answered", () => {
   const MANY = 10;
   const PASSWORD = "a-password-of-the-operator";
+  const routes: Extensions["routes"] = (router) => {
+    router.get("/yours", (request, response) => {
+      if (request.query["from"] === "a known one") response.locals["isAuthenticated"] = true;
+      response.json("done");
+    });
+  };
 
-  beforeAll(() =>
-    life.world.restart({
-      environment: { OPERATOR_PASSWORD: PASSWORD, SSO_SALT: "a-salt-of-the-sign-on" },
+  beforeAll(() => {
+    Object.assign(life.vendor, { routes });
+    return life.world.restart({
+      environment: {
+        ...{ OPERATOR_PASSWORD: PASSWORD, SSO_SALT: SALT },
+        ...{ OAUTH_CLIENT_ID: "a-client", OAUTH_CLIENT_SECRET: "a-secret-of-the-client" },
+      },
       parts: { pace: { lastOrdersMs: 25, logAgainMs: 600_000 } },
-    }),
-  );
+    });
+  });
 
   async function ask(path: string, status: number, init: RequestInit = {}): Promise<void> {
     for (let asked = 0; asked < MANY; asked++) {
@@ -131,6 +144,43 @@ describe("what is refused", () => {
     const lines = () => life.world.lines(`"path":"${path}`, `"status":${status}`);
     await eventually(() => expect(lines()).toHaveLength(1));
     expect(JSON.parse(lines()[0]!)).toMatchObject({ address: expect.stringMatching(/^(127\.0\.0\.1|::1)$/) });
+  });
+
+  it.each([
+    ["a sign-in that was begun", "/oauth/login?a=b", 303],
+    ["the stylesheet", "/assets/style.css?v=1", 200],
+    ["a route of the vendor's", "/yours?a=b", 200],
+  ])("%s: a sample is logged of those of strangers", async (_, path, status) => {
+    await ask(path, status);
+    // These are logged each time, after the ones above.
+    const known = () => life.world.lines('"path":"/metrics"').length;
+    const before = known();
+    await ask("/metrics", 200, { headers: { authorization: basic("operator", PASSWORD) } });
+    await eventually(() => expect(known() - before).toBe(MANY));
+    const lines = life.world.lines(`"path":"${path.split("?")[0]}"`, `"status":${status}`);
+    expect(lines.length).toBeLessThanOrEqual(1);
+  });
+
+  it.each(["/healthz", "/healthz?a=b", "/readyz", "/readyz?a"])("%s: nothing is logged", async (path) => {
+    await ask(path, 200);
+    expect(life.world.lines(`"path":"${path.split("?")[0]}"`)).toEqual([]);
+  });
+
+  it("a customer and a caller whom the vendor knows are logged each time", async () => {
+    const uuid = await life.settled("basic");
+    const browser = aBrowser(() => life.world.service.url!);
+    const { form } = life.control.signOnForm(uuid);
+    await browser.post("/sso/login", {}, new URLSearchParams({ ...form }));
+    for (let asked = 0; asked < MANY; asked++)
+      expect((await browser.get(`/customer/${uuid}`)).status).toBe(200);
+    await browser.post(`/customer/${uuid}/sign-out`);
+    await ask("/yours?from=a%20known%20one", 200);
+    await eventually(() => {
+      expect(life.world.lines(`"path":"/customer/${uuid}"`, '"status":200')).toHaveLength(MANY);
+      expect(life.world.lines('"path":"/sso/login"', '"status":303')).toHaveLength(1);
+      expect(life.world.lines(`"path":"/customer/${uuid}/sign-out"`, '"status":303')).toHaveLength(1);
+      expect(life.world.lines('"path":"/yours"').length).toBeGreaterThanOrEqual(MANY);
+    });
   });
 
   it("wrong passwords are counted by what they would open, and right ones pass beside them", async () => {

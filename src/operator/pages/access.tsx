@@ -32,7 +32,7 @@ export function guard(ctx: OpenContext, password: RequestHandler | null): Reques
   return async (request, response, next) => {
     const isPasswordWanted = request.headers.authorization || request.query["with"] === "password";
     if (byPassword && isPasswordWanted) return byPassword(request, response, next);
-    const person = await personOf(ctx, request).catch((cause: unknown) => {
+    const person = await personOf(ctx, request, response).catch((cause: unknown) => {
       // Sessions need the database, the password does not.
       if (!byPassword || !isDatabaseUnreachable(cause)) throw cause;
       const next = { label: "Use the operator's password", path: WITH_PASSWORD };
