@@ -1,3 +1,4 @@
+import "./no-inspector.ts";
 import { randomBytes } from "node:crypto";
 import path from "node:path";
 import { fileURLToPath } from "node:url";

@@ -1,3 +1,4 @@
+import "./no-inspector.ts";
 import { exitWith, onSignals } from "../src/process/run-process.ts";
 import { colours } from "./colours.ts";
 import { attachedApps, configVars } from "./demo/apps-and-config.ts";

@@ -1,3 +1,4 @@
+import "./no-inspector.ts";
 import type { AddonState } from "../packages/sandbox/index.ts";
 import { BrokenStateFile } from "../packages/sandbox/world/state-file.ts";
 import { StateFileInUse } from "../packages/sandbox/world/state-owner.ts";

@@ -1,3 +1,4 @@
+import "./no-inspector.ts";
 import { spawn, type ChildProcess } from "node:child_process";
 import { constants } from "node:os";
 import type { Sandbox } from "../packages/sandbox/index.ts";

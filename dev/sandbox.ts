@@ -1,3 +1,4 @@
+import "./no-inspector.ts";
 import { runSandbox } from "../packages/sandbox/command.ts";
 import { readRegistration } from "../packages/sandbox/registration.ts";
 import { readChosenEnvironment, readEnvironment } from "../src/environment.ts";

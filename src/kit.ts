@@ -1,5 +1,7 @@
 import { messageOf } from "./errors.ts";
-import { runKit } from "./operator/commands/program.ts";
+import { takeOverNode } from "./process/node-process.ts";
+
+takeOverNode();
 
 // A reader that closes the pipe early (`| head`), or a terminal that hangs up, is no error, and must not end the process
 // while a token is being stored. Anything else, such as a full disk, is a failure, also after the command has ended.
@@ -14,5 +16,6 @@ for (const stream of [process.stdout, process.stderr]) {
 }
 
 // The operator's command line.
+const { runKit } = await import("./operator/commands/program.ts");
 const exitCode = await runKit(process.argv.slice(2), process);
 process.exitCode = exitCode || process.exitCode;

@@ -1,5 +1,8 @@
-import { runProcess } from "./process/run-process.ts";
-import { runWeb } from "./process/run-web.ts";
+import { takeOverNode } from "./process/node-process.ts";
+
+takeOverNode();
+const { runProcess } = await import("./process/run-process.ts");
+const { runWeb } = await import("./process/run-web.ts");
 
 /** The web process: answers the platform, and runs the jobs: with `WEB_JOBS=off` only what its own requests make due. */
 await runProcess(runWeb);

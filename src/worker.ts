@@ -1,5 +1,8 @@
-import { runProcess } from "./process/run-process.ts";
-import { runWorker } from "./process/run-worker.ts";
+import { takeOverNode } from "./process/node-process.ts";
+
+takeOverNode();
+const { runProcess } = await import("./process/run-process.ts");
+const { runWorker } = await import("./process/run-worker.ts");
 
 /** The worker process: runs the jobs and nothing else, beside web processes on the same database. */
 await runProcess(runWorker);

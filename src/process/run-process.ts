@@ -3,6 +3,7 @@ import { readConfig, type Config } from "../config.ts";
 import { readEnvironment } from "../environment.ts";
 import { Misconfigured } from "../errors.ts";
 import { createOwnScrubber } from "../secret.ts";
+import { takeOverNode, takeWarnings } from "./node-process.ts";
 import type { RunningService } from "./start-up.ts";
 
 /** EX_CONFIG. */
@@ -16,14 +17,14 @@ const FORCE_AFTER_MS = 5_000;
 
 /** Runs a service as this process. An error that ends the start is printed without the secrets of the settings. */
 export async function runProcess(start: (config: Config) => Promise<RunningService>): Promise<void> {
-  // Node would open its inspector, through which anybody on this machine reads every secret.
-  process.on("SIGUSR1", () => undefined);
+  takeOverNode();
   let scrub = (text: string) => text;
   try {
     const config = readConfig(readEnvironment());
     scrub = createOwnScrubber(config).scrub;
     const service = await start(config);
     scrub = service.services.scrubber.scrub;
+    logWarnings(service);
     const isStopping = stopOnSignals(service);
     stopOnBug(service);
     alarmWhenBlocked(service);
@@ -31,8 +32,17 @@ export async function runProcess(start: (config: Config) => Promise<RunningServi
       if (!isStopping()) throw error;
     });
   } catch (error) {
+    takeWarnings(({ name, message }) => process.stderr.write(`${scrub(`${name}: ${message}`)}\n`));
     exitWith(error, scrub);
   }
+}
+
+/** The log takes a sample of those of one kind. Their stack says which code is at fault. */
+function logWarnings({ services: { log } }: RunningService): void {
+  takeWarnings((warning) => {
+    const { name, code, message: reason, stack } = warning as NodeJS.ErrnoException;
+    log.warn({ name, code, reason, stack }, "Node warns");
+  });
 }
 
 export function exitWith(error: unknown, scrub = (text: string) => text): never {

@@ -28,6 +28,21 @@ it("the first line of the log names the build", async () => {
   });
 });
 
+it("warnings of Node are in the log, one of a kind, and not bare text", async () => {
+  const warn = `process.emitWarning("The kettle boils", { type: "KettleWarning", code: "KET001" })`;
+  // Once the service has begun to load.
+  const again = `setInterval(() => process.listenerCount("SIGUSR1") && ${warn}, 20).unref()`;
+  const { output, ended, signal } = await life.start("web", before(again));
+  await eventually(() => expect(output()).toContain("Node warns"));
+  signal("SIGTERM");
+  expect(await ended).toBe(0);
+  const lines = output().trimEnd().split("\n");
+  const said = lines.map((line) => JSON.parse(line) as { msg: string });
+  const shown = { level: "warn", name: "KettleWarning", code: "KET001", reason: "The kettle boils" };
+  const stack = expect.stringContaining("KettleWarning: The kettle boils");
+  expect(said.filter(({ msg }) => msg === "Node warns")).toMatchObject([{ ...shown, stack }]);
+});
+
 describe("a signal to stop", () => {
   it.each([
     ["with SIGINT", ["SIGINT"]],

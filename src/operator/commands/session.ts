@@ -8,6 +8,7 @@ import { readEnvironment, type Environment } from "../../environment.ts";
 import { messageOf } from "../../errors.ts";
 import { createOwnScrubber, type Scrubber, type Secret } from "../../secret.ts";
 import type { OpenContext, Parts } from "../../context.ts";
+import { takeWarnings } from "../../process/node-process.ts";
 import { onSignals } from "../../process/run-process.ts";
 import type { Offer } from "../../resources/contract.ts";
 import { UsedWrongly } from "../errors.ts";
@@ -61,6 +62,7 @@ export function createSession(
   const say = (line: string): void => void (json || progress.say(line));
   const warn = (what: string, error: unknown): void =>
     progress.say(`${paint().yellow("!")} ${what}: ${safeLines(scrub(messageOf(error)), "  ")}`);
+  takeWarnings((warning) => json || warn("Node warns", warning));
 
   /** Throws `Misconfigured` for faults; with `only`, just for those of the named settings. */
   function settings(only?: readonly SettingName[]): Config {
