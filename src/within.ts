@@ -1,3 +1,5 @@
+import { setMaxListeners } from "node:events";
+
 /** Resolves with `work`, or rejects with `late()` after `ms` milliseconds; a later result is dropped. */
 export function within<T>(ms: number, work: Promise<T>, late: () => Error): Promise<T> {
   return new Promise((resolve, reject) => {
@@ -34,6 +36,8 @@ export async function untilCut<T>(
   let isOver = false;
   const check = (isOurs: boolean) =>
     isOurs || isOver || cut(new LeaseLost("It is no longer ours, or no longer wanted."));
+  // Any number of calls listen to the same signal beside each other, each until it has ended; so may the vendor's.
+  setMaxListeners(0, ending.signal, ...cuts);
   const listening = cuts.map((signal) => ({ signal, end: () => cut(signal.reason) }));
   for (const { signal, end } of listening) signal.addEventListener("abort", end);
   // Before `work` begins: nothing that ends it is missed.

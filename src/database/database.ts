@@ -3,7 +3,7 @@ import pg from "pg";
 import { parse } from "pg-connection-string";
 import { KitError, Misconfigured } from "../errors.ts";
 import type { PrismaClient } from "./client/client.ts";
-import { refused, leavesConnectionSound } from "./retry.ts";
+import { isPlanOutdated, leavesConnectionSound, refused } from "./retry.ts";
 
 export * from "./retry.ts";
 
@@ -83,7 +83,7 @@ export function openDatabase({ url, ca, poolSize, onError = () => {} }: Database
   const query: Queryable["query"] = async (...given) => {
     const client = await connect();
     try {
-      return (await lend(client, (lent) => lent.query(...given))) as never;
+      return (await lend(client, (lent) => queryAlone(lent, ...given))) as never;
     } catch (error) {
       onError(error);
       throw error;
@@ -186,6 +186,14 @@ async function lend<T>(
   } finally {
     client.release(lent.isBroken);
   }
+}
+
+/** One that was not run for its outdated plan is sent once more without its name, and is planned for that. */
+function queryAlone(lent: Lent, statement: Statement, values: readonly unknown[] = []): Promise<unknown[]> {
+  return lent.query(statement, values).catch(async (error: unknown) => {
+    if (!isPlanOutdated(error)) throw error;
+    return (await lent.send({ text: statement.text, values: [...values] })).rows as unknown[];
+  });
 }
 
 function inTransaction<T>(

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { KitError, messageOf } from "../errors.ts";
+import { chainOf, KitError, messageOf } from "../errors.ts";
 import { within } from "../within.ts";
 
 // Which errors of the driver, of Node and of Prisma another try may cure, the one place that tries again, and what watches
@@ -13,6 +13,8 @@ const PASSING_MESSAGES =
   /Connection (terminated|ended)|Query read timeout|timeout exceeded|not queryable|has closed the connection/;
 /** Another transaction stood in the way: a conflict, a deadlock, a lock that it held for longer than we wait. */
 const HELD_UP_STATES = /^(40001|40P01|55P03)/;
+/** Of the passing ones, those that may stay: no room on the disk or in memory, a limit of the server, too long. */
+const LASTING_STATES = /^(53[124]|57014)/;
 /** A value that does not fit (22), breaks a constraint (23), or is more than PostgreSQL can hold in one place (54). */
 const DATA_STATES = /^(22|23|54)/;
 /** A right is missing, or a pooler shares sessions: a named statement exists already, or no longer. */
@@ -39,11 +41,25 @@ export function isTransient(error: unknown): boolean {
 }
 
 function passes(error: unknown): boolean {
-  const { state, code, message, routine } = clues(error);
+  const { state, code, message } = clues(error);
   if (isHeldUp(error)) return true;
-  // The plan of a named statement whose table has changed; the connection is closed, and with it the plan.
-  if (state) return PASSING_STATES.test(state) || routine === "RevalidateCachedQuery";
+  if (state) return PASSING_STATES.test(state) || isPlanOutdated(error);
   return PASSING_CODES.test(code) || PASSING_MESSAGES.test(message);
+}
+
+/**
+ * Has the table of a named statement changed, as by a migration, so that its plan returns other columns? The statement
+ * was not run. The connection is closed, and with it the plan.
+ */
+export const isPlanOutdated = (error: unknown) => clues(error).routine === "RevalidateCachedQuery";
+
+/**
+ * Is it over by itself at a later try, or does the alarm of an outage report it? Not what lasts until an operator ends
+ * it: a full disk, too little memory, a statement that takes too long.
+ */
+export function endsByItself(error: unknown): boolean {
+  const isLasting = (each: Error) => !wasRefused(each) && LASTING_STATES.test(clues(each).state);
+  return isDatabaseUnreachable(error) && !chainOf(error).some(isLasting);
 }
 
 /** Must an operator change something first: the address, a name, a password, a right, TLS, a pooler? */

@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { createTask } from "node-cron";
 import type { Context } from "../context.ts";
 import { retryWhileUnreachable } from "../database/database.ts";
@@ -60,6 +61,8 @@ export function createYourJobs(ctx: Context, jobs: readonly YourJob[]) {
     const claimed = await ctx.work.patiently(() => claimJobs(ctx.db, idle()));
     for (const each of claimed) {
       const ending = new AbortController();
+      // A job may make any number of calls with its signal.
+      setMaxListeners(0, ending.signal);
       const job = jobs.find(({ name }) => name === each.name)!;
       const notStored = (error: unknown) =>
         ctx.log.error({ job: job.name, error }, "The end of your job is not stored; it runs again");

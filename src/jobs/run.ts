@@ -1,5 +1,5 @@
 import { createTask } from "node-cron";
-import { isHeldUp } from "../database/database.ts";
+import { endsByItself } from "../database/database.ts";
 import type { Log } from "../logging/log.ts";
 
 /** The background jobs, as the heartbeats, the metrics and the log name them. */
@@ -96,8 +96,7 @@ export function createJobs({ jobs, beat, log }: Needs): Jobs {
       const seconds = typeof taken === "number" && taken > 0 ? 0 : await job.nextInSeconds?.();
       if (seconds != null && seconds < SOON_SECONDS) wake(job, Math.max(seconds * 1000, LEAST_PAUSE_MS));
     } catch (error) {
-      // PostgreSQL ends one of two transactions that stand in each other's way, as beside a migration.
-      const level = isHeldUp(error) ? "warn" : "error";
+      const level = endsByItself(error) ? "warn" : "error";
       log[level]({ job: job.name, error }, "A job failed; the next tick tries again");
     }
   }

@@ -49,6 +49,21 @@ describe("a statement", () => {
     expect(rows.map(({ value }) => value)).toEqual(["force_generic_plan", "2", "public"]);
   });
 
+  it("whose table has changed since it was planned is run at once, on each connection", async () => {
+    await run(`CREATE TABLE kettles (id int)`);
+    const all = statement("all_kettles", "SELECT * FROM kettles");
+    await withDatabase({ poolSize: 3 }, async (db) => {
+      const readThrice = () => Promise.all([1, 2, 3].map(() => db.query(all)));
+      await readThrice();
+      await run(`ALTER TABLE kettles ADD colour text DEFAULT 'red'`);
+      await run(`INSERT INTO kettles VALUES (1)`);
+      const rows = [{ id: 1, colour: "red" }];
+      expect(await readThrice()).toEqual([rows, rows, rows]);
+      await expect(db.transaction((tx) => tx.query(all))).resolves.toEqual(rows);
+    });
+    await run(`DROP TABLE kettles`);
+  });
+
   it("with a bigint that a number cannot hold throws instead of rounding", async () => {
     await expect(run(`SELECT 9007199254740993::bigint`)).rejects.toThrow(RangeError);
   });

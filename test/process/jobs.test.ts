@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { jest } from "@jest/globals";
 import { createJobs, type Job, type Jobs } from "../../src/jobs/run.ts";
+import { DatabaseUnavailable, refused } from "../../src/database/database.ts";
 import { createLog } from "../../src/logging/log.ts";
 import { createScrubber } from "../../src/secret.ts";
+import { databaseError } from "../support/interleavings.ts";
 import { eventually } from "../support/world.ts";
 
 let jobs: Jobs;
@@ -28,6 +30,28 @@ describe("a job", () => {
     await eventually(() => tries >= 2 && beats.filter((name) => name === "works").length >= 2);
     expect(beats).not.toContain("fails");
     expect(lines.join("")).toMatch(/"job":"fails".*no 1/);
+  });
+
+  it.each<[string, string, unknown]>([
+    ["a lost connection", "warn", databaseError("08006")],
+    ["a conflict", "warn", databaseError("40001")],
+    ["an outdated plan", "warn", Object.assign(databaseError("0A000"), { routine: "RevalidateCachedQuery" })],
+    ["a wait in vain", "warn", new DatabaseUnavailable("in vain", { cause: databaseError("57P03") })],
+    ["no connection left", "warn", refused(databaseError("53300"))],
+    [
+      "a wait in vain for room on the disk",
+      "error",
+      new DatabaseUnavailable("x", { cause: databaseError("53100") }),
+    ],
+    ["a full disk", "error", databaseError("53100")],
+    ["a statement that takes too long", "error", databaseError("57014")],
+    ["a table that is missing", "error", databaseError("42P01")],
+    ["a fault of the code", "error", new TypeError("x is not a function")],
+  ])("that fails by %s is logged as %s", async (name, level, error) => {
+    started({ name, run: () => Promise.reject(error as Error) });
+    await eventually(() => lines.some((line) => line.includes(`"job":"${name}"`)));
+    const line = JSON.parse(lines.find((each) => each.includes(`"job":"${name}"`))!) as unknown;
+    expect(line).toMatchObject({ level, msg: "A job failed; the next tick tries again" });
   });
 
   it("runs although the event loop was held over the second of its tick", async () => {

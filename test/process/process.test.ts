@@ -43,6 +43,12 @@ it("warnings of Node are in the log, one of a kind, and not bare text", async ()
   expect(said.filter(({ msg }) => msg === "Node warns")).toMatchObject([{ ...shown, stack }]);
 });
 
+it("many steps beside each other raise no warning of Node", async () => {
+  const web = await life.start();
+  await life.install(40);
+  expect(web.output().match(/MaxListeners\w+/)).toBeNull();
+});
+
 describe("a signal to stop", () => {
   it.each([
     ["with SIGINT", ["SIGINT"]],
