@@ -7,6 +7,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import process from "node:process";
 import { URL } from "node:url";
+import "../dev/packages.mjs";
 
 const require = createRequire(import.meta.url);
 const client = new URL("../src/database/client/", import.meta.url);

@@ -1,6 +1,7 @@
 // The script `kit` of package.json, in a folder with a compiler that says that it ran.
 
 import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { copyFile, mkdir, mkdtemp, readdir, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -10,7 +11,7 @@ import { fileURLToPath } from "node:url";
 
 const { scripts } = JSON.parse(
   readFileSync(new URL("../../../package.json", import.meta.url), "utf8"),
-) as { scripts: { kit: string } }; // prettier-ignore
+) as { scripts: Record<string, string> & { kit: string } }; // prettier-ignore
 const DEV = fileURLToPath(new URL("../../../dev", import.meta.url));
 /** The compiler takes a moment in which only a part of the build exists. */
 const COMPILER = `
@@ -117,4 +118,27 @@ describe("npm run kit", () => {
     await put("src/your-service/plans.ts", "", 10);
     expect(await kit()).toEqual(OLD);
   });
+});
+
+describe("without the packages for building", () => {
+  beforeEach(async () => {
+    await put("package.json", JSON.stringify({ name: "a-kit", type: "module", scripts }));
+    await put("prisma/schema.prisma");
+    for (const file of ["prisma/generate.mjs", "dev/packages.mjs", "dev/first-build.mjs", "dev/test.sh"]) {
+      await mkdir(path.dirname(path.join(folder, file)), { recursive: true });
+      await copyFile(path.join(DEV, "..", file), path.join(folder, file));
+    }
+  });
+
+  it.each("build kit dev test sandbox sandbox:run demo check conformance make-it-yours types".split(" "))(
+    "npm run %s says what to install, in a sentence, and fails",
+    async (script) => {
+      const env = { ...process.env, NODE_ENV: "production" };
+      const child = spawn("npm", ["run", "--silent", script], { cwd: folder, env });
+      const [said, [code]] = await Promise.all([text(child.stderr), once(child, "exit")]);
+      const needed = said.replace(/^Building dist\/.*\n/, "");
+      expect(needed).toMatch(/^Packages for building are not installed \(.*npm ci --include=dev.*\.\n$/);
+      expect(code).toBe(1);
+    },
+  );
 });
