@@ -1,5 +1,5 @@
 import { inspect } from "node:util";
-import { redact, type Secret } from "./secret.ts";
+import { redact, redactorOf, type Secret } from "./secret.ts";
 
 /** `id`: a stable machine word; `message`: a sentence for a person. No enumerable member may hold a secret. */
 export class KitError extends Error {
@@ -85,7 +85,7 @@ export function mayQuote(thrown: unknown, secrets: readonly Secret[]): unknown {
 
 export function withoutQuoted(error: Error): (text: string) => string {
   const secrets = chainOf(error).flatMap((each) => quotedBy.get(each) ?? []);
-  return (text) => redact(text, secrets);
+  return redactorOf(secrets);
 }
 
 const DEEPEST_CAUSE = 8;

@@ -1,5 +1,6 @@
 import { unescape } from "node:querystring";
 import { inspect } from "node:util";
+import { base64Of, formsOf, hexOf, patternOf, withoutBytes } from "./secret-forms.ts";
 
 /** What is shown in place of a secret. */
 export const HIDDEN = "[secret]";
@@ -33,60 +34,15 @@ export class Secret {
   }
 }
 
-// Secrets in texts are found by their values, in every form in which one may be written. Not by the paths of members:
-// these miss what is in an error's text, a header or a nested object.
-
-/** Values and forms with fewer characters are not searched for: they would be found in ordinary words. */
-const SHORTEST = 4;
-
 /** A text without these secrets, in any form. */
 export function redact(text: string, secrets: readonly string[]): string {
+  return redactorOf(secrets)(text);
+}
+
+/** As {@link redact}, for several texts. */
+export function redactorOf(secrets: readonly string[]): (text: string) => string {
   const pattern = patternOf(formsOf(secrets));
-  return pattern ? text.replace(pattern, HIDDEN) : text;
-}
-
-/** Finds any of these texts; where several begin, the longest. Null: there are none. */
-function patternOf(texts: Iterable<string>): RegExp | null {
-  const longestFirst = [...texts].sort((one, other) => other.length - one.length);
-  const escaped = longestFirst.map((text) => text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"));
-  return escaped.length > 0 ? new RegExp(escaped.join("|"), "g") : null;
-}
-
-/** Every form in which these secrets may be written: plain, escaped, URL-encoded and in base64. */
-export function formsOf(secrets: readonly string[]): string[] {
-  const values = secrets.filter(({ length }) => length >= SHORTEST);
-  const forms = values.flatMap((value) => [value, ...encoded(value), ...escaped(value), ...base64Of(value)]);
-  return [...new Set(forms)].filter(({ length }) => length >= SHORTEST);
-}
-
-/** As in a URL, in a form, and in either within a URL; with hexadecimal digits in capitals and in small letters. */
-function encoded(value: string): string[] {
-  const inUrl = encodeURIComponent(value.toWellFormed());
-  const inForm = new URLSearchParams([["", value]]).toString().slice(1);
-  const upper = [inUrl, inForm, encodeURIComponent(inUrl), encodeURIComponent(inForm)];
-  return [...upper, ...upper.map((each) => each.replace(/%[0-9A-F]{2}/g, (code) => code.toLowerCase()))];
-}
-
-/** As JSON, once to three times: a log line is JSON, and may quote JSON. Also as JavaScript shows a text. */
-function escaped(value: string): string[] {
-  const json = (text: string) => JSON.stringify(text).slice(1, -1);
-  const shown = inspect(value).slice(1, -1);
-  return [json(value), json(json(value)), json(json(json(value))), json(shown), json(json(shown))];
-}
-
-/**
- * In base64, also as part of a longer text, like the password in Basic credentials. A digit of base64 holds six bits,
- * so a value can begin in three positions; a first or last digit that is shared with a neighbour is left out.
- */
-function base64Of(value: string): string[] {
-  const bytes = Buffer.from(`\0\0${value}`);
-  const forms = [0, 1, 2].flatMap((before) => {
-    const first = Math.ceil((before * 8) / 6);
-    const last = Math.floor(((bytes.length - 2 + before) * 8) / 6);
-    const form = bytes.toString("base64", 2 - before).slice(first, last);
-    return /[+/]/.test(form) ? [form, form.replaceAll("+", "-").replaceAll("/", "_")] : [form];
-  });
-  return forms.filter(({ length }) => length >= SHORTEST);
+  return (text) => (pattern ? text.replace(pattern, HIDDEN) : text);
 }
 
 /** Redacts secrets in a line of text: the last barrier before it leaves the process. */
@@ -101,23 +57,38 @@ const PASSWORD_IN_ADDRESS = /(:\/\/[^\s/?#@:"\\]*:)[^\s/?#"\\]+(?=@)/g;
 /** Redacts whatever begins with the platform's token prefix, every value given to `hide`, and passwords in addresses. */
 export function createScrubber(tokenPrefix: string) {
   const forms = new Set<string>();
-  const begins = patternOf(tokenPrefix === "" ? [] : [tokenPrefix, ...base64Of(tokenPrefix)]);
-  const token = begins && new RegExp(`(?:${begins.source})[\\w~.+/%-]+`, "g");
+  const prefixes = tokenPrefix === "" ? [] : [tokenPrefix, ...base64Of(tokenPrefix), hexOf(tokenPrefix)];
+  const begins = patternOf(prefixes);
+  const token = begins && new RegExp(`(?:${begins.source})[\\w~.+/%-]+`, "gi");
   let hidden: RegExp | null = null;
+  let suspicious = suspicionOf(prefixes);
   return {
     scrub(line: string): string {
-      const withoutTokens = token ? line.replace(token, HIDDEN) : line;
-      const clean = hidden ? withoutTokens.replace(hidden, HIDDEN) : withoutTokens;
+      // Most lines contain none. A pattern that heeds case is twice as fast, and one pass is faster than two.
+      const clean = suspicious?.test(line.toLowerCase()) ? withoutSecrets(line) : line;
       // Few lines contain an @, and looking for it is faster than looking for `://` or for the pattern.
       const mayHoldAddress = clean.includes("@") && clean.includes("://");
-      return mayHoldAddress ? clean.replace(PASSWORD_IN_ADDRESS, `$1${HIDDEN}`) : clean;
+      return withoutBytes(mayHoldAddress ? clean.replace(PASSWORD_IN_ADDRESS, `$1${HIDDEN}`) : clean);
     },
     /** Redacts these values too from now on. */
     hide(...secrets: readonly Secret[]): void {
       for (const form of formsOf(secrets.map((each) => each.reveal()))) forms.add(form);
       hidden = patternOf(forms);
+      suspicious = suspicionOf([...prefixes, ...forms]);
     },
   };
+
+  function withoutSecrets(line: string): string {
+    const withoutTokens = token ? line.replace(token, HIDDEN) : line;
+    return hidden ? withoutTokens.replace(hidden, HIDDEN) : withoutTokens;
+  }
+}
+
+/** Finds any of these forms in a line of small letters. */
+function suspicionOf(forms: readonly string[]): RegExp | null {
+  const pattern = patternOf(new Set(forms.map((form) => form.toLowerCase())), "");
+  // Which of the two small letters a capital sigma becomes depends on what follows.
+  return pattern && new RegExp(pattern.source.replace(/[σς]/g, "[σς]"));
 }
 
 /** A scrubber that hides the secrets in these settings, the vendor's own settings included. */

@@ -1,3 +1,4 @@
+import { isAnyArrayBuffer } from "node:util/types";
 import { levels, pino, type LogFn, type Logger } from "pino";
 import { logOutput } from "./log-output.ts";
 import { chainOf, messageOf, withoutQuoted } from "../errors.ts";
@@ -85,6 +86,8 @@ function readable(read: () => unknown, seen = new Set<object>()): unknown {
     const value = read();
     if (typeof value !== "object" || value === null) return value;
     if (value instanceof Error) return spelledOut(value);
+    const bytes = bytesIn(value);
+    if (bytes !== null) return `[${bytes} bytes]`;
     const { toJSON } = value as { toJSON?: unknown };
     if (typeof toJSON === "function") return readable(() => toJSON.call(value) as unknown, seen);
     if (seen.has(value)) return "(as above)";
@@ -95,6 +98,13 @@ function readable(read: () => unknown, seen = new Set<object>()): unknown {
   } catch {
     return UNREADABLE;
   }
+}
+
+/** How many bytes a buffer has, also as JSON has shown it: its numbers could be those of a secret. Null: it is none. */
+function bytesIn(value: object): number | null {
+  if (ArrayBuffer.isView(value) || isAnyArrayBuffer(value)) return value.byteLength;
+  const { type, data } = value as { type?: unknown; data?: unknown };
+  return type === "Buffer" && Array.isArray(data) ? data.length : null;
 }
 
 /**

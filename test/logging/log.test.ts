@@ -22,6 +22,12 @@ const never = (): never => {
 const UNREADABLE = { enumerable: true, get: never };
 
 const inUrl = encodeURIComponent;
+const hex = (text: string) => Buffer.from(text).toString("hex");
+const bytesOf = (text: string) => new Uint8Array(Buffer.from(text)).buffer;
+const asCode = (letter: string) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`;
+const percent = (letter: string) => `%${hex(letter).toUpperCase()}`;
+const MARKUP = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" } as Record<string, string>;
+const markup = (text: string, quote: string) => text.replace(/[&<>"']/g, (letter) => MARKUP[letter] ?? quote);
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 
 /** Ways in which secrets get into logs: what is logged. */
@@ -70,6 +76,35 @@ const ways: Record<string, (secret: string) => unknown[]> = {
   "in base64 for URLs": (secret) => [Buffer.from(secret).toString("base64url")],
   "in Basic credentials": (s) => [["a", "ab", "abc"].map((user) => base64(`${user}:${s}`)).join(" ")],
   "in base64 with something behind it": (secret) => [base64(`${secret}:more of it`)],
+  "in hexadecimal digits": (secret) => [`0x${hex(secret)} ${hex(`user:${secret}:x`).toUpperCase()}`],
+  "as a buffer": (secret) => [{ token: Buffer.from(secret), list: [Buffer.from(secret)] }, "x"],
+  "as a buffer with %o, and as the message": (secret) => ["token %o", Buffer.from(secret)],
+  "as what JSON makes of a buffer": (secret) => [{ token: Buffer.from(secret).toJSON() }, "x"],
+  "as typed arrays": (secret) => [{ of: new Uint8Array(Buffer.from(secret)), at: bytesOf(secret) }, "x"],
+  "in a text as bytes": (secret) => [inspect([Buffer.from(secret), new Uint8Array(Buffer.from(secret))])],
+  "in a text as JSON of a buffer": (secret) => [JSON.stringify({ token: Buffer.from(secret) })],
+  "in an error as JSON of a buffer": (s) => [{ error: new Error(JSON.stringify(Buffer.from(s))) }, "x"],
+  "in JSON with escaped slashes": (secret) => [JSON.stringify({ a: secret }).replaceAll("/", "\\/")],
+  "in JSON with HTML's letters escaped": (s) => [JSON.stringify({ a: s }).replace(/[<>&']/g, asCode)],
+  "in JSON in ASCII alone": (s) => [
+    JSON.stringify({ a: s })
+      .replaceAll("/", "\\/")
+      .replace(/[^\0-\x7f]/g, asCode),
+  ],
+  "in an address that was encoded whole": (secret) => [`GET ${encodeURI(`https://x/${secret}`)}`],
+  "in an address, as other languages encode it": (s) => [
+    `${inUrl(s).replace(/[!'()*]/g, percent)} ${inUrl(s)
+      .replace(/[!'()*]/g, percent)
+      .replaceAll("%2F", "/")}`,
+  ],
+  "in the query of an address as Node writes it": (s) => [
+    new URL(`https://x/?a=${s.replaceAll("#", "%23")}`).href,
+  ],
+  "in HTML": (secret) => [`<p>${markup(secret, "&#39;")}</p> <a title="${markup(secret, "&#x27;")}">`],
+  "in HTML that escapes slashes": (secret) => [markup(secret, "&#x27;").replaceAll("/", "&#x2F;")],
+  "in capitals": (secret) => [secret.toUpperCase()],
+  "in small letters": (secret) => [`the token ${secret.toLowerCase()}Σ`],
+  "in other letters for the digits of a URL": (s) => [inUrl(s).replace(/%../g, (code) => code.toLowerCase())],
 };
 const write = (log: Log, words: unknown[]) => (log.error as (...words: unknown[]) => void)(...words);
 
@@ -94,8 +129,19 @@ describe.each(Object.entries(secrets))("the scrubber hides a secret that is %s",
     write(log.child({ token: secret }), ["x"]);
     expect(lines).toHaveLength(2);
     for (const line of lines) expect(JSON.parse(line)).toEqual(expect.any(Object));
-    for (const shown of readings(text())) expect(shown).not.toContain(secret);
+    for (const shown of readings(text())) {
+      expect(shown).not.toContain(secret);
+      expect(shown.toLowerCase()).not.toContain(secret.toLowerCase());
+    }
   });
+});
+
+it("bytes are shown by their number", () => {
+  const { log, lines } = aLog();
+  const buffer = Buffer.from("32 bytes, which are a key or not");
+  log.info({ buffer, json: buffer.toJSON(), floats: new Float32Array(4), list: [1, 2] }, "x");
+  const shown = { buffer: "[32 bytes]", json: "[32 bytes]", floats: "[16 bytes]", list: [1, 2] };
+  expect(JSON.parse(lines[0]!)).toMatchObject(shown);
 });
 
 /** A line, and the forms in which a reader could decode it. */
@@ -114,7 +160,38 @@ function readings(text: string): string[] {
   const fromBase64 = [...unescaped.matchAll(/[A-Za-z0-9+/_-]{8,}/g)].map(([word]) =>
     Buffer.from(word, "base64").toString(),
   );
-  return [text, unescaped, twice, ...decoded, ...fromBase64];
+  const fromHex = [...unescaped.matchAll(/(?:[0-9a-f]{2}){4,}/gi)].map(([word]) =>
+    Buffer.from(word, "hex").toString(),
+  );
+  const fromNumbers = [...unescaped.matchAll(/\d+(?:,\s*\d+){3,}/g)].map(([list]) =>
+    Buffer.from(list.split(",").map(Number)).toString(),
+  );
+  const spaced = [...unescaped.matchAll(/[0-9a-f]{2}(?: [0-9a-f]{2}){3,}/g)].map(([list]) =>
+    Buffer.from(list.replaceAll(" ", ""), "hex").toString(),
+  );
+  const fromMarkup = unescaped.replace(/&(?:(amp)|(lt)|(gt)|(quot)|#(\d+)|#x([0-9A-F]+));/g, (...found) => {
+    const [, amp, lt, gt, quot, decimal, digits] = found as (string | undefined)[];
+    return amp
+      ? "&"
+      : lt
+        ? "<"
+        : gt
+          ? ">"
+          : quot
+            ? '"'
+            : String.fromCharCode(Number(decimal ?? `0x${digits}`));
+  });
+  return [
+    text,
+    unescaped,
+    twice,
+    ...decoded,
+    ...fromBase64,
+    ...fromHex,
+    ...fromNumbers,
+    ...spaced,
+    fromMarkup,
+  ];
 }
 
 describe("the scrubber", () => {
