@@ -8,7 +8,7 @@ export function factsOf(resource: WholeResource) {
   return {
     Resource: Object.entries({
       ...{ Uuid: uuid, Name: name, Plan: planInWords(plan), Region: region, State: state },
-      App: app && `${app.name} (${app.id})`,
+      ...{ App: app?.name, "App id": app?.id },
       ...{ Created: createdAt, Updated: updatedAt },
     }),
     Credential: Object.entries({

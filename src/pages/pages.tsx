@@ -6,6 +6,7 @@ import { isDatabaseUnreachable } from "../database/retry.ts";
 import { KitError, Refusal } from "../errors.ts";
 import { methodNotAllowed } from "../http/requests.ts";
 import type { Log } from "../logging/log.ts";
+import { visibleInHtml } from "../marks.ts";
 import { addressOf } from "./address.ts";
 import { stylesheet } from "./style.ts";
 
@@ -19,6 +20,8 @@ export interface Page {
   content: ComponentChildren;
   /** 200 unless given. */
   status?: number;
+  /** Marks in its texts that turn or hide others stay as they are: it is your service's, whose language may need them. */
+  keepsMarks?: boolean;
   /** The browser loads it again after so many seconds. */
   refresh?: number | undefined;
 }
@@ -27,11 +30,17 @@ type Around = Record<"navigation" | "footer", ComponentChildren>;
 /** A part that puts something around its pages sets it as `response.locals.frame`, so that error pages have it too. */
 export type Frame = (request: Request, page: Page) => Around;
 
-/** Renders a page, which is made of components, on the server only; every value in it is escaped. */
+/**
+ * Renders a page, which is made of components, on the server only; every value in it is escaped. What comes from outside
+ * and stands beside other words belongs into `<bdi>`, or text from right to left would turn those round.
+ */
 export function show(needs: Pick<Needs, "config">, request: Request, response: Response, page: Page): void {
   const around = (response.locals["frame"] as Frame | undefined)?.(request, page);
   const style = addressOf(needs, request).base + stylesheet.name;
-  const html = render(<Layout siteName={needs.config.addonId} style={style} page={page} around={around} />);
+  const rendered = render(
+    <Layout siteName={needs.config.addonId} style={style} page={page} around={around} />,
+  );
+  const html = page.keepsMarks ? rendered : visibleInHtml(rendered);
   if (page.refresh) response.set("Refresh", `${page.refresh}`);
   response
     .status(page.status ?? 200)

@@ -11,6 +11,7 @@ const OURS = `
 body > header { padding-bottom: 0; color: var(--pico-muted-color); }
 body > main { max-width: 44rem; margin-inline: 0; padding-top: 1rem; }
 @media (min-width: 44rem) { body > header, body > main { max-width: 44rem; margin-inline: auto; } }
+:is(strong, small, code, a, span) { unicode-bidi: isolate; }
 main form { display: inline-block; margin-right: 1rem; }
 main form button { width: auto; }
 main dl { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: 0.5rem 1.5rem; margin-bottom: 2rem; }

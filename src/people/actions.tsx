@@ -5,6 +5,7 @@ import { retryWhileUnreachable } from "../database/database.ts";
 import { Refusal } from "../errors.ts";
 import { callAction } from "../extend/calls.ts";
 import { beginCustomerAction, customerAction, endCustomerAction, type ActionEnd } from "../extend/store.ts";
+import { visible } from "../marks.ts";
 import { isFromOurPage } from "../pages/address.ts";
 import { formIn, formOf, tokenFor, type Purpose } from "../pages/forms.ts";
 import { notFromOurPage } from "../pages/pages.tsx";
@@ -110,7 +111,7 @@ export function Result({ of: { state, said } }: { of: ActionEnd }) {
   const isFine = state === "done" || state === "running";
   return (
     <article>
-      <div role={isFine ? "status" : "alert"}>{said ?? WORDS[state]}</div>
+      <div role={isFine ? "status" : "alert"}>{said === null ? WORDS[state] : visible(said)}</div>
     </article>
   );
 }

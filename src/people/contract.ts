@@ -1,7 +1,10 @@
 import type { ComponentChildren, VNode } from "preact";
 import type { Page } from "../pages/pages.tsx";
 
-/** One add-on resource, as the vendor's page for its customer sees it. */
+/**
+ * One add-on resource, as the vendor's page for its customer sees it. For the page, marks in its texts that turn or hide
+ * others are written out, as \u202e; actions get the texts as they came.
+ */
 export interface CustomerResource {
   /** The platform's id of the resource, lower case. */
   uuid: string;

@@ -2,6 +2,7 @@ import { Router, type Request, type RequestHandler, type Response } from "expres
 import type { Context } from "../context.ts";
 import { clientAddress, methodNotAllowed, nowAuthenticated } from "../http/requests.ts";
 import { customerAction } from "../extend/store.ts";
+import { visible } from "../marks.ts";
 import { addressOf, goTo, isFromOurPage } from "../pages/address.ts";
 import { formIn, parseForm, readForm } from "../pages/forms.ts";
 import { notFromOurPage, show } from "../pages/pages.tsx";
@@ -80,7 +81,8 @@ export function customerRoutes(ctx: Context): Router {
       const form = formsOf(ctx, visit, here);
       const late = () => new Error("The service's customerPage() takes too long");
       // Its backend's errors would be taken for those of our database; a Refusal, or an error of the kit's, is no fault.
-      const made = (async () => ctx.customerPage(resource, { person, form }))().catch((cause: unknown) => {
+      const shown = { person: withMarks(person), form };
+      const made = (async () => ctx.customerPage(withMarks(resource), shown))().catch((cause: unknown) => {
         if (cause instanceof KitError) throw cause;
         throw new KitError("customer_page_failed", "The service's customerPage() failed", { cause });
       });
@@ -94,7 +96,11 @@ export function customerRoutes(ctx: Context): Router {
           <hr />
           {person.email !== null && (
             <p>
-              You are signed on as <strong>{person.email}</strong>.
+              You are signed on as{" "}
+              <strong>
+                <bdi>{visible(person.email)}</bdi>
+              </strong>
+              .
             </p>
           )}
           <form method="post" action={`${here}/sign-out`}>
@@ -103,7 +109,7 @@ export function customerRoutes(ctx: Context): Router {
         </>
       );
       const refresh = ended?.state === "running" ? 2 : undefined;
-      show(ctx, request, response, { ...page, refresh, content });
+      show(ctx, request, response, { ...page, refresh, content, keepsMarks: true });
     })
     .all(methodNotAllowed("GET, HEAD"));
 
@@ -128,6 +134,15 @@ export function customerRoutes(ctx: Context): Router {
     })
     .all(methodNotAllowed("POST"));
   return router;
+}
+
+/** What a page is made of, with the marks in names from outside visible: the page's own may stay. */
+function withMarks<Shown extends object>(members: Shown): Shown {
+  const shown = Object.entries(members).map(([name, value]: [string, unknown]) => [
+    name,
+    typeof value === "string" ? visible(value) : value,
+  ]);
+  return Object.fromEntries(shown) as Shown;
 }
 
 /** One cookie per resource: a customer with two resources open in two tabs is signed on to both. */

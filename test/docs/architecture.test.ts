@@ -9,7 +9,7 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
  * a file of src/. Types may be imported from anywhere, as long as no circle comes of it.
  */
 const LAYERS: readonly (readonly string[])[] = [
-  "context errors offer pace secret secret-forms values version within".split(" "),
+  "context errors marks offer pace secret secret-forms values version within".split(" "),
   "database http logging manifest platform setting vault".split(" "),
   "config environment your-service".split(" "),
   "credentials extend metrics pages partner-api people resources trace work".split(" "),

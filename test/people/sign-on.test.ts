@@ -39,7 +39,7 @@ describe("POST /sso/login", () => {
   it("accepts the user-scoped token alone, and then knows the customer", async () => {
     const browser = customers.browser();
     const { location } = await customers.signOn(browser, without(fresh("ann@example.com"), "resource_token"));
-    expect((await browser.get(location!)).text).toContain("<strong>ann@example.com</strong>");
+    expect((await browser.get(location!)).text).toContain("<strong><bdi>ann@example.com</bdi></strong>");
   });
 
   it("accepts a form that is up to five minutes old or a minute ahead", async () => {
@@ -165,7 +165,7 @@ describe("GET /customer/:uuid", () => {
     const { app } = customers.control.addon(uuid);
     for (const shown of ["basic: A teapot for one", "region us", "provisioned", `app ${app.name}`])
       expect(text).toContain(shown);
-    expect(text).toContain("<strong>owner@example.com</strong>");
+    expect(text).toContain("<strong><bdi>owner@example.com</bdi></strong>");
   });
 
   it("shows the progress message of the service", async () => {

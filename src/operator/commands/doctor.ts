@@ -51,7 +51,7 @@ function showCheck(paint: Paint, check: Check): string {
   const mark = ok ? well : paint.red(isChecked ? "✗" : "–");
   const lines = found.flatMap(({ message, fix }) => [
     safeLines(message, INDENT),
-    ...(fix === null ? [] : [paint.cyan(`→ ${fix}`)]),
+    ...(fix === null ? [] : [paint.cyan(`→ ${safeLines(fix, INDENT)}`)]),
   ]);
   return `${mark} ${paint.bold(id.padEnd(INDENT.length - 3))} ${lines.join(`\n${INDENT}`)}`;
 }

@@ -1,6 +1,7 @@
 import { CommanderError } from "commander";
 import { isDatabaseUnreachable } from "../../database/database.ts";
 import { errorIdOf, messageOf } from "../../errors.ts";
+import { visible } from "../../marks.ts";
 import type { AuditEntry } from "../audit.ts";
 import { ISO_TIME, moment, momentAway, type NamedFact } from "../wording.ts";
 import { isWhole, reportInWords, type Report } from "../work-through.ts";
@@ -60,14 +61,8 @@ export function marked(paint: Paint, text: string): string {
   return safeLines(text).replace(/^✗/gm, paint.red("✗")).replace(/^[–!]/gm, paint.yellow);
 }
 
-/** Characters that move the cursor, change colours or reverse the direction of text. */
-const ACTING = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
-const escaped = (letter: string) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`;
-
-/** Makes one line of text from elsewhere safe for a terminal: control characters are written as \u001b. */
-export function safe(text: string): string {
-  return text.replace(ACTING, escaped);
-}
+/** Makes one line of text from elsewhere safe for a terminal, and its hidden marks visible. */
+export const safe = visible;
 
 /** The same for several lines; the second and later ones are indented by `indent`. */
 export function safeLines(text: string, indent = ""): string {

@@ -222,7 +222,7 @@ function incidentText(
   const head = paint.bold(safe(id === null ? title : `#${id} ${title}`));
   const word = resolved ? "resolved" : (state ?? "open");
   return [
-    `${head}  ${safe(word)}${begin ? `, since ${moment(begin)}` : ""}`,
+    `${head}  ${safe(word)}${begin ? `, since ${safe(moment(begin))}` : ""}`,
     ...updates.map(({ created_at: at, update_type: type, contents }) =>
       safeLines([at && moment(at), type, contents].filter(Boolean).join("  "), "    "),
     ),

@@ -107,7 +107,11 @@ function NotListed({ person: { email, isEmailVerified, id }, base }: { person: A
   return (
     <>
       <p>
-        You are signed in as <strong>{email}</strong>, and the operator's pages are for other accounts.
+        You are signed in as{" "}
+        <strong>
+          <bdi>{email}</bdi>
+        </strong>
+        , and the operator's pages are for other accounts.
       </p>
       <p>
         Whoever runs this service can let you in: {isEmailVerified && "with this e-mail, or "}with the

@@ -54,7 +54,7 @@ export function actionPage(entry: AuditEntry): Page {
         <Facts
           of={[
             uuid && ["Of", <A to={`/resources/${uuid}`}>{uuid}</A>],
-            ["By", [`${operator.name} `, operator.account && <small>{operator.account}</small>]],
+            ["By", [<bdi>{operator.name}</bdi>, " ", operator.account && <small>{operator.account}</small>]],
             operator.address && ["From", operator.address],
             ["Begun", <Moment at={startedAt} />],
             endedAt && ["Ended", <Moment at={endedAt} />],

@@ -35,7 +35,7 @@ export function NamedFacts({ of, now }: { of: readonly NamedFact[]; now: string 
     const text = String(fact ?? "–");
     if (ISO_TIME.test(text)) return <Moment at={text} now={now} />;
     if (/^[0-9a-f-]{16,36}$/.test(text)) return <code>{text}</code>;
-    if (name !== "State") return text;
+    if (name !== "State") return <bdi>{text}</bdi>;
     const [state = "", why] = text.split(": ");
     return [<State of={state} />, why && ` (${why})`];
   };

@@ -64,11 +64,14 @@ function Apps({ of: { primary, attachments } }: { of: AppsReport }) {
   return (
     <ul>
       <li>
-        <strong>{primary.name}</strong>, where it was installed
+        <strong>
+          <bdi>{primary.name}</bdi>
+        </strong>
+        , where it was installed
       </li>
       {others.map(({ name, app }) => (
         <li>
-          {app.name}, attached as <code>{name}</code>
+          <bdi>{app.name}</bdi>, attached as <code>{name}</code>
         </li>
       ))}
     </ul>
@@ -82,7 +85,7 @@ function Timeline({ of: { events, actions } }: { of: WholeResource }) {
       ...{ at, what: type.replaceAll("_", " "), details: detailsInWords(detail) },
     })),
     ...actions.map(({ startedAt, operator, action, state }) => ({
-      ...{ at: startedAt.toISOString(), what: `${operator.name}: ${action}`, details: state },
+      ...{ at: startedAt.toISOString(), what: [<bdi>{operator.name}</bdi>, `: ${action}`], details: state },
     })),
   ].sort((one, other) => (one.at < other.at ? 1 : -1));
   const shown = happenings.map(({ at, what, details }) => {
@@ -117,7 +120,9 @@ export function listPage({ text = "", state = "" }: Search, { resources, next }:
 
 const named = ({ uuid, name }: { uuid: string; name: string | null }) => (
   <span>
-    <A to={`/resources/${uuid}`}>{name ?? uuid}</A>
+    <A to={`/resources/${uuid}`}>
+      <bdi>{name ?? uuid}</bdi>
+    </A>
     {name !== null && <small> {uuid}</small>}
   </span>
 );

@@ -62,6 +62,7 @@ export type OperatorWorld = Awaited<ReturnType<typeof aWorldOfAnOperator>>;
 
 function readable(html: string): string {
   return html
+    .replace(/<\/?bdi>/g, "")
     .replace(/<[^>]*>/g, " ")
     .replaceAll("&quot;", `"`)
     .replaceAll("&lt;", "<")

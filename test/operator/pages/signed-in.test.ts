@@ -62,7 +62,7 @@ describe("an operator with an account", () => {
     expect(operators.world.lines(`"account":"${account}"`, "An operator began an action")).toHaveLength(1);
     const { text: trail } = await browser.get("/operator/actions");
     expect(trail).toContain(`data-label="By"><div>owner@example.com<`);
-    expect((await browser.get(path)).text).toContain("owner@example.com: refresh");
+    expect((await browser.get(path)).text).toContain("<bdi>owner@example.com</bdi>: refresh");
 
     const out = await browser.post("/oauth/logout?return_to=/operator", FROM_OUR_PAGE);
     expect([out.status, out.location]).toEqual([303, "/operator"]);
