@@ -64,7 +64,7 @@ export async function setStage(
     : null;
   const databaseUrl = postgresql?.url ?? config.databaseUrl.reveal();
   const migrationUrl = config.migrationDatabaseUrl?.reveal() ?? databaseUrl;
-  const migrated = () => migrate({ url: migrationUrl, ca: config.databaseCa });
+  const migrated = () => migrate({ url: migrationUrl, ca: config.databaseCa, say: narrator.print });
   await migrated();
   const addresses = {
     ...(postgresql && { DATABASE_URL: databaseUrl }),

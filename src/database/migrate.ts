@@ -1,183 +1,223 @@
-import { createHash } from "node:crypto";
-import { existsSync } from "node:fs";
-import { readdir, readFile } from "node:fs/promises";
-import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
-import pg from "pg";
-import { KitError, messageOf, Misconfigured } from "../errors.ts";
-import { connectionTo, statement, type Queryable } from "./database.ts";
-import { isConnectionConfigError, isHeldUp, refused } from "./retry.ts";
+import type pg from "pg";
+import { KitError, messageOf } from "../errors.ts";
+import {
+  expectOwnSession,
+  PATIENCE,
+  queryableOf,
+  whileAlone,
+  withSession,
+  type Address,
+  type Patience,
+  type Waiting,
+} from "./migration-session.ts";
+import {
+  beginTry,
+  compareMigrations,
+  createTable,
+  failTry,
+  finishedIn,
+  finishTry,
+  MARK_OUTSIDE,
+  placeIn,
+  readMigration,
+  recordIn,
+  remarksOn,
+  seriesIn,
+  UNFINISHED_INDEXES,
+  type Migration,
+} from "./migrations.ts";
+import { isHeldUp } from "./retry.ts";
+import { indexOf, isConcurrent, type SqlStatement } from "./sql-statements.ts";
 
-/** Migrations that follow each other by name, and the schema that has their table. */
-interface Series {
-  folder: string;
-  schema: "" | "yours";
-}
-
-/** The kit's, the same from `src/` and from `dist/`, and those of your service, if it has any; a build copies these. */
-const [KIT, YOURS] = ["../../prisma/migrations", "../your-service/migrations"].map((folder) =>
-  fileURLToPath(new URL(folder, import.meta.url)),
-) as [string, string];
-const series = (kit = KIT, yours = YOURS): Series[] => [
-  { folder: kit, schema: "" },
-  { folder: yours, schema: "yours" },
-];
-
-/** That of `prisma migrate`, so that it and we wait for each other. */
-const LOCK = 72707369;
-
-/**
- * Everybody waits behind a migration that waits for a table. Behind a backup that would stop the whole service, so it
- * waits for `lockMs` (longer than `deadlock_timeout`, after which PostgreSQL ends its own vacuum for the migration), lets
- * the others through, and tries again, until `inAllMs` are over.
- */
-const PATIENCE = { lockMs: 1_500, stepsBackMs: 2_000, inAllMs: 10 * 60_000 };
-
-const tableOf = ({ schema }: Series) => `${schema && `${schema}.`}_prisma_migrations`;
-
-/** The table as Prisma makes it. Not CREATE SCHEMA IF NOT EXISTS: that asks for the right even where it is there. */
-const createTable = (of: Series) => `
-${of.schema && `DO $$ BEGIN IF to_regnamespace('yours') IS NULL THEN CREATE SCHEMA yours; END IF; END $$;`}
-CREATE TABLE IF NOT EXISTS ${tableOf(of)} (
-  id varchar(36) PRIMARY KEY NOT NULL, checksum varchar(64) NOT NULL, finished_at timestamptz,
-  migration_name varchar(255) NOT NULL, logs text, rolled_back_at timestamptz,
-  started_at timestamptz NOT NULL DEFAULT now(), applied_steps_count integer NOT NULL DEFAULT 0)`;
-
-/** Lifts the limits that the role has: a migration may take as long as it takes. */
-const NO_LIMITS = `SELECT set_config(name, '0', false) FROM pg_settings
-  WHERE name IN ('statement_timeout', 'lock_timeout', 'transaction_timeout', 'idle_in_transaction_session_timeout',
-    'idle_session_timeout')`;
-
-const finishedOf = (of: Series) =>
-  statement(
-    `finished_migrations${of.schema}`,
-    `SELECT migration_name AS name FROM ${tableOf(of)} WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL`,
-  );
-
-interface Wishes {
-  url: string;
-  /** Where the address comes from; DATABASE_URL unless given. */
-  setting?: string;
-  ca?: string | undefined;
+interface Wishes extends Address {
   /** Other folders with migrations. */
   folder?: string;
   yours?: string;
-  /** Called with a sentence when other sessions keep it waiting. */
+  /** Called with a sentence when other sessions keep it waiting, and about migrations that are not as they were. */
   say?(sentence: string): void;
-  patience?: typeof PATIENCE;
+  patience?: Partial<Patience>;
+}
+
+/** The names of the migrations that were applied now, of those edited since they were, and of those that this build lacks. */
+export type Migrated = Record<"applied" | "edited" | "missing", string[]>;
+
+/**
+ * Brings the schema up to date, and keeps the table of migrations as `prisma migrate` does. Of two processes that do so at
+ * once, each migration is applied by one, while the other waits. Needs a role with DDL rights, and sessions of its own.
+ *
+ * @throws KitError `migration_refused` before anything is applied; `migration_failed`: the next run begins it again;
+ * `migration_locked`: it waited for another process too long; Misconfigured if the address is at fault; the driver's own
+ * errors if nothing answers there
+ */
+export async function migrate(wishes: Wishes): Promise<Migrated> {
+  const { folder, yours, say } = wishes;
+  const all = seriesIn(folder, yours);
+  const waiting: Waiting = { say, patience: { ...PATIENCE, ...wishes.patience } };
+  await expectOwnSession(wishes, waiting.patience);
+  const found = await withSession(wishes, all[0]!, (client) => compareMigrations(queryableOf(client), all));
+  const pending = await Promise.all(found.pending.map(({ of, name }) => readMigration(of, name)));
+  for (const remark of remarksOn(found)) say?.(remark);
+  const applied: string[] = [];
+  for (const migration of pending) if (await apply(migration, wishes, waiting)) applied.push(migration.shown);
+  return { applied, edited: found.edited, missing: found.missing };
 }
 
 /**
- * Brings the schema up to date, and keeps the table of migrations as `prisma migrate` does; returns the names of those it
- * applied. Of two processes that do so at once, the other waits and finds nothing to do. Needs a role with DDL rights, and
- * a session of its own: a pooler that shares sessions would keep its lock for others.
- *
- * @throws KitError `migration_failed`: the next run begins it again; Misconfigured if the address is at fault; the driver's
- * own errors if nothing answers there
+ * In a session of its own for each try, so that it finds the same settings whatever ran before; tried again while other
+ * sessions hold locks on its tables. Returns whether this process has applied it.
  */
-export async function migrate(wishes: Wishes): Promise<{ applied: string[] }> {
-  const { url, setting, ca, folder, yours } = wishes;
-  const client = new pg.Client({
-    ...connectionTo(url, ca, "", setting),
-    ...{ application_name: "addon-migrate", connectionTimeoutMillis: 10_000, keepAlive: true },
-  });
-  client.on("error", () => undefined);
-  await client.connect().catch((error: unknown) => throwInWords(refused(error), setting));
-  const db: Queryable = { query: async ({ text }) => (await client.query(text)).rows as never };
-  try {
-    await client.query(NO_LIMITS);
-    await lock(client, wishes);
-    const applied: string[] = [];
-    for (const each of series(folder, yours)) {
-      const pending = await pendingOf(db, each);
-      if (pending.length > 0) await client.query(createTable(each));
-      // Names without a schema are looked for, and made, in the series' own first.
-      if (each.schema) await client.query(`SET search_path = ${each.schema}, public`);
-      for (const name of pending) {
-        await apply(client, name, each, wishes).catch((cause: unknown) => {
-          const words = `the migration ${shown(each, name)} failed: ${messageOf(cause)}`;
-          throw new KitError("migration_failed", words, { cause });
-        });
-        applied.push(shown(each, name));
-      }
-    }
-    return { applied };
-  } finally {
-    await client.end().catch(() => undefined);
-  }
-}
-
-async function lock(client: pg.Client, { say }: Wishes): Promise<void> {
-  const { rows } = await client.query<{ has: boolean }>(`SELECT pg_try_advisory_lock(${LOCK}) AS has`);
-  if (rows[0]!.has) return;
-  say?.("Another process migrates the database. Waiting until it has ended.");
-  await client.query(`SELECT pg_advisory_lock(${LOCK})`);
-}
-
-const shown = ({ schema }: Series, name: string) => (schema ? `${schema}/${name}` : name);
-
-/** In one transaction, retried while other sessions hold locks on its tables. */
-async function apply(
-  client: pg.Client,
-  name: string,
-  of: Series,
-  { say, patience = PATIENCE }: Wishes,
-): Promise<void> {
-  const script = await readFile(path.join(of.folder, name, "migration.sql"), "utf8");
-  const checksum = createHash("sha256").update(script).digest("hex");
-  const record = `INSERT INTO ${tableOf(of)} (id, checksum, migration_name, finished_at, applied_steps_count)
-    VALUES (gen_random_uuid(), '${checksum}', ${pg.escapeLiteral(name)}, clock_timestamp(), 1)`;
-  // The transaction that does the work also records it: if this process dies, PostgreSQL may still complete it. The
-  // script may end with a comment, or with a statement without its semicolon.
-  const sql = `BEGIN; SET LOCAL lock_timeout = ${patience.lockMs};\n${script}\n;${record}; COMMIT`;
-  const until = performance.now() + patience.inAllMs;
+async function apply(migration: Migration, address: Address, waiting: Waiting): Promise<boolean> {
+  const { say, patience } = waiting;
+  const { shown, of, isInTransaction } = migration;
+  let until = Infinity;
   for (let tries = 1; ; tries++) {
     try {
-      return void (await client.query(sql));
+      return await withSession(address, of, (client) =>
+        whileAlone(client, isInTransaction ? "transaction" : "session", waiting, async () => {
+          until = Math.min(until, performance.now() + patience.inAllMs);
+          return (isInTransaction ? inTransaction : outsideTransaction)(client, migration, patience);
+        }),
+      );
     } catch (error) {
-      await client.query("ROLLBACK").catch(() => undefined);
-      if (!isHeldUp(error) || performance.now() > until) throw error;
-      if (tries === 1) say?.(`${name}: another session locks its tables. Retrying until they are free.`);
+      if (!isHeldUp(causeOf(error)) || performance.now() > until) throw failure(migration, error);
+      if (tries === 1) say?.(`${shown}: another session locks its tables. Retrying until they are free.`);
       await sleep(patience.stepsBackMs);
     }
   }
 }
 
-/** The migrations that this version of the code needs and the database has not had: the kit's, then your service's. */
-export async function pendingMigrations(database: Queryable): Promise<string[]> {
-  const all = series().map(async (each) =>
-    (await pendingOf(database, each)).map((name) => shown(each, name)),
+const WHICH_TRANSACTION = "SELECT pg_current_xact_id()::text AS id";
+/** A script may have become another role, which has no right to the table of migrations. */
+const AS_OURSELVES = "RESET SESSION AUTHORIZATION; RESET ROLE";
+
+/** The transaction that does the work also records it: all of it stays, or nothing. */
+async function inTransaction(
+  client: pg.Client,
+  migration: Migration,
+  { lockMs }: Patience,
+): Promise<boolean> {
+  const { of, name, checksum, statements } = migration;
+  await client.query(`SET LOCAL lock_timeout = ${lockMs}`);
+  if (await isApplied(client, migration)) return false;
+  const { id } = (await client.query<{ id: string }>(WHICH_TRANSACTION)).rows[0]!;
+  for (const each of statements) {
+    await run(client, each);
+    // What is refused when it is read cannot come here; if it did, what follows must not be recorded.
+    if (client.getTransactionStatus() !== "T") throw new StatementFailed(each, ENDED);
+  }
+  await client.query(AS_OURSELVES);
+  const recorded = await client.query(recordIn(of), [checksum, name, id]);
+  if (recorded.rows.length === 0) throw ENDED;
+  await client.query("COMMIT");
+  return true;
+}
+
+const ENDED = new Error("it has ended the transaction in which it ran, and may be half done");
+
+/** Looked up under the lock: another process may have applied it meanwhile. Makes the table if there is none. */
+async function isApplied(client: pg.Client, { of, name }: Migration): Promise<boolean> {
+  await client.query(createTable(of));
+  return (await finishedIn(queryableOf(client), of)).some((each) => each.name === name);
+}
+
+/**
+ * Statement by statement, each of which PostgreSQL commits by itself. The next run after one that failed, or whose process
+ * died, begins with the first again, and counts as done what PostgreSQL then says is there, or gone, already.
+ */
+async function outsideTransaction(
+  client: pg.Client,
+  migration: Migration,
+  { lockMs, inAllMs }: Patience,
+): Promise<boolean> {
+  const { of, name, checksum, statements } = migration;
+  if (await isApplied(client, migration)) return false;
+  // What is done CONCURRENTLY lets the others through while it waits.
+  await client.query(`SET lock_timeout = ${statements.some(isConcurrent) ? inAllMs : lockMs}`);
+  const before = (await client.query<TryBefore>(beginTry(of), [checksum, name])).rows[0]!;
+  for (const [done, each] of statements.entries()) {
+    try {
+      await run(client, each);
+    } catch (error) {
+      const cause = causeOf(error);
+      if ((before.isCutOff || done < before.done) && isDoneAlready(cause, each)) continue;
+      // Otherwise the connection is lost, and what became of the statement is unknown.
+      if (cause.severity === "ERROR" && !before.isCutOff) {
+        await client.query(AS_OURSELVES);
+        await client.query(failTry(of), [before.id, done, messageOf(cause)]);
+      }
+      throw error;
+    }
+  }
+  await client.query(AS_OURSELVES);
+  await client.query(finishTry(of), [before.id, statements.length]);
+  return true;
+}
+
+interface TryBefore {
+  id: string;
+  done: number;
+  isCutOff: boolean;
+}
+
+/** Runs a statement, after what an earlier try of it left was removed. */
+async function run(client: pg.Client, statement: SqlStatement): Promise<void> {
+  try {
+    const { on, index } = indexOf(statement) ?? {};
+    const unfinished = on
+      ? (await client.query<{ index: string }>(UNFINISHED_INDEXES, [on, index])).rows
+      : [];
+    const how = isConcurrent(statement) ? "CONCURRENTLY " : "";
+    for (const each of unfinished) await client.query(`DROP INDEX ${how}${each.index}`);
+    await client.query(statement.text);
+  } catch (cause) {
+    throw new StatementFailed(statement, cause);
+  }
+}
+
+class StatementFailed extends Error {
+  readonly statement: SqlStatement;
+
+  constructor(statement: SqlStatement, cause: unknown) {
+    super(messageOf(cause), { cause });
+    this.statement = statement;
+  }
+}
+
+/** PostgreSQL's own error, or the driver's, which has none of these members. */
+const causeOf = (error: unknown) =>
+  (error instanceof StatementFailed ? error.cause : error) as Partial<pg.DatabaseError>;
+
+// https://www.postgresql.org/docs/current/errcodes-appendix.html
+const IS_THERE = /^(42P0[467]|42701|42710)$/;
+const IS_GONE = /^(42P01|4270[34]|3D000)$/;
+
+function isDoneAlready({ code = "" }: Partial<pg.DatabaseError>, { tokens }: SqlStatement): boolean {
+  return (
+    IS_THERE.test(code) || (IS_GONE.test(code) && tokens.some((token) => /^(drop|detach)$/i.test(token)))
   );
-  return (await Promise.all(all)).flat();
 }
 
-async function pendingOf(database: Queryable, of: Series): Promise<string[]> {
-  const isNone = of.schema !== "" && !existsSync(of.folder);
-  const entries = isNone ? [] : await readdir(of.folder, { withFileTypes: true });
-  const all = entries.flatMap((entry) => (entry.isDirectory() ? [entry.name] : [])).sort();
-  if (all.length === 0) return [];
-  const finished = await database.query<{ name: string }>(finishedOf(of)).catch((error: unknown) => {
-    if ((error as { code?: unknown }).code === NO_SUCH_TABLE) return [];
-    throw error;
+const OUTSIDE = `into a migration of its own whose first line is "${MARK_OUTSIDE}" (docs/extend-it.md)`;
+const ADVICE: Readonly<Record<string, string>> = {
+  "25001": `A migration runs in a transaction, where PostgreSQL refuses this. Put it ${OUTSIDE}`,
+  "2D000": `A migration runs in a transaction, which code may not end. Put it ${OUTSIDE}`,
+  "55P04": "Put what uses the new value into another migration, after this one",
+};
+
+function failure({ shown, file }: Migration, error: unknown): KitError {
+  if (error instanceof KitError) return error;
+  const cause = causeOf(error);
+  const { detail, hint, where, code = "", position } = cause;
+  const words = [
+    `the migration ${shown} failed: ${messageOf(error)}`,
+    error instanceof StatementFailed && placeIn(file, error.statement, position),
+    detail && `Detail: ${detail}`,
+    hint && `Hint: ${hint}`,
+    where && `Context: ${where.split("\n")[0]}`,
+    ADVICE[code],
+  ].filter((each) => typeof each === "string");
+  return new KitError("migration_failed", words.map((each) => each.replace(/\.?$/, ".")).join(" "), {
+    cause,
   });
-  return all.filter((name) => !finished.some((row) => row.name === name));
-}
-
-const NO_SUCH_TABLE = "42P01";
-
-export const HOW_TO_MIGRATE = "Run: npm run --silent kit -- migrate";
-
-export async function checkMigrations(database: Queryable): Promise<void> {
-  const pending = await pendingMigrations(database).catch(throwInWords);
-  if (pending.length > 0)
-    throw new Misconfigured(`The database lacks ${pending.length} of our migrations. ${HOW_TO_MIGRATE}`);
-}
-
-/** As {@link Misconfigured} if the database's address, or what its role may do, is at fault. */
-export function throwInWords(error: unknown, setting = "DATABASE_URL"): never {
-  if (error instanceof KitError || !isConnectionConfigError(error)) throw error;
-  const words = `${setting}: the database says: ${messageOf(error)}`;
-  const where = `TLS: sslmode in ${setting}, and DATABASE_CA. A pooler: docs/scale.md, "Connection poolers".`;
-  throw new Misconfigured(`${words}. ${where}`, { cause: error });
 }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { chainOf, KitError, messageOf } from "../errors.ts";
+import { chainOf, KitError, messageOf, Misconfigured } from "../errors.ts";
 import { within } from "../within.ts";
 
 // Which errors of the driver, of Node and of Prisma another try may cure, the one place that tries again, and what watches
@@ -67,6 +67,14 @@ export function isConnectionConfigError(error: unknown): boolean {
   const { state, message } = clues(error);
   if (OPERATORS_STATES.test(state) || POOLER_MESSAGE.test(message)) return true;
   return wasRefused(error) && !passes(error);
+}
+
+/** As {@link Misconfigured} if the database's address, or what its role may do, is at fault. */
+export function throwInWords(error: unknown, setting = "DATABASE_URL"): never {
+  if (error instanceof KitError || !isConnectionConfigError(error)) throw error;
+  const words = `${setting}: the database says: ${messageOf(error)}`;
+  const where = `TLS: sslmode in ${setting}, and DATABASE_CA. A pooler: docs/scale.md, "Connection poolers".`;
+  throw new Misconfigured(`${words}. ${where}`, { cause: error });
 }
 
 /** Did another transaction stand in the way? Other rows of the same statement may be free. */

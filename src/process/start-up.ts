@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Readiness } from "../app.ts";
 import { hasOperator } from "../config.ts";
-import { isConnectionConfigError, isDatabaseUnreachable } from "../database/database.ts";
-import { checkMigrations, throwInWords } from "../database/migrate.ts";
+import { isConnectionConfigError, isDatabaseUnreachable, throwInWords } from "../database/database.ts";
+import { checkMigrations } from "../database/migrations.ts";
 import { KitError, messageOf, Misconfigured } from "../errors.ts";
 import { expectBeats } from "../metrics/store.ts";
 import type { OpenContext } from "../context.ts";

@@ -1,13 +1,20 @@
 import { readFileSync } from "node:fs";
 import { openDatabase, statement } from "../../src/database/database.ts";
-import { checkMigrations, migrate } from "../../src/database/migrate.ts";
-import { aFreshDatabase } from "../support/database.ts";
+import { migrate } from "../../src/database/migrate.ts";
+import { checkMigrations } from "../../src/database/migrations.ts";
+import { administer, aFreshDatabase } from "../support/database.ts";
+import { kitJson } from "../support/kit.ts";
 import { opened } from "../support/world.ts";
 import { pgBouncerPath, startPgBouncer } from "../support/pgbouncer.ts";
 
 const page = readFileSync(new URL("../../docs/scale.md", import.meta.url), "utf8");
 const advised = [...page.matchAll(/^ALTER ROLE addon_service SET (\w+) = '?([^';]+)'?;$/gm)];
 const ignored = /`ignore_startup_parameters = ([\w,]+)`/.exec(page)![1]!;
+
+const refusal = (setting: string) =>
+  new RegExp(
+    `^${setting} leads to a connection pooler .* Set MIGRATION_DATABASE_URL to .* docs/scale\\.md, `,
+  );
 
 const database = opened(() => aFreshDatabase());
 
@@ -39,7 +46,7 @@ it("docs/scale.md sets on a role behind a pooler exactly what our connections se
 
   it("everything works with a session for each connection", async () => {
     await behind({ ignore_startup_parameters: ignored, pool_mode: "session" }, async (url) => {
-      expect(await migrate({ url })).toEqual({ applied: [] });
+      expect(await migrate({ url })).toMatchObject({ applied: [] });
       const db = openDatabase({ url, poolSize: 5 });
       await checkMigrations(db);
       const count = statement("count", "SELECT count(*) AS count FROM resources WHERE plan = $1");
@@ -51,6 +58,41 @@ it("docs/scale.md sets on a role behind a pooler exactly what our connections se
       const counts = (await Promise.all(asked.flat())).map(([row]) => (row as { count: number }).count);
       expect([counts.length, ...new Set(counts)]).toEqual([60, 0]);
       await db.close();
+    });
+  });
+
+  it.each([
+    ["transaction", {}],
+    ["transaction", { default_pool_size: "1" }],
+    ["transaction", { server_round_robin: "1", min_pool_size: "3" }],
+    ["statement", {}],
+  ])(
+    "kit migrate is refused at once in %s pooling %j, and leaves no lock and no setting",
+    async (pool_mode, more) => {
+      await behind({ ignore_startup_parameters: ignored, pool_mode, ...more }, async (url) => {
+        for (const setting of ["DATABASE_URL", "MIGRATION_DATABASE_URL"])
+          for (const _ of [1, 2]) {
+            const { code, data } = await kitJson({ ...database.environment, [setting]: url }, ["migrate"]);
+            expect({ code, data }).toEqual({
+              code: 78,
+              data: { id: "misconfigured", message: expect.stringMatching(refusal(setting)) },
+            });
+          }
+        await administer(url, async (ask) => {
+          const held = await ask(`SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND database =
+          (SELECT oid FROM pg_database WHERE datname = current_database())`);
+          const set = await ask(`SELECT name, setting FROM pg_settings
+            WHERE source = 'session' AND name <> 'application_name'`);
+          expect([held, set]).toEqual([[], []]);
+        });
+      });
+    },
+  );
+
+  it("kit migrate goes on where a pooler has one session alone, which is its own", async () => {
+    const settings = { ignore_startup_parameters: ignored, pool_mode: "session", default_pool_size: "1" };
+    await behind(settings, async (url) => {
+      expect(await migrate({ url, patience: { noticeMs: 200 } })).toMatchObject({ applied: [] });
     });
   });
 

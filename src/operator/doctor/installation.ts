@@ -1,13 +1,13 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import type { Config } from "../../config.ts";
-import { HOW_TO_MIGRATE, pendingMigrations, throwInWords } from "../../database/migrate.ts";
+import { throwInWords } from "../../database/database.ts";
+import { compareMigrations, HOW_TO_MIGRATE, lacks, remarksOn } from "../../database/migrations.ts";
 import type { OpenContext } from "../../context.ts";
 import { databaseAddress } from "../../setting.ts";
 import { buildText } from "../../version.ts";
 import { countKeyUse } from "../../vault/store.ts";
 import { keysInUse } from "../keys.ts";
-import { counted } from "../wording.ts";
 import { fault, fine, warning, type Finding } from "./finding.ts";
 
 // The settings and app.json; the database, and whether what it holds fits them.
@@ -36,10 +36,11 @@ export async function database({ db }: OpenContext): Promise<Finding> {
 }
 
 export async function migrations({ db }: OpenContext): Promise<Finding> {
-  const pending = await pendingMigrations(db);
-  const lacks = `The database lacks ${counted(pending.length, "migration")}, from ${pending[0]} on.`;
-  if (pending.length > 0) return fault(lacks, HOW_TO_MIGRATE);
-  return fine("The schema is up to date.");
+  const found = await compareMigrations(db);
+  if (found.pending.length > 0) return fault(lacks(found.pending), HOW_TO_MIGRATE);
+  const remarks = remarksOn(found);
+  if (remarks.length === 0) return fine("The schema is up to date.");
+  return warning(remarks.join(" "), 'See docs/upgrade.md, "How a migration can end".');
 }
 
 /** At most this many plans are named. */
