@@ -2,4 +2,4 @@ import { runProcess } from "./process/run-process.ts";
 import { runWeb } from "./process/run-web.ts";
 
 /** The web process: answers the platform, and runs the jobs: with `WEB_JOBS=off` only what its own requests make due. */
-await runProcess(runWeb);
+await runProcess("web", runWeb);

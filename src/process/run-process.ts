@@ -3,6 +3,8 @@ import { readConfig, type Config } from "../config.ts";
 import { readEnvironment } from "../environment.ts";
 import { Misconfigured } from "../errors.ts";
 import { createOwnScrubber } from "../secret.ts";
+import type { Role } from "../processes/store.ts";
+import { noteMisconfigured } from "./note-misconfigured.ts";
 import type { RunningService } from "./start-up.ts";
 
 /** EX_CONFIG. */
@@ -14,15 +16,22 @@ const LAST_COUNT_MS = 1_000;
 /** A Ctrl-C this long after the first one, or later, is deliberate: the process exits at once. */
 const FORCE_AFTER_MS = 5_000;
 
-/** Runs a service as this process. An error that ends the start is printed without the secrets of the settings. */
-export async function runProcess(start: (config: Config) => Promise<RunningService>): Promise<void> {
+/**
+ * Runs a service as this process. An error that ends the start is printed without the secrets of the settings; if a
+ * setting is at fault, the process's row says so, too.
+ */
+export async function runProcess(
+  role: Role,
+  start: (config: Config) => Promise<RunningService>,
+): Promise<void> {
   // Node would open its inspector, through which anybody on this machine reads every secret.
   process.on("SIGUSR1", () => undefined);
   let scrub = (text: string) => text;
+  let service: RunningService | undefined;
   try {
     const config = readConfig(readEnvironment());
     scrub = createOwnScrubber(config).scrub;
-    const service = await start(config);
+    service = await start(config);
     scrub = service.services.scrubber.scrub;
     const isStopping = stopOnSignals(service);
     stopOnBug(service);
@@ -31,6 +40,8 @@ export async function runProcess(start: (config: Config) => Promise<RunningServi
       if (!isStopping()) throw error;
     });
   } catch (error) {
+    if (error instanceof Misconfigured)
+      await noteMisconfigured(role, scrub(error.message), service?.services.presence.id);
     exitWith(error, scrub);
   }
 }
@@ -44,7 +55,7 @@ export function exitWith(error: unknown, scrub = (text: string) => text): never 
 
 /** Stops the service on the first signal. Returns a function that tells whether stopping has begun. */
 function stopOnSignals(service: RunningService): () => boolean {
-  const { log, totals } = service.services;
+  const { log, presence, totals } = service.services;
   let isStopping = false;
   const first = (signal: NodeJS.Signals) => {
     isStopping = true;
@@ -52,8 +63,8 @@ function stopOnSignals(service: RunningService): () => boolean {
     stopAndExit(service, () => {
       const about = { alarm: "stop_incomplete" };
       log.error(about, "Stopping took too long; what is left is found by the next process");
-      // Stores the metrics, so that this alarm is counted too.
-      void totals.stop().then(() => process.exit());
+      // Stores the metrics, so that this alarm is counted too, and that this process ends.
+      void Promise.all([totals.stop(), presence.end("its stop took too long")]).then(() => process.exit());
       setTimeout(() => process.exit(), LAST_COUNT_MS);
     });
   };
