@@ -50,7 +50,7 @@ function missing(one: Process, all: readonly Process[]): Finding {
 
 const misconfigured = (one: Process): Finding =>
   fault(
-    `${judge.named(one)} ended with 78 ${duration(one.beatSeconds)} ago; at fault: ${one.why ?? "unknown"}.`,
+    `${judge.named(one)} ended with the exit code 78, ${duration(one.beatSeconds)} ago; at fault: ${one.why ?? "unknown"}.`,
     "Its last output says what is wrong with that: fix it in its environment, and start it again.",
   );
 
