@@ -60,6 +60,7 @@ export const settings = {
   decryptionKeys: setting("DECRYPTION_KEYS", "more decryption keys, comma separated", keyList, ""),
   sweepCron: setting("SWEEP_CRON", "when the jobs look for due work", cron, "*/15 * * * * *"),
   webJobs: setting("WEB_JOBS", "off: the web process runs no sweeps", onOrOff, "on"),
+  processesExpected: setting("PROCESSES_EXPECTED", "how many web processes and workers must run; fewer are an alert; unset: not checked", optional(wholeNumber(1, 10_000)), ""),
   tokenConcurrency: setting("TOKEN_CONCURRENCY", "calls to the token endpoint in flight per process", wholeNumber(1, 1000), "64"),
   otlpEndpoint: setting("OTEL_EXPORTER_OTLP_ENDPOINT", "the OpenTelemetry collector that gets traces; unset: none are made", optional(ownUrl), ""),
   otlpHeaders: setting("OTEL_EXPORTER_OTLP_HEADERS", "headers for it, such as x-api-key=…, comma separated", optional(secret), ""),

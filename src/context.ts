@@ -6,6 +6,8 @@ import type { Log } from "./logging/log.ts";
 import type { Scrubber } from "./secret.ts";
 import type { Metrics } from "./metrics/metrics.ts";
 import type { Pace } from "./pace.ts";
+import type { Clocks } from "./processes/clocks.ts";
+import type { Presence } from "./processes/presence.ts";
 import type { PlatformCalls } from "./platform/call.ts";
 import type { CurrentStatus } from "./platform/status.ts";
 import type { TokenEndpoint } from "./platform/oauth.ts";
@@ -34,6 +36,9 @@ export interface Context {
   readonly metrics: Metrics;
   readonly db: Database;
   readonly vault: Vault;
+  /** What this process knows of other clocks, and what it says of itself to other processes. */
+  readonly clocks: Clocks;
+  readonly presence: Presence;
 
   readonly platformCalls: PlatformCalls;
   readonly platformFor: PlatformFor;

@@ -14,6 +14,8 @@ import { createTotals } from "./metrics/totals.ts";
 import { PACE } from "./pace.ts";
 import { createPlatformFor } from "./platform/api.ts";
 import { createHttp } from "./platform/http.ts";
+import { createClocks } from "./processes/clocks.ts";
+import { createPresence } from "./processes/presence.ts";
 import { tokenEndpointAt } from "./platform/oauth.ts";
 import { currentStatus } from "./platform/status.ts";
 import { checkOffer } from "./offer.ts";
@@ -69,13 +71,17 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
     poolSize: config.databasePool,
     ca: config.databaseCa,
     onError: (error) => isWatching && outages.noticed(error),
+    onFailed: (error, failed) => ctx.presence.failed(error, failed),
   });
   ctx.db = parts.wrapDatabase?.(opened) ?? opened;
+  ctx.clocks = createClocks();
+  ctx.presence = createPresence({ ...ctx, scrub: ctx.scrubber.scrub });
   const totals = createTotals(ctx);
   ctx.lostSales = createLostSales(ctx);
   closers.push(
     () => ctx.db.close(),
     () => outages.close(),
+    () => ctx.presence.end(ctx.hasCrashed ? "an error was not caught" : null),
     () => ctx.lostSales.stop(),
   );
 
@@ -89,7 +95,7 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   for (const [name, metric] of Object.entries(ctx.vendor.metrics ?? {})) ctx.metrics.declare(name, metric);
 
   const platformHttp = (maxSockets: number) =>
-    ctx.trace.calls(timedHttp(createHttp({ maxSockets }), ctx.metrics));
+    ctx.clocks.heard(ctx.trace.calls(timedHttp(createHttp({ maxSockets }), ctx.metrics)));
   const http = platformHttp(SOCKETS_FOR_API);
   // No limit on connections: time spent waiting for one would be missing from the time in which the tokens must arrive.
   // `TOKEN_CONCURRENCY` limits the calls before they come here.

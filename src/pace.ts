@@ -23,6 +23,8 @@ export interface Pace {
   readonly lostAgainMs: number;
   /** How long `kit doctor` waits for one of your service's checks. */
   readonly checkMs: number;
+  /** How often a process writes that it runs; after six times as long without, it is missing. */
+  readonly beatMs: number;
 }
 
 export const PACE: Pace = {
@@ -36,6 +38,7 @@ export const PACE: Pace = {
   presumedMs: 90_000,
   lostAgainMs: 2_000,
   checkMs: 10_000,
+  beatMs: 10_000,
 };
 
 /** Seconds after the n-th try, the last value repeating; jitter adds or subtracts the share `spread`. */

@@ -5,4 +5,4 @@ const { runProcess } = await import("./process/run-process.ts");
 const { runWeb } = await import("./process/run-web.ts");
 
 /** The web process: answers the platform, and runs the jobs: with `WEB_JOBS=off` only what its own requests make due. */
-await runProcess(runWeb);
+await runProcess("web", runWeb);

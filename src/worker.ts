@@ -5,4 +5,4 @@ const { runProcess } = await import("./process/run-process.ts");
 const { runWorker } = await import("./process/run-worker.ts");
 
 /** The worker process: runs the jobs and nothing else, beside web processes on the same database. */
-await runProcess(runWorker);
+await runProcess("worker", runWorker);

@@ -31,6 +31,8 @@ export type DatabaseSettings = {
   ca?: string | undefined;
   /** Called with errors of connecting, but not of a wait for one of our own connections, and of `query`. */
   onError?(error: unknown): void;
+  /** Called with the error of each statement, in transactions too; not of Prisma's. */
+  onFailed?(error: unknown, failed: Statement): void;
 };
 
 /** Claims, compare-and-sets and the request path go through `query`; what else an operator reads, through Prisma. */
@@ -69,7 +71,8 @@ SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on; SET LOCAL enable_
 const PING = statement("ping", "SHOW transaction_read_only");
 
 /** Connects at the first query, so this succeeds while the database is down. Throws what {@link connectionTo} does. */
-export function openDatabase({ url, ca, poolSize, onError = () => {} }: DatabaseSettings): Database {
+export function openDatabase(settings: DatabaseSettings): Database {
+  const { url, ca, poolSize, onError = () => {}, onFailed = () => {} } = settings;
   const pool = createPool({ ...connectionTo(url, ca, BY_KEY), max: poolSize });
   let prisma: Promise<PrismaClient> | undefined;
 
@@ -83,7 +86,7 @@ export function openDatabase({ url, ca, poolSize, onError = () => {} }: Database
   const query: Queryable["query"] = async (...given) => {
     const client = await connect();
     try {
-      return (await lend(client, (lent) => queryAlone(lent, ...given))) as never;
+      return (await lend(client, (lent) => queryAlone(lent, ...given), onFailed)) as never;
     } catch (error) {
       onError(error);
       throw error;
@@ -91,11 +94,11 @@ export function openDatabase({ url, ca, poolSize, onError = () => {} }: Database
   };
 
   const planned: Database["planned"] = async (work) =>
-    inTransaction(await connect(), work, BEGIN_PLANNED, LONGEST_PLANNED_MS);
+    inTransaction(await connect(), work, onFailed, BEGIN_PLANNED, LONGEST_PLANNED_MS);
 
   return {
     query,
-    transaction: async (work) => inTransaction(await connect(), work),
+    transaction: async (work) => inTransaction(await connect(), work, onFailed),
     planned,
     readWhole: (...given) => planned((tx) => tx.query(...given)),
     prisma: () => (prisma ??= openPrisma(pool)),
@@ -160,10 +163,13 @@ interface Lent extends Queryable {
   send(query: pg.QueryConfig): Promise<pg.QueryResult>;
 }
 
+type OnFailed = NonNullable<DatabaseSettings["onFailed"]>;
+
 /** If an error leaves the connection in doubt it is dropped afterwards. */
 async function lend<T>(
   client: pg.PoolClient,
   work: (lent: Lent) => Promise<T>,
+  onFailed: OnFailed,
   queryTimeoutMs?: number,
 ): Promise<T> {
   const limit = queryTimeoutMs && { query_timeout: queryTimeoutMs };
@@ -174,6 +180,7 @@ async function lend<T>(
         return await client.query(query);
       } catch (error) {
         lent.isBroken ||= !leavesConnectionSound(error);
+        onFailed(error, { name: query.name ?? "", text: query.text });
         throw error;
       }
     },
@@ -199,6 +206,7 @@ function queryAlone(lent: Lent, statement: Statement, values: readonly unknown[]
 function inTransaction<T>(
   client: pg.PoolClient,
   work: (tx: Queryable) => Promise<T>,
+  onFailed: OnFailed,
   begin = "BEGIN",
   queryTimeoutMs?: number,
 ): Promise<T> {
@@ -215,7 +223,7 @@ function inTransaction<T>(
       throw error;
     }
   };
-  return lend(client, transaction, queryTimeoutMs);
+  return lend(client, transaction, onFailed, queryTimeoutMs);
 }
 
 /** What the driver, Prisma and our statements rely on, whatever the server or the role has set. */

@@ -88,6 +88,15 @@ export const mayConcernOne = (error: unknown) => isHeldUp(error) || clues(error)
 
 export const isDataError = (error: unknown) => DATA_STATES.test(clues(error).state);
 
+/** No room, no memory, too many sessions (53), the disk (58), damage (XX), read-only, no right. */
+const REFUSING_STATES = /^(53...|58...|XX00[12]|25006|42501)$/;
+
+/** The SQLSTATE with which the database refused a statement for its own state, whatever the data; null: another fault. */
+export function refusingState(error: unknown): string | null {
+  const { state } = clues(error);
+  return REFUSING_STATES.test(state) ? state : null;
+}
+
 /** May the connection serve others after this error? In doubt, no: opening another one is cheap. */
 export function leavesConnectionSound(error: unknown): boolean {
   return clues(error).state !== "" && !isTransient(error);

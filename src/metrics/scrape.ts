@@ -3,6 +3,8 @@ import { AggregatorRegistry, collectDefaultMetrics, Gauge, Registry } from "prom
 import type { Context, OpenContext } from "../context.ts";
 import type { Database } from "../database/database.ts";
 import { methodNotAllowed } from "../http/requests.ts";
+import { GAUGES_OF_PROCESSES, samplesOfProcesses } from "../processes/judge.ts";
+import { lateAfterSeconds, listProcesses } from "../processes/store.ts";
 import { build } from "../version.ts";
 import { sharedFor } from "../within.ts";
 import type { Sample } from "./metrics.ts";
@@ -29,7 +31,8 @@ export function metricsRoutes(ctx: OpenContext, guard: RequestHandler): Router {
  * The totals of all processes, and the state of the work. While the database is unreachable both are left out, because
  * a total that falls and returns would look like a burst. A part that cannot be read is left out alone.
  */
-async function sharedSamples({ db, totals, jobs, log }: OpenContext, isUp: Gauge): Promise<Sample[]> {
+async function sharedSamples(ctx: OpenContext, isUp: Gauge): Promise<Sample[]> {
+  const { config, db, totals, jobs, log, pace } = ctx;
   try {
     // `ping` detects a database that refuses writes: on a full disk, updating an existing total may still succeed.
     await db.ping();
@@ -47,6 +50,11 @@ async function sharedSamples({ db, totals, jobs, log }: OpenContext, isUp: Gauge
   return [
     ...(await part(totals.store().then(() => readTotals(db)))),
     ...(await part(stateOfWork(db, jobs.names))),
+    ...(await part(
+      listProcesses(db, lateAfterSeconds(pace)).then((all) =>
+        samplesOfProcesses(all, config.processesExpected),
+      ),
+    )),
     ...(await part(stateOfCredentials(db))),
   ];
 }
@@ -76,11 +84,13 @@ const SUFFIXES = ["_bucket", "_sum", "_count"];
 
 /** Prometheus' text of those samples that belong to a metric of this build. */
 async function textOf({ metrics }: Context, samples: readonly Sample[]): Promise<string> {
-  const families = [...(await metrics.families()), ...GAUGES].map(({ name, help, type }) => ({
-    ...{ name, help, type, aggregator: "first" },
-    values: samples
-      .filter(({ sample }) => sample === name || SUFFIXES.some((suffix) => sample === name + suffix))
-      .map(({ sample, labels, value }) => ({ metricName: sample, labels, value })),
-  }));
+  const families = [...(await metrics.families()), ...GAUGES, ...GAUGES_OF_PROCESSES].map(
+    ({ name, help, type }) => ({
+      ...{ name, help, type, aggregator: "first" },
+      values: samples
+        .filter(({ sample }) => sample === name || SUFFIXES.some((suffix) => sample === name + suffix))
+        .map(({ sample, labels, value }) => ({ metricName: sample, labels, value })),
+    }),
+  );
   return AggregatorRegistry.aggregate([families.filter(({ values }) => values.length > 0)]).metrics();
 }

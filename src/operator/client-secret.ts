@@ -37,10 +37,9 @@ export function typedClientSecret(text: string): Secret {
   }
 }
 
-export function triedSecret(authUrl: string, secret: Secret): Promise<Trial> {
-  return withHttp((http) =>
-    trySecret(tokenEndpointAt({ http, authUrl, timeoutMs: TRIAL_TIMEOUT_MS }), secret),
-  );
+export function triedSecret({ config, clocks }: Context, secret: Secret): Promise<Trial> {
+  const on = { authUrl: config.platformAuthUrl, timeoutMs: TRIAL_TIMEOUT_MS };
+  return withHttp((http) => trySecret(tokenEndpointAt({ http: clocks.heard(http), ...on }), secret));
 }
 
 /**
@@ -49,10 +48,9 @@ export function triedSecret(authUrl: string, secret: Secret): Promise<Trial> {
  * Throws, and changes nothing, if the platform rejects the value, or gives no answer while the current one works. Stored
  * versions that cannot be decrypted are deleted, and no key is asked for that sealed nothing else.
  */
-export async function setSecret(
-  { db, vault, config, credentials: { secrets } }: Context,
-  value: Secret,
-): Promise<SecretReport> {
+export async function setSecret(ctx: Context, value: Secret): Promise<SecretReport> {
+  const { db, vault, config } = ctx;
+  const { secrets } = ctx.credentials;
   const stored = await sealedSecrets(db);
   const lost = stored.filter((each) => !opens(vault, each));
   const current = lost.at(-1) === stored.at(-1) ? null : await secrets.current();
@@ -60,7 +58,7 @@ export async function setSecret(
   // What is cached may be some seconds old.
   const isNewest = current?.version === stored.at(-1)?.version;
   const isSame = isWorking && isNewest && current.value.reveal() === value.reveal();
-  const trial: Trial = isSame ? { outcome: "accepted" } : await triedSecret(config.platformAuthUrl, value);
+  const trial: Trial = isSame ? { outcome: "accepted" } : await triedSecret(ctx, value);
   if (trial.outcome === "rejected") throw rejected("Nothing was changed: the one before is still in use.");
   if (trial.outcome === "unanswered" && isWorking)
     throw new KitError(

@@ -2,7 +2,9 @@ import { readHours, stateOfCredentials, stateOfWork } from "../metrics/store.ts"
 import type { OpenContext } from "../context.ts";
 import { orNullAfter, sharedFor } from "../within.ts";
 import { platformStatus, secret } from "./doctor/platform.ts";
+import { clocks, processes, processesOf } from "./doctor/processes.ts";
 import { OF_WORK } from "./doctor/work.ts";
+import { refusedWrites } from "./doctor/writes.ts";
 
 export type Overview = Awaited<ReturnType<ReturnType<typeof createOverview>>>;
 
@@ -23,10 +25,12 @@ export function createOverview(ctx: OpenContext) {
       await secret(ctx, { isTried: false }),
       (await orNullAfter(STATUS_TIMEOUT_MS, platformStatus(ctx))) ?? [],
     ].flat();
+    for (const look of [refusedWrites, clocks, processes]) found.push(...[await look(ctx)].flat());
     for (const look of Object.values(OF_WORK)) found.push(...(await look(ctx, measured)));
     const issues = found
       .filter(({ ok, fix }) => !ok || fix !== null)
       .sort((one, other) => Number(one.ok) - Number(other.ok));
-    return { issues, samples: await measured(), hours: await readHours(ctx.db) };
+    const [samples, hours, running] = [await measured(), await readHours(ctx.db), await processesOf(ctx)];
+    return { issues, samples, hours, processes: running };
   };
 }

@@ -5,7 +5,8 @@ import { customerAction } from "../extend/store.ts";
 import { visible } from "../marks.ts";
 import { addressOf, goTo, isFromOurPage } from "../pages/address.ts";
 import { formIn, parseForm, readForm } from "../pages/forms.ts";
-import { notFromOurPage, show } from "../pages/pages.tsx";
+import { notFromOurPage, show, type Problem } from "../pages/pages.tsx";
+import { apart } from "../processes/clocks.ts";
 import type { Secret } from "../secret.ts";
 import { readUuid } from "../values.ts";
 import { within } from "../within.ts";
@@ -28,7 +29,7 @@ export function signOnRoutes(ctx: Context, salt: Secret): Router {
     .post(readForm(unreadable), async (request, response) => {
       const form = readSignedForm(formIn(request), salt, ctx.config.ssoRequireUser);
       const opened = await openCustomerSession(ctx, form);
-      if (typeof opened === "string") throw problem("sign_on_refused", WHY_REFUSED[opened]);
+      if (typeof opened === "string") throw refused(ctx, opened);
       nowAuthenticated(response);
       writeCookie(ctx, cookieOf(form.uuid), request, response, opened.session);
       const about = { uuid: form.uuid, requestId: request.id, user: form.user?.id ?? null };
@@ -41,10 +42,18 @@ export function signOnRoutes(ctx: Context, salt: Secret): Router {
 
 const unreadable = () => problem("sign_on_refused", "The sign-on cannot be read.");
 const WHY_REFUSED = {
-  stale: "The sign-on was signed more than 5 minutes ago, or more than 1 minute in the future.",
+  stale:
+    "By the database's clock, the sign-on was signed more than 5 minutes ago, or more than 1 minute in the future.",
   used: "The sign-on was used before.",
   gone: "The sign-on is for a resource that does not exist, or not any more.",
 };
+
+/** A sign-on that is not in time is no fault of the customer's while the clocks of database and platform differ. */
+function refused({ clocks }: Context, why: keyof typeof WHY_REFUSED): Problem {
+  const differ = why === "stale" ? apart(clocks.ahead()) : null;
+  if (differ) return problem("clocks_differ", `${WHY_REFUSED[why]} ${differ.message} ${differ.fix}`);
+  return problem("sign_on_refused", WHY_REFUSED[why]);
+}
 
 /** `/customer`: a resource's page, its actions, and the way out. */
 export function customerRoutes(ctx: Context): Router {

@@ -37,6 +37,12 @@ const PROBLEMS = {
     happened: "This way in is not valid, or not any more. Each one can be used once, within five minutes.",
     advice: `${FROM_THE_DASHBOARD} If that does not help, tell whoever runs this service the time.`,
   },
+  clocks_differ: {
+    ...{ status: 403, title: "You are not signed on" },
+    happened:
+      "The clocks of this service do not agree, so it cannot tell whether you come in time. That is a fault of the service, not yours.",
+    advice: "Whoever runs it gets an alarm. Try again later, from the platform's dashboard.",
+  },
   not_signed_on: {
     ...{ status: 401, title: "You are not signed on" },
     happened:

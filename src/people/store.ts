@@ -1,6 +1,7 @@
 import { retryWhileUnreachable, statement, type Database } from "../database/database.ts";
 import type { Account } from "../platform/authorizations.ts";
 import { Secret } from "../secret.ts";
+import type { Clocks } from "../processes/clocks.ts";
 import type { Vault } from "../vault/vault.ts";
 import type { CustomerResource } from "./contract.ts";
 import { randomId } from "./cookies.ts";
@@ -117,7 +118,7 @@ const openCustomer = statement(
      SELECT $4, known.uuid, $5, $6, now() + interval '${CUSTOMER_SESSION_SECONDS} seconds' FROM known, spent
      ON CONFLICT DO NOTHING RETURNING 1
    )
-   SELECT "isTimely", EXISTS (SELECT 1 FROM known) AS "isKnown", EXISTS (SELECT 1 FROM opened) AS "isOpened" FROM timely`,
+   SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS "nowMs", "isTimely", EXISTS (SELECT 1 FROM known) AS "isKnown", EXISTS (SELECT 1 FROM opened) AS "isOpened" FROM timely`,
 );
 // Reads the resource each time, so that a session ends at the same moment as its resource.
 const findCustomer = statement(
@@ -174,17 +175,18 @@ export async function closeSession(needs: Needs, table: Table, session: Secret):
 
 /** Uses up a signed form and opens a session for it, or says why not. */
 export async function openCustomerSession(
-  needs: Needs,
+  needs: Needs & { clocks: Clocks },
   { uuid, timestamp, tokenHash, user }: SignedForm,
 ): Promise<{ session: Secret } | "stale" | "used" | "gone"> {
   const session = randomId();
   const hash = hashOf(needs, "customer_sessions", session);
   const values = [uuid, timestamp, tokenHash, hash, user?.email ?? null, user?.id ?? null];
+  const end = needs.clocks.measure("database");
   // Not retried: if the answer to the first try was lost, the second would find the form used.
-  const [row] = await needs.db.query<Record<"isTimely" | "isKnown" | "isOpened", boolean>>(
-    openCustomer,
-    values,
-  );
+  const [row] = await needs.db.query<
+    Record<"isTimely" | "isKnown" | "isOpened", boolean> & { nowMs: number }
+  >(openCustomer, values);
+  end(row!.nowMs);
   if (row!.isOpened) return { session };
   if (!row!.isTimely) return "stale";
   return row!.isKnown ? "used" : "gone";

@@ -4,6 +4,8 @@ import { readEnvironment } from "../environment.ts";
 import { Misconfigured } from "../errors.ts";
 import { createOwnScrubber } from "../secret.ts";
 import { takeOverNode, takeWarnings } from "./node-process.ts";
+import type { Role } from "../processes/store.ts";
+import { noteMisconfigured } from "./note-misconfigured.ts";
 import type { RunningService } from "./start-up.ts";
 
 /** EX_CONFIG. */
@@ -15,14 +17,21 @@ const LAST_COUNT_MS = 1_000;
 /** A Ctrl-C this long after the first one, or later, is deliberate: the process exits at once. */
 const FORCE_AFTER_MS = 5_000;
 
-/** Runs a service as this process. An error that ends the start is printed without the secrets of the settings. */
-export async function runProcess(start: (config: Config) => Promise<RunningService>): Promise<void> {
+/**
+ * Runs a service as this process. An error that ends the start is printed without the secrets of the settings; if a
+ * setting is at fault, the process's row says so, too.
+ */
+export async function runProcess(
+  role: Role,
+  start: (config: Config) => Promise<RunningService>,
+): Promise<void> {
   takeOverNode();
   let scrub = (text: string) => text;
+  let service: RunningService | undefined;
   try {
     const config = readConfig(readEnvironment());
     scrub = createOwnScrubber(config).scrub;
-    const service = await start(config);
+    service = await start(config);
     scrub = service.services.scrubber.scrub;
     logWarnings(service);
     const isStopping = stopOnSignals(service);
@@ -33,6 +42,8 @@ export async function runProcess(start: (config: Config) => Promise<RunningServi
     });
   } catch (error) {
     takeWarnings(({ name, message }) => process.stderr.write(`${scrub(`${name}: ${message}`)}\n`));
+    if (error instanceof Misconfigured)
+      await noteMisconfigured(role, scrub(error.message), service?.services.presence.id);
     exitWith(error, scrub);
   }
 }
@@ -54,7 +65,7 @@ export function exitWith(error: unknown, scrub = (text: string) => text): never 
 
 /** Stops the service on the first signal. Returns a function that tells whether stopping has begun. */
 function stopOnSignals(service: RunningService): () => boolean {
-  const { log, totals } = service.services;
+  const { log, presence, totals } = service.services;
   let isStopping = false;
   const first = (signal: NodeJS.Signals) => {
     isStopping = true;
@@ -62,8 +73,8 @@ function stopOnSignals(service: RunningService): () => boolean {
     stopAndExit(service, () => {
       const about = { alarm: "stop_incomplete" };
       log.error(about, "Stopping took too long; what is left is found by the next process");
-      // Stores the metrics, so that this alarm is counted too.
-      void totals.stop().then(() => process.exit());
+      // Stores the metrics, so that this alarm is counted too, and that this process ends.
+      void Promise.all([totals.stop(), presence.end("its stop took too long")]).then(() => process.exit());
       setTimeout(() => process.exit(), LAST_COUNT_MS);
     });
   };

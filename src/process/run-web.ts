@@ -42,7 +42,7 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
   });
   const { server, close } = createHttpServer(app);
   await listen(server, config);
-  ready = becomeReady(ctx, stopping.signal, config.webJobs);
+  ready = becomeReady(ctx, "web", stopping.signal, config.webJobs);
   const name = config.host?.replace(/^.*:.*$/, "[$&]") ?? "localhost";
   const url = `http://${name}:${(server.address() as AddressInfo).port}`;
   log.info({ url }, "Listening");

@@ -10,7 +10,7 @@ export async function runWorker(config: Config, parts?: Partial<Parts>): Promise
   return {
     services,
     url: null,
-    ready: becomeReady(services, stopping.signal, true),
+    ready: becomeReady(services, "worker", stopping.signal, true),
     stop: stopOnce(async () => {
       stopping.abort();
       await services.close();

@@ -6,6 +6,7 @@ import { checkMigrations } from "../database/migrations.ts";
 import { KitError, messageOf, Misconfigured } from "../errors.ts";
 import { expectBeats } from "../metrics/store.ts";
 import type { OpenContext } from "../context.ts";
+import type { Role } from "../processes/store.ts";
 import { CannotDecrypt } from "../vault/vault.ts";
 import { checkKeys } from "../vault/store.ts";
 import { build } from "../version.ts";
@@ -32,12 +33,19 @@ export function stopOnce(work: () => Promise<void>): () => Promise<void> {
 }
 
 /** Checks the database as soon as it answers, and then starts the jobs: by the timetable only `withSweeps`. */
-export function becomeReady(ctx: OpenContext, stopping: AbortSignal, withSweeps: boolean): Promise<void> {
-  const { config, jobs, log, totals } = ctx;
+export function becomeReady(
+  ctx: OpenContext,
+  role: Role,
+  stopping: AbortSignal,
+  withSweeps: boolean,
+): Promise<void> {
+  const { config, jobs, log, presence, totals } = ctx;
   log.info(build, "Starting");
   ctx.watch();
-  const ready = checkDatabase(ctx, stopping).then(() => {
+  stopping.addEventListener("abort", () => presence.become("stopping"));
+  const ready = checkDatabase(ctx, role, stopping).then(() => {
     if (stopping.aborted) return;
+    presence.become("ready");
     if (hasOperator(config) || config.metricsPassword) totals.start();
     jobs.start(withSweeps ? config.sweepCron : null);
     log.info({ sweeps: withSweeps }, "Ready");
@@ -53,10 +61,11 @@ const PAUSE_MS = 500;
  * Runs the checks that need the database, as soon as it answers, until `signal` is aborted; then it throws. Throws
  * {@link Misconfigured} if the address is at fault, or migrations or keys are missing, before any row is written.
  */
-async function checkDatabase(ctx: OpenContext, signal: AbortSignal): Promise<void> {
+async function checkDatabase(ctx: OpenContext, role: Role, signal: AbortSignal): Promise<void> {
   for (;;) {
     try {
       await checkMigrations(ctx.db);
+      ctx.presence.start(role);
       await checkStored(ctx);
       await ctx.credentials.secrets.current().catch(throwWithAdvice);
       await expectBeats(ctx.db, ctx.jobs.names);

@@ -26,7 +26,7 @@ function aBuiltService(parts = "{}"): string {
       `${name}.js`,
       `const { runProcess } = ${load("process/run-process.ts")};
        const { ${run} } = ${load(`process/run-${name}.ts`)};
-       await runProcess((config) => ${run}(config, ${parts}));`,
+       await runProcess("${name}", (config) => ${run}(config, ${parts}));`,
     );
   return folder;
 }

@@ -3,6 +3,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { aServer } from "../platform/local-server.ts";
 import { startDatabaseProxy, type DatabaseProxy } from "../support/database-proxy.ts";
 import { aProcessWorld, type ProcessWorld } from "../support/process-world.ts";
+import type { ServiceProcess } from "../support/process.ts";
+import { aRow } from "../processes/rows.ts";
 import { programsSelling } from "../support/program.ts";
 import { PASSWORD } from "./operator.ts";
 import { aPrometheus, hasPrometheus, theyRing, type Prometheus } from "./prometheus.ts";
@@ -15,6 +17,8 @@ let prometheus: Prometheus;
 let urls: string[] = [];
 let installing: Promise<void> = Promise.resolve();
 let isRepaired = false;
+/** The build of the processes that a test starts. */
+const OURS = { version: "1.2.3", commit: "0123456789ab" };
 
 (hasPrometheus ? describe : describe.skip)("two web processes behind a router", () => {
   beforeAll(async () => {
@@ -78,6 +82,52 @@ let isRepaired = false;
   });
 });
 
+(hasPrometheus ? describe : describe.skip)("what the rows of processes show", () => {
+  let worker: ServiceProcess;
+  beforeAll(async () => {
+    life = await aProcessWorld({ environment: { METRICS_PASSWORD: PASSWORD, PROCESSES_EXPECTED: "3" } });
+    await life.world.rows(`DELETE FROM processes`);
+    const web = await life.start("web");
+    [router, worker] = [web.url!, await life.start("worker")];
+    await aRow(life.world, { ...OURS, beat: -3_600 });
+  });
+  afterAll(() => life.close());
+  watched(1);
+
+  theyRing(
+    "a process that is killed, one that cannot start, another release with another key and a wrong clock",
+    [
+      "AddonProcessMissing",
+      "AddonProcessesFew",
+      "AddonProcessMisconfigured",
+      "AddonKeysDiffer",
+      "AddonBuildsDiffer",
+      "AddonClocksApart",
+    ],
+    () => prometheus,
+    {
+      async cause() {
+        worker.signal("SIGKILL");
+        await worker.ended;
+        await life.world.rows(
+          `UPDATE processes SET steady_since = now() - interval '1 hour',
+             beat_at = CASE WHEN pid = $1 THEN now() - interval '2 minutes' ELSE beat_at END`,
+          [worker.pid],
+        );
+        await aRow(life.world, { ...OURS, role: "worker", state: "misconfigured", started: 0 });
+        await life.world.rows(
+          `UPDATE processes SET version = '0.9.0', key_id = 'another', database_ahead = 600 WHERE host = 'elsewhere' AND state = 'ready'`,
+        );
+      },
+      async repair() {
+        await life.world.rows(`DELETE FROM processes WHERE host = 'elsewhere' OR pid = $1`, [worker.pid]);
+        await life.start("worker");
+        await aRow(life.world, { ...OURS, beat: -3_600 });
+      },
+    },
+  );
+});
+
 /** A Prometheus for the tests of a `describe`, which scrapes through the router. */
 function watched(minuteSeconds: number): void {
   beforeAll(async () => {
@@ -89,6 +139,8 @@ function watched(minuteSeconds: number): void {
 /** Two processes instead of those that ran; the second behind the proxy. */
 async function startBoth(): Promise<void> {
   await life.killAll();
+  // Killed on purpose: they are missing for no operator.
+  await life.world.rows(`DELETE FROM processes`);
   const both = await Promise.all([life.start("web"), life.start("web", { DATABASE_URL: proxy.url })]);
   urls = both.map(({ url }) => url!);
 }

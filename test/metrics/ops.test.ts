@@ -33,7 +33,9 @@ let text: string;
 let samples: Map<string, Map<string, Set<string>>>;
 /** The names of the metrics that have a sample. */
 let names: Set<string>;
-const life = opened(() => aLifecycle({ environment: { OPERATOR_PASSWORD: PASSWORD } }));
+const life = opened(() =>
+  aLifecycle({ environment: { OPERATOR_PASSWORD: PASSWORD, PROCESSES_EXPECTED: "1" } }),
+);
 beforeAll(async () => {
   const { oauth_grant: _, ...withoutGrant } = aProvisionRequest();
   await life.platform.provision(withoutGrant);
@@ -46,6 +48,8 @@ beforeAll(async () => {
     text = await operator(life.world).metrics();
     expect(text).toMatch(/^addon_platform_request_duration_seconds_count/m);
     expect(text).toMatch(/^addon_credentials_needing_attention/m);
+    // The next beat brings what was measured.
+    expect(text).toMatch(/^addon_clocks_apart_seconds\{between="database_platform"/m);
   });
   samples = samplesIn(text);
   names = new Set([...samples.keys()].map((name) => name.replace(/_(bucket|count|sum)$/, "")));

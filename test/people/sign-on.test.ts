@@ -76,6 +76,27 @@ it("a database that fails during a sign-on gets an answer that says so, and the 
   await customers.world.restart();
 });
 
+it("a sign-on that the database's wrong clock refuses blames the service, and the log says by how much the clocks differ", async () => {
+  // As the database's clock, ten minutes ahead, would see it.
+  const wrapDatabase = (database: Database): Database => ({
+    ...database,
+    query: async (statement, values) => {
+      const answer = await database.query<{ nowMs?: number }>(statement, values);
+      return answer.map((row) => (row.nowMs ? { ...row, nowMs: row.nowMs + 600_000 } : row)) as never;
+    },
+  });
+  await customers.world.restart({ parts: { wrapDatabase } });
+  const { status, text } = await send(customers.signedAt(uuid, -600));
+  expect(status).toBe(403);
+  expect(text).toContain("That is a fault of the service, not yours.");
+  const [line] = customers.world.lines('"level":"warn"', "went wrong: clocks_differ").slice(-1);
+  expect(line).toMatch(/By the database's clock, .* clock is (600|601|599) s ahead of /);
+  // A wrong clock excuses no other fault.
+  const wrong = signed(customers.signedAt(uuid, -600), "another-salt-than-ours-for-these-tests");
+  expect((await send(wrong)).text).toContain("This way in is not valid");
+  await customers.world.restart();
+});
+
 const SOMEBODY_ELSE = "01234567-89ab-cdef-0123-456789abcdef";
 const refusals: [string, () => Form | string][] = [
   ["signed with another salt", () => signed(unused(), "another-salt-than-ours-for-these-tests")],

@@ -75,6 +75,7 @@ describe("readConfig", () => {
     ["SWEEP_CRON", ["often", "99 * * * * *", "0 0 31 2,4 *"]],
     ["WEB_JOBS", ["no"]],
     ["TOKEN_CONCURRENCY", ["0"]],
+    ["PROCESSES_EXPECTED", ["0", "web=2,worker=1"]],
     ["LOG_LEVEL", ["loud"]],
   ])("names a bad %s, without its value", (name, values) => {
     for (const value of values) {

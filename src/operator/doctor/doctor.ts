@@ -8,7 +8,9 @@ import { sharedFor, within } from "../../within.ts";
 import { fault, fine, joined, type Check, type Finding } from "./finding.ts";
 import { database, keys, manifest, migrations, plans, settings, version } from "./installation.ts";
 import { platform, platformStatus, secret, signIn } from "./platform.ts";
+import { clocks, processes } from "./processes.ts";
 import { OF_WORK, type Measured } from "./work.ts";
+import { writes } from "./writes.ts";
 
 type Found = Finding | Finding[];
 type Look = (ctx: OpenContext, measured: Measured) => Promise<Found> | Found;
@@ -17,9 +19,13 @@ type Looks = Readonly<Record<string, Look>>;
 const OF_THE_DATABASE: Looks = {
   database,
   migrations,
+  writes,
   keys,
   secret: (ctx) => secret(ctx),
   plans,
+  // After the client secret, whose trial brings the platform's time.
+  clocks,
+  processes,
   ...OF_WORK,
 };
 /** Without these, those that follow make no sense. */

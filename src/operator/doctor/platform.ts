@@ -70,7 +70,7 @@ export async function secret(ctx: OpenContext, { isTried = true } = {}): Promise
   const named = `The client secret is version ${version}`;
   const rejected = `The platform rejects our client secret (version ${version}): no token can be refreshed.`;
   if (!isTried) return isRejected && !isPresumed ? fault(rejected, SET_IT) : fine(`${named}.`);
-  const trial = await triedSecret(config.platformAuthUrl, value);
+  const trial = await triedSecret(ctx, value);
   if (trial.outcome === "rejected") return fault(rejected, SET_IT);
   if (!("because" in trial)) return fine(`${named}, and the platform accepts it.`);
   const message = `${named}; whether the platform accepts it is not known: ${trial.because}.`;
@@ -79,11 +79,11 @@ export async function secret(ctx: OpenContext, { isTried = true } = {}): Promise
 }
 
 /** Whether the platform accepts the client that people sign in with. */
-export async function signIn({ config }: OpenContext): Promise<Finding> {
-  const { oauthClientSecret, platformAuthUrl, publicUrl } = config;
+export async function signIn(ctx: OpenContext): Promise<Finding> {
+  const { oauthClientSecret, publicUrl } = ctx.config;
   if (!oauthClientSecret)
     return fine("People cannot sign in with their account: OAUTH_CLIENT_ID is not set.");
-  const trial = await triedSecret(platformAuthUrl, oauthClientSecret);
+  const trial = await triedSecret(ctx, oauthClientSecret);
   if (trial.outcome === "rejected")
     return fault(
       "The platform rejects OAUTH_CLIENT_SECRET: people cannot sign in with their account.",

@@ -58,7 +58,8 @@ async function yourJobs({ db, vendor: { jobs = [] } }: OpenContext): Promise<Fin
   return orFine(found, `The jobs of your service run; next (UTC): ${next.join(", ") || "not planned yet"}.`);
 }
 
-const CATCH_UP = "Fix what else is found; otherwise the platform is in trouble: kit status";
+const CATCH_UP =
+  "First fix what else is found, above all of the database and the client secret. If that is nothing, look at the platform: kit status";
 
 export async function tokens({ db }: OpenContext, measured: Measured): Promise<Finding[]> {
   const samples = await measured();

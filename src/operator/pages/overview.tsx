@@ -4,12 +4,13 @@ import { Facts, type Page } from "../../pages/pages.tsx";
 import type { Check, Finding } from "../doctor/finding.ts";
 import { inShort, type DoctorReport } from "../doctor/doctor.ts";
 import type { Overview } from "../overview.ts";
-import { duration } from "../wording.ts";
+import type { Process } from "../../processes/store.ts";
+import { counted, duration } from "../wording.ts";
 import { OF_ALL } from "./actions.tsx";
 import { A, Links, number, Section, State, Table, type Look } from "./parts.tsx";
 import { aboutIfSampled, Plots } from "./plots.tsx";
 
-export function overviewPage({ issues, samples, hours }: Overview): Page {
+export function overviewPage({ issues, samples, hours, processes }: Overview): Page {
   return {
     title: "Overview",
     content: (
@@ -24,6 +25,7 @@ export function overviewPage({ issues, samples, hours }: Overview): Page {
         <div class="pair">
           <Numbers samples={samples} />
         </div>
+        <Processes of={processes} />
         <Section title="For all resources">
           <Links of={OF_ALL.map(({ label, name }) => ({ label, path: `/${name}` }))} />
         </Section>
@@ -73,6 +75,47 @@ function Numbers({ samples }: { samples: readonly Sample[] }) {
         />
       </Section>
     </>
+  );
+}
+
+const LOOKS_OF_PROCESSES: Readonly<Record<string, Look>> = {
+  ...{ ready: "well", starting: "wait", stopping: "wait", missing: "bad", misconfigured: "bad" },
+};
+
+/** Those that run or are missing, then of the ended ones the last. */
+function Processes({ of: all }: { of: readonly Process[] }) {
+  const isEnded = ({ state }: Process) => ["stopped", "misconfigured", "gone"].includes(state);
+  const [ended, others] = [all.filter(isEnded), all.filter((one) => !isEnded(one))];
+  const shown = [...others.slice(0, 20), ...ended.slice(0, 3)];
+  const left = all.length - shown.length;
+  return (
+    <Section title="Processes">
+      <Table
+        columns={[
+          ["Process", ({ role, host, pid }) => [<strong>{role}</strong>, ` ${host}:${pid}`]],
+          [
+            "State",
+            ({ state, why }) => [
+              <State of={state} look={LOOKS_OF_PROCESSES[state] ?? "gone"} />,
+              why && <small>{why}</small>,
+            ],
+          ],
+          [
+            "Build",
+            ({ version, commit, node }) => [version, <small>{`${commit.slice(0, 12)}, Node ${node}`}</small>],
+          ],
+          ["Key", ({ keyId }) => (keyId ? <code>{keyId}</code> : "–")],
+          ["Started", ({ startSeconds }) => `${duration(startSeconds)} ago`],
+          ["Last beat", ({ beatSeconds }) => `${duration(beatSeconds)} ago`],
+        ]}
+        rows={shown}
+      />
+      {left > 0 && (
+        <p>
+          {counted(left, "more row")}: <code>kit processes</code>
+        </p>
+      )}
+    </Section>
   );
 }
 

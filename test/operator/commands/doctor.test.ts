@@ -8,8 +8,8 @@ import { manifest, SECURE_NODE, version } from "../../../src/operator/doctor/ins
 import { kit, kitJson } from "../../support/kit.ts";
 
 const IDS = [
-  ..."settings start database migrations keys secret plans sweeps your-service your-jobs tokens".split(" "),
-  ..."steps attention lost platform sign-in status manifest version".split(" "),
+  ..."settings start database migrations writes keys secret plans clocks processes sweeps".split(" "),
+  ..."your-service your-jobs tokens steps attention lost platform sign-in status manifest version".split(" "),
 ];
 /** Those that need the database. */
 const OF_THE_DATABASE = IDS.indexOf("platform") - IDS.indexOf("migrations");

@@ -1,0 +1,147 @@
+import { randomUUID } from "node:crypto";
+import os from "node:os";
+import { isTransient, refusingState, type Queryable, type Statement } from "../database/database.ts";
+import { messageOf, storable } from "../errors.ts";
+import { EACH, type Log } from "../logging/log.ts";
+import type { Pace } from "../pace.ts";
+import type { Vault } from "../vault/vault.ts";
+import { build } from "../version.ts";
+import { within } from "../within.ts";
+import { apart, type Clocks } from "./clocks.ts";
+import {
+  lateAfterSeconds,
+  noticeMissing,
+  writeBeat,
+  type Answer,
+  type Identity,
+  type OwnState,
+  type RefusedWrite,
+  type Role,
+} from "./store.ts";
+
+type Needs = {
+  db: Queryable;
+  vault: Pick<Vault, "keyId" | "keyIds">;
+  clocks: Clocks;
+  log: Log;
+  pace: Pick<Pace, "beatMs">;
+  scrub(text: string): string;
+};
+
+/** A stop does not wait longer for the last beat. */
+const LAST_BEAT_MS = 5_000;
+
+export const HAS_NOT_BEATEN = "it was killed without a signal, stands still, or cannot reach the database";
+
+export type Presence = ReturnType<typeof createPresence>;
+
+/**
+ * What this process says of itself to the others, in its row: that it lives, every ten seconds, by a timer of its own.
+ * Each beat also measures the database's clock, and looks whether another process is missing. Before `start`, as in a
+ * command, nothing is written.
+ */
+export function createPresence({ db, vault, clocks, log, pace, scrub }: Needs) {
+  const id = randomUUID();
+  const madeMs = performance.now();
+  const secondsSince = (ms: number) => (performance.now() - ms) / 1_000;
+  const lateSeconds = lateAfterSeconds(pace);
+  let identity: Identity | null = null;
+  let state: OwnState = "starting";
+  let why: string | null = null;
+  let refused: (RefusedWrite & { atMs: number }) | null = null;
+  let timer: NodeJS.Timeout | undefined;
+  /** Of the beats, one after the other. */
+  let last: Promise<void> = Promise.resolve();
+  let isBeating = false;
+  /** What was logged and still lasts: that keys differ; which clock is wrong. */
+  const reported = { keys: false, clocks: "" };
+
+  async function beat(of: Identity): Promise<void> {
+    isBeating = true;
+    try {
+      const end = clocks.measure("database");
+      const answer = await writeBeat(
+        db,
+        of,
+        {
+          ...{ state, why, upSeconds: secondsSince(madeMs), ahead: clocks.ahead() },
+          refused: refused && { ...refused, agoSeconds: secondsSince(refused.atMs) },
+        },
+        lateSeconds,
+      );
+      end(answer.nowMs);
+      if (state !== "stopped") report(answer);
+      if (state === "ready") await lookForMissing();
+    } catch (error) {
+      // The watch of the database reports an outage.
+      const level = isTransient(error) ? "debug" : "warn";
+      log[level]({ reason: messageOf(error) }, "This process cannot write that it runs");
+    } finally {
+      isBeating = false;
+    }
+  }
+
+  function beatNow(): Promise<void> {
+    if (!identity) return last;
+    const of = identity;
+    return (last = last.then(() => beat(of)));
+  }
+
+  async function lookForMissing(): Promise<void> {
+    for (const { seconds, ...process } of await noticeMissing(db, lateSeconds)) {
+      const about = { alarm: "process_missing", ...process, seconds: Math.round(seconds), [EACH]: true };
+      log.error(about, `A process has not beaten for ${about.seconds} s: ${HAS_NOT_BEATEN}`);
+    }
+  }
+
+  function report({ missedSeconds, lacking }: Answer): void {
+    if (missedSeconds !== null)
+      log.warn(
+        { seconds: Math.round(missedSeconds) },
+        "This process beats again: it stood still, or could not reach the database",
+      );
+    const keys = { alarm: "keys_differ", keyId: vault.keyId, processes: lacking };
+    if (lacking.length > 0 && !reported.keys)
+      log.error(keys, "This process seals with a key that other processes cannot decrypt with");
+    else if (lacking.length === 0 && reported.keys)
+      log.info({ keyId: vault.keyId }, "All processes can decrypt with the key of this one again");
+    reported.keys = lacking.length > 0;
+    const found = apart(clocks.ahead());
+    // Which of two clocks is wrong may show only when the platform has answered.
+    const clock = found?.message.replace(/\d+/g, "") ?? "";
+    if (found && clock !== reported.clocks)
+      log.error({ alarm: "clocks_apart", seconds: found.seconds, ...clocks.ahead() }, found.message);
+    else if (!found && reported.clocks) log.info("The clocks agree again");
+    reported.clocks = clock;
+  }
+
+  return {
+    id,
+    /** Writes the row and keeps it fresh from now on. A second call does nothing. */
+    start(role: Role): void {
+      if (identity) return;
+      const { keyId, keyIds } = vault;
+      identity = { id, role, host: os.hostname(), pid: process.pid, ...build, keyId, keyIds };
+      void beatNow();
+      timer = setInterval(() => isBeating || void beatNow(), pace.beatMs).unref();
+    },
+    become(next: "ready" | "stopping"): void {
+      state = next;
+      void beatNow();
+    },
+    /** Notes an error of a statement, if the database refused a write for its own state; the next beat stores it. */
+    failed(error: unknown, { name, text }: Statement): void {
+      const sqlState = refusingState(error);
+      if (sqlState === null || !/\b(INSERT|UPDATE|DELETE)\b/.test(text)) return;
+      const reason = storable(scrub(`${name}: ${messageOf(error)}`));
+      refused = { state: sqlState, reason, atMs: performance.now() };
+    },
+    /** Writes that this process has ended. `cause`: why it did by itself. */
+    async end(cause: string | null): Promise<void> {
+      clearInterval(timer);
+      [state, why] = ["stopped", cause];
+      const late = () => new Error("the database does not answer");
+      await within(LAST_BEAT_MS, beatNow(), late).catch(() => undefined);
+    },
+  };
+}

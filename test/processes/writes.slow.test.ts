@@ -1,0 +1,80 @@
+import { aProvisionRequest } from "../support/a-provision-request.ts";
+import type { DoctorReport } from "../../src/operator/doctor/doctor.ts";
+import { aWorldOfAnOperator } from "../operator/pages/operator.ts";
+import { aRefusal } from "./refusal.ts";
+import { kit, kitJson } from "../support/kit.ts";
+import { eventually, opened, QUICK } from "../support/world.ts";
+
+// A database that answers reads, and takes no writes.
+
+const operator = opened(() => aWorldOfAnOperator({ parts: { pace: { ...QUICK, beatMs: 500 } } }));
+const said = (part: string): unknown => expect.stringContaining(part);
+const writes = async () => {
+  const { data } = await kitJson<DoctorReport>(operator.world.environment, ["doctor"]);
+  return data.checks.find(({ id }) => id === "writes")!;
+};
+const count = async () =>
+  operator.world
+    .rows(`SELECT (SELECT count(*)::int FROM resources) AS resources, (SELECT count(*)::int FROM credentials) AS credentials,
+    (SELECT count(*)::int FROM steps) AS steps, (SELECT count(*)::int FROM events) AS events`);
+
+it("kit doctor writes what a sale writes, and leaves nothing of it", async () => {
+  await operator.life.settled();
+  const before = await count();
+  expect(await writes()).toMatchObject({
+    ok: true,
+    fix: null,
+    message: "The database takes what a sale writes.",
+  });
+  expect(await count()).toEqual(before);
+});
+
+it.each([
+  ["resources", "53100", "Make room on the disk"],
+  ["credentials", "25006", "let DATABASE_URL lead to the primary"],
+  ["steps", "42501", "Grant the right"],
+  ["events", "53200", "more memory"],
+  ["events", "XX001", "restore a backup"],
+  ["resources", "P0001", "PostgreSQL's own log says more"],
+])("kit doctor finds that %s takes no writes (%s)", async (table, state, fix) => {
+  const refusal = await aRefusal(operator.world, table, state);
+  expect(await writes()).toMatchObject({ ok: false, message: said("The database takes no writes, and each sale is lost"), fix: said(fix) }); // prettier-ignore
+  await refusal.end();
+  expect(await writes()).toMatchObject({ ok: true });
+});
+
+it("the last write that was refused to a process is shown with its reason, by doctor, kit processes and the overview", async () => {
+  const refusal = await aRefusal(operator.world, "resources", "53100");
+  const [answer] = await Promise.all([operator.life.platform.provision(aProvisionRequest())]);
+  expect(answer.status).toBe(503);
+  await refusal.end();
+  type Listed = { processes: { lastRefusedWrite: object | null }[] };
+  const last = async () =>
+    (await kitJson<Listed>(operator.world.environment, ["processes"])).data.processes[0]!.lastRefusedWrite;
+  const at = expect.stringMatching(/Z$/);
+  await eventually(async () => expect(await last()).toEqual({ at, state: "53100", reason: "provision: refused by a test" })); // prettier-ignore
+  const words = "53100, provision: refused by a test";
+  expect(await writes()).toMatchObject({ ok: false, message: said(words), fix: said("Make room") });
+  await eventually(async () => expect((await operator.get()).text).toContain(words));
+  const human = await kit(operator.world.environment, ["processes"]);
+  expect(human.stdout).toMatch(/the database refused a write at .*: 53100, provision: /);
+  // A write that its data make impossible is none of these.
+  await operator.world.rows(`UPDATE processes SET refused_at = now() - interval '1 hour'`);
+  await operator.world.restart();
+  await operator.world.rows(
+    `UPDATE processes SET refused_at = now() - interval '1 hour' WHERE refused_at IS NOT NULL`,
+  );
+  expect(await writes()).toMatchObject({
+    ok: true,
+    message: said("60 min ago"),
+    fix: said("kit lost"),
+  });
+});
+
+it("no advice claims that the platform is in trouble", async () => {
+  const refusal = await aRefusal(operator.world, "resources", "53100");
+  await operator.life.settled().catch(() => undefined);
+  const { stdout } = await kit(operator.world.environment, ["doctor"]);
+  expect(stdout).not.toMatch(/otherwise the platform is in trouble/);
+  await refusal.end();
+});
