@@ -21,6 +21,8 @@ export interface Pace {
   readonly presumedMs: number;
   /** Pause before what a process had to refuse is stored, and between two tries. */
   readonly lostAgainMs: number;
+  /** Differences between the ledgers that are noticed within so long are one alarm. */
+  readonly gatherMs: number;
   /** How long `kit doctor` waits for one of your service's checks. */
   readonly checkMs: number;
 }
@@ -35,6 +37,7 @@ export const PACE: Pace = {
   freshMs: 2_000,
   presumedMs: 90_000,
   lostAgainMs: 2_000,
+  gatherMs: 5_000,
   checkMs: 10_000,
 };
 

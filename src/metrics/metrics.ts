@@ -117,6 +117,7 @@ export const ALARMS = [
   "crash",
   "database_unreachable",
   "event_loop_blocked",
+  "gone_at_platform",
   "grant_lost",
   "job_hangs",
   "needs_reauth",
@@ -131,6 +132,7 @@ export const ALARMS = [
   "refresh_misunderstood",
   "step_stuck",
   "stop_incomplete",
+  "unknown_resource",
 ] as const;
 
 /** A counter or a histogram with its samples, as prom-client has them. */

@@ -3,7 +3,8 @@ import type { Credential, Event, Resource, Step } from "../database/client/clien
 import { retryWhileUnreachable, type Database } from "../database/database.ts";
 import { STATES_OF_RESOURCES } from "../credentials/states.ts";
 import { databaseClock } from "../metrics/store.ts";
-import { RESOURCE_STATES } from "../resources/states.ts";
+import { forgetUnknown, type MarkKind } from "../ledgers/store.ts";
+import { isAlive, RESOURCE_STATES, type ResourceState } from "../resources/states.ts";
 import { readUuid, isJsonObject, parsedJson } from "../values.ts";
 import { keyIdOf } from "../vault/vault.ts";
 import { UnknownResource, UsedWrongly } from "./errors.ts";
@@ -30,6 +31,7 @@ export type WholeResource = Awaited<ReturnType<typeof showResource>>;
 export type WaitingStep = WholeResource["steps"][number];
 
 const MOST_EVENTS = 300;
+const GONE: MarkKind = "gone_at_platform";
 
 export type ResourcePage = Awaited<ReturnType<typeof listResources>>;
 
@@ -64,7 +66,9 @@ export async function listResources(db: Database, { state = "", text, after }: S
     include: { credential: true },
     orderBy: [{ createdAt: "desc" }, { uuid: "desc" }],
   });
-  return { resources: rows.map(recordOf), next: found.length > LIST_SIZE ? uuids.at(-1)! : null };
+  const gone = await goneAmong(db, uuids);
+  const resources = rows.map((row) => recordOf(row, gone));
+  return { resources, next: found.length > LIST_SIZE ? uuids.at(-1)! : null };
 }
 
 /** All that is stored of one resource. Throws {@link UnknownResource}. */
@@ -81,7 +85,7 @@ export async function showResource(db: Database, uuid: string) {
   if (!stored) throw new UnknownResource(uuid);
   const nowMs = await databaseClock(db);
   return {
-    ...recordOf(stored),
+    ...recordOf(stored, await goneAmong(db, [uuid])),
     steps: stored.steps.map((step) => waiting(step, nowMs)),
     events: stored.events.reverse().map((event) => eventOf(event, nowMs)),
     actions: (await actionsBefore(db, null, uuid)).entries,
@@ -97,19 +101,26 @@ function eventOf({ at, type, detail }: Event, nowMs: number) {
   return { at: at.toISOString(), type, detail: isLost ? { ...Object(detail), state: "unknown" } : detail };
 }
 
-function recordOf(stored: Resource & { credential: Credential | null }) {
+/** Those that the platform no longer has. */
+async function goneAmong(db: Database, uuids: string[]): Promise<ReadonlySet<string>> {
+  const { ledgerMark } = await db.prisma();
+  const marks = await ledgerMark.findMany({ where: { uuid: { in: uuids }, kind: GONE } });
+  return new Set(marks.map(({ uuid }) => uuid));
+}
+
+function recordOf(stored: Resource & { credential: Credential | null }, gone: ReadonlySet<string>) {
   const { uuid, name, plan, region, state, appId, appName, createdAt, updatedAt } = stored;
   return {
     ...{ uuid, name, plan, region, state },
     // Inserted in one statement with its resource, and never deleted.
-    credential: credentialOf(stored.credential!),
+    credential: credentialOf(stored.credential!, gone.has(uuid) && isAlive(stored.state as ResourceState)),
     app: appId === null ? null : { id: appId, name: appName ?? appId },
     createdAt: createdAt.toISOString(),
     updatedAt: updatedAt.toISOString(),
   };
 }
 
-function credentialOf(stored: Credential) {
+function credentialOf(stored: Credential, isGone: boolean) {
   const { state, reason, generation, lastError, secretVersion, flags, expiresAt, dueAt } = stored;
   const sealed = stored.sealedAccessToken ?? stored.sealedGrantCode;
   const hasTokens = state === "active" || state === "needs_reauth";
@@ -123,8 +134,8 @@ function credentialOf(stored: Credential) {
     secretVersion,
     /** The key that sealed the access token or, before there is one, the grant code. */
     keyId: sealed && keyIdOf(sealed),
-    /** What was odd about the platform's last token answer. */
-    flags,
+    /** What was odd about the platform's last token answer; and whether it no longer has the add-on. */
+    flags: isGone ? [...flags, GONE] : flags,
   };
 }
 
@@ -145,11 +156,15 @@ function waiting({ kind, attempts, lastError, detail, dueAt, leasedUntil }: Step
 
 /**
  * Does locally what a deprovision by the platform would do; it needs no keys, and the service carries out the clean-up. Of
- * a tombstone it clears what its events say, and what is kept of it as a lost sale. Throws {@link UnknownResource}.
+ * a tombstone it clears what its events say, and what is kept of it as a lost sale; of a uuid that only the platform asked
+ * about, that it did. Throws {@link UnknownResource}.
  */
 export async function eraseResource(db: Database, uuid: string): Promise<{ erased: string }> {
   // `deprovision` would store a tombstone for an unknown uuid too, as for requests that arrive out of order.
-  if (!(await findResource(db, uuid))) throw new UnknownResource(uuid);
+  if (!(await findResource(db, uuid))) {
+    if (await forgetUnknown(db, uuid)) return { erased: uuid };
+    throw new UnknownResource(uuid);
+  }
   const log = createLog("silent", createScrubber(""));
   try {
     await deprovision({ db, log, pace: PACE, trace: NO_TRACE, nudge: () => undefined }, uuid);
@@ -159,6 +174,7 @@ export async function eraseResource(db: Database, uuid: string): Promise<{ erase
     await event.updateMany({ where: { uuid }, data: { detail: {} } });
     await lostSale.updateMany({ where: { uuid }, data: { name: null } });
   }
+  await forgetUnknown(db, uuid);
   return { erased: uuid };
 }
 

@@ -1,5 +1,6 @@
 import { statement, type Database, type Queryable } from "../database/database.ts";
 import { GRANT_SECONDS } from "../credentials/states.ts";
+import { whereGone } from "../ledgers/store.ts";
 import type { ResourceState } from "../resources/states.ts";
 import {
   ALARM_AFTER_ATTEMPTS,
@@ -140,7 +141,7 @@ const failing = statement(
      (array_agg(last_error ORDER BY expires_at) FILTER (WHERE last_error IS NOT NULL))[1] AS "lastError"
    FROM (SELECT expires_at, last_error FROM credentials
      WHERE state = 'active' AND (attempts >= 3 OR rejected_at IS NOT NULL)
-       AND (attempts >= 3 OR rejected_at < now() - interval '1 minute') LIMIT ${MOST_COUNTED}) few`,
+       AND (attempts >= 3 OR rejected_at < now() - interval '1 minute') AND NOT ${whereGone("credentials.uuid")} LIMIT ${MOST_COUNTED}) few`,
 );
 
 /** Tokens whose refresh fails: how many, how long the first one has left, and the last answer to it. */

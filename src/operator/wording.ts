@@ -85,6 +85,11 @@ const ADVICE: Readonly<Record<string, Advice>> = {
   },
 };
 
+export const GONE: Advice = {
+  what: "the platform no longer has the add-on. The resource stays as it is, and its refreshes pause.",
+  todo: "Is it really gone? kit reconcile asks again. If it is: kit resources erase UUID, which also takes it down in your backend.",
+};
+
 /** Null for a state in which nothing has to be done. */
 export function adviceOn(state: string, reason?: unknown): Advice | null {
   return ADVICE[`${state} ${String(reason)}`] ?? ADVICE[state] ?? null;

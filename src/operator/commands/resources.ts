@@ -7,7 +7,7 @@ import {
   type ResourceRecord,
   type WholeResource,
 } from "../resources.ts";
-import { typedUuid } from "../errors.ts";
+import { typedUuid, UnknownResource } from "../errors.ts";
 import { counted, some, moment, planInWords, type NamedFact } from "../wording.ts";
 import type { KitCommand } from "./session.ts";
 import { DONE, entryText, example, FAILED, facts, marked, table } from "./outcome.ts";
@@ -54,8 +54,12 @@ is cleaned up. Of a tombstone it clears the details of its events.`,
     )
     .does(async (session, uuid: string, { yes = false }: { yes?: boolean }) => {
       const db = await session.database({ changes: true });
-      const resource = await showResource(db, uuid);
-      if (!yes) {
+      // There may be no more than a mark that the platform asked about it.
+      const resource = await showResource(db, uuid).catch((error: unknown) => {
+        if (error instanceof UnknownResource) return null;
+        throw error;
+      });
+      if (!yes && resource) {
         session.say(table(session.paint(), [inRow(resource)]));
         await session.confirm("Erase it for good?");
       }
