@@ -23,6 +23,8 @@ export interface Pace {
   readonly lostAgainMs: number;
   /** Differences between the ledgers that are noticed within so long are one alarm. */
   readonly gatherMs: number;
+  /** How long `kit reconcile` waits for the next item of your service's list. */
+  readonly listMs: number;
   /** How long `kit doctor` waits for one of your service's checks. */
   readonly checkMs: number;
 }
@@ -38,6 +40,7 @@ export const PACE: Pace = {
   presumedMs: 90_000,
   lostAgainMs: 2_000,
   gatherMs: 5_000,
+  listMs: 60_000,
   checkMs: 10_000,
 };
 

@@ -28,7 +28,7 @@ export async function doubt(ctx: Needs, uuid: string): Promise<void> {
   }
 }
 
-const OF_AN_ADDON = /^\/addons\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:\/|$)/;
+const OF_AN_ADDON = /\/addons\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:\/|$)/;
 
 /**
  * Notices each answer "not found" or "gone" to a call about one of our own add-ons. It may be about a part of the

@@ -202,7 +202,7 @@ export async function importInstallations(
   return report;
 }
 
-type Installation = Pick<ProvisionRequest, "uuid" | "plan" | "region" | "name">;
+export type Installation = Pick<ProvisionRequest, "uuid" | "plan" | "region" | "name">;
 
 const NOTHING = {
   options: {},
@@ -213,7 +213,7 @@ const NOTHING = {
 };
 
 /** False: the uuid was stored before. */
-async function importOne(
+export async function importOne(
   ctx: Pick<Context, "db" | "vault" | "pace">,
   installation: Installation,
 ): Promise<boolean> {
@@ -233,7 +233,7 @@ async function importOne(
  * One line of an import, `{uuid, plan, region?, name?}`; further members are ignored. The plan is the bare name or, as
  * the platform's API writes it, `service:plan`. It must be on offer: the vendor's functions are called with it later.
  */
-function readInstallation(
+export function readInstallation(
   text: string,
   offer: Offer,
 ): Installation | { uuid: string | null; reason: Reason } {

@@ -44,7 +44,8 @@ export function momentAway(iso: string, nowMs = Date.now()): string {
 /** Something to be known, by its name: a time is ISO 8601, and null stands for none. */
 export type NamedFact = readonly [name: string, fact: string | number | null | undefined];
 
-const MOST_SHOWN = 20;
+/** Of a list, for people. */
+export const MOST_SHOWN = 20;
 
 export function some<Item>(items: readonly Item[], tell: (item: Item) => string): string[] {
   const more = items.length - MOST_SHOWN;

@@ -8,12 +8,13 @@ import { addKeys, addSecret } from "./credentials.ts";
 import { addDoctor, addMigrate } from "./doctor.ts";
 import { addLost } from "./lost.ts";
 import { addManifest } from "./manifest.ts";
+import { addReconcile } from "./reconcile.ts";
 import { addResources } from "./resources.ts";
 import { DONE, failureOf, jsonText, type Outcome } from "./outcome.ts";
 import { paintOf, type Host } from "./host.ts";
 
 const COMMANDS = [
-  ...[addDoctor, addMigrate, addResources, addLost, addBulk, addSecret, addKeys, addApps],
+  ...[addDoctor, addMigrate, addResources, addReconcile, addLost, addBulk, addSecret, addKeys, addApps],
   ...[addConfig, addAction, addApi, addAuthorizations, addStatus, addAudit, addManifest],
 ];
 

@@ -138,6 +138,12 @@ export function createSession(
     return answer;
   }
 
+  /** Throws `UsedWrongly` if no person can be asked. `isInputTaken`: standard input is for something else. */
+  function mustBeAsked(isInputTaken = false): void {
+    if (json || isInputTaken || !host.stdin.isTTY || !host.stderr.isTTY)
+      throw new UsedWrongly("Nothing was changed: nobody is here to be asked. Say --yes to do it.");
+  }
+
   /** What long work needs: it is aborted by SIGINT (Ctrl-C), SIGTERM or SIGHUP, and must end soon after that. */
   function how(): How {
     isStoppedInOrder = true;
@@ -150,14 +156,13 @@ export function createSession(
   }
 
   return {
-    ...{ host, say, paint, settings, openContext, context, database, scrub, how, onProgress },
+    ...{ host, say, paint, settings, openContext, context, database, scrub, how, onProgress, mustBeAsked },
     offer: async (): Promise<Offer> => parts.offer ?? (await import("../../your-service/plans.ts")).offer,
     endProgress: progress.end,
     user: systemUser,
     /** Asks the person at the terminal. Throws `not_confirmed` unless they say yes, and `UsedWrongly` if there is none. */
     async confirm(question: string): Promise<void> {
-      if (json || !host.stdin.isTTY || !host.stderr.isTTY)
-        throw new UsedWrongly("Nothing was changed: nobody is here to be asked. Say --yes to do it.");
+      mustBeAsked();
       await withoutProgress(() => askYes(host, question));
     },
     secret: (what: string): Promise<Secret> => withoutProgress(() => readSecret(host, what)),
