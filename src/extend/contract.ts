@@ -30,6 +30,11 @@ export interface Extensions<Sold extends Offer = Offer> {
    * it: a list that ends early would look as if the rest were missing. `signal` is aborted when nobody reads on.
    */
   list?(signal: AbortSignal): AsyncIterable<string | BackendResource>;
+  /**
+   * What your tables and your backend keep of one resource, for `kit resources export`: the answer to a customer's request
+   * for their data. No secrets. Any state, also after its deprovision; null if there is nothing. It has 30 seconds.
+   */
+  exportData?(uuid: string, signal: AbortSignal): Promise<Json>;
   /** How a customer's credentials are replaced by new ones. Without it, nobody can ask for that. */
   rotation?: Rotation<Sold>;
 }

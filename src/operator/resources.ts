@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { Credential, Event, Resource, Step } from "../database/client/client.ts";
+import type { Credential, Event, Prisma, Resource, Step } from "../database/client/client.ts";
 import { retryWhileUnreachable, type Database } from "../database/database.ts";
 import { STATES_OF_RESOURCES } from "../credentials/states.ts";
 import { databaseClock } from "../metrics/store.ts";
@@ -15,8 +15,9 @@ import { createLog } from "../logging/log.ts";
 import { createScrubber } from "../secret.ts";
 import { PACE } from "../pace.ts";
 import { deprovision } from "../resources/deprovision.ts";
+import type { Named } from "../platform/types.ts";
 import type { ProvisionRequest } from "../resources/rows.ts";
-import { findResource, insertProvisions } from "../resources/store.ts";
+import { findResource, insertProvisions, storeImportedApp } from "../resources/store.ts";
 import { NO_TRACE } from "../trace/trace.ts";
 import type { Context } from "../context.ts";
 import type { Offer } from "../resources/contract.ts";
@@ -60,15 +61,19 @@ export async function listResources(db: Database, { state = "", text, after }: S
     text: text ?? null,
   });
   const uuids = found.slice(0, LIST_SIZE);
-  const prisma = await db.prisma();
-  const rows = await prisma.resource.findMany({
-    where: { uuid: { in: uuids } },
-    include: { credential: true },
-    orderBy: [{ createdAt: "desc" }, { uuid: "desc" }],
-  });
-  const gone = await goneAmong(db, uuids);
-  const resources = rows.map((row) => recordOf(row, gone));
+  const newestFirst = [{ createdAt: "desc" }, { uuid: "desc" }] as const;
+  const resources = await recordsOf(db, uuids, [...newestFirst]);
   return { resources, next: found.length > LIST_SIZE ? uuids.at(-1)! : null };
+}
+
+type Order = Prisma.ResourceOrderByWithRelationInput[];
+
+export async function recordsOf(db: Database, uuids: string[], orderBy: Order): Promise<ResourceRecord[]> {
+  const prisma = await db.prisma();
+  const where = { uuid: { in: uuids } };
+  const rows = await prisma.resource.findMany({ where, include: { credential: true }, orderBy });
+  const gone = await goneAmong(db, uuids);
+  return rows.map((row) => recordOf(row, gone));
 }
 
 /** All that is stored of one resource. Throws {@link UnknownResource}. */
@@ -178,8 +183,11 @@ export async function eraseResource(db: Database, uuid: string): Promise<{ erase
   return { erased: uuid };
 }
 
-/** `exists`: the uuid is stored already, or an earlier line named it. */
-type Reason = "exists" | "no_uuid" | "unknown_plan" | "bad_text";
+/**
+ * `exists`: the uuid is stored already, or an earlier line named it. `not_provisioned`: the line is of an export, and its
+ * resource had ended, or was not made yet.
+ */
+type Reason = "exists" | "no_uuid" | "unknown_plan" | "bad_text" | "not_provisioned";
 
 /** Imports installations from before the kit, one JSON object a line. A run that was stopped is simply repeated. */
 export async function importInstallations(
@@ -202,7 +210,9 @@ export async function importInstallations(
   return report;
 }
 
-export type Installation = Pick<ProvisionRequest, "uuid" | "plan" | "region" | "name">;
+export type Installation = Pick<ProvisionRequest, "uuid" | "plan" | "region" | "name"> & {
+  app: Named | null;
+};
 
 const NOTHING = {
   options: {},
@@ -215,7 +225,7 @@ const NOTHING = {
 /** False: the uuid was stored before. */
 export async function importOne(
   ctx: Pick<Context, "db" | "vault" | "pace">,
-  installation: Installation,
+  { app, ...installation }: Installation,
 ): Promise<boolean> {
   const { uuid } = installation;
   const { credential } = await ctx.db.prisma();
@@ -224,13 +234,17 @@ export async function importOne(
   const answer = { status: 200, body: JSON.stringify({ id: uuid }) };
   const row = { request: { ...NOTHING, ...installation, requestId }, answer, traceparent: null };
   return retryWhileUnreachable(async () => {
-    const [stored] = await insertProvisions(ctx, [row]);
+    const stored = await ctx.db.transaction(async (tx) => {
+      const [born] = await insertProvisions({ ...ctx, db: tx }, [row]);
+      if (born && app) await storeImportedApp(tx, uuid, app);
+      return born;
+    });
     return stored !== null || (await credential.count({ where: { uuid, requestId } })) > 0;
   });
 }
 
 /**
- * One line of an import, `{uuid, plan, region?, name?}`; further members are ignored. The plan is the bare name or, as
+ * One line of an import, `{uuid, plan, region?, name?, app?}`, as of an export; further members are ignored. The plan is the bare name or, as
  * the platform's API writes it, `service:plan`. It must be on offer: the vendor's functions are called with it later.
  */
 export function readInstallation(
@@ -238,13 +252,28 @@ export function readInstallation(
   offer: Offer,
 ): Installation | { uuid: string | null; reason: Reason } {
   const members = text.includes("\ufffd") ? undefined : parsedJson(text);
-  const { uuid: typed, plan: named, region = null, name = null } = isJsonObject(members) ? members : {};
+  const {
+    uuid: typed,
+    plan: named,
+    region = null,
+    name = null,
+    ...more
+  } = isJsonObject(members) ? members : {};
   const uuid = readUuid(typeof typed === "string" ? typed.trim() : null);
   if (!uuid) return { uuid, reason: "no_uuid" };
+  if (RESOURCE_STATES.some((state) => state !== "provisioned" && state === more["state"]))
+    return { uuid, reason: "not_provisioned" };
   const plan = String(named).replace(/^[^:]*:/, "");
   if (!Object.hasOwn(offer.plans, plan)) return { uuid, reason: "unknown_plan" };
   if (!isKeepable(region) || !isKeepable(name)) return { uuid, reason: "bad_text" };
-  return { uuid, plan, region, name };
+  return { uuid, plan, region, name, app: appIn(more["app"]) };
+}
+
+/** Null if it is none that can be stored: the platform is asked for it when there are tokens. */
+function appIn(value: unknown): Named | null {
+  const { id, name } = isJsonObject(value) ? value : {};
+  const uuid = readUuid(id);
+  return uuid && typeof name === "string" && isKeepable(name) ? { id: uuid, name } : null;
 }
 
 /** Whether a member is absent, or a text that PostgreSQL can store unchanged. */

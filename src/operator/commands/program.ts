@@ -89,7 +89,9 @@ function ofParsing(error: unknown, help: string): Outcome {
   return { ...failure, data: { id: "used_wrongly", message: "A command is missing." }, show };
 }
 
-function print(host: Host, json: boolean, { data, show, isComplaint, exitCode = DONE }: Outcome): number {
+function print(host: Host, json: boolean, outcome: Outcome): number {
+  const { data, show, isComplaint, isWritten = false, exitCode = DONE } = outcome;
+  if (isWritten) return exitCode;
   const stream = isComplaint && !json ? "stderr" : "stdout";
   host[stream].write(`${json ? jsonText(data) : show(paintOf(host, stream))}\n`);
   return exitCode;
