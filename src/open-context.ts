@@ -7,6 +7,7 @@ import { createJobs } from "./jobs/run.ts";
 import { timetable } from "./jobs/timetable.ts";
 import { createLog, createSample } from "./logging/log.ts";
 import { createOwnScrubber } from "./secret.ts";
+import { noticingHttp } from "./ledgers/marks.ts";
 import { timedHttp } from "./metrics/measured.ts";
 import { createMetrics } from "./metrics/metrics.ts";
 import { noteBeat } from "./metrics/store.ts";
@@ -111,7 +112,8 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   ctx.credentials = createCredentials(ctx, parts.wrapTokenEndpoint?.(endpoint) ?? endpoint);
   ctx.exchanges = createExchanges(ctx);
   ctx.refreshes = createRefreshes(ctx);
-  ctx.platformFor = createPlatformFor({ ...ctx.platformCalls, tokensOf: (uuid) => tokensOf(ctx, uuid) });
+  const noticing = { ...ctx.platformCalls, http: noticingHttp(ctx, http) };
+  ctx.platformFor = createPlatformFor({ ...noticing, tokensOf: (uuid) => tokensOf(ctx, uuid) });
 
   ctx.work = createStepRunner(ctx);
   ctx.jobs = createJobs({ jobs: timetable(ctx), beat: (name) => noteBeat(ctx.db, name), log: ctx.log });

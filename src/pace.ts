@@ -21,6 +21,10 @@ export interface Pace {
   readonly presumedMs: number;
   /** Pause before what a process had to refuse is stored, and between two tries. */
   readonly lostAgainMs: number;
+  /** Differences between the ledgers that are noticed within so long are one alarm. */
+  readonly gatherMs: number;
+  /** How long `kit reconcile` waits for the next item of your service's list. */
+  readonly listMs: number;
   /** How long `kit doctor` waits for one of your service's checks. */
   readonly checkMs: number;
   /** How often a process writes that it runs; after six times as long without, it is missing. */
@@ -37,6 +41,8 @@ export const PACE: Pace = {
   freshMs: 2_000,
   presumedMs: 90_000,
   lostAgainMs: 2_000,
+  gatherMs: 5_000,
+  listMs: 60_000,
   checkMs: 10_000,
   beatMs: 10_000,
 };

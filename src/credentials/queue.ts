@@ -1,6 +1,7 @@
 import { statement, type Queryable, type Statement } from "../database/database.ts";
 import { areAmong, groupCommit } from "../database/group-commit.ts";
 import { retryWhileUnreachable } from "../database/retry.ts";
+import { PAUSED, whereGone } from "../ledgers/store.ts";
 import { keyIdInSql } from "../vault/vault.ts";
 import { stateAfter, type Lease, type Owner, type State, type Tries, type Verdict } from "./states.ts";
 
@@ -163,7 +164,8 @@ const settleRow = statement(
   "settle_credential",
   `WITH settled AS (
      UPDATE credentials SET state = $3::text, reason = CASE WHEN state = $3 THEN reason ELSE $4::text END,
-       due_at = least(now() + make_interval(secs => $5::float8), CASE WHEN state = $3 THEN grant_deadline END),
+       due_at = CASE WHEN $3 IN ('active', 'needs_reauth') AND $5::float8 IS NOT NULL AND ${whereGone("credentials.uuid")} THEN ${PAUSED}
+         ELSE least(now() + make_interval(secs => $5::float8), CASE WHEN state = $3 THEN grant_deadline END) END,
        attempts = coalesce($6::int, attempts), last_error = coalesce($7, last_error),
        outcome_unknown = outcome_unknown OR $8,
        rejected_at = CASE WHEN NOT $9 THEN rejected_at WHEN state = 'grant_pending'

@@ -6,6 +6,7 @@ import {
   type Queryable,
 } from "../database/database.ts";
 import { areAmong, groupCommit } from "../database/group-commit.ts";
+import { PAUSED, whereGone } from "../ledgers/store.ts";
 import type { Lease, Owner, State } from "./states.ts";
 
 // Token pairs, and the client secrets that they were issued with.
@@ -31,6 +32,7 @@ const storePairs = statement(
        expires_at = coalesce(c.sent_at, now()) + make_interval(secs => i.life),
        due_at = CASE
          WHEN coalesce(i.refresh, CASE WHEN NOT i.first THEN c.sealed_refresh_token END) IS NULL THEN NULL
+         WHEN ${whereGone("c.uuid")} THEN ${PAUSED}
          WHEN i.secret_version < (SELECT max(version) FROM client_secrets) THEN now()
          ELSE coalesce(c.sent_at, now()) + make_interval(secs => i.life * i.share) END,
        generation = c.generation + 1, lease = c.lease + 1, secret_version = i.secret_version,

@@ -5,6 +5,7 @@ import {
   isTransient,
   retryWhileUnreachable,
 } from "../database/database.ts";
+import { doubt } from "../ledgers/marks.ts";
 import type { Failure, IssuedTokens } from "../platform/oauth.ts";
 import type { Secret } from "../secret.ts";
 import { credentialSealContext } from "../vault/vault.ts";
@@ -184,6 +185,9 @@ async function settleFailure(ctx: Context, row: ClaimedCredential, failure: Fail
   const isSettled = await settle(ctx.db, row, verdict);
   const { outcome, error } = failure;
   const isGrant = row.state === "grant_pending";
+  // A refresh token lives as long as its add-on (platform document, "Token response").
+  const isNews = outcome === "token_rejected" && !isGrant && row.rejectedForSeconds === null;
+  if (isNews && row.owner === "resource") await doubt(ctx, row.uuid);
   const about = { ...named(row), outcome, error };
   if (isSettled && verdict.on === "refused three times in a day")
     ctx.log.error({ alarm: "needs_reauth", ...about }, "The platform refuses a refresh token for good");

@@ -24,8 +24,26 @@ export interface Extensions<Sold extends Offer = Offer> {
   actions?: Readonly<Record<string, CustomerAction>>;
   /** What an operator may do to one resource, by name: a button on its page, and `kit action NAME UUID`. */
   operatorActions?: Readonly<Record<string, OperatorAction>>;
+  /**
+   * All that your backend has, each by the uuid of its resource, in any order; what else you add is shown to the operator.
+   * `kit reconcile` compares it with what we have and with what the platform has: what only your backend has is an
+   * orphan, for which your `deprovision` can be called. Read your backend page by page. Throw if you cannot read all of
+   * it: a list that ends early would look as if the rest were missing. `signal` is aborted when nobody reads on.
+   */
+  list?(signal: AbortSignal): AsyncIterable<string | BackendResource>;
+  /**
+   * What your tables and your backend keep of one resource, for `kit resources export`: the answer to a customer's request
+   * for their data. No secrets. Any state, also after its deprovision; null if there is nothing. It has 30 seconds.
+   */
+  exportData?(uuid: string, signal: AbortSignal): Promise<Json>;
   /** How a customer's credentials are replaced by new ones. Without it, nobody can ask for that. */
   rotation?: Rotation<Sold>;
+}
+
+/** Something that your backend has: the uuid of its resource, and what an operator should read of it; no secrets. */
+export interface BackendResource {
+  readonly uuid: string;
+  readonly [about: string]: Json;
 }
 
 /**

@@ -118,6 +118,7 @@ export const ALARMS = [
   "crash",
   "database_unreachable",
   "event_loop_blocked",
+  "gone_at_platform",
   "grant_lost",
   "job_hangs",
   "keys_differ",
@@ -134,6 +135,7 @@ export const ALARMS = [
   "refresh_misunderstood",
   "step_stuck",
   "stop_incomplete",
+  "unknown_resource",
 ] as const;
 
 /** A counter or a histogram with its samples, as prom-client has them. */

@@ -1,5 +1,6 @@
 import { GRANT_SECONDS, STATES_OF_RESOURCES, type State } from "../credentials/states.ts";
 import { statement, type Queryable } from "../database/database.ts";
+import { marksOf, whereGone } from "../ledgers/store.ts";
 import { HAS_FAILED, whereNext, UNANSWERED } from "../work/queue.ts";
 import {
   whereAnnouncing,
@@ -77,18 +78,18 @@ const readCredentials = statement(
   "metrics_credentials",
   `SELECT state, width_bucket(age::float8, '{${AGES.join()}}'::float8[]) AS bucket, (${SHARE})::float8 AS percent,
      count(*)::float8 AS count
-   FROM (SELECT state, CASE WHEN state = 'active' AND (due_at IS NOT NULL OR sealed_refresh_token IS NOT NULL)
+   FROM (SELECT state, CASE WHEN state = 'active' AND (due_at IS NOT NULL OR sealed_refresh_token IS NOT NULL) AND NOT ${whereGone("credentials.uuid")}
        THEN extract(epoch FROM now() - issued_at) END AS age
      FROM credentials TABLESAMPLE SYSTEM (${SHARE}) WHERE owner = 'resource') read
    GROUP BY 1, 2`,
 );
 
-// Only those of resources that neither failed nor are gone, for there a customer waits. Each state has its own limit,
+// Only those of resources that neither failed nor are gone, here or at the platform, for there a customer waits. Each state has its own limit,
 // so that the many of one do not hide the few of the next; those of failed resources accumulate over the years.
 const inState = (state: State) => `(SELECT uuid, state, reason FROM
     (SELECT uuid, state, reason FROM credentials WHERE state = '${state}' LIMIT 20000) few
   WHERE EXISTS (SELECT FROM resources r
-    WHERE r.uuid = few.uuid AND r.state IN ('provisioning', 'provisioned') OFFSET 0) LIMIT 10000)`;
+    WHERE r.uuid = few.uuid AND r.state IN ('provisioning', 'provisioned') OFFSET 0) AND NOT ${whereGone("few.uuid")} LIMIT 10000)`;
 
 /** A sub-select for a FROM: the credentials that need a person. */
 const NEEDING_ATTENTION = `(${(["grant_lost", "needs_reauth", "no_grant", "quarantined"] as const).map(inState).join(" UNION ALL ")})`;
@@ -118,6 +119,20 @@ const OF_WORK = [
     ["state", "reason"],
     "count(*)",
     `(SELECT state, coalesce(reason, '') AS reason FROM ${NEEDING_ATTENTION} c) c GROUP BY state, reason`,
+  ),
+  gauge(
+    "addon_gone_at_platform",
+    "Resources that the platform no longer has, to 10000",
+    [],
+    "count(*)",
+    marksOf("gone_at_platform"),
+  ),
+  gauge(
+    "addon_unknown_resources",
+    "Resources that the platform asked about and that were never provisioned here, to 10000",
+    [],
+    "count(*)",
+    marksOf("unknown_resource"),
   ),
   // A grant that is retried is hardly ever due, so only its age shows that the token endpoint fails. A grant that the
   // platform refuses is left out: the platform has not processed our answer yet, and no operator can change that.

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Context } from "../context.ts";
 import { retryWhileUnreachable } from "../database/database.ts";
 import { notYetSet, openConfig, type ConfigVar } from "../resources/config-vars.ts";
+import type { ResourceRow } from "../resources/rows.ts";
 import { isAlive } from "../resources/states.ts";
 import { changeConfig, findResource, lockedResource } from "../resources/store.ts";
 import { Secret } from "../secret.ts";
@@ -57,9 +58,17 @@ export interface VarDifference {
 
 /** Compares what the vendor's service wants with what the platform has (platform document, "Add-on configuration"). */
 export async function diffConfig(ctx: Context, uuid: string): Promise<VarDifference[]> {
-  const { db, vault, offer } = ctx;
-  const resource = await findResource(db, uuid);
+  const resource = await findResource(ctx.db, uuid);
   if (!resource) throw new UnknownResource(uuid);
+  return comparedVars(ctx, resource, await ctx.platformFor(uuid).config.get());
+}
+
+/** What we want of a resource's config vars against what the platform has. Throws if ours cannot be decrypted. */
+export function comparedVars(
+  { vault, offer }: Pick<Context, "vault" | "offer">,
+  resource: Pick<ResourceRow, "uuid" | "sealedConfig">,
+  atPlatform: readonly ConfigVar[],
+): VarDifference[] {
   // A var that is no longer declared is not wanted either: the platform would accept no value for it.
   const ours = new Map(
     openConfig(vault, resource).map(({ name, value }) => [
@@ -67,7 +76,7 @@ export async function diffConfig(ctx: Context, uuid: string): Promise<VarDiffere
       offer.configVars.includes(name) ? value : null,
     ]),
   );
-  const theirs = new Map((await ctx.platformFor(uuid).config.get()).map(({ name, value }) => [name, value]));
+  const theirs = new Map(atPlatform.map(({ name, value }) => [name, value]));
   const shown = (value: string | null | undefined) => (value == null ? null : new Secret(value));
   return [...new Set([...ours.keys(), ...theirs.keys()])].sort().flatMap((name) => {
     const state = stateOf(ours.get(name), theirs.get(name) ?? null);
@@ -101,6 +110,19 @@ export async function pushConfig(ctx: Context, uuid: string): Promise<string[]> 
     for (const { name } of changes) changed.add(name);
     sent = changes;
   }
+}
+
+/**
+ * The other way round: takes over what the platform has of the vars that your service sets, as wanted from now on.
+ * Answers the names that were changed here.
+ */
+export async function pullConfig(ctx: Context, uuid: string): Promise<string[]> {
+  const changes = differing(await diffConfig(ctx, uuid)).map(({ name, platform }): ConfigVar => ({
+    name,
+    value: platform?.reveal() ?? null,
+  }));
+  if (changes.length > 0) await keepInStep(ctx, uuid, changes);
+  return changes.map(({ name }) => name);
 }
 
 export const changedInWords = (names: readonly string[]) =>

@@ -1,10 +1,11 @@
-import { adviceOn, momentAway, planInWords, type NamedFact } from "./wording.ts";
+import { adviceOn, GONE, momentAway, planInWords, type NamedFact } from "./wording.ts";
 import type { WaitingStep, WholeResource } from "./resources.ts";
 
 /** What the command line and the page both show of a resource, by title. */
 export function factsOf(resource: WholeResource) {
   const { uuid, name, plan, region, state, app, credential, steps, createdAt, updatedAt } = resource;
-  const advice = adviceOn(credential.state, credential.reason);
+  const isGone = credential.flags.includes("gone_at_platform");
+  const advice = isGone ? GONE : adviceOn(credential.state, credential.reason);
   return {
     Resource: Object.entries({
       ...{ Uuid: uuid, Name: name, Plan: planInWords(plan), Region: region, State: state },

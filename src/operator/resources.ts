@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto";
-import type { Credential, Event, Resource, Step } from "../database/client/client.ts";
+import type { Credential, Event, Prisma, Resource, Step } from "../database/client/client.ts";
 import { retryWhileUnreachable, type Database } from "../database/database.ts";
 import { STATES_OF_RESOURCES } from "../credentials/states.ts";
 import { databaseClock } from "../metrics/store.ts";
-import { RESOURCE_STATES } from "../resources/states.ts";
+import { forgetUnknown, type MarkKind } from "../ledgers/store.ts";
+import { isAlive, RESOURCE_STATES, type ResourceState } from "../resources/states.ts";
 import { readUuid, isJsonObject, parsedJson } from "../values.ts";
 import { keyIdOf } from "../vault/vault.ts";
 import { UnknownResource, UsedWrongly } from "./errors.ts";
@@ -14,8 +15,9 @@ import { createLog } from "../logging/log.ts";
 import { createScrubber } from "../secret.ts";
 import { PACE } from "../pace.ts";
 import { deprovision } from "../resources/deprovision.ts";
+import type { Named } from "../platform/types.ts";
 import type { ProvisionRequest } from "../resources/rows.ts";
-import { findResource, insertProvisions } from "../resources/store.ts";
+import { findResource, insertProvisions, storeImportedApp } from "../resources/store.ts";
 import { NO_TRACE } from "../trace/trace.ts";
 import type { Context } from "../context.ts";
 import type { Offer } from "../resources/contract.ts";
@@ -30,6 +32,7 @@ export type WholeResource = Awaited<ReturnType<typeof showResource>>;
 export type WaitingStep = WholeResource["steps"][number];
 
 const MOST_EVENTS = 300;
+const GONE: MarkKind = "gone_at_platform";
 
 export type ResourcePage = Awaited<ReturnType<typeof listResources>>;
 
@@ -58,13 +61,19 @@ export async function listResources(db: Database, { state = "", text, after }: S
     text: text ?? null,
   });
   const uuids = found.slice(0, LIST_SIZE);
+  const newestFirst = [{ createdAt: "desc" }, { uuid: "desc" }] as const;
+  const resources = await recordsOf(db, uuids, [...newestFirst]);
+  return { resources, next: found.length > LIST_SIZE ? uuids.at(-1)! : null };
+}
+
+type Order = Prisma.ResourceOrderByWithRelationInput[];
+
+export async function recordsOf(db: Database, uuids: string[], orderBy: Order): Promise<ResourceRecord[]> {
   const prisma = await db.prisma();
-  const rows = await prisma.resource.findMany({
-    where: { uuid: { in: uuids } },
-    include: { credential: true },
-    orderBy: [{ createdAt: "desc" }, { uuid: "desc" }],
-  });
-  return { resources: rows.map(recordOf), next: found.length > LIST_SIZE ? uuids.at(-1)! : null };
+  const where = { uuid: { in: uuids } };
+  const rows = await prisma.resource.findMany({ where, include: { credential: true }, orderBy });
+  const gone = await goneAmong(db, uuids);
+  return rows.map((row) => recordOf(row, gone));
 }
 
 /** All that is stored of one resource. Throws {@link UnknownResource}. */
@@ -81,7 +90,7 @@ export async function showResource(db: Database, uuid: string) {
   if (!stored) throw new UnknownResource(uuid);
   const nowMs = await databaseClock(db);
   return {
-    ...recordOf(stored),
+    ...recordOf(stored, await goneAmong(db, [uuid])),
     steps: stored.steps.map((step) => waiting(step, nowMs)),
     events: stored.events.reverse().map((event) => eventOf(event, nowMs)),
     actions: (await actionsBefore(db, null, uuid)).entries,
@@ -97,19 +106,26 @@ function eventOf({ at, type, detail }: Event, nowMs: number) {
   return { at: at.toISOString(), type, detail: isLost ? { ...Object(detail), state: "unknown" } : detail };
 }
 
-function recordOf(stored: Resource & { credential: Credential | null }) {
+/** Those that the platform no longer has. */
+async function goneAmong(db: Database, uuids: string[]): Promise<ReadonlySet<string>> {
+  const { ledgerMark } = await db.prisma();
+  const marks = await ledgerMark.findMany({ where: { uuid: { in: uuids }, kind: GONE } });
+  return new Set(marks.map(({ uuid }) => uuid));
+}
+
+function recordOf(stored: Resource & { credential: Credential | null }, gone: ReadonlySet<string>) {
   const { uuid, name, plan, region, state, appId, appName, createdAt, updatedAt } = stored;
   return {
     ...{ uuid, name, plan, region, state },
     // Inserted in one statement with its resource, and never deleted.
-    credential: credentialOf(stored.credential!),
+    credential: credentialOf(stored.credential!, gone.has(uuid) && isAlive(stored.state as ResourceState)),
     app: appId === null ? null : { id: appId, name: appName ?? appId },
     createdAt: createdAt.toISOString(),
     updatedAt: updatedAt.toISOString(),
   };
 }
 
-function credentialOf(stored: Credential) {
+function credentialOf(stored: Credential, isGone: boolean) {
   const { state, reason, generation, lastError, secretVersion, flags, expiresAt, dueAt } = stored;
   const sealed = stored.sealedAccessToken ?? stored.sealedGrantCode;
   const hasTokens = state === "active" || state === "needs_reauth";
@@ -123,8 +139,8 @@ function credentialOf(stored: Credential) {
     secretVersion,
     /** The key that sealed the access token or, before there is one, the grant code. */
     keyId: sealed && keyIdOf(sealed),
-    /** What was odd about the platform's last token answer. */
-    flags,
+    /** What was odd about the platform's last token answer; and whether it no longer has the add-on. */
+    flags: isGone ? [...flags, GONE] : flags,
   };
 }
 
@@ -145,11 +161,15 @@ function waiting({ kind, attempts, lastError, detail, dueAt, leasedUntil }: Step
 
 /**
  * Does locally what a deprovision by the platform would do; it needs no keys, and the service carries out the clean-up. Of
- * a tombstone it clears what its events say, and what is kept of it as a lost sale. Throws {@link UnknownResource}.
+ * a tombstone it clears what its events say, and what is kept of it as a lost sale; of a uuid that only the platform asked
+ * about, that it did. Throws {@link UnknownResource}.
  */
 export async function eraseResource(db: Database, uuid: string): Promise<{ erased: string }> {
   // `deprovision` would store a tombstone for an unknown uuid too, as for requests that arrive out of order.
-  if (!(await findResource(db, uuid))) throw new UnknownResource(uuid);
+  if (!(await findResource(db, uuid))) {
+    if (await forgetUnknown(db, uuid)) return { erased: uuid };
+    throw new UnknownResource(uuid);
+  }
   const log = createLog("silent", createScrubber(""));
   try {
     await deprovision({ db, log, pace: PACE, trace: NO_TRACE, nudge: () => undefined }, uuid);
@@ -159,11 +179,15 @@ export async function eraseResource(db: Database, uuid: string): Promise<{ erase
     await event.updateMany({ where: { uuid }, data: { detail: {} } });
     await lostSale.updateMany({ where: { uuid }, data: { name: null } });
   }
+  await forgetUnknown(db, uuid);
   return { erased: uuid };
 }
 
-/** `exists`: the uuid is stored already, or an earlier line named it. */
-type Reason = "exists" | "no_uuid" | "unknown_plan" | "bad_text";
+/**
+ * `exists`: the uuid is stored already, or an earlier line named it. `not_provisioned`: the line is of an export, and its
+ * resource had ended, or was not made yet.
+ */
+type Reason = "exists" | "no_uuid" | "unknown_plan" | "bad_text" | "not_provisioned";
 
 /** Imports installations from before the kit, one JSON object a line. A run that was stopped is simply repeated. */
 export async function importInstallations(
@@ -186,7 +210,9 @@ export async function importInstallations(
   return report;
 }
 
-type Installation = Pick<ProvisionRequest, "uuid" | "plan" | "region" | "name">;
+export type Installation = Pick<ProvisionRequest, "uuid" | "plan" | "region" | "name"> & {
+  app: Named | null;
+};
 
 const NOTHING = {
   options: {},
@@ -197,9 +223,9 @@ const NOTHING = {
 };
 
 /** False: the uuid was stored before. */
-async function importOne(
+export async function importOne(
   ctx: Pick<Context, "db" | "vault" | "pace">,
-  installation: Installation,
+  { app, ...installation }: Installation,
 ): Promise<boolean> {
   const { uuid } = installation;
   const { credential } = await ctx.db.prisma();
@@ -208,27 +234,46 @@ async function importOne(
   const answer = { status: 200, body: JSON.stringify({ id: uuid }) };
   const row = { request: { ...NOTHING, ...installation, requestId }, answer, traceparent: null };
   return retryWhileUnreachable(async () => {
-    const [stored] = await insertProvisions(ctx, [row]);
+    const stored = await ctx.db.transaction(async (tx) => {
+      const [born] = await insertProvisions({ ...ctx, db: tx }, [row]);
+      if (born && app) await storeImportedApp(tx, uuid, app);
+      return born;
+    });
     return stored !== null || (await credential.count({ where: { uuid, requestId } })) > 0;
   });
 }
 
 /**
- * One line of an import, `{uuid, plan, region?, name?}`; further members are ignored. The plan is the bare name or, as
+ * One line of an import, `{uuid, plan, region?, name?, app?}`, as of an export; further members are ignored. The plan is the bare name or, as
  * the platform's API writes it, `service:plan`. It must be on offer: the vendor's functions are called with it later.
  */
-function readInstallation(
+export function readInstallation(
   text: string,
   offer: Offer,
 ): Installation | { uuid: string | null; reason: Reason } {
   const members = text.includes("\ufffd") ? undefined : parsedJson(text);
-  const { uuid: typed, plan: named, region = null, name = null } = isJsonObject(members) ? members : {};
+  const {
+    uuid: typed,
+    plan: named,
+    region = null,
+    name = null,
+    ...more
+  } = isJsonObject(members) ? members : {};
   const uuid = readUuid(typeof typed === "string" ? typed.trim() : null);
   if (!uuid) return { uuid, reason: "no_uuid" };
+  if (RESOURCE_STATES.some((state) => state !== "provisioned" && state === more["state"]))
+    return { uuid, reason: "not_provisioned" };
   const plan = String(named).replace(/^[^:]*:/, "");
   if (!Object.hasOwn(offer.plans, plan)) return { uuid, reason: "unknown_plan" };
   if (!isKeepable(region) || !isKeepable(name)) return { uuid, reason: "bad_text" };
-  return { uuid, plan, region, name };
+  return { uuid, plan, region, name, app: appIn(more["app"]) };
+}
+
+/** Null if it is none that can be stored: the platform is asked for it when there are tokens. */
+function appIn(value: unknown): Named | null {
+  const { id, name } = isJsonObject(value) ? value : {};
+  const uuid = readUuid(id);
+  return uuid && typeof name === "string" && isKeepable(name) ? { id: uuid, name } : null;
 }
 
 /** Whether a member is absent, or a text that PostgreSQL can store unchanged. */

@@ -44,7 +44,8 @@ export function momentAway(iso: string, nowMs = Date.now()): string {
 /** Something to be known, by its name: a time is ISO 8601, and null stands for none. */
 export type NamedFact = readonly [name: string, fact: string | number | null | undefined];
 
-const MOST_SHOWN = 20;
+/** Of a list, for people. */
+export const MOST_SHOWN = 20;
 
 export function some<Item>(items: readonly Item[], tell: (item: Item) => string): string[] {
   const more = items.length - MOST_SHOWN;
@@ -83,6 +84,11 @@ const ADVICE: Readonly<Record<string, Advice>> = {
     what: UNREADABLE,
     todo: "Put the missing key into DECRYPTION_KEYS and restart: the service uses it again by itself. kit doctor says which key is missing.",
   },
+};
+
+export const GONE: Advice = {
+  what: "the platform no longer has the add-on. The resource stays as it is, and its refreshes pause.",
+  todo: "Is it really gone? kit reconcile asks again. If it is: kit resources erase UUID, which also takes it down in your backend.",
 };
 
 /** Null for a state in which nothing has to be done. */

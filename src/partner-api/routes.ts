@@ -3,6 +3,8 @@ import type { Context } from "../context.ts";
 import { Refusal } from "../errors.ts";
 import { methodNotAllowed } from "../http/requests.ts";
 import { EACH } from "../logging/log.ts";
+import { noteUnknown } from "../ledgers/marks.ts";
+import type { Unknown } from "../ledgers/store.ts";
 import { notFound, type Answer } from "../resources/answers.ts";
 import { changePlan } from "../resources/change-plan.ts";
 import { deprovision } from "../resources/deprovision.ts";
@@ -45,13 +47,16 @@ export function partnerApi(
       const plan = readPlan(await readBody(request));
       const uuid = uuidOf(request);
       await untilReady();
-      send(response, await changePlan(ctx, uuid, plan, String(request.id), receivedAtMs));
+      const about = { uuid, request: "PUT", plan, requestId: String(request.id) } as const;
+      const changed = changePlan(ctx, uuid, plan, about.requestId, receivedAtMs);
+      send(response, await changed.catch(noting(ctx, about)));
     })
     .delete(async (request, response) => {
       const receivedAtMs = performance.now();
       const uuid = uuidOf(request);
       await untilReady();
-      await deprovision(ctx, uuid, String(request.id), receivedAtMs);
+      const about = { uuid, request: "DELETE", requestId: String(request.id) } as const;
+      await deprovision(ctx, uuid, about.requestId, receivedAtMs).catch(noting(ctx, about));
       response.status(204).end();
     })
     .all(methodNotAllowed("PUT, DELETE"));
@@ -65,6 +70,12 @@ function lose(ctx: Context, wanted: ProvisionRequest, requestId: string, error: 
   const about = { alarm: "provision_lost", uuid, plan, name, requestId, reason, [EACH]: true };
   ctx.log.error(about, "A provision is lost: its customer has to be written to (kit lost)");
 }
+
+/** Of a resource that was never provisioned here, that the platform asked about it is noted. */
+const noting = (ctx: Context, about: Unknown) => async (error: unknown) => {
+  if (error instanceof Refusal && error.id === notFound().id) await noteUnknown(ctx, about);
+  throw error;
+};
 
 /** Any other text was never provisioned: it is answered 404 before it reaches a database or a URL. */
 function uuidOf(request: Request): string {

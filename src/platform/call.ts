@@ -60,6 +60,8 @@ export class PlatformRefused extends KitError {
   readonly platformRequestId: string | null;
   /** How long it asks us to wait, 1 s to 15 min; null: it does not say. */
   readonly retryAfterMs: number | null;
+  /** Its body is JSON, or empty; a page of HTML is that of a router or of another server. */
+  readonly isOfApi: boolean;
 
   constructor(call: CallName, answer: HttpAnswer, sentSecrets: readonly string[]) {
     const { id, message } = refusalOf(`${shown(call)} was refused with`, answer, sentSecrets);
@@ -67,7 +69,21 @@ export class PlatformRefused extends KitError {
     this.status = answer.status;
     this.platformRequestId = foreignWord(answer.headers["request-id"], sentSecrets) ?? null;
     this.retryAfterMs = retryAfterMs(answer.headers);
+    this.isOfApi = answer.body.trim() === "" || isJsonObject(parsedJson(answer.body));
   }
+}
+
+/** The platform shows an add-on that it has ended. */
+export class AddonEnded extends KitError {
+  constructor(uuid: string) {
+    super("addon_ended", `The platform has ended the add-on ${uuid}.`);
+  }
+}
+
+/** Whether the platform's API answered that it does not have what the call is about. */
+export function isNotThere(error: unknown): boolean {
+  if (error instanceof AddonEnded) return true;
+  return error instanceof PlatformRefused && [404, 410].includes(error.status) && error.isOfApi;
 }
 
 /** A success whose content is not what the endpoint is known to answer. The message quotes none of the content. */

@@ -49,7 +49,10 @@ export function notYetSet(ours: readonly ConfigVar[], theirs: readonly ConfigVar
 export const sealConfig = (vault: Vault, uuid: string, config: readonly ConfigVar[]) =>
   vault.seal(resourceSealContext("sealed_config", uuid), JSON.stringify(config));
 
-export function openConfig(vault: Vault, { uuid, sealedConfig }: ResourceRow): ConfigVar[] {
+export function openConfig(
+  vault: Vault,
+  { uuid, sealedConfig }: Pick<ResourceRow, "uuid" | "sealedConfig">,
+): ConfigVar[] {
   if (!sealedConfig) return [];
   const json = vault.open(resourceSealContext("sealed_config", uuid), sealedConfig).reveal();
   return JSON.parse(json) as ConfigVar[];

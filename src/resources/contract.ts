@@ -27,7 +27,8 @@ export interface YourService<Sold extends Offer = Offer> {
   finish(resource: VendorResource, platform: ResourceApi): Promise<Done<Sold> | NotYet>;
   /**
    * Takes everything down, also after a provision that failed half-way. Like `finish`, it has a limit and may answer
-   * `later`. Derive the names of what you make from the uuid: after a deprovision, name and options are erased.
+   * `later`. Derive the names of what you make from the uuid: after a deprovision, name and options are erased, and of
+   * an orphan that only your backend had (`list` of Extensions) nothing but the uuid is known; its plan is empty.
    */
   deprovision(resource: VendorResource): Promise<void | NotYet>;
   /** Releases what is held open, when the process stops or could not start; no function is called after it. */

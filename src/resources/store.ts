@@ -2,6 +2,7 @@ import { statement, type Database, type Queryable } from "../database/database.t
 import { groupCommit } from "../database/group-commit.ts";
 import { GRANT_SECONDS } from "../credentials/states.ts";
 import type { Pace } from "../pace.ts";
+import type { Named } from "../platform/types.ts";
 import type { Secret } from "../secret.ts";
 import { credentialSealContext, resourceSealContext, type Vault } from "../vault/vault.ts";
 import { LEASE, NOTICED } from "../work/step.ts";
@@ -77,7 +78,7 @@ export const insertProvision = groupCommit<Needs, NewProvision, ResourceRow | nu
 
 /** The same for several, whose uuids differ. */
 export async function insertProvisions(
-  { db, vault, pace }: Needs,
+  { db, vault, pace }: Omit<Needs, "db"> & { db: Queryable },
   rows: readonly Omit<NewProvision, "isTooLate">[],
 ): Promise<(ResourceRow | null)[]> {
   const requests = rows.map(({ request }) => request);
@@ -106,6 +107,15 @@ export async function insertProvisions(
   const born = new Map((await db.query<ResourceRow>(insert, values)).map((row) => [row.uuid, row]));
   return requests.map(({ uuid }) => born.get(uuid) ?? null);
 }
+
+const importedApp = statement(
+  "store_imported_app",
+  `UPDATE resources SET app_id = $2, app_name = $3 WHERE uuid = $1`,
+);
+
+/** Of a resource that was just imported. */
+export const storeImportedApp = (tx: Queryable, uuid: string, { id, name }: Named) =>
+  tx.query(importedApp, [uuid, id, name]);
 
 const sealCode = (vault: Vault, uuid: string, code: Secret) =>
   vault.seal(credentialSealContext("sealed_grant_code", uuid), code);

@@ -68,9 +68,10 @@ export interface Step {
   /**
    * `plan`: the new plan of a plan change, from its `change_plan` to the `finish` and the `announce` that it turns
    * into; the steps of a provision have none. `isAccepted`: the platform was answered yes, or "later". `retires`: what
-   * a rotation replaced, from when that is made, and the platform is to be told, to its `retire`.
+   * a rotation replaced, from when that is made, and the platform is to be told, to its `retire`. `isDoubted`: of a
+   * `discover` that asks whether the platform still has the add-on.
    */
-  detail: { plan?: string; isAccepted?: boolean; isLate?: boolean; retires?: Json };
+  detail: { plan?: string; isAccepted?: boolean; isLate?: boolean; retires?: Json; isDoubted?: boolean };
   attempts: number;
   lease: number;
   /** When its claim was sent (ms), by the clock that goes on while the process stands still. */

@@ -12,7 +12,7 @@ const LAYERS: readonly (readonly string[])[] = [
   "context errors marks offer pace secret secret-forms values version within".split(" "),
   "database http logging manifest platform setting vault".split(" "),
   "config environment your-service".split(" "),
-  "credentials extend metrics pages partner-api people processes resources trace work".split(" "),
+  "credentials extend ledgers metrics pages partner-api people processes resources trace work".split(" "),
   ["app", "jobs"],
   ["open-context"],
   ["kit", "operator", "process", "website"],

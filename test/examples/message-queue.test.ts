@@ -1,7 +1,8 @@
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { createHmac, randomUUID } from "node:crypto";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { offer } from "../../examples/message-queue/your-service/plans.ts";
 import { migrate } from "../../src/database/migrate.ts";
@@ -93,6 +94,33 @@ describe("a queue of the example", () => {
     expect(broker.told).toEqual([`POST /queues/${uuid}/moves`, `DELETE /queues/${uuid}/messages`]);
   });
 
+  it("that only the broker has is found, and taken down there; an export has what was metered", async () => {
+    const { uuid } = await installed();
+    await life.world.quiet([uuid]);
+    const orphan = randomUUID();
+    broker.queues.add(orphan);
+    const run = async (words: string[], input = "") => {
+      const env = { PATH: process.env["PATH"], ...life.world.environment };
+      const child = spawn(process.execPath, [programs("src/kit.ts"), ...words], { env, cwd: tmpdir() });
+      child.stdin.end(input);
+      return text(child.stdout);
+    };
+    const ours = await life.world.rows<{ uuid: string }>(
+      `SELECT uuid FROM resources WHERE state = 'provisioned'`,
+    );
+    const list = ours.map((each) => each.uuid).join("\n");
+    const fix = ["reconcile", "--platform-list", "--fix", "orphan_at_backend", "--yes", "--json"];
+    expect(await run(["reconcile", "--json"])).toContain(`"theirs":"in your backend, host one"`);
+    expect(JSON.parse(await run(fix, list))).toMatchObject({ fixed: 1, differences: [] });
+    await eventually(() => !broker.queues.has(orphan));
+    await life.world.rows(`INSERT INTO yours.usage (uuid, day, messages) VALUES ($1, '2026-01-31', 12)`, [
+      uuid,
+    ]);
+    expect(JSON.parse(await run(["resources", "export", uuid]))).toMatchObject({
+      yours: [{ day: "2026-01-31", messages: 12 }],
+    });
+  });
+
   it.each([
     ["without the broker's signature", () => told("{}", "another"), 401],
     ["about a queue that is not there", () => told(JSON.stringify({ queue: randomUUID(), url: "x" })), 404],
@@ -118,12 +146,21 @@ function aBroker() {
   const asked = new Map<string, number>();
   const keys = new Map<string, string[]>();
   const keysOf = (uuid: string) => keys.get(uuid) ?? keys.set(uuid, ["key"]).get(uuid)!;
-  const state = { asksBeforeReady: 0, told: [] as string[], keysOf };
+  const queues = new Set<string>();
+  const state = { asksBeforeReady: 0, told: [] as string[], keysOf, queues };
 
   const answer: Answering = ({ method, url, headers }, response) => {
     const send = (status: number, body: unknown) => response.writeHead(status).end(JSON.stringify(body));
     const [, , uuid = "", part, id = ""] = url.replace(/\?day=\d{4}-\d\d-\d\d$/, "").split("/");
     if (headers.authorization !== `Bearer ${TOKEN}`) return send(401, {});
+    if (url.startsWith("/queues?after=")) {
+      // Two a page.
+      const left = [...queues].sort().filter((id) => id > url.replace("/queues?after=", ""));
+      const page = left.slice(0, 2).map((id) => ({ id, host: "one" }));
+      return send(200, { queues: page, next: left.length > 2 ? page[1]!.id : null });
+    }
+    if (!part && method === "PUT") queues.add(uuid);
+    if (!part && method === "DELETE") queues.delete(uuid);
     if (part === "moves" || part === "messages") state.told.push(`${method} ${url}`);
     if (part && part !== "keys") return send(200, { messages: 7 });
     const of = keysOf(uuid);

@@ -56,6 +56,7 @@ let prometheus: Prometheus;
     let older: string;
     let newSecret: string;
     let ungranted: string;
+    const unknown = randomUUID();
     let under: Promise<unknown> = Promise.resolve();
     let isRepaired = false;
     beforeAll(async () => {
@@ -86,12 +87,18 @@ let prometheus: Prometheus;
         "AddonYourServiceFails",
         "AddonYourServiceHangs",
         "AddonWrongPasswords",
+        "AddonGoneAtPlatform",
+        "AddonUnknownResource",
       ],
       () => prometheus,
       {
         async cause() {
           const wrong = { headers: { authorization: "Basic eDp5" } };
           for (let guess = 0; guess < 200; guess++) await platform.deprovision(older, wrong);
+          await platform.changePlan(unknown, { plan: "premium" });
+          await life.world.rows(`INSERT INTO ledger_marks (uuid, kind) VALUES ($1, 'gone_at_platform')`, [
+            older,
+          ]);
           worker.signal("SIGSTOP");
           newSecret = life.control.resetClientSecret().secret;
           const { oauth_grant: _, ...withoutGrant } = aProvisionRequest({ plan: "basic" });
@@ -123,6 +130,8 @@ let prometheus: Prometheus;
           await under;
           worker.signal("SIGCONT");
           await platform.deprovision(ungranted);
+          await life.world.rows(`DELETE FROM ledger_marks WHERE uuid = $1`, [older]);
+          await kitJson(life.world.environment, ["resources", "erase", unknown, "--yes"]);
           await kitJson(life.world.environment, ["secret", "set", "--no-wait"], newSecret);
         },
       },

@@ -135,6 +135,7 @@ export const QUICK: Partial<Pace> = {
   lastOrdersMs: 25,
   logAgainMs: 0,
   freshMs: 50,
+  gatherMs: 200,
 };
 
 const countQuiet = statement(

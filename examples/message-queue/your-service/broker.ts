@@ -8,6 +8,11 @@ export interface Queue {
   key: string;
 }
 
+interface ListedQueue {
+  id: string;
+  host: string;
+}
+
 /** The broker's API is slow at times, and at times it is down. Then a call throws, and the kit calls again. */
 const LONGEST_CALL_MS = 30_000;
 
@@ -34,6 +39,15 @@ export function createBroker({ queueApiUrl, queueApiToken }: YourSettings) {
     put: (uuid: string, plan: string, signal: AbortSignal) =>
       call("PUT", `/queues/${uuid}`, signal, { plan }) as Promise<Queue>,
     remove: (uuid: string, signal: AbortSignal) => call("DELETE", `/queues/${uuid}`, signal),
+    /** All queues, read page by page. */
+    async *list(signal: AbortSignal) {
+      for (let after: string | null = ""; after !== null;) {
+        const path: string = `/queues?after=${after}`;
+        const page = (await call("GET", path, signal)) as { queues: ListedQueue[]; next: string | null };
+        for (const { id, host } of page.queues) yield { uuid: id, host };
+        after = page.next;
+      }
+    },
     /** Adds a key to a queue, the newest from now on; with the same id it is the same. `replaces`: the id of the one before. */
     addKey: (uuid: string, id: string, signal: AbortSignal) =>
       call("PUT", `/queues/${uuid}/keys/${id}`, signal) as Promise<{ key: string; replaces: string }>,

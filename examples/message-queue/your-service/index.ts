@@ -32,6 +32,10 @@ export function createYourService(
       await broker.remove(uuid, signal);
     },
 
+    // What the broker has, for kit reconcile; and what we keep of one queue, for kit resources export.
+    list: broker.list,
+    exportData: usage.of,
+
     // The broker tells us when it has moved a queue, or found its key in public: the app gets the new address, or key.
     routes: (router) => mountRoutes(router, kit, settings),
 

@@ -32,6 +32,13 @@ export function createUsage(kit: Kit, broker: Broker) {
       if (failed.length > 0) throw new Error(`${failed.length} queues could not be metered`);
     },
 
+    /** All days that are stored, for an export. */
+    of: (uuid: string) =>
+      kit.database.query<{ day: string; messages: number }>(
+        `SELECT day::text, messages::float8 AS messages FROM yours.usage WHERE uuid = $1 ORDER BY day`,
+        [uuid],
+      ),
+
     /** The messages of the last 30 days. */
     async ofMonth(uuid: string): Promise<number> {
       const [row] = await kit.database.query<{ messages: number }>(

@@ -10,7 +10,7 @@ import type { Caller } from "./caller.ts";
  */
 export function reachAddon(world: World, caller: Caller, idOrName: string): AddonRecord {
   const addon = world.addons.find(idOrName);
-  if (!addon) throw notFound("There is no such add-on.");
+  if (!addon || addon.isVanished) throw notFound("There is no such add-on.");
   const app = world.apps.get(addon.appId)!;
   const isInReach = caller.kind === "partner" ? addon === caller.addon : isUsers(world, caller.user, app);
   if (!isInReach) throw forbidden("This add-on is out of the token's reach.");

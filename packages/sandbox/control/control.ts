@@ -2,7 +2,7 @@ import type { Platform } from "../platform.ts";
 import { createAppControl } from "./apps.ts";
 import { createDeliveries } from "./deliveries.ts";
 import { createCredentials } from "./credentials.ts";
-import { createInstalledBefore } from "./installed-before.ts";
+import { createSilentChanges } from "./silent-changes.ts";
 import { createPeople } from "./people.ts";
 import { createIncidentControl } from "./incidents.ts";
 import { createWorldControl } from "./world-control.ts";
@@ -13,7 +13,7 @@ export function createControl(platform: Platform) {
     ...createWorldControl(platform),
     ...createAppControl(platform),
     ...createDeliveries(platform),
-    ...createInstalledBefore(platform),
+    ...createSilentChanges(platform),
     ...createCredentials(platform),
     ...createIncidentControl(platform),
     ...createPeople(platform),

@@ -66,7 +66,9 @@ export function controlRoutes(control: Control, mayReveal = true): Router {
     res.json(await control.changePlan(req.params.id, plan, how));
   });
   router.delete("/addons/:id", async (req, res) => {
-    res.json(await control.deprovision(req.params.id));
+    const { silent } = bodyOf<{ silent?: unknown }>(req);
+    if (silent === true) res.json(control.removeWithoutDeprovision(req.params.id));
+    else res.json(await control.deprovision(req.params.id));
   });
   router.post("/addons/:id/attachments", (req, res) => {
     const wish = checkMembers(bodyOf(req), { app: text, name: text }, ["app"]);

@@ -57,6 +57,23 @@ export function markDeprovisioned(
   settleApp(world, addon);
 }
 
+/**
+ * The add-on ends without a deprovision. Its access tokens live on until they expire, but find no add-on; its refresh
+ * token "lives as long as the add-on" ("Token response").
+ */
+export function markVanished(world: World, addon: AddonRecord): void {
+  const because = "The add-on no longer exists.";
+  addon.isVanished = true;
+  addon.state = "deprovisioned";
+  addon.deprovisionedAt ??= world.clock.now();
+  addon.updatedAt = world.clock.now();
+  invalidateGrants(world, addon.id, because);
+  for (const authorization of world.authorizations.of("addon", addon.id))
+    authorization.endedBecause ??= because;
+  leaveApps(world, addon);
+  settleApp(world, addon);
+}
+
 function leaveApps(world: World, addon: AddonRecord): void {
   for (const attachment of world.attachments.of("addon", addon.id)) world.attachments.remove(attachment);
   for (const drain of world.logDrains.of("addon", addon.id)) world.logDrains.remove(drain);

@@ -40,6 +40,8 @@ export interface AddonRecord {
   isEndForeseen?: true;
   /** The platform gave up the provision, but has not told the service yet. */
   isUntold?: true;
+  /** The platform lost it, and the service was not told: no token finds it any more. */
+  isVanished?: true;
   /** When a resource that had existed was deprovisioned; null for a failed provision. */
   deprovisionedAt: number | null;
   createdAt: number;

@@ -5,6 +5,7 @@ import {
   diffConfig,
   differing,
   getConfig,
+  pullConfig,
   pushConfig,
   setConfig,
   type VarDifference,
@@ -78,6 +79,22 @@ foreign  it has one that was never set from here: no push touches it`,
         if (!options.yes) await session.confirm("Make them as your service wants them?");
       }
       const end = changedInWords(isAsWanted ? [] : await pushConfig(context, uuid));
+      return showConfig(await getConfig(context, uuid), options, end);
+    });
+
+  ofOne("pull")
+    .option("--yes", "do not ask")
+    .description(
+      "store what the platform has of your service's vars as wanted from now on: after a restored backup",
+    )
+    .does(async (session, uuid: string, options: Options) => {
+      const context = await session.context({ changes: true });
+      const vars = differing(await diffConfig(context, uuid));
+      if (vars.length > 0) {
+        session.say(showVars(session.paint(), vars, options.reveal));
+        if (!options.yes) await session.confirm("Take over what the platform has?");
+      }
+      const end = changedInWords(vars.length > 0 ? await pullConfig(context, uuid) : []);
       return showConfig(await getConfig(context, uuid), options, end);
     });
 }

@@ -21,6 +21,8 @@ export interface Outcome {
   show(paint: Paint): string;
   /** What came of it, without secrets, for the audit trail. */
   message?: string;
+  /** All of it was written while the command ran. */
+  isWritten?: boolean;
   /** The lines say why there is no result: they go to standard error. */
   isComplaint?: boolean;
   /** 0 by default; 1 if the command ran but its purpose failed. */

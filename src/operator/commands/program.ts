@@ -9,12 +9,24 @@ import { addDoctor, addMigrate } from "./doctor.ts";
 import { addLost } from "./lost.ts";
 import { addManifest } from "./manifest.ts";
 import { addProcesses } from "./processes.ts";
+import { addReconcile } from "./reconcile.ts";
 import { addResources } from "./resources.ts";
 import { DONE, failureOf, jsonText, type Outcome } from "./outcome.ts";
 import { paintOf, type Host } from "./host.ts";
 
 const COMMANDS = [
-  ...[addDoctor, addMigrate, addProcesses, addResources, addLost, addBulk, addSecret, addKeys, addApps],
+  ...[
+    addDoctor,
+    addMigrate,
+    addProcesses,
+    addResources,
+    addReconcile,
+    addLost,
+    addBulk,
+    addSecret,
+    addKeys,
+    addApps,
+  ],
   ...[addConfig, addAction, addApi, addAuthorizations, addStatus, addAudit, addManifest],
 ];
 
@@ -89,7 +101,9 @@ function ofParsing(error: unknown, help: string): Outcome {
   return { ...failure, data: { id: "used_wrongly", message: "A command is missing." }, show };
 }
 
-function print(host: Host, json: boolean, { data, show, isComplaint, exitCode = DONE }: Outcome): number {
+function print(host: Host, json: boolean, outcome: Outcome): number {
+  const { data, show, isComplaint, isWritten = false, exitCode = DONE } = outcome;
+  if (isWritten) return exitCode;
   const stream = isComplaint && !json ? "stderr" : "stdout";
   host[stream].write(`${json ? jsonText(data) : show(paintOf(host, stream))}\n`);
   return exitCode;

@@ -7,10 +7,11 @@ import {
   type ResourceRecord,
   type WholeResource,
 } from "../resources.ts";
-import { typedUuid } from "../errors.ts";
+import { typedUuid, UnknownResource } from "../errors.ts";
 import { counted, some, moment, planInWords, type NamedFact } from "../wording.ts";
 import type { KitCommand } from "./session.ts";
-import { DONE, entryText, example, FAILED, facts, marked, table } from "./outcome.ts";
+import { exportResources } from "../export.ts";
+import { DONE, entryText, example, FAILED, facts, jsonText, marked, table } from "./outcome.ts";
 import { detailsInWords, factsOf } from "../resource-facts.ts";
 import type { Paint } from "./host.ts";
 
@@ -54,13 +55,59 @@ is cleaned up. Of a tombstone it clears the details of its events.`,
     )
     .does(async (session, uuid: string, { yes = false }: { yes?: boolean }) => {
       const db = await session.database({ changes: true });
-      const resource = await showResource(db, uuid);
-      if (!yes) {
+      // There may be no more than a mark that the platform asked about it.
+      const resource = await showResource(db, uuid).catch((error: unknown) => {
+        if (error instanceof UnknownResource) return null;
+        throw error;
+      });
+      if (!yes && resource) {
         session.say(table(session.paint(), [inRow(resource)]));
         await session.confirm("Erase it for good?");
       }
       const report = await eraseResource(db, uuid);
       return { data: report, show: () => `Erased ${report.erased}. Its uuid can never live again.` };
+    });
+
+  resources
+    .command("export")
+    .argument("[uuid...]", "these resources alone")
+    .option(
+      "--reveal",
+      "with the values of config vars and the log addresses: they are the customer's secrets",
+    )
+    .description("all that is kept of all resources, or of some: a JSON line each")
+    .addHelpText("after", `${example("kit resources export UUID > for-the-customer.json")}\n${ABOUT_EXPORT}`)
+    .does(async (session, typed: string[], { reveal = false }: { reveal?: boolean }) => {
+      const uuids = [...new Set(typed.map(typedUuid))].sort();
+      const context = await session.context({ keys: false });
+      const how = session.how();
+      if (session.host.stdout.isTTY) session.endProgress();
+      const missing = new Set(uuids);
+      let [written, incomplete] = [0, 0];
+      for await (const line of exportResources(context, uuids.length > 0 ? uuids : "all", {
+        reveal,
+        ...how,
+      })) {
+        if (!(await session.write(jsonText(line)))) break;
+        missing.delete(line.uuid);
+        written += 1;
+        if (line.incomplete) incomplete += 1;
+        how.onProgress?.(written, uuids.length);
+      }
+      const isGone = !session.host.stdout.writable;
+      if (!isGone && !how.signal.aborted)
+        for (const uuid of missing) session.complain(new UnknownResource(uuid).message);
+      if (incomplete > 0)
+        session.complain(`${counted(incomplete, "line")} incomplete: see its member "incomplete".`);
+      const isWhole = isGone || (missing.size === 0 && incomplete === 0 && !how.signal.aborted);
+      const sum = `${counted(written, "resource")} exported.`;
+      return {
+        data: null,
+        isWritten: true,
+        message: sum,
+        exitCode: isWhole ? DONE : FAILED,
+        show: () => sum,
+      };
     });
 
   resources
@@ -70,8 +117,9 @@ is cleaned up. Of a tombstone it clears the details of its events.`,
       "after",
       `${example("kit resources import < installations.jsonl")}
 
-A line is {"uuid": "…", "plan": "basic", "region": "us", "name": "…"}; region
-and name may be missing. What exists is never changed. Exit code 0: every line
+A line is {"uuid": "…", "plan": "basic", "region": "us", "name": "…", "app":
+{"id": "…", "name": "…"}}; what follows the plan may be missing. A line of kit
+resources export is one too; what had ended there is left out. What exists is never changed. Exit code 0: every line
 is imported or exists; 1: some line was not usable (its number and reason are
 shown), or it was stopped: run it again. Then: kit grants recover --all`,
     )
@@ -83,10 +131,14 @@ shown), or it was stopped: run it again. Then: kit grants recover --all`,
       const lines = createInterface({ input, signal: how.signal, crlfDelay: Infinity });
       const report = await importInstallations(context, lines, how);
       const { imported, skipped } = report;
-      const bad = skipped.filter(({ reason }) => reason !== "exists");
+      const fine: readonly string[] = ["exists", "not_provisioned"];
+      const bad = skipped.filter(({ reason }) => !fine.includes(reason));
+      const ended = skipped.filter(({ reason }) => reason === "not_provisioned").length;
       const badText = ({ line, uuid, reason }: (typeof bad)[number]) =>
         `✗ line ${line}: ${reason} ${uuid ?? ""}`;
-      const sum = `${counted(imported, "resource")} imported, ${skipped.length - bad.length} existed, ${bad.length} not usable.`;
+      const existed = skipped.length - bad.length - ended;
+      const endedText = ended > 0 ? ` ${ended} were not provisioned any more, or not yet.` : "";
+      const sum = `${counted(imported, "resource")} imported, ${existed} existed, ${bad.length} not usable.${endedText}`;
       return {
         data: report,
         message: sum,
@@ -95,6 +147,12 @@ shown), or it was stopped: run it again. Then: kit grants recover --all`,
       };
     });
 }
+
+const ABOUT_EXPORT = `
+Each line is a resource as kit resources show has it, with its options, the names
+of its config vars, its events, who signed on to it, what was done to it, and at
+"yours" what your service keeps (exportData). Tombstones are among them. Tokens of
+the platform never are. kit resources import takes the lines again.`;
 
 const inRow = ({ uuid, plan, state, credential, name, app }: ResourceRecord) => ({
   ...{ uuid, plan: planInWords(plan), state, credential: credential.state, name: name ?? app?.name ?? "" },

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
 import os from "node:os";
 import { Command } from "commander";
 import { readConfig, type Config, type SettingName } from "../../config.ts";
@@ -140,6 +141,12 @@ export function createSession(
     return answer;
   }
 
+  /** Throws `UsedWrongly` if no person can be asked. `isInputTaken`: standard input is for something else. */
+  function mustBeAsked(isInputTaken = false): void {
+    if (json || isInputTaken || !host.stdin.isTTY || !host.stderr.isTTY)
+      throw new UsedWrongly("Nothing was changed: nobody is here to be asked. Say --yes to do it.");
+  }
+
   /** What long work needs: it is aborted by SIGINT (Ctrl-C), SIGTERM or SIGHUP, and must end soon after that. */
   function how(): How {
     isStoppedInOrder = true;
@@ -152,14 +159,30 @@ export function createSession(
   }
 
   return {
-    ...{ host, say, paint, settings, openContext, context, database, scrub, how, onProgress },
+    ...{ host, say, paint, settings, openContext, context, database, scrub, how, onProgress, mustBeAsked },
     offer: async (): Promise<Offer> => parts.offer ?? (await import("../../your-service/plans.ts")).offer,
     endProgress: progress.end,
     user: systemUser,
+    /** On standard error, whatever the form of the result. */
+    complain: (line: string): void => progress.say(`${paint().red("✗")} ${safeLines(scrub(line), "  ")}`),
+    /**
+     * Writes a line of a result that is too long to be held, when the reader takes it. False: the reader has gone
+     * (`| head`), which is no error.
+     */
+    async write(line: string): Promise<boolean> {
+      const { stdout } = host;
+      if (!stdout.writable) return false;
+      if (stdout.write(`${line}\n`)) return true;
+      const heard = new AbortController();
+      const taken = ["drain", "close"].map((name) => once(stdout, name, { signal: heard.signal }));
+      await Promise.race(taken).catch(() => undefined);
+      heard.abort();
+      await Promise.allSettled(taken);
+      return stdout.writable;
+    },
     /** Asks the person at the terminal. Throws `not_confirmed` unless they say yes, and `UsedWrongly` if there is none. */
     async confirm(question: string): Promise<void> {
-      if (json || !host.stdin.isTTY || !host.stderr.isTTY)
-        throw new UsedWrongly("Nothing was changed: nobody is here to be asked. Say --yes to do it.");
+      mustBeAsked();
       await withoutProgress(() => askYes(host, question));
     },
     secret: (what: string): Promise<Secret> => withoutProgress(() => readSecret(host, what)),

@@ -1,4 +1,5 @@
 import { samplesOf as of, type Sample } from "../../metrics/metrics.ts";
+import { marksByKind } from "../../ledgers/store.ts";
 import { databaseClock } from "../../metrics/store.ts";
 import type { OpenContext } from "../../context.ts";
 import { lostInShort, TO_DO } from "../lost-sales.ts";
@@ -148,7 +149,37 @@ async function lost({ db }: OpenContext): Promise<Finding[]> {
   ];
 }
 
+/** In a day; more are a mistake of somebody's rather than so many customers' ends. */
+const FEW_GONE = 10;
+const IS_WAVE =
+  "So many at once are rarely true: is ADDON_ID right, was the platform, or our database, restored? Nothing was given up.";
+
+/** What the service noticed by itself; `kit reconcile` compares everything. */
+async function ledgers({ db }: OpenContext): Promise<Finding[]> {
+  const found = (await marksByKind(db)).flatMap(({ kind, count, living, since, uuids }) => {
+    const from = moment(since.toISOString());
+    if (kind === "gone_at_platform") {
+      const message = `${countedToMost(count, "resource")} gone at the platform, noticed since ${from} (UTC); here nothing was changed but that refreshes pause.`;
+      const wave = count > FEW_GONE ? `${IS_WAVE} ` : "";
+      return fault(
+        message,
+        `${wave}Compare: kit reconcile. Then: kit resources erase UUID, or kit reconcile --fix gone_at_platform. Some: ${shown(uuids)}`,
+      );
+    }
+    const message = `The platform asked about ${countedToMost(count, "resource")} never provisioned here, since ${from} (UTC); it has not ended ${living} of them, so a customer may pay. The first: ${uuids.join(" · ")}`;
+    const todo =
+      "Take over what lives: kit resources import, then kit grants recover. Drop a uuid from this list: kit resources erase UUID";
+    return living > 0
+      ? fault(message, todo)
+      : warning(
+          message,
+          "If your backend has one of them, take it down there: kit reconcile. They leave this list a week later.",
+        );
+  });
+  return orFine(found, "No difference between the platform's ledger and ours was noticed.");
+}
+
 export const OF_WORK = {
   ...{ sweeps, "your-service": yourService, "your-jobs": yourJobs },
-  ...{ tokens, steps, attention, lost },
+  ...{ tokens, steps, attention, ledgers, lost },
 } satisfies Record<string, (ctx: OpenContext, measured: Measured) => Promise<Finding[]>>;

@@ -1,14 +1,14 @@
 import type { Platform } from "../platform.ts";
 import { type AddonShape, addonShape } from "../shapes/addon.ts";
-import { markProvisioned } from "../world/addon-life.ts";
+import { markProvisioned, markVanished } from "../world/addon-life.ts";
 import { addAddon } from "../world/addons.ts";
 import { addApp, regionOf } from "../world/apps.ts";
 import type { InstallWish } from "./delivery-wishes.ts";
-import { findApp } from "./find.ts";
+import { findAddon, findApp } from "./find.ts";
 import { choosePlan } from "./plans.ts";
 
-/** Installations older than the partner's service: the platform has them, and never sends their provision request. */
-export function createInstalledBefore({ world, changed }: Platform) {
+/** Ledgers that differ: what the platform has or ends without a request to the service. */
+export function createSilentChanges({ world, changed }: Platform) {
   return {
     /** An add-on that was provisioned long ago, by hand or by another service. No grant of it was ever exchanged. */
     installWithoutProvision(wish: InstallWish = {}): { addon: AddonShape } {
@@ -21,6 +21,14 @@ export function createInstalledBefore({ world, changed }: Platform) {
       // The former service's own id is unknown; a `providerId` that is set means that it answered.
       addon.providerId = addon.id;
       markProvisioned(world, addon);
+      changed();
+      return { addon: addonShape(world, addon) };
+    },
+
+    /** Ends an add-on as when its deprovision never arrives: the service still has it. */
+    removeWithoutDeprovision(id: string): { addon: AddonShape } {
+      const addon = findAddon(world, id);
+      markVanished(world, addon);
       changed();
       return { addon: addonShape(world, addon) };
     },

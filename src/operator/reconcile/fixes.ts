@@ -1,0 +1,130 @@
+import { randomUUID } from "node:crypto";
+import type { Context } from "../../context.ts";
+import { retryWhileUnreachable } from "../../database/database.ts";
+import { KitError, errorIdOf, messageOf, Refusal } from "../../errors.ts";
+import { deprovision } from "../../resources/deprovision.ts";
+import { lockedResource } from "../../resources/store.ts";
+import { openStepsOf, writeChange } from "../../work/queue.ts";
+import { findApps } from "../../work/platform-steps.ts";
+import { nudgeLanes } from "../../work/runner.ts";
+import { pushConfig } from "../config-vars.ts";
+import { UsedWrongly } from "../errors.ts";
+import { importOne } from "../resources.ts";
+import type { End, How, Report } from "../work-through.ts";
+import { askAbout, platformToAsk } from "./ask-platform.ts";
+import { KINDS, type FixableKind, type Found, type Kind } from "./differences.ts";
+import type { Comparison } from "./reconcile.ts";
+import { oursNamed, writeTakeDown } from "./store.ts";
+
+// Carries one kind of difference out. Each is looked at once more first, and each is harmless when it is done twice: a
+// run that was killed is simply repeated. What calls the vendor's functions is written as a step, which a running service
+// carries out.
+
+type Fix = (ctx: Context, found: Found, how: How) => Promise<End>;
+
+const FIXES: Readonly<Record<FixableKind, Fix>> = {
+  gone_at_platform: endGoneResource,
+  unknown_here: async (ctx, { installation }) => {
+    if (!installation) return { skipped: "no_plan" };
+    return (await importOne(ctx, installation)) ? null : { skipped: "exists" };
+  },
+  orphan_at_backend: async (ctx, { uuid, isUnlisted }) => {
+    // After a restore the platform's newest customers are unknown here, and their things must not go.
+    if (!isUnlisted) return { skipped: "needs_platform_list" };
+    return (await retryWhileUnreachable(() => writeTakeDown(ctx.db, uuid))) ? null : { skipped: "no_orphan" };
+  },
+  missing_at_backend: (ctx, { uuid }) => changePlanTo(ctx, uuid, null),
+  plan_differs: (ctx, { uuid, plan }) => changePlanTo(ctx, uuid, plan!),
+  config_differs: async (ctx, { uuid }) => pushConfig(ctx, uuid).then(() => null),
+  app_differs: async (ctx, { uuid }) => findApps(ctx, uuid).then(() => null),
+};
+
+/** The kind that was typed. Throws {@link UsedWrongly}. */
+export function fixableKind(typed: string): FixableKind {
+  if (Object.hasOwn(FIXES, typed)) return typed as FixableKind;
+  const kinds = Object.keys(FIXES).join(", ");
+  if (!Object.hasOwn(KINDS, typed)) throw new UsedWrongly(`There is no kind "${typed}". Kinds: ${kinds}.`);
+  throw new UsedWrongly(
+    `${typed} cannot be fixed from here: ${KINDS[typed as Kind].cure("UUID")}. Kinds: ${kinds}.`,
+  );
+}
+
+/** Fewer are no wave. */
+const MANY = 20;
+
+/**
+ * Throws if so many are to be ended that the others' ledger is more likely to be wrong: a restored platform, a wrong
+ * ADDON_ID, half a list.
+ */
+export function refuseWave(kind: FixableKind, count: number, { alive, backend }: Comparison): void {
+  const all =
+    kind === "gone_at_platform" ? alive : kind === "orphan_at_backend" ? (backend?.uuids.size() ?? 0) : null;
+  if (all === null || count <= MANY || count <= all / 2) return;
+  throw new KitError(
+    "too_many",
+    `Nothing was changed: ${count} of ${all} would be ended. Is ADDON_ID right, the list whole, the platform not just restored? One by one: kit resources erase UUID.`,
+  );
+}
+
+export async function carryOut(
+  ctx: Context,
+  kind: FixableKind,
+  found: readonly Found[],
+  how: How,
+): Promise<Report> {
+  const report: Report = { done: [], failed: [], skipped: [] };
+  const ended = () => report.done.length + report.failed.length + report.skipped.length;
+  how.onProgress?.(0, found.length);
+  for (const each of found) {
+    if (how.signal.aborted) break;
+    const { uuid } = each;
+    const end = await FIXES[kind](ctx, each, how).catch((error: unknown): End => ({
+      id: errorIdOf(error),
+      message: messageOf(error),
+    }));
+    if (end === null) report.done.push(uuid);
+    else if ("skipped" in end) report.skipped.push({ uuid, reason: end.skipped });
+    else report.failed.push({ uuid, id: end.id, message: end.message });
+    how.onProgress?.(ended(), found.length);
+  }
+  nudgeLanes(ctx);
+  const left = found.length - ended();
+  return left > 0 ? { ...report, left } : report;
+}
+
+/** What a deprovision by the platform does. */
+async function endGoneResource(ctx: Context, { uuid, isUnlisted }: Found, { signal }: How): Promise<End> {
+  const row = (await oursNamed(ctx.db, [uuid])).get(uuid);
+  if (!row) return { skipped: "not_found" };
+  const { is } = await askAbout(ctx, platformToAsk(ctx), row, signal);
+  if (is === "there") return { skipped: "is_there" };
+  if (is === "trouble") return { skipped: "no_answer" };
+  // Without the platform's own word, its list decides.
+  if (is !== "gone" && !isUnlisted) return { skipped: is };
+  try {
+    await deprovision(ctx, uuid);
+    return null;
+  } catch (error) {
+    if (error instanceof Refusal) return { skipped: error.id };
+    throw error;
+  }
+}
+
+/** Has the vendor's `changePlan` called, as if the platform had asked and been told "later". Null: with the plan it has. */
+async function changePlanTo(ctx: Context, uuid: string, wanted: string | null): Promise<End> {
+  const key = randomUUID();
+  return retryWhileUnreachable(() =>
+    ctx.db.transaction(async (tx): Promise<End> => {
+      const resource = await lockedResource(tx, uuid);
+      if (resource?.state !== "provisioned") return { skipped: resource?.state ?? "not_found" };
+      const plan = wanted ?? resource.plan;
+      if (!Object.hasOwn(ctx.offer.plans, plan)) return { skipped: "unknown_plan" };
+      const open = await openStepsOf(tx, uuid);
+      if (open.some((each) => each.key === key)) return null;
+      if (open.length > 0) return { skipped: "under_way" };
+      if (wanted === resource.plan) return { skipped: "same_plan" };
+      await writeChange(tx, { uuid, plan, key, requestId: null, traceparent: ctx.trace.current() }, "queued");
+      return null;
+    }),
+  );
+}
