@@ -11,7 +11,7 @@ import {
 } from "./queue.ts";
 import { named } from "./sealed.ts";
 import type { Owner } from "./states.ts";
-import { callTokens, type Admitted } from "./token-call.ts";
+import { callTokens, reportLost, type Admitted } from "./token-call.ts";
 import { judgeLostGrant, type CallResult } from "./verdict.ts";
 
 /**
@@ -23,15 +23,18 @@ const ROWS_PER_CALL = 2;
 const FEW = 20;
 
 /** Exchanges grants, or ends those whose time is over (platform document, "States and transitions"). */
-export const createExchanges = (ctx: Context) => createPool(ctx, claimDueGrants, "exchange-grants");
+export const createExchanges = (ctx: Context) =>
+  createPool(ctx, claimDueGrants, "exchange-grants", ctx.credentials.lanes.count);
 
 /** Refreshes pairs, of resources and people, before they expire (platform document, "Access token expired …"). */
-export const createRefreshes = (ctx: Context) => createPool(ctx, claimDuePairs, "refresh-tokens");
+export const createRefreshes = (ctx: Context) =>
+  createPool(ctx, claimDuePairs, "refresh-tokens", () => ctx.config.tokenConcurrency);
 
 function createPool(
   ctx: Context,
   claim: (ctx: Context, most: number) => Promise<Admitted[]>,
   job: "exchange-grants" | "refresh-tokens",
+  callsAtOnce: () => number,
 ): WorkerPool {
   return createWorkerPool<Admitted>({
     claim: (most) => claim(ctx, most),
@@ -52,12 +55,13 @@ function createPool(
       );
       ctx.nudge(job);
     },
-    places: () => ctx.config.tokenConcurrency * ROWS_PER_CALL,
+    places: () => callsAtOnce() * ROWS_PER_CALL,
   });
 }
 
 /** Under a rejected secret one grant a minute probes it; those whose time is over need no call, only an end. */
 async function claimDueGrants(ctx: Context, most: number): Promise<Admitted[]> {
+  await ctx.credentials.lanes.adapt();
   const secret = await ctx.credentials.secrets.current();
   return admit(ctx, secret, await claimGrants(ctx.db, holdsBack(secret, true) ? Math.min(most, FEW) : most));
 }
@@ -105,11 +109,8 @@ async function admit(
 }
 
 async function endGrant(ctx: Context, row: ClaimedCredential): Promise<void> {
-  const { why, verdict } = judgeLostGrant(row);
   // False: the row has got another code at this moment.
-  if (!(await settle(ctx.db, row, verdict))) return;
-  ctx.log.error({ alarm: "grant_lost", ...named(row), reason: why }, "A grant ended without tokens");
-  ctx.nudge("fail-stranded");
+  if (await settle(ctx.db, row, judgeLostGrant(row))) reportLost(ctx, row);
 }
 
 /**

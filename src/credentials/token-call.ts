@@ -12,7 +12,7 @@ import { holdsBack, judgePersons, type ClientSecret, type JudgedAnswer } from ".
 import { AROUND_CALL, markSent, releaseCredential, settle, type ClaimedCredential } from "./queue.ts";
 import { named, openSealed } from "./sealed.ts";
 import { storeTokens, type SealedTokens } from "./store.ts";
-import { judgeFailure, shareOfLife, type CallResult } from "./verdict.ts";
+import { judgeFailure, shareOfLife, whyLost, type CallResult } from "./verdict.ts";
 
 /** A claimed row. */
 export interface Admitted {
@@ -38,12 +38,27 @@ export async function callTokens(
   noNewCalls: AbortSignal | null,
 ): Promise<CallResult> {
   const { row } = admitted;
+  // The code or refresh token in the row has been answered: what is held is stored under this lease too.
+  const held = ctx.credentials.held.get(row.uuid);
+  if (held?.generation === row.generation) {
+    held.lease = row.lease;
+    // The lease is kept, so that in most cases no other process sends the dead code or token either.
+    return { done: "held" };
+  }
+  const work = () => callAndSettle(ctx, admitted, noNewCalls);
+  return row.state === "grant_pending" ? ctx.credentials.lanes.run(work) : work();
+}
+
+async function callAndSettle(
+  ctx: Context,
+  admitted: Admitted,
+  noNewCalls: AbortSignal | null,
+): Promise<CallResult> {
+  const { row } = admitted;
   const sentMs = performance.now();
   const result = await call(ctx, admitted, noNewCalls);
   if (row.state !== "grant_pending") heed(ctx, result, sentMs);
   if (result.done === "stored") noteStored(ctx, row, result.refreshInSeconds);
-  // The lease is kept, so that in most cases no other process sends the dead code or token either.
-  else if (result.done === "held") return result;
   // A quarantined row stays so until tokens are stored, whatever the platform says of those it holds.
   else if (row.state === "quarantined" || result.done === "not_sent" || result.done === "secret_rejected")
     await releaseCredential(ctx.db, row);
@@ -54,12 +69,6 @@ export async function callTokens(
 /** In the order that loses nothing: decrypt the row's secret, wait for a turn, mark, call, store. */
 async function call(ctx: Context, admitted: Admitted, noNewCalls: AbortSignal | null): Promise<CallResult> {
   const { row, secret } = admitted;
-  // The code or refresh token in the row has been answered: what is held is stored under this lease too.
-  const held = ctx.credentials.held.get(row.uuid);
-  if (held?.generation === row.generation) {
-    held.lease = row.lease;
-    return { done: "held" };
-  }
   const sent = await (row.state === "grant_pending"
     ? openSealed(ctx, row, "sealed_grant_code", row.sealedGrantCode)
     : openSealed(ctx, row, "sealed_refresh_token", row.sealedRefreshToken));
@@ -185,7 +194,8 @@ async function settleFailure(ctx: Context, row: ClaimedCredential, failure: Fail
   const { outcome, error } = failure;
   const isGrant = row.state === "grant_pending";
   const about = { ...named(row), outcome, error };
-  if (isSettled && verdict.on === "refused three times in a day")
+  if (isSettled && verdict.on?.startsWith("spent")) reportLost(ctx, row);
+  else if (isSettled && verdict.on === "refused three times in a day")
     ctx.log.error({ alarm: "needs_reauth", ...about }, "The platform refuses a refresh token for good");
   else if (outcome === "bug" && !isGrant)
     ctx.log.error(
@@ -196,4 +206,10 @@ async function settleFailure(ctx: Context, row: ClaimedCredential, failure: Fail
     const what = isGrant ? "A grant is not exchanged yet" : "A token could not be refreshed";
     ctx.log.warn({ ...about, againInSeconds: verdict.againInSeconds }, what);
   }
+}
+
+/** A grant has ended without tokens. */
+export function reportLost(ctx: Context, row: ClaimedCredential): void {
+  ctx.log.error({ alarm: "grant_lost", ...named(row), reason: whyLost(row) }, "A grant ended without tokens");
+  ctx.nudge("fail-stranded");
 }
