@@ -1,17 +1,17 @@
 import type { Context } from "../context.ts";
 import { createWorkerPool, type WorkerPool } from "../work/worker-pool.ts";
 import { holdsBack, type ClientSecret } from "./client-secret.ts";
+import { endGrant } from "./lost-grants.ts";
 import {
   claimGrants,
   claimRefresh,
   claimRefreshes,
   releaseCredential,
-  settle,
   type ClaimedCredential,
 } from "./queue.ts";
 import { named } from "./sealed.ts";
 import type { Owner } from "./states.ts";
-import { callTokens, reportLost, type Admitted } from "./token-call.ts";
+import { callTokens, type Admitted } from "./token-call.ts";
 import { judgeLostGrant, type CallResult } from "./verdict.ts";
 
 /**
@@ -47,7 +47,7 @@ function createPool(
         { parent: isGrant ? row.traceparent : null, uuid: row.owner === "resource" ? row.uuid : undefined },
         () =>
           row.isOver && !ctx.credentials.held.has(row.uuid)
-            ? endGrant(ctx, row)
+            ? endGrant(ctx, row, judgeLostGrant(row))
             : callTokens(ctx, due, noNewCalls),
       );
       await work.catch((error: unknown) =>
@@ -106,11 +106,6 @@ async function admit(
   return rows
     .filter((row) => !held.includes(row))
     .map((row) => ({ row, secret: row.owner === "person" ? null : secret, isProbe: row === probe }));
-}
-
-async function endGrant(ctx: Context, row: ClaimedCredential): Promise<void> {
-  // False: the row has got another code at this moment.
-  if (await settle(ctx.db, row, judgeLostGrant(row))) reportLost(ctx, row);
 }
 
 /**

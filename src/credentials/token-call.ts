@@ -9,10 +9,11 @@ import type { Failure, IssuedTokens } from "../platform/oauth.ts";
 import type { Secret } from "../secret.ts";
 import { credentialSealContext } from "../vault/vault.ts";
 import { holdsBack, judgePersons, type ClientSecret, type JudgedAnswer } from "./client-secret.ts";
+import { endGrant } from "./lost-grants.ts";
 import { AROUND_CALL, markSent, releaseCredential, settle, type ClaimedCredential } from "./queue.ts";
 import { named, openSealed } from "./sealed.ts";
 import { storeTokens, type SealedTokens } from "./store.ts";
-import { judgeFailure, shareOfLife, whyLost, type CallResult } from "./verdict.ts";
+import { judgeFailure, shareOfLife, type CallResult } from "./verdict.ts";
 
 /** A claimed row. */
 export interface Admitted {
@@ -190,12 +191,12 @@ function noteStored(ctx: Context, row: ClaimedCredential, refreshInSeconds: numb
 /** What needs a person is an alarm: a refresh called malformed, or refused for good. Other trouble passes. */
 async function settleFailure(ctx: Context, row: ClaimedCredential, failure: Failure): Promise<void> {
   const verdict = judgeFailure(row, failure, ctx.pace.pauses);
+  if (verdict.on?.startsWith("spent")) return endGrant(ctx, row, verdict);
   const isSettled = await settle(ctx.db, row, verdict);
   const { outcome, error } = failure;
   const isGrant = row.state === "grant_pending";
   const about = { ...named(row), outcome, error };
-  if (isSettled && verdict.on?.startsWith("spent")) reportLost(ctx, row);
-  else if (isSettled && verdict.on === "refused three times in a day")
+  if (isSettled && verdict.on === "refused three times in a day")
     ctx.log.error({ alarm: "needs_reauth", ...about }, "The platform refuses a refresh token for good");
   else if (outcome === "bug" && !isGrant)
     ctx.log.error(
@@ -206,10 +207,4 @@ async function settleFailure(ctx: Context, row: ClaimedCredential, failure: Fail
     const what = isGrant ? "A grant is not exchanged yet" : "A token could not be refreshed";
     ctx.log.warn({ ...about, againInSeconds: verdict.againInSeconds }, what);
   }
-}
-
-/** A grant has ended without tokens. */
-export function reportLost(ctx: Context, row: ClaimedCredential): void {
-  ctx.log.error({ alarm: "grant_lost", ...named(row), reason: whyLost(row) }, "A grant ended without tokens");
-  ctx.nudge("fail-stranded");
 }

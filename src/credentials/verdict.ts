@@ -45,22 +45,7 @@ export function judgeFailure(row: Tries, failure: Failure, pauses: number): Verd
   const attempts = attemptsAfter(row, outcome);
   const isUnknown = outcome === "unknown";
   const verdict = { ...{ attempts, isRefused, isUnknown }, error: `${error.id}: ${error.message}` };
-  if (row.state === "grant_pending") {
-    // Otherwise nothing is final before the deadline: a refused code may only be early, and a call whose outcome is
-    // unknown may still succeed if the platform replays its answer.
-    const untilNotEarly = NOT_EARLY_SECONDS * pauses - row.grantAgeSeconds!;
-    const maySpent = isRefused && row.outcomeUnknown;
-    if (maySpent && row.rejectedForSeconds !== null && untilNotEarly <= 0)
-      return { ...verdict, ...judgeLostGrant(row, "spent") };
-    const pause = nextTryInSeconds(isRefused ? GRANT_NOT_YET : GRANT_UNREACHABLE, attempts) * pauses;
-    const rest = Math.min(retryAfterMs / 1000, LONGEST_GRANT_REST_SECONDS);
-    return {
-      ...verdict,
-      on: null,
-      reason: null,
-      againInSeconds: Math.max(pause, rest, maySpent ? untilNotEarly : 0),
-    };
-  }
+  if (row.state === "grant_pending") return judgeGrant(row, verdict, retryAfterMs, pauses);
   if (isRefused && row.owner === "person")
     return { ...verdict, on: "refused", reason: REFUSED, againInSeconds: null };
   if (row.state === "needs_reauth")
@@ -74,6 +59,27 @@ export function judgeFailure(row: Tries, failure: Failure, pauses: number): Verd
   const tries = attempts > row.attempts || isRefused ? attempts : backoff.seconds.length;
   const pause = nextTryInSeconds(backoff, tries) * pauses;
   return { ...verdict, on: null, reason: null, againInSeconds: Math.max(pause, retryAfterMs / 1000) };
+}
+
+/**
+ * But for a spent code nothing is final before the deadline: a refused code may only be early, and a call whose outcome is
+ * unknown may still succeed if the platform replays its answer.
+ */
+function judgeGrant(
+  row: Tries,
+  failed: Pick<Verdict, "isRefused"> & { attempts: number },
+  retryAfterMs: number,
+  pauses: number,
+): Verdict {
+  const { attempts, isRefused = false } = failed;
+  const untilNotEarly = NOT_EARLY_SECONDS * pauses - row.grantAgeSeconds!;
+  const mayBeSpent = isRefused && row.outcomeUnknown;
+  if (mayBeSpent && row.rejectedForSeconds !== null && untilNotEarly <= 0)
+    return { ...failed, ...judgeLostGrant(row, "spent") };
+  const pause = nextTryInSeconds(isRefused ? GRANT_NOT_YET : GRANT_UNREACHABLE, attempts) * pauses;
+  const rest = Math.min(retryAfterMs / 1000, LONGEST_GRANT_REST_SECONDS);
+  const againInSeconds = Math.max(pause, rest, mayBeSpent ? untilNotEarly : 0);
+  return { ...failed, on: null, reason: null, againInSeconds };
 }
 
 /** Of a pair that the platform has refused, only refusals are counted. */
