@@ -32,8 +32,12 @@ let prometheus: Prometheus;
     });
     afterAll(() => prometheus.close());
 
-    theyRing("a token endpoint that fails", ["AddonPlatformFails"], () => prometheus, {
+    theyRing("a token endpoint that fails", ["AddonPlatformFails", "AddonGrantLost"], () => prometheus, {
       async cause() {
+        life.control.fault("POST /oauth/token", { reset: "after" });
+        const [lost] = (await life.install(1)) as [string];
+        await life.becomes(lost, { isUnknown: true });
+        await life.ageGrant(lost);
         life.control.fault("POST /oauth/token", { status: 503 }, 1_000_000);
         await life.makeDue(uuids);
       },
