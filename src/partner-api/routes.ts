@@ -2,6 +2,7 @@ import { Router, type Request, type RequestHandler, type Response } from "expres
 import type { Context } from "../context.ts";
 import { Refusal } from "../errors.ts";
 import { methodNotAllowed } from "../http/requests.ts";
+import { CallerGone, type Callers } from "../http/standstill.ts";
 import { EACH } from "../logging/log.ts";
 import { notFound, type Answer } from "../resources/answers.ts";
 import { changePlan } from "../resources/change-plan.ts";
@@ -11,11 +12,15 @@ import type { ProvisionRequest } from "../resources/rows.ts";
 import { readUuid } from "../values.ts";
 import { readBody, readPlan, readProvision } from "./requests.ts";
 
-/** The three calls of the platform (assumed, section 1). `untilReady` waits for a service that has just started. */
-export function partnerApi(
-  ctx: Context,
-  { guard, untilReady }: { guard: RequestHandler; untilReady(): Promise<void> },
-): Router {
+interface Needs {
+  guard: RequestHandler;
+  /** Waits for a service that has just started. */
+  untilReady(): Promise<void>;
+  callers: Callers;
+}
+
+/** The three calls of the platform (assumed, section 1). None is carried out for a caller that has gone. */
+export function partnerApi(ctx: Context, { guard, untilReady, callers }: Needs): Router {
   const router = Router({ caseSensitive: true });
   router.use(guard);
 
@@ -25,10 +30,12 @@ export function partnerApi(
       const receivedAtMs = performance.now();
       const wanted = readProvision(await readBody(request), String(request.id));
       const answer = await untilReady()
+        .then(() => callers.stillWaits(request, receivedAtMs))
         .then(() => provision(ctx, wanted, receivedAtMs, () => request.socket.writable))
         .catch((error: unknown) => {
           // The platform takes any answer but a success as final.
-          if (!(error instanceof Refusal)) lose(ctx, wanted, String(request.id), error);
+          if (!(error instanceof Refusal) || error instanceof CallerGone)
+            lose(ctx, wanted, String(request.id), error);
           throw error;
         });
       // From then on the grant can be exchanged (the job runs credentials/pools.ts).
@@ -45,12 +52,14 @@ export function partnerApi(
       const plan = readPlan(await readBody(request));
       const uuid = uuidOf(request);
       await untilReady();
+      await callers.stillWaits(request, receivedAtMs);
       send(response, await changePlan(ctx, uuid, plan, String(request.id), receivedAtMs));
     })
     .delete(async (request, response) => {
       const receivedAtMs = performance.now();
       const uuid = uuidOf(request);
       await untilReady();
+      await callers.stillWaits(request, receivedAtMs);
       await deprovision(ctx, uuid, String(request.id), receivedAtMs);
       response.status(204).end();
     })
