@@ -8,6 +8,7 @@ import { notFound, type Answer } from "../resources/answers.ts";
 import { changePlan } from "../resources/change-plan.ts";
 import { deprovision } from "../resources/deprovision.ts";
 import { provision } from "../resources/provision.ts";
+import { findResource } from "../resources/store.ts";
 import type { ProvisionRequest } from "../resources/rows.ts";
 import { readUuid } from "../values.ts";
 import { readBody, readPlan, readProvision } from "./requests.ts";
@@ -32,10 +33,8 @@ export function partnerApi(ctx: Context, { guard, untilReady, callers }: Needs):
       const answer = await untilReady()
         .then(() => callers.stillWaits(request, receivedAtMs))
         .then(() => provision(ctx, wanted, receivedAtMs, () => request.socket.writable))
-        .catch((error: unknown) => {
-          // The platform takes any answer but a success as final.
-          if (!(error instanceof Refusal) || error instanceof CallerGone)
-            lose(ctx, wanted, String(request.id), error);
+        .catch(async (error: unknown) => {
+          if (await isLost(ctx, wanted.uuid, error)) lose(ctx, wanted, String(request.id), error);
           throw error;
         });
       // From then on the grant can be exchanged (the job runs credentials/pools.ts).
@@ -66,6 +65,15 @@ export function partnerApi(ctx: Context, { guard, untilReady, callers }: Needs):
     .all(methodNotAllowed("PUT, DELETE"));
 
   return router;
+}
+
+/**
+ * The platform takes any answer but a success as final. A caller that gave up during a standstill may be a router, which
+ * had the answer from another process then.
+ */
+async function isLost({ db }: Context, uuid: string, error: unknown): Promise<boolean> {
+  if (!(error instanceof CallerGone)) return !(error instanceof Refusal);
+  return (await findResource(db, uuid).catch(() => null)) === null;
 }
 
 function lose(ctx: Context, wanted: ProvisionRequest, requestId: string, error: unknown): void {
