@@ -53,11 +53,11 @@ export const CREDENTIAL_MOVES = {
     "another code": ["grant_pending", "A repeated provision brings a new code, and its five minutes begin."],
   },
   grant_lost: {
-    "another code": ["grant_pending", "A repeated provision brings one, or an operator recovers it."],
+    "another code": ["grant_pending", "A repeated provision brings one, or it is recovered."],
     "late tokens": ["active", "They were issued, and can be had only once."],
   },
   no_grant: {
-    "another code": ["grant_pending", "A repeated provision brings one, or an operator recovers it."],
+    "another code": ["grant_pending", "A repeated provision brings one, or it is recovered."],
   },
   active: {
     refreshed: ["active", "Another access token, at half of its life."],
@@ -69,7 +69,7 @@ export const CREDENTIAL_MOVES = {
   },
   needs_reauth: {
     refreshed: ["active", "The platform takes the token after all, or a grant's tokens were stored late."],
-    "another code": ["grant_pending", "A repeated provision brings one, or an operator recovers it."],
+    "another code": ["grant_pending", "A repeated provision brings one, or it is recovered."],
   },
   signed_in: {
     refreshed: ["signed_in", "As for a resource."],
