@@ -1,6 +1,8 @@
 import type { Config } from "../config.ts";
 import type { TokenEndpoint } from "../platform/oauth.ts";
 import { createClientSecrets, type Needs } from "./client-secret.ts";
+import { createExchangeLanes } from "./exchange-lanes.ts";
+import { grantsWaiting } from "./queue.ts";
 import type { SealedTokens } from "./store.ts";
 import type { CallResult } from "./verdict.ts";
 
@@ -18,6 +20,7 @@ export function createCredentials(
     /** The client that people sign in with; null: they cannot sign in here. */
     people: id && secret ? { id, secret } : null,
     takeTurn: createTurns(tokenConcurrency),
+    lanes: createExchangeLanes(tokenConcurrency, () => grantsWaiting(ctx.db)),
     breaker: createBreaker(ctx.metrics.breakerOpens),
     /** Rows whose newest tokens are in memory, until they can be stored. */
     held: new Map<string, SealedTokens>(),

@@ -1,12 +1,12 @@
 import type { Context } from "../context.ts";
 import { createWorkerPool, type WorkerPool } from "../work/worker-pool.ts";
 import { holdsBack, type ClientSecret } from "./client-secret.ts";
+import { endGrant } from "./lost-grants.ts";
 import {
   claimGrants,
   claimRefresh,
   claimRefreshes,
   releaseCredential,
-  settle,
   type ClaimedCredential,
 } from "./queue.ts";
 import { named } from "./sealed.ts";
@@ -23,15 +23,18 @@ const ROWS_PER_CALL = 2;
 const FEW = 20;
 
 /** Exchanges grants, or ends those whose time is over (platform document, "States and transitions"). */
-export const createExchanges = (ctx: Context) => createPool(ctx, claimDueGrants, "exchange-grants");
+export const createExchanges = (ctx: Context) =>
+  createPool(ctx, claimDueGrants, "exchange-grants", ctx.credentials.lanes.count);
 
 /** Refreshes pairs, of resources and people, before they expire (platform document, "Access token expired …"). */
-export const createRefreshes = (ctx: Context) => createPool(ctx, claimDuePairs, "refresh-tokens");
+export const createRefreshes = (ctx: Context) =>
+  createPool(ctx, claimDuePairs, "refresh-tokens", () => ctx.config.tokenConcurrency);
 
 function createPool(
   ctx: Context,
   claim: (ctx: Context, most: number) => Promise<Admitted[]>,
   job: "exchange-grants" | "refresh-tokens",
+  callsAtOnce: () => number,
 ): WorkerPool {
   return createWorkerPool<Admitted>({
     claim: (most) => claim(ctx, most),
@@ -44,7 +47,7 @@ function createPool(
         { parent: isGrant ? row.traceparent : null, uuid: row.owner === "resource" ? row.uuid : undefined },
         () =>
           row.isOver && !ctx.credentials.held.has(row.uuid)
-            ? endGrant(ctx, row)
+            ? endGrant(ctx, row, judgeLostGrant(row))
             : callTokens(ctx, due, noNewCalls),
       );
       await work.catch((error: unknown) =>
@@ -52,12 +55,13 @@ function createPool(
       );
       ctx.nudge(job);
     },
-    places: () => ctx.config.tokenConcurrency * ROWS_PER_CALL,
+    places: () => callsAtOnce() * ROWS_PER_CALL,
   });
 }
 
 /** Under a rejected secret one grant a minute probes it; those whose time is over need no call, only an end. */
 async function claimDueGrants(ctx: Context, most: number): Promise<Admitted[]> {
+  await ctx.credentials.lanes.adapt();
   const secret = await ctx.credentials.secrets.current();
   return admit(ctx, secret, await claimGrants(ctx.db, holdsBack(secret, true) ? Math.min(most, FEW) : most));
 }
@@ -102,14 +106,6 @@ async function admit(
   return rows
     .filter((row) => !held.includes(row))
     .map((row) => ({ row, secret: row.owner === "person" ? null : secret, isProbe: row === probe }));
-}
-
-async function endGrant(ctx: Context, row: ClaimedCredential): Promise<void> {
-  const { why, verdict } = judgeLostGrant(row);
-  // False: the row has got another code at this moment.
-  if (!(await settle(ctx.db, row, verdict))) return;
-  ctx.log.error({ alarm: "grant_lost", ...named(row), reason: why }, "A grant ended without tokens");
-  ctx.nudge("fail-stranded");
 }
 
 /**

@@ -3,7 +3,15 @@ import { areAmong, groupCommit } from "../database/group-commit.ts";
 import { retryWhileUnreachable } from "../database/retry.ts";
 import { PAUSED, whereGone } from "../ledgers/store.ts";
 import { keyIdInSql } from "../vault/vault.ts";
-import { stateAfter, type Lease, type Owner, type State, type Tries, type Verdict } from "./states.ts";
+import {
+  GRANT_SECONDS,
+  stateAfter,
+  type Lease,
+  type Owner,
+  type State,
+  type Tries,
+  type Verdict,
+} from "./states.ts";
 
 // The rows of `credentials` as a queue: claimed, marked, released, settled. A claim is one statement, so that there is no
 // moment between seeing a row and owning it; as `uuid = ANY(ARRAY(SELECT … FOR UPDATE SKIP LOCKED))` its sub-select runs
@@ -37,6 +45,7 @@ const TAKE = `
     lease = lease + 1,
     leased_until = now() + interval '${LEASE_SECONDS} seconds',
     outcome_unknown = outcome_unknown OR (sent_at IS NOT NULL AND state = 'grant_pending'),
+    rejected_at = CASE WHEN sent_at IS NULL OR state <> 'grant_pending' THEN rejected_at END,
     sent_at = CASE WHEN state <> 'grant_pending' THEN now() END`;
 
 /** By so much the first refusal of a code is dated back (see {@link settle}). */
@@ -52,6 +61,7 @@ const TAKEN = `
     outcome_unknown AS "outcomeUnknown",
     request_id AS "requestId", traceparent,
     extract(epoch FROM now() - rejected_at - CASE WHEN state = 'grant_pending' THEN ${DATED_BACK} ELSE '0' END)::float8 AS "rejectedForSeconds",
+    extract(epoch FROM now() - grant_deadline)::float8 + ${GRANT_SECONDS} AS "grantAgeSeconds",
     extract(epoch FROM coalesce(grant_deadline, due_at, now()))::float8 AS rank`;
 
 const IS_FREE = `(leased_until IS NULL OR leased_until <= now())`;
@@ -119,6 +129,29 @@ const NEXT = {
 export const nextDueInSeconds = async (db: Queryable, what: keyof typeof NEXT) =>
   (await db.query<{ seconds: number | null }>(NEXT[what]))[0]?.seconds ?? null;
 
+/** The grants that wait for their tokens, as far as the number of calls at once depends on them. */
+export interface GrantsWaiting {
+  /** At most {@link MOST_SEEN}. */
+  waiting: number;
+  /** So many must be exchanged in a second, from now on, that each is exchanged before its deadline. */
+  perSecond: number;
+}
+
+/** The most urgent so many are looked at. */
+const MOST_SEEN = 10_000;
+
+// The n-th by deadline is in time if n are exchanged until then; the most urgent may ask for less than those behind it.
+const seeGrants = statement(
+  "see_grants_waiting",
+  `SELECT count(*)::int AS waiting, coalesce(max(place / seconds), 0)::float8 AS "perSecond" FROM (
+     SELECT row_number() OVER (ORDER BY grant_deadline) AS place,
+       greatest(extract(epoch FROM grant_deadline - now()), 1) AS seconds
+     FROM (SELECT grant_deadline FROM credentials WHERE state = 'grant_pending' AND grant_deadline > now()
+       ORDER BY grant_deadline LIMIT ${MOST_SEEN}) urgent) placed`,
+);
+
+export const grantsWaiting = async (db: Queryable) => (await db.query<GrantsWaiting>(seeGrants))[0]!;
+
 // The last gate before a call that must not go out twice: the lease is still ours, for long enough, and the database
 // takes what comes of it.
 const mark = statement(
@@ -159,7 +192,8 @@ export async function releaseCredential(db: Queryable, { uuid, lease }: Lease, i
 // Every move but those that store tokens or bring another code; and, where the state stays, the next try. It holds for
 // the claim ($2), state ($10) and grant ($11) that were judged, so a repetition after a lost acknowledgement is harmless.
 // The first refusal of a code is dated a day back: it only marks the code as refused, and is no refusal of the refresh
-// token that the row may return to. A lost grant keeps its deadline: tokens that arrive late are then still stored.
+// token that the row may return to. A refusal before a call of unknown outcome does not say that this call spent the
+// code, so it is forgotten, here and by the claim. A lost grant keeps its deadline: tokens that arrive late are then still stored.
 const settleRow = statement(
   "settle_credential",
   `WITH settled AS (
@@ -168,7 +202,7 @@ const settleRow = statement(
          ELSE least(now() + make_interval(secs => $5::float8), CASE WHEN state = $3 THEN grant_deadline END) END,
        attempts = coalesce($6::int, attempts), last_error = coalesce($7, last_error),
        outcome_unknown = outcome_unknown OR $8,
-       rejected_at = CASE WHEN NOT $9 THEN rejected_at WHEN state = 'grant_pending'
+       rejected_at = CASE WHEN $8 AND state = 'grant_pending' THEN NULL WHEN NOT $9 THEN rejected_at WHEN state = 'grant_pending'
          THEN coalesce(rejected_at, now() - ${DATED_BACK}) ELSE coalesce(rejected_at, now()) END,
        sealed_grant_code = CASE WHEN $3 NOT IN ('grant_lost', 'needs_reauth') THEN sealed_grant_code END,
        grant_deadline = CASE WHEN $3 <> 'needs_reauth' THEN grant_deadline END,

@@ -41,18 +41,23 @@ export const CREDENTIAL_MOVES = {
       "grant_lost",
       "For five minutes the platform refused the code, could not be reached, or its answer was lost.",
     ],
+    spent: [
+      "grant_lost",
+      "A call's outcome is unknown, and the platform has refused the code twice since: it was exchanged.",
+    ],
     "deadline, with an older pair": [
       "needs_reauth",
       "A grant that was to replace a refused refresh token is lost; the older pair stays.",
     ],
+    "spent, with an older pair": ["needs_reauth", "The same, before the deadline."],
     "another code": ["grant_pending", "A repeated provision brings a new code, and its five minutes begin."],
   },
   grant_lost: {
-    "another code": ["grant_pending", "A repeated provision brings one, or an operator recovers it."],
+    "another code": ["grant_pending", "A repeated provision brings one, or it is recovered."],
     "late tokens": ["active", "They were issued, and can be had only once."],
   },
   no_grant: {
-    "another code": ["grant_pending", "A repeated provision brings one, or an operator recovers it."],
+    "another code": ["grant_pending", "A repeated provision brings one, or it is recovered."],
   },
   active: {
     refreshed: ["active", "Another access token, at half of its life."],
@@ -64,7 +69,7 @@ export const CREDENTIAL_MOVES = {
   },
   needs_reauth: {
     refreshed: ["active", "The platform takes the token after all, or a grant's tokens were stored late."],
-    "another code": ["grant_pending", "A repeated provision brings one, or an operator recovers it."],
+    "another code": ["grant_pending", "A repeated provision brings one, or it is recovered."],
   },
   signed_in: {
     refreshed: ["signed_in", "As for a resource."],
@@ -123,9 +128,15 @@ export interface Tries {
   owner: Owner;
   state: State;
   attempts: number;
+  /** A call for this grant may have brought tokens that did not arrive. */
   outcomeUnknown: boolean;
-  /** Since the platform first refused this code or refresh token, by the database; null: it never did. */
+  /**
+   * Since the platform first refused this refresh token, or this code after its last call of unknown outcome, by the
+   * database; null: it never did.
+   */
   rejectedForSeconds: number | null;
+  /** Since the grant came; null of a row that waits for none. */
+  grantAgeSeconds: number | null;
   sealedRefreshToken: Buffer | null;
 }
 

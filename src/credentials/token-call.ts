@@ -10,6 +10,7 @@ import type { Failure, IssuedTokens } from "../platform/oauth.ts";
 import type { Secret } from "../secret.ts";
 import { credentialSealContext } from "../vault/vault.ts";
 import { holdsBack, judgePersons, type ClientSecret, type JudgedAnswer } from "./client-secret.ts";
+import { endGrant } from "./lost-grants.ts";
 import { AROUND_CALL, markSent, releaseCredential, settle, type ClaimedCredential } from "./queue.ts";
 import { named, openSealed } from "./sealed.ts";
 import { storeTokens, type SealedTokens } from "./store.ts";
@@ -39,12 +40,27 @@ export async function callTokens(
   noNewCalls: AbortSignal | null,
 ): Promise<CallResult> {
   const { row } = admitted;
+  // The code or refresh token in the row has been answered: what is held is stored under this lease too.
+  const held = ctx.credentials.held.get(row.uuid);
+  if (held?.generation === row.generation) {
+    held.lease = row.lease;
+    // The lease is kept, so that in most cases no other process sends the dead code or token either.
+    return { done: "held" };
+  }
+  const work = () => callAndSettle(ctx, admitted, noNewCalls);
+  return row.state === "grant_pending" ? ctx.credentials.lanes.run(work) : work();
+}
+
+async function callAndSettle(
+  ctx: Context,
+  admitted: Admitted,
+  noNewCalls: AbortSignal | null,
+): Promise<CallResult> {
+  const { row } = admitted;
   const sentMs = performance.now();
   const result = await call(ctx, admitted, noNewCalls);
   if (row.state !== "grant_pending") heed(ctx, result, sentMs);
   if (result.done === "stored") noteStored(ctx, row, result.refreshInSeconds);
-  // The lease is kept, so that in most cases no other process sends the dead code or token either.
-  else if (result.done === "held") return result;
   // A quarantined row stays so until tokens are stored, whatever the platform says of those it holds.
   else if (row.state === "quarantined" || result.done === "not_sent" || result.done === "secret_rejected")
     await releaseCredential(ctx.db, row);
@@ -55,12 +71,6 @@ export async function callTokens(
 /** In the order that loses nothing: decrypt the row's secret, wait for a turn, mark, call, store. */
 async function call(ctx: Context, admitted: Admitted, noNewCalls: AbortSignal | null): Promise<CallResult> {
   const { row, secret } = admitted;
-  // The code or refresh token in the row has been answered: what is held is stored under this lease too.
-  const held = ctx.credentials.held.get(row.uuid);
-  if (held?.generation === row.generation) {
-    held.lease = row.lease;
-    return { done: "held" };
-  }
   const sent = await (row.state === "grant_pending"
     ? openSealed(ctx, row, "sealed_grant_code", row.sealedGrantCode)
     : openSealed(ctx, row, "sealed_refresh_token", row.sealedRefreshToken));
@@ -182,6 +192,7 @@ function noteStored(ctx: Context, row: ClaimedCredential, refreshInSeconds: numb
 /** What needs a person is an alarm: a refresh called malformed, or refused for good. Other trouble passes. */
 async function settleFailure(ctx: Context, row: ClaimedCredential, failure: Failure): Promise<void> {
   const verdict = judgeFailure(row, failure, ctx.pace.pauses);
+  if (verdict.on?.startsWith("spent")) return endGrant(ctx, row, verdict);
   const isSettled = await settle(ctx.db, row, verdict);
   const { outcome, error } = failure;
   const isGrant = row.state === "grant_pending";

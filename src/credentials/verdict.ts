@@ -14,6 +14,11 @@ const REFRESH_REFUSED: Backoff = { seconds: [60, 300, 900, 1800, 3600], spread: 
 /** The platform calls our request malformed: only a new release can fix that. */
 const OUR_FAULT: Backoff = { seconds: [600], spread: 0.25 };
 
+/**
+ * A grant that came this long ago is not refused for being early: the platform has registered our answer by now. After a
+ * call of unknown outcome, two refusals, the second at this age or later, mean that the code is spent.
+ */
+const NOT_EARLY_SECONDS = 30;
 /** A longer `Retry-After` is cut to this: a grant has five minutes, and a customer depends on it. */
 const LONGEST_GRANT_REST_SECONDS = 60;
 const LEAST_REFUSALS = 3;
@@ -40,13 +45,7 @@ export function judgeFailure(row: Tries, failure: Failure, pauses: number): Verd
   const attempts = attemptsAfter(row, outcome);
   const isUnknown = outcome === "unknown";
   const verdict = { ...{ attempts, isRefused, isUnknown }, error: `${error.id}: ${error.message}` };
-  if (row.state === "grant_pending") {
-    // Nothing is final before the deadline: a refused code may only be early, and a call whose outcome is unknown may
-    // still succeed if the platform replays its answer.
-    const pause = nextTryInSeconds(isRefused ? GRANT_NOT_YET : GRANT_UNREACHABLE, attempts) * pauses;
-    const rest = Math.min(retryAfterMs / 1000, LONGEST_GRANT_REST_SECONDS);
-    return { ...verdict, on: null, reason: null, againInSeconds: Math.max(pause, rest) };
-  }
+  if (row.state === "grant_pending") return judgeGrant(row, verdict, retryAfterMs, pauses);
   if (isRefused && row.owner === "person")
     return { ...verdict, on: "refused", reason: REFUSED, againInSeconds: null };
   if (row.state === "needs_reauth")
@@ -62,6 +61,27 @@ export function judgeFailure(row: Tries, failure: Failure, pauses: number): Verd
   return { ...verdict, on: null, reason: null, againInSeconds: Math.max(pause, retryAfterMs / 1000) };
 }
 
+/**
+ * But for a spent code nothing is final before the deadline: a refused code may only be early, and a call whose outcome is
+ * unknown may still succeed if the platform replays its answer.
+ */
+function judgeGrant(
+  row: Tries,
+  failed: Pick<Verdict, "isRefused"> & { attempts: number },
+  retryAfterMs: number,
+  pauses: number,
+): Verdict {
+  const { attempts, isRefused = false } = failed;
+  const untilNotEarly = NOT_EARLY_SECONDS * pauses - row.grantAgeSeconds!;
+  const mayBeSpent = isRefused && row.outcomeUnknown;
+  if (mayBeSpent && row.rejectedForSeconds !== null && untilNotEarly <= 0)
+    return { ...failed, ...judgeLostGrant(row, "spent") };
+  const pause = nextTryInSeconds(isRefused ? GRANT_NOT_YET : GRANT_UNREACHABLE, attempts) * pauses;
+  const rest = Math.min(retryAfterMs / 1000, LONGEST_GRANT_REST_SECONDS);
+  const againInSeconds = Math.max(pause, rest, mayBeSpent ? untilNotEarly : 0);
+  return { ...failed, on: null, reason: null, againInSeconds };
+}
+
 /** Of a pair that the platform has refused, only refusals are counted. */
 function attemptsAfter({ state, attempts, rejectedForSeconds }: Tries, outcome: Failure["outcome"]): number {
   if (state === "grant_pending") return attempts + 1;
@@ -69,12 +89,14 @@ function attemptsAfter({ state, attempts, rejectedForSeconds }: Tries, outcome: 
   return outcome === "token_rejected" ? attempts + 1 : attempts;
 }
 
-/** Why a grant is lost after its five minutes, and what becomes of the row, which may hold an older pair. */
-export function judgeLostGrant({ outcomeUnknown, rejectedForSeconds, sealedRefreshToken }: Tries) {
-  const why = outcomeUnknown ? "outcome_unknown" : rejectedForSeconds === null ? "expired" : "never_accepted";
-  const lost: Verdict = { on: "deadline", reason: why, againInSeconds: null };
-  const older: Verdict = { ...lost, on: "deadline, with an older pair", reason: REFUSED, isRefused: true };
-  return { why, verdict: sealedRefreshToken ? { ...older, againInSeconds: DAY_SECONDS } : lost };
+/** Why a grant is lost. */
+export const whyLost = ({ outcomeUnknown, rejectedForSeconds }: Tries) =>
+  outcomeUnknown ? "outcome_unknown" : rejectedForSeconds === null ? "expired" : "never_accepted";
+
+/** What becomes of a row whose grant is lost, at its deadline or because its code is spent. It may hold an older pair. */
+export function judgeLostGrant(row: Tries, on: "deadline" | "spent" = "deadline"): Verdict {
+  if (!row.sealedRefreshToken) return { on, reason: whyLost(row), againInSeconds: null };
+  return { on: `${on}, with an older pair`, reason: REFUSED, isRefused: true, againInSeconds: DAY_SECONDS };
 }
 
 /**

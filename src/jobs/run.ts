@@ -5,6 +5,7 @@ import type { Log } from "../logging/log.ts";
 /** The background jobs, as the heartbeats, the metrics and the log name them. */
 export type JobName =
   | "exchange-grants"
+  | "recover-grants"
   | "refresh-tokens"
   | "run-steps"
   | "run-vendor-steps"

@@ -1,4 +1,5 @@
 import type { Context } from "../context.ts";
+import { createRecovery } from "../credentials/lost-grants.ts";
 import { nextDueInSeconds } from "../credentials/queue.ts";
 import { reopenQuarantined } from "../credentials/sealed.ts";
 import { refreshesSettled } from "../credentials/pools.ts";
@@ -26,6 +27,7 @@ export function timetable(ctx: Context): Job[] {
       settled: exchanges.settled,
       nextInSeconds: () => nextDueInSeconds(ctx.db, "grant"),
     },
+    "recover-grants": createRecovery(ctx),
     // Token pairs of resources and of people who signed in.
     "refresh-tokens": {
       run: refreshes.fill,

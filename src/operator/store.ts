@@ -1,5 +1,5 @@
 import { statement, type Database, type Queryable } from "../database/database.ts";
-import { GRANT_SECONDS } from "../credentials/states.ts";
+import { IS_RECOVERABLE } from "../credentials/lost-store.ts";
 import { whereGone } from "../ledgers/store.ts";
 import type { ResourceState } from "../resources/states.ts";
 import {
@@ -30,13 +30,6 @@ export interface FoundResource {
   isRecoverable: boolean;
 }
 
-/**
- * SQL condition: a credential `c` of a resource `r` may get another grant. A put-off provision whose grant was lost
- * fails; one that came without a grant still waits for it.
- */
-const IS_RECOVERABLE = `(r.state = 'provisioned' AND (c.state IN ('grant_lost', 'no_grant', 'needs_reauth')
-    OR c.state = 'active' AND c.rejected_at IS NOT NULL)
-  OR c.state = 'no_grant' AND r.state = 'provisioning' AND r.answer_status IS NOT NULL)`;
 const RESOURCES = `SELECT c.uuid, r.state, c.state AS credential, c.reason, c.last_error AS "lastError",
      ${IS_RECOVERABLE} AS "isRecoverable",
      c.sealed_refresh_token IS NOT NULL AND NOT (c.state = 'quarantined' AND c.sealed_grant_code IS NOT NULL) AS "hasRefreshToken"
@@ -51,24 +44,6 @@ const allResources = statement(
 /** All of them: but for tombstones. */
 export const findResources = (db: Database, uuids: readonly string[] | "all"): Promise<FoundResource[]> =>
   uuids === "all" ? db.readWhole(allResources) : db.query(namedResources, [uuids]);
-
-// As for a repeated provision, but due at once: the platform has long had our answer. The statement checks the state
-// again, so that two commands at the same moment, or a command and a redelivery, result in one grant. Existing tokens
-// stay until new ones replace them: an access token may still work after its refresh token was refused.
-const recover = statement(
-  "recover_grant",
-  `WITH recovered AS (
-     UPDATE credentials c SET state = 'grant_pending', reason = NULL, sealed_grant_code = $2, grant_expires_at = $3,
-       grant_number = c.grant_number + 1, grant_deadline = now() + interval '${GRANT_SECONDS} seconds', due_at = now(),
-       attempts = 0, outcome_unknown = false, sent_at = NULL, rejected_at = NULL, last_error = NULL
-     FROM resources r WHERE c.uuid = $1 AND r.uuid = c.uuid AND ${IS_RECOVERABLE} RETURNING c.uuid
-   )
-   INSERT INTO events (uuid, type) SELECT uuid, 'grant_recovered' FROM recovered RETURNING uuid`,
-);
-
-/** Does nothing if the grant is not wanted any more. */
-export const storeRecovered = (db: Queryable, uuid: string, sealed: Uint8Array, expires: Date | null) =>
-  db.query(recover, [uuid, sealed, expires]);
 
 const sealedRows = statement(
   "count_sealed",

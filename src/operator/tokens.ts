@@ -1,14 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Context } from "../context.ts";
+import { askForGrant } from "../credentials/lost-grants.ts";
 import { refreshNow } from "../credentials/pools.ts";
 import { forEachResource, type End, type How, type Report, type Which } from "./work-through.ts";
 import { retryWhileUnreachable } from "../database/database.ts";
 import { KitError } from "../errors.ts";
-import { oauthGrantOf } from "../platform/authorizations.ts";
-import { PlatformRefused } from "../platform/call.ts";
-import { readTime } from "../values.ts";
-import { credentialSealContext } from "../vault/vault.ts";
-import { findResources, storeRecovered } from "./store.ts";
+import { findResources } from "./store.ts";
 
 /**
  * Refreshes tokens now, due or not. An operator who names a resource wants it tried even if the platform refused its
@@ -63,8 +60,8 @@ export async function recoverGrants(ctx: Context, which: Which, how: How): Promi
     which,
     async ({ uuid, state, credential, isRecoverable }) => {
       if (!isRecoverable) return { skipped: state === "provisioned" ? credential : state };
-      const refused = await ask(ctx, uuid, isOpen);
-      if (refused) return refused;
+      const asked = await askForGrant(ctx, uuid, isOpen);
+      if (typeof asked === "object") return asked;
       isOpen = true;
       // A grant lives five minutes, so it is exchanged before the next one is asked for.
       return exchanged(ctx, uuid, how.signal);
@@ -75,52 +72,6 @@ export async function recoverGrants(ctx: Context, which: Which, how: How): Promi
         isRecoverable && ["grant_lost", "no_grant"].includes(credential),
     },
   );
-}
-
-/** The platform's document names the cases without their statuses; its API has these for similar ones (assumed, section 2). */
-const EXCHANGED = {
-  id: "already_exchanged",
-  means:
-    "A grant was exchanged before, and its tokens cannot be had again: ask the platform's support, or the customer to install again.",
-};
-const REFUSALS: Readonly<Record<number, { id: string; means: string }>> = {
-  401: {
-    id: "credentials_rejected",
-    means: "The endpoint rejects ADDON_ID with ADDON_PASSWORD: set those of the legacy partner API.",
-  },
-  403: {
-    id: "closed",
-    means: "The oauth-grant endpoint is closed for your add-on: ask the platform to open it.",
-  },
-  ...{ 409: EXCHANGED, 410: EXCHANGED, 422: EXCHANGED },
-};
-
-/**
- * Asks the legacy oauth-grant endpoint for a resource's grant and stores it, due at once (platform document,
- * "Oauth-grant retrieval"). Null: the grant is stored, or is not wanted any more, as the resource was deprovisioned
- * meanwhile, or has got a grant or tokens. `isOpen`: the endpoint gave a grant before, so that a 403 is of this resource
- * alone. Rejects if the platform gave no answer.
- */
-async function ask(
-  { db, vault, config, platformCalls }: Context,
-  uuid: string,
-  isOpen: boolean,
-): Promise<End> {
-  try {
-    const { code, expiresAt } = await oauthGrantOf(platformCalls, config, uuid);
-    const sealed = vault.seal(credentialSealContext("sealed_grant_code", uuid), code);
-    await storeRecovered(db, uuid, sealed, readTime(expiresAt));
-    return null;
-  } catch (error) {
-    if (!(error instanceof PlatformRefused)) throw error;
-    const [row] = await findResources(db, [uuid]);
-    if (!row?.isRecoverable) return null;
-    const { status } = error;
-    const isOfOne = status === 403 && (isOpen || error.id === "suspended");
-    const { id, means } = (!isOfOne && REFUSALS[status]) || { id: error.id, means: "" };
-    const isOfAll = !isOfOne && (status === 401 || status === 403);
-    return { id, message: `${means} ${error.message}`.trim(), isOfAll };
-  }
 }
 
 /** Waits until a grant is exchanged, by this process or another. Every grant ends at its deadline. */

@@ -2,6 +2,7 @@ import { Router, type Request, type RequestHandler, type Response } from "expres
 import type { Context } from "../context.ts";
 import { Refusal } from "../errors.ts";
 import { methodNotAllowed } from "../http/requests.ts";
+import { CallerGone, type Callers } from "../http/standstill.ts";
 import { EACH } from "../logging/log.ts";
 import { noteUnknown } from "../ledgers/marks.ts";
 import type { Unknown } from "../ledgers/store.ts";
@@ -9,15 +10,20 @@ import { notFound, type Answer } from "../resources/answers.ts";
 import { changePlan } from "../resources/change-plan.ts";
 import { deprovision } from "../resources/deprovision.ts";
 import { provision } from "../resources/provision.ts";
+import { findResource } from "../resources/store.ts";
 import type { ProvisionRequest } from "../resources/rows.ts";
 import { readUuid } from "../values.ts";
 import { readBody, readPlan, readProvision } from "./requests.ts";
 
-/** The three calls of the platform (assumed, section 1). `untilReady` waits for a service that has just started. */
-export function partnerApi(
-  ctx: Context,
-  { guard, untilReady }: { guard: RequestHandler; untilReady(): Promise<void> },
-): Router {
+interface Needs {
+  guard: RequestHandler;
+  /** Waits for a service that has just started. */
+  untilReady(): Promise<void>;
+  callers: Callers;
+}
+
+/** The three calls of the platform (assumed, section 1). None is carried out for a caller that has gone. */
+export function partnerApi(ctx: Context, { guard, untilReady, callers }: Needs): Router {
   const router = Router({ caseSensitive: true });
   router.use(guard);
 
@@ -27,10 +33,10 @@ export function partnerApi(
       const receivedAtMs = performance.now();
       const wanted = readProvision(await readBody(request), String(request.id));
       const answer = await untilReady()
+        .then(() => callers.stillWaits(request, receivedAtMs))
         .then(() => provision(ctx, wanted, receivedAtMs, () => request.socket.writable))
-        .catch((error: unknown) => {
-          // The platform takes any answer but a success as final.
-          if (!(error instanceof Refusal)) lose(ctx, wanted, String(request.id), error);
+        .catch(async (error: unknown) => {
+          if (await isLost(ctx, wanted.uuid, error)) lose(ctx, wanted, String(request.id), error);
           throw error;
         });
       // From then on the grant can be exchanged (the job runs credentials/pools.ts).
@@ -47,6 +53,7 @@ export function partnerApi(
       const plan = readPlan(await readBody(request));
       const uuid = uuidOf(request);
       await untilReady();
+      await callers.stillWaits(request, receivedAtMs);
       const about = { uuid, request: "PUT", plan, requestId: String(request.id) } as const;
       const changed = changePlan(ctx, uuid, plan, about.requestId, receivedAtMs);
       send(response, await changed.catch(noting(ctx, about)));
@@ -55,6 +62,7 @@ export function partnerApi(
       const receivedAtMs = performance.now();
       const uuid = uuidOf(request);
       await untilReady();
+      await callers.stillWaits(request, receivedAtMs);
       const about = { uuid, request: "DELETE", requestId: String(request.id) } as const;
       await deprovision(ctx, uuid, about.requestId, receivedAtMs).catch(noting(ctx, about));
       response.status(204).end();
@@ -62,6 +70,15 @@ export function partnerApi(
     .all(methodNotAllowed("PUT, DELETE"));
 
   return router;
+}
+
+/**
+ * The platform takes any answer but a success as final. A caller that gave up during a standstill may be a router, which
+ * had the answer from another process then.
+ */
+async function isLost({ db }: Context, uuid: string, error: unknown): Promise<boolean> {
+  if (!(error instanceof CallerGone)) return !(error instanceof Refusal);
+  return (await findResource(db, uuid).catch(() => null)) === null;
 }
 
 function lose(ctx: Context, wanted: ProvisionRequest, requestId: string, error: unknown): void {

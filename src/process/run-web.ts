@@ -8,6 +8,7 @@ import type { Config } from "../config.ts";
 import { Misconfigured } from "../errors.ts";
 import { guardsOf } from "../http/authenticate.ts";
 import { createHttpServer } from "../http/server.ts";
+import { watchCallers } from "../http/standstill.ts";
 import { metricsRoutes } from "../metrics/scrape.ts";
 import type { OpenContext, Parts } from "../context.ts";
 import { openContext } from "../open-context.ts";
@@ -33,8 +34,9 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
       throw notReady();
     });
   const untilReady = () => within(START_PATIENCE_MS, isReady(), notReady);
+  const callers = watchCallers(config.trustProxy > 0);
   const app = createApp(ctx, {
-    partnerApi: partnerApi(ctx, { guard: guards.platform, untilReady }),
+    partnerApi: partnerApi(ctx, { guard: guards.platform, untilReady, callers }),
     metrics: guards.metrics && metricsRoutes(ctx, guards.metrics),
     site: website.router,
     yours: yourRoutes(ctx, whenReady),
@@ -55,6 +57,7 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
       stopping.abort();
       const atOnce = [() => close(pace.lastOrdersMs), () => jobs.stop(), website.stop];
       const onLater = (error: unknown) => log.error({ error }, "Another part could not be stopped");
+      callers.close();
       await closeAll([atOnce, ctx.close], onLater);
     }),
   };

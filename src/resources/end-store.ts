@@ -66,8 +66,9 @@ const ending = (
   );
 
 // Where the outcome is unknown a process may still hold the tokens, and store them once it thaws or has its database. A
-// code that cannot be decrypted is dead after its five minutes, whatever key comes back.
-const IS_STRANDED = `(c.state = 'grant_lost'
+// code that cannot be decrypted is dead after its five minutes, whatever key comes back. A lost grant that is due is asked
+// for once more at the platform.
+const IS_STRANDED = `(c.state = 'grant_lost' AND c.due_at IS NULL
     AND (c.reason = 'outcome_unknown' AND c.grant_deadline > now() - interval '2 minutes') IS NOT TRUE
   OR c.state = 'quarantined' AND c.generation = 0
     AND c.grant_deadline <= now() - CASE WHEN c.outcome_unknown THEN interval '2 minutes' ELSE interval '0' END)`;

@@ -58,7 +58,7 @@ it.each([
 });
 
 it("a burst of provisions at a slow token endpoint loses no grant, with one call for each", async () => {
-  life.control.fault("POST /oauth/token", { delayMs: 2_000 }, 100);
+  life.control.fault("POST /oauth/token", { delayMs: 1_000 }, 100);
   const since = life.position();
   await life.become(await life.install(100), 1);
   expect(life.tokenCalls(since)).toHaveLength(100);

@@ -74,6 +74,41 @@ it("a grant that the platform never accepts is tried at most 15 times, until its
   }
 });
 
+describe("a code whose first call had no answer", () => {
+  const once = (action: FaultAction) => (second: number) => (second < 1.5 ? action : null);
+
+  it("is presented twice more if it is spent, the second time after half a minute; then the grant is lost, with its alarm", async () => {
+    const since = life.position();
+    const { state, reason, tries } = await fiveMinutes(once({ reset: "after" }));
+    expect({ state, reason }).toEqual({ state: "grant_lost", reason: "outcome_unknown" });
+    expect(calls(since)).toBe(3);
+    expect(tries[1]).toBeLessThan(5);
+    expect(Math.round(tries[2]!)).toBe(30);
+    expect(life.world.lines(`"alarm":"grant_lost"`, `"reason":"outcome_unknown"`)).toHaveLength(1);
+  });
+
+  it("is not given up for a platform that registers our answer only then", async () => {
+    life.control.settings({ acceptDelayMs: 25_000 });
+    const { state, tries } = await fiveMinutes((second) => {
+      if (second > 25) life.control.advanceClock(25);
+      return once({ reset: "after" })(second);
+    });
+    expect(state).toBe("active");
+    expect(tries).toHaveLength(3);
+  });
+
+  it("is not given up for refusals that came before that call", async () => {
+    life.control.settings({ acceptDelayMs: 60_000 });
+    let lost = 0;
+    const { state } = await fiveMinutes((second) => {
+      // After the call whose answer is lost, the code is refused once more for being early.
+      if (lost > 0 && second > 60) life.control.advanceClock(60);
+      return second > 30 && (lost += 1) === 1 ? { reset: "after" } : null;
+    });
+    expect(state).toBe("active");
+  });
+});
+
 /** Resources with tokens, of which none is due. */
 async function active(count: number): Promise<string[]> {
   const uuids = await life.install(count);

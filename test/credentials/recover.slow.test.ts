@@ -107,3 +107,75 @@ it("stops when the exchange shows that the client secret is rejected, and asks f
   expect(await recover("all")).toMatchObject({ failed: [], skipped: [] });
   await life.become(uuids, 1);
 });
+
+describe("the service itself", () => {
+  const NEVER: FaultAction = { reset: "before" };
+  const ofGrant = (uuid: string) => `GET /vendor/resources/${uuid}/oauth-grant`;
+  const alarms = (uuid: string) => life.world.lines(`"alarm":"grant_lost"`, `"uuid":"${uuid}"`);
+
+  /** Installs so many whose first call for tokens gets no answer, and ends their five minutes then. */
+  async function lost(count: number, fault: FaultAction, plan = "basic"): Promise<string[]> {
+    life.control.fault("POST /oauth/token", fault, count);
+    const installs = Array.from({ length: count }, () => life.control.install({ plan }));
+    const uuids = (await Promise.all(installs)).map(({ addon }) => addon.id);
+    for (const uuid of uuids) await life.becomes(uuid, { isUnknown: true });
+    life.control.clearFaults();
+    // Tried once more, each would be exchanged.
+    await life.world.rows(
+      `UPDATE credentials SET grant_deadline = now() - interval '1 second', due_at = now(), leased_until = NULL WHERE uuid = ANY($1::uuid[])`,
+      [uuids],
+    );
+    return uuids;
+  }
+
+  it("recovers a lost grant, without an alarm; a put-off provision waits for it and is completed", async () => {
+    const [done, putOff] = [...(await lost(1, NEVER)), ...(await lost(1, NEVER, "dedicated"))] as [
+      string,
+      string,
+    ];
+    for (const uuid of [done, putOff]) {
+      await life.becomes(uuid, { state: "active", generation: 1 });
+      expect(await life.events(uuid)).toContain("grant_recovered");
+      expect(life.world.lines("A lost grant was recovered", uuid)).toHaveLength(1);
+      expect(alarms(uuid)).toEqual([]);
+    }
+    await life.resourceBecomes(putOff, { state: "provisioned" });
+  });
+
+  it("asks once for a grant that the platform has exchanged, and raises the alarm then", async () => {
+    const since = life.position();
+    const [uuid] = (await lost(1, { reset: "after" })) as [string];
+    await eventually(() => expect(alarms(uuid)).toEqual([expect.stringContaining("already_exchanged")]));
+    expect(await life.row(uuid)).toMatchObject({ state: "grant_lost", reason: "outcome_unknown" });
+    life.world.service.services.jobs.wake("recover-grants");
+    await life.world.installed(1);
+    expect(grants(since)).toHaveLength(1);
+  });
+
+  it("goes on when one resource is refused, and tries again what met trouble", async () => {
+    const uuids = await lost(3, NEVER);
+    const [suspended, troubled] = uuids as [string, string];
+    life.control.fault(ofGrant(suspended), { status: 403, body: { id: "suspended", message: "no" } });
+    life.control.fault(ofGrant(troubled), {
+      status: 503,
+      body: { id: "service_unavailable", message: "no" },
+    });
+    await eventually(() => expect(alarms(suspended)).toHaveLength(1));
+    await life.becomes(uuids[2]!, { state: "active" });
+    await eventually(() => life.control.faults().length === 0);
+    await life.makeDue([troubled]);
+    await life.becomes(troubled, { state: "active" });
+    expect(alarms(troubled)).toEqual([]);
+  });
+
+  it("stops at a closed endpoint, until an operator asks again", async () => {
+    life.control.settings({ legacyGrants: false });
+    const since = life.position();
+    const uuids = await lost(5, NEVER);
+    for (const uuid of uuids)
+      await eventually(() => expect(alarms(uuid)).toEqual([expect.stringContaining('"closed"')]));
+    expect(grants(since)).toHaveLength(3);
+    life.control.settings({ legacyGrants: true });
+    expect(await recover("all")).toMatchObject({ failed: [], done: { length: 5 } });
+  });
+});

@@ -24,6 +24,7 @@ let prometheus: Prometheus;
 
   describe("while the platform is in trouble", () => {
     let uuids: string[];
+    let lost: string;
     beforeAll(async () => {
       uuids = await life.install(20);
       await life.become(uuids, 1);
@@ -32,12 +33,19 @@ let prometheus: Prometheus;
     });
     afterAll(() => prometheus.close());
 
-    theyRing("a token endpoint that fails", ["AddonPlatformFails"], () => prometheus, {
+    theyRing("a token endpoint that fails", ["AddonPlatformFails", "AddonGrantLost"], () => prometheus, {
       async cause() {
+        life.control.fault("POST /oauth/token", { reset: "after" });
+        [lost] = (await life.install(1)) as [string];
+        await life.becomes(lost, { isUnknown: true });
+        await life.ageGrant(lost);
         life.control.fault("POST /oauth/token", { status: 503 }, 1_000_000);
         await life.makeDue(uuids);
       },
-      repair: async () => life.control.clearFaults(),
+      async repair() {
+        life.control.clearFaults();
+        await life.control.deprovision(lost);
+      },
     });
   });
 

@@ -127,3 +127,37 @@ it("a process killed at any of seven moments loses no resource, and no grant exc
   for (const { uuid } of [lost, ...unanswered, ...undecided, told]) expect(exchanged(uuid)).toBe(1);
   expect(life.control.addon(refreshed).tokens.filter(({ state }) => state === "valid")).toHaveLength(1);
 }, 180_000);
+
+it("a process killed in a burst of 60 provisions, while its database stores slowly, loses four grants at most", async () => {
+  const slowly = before(`
+    import { createRequire } from "node:module";
+    const { Client } = createRequire(process.argv[1])("pg");
+    const { query } = Client.prototype;
+    Client.prototype.query = function (asked, ...rest) {
+      if (asked?.name !== "store_tokens") return query.call(this, asked, ...rest);
+      return new Promise((goOn) => setTimeout(goOn, 500)).then(() => query.call(this, asked, ...rest));
+    };`);
+  const web = await life.start("web", slowly);
+  const since = life.position();
+  const uuids = await life.install(60);
+  await eventually(() => life.issuedSince(since) >= 20);
+  web.signal("SIGKILL");
+  await web.ended;
+  await life.start();
+  // The leases of the dead process end, and the grants are older than an early refusal would explain.
+  await life.world.rows(
+    `UPDATE credentials SET leased_until = now(), grant_deadline = grant_deadline - interval '30 seconds' WHERE leased_until > now()`,
+  );
+  const states = () =>
+    life.world.rows<{ state: string; count: number }>(
+      `SELECT concat_ws(' ', state, reason) AS state, count(*)::int
+       FROM credentials WHERE uuid = ANY($1::uuid[]) GROUP BY 1 ORDER BY 1`,
+      [uuids],
+    );
+  await eventually(async () => {
+    const found = await states();
+    expect(found.map(({ state }) => state)).toEqual(["active", "grant_lost outcome_unknown"]);
+    expect(found[1]!.count).toBeLessThanOrEqual(4);
+  });
+  expect(life.issuedSince(since)).toBe(60);
+}, 120_000);

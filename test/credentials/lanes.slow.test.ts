@@ -1,0 +1,67 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Database } from "../../src/database/database.ts";
+import type { TokenEndpoint } from "../../src/platform/oauth.ts";
+import { aLifecycle } from "../support/lifecycle.ts";
+import { opened } from "../support/world.ts";
+
+// How many grants are exchanged at once: few, as a kill would lose them, and enough for the deadlines of all that wait.
+
+/** How long a call to the token endpoint, and a statement that stores tokens, takes longer than it would. */
+const slow = { callMs: 0, storeMs: 0 };
+/** Codes that were sent, and whose tokens are not stored yet. */
+let atRisk = 0;
+let mostAtRisk = 0;
+
+const wrapTokenEndpoint = (endpoint: TokenEndpoint): TokenEndpoint => ({
+  ...endpoint,
+  async exchange(...given) {
+    atRisk += 1;
+    mostAtRisk = Math.max(mostAtRisk, atRisk);
+    await sleep(slow.callMs);
+    return endpoint.exchange(...given);
+  },
+});
+const wrapDatabase = (database: Database): Database => ({
+  ...database,
+  async query(statement, values) {
+    if (statement.name !== "store_tokens") return database.query(statement, values);
+    await sleep(slow.storeMs);
+    const rows = await database.query<never>(statement, values);
+    atRisk -= rows.length;
+    return rows;
+  },
+});
+// No grant falls due by itself.
+const pace = { exchangeAfterMs: 3_600_000 };
+const life = opened(() => aLifecycle({ parts: { wrapTokenEndpoint, wrapDatabase, pace } }));
+
+/** Has so many grants exchanged that have so many seconds left. */
+async function exchanged(count: number, seconds: number): Promise<void> {
+  const uuids = await life.install(count);
+  mostAtRisk = 0;
+  await life.world.rows(
+    `UPDATE credentials SET due_at = now(), grant_deadline = now() + make_interval(secs => $2) WHERE uuid = ANY($1::uuid[])`,
+    [uuids, seconds],
+  );
+  life.world.service.services.jobs.wake("exchange-grants");
+  await life.become(uuids, 1);
+  expect(atRisk).toBe(0);
+}
+
+it.each([
+  ["an endpoint and a database that answer at once", 0, 0],
+  ["a slow endpoint", 200, 0],
+  ["a database that stores slowly", 0, 300],
+])("a burst of 60 with five minutes each has four codes at risk, with %s", async (_, callMs, storeMs) => {
+  Object.assign(slow, { callMs, storeMs });
+  await exchanged(60, 300);
+  expect(mostAtRisk).toBe(4);
+});
+
+it("grants with little time left are exchanged as many at once as they need, and each in time", async () => {
+  Object.assign(slow, { callMs: 400, storeMs: 0 });
+  // Four at once would take half a minute.
+  await exchanged(300, 20);
+  expect(mostAtRisk).toBeGreaterThan(6);
+  expect(mostAtRisk).toBeLessThan(40);
+});
