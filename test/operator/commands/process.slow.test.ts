@@ -188,6 +188,34 @@ describe("a signal while a token is being refreshed", () => {
   );
 });
 
+describe("what Node would do by itself", () => {
+  const begun = () => world.rows(`SELECT 1 FROM operator_actions WHERE action = 'kit resources import'`);
+
+  it("SIGUSR1 opens no inspector", async () => {
+    const child = startKit(world.environment, ["resources", "import"]);
+    const [out, err] = [text(child.stdout!), text(child.stderr!)];
+    await eventually(async () => expect(await begun()).toHaveLength(1));
+    child.kill("SIGUSR1");
+    child.stdin!.end();
+    expect(await once(child, "exit")).toEqual([0, null]);
+    expect([await out, await err]).toEqual([expect.stringContaining("0 resources imported"), ""]);
+  });
+
+  it.each([
+    ["for people a line on standard error", [], /^! Node warns: The kettle boils$/m],
+    ["nothing under --json", ["--json"], /^$/],
+  ])("a warning is %s", async (_, words, shown) => {
+    const warn = `process.listenerCount("SIGUSR1") && process.emitWarning("The kettle boils")`;
+    const code = `setInterval(() => ${warn}, 20).unref()`;
+    const child = startKit({ ...world.environment, ...before(code) }, ["resources", "list", ...words]);
+    const [out, err] = [text(child.stdout!), text(child.stderr!)];
+    expect(await once(child, "exit")).toEqual([0, null]);
+    expect(await err).toMatch(shown);
+    expect(await err).not.toContain("(node:");
+    expect(await out).not.toContain("kettle");
+  });
+});
+
 // The last: afterwards other commands would need the new key.
 describe("kit keys reseal, while a row stays locked", () => {
   beforeAll(async () => {
@@ -218,33 +246,5 @@ describe("kit keys reseal, while a row stays locked", () => {
     const { code, stdout, stderr } = await kit(rotated(), ["keys", "reseal"]);
     expect({ code, stderr }).toEqual({ code: 1, stderr: "" });
     expect(stdout.replace(/\s+/g, " ")).toMatch(/ older keys still seal some: .* kit keys reseal $/);
-  });
-});
-
-describe("what Node would do by itself", () => {
-  const begun = () => world.rows(`SELECT 1 FROM operator_actions WHERE action = 'kit resources import'`);
-
-  it("SIGUSR1 opens no inspector", async () => {
-    const child = startKit(world.environment, ["resources", "import"]);
-    const [out, err] = [text(child.stdout!), text(child.stderr!)];
-    await eventually(async () => expect(await begun()).toHaveLength(1));
-    child.kill("SIGUSR1");
-    child.stdin!.end();
-    expect(await once(child, "exit")).toEqual([0, null]);
-    expect([await out, await err]).toEqual([expect.stringContaining("0 resources imported"), ""]);
-  });
-
-  it.each([
-    ["for people a line on standard error", [], /^! Node warns: The kettle boils$/m],
-    ["nothing under --json", ["--json"], /^$/],
-  ])("a warning is %s", async (_, words, shown) => {
-    const warn = `process.listenerCount("SIGUSR1") && process.emitWarning("The kettle boils")`;
-    const code = `setInterval(() => ${warn}, 20).unref()`;
-    const child = startKit({ ...world.environment, ...before(code) }, ["resources", "list", ...words]);
-    const [out, err] = [text(child.stdout!), text(child.stderr!)];
-    expect(await once(child, "exit")).toEqual([0, null]);
-    expect(await err).toMatch(shown);
-    expect(await err).not.toContain("(node:");
-    expect(await out).not.toContain("kettle");
   });
 });
