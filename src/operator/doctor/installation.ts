@@ -8,6 +8,7 @@ import { databaseAddress } from "../../setting.ts";
 import { buildText } from "../../version.ts";
 import { countKeyUse } from "../../vault/store.ts";
 import { keysInUse } from "../keys.ts";
+import { counted } from "../wording.ts";
 import { fault, fine, warning, type Finding } from "./finding.ts";
 
 // The settings and app.json; the database, and whether what it holds fits them.
