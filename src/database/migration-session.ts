@@ -163,16 +163,14 @@ export async function whileAlone<T>(
   work: () => Promise<T>,
 ): Promise<T> {
   const until = performance.now() + waitMs;
-  for (let isSaid = false; !(await take(client, way));) {
+  const atMost = inWords(waitMs);
+  for (let isSaid = false; !(await take(client, way)); await sleep(pollMs)) {
     const holder = await holderOf(client);
     if (!holder) continue;
-    if (performance.now() > until) throw stillLocked(holder, inWords(waitMs));
+    if (performance.now() > until) throw stillLocked(holder, atMost);
     if (!isSaid)
-      say?.(
-        `${capital(holder.words)} has the lock of migrations. Waiting ${inWords(waitMs)} for it at most.`,
-      );
+      say?.(`${capital(holder.words)} has the lock of migrations. Waiting ${atMost} for it at most.`);
     isSaid = true;
-    await sleep(pollMs);
   }
   try {
     return await work();
@@ -190,8 +188,8 @@ async function take(client: pg.Client, way: Way): Promise<boolean> {
 
 /** Before the session ends: that takes PostgreSQL a moment, in which the next one would find the lock taken. */
 async function leave(client: pg.Client, way: Way): Promise<void> {
-  const isInTransaction = client.getTransactionStatus() !== "I";
-  const text = way === "session" ? "SELECT pg_advisory_unlock_all()" : isInTransaction ? "ROLLBACK" : "";
+  if (way === "transaction" && client.getTransactionStatus() === "I") return;
+  const text = way === "transaction" ? "ROLLBACK" : `SELECT pg_advisory_unlock(${LOCK})`;
   await client.query(text).catch(() => undefined);
 }
 
@@ -213,16 +211,10 @@ async function holderOf(client: pg.Client): Promise<Holder | null> {
   const { pid, application, role, address, connectedAt, state, stateAt } = row;
   if (pid === null) return { pid, words: "a prepared transaction (see pg_prepared_xacts)" };
   const seen = state
-    ? [
-        ...[
-          address ? `from ${address}` : "from the database's machine",
-          `connected since ${time(connectedAt)}`,
-        ],
-        `${state} since ${time(stateAt)}`,
-      ]
-    : ["this role may not see its address and state: grant it pg_read_all_stats"];
-  const details = [application || "without application_name", `role ${role}`, ...seen].join(", ");
-  return { pid, words: `process ${pid} of the database (${details})` };
+    ? `from ${address ?? "its own machine"}, connected since ${time(connectedAt)}, ${state} since ${time(stateAt)}`
+    : "this role may not see its address and state: grant it pg_read_all_stats";
+  const name = application || "without application_name";
+  return { pid, words: `process ${pid} of the database (${name}, role ${role}, ${seen})` };
 }
 
 interface HolderRow {
