@@ -1,4 +1,4 @@
-import { readEnvironment, type Environment } from "./environment.ts";
+import { readEnvironment, REMARKS, type Environment } from "./environment.ts";
 import { Misconfigured } from "./errors.ts";
 import { Secret } from "./secret.ts";
 import {
@@ -15,6 +15,7 @@ import {
   optional,
   ownUrl,
   password,
+  passwordBefore,
   platformUrl,
   postgresUrl,
   routePath,
@@ -24,6 +25,7 @@ import {
   userName,
   wholeNumber,
 } from "./setting.ts";
+import { surroundingsOf } from "./surroundings.ts";
 import { yourSettings, type YourSettings } from "./your-service/settings.ts";
 
 /** Every setting of the kit. A test holds `.env.example` and `app.json` to these and to the vendor's own. */
@@ -39,7 +41,7 @@ export const settings = {
   databasePool: setting("DATABASE_POOL", "connections per process", wholeNumber(1, 200), "10"),
   addonId: setting("ADDON_ID", "user name of the platform's Basic credentials", userName),
   addonPassword: setting("ADDON_PASSWORD", "password of the platform's Basic credentials", password),
-  addonPasswordPrevious: setting("ADDON_PASSWORD_PREVIOUS", "also accepted while set, to change the password without a gap", optional(password), ""),
+  addonPasswordPrevious: setting("ADDON_PASSWORD_PREVIOUS", "also accepted while set, to change the password without a gap", optional(passwordBefore), ""),
   resourcesPath: setting("RESOURCES_PATH", "where the three calls arrive", routePath, "/resources"),
   platformApiUrl: setting("PLATFORM_API_URL", "the platform API", platformUrl),
   platformAuthUrl: setting("PLATFORM_AUTH_URL", "the authorization service", platformUrl),
@@ -73,7 +75,7 @@ export type SettingName = keyof typeof settings;
 export type Config = ValuesOf<typeof settings> & {
   /** The vendor's own settings, from `src/your-service/settings.ts`. */
   readonly yours: YourSettings;
-  /** Warnings for the log: a value was read differently from how it was written. */
+  /** Warnings for the log: what was read differently from how it was written, or undoes what a setting promises. */
   readonly remarks: readonly string[];
 };
 
@@ -91,9 +93,10 @@ export function readConfig(
   only?: readonly SettingName[],
   own: Settings = yourSettings,
 ): Config {
-  const faults: string[] = [];
-  const remarks: string[] = [];
   const insecure = env["ALLOW_INSECURE_PLATFORM"] === "on";
+  const names = [...Object.values(settings), ...Object.values(own)].map(({ name }) => name);
+  const { faults, remarks } = surroundingsOf(env, names, insecure);
+  remarks.unshift(...(env[REMARKS] ?? []));
 
   function read([key, { name, about, standard, read }]: [string, Setting<unknown>]): [string, unknown] {
     const given = env[name] === undefined || env[name] === "" ? standard : env[name];
@@ -120,9 +123,12 @@ export function readConfig(
   } as unknown as Config;
   const isGiven = (key: SettingName) => isWanted(key) && Boolean(env[settings[key].name]);
   faults.push(...faultsBetween(config, isGiven, insecure));
+  remarks.push(...remarksOn(config, isGiven, insecure));
+  const list = (lines: string[]) => lines.map((line) => `\n  ${line}`).join("");
+  // What is odd about the variables may be the reason why one is missing.
   if (faults.length > 0)
     throw new Misconfigured(
-      `These settings are invalid (see .env.example):\n${faults.map((fault) => `  ${fault}`).join("\n")}`,
+      `These settings are invalid (see .env.example):${list(faults)}${remarks.length > 0 ? `\nAlso:${list(remarks)}` : ""}`,
     );
   return Object.freeze(config);
 }
@@ -154,5 +160,23 @@ function faultsBetween(config: Config, isGiven: (key: SettingName) => boolean, i
     faults.push(
       `PUBLIC_URL is required beside ${waysIn.join(", ")}: the address at which browsers reach this service.`,
     );
+  if (!insecure && isPlain(config.publicUrl) && waysIn.length > 0)
+    faults.push(
+      `PUBLIC_URL must begin with https:// beside ${waysIn.join(", ")}: browsers would send passwords and cookies unencrypted. It is the address that they show, also where a router ends TLS.`,
+    );
   return faults;
+}
+
+const isPlain = (url: string | undefined) => /^http:/i.test(url ?? "");
+
+/** What is valid and should not stay. */
+function remarksOn(config: Config, isGiven: (key: SettingName) => boolean, insecure: boolean): string[] {
+  const remarks: string[] = [];
+  if (!insecure && isPlain(config.publicUrl) && !WAYS_IN.some(isGiven))
+    remarks.push("PUBLIC_URL begins with http://: the platform would send its password there unencrypted.");
+  if (isPlain(config.otlpEndpoint) && isGiven("otlpHeaders"))
+    remarks.push(
+      "OTEL_EXPORTER_OTLP_HEADERS are sent unencrypted, for OTEL_EXPORTER_OTLP_ENDPOINT is http://.",
+    );
+  return remarks;
 }

@@ -1,9 +1,14 @@
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { parseEnv } from "node:util";
+import { readSettingsFile } from "./dot-env.ts";
 import { messageOf, Misconfigured } from "./errors.ts";
 
-export type Environment = Readonly<Record<string, string | undefined>>;
+/** What the `.env` file behind an environment has that was perhaps meant otherwise. A symbol: it is no variable. */
+export const REMARKS = Symbol("remarks");
+
+export type Environment = Readonly<Record<string, string | undefined>> & {
+  readonly [REMARKS]?: readonly string[];
+};
 
 /** Where `npm run dev` keeps its files unless `DATA_DIR` says otherwise. */
 export const DEFAULT_DATA_DIR = ".data";
@@ -24,8 +29,10 @@ export function readEnvironment(env: Environment = process.env, folder = process
  * environment overrides `.env` and what `npm run dev` made: the default applies.
  */
 export function readChosenEnvironment(env: Environment = process.env, folder = process.cwd()): Environment {
-  const written = Object.entries(fileSettings(path.join(folder, ".env"))).filter(([, value]) => value !== "");
-  return { ...Object.fromEntries(written), ...env };
+  const { values, remarks } = readFile(path.join(folder, ".env"));
+  const written = Object.entries(values).filter(([, value]) => value !== "");
+  const chosen = { ...Object.fromEntries(written), ...env };
+  return remarks.length > 0 ? { ...chosen, [REMARKS]: remarks } : chosen;
 }
 
 /** Puts variables with this prefix into `process.env`, where a library reads them by itself. */
@@ -40,12 +47,14 @@ function madeByDev(chosen: Environment, folder: string): Environment {
 }
 
 /** The settings in a file of lines `NAME=value`; none if it is not there. Throws {@link Misconfigured}. */
-export function fileSettings(file: string): Environment {
-  if (!existsSync(file)) return {};
+export const fileSettings = (file: string): Environment => readFile(file).values;
+
+function readFile(file: string): ReturnType<typeof readSettingsFile> {
+  if (!existsSync(file)) return { values: {}, remarks: [] };
   try {
-    // Of `NAME= `, some versions of Node take the next line for the value.
-    return parseEnv(readFileSync(file, "utf8").replace(/^\uFEFF|[ \t\r]+$/gm, ""));
+    return readSettingsFile(file, readFileSync(file));
   } catch (cause) {
+    if (cause instanceof Misconfigured) throw cause;
     // Such a file may be a folder (a Python environment is often named `.env`), or another user's.
     throw new Misconfigured(`${file} cannot be read: ${messageOf(cause)}`, { cause });
   }

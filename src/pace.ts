@@ -13,6 +13,8 @@ export interface Pace {
    * an answer that was sent has as long to arrive.
    */
   readonly lastOrdersMs: number;
+  /** How long the refusal of a wrong password is held back at most, after several from the same source. */
+  readonly refusalMs: number;
   /** How often the log takes a warning or an error of one kind; 0: each is written. */
   readonly logAgainMs: number;
   /** How long the metrics and the overview show what they have read: the database is asked no more often. */
@@ -37,6 +39,7 @@ export const PACE: Pace = {
   requestMs: 8_000,
   pauses: 1,
   lastOrdersMs: 500,
+  refusalMs: 1_000,
   logAgainMs: 60_000,
   freshMs: 2_000,
   presumedMs: 90_000,

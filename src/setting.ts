@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import { validate } from "node-cron";
+import { isEasyKey, isEasyPassword } from "./guessable.ts";
 import { Secret } from "./secret.ts";
 
 export interface Setting<Value> {
@@ -85,16 +86,30 @@ export function secret(value: string): Secret {
   return new Secret(line);
 }
 
-/** A secret that lets others in: unless in development, not a few letters, or the same few again and again. */
+const EASY = "is too easy to guess: make a long random one";
+
+/** A secret that lets others in: outside development, one that takes many guesses. */
 export function password(value: string, insecure: boolean): Secret {
   const given = secret(value);
   const text = given.reveal();
-  if (insecure || Math.min(text.length, 2 * new Set(text).size) >= 12) return given;
-  throw new Error("is too easy to guess: make a long one (openssl rand -hex 24)");
+  if (insecure || (text.length >= 12 && !isEasyPassword(text))) return given;
+  throw new Error(`${EASY} (openssl rand -hex 24)`);
 }
 
+/** The password that the platform still uses while it gets a better one: it may be any that was accepted once. */
+export const passwordBefore = (value: string): Secret => secret(value);
+
+/** What was sealed with an easy one is read with it in `DECRYPTION_KEYS`, so that it can be replaced. */
 export function encryptionKey(value: string, insecure: boolean): Secret {
-  if (value.length >= 32 && !/[,\s]/.test(value)) return password(value, insecure);
+  const given = anyKey(value);
+  if (insecure || !isEasyKey(value)) return given;
+  throw new Error(
+    `${EASY} (openssl rand -hex 32). If this one has sealed something, put it into DECRYPTION_KEYS, and run kit keys reseal`,
+  );
+}
+
+function anyKey(value: string): Secret {
+  if (value.length >= 32 && !/[,\s]/.test(value)) return secret(value);
   throw new Error("must have at least 32 characters, no comma and no white space (openssl rand -hex 32)");
 }
 
@@ -103,7 +118,7 @@ const listOf =
   (value: string): Value[] =>
     value === "" ? [] : value.split(",").map((each) => read(each));
 
-export const keyList = listOf((key) => encryptionKey(key, true));
+export const keyList = listOf(anyKey);
 
 /** Each entry is one account: a pattern or a domain would admit anybody with a matching e-mail. */
 export const accountList = listOf((account) =>
@@ -124,11 +139,24 @@ export const routePath = matching(
  */
 export function postgresUrl(value: string): Secret {
   const address = value.trim();
-  const url = /^postgres(ql)?:\/\/[^\r\n\t]*$/.test(address) ? databaseAddress(address) : null;
+  const isAddress = /^postgres(ql)?:\/\/[^\r\n\t]*$/.test(address) && !isCutByPassword(address);
+  const url = isAddress ? databaseAddress(address) : null;
   if (url && !(url.searchParams.get("host") ?? url.hostname).includes(",")) return new Secret(address);
   throw new Error(
-    "must be an address like postgresql://user:password@host/database, of one host, with whatever is special in the password percent-encoded",
+    "must be an address like postgresql://user:password@host/database, of one host, with what is special in user and password percent-encoded: # as %23, / as %2F, ? as %3F, @ as %40, % as %25",
   );
+}
+
+/** Parameters of an address that may contain an `@`. */
+const WITH_AT = /([?&](?:user|password|host|options|application_name|ssl\w+)=)[^&]*/g;
+
+/**
+ * A `#`, `/` or `?` in the password ends what names the host: of `postgresql://app:1/2@host/db` a client would look for the
+ * host `app`. The `@` that should have ended the password then stands behind.
+ */
+function isCutByPassword(address: string): boolean {
+  const [, behind = ""] = /^\w+:\/\/[^/?#]*(.*)$/.exec(address) ?? [];
+  return behind.includes("#") || behind.replace(WITH_AT, "$1").includes("@");
 }
 
 /** Null if it cannot be read. Where it names no host, that is `localhost`. */
@@ -138,15 +166,18 @@ export function databaseAddress(text: string): URL | null {
 }
 
 /**
- * An address without white space around it and slashes at its end, as copied ones may have; null if it is none, or has
- * a user name, a password, a query or a fragment.
+ * An address without white space around it and slashes at its end, as copied ones may have; null if it is none, has a
+ * user name, a password, a query or a fragment, or is written so that a reader and a client may see two hosts in it.
  */
 function addressIn(value: string): { url: URL; text: string } | null {
   const text = value.trim().replace(/\/+$/, "");
-  // Paths are appended to the text as it is; `URL` drops or escapes white space, and shows no empty query.
-  if (/[\s\p{C}?#]/u.test(text) || !URL.canParse(text)) return null;
+  // Paths are appended to the text as it is; `URL` drops or escapes white space, and shows no empty query or user.
+  if (/[\s\p{C}?#@\\]/u.test(text) || !URL.canParse(text)) return null;
   const url = new URL(text);
-  return url.username || url.password ? null : { url, text };
+  // `URL` also takes a host that is escaped, an IPv4 address in octal, letters of other scripts, and a missing slash.
+  const [, written = ""] = /^https?:\/\/([^/]*)/i.exec(text) ?? [];
+  const standard = url.protocol === "https:" ? /:443$/ : /:80$/;
+  return written.toLowerCase().replace(standard, "") === url.host ? { url, text } : null;
 }
 
 const address = (isFine: (url: URL, insecure: boolean) => boolean, wrong: string) =>
@@ -160,18 +191,22 @@ const isWeb = ({ protocol }: URL) => /^https?:$/.test(protocol);
 
 export const ownUrl = address(
   isWeb,
-  "must be an address like https://addon.example.com, without a user name, a query or a fragment",
+  "must be an address like https://addon.example.com, without a user name, a query or a fragment, and its host in plain letters (xn--… for others)",
 );
 
 /** An address that secrets are sent to: https and a public name, unless development allows otherwise. */
 export const platformUrl = address(
   (url, insecure) => isPublic(url) || (insecure && isWeb(url)),
-  "must be an address like https://api.example.com: https:// and a public host, without a user name, a port, a query or a fragment (ALLOW_INSECURE_PLATFORM=on allows http, ports and other hosts in development)",
+  "must be an address like https://api.example.com: https:// and a public host in plain letters, without a user name, a port, a query or a fragment (ALLOW_INSECURE_PLATFORM=on allows http, ports and other hosts in development)",
 );
+
+/** Names that no public server has: of this machine, of a network at home or at work, of a cluster, of a test. */
+const NOT_PUBLIC =
+  /(^|\.)(localhost|localdomain|local|internal|intranet|private|corp|home|lan|svc|test|arpa|onion)\d?$/i;
 
 function isPublic({ protocol, hostname, port }: URL): boolean {
   // A host name with a dot at its end is the same host.
   const host = hostname.replace(/^\[|\]$|\.$/g, "");
-  const isLocal = isIP(host) || !host.includes(".") || /(^|\.)(localhost|local|internal)$/i.test(host);
-  return protocol === "https:" && !port && !isLocal;
+  const isName = /^[\w-]+(\.[\w-]+)+$/.test(host) && !isIP(host);
+  return protocol === "https:" && !port && isName && !NOT_PUBLIC.test(host);
 }

@@ -1,37 +1,44 @@
 import { hash, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
-import type { RequestHandler } from "express";
+import type { Request, RequestHandler, Response } from "express";
 import type { Context } from "../context.ts";
 import { Refusal } from "../errors.ts";
 import type { Secret } from "../secret.ts";
+import { createRefusals } from "./refusals.ts";
 import { nowAuthenticated } from "./requests.ts";
 
 type Door = "platform" | "operator" | "metrics";
 type Login = readonly [user: string, password: Secret | undefined];
 
-/** Guards that check a password; null where none is set. The operator may see the metrics too. */
-export function guardsOf({ config, metrics }: Pick<Context, "config" | "metrics">) {
+/**
+ * Guards that check a password; null where none is set. The operator may see the metrics too. `release` answers all whose
+ * refusal is held back.
+ */
+export function guardsOf({ config, metrics, pace }: Pick<Context, "config" | "metrics" | "pace">) {
   const { addonId, addonPassword, addonPasswordPrevious, operatorPassword, metricsPassword } = config;
   const operator: Login = ["operator", operatorPassword];
+  const refusals = createRefusals(pace);
   const guard = (door: Door, ...logins: Login[]) => {
     const rights = logins.flatMap(([user, password]) => (password ? `${user}:${password.reveal()}` : []));
-    return rights.length > 0 ? authenticate(door, oneOf(rights), metrics) : null;
+    const refused = () => metrics.wrongPassword(door);
+    return rights.length > 0 ? authenticate(door, oneOf(rights), { ...refusals, refused }) : null;
   };
   return {
     platform: guard("platform", [addonId, addonPassword], [addonId, addonPasswordPrevious])!,
     operator: guard("operator", operator),
     metrics: guard("metrics", ["metrics", metricsPassword], operator),
+    release: refusals.release,
   };
 }
 
 /**
  * HTTP Basic guard, which comes before the body is read and the uuid is looked up. Each refusal looks the same (assumed,
- * section 1).
+ * section 1); the more wrong passwords came from one source, the later it goes out.
  */
 function authenticate(
   door: Door,
   isRight: (given: Buffer) => boolean,
-  metrics: Context["metrics"],
+  { hold, refused }: { hold(request: Request, response: Response): Promise<void>; refused(): void },
 ): RequestHandler {
   return (request, response, next) => {
     const given = credentialsIn(request);
@@ -42,9 +49,12 @@ function authenticate(
     response.setHeader("WWW-Authenticate", `Basic realm="${door}"`);
     // The body of a refused request is not read, so the connection cannot be used again.
     response.setHeader("Connection", "close");
-    if (request.headers.authorization !== undefined) metrics.wrongPassword(door);
     const message = "Send the right user name and password with HTTP Basic authentication.";
-    next(new Refusal(message, { id: "unauthorized", status: 401 }));
+    const refuse = () => next(new Refusal(message, { id: "unauthorized", status: 401 }));
+    // A request without a password has no wrong one.
+    if (request.headers.authorization === undefined) return refuse();
+    refused();
+    void hold(request, response).then(refuse);
   };
 }
 

@@ -70,6 +70,16 @@ const stuck = statement(
 export const stuckSteps = async (db: Queryable) =>
   (await db.query<{ count: number; kinds: string[]; some: string[] }>(stuck))[0]!;
 
+const rights = statement(
+  "rights_on_history",
+  `SELECT has_table_privilege(c.oid, 'DELETE') AND NOT pg_has_role(c.relowner, 'USAGE') AS "areMore"
+   FROM pg_class c WHERE c.oid = to_regclass('public.operator_actions')`,
+);
+
+/** The service's role does not own the tables, and may still delete from the audit trail. */
+export const hasMoreRights = async (db: Queryable): Promise<boolean> =>
+  (await db.query<{ areMore: boolean }>(rights))[0]?.areMore === true;
+
 const endings = statement(
   "count_unrefreshable",
   `SELECT count(*)::int AS count, coalesce((array_agg(c.uuid::text ORDER BY c.uuid))[1:3], '{}') AS some

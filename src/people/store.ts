@@ -3,14 +3,18 @@ import type { Account } from "../platform/authorizations.ts";
 import { Secret } from "../secret.ts";
 import type { Clocks } from "../processes/clocks.ts";
 import type { Vault } from "../vault/vault.ts";
+import type { Log } from "../logging/log.ts";
 import type { CustomerResource } from "./contract.ts";
 import { randomId } from "./cookies.ts";
+import { isProven, proofOf } from "./proof.ts";
 import type { SignedForm } from "./sign-on.ts";
 
 // Sessions of people and of customers. In SQL, because the database's clock alone decides how long they last. An id
 // exists in one browser's cookie and nowhere else; stored is its keyed hash.
 
 type Needs = { db: Database; vault: Vault };
+/** For finding a session: one that is refused is logged. */
+type Finding = Needs & { log: Log };
 
 type Table = "sessions" | "customer_sessions";
 
@@ -50,10 +54,10 @@ const open = statement(
      INSERT INTO used_sign_ons (token_hash, expires_at) VALUES ($10, now() + interval '1 hour')
      ON CONFLICT DO NOTHING RETURNING 1
    ), person AS (
-     INSERT INTO people (uuid, email, is_email_verified, name)
-     SELECT $1::uuid, $2, $3::boolean, $4 FROM spent
+     INSERT INTO people (uuid, email, is_email_verified, name, proof)
+     SELECT $1::uuid, $2, $3::boolean, $4, $11 FROM spent
      ON CONFLICT (uuid) DO UPDATE SET email = excluded.email, is_email_verified = excluded.is_email_verified,
-       name = excluded.name, signed_in_at = now()
+       name = excluded.name, proof = excluded.proof, signed_in_at = now()
      RETURNING uuid
    ), pair AS (
      INSERT INTO credentials (uuid, owner, state, sealed_access_token, sealed_refresh_token, issued_at, expires_at, due_at, generation, lease)
@@ -67,14 +71,15 @@ const open = statement(
        attempts = 0, rejected_at = NULL, last_error = NULL
      WHERE credentials.owner = 'person'
    ), opened AS (
-     INSERT INTO sessions (id_hash, person, expires_at)
-     SELECT $9, uuid, now() + interval '${SESSION_SECONDS} seconds' FROM person RETURNING id_hash
+     INSERT INTO sessions (id_hash, person, proof, expires_at)
+     SELECT $9, uuid, $12, now() + interval '${SESSION_SECONDS} seconds' FROM person RETURNING id_hash
    )
    SELECT id_hash FROM opened UNION ALL SELECT id_hash FROM sessions WHERE id_hash = $9`,
 );
 const find = statement(
   "find_session",
-  `SELECT p.uuid AS id, p.email, p.is_email_verified AS "isEmailVerified", p.name
+  `SELECT p.uuid AS id, p.email, p.is_email_verified AS "isEmailVerified", p.name, p.proof AS "personProof",
+     s.id_hash AS "idHash", s.proof
    FROM sessions s JOIN people p ON p.uuid = s.person JOIN credentials c ON c.uuid = p.uuid
    WHERE s.id_hash = ANY($1::bytea[]) AND s.expires_at > now() AND s.${IS_IN_USE} AND c.state <> 'needs_sign_in'`,
 );
@@ -114,8 +119,8 @@ const openCustomer = statement(
      INSERT INTO used_sign_ons (token_hash, expires_at)
      SELECT $3::bytea, to_timestamp($2::float8) + interval '10 minutes' FROM known ON CONFLICT DO NOTHING RETURNING 1
    ), opened AS (
-     INSERT INTO customer_sessions (id_hash, uuid, email, user_id, expires_at)
-     SELECT $4, known.uuid, $5, $6, now() + interval '${CUSTOMER_SESSION_SECONDS} seconds' FROM known, spent
+     INSERT INTO customer_sessions (id_hash, uuid, email, user_id, proof, expires_at)
+     SELECT $4, known.uuid, $5, $6, $7, now() + interval '${CUSTOMER_SESSION_SECONDS} seconds' FROM known, spent
      ON CONFLICT DO NOTHING RETURNING 1
    )
    SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS "nowMs", "isTimely", EXISTS (SELECT 1 FROM known) AS "isKnown", EXISTS (SELECT 1 FROM opened) AS "isOpened" FROM timely`,
@@ -123,7 +128,7 @@ const openCustomer = statement(
 // Reads the resource each time, so that a session ends at the same moment as its resource.
 const findCustomer = statement(
   "find_customer_session",
-  `SELECT s.email, s.user_id AS "userId", r.app_id AS "appId", r.uuid, r.name, coalesce(change.plan, r.plan) AS plan, change.plan IS NOT NULL AS "isChangingPlan", r.region, r.state,
+  `SELECT s.id_hash AS "idHash", s.proof, s.email, s.user_id AS "userId", r.app_id AS "appId", r.uuid, r.name, coalesce(change.plan, r.plan) AS plan, change.plan IS NOT NULL AS "isChangingPlan", r.region, r.state,
      r.app_name AS "appName", r.created_at AS "createdAt",
      (SELECT detail->>'said' FROM steps WHERE uuid = r.uuid AND kind = 'finish' ORDER BY id LIMIT 1) AS progress
    FROM customer_sessions s JOIN resources r ON r.uuid = s.uuid LEFT JOIN LATERAL (
@@ -147,19 +152,40 @@ export async function openSession(
   stateHash: Buffer,
 ): Promise<Secret | null> {
   const session = randomId();
+  const idHash = hashOf(needs, "sessions", session);
   const values = [
-    ...[id, email, isEmailVerified, name, access, refresh, lifeSeconds, share],
-    ...[hashOf(needs, "sessions", session), stateHash],
+    ...[id, email, isEmailVerified, name, access, refresh, lifeSeconds, share, idHash, stateHash],
+    ...[
+      proofOf(needs, "people", [id, email, isEmailVerified, name]),
+      proofOf(needs, "sessions", [idHash, id]),
+    ],
   ];
   const [opened] = await patiently(() => needs.db.query(open, values));
   return opened ? session : null;
 }
 
-export async function findSession(needs: Needs, session: Secret): Promise<Account | null> {
+/** What a row says of its session, and its proof. */
+type Proven = { idHash: Uint8Array; proof: Uint8Array | null };
+
+/** Whose session it is. None whose row, or that of its person, was changed by somebody else than this service. */
+export async function findSession(needs: Finding, session: Secret): Promise<Account | null> {
   const hashes = hashesOf(needs, "sessions", session);
-  const [person] = await patiently(() => needs.db.query<Account>(find, [hashes]));
-  if (person) await used(needs, "sessions", hashes);
-  return person ?? null;
+  type Row = Account & Proven & { personProof: Uint8Array | null };
+  const [found] = await patiently(() => needs.db.query<Row>(find, [hashes]));
+  if (!found) return null;
+  const { personProof, idHash, proof, ...person } = found;
+  const { id, email, isEmailVerified, name } = person;
+  const isOurs =
+    isProven(needs, "sessions", [idHash, id], proof) &&
+    isProven(needs, "people", [id, email, isEmailVerified, name], personProof);
+  if (!isOurs) return refused(needs, { table: "sessions", person: id });
+  await used(needs, "sessions", hashes);
+  return person;
+}
+
+function refused({ log }: Finding, about: { table: Table; person?: string; uuid?: string }): null {
+  log.warn(about, "A session is refused, because its rows in the database were not written by this service");
+  return null;
 }
 
 /** Not needed for the answer: if it cannot be stored, it is with the next request. */
@@ -180,7 +206,9 @@ export async function openCustomerSession(
 ): Promise<{ session: Secret } | "stale" | "used" | "gone"> {
   const session = randomId();
   const hash = hashOf(needs, "customer_sessions", session);
-  const values = [uuid, timestamp, tokenHash, hash, user?.email ?? null, user?.id ?? null];
+  const [email, userId] = [user?.email ?? null, user?.id ?? null];
+  const proof = proofOf(needs, "customer_sessions", [hash, uuid, email, userId]);
+  const values = [uuid, timestamp, tokenHash, hash, email, userId, proof];
   const end = needs.clocks.measure("database");
   // Not retried: if the answer to the first try was lost, the second would find the form used.
   const [row] = await needs.db.query<
@@ -193,12 +221,16 @@ export async function openCustomerSession(
 }
 
 /** The resource that a customer is signed on to, and who that is: null where the platform did not name a user. */
-export async function findCustomerSession(needs: Needs, session: Secret, uuid: string) {
+export async function findCustomerSession(needs: Finding, session: Secret, uuid: string) {
   const hashes = hashesOf(needs, "customer_sessions", session);
   type SignedOn = CustomerResource & Record<"email" | "userId" | "appId", string | null>;
-  const [customer] = await patiently(() => needs.db.query<SignedOn>(findCustomer, [hashes, uuid]));
-  if (customer) await used(needs, "customer_sessions", hashes);
-  return customer ?? null;
+  const [found] = await patiently(() => needs.db.query<SignedOn & Proven>(findCustomer, [hashes, uuid]));
+  if (!found) return null;
+  const { idHash, proof, ...customer } = found;
+  if (!isProven(needs, "customer_sessions", [idHash, uuid, customer.email, customer.userId], proof))
+    return refused(needs, { table: "customer_sessions", uuid });
+  await used(needs, "customer_sessions", hashes);
+  return customer;
 }
 
 export async function prunePeopleAndCustomers({ db }: Pick<Needs, "db">): Promise<void> {

@@ -55,7 +55,7 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
     ready,
     stop: stopOnce(async () => {
       stopping.abort();
-      const atOnce = [() => close(pace.lastOrdersMs), () => jobs.stop(), website.stop];
+      const atOnce = [() => close(pace.lastOrdersMs), guards.release, () => jobs.stop(), website.stop];
       const onLater = (error: unknown) => log.error({ error }, "Another part could not be stopped");
       callers.close();
       await closeAll([atOnce, ctx.close], onLater);

@@ -66,9 +66,9 @@ it("kit migrate and kit doctor name the kit's, too, and a start names what the d
 
   const db = openDatabase({ url: DATABASE_URL, poolSize: 1 });
   await checkMigrations(db);
-  const found = await migrations({ db } as OpenContext);
+  const [found] = await migrations({ db } as OpenContext);
   expect(found).toMatchObject({ ok: true, fix: expect.stringContaining("docs/upgrade.md") });
-  expect(found.message).toMatch(/20260404000000_who_acted.*_of_a_later_release/);
+  expect(found!.message).toMatch(/20260404000000_who_acted.*_of_a_later_release/);
   await yours.rows(`DELETE FROM _prisma_migrations WHERE migration_name = '20260404000000_who_acted'`);
   await expect(checkMigrations(db)).rejects.toThrow(
     "The database lacks 1 migration of the kit (20260404000000_who_acted). Run: npm run --silent kit -- migrate",

@@ -1,11 +1,36 @@
 import { randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { migrate } from "../../src/database/migrate.ts";
 import type { Environment } from "../../src/environment.ts";
+import type { DoctorReport } from "../../src/operator/doctor/doctor.ts";
 import { kitJson } from "../support/kit.ts";
+import { hiddenIn } from "../people/browser.ts";
 import { aWorldOfPeople, type PeopleWorld } from "../people/people.ts";
 import { databaseUrl, testServerUrl } from "../support/database.ts";
 import { statementsOf, twoRoles } from "../support/database-roles.ts";
+import { basic as basicOf } from "../support/partner-calls.ts";
 import { eventually } from "../support/world.ts";
+
+const SALT = "the-salt-of-sign-on-of-tests";
+const PASSWORD = "a-password-of-the-operator";
+
+/** The rights in the table of docs/database.md. */
+function rightsOfThePage() {
+  const ALL = "SELECT INSERT UPDATE DELETE";
+  const lines = [...readFileSync("docs/database.md", "utf8").matchAll(/^\| (`[^|]*) \| ([^|]*) \|/gm)];
+  const words = (text: string) => [...text.matchAll(/`(\w+)`/g)].map(([, word]) => word!);
+  return Object.fromEntries(
+    lines.flatMap(([, tables, needed]) => {
+      const named = words(needed!);
+      const columns = named.filter((word) => /[a-z]/.test(word)).sort();
+      const some = ALL.split(" ").filter(
+        (right) => named.includes(right) && !(right === "UPDATE" && columns.length > 0),
+      );
+      const rights = needed === "all four" ? ALL : some.join(" ");
+      return words(tables!).map((table) => [table, { rights, columns: columns.length > 0 ? columns : null }]);
+    }),
+  );
+}
 
 const blocks = statementsOf("database.md");
 const [asAdministrator, forPublic, forOldTables, afterMigrating] = blocks as [
@@ -14,7 +39,7 @@ const [asAdministrator, forPublic, forOldTables, afterMigrating] = blocks as [
 const forYours = forPublic.map((text) => text.replaceAll("SCHEMA public", "SCHEMA yours"));
 const asOwner = [...forPublic, "CREATE SCHEMA yours", ...forYours];
 it("docs/database.md has the four blocks of SQL that these tests run", () => {
-  expect(blocks.map(({ length }) => length)).toEqual([5, 4, 2, 1]);
+  expect(blocks.map(({ length }) => length)).toEqual([5, 4, 2, 10]);
 });
 
 describe("a service whose role cannot change the schema, set up as docs/database.md says,", () => {
@@ -35,7 +60,11 @@ describe("a service whose role cannot change the schema, set up as docs/database
     expect(await kitJson(addresses, ["migrate"])).toMatchObject({ code: 0 });
     await roles.ask("owner", afterMigrating);
     people = await aWorldOfPeople({
-      environment: { DATABASE_URL: roles.serviceUrl, SWEEP_CRON: "* * * * * *" },
+      sandbox: { ssoSalt: SALT },
+      environment: {
+        ...{ DATABASE_URL: roles.serviceUrl, SWEEP_CRON: "* * * * * *" },
+        ...{ SSO_SALT: SALT, OPERATOR_PASSWORD: PASSWORD },
+      },
     });
   });
   afterAll(async () => {
@@ -44,6 +73,20 @@ describe("a service whose role cannot change the schema, set up as docs/database
   });
 
   const look = (text: string) => roles.ask("administrator", [text]);
+  it("has the rights that the page lists for each table, and no others", async () => {
+    const found = await look(
+      `SELECT relname AS name, coalesce((SELECT string_agg(name, ' ' ORDER BY at) FROM
+           unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'REFERENCES', 'TRIGGER']) WITH ORDINALITY AS r (name, at)
+           WHERE has_table_privilege('addon_service', c.oid, name)), '') AS rights,
+         (SELECT array_agg(attname::text ORDER BY attname) FROM pg_attribute a
+           WHERE attrelid = c.oid AND attnum > 0 AND NOT has_table_privilege('addon_service', c.oid, 'UPDATE')
+             AND has_column_privilege('addon_service', c.oid, attnum, 'UPDATE')) AS columns
+       FROM pg_class c WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace`,
+    );
+    const byTable = Object.fromEntries(found.map(({ name, rights, columns }) => [name, { rights, columns }]));
+    expect(byTable).toEqual(rightsOfThePage());
+  });
+
   it("lives the whole life of a resource, of people, of a client secret and of a key", async () => {
     const { control, world } = people!;
     const settings: Environment = world.environment;
@@ -69,11 +112,28 @@ describe("a service whose role cannot change the schema, set up as docs/database
     expect(await people!.signIn(browser)).toMatchObject({ status: 303, location: "/oauth/me" });
     expect((await browser.post("/oauth/logout", { origin: people!.url() })).status).toBe(303);
 
+    const customer = people!.browser();
+    const { form } = control.signOnForm(basic!.addon.id);
+    expect((await customer.post("/sso/login", {}, new URLSearchParams(form))).status).toBe(303);
+    const here = `/customer/${basic!.addon.id}`;
+    expect((await customer.get(here)).status).toBe(200);
+    expect((await customer.post(`${here}/sign-out`, { origin: people!.url() })).status).toBe(303);
+    await look(`UPDATE sessions SET seen_at = now() - interval '6 minutes'`);
+
+    const operator = people!.browser({ authorization: basicOf("operator", PASSWORD) });
+    const question = await operator.get("/operator/refresh-all");
+    const asked = new URLSearchParams(hiddenIn(question.text));
+    expect((await operator.post("/operator/refresh-all", { origin: people!.url() }, asked)).status).toBe(303);
+    expect((await operator.get("/metrics")).status).toBe(200);
+    const ended = `SELECT action FROM operator_actions WHERE state = 'done' AND action = 'refresh-all'`;
+    await eventually(async () => expect(await look(ended)).toHaveLength(1));
+
     const old = "01234567-89ab-4def-8123-456789abcdef";
     await kit(["resources", "import"], JSON.stringify({ uuid: old, plan: "basic" }));
     // It locks a table.
     await kit(["secret", "set"], control.resetClientSecret().secret);
     await kit(["resources", "erase", old, "--yes"]);
+    expect(await look(`SELECT DISTINCT detail FROM events WHERE uuid = '${old}'`)).toEqual([{ detail: {} }]);
     const key = {
       ENCRYPTION_KEY: randomBytes(24).toString("hex"),
       DECRYPTION_KEYS: settings["ENCRYPTION_KEY"]!,
@@ -90,11 +150,58 @@ describe("a service whose role cannot change the schema, set up as docs/database
   });
 
   it.each([
+    ...[
+      "DELETE FROM operator_actions",
+      "UPDATE operator_actions SET operator = 'x'",
+      "TRUNCATE operator_actions",
+    ],
+    ...["UPDATE operator_actions SET started_at = now()", "UPDATE operator_actions SET message = 'x'"],
+    ...["DELETE FROM events", "UPDATE events SET type = 'x'", "UPDATE events SET at = now()"],
+    ...['UPDATE events SET detail = \'{"by": "x"}\'', "UPDATE events SET uuid = gen_random_uuid()"],
+    ...[
+      "DELETE FROM resources",
+      "UPDATE sessions SET person = gen_random_uuid()",
+      "UPDATE sessions SET proof = 'x'",
+    ],
+    ...[
+      "UPDATE customer_sessions SET uuid = gen_random_uuid()",
+      "UPDATE used_sign_ons SET expires_at = now()",
+    ],
+    ...[
+      "INSERT INTO _prisma_migrations (id) VALUES ('x')",
+      "DELETE FROM your_jobs",
+      "ALTER TABLE events DISABLE TRIGGER ALL",
+    ],
     ...["CREATE TABLE mine (x int)", "CREATE TEMPORARY TABLE mine (x int)", "DROP TABLE events"],
     ...["ALTER TABLE resources ADD COLUMN mine int", "TRUNCATE events", "DELETE FROM _prisma_migrations"],
     ...["SELECT setval('client_secrets_version_seq', 1)", "SET ROLE addon_owner", "CREATE ROLE mine"],
   ])("may not run: %s", async (text) => {
     await expect(roles.ask("service", [text])).rejects.toMatchObject({ code: "42501" });
+  });
+
+  it("is warned of by kit doctor while it has more rights than that", async () => {
+    const found = async () => {
+      const { data } = await kitJson<DoctorReport>(people!.world.environment, ["doctor"]);
+      return data.checks.find(({ id }) => id === "migrations")!;
+    };
+    expect(await found()).toMatchObject({ ok: true, message: "The schema is up to date.", fix: null });
+    await roles.ask("owner", ["GRANT DELETE ON operator_actions TO addon_service"]);
+    const fix = "Run ops/database-rights.sql as the owner of the tables (docs/database.md).";
+    expect(await found()).toMatchObject({
+      ok: true,
+      message: expect.stringContaining("delete the audit trail"),
+      fix,
+    });
+    await roles.ask("owner", afterMigrating);
+  });
+
+  it.each([
+    "UPDATE operator_actions SET message = 'x' WHERE state <> 'running'",
+    "UPDATE operator_actions SET state = 'running' WHERE state <> 'running'",
+    'UPDATE events SET detail = \'{"by": "x"}\'',
+    "UPDATE events SET type = 'x', detail = detail || '{\"by\": \"x\"}'",
+  ])("nor may the owner, by a slip: %s", async (text) => {
+    await expect(roles.ask("owner", [text])).rejects.toMatchObject({ code: "42501" });
   });
 
   it("uses what the next migration creates without a new grant", async () => {

@@ -9,9 +9,9 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
  * a file of src/. Types may be imported from anywhere, as long as no circle comes of it.
  */
 const LAYERS: readonly (readonly string[])[] = [
-  "context errors marks offer pace secret secret-forms values version within".split(" "),
+  "context dot-env errors guessable marks offer pace secret secret-forms values version within".split(" "),
   "database http logging manifest platform setting vault".split(" "),
-  "config environment your-service".split(" "),
+  "config environment surroundings your-service".split(" "),
   "credentials extend ledgers metrics pages partner-api people processes resources trace work".split(" "),
   ["app", "jobs"],
   ["open-context"],

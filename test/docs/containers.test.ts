@@ -48,6 +48,16 @@ describe("compose.yaml", () => {
     const there = [...asAdministrator!.filter((each) => !/(ROLE|OWNER) addon_owner/.test(each)), ...asOwner!];
     expect(here.filter((each) => each !== "")).toEqual(there.map(plain));
   });
+
+  it("narrows the rights of that role with the statements of the page, after the migration and before a process starts", () => {
+    const statements = (text: string) => text.replaceAll(/^--.*$/gm, "").split(";").map((each) => each.trim()).filter(Boolean); // prettier-ignore
+    expect(statements(read("ops/database-rights.sql"))).toEqual(statementsOf("database.md").at(-1));
+    const { rights, web, worker } = services;
+    expect(rights!.command!.at(-1)).toBe("/rights.sql");
+    expect(rights!.depends_on).toEqual({ migrate: { condition: "service_completed_successfully" } });
+    for (const { depends_on } of [web!, worker!])
+      expect(depends_on).toEqual({ rights: { condition: "service_completed_successfully" } });
+  });
 });
 
 describe("the image that the Dockerfile describes", () => {

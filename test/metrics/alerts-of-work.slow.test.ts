@@ -102,7 +102,8 @@ let prometheus: Prometheus;
       {
         async cause() {
           const wrong = { headers: { authorization: "Basic eDp5" } };
-          for (let guess = 0; guess < 200; guess++) await platform.deprovision(older, wrong);
+          // One after the other, each would wait for its refusal.
+          await Promise.all(Array.from({ length: 200 }, () => platform.deprovision(older, wrong)));
           await platform.changePlan(unknown, { plan: "premium" });
           await life.world.rows(`INSERT INTO ledger_marks (uuid, kind) VALUES ($1, 'gone_at_platform')`, [
             older,

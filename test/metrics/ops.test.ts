@@ -39,6 +39,7 @@ const life = opened(() =>
 beforeAll(async () => {
   const { oauth_grant: _, ...withoutGrant } = aProvisionRequest();
   await life.platform.provision(withoutGrant);
+  await life.platform.provision(withoutGrant, { headers: { authorization: null } });
   await life.settled("dedicated");
   const { addon } = await life.control.install({ plan: "basic" });
   await life.control.changePlan(addon.id, "premium");

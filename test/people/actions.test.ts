@@ -174,7 +174,9 @@ describe("an action of the customer's page", () => {
     const customer = await aCustomer();
     await pressed(customer);
     await customers.world.rows(
-      `UPDATE events SET at = now() - interval '2 minutes', detail = detail - 'said' || '{"state": "running"}' WHERE uuid = $1`,
+      `WITH gone AS (DELETE FROM events WHERE uuid = $1 AND type = 'customer_action' RETURNING *)
+       INSERT INTO events (uuid, type, at, detail)
+       SELECT uuid, type, now() - interval '2 minutes', detail - 'said' || '{"state": "running"}' FROM gone`,
       [customer.uuid],
     );
     const [{ form }] = (await story(customer.uuid)) as [{ form: string }];

@@ -14,7 +14,7 @@ import { aRefusingDatabase } from "../support/refusing-database.ts";
 import { teapotConfig as readConfig } from "../support/sellers.ts";
 import { aWorld } from "../support/world.ts";
 
-const KEY = "0123456789abcdef0123456789abcdef";
+const KEY = "9f2c41e07ab85d3613ce8047fb2a9d65";
 
 /** Settings with which the service starts. */
 const good: Environment = {
@@ -55,14 +55,19 @@ describe("readConfig", () => {
     ["PORT", ["http", "65536", "0x50"]],
     ["TRUST_PROXY", ["true"]],
     ["DATABASE_URL", ["mysql://user:hunter2hunter2@host/db", "hunter2hunter2"]],
-    ["DATABASE_URL", ["postgresql://u:hunter2#hunter2@host/db"]],
+    ["DATABASE_URL", ["postgresql://u:hunter2#hunter2@host/db", "postgresql://app:1234#hunter2@host/db"]],
+    ["DATABASE_URL", ["postgresql://app:12/hunter2@host/db", "postgresql://app:12?hunter2@host/db"]],
+    [
+      "DATABASE_URL",
+      ["postgresql://app:hunt@er2/hunter2@host/db", "postgresql://app:1?user=2#hunter2@host/db"],
+    ],
     ["MIGRATION_DATABASE_URL", ["https://user:hunter2hunter2@host/db"]],
     ["DATABASE_POOL", ["many"]],
     ["ADDON_ID", ["tea:pots", "teapots\n"]],
     ["ADDON_PASSWORD", ["hunter2\nhunter2", "change-me", "c", "<the password from the portal>"]],
     ["OPERATOR_PASSWORD", ["hunter2"]],
     ["SSO_SALT", ["abcabcabcabcabc"]],
-    ["ENCRYPTION_KEY", ["k".repeat(32), KEY.slice(1), `${KEY},`, KEY.replace("8", " "), `${KEY}\n`]],
+    ["ENCRYPTION_KEY", ["k".repeat(32), KEY.slice(1), `${KEY},`, KEY.replace("b", " "), `${KEY}\n`]],
     ["ENCRYPTION_KEY", ["change-me-".repeat(4), "x".repeat(40)]],
     ["DECRYPTION_KEYS", [`${KEY}x,short`, `${KEY}x,,${KEY}y`, `${KEY}x,`, `${KEY}x, ${KEY}y`]],
     ["DECRYPTION_KEYS", [`${KEY}x,${KEY}x`, KEY]],
@@ -121,6 +126,13 @@ it.each<Environment>([
   expect(readConfig({ ...good, ...way, ...OURS }).publicUrl).toBe(OURS.PUBLIC_URL);
   const inDevelopment = { ...good, ...way, PUBLIC_URL: "", ALLOW_INSECURE_PLATFORM: "on" };
   expect(readConfig(inDevelopment).publicUrl).toBeUndefined();
+
+  const plain = { PUBLIC_URL: "http://addon.example.com" };
+  expect(refusalOf({ ...way, ...plain })).toContain(
+    `PUBLIC_URL must begin with https:// beside ${Object.keys(way)[0]}:`,
+  );
+  expect(readConfig({ ...inDevelopment, ...plain }).remarks).toEqual([]);
+  expect(readConfig({ ...good, ...plain }).remarks).toEqual([expect.stringMatching(/^PUBLIC_URL .*http:/)]);
 });
 
 describe("the vendor's settings", () => {
@@ -167,13 +179,34 @@ describe("the vendor's settings", () => {
 
 describe("addresses of the platform", () => {
   const HOSTS = [
-    ...["127.0.0.1", "2130706433", "0x7f.1", "[::1]", "[::ffff:169.254.169.254]", "169.254.169.254"],
-    ...["localhost", "localhost.", "api.localhost", "metadata", "printer.local", "metadata.internal."],
-    ...["a.example:8443", "user@a.example", "user:hunter2hunter2@a.example", "a.exam\tple"],
+    ...["127.0.0.1", "2130706433", "0x7f.1", "127.1", "0177.0.0.1", "10.0.0.1", "127.0.0.1.", "１２７.0.0.1"],
+    ...["[::1]", "[::ffff:169.254.169.254]", "169.254.169.254", "[fe80::1]", "[fd00:ec2::254]"],
+    ...["localhost", "localhost.", "localhost..", "api.localhost", "localhost.localdomain", "ip6-localhost"],
+    ...[
+      "localhost6.localdomain6",
+      "LOCALHOST.LOCALDOMAIN",
+      "metadata",
+      "printer.local",
+      "metadata.internal.",
+    ],
+    ...["nas.home.arpa", "router.lan", "api.test", "api.default.svc", "a..example", ".a.example"],
+    ...["a.example:8443", "user@a.example", "user:hunter2hunter2@a.example", "@a.example", ":@a.example"],
+    ...["a.exam\tple", "a.example\\@evil.example", "evil.example\\a.example", "a.example\\", "\\a.example"],
+    ...[
+      "\u0430.example",
+      "xn--80ak6aa92e.\u0441om",
+      "a\u3002example",
+      "%61.example",
+      "/a.example",
+      "a.exam\u00adple",
+    ],
     ...["a.example?x=1", "a.example#x", "a.example?", "a.example/#", "a.example/v 1"],
   ];
   it.each(["PLATFORM_API_URL", "PLATFORM_AUTH_URL", "PLATFORM_STATUS_URL"])("are refused: %s", (name) => {
-    const others = "http://a.example ftp://a.example a.example https:// javascript:alert(1)".split(" ");
+    const others =
+      "http://a.example ftp://a.example a.example https:// https:a.example https:/a.example javascript:alert(1)".split(
+        " ",
+      );
     for (const url of [...others, ...HOSTS.map((host) => `https://${host}`)]) {
       const message = refusalOf({ [name]: url });
       expect([url, message]).toEqual([url, expect.stringContaining(`  ${name} must `)]);
@@ -185,6 +218,8 @@ describe("addresses of the platform", () => {
     ["https://api.example.com", "https://api.example.com"],
     ["https://api.example.com/", "https://api.example.com"],
     ["https://api.example.com:443", "https://api.example.com:443"],
+    ["HTTPS://API.Example.com", "HTTPS://API.Example.com"],
+    ["https://xn--bcher-kva.example", "https://xn--bcher-kva.example"],
     ["https://api.example.com/v1/", "https://api.example.com/v1"],
     [" https://api.example.com/ \r\n", "https://api.example.com"],
   ])("are accepted: %s", (url, kept) => {
@@ -196,7 +231,7 @@ describe("addresses of the platform", () => {
     const insecure = { ALLOW_INSECURE_PLATFORM: "on" };
     const config = readConfig({ ...good, ...insecure, PLATFORM_API_URL: "http://127.0.0.1:4000/" });
     expect(config.platformApiUrl).toBe("http://127.0.0.1:4000");
-    for (const PLATFORM_API_URL of ["http://a:b@localhost:4000", "ftp://localhost"])
+    for (const PLATFORM_API_URL of ["http://a:b@localhost:4000", "ftp://localhost", "http://localhost\\x"])
       expect(refusalOf({ ...insecure, PLATFORM_API_URL })).toContain("PLATFORM_API_URL must be");
   });
 });

@@ -21,7 +21,7 @@ const environment = {
   PLATFORM_API_URL: "https://api.example.com",
   PLATFORM_AUTH_URL: "https://id.example.com",
   PLATFORM_STATUS_URL: "https://status.example.com",
-  ENCRYPTION_KEY: "0123456789abcdef0123456789abcdef",
+  ENCRYPTION_KEY: "9f2c41e07ab85d3613ce8047fb2a9d65",
   DATABASE_URL: "postgresql://nowhere.invalid/addon",
 };
 const [basic] = Object.values(offer.plans);

@@ -133,6 +133,7 @@ export const QUICK: Partial<Pace> = {
   exchangeAfterMs: 150,
   pauses: 0.1,
   lastOrdersMs: 25,
+  refusalMs: 0,
   logAgainMs: 0,
   freshMs: 50,
   gatherMs: 200,

@@ -8,6 +8,7 @@ import { databaseAddress } from "../../setting.ts";
 import { buildText } from "../../version.ts";
 import { countKeyUse } from "../../vault/store.ts";
 import { keysInUse } from "../keys.ts";
+import { hasMoreRights } from "../store.ts";
 import { counted } from "../wording.ts";
 import { fault, fine, warning, type Finding } from "./finding.ts";
 
@@ -19,12 +20,16 @@ export function settings(config: Config): Finding {
   const { hostname, searchParams } = databaseAddress(databaseUrl.reveal())!;
   const isNear =
     /^(localhost|127\.[\d.]+|\[?::1\]?)?$/.test(hostname) || searchParams.get("host")?.startsWith("/");
-  const isPlain = /^(|disable|0|false)$/.test(searchParams.get("sslmode") ?? searchParams.get("ssl") ?? "");
+  const sslMode = searchParams.get("sslmode") ?? searchParams.get("ssl") ?? "";
+  const isPlain = /^(|disable|0|false)$/.test(sslMode);
+  const isUnverified = (databaseCa ?? sslMode) === "no-verify" && !isNear;
   const found = [
     ...remarks,
     allowInsecurePlatform && "ALLOW_INSECURE_PLATFORM is on: secrets may be sent unencrypted.",
     addonPasswordPrevious && "ADDON_PASSWORD_PREVIOUS is still accepted.",
     isPlain && !isNear && !databaseCa && "DATABASE_URL asks for no encryption: add sslmode=verify-full.",
+    isUnverified &&
+      "The database's certificate is not verified, for DATABASE_CA or sslmode is no-verify: whoever answers there is trusted.",
   ].filter(Boolean);
   if (found.length === 0) return fine("All settings are there and make sense.");
   return warning(found.join(" "), "Change them where they are set, unless this is development.");
@@ -36,12 +41,17 @@ export async function database({ db }: OpenContext): Promise<Finding> {
   return fine(`PostgreSQL answers in ${Math.ceil(performance.now() - askedMs)} ms.`);
 }
 
-export async function migrations({ db }: OpenContext): Promise<Finding> {
+export async function migrations({ db }: OpenContext): Promise<Finding[]> {
   const found = await compareMigrations(db);
-  if (found.pending.length > 0) return fault(lacks(found.pending), HOW_TO_MIGRATE);
+  if (found.pending.length > 0) return [fault(lacks(found.pending), HOW_TO_MIGRATE)];
   const remarks = remarksOn(found);
-  if (remarks.length === 0) return fine("The schema is up to date.");
-  return warning(remarks.join(" "), 'See docs/upgrade.md, "How a migration can end".');
+  const edited = warning(remarks.join(" "), 'See docs/upgrade.md, "How a migration can end".');
+  const more = "The service's role has rights that it does not need: it may delete the audit trail.";
+  const rights = warning(more, "Run ops/database-rights.sql as the owner of the tables (docs/database.md).");
+  return [
+    remarks.length === 0 ? fine("The schema is up to date.") : edited,
+    ...((await hasMoreRights(db)) ? [rights] : []),
+  ];
 }
 
 /** At most this many plans are named. */
