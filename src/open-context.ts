@@ -17,7 +17,7 @@ import { createHttp } from "./platform/http.ts";
 import { tokenEndpointAt } from "./platform/oauth.ts";
 import { currentStatus } from "./platform/status.ts";
 import { checkOffer } from "./offer.ts";
-import { checkExtensions } from "./extend/jobs.ts";
+import { checkExtensions } from "./extend/check.ts";
 import { kitFor } from "./extend/kit.ts";
 import { createCredentials } from "./credentials/credentials.ts";
 import { createExchanges, createRefreshes, refreshesSettled } from "./credentials/pools.ts";
@@ -86,6 +86,7 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   ctx.customerPage = parts.customerPage ?? own!.customerPage;
   closers.push(() => ctx.vendor.close?.());
   checkExtensions(ctx.vendor);
+  ctx.yourJobs = (ctx.vendor.jobs ?? []).map(({ name }) => name);
   for (const [name, metric] of Object.entries(ctx.vendor.metrics ?? {})) ctx.metrics.declare(name, metric);
 
   const platformHttp = (maxSockets: number) =>

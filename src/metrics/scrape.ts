@@ -29,7 +29,10 @@ export function metricsRoutes(ctx: OpenContext, guard: RequestHandler): Router {
  * The totals of all processes, and the state of the work. While the database is unreachable both are left out, because
  * a total that falls and returns would look like a burst. A part that cannot be read is left out alone.
  */
-async function sharedSamples({ db, totals, jobs, log }: OpenContext, isUp: Gauge): Promise<Sample[]> {
+async function sharedSamples(
+  { db, totals, jobs, yourJobs, log }: OpenContext,
+  isUp: Gauge,
+): Promise<Sample[]> {
   try {
     // `ping` detects a database that refuses writes: on a full disk, updating an existing total may still succeed.
     await db.ping();
@@ -46,7 +49,7 @@ async function sharedSamples({ db, totals, jobs, log }: OpenContext, isUp: Gauge
     });
   return [
     ...(await part(totals.store().then(() => readTotals(db)))),
-    ...(await part(stateOfWork(db, jobs.names))),
+    ...(await part(stateOfWork(db, jobs.names, yourJobs))),
     ...(await part(stateOfCredentials(db))),
   ];
 }
@@ -78,8 +81,9 @@ const SUFFIXES = ["_bucket", "_sum", "_count"];
 async function textOf({ metrics }: Context, samples: readonly Sample[]): Promise<string> {
   const families = [...(await metrics.families()), ...GAUGES].map(({ name, help, type }) => ({
     ...{ name, help, type, aggregator: "first" },
+    // A counter of a vendor's may be named like another with such an end.
     values: samples
-      .filter(({ sample }) => sample === name || SUFFIXES.some((suffix) => sample === name + suffix))
+      .filter(({ sample }) => (type === "histogram" ? SUFFIXES : [""]).some((end) => sample === name + end))
       .map(({ sample, labels, value }) => ({ metricName: sample, labels, value })),
   }));
   return AggregatorRegistry.aggregate([families.filter(({ values }) => values.length > 0)]).metrics();

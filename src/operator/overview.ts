@@ -14,7 +14,7 @@ const STATUS_TIMEOUT_MS = 2_500;
  */
 export function createOverview(ctx: OpenContext) {
   const measured = sharedFor(ctx.pace.freshMs, async () => [
-    ...(await stateOfWork(ctx.db, ctx.jobs.names)),
+    ...(await stateOfWork(ctx.db, ctx.jobs.names, ctx.yourJobs)),
     ...(await stateOfCredentials(ctx.db)),
   ]);
   return async () => {

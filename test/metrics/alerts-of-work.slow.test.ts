@@ -78,6 +78,7 @@ let prometheus: Prometheus;
         "AddonClientSecretRejected",
         "AddonGrantsWait",
         "AddonSweepsLate",
+        "AddonUpkeepLate",
         "AddonStepsWait",
         "AddonNeedsAttention",
         "AddonRefreshesWait",

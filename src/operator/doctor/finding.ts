@@ -18,6 +18,10 @@ export const fine = (message: string): Finding => ({ ok: true, message, fix: nul
 export const warning = (message: string, fix: string): Finding => ({ ok: true, message, fix });
 export const fault = (message: string, fix: string | null): Finding => ({ ok: false, message, fix });
 
+/** The commands that say more of some resources. */
+export const shown = (uuids: readonly string[]): string =>
+  uuids.map((uuid) => `kit resources show ${uuid}`).join(" · ");
+
 export const orFine = (found: Finding[], sentence: string): Finding[] =>
   found.length > 0 ? found : [fine(sentence)];
 
