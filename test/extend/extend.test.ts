@@ -7,6 +7,7 @@ import { Refusal } from "../../src/errors.ts";
 import type { Extensions, Kit, YourJob } from "../../src/extend/contract.ts";
 import { createYourJobs } from "../../src/extend/jobs.ts";
 import { claimJobs } from "../../src/extend/store.ts";
+import type { CustomerPage, CustomerTools } from "../../src/people/contract.ts";
 import type { DoctorReport } from "../../src/operator/doctor/doctor.ts";
 import { openContext } from "../../src/open-context.ts";
 import { aVendor, type Vendor } from "../support/a-vendor.ts";
@@ -526,6 +527,24 @@ it.each<[string, Extensions, string]>([
 ])("%s keeps the service from starting, and says so", async (_what, brought, words) => {
   const parts = { ...teapotParts, vendor: Object.assign(aVendor(), brought) };
   await expect(openContext(teapotConfig(world.environment), parts)).rejects.toThrow(words);
+});
+
+it("a metric, a label or an action that is not declared does not compile, where the types are given the names", () => {
+  type Declared = Record<"bells_total", { help: string; labels: readonly ["tower"] }>;
+  const wrong = (typed: Kit<Declared>, { form }: CustomerTools<"move">) => {
+    typed.count("bells_total", { tower: "north" });
+    form("move", "");
+    // @ts-expect-error: no such metric
+    typed.count("bell_total");
+    // @ts-expect-error: no such label
+    typed.count("bells_total", { steeple: "north" });
+    // @ts-expect-error: no such action
+    form("mvoe", "");
+  };
+  const typedPage: CustomerPage<"move"> = (_resource, page) => (wrong(kit, page), { title: "", content: "" });
+  // What is typed fits what the kit takes.
+  const page: CustomerPage = typedPage;
+  expect(page).toBeInstanceOf(Function);
 });
 
 // In a folder and a schema of their own.

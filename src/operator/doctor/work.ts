@@ -44,7 +44,7 @@ async function sweeps({ config }: OpenContext, measured: Measured): Promise<Find
   if (due! > 0 && age! > LATE_AFTER_SECONDS)
     found.push(
       warning(
-        `${countedToMost(due!, "step")} of put-off work waits for its turn, the first since ${duration(age!)}.`,
+        `${countedToMost(due!, "step")} of put-off work waits for its turn, the first for ${duration(age!)}.`,
         "Is a sweep late, or do calls of your functions hang and take all places (your-service)?",
       ),
     );
