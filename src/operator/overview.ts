@@ -1,12 +1,15 @@
 import { readHours, stateOfCredentials, stateOfWork } from "../metrics/store.ts";
 import type { OpenContext } from "../context.ts";
 import { orNullAfter, sharedFor } from "../within.ts";
+import type { Finding } from "./doctor/finding.ts";
 import { platformStatus, secret } from "./doctor/platform.ts";
 import { OF_WORK } from "./doctor/work.ts";
 
 export type Overview = Awaited<ReturnType<ReturnType<typeof createOverview>>>;
 
 const STATUS_TIMEOUT_MS = 2_500;
+
+const rankOf = ({ ok, isNow }: Finding) => (ok ? (isNow ? 1 : 2) : 0);
 
 /**
  * What must be dealt with, the most urgent first, which is what `kit doctor` finds, but for what only an installation or
@@ -26,7 +29,7 @@ export function createOverview(ctx: OpenContext) {
     for (const look of Object.values(OF_WORK)) found.push(...(await look(ctx, measured)));
     const issues = found
       .filter(({ ok, fix }) => !ok || fix !== null)
-      .sort((one, other) => Number(one.ok) - Number(other.ok));
+      .sort((one, other) => rankOf(one) - rankOf(other));
     return { issues, samples: await measured(), hours: await readHours(ctx.db) };
   };
 }

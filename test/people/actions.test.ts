@@ -313,13 +313,13 @@ describe("a fault of the service costs its own place alone:", () => {
     const customer = await aCustomer();
     const token = await tokenOf(customer);
     actions!["move"]!.may = () => {
-      throw new Error("nobody may");
+      throw new Error("the list of owners is lost");
     };
     const page = await customer.page();
     const { status } = await send(customer, token);
     delete actions!["move"]!.may;
     expect([page.status, tokensOn(page).length, status, ran]).toEqual([200, 1, 403, []]);
-    expect(customers.world.lines('"customerAction":"move"', "nobody may")).not.toEqual([]);
+    expect(customers.world.lines('"customerAction":"move"', "the list of owners is lost")).not.toEqual([]);
   });
 
   const throws = () => {

@@ -3,7 +3,7 @@ import type { OpenContext } from "../../context.ts";
 import { lostInShort, TO_DO } from "../lost-sales.ts";
 import { adviceOn, countedToMost, duration } from "../wording.ts";
 import { failingAtPlatform, failingGrants, failingTokens, stuckSteps, unrefreshable } from "../store.ts";
-import { fault, orFine, shown, warning, type Finding } from "./finding.ts";
+import { failingNow, fault, fine, orFine, shown, warning, type Finding } from "./finding.ts";
 import { SWEEPS_LATE_AFTER_SECONDS, yourJobs, yourService } from "./your-service.ts";
 
 // Whether what must happen does. `kit doctor` and the operator's overview say the same of it.
@@ -70,7 +70,7 @@ export async function tokens({ db }: OpenContext, measured: Measured): Promise<F
   if (grants.count > 0) {
     const first = `the first came ${duration(grants.ageSeconds)} ago`;
     const message = `The exchange of ${countedToMost(grants.count, "grant")} fails, ${first}. The last try: ${grants.lastError}`;
-    add(false, message);
+    found.push(failingNow(message, `${CATCH_UP}. They are tried again within their five minutes.`));
   }
   const refreshAge = valueOf(samples, "addon_due_age_seconds", "refreshes");
   if (refreshAge > LATE_AFTER_SECONDS)

@@ -6,7 +6,7 @@ import { within } from "../../within.ts";
 import { functionOf } from "../../work/step.ts";
 import { troubleOfFunctions, type Trouble } from "../store.ts";
 import { counted, countedToMost, duration, moment, momentAway } from "../wording.ts";
-import { fault, fine, orFine, shown, warning, type Finding } from "./finding.ts";
+import { failingNow, fault, fine, orFine, warning, type Finding } from "./finding.ts";
 
 // Whether the vendor's functions, jobs and checks do what they must. What fails or hangs now is a warning at once.
 
@@ -22,27 +22,31 @@ export async function yourService({ db }: OpenContext): Promise<Finding[]> {
     const ofFunction = troubles.filter(({ kind }) => kind === each.kind);
     const oldest = Math.max(...ofFunction.map(({ seconds }) => seconds));
     const isFault = oldest > (each.isFailing ? FAILS_AFTER_SECONDS : HANGS_AFTER_SECONDS);
-    return (isFault ? fault : warning)(inWords(each), `${YOUR_BACKEND} · ${shown(each.some)}`);
+    return (isFault ? fault : failingNow)(inWords(each), YOUR_BACKEND);
   });
   return orFine(found, "Your functions end what they are given.");
 }
 
-function inWords({ kind, isFailing, count, seconds, plans, lastError }: Trouble): string {
+function inWords({ kind, isFailing, count, seconds, plans, some, lastError }: Trouble): string {
   const how = isFailing
     ? `fails: of ${countedToMost(count, "resource")} the last call failed, the oldest work is late by`
     : `hangs, or is too slow: ${counted(count, "call")} under way, the oldest for`;
+  const more = count > some.length ? ` and ${count - some.length} more` : "";
   return [
     `${functionOf(kind)}() ${how} ${duration(seconds)}.`,
+    isFailing && `The last error: ${sentence(lastError!)}`,
     `${plans.length === 1 ? "Plan" : "Plans"}: ${plans.join(", ")}.`,
-    ...(isFailing ? [`The last error: ${sentence(lastError!)}`] : []),
-  ].join(" ");
+    `${count === 1 ? "Resource" : "Resources"}: ${some.join(", ")}${more}.`,
+  ]
+    .filter(Boolean)
+    .join(" ");
 }
 
 const YOUR_BACKEND =
-  "Fix your backend; the log has its errors. Then try at once what waits (kit steps retry --all), and cut off what hangs (kit steps cut-off --all). What cannot be done is given up: kit steps give-up UUID";
+  "Fix your backend; the log has its errors. Then try at once what waits (kit steps retry --all), and cut off what hangs (kit steps cut-off --all). What cannot be done is given up: kit steps give-up UUID. Of each, kit resources show UUID says more.";
 
 const THE_JOBS =
-  "The log says more of what failed; docs/operate.md, at job_fails, what to do. A job that is due needs a worker, or WEB_JOBS=on.";
+  "The log says more of what failed; docs/operate.md, at job_fails, what to do. A job that is due needs a worker, or WEB_JOBS=on. Times are UTC.";
 
 export async function yourJobs({ db, yourJobs: names }: OpenContext): Promise<Finding[]> {
   if (names.length === 0) return [fine("Your service has no jobs.")];

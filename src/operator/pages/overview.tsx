@@ -32,11 +32,12 @@ export function overviewPage({ issues, samples, hours }: Overview): Page {
   };
 }
 
-function Issue({ of: { ok, message, fix } }: { of: Finding }) {
+function Issue({ of: { ok, isNow, message, fix } }: { of: Finding }) {
   return (
     <article>
       <p>
-        <State of={ok ? "can wait" : "urgent"} look={ok ? "wait" : "bad"} /> <strong>{message}</strong>
+        <State of={ok ? (isNow ? "right now" : "can wait") : "urgent"} look={ok ? "wait" : "bad"} />{" "}
+        <strong>{message}</strong>
       </p>
       <p>{fix}</p>
     </article>
