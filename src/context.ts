@@ -54,6 +54,8 @@ export interface Context {
   readonly work: StepRunner;
 
   readonly jobs: Jobs;
+  /** The names of the vendor's own. */
+  readonly yourJobs: readonly string[];
   /** An error was not caught: what is cut off as the process stops counts as failed, since it may be the cause. */
   hasCrashed: boolean;
   /** Something has fallen due: a job looks for it in `inMs` ms (50 by default), once for all that happens meanwhile. */

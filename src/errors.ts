@@ -14,7 +14,8 @@ export class KitError extends Error {
 
 /**
  * A definite refusal for the platform, thrown by a route or by the vendor's service. The platform shows `message` to
- * its customer; any status that is not 2xx makes a provision fail for good (assumed, section 1).
+ * its customer; any status that is not 2xx makes a provision fail for good (assumed, section 1). A status that refuses
+ * nothing, as one below 400, becomes 422.
  */
 export class Refusal extends KitError {
   readonly status: number;
@@ -23,8 +24,8 @@ export class Refusal extends KitError {
     message: string,
     { id = "refused", status = 422, cause }: { id?: string; status?: number; cause?: unknown } = {},
   ) {
-    super(id, message, { cause });
-    this.status = status;
+    super(typeof id === "string" ? id : "refused", message, { cause });
+    this.status = Number.isInteger(status) && status >= 400 && status <= 599 ? status : 422;
   }
 }
 

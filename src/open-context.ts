@@ -20,7 +20,7 @@ import { createPresence } from "./processes/presence.ts";
 import { tokenEndpointAt } from "./platform/oauth.ts";
 import { currentStatus } from "./platform/status.ts";
 import { checkOffer } from "./offer.ts";
-import { checkExtensions } from "./extend/jobs.ts";
+import { checkExtensions } from "./extend/check.ts";
 import { kitFor } from "./extend/kit.ts";
 import { createCredentials } from "./credentials/credentials.ts";
 import { createExchanges, createRefreshes, refreshesSettled } from "./credentials/pools.ts";
@@ -93,6 +93,7 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   ctx.customerPage = parts.customerPage ?? own!.customerPage;
   closers.push(() => ctx.vendor.close?.());
   checkExtensions(ctx.vendor);
+  ctx.yourJobs = (ctx.vendor.jobs ?? []).map(({ name }) => name);
   for (const [name, metric] of Object.entries(ctx.vendor.metrics ?? {})) ctx.metrics.declare(name, metric);
 
   const platformHttp = (maxSockets: number) =>

@@ -1,5 +1,6 @@
 import type { Router } from "express";
 import type { Logger } from "pino";
+import type { YourMetric } from "../metrics/metrics.ts";
 import type { CustomerAction } from "../people/contract.ts";
 import type { ResourceApi } from "../platform/api.ts";
 import type { Json } from "../values.ts";
@@ -17,7 +18,7 @@ export interface Extensions<Sold extends Offer = Offer> {
   routes?(router: Router): void;
   jobs?: readonly YourJob[];
   /** Counters of your own, by name; {@link Kit.count} adds to them, and `/metrics` shows the sum of all processes. */
-  metrics?: Readonly<Record<string, { help: string; labels?: readonly string[] }>>;
+  metrics?: YourMetrics;
   /** Lines of `kit doctor`, `your-NAME`: null if all is well, else, or thrown, what is wrong and what to do. */
   checks?: Readonly<Record<string, () => Promise<string | null>>>;
   /** What your customers may do on their page, by name. `page.form(name, …)` of the page shows the form of one. */
@@ -102,8 +103,13 @@ export interface YourJob {
   mostMinutes?: number;
 }
 
-/** What the kit offers to your service, beside what each of its functions is given. Use it once they are called. */
-export interface Kit {
+export type YourMetrics = Readonly<Record<string, YourMetric>>;
+
+/**
+ * What the kit offers to your service, beside what each of its functions is given. Use it once they are called. As
+ * `Kit<typeof metrics>`, with metrics that are `as const`, it counts those alone, with their labels.
+ */
+export interface Kit<Counted extends YourMetrics = YourMetrics> {
   /** The log of the service. Known secrets are redacted; do not log those of your customers. */
   readonly log: Pick<Logger, "debug" | "info" | "warn" | "error">;
   /** The service's PostgreSQL, through its connections. Name your tables with their schema: `yours.meters`. */
@@ -131,11 +137,24 @@ export interface Kit {
    * Throws for a resource that is not provisioned, or has no working tokens and gets none.
    */
   rotate(uuid: string): Promise<"asked" | "under_way" | "overlap">;
-  /** Adds to a counter of {@link Extensions.metrics}. Label values are few words, never a uuid or a name. */
-  count(metric: string, labels?: Readonly<Record<string, string>>, by?: number): void;
+  /**
+   * Adds to a counter of {@link Extensions.metrics}. Label values are few words, never a uuid or a name. Never throws:
+   * what is not declared, or is no number to add, is logged and not counted.
+   */
+  count<Name extends keyof Counted & string>(
+    metric: Name,
+    labels?: Readonly<Record<LabelOf<Counted[Name]>, string>>,
+    by?: number,
+  ): void;
   /** The platform, on behalf of one resource. Its calls fail while the resource has no working token. */
   platformFor(uuid: string): ResourceApi;
 }
+
+type LabelOf<Metric extends YourMetric> = Metric extends { labels: readonly (infer Label extends string)[] }
+  ? Label
+  : Metric extends { labels?: undefined }
+    ? never
+    : string;
 
 export interface KitDatabase {
   /** Runs one statement with `$1`, `$2` … for its values, and gives its rows. */

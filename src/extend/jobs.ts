@@ -2,50 +2,27 @@ import { setMaxListeners } from "node:events";
 import { createTask } from "node-cron";
 import type { Context } from "../context.ts";
 import { retryWhileUnreachable } from "../database/database.ts";
-import { messageOf, Misconfigured, storable } from "../errors.ts";
+import { messageOf, storable } from "../errors.ts";
 import { LeaseLost, orNullAfter, untilCut } from "../within.ts";
+import { ALARM_AFTER_ATTEMPTS } from "../work/queue.ts";
 import { HOLD_EVERY_MS, LONGEST_STEP_MS } from "../work/step.ts";
 import { timed } from "../work/vendor-steps.ts";
-import type { Extensions, Rotation, YourJob } from "./contract.ts";
-import { claimJobs, endJob, holdJob, nextJobInSeconds, planJob, type ClaimedJob } from "./store.ts";
+import type { YourJob } from "./contract.ts";
+import {
+  claimJobs,
+  endJob,
+  holdJob,
+  nextJobInSeconds,
+  noteTrouble,
+  planJob,
+  type ClaimedJob,
+  type JobTrouble,
+  type RunEnd,
+} from "./store.ts";
 
 const MINUTE_MS = 60_000;
 /** Of the 25 seconds in which a process stops. */
 const STOP_PATIENCE_MS = 10_000;
-
-/** A week. Node's timers take no more than 24 days. */
-const LONGEST_JOB_MINUTES = 10_080;
-
-/** What can stand in an address, a command and a label. */
-const NAME = /^[a-z0-9][a-z0-9-]{0,62}$/;
-
-/** Throws one {@link Misconfigured} that lists every fault in your service's extensions. */
-export function checkExtensions(yours: Extensions): void {
-  const { jobs = [], actions = {}, operatorActions = {} } = yours;
-  const { overlapMinutes = 0, everyDays = 1 }: Partial<Rotation> = yours.rotation ?? {};
-  const names = jobs.map(({ name }) => name);
-  const faults = [
-    ...[...names, ...Object.keys(actions), ...Object.keys(operatorActions)]
-      .filter((name) => !NAME.test(name))
-      .map((name) => `the name "${name}" must be of small letters, digits and hyphens.`),
-    ...names
-      .filter((name, index) => names.indexOf(name) < index)
-      .map((name) => `two jobs have the name "${name}".`),
-    ...jobs
-      .filter(({ at }) => !hasTime(at))
-      .map(
-        ({ name, at }) =>
-          `the job ${name} is to run at "${at}", which is no cron expression, or never comes.`,
-      ),
-    ...jobs
-      .filter(({ mostMinutes = 1 }) => !(mostMinutes > 0 && mostMinutes <= LONGEST_JOB_MINUTES))
-      .map(({ name }) => `of the job ${name}, mostMinutes is above 0 and at most ${LONGEST_JOB_MINUTES}.`),
-    ...(overlapMinutes >= 0 && everyDays >= 1 && Number.isFinite(overlapMinutes + everyDays)
-      ? []
-      : ["of rotation, overlapMinutes is at least 0 and everyDays at least 1, and both finite."]),
-  ];
-  if (faults.length > 0) throw new Misconfigured(["src/your-service is invalid:", ...faults].join("\n  "));
-}
 
 export function createYourJobs(ctx: Context, jobs: readonly YourJob[]) {
   const running = new Map<string, { ending: AbortController; ended: Promise<unknown> }>();
@@ -89,10 +66,15 @@ export function createYourJobs(ctx: Context, jobs: readonly YourJob[]) {
 
 class Hangs extends Error {}
 
+/** So many failed runs in a row raise the alarm, or fewer if the next regular time has passed. */
+const ALARM_AFTER_RUNS = 3;
+const STOPPED = "Its process stopped before it had ended.";
+
 /** `ending`: is aborted when the process stops. Rejects only if the run's end cannot be stored. */
-async function runOne(ctx: Context, job: YourJob, claimed: ClaimedJob, ending: AbortController) {
+async function runOne(ctx: Context, job: YourJob, given: ClaimedJob, ending: AbortController) {
   const { name, at, mostMinutes = 60 } = job;
   const startedMs = performance.now();
+  const claimed = given.hasDied ? await noteDeath(ctx, job, given) : given;
   const late = () => new Hangs(`It has not ended after ${mostMinutes} minutes`);
   const hold = () => holdJob(ctx.db, claimed);
   const limits = { ms: mostMinutes * MINUTE_MS, late, cuts: [], lease: { hold, everyMs: HOLD_EVERY_MS } };
@@ -111,28 +93,85 @@ async function runOne(ctx: Context, job: YourJob, claimed: ClaimedJob, ending: A
   );
   if (error instanceof LeaseLost) return;
   const hasCrashed = isCut() && ctx.hasCrashed;
-  const end = (due: Date, attempts: number, words: string | null) =>
-    retryWhileUnreachable(() => endJob(ctx.db, claimed, { due, error: words, attempts }), {
-      upToMs: LONGEST_STEP_MS,
-    });
+  const isStopped = isCut() && !hasCrashed && !(error instanceof Hangs);
   // By the database's clock, which says what is due.
   const now = new Date(claimed.now.getTime() + performance.now() - startedMs);
-  if (isCut() && !hasCrashed && !(error instanceof Hangs)) return end(now, claimed.attempts, null);
-  const next = nextTime(at, now);
-  if (error === null && !hasCrashed) {
-    ctx.log.info({ job: name, next }, "A job of yours is done");
-    return end(next, 0, null);
-  }
+  const run = { claimed, now, next: nextTime(at, now) };
+  const end = isStopped
+    ? endOfStopped(ctx, run)
+    : error === null && !hasCrashed
+      ? endOfGood(ctx, run)
+      : endOfFailed(ctx, run, hasCrashed ? "Its process crashed." : error);
+  await retryWhileUnreachable(() => endJob(ctx.db, claimed, end), { upToMs: LONGEST_STEP_MS });
+}
+
+/** `now`: when it ended; `next`: the regular time after that. */
+interface Run {
+  claimed: ClaimedJob;
+  now: Date;
+  next: Date;
+}
+
+function endOfGood(ctx: Context, { claimed: { name, attempts, trouble }, next }: Run): RunEnd {
+  ctx.log.info({ job: name, next }, "A job of yours is done");
+  if (trouble?.alarmedAt)
+    ctx.log.warn({ job: name, failures: attempts, since: trouble.since }, "A job of yours works again");
+  return { due: next, attempts: 0, trouble: null };
+}
+
+/** The next process begins it again. One that no process completes has failed once its next regular time has passed. */
+function endOfStopped(ctx: Context, run: Run): RunEnd {
+  const { claimed, now } = run;
+  const trouble = troubleOf(run, claimed.trouble?.error ?? STOPPED);
+  if (claimed.trouble && trouble.overdueAt! <= now) return { ...endOfFailed(ctx, run, STOPPED), due: now };
+  return { due: now, attempts: claimed.attempts, trouble };
+}
+
+function endOfFailed(ctx: Context, run: Run, error: unknown): RunEnd {
+  const { claimed, now, next } = run;
   const pauseMinutes = Math.min(2 ** claimed.attempts, 64);
   const due = new Date(Math.min(next.getTime(), now.getTime() + pauseMinutes * MINUTE_MS));
   const alarm = error instanceof Hangs ? { alarm: "job_hangs" } : {};
-  ctx.log.error({ ...alarm, job: name, error, nextTry: due }, "A job of yours failed");
-  const words = hasCrashed ? "Its process crashed." : storable(ctx.scrubber.scrub(messageOf(error)));
-  return end(due, claimed.attempts + 1, words);
+  ctx.log.error({ ...alarm, job: claimed.name, error, nextTry: due }, "A job of yours failed");
+  const attempts = claimed.attempts + 1;
+  const trouble = troubleOf(run, storable(ctx.scrubber.scrub(messageOf(error))));
+  return { due, attempts, trouble: alarmed(ctx, { ...claimed, now, attempts, trouble }, due) };
 }
 
-/** When a job is to run next after `now`. Throws if `at` is no cron expression, or of a day that never comes. */
-function nextTime(at: string, now: Date): Date {
+const troubleOf = ({ claimed: { now, trouble }, next }: Run, error: string): JobTrouble => ({
+  ...{ since: now, alarmedAt: null, ...trouble, error },
+  overdueAt: trouble?.overdueAt ?? next,
+});
+
+/** A run's end of which no process could say anything: the next one does. */
+async function noteDeath(ctx: Context, { name, at }: YourJob, claimed: ClaimedJob): Promise<ClaimedJob> {
+  const { error } = claimed.trouble!;
+  ctx.log.error({ job: name, error }, "A job of yours failed");
+  const run = { claimed, now: claimed.now, next: nextTime(at, claimed.now) };
+  const trouble = alarmed(ctx, { ...claimed, trouble: troubleOf(run, error) }, claimed.now);
+  await noteTrouble(ctx.db, claimed, trouble).catch((error: unknown) =>
+    ctx.log.warn({ job: name, error }, "That your job fails is not stored; its end says it again"),
+  );
+  return { ...claimed, trouble };
+}
+
+/** Raises the alarm of a job that fails, the first time and at some later failures. */
+function alarmed(
+  ctx: Context,
+  { name, attempts, now, trouble }: Pick<ClaimedJob, "name" | "attempts" | "now"> & { trouble: JobTrouble },
+  nextTry: Date,
+): JobTrouble {
+  const { error, since, overdueAt, alarmedAt } = trouble;
+  const isFailing = attempts >= ALARM_AFTER_RUNS || overdueAt! <= now;
+  const isAgain = alarmedAt !== null && attempts % ALARM_AFTER_ATTEMPTS === 0;
+  if (!isAgain && (alarmedAt !== null || !isFailing)) return trouble;
+  const about = { alarm: "job_fails", job: name, failures: attempts, since, error, nextTry };
+  ctx.log.error(about, "A job of yours keeps failing; still retrying");
+  return { ...trouble, alarmedAt: alarmedAt ?? now };
+}
+
+/** When a job is to run next after `now`, which is about now. Throws if `at` is no cron expression, or of a day that never comes. */
+export function nextTime(at: string, now: Date): Date {
   const task = createTask(at, () => undefined, { timezone: "UTC" });
   try {
     // The first after this process's clock may be past for the database's.
@@ -140,13 +179,5 @@ function nextTime(at: string, now: Date): Date {
     return times.find((time) => time > now) ?? times.at(-1)!;
   } finally {
     void task.destroy();
-  }
-}
-
-function hasTime(at: string): boolean {
-  try {
-    return Boolean(nextTime(at, new Date()));
-  } catch {
-    return false;
   }
 }

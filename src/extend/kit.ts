@@ -11,7 +11,12 @@ import { announceConfig, findForYou, listAfter } from "./store.ts";
 /** Makes what the kit offers to a vendor's service. `ctx` may still be filling: but for its log, it is used when the service is. */
 export function kitFor(ctx: Context): Kit {
   return {
-    log: ctx.log,
+    log: {
+      debug: ctx.log.debug.bind(ctx.log),
+      info: ctx.log.info.bind(ctx.log),
+      warn: ctx.log.warn.bind(ctx.log),
+      error: ctx.log.error.bind(ctx.log),
+    },
     database: {
       query: (sql, values) => ctx.db.planned((tx) => queriesOn(tx).query(sql, values)),
       transaction: (work) => ctx.db.planned((tx) => work(queriesOn(tx))),
@@ -36,7 +41,14 @@ export function kitFor(ctx: Context): Kit {
       if (result === "no_tokens") throw new KitError(result, words);
       return result;
     },
-    count: (metric, labels = {}, by = 1) => ctx.metrics.count(metric, labels, by),
+    // It stands behind what was done, which a mistake here must not undo.
+    count(metric, labels = {}, by = 1) {
+      try {
+        ctx.metrics.count(metric, labels, by);
+      } catch (error) {
+        ctx.log.error({ metric, error }, "A call of kit.count() is wrong and counts nothing");
+      }
+    },
     platformFor: (uuid) => ctx.platformFor(knownUuid(uuid)),
   };
 }

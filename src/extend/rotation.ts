@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Context } from "../context.ts";
-import { isHeldUp, retryWhileUnreachable } from "../database/database.ts";
+import { isDatabaseUnreachable, isHeldUp, retryWhileUnreachable } from "../database/database.ts";
 import { KitError } from "../errors.ts";
 import { lockedResource } from "../resources/store.ts";
 import type { Rotation } from "./contract.ts";
@@ -32,12 +32,20 @@ export async function askRotation(ctx: Context, uuid: string, by: Asker): Promis
   return result;
 }
 
+/** A resource whose row is locked, or that fails, holds no other up; what failed is thrown at the end. */
 export async function planRotations(ctx: Context): Promise<void> {
   const { everyDays } = ctx.vendor.rotation ?? {};
   if (everyDays === undefined) return;
+  const failures: unknown[] = [];
   for (const { uuid } of await findOldCredentials(ctx.db, everyDays))
     await askRotation(ctx, uuid, "timetable").catch((error: unknown) => {
-      if (!isHeldUp((error as Error).cause)) throw error;
-      ctx.log.warn({ uuid, error }, "A resource is locked; its credentials are rotated later");
+      const isLocked = isHeldUp((error as Error).cause);
+      if (!isLocked && isDatabaseUnreachable(error)) throw error;
+      if (!isLocked) failures.push(error);
+      ctx.log.warn(
+        { uuid, error },
+        "The rotation of a resource is not planned yet; the next tick tries again",
+      );
     });
+  if (failures.length > 0) throw failures[0];
 }

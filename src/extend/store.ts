@@ -113,23 +113,52 @@ export interface ClaimedJob {
   lease: number;
   /** Failed runs since the last one that worked. */
   attempts: number;
+  /** The process of the last run died: that run is among `attempts`. */
+  hasDied: boolean;
+  trouble: JobTrouble | null;
   /** By the database's clock. */
   now: Date;
+}
+
+/** Of a job whose last run did not end well. */
+export interface JobTrouble {
+  error: string;
+  /** When the first run began since which none has ended well. */
+  since: Date;
+  /** The regular time after that, by which one should have; null: not computed yet. */
+  overdueAt: Date | null;
+  alarmedAt: Date | null;
 }
 
 const LEASE = `interval '60 seconds'`;
 // A run whose process died counts as failed, and is repeated after as long: it may be what the process died of.
 const IS_FREE = `(leased_until IS NULL OR leased_until + make_interval(mins => (2 ^ least(attempts, 6))::int - 1) <= now())`;
+const DIED = "Its process ended before it did.";
 const claim = statement(
   "claim_your_jobs",
-  `UPDATE your_jobs SET lease = lease + 1, leased_until = now() + ${LEASE}, started_at = now(),
-     attempts = attempts + (leased_until IS NOT NULL)::int,
-     last_error = CASE WHEN leased_until IS NULL THEN last_error ELSE 'Its process ended before it did.' END
-   WHERE name = ANY($1::text[]) AND due_at <= now() AND ${IS_FREE}
-   RETURNING name, lease, attempts, now() AS now`,
+  `WITH free AS (
+     SELECT name, leased_until IS NOT NULL AS died, last_error IS NOT NULL AS failed, coalesce(started_at, now()) AS began FROM your_jobs
+     WHERE name = ANY($1::text[]) AND due_at <= now() AND ${IS_FREE} ORDER BY name FOR UPDATE
+   ), claimed AS (
+     UPDATE your_jobs j SET lease = lease + 1, leased_until = now() + ${LEASE}, started_at = now(),
+       attempts = attempts + died::int, last_error = CASE WHEN died THEN '${DIED}' ELSE last_error END,
+       failing_since = CASE WHEN failed THEN coalesce(failing_since, began) WHEN died THEN began END,
+       overdue_at = CASE WHEN failed THEN overdue_at END, alarmed_at = CASE WHEN failed THEN alarmed_at END
+     FROM free WHERE j.name = free.name RETURNING j.*, died
+   )
+   SELECT name, lease, attempts, died AS "hasDied", now() AS now, last_error AS error, failing_since AS since,
+     overdue_at AS "overdueAt", alarmed_at AS "alarmedAt" FROM claimed`,
 );
 
-export const claimJobs = (db: Queryable, names: readonly string[]) => db.query<ClaimedJob>(claim, [names]);
+type ClaimedRow = Omit<ClaimedJob, "trouble"> & Omit<JobTrouble, "error"> & { error: string | null };
+
+export async function claimJobs(db: Queryable, names: readonly string[]): Promise<ClaimedJob[]> {
+  const rows = await db.query<ClaimedRow>(claim, [names]);
+  return rows.map(({ error, since, overdueAt, alarmedAt, ...claimed }) => ({
+    ...claimed,
+    trouble: error === null ? null : { error, since, overdueAt, alarmedAt },
+  }));
+}
 
 const hold = statement(
   "hold_your_job",
@@ -142,14 +171,27 @@ export const holdJob = async (db: Queryable, { name, lease }: ClaimedJob) =>
 
 const end = statement(
   "end_your_job",
-  `UPDATE your_jobs SET leased_until = NULL, ended_at = now(), due_at = $3, last_error = $4, attempts = $5
+  `UPDATE your_jobs SET leased_until = NULL, ended_at = now(), due_at = $3, attempts = $4, last_error = $5,
+     failing_since = $6, overdue_at = $7, alarmed_at = $8
    WHERE name = $1 AND lease = $2`,
 );
 
-type RunEnd = { due: Date; error: string | null; attempts: number };
+export type RunEnd = { due: Date; attempts: number; trouble: JobTrouble | null };
 
-export const endJob = (db: Queryable, { name, lease }: ClaimedJob, { due, error, attempts }: RunEnd) =>
-  db.query(end, [name, lease, due, error, attempts]);
+export const endJob = (db: Queryable, { name, lease }: ClaimedJob, { due, attempts, trouble }: RunEnd) =>
+  db.query(end, [name, lease, due, attempts, ...partsOf(trouble)]);
+
+const note = statement(
+  "note_trouble_of_your_job",
+  `UPDATE your_jobs SET last_error = $3, failing_since = $4, overdue_at = $5, alarmed_at = $6 WHERE name = $1 AND lease = $2`,
+);
+
+/** Stores what is noticed when a run begins. */
+export const noteTrouble = (db: Queryable, { name, lease }: ClaimedJob, trouble: JobTrouble) =>
+  db.query(note, [name, lease, ...partsOf(trouble)]);
+
+const partsOf = (trouble: JobTrouble | null) =>
+  trouble ? [trouble.error, trouble.since, trouble.overdueAt, trouble.alarmedAt] : [null, null, null, null];
 
 const next = statement(
   "next_of_your_jobs",

@@ -10,6 +10,8 @@ type Members = Record<string | number | symbol, unknown>;
 /** So that nobody can flood the log with one value. */
 const LONGEST_VALUE = 2048;
 const UNREADABLE = "(unreadable)";
+/** Types that JSON leaves out: a line whose sentence is one of these would be no JSON. */
+const NO_JSON = new Set(["symbol", "function"]);
 const { warn: WARN, error: ERROR } = levels.values as { warn: number; error: number };
 
 /**
@@ -43,7 +45,9 @@ export function createLog(
         const given = isMembers && readable(() => (first instanceof Error ? { error: first } : first));
         const members: Members = { ...more(), ...(typeof given === "object" && given) };
         const words = (isMembers ? rest : (line as unknown[])).map((word) =>
-          readable(() => (word instanceof Error ? messageOf(word) : word)),
+          readable(() =>
+            word instanceof Error ? messageOf(word) : NO_JSON.has(typeof word) ? UNREADABLE : word,
+          ),
         );
         if (typeof members["alarm"] === "string") onAlarm(members["alarm"]);
         if (weight < least) return;

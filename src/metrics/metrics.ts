@@ -1,5 +1,5 @@
 import { Counter, Histogram, Registry } from "prom-client";
-import { messageOf, Misconfigured, storable } from "../errors.ts";
+import { messageOf, storable } from "../errors.ts";
 
 /** A label's value, of which 100 characters are kept: PostgreSQL stores it in an index. */
 const labelIn = (value: unknown) => storable(String(value).slice(0, 100));
@@ -32,24 +32,21 @@ export function createMetrics() {
   const ofYours = new Map<string, Counter>();
 
   return {
-    /** Makes a vendor's counter. Throws a {@link Misconfigured} for a name that is no metric's, or is taken. */
-    declare(name: string, { help, labels = [] }: { help: string; labels?: readonly string[] }): void {
-      try {
-        if (labels.includes("le")) throw new Error('a label cannot be named "le"');
-        if (/^(addon|nodejs|process)_/.test(name)) throw new Error("names that begin so are the kit's own");
-        const counter = new Counter({ name, help, labelNames: [...labels], registers });
-        if (labels.length === 0) counter.inc(0);
-        ofYours.set(name, counter);
-      } catch (cause) {
-        throw new Misconfigured(`src/your-service: the metric ${name}: ${messageOf(cause)}`, { cause });
-      }
+    /** Makes a vendor's counter, in which there is no {@link faultInMetric}. */
+    declare(name: string, { help, labels = [] }: YourMetric): void {
+      const counter = new Counter({ name, help, labelNames: [...labels], registers });
+      if (labels.length === 0) counter.inc(0);
+      ofYours.set(name, counter);
     },
     /** Adds to such a counter. Throws an `Error` if there is none, for other labels, and for what is no number to add. */
     count(name: string, labels: Readonly<Record<string, string>>, by: number): void {
       const counter = ofYours.get(name);
       if (!counter) throw new Error(`${name} is not among the metrics of src/your-service.`);
       if (!(by >= 0 && by < Infinity)) throw new Error(`${name}: ${by} is no number to add.`);
-      const values = Object.entries(labels).map(([label, value]) => [label, labelIn(value)] as const);
+      const values = Object.entries(labels).map(([label, value]) => {
+        if (typeof value !== "string") throw new Error(`${name}: the label ${label} is no text.`);
+        return [label, labelIn(value)] as const;
+      });
       counter.inc(Object.fromEntries(values), by);
     },
     /** What this process has counted and timed. */
@@ -95,6 +92,33 @@ export function createMetrics() {
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
+/** A counter that a vendor declares. */
+export interface YourMetric {
+  help: string;
+  labels?: readonly string[];
+}
+
+const OF_OTHERS = /^(addon_|nodejs_|process_|scrape_|(up|ALERTS|ALERTS_FOR_STATE)$)/;
+const RESERVED_LABEL = /^(le$|__)/;
+
+/** Why a vendor's counter cannot be declared; null: it can. */
+export function faultInMetric(name: string, metric: YourMetric): string | null {
+  const { help, labels = [] } = Object(metric) as YourMetric;
+  if (OF_OTHERS.test(name)) return "names that begin so are the kit's own, or Prometheus'";
+  if (typeof help !== "string") return "help is no text";
+  if (!Array.isArray(labels)) return "labels is no list";
+  const odd = (labels as readonly unknown[]).find(
+    (each) => typeof each !== "string" || RESERVED_LABEL.test(each),
+  );
+  if (odd !== undefined) return `a label cannot be named "${String(odd)}"`;
+  try {
+    new Counter({ name, help, labelNames: [...labels], registers: [] });
+    return null;
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
 const DOORS = ["platform", "operator", "metrics"] as const;
 
 /** The outcomes of the token endpoint's client: `issued`, or why not. */
@@ -120,6 +144,7 @@ export const ALARMS = [
   "event_loop_blocked",
   "gone_at_platform",
   "grant_lost",
+  "job_fails",
   "job_hangs",
   "keys_differ",
   "needs_reauth",

@@ -32,7 +32,7 @@ export function metricsRoutes(ctx: OpenContext, guard: RequestHandler): Router {
  * a total that falls and returns would look like a burst. A part that cannot be read is left out alone.
  */
 async function sharedSamples(ctx: OpenContext, isUp: Gauge): Promise<Sample[]> {
-  const { config, db, totals, jobs, log, pace } = ctx;
+  const { config, db, totals, jobs, log, pace, yourJobs } = ctx;
   try {
     // `ping` detects a database that refuses writes: on a full disk, updating an existing total may still succeed.
     await db.ping();
@@ -49,7 +49,7 @@ async function sharedSamples(ctx: OpenContext, isUp: Gauge): Promise<Sample[]> {
     });
   return [
     ...(await part(totals.store().then(() => readTotals(db)))),
-    ...(await part(stateOfWork(db, jobs.names))),
+    ...(await part(stateOfWork(db, jobs.names, yourJobs))),
     ...(await part(
       listProcesses(db, lateAfterSeconds(pace)).then((all) =>
         samplesOfProcesses(all, config.processesExpected),
@@ -87,8 +87,9 @@ async function textOf({ metrics }: Context, samples: readonly Sample[]): Promise
   const families = [...(await metrics.families()), ...GAUGES, ...GAUGES_OF_PROCESSES].map(
     ({ name, help, type }) => ({
       ...{ name, help, type, aggregator: "first" },
+      // A counter of a vendor's may be named like another with such an end.
       values: samples
-        .filter(({ sample }) => sample === name || SUFFIXES.some((suffix) => sample === name + suffix))
+        .filter(({ sample }) => (type === "histogram" ? SUFFIXES : [""]).some((end) => sample === name + end))
         .map(({ sample, labels, value }) => ({ metricName: sample, labels, value })),
     }),
   );

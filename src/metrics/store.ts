@@ -96,6 +96,12 @@ const NEEDING_ATTENTION = `(${(["grant_lost", "needs_reauth", "no_grant", "quara
 
 // Each part of a scrape reads a bounded number of rows, however many resources there are.
 
+// As by the alarm `job_fails`, which a process raises that may not live to count it, or may not be there. A job that no
+// process has planned yet has no row.
+const JOB_FAILS = `((alarmed_at IS NOT NULL AND last_error IS NOT NULL) OR attempts >= 3
+     OR (due_at < now() - interval '5 minutes' AND (leased_until IS NULL OR leased_until < now())))`;
+const NO_PROCESS_RUNS_JOBS = `(SELECT at < now() - interval '5 minutes' FROM heartbeats WHERE heartbeats.name = 'run-your-jobs')`;
+
 /** What one statement reads of the work. */
 const OF_WORK = [
   gauge(
@@ -151,6 +157,14 @@ const OF_WORK = [
     "(rejected_at IS NOT NULL)::int",
     `(SELECT rejected_at FROM client_secrets ORDER BY version DESC LIMIT 1) secret`,
   ),
+  // Only those of this build, too.
+  gauge(
+    "addon_your_jobs_failing",
+    "1: the job's last runs failed, or it has been due for five minutes and no process runs it",
+    ["function"],
+    `coalesce(${JOB_FAILS}, ${NO_PROCESS_RUNS_JOBS}, false)::int`,
+    `(SELECT 'jobs.' || n.name AS function, j.* FROM unnest($2::text[]) n(name) LEFT JOIN your_jobs j USING (name)) yours`,
+  ),
   // Only the jobs of this build count: no process updates the heartbeat of a job that an older or newer build has under
   // another name.
   gauge(
@@ -185,9 +199,12 @@ const readWork = statement(
    ${OF_WORK.map(({ rows }) => rows).join("\nUNION ALL\n")}`,
 );
 
-/** `jobs`: the names of this build's jobs. */
-export const stateOfWork = (db: Queryable, jobs: readonly string[]): Promise<Sample[]> =>
-  db.query(readWork, [jobs]);
+/** `jobs`, `yours`: the names of this build's jobs, and of the vendor's. */
+export const stateOfWork = (
+  db: Queryable,
+  jobs: readonly string[],
+  yours: readonly string[] = [],
+): Promise<Sample[]> => db.query(readWork, [jobs, yours]);
 
 /** The credentials by state, and the ages of their tokens: the buckets of the histogram by their bounds. */
 export async function stateOfCredentials(db: Queryable): Promise<Sample[]> {

@@ -27,7 +27,8 @@ export interface ActionRequest {
 
 /** The message holds no secrets. */
 export interface ActionEnd {
-  state: "done" | "failed";
+  /** `interrupted`: by a signal or the stop of its process, with some of its work not begun. */
+  state: "done" | "failed" | "interrupted";
   message: string | null;
 }
 
@@ -57,7 +58,7 @@ const SEEN_EVERY_MS = 1_000;
 /** Then its process has ended. */
 const STOPPED_AFTER_MS = 30_000;
 
-/** Stores the progress of an action that has begun each second, so that any process can show it; and then its end. */
+/** Stores the progress of an action at its beginning and each second, so that any process can show it; and then its end. */
 export function followAction(db: Database, id: number) {
   let progress = { done: 0, total: 0 };
   async function store(end?: ActionEnd): Promise<void> {
@@ -66,9 +67,14 @@ export function followAction(db: Database, id: number) {
     const data = { ...progress, seenAt: now, ...(end && { ...end, endedAt: now }) };
     await operatorAction.updateMany({ where: { id, state: "running" }, data });
   }
-  const timer = setInterval(() => void store().catch(() => undefined), SEEN_EVERY_MS).unref();
+  const storeIfPossible = () => void store().catch(() => undefined);
+  const timer = setInterval(storeIfPossible, SEEN_EVERY_MS).unref();
   return {
-    onProgress: (done: number, total: number): void => void (progress = { done, total }),
+    onProgress(done: number, total: number): void {
+      const isFirst = progress.total === 0;
+      progress = { done, total };
+      if (isFirst && total > 0) storeIfPossible();
+    },
     async end(ended: ActionEnd): Promise<void> {
       clearInterval(timer);
       await retryWhileUnreachable(() => store(ended));
@@ -79,13 +85,20 @@ export function followAction(db: Database, id: number) {
 export type AuditEntry = ReturnType<typeof entryOf>;
 
 function entryOf({ id, state, operator: name, account, address, ...stored }: OperatorAction, nowMs: number) {
-  const { action, uuid, message, done, total, startedAt, endedAt, seenAt } = stored;
+  const { action, uuid, done, total, startedAt, endedAt, seenAt } = stored;
+  const isStopped = state === "running" && nowMs - seenAt.getTime() > STOPPED_AFTER_MS;
   return {
     ...{ id: Number(id), action, uuid, operator: { name, account, address } },
-    ...{ message, done, total, startedAt, endedAt },
-    /** running | stopped (its process ended before it did) | done | failed */
-    state: state === "running" && nowMs - seenAt.getTime() > STOPPED_AFTER_MS ? "stopped" : state,
+    ...{ message: isStopped ? stoppedInWords(done, total) : stored.message, done, total, startedAt, endedAt },
+    /** running | stopped (its process ended before it did) | done | failed | interrupted */
+    state: isStopped ? "stopped" : state,
   };
+}
+
+function stoppedInWords(done: number, total: number): string {
+  const how =
+    total === 0 ? "How far it came is not known" : `${done} of ${total} were done, as far as is known`;
+  return `Its process ended before it did, or could not store its end. ${how}.`;
 }
 
 export async function findAction(db: Database, id: number): Promise<AuditEntry | null> {

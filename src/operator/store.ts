@@ -1,5 +1,6 @@
 import { statement, type Database, type Queryable } from "../database/database.ts";
 import { IS_RECOVERABLE } from "../credentials/lost-store.ts";
+import { GRANT_SECONDS } from "../credentials/states.ts";
 import { whereGone } from "../ledgers/store.ts";
 import type { ResourceState } from "../resources/states.ts";
 import {
@@ -8,11 +9,12 @@ import {
   IS_LATE,
   STEP_COLUMNS,
   stepsOf,
+  UNANSWERED,
   whereBeside,
   whereNext,
   type StepRow,
 } from "../work/queue.ts";
-import { IS_OF_YOU, NOTICED, whereAnnouncing, type Step } from "../work/step.ts";
+import { IS_OF_YOU, NOTICED, whereAnnouncing, YOUR_KINDS, type Step, type StepKind } from "../work/step.ts";
 import { MOST_COUNTED } from "./wording.ts";
 
 // What operators' actions read of many resources, and the little that they write besides what the rooms themselves do.
@@ -156,19 +158,90 @@ export async function listedUuids(
 }
 
 // Tokens that the platform refuses during a wave of refusals stay active, but the operator must know. They may be
-// millions, so a bounded part is read.
+// millions, so a bounded part is read; of those that failed once or twice, which are tried again soon, what is due next.
 const failing = statement(
   "failing_tokens",
   `SELECT count(*)::int AS count, extract(epoch FROM min(expires_at) - now())::float8 AS "leftSeconds",
      (array_agg(last_error ORDER BY expires_at) FILTER (WHERE last_error IS NOT NULL))[1] AS "lastError"
-   FROM (SELECT expires_at, last_error FROM credentials
-     WHERE state = 'active' AND (attempts >= 3 OR rejected_at IS NOT NULL)
-       AND (attempts >= 3 OR rejected_at < now() - interval '1 minute') AND NOT ${whereGone("credentials.uuid")} LIMIT ${MOST_COUNTED}) few`,
+   FROM ((SELECT uuid, expires_at, last_error FROM credentials
+     WHERE state = 'active' AND (attempts >= 3 OR rejected_at < now() - interval '1 minute')
+       AND (attempts >= 3 OR rejected_at IS NOT NULL) LIMIT ${MOST_COUNTED})
+   UNION (SELECT uuid, expires_at, last_error FROM (SELECT * FROM credentials
+       WHERE state IN ('active', 'needs_reauth', 'signed_in') ORDER BY due_at LIMIT ${MOST_COUNTED}) next
+     WHERE state = 'active' AND attempts > 0 AND last_error IS NOT NULL)) few WHERE NOT ${whereGone("few.uuid")}`,
 );
 
 /** Tokens whose refresh fails: how many, how long the first one has left, and the last answer to it. */
 export const failingTokens = async (db: Queryable) =>
   (await db.query<{ count: number; leftSeconds: number; lastError: string | null }>(failing))[0]!;
+
+// A code that the platform refuses in its first seconds is only early.
+const failingExchanges = statement(
+  "failing_grants",
+  `SELECT count(*)::int AS count, extract(epoch FROM now() - min(grant_deadline))::float8 + ${GRANT_SECONDS} AS "ageSeconds",
+     (array_agg(last_error ORDER BY grant_deadline))[1] AS "lastError"
+   FROM (SELECT grant_deadline, last_error FROM credentials WHERE state = 'grant_pending' AND attempts > 0 AND last_error IS NOT NULL
+       AND (rejected_at IS NULL OR grant_deadline < now() + interval '${GRANT_SECONDS - 10} seconds')
+     ORDER BY grant_deadline LIMIT ${MOST_COUNTED}) few`,
+);
+
+/** Grants whose exchange failed so far: how many, how long ago the first one came, and the last answer to it. */
+export const failingGrants = async (db: Queryable) =>
+  (await db.query<{ count: number; ageSeconds: number; lastError: string }>(failingExchanges))[0]!;
+
+/** A call of a function that goes on for longer than this hangs, or is slow. */
+const SLOW = "interval '10 seconds'";
+const kinds = YOUR_KINDS.map((kind) => `('${kind}')`).join();
+// The same work as that of the metrics `addon_your_service_failing` and `…_under_way`, but that a call has a while to end.
+const trouble = statement(
+  "trouble_of_functions",
+  `SELECT kind, failed AS "isFailing", count(*)::int AS count,
+     greatest(extract(epoch FROM now() - min(since)), 0)::float8 AS seconds, array_agg(DISTINCT plan ORDER BY plan) AS plans,
+     (array_agg(uuid::text ORDER BY since, uuid))[1:5] AS some, (array_agg(last_error ORDER BY since DESC))[1] AS "lastError"
+   FROM (VALUES ${kinds}) named(kind) CROSS JOIN LATERAL (
+     SELECT s.uuid, coalesce(s.detail->>'plan', r.plan) AS plan, s.last_error, ${HAS_FAILED} AS failed,
+       CASE WHEN ${HAS_FAILED} THEN coalesce((s.detail->>'dueSince')::timestamptz, s.due_at) ELSE s.due_at END AS since
+     FROM (SELECT * FROM steps s WHERE s.kind = named.kind AND (leased_until IS NOT NULL OR last_error IS NOT NULL)
+       AND NOT ${whereAnnouncing("s")} ORDER BY due_at LIMIT ${MOST_COUNTED}) s JOIN resources r USING (uuid)
+     WHERE ${HAS_FAILED} OR (s.leased_until > now() AND s.attempts > 0)
+     UNION ALL SELECT u.uuid, r.plan, NULL, false, u.created_at
+       FROM (${UNANSWERED} LIMIT 1000) u JOIN resources r USING (uuid) WHERE named.kind = 'provision'
+   ) work WHERE failed OR since < now() - ${SLOW} GROUP BY kind, failed ORDER BY kind, failed DESC`,
+);
+
+/** Resources for which a function does not end: it fails, or it was called a while ago. */
+export interface Trouble {
+  kind: StepKind;
+  isFailing: boolean;
+  count: number;
+  /** Since when the first of them is late. */
+  seconds: number;
+  plans: string[];
+  /** The first five. */
+  some: string[];
+  lastError: string | null;
+}
+
+export const troubleOfFunctions = (db: Queryable) => db.query<Trouble>(trouble);
+
+// What is stuck has its own alarm.
+const atPlatform = statement(
+  "failing_at_platform",
+  `SELECT count(*)::int AS count, coalesce(array_agg(DISTINCT kind), '{}') AS kinds,
+     greatest(extract(epoch FROM now() - min(coalesce((detail->>'dueSince')::timestamptz, due_at))), 0)::float8 AS seconds,
+     coalesce((array_agg(uuid::text ORDER BY due_at, uuid))[1:3], '{}') AS some, (array_agg(last_error ORDER BY due_at))[1] AS "lastError"
+   FROM (SELECT kind, uuid, due_at, detail, last_error FROM steps s
+     WHERE last_error IS NOT NULL AND (NOT ${IS_OF_YOU} OR ${whereAnnouncing("s")} OR detail ? 'isOfPlatform')
+       AND attempts < ${ALARM_AFTER_ATTEMPTS} LIMIT ${MOST_COUNTED}) few`,
+);
+
+/** Steps whose last call failed at the platform, and that are not stuck yet; `some`: resources that have one. */
+export const failingAtPlatform = async (db: Queryable) =>
+  (
+    await db.query<Pick<Trouble, "count" | "seconds" | "some" | "lastError"> & { kinds: string[] }>(
+      atPlatform,
+    )
+  )[0]!;
 
 // What an operator may do to the steps that call the vendor's functions. What was never tried and falls due later, such
 // as the end of old credentials, is left alone; so is, to be given up, what waits behind another step. A step of which the

@@ -81,6 +81,11 @@ export function isWhole({ failed, left = 0 }: Report): boolean {
   return failed.length + left === 0;
 }
 
+/** Whether a signal or the stop of the process has left some of it. */
+export function wasInterrupted({ left = 0 }: Report, { signal }: Pick<How, "signal">): boolean {
+  return left > 0 && signal.aborted;
+}
+
 /** A report in words; `doneWord` names the success, such as "refreshed". */
 export function reportInWords({ done, failed, skipped, left }: Report, doneWord: string): string {
   return [

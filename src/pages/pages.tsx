@@ -76,8 +76,8 @@ function Layout(props: { siteName: string; style: string; page: Page; around: Ar
 
 type Fact = readonly [name: ComponentChildren, value: ComponentChildren];
 
-export function Facts({ of }: { of: readonly (Fact | null | "")[] }) {
-  const facts = of.filter((fact) => fact !== null && fact !== "");
+export function Facts({ of }: { of: readonly (Fact | null | "" | false)[] }) {
+  const facts = of.filter((fact) => fact !== null && fact !== "" && fact !== false);
   return (
     <dl>
       {facts.map(([name, value]) => (

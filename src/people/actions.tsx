@@ -31,11 +31,16 @@ function actionNamed({ vendor }: Context, name: string): CustomerAction | null {
   return vendor.actions && Object.hasOwn(vendor.actions, name) ? vendor.actions[name]! : null;
 }
 
-/** Without a role that is known, or with no permission but to view, a person may look. */
-function mayDo(action: CustomerAction, person: CustomerPerson): boolean {
+/** Without a role that is known, or with no permission but to view, a person may look. So may one if `may` throws. */
+function mayDo({ log }: Context, name: string, action: CustomerAction, person: CustomerPerson): boolean {
   const { role, permissions } = person;
   const mayOnlyView = permissions.length > 0 && permissions.every((each) => each === "view");
-  return action.may ? action.may(person) : MAY_CHANGE.includes(role) && !mayOnlyView;
+  try {
+    return action.may ? action.may(person) : MAY_CHANGE.includes(role) && !mayOnlyView;
+  } catch (error) {
+    log.error({ customerAction: name, error }, "The may() of an action failed; the person may only look");
+    return false;
+  }
 }
 
 /** Valid for one action of one session, which is of one resource. */
@@ -43,13 +48,17 @@ function purposeOf({ session, resource }: Visit, name: string): Purpose {
   return { of: "customer", path: `${resource.uuid}/${name}`, holder: session.reveal() };
 }
 
-/** Makes the forms on the vendor's page, which has the address `here`. */
+/** Makes the forms on the vendor's page, which has the address `here`. One for an action that there is not is left out. */
 export function formsOf(ctx: Context, visit: Visit, here: string) {
   return (name: string, content: ComponentChildren) => {
     const action = actionNamed(ctx, name);
-    if (!action)
-      throw new Error(`The page has a form for "${name}", which is none of the service's actions.`);
-    if (!mayDo(action, visit.person)) return null;
+    if (!action) {
+      const words = `The page has a form for "${name}", which is none of the service's actions.`;
+      const about = { uuid: visit.resource.uuid, customerAction: name, error: new Error(words) };
+      ctx.log.error(about, "A form is left out of a customer's page");
+      return null;
+    }
+    if (!mayDo(ctx, name, action, visit.person)) return null;
     return (
       <form method="post" action={`${here}/actions/${name}`}>
         <input type="hidden" name={TOKEN} value={tokenFor(ctx, purposeOf(visit, name))} />
@@ -72,7 +81,7 @@ export async function carryOut(ctx: Context, visit: Visit, request: Request): Pr
   const action = actionNamed(ctx, name);
   const form = formOf(ctx, purposeOf(visit, name), fields.get(TOKEN));
   if (!action || !form || !isFromOurPage(ctx, request)) throw notFromOurPage(again);
-  if (!mayDo(action, person))
+  if (!mayDo(ctx, name, action, person))
     throw problem("may_only_look", `The role is ${person.role ?? "not known"}.`, again);
 
   const id = await beginCustomerAction(ctx.db, uuid, { action: name, user, form });

@@ -37,18 +37,25 @@ export interface CustomerPerson {
   permissions: readonly string[];
 }
 
-/** What a page for a customer may use. */
-export interface CustomerTools {
+/** What a page for a customer may use. `Action`: the names of your `actions`. */
+export interface CustomerTools<Action extends string = string> {
   person: CustomerPerson;
-  /** The form of one of your `actions`, around the fields and the button in `content`. Null for a person who may not send it. */
-  form(action: string, content: ComponentChildren): VNode | null;
+  /**
+   * The form of one of your `actions`, around the fields and the button in `content`. Null for a person who may not send
+   * it, and for an action that there is not, which is logged.
+   */
+  form(action: Action, content: ComponentChildren): VNode | null;
 }
 
 /**
- * What a vendor writes for customers: the page of one resource, rendered at each request within 5 seconds. Every value
- * in it is escaped. The page's policy blocks scripts, styles of its own, and all images except `data:` ones.
+ * What a vendor writes for customers: the page of one resource, rendered at each request within 5 seconds; if it throws,
+ * the kit shows the resource's plan and state. Every value in it is escaped. The page's policy blocks scripts, styles of
+ * its own, and all images except `data:` ones. As `CustomerPage<keyof typeof actions>` it has forms for those actions alone.
  */
-export type CustomerPage = (resource: CustomerResource, page: CustomerTools) => Page | Promise<Page>;
+export type CustomerPage<Action extends string = string> = (
+  resource: CustomerResource,
+  page: CustomerTools<Action>,
+) => Page | Promise<Page>;
 
 /** Something that a customer may do on the page of a resource, by a form. */
 export interface CustomerAction {

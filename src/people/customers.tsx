@@ -5,21 +5,17 @@ import { customerAction } from "../extend/store.ts";
 import { visible } from "../marks.ts";
 import { addressOf, goTo, isFromOurPage } from "../pages/address.ts";
 import { formIn, parseForm, readForm } from "../pages/forms.ts";
-import { notFromOurPage, show, type Problem } from "../pages/pages.tsx";
+import { notFromOurPage, type Problem } from "../pages/pages.tsx";
 import { apart } from "../processes/clocks.ts";
 import type { Secret } from "../secret.ts";
 import { readUuid } from "../values.ts";
-import { within } from "../within.ts";
-import { carryOut, formsOf, Result, type Visit } from "./actions.tsx";
+import { carryOut, Result, type Visit } from "./actions.tsx";
 import { readCookie, writeCookie, type SecretCookie } from "./cookies.ts";
 import { problem } from "./problems.ts";
-import { KitError } from "../errors.ts";
+import { showResource } from "./resource-page.tsx";
 import { createRoles } from "./roles.ts";
 import { readSignedForm } from "./sign-on.ts";
 import { closeSession, CUSTOMER_SESSION_SECONDS, findCustomerSession, openCustomerSession } from "./store.ts";
-
-/** A customer waits in front of a browser; a page that takes longer than this is a fault of the vendor's service. */
-const PAGE_TIME_MS = 5_000;
 
 /** `/sso`: the sign-on of customers with a form that the platform's dashboard signed (assumed, section 6). */
 export function signOnRoutes(ctx: Context, salt: Secret): Router {
@@ -86,22 +82,10 @@ export function customerRoutes(ctx: Context): Router {
       const visit = await visitOf(request, response);
       const { resource, person } = visit;
       const { uuid } = resource;
-      const here = `${addressOf(ctx, request).base}/customer/${uuid}`;
-      const form = formsOf(ctx, visit, here);
-      const late = () => new Error("The service's customerPage() takes too long");
-      // Its backend's errors would be taken for those of our database; a Refusal, or an error of the kit's, is no fault.
-      const shown = { person: withMarks(person), form };
-      const made = (async () => ctx.customerPage(withMarks(resource), shown))().catch((cause: unknown) => {
-        if (cause instanceof KitError) throw cause;
-        throw new KitError("customer_page_failed", "The service's customerPage() failed", { cause });
-      });
-      const page = await within(PAGE_TIME_MS, made, late);
       const [sent] = /^[\w-]{16}$/.exec(String(request.query["sent"])) ?? [];
       const ended = sent ? await customerAction(ctx.db, uuid, sent) : null;
-      const content = (
+      const below = (
         <>
-          {ended && <Result of={ended} />}
-          {page.content}
           <hr />
           {person.email !== null && (
             <p>
@@ -112,13 +96,14 @@ export function customerRoutes(ctx: Context): Router {
               .
             </p>
           )}
-          <form method="post" action={`${here}/sign-out`}>
+          <form method="post" action={`${addressOf(ctx, request).base}/customer/${uuid}/sign-out`}>
             <button type="submit">Sign out</button>
           </form>
         </>
       );
       const refresh = ended?.state === "running" ? 2 : undefined;
-      show(ctx, request, response, { ...page, refresh, content, keepsMarks: true });
+      const around = { above: ended && <Result of={ended} />, below, refresh };
+      await showResource(ctx, { request, response, visit }, around);
     })
     .all(methodNotAllowed("GET, HEAD"));
 
@@ -143,15 +128,6 @@ export function customerRoutes(ctx: Context): Router {
     })
     .all(methodNotAllowed("POST"));
   return router;
-}
-
-/** What a page is made of, with the marks in names from outside visible: the page's own may stay. */
-function withMarks<Shown extends object>(members: Shown): Shown {
-  const shown = Object.entries(members).map(([name, value]: [string, unknown]) => [
-    name,
-    typeof value === "string" ? visible(value) : value,
-  ]);
-  return Object.fromEntries(shown) as Shown;
 }
 
 /** One cookie per resource: a customer with two resources open in two tabs is signed on to both. */

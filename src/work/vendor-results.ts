@@ -9,21 +9,31 @@ import type { Json } from "../values.ts";
 
 const broken = (message: string) => new KitError("broken_contract", message);
 
+/** Called with what is left out of a result, because it is no text: the work is done all the same. */
+export type NoteOdd = (what: string) => void;
+
 /** The result in what a function returned. Throws a `KitError`. */
-export function resultIn(offer: Offer, name: string, outcome: Outcome | NotYet | undefined | null): Result {
+export function resultIn(
+  offer: Offer,
+  name: string,
+  outcome: Outcome | NotYet | undefined | null,
+  noteOdd: NoteOdd = () => undefined,
+): Result {
   // A forgotten `return` would otherwise show as an error in the kit's own code.
   if (outcome === undefined || outcome === null)
     throw broken(
       `The service's ${name}() returned nothing; it must return its config, or later. Is a return missing?`,
     );
-  const { logDrainUrl } = outcome as Done | Later;
+  const text = (member: "message" | "logDrainUrl") =>
+    textIn(member, (outcome as Partial<Done>)[member], noteOdd);
+  const logDrainUrl = text("logDrainUrl");
   if (isNotYet(outcome)) {
     if ((outcome as Partial<Done>).config != null)
       throw broken("The service returned both config and later: return later alone until the work is done.");
-    return { is: "later", ...whenAgain(outcome), logDrainUrl };
+    return { is: "later", ...whenAgain(outcome, noteOdd), logDrainUrl };
   }
   const config = checkedConfig(offer, outcome.config);
-  const done = { is: "done", config, message: outcome.message, logDrainUrl } as const;
+  const done = { is: "done", config, message: text("message"), logDrainUrl } as const;
   return name === "rotate" ? { ...done, retires: checkedRetires(outcome as Partial<Rotated>) } : done;
 }
 
@@ -47,9 +57,16 @@ export function isNotYet(outcome: unknown): outcome is Later {
 }
 
 /** The sentence of a `later`, and in how many seconds to call again: 1 to 3,600. */
-export function whenAgain({ later, againInSeconds = 30 }: NotYet) {
-  const seconds = Math.min(Math.max(againInSeconds, 1), 3_600);
-  return { message: String(later).trim() || "The work goes on.", againInSeconds: seconds || 30 };
+export function whenAgain({ later, againInSeconds }: NotYet, noteOdd: NoteOdd) {
+  const seconds = typeof againInSeconds === "number" ? Math.min(Math.max(againInSeconds, 1), 3_600) : 30;
+  const message = textIn("later", later, noteOdd)?.trim() || "The work goes on.";
+  return { message, againInSeconds: seconds || 30 };
+}
+
+function textIn(member: string, value: unknown, noteOdd: NoteOdd): string | undefined {
+  if (value === undefined || value === null || typeof value === "string") return value ?? undefined;
+  noteOdd(`${member} of type ${typeof value}`);
+  return undefined;
 }
 
 /**

@@ -14,7 +14,7 @@ import { endStep, writeProvisionStep } from "./queue.ts";
 import { rotationOf } from "../extend/rotation.ts";
 import { functionOf, isOfPlanChange, LONGEST_STEP_MS, type Step } from "./step.ts";
 import { settleRetired, settleStep } from "./store.ts";
-import { isNotYet, resultIn, whenAgain } from "./vendor-results.ts";
+import { isNotYet, resultIn, whenAgain, type NoteOdd } from "./vendor-results.ts";
 
 // The steps that call the vendor's functions, in this one place. Each throws in order to be tried again.
 
@@ -41,8 +41,17 @@ export async function retire(ctx: Context, step: Step, signal: AbortSignal): Pro
 
 async function untilDone(...given: Parameters<typeof call<void | NotYet>>): Promise<void> {
   const outcome = await call(...given);
-  if (isNotYet(outcome)) throw new StillUnderWay(whenAgain(outcome));
+  const [ctx, step] = given;
+  if (isNotYet(outcome)) throw new StillUnderWay(whenAgain(outcome, noteOdd(ctx, step)));
 }
+
+const noteOdd =
+  ({ log }: Context, { kind, resource: { uuid }, requestId }: Step): NoteOdd =>
+  (reason) =>
+    log.error(
+      { uuid, requestId, function: functionOf(kind), reason },
+      "Your service returned what is no text; it is left out",
+    );
 
 /** The vendor's work goes on: the step is run again in `againInSeconds`. */
 export class StillUnderWay extends Error {
@@ -138,7 +147,7 @@ async function resultOf(ctx: Context, step: Step, signal: AbortSignal): Promise<
     return vendor.finish(resource, ctx.platformFor(uuid));
   };
   try {
-    return resultIn(offer, functionOf(step.kind), await call(ctx, step, signal, work));
+    return resultIn(offer, functionOf(step.kind), await call(ctx, step, signal, work), noteOdd(ctx, step));
   } catch (thrown) {
     const error = mayQuote(thrown, secretsOf(ctx.vault, step.resource));
     if (error instanceof Refusal) return { is: "refused", refusal: error };

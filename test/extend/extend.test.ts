@@ -7,6 +7,7 @@ import { Refusal } from "../../src/errors.ts";
 import type { Extensions, Kit, YourJob } from "../../src/extend/contract.ts";
 import { createYourJobs } from "../../src/extend/jobs.ts";
 import { claimJobs } from "../../src/extend/store.ts";
+import type { CustomerPage, CustomerTools } from "../../src/people/contract.ts";
 import type { DoctorReport } from "../../src/operator/doctor/doctor.ts";
 import { openContext } from "../../src/open-context.ts";
 import { aVendor, type Vendor } from "../support/a-vendor.ts";
@@ -51,11 +52,13 @@ vendor.routes = (router) => {
 vendor.metrics = {
   bells_total: { help: "Bells that rang", labels: ["tower"] },
   rings_total: { help: "Rings" },
+  rings_total_count: { help: "Of another kind" },
 };
 vendor.checks = {
   bell: async () => trouble,
   rope: async () => Promise.reject(new Error(`The rope is refused: ${METRICS_PASSWORD}.`)),
   tower: () => new Promise(() => undefined),
+  clock: async () => ({ ticks: true }) as unknown as string,
 };
 vendor.jobs = [
   {
@@ -198,9 +201,38 @@ describe("the vendor's metrics and checks", () => {
     await eventually(async () => /^bells_total\{tower="north"\} 3$/m.test(await scraped()));
     const timed = /^addon_your_service_duration_seconds_count\{function="provision",result="done"\} [1-9]/m;
     await eventually(async () => timed.test(await scraped()));
-    expect(() => kit.count("gongs_total")).toThrow("gongs_total is not among the metrics");
-    for (const by of [NaN, -1, Infinity])
-      expect(() => kit.count("bells_total", { tower: "north" }, by)).toThrow("is no number to add");
+  });
+
+  const hostile = { get tower(): string { throw new Error("the bell jams") } }; // prettier-ignore
+  it.each<[string, string, unknown, unknown, string]>([
+    ["a name that is not declared", "gongs_total", {}, 1, "gongs_total is not among the metrics"],
+    ["a label that is not declared", "bells_total", { steeple: "north" }, 1, "steeple"],
+    ["a label that is no text", "bells_total", { tower: 5 }, 1, "the label tower is no text"],
+    ["a label that cannot be read", "bells_total", hostile, 1, "the bell jams"],
+    ["labels that are none", "bells_total", null, 1, "null"],
+    ...[NaN, -1, Infinity, "2", 2n].map(
+      (by) =>
+        [`${typeof by} ${by}`, "bells_total", { tower: "odd" }, by, ""] as [
+          string,
+          string,
+          object,
+          unknown,
+          string,
+        ],
+    ),
+  ])(
+    "are not counted with %s, which the log names, and nothing is thrown",
+    async (_what, name, labels, by, words) => {
+      const before = world.lines("kit.count()").length;
+      kit.count(name, labels as Record<string, string>, by as number);
+      expect(world.lines("kit.count()").length).toBe(before + 1);
+      expect(world.lines("kit.count()", `"metric":"${name}"`, words)).not.toEqual([]);
+      expect(await scraped()).not.toMatch(/tower="odd"/);
+    },
+  );
+
+  it("are scraped each by its own name, also one that is named like another with an end of a histogram's", async () => {
+    expect((await scraped()).match(/^rings_total_count 0$/gm)).toHaveLength(1);
   });
 
   it("take any text as a label's value, and as an alarm in the log, of which 100 characters are kept", async () => {
@@ -225,22 +257,26 @@ describe("the vendor's metrics and checks", () => {
       "your-bell": expect.not.stringContaining("cracked"),
       "your-rope": "The rope is refused: [secret].",
       "your-tower": "It did not end in 0.3 s.",
+      "your-clock": expect.stringContaining("returned something of type object"),
       "your-jobs": expect.stringMatching(/^The jobs of your service run; next \(UTC\): meter at 2/),
     });
     trouble = "The bell is cracked.";
-    await world.rows(`UPDATE your_jobs SET last_error = 'no ladder'`);
+    await world.rows(
+      `UPDATE your_jobs SET last_error = 'no ladder', attempts = 4, failing_since = now() - interval '3 hours'`,
+    );
+    const said =
+      /^meter failed 4 times since \S+ \S+ \(3 h ago\): no ladder\. It is tried again at \S+ \S+ \(in .*\)\.$/;
     expect(await lines()).toMatchObject({
       "your-bell": "The bell is cracked.",
-      "your-jobs": expect.stringMatching(/^meter failed: no ladder It is tried again at 2/),
+      "your-jobs": expect.stringMatching(said),
     });
-    expect(await read("/operator", basic("operator", OPERATOR_PASSWORD))).toContain(
-      "meter failed: no ladder",
-    );
-    const killed = `UPDATE your_jobs SET last_error = NULL, due_at = now() - interval '1 hour', leased_until = now() - interval '1 hour'`;
+    expect(await read("/operator", basic("operator", OPERATOR_PASSWORD))).toContain("meter failed 4 times");
+    const killed = `UPDATE your_jobs SET last_error = NULL, attempts = 0, failing_since = NULL, due_at = now() - interval '1 hour', leased_until = now() - interval '1 hour'`;
     await world.service.services.jobs.stop();
     await world.rows(killed);
     expect(await lines()).toMatchObject({ "your-jobs": expect.stringMatching(/^meter is due since 2/) });
-    await world.rows(`UPDATE your_jobs SET leased_until = NULL, due_at = now() + interval '1 hour'`);
+    await world.rows(`DELETE FROM your_jobs`);
+    expect(await lines()).toMatchObject({ "your-jobs": expect.stringContaining("has planned meter yet") });
     await world.restart();
   });
 });
@@ -315,6 +351,114 @@ describe("a job of the vendor's", () => {
     await eventually(async () => (await row())?.attempts === 0);
   });
 
+  describe("that fails again and again", () => {
+    const alarms = () => world.lines('"alarm":"job_fails"', '"job":"meter"');
+    const gauge = async () =>
+      /^addon_your_jobs_failing\{function="jobs.meter"\} (\d)$/m.exec(await scraped())?.[1];
+    const counted = async () =>
+      Number(/^addon_alarms_total\{alarm="job_fails"\} (\d+)$/m.exec(await scraped())![1]);
+    const noted = `UPDATE your_jobs SET due_at = now() - interval '1 hour', overdue_at = now() - interval '1 minute'`;
+    let before: number;
+    beforeEach(async () => {
+      await world.rows(
+        `UPDATE your_jobs SET attempts = 0, last_error = NULL, alarmed_at = NULL, leased_until = NULL`,
+      );
+      before = alarms().length;
+    });
+    async function fails(attempts: number): Promise<number> {
+      next.push(() => Promise.reject(new Error("no broker")));
+      await makeDue();
+      await eventually(async () => (await row())?.attempts === attempts);
+      return alarms().length - before;
+    }
+    async function works(): Promise<void> {
+      await makeDue();
+      await eventually(async () => (await row())?.attempts === 0);
+    }
+
+    it("raises its alarm at the third failure and at each twelfth, and its end is logged", async () => {
+      const first = await counted();
+      expect([await fails(1), await gauge()]).toEqual([0, "0"]);
+      expect([await fails(2), await fails(3), await fails(4)]).toEqual([0, 1, 1]);
+      await eventually(async () => expect([await gauge(), await counted()]).toEqual(["1", first + 1]));
+      expect(JSON.parse(alarms().at(-1)!)).toMatchObject({
+        failures: 3,
+        error: "no broker",
+        since: expect.stringMatching(/^2/),
+        nextTry: expect.stringMatching(/^2/),
+      });
+      await world.rows(`UPDATE your_jobs SET attempts = 10`);
+      expect([await fails(11), await fails(12), await fails(13)]).toEqual([1, 2, 2]);
+      await works();
+      expect(world.lines('"A job of yours works again"', '"failures":13')).toHaveLength(1);
+      await eventually(async () => expect(await gauge()).toBe("0"));
+      expect([await fails(1), await fails(2), await fails(3)]).toEqual([2, 2, 3]);
+      await works();
+    });
+
+    it("raises its alarm at the failure by which its next regular time has passed", async () => {
+      expect(await fails(1)).toBe(0);
+      await world.rows(noted);
+      expect(await fails(2)).toBe(1);
+      await eventually(async () => expect(await gauge()).toBe("1"));
+      await works();
+    });
+
+    it("does not while failures and good runs alternate", async () => {
+      for (const _ of [1, 2, 3, 4]) {
+        expect(await fails(1)).toBe(0);
+        await works();
+      }
+    });
+
+    it("raises its alarm before it runs again if its process dies each time", async () => {
+      await world.rows(
+        `UPDATE your_jobs SET attempts = 2, last_error = 'x', started_at = now(), due_at = now(), leased_until = now() - interval '1 hour'`,
+      );
+      let seen = -1;
+      next.push(async () => void (seen = alarms().length - before));
+      await eventually(async () => (await row())?.attempts === 0);
+      expect([seen, world.lines('"alarm":"job_fails"', "Its process ended").length]).toEqual([1, 1]);
+    });
+
+    it("counts as failed when each stop cuts it off, once its next regular time has passed", async () => {
+      const cutOff = async () => {
+        const begun = runs.length + 1;
+        next.push((signal) => new Promise((resolve) => signal.addEventListener("abort", resolve)));
+        await makeDue();
+        await eventually(() => runs.length === begun);
+        await world.service.services.jobs.stop();
+        await world.rows(`UPDATE your_jobs SET due_at = now() + interval '1 hour'`);
+        const found = await row();
+        await world.restart();
+        return [found?.attempts, found?.error, alarms().length - before];
+      };
+      const words = "Its process stopped before it had ended.";
+      expect([await cutOff(), await cutOff()]).toEqual(Array(2).fill([0, words, 0]));
+      await world.rows(`UPDATE your_jobs SET overdue_at = now()`);
+      expect(await cutOff()).toEqual([1, words, 1]);
+      await works();
+    });
+
+    it("fails, by the gauge, when no process has run it for five minutes, or has ever planned it", async () => {
+      await world.service.services.jobs.stop();
+      const late = (minutes: number) =>
+        world.rows(`UPDATE your_jobs SET due_at = now() - make_interval(mins => $1)`, [minutes]);
+      await late(4);
+      await eventually(async () => expect(await gauge()).toBe("0"));
+      await late(6);
+      await eventually(async () => expect(await gauge()).toBe("1"));
+      await world.rows(`DELETE FROM your_jobs`);
+      await eventually(async () => expect(await gauge()).toBe("0"));
+      await world.rows(
+        `UPDATE heartbeats SET at = now() - interval '6 minutes' WHERE name = 'run-your-jobs'`,
+      );
+      await eventually(async () => expect(await gauge()).toBe("1"));
+      await world.restart();
+      await eventually(row);
+    });
+  });
+
   it("that is cut off by a crash counts as failed", async () => {
     next.push((signal) => new Promise((resolve) => signal.addEventListener("abort", resolve)));
     await makeDue();
@@ -354,12 +498,53 @@ it.each<[string, Extensions, string]>([
   ["a job on a day that never comes", { jobs: [job("meter", "0 0 1 * 1#2")] }, "the job meter is to run"],
   ["two jobs of one name", { jobs: [job("a"), job("a")] }, 'two jobs have the name "a"'],
   ["a metric that is named like the kit's", { metrics: { addon_due: { help: "Due" } } }, "addon_due"],
+  ["a metric that is named like the scraper's", { metrics: { up: { help: "Up" } } }, "the metric up"],
+  ["a metric whose name is none", { metrics: { "bell-rings": { help: "Rings" } } }, "Invalid metric name"],
+  ["a metric without help", { metrics: { rings: { help: "" } } }, "help"],
+  ["a label that Prometheus reserves", { metrics: { rings: { help: "x", labels: ["__name"] } } }, `"__name"`],
+  ["a label of histograms", { metrics: { rings: { help: "x", labels: ["le"] } } }, `"le"`],
+  ["a label that is none", { metrics: { rings: { help: "x", labels: ["a b"] } } }, "Invalid label name"],
+  [
+    "labels that are no list",
+    { metrics: { rings: { help: "x", labels: "a" as never } } },
+    "labels is no list",
+  ],
+  ["a check that is no function", { checks: { bell: null as never } }, "of checks, bell is a function"],
+  [
+    "a job without run",
+    { jobs: [{ name: "a", at: "* * * * *" } as never] },
+    "of the job a, run is a function",
+  ],
+  ["an action without run", { actions: { move: {} as never } }, "of the action move, run"],
+  [
+    "a button without text",
+    { operatorActions: { move: { run: never, effect: "x" } as never } },
+    "label is a text",
+  ],
   ["a rotation at each moment", { rotation: { rotate: never, retire: never, everyDays: 0 } }, TIMES],
   ["a rotation in eternity", { rotation: { rotate: never, retire: never, everyDays: Infinity } }, TIMES],
   ["an overlap below zero", { rotation: { rotate: never, retire: never, overlapMinutes: -1 } }, TIMES],
 ])("%s keeps the service from starting, and says so", async (_what, brought, words) => {
   const parts = { ...teapotParts, vendor: Object.assign(aVendor(), brought) };
   await expect(openContext(teapotConfig(world.environment), parts)).rejects.toThrow(words);
+});
+
+it("a metric, a label or an action that is not declared does not compile, where the types are given the names", () => {
+  type Declared = Record<"bells_total", { help: string; labels: readonly ["tower"] }>;
+  const wrong = (typed: Kit<Declared>, { form }: CustomerTools<"move">) => {
+    typed.count("bells_total", { tower: "north" });
+    form("move", "");
+    // @ts-expect-error: no such metric
+    typed.count("bell_total");
+    // @ts-expect-error: no such label
+    typed.count("bells_total", { steeple: "north" });
+    // @ts-expect-error: no such action
+    form("mvoe", "");
+  };
+  const typedPage: CustomerPage<"move"> = (_resource, page) => (wrong(kit, page), { title: "", content: "" });
+  // What is typed fits what the kit takes.
+  const page: CustomerPage = typedPage;
+  expect(page).toBeInstanceOf(Function);
 });
 
 // In a folder and a schema of their own.

@@ -1,7 +1,7 @@
 import { Refusal } from "../../src/errors.ts";
 import type { Extensions, Kit, Rotated, Rotation } from "../../src/extend/contract.ts";
 import type { NotYet } from "../../src/resources/contract.ts";
-import { askRotation } from "../../src/extend/rotation.ts";
+import { askRotation, planRotations } from "../../src/extend/rotation.ts";
 import { aGate, aVendor, type Vendor } from "../support/a-vendor.ts";
 import { kit as command } from "../support/kit.ts";
 import { interleavings } from "../support/interleavings.ts";
@@ -380,6 +380,28 @@ it("the timetable rotates credentials that are too old, and one that was refused
   expect(await life.world.rows(ASKED_BY, [uuid])).toEqual([{ by: "timetable" }]);
   await done();
   expect([...new Set(called.map((call) => call.uuid))]).toEqual([uuid]);
+});
+
+it("a resource whose rotation cannot be planned holds no other up, and is said at each run", async () => {
+  const { services } = life.world.service;
+  const [bad, good] = [uuid, await life.settled()];
+  tokens.set(good, new Set(["first"]));
+  await life.world.rows(
+    `CREATE FUNCTION refuse() RETURNS trigger AS 'BEGIN RAISE EXCEPTION ''no rotation of this''; END' LANGUAGE plpgsql`,
+  );
+  await life.world.rows(
+    `CREATE TRIGGER refuse BEFORE INSERT ON steps FOR EACH ROW WHEN (NEW.kind = 'rotate' AND NEW.uuid = '${bad}') EXECUTE FUNCTION refuse()`,
+  );
+  rotation.everyDays = 90;
+  const old = `UPDATE resources SET created_at = now() - interval '100 days', rotated_at = NULL WHERE uuid = ANY($1::uuid[])`;
+  await life.world.rows(old, [[bad, good]]);
+  await expect(planRotations(services)).rejects.toThrow("no rotation of this");
+  await eventually(async () =>
+    expect(await life.world.rows(ASKED_BY, [good])).toEqual([{ by: "timetable" }]),
+  );
+  delete rotation.everyDays;
+  await life.world.rows(`DROP TRIGGER refuse ON steps`);
+  expect(life.world.lines(bad, "is not planned yet", "no rotation of this")).not.toEqual([]);
 });
 
 it("a service without a rotation says so to who asks for one", async () => {

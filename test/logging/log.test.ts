@@ -361,6 +361,29 @@ describe("the log", () => {
     expect(JSON.parse(lines[0]!)).toMatchObject({ error: shown, reason: shown });
   });
 
+  it.each<[string, unknown]>([
+    ["undefined", undefined],
+    ["null", null],
+    ["a symbol", Symbol("x")],
+    ["a number that JSON has not", 7n],
+    ["a function", never],
+    ["a function that cannot be read", new Proxy(never, { get: never })],
+    ["a map", new Map([[1, 2]])],
+    ["an object without a prototype", Object.create(null)],
+    ["an alarm that is no text", { alarm: 7n }],
+  ])("writes a line of JSON, whatever stands where: %s", (_, value) => {
+    const { log, lines } = aLog();
+    const error = log.error.bind(log) as (...line: unknown[]) => void;
+    error(value);
+    error(value, "x");
+    error("x", value);
+    error({ x: value, error: value, reason: value, job: value }, value, value);
+    error("%s %d %j", value, value, value);
+    expect(lines.map((line) => (JSON.parse(line) as { level: string }).level)).toEqual(
+      Array(5).fill("error"),
+    );
+  });
+
   it("writes everything else where something cannot be read", () => {
     const { log, lines } = aLog();
     const unreadable = new Proxy(new Error("x"), { get: never, getPrototypeOf: never, ownKeys: never });

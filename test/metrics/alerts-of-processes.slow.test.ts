@@ -6,6 +6,7 @@ import { aProcessWorld, type ProcessWorld } from "../support/process-world.ts";
 import type { ServiceProcess } from "../support/process.ts";
 import { aRow } from "../processes/rows.ts";
 import { programsSelling } from "../support/program.ts";
+import { eventually } from "../support/world.ts";
 import { PASSWORD } from "./operator.ts";
 import { aPrometheus, hasPrometheus, theyRing, type Prometheus } from "./prometheus.ts";
 
@@ -24,7 +25,7 @@ const OURS = { version: "1.2.3", commit: "0123456789ab" };
   beforeAll(async () => {
     life = await aProcessWorld({
       programs: await programsSelling("test/support/kilns/your-service"),
-      environment: { METRICS_PASSWORD: PASSWORD },
+      environment: { METRICS_PASSWORD: PASSWORD, SWEEP_CRON: "* * * * * *" },
     });
     proxy = await startDatabaseProxy(life.world.environment["DATABASE_URL"]!);
     await startBoth();
@@ -51,6 +52,14 @@ const OURS = { version: "1.2.3", commit: "0123456789ab" };
     theyRing("one without its database", ["AddonDatabaseAway"], () => prometheus, {
       cause: async () => proxy.mode("refuse"),
       repair: async () => proxy.mode("ok"),
+    });
+
+    theyRing("a job of the service that fails each time", ["AddonYourJobsFail"], () => prometheus, {
+      cause: () => runsOfTheJob(3),
+      async repair() {
+        await life.world.rows("CREATE TABLE coal (piece int)");
+        await runsOfTheJob(0);
+      },
     });
 
     theyRing("both killed", ["AddonDown"], () => prometheus, {
@@ -143,4 +152,14 @@ async function startBoth(): Promise<void> {
   await life.world.rows(`DELETE FROM processes`);
   const both = await Promise.all([life.start("web"), life.start("web", { DATABASE_URL: proxy.url })]);
   urls = both.map(({ url }) => url!);
+}
+
+/** Has the job run until so many runs in a row have failed. */
+async function runsOfTheJob(failures: number): Promise<void> {
+  await eventually(async () => {
+    const [job] = await life.world.rows<{ attempts: number }>(`SELECT attempts FROM your_jobs`);
+    if (job!.attempts === failures) return true;
+    await life.world.rows(`UPDATE your_jobs SET due_at = now() WHERE leased_until IS NULL`);
+    return false;
+  });
 }

@@ -87,6 +87,7 @@ let prometheus: Prometheus;
         "AddonClientSecretRejected",
         "AddonGrantsWait",
         "AddonSweepsLate",
+        "AddonUpkeepLate",
         "AddonStepsWait",
         "AddonNeedsAttention",
         "AddonRefreshesWait",

@@ -1,8 +1,11 @@
 import { parser } from "@prometheus-io/lezer-promql";
 import { readFileSync } from "node:fs";
 import { parse } from "yaml";
+import type { Extensions } from "../../src/extend/contract.ts";
 import { ALARMS } from "../../src/metrics/metrics.ts";
+import type { YourService } from "../../src/resources/contract.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
+import { aVendor } from "../support/a-vendor.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
 import { eventually, opened } from "../support/world.ts";
 import { operator, PASSWORD } from "./operator.ts";
@@ -33,8 +36,10 @@ let text: string;
 let samples: Map<string, Map<string, Set<string>>>;
 /** The names of the metrics that have a sample. */
 let names: Set<string>;
+const jobs = [{ name: "meter", at: "0 3 * * *", run: async () => undefined }];
+const vendor: YourService & Extensions = { ...aVendor(), jobs };
 const life = opened(() =>
-  aLifecycle({ environment: { OPERATOR_PASSWORD: PASSWORD, PROCESSES_EXPECTED: "1" } }),
+  aLifecycle({ environment: { OPERATOR_PASSWORD: PASSWORD, PROCESSES_EXPECTED: "1" }, parts: { vendor } }),
 );
 beforeAll(async () => {
   const { oauth_grant: _, ...withoutGrant } = aProvisionRequest();

@@ -242,6 +242,51 @@ it("work that only waits is not hastened, and a script that does not say --yes g
   await operator.world.rows(`DELETE FROM steps WHERE uuid = $1`, [uuid]);
 });
 
+describe("calls that hang or fail are seen at once, as warnings, before an alert rings", () => {
+  const looked = async () => {
+    const { code, data } = await kitJson<DoctorReport>(operator.world.environment, ["doctor"]);
+    return { code, ...data.checks.find(({ id }) => id === "your-service")! };
+  };
+  beforeAll(() => operator.world.restart());
+  beforeEach(() => operator.world.rows(`DELETE FROM steps`));
+  afterEach(() => operator.world.rows(`DELETE FROM steps`));
+
+  it.each<[What, string]>([
+    ["provision", "basic"],
+    ["finish", "dedicated"],
+    ["changePlan", "premium"],
+    ["deprovision", "basic"],
+  ])(
+    "%s that failed once: how many, since when, which plan, the error and the resources",
+    async (what, plan) => {
+      const uuid = await beginFailing(what);
+      const { code, ok, message, fix } = await looked();
+      expect([code, ok, message]).toEqual([
+        0,
+        true,
+        expect.stringMatching(
+          `^${what}\\(\\) fails: of 1 resource the last call failed, the oldest work is late by \\d+ s\\. The last error: The kiln is cold\\. Plan: ${plan}\\. Resource: ${uuid}\\.$`,
+        ),
+      ]);
+      expect(fix).toContain("kit steps retry --all");
+      await eventually(async () => expect((await operator.get()).text).toMatch(`right now ${what}() fails`));
+      expect((await operator.get("/check-up")).text).toContain(`your-service warning ${what}() fails`);
+    },
+  );
+
+  it("a provision that hangs, of which the first five resources are named; not one that has just begun", async () => {
+    const hanging = await Promise.all(Array.from({ length: 6 }, () => begin("provision", hang)));
+    await operator.world.rows(`UPDATE steps SET due_at = now()`);
+    expect(await looked()).toMatchObject({ ok: true, fix: null });
+    await operator.world.rows(`UPDATE steps SET due_at = now() - interval '80 seconds'`);
+    const { code, ok, message } = await looked();
+    const words =
+      "provision\\(\\) hangs, or is too slow: 6 calls under way, the oldest for 8\\d s. Plan: basic. Resources: (.{36}, ){4}.{36} and 1 more.";
+    expect([code, ok, message]).toEqual([0, true, expect.stringMatching(words)]);
+    for (const uuid of hanging) await act("give-up", uuid);
+  });
+});
+
 describe("calls that hang or fail are seen", () => {
   const SINCE = `SELECT last_error, detail->>'dueSince' AS since FROM steps WHERE uuid = $1`;
   const series = async (name: string, what: What) =>

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { VendorResource, Outcome } from "../../src/resources/contract.ts";
+import { Refusal } from "../../src/errors.ts";
+import type { Done, VendorResource, Outcome } from "../../src/resources/contract.ts";
 import { teapots } from "../support/teapots/index.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
@@ -228,3 +229,31 @@ it.each<[string, () => unknown, string]>([
   expect(Object.keys(life.varsAt(uuid)).sort()).toEqual(["TEAPOT_TOKEN", "TEAPOT_URL"]);
   expect(await life.resource(uuid)).toMatchObject({ plan: "premium" });
 });
+
+it.each<[string, unknown]>([
+  ["an object", { text: "Done." }],
+  ["a number", 7],
+  ["a number that JSON has not", 7n],
+  ["a symbol", Symbol("done")],
+])("changePlan whose message is %s is answered without it, and the log says so", async (_, message) => {
+  const uuid = await life.settled("basic");
+  life.vendor.next("changePlan", async (resource, previous) => ({
+    ...((await teapots.changePlan(resource, previous)) as Done),
+    message: message as string,
+  }));
+  const { status, body } = (await life.control.changePlan(uuid, "premium")).response;
+  expect([status, (body as { message?: string }).message]).toEqual([200, undefined]);
+  expect(life.vendor.callsOf(uuid, "changePlan")).toHaveLength(1);
+  expect(life.world.lines(uuid, "no text", `message of type ${typeof message}`)).toHaveLength(1);
+});
+
+it.each([0, 200, 302, 99, 600, NaN, 4.5, "402", 1e9])(
+  "changePlan that is refused with the status %p is refused with 422",
+  async (status) => {
+    const uuid = await life.settled("basic");
+    const refusal = new Refusal("No.", { id: 7n as never, status: status as number });
+    life.vendor.next("changePlan", () => Promise.reject(refusal));
+    const { response } = await life.control.changePlan(uuid, "premium");
+    expect(response).toMatchObject({ status: 422, body: { id: "refused", message: "No." } });
+  },
+);

@@ -42,7 +42,7 @@ const customers = opened(() => aWorldOfCustomers({ parts: { customerPage } }));
 let uuids: string[];
 beforeAll(async () => {
   Object.assign(customers.life.vendor, { actions });
-  uuids = await customers.world.installed(30);
+  uuids = await customers.world.installed(40);
 });
 beforeEach(() => {
   ran.length = 0;
@@ -299,11 +299,59 @@ describe("the role of a person at the app", () => {
   });
 });
 
-it("a form for an action that is not there is a fault of the service", async () => {
-  await customers.world.restart({
-    parts: { customerPage: (_resource, page) => ({ title: "x", content: page.form("mvoe", "") }) },
+describe("a fault of the service costs its own place alone:", () => {
+  afterEach(() => customers.world.restart());
+
+  it("a form for an action that is not there is left out, and logged by its name", async () => {
+    offered = ["move", "mvoe"];
+    const customer = await aCustomer();
+    const page = await customer.page();
+    expect([page.status, tokensOn(page).length]).toEqual([200, 1]);
+    expect(customers.world.lines(`a form for \\"mvoe\\"`, customer.uuid)).not.toEqual([]);
+    expect((await pressed(customer)).text).toContain("Moved to eu.");
   });
-  const customer = await aCustomer();
-  expect((await customer.page()).status).toBe(500);
-  expect(customers.world.logged()).toContain(`a form for \\"mvoe\\"`);
+
+  it("an action whose may() throws has no form, and is refused", async () => {
+    const customer = await aCustomer();
+    const token = await tokenOf(customer);
+    actions!["move"]!.may = () => {
+      throw new Error("the list of owners is lost");
+    };
+    const page = await customer.page();
+    const { status } = await send(customer, token);
+    delete actions!["move"]!.may;
+    expect([page.status, tokensOn(page).length, status, ran]).toEqual([200, 1, 403, []]);
+    expect(customers.world.lines('"customerAction":"move"', "the list of owners is lost")).not.toEqual([]);
+  });
+
+  const throws = () => {
+    throw new Error("no kettle's password");
+  };
+  it.each<[string, CustomerPage, string]>([
+    ["throws", throws, "kettle"],
+    ["throws when it is rendered", () => ({ title: "x", content: h(throws, null) }), "kettle"],
+    ["returns nothing", () => undefined as never, "content"],
+    ["has a status that is none", () => ({ title: "x", content: "y", status: 7 }), "status"],
+    ["has a title that is no text", () => ({ title: Symbol("x") as never, content: "y" }), "Symbol"],
+  ])(
+    "a page that %s gives way to plan and state, with what an action said and the way out",
+    async (_what, page, logged) => {
+      const customer = await aCustomer();
+      const { location } = await send(customer, await tokenOf(customer));
+      await customers.world.restart({ parts: { customerPage: page } });
+      const { status, text } = await customer.browser.get(location!);
+      expect(status).toBe(500);
+      for (const words of [
+        "Moved to eu.",
+        "This is a fault of the service",
+        "<dd>basic</dd>",
+        "Ready",
+        "owner@example.com",
+        "Sign out",
+      ])
+        expect(text).toContain(words);
+      expect(text).not.toContain("password");
+      expect(customers.world.lines('"A page failed"', customer.uuid, logged)).not.toEqual([]);
+    },
+  );
 });

@@ -3,7 +3,7 @@ import { offer } from "./plans.ts";
 import type { Usage } from "./usage.ts";
 
 export const createCustomerPage =
-  (usage: Usage): CustomerPage =>
+  (usage: Usage): CustomerPage<"move"> =>
   async ({ uuid, name, plan, progress }, page) => ({
     title: name ?? "Your queue",
     content: (

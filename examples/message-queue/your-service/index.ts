@@ -1,8 +1,9 @@
-import type { Extensions, Kit } from "../extend/contract.ts";
+import type { Extensions } from "../extend/contract.ts";
 import type { CustomerPage } from "../people/contract.ts";
 import type { Done, NotYet, VendorResource, YourService } from "../resources/contract.ts";
 import { createBroker } from "./broker.ts";
 import { createCustomerPage } from "./customer-page.tsx";
+import { metrics, type OurKit } from "./metrics.ts";
 import type { offer } from "./plans.ts";
 import { mountRoutes } from "./routes.ts";
 import type { YourSettings } from "./settings.ts";
@@ -11,7 +12,7 @@ import { createUsage } from "./usage.ts";
 /** Sells queues of a message broker that has a life of its own: it moves queues, and it is slow and down at times. */
 export function createYourService(
   settings: YourSettings,
-  kit: Kit,
+  kit: OurKit,
 ): YourService<typeof offer> & Extensions<typeof offer> & { customerPage: CustomerPage } {
   const broker = createBroker(settings);
   const usage = createUsage(kit, broker);
@@ -73,7 +74,7 @@ export function createYourService(
       },
     },
 
-    metrics: { pigeon_moves_total: { help: "Queues that the broker has moved" } },
+    metrics,
     checks: { broker: broker.check },
 
     // Each night, for the days that have ended.

@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import express, { type Request, type Router } from "express";
 import { Refusal } from "../errors.ts";
-import type { Kit } from "../extend/contract.ts";
+import type { OurKit } from "./metrics.ts";
 import type { YourSettings } from "./settings.ts";
 
 interface Leaked {
@@ -15,7 +15,7 @@ interface Moved extends Leaked {
  * What the broker tells us, signed with the token that we share: `POST /broker/moved` and `POST /broker/leaked`, when it has
  * found a key in public.
  */
-export function mountRoutes(router: Router, kit: Kit, settings: YourSettings): void {
+export function mountRoutes(router: Router, kit: OurKit, settings: YourSettings): void {
   router.use("/broker", express.raw({ type: "*/*", limit: "16kb" }));
 
   router.post("/broker/moved", async (request, response) => {

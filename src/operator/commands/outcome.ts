@@ -52,7 +52,10 @@ export function bulkOutcome(report: Report, doneWord: string): Outcome {
   const text = reportInWords(report, doneWord);
   return {
     data: report,
-    message: text.split("\n").at(-1)!,
+    message: text
+      .split("\n")
+      .slice(report.left ? -2 : -1)
+      .join(" "),
     exitCode: isWhole(report) ? DONE : FAILED,
     show: (paint) => marked(paint, text),
   };
@@ -102,9 +105,10 @@ export function facts(paint: Paint, named: readonly NamedFact[], now?: number): 
 
 /** An entry of the audit trail. */
 export function entryText(paint: Paint, entry: AuditEntry): string {
-  const { action, uuid, operator, state, message, startedAt } = entry;
+  const { action, uuid, operator, state, message, startedAt, done, total } = entry;
   const who = operator.address === null ? operator.name : `${operator.name} (${operator.address})`;
-  const end = state === "done" ? state : paint.red(state);
+  const far = state === "running" && total > 0 ? ` ${done} of ${total}` : "";
+  const end = state === "done" ? state : paint.red(state + far);
   const below = [who, uuid, message].filter(Boolean).join("; ");
   return `${moment(startedAt.toISOString())}  ${end}  ${paint.bold(safe(action))}\n  ${safe(below)}`;
 }

@@ -18,6 +18,7 @@ import { paintOf, type Host, askYes, readSecret, createProgress } from "./host.t
 import { DONE, type Outcome, safe, safeLines } from "./outcome.ts";
 import { readUuid } from "../../values.ts";
 import { beginAction, followAction } from "../audit.ts";
+import { orNullAfter } from "../../within.ts";
 
 /** Whose service the command works for: its parts, and the reading of its settings. */
 export interface Seller {
@@ -40,6 +41,7 @@ interface Opening {
   changes?: boolean;
 }
 
+const END_PATIENCE_MS = 2_000;
 const STOPPING = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 export function createSession(
@@ -129,10 +131,17 @@ export function createSession(
       say("Stopping: what was sent is finished first. Ctrl-C again stops at once.");
       stopping.abort();
       // The pair of tokens that a call in progress brings may be the only valid one.
-      if (!isStoppedInOrder) void tokensStored().finally(() => kill(signal));
+      if (!isStoppedInOrder)
+        void tokensStored().finally(() => endInterrupted(signal).finally(() => kill(signal)));
     },
     again: kill,
   });
+
+  /** Not for long: whoever sent the signal waits. */
+  async function endInterrupted(signal: NodeJS.Signals): Promise<void> {
+    const ended = entry?.end({ state: "interrupted", message: `It was ended by ${signal}.` });
+    await orNullAfter(END_PATIENCE_MS, ended ?? Promise.resolve()).catch(() => undefined);
+  }
 
   async function withoutProgress<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
     progress.end();
@@ -187,7 +196,7 @@ export function createSession(
     },
     secret: (what: string): Promise<Secret> => withoutProgress(() => readSecret(host, what)),
     async end({ exitCode = DONE, message }: Outcome): Promise<void> {
-      const state = exitCode === DONE ? "done" : "failed";
+      const state = exitCode === DONE ? "done" : stopping.signal.aborted ? "interrupted" : "failed";
       const ended = entry?.end({ state, message: message === undefined ? null : scrub(message) });
       await ended?.catch((error: unknown) => warn("Its end is not in the audit trail", error));
       for (const close of closers.reverse())

@@ -4,13 +4,14 @@ import { messageOf } from "../../errors.ts";
 import { stateOfWork } from "../../metrics/store.ts";
 import type { OpenContext } from "../../context.ts";
 import { PACE } from "../../pace.ts";
-import { sharedFor, within } from "../../within.ts";
+import { sharedFor } from "../../within.ts";
 import { fault, fine, joined, type Check, type Finding } from "./finding.ts";
 import { database, keys, manifest, migrations, plans, settings, version } from "./installation.ts";
 import { platform, platformStatus, secret, signIn } from "./platform.ts";
 import { clocks, processes } from "./processes.ts";
 import { OF_WORK, type Measured } from "./work.ts";
 import { writes } from "./writes.ts";
+import { yourChecks } from "./your-service.ts";
 
 type Found = Finding | Finding[];
 type Look = (ctx: OpenContext, measured: Measured) => Promise<Found> | Found;
@@ -38,19 +39,6 @@ const OTHERS: Looks = {
   version: () => version(),
 };
 
-const yourChecks = ({ vendor: { checks = {} } }: OpenContext): Looks =>
-  Object.fromEntries(
-    Object.entries(checks).map(([name, check]) => [
-      `your-${name}`,
-      async ({ scrubber, pace: { checkMs } }) => {
-        const late = () => new Error(`It did not end in ${checkMs / 1_000} s.`);
-        const said = await within(checkMs, (async () => check())(), late).catch(messageOf);
-        if (said === null) return fine("Your service finds nothing to fix.");
-        return fault(scrubber.scrub(String(said)), null);
-      },
-    ]),
-  );
-
 /** Works when settings are wrong, keys are missing or the database is unreachable. It changes nothing. */
 export async function examine(needs: {
   /** Throws `Misconfigured` with all faults of the settings. */
@@ -69,14 +57,14 @@ export async function examine(needs: {
   const start = async () => (await opened(), fine("The service can be started with these settings."));
   checks.push(await check("start", start));
   const measured = sharedFor(PACE.freshMs, async () => {
-    const { db, jobs } = await opened();
-    return stateOfWork(db, jobs.names);
+    const { db, jobs, yourJobs } = await opened();
+    return stateOfWork(db, jobs.names, yourJobs);
   });
   const made = ([id, look]: [string, Look]) => check(id, async () => look(await opened(), measured));
   // The database's one by one; then the others at once: if the platform hangs, its time limit passes once.
   for (const each of Object.entries(OF_THE_DATABASE)) checks.push(await made(each));
   if (state.ctx) delete state.missing;
-  const others: Looks = { ...OTHERS, ...(state.ctx && yourChecks(state.ctx)) };
+  const others: Looks = { ...OTHERS, ...(state.ctx && Object.fromEntries(yourChecks(state.ctx))) };
   return reportOf([...checks, ...(await Promise.all(Object.entries(others).map(made)))]);
 }
 

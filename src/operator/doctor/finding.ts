@@ -4,6 +4,8 @@ export interface Finding {
   message: string;
   /** What to do, as a sentence; null if there is nothing to do. */
   fix: string | null;
+  /** Of a warning: customers wait for it right now, although no limit of an alert is passed. */
+  isNow?: boolean;
 }
 
 export interface Check extends Finding {
@@ -16,7 +18,15 @@ export interface Check extends Finding {
 
 export const fine = (message: string): Finding => ({ ok: true, message, fix: null });
 export const warning = (message: string, fix: string): Finding => ({ ok: true, message, fix });
+export const failingNow = (message: string, fix: string): Finding => ({
+  ...warning(message, fix),
+  isNow: true,
+});
 export const fault = (message: string, fix: string | null): Finding => ({ ok: false, message, fix });
+
+/** The commands that say more of some resources. */
+export const shown = (uuids: readonly string[]): string =>
+  uuids.map((uuid) => `kit resources show ${uuid}`).join(" · ");
 
 export const orFine = (found: Finding[], sentence: string): Finding[] =>
   found.length > 0 ? found : [fine(sentence)];

@@ -51,6 +51,7 @@ async function look(http: Http, name: string, url: string, accept?: string): Pro
 const ODD_ANSWER =
   "Are the address and PLATFORM_MEDIA_TYPE right? If so the platform is in trouble (kit status), and what it fails now is tried again.";
 const SET_IT = "Run kit secret set, and give it the one that the platform's partner portal shows.";
+const TRY_IT = "kit doctor tries it, and says what to do.";
 const WHEN_IT_ANSWERS =
   "Look again when the platform answers (kit status). Is PLATFORM_AUTH_URL its authorization service?";
 
@@ -69,7 +70,9 @@ export async function secret(ctx: OpenContext, { isTried = true } = {}): Promise
   const { version, value, isRejected, isPresumed } = current;
   const named = `The client secret is version ${version}`;
   const rejected = `The platform rejects our client secret (version ${version}): no token can be refreshed.`;
-  if (!isTried) return isRejected && !isPresumed ? fault(rejected, SET_IT) : fine(`${named}.`);
+  const presumed = `The platform refuses several resources without a reason: our client secret (version ${version}) may be wrong.`;
+  if (!isTried && isRejected) return isPresumed ? warning(presumed, TRY_IT) : fault(rejected, SET_IT);
+  if (!isTried) return fine(`${named}.`);
   const trial = await triedSecret(ctx, value);
   if (trial.outcome === "rejected") return fault(rejected, SET_IT);
   if (!("because" in trial)) return fine(`${named}, and the platform accepts it.`);

@@ -1,63 +1,59 @@
 import { samplesOf as of, type Sample } from "../../metrics/metrics.ts";
 import { marksByKind } from "../../ledgers/store.ts";
-import { databaseClock } from "../../metrics/store.ts";
 import type { OpenContext } from "../../context.ts";
 import { lostInShort, TO_DO } from "../lost-sales.ts";
-import { adviceOn, counted, countedToMost, duration, moment } from "../wording.ts";
-import { failingTokens, stuckSteps, unrefreshable } from "../store.ts";
-import { fault, fine, orFine, warning, type Finding } from "./finding.ts";
+import { adviceOn, countedToMost, duration, moment } from "../wording.ts";
+import { failingAtPlatform, failingGrants, failingTokens, stuckSteps, unrefreshable } from "../store.ts";
+import { failingNow, fault, fine, orFine, shown, warning, type Finding } from "./finding.ts";
+import { SWEEPS_LATE_AFTER_SECONDS, yourJobs, yourService } from "./your-service.ts";
 
 // Whether what must happen does. `kit doctor` and the operator's overview say the same of it.
 
-/** By default a sweep runs every 15 seconds (SWEEP_CRON). */
-const SWEEPS_LATE_AFTER_SECONDS = 120;
+// Whoever opens a check-up sees at once what is wrong now, as a warning; it is a fault when it lasts.
+
+/** By default a sweep runs every 15 seconds (SWEEP_CRON), for 20 at most. */
+const SWEEPS_SLOW_AFTER_SECONDS = 60;
 /** A grant is normally exchanged within seconds of its arrival. */
 const GRANT_LATE_AFTER_SECONDS = 30;
-const REFRESHES_LATE_AFTER_SECONDS = 300;
+/** What is due is begun at once, or by the next sweep. */
+const LATE_AFTER_SECONDS = 60;
 /** If a token expires sooner than this, its late refresh is a fault. */
 const LAST_HOUR_SECONDS = 3_600;
 /** A token falls due in the middle of its eight hours, so it has an hour left. */
 const REFRESHES_URGENT_AFTER_SECONDS = 3 * 3_600;
-/** Work of a vendor's function fails, or goes on, for so long (seconds) before it is a fault; as in ops/alerts.yml. */
-const FAILS_AFTER_SECONDS = 180;
-const HANGS_AFTER_SECONDS = 300;
 
 export type Measured = () => Promise<readonly Sample[]>;
 
 async function sweeps({ config }: OpenContext, measured: Measured): Promise<Finding[]> {
-  const all = of(await measured(), "addon_sweep_age_seconds");
+  const samples = await measured();
+  const all = of(samples, "addon_sweep_age_seconds");
   const start = "Start the web process with WEB_JOBS=on, or a worker beside it.";
   if (all.length === 0) return [fault("No sweep has ever run: nothing is exchanged or refreshed.", start)];
-  const late = all.filter(({ value }) => value > SWEEPS_LATE_AFTER_SECONDS);
-  if (late.length === 0) return [fine("The sweeps run.")];
-  const names = late.map(({ labels, value }) => `${labels["sweep"]} (${duration(value)} ago)`).join(", ");
-  return [
-    fault(
-      `Late sweeps, last ended or first expected: ${names}.`,
-      `${start} Is one running? Its log says what fails. (SWEEP_CRON is "${config.sweepCron}".)`,
-    ),
-  ];
+  const slow = all.filter(({ value }) => value > SWEEPS_SLOW_AFTER_SECONDS);
+  const isLate = slow.some(({ value }) => value > SWEEPS_LATE_AFTER_SECONDS);
+  const names = slow.map(({ labels, value }) => `${labels["sweep"]} (${duration(value)} ago)`).join(", ");
+  const found =
+    slow.length === 0
+      ? []
+      : [
+          (isLate ? fault : warning)(
+            `Late sweeps, last ended or first expected: ${names}.`,
+            `${start} Is one running? Its log says what fails. (SWEEP_CRON is "${config.sweepCron}".)`,
+          ),
+        ];
+  const [due, age] = ["addon_due", "addon_due_age_seconds"].map((name) => valueOf(samples, name, "steps"));
+  if (due! > 0 && age! > LATE_AFTER_SECONDS)
+    found.push(
+      warning(
+        `${countedToMost(due!, "step")} of put-off work waits for its turn, the first for ${duration(age!)}.`,
+        "Is a sweep late, or do calls of your functions hang and take all places (your-service)?",
+      ),
+    );
+  return orFine(found, "The sweeps run.");
 }
 
-async function yourJobs({ db, vendor: { jobs = [] } }: OpenContext): Promise<Finding[]> {
-  if (jobs.length === 0) return [fine("Your service has no jobs.")];
-  const prisma = await db.prisma();
-  const nowMs = await databaseClock(db);
-  const late = nowMs - SWEEPS_LATE_AFTER_SECONDS * 1_000;
-  const names = jobs.map(({ name }) => name);
-  const rows = await prisma.yourJob.findMany({ where: { name: { in: names } }, orderBy: { name: "asc" } });
-  const fix = "The log says more of what failed. A job that is due needs a worker, or WEB_JOBS=on.";
-  const found = rows.flatMap(({ name, lastError, dueAt, leasedUntil }) => {
-    const due = dueAt.toISOString();
-    // The lease of one that a killed process ran has ended.
-    const isRunning = leasedUntil !== null && leasedUntil.getTime() >= nowMs;
-    const when = isRunning ? "runs again" : `is tried again at ${due}`;
-    if (lastError !== null) return [fault(`${name} failed: ${lastError} It ${when}.`, fix)];
-    return !isRunning && dueAt.getTime() < late ? [fault(`${name} is due since ${due}.`, fix)] : [];
-  });
-  const next = rows.map(({ name, dueAt }) => `${name} at ${moment(dueAt.toISOString())}`);
-  return orFine(found, `The jobs of your service run; next (UTC): ${next.join(", ") || "not planned yet"}.`);
-}
+const valueOf = (samples: readonly Sample[], name: string, queue: string) =>
+  of(samples, name).find(({ labels }) => labels["queue"] === queue)?.value ?? 0;
 
 const CATCH_UP =
   "First fix what else is found, above all of the database and the client secret. If that is nothing, look at the platform: kit status";
@@ -72,14 +68,15 @@ export async function tokens({ db }: OpenContext, measured: Measured): Promise<F
   const [grant] = of(samples, "addon_grant_age_seconds");
   if (grant && grant.value > GRANT_LATE_AFTER_SECONDS)
     add(true, `A grant waits for its exchange since ${duration(grant.value)}, and has five minutes.`);
-  const refreshes = of(samples, "addon_due_age_seconds").find(
-    ({ labels }) => labels["queue"] === "refreshes",
-  );
-  if (refreshes && refreshes.value > REFRESHES_LATE_AFTER_SECONDS)
-    add(
-      refreshes.value > REFRESHES_URGENT_AFTER_SECONDS,
-      `Refreshes are late by ${duration(refreshes.value)}.`,
-    );
+  const grants = await failingGrants(db);
+  if (grants.count > 0) {
+    const first = `the first came ${duration(grants.ageSeconds)} ago`;
+    const message = `The exchange of ${countedToMost(grants.count, "grant")} fails, ${first}. The last try: ${grants.lastError}`;
+    found.push(failingNow(message, `${CATCH_UP}. They are tried again within their five minutes.`));
+  }
+  const refreshAge = valueOf(samples, "addon_due_age_seconds", "refreshes");
+  if (refreshAge > LATE_AFTER_SECONDS)
+    add(refreshAge > REFRESHES_URGENT_AFTER_SECONDS, `Refreshes are late by ${duration(refreshAge)}.`);
   const { count, leftSeconds, lastError } = await failingTokens(db);
   if (count > 0) {
     const end = leftSeconds > 0 ? `ends in ${duration(leftSeconds)}` : "has ended";
@@ -89,36 +86,22 @@ export async function tokens({ db }: OpenContext, measured: Measured): Promise<F
   return orFine(found, "Grants are exchanged and tokens refreshed in time.");
 }
 
-async function yourService(_ctx: OpenContext, measured: Measured): Promise<Finding[]> {
-  const samples = await measured();
-  const found = of(samples, "addon_your_service_oldest_seconds").flatMap(({ labels, value: seconds }) => {
-    const valueOf = (name: string) =>
-      of(samples, name).find((each) => each.labels["function"] === labels["function"])?.value ?? 0;
-    const failing = valueOf("addon_your_service_failing");
-    const underWay = valueOf("addon_your_service_under_way");
-    const isFailing = failing > 0 && seconds > FAILS_AFTER_SECONDS;
-    if (!isFailing && (underWay === 0 || seconds <= HANGS_AFTER_SECONDS)) return [];
-    const how = isFailing
-      ? `fails: of ${countedToMost(failing, "resource")} the last call failed`
-      : `hangs, or is too slow: ${counted(underWay, "call")} under way`;
-    const message = `${labels["function"]}() ${how}, the oldest work is late by ${duration(seconds)}.`;
-    return [fault(message, YOUR_BACKEND)];
-  });
-  return orFine(found, "Your functions end what they are given.");
-}
-
-const YOUR_BACKEND =
-  "Fix your backend; the log has its errors. Then try at once what waits (kit steps retry --all), and cut off what hangs (kit steps cut-off --all). What cannot be done is given up: kit steps give-up UUID";
-
 export async function steps({ db }: OpenContext): Promise<Finding[]> {
+  const found: Finding[] = [];
   const { count, kinds, some } = await stuckSteps(db);
-  if (count === 0) return [fine("No put-off work is stuck.")];
-  const message = `${countedToMost(count, "step")} failed again and again, or still went on after 11 hours: ${kinds.join(", ")}.`;
-  const fix = "Read what came of the last try, and fix it; the next follows by itself";
-  return [fault(message, `${fix}: ${shown(some)}`)];
+  if (count > 0) {
+    const message = `${countedToMost(count, "step")} failed again and again, or still went on after 11 hours: ${kinds.join(", ")}.`;
+    const fix = "Read what came of the last try, and fix it; the next follows by itself";
+    found.push(fault(message, `${fix}: ${shown(some)}`));
+  }
+  const failing = await failingAtPlatform(db);
+  if (failing.count > 0) {
+    const message = `${countedToMost(failing.count, "step")} failed at the platform and will be tried again: ${failing.kinds.join(", ")}; the first is late by ${duration(failing.seconds)}. The last error: ${failing.lastError}`;
+    const fix = "Is the platform in trouble (kit status)? They catch up by themselves";
+    found.push(warning(message, `${fix}: ${shown(failing.some)}`));
+  }
+  return orFine(found, "No put-off work is stuck.");
 }
-
-const shown = (uuids: readonly string[]) => uuids.map((uuid) => `kit resources show ${uuid}`).join(" · ");
 
 export async function attention({ config, db }: OpenContext, measured: Measured): Promise<Finding[]> {
   const found = of(await measured(), "addon_credentials_needing_attention").map(({ labels, value }) => {

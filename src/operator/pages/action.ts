@@ -5,7 +5,13 @@ import type { BulkAction } from "../bulk-actions.ts";
 import type { How } from "../work-through.ts";
 
 /** What an action does. It ends soon after `signal` is aborted; an error becomes its failure. The message may be shown. */
-export type ActionWork = (how: How) => Promise<{ isDone: boolean; message: string }>;
+export type ActionWork = (how: How) => Promise<WorkEnd>;
+export interface WorkEnd {
+  isDone: boolean;
+  /** The stop of this process has left some of it. */
+  isInterrupted?: boolean;
+  message: string;
+}
 
 /** Something an operator can do here: an operation of `src/operator`, with a page that asks first. */
 export interface Action {

@@ -7,9 +7,9 @@ import { BULK_ACTIONS, type BulkAction } from "../bulk-actions.ts";
 import { secretInWords, setSecret, typedClientSecret, waitUntilFresh } from "../client-secret.ts";
 import { changedInWords, diffConfig, pushConfig, type VarDifference } from "../config-vars.ts";
 import { keysInWords, resealAll, resealInWords } from "../keys.ts";
-import { isWhole, reportInWords } from "../work-through.ts";
+import { isWhole, reportInWords, wasInterrupted } from "../work-through.ts";
 import { runYourAction, yourActions } from "../your-actions.ts";
-import type { Action, ActionWork } from "./action.ts";
+import type { Action, ActionWork, WorkEnd } from "./action.ts";
 import { lostSales } from "./lost-page.tsx";
 import { Table } from "./parts.tsx";
 import { methodNotAllowed } from "../../http/requests.ts";
@@ -31,7 +31,8 @@ function bulk(action: BulkAction, of: "one" | "all"): Action {
     ask: () => <p>{action.effect}</p>,
     work: (ctx, uuid) => async (how) => {
       const report = await action.work(ctx, of === "one" ? [uuid] : "all", how);
-      return { isDone: isWhole(report), message: reportInWords(report, action.doneWord) };
+      const message = reportInWords(report, action.doneWord);
+      return { isDone: isWhole(report), isInterrupted: wasInterrupted(report, how), message };
     },
   };
 }
@@ -212,14 +213,13 @@ export function createActionRunner(needs: { db: Database; scrub(text: string): s
     const about = { operatorAction: action, actionId: id, uuid, requestId, account: operator.account };
     log.info(about, "An operator began an action");
     const { onProgress, end } = followAction(db, id);
-    const { isDone, message } = await work({ signal: stopping.signal, onProgress }).catch(
-      (error: unknown) => {
-        if (error instanceof KitError) return { isDone: false, message: messageOf(error) };
-        log.error({ ...about, error }, "An operator's action failed");
-        return { isDone: false, message: "Something went wrong here. The log knows more." };
-      },
-    );
-    const state = isDone ? "done" : "failed";
+    const ended = work({ signal: stopping.signal, onProgress });
+    const { isDone, isInterrupted, message } = await ended.catch((error: unknown): WorkEnd => {
+      if (error instanceof KitError) return { isDone: false, message: messageOf(error) };
+      log.error({ ...about, error }, "An operator's action failed");
+      return { isDone: false, message: "Something went wrong here. The log knows more." };
+    });
+    const state = isDone ? "done" : isInterrupted ? "interrupted" : "failed";
     log.info({ ...about, state }, "An operator's action ended");
     for (;;)
       try {

@@ -38,12 +38,12 @@ export function actionPage(entry: AuditEntry): Page {
           <p>
             <State of={state} />
           </p>
-          {state === "stopped" && (
-            <p>Its process ended before it did. Begin it again: it goes on with the rest.</p>
-          )}
           {message?.split("\n").map((line) => (
             <p>{line}</p>
           ))}
+          {(state === "stopped" || state === "interrupted") && (
+            <p>Begin it again: it goes on with the rest.</p>
+          )}
         </div>
         {isRunning && total !== 0 && (
           <label>

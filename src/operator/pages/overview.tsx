@@ -34,11 +34,12 @@ export function overviewPage({ issues, samples, hours, processes }: Overview): P
   };
 }
 
-function Issue({ of: { ok, message, fix } }: { of: Finding }) {
+function Issue({ of: { ok, isNow, message, fix } }: { of: Finding }) {
   return (
     <article>
       <p>
-        <State of={ok ? "can wait" : "urgent"} look={ok ? "wait" : "bad"} /> <strong>{message}</strong>
+        <State of={ok ? (isNow ? "right now" : "can wait") : "urgent"} look={ok ? "wait" : "bad"} />{" "}
+        <strong>{message}</strong>
       </p>
       <p>{fix}</p>
     </article>

@@ -11,7 +11,8 @@ export type Look = "well" | "wait" | "bad" | "gone";
 const LOOKS: Readonly<Record<string, Look>> = {
   ...{ provisioned: "well", active: "well", done: "well" },
   ...{ provisioning: "wait", grant_pending: "wait", running: "wait", no_grant: "wait" },
-  ...{ failed: "bad", grant_lost: "bad", needs_reauth: "bad", quarantined: "bad", stopped: "bad" },
+  ...{ failed: "bad", grant_lost: "bad", needs_reauth: "bad", quarantined: "bad" },
+  ...{ stopped: "bad", interrupted: "bad" },
 };
 
 export function State({ of, look = LOOKS[of] ?? "gone" }: { of: string; look?: Look }) {

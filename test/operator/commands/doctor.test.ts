@@ -28,8 +28,9 @@ afterEach(async () => {
   world.sandbox.control.clearFaults();
   world.sandbox.control.partner({ clientSecret: world.environment["CLIENT_SECRET"]! });
   await world.rows(
-    `UPDATE credentials c SET state = w.state, due_at = w.due_at, expires_at = w.expires_at, attempts = w.attempts,
+    `WITH gone AS (DELETE FROM steps) UPDATE credentials c SET state = w.state, due_at = w.due_at, expires_at = w.expires_at, attempts = w.attempts,
        last_error = w.last_error, rejected_at = w.rejected_at,
+       grant_deadline = w.grant_deadline, leased_until = w.leased_until,
        sealed_refresh_token = w.sealed_refresh_token FROM as_it_was w WHERE c.uuid = w.uuid`,
   );
 });
@@ -157,15 +158,55 @@ const cases: Case[] = [
     finds: { "sign-in": isFine("come back to https://addon.example.com/oauth/callback") },
   },
   {
+    what: "a token whose refresh failed once",
+    change: () => late(`expires_at = now() + interval '181 minutes'`, 1),
+    finds: { tokens: warns("1 token fails, the first ends in 3 h. The last try: server_error", "catch up") },
+  },
+  {
+    what: "a token that waits for its refresh longer than a sweep takes",
+    change: () =>
+      credentials(`due_at = now() - interval '80 seconds', leased_until = now() + interval '1 hour'`),
+    finds: {
+      tokens: { ...warns("", "catch up"), message: expect.stringMatching(/^Refreshes are late by \d+ s\.$/) },
+    },
+  },
+  {
+    what: "a grant whose exchange failed once",
+    change: () => late(`state = 'grant_pending', grant_deadline = now() + interval '290 seconds'`, 1),
+    finds: {
+      tokens: {
+        ok: true,
+        message: expect.stringMatching(
+          /^The exchange of 1 grant fails, the first came \d+ s ago\. The last try: server_error/,
+        ),
+      },
+    },
+  },
+  {
+    what: "a call to the platform that failed once",
+    change: () =>
+      world.rows(
+        `INSERT INTO steps (uuid, kind, due_at, attempts, last_error) VALUES ($1, 'announce', now() + interval '1 hour', 1, 'it answered 503')`,
+        [uuid],
+      ),
+    finds: {
+      steps: warns(
+        "1 step failed at the platform and will be tried again: announce; the first is late by 0 s. The last error: it answered 503",
+        "kit status",
+      ),
+      "your-service": isFine("Your functions end"),
+    },
+  },
+  {
     what: "a token that ends soon",
     change: () => late(`expires_at = now() + interval '30 minutes'`),
     code: 1,
     finds: { tokens: fails("1 token fails, the first ends in 30 min", "kit status") },
   },
 ];
-const late = (assignments: string) =>
+const late = (assignments: string, attempts = 6) =>
   credentials(
-    `due_at = now() + interval '1 minute', attempts = 6, last_error = 'server_error: it answered 500', ${assignments}`,
+    `due_at = now() + interval '1 minute', attempts = ${attempts}, last_error = 'server_error: it answered 500', ${assignments}`,
   );
 
 describe("kit doctor", () => {
@@ -268,6 +309,14 @@ describe("kit doctor", () => {
     await world.rows(`DELETE FROM heartbeats`);
     await world.restart({ environment: { WEB_JOBS: "off" } });
     expect((await doctor()).of("sweeps")).toMatchObject(isFine("The sweeps run."));
+    await world.rows(`UPDATE heartbeats SET at = now() - interval '70 seconds' WHERE name = 'run-steps'`);
+    await world.rows(
+      `INSERT INTO steps (uuid, kind, due_at) VALUES ($1, 'discover', now() - interval '90 seconds')`,
+      [uuid],
+    );
+    const late =
+      /^Late sweeps, .*: run-steps \(\d+ s ago\)\.\n1 step of put-off work waits for its turn, the first for \d+ s\.$/;
+    expect((await doctor()).of("sweeps")).toMatchObject({ ok: true, message: expect.stringMatching(late) });
     await world.rows(`UPDATE heartbeats SET at = at - interval '3 minutes'`);
     await world.rows(`INSERT INTO heartbeats VALUES ('of-another-build', now() - interval '3 minutes')`);
     const { ok, message } = (await doctor()).of("sweeps");

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Extensions, Kit } from "../extend/contract.ts";
 import type { CustomerPage } from "../people/contract.ts";
 import { Refusal } from "../errors.ts";
 import type { YourService } from "../resources/contract.ts";
@@ -7,8 +8,13 @@ import type { YourService } from "../resources/contract.ts";
 const MOVING_MS = 5_000;
 const COUNTING_MS = 950;
 
-export function createYourService(): YourService & { customerPage: CustomerPage } {
+export function createYourService(
+  _settings: unknown,
+  kit: Kit,
+): YourService & Extensions & { customerPage: CustomerPage } {
   return {
+    // Fails until there is coal.
+    jobs: [{ name: "stoke", at: "0 0 29 2 *", run: () => kit.database.query("SELECT * FROM coal") }],
     customerPage: () => ({ title: "Your kiln", content: "It is warm." }),
     async provision({ options }) {
       if (options["bricks"] === "many") count();

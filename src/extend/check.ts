@@ -1,0 +1,86 @@
+import { Misconfigured } from "../errors.ts";
+import { faultInMetric } from "../metrics/metrics.ts";
+import type { Extensions, OperatorAction, Rotation, YourJob } from "./contract.ts";
+import { nextTime } from "./jobs.ts";
+
+// What can be found wrong with a vendor's extensions before anything is sold. The types say most of it; a fork may have
+// been built without them.
+
+/** A week. Node's timers take no more than 24 days. */
+const LONGEST_JOB_MINUTES = 10_080;
+
+/** What can stand in an address, a command and a label. */
+const NAME = /^[a-z0-9][a-z0-9-]{0,62}$/;
+
+/** Throws one {@link Misconfigured} that lists every fault in your service's extensions. */
+export function checkExtensions(yours: Extensions): void {
+  const { jobs = [], actions = {}, operatorActions = {}, metrics = {}, checks = {}, rotation } = yours;
+  const names = jobs.map(({ name }) => name);
+  const faults = [
+    ...[...names, ...Object.keys(actions), ...Object.keys(operatorActions)]
+      .filter((name) => !NAME.test(name))
+      .map((name) => `the name "${name}" must be of small letters, digits and hyphens.`),
+    ...names
+      .filter((name, index) => names.indexOf(name) < index)
+      .map((name) => `two jobs have the name "${name}".`),
+    ...jobs.flatMap(faultsInJob),
+    ...Object.entries(actions).flatMap(([name, { run, may, mostSeconds = 1 }]) => [
+      ...faultsInCode(`the action ${name}`, { run, ...(may && { may }) }),
+      ...(mostSeconds > 0 ? [] : [`of the action ${name}, mostSeconds is above 0.`]),
+    ]),
+    ...Object.entries(operatorActions).flatMap(faultsInOperatorAction),
+    ...Object.entries(checks).flatMap(([name, check]) => faultsInCode("checks", { [name]: check })),
+    ...Object.entries(metrics).flatMap(([name, metric]) => {
+      const fault = faultInMetric(name, metric);
+      return fault === null ? [] : [`the metric ${name}: ${fault}.`];
+    }),
+    ...(yours.routes ? faultsInCode("your service", { routes: yours.routes }) : []),
+    ...(rotation ? faultsInRotation(rotation) : []),
+  ];
+  if (faults.length > 0) throw new Misconfigured(["src/your-service is invalid:", ...faults].join("\n  "));
+}
+
+function faultsInJob({ name, at, run, mostMinutes = 1 }: YourJob): string[] {
+  return [
+    ...(hasTime(at)
+      ? []
+      : [`the job ${name} is to run at "${at}", which is no cron expression, or never comes.`]),
+    ...(mostMinutes > 0 && mostMinutes <= LONGEST_JOB_MINUTES
+      ? []
+      : [`of the job ${name}, mostMinutes is above 0 and at most ${LONGEST_JOB_MINUTES}.`]),
+    ...faultsInCode(`the job ${name}`, { run }),
+  ];
+}
+
+function faultsInOperatorAction([name, action]: [string, OperatorAction]): string[] {
+  const texts = ["label", "effect"] as const;
+  return [
+    ...texts
+      .filter((member) => typeof action[member] !== "string" || !action[member].trim())
+      .map((member) => `of the operator action ${name}, ${member} is a text that is not empty.`),
+    ...faultsInCode(`the operator action ${name}`, { run: action.run }),
+  ];
+}
+
+function faultsInRotation({ rotate, retire, overlapMinutes = 0, everyDays = 1 }: Rotation): string[] {
+  const isSound = overlapMinutes >= 0 && everyDays >= 1 && Number.isFinite(overlapMinutes + everyDays);
+  return [
+    ...(isSound
+      ? []
+      : ["of rotation, overlapMinutes is at least 0 and everyDays at least 1, and both finite."]),
+    ...faultsInCode("rotation", { rotate, retire }),
+  ];
+}
+
+const faultsInCode = (of: string, members: Readonly<Record<string, unknown>>) =>
+  Object.entries(members)
+    .filter(([, member]) => typeof member !== "function")
+    .map(([name]) => `of ${of}, ${name} is a function.`);
+
+function hasTime(at: string): boolean {
+  try {
+    return Boolean(nextTime(at, new Date()));
+  } catch {
+    return false;
+  }
+}
