@@ -116,7 +116,9 @@ const toExport = statement(
      (SELECT coalesce(jsonb_agg(jsonb_build_object('email', s.email, 'userId', s.user_id, 'signedOnAt', s.created_at) ORDER BY s.created_at), '[]')
       FROM customer_sessions s WHERE s.uuid = u.uuid) AS people,
      (SELECT coalesce(jsonb_agg(jsonb_build_object('at', a.started_at, 'action', a.action, 'state', a.state) ORDER BY a.id), '[]')
-      FROM operator_actions a WHERE a.uuid = u.uuid) AS actions
+      FROM operator_actions a WHERE a.uuid = u.uuid) AS actions,
+     (SELECT coalesce(jsonb_agg(jsonb_build_object('at', l.at, 'plan', l.plan, 'name', l.name, 'reason', l.reason) ORDER BY l.at), '[]')
+      FROM lost_sales l WHERE l.uuid = u.uuid) AS lost
    FROM unnest($1::uuid[]) AS u(uuid) JOIN resources r ON r.uuid = u.uuid`,
 );
 
@@ -128,6 +130,8 @@ export interface KeptOf {
   events: { at: string; type: string; detail: object }[];
   people: { email: string | null; userId: string | null; signedOnAt: string }[];
   actions: { at: string; action: string; state: string }[];
+  /** Provisions of it that were refused. */
+  lost: { at: string; plan: string; name: string | null; reason: string }[];
 }
 
 export const keptOf = (db: Queryable, uuids: readonly string[]) => db.query<KeptOf>(toExport, [uuids]);
