@@ -3,7 +3,13 @@ import type { Context } from "./context.ts";
 import { KitError, Refusal } from "./errors.ts";
 import { timedRequests } from "./metrics/measured.ts";
 import { type Log, EACH } from "./logging/log.ts";
-import { isAuthenticated, isUnreadableBody, methodNotAllowed, refuseCompressed } from "./http/requests.ts";
+import {
+  isAuthenticated,
+  isUnreadableBody,
+  methodNotAllowed,
+  refuseCompressed,
+  refuseUnfit,
+} from "./http/requests.ts";
 import { requestLog } from "./logging/request-log.ts";
 
 export type Readiness = "ready" | "degraded" | "unavailable";
@@ -36,6 +42,7 @@ export function createApp(ctx: Context, { partnerApi, metrics, site, yours, read
     response.setHeader("Strict-Transport-Security", "max-age=31536000");
     response.setHeader("X-Content-Type-Options", "nosniff");
     response.setHeader("Request-Id", String(request.id));
+    refuseUnfit(request, response);
     next();
   });
   // First, because most requests go there and each route in front would cost them time.

@@ -8,7 +8,7 @@ export const isAuthenticated = (response: ServerResponse): boolean =>
   Boolean((response as Response).locals?.["isAuthenticated"]);
 
 /** The client's address, as far as `TRUST_PROXY` lets it be seen; null when the connection has ended, or none was sent. */
-export function clientAddress({ ip = "" }: Request): string | null {
+export function clientAddress({ ip = "" }: { ip?: string | undefined }): string | null {
   const address = ip.replace(/^::ffff:(?=[\d.]+$)|(?<=^[\d.]+):\d+$/g, "");
   return isIP(address) ? address : null;
 }
@@ -27,6 +27,16 @@ export function askForBody({ headers }: IncomingMessage, response: ServerRespons
   response.writeContinue();
   // So that a second call does not send it again.
   delete headers.expect;
+}
+
+/** Refuses what Node would refuse itself, which would overtake the requests before it on the same connection. */
+export function refuseUnfit({ headers, httpVersion }: IncomingMessage, response: ServerResponse): void {
+  const { host, expect = "100-continue" } = headers;
+  if (httpVersion !== "1.1" || (host !== undefined && expect.toLowerCase() === "100-continue")) return;
+  response.setHeader("Connection", "close");
+  throw host === undefined
+    ? new Refusal("The request needs a Host header.", { id: "bad_request", status: 400 })
+    : new Refusal("Expect can only be 100-continue.", { id: "expectation_failed", status: 417 });
 }
 
 /** No body is decompressed here. */

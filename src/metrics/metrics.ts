@@ -116,6 +116,7 @@ export const ALARMS = [
   "client_secret_rejected",
   "crash",
   "database_unreachable",
+  "descriptors_exhausted",
   "event_loop_blocked",
   "grant_lost",
   "job_hangs",
@@ -131,6 +132,7 @@ export const ALARMS = [
   "refresh_misunderstood",
   "step_stuck",
   "stop_incomplete",
+  "too_many_connections",
 ] as const;
 
 /** A counter or a histogram with its samples, as prom-client has them. */

@@ -3,6 +3,7 @@ import { readConfig, type Config } from "../config.ts";
 import { readEnvironment } from "../environment.ts";
 import { Misconfigured } from "../errors.ts";
 import { createOwnScrubber } from "../secret.ts";
+import { alarmWhenExhausted } from "./descriptors.ts";
 import type { RunningService } from "./start-up.ts";
 
 /** EX_CONFIG. */
@@ -27,6 +28,7 @@ export async function runProcess(start: (config: Config) => Promise<RunningServi
     const isStopping = stopOnSignals(service);
     stopOnBug(service);
     alarmWhenBlocked(service);
+    alarmWhenExhausted(service);
     await service.ready.catch((error: unknown) => {
       if (!isStopping()) throw error;
     });

@@ -1,4 +1,5 @@
 import { request } from "node:http";
+import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { aServer } from "../platform/local-server.ts";
 import { startDatabaseProxy, type DatabaseProxy } from "../support/database-proxy.ts";
@@ -15,6 +16,8 @@ let prometheus: Prometheus;
 let urls: string[] = [];
 let installing: Promise<void> = Promise.resolve();
 let isRepaired = false;
+/** File descriptors of the first web process. */
+const MOST_FILES = 100;
 
 (hasPrometheus ? describe : describe.skip)("two web processes behind a router", () => {
   beforeAll(async () => {
@@ -48,6 +51,21 @@ let isRepaired = false;
       cause: async () => proxy.mode("refuse"),
       repair: async () => proxy.mode("ok"),
     });
+
+    const idle: Socket[] = [];
+    theyRing(
+      "one with more idle clients than it has file descriptors",
+      ["AddonConnectionsFull"],
+      () => prometheus,
+      {
+        async cause() {
+          const port = Number(new URL(urls[0]!).port);
+          for (let client = 0; client < MOST_FILES; client++)
+            idle.push(connect(port, "127.0.0.1").on("error", () => undefined));
+        },
+        repair: async () => idle.forEach((client) => client.destroy()),
+      },
+    );
 
     theyRing("both killed", ["AddonDown"], () => prometheus, {
       cause: () => life.killAll(),
@@ -86,9 +104,12 @@ function watched(minuteSeconds: number): void {
   afterAll(() => prometheus.close());
 }
 
-/** Two processes instead of those that ran; the second behind the proxy. */
+/** Two processes instead of those that ran; the second behind the proxy, the first with few file descriptors. */
 async function startBoth(): Promise<void> {
   await life.killAll();
-  const both = await Promise.all([life.start("web"), life.start("web", { DATABASE_URL: proxy.url })]);
+  const both = await Promise.all([
+    life.start("web", {}, MOST_FILES),
+    life.start("web", { DATABASE_URL: proxy.url }),
+  ]);
   urls = both.map(({ url }) => url!);
 }
