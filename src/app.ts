@@ -17,6 +17,7 @@ import {
   isUnreadableBody,
   methodNotAllowed,
   refuseCompressed,
+  refuseExpectation,
   refuseMalformed,
 } from "./http/requests.ts";
 import { requestLog } from "./logging/request-log.ts";
@@ -52,6 +53,7 @@ export function createApp(ctx: Context, { partnerApi, metrics, site, yours, read
     response.setHeader("X-Content-Type-Options", "nosniff");
     response.setHeader("Request-Id", String(request.id));
     refuseMalformed(request, response);
+    refuseExpectation(request, response);
     askForBodyOnceRead(request, response);
     next();
   });

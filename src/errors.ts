@@ -47,6 +47,26 @@ export function storable(text: string): string {
   return text.replaceAll("\0", "").slice(0, MOST_CHARACTERS).toWellFormed();
 }
 
+/** What codes mean that do not say what to look for. */
+const IN_WORDS: Readonly<Record<string, string>> = {
+  EMFILE: "this process has no free file descriptors",
+  ENFILE: "this machine has no free file descriptors",
+  // As glibc's resolver says it when it cannot open a file.
+  "getaddrinfo EBUSY": "the name cannot be resolved, as when no file descriptor is free",
+  "connect EADDRNOTAVAIL": "this machine has no free port, or no address, to connect from",
+};
+
+export function isExhausted(error: unknown): boolean {
+  return ["EMFILE", "ENFILE"].includes((Object(error) as NodeJS.ErrnoException).code ?? "");
+}
+
+/** The error's own message, behind words where it has only a code. */
+export function inWords(error: Error): string {
+  const { message, code = "", syscall } = error as NodeJS.ErrnoException;
+  const words = IN_WORDS[code] ?? IN_WORDS[`${syscall} ${code}`];
+  return words && message ? `${words} (${message})` : message;
+}
+
 const PRISMAS_HEAD = /^\s*Invalid `prisma\..*` invocation:\s*/;
 
 /** The message of anything thrown, without the secrets that it may quote. Never throws itself. */
@@ -55,9 +75,9 @@ export function messageOf(error: unknown): string {
     if (error === undefined || error === null) return `${error} was thrown, and no error.`;
     if (!(error instanceof Error)) return String(error);
     // An error of a connection that was tried at several addresses has no message of its own.
-    const { message, errors = [], code } = error as Error & { errors?: unknown[]; code?: string };
+    const { errors = [], code } = error as Error & { errors?: unknown[]; code?: string };
     return (
-      withoutQuoted(error)(message.replace(PRISMAS_HEAD, "")) ||
+      withoutQuoted(error)(inWords(error).replace(PRISMAS_HEAD, "")) ||
       errors.map(messageOf).join("; ") ||
       (code ?? error.name)
     );

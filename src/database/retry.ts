@@ -8,7 +8,7 @@ import { within } from "../within.ts";
 /** Connection (08), resources (53), cancelled (57014), shut down (57P…), too long (25P…), read-only. */
 const PASSING_STATES = /^(08|53|57014|57P0[1235]|25006|25P0[34])/;
 const PASSING_CODES =
-  /^(ECONN(REFUSED|RESET|ABORTED)|ETIMEDOUT|EPIPE|EPROTO|ENOENT|ENOTFOUND|EAI_\w+|E(HOST|NET)(UNREACH|DOWN)|P10(01|02|08|17)|P20(24|28|37))$/;
+  /^(ECONN(REFUSED|RESET|ABORTED)|E[MN]FILE|EADDRNOTAVAIL|EBUSY|ETIMEDOUT|EPIPE|EPROTO|ENOENT|ENOTFOUND|EAI_\w+|E(HOST|NET)(UNREACH|DOWN)|P10(01|02|08|17)|P20(24|28|37))$/;
 const PASSING_MESSAGES =
   /Connection (terminated|ended)|Query read timeout|timeout exceeded|not queryable|has closed the connection/;
 /** Another transaction stood in the way: a conflict, a deadlock, a lock that it held for longer than we wait. */

@@ -13,7 +13,7 @@ export const isAuthenticated = (response: ServerResponse): boolean =>
   Boolean((response as Response).locals?.["isAuthenticated"]);
 
 /** The client's address, as far as `TRUST_PROXY` lets it be seen; null when the connection has ended, or none was sent. */
-export function clientAddress({ ip = "" }: Request): string | null {
+export function clientAddress({ ip = "" }: { ip?: string | undefined }): string | null {
   const address = ip.replace(/^::ffff:(?=[\d.]+$)|(?<=^[\d.]+):\d+$/g, "");
   return isIP(address) ? address : null;
 }
@@ -62,6 +62,14 @@ export function askForBodyOnceRead(request: IncomingMessage, response: ServerRes
     if (!isAsked()) response.setHeader("Connection", "close");
     return writeHead.apply(response, head);
   }) as typeof writeHead;
+}
+
+/** Refuses every expectation but `100-continue`: if Node did, its refusal would overtake the answers before it. */
+export function refuseExpectation({ headers, httpVersion }: IncomingMessage, response: ServerResponse): void {
+  const { expect = "100-continue" } = headers;
+  if (httpVersion === "1.0" || expect.toLowerCase() === "100-continue") return;
+  response.setHeader("Connection", "close");
+  throw new Refusal("Expect can only be 100-continue.", { id: "expectation_failed", status: 417 });
 }
 
 /** No body is decompressed here. */

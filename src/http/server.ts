@@ -1,11 +1,18 @@
 import http, { type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import net, { type Socket } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
-import type { Express } from "express";
+import type { Express, Request } from "express";
+import type { Log } from "../logging/log.ts";
+import { openConnections } from "./connections.ts";
+import { inOrder, isUnderWay, type Connection, type PipelineLimits } from "./pipelines.ts";
+import { clientAddress } from "./requests.ts";
 
-/** A connection with its last response. */
-interface Connection extends Socket {
-  current?: ServerResponse;
+/** Clients that send requests ahead of the answers send a few. */
+export const PIPELINES: PipelineLimits = { mostUnanswered: 32, mostWaiting: 1_000 };
+
+interface Limits extends Partial<PipelineLimits> {
+  /** Open connections. */
+  mostConnections: number;
 }
 
 /**
@@ -16,31 +23,36 @@ interface Connection extends Socket {
  * and outlast the router in front (90 s idle). The app refuses requests without a `Host`, and asks a client that announces its
  * body (`Expect: 100-continue`) for it (http/requests.ts).
  */
-export function createHttpServer(app: Express) {
-  // Node would begin all requests that a connection sends together at once (assumed, section 1).
-  const handle = (request: IncomingMessage, response: ServerResponse) => {
-    const connection: Connection = request.socket;
-    const before = connection.current;
-    connection.current = response;
-    const begin = () => connection.destroyed || isLast(before) || app(request, response);
-    if (isOver(before)) begin();
-    else before!.once("close", begin);
+export function createHttpServer(
+  app: Express,
+  log: Pick<Log, "warn" | "error">,
+  { mostConnections, ...ofPipelines }: Limits,
+) {
+  const flooded = (request: IncomingMessage, limit: string) => {
+    // Express has not seen it yet.
+    const address = clientAddress(Object.setPrototypeOf(request, app.request) as Request);
+    const sent = `A caller sent requests ahead of their answers, more than ${limit}`;
+    log.warn({ address }, `${sent}; its connection was closed`);
   };
-  const server = http.createServer(
-    { ...constructorsFor(app), connectionsCheckingInterval: 1_000, requireHostHeader: false },
-    handle,
-  );
+  const full = ({ remoteAddress }: Socket, closed: string) => {
+    const about = { alarm: "too_many_connections", address: clientAddress({ ip: remoteAddress }) };
+    log.error(
+      about,
+      `All ${mostConnections} connections that this process accepts are open; ${closed} was closed`,
+    );
+  };
+  const handle = inOrder(app, { ...PIPELINES, ...ofPipelines }, flooded);
+  // The app refuses requests without a Host header (`refuseMalformed`), in their order.
+  const options = { connectionsCheckingInterval: 1_000, requireHostHeader: false };
+  const server = http.createServer({ ...constructorsFor(app), ...options }, handle);
   server.on("checkContinue", handle);
+  server.on("checkExpectation", handle);
   server.on("clientError", ({ code }: NodeJS.ErrnoException, socket: Connection) => refuse(socket, code));
   server.keepAliveTimeout = 95_000;
   server.headersTimeout = 10_000;
   server.requestTimeout = 15_000;
   server.timeout = 30_000;
-  const connections = new Set<Connection>();
-  server.on("connection", (connection: Connection) => {
-    connections.add(connection);
-    connection.once("close", () => connections.delete(connection));
-  });
+  const connections = openConnections(server, mostConnections, full);
   return { server, close: (lastOrdersMs: number) => closeInOrder(server, connections, lastOrdersMs) };
 }
 
@@ -66,12 +78,6 @@ function constructorsFor(app: Express): http.ServerOptions {
   return { IncomingMessage: Request, ServerResponse: Response } as unknown as http.ServerOptions;
 }
 
-/** Behind it nothing is carried out (RFC 9112, section 9.6): the client can safely send that again. */
-const isLast = (response: ServerResponse | undefined) => response?.getHeader("connection") === "close";
-
-const isOver = (response: ServerResponse | undefined) =>
-  !response || response.writableFinished || response.destroyed;
-
 /** What Node's parser refuses, by the code of its error; anything else is 400. */
 const REFUSALS: Readonly<Record<string, readonly [status: number, id: string, message: string]>> = {
   HPE_HEADER_OVERFLOW: [431, "headers_too_large", "The headers are too large."],
@@ -84,9 +90,14 @@ function refuse(socket: Connection, code = ""): void {
   // What comes behind a request that closes the connection is not read (RFC 9112, section 9.6).
   if (code === "HPE_CLOSED_CONNECTION") return;
   const { current } = socket;
-  const hasBegun = !isOver(current);
-  if (hasBegun && current!.req.complete) return void current!.once("close", () => refuse(socket, code));
-  if (!socket.writable || (hasBegun && current!.headersSent)) return void socket.destroy();
+  const hasBegun = isUnderWay(current);
+  if (hasBegun && current.req.complete) {
+    // Node reports each further chunk, too.
+    if (!socket.isRefused) current.once("close", () => refuse(socket, code));
+    socket.isRefused = true;
+    return;
+  }
+  if (!socket.writable || (hasBegun && current.headersSent)) return void socket.destroy();
   const [status, id, message] = REFUSALS[code] ?? MALFORMED;
   const body = JSON.stringify({ id, message });
   const head = `Content-Type: application/json; charset=utf-8\r\nCache-Control: no-store\r\nContent-Length: ${body.length}`;
@@ -107,8 +118,8 @@ async function closeInOrder(server: Server, connections: Set<Connection>, lastOr
   const sayLast = (_request: unknown, response: ServerResponse) => {
     if (!response.headersSent) response.setHeader("Connection", "close");
   };
-  server.prependListener("request", sayLast);
-  server.prependListener("checkContinue", sayLast);
+  for (const event of ["request", "checkContinue", "checkExpectation"])
+    server.prependListener(event, sayLast);
   for (const { current } of connections) if (current) sayLast(null, current);
 
   // Node accepts one queued connection in each turn of the event loop.

@@ -1,7 +1,7 @@
 import { isAnyArrayBuffer } from "node:util/types";
 import { levels, pino, type LogFn, type Logger } from "pino";
 import { logOutput } from "./log-output.ts";
-import { chainOf, messageOf, withoutQuoted } from "../errors.ts";
+import { chainOf, inWords, messageOf, withoutQuoted } from "../errors.ts";
 import type { Scrubber } from "../secret.ts";
 
 export type Log = Logger;
@@ -133,7 +133,8 @@ function spelledOut(error: Error): object {
 
 function textOf(error: Error, member: string): string {
   try {
-    return String((error as Error & Record<string, unknown>)[member] ?? "");
+    const value = member === "message" ? inWords(error) : (error as unknown as Members)[member];
+    return String(value ?? "");
   } catch {
     return UNREADABLE;
   }

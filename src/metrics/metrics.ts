@@ -141,6 +141,7 @@ export const ALARMS = [
   "clocks_apart",
   "crash",
   "database_unreachable",
+  "descriptors_exhausted",
   "event_loop_blocked",
   "gone_at_platform",
   "grant_lost",
@@ -160,6 +161,7 @@ export const ALARMS = [
   "refresh_misunderstood",
   "step_stuck",
   "stop_incomplete",
+  "too_many_connections",
   "unknown_resource",
 ] as const;
 

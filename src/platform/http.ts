@@ -73,9 +73,10 @@ function exchange(call: CallName, sent: Limited, agents: Agents): Promise<HttpAn
     // the request; from then on it may have.
     let isOpen = false;
     request.on("socket", (socket) => {
-      isOpen = !socket.connecting;
       const opened = call.url.protocol === "https:" ? "secureConnect" : "connect";
-      if (!isOpen) socket.once(opened, () => (isOpen = true));
+      if (socket.connecting) socket.once(opened, () => (isOpen = true));
+      // One that could not even begin to connect, for want of a file descriptor or a port, is destroyed already.
+      else isOpen = !socket.destroyed;
     });
     let hasAnswer = false;
     const refuse = (id: "redirect_refused" | "answer_too_large", status: number, happened: string) =>

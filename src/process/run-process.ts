@@ -3,6 +3,7 @@ import { readConfig, type Config } from "../config.ts";
 import { readEnvironment } from "../environment.ts";
 import { Misconfigured } from "../errors.ts";
 import { createOwnScrubber } from "../secret.ts";
+import { alarmWhenExhausted } from "./descriptors.ts";
 import { takeOverNode, takeWarnings } from "./node-process.ts";
 import type { Role } from "../processes/store.ts";
 import { noteMisconfigured } from "./note-misconfigured.ts";
@@ -37,6 +38,7 @@ export async function runProcess(
     const isStopping = stopOnSignals(service);
     stopOnBug(service);
     alarmWhenBlocked(service);
+    alarmWhenExhausted(service);
     await service.ready.catch((error: unknown) => {
       if (!isStopping()) throw error;
     });

@@ -14,6 +14,7 @@ import type { OpenContext, Parts } from "../context.ts";
 import { openContext } from "../open-context.ts";
 import { partnerApi } from "../partner-api/routes.ts";
 import { createWebsite } from "../website.ts";
+import { mostConnections } from "./descriptors.ts";
 import { becomeReady, notReady, readiness, stopOnce, type RunningService } from "./start-up.ts";
 
 /** How long a request waits for a service that has just started. A running service waits as long for its database. */
@@ -42,12 +43,13 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
     yours: yourRoutes(ctx, whenReady),
     readiness: async () => (stopping.signal.aborted ? "unavailable" : readiness(ctx, ready)),
   });
-  const { server, close } = createHttpServer(app);
+  const most = mostConnections(config.databasePool);
+  const { server, close } = createHttpServer(app, log, { mostConnections: most });
   await listen(server, config);
   ready = becomeReady(ctx, "web", stopping.signal, config.webJobs);
   const name = config.host?.replace(/^.*:.*$/, "[$&]") ?? "localhost";
   const url = `http://${name}:${(server.address() as AddressInfo).port}`;
-  log.info({ url }, "Listening");
+  log.info({ url, mostConnections: most }, "Listening");
 
   return {
     services: ctx,

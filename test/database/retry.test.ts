@@ -7,6 +7,7 @@ import {
   retryWhileUnreachable,
   statement,
 } from "../../src/database/database.ts";
+import { refused } from "../../src/database/retry.ts";
 import { anOpenDatabase } from "../support/open-database.ts";
 
 // An error at connecting is worth another try, whatever it is: test/database/database.test.ts has real ones.
@@ -28,12 +29,15 @@ const kindOf = (error: unknown) => {
 it.each<[string, ReturnType<typeof kindOf>, unknown[]]>([
   ["a named statement's table has changed", "passes", [REPLANNED]],
   ["the connection breaks off", "passes", each("ECONNRESET ECONNABORTED ETIMEDOUT EPIPE EPROTO", node)],
+  ["descriptors or ports are used up here", "passes", each("EMFILE ENFILE EBUSY EADDRNOTAVAIL", node)],
   ["the driver says so", "passes", each("Connection terminated,Query read timeout", words, ",")],
   ["Prisma met one of these", "passes", each("P1001 P1017 P2024 P2028 P2034 P2037", prisma)],
   ["Prisma names a value", "stays", [prisma("P2002")]],
   ["our code is at fault", "stays", [new TypeError("x is not a function"), node("EACCES"), "terminated"]],
 ])("an error tells whether another try may help: %s: it %s", (_, expected, errors) => {
   expect(errors.map(kindOf)).toEqual(errors.map(() => expected));
+  // A process that starts waits until they have passed.
+  if (expected === "passes") expect(errors.map(refused).map(isConnectionConfigError)).not.toContain(true);
 });
 
 describe("errors as the drivers really raise them", () => {

@@ -6,7 +6,8 @@ import type pg from "pg";
 import { startSandbox } from "../../packages/sandbox/index.ts";
 import { settings } from "../../src/config.ts";
 import { createPool } from "../../src/database/database.ts";
-import { createHttpServer } from "../../src/http/server.ts";
+import { createHttpServer, PIPELINES } from "../../src/http/server.ts";
+import { MOST_CONNECTIONS } from "../../src/process/descriptors.ts";
 import { drawn, MACHINES, PAGE } from "../../workshop/states.ts";
 import { clientEndpoints } from "../support/client-endpoints.ts";
 import { aFreshDatabase, type FreshDatabase } from "../support/database.ts";
@@ -30,14 +31,29 @@ describe("docs/limits.md has the limits that are in effect", () => {
     const line = read("limits.md")
       .split("\n")
       .find((each) => each.startsWith(`| ${row} |`));
-    return line!.split("|")[2]!.match(/\d+(?: (?:s|min|h)\b)?/g)!;
+    return line!
+      .split("|")[2]!
+      .replace(/(?<=\d),(?=\d)/g, "")
+      .match(/\d+(?: (?:s|min|h)\b)?/g)!;
   }
   const seconds = (ms: number) => `${ms / 1_000} s`;
 
   it("for slow clients", () => {
-    const { headersTimeout, requestTimeout, keepAliveTimeout, timeout } = createHttpServer(express()).server;
+    const { server } = createHttpServer(express(), console, { mostConnections: 1 });
+    const { headersTimeout, requestTimeout, keepAliveTimeout, timeout } = server;
     const limits = [headersTimeout, requestTimeout, keepAliveTimeout, timeout];
     expect(numbersOf("Slow clients")).toEqual(limits.map(seconds));
+  });
+
+  it("for clients that send much, or are many", () => {
+    const sent = [PIPELINES.mostUnanswered, PIPELINES.mostWaiting].map(String);
+    expect(numbersOf("Requests sent ahead of their answers")).toEqual(sent);
+    expect(numbersOf("Open connections of a web process")).toEqual([`${MOST_CONNECTIONS}`]);
+    // A process with so many file descriptors accepts as many.
+    const [, files] = /^LimitNOFILE=(\d+)$/m.exec(read("deploy.md"))!;
+    expect(Number(files) / 2).toBeGreaterThan(
+      MOST_CONNECTIONS + Number(settings.databasePool.standard) + 100,
+    );
   });
 
   it("at PostgreSQL", async () => {

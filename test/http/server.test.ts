@@ -136,15 +136,44 @@ it("requests that are sent together are carried out in their order", async () =>
   expect(statuses).toEqual([200, 200, 204, 410]);
 });
 
-it("a request behind one whose answer closes the connection is not carried out", async () => {
+const nothing = "GET /nothing HTTP/1.1\r\nHost: x\r\n";
+it("a provision in pieces behind thirty other requests is carried out", async () => {
   const wanted = aProvisionRequest({ plan: "basic" });
-  const refused = bytesOf("POST", "/resources").replace(/Authorization: .*\r\n/, "");
-  const both = refused + bytesOf("POST", "/resources", wanted);
-  expect(await rawHttp(world.service.url!, both, PATIENCE_MS)).toMatchObject({
-    statuses: [401],
-    closed: true,
-  });
-  expect(await world.rows(`SELECT 1 FROM resources WHERE uuid = $1`, [wanted.uuid])).toEqual([]);
+  const text = JSON.stringify(wanted);
+  const pieces = [text.slice(0, 9), text.slice(9), ""].map(
+    (piece) => `${piece.length.toString(16)}\r\n${piece}\r\n`,
+  );
+  const head = bytesOf("POST", "/resources").replace("Content-Length: 0", "Transfer-Encoding: chunked");
+  const last = head.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n") + pieces.join("");
+  const { statuses } = await rawHttp(world.service.url!, `${nothing}\r\n`.repeat(30) + last, PATIENCE_MS);
+  expect(statuses).toEqual([...Array<number>(30).fill(404), 200]);
+});
+
+it.each([
+  ["without credentials", "POST /resources HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", [401]],
+  ["without a Host header", "POST /resources HTTP/1.1\r\nContent-Length: 0\r\n\r\n", [400]],
+  ["that expects what does not exist", `${nothing}Expect: 200-maybe\r\n\r\n`, [417]],
+  ["among more than 32", `${nothing}\r\n`.repeat(100), expect.any(Array)],
+])(
+  "a request behind one %s is not carried out, because the connection is closed",
+  async (_, before, statuses) => {
+    const wanted = aProvisionRequest({ plan: "basic" });
+    const both = before + bytesOf("POST", "/resources", wanted);
+    expect(await rawHttp(world.service.url!, both, PATIENCE_MS)).toMatchObject({ statuses, closed: true });
+    expect(await world.rows(`SELECT 1 FROM resources WHERE uuid = $1`, [wanted.uuid])).toEqual([]);
+  },
+);
+
+it("what Node would refuse out of order is refused behind the requests before it", async () => {
+  const wanted = bytesOf("POST", "/resources", aProvisionRequest({ plan: "basic" }));
+  for (const [last, status] of [
+    ["GET / HTTP/1.1\r\n\r\n", 400],
+    [`${nothing}Expect: 200-maybe\r\n\r\n`, 417],
+  ] as const) {
+    const { statuses, text } = await rawHttp(world.service.url!, wanted + last, PATIENCE_MS);
+    expect(statuses).toEqual([200, status]);
+    expect(JSON.parse(text.slice(text.lastIndexOf("\r\n\r\n")))).toMatchObject({ id: expect.any(String) });
+  }
 });
 
 it.each([
@@ -212,7 +241,7 @@ describe("graceful close of the HTTP server", () => {
   beforeEach(async () => {
     const app = express();
     app.post("/", express.text({ type: "*/*" }), (_request, response) => void response.send("done"));
-    const opened = createHttpServer(app);
+    const opened = createHttpServer(app, console, { mostConnections: 100 });
     server = opened.server;
     close = () => opened.close(PACE.lastOrdersMs);
     await once(server.listen(0, "127.0.0.1"), "listening");

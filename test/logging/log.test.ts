@@ -277,6 +277,21 @@ describe("what foreign code throws", () => {
   });
 });
 
+it.each([
+  ["connect EMFILE 10.0.0.1:443", "this process has no free file descriptors"],
+  ["open ENFILE", "this machine has no free file descriptors"],
+  ["getaddrinfo EBUSY db", "the name cannot be resolved, as when no file descriptor is free"],
+  ["connect EADDRNOTAVAIL 10.0.0.1:443", "this machine has no free port, or no address, to connect from"],
+])("an error says in words what is used up: %s", (message, words) => {
+  const [syscall, code] = message.split(" ");
+  const error = Object.assign(new Error(message), { syscall, code });
+  expect(messageOf(error)).toBe(`${words} (${message})`);
+  expect(messageOf(new AggregateError([error, error]))).toBe(`${words} (${message}); ${words} (${message})`);
+  const { log, text } = aLog();
+  log.warn({ error: new KitError("x", "It failed", { cause: error }) }, "x");
+  expect(JSON.parse(text())).toMatchObject({ error: { message: `It failed: ${words} (${message})` } });
+});
+
 describe("the log", () => {
   it.each([
     ["a line feed and a forged line", 'x\n{"level":"fatal","msg":"forged"}'],

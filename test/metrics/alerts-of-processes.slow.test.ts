@@ -1,4 +1,5 @@
 import { request } from "node:http";
+import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { aServer } from "../platform/local-server.ts";
 import { startDatabaseProxy, type DatabaseProxy } from "../support/database-proxy.ts";
@@ -20,6 +21,8 @@ let installing: Promise<void> = Promise.resolve();
 let isRepaired = false;
 /** The build of the processes that a test starts. */
 const OURS = { version: "1.2.3", commit: "0123456789ab" };
+/** File descriptors of the first web process. */
+const MOST_FILES = 100;
 
 (hasPrometheus ? describe : describe.skip)("two web processes behind a router", () => {
   beforeAll(async () => {
@@ -61,6 +64,21 @@ const OURS = { version: "1.2.3", commit: "0123456789ab" };
         await runsOfTheJob(0);
       },
     });
+
+    const idle: Socket[] = [];
+    theyRing(
+      "one with more idle clients than it has file descriptors",
+      ["AddonConnectionsFull"],
+      () => prometheus,
+      {
+        async cause() {
+          const port = Number(new URL(urls[0]!).port);
+          for (let client = 0; client < MOST_FILES; client++)
+            idle.push(connect(port, "127.0.0.1").on("error", () => undefined));
+        },
+        repair: async () => idle.forEach((client) => client.destroy()),
+      },
+    );
 
     theyRing("both killed", ["AddonDown"], () => prometheus, {
       cause: () => life.killAll(),
@@ -145,12 +163,15 @@ function watched(minuteSeconds: number): void {
   afterAll(() => prometheus.close());
 }
 
-/** Two processes instead of those that ran; the second behind the proxy. */
+/** Two processes instead of those that ran; the second behind the proxy, the first with few file descriptors. */
 async function startBoth(): Promise<void> {
   await life.killAll();
   // Killed on purpose: they are missing for no operator.
   await life.world.rows(`DELETE FROM processes`);
-  const both = await Promise.all([life.start("web"), life.start("web", { DATABASE_URL: proxy.url })]);
+  const both = await Promise.all([
+    life.start("web", {}, MOST_FILES),
+    life.start("web", { DATABASE_URL: proxy.url }),
+  ]);
   urls = both.map(({ url }) => url!);
 }
 

@@ -357,7 +357,7 @@ describe("unusual HTTP requests", () => {
     ["no Host", `${head}\r\n`, 400],
     ["17 kB of headers", `${head}Host: x\r\nX-A: ${"a".repeat(17_000)}\r\n\r\n`, 431],
     ["a method nobody knows", `BREW /resources HTTP/1.1\r\nHost: x\r\n\r\n`, 400],
-  ])("with %s a request is refused by the HTTP server itself", async (_case, bytes, status) => {
+  ])("with %s a request is refused before it reaches a route", async (_case, bytes, status) => {
     const answer = await rawHttp(life.world.service.url!, bytes);
     expect(answer.statuses).toEqual([status]);
   });

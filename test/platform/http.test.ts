@@ -98,6 +98,7 @@ describe("a call without a usable answer", () => {
       `http://127.0.0.1:${port}/`,
       `http://[::1]:${port}/`, // not looked up as a name
       "http://no-such-host.invalid/",
+      "http://255.255.255.255/", // fails before it begins to connect, as without a free file descriptor
       server.url.replace("http", "https"),
       await aTlsServer(),
     ];

@@ -22,9 +22,13 @@ export async function aProcessWorld({ programs, ...wishes }: Wishes & { programs
     world,
     control,
 
-    async start(kind: "web" | "worker" = "web", environment: Record<string, string> = {}) {
+    async start(
+      kind: "web" | "worker" = "web",
+      environment: Record<string, string> = {},
+      mostFiles?: number,
+    ) {
       const settings = { ...world.environment, LOG_LEVEL: "info", ...environment };
-      const started = await aServiceProcess(kind, settings, programs);
+      const started = await aServiceProcess(kind, settings, programs, mostFiles);
       running.push(started);
       if (started.url) control.partner({ partnerUrl: started.url });
       return started;

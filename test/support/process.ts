@@ -18,14 +18,20 @@ export interface ServiceProcess {
   ended: Promise<number | NodeJS.Signals | null>;
 }
 
-/** Starts `web` or `worker`; resolves when it logs that it is ready, rejects if it ends before. */
+/**
+ * Starts `web` or `worker`, which may open `mostFiles` file descriptors; resolves when it logs that it is ready, rejects if
+ * it ends before.
+ */
 export async function aServiceProcess(
   kind: "web" | "worker",
   environment: Environment,
   programs = program,
+  mostFiles?: number,
 ): Promise<ServiceProcess> {
   const { PATH, HOME } = process.env;
-  const child = spawn(process.execPath, [programs(`src/${kind}.ts`)], {
+  const words = [process.execPath, programs(`src/${kind}.ts`)];
+  if (mostFiles) words.unshift("sh", "-c", 'ulimit -n "$0"; exec "$@"', `${mostFiles}`);
+  const child = spawn(words[0]!, words.slice(1), {
     // Not in the project's folder, where a developer may keep a .env.
     cwd: tmpdir(),
     env: { PATH, HOME, ...environment },
