@@ -64,10 +64,10 @@ export function askForBodyOnceRead(request: IncomingMessage, response: ServerRes
   }) as typeof writeHead;
 }
 
-/** Refuses every expectation but `100-continue`: if Node did, its refusal would overtake the answers before it. */
+/** Refuses what expects anything but `100-continue`: if Node did, its refusal would overtake the answers before it. */
 export function refuseExpectation({ headers, httpVersion }: IncomingMessage, response: ServerResponse): void {
   const { expect = "100-continue" } = headers;
-  if (httpVersion === "1.0" || expect.toLowerCase() === "100-continue") return;
+  if (httpVersion === "1.0" || /(^|\W)100-continue($|\W)/i.test(expect)) return;
   response.setHeader("Connection", "close");
   throw new Refusal("Expect can only be 100-continue.", { id: "expectation_failed", status: 417 });
 }
