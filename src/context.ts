@@ -1,5 +1,6 @@
 import type { Config } from "./config.ts";
 import type { CustomerPage } from "./people/contract.ts";
+import type { Entries } from "./people/entries.ts";
 import type { Database } from "./database/database.ts";
 import type { JobName, Jobs } from "./jobs/run.ts";
 import type { Log } from "./logging/log.ts";
@@ -45,6 +46,8 @@ export interface Context {
   /** What the status feed says, or why it cannot be read. */
   readonly status: () => Promise<CurrentStatus | string>;
 
+  /** Who came in, went out or was refused. */
+  readonly entries: Entries;
   /** The provisions that this process had to refuse. */
   readonly lostSales: LostSales;
   readonly credentials: Credentials;

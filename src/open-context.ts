@@ -27,6 +27,7 @@ import { createExchanges, createRefreshes, refreshesSettled } from "./credential
 import { tokensOf } from "./credentials/token-source.ts";
 import { NO_TRACE } from "./trace/trace.ts";
 import { createVault } from "./vault/vault.ts";
+import { createEntries } from "./people/entries.ts";
 import { createLostSales } from "./resources/lost-sales.ts";
 import { createStepRunner } from "./work/runner.ts";
 import { createYourService } from "./your-service/index.ts";
@@ -79,11 +80,13 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   ctx.presence = createPresence({ ...ctx, scrub: ctx.scrubber.scrub });
   const totals = createTotals(ctx);
   ctx.lostSales = createLostSales(ctx);
+  ctx.entries = createEntries(ctx);
   closers.push(
     () => ctx.db.close(),
     () => outages.close(),
     () => ctx.presence.end(ctx.hasCrashed ? "an error was not caught" : null),
     () => ctx.lostSales.stop(),
+    () => ctx.entries.settled(),
   );
 
   const kit = kitFor(ctx);

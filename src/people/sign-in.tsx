@@ -2,7 +2,7 @@ import { Router, type Request, type Response } from "express";
 import type { Context } from "../context.ts";
 import { clientAddress, methodNotAllowed, nowAuthenticated } from "../http/requests.ts";
 import { addressOf, goTo, isFromOurPage, localPath } from "../pages/address.ts";
-import { show, Facts, notFromOurPage } from "../pages/pages.tsx";
+import { show, Facts, notFromOurPage, Problem } from "../pages/pages.tsx";
 import type { Account } from "../platform/authorizations.ts";
 import { readCookie, writeCookie, type SecretCookie } from "./cookies.ts";
 import { problem } from "./problems.ts";
@@ -25,13 +25,17 @@ export function signInRoutes(ctx: Context): Router {
     .route("/callback")
     .head(methodNotAllowed("GET"))
     .get(async (request, response) => {
-      const { person, session, returnTo } = await completeSignIn(ctx, request);
+      const { person, session, returnTo } = await completeSignIn(ctx, request).catch((error: unknown) => {
+        if (error instanceof Problem) ctx.entries.refused(request, `A sign-in was refused: ${error.id}.`);
+        throw error;
+      });
       nowAuthenticated(response);
       // Against session fixation the old one ends. If the database is unreachable, it expires by itself.
       await endSession(ctx, request, response).catch(() => undefined);
       writeCookie(ctx, SESSION, request, response, session);
       const about = { requestId: request.id, account: person.id, address: clientAddress(request) };
       ctx.log.info(about, "A person signed in");
+      ctx.entries.signedIn(request, person);
       goTo(ctx, request, response, returnTo ?? "/oauth/me");
     })
     .all(methodNotAllowed("GET"));
@@ -58,7 +62,9 @@ export function signInRoutes(ctx: Context): Router {
     .route("/logout")
     .post(async (request, response) => {
       if (!isFromOurPage(ctx, request)) throw notFromOurPage();
+      const person = await personOf(ctx, request, response);
       await endSession(ctx, request, response);
+      if (person) ctx.entries.signedOut(request, person);
       writeCookie(ctx, SESSION, request, response, null);
       goTo(ctx, request, response, localPath(request.query["return_to"]) ?? "/oauth/me");
     })

@@ -1,4 +1,4 @@
-import { Router, type Request, type RequestHandler } from "express";
+import { Router, type ErrorRequestHandler, type Request, type RequestHandler } from "express";
 import { isDatabaseUnreachable } from "../../database/database.ts";
 import { Refusal } from "../../errors.ts";
 import { clientAddress } from "../../http/requests.ts";
@@ -24,9 +24,15 @@ export function guard(ctx: OpenContext, password: RequestHandler | null): Reques
   const { operatorAccounts: accounts } = ctx.config;
   const nameByPassword: RequestHandler = (request, response, next) => {
     letIn(ctx, response, { ...BY_PASSWORD, address: clientAddress(request) });
+    ctx.entries.cameByPassword(request);
     next();
   };
-  const byPassword = password && Router().use(password, nameByPassword);
+  // A request without a password has no wrong one.
+  const noteRefusal: ErrorRequestHandler = (error, request, _response, next) => {
+    if (request.headers.authorization) ctx.entries.refused(request, "The operator's password was wrong.");
+    next(error);
+  };
+  const byPassword = password && Router().use(password, nameByPassword, noteRefusal);
   if (byPassword && accounts.length === 0) return byPassword;
 
   return async (request, response, next) => {
@@ -45,6 +51,7 @@ export function guard(ctx: OpenContext, password: RequestHandler | null): Reques
     if (person) {
       const about = { requestId: request.id, account: person.id, address: clientAddress(request) };
       ctx.log.warn(about, "An account that is not an operator was refused");
+      ctx.entries.refused(request, "The account is not in OPERATOR_ACCOUNTS.", person);
     } else if (byPassword && !isBrowser(request)) return byPassword(request, response, next);
     // The body of a refused request is not read, so the connection cannot be used again.
     if (!isReading(request)) response.setHeader("Connection", "close");

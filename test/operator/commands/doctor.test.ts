@@ -9,7 +9,9 @@ import { kit, kitJson } from "../../support/kit.ts";
 
 const IDS = [
   ..."settings start database migrations writes keys secret plans clocks processes sweeps".split(" "),
-  ..."your-service your-jobs tokens steps attention ledgers lost platform sign-in status manifest version".split(" "),
+  ..."your-service your-jobs tokens steps attention ledgers lost platform sign-in status manifest version".split(
+    " ",
+  ),
 ];
 /** Those that need the database. */
 const OF_THE_DATABASE = IDS.indexOf("platform") - IDS.indexOf("migrations");

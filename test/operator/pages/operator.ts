@@ -52,7 +52,7 @@ export async function aWorldOfAnOperator(wishes: Wishes = {}) {
     },
     audit: () =>
       life.world.rows<{ action: string; state: string; uuid: string | null; message: string }>(
-        `SELECT action, state, uuid, message FROM operator_actions ORDER BY id`,
+        `SELECT action, state, uuid, message FROM operator_actions WHERE form NOT LIKE 'entry-%' ORDER BY id`,
       ),
     close: () => life.world.close(),
   };
@@ -109,7 +109,7 @@ export async function aWorldOfOperators(accounts: string, wishes: Wishes = {}) {
     /** The actions in the audit trail. */
     audit: () =>
       world.rows<{ action: string; operator: string; account: string | null }>(
-        `SELECT action, operator, account FROM operator_actions ORDER BY id`,
+        `SELECT action, operator, account FROM operator_actions WHERE form NOT LIKE 'entry-%' ORDER BY id`,
       ),
     idOf: async (email: string) =>
       (await people.people()).find((person) => person.email === email)?.uuid ?? null,
