@@ -15,46 +15,67 @@ const SHARE_OF_TIME = 0.5;
 const FIRST_GUESS_SECONDS = 1;
 /** How much of its distance to the newest duration the mean moves. */
 const WEIGHT = 0.2;
-const LOOK_EVERY_MS = 1_000;
+const LOOK_EVERY_SECONDS = 1;
 /** Of the lanes of a storm at least this share stays at each look, so that its end is not worked off slowly. */
 const KEPT = 0.9;
 
 /** The lanes of one process: never more than `most`, and few as long as `look` finds that the deadlines allow it. */
 export function createExchangeLanes(most: number, look: () => Promise<GrantsWaiting>) {
   let lanes = Math.min(LEAST, most);
-  let busy = 0;
-  let secondsEach = FIRST_GUESS_SECONDS;
+  let meanSeconds = FIRST_GUESS_SECONDS;
   let lookedAtMs = -Infinity;
+  /** When the exchanges under way began, one for each lane in use. */
+  const begun = new Map<symbol, number>();
   const line: (() => void)[] = [];
+  let timer: NodeJS.Timeout | undefined;
+
+  const sinceSeconds = (ms: number) => (performance.now() - ms) / 1_000;
+
+  /** By those that have ended, or by those under way, if they take longer. */
+  function secondsEach(): number {
+    const ages = [...begun.values()].map(sinceSeconds);
+    return Math.max(meanSeconds, ages.reduce((sum, age) => sum + age, 0) / Math.max(ages.length, 1));
+  }
+
+  /** Adapts the number of lanes to the grants that wait, at most once a second. */
+  async function adapt(): Promise<void> {
+    if (sinceSeconds(lookedAtMs) < LOOK_EVERY_SECONDS) return;
+    lookedAtMs = performance.now();
+    const asked = lanesFor(await look(), secondsEach(), most);
+    lanes = Math.max(asked, Math.floor(lanes * KEPT));
+    letIn();
+  }
 
   function letIn(): void {
-    for (; busy < lanes && line.length > 0; busy += 1) line.shift()!();
+    while (begun.size < lanes && line.length > 0) line.shift()!();
+    // While all lanes hang, nothing is claimed, and nobody else asks for more.
+    if (line.length > 0) timer ??= setTimeout(adaptLater, LOOK_EVERY_SECONDS * 1_000).unref();
+  }
+
+  function adaptLater(): void {
+    timer = undefined;
+    void adapt().then(letIn, letIn);
   }
 
   return {
     count: () => lanes,
-
-    /** Adapts the number of lanes to the grants that wait, at most once a second. */
-    async adapt(): Promise<void> {
-      if (performance.now() - lookedAtMs < LOOK_EVERY_MS) return;
-      lookedAtMs = performance.now();
-      const asked = lanesFor(await look(), secondsEach, most);
-      lanes = Math.max(asked, Math.floor(lanes * KEPT));
-      letIn();
-    },
+    adapt,
 
     /** Does `exchange`, from its call to the storing of what comes of it, as soon as a lane is free. */
     async run<Result>(exchange: () => Promise<Result>): Promise<Result> {
+      const lane = Symbol();
       await new Promise<void>((goOn) => {
-        line.push(goOn);
+        line.push(() => {
+          begun.set(lane, performance.now());
+          goOn();
+        });
         letIn();
       });
-      const begunMs = performance.now();
       try {
         return await exchange();
       } finally {
-        secondsEach += WEIGHT * ((performance.now() - begunMs) / 1_000 - secondsEach);
-        busy -= 1;
+        meanSeconds += WEIGHT * (sinceSeconds(begun.get(lane)!) - meanSeconds);
+        begun.delete(lane);
         letIn();
       }
     },

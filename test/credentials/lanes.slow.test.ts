@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Database } from "../../src/database/database.ts";
 import type { TokenEndpoint } from "../../src/platform/oauth.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
-import { opened } from "../support/world.ts";
+import { eventually, opened } from "../support/world.ts";
 
 // How many grants are exchanged at once: few, as a kill would lose them, and enough for the deadlines of all that wait.
 
@@ -35,8 +35,8 @@ const wrapDatabase = (database: Database): Database => ({
 const pace = { exchangeAfterMs: 3_600_000 };
 const life = opened(() => aLifecycle({ parts: { wrapTokenEndpoint, wrapDatabase, pace } }));
 
-/** Has so many grants exchanged that have so many seconds left. */
-async function exchanged(count: number, seconds: number): Promise<void> {
+/** Has so many grants exchanged that have so many seconds left; returns when the exchanges have begun. */
+async function begin(count: number, seconds: number): Promise<string[]> {
   const uuids = await life.install(count);
   mostAtRisk = 0;
   await life.world.rows(
@@ -44,7 +44,11 @@ async function exchanged(count: number, seconds: number): Promise<void> {
     [uuids, seconds],
   );
   life.world.service.services.jobs.wake("exchange-grants");
-  await life.become(uuids, 1);
+  return uuids;
+}
+
+async function exchanged(count: number, seconds: number): Promise<void> {
+  await life.become(await begin(count, seconds), 1);
   expect(atRisk).toBe(0);
 }
 
@@ -64,4 +68,12 @@ it("grants with little time left are exchanged as many at once as they need, and
   await exchanged(300, 20);
   expect(mostAtRisk).toBeGreaterThan(6);
   expect(mostAtRisk).toBeLessThan(40);
+});
+
+it("calls that hang are seen before the first of them has ended", async () => {
+  Object.assign(slow, { callMs: 12_000, storeMs: 0 });
+  const uuids = await begin(20, 30);
+  await eventually(() => expect(mostAtRisk).toBeGreaterThan(4));
+  expect(atRisk).toBe(mostAtRisk);
+  await life.become(uuids, 1);
 });

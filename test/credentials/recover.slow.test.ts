@@ -113,12 +113,12 @@ describe("the service itself", () => {
   const ofGrant = (uuid: string) => `GET /vendor/resources/${uuid}/oauth-grant`;
   const alarms = (uuid: string) => life.world.lines(`"alarm":"grant_lost"`, `"uuid":"${uuid}"`);
 
-  /** Installs so many whose first call for tokens gets no answer, and ends their five minutes then. */
+  /** Installs so many whose first call for tokens fails, and ends their five minutes then. */
   async function lost(count: number, fault: FaultAction, plan = "basic"): Promise<string[]> {
     life.control.fault("POST /oauth/token", fault, count);
     const installs = Array.from({ length: count }, () => life.control.install({ plan }));
     const uuids = (await Promise.all(installs)).map(({ addon }) => addon.id);
-    for (const uuid of uuids) await life.becomes(uuid, { isUnknown: true });
+    for (const uuid of uuids) await life.becomes(uuid, { lastError: expect.any(String) });
     life.control.clearFaults();
     // Tried once more, each would be exchanged.
     await life.world.rows(
