@@ -172,24 +172,45 @@ it.each([
   },
 );
 
-it.each<[string, () => Promise<never>]>([
-  ["throws an object that has no text", () => Promise.reject(Object.create(null) as Error)],
-  ["words its answer with no text", () => Promise.resolve({ config: {}, message: 10n } as never)],
-])(
-  "a provision whose function %s: 202, then retried under the same key, configured and reported",
-  async (_case, work) => {
-    life.vendor.next("provision", work);
+it("a provision whose function throws an object that has no text: 202, then retried under the same key, configured and reported", async () => {
+  life.vendor.next("provision", () => Promise.reject(Object.create(null) as Error));
+  const { addon, response } = await life.control.install();
+  expect(response.status).toBe(202);
+  expect(response.body).toEqual({ id: addon.id, message: expect.any(String) });
+  await done(addon.id);
+  const [first, second, ...more] = life.vendor.callsOf(addon.id, "provision");
+  expect(second).toEqual(first);
+  expect(more).toEqual([]);
+  expect(Object.keys(life.patchesOf(addon.id)[0]!.config)).toHaveLength(2);
+  expect(life.actionsOf(addon.id)).toEqual(["provision 200"]);
+});
+
+it.each([10n, 7, {}, Symbol("done")])(
+  "a provision is made at once, although its message is %p",
+  async (message) => {
+    life.vendor.next("provision", async (resource) => ({
+      ...(await teapots.provision(resource)),
+      message: message as string,
+    }));
     const { addon, response } = await life.control.install();
-    expect(response.status).toBe(202);
-    expect(response.body).toEqual({ id: addon.id, message: expect.any(String) });
-    await done(addon.id);
-    const [first, second, ...more] = life.vendor.callsOf(addon.id, "provision");
-    expect(second).toEqual(first);
-    expect(more).toEqual([]);
-    expect(Object.keys(life.patchesOf(addon.id)[0]!.config)).toHaveLength(2);
-    expect(life.actionsOf(addon.id)).toEqual(["provision 200"]);
+    expect([response.status, response.body]).toEqual([
+      200,
+      expect.not.objectContaining({ message: expect.anything() }),
+    ]);
+    expect(life.vendor.callsOf(addon.id, "provision")).toHaveLength(1);
+    expect(life.world.lines(addon.id, `message of type ${typeof message}`)).toHaveLength(1);
   },
 );
+
+it("a provision whose later is no text goes on, and the customer reads a sentence of the kit's", async () => {
+  life.vendor.next("provision", async () => ({
+    later: { soon: true } as never,
+    againInSeconds: 5n as never,
+  }));
+  const { addon, response } = await life.control.install();
+  expect(response).toMatchObject({ status: 202, body: { message: "The work goes on." } });
+  expect(life.world.lines(addon.id, "later of type object")).toHaveLength(1);
+});
 
 it("a provision that is not answered yet is not taken from its function, however late the answer is", async () => {
   await life.world.restart({ parts: { pace: { ...QUICK, vendorMs: 15_000 } } });
