@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { statement, type Database, type Queryable } from "../database/database.ts";
+import { whereHeld } from "../processes/history-store.ts";
 import { lockedResource } from "../resources/store.ts";
 import { BEFORE_ROTATIONS, HAS_TOKENS } from "../work/queue.ts";
 import { whereIn } from "../work/step.ts";
@@ -87,7 +88,7 @@ const SAMPLE = `least(100, 100.0 * 2000 * current_setting('block_size')::int / g
 const oldCredentials = statement(
   "find_old_credentials",
   `SELECT r.uuid FROM resources r TABLESAMPLE SYSTEM (${SAMPLE}) JOIN credentials c USING (uuid)
-   WHERE r.state = 'provisioned' AND c.state = 'active'
+   WHERE r.state = 'provisioned' AND c.state = 'active' AND NOT ${whereHeld()}
      AND coalesce(r.rotated_at, r.created_at) < now() - make_interval(secs => $1::float8 * 86400)
      AND NOT EXISTS (SELECT FROM steps s WHERE s.uuid = r.uuid AND s.kind IN ('rotate', 'retire'))
      AND NOT EXISTS (SELECT FROM events e

@@ -140,6 +140,7 @@ export const ALARMS = [
   "client_secret_rejected",
   "clocks_apart",
   "crash",
+  "database_restored",
   "database_unreachable",
   "descriptors_exhausted",
   "event_loop_blocked",

@@ -1,6 +1,7 @@
 import { GRANT_SECONDS, STATES_OF_RESOURCES, type State } from "../credentials/states.ts";
 import { statement, type Queryable } from "../database/database.ts";
 import { marksOf, whereGone } from "../ledgers/store.ts";
+import { whereHeld } from "../processes/history-store.ts";
 import { HAS_FAILED, whereNext, UNANSWERED } from "../work/queue.ts";
 import {
   whereAnnouncing,
@@ -28,6 +29,7 @@ const gauge = (name: string, help: string, labels: readonly string[], value: str
   rows: `SELECT '${name}' AS sample, jsonb_build_object(${labels.map((label) => `'${label}', ${label}`).join()}) AS labels,
      (${value})::float8 AS value FROM ${from}`,
 });
+const counting = (name: string, help: string, from: string) => gauge(name, help, [], "count(*)", from);
 
 const ofYours = (name: string, value: string, help: string) =>
   gauge(name, help, ["function"], value, "functions");
@@ -39,11 +41,11 @@ const queue = (name: string, table: string, condition: string, isWaiting = "true
 
 // A step behind an earlier one is late only if that one is late, and that one may itself have answered "later" for
 // hours. A step that a process is working on is not late. Rotations of all resources may take hours, and hide nothing else.
-const stepsDue = (lane: Lane) => `(SELECT due_at, uuid, id, kind, detail FROM steps
+const stepsDue = (lane: Lane) => `(SELECT due_at, uuid, id, kind, detail, created_at FROM steps
      WHERE due_at <= now() AND ${whereIn(lane)} AND (leased_until IS NULL OR leased_until <= now())
      ORDER BY due_at LIMIT ${MOST_ROWS_WAITING})`;
 const queueOfSteps = (name: string, from: string) =>
-  queue(name, `${from} due`, "true", whereNext("waiting"), ", uuid, id, kind, detail");
+  queue(name, `${from} due`, "true", whereNext("waiting"), ", uuid, id, kind, detail, created_at");
 const QUEUES = [
   queue("grants", "credentials", "state = 'grant_pending'"),
   queue(
@@ -126,19 +128,20 @@ const OF_WORK = [
     "count(*)",
     `(SELECT state, coalesce(reason, '') AS reason FROM ${NEEDING_ATTENTION} c) c GROUP BY state, reason`,
   ),
-  gauge(
+  counting(
     "addon_gone_at_platform",
     "Resources that the platform no longer has, to 10000",
-    [],
-    "count(*)",
     marksOf("gone_at_platform"),
   ),
-  gauge(
+  counting(
     "addon_unknown_resources",
     "Resources that the platform asked about and that were never provisioned here, to 10000",
-    [],
-    "count(*)",
     marksOf("unknown_resource"),
+  ),
+  counting(
+    "addon_restore_held",
+    "1: the database was restored, and rotations and pushes of config vars are held",
+    `database_history WHERE ${whereHeld()}`,
   ),
   // A grant that is retried is hardly ever due, so only its age shows that the token endpoint fails. A grant that the
   // platform refuses is left out: the platform has not processed our answer yet, and no operator can change that.

@@ -2,6 +2,7 @@ import type { Context } from "../context.ts";
 import { LEGACY_GRANTS_OFF, recoverGrants, refreshTokens } from "./tokens.ts";
 import { askRotation, NO_ROTATION, rotationOf } from "../extend/rotation.ts";
 import { forEachResource, type How, type Report, type Which } from "./work-through.ts";
+import { refuseWhileHeld } from "../processes/history.ts";
 import { Refusal } from "../errors.ts";
 import { failLocked, lockWithCredential } from "../resources/end-store.ts";
 import { expireProvision, endStep } from "../work/queue.ts";
@@ -102,6 +103,7 @@ export const BULK_ACTIONS: readonly BulkAction[] = [
     whyNot: ({ vendor }) => (vendor.rotation ? null : NO_ROTATION),
     async work(ctx, which, how) {
       rotationOf(ctx);
+      await refuseWhileHeld(ctx.db);
       return forEachResource(
         ctx,
         which,

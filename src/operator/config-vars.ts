@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Context } from "../context.ts";
 import { retryWhileUnreachable } from "../database/database.ts";
 import { notYetSet, openConfig, type ConfigVar } from "../resources/config-vars.ts";
+import { refuseWhileHeld } from "../processes/history.ts";
 import type { ResourceRow } from "../resources/rows.ts";
 import { isAlive } from "../resources/states.ts";
 import { changeConfig, findResource, lockedResource } from "../resources/store.ts";
@@ -96,8 +97,12 @@ export function differing(vars: readonly VarDifference[]): VarDifference[] {
   return vars.filter(({ state }) => state !== "same" && state !== "foreign");
 }
 
-/** Makes the platform's config vars as the service wants them. Answers the names that were changed. */
+/**
+ * Makes the platform's config vars as the service wants them. Answers the names that were changed. Throws `held` after a
+ * restore: what is wanted here may be what was retired since.
+ */
 export async function pushConfig(ctx: Context, uuid: string): Promise<string[]> {
+  await refuseWhileHeld(ctx.db);
   const changed = new Set<string>();
   for (let sent: ConfigVar[] = []; ;) {
     const changes = differing(await diffConfig(ctx, uuid)).map(({ name, value }): ConfigVar => ({

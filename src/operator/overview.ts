@@ -2,6 +2,7 @@ import { readHours, stateOfCredentials, stateOfWork } from "../metrics/store.ts"
 import type { OpenContext } from "../context.ts";
 import { orNullAfter, sharedFor } from "../within.ts";
 import type { Finding } from "./doctor/finding.ts";
+import { restore } from "./doctor/restore.ts";
 import { platformStatus, secret } from "./doctor/platform.ts";
 import { clocks, processes, processesOf } from "./doctor/processes.ts";
 import { OF_WORK } from "./doctor/work.ts";
@@ -25,6 +26,7 @@ export function createOverview(ctx: OpenContext) {
   return async () => {
     // The page reloads every few seconds, so the secret is not tried: the service's own token calls show whether it works.
     const found = [
+      ...(await restore(ctx)),
       await secret(ctx, { isTried: false }),
       (await orNullAfter(STATUS_TIMEOUT_MS, platformStatus(ctx))) ?? [],
     ].flat();

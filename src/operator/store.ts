@@ -11,7 +11,7 @@ import {
   stepsOf,
   UNANSWERED,
   whereBeside,
-  whereNext,
+  whereTurn,
   type StepRow,
 } from "../work/queue.ts";
 import { IS_OF_YOU, NOTICED, whereAnnouncing, YOUR_KINDS, type Step, type StepKind } from "../work/step.ts";
@@ -291,7 +291,7 @@ const HANDS = {
   }),
   step_given_up: hand("step_given_up", {
     set: "lease = s.lease + 1",
-    where: `(s.due_at IS NULL OR s.due_at <= now() OR s.attempts > 0 OR s.detail ? 'said') AND ${whereNext("s")}
+    where: `(s.due_at IS NULL OR s.due_at <= now() OR s.attempts > 0 OR s.detail ? 'said') AND ${whereTurn("s")}
      AND (s.kind <> 'change_plan' OR s.detail ? 'isAccepted' OR s.created_at < now() - interval '10 seconds')`,
     inTrouble: `NOT ${whereAnnouncing("s")} AND (${HAS_FAILED} OR (${IS_CALLED} AND s.due_at < now() - interval '1 minute'))`,
   }),

@@ -28,7 +28,7 @@ export async function noteMisconfigured(
     .filter((name) => new RegExp(`\\b${name}\\b`).test(message));
   const why = names.length > 0 ? names.join(", ") : storable(message.split("\n")[0]!);
   const identity = { id, role, host: os.hostname(), pid: process.pid, ...build, keyId: null, keyIds: [] };
-  const nothing = { refused: null, ahead: { database: null, platform: null } };
+  const nothing = { refused: null, beats: 0, ahead: { database: null, platform: null } };
   const beat = { state: "misconfigured", why, upSeconds: process.uptime(), ...nothing } as const;
   try {
     const { databaseUrl, databaseCa } = readConfig(readEnvironment(), ["databaseUrl", "databaseCa"]);

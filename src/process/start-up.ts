@@ -6,6 +6,7 @@ import { checkMigrations } from "../database/migrations.ts";
 import { KitError, messageOf, Misconfigured } from "../errors.ts";
 import { expectBeats } from "../metrics/store.ts";
 import type { OpenContext } from "../context.ts";
+import { noticeRestore } from "../processes/history.ts";
 import type { Role } from "../processes/store.ts";
 import { CannotDecrypt } from "../vault/vault.ts";
 import { checkKeys } from "../vault/store.ts";
@@ -65,6 +66,8 @@ async function checkDatabase(ctx: OpenContext, role: Role, signal: AbortSignal):
   for (;;) {
     try {
       await checkMigrations(ctx.db);
+      // Before it writes, and before it carries anything out.
+      await noticeRestore(ctx, null);
       ctx.presence.start(role);
       await checkStored(ctx);
       await ctx.credentials.secrets.current().catch(throwWithAdvice);

@@ -8,6 +8,7 @@ import type { Vault } from "../vault/vault.ts";
 import { build } from "../version.ts";
 import { within } from "../within.ts";
 import { apart, type Clocks } from "./clocks.ts";
+import { noticeRestore } from "./history.ts";
 import {
   lateAfterSeconds,
   noticeMissing,
@@ -31,6 +32,9 @@ type Needs = {
 /** A stop does not wait longer for the last beat. */
 const LAST_BEAT_MS = 5_000;
 
+/** A row is not pruned before it counts as ended. */
+const PRUNED_AFTER_MS = 3_600_000;
+
 export const HAS_NOT_BEATEN = "it was killed without a signal, stands still, or cannot reach the database";
 
 export type Presence = ReturnType<typeof createPresence>;
@@ -53,6 +57,8 @@ export function createPresence({ db, vault, clocks, log, pace, scrub }: Needs) {
   /** Of the beats, one after the other. */
   let last: Promise<void> = Promise.resolve();
   let isBeating = false;
+  /** The last beat that was sent, and the last that was stored, with its time. */
+  const beats = { sent: 0, stored: 0, storedMs: 0 };
   /** What was logged and still lasts: that keys differ; which clock is wrong. */
   const reported = { keys: false, clocks: "" };
 
@@ -64,12 +70,14 @@ export function createPresence({ db, vault, clocks, log, pace, scrub }: Needs) {
         db,
         of,
         {
-          ...{ state, why, upSeconds: secondsSince(madeMs), ahead: clocks.ahead() },
+          ...{ state, why, upSeconds: secondsSince(madeMs), ahead: clocks.ahead(), beats: (beats.sent += 1) },
           refused: refused && { ...refused, agoSeconds: secondsSince(refused.atMs) },
         },
         lateSeconds,
       );
       end(answer.nowMs);
+      if (state !== "stopped") await noticeRestore({ db, log }, beatsLost(answer));
+      if (answer.isWritten) Object.assign(beats, { stored: beats.sent, storedMs: Date.now() });
       if (state !== "stopped") report(answer);
       if (state === "ready") await lookForMissing();
     } catch (error) {
@@ -79,6 +87,11 @@ export function createPresence({ db, vault, clocks, log, pace, scrub }: Needs) {
     } finally {
       isBeating = false;
     }
+  }
+
+  /** The row of a process that stood still for long may have been pruned. */
+  function beatsLost({ beatsBefore }: Answer): number {
+    return Date.now() - beats.storedMs < PRUNED_AFTER_MS ? beats.stored - beatsBefore : 0;
   }
 
   function beatNow(): Promise<void> {

@@ -40,9 +40,12 @@ export interface Beat {
   upSeconds: number;
   refused: (RefusedWrite & { agoSeconds: number }) | null;
   ahead: Ahead;
+  /** Which beat it is. */
+  beats: number;
 }
 
-const RUNS = `state IN ('starting', 'ready', 'stopping')`;
+/** SQL condition on a process: it has not said that it ended. */
+export const RUNS = `state IN ('starting', 'ready', 'stopping')`;
 
 // One row, found by its key. A row that is not there was pruned, or lost with a restore, and is written again. One that
 // has ended stays so: a beat that hung on its way may arrive after the last one. `steady_since` begins again after a gap,
@@ -51,20 +54,23 @@ const RUNS = `state IN ('starting', 'ready', 'stopping')`;
 const beat = statement(
   "process_beat",
   `WITH before AS (
-     SELECT extract(epoch FROM now() - beat_at)::float8 AS seconds FROM processes WHERE id = $1 AND missed_at IS NOT NULL
+     SELECT beats, CASE WHEN missed_at IS NOT NULL THEN extract(epoch FROM now() - beat_at)::float8 END AS seconds
+     FROM processes WHERE id = $1
    ), written AS (
      INSERT INTO processes AS p (id, role, host, pid, version, commit, node, key_id, key_ids, state, why, started_at,
-       beat_at, steady_since, refused_at, refused_state, refused_reason, database_ahead, platform_ahead)
+       beat_at, steady_since, refused_at, refused_state, refused_reason, database_ahead, platform_ahead, beats)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, now() - make_interval(secs => $12::float8),
-       now(), now(), now() - make_interval(secs => $13::float8), $14, $15, $16, $17)
+       now(), now(), now() - make_interval(secs => $13::float8), $14, $15, $16, $17, $19)
      ON CONFLICT (id) DO UPDATE SET state = excluded.state, why = excluded.why, beat_at = now(), missed_at = NULL,
        steady_since = CASE WHEN now() - p.beat_at BETWEEN interval '0' AND make_interval(secs => $18::float8 / 2)
          THEN p.steady_since ELSE now() END,
        refused_at = excluded.refused_at, refused_state = excluded.refused_state, refused_reason = excluded.refused_reason,
-       database_ahead = excluded.database_ahead, platform_ahead = excluded.platform_ahead
-     WHERE p.${RUNS}
+       database_ahead = excluded.database_ahead, platform_ahead = excluded.platform_ahead,
+       beats = excluded.beats
+     WHERE p.${RUNS} RETURNING p.id
    )
    SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS "nowMs", (SELECT seconds FROM before) AS "missedSeconds",
+     coalesce((SELECT beats FROM before), 0) AS "beatsBefore", EXISTS (SELECT FROM written) AS "isWritten",
      ARRAY(SELECT role || ' ' || host || ':' || pid FROM processes
        WHERE id <> $1 AND state = 'ready' AND beat_at > now() - make_interval(secs => $18::float8) AND NOT $8 = ANY(key_ids)
        ORDER BY 1) AS lacking`,
@@ -76,6 +82,10 @@ export const lateAfterSeconds = ({ beatMs }: { beatMs: number }) => (6 * beatMs)
 export interface Answer {
   nowMs: number;
   missedSeconds: number | null;
+  /** What its row said before; 0: there was none. */
+  beatsBefore: number;
+  /** False: the row says that the process has ended. */
+  isWritten: boolean;
   lacking: string[];
 }
 
@@ -83,13 +93,13 @@ export interface Answer {
 export async function writeBeat(
   db: Queryable,
   { id, role, host, pid, version, commit, node, keyId, keyIds }: Identity,
-  { state, why, upSeconds, refused, ahead }: Beat,
+  { state, why, upSeconds, refused, ahead, beats }: Beat,
   lateSeconds: number,
 ): Promise<Answer> {
   const rows = await db.query<Answer>(beat, [
     ...[id, role, host, pid, version, commit, node, keyId, keyIds, state, why, upSeconds],
     ...[refused?.agoSeconds ?? null, refused?.state ?? null, refused?.reason ?? null],
-    ...[ahead.database, ahead.platform, lateSeconds],
+    ...[ahead.database, ahead.platform, lateSeconds, beats],
   ]);
   return rows[0]!;
 }

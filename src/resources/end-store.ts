@@ -1,5 +1,6 @@
 import { isHeldUp, statement, type Database, type Queryable } from "../database/database.ts";
 import type { Log } from "../logging/log.ts";
+import { whereBroughtBack } from "../processes/history-store.ts";
 import type { Vault } from "../vault/vault.ts";
 import { IS_OF_YOU, LEASE, NOTICED } from "../work/step.ts";
 import { sealAnswer } from "./answers.ts";
@@ -143,11 +144,13 @@ export async function failProvision(
   });
 }
 
-// Lost grants stay lost, and accumulate over the years; few of them belong to a resource that is still provisioning.
+// Lost grants stay lost, and accumulate over the years; few of them belong to a resource that is still provisioning. One
+// that came back with a backup may have been completed since, and lives: an operator decides.
 const stranded = statement(
   "find_stranded",
   `SELECT c.uuid FROM credentials c JOIN resources r USING (uuid)
-   WHERE ${IS_STRANDED} AND ${whereCan("given_up")} AND r.answer_status IS NOT NULL LIMIT 1000`,
+   WHERE ${IS_STRANDED} AND ${whereCan("given_up")} AND r.answer_status IS NOT NULL
+     AND NOT ${whereBroughtBack("r.created_at")} LIMIT 1000`,
 );
 
 /** Fails the put-off provisions whose grant was lost. */

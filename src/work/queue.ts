@@ -1,4 +1,5 @@
 import { statement, type Database, type Queryable } from "../database/database.ts";
+import { whereBroughtBack, whereHeld } from "../processes/history-store.ts";
 import { RESOURCE_COLUMNS, type ResourceRow } from "../resources/rows.ts";
 import { whereCan } from "../resources/states.ts";
 import {
@@ -44,7 +45,19 @@ export const BEFORE_ROTATIONS = `least(now(), (SELECT min(due_at) FROM steps WHE
 export const whereBeside = (step: string) =>
   `(${step}.kind IN ('discover', 'announce', 'retire') OR ${whereAnnouncing(step)})`;
 
+// After a restore (processes/history.ts). A step that a request has brought since is carried out, but what it would push
+// may still hold values of before.
+export const whereFree = (step: string) =>
+  `(${step}.kind = 'discover' OR NOT ${whereHeld(`(
+        ${step}.${whereIn("rotation")} OR ${step}.created_at < h.restored_at
+        OR (${step}.kind = 'announce' AND (SELECT r.created_at FROM resources r WHERE r.uuid = ${step}.uuid) < h.restored_at))`)})`;
+
 export function whereNext(step: string): string {
+  return `(${whereFree(step)} AND ${whereTurn(step)})`;
+}
+
+/** Without regard to a hold. */
+export function whereTurn(step: string): string {
   return `(${whereBeside(step)} OR ${step}.kind = 'clean_up' OR NOT EXISTS (
         SELECT 1 FROM steps earlier WHERE earlier.uuid = ${step}.uuid AND earlier.id < ${step}.id
           AND (NOT ${whereBeside("earlier")} OR (earlier.kind = 'retire' AND ${step}.kind = 'rotate'))))`;
@@ -189,13 +202,20 @@ export const wakeSteps = async (db: Database) => (await db.planned((tx) => tx.qu
 
 // The platform gives an asynchronous provision up after 12 hours; we decide after 11 (assumed, section 2). A provision
 // that was never answered is not asynchronous: its step decides it. A plan change behind it is not the provision, and
-// has its own step. `leased_until` stays: the report waits until work that still runs has noticed.
+// has its own step. `leased_until` stays: the report waits until work that still runs has noticed. What came back with a
+// backup may have been completed since, and lives: an operator decides.
 const expiring = (which: string, skip = "") =>
   `UPDATE steps SET kind = 'report_failure', due_at = now(), attempts = 0, lease = lease + 1, detail = detail - ${UNSAID}
    WHERE id = ANY(ARRAY(SELECT s.id FROM steps s JOIN resources r USING (uuid)
      WHERE ${whereCan("given_up")} AND s.kind IN ('provision', 'finish', 'announce')
        AND r.answer_status IS NOT NULL AND NOT ${whereOfPlanChange("s")} AND ${which} FOR UPDATE OF s ${skip})) RETURNING uuid`;
-const expire = statement("expire_steps", expiring(`s.created_at < now() - ${GIVEN_UP_AFTER}`, "SKIP LOCKED"));
+const expire = statement(
+  "expire_steps",
+  expiring(
+    `s.created_at < now() - ${GIVEN_UP_AFTER} AND NOT ${whereBroughtBack("r.created_at")}`,
+    "SKIP LOCKED",
+  ),
+);
 const expireOne = statement("expire_step", expiring(`s.uuid = $1 AND s.kind <> 'announce'`));
 
 export const expireSteps = (db: Queryable) => db.query<{ uuid: string }>(expire);

@@ -98,6 +98,7 @@ let prometheus: Prometheus;
         "AddonWrongPasswords",
         "AddonGoneAtPlatform",
         "AddonUnknownResource",
+        "AddonDatabaseRestored",
       ],
       () => prometheus,
       {
@@ -109,6 +110,9 @@ let prometheus: Prometheus;
           await life.world.rows(`INSERT INTO ledger_marks (uuid, kind) VALUES ($1, 'gone_at_platform')`, [
             older,
           ]);
+          await life.world.rows(
+            `UPDATE database_history SET restored_at = now() - interval '1 year', written_by = txid_current() % 4294967296`,
+          );
           worker.signal("SIGSTOP");
           newSecret = life.control.resetClientSecret().secret;
           const { oauth_grant: _, ...withoutGrant } = aProvisionRequest({ plan: "basic" });
@@ -141,6 +145,7 @@ let prometheus: Prometheus;
           worker.signal("SIGCONT");
           await platform.deprovision(ungranted);
           await life.world.rows(`DELETE FROM ledger_marks WHERE uuid = $1`, [older]);
+          await kitJson(life.world.environment, ["after-restore", "--done", "--yes"]);
           await kitJson(life.world.environment, ["resources", "erase", unknown, "--yes"]);
           await kitJson(life.world.environment, ["secret", "set", "--no-wait"], newSecret);
         },

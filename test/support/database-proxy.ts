@@ -12,6 +12,8 @@ export interface DatabaseProxy {
   /** The URL of the database through the proxy. */
   url: string;
   mode(mode: ProxyMode): void;
+  /** New connections lead to another server from now on. */
+  leadTo(databaseUrl: string): void;
   /** Closes every connection, as a restart of the database does. */
   cut(): void;
   close(): Promise<void>;
@@ -22,7 +24,7 @@ const COMMITTED = Buffer.from("C\0\0\0\x0bCOMMIT\0", "latin1");
 
 /** A TCP proxy in front of the PostgreSQL at `databaseUrl`, whose mode can be changed while connections are open. */
 export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseProxy> {
-  const target = new URL(databaseUrl);
+  let target = new URL(databaseUrl);
   const open = new Set<Socket>();
   let now: ProxyMode = "ok";
 
@@ -58,6 +60,7 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
 
   return {
     url: url.href,
+    leadTo: (other) => void (target = new URL(other)),
     mode(mode) {
       now = mode;
       if (mode === "refuse") cut();

@@ -1,4 +1,5 @@
 import type { ConfigVar } from "../../resources/config-vars.ts";
+import { refuseWhileHeld } from "../../processes/history.ts";
 import { revealed } from "../../platform/authorizations.ts";
 import {
   changedInWords,
@@ -72,6 +73,7 @@ foreign  it has one that was never set from here: no push touches it`,
     .description("set them on the platform as your service wants them, except those never set from here")
     .does(async (session, uuid: string, options: Options) => {
       const context = await session.context({ changes: true });
+      await refuseWhileHeld(context.db);
       const vars = await diffConfig(context, uuid);
       const isAsWanted = differing(vars).length === 0;
       if (!isAsWanted) {

@@ -3,6 +3,7 @@ import { buildText, build } from "../../version.ts";
 import { addAction, addAudit, addBulk } from "./actions.ts";
 import { addApi, addApps, addAuthorizations, addStatus } from "./platform.ts";
 import { KitCommand, type Act, createSession, YOURS, type Seller } from "./session.ts";
+import { addAfterRestore } from "./after-restore.ts";
 import { addConfig } from "./config.ts";
 import { addKeys, addSecret } from "./credentials.ts";
 import { addDoctor, addMigrate } from "./doctor.ts";
@@ -21,6 +22,7 @@ const COMMANDS = [
     addProcesses,
     addResources,
     addReconcile,
+    addAfterRestore,
     addLost,
     addBulk,
     addSecret,

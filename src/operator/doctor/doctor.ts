@@ -8,6 +8,7 @@ import { sharedFor } from "../../within.ts";
 import { fault, fine, joined, type Check, type Finding } from "./finding.ts";
 import { database, keys, manifest, migrations, plans, settings, version } from "./installation.ts";
 import { platform, platformStatus, secret, signIn } from "./platform.ts";
+import { restore } from "./restore.ts";
 import { clocks, processes } from "./processes.ts";
 import { OF_WORK, type Measured } from "./work.ts";
 import { writes } from "./writes.ts";
@@ -20,6 +21,7 @@ type Looks = Readonly<Record<string, Look>>;
 const OF_THE_DATABASE: Looks = {
   database,
   migrations,
+  restore,
   writes,
   keys,
   secret: (ctx) => secret(ctx),

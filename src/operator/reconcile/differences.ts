@@ -75,9 +75,39 @@ export interface Difference extends Pick<Found, "uuid" | "kind" | "ours" | "thei
   cure: string;
 }
 
-export const differenceOf = ({ uuid, kind, ours, theirs }: Found): Difference => ({
+/** The kinds in the order in which they are to be dealt with, each with its cure. */
+export type Cures = ReadonlyMap<Kind, (uuid: string) => string>;
+export const CURES: Cures = new Map(
+  (Object.keys(KINDS) as Kind[]).map((kind) => [kind, KINDS[kind].cure as (uuid: string) => string]),
+);
+
+const withList = (kind: FixableKind) => `kit reconcile --platform-list --fix ${kind} < uuids.txt`;
+
+/**
+ * After a restore ours is the oldest ledger. The newest customers are taken over before anything is taken down, and the
+ * apps' config vars before a plan change that would set them.
+ */
+export const CURES_AFTER_RESTORE: Cures = new Map<Kind, (uuid: string) => string>([
+  [
+    "unknown_here",
+    () => `${withList("unknown_here")} (the lines that have a plan), then kit grants recover --all`,
+  ],
+  ["gone_at_platform", () => withList("gone_at_platform")],
+  [
+    "config_differs",
+    () => "kit reconcile --fix config_differs (during the hold it takes over what the app has)",
+  ],
+  ["plan_differs", () => "kit reconcile --fix plan_differs (calls your changePlan with the platform's plan)"],
+  ["app_differs", () => "kit reconcile --fix app_differs"],
+  ["missing_at_backend", KINDS.missing_at_backend.cure],
+  ["orphan_at_backend", () => withList("orphan_at_backend")],
+  ["state_differs", KINDS.state_differs.cure],
+  ["tokens_refused", KINDS.tokens_refused.cure],
+]);
+
+export const differenceOf = ({ uuid, kind, ours, theirs }: Found, cures: Cures): Difference => ({
   ...{ uuid, kind, ours, theirs },
-  cure: KINDS[kind].cure(uuid),
+  cure: cures.get(kind)!(uuid),
 });
 
 /** So many are named; more are only counted, so that a million of them need no more memory. */

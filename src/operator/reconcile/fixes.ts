@@ -2,12 +2,13 @@ import { randomUUID } from "node:crypto";
 import type { Context } from "../../context.ts";
 import { retryWhileUnreachable } from "../../database/database.ts";
 import { KitError, errorIdOf, messageOf, Refusal } from "../../errors.ts";
+import { isHeld } from "../../processes/history.ts";
 import { deprovision } from "../../resources/deprovision.ts";
 import { lockedResource } from "../../resources/store.ts";
 import { openStepsOf, writeChange } from "../../work/queue.ts";
 import { findApps } from "../../work/platform-steps.ts";
 import { nudgeLanes } from "../../work/runner.ts";
-import { pushConfig } from "../config-vars.ts";
+import { pullConfig, pushConfig } from "../config-vars.ts";
 import { UsedWrongly } from "../errors.ts";
 import { importOne } from "../resources.ts";
 import type { End, How, Report } from "../work-through.ts";
@@ -35,7 +36,11 @@ const FIXES: Readonly<Record<FixableKind, Fix>> = {
   },
   missing_at_backend: (ctx, { uuid }) => changePlanTo(ctx, uuid, null),
   plan_differs: (ctx, { uuid, plan }) => changePlanTo(ctx, uuid, plan!),
-  config_differs: async (ctx, { uuid }) => pushConfig(ctx, uuid).then(() => null),
+  // After a restore the apps' are the newer ones.
+  config_differs: async (ctx, { uuid }) => {
+    const work = (await isHeld(ctx.db)) ? pullConfig : pushConfig;
+    return work(ctx, uuid).then(() => null);
+  },
   app_differs: async (ctx, { uuid }) => findApps(ctx, uuid).then(() => null),
 };
 

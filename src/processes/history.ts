@@ -1,0 +1,103 @@
+import { isTransient, type Queryable } from "../database/database.ts";
+import { KitError, messageOf } from "../errors.ts";
+import type { Log } from "../logging/log.ts";
+import {
+  beginHistory,
+  readHistory,
+  readTimeline,
+  writePromotion,
+  writeRestore,
+  type History,
+  type Sign,
+} from "./history-store.ts";
+
+// Whether the database is still the one that it was. A backup that is restored has the truth of its day: yesterday's
+// config vars, pushed today, give customers credentials that were retired since. So a restore begins a hold, which
+// an operator ends. Rows that came with the backup wait: all rotations, and all steps but those that only look. So do
+// pushes of config vars to customers from before it. What comes in from then on is done.
+
+interface Needs {
+  db: Queryable;
+  log: Log;
+}
+
+/** One beat may be lost with a standby that is a moment behind. */
+const MOST_BEATS_LOST = 1;
+/** A promotion takes less. A start finds no process that remembers more than the database. */
+const QUIET_SECONDS = 600;
+
+/** By how many beats its row is behind what a process remembers; null: it has just started, and remembers nothing. */
+export type BeatsLost = number | null;
+
+/**
+ * Compares the database with what it was: begins the hold after a restore, and reports a promoted standby. To be called
+ * before a process writes, and then at each beat.
+ */
+export async function noticeRestore({ db, log }: Needs, beatsLost: BeatsLost): Promise<void> {
+  const timeline = await readTimeline(db).catch((error: unknown) => {
+    if (isTransient(error)) throw error;
+    log.debug({ reason: messageOf(error) }, "This PostgreSQL does not say on which timeline it runs");
+    return null;
+  });
+  const seen = await readHistory(db);
+  if (!seen) return void (await beginHistory(db, timeline));
+  const sign = signOf(seen, timeline, beatsLost);
+  if (sign) {
+    const because = inWords(sign, seen, beatsLost);
+    if (await writeRestore(db, sign, timeline, because))
+      log.error(
+        { alarm: "database_restored", because },
+        "The database was restored; rotations and pushes of config vars are held: kit after-restore",
+      );
+  } else if (timeline !== null && seen.timeline !== null && timeline !== seen.timeline) {
+    if (await writePromotion(db, timeline))
+      log.warn(
+        { timeline, before: seen.timeline },
+        "A standby of the database was promoted (failover); what it had not yet received is lost: kit reconcile",
+      );
+  }
+}
+
+function signOf(seen: History, timeline: number | null, beatsLost: BeatsLost): Sign | null {
+  if (seen.isLoaded) return "loaded";
+  if ((beatsLost ?? 0) > MOST_BEATS_LOST) return "beats";
+  const isOther = timeline !== null && seen.timeline !== null && timeline !== seen.timeline;
+  return isOther && beatsLost === null && (seen.quietSeconds ?? 0) > QUIET_SECONDS ? "timeline" : null;
+}
+
+function inWords(sign: Sign, { quietSeconds }: History, beatsLost: BeatsLost): string {
+  if (sign === "loaded") return "its rows were loaded from a dump";
+  if (sign === "beats") return `it lacks the last ${beatsLost} beats of a process that runs`;
+  const minutes = Math.round((quietSeconds ?? 0) / 60);
+  return `it is on another timeline, and its newest row of a process is ${minutes} minutes old`;
+}
+
+/** An operator says that the database was restored. */
+export async function reportRestore(db: Queryable): Promise<void> {
+  await beginHistory(db, null);
+  const sign = (await readHistory(db))?.isLoaded ? "loaded" : "told";
+  await writeRestore(
+    db,
+    sign,
+    null,
+    sign === "told" ? "an operator said so" : "its rows were loaded from a dump",
+  );
+}
+
+export const HOLDS =
+  "Rotations, and pushes of config vars to customers from before, are held, and so are steps that came with the backup";
+
+/** Whether what the database has of config vars and credentials may be older than what customers use. */
+export async function isHeld(db: Queryable): Promise<boolean> {
+  const seen = await readHistory(db);
+  return seen !== null && (seen.isHeld || seen.isLoaded);
+}
+
+/** Throws `held` while that is so. */
+export async function refuseWhileHeld(db: Queryable): Promise<void> {
+  if (await isHeld(db))
+    throw new KitError(
+      "held",
+      "Nothing was changed: the database was restored, so what it has may be older than what the apps use. What to do: kit after-restore.",
+    );
+}
