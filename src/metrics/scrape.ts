@@ -8,7 +8,8 @@ import { lateAfterSeconds, listProcesses } from "../processes/store.ts";
 import { build } from "../version.ts";
 import { sharedFor } from "../within.ts";
 import type { Sample } from "./metrics.ts";
-import { GAUGES, readTotals, stateOfCredentials, stateOfWork } from "./store.ts";
+import { GAUGES, stateOfCredentials, stateOfWork } from "./store.ts";
+import { readTotals } from "./totals-store.ts";
 
 /** In Prometheus' text format, for requests that `guard` lets pass; to be mounted at `/metrics`. */
 export function metricsRoutes(ctx: OpenContext, guard: RequestHandler): Router {

@@ -2,7 +2,7 @@ import type { Queryable } from "../database/database.ts";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../logging/log.ts";
 import type { Metrics } from "./metrics.ts";
-import { addTotals } from "./store.ts";
+import { addTotals } from "./totals-store.ts";
 
 /** How often each process adds its counts to the totals; a process that is killed loses those since the last time. */
 const STORE_EVERY_MS = 10_000;

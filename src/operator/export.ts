@@ -6,7 +6,7 @@ import type { Json } from "../values.ts";
 import { resourceSealContext } from "../vault/vault.ts";
 import { untilCut } from "../within.ts";
 import { recordsOf, type ResourceRecord } from "./resources.ts";
-import { keptOf, LIST_SIZE, uuidsAfter, type KeptOf } from "./store.ts";
+import { EXPORT_PAGE, keptOf, uuidsAfter, type KeptOf } from "./export-store.ts";
 
 /**
  * All that is kept of one resource, without the tokens of the service. `config`: the names of its config vars, or with
@@ -30,7 +30,7 @@ async function* pagesOf(
   which: readonly string[] | "all",
 ): AsyncGenerator<string[]> {
   if (which !== "all")
-    for (let at = 0; at < which.length; at += LIST_SIZE) yield which.slice(at, at + LIST_SIZE);
+    for (let at = 0; at < which.length; at += EXPORT_PAGE) yield which.slice(at, at + EXPORT_PAGE);
   else
     for (let after = LEAST_UUID; ;) {
       const page = await uuidsAfter(ctx.db, after);

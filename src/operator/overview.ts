@@ -1,4 +1,5 @@
-import { readHours, stateOfCredentials, stateOfWork } from "../metrics/store.ts";
+import { stateOfCredentials, stateOfWork } from "../metrics/store.ts";
+import { readHours } from "../metrics/totals-store.ts";
 import type { OpenContext } from "../context.ts";
 import { orNullAfter, sharedFor } from "../within.ts";
 import type { Finding } from "./doctor/finding.ts";

@@ -1,5 +1,6 @@
 import { samplesOf, type Sample } from "../../metrics/metrics.ts";
-import { type Hour, SAMPLED } from "../../metrics/store.ts";
+import { SAMPLED } from "../../metrics/store.ts";
+import type { Hour } from "../../metrics/totals-store.ts";
 import { duration } from "../wording.ts";
 import { Section } from "./parts.tsx";
 

@@ -1,0 +1,63 @@
+import { statement, type Queryable } from "../database/database.ts";
+import type { Sample } from "./metrics.ts";
+
+/** The metric that is also stored by the hour, for a plot of the operator's pages. */
+const KEPT_BY_THE_HOUR = "addon_refreshes_total";
+
+// One total for each series, over all processes and beyond their restarts. Behind a router, a scrape reaches an
+// arbitrary web process and never a worker: totals of one process would jump from scrape to scrape, and miss the work
+// of the workers. Rows are written in the order of their key, so that two processes cannot deadlock.
+const add = statement(
+  "add_metric_totals",
+  `WITH news AS (
+     SELECT sample, labels, value FROM unnest($1::text[], $2::text[], $3::float8[]) AS i(sample, labels, value)
+   ), hourly AS (
+     INSERT INTO metric_hours AS h (hour, sample, labels, value)
+     SELECT date_trunc('hour', now(), 'UTC'), sample, labels, value FROM news
+     WHERE sample = $4 AND value > 0 ORDER BY sample, labels
+     ON CONFLICT (hour, sample, labels) DO UPDATE SET value = h.value + excluded.value
+   ), past AS (
+     DELETE FROM metric_hours WHERE hour < now() - make_interval(days => 14)
+   )
+   INSERT INTO metric_totals AS t (sample, labels, value) SELECT sample, labels, value FROM news ORDER BY sample, labels
+   ON CONFLICT (sample, labels) DO UPDATE SET value = t.value + excluded.value`,
+);
+
+/** Adds to the totals. `labels`: JSON, sorted by the labels' names. */
+export async function addTotals(
+  db: Queryable,
+  news: readonly { sample: string; labels: string; value: number }[],
+): Promise<void> {
+  const column = (name: "sample" | "labels" | "value") => news.map((each) => each[name]);
+  await db.query(add, [column("sample"), column("labels"), column("value"), KEPT_BY_THE_HOUR]);
+}
+
+// By series, and the buckets of each by their bound.
+const readAll = statement(
+  "read_metric_totals",
+  `SELECT sample, labels::json, value FROM metric_totals
+   ORDER BY sample, labels::jsonb - 'le', (labels::jsonb->>'le')::float8`,
+);
+
+/** What all processes have counted, this one as of its last {@link addTotals}. */
+export const readTotals = (db: Queryable): Promise<Sample[]> => db.query(readAll);
+
+/** In all processes. */
+export interface Hour {
+  at: Date;
+  refreshed: number;
+  failed: number;
+}
+
+// The series yields a row for every hour, also for those in which nothing was counted.
+const hours = statement(
+  "operator_hours",
+  `SELECT at,
+     coalesce(sum(value) FILTER (WHERE labels LIKE '%"issued"%'), 0)::int AS refreshed,
+     coalesce(sum(value) FILTER (WHERE labels NOT LIKE '%"issued"%'), 0)::int AS failed
+   FROM generate_series(date_trunc('hour', now(), 'UTC') - interval '23 hours', now(), interval '1 hour') AS at
+   LEFT JOIN metric_hours ON hour = at AND sample = '${KEPT_BY_THE_HOUR}' GROUP BY at ORDER BY at`,
+);
+
+/** The last 24 hours, oldest first; the last one is the current hour. */
+export const readHours = (db: Queryable): Promise<Hour[]> => db.query(hours);
