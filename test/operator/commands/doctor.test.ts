@@ -8,7 +8,7 @@ import { manifest, SECURE_NODE, version } from "../../../src/operator/doctor/ins
 import { kit, kitJson } from "../../support/kit.ts";
 
 const IDS = [
-  ..."settings start database migrations writes keys secret plans clocks processes sweeps".split(" "),
+  ..."settings start database migrations restore writes keys secret plans clocks processes sweeps".split(" "),
   ..."your-service your-jobs tokens steps attention ledgers lost platform sign-in status manifest version".split(
     " ",
   ),
