@@ -26,19 +26,21 @@ const lengths = files
   .sort((one, other) => one - other);
 
 const rows: [string, number | string, number | string][] = [
-  ["lines of src/", sum(files), 15_000],
-  ["files of src/", files.length, 240],
-  ["lines of partner-api, resources, work, credentials, your-service", sum(core), 4_000],
-  ["files with SQL", files.filter((file) => SQL.test(sources.get(file)!.text)).length, 10],
-  ["longest import chain", Math.max(...files.map((file) => chainFrom(file))), 15],
-  ["files entered by a provision until its tokens are stored", await filesEntered(), 30],
+  ["lines of src/", sum(files), "reported, no target"],
+  ["files of src/", files.length, "reported, no target"],
+  ["lines of partner-api, resources, work, credentials, your-service", sum(core), "reported, no target"],
+  ["files with SQL", files.filter((file) => SQL.test(sources.get(file)!.text)).length, 13],
+  ["longest import chain", Math.max(...files.map((file) => chainFrom(file))), 13],
+  ["files entered by a provision until its tokens are stored", await filesEntered(), 36],
   ["factories without state", files.flatMap(statelessFactories).length, 0],
   ["uses of any", files.flatMap(anys).length, 0],
   ["files over 300 lines", files.filter((file) => lines(file) > 300).length, 0],
   ["lines of a function, 90 in 100", lengths[Math.floor(lengths.length * 0.9)]!, 30],
 ];
 for (const [what, is, wanted] of rows)
-  console.log(`${what.padEnd(58)}${String(is).padStart(7)}   at most ${wanted}`);
+  console.log(
+    `${what.padEnd(64)}${String(is).padStart(7)}   ${typeof wanted === "number" ? `at most ${wanted}` : wanted}`,
+  );
 process.exit(0);
 
 function parse(file: string): ts.SourceFile {

@@ -57,9 +57,10 @@ export type Database = Queryable & {
  * saves PostgreSQL a quarter of what a provision costs it. But on a new service PostgreSQL would choose to scan the
  * tables, which are empty, and keep that plan while they grow; so scans, and joins that read a whole table, are off.
  * `planned` plans for its values, with all means. `random_page_cost`: its default of 4 stands for the seek of a disk.
+ * `jit`: a scan that cannot be avoided counts as so dear then that PostgreSQL would compile the statement, for seconds.
  */
 const BY_KEY =
-  "-c plan_cache_mode=force_generic_plan -c random_page_cost=1.1 -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off";
+  "-c jit=off -c plan_cache_mode=force_generic_plan -c random_page_cost=1.1 -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off";
 
 const LONGEST_PLANNED_MS = 300_000;
 /** For `retryWhileUnreachable` around `readWhole`, each try of which may last as long. */

@@ -38,7 +38,7 @@ const withQuery = (query: string) => ({ url: `${opened.settings.url}?${query}` }
 describe("a statement", () => {
   it("is planned with our settings, of which the options in DATABASE_URL override only those that nothing relies on", async () => {
     const options = encodeURIComponent("-c search_path=pg_temp -c random_page_cost=2");
-    const settings = ["plan_cache_mode", "random_page_cost", "search_path"];
+    const settings = ["plan_cache_mode", "random_page_cost", "search_path", "jit"];
     const read = statement(
       "settings",
       `SELECT current_setting(name) AS value FROM unnest($1::text[]) AS name`,
@@ -46,7 +46,7 @@ describe("a statement", () => {
     const rows = await withDatabase(withQuery(`options=${options}`), (db) =>
       db.query<{ value: string }>(read, [settings]),
     );
-    expect(rows.map(({ value }) => value)).toEqual(["force_generic_plan", "2", "public"]);
+    expect(rows.map(({ value }) => value)).toEqual(["force_generic_plan", "2", "public", "off"]);
   });
 
   it("whose table has changed since it was planned is run at once, on each connection", async () => {
