@@ -105,7 +105,7 @@ it.each<[string, Record<string, string>, string]>([
 it("one whose database lacks a migration says that", async () => {
   await rows(`UPDATE _prisma_migrations SET finished_at = NULL WHERE migration_name LIKE '2026040%'`);
   await expect(life.start("worker")).rejects.toThrow("worker ended with 78");
-  const why = expect.stringMatching(/^The database lacks \d+ of our migrations\./);
+  const why = expect.stringMatching(/^The database lacks \d+ migrations of the kit/);
   expect(await rows(`SELECT state, why FROM processes`)).toMatchObject([{ state: "misconfigured", why }]);
   await rows(`UPDATE _prisma_migrations SET finished_at = now()`);
 });
