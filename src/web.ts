@@ -1,6 +1,9 @@
+import { loadParts } from "./process/load-parts.ts";
 import { takeOverNode } from "./process/node-process.ts";
 
 takeOverNode();
+await loadParts();
+await import("./website.ts");
 const { runProcess } = await import("./process/run-process.ts");
 const { runWeb } = await import("./process/run-web.ts");
 

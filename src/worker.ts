@@ -1,6 +1,8 @@
+import { loadParts } from "./process/load-parts.ts";
 import { takeOverNode } from "./process/node-process.ts";
 
 takeOverNode();
+await loadParts();
 const { runProcess } = await import("./process/run-process.ts");
 const { runWorker } = await import("./process/run-worker.ts");
 

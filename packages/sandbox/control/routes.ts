@@ -7,7 +7,7 @@ import type { PartnerSettings } from "../settings.ts";
 import { checkAppWish } from "./app-wish.ts";
 import type { Control } from "./control.ts";
 import { checkInstall, checkPlanChange, checkRedelivery, checkSignOn } from "./delivery-wishes.ts";
-import { type Check, checkMembers, oneOf, text } from "./members.ts";
+import { type Check, checkMembers, oneOf, text, flag } from "./members.ts";
 import { checkAuthorize, checkClient, checkUserToken } from "./people-wishes.ts";
 
 /** Members of a fault are checked where faults are stored. */
@@ -66,8 +66,8 @@ export function controlRoutes(control: Control, mayReveal = true): Router {
     res.json(await control.changePlan(req.params.id, plan, how));
   });
   router.delete("/addons/:id", async (req, res) => {
-    const { silent } = bodyOf<{ silent?: unknown }>(req);
-    if (silent === true) res.json(control.removeWithoutDeprovision(req.params.id));
+    const { silent } = checkMembers(bodyOf(req), { silent: flag });
+    if (silent) res.json(control.removeWithoutDeprovision(req.params.id));
     else res.json(await control.deprovision(req.params.id));
   });
   router.post("/addons/:id/attachments", (req, res) => {
