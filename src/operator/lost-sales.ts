@@ -1,6 +1,6 @@
 import type { Database } from "../database/database.ts";
 import { UsedWrongly } from "./errors.ts";
-import { counted, moment, some } from "./wording.ts";
+import { counted, moment } from "./wording.ts";
 
 // The sales that were lost, whichever process refused them, and what became of them since.
 
@@ -97,9 +97,9 @@ export async function lostInShort(db: Database): Promise<string | null> {
   const [first, last] = [lost.at(-1)!.at, lost[0]!.at].map(moment);
   const when = first === last ? `at ${first}` : `from ${first} to ${last}`;
   const reasons = [...new Set(lost.map(({ reason }) => reason))].slice(0, 3).join("; ");
-  const names = some(
-    lost.slice(0, 5).map(({ name, plan, uuid }) => `${name ?? uuid} (${plan})`),
-    String,
-  ).join(", ");
+  const names = lost
+    .slice(0, 5)
+    .map(({ name, plan, uuid }) => `${name ?? uuid} (${plan})`)
+    .join(", ");
   return `${counted(open, "sale")} lost ${when} UTC: provisions were refused (${reasons}). Add-ons: ${names}${open > 5 ? " …" : "."}`;
 }
