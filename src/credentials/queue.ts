@@ -94,7 +94,7 @@ const claimPair = statement(
      AND (${HAS_PAIR} OR (state = 'quarantined' AND $2::int IS NULL AND sealed_grant_code IS NULL)) ${TAKEN}`,
 );
 
-async function take(db: Queryable, claim: Statement, values: unknown[]) {
+async function take(db: Queryable, claim: Statement<readonly unknown[], never>, values: unknown[]) {
   const claimedAtMs = Date.now();
   const rows = await db.query<ClaimedCredential & { rank: number }>(claim, values);
   for (const row of rows) row.claimedAtMs = claimedAtMs;

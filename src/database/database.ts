@@ -1,28 +1,13 @@
-import { readFileSync } from "node:fs";
 import pg from "pg";
-import { parse } from "pg-connection-string";
-import { KitError, Misconfigured } from "../errors.ts";
+import { KitError } from "../errors.ts";
+import { connectionTo } from "./address.ts";
 import type { PrismaClient } from "./client/client.ts";
 import { isPlanOutdated, leavesConnectionSound, refused } from "./retry.ts";
+import { statement as named, type Queryable, type Statement, type ValuesOf } from "./statement.ts";
 
+export { connectionTo } from "./address.ts";
 export * from "./retry.ts";
-
-/** One SQL statement with a name of its own, under which PostgreSQL parses it once per connection, and shows it. */
-export type Statement = { readonly name: string; readonly text: string };
-
-/** The database, or a transaction on it. */
-export type Queryable = {
-  /**
-   * Arrays become PostgreSQL arrays (for `unnest`). `bigint` columns come back as numbers.
-   *
-   * @throws pg.DatabaseError or the driver's own errors; `isTransient` tells which are worth another try.
-   */
-  query<Row>(statement: Statement, values?: readonly unknown[]): Promise<Row[]>;
-};
-
-export function statement(name: string, text: string): Statement {
-  return { name, text };
-}
+export { anyRow, oneRow, positional as statement, type Queryable, type Statement } from "./statement.ts";
 
 export type DatabaseSettings = {
   url: string;
@@ -32,7 +17,7 @@ export type DatabaseSettings = {
   /** Called with errors of connecting, but not of a wait for one of our own connections, and of `query`. */
   onError?(error: unknown): void;
   /** Called with the error of each statement, in transactions too; not of Prisma's. */
-  onFailed?(error: unknown, failed: Statement): void;
+  onFailed?(error: unknown, failed: Pick<Statement, "name" | "text">): void;
 };
 
 /** Claims, compare-and-sets and the request path go through `query`; what else an operator reads, through Prisma. */
@@ -42,7 +27,7 @@ export type Database = Queryable & {
   /** As `transaction`, planned for its values like any other SQL; each statement may take five minutes. */
   planned<T>(work: (tx: Queryable) => Promise<T>): Promise<T>;
   /** As `query`, in such a transaction: for a read that goes through many rows. */
-  readWhole<Row>(statement: Statement, values?: readonly unknown[]): Promise<Row[]>;
+  readWhole: Queryable["query"];
   prisma(): Promise<PrismaClient>;
   /** Resolves if the database answers and takes writes; rejects if it is read-only: a standby, or a full disk. */
   ping(): Promise<void>;
@@ -69,7 +54,7 @@ const BEGIN_PLANNED = `BEGIN; SET LOCAL statement_timeout = ${LONGEST_PLANNED_MS
 SET LOCAL plan_cache_mode = force_custom_plan;
 SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on`;
 
-const PING = statement("ping", "SHOW transaction_read_only");
+const PING = named<object, { transaction_read_only: string }>("ping").sql("SHOW transaction_read_only");
 
 /** Connects at the first query, so this succeeds while the database is down. Throws what {@link connectionTo} does. */
 export function openDatabase(settings: DatabaseSettings): Database {
@@ -84,10 +69,10 @@ export function openDatabase(settings: DatabaseSettings): Database {
       throw error;
     });
 
-  const query: Queryable["query"] = async (...given) => {
+  const query: Queryable["query"] = async (statement, ...values) => {
     const client = await connect();
     try {
-      return (await lend(client, (lent) => queryAlone(lent, ...given), onFailed)) as never;
+      return await lend(client, (lent) => queryAlone(lent, statement, ...values), onFailed);
     } catch (error) {
       onError(error);
       throw error;
@@ -104,7 +89,7 @@ export function openDatabase(settings: DatabaseSettings): Database {
     readWhole: (...given) => planned((tx) => tx.query(...given)),
     prisma: () => (prisma ??= openPrisma(pool)),
     async ping() {
-      const [answer] = await query<{ transaction_read_only: string }>(PING);
+      const [answer] = await query(PING);
       if (answer?.transaction_read_only === "on")
         throw new KitError("database_read_only", "the database takes no writes: it is read-only");
     },
@@ -186,8 +171,10 @@ async function lend<T>(
       }
     },
     // Parsing a named statement only once saves PostgreSQL a quarter of the work.
-    query: async ({ name, text }, values = []) =>
-      (await lent.send({ name, text, values: [...values], ...limit })).rows as never,
+    query: async (statement, ...values) => {
+      const { name, text } = statement;
+      return (await lent.send({ name, text, values: statement.bind(...values), ...limit })).rows as never;
+    },
   };
   try {
     return await work(lent);
@@ -197,10 +184,14 @@ async function lend<T>(
 }
 
 /** One that was not run for its outdated plan is sent once more without its name, and is planned for that. */
-function queryAlone(lent: Lent, statement: Statement, values: readonly unknown[] = []): Promise<unknown[]> {
-  return lent.query(statement, values).catch(async (error: unknown) => {
+async function queryAlone<Row, Values extends object>(
+  lent: Lent,
+  statement: Statement<Values, Row>,
+  ...values: ValuesOf<Values>
+): Promise<Row[]> {
+  return lent.query(statement, ...values).catch(async (error: unknown) => {
     if (!isPlanOutdated(error)) throw error;
-    return (await lent.send({ text: statement.text, values: [...values] })).rows as unknown[];
+    return (await lent.send({ text: statement.text, values: statement.bind(...values) })).rows as Row[];
   });
 }
 
@@ -225,69 +216,4 @@ function inTransaction<T>(
     }
   };
   return lend(client, transaction, onFailed, queryTimeoutMs);
-}
-
-/** What the driver, Prisma and our statements rely on, whatever the server or the role has set. */
-const RELIED_ON =
-  "-c TimeZone=UTC -c DateStyle=ISO -c bytea_output=hex -c search_path=public -c default_transaction_isolation=read\\ committed";
-
-/**
- * How the driver connects to `url`, with options of the connection in front of the address's own: of two that set the
- * same, PostgreSQL takes the last.
- *
- * `ca` is `DATABASE_CA`. Unset, the address alone decides about TLS, and certificates are verified against the system's
- * CAs, whatever the `sslmode`. Set, it replaces all that the address says about TLS except a client certificate; an
- * address that turns TLS off stays as it is.
- *
- * @throws Misconfigured if the address or a file that it names cannot be read, or `ca` is neither PEM, nor a readable
- * file, nor `no-verify`
- */
-export function connectionTo(
-  url: string,
-  ca?: string,
-  options = "",
-  setting = "DATABASE_URL",
-): pg.ClientConfig {
-  const config = parsed(ca ? withoutTls(url) : inTheDriversWords(url), setting);
-  config.options = [options, config.options, RELIED_ON].filter(Boolean).join(" ");
-  if (!ca || config.ssl === false) return config;
-  const own = typeof config.ssl === "object" ? config.ssl : {};
-  // The documented opt-out, for self-signed certificates: encrypted, but anyone may answer.
-  const isVerified = ca !== "no-verify";
-  return { ...config, ssl: { ...own, ...(isVerified && { ca: pem(ca) }), rejectUnauthorized: isVerified } };
-}
-
-function parsed(url: string, setting: string): pg.ClientConfig {
-  try {
-    return parse(url) as unknown as pg.ClientConfig;
-  } catch (cause) {
-    throw new Misconfigured(
-      `${setting}, or a file that it names, cannot be read. In its user and password, what is not a letter or a digit must be percent-encoded: % as %25`,
-      { cause },
-    );
-  }
-}
-
-/** What the address says about TLS would win over our own settings, and a file that it names need not be there. */
-function withoutTls(url: string): string {
-  return url.replace(/([?&])(sslmode=(?!disable(&|$))|sslrootcert=)[^&]*/g, "$1");
-}
-
-/** Says what libpq's words mean to the driver, which would fail at the one and warn of the others. */
-function inTheDriversWords(url: string): string {
-  const rootsOfTheSystem = url.replace(/([?&])sslrootcert=system(?=&|$)/, "$1sslmode=verify-full");
-  if (/[?&]uselibpqcompat=/.test(url)) return rootsOfTheSystem;
-  return rootsOfTheSystem.replace(/([?&]sslmode=)(prefer|require|verify-ca)(?=&|$)/, "$1verify-full");
-}
-
-function pem(ca: string): string {
-  if (ca.includes("-----BEGIN CERTIFICATE-----")) return ca.replaceAll("\\n", "\n");
-  try {
-    return readFileSync(ca, "utf8");
-  } catch (cause) {
-    throw new Misconfigured(
-      "DATABASE_CA must be a certificate in PEM, the path of a file that holds one, or no-verify",
-      { cause },
-    );
-  }
 }

@@ -57,7 +57,7 @@ async function connect({ url, ca, setting }: Address, more: pg.ClientConfig = {}
 }
 
 export const queryableOf = (client: pg.Client): Queryable => ({
-  query: async ({ text }, values = []) => (await client.query(text, [...values])).rows as never,
+  query: async ({ text, bind }, ...values) => (await client.query(text, bind(...values))).rows as never,
 });
 
 /**

@@ -1,5 +1,6 @@
 import type { Context } from "../context.ts";
-import { retryWhileUnreachable, statement, type Queryable } from "../database/database.ts";
+import { retryWhileUnreachable, type Queryable } from "../database/database.ts";
+import { positional } from "../database/statement.ts";
 import { KitError } from "../errors.ts";
 import { changeConfig, lockedResource } from "../resources/store.ts";
 import { readUuid } from "../values.ts";
@@ -54,7 +55,7 @@ export function kitFor(ctx: Context): Kit {
 }
 
 const queriesOn = (tx: Queryable): KitDatabase => ({
-  query: (sql, values) => tx.query(statement("", sql), values),
+  query: (sql, values) => tx.query(positional("", sql), values ?? []),
 });
 
 const LEAST_UUID = "00000000-0000-0000-0000-000000000000";

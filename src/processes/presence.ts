@@ -143,7 +143,7 @@ export function createPresence({ db, vault, clocks, log, pace, scrub }: Needs) {
       void beatNow();
     },
     /** Notes an error of a statement, if the database refused a write for its own state; the next beat stores it. */
-    failed(error: unknown, { name, text }: Statement): void {
+    failed(error: unknown, { name, text }: Pick<Statement, "name" | "text">): void {
       const sqlState = refusingState(error);
       if (sqlState === null || !/\b(INSERT|UPDATE|DELETE)\b/.test(text)) return;
       const reason = storable(scrub(`${name}: ${messageOf(error)}`));

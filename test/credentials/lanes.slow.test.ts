@@ -23,10 +23,10 @@ const wrapTokenEndpoint = (endpoint: TokenEndpoint): TokenEndpoint => ({
 });
 const wrapDatabase = (database: Database): Database => ({
   ...database,
-  async query(statement, values) {
-    if (statement.name !== "store_tokens") return database.query(statement, values);
+  async query(statement, ...values) {
+    if (statement.name !== "store_tokens") return database.query(statement, ...values);
     await sleep(slow.storeMs);
-    const rows = await database.query<never>(statement, values);
+    const rows = await database.query(statement, ...values);
     atRisk -= rows.length;
     return rows;
   },

@@ -54,9 +54,9 @@ describe("among many rows, nearly all in good order,", () => {
     const asked: [Statement, readonly unknown[], string][] = [];
     const watched =
       (settings: string, query: Queryable["query"]): Queryable["query"] =>
-      (what, values = []) => {
-        asked.push([what, values, settings]);
-        return query(what, values);
+      (what, ...values) => {
+        asked.push([what, what.bind(...values), settings]);
+        return query(what, ...values);
       };
     const { query, readWhole } = opened.database;
     const forItsValues = "SET plan_cache_mode = force_custom_plan; SET random_page_cost = 1.1";
@@ -127,7 +127,7 @@ describe("among many rows, nearly all in good order,", () => {
         due_at = now() + CASE WHEN nth > ${due} THEN interval '1 hour' ELSE -random() * interval '1 minute' END
       FROM ${numbered}`);
       let claim!: Statement;
-      await claimGrants({ query: async (what) => ((claim = what), []) }, 64);
+      await claimGrants({ query: async (what, ..._) => ((claim = what as Statement), [] as never) }, 64);
       await administer(opened.settings.url, async (ask) => {
         await ask(await settingsOfTheService());
         await ask(`PREPARE claim AS ${claim.text}`);

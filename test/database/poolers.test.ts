@@ -56,7 +56,9 @@ it("docs/scale.md sets on a role behind a pooler exactly what our connections se
         db.transaction((tx) => tx.query(count, ["basic"])),
         db.readWhole(count, ["basic"]),
       ]);
-      const counts = (await Promise.all(asked.flat())).map(([row]) => (row as { count: number }).count);
+      const counts = (await Promise.all(asked.flat())).map(
+        ([row]) => (row as unknown as { count: number }).count,
+      );
       expect([counts.length, ...new Set(counts)]).toEqual([60, 0]);
       await db.close();
     });

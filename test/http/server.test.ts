@@ -23,11 +23,11 @@ const wrapDatabase = (database: Database): Database => ({
   ...database,
   ping: () => (isDatabaseUnreachable ? Promise.reject(new Error("away")) : database.ping()),
   transaction: (work) => (trouble ? Promise.reject(trouble) : database.transaction(work)),
-  async query(statement, values) {
+  async query(statement, ...values) {
     if (trouble) throw trouble;
     if (statement.name === "read_client_secret") await secretsMeet?.();
     if (statement.name === "finished_migrations") await migrationsKnown;
-    return database.query(statement, values);
+    return database.query(statement, ...values);
   },
 });
 const world = opened(() => aWorld({ parts: { wrapDatabase } }));

@@ -11,7 +11,7 @@ let isAway = false;
 const away = () => Promise.reject(Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" }));
 const wrapDatabase = (database: Database): Database => ({
   ...database,
-  query: (statement, values) => (isAway ? away() : database.query(statement, values)),
+  query: (statement, ...values) => (isAway ? away() : database.query(statement, ...values)),
   ping: () => (isAway ? away() : database.ping()),
   prisma: () => (isAway ? away() : database.prisma()),
 });

@@ -13,10 +13,10 @@ let broken = "";
 
 const wrapDatabase = (database: Database): Database => ({
   ...database,
-  query: (statement, values) =>
+  query: (statement, ...values) =>
     broken === "all" || broken === statement.name
       ? Promise.reject(Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" }))
-      : database.query(statement, values),
+      : database.query(statement, ...values),
 });
 const people = opened(() =>
   aWorldOfPeople({ environment: { WEB_JOBS: "off", LOG_LEVEL: "trace" }, parts: { wrapDatabase } }),

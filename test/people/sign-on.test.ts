@@ -63,10 +63,10 @@ describe("POST /sso/login", () => {
 it("a database that fails during a sign-on gets an answer that says so, and the form opens nothing twice", async () => {
   const wrapDatabase = (database: Database): Database => ({
     ...database,
-    query: (statement, values) =>
+    query: (statement, ...values) =>
       statement.name === "open_customer_session"
         ? Promise.reject(Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" }))
-        : database.query(statement, values),
+        : database.query(statement, ...values),
   });
   await customers.world.restart({ parts: { wrapDatabase } });
   const { status, text, headers } = await send(unused());
@@ -80,8 +80,8 @@ it("a sign-on that the database's wrong clock refuses blames the service, and th
   // As the database's clock, ten minutes ahead, would see it.
   const wrapDatabase = (database: Database): Database => ({
     ...database,
-    query: async (statement, values) => {
-      const answer = await database.query<{ nowMs?: number }>(statement, values);
+    query: async (statement, ...values) => {
+      const answer = (await database.query(statement, ...values)) as { nowMs?: number }[];
       return answer.map((row) => (row.nowMs ? { ...row, nowMs: row.nowMs + 600_000 } : row)) as never;
     },
   });

@@ -242,7 +242,7 @@ describe("clocks that differ", () => {
   const wrapDatabase: Parts["wrapDatabase"] = (db) => ({
     ...db,
     query: async (...asked) => {
-      const answer = await db.query<{ nowMs?: number }>(...asked);
+      const answer = (await db.query(...asked)) as { nowMs?: number }[];
       return answer.map((row) => (row.nowMs ? { ...row, nowMs: row.nowMs + 600_000 } : row)) as never;
     },
   });

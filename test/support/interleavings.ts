@@ -28,9 +28,9 @@ export function interleavings() {
 
   const wrapDatabase = (database: Database): Database => ({
     ...database,
-    async query(statement, values) {
+    async query(statement, ...values) {
       await reach(`before ${statement.name}`);
-      const rows = await database.query<never>(statement, values);
+      const rows = await database.query(statement, ...values);
       if (rows.length > 0) await reach(`after ${statement.name}`);
       if (await reach(`unheard ${statement.name}`)) return lost();
       return rows;
@@ -39,10 +39,10 @@ export function interleavings() {
       let last = "";
       const result = await database.transaction((tx) =>
         work({
-          async query(statement, values) {
+          async query(statement, ...values) {
             last = statement.name;
             if (await reach(`deadlock ${last}`)) throw databaseError("40P01");
-            return tx.query(statement, values);
+            return tx.query(statement, ...values);
           },
         }),
       );

@@ -118,12 +118,12 @@ describe("kit keys reseal", () => {
     const fresh = both.seal(contextOf(uuid!), "fresh");
     let isMeanwhile = true;
     const db: Queryable = {
-      async query(what, values) {
+      async query(what, ...values) {
         if (what.name === "reseal_credentials" && isMeanwhile) {
           isMeanwhile = false;
           await world.rows(`UPDATE credentials SET sealed_access_token = $2 WHERE uuid = $1`, [uuid, fresh]);
         }
-        return world.db.query(what, values);
+        return world.db.query(what, ...values);
       },
     };
     const { signal } = new AbortController();

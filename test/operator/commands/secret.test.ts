@@ -93,12 +93,12 @@ describe("kit secret set", () => {
     let isAway = true;
     const wrapDatabase = (db: Database): Database => ({
       ...db,
-      async readWhole(statement, values) {
+      async readWhole(statement, ...values) {
         if (isAway && statement.name === "count_stale_tokens") {
           isAway = false;
           throw Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" });
         }
-        return db.readWhole(statement, values);
+        return db.readWhole(statement, ...values);
       },
     });
     const { secret } = world.sandbox.control.resetClientSecret();

@@ -11,7 +11,7 @@ let uuid: string;
 let made: Record<string, unknown[]> = {};
 const wrapDatabase = (database: Database): Database => ({
   ...database,
-  query: (asked, values) => (made[asked.name] as never) ?? database.query(asked, values),
+  query: (asked, ...values) => (made[asked.name] as never) ?? database.query(asked, ...values),
 });
 const operator = opened(() => aWorldOfAnOperator({ parts: { wrapDatabase } }));
 beforeAll(async () => {
