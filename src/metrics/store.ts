@@ -1,5 +1,7 @@
 import { GRANT_SECONDS, STATES_OF_RESOURCES, type State } from "../credentials/states.ts";
-import { statement, type Queryable } from "../database/database.ts";
+import type { Credential, Heartbeat } from "../database/client/client.ts";
+import { oneRow, type Queryable } from "../database/database.ts";
+import { statement } from "../database/statement.ts";
 import { marksOf, whereGone } from "../ledgers/store.ts";
 import { whereHeld } from "../processes/history-store.ts";
 import { HAS_FAILED, whereNext, UNANSWERED } from "../work/queue.ts";
@@ -25,7 +27,9 @@ const MOST_SAMPLE_PAGES = 2_000;
 
 /** A metric that is read from the rows, whichever process does the work. `rows`: a SELECT of its samples. */
 const gauge = (name: string, help: string, labels: readonly string[], value: string, from: string) => ({
-  ...{ name, help, type: "gauge" },
+  name,
+  help,
+  type: "gauge",
   rows: `SELECT '${name}' AS sample, jsonb_build_object(${labels.map((label) => `'${label}', ${label}`).join()}) AS labels,
      (${value})::float8 AS value FROM ${from}`,
 });
@@ -39,11 +43,13 @@ const queue = (name: string, table: string, condition: string, isWaiting = "true
    FROM (SELECT due_at ${columns} FROM ${table} WHERE due_at <= now() AND ${condition} ORDER BY 1 LIMIT ${MOST_ROWS_WAITING}) waiting
    WHERE ${isWaiting}`;
 
-// A step behind an earlier one is late only if that one is late, and that one may itself have answered "later" for
-// hours. A step that a process is working on is not late. Rotations of all resources may take hours, and hide nothing else.
+// Of each lane some rows are read: rotations of all resources may take hours, and hide nothing else.
 const stepsDue = (lane: Lane) => `(SELECT due_at, uuid, id, kind, detail, created_at FROM steps
-     WHERE due_at <= now() AND ${whereIn(lane)} AND (leased_until IS NULL OR leased_until <= now())
+     WHERE due_at <= now() AND ${whereIn(lane)}
+       -- A step that a process is working on is not late.
+       AND (leased_until IS NULL OR leased_until <= now())
      ORDER BY due_at LIMIT ${MOST_ROWS_WAITING})`;
+// A step behind an earlier one is late only if that one is late, and that one may itself have answered "later" for hours.
 const queueOfSteps = (name: string, from: string) =>
   queue(name, `${from} due`, "true", whereNext("waiting"), ", uuid, id, kind, detail, created_at");
 const QUEUES = [
@@ -59,12 +65,13 @@ const QUEUES = [
 
 const named = YOUR_KINDS.map((kind) => `('${kind}', '${functionOf(kind)}')`).join();
 // The work of the vendor's functions that was called: steps that are under way or whose last call failed, and provisions
-// that have no step yet. What waits for its turn says nothing of a function. Work whose last call failed counts from when
-// it first was due, any other from when its call began. Of each kind some are read, so that one does not hide another.
+// that have no step yet. What waits for its turn says nothing of a function. Of each kind some are read, so that one does
+// not hide another.
 const FUNCTIONS = `SELECT function, count(*) FILTER (WHERE under_way) AS under_way, count(*) FILTER (WHERE failed) AS failing,
      greatest(extract(epoch FROM now() - min(since)), 0) AS age
    FROM (VALUES ${named}) named(kind, function) LEFT JOIN LATERAL (
      SELECT leased_until > now() AND attempts > 0 AS under_way, ${HAS_FAILED} AS failed,
+       -- Work whose last call failed counts from when it first was due, any other from when its call began.
        CASE WHEN ${HAS_FAILED} AND detail ? 'dueSince' THEN (detail->>'dueSince')::timestamptz
          WHEN ${HAS_FAILED} OR (leased_until > now() AND attempts > 0) THEN due_at END AS since
      FROM (SELECT * FROM steps s WHERE s.kind = named.kind AND (leased_until IS NOT NULL OR last_error IS NOT NULL) AND ${IS_OF_YOU} AND NOT ${whereAnnouncing("s")}
@@ -74,13 +81,15 @@ const FUNCTIONS = `SELECT function, count(*) FILTER (WHERE under_way) AS under_w
    ) work ON true GROUP BY function`;
 
 const SHARE = `least(100, 100.0 * ${MOST_SAMPLE_PAGES} * current_setting('block_size')::int / greatest(pg_relation_size('credentials'), 1))`;
-// Credentials by state, and by the age of their tokens. Without a refresh token a credential ages for ever, and that is
-// no sign of a late sweep.
-const readCredentials = statement(
-  "metrics_credentials",
+/** `bucket`: after how many of `AGES` the ages are; `null`: they have none that counts. `percent`: of the rows were read. */
+type CredentialsRow = Pick<Credential, "state"> & { bucket: number | null; percent: number; count: number };
+// Credentials by state, and by the age of their tokens.
+const readCredentials = statement<object, CredentialsRow>("metrics_credentials").sql(
   `SELECT state, width_bucket(age::float8, '{${AGES.join()}}'::float8[]) AS bucket, (${SHARE})::float8 AS percent,
      count(*)::float8 AS count
-   FROM (SELECT state, CASE WHEN state = 'active' AND (due_at IS NOT NULL OR sealed_refresh_token IS NOT NULL) AND NOT ${whereGone("credentials.uuid")}
+   FROM (SELECT state,
+       -- Without a refresh token a credential ages for ever, and that is no sign of a late sweep.
+       CASE WHEN state = 'active' AND (due_at IS NOT NULL OR sealed_refresh_token IS NOT NULL) AND NOT ${whereGone("credentials.uuid")}
        THEN extract(epoch FROM now() - issued_at) END AS age
      FROM credentials TABLESAMPLE SYSTEM (${SHARE}) WHERE owner = 'resource') read
    GROUP BY 1, 2`,
@@ -166,7 +175,7 @@ const OF_WORK = [
     "1: the job's last runs failed, or it has been due for five minutes and no process runs it",
     ["function"],
     `coalesce(${JOB_FAILS}, ${NO_PROCESS_RUNS_JOBS}, false)::int`,
-    `(SELECT 'jobs.' || n.name AS function, j.* FROM unnest($2::text[]) n(name) LEFT JOIN your_jobs j USING (name)) yours`,
+    `(SELECT 'jobs.' || n.name AS function, j.* FROM unnest((SELECT yours FROM names)) n(name) LEFT JOIN your_jobs j USING (name)) yours`,
   ),
   // Only the jobs of this build count: no process updates the heartbeat of a job that an older or newer build has under
   // another name.
@@ -175,7 +184,7 @@ const OF_WORK = [
     "Since a job last ran to its end, in whichever process",
     ["sweep"],
     "extract(epoch FROM now() - at)",
-    "(SELECT name AS sweep, at FROM heartbeats WHERE name = ANY($1::text[])) beats",
+    "(SELECT name AS sweep, at FROM heartbeats WHERE name = ANY((SELECT jobs FROM names)::text[])) beats",
   ),
 ];
 
@@ -196,9 +205,10 @@ export const GAUGES = [
 /** How many percent of the credentials were read for their counts and ages; no metric, but the pages say it. */
 export const SAMPLED = "sampled_percent";
 
-const readWork = statement(
-  "metrics",
-  `WITH queues AS MATERIALIZED (${QUEUES}), functions AS MATERIALIZED (${FUNCTIONS})
+const readWork = statement<{ jobs: readonly string[]; yours: readonly string[] }, Sample>("metrics").sql(
+  `WITH names AS MATERIALIZED (SELECT :jobs::text[] AS jobs, :yours::text[] AS yours),
+     queues AS MATERIALIZED (${QUEUES}),
+     functions AS MATERIALIZED (${FUNCTIONS})
    ${OF_WORK.map(({ rows }) => rows).join("\nUNION ALL\n")}`,
 );
 
@@ -207,20 +217,20 @@ export const stateOfWork = (
   db: Queryable,
   jobs: readonly string[],
   yours: readonly string[] = [],
-): Promise<Sample[]> => db.query(readWork, [jobs, yours]);
+): Promise<Sample[]> => db.query(readWork, { jobs, yours });
 
 /** The credentials by state, and the ages of their tokens: the buckets of the histogram by their bounds. */
 export async function stateOfCredentials(db: Queryable): Promise<Sample[]> {
-  // `bucket`: after how many of `AGES` the ages are; null: they have none that counts.
-  type Row = { state: string; bucket: number | null; percent: number; count: number };
-  const rows = await db.query<Row>(readCredentials);
+  const rows = await db.query(readCredentials);
   const percent = rows[0]?.percent ?? 100;
-  const count = (isOne: (row: Row) => boolean) =>
+  const count = (isOne: (row: CredentialsRow) => boolean) =>
     Math.round(rows.filter(isOne).reduce((sum, row) => sum + (row.count * 100) / percent, 0));
   const upTo = (nth: number) => count(({ bucket }) => bucket !== null && bucket <= nth);
   return [
     ...STATES_OF_RESOURCES.map((each) => ({
-      ...{ sample: CREDENTIALS, labels: { state: each }, value: count(({ state }) => state === each) },
+      sample: CREDENTIALS,
+      labels: { state: each },
+      value: count(({ state }) => state === each),
     })),
     ...[...AGES, "+Inf"].map((le, nth) => ({
       sample: `${TOKEN_AGE}_bucket`,
@@ -232,24 +242,23 @@ export async function stateOfCredentials(db: Queryable): Promise<Sample[]> {
   ];
 }
 
-const beat = statement(
-  "beat",
-  `INSERT INTO heartbeats (name, at) VALUES ($1, now()) ON CONFLICT (name) DO UPDATE SET at = now()`,
+const beat = statement<Pick<Heartbeat, "name">>("beat").sql(
+  `INSERT INTO heartbeats (name, at) VALUES (:name, now()) ON CONFLICT (name) DO UPDATE SET at = now()`,
 );
 
 export const noteBeat = async (db: Queryable, job: string): Promise<void> =>
-  void (await db.query(beat, [job]));
+  void (await db.query(beat, { name: job }));
 
 // Each job gets a heartbeat at the first start of all, so that one which never completes a run is noticed as late too.
-const expectEach = statement(
-  "expect_beats",
-  `INSERT INTO heartbeats (name, at) SELECT name, now() FROM unnest($1::text[]) AS name ON CONFLICT DO NOTHING`,
+const expectEach = statement<{ rows: Pick<Heartbeat, "name">[] }>("expect_beats", { name: "text" }).sql(
+  `INSERT INTO heartbeats (name, at) SELECT i.name, now() FROM :rows AS i ON CONFLICT DO NOTHING`,
 );
 export const expectBeats = async (db: Queryable, jobs: readonly string[]): Promise<void> =>
-  void (await db.query(expectEach, [jobs]));
+  void (await db.query(expectEach, { rows: jobs.map((name) => ({ name })) }));
 
-const readClock = statement("database_clock", `SELECT extract(epoch FROM now())::float8 * 1000 AS "nowMs"`);
+const readClock = statement<object, { nowMs: number }>("database_clock").sql(
+  `SELECT extract(epoch FROM now())::float8 * 1000 AS "nowMs"`,
+);
 
 /** The database's clock, in ms since 1970. */
-export const databaseClock = async (db: Queryable): Promise<number> =>
-  (await db.query<{ nowMs: number }>(readClock))[0]!.nowMs;
+export const databaseClock = async (db: Queryable): Promise<number> => (await oneRow(db, readClock))!.nowMs;

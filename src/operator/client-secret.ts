@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Context } from "../context.ts";
-import { countStale, sealedSecrets } from "../credentials/store.ts";
+import { countStale } from "../credentials/store.ts";
 import { retryWhileUnreachable } from "../database/database.ts";
 import { KitError, messageOf } from "../errors.ts";
 import { withHttp } from "../platform/http.ts";
@@ -10,6 +10,7 @@ import { secret } from "../setting.ts";
 import { checkKeys } from "../vault/store.ts";
 import { clientSecretSealContext, keyIdOf, type Vault } from "../vault/vault.ts";
 import { UsedWrongly } from "./errors.ts";
+import { deleteSecrets, storedSecrets } from "./store.ts";
 import type { How } from "./work-through.ts";
 
 interface SecretReport {
@@ -51,7 +52,7 @@ export function triedSecret({ config, clocks }: Context, secret: Secret): Promis
 export async function setSecret(ctx: Context, value: Secret): Promise<SecretReport> {
   const { db, vault, config } = ctx;
   const { secrets } = ctx.credentials;
-  const stored = await sealedSecrets(db);
+  const stored = await storedSecrets(db);
   const lost = stored.filter((each) => !opens(vault, each));
   const current = lost.at(-1) === stored.at(-1) ? null : await secrets.current();
   const isWorking = current !== null && !current.isRejected;
@@ -65,10 +66,12 @@ export async function setSecret(ctx: Context, value: Secret): Promise<SecretRepo
       "client_secret_untried",
       `The platform could not be asked whether it accepts this client secret: ${trial.because}. Nothing was changed. Try again when it answers (kit status; is PLATFORM_AUTH_URL right?).`,
     );
-  const keysOfLost = lost.map(({ sealed }) => keyIdOf(sealed));
+  const keysOfLost = lost.map(({ sealedSecret }) => keyIdOf(sealedSecret));
   await checkKeys(db, vault, keysOfLost);
-  const prisma = await db.prisma();
-  await prisma.clientSecret.deleteMany({ where: { version: { in: lost.map(({ version }) => version) } } });
+  await deleteSecrets(
+    db,
+    lost.map(({ version }) => version),
+  );
   if (isSame)
     return { version: current.version, due: (await countStale(db, current.version)).stale, fresh: 0 };
   // It becomes an older version, so that a later start does not import it over the new one.
@@ -77,9 +80,11 @@ export async function setSecret(ctx: Context, value: Secret): Promise<SecretRepo
   return "because" in trial ? { ...set, unconfirmed: trial.because } : set;
 }
 
-function opens(vault: Vault, { version, sealed }: { version: number; sealed: Buffer }): boolean {
+type StoredSecret = Awaited<ReturnType<typeof storedSecrets>>[number];
+
+function opens(vault: Vault, { version, sealedSecret }: StoredSecret): boolean {
   try {
-    vault.open(clientSecretSealContext(version), sealed);
+    vault.open(clientSecretSealContext(version), sealedSecret);
     return true;
   } catch {
     return false;

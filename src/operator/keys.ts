@@ -1,11 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Context } from "../context.ts";
-import { sealedSecrets } from "../credentials/store.ts";
 import { READS_WHOLE, retryWhileUnreachable } from "../database/database.ts";
 import { clientSecretSealContext, CannotDecrypt, keyIdOf, type Vault } from "../vault/vault.ts";
 import { countKeyUse, type KeyUse, registerKey, reseal } from "../vault/store.ts";
 import { fault, fine, warning, type Finding } from "./doctor/finding.ts";
-import { countSealed } from "./store.ts";
+import { countSealed, storedSecrets, storeResealed } from "./store.ts";
 import { counted, some } from "./wording.ts";
 import type { How } from "./work-through.ts";
 
@@ -45,19 +44,15 @@ async function resealSecrets(
   { db, vault }: Pick<Context, "db" | "vault">,
   onUnopened: (error: Error) => void,
 ) {
-  const prisma = await db.prisma();
   let resealed = 0;
-  for (const { version, sealed } of await sealedSecrets(db)) {
-    if (keyIdOf(sealed) === vault.keyId) continue;
+  for (const { version, sealedSecret } of await storedSecrets(db)) {
+    if (keyIdOf(sealedSecret) === vault.keyId) continue;
     const context = clientSecretSealContext(version);
     try {
-      const value = vault.open(context, sealed);
+      const value = vault.open(context, sealedSecret);
       // The hash is keyed with the key that sealed the row, so both change together.
-      const { count } = await prisma.clientSecret.updateMany({
-        where: { version, sealedSecret: new Uint8Array(sealed) },
-        data: { sealedSecret: vault.seal(context, value), hash: vault.hash(value) },
-      });
-      resealed += count;
+      const fresh = { sealedSecret: vault.seal(context, value), hash: vault.hash(value) };
+      if (await storeResealed(db, version, sealedSecret, fresh)) resealed += 1;
     } catch (error) {
       if (!(error instanceof CannotDecrypt)) throw error;
       onUnopened(error);

@@ -15,7 +15,12 @@ import { problem } from "./problems.ts";
 import { showResource } from "./resource-page.tsx";
 import { createRoles } from "./roles.ts";
 import { readSignedForm } from "./sign-on.ts";
-import { closeSession, CUSTOMER_SESSION_SECONDS, findCustomerSession, openCustomerSession } from "./store.ts";
+import {
+  closeCustomerSession,
+  CUSTOMER_SESSION_SECONDS,
+  findCustomerSession,
+  openCustomerSession,
+} from "./store.ts";
 
 /** `/sso`: the sign-on of customers with a form that the platform's dashboard signed (assumed, section 6). */
 export function signOnRoutes(ctx: Context, salt: Secret): Router {
@@ -122,7 +127,7 @@ export function customerRoutes(ctx: Context): Router {
       if (!isFromOurPage(ctx, request)) throw notFromOurPage();
       const uuid = readUuid(request.params["uuid"]);
       const id = uuid && readCookie(ctx, cookieOf(uuid), request);
-      if (id && (await closeSession(ctx, "customer_sessions", id))) nowAuthenticated(response);
+      if (id && (await closeCustomerSession(ctx, id))) nowAuthenticated(response);
       if (uuid) writeCookie(ctx, cookieOf(uuid), request, response, null);
       goTo(ctx, request, response, `/customer/${uuid}`);
     })

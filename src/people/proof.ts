@@ -8,7 +8,12 @@ type Needs = { vault: Vault };
 type Table = "people" | "sessions" | "customer_sessions";
 type Row = readonly (string | boolean | null | Uint8Array)[];
 
-export function proofOf({ vault }: Needs, table: Table, row: Row, keyId = vault.keyId): Uint8Array {
+export function proofOf(
+  { vault }: Needs,
+  table: Table,
+  row: Row,
+  keyId = vault.keyId,
+): Uint8Array<ArrayBuffer> {
   return vault.hash(new Secret(JSON.stringify([`proof of ${table}`, ...row.map(asStored)])), keyId);
 }
 

@@ -82,5 +82,5 @@ export async function personOf(ctx: Context, request: Request, response: Respons
 
 async function endSession(ctx: Context, request: Request, response: Response): Promise<void> {
   const id = readCookie(ctx, SESSION, request);
-  if (id && (await closeSession(ctx, "sessions", id))) nowAuthenticated(response);
+  if (id && (await closeSession(ctx, id))) nowAuthenticated(response);
 }

@@ -12,7 +12,7 @@ export interface SignedForm {
    * Hash of the token that makes this form usable only once. Where the weaker token is enough, it is that one, so that
    * whoever saw a form cannot send each of its tokens alone.
    */
-  tokenHash: Buffer;
+  tokenHash: Buffer<ArrayBuffer>;
   user: { id: string; email: string } | null;
 }
 
@@ -39,7 +39,8 @@ export function readSignedForm(form: URLSearchParams, salt: Secret, mustNameUser
   if (isRight.includes(false))
     throw problem("sign_on_refused", "A token of the sign-on does not fit SSO_SALT and the other members.");
   return {
-    ...{ uuid, timestamp: Number(timestamp) },
+    uuid,
+    timestamp: Number(timestamp),
     tokenHash: hash("sha256", mustNameUser ? userToken! : expected),
     user: userToken ? { id: userId!, email: email! } : null,
   };
@@ -58,7 +59,7 @@ function membersOf(form: URLSearchParams): Partial<Record<string, string>> {
   );
 }
 
-function hash(algorithm: "sha1" | "sha256", text: string): Buffer {
+function hash(algorithm: "sha1" | "sha256", text: string): Buffer<ArrayBuffer> {
   return createHash(algorithm).update(text).digest();
 }
 
