@@ -5,6 +5,8 @@ import { closeSync, existsSync, openSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { freePort } from "../../packages/conformance/free-port.ts";
+import { aBrowser } from "../people/browser.ts";
+import { SALT, signed } from "../people/customers.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { startDatabaseProxy } from "../support/database-proxy.ts";
 import { basic, partnerCalls } from "../support/partner-calls.ts";
@@ -47,6 +49,35 @@ it("many steps beside each other raise no warning of Node", async () => {
   const web = await life.start();
   await life.install(40);
   expect(web.output().match(/MaxListeners\w+/)).toBeNull();
+});
+
+it("Prisma is loaded by a page of the operator's, but not by the start, a sweep, a customer or the life of a resource", async () => {
+  const hooks = `import { writeSync } from "node:fs";
+    export function resolve(name, context, next) {
+      if (name.includes("prisma")) writeSync(2, "loaded: " + name + "\\n");
+      return next(name, context);
+    }`;
+  const watch = `import { register } from "node:module";
+    register("data:text/javascript," + ${JSON.stringify(encodeURIComponent(hooks))});`;
+  const password = "a-password-of-the-operator";
+  const web = await life.start("web", { ...before(watch), OPERATOR_PASSWORD: password, SSO_SALT: SALT });
+  const [uuid = ""] = await life.install(1);
+  await life.become([uuid], 1);
+  await life.makeDue([uuid]);
+  await life.become([uuid], 2);
+  const browser = aBrowser(() => web.url!);
+  const timestamp = String(Math.floor(Date.now() / 1_000));
+  const form = { resource_id: uuid, timestamp, user_id: randomUUID(), email: "ann@example.com" };
+  const headers = { origin: web.url! };
+  await browser.post("/sso/login", headers, new URLSearchParams(signed(form)));
+  expect((await browser.get(`/customer/${uuid}`)).status).toBe(200);
+  await browser.post(`/customer/${uuid}/sign-out`, headers);
+  expect((await browser.get(`/customer/${uuid}`)).status).toBe(401);
+  await life.control.deprovision(uuid);
+  expect(web.output()).not.toContain("loaded: ");
+  const asOperator = { headers: { authorization: basic("operator", password) } };
+  expect((await fetch(`${web.url}/operator/resources`, asOperator)).status).toBe(200);
+  expect(web.output()).toContain("loaded: @prisma/adapter-pg");
 });
 
 describe("a signal to stop", () => {
