@@ -13,7 +13,7 @@ import {
   readClientSecret,
   rejectSecret,
   takeSecretProbe,
-  type SealedSecret,
+  type StoredSecret,
 } from "./store.ts";
 import type { Tries } from "./states.ts";
 
@@ -58,12 +58,12 @@ export function createClientSecrets({ db, vault, scrubber, log, nudge }: Needs) 
   let reported: number | null = null;
 
   const seal = (value: Secret) => (version: number) => ({
-    sealed: vault.seal(clientSecretSealContext(version), value),
+    sealedSecret: vault.seal(clientSecretSealContext(version), value),
     hash: vault.hash(value),
   });
 
-  function isOf(value: Secret, { sealed, hash }: SealedSecret): boolean {
-    const keyId = keyIdOf(sealed);
+  function isOf(value: Secret, { sealedSecret, hash }: StoredSecret): boolean {
+    const keyId = keyIdOf(sealedSecret);
     return (
       keyId !== null && vault.keyIds.includes(keyId) && Buffer.compare(vault.hash(value, keyId), hash) === 0
     );
@@ -150,9 +150,9 @@ export function createClientSecrets({ db, vault, scrubber, log, nudge }: Needs) 
         throw new Misconfigured(
           "No client secret is known. Set CLIENT_SECRET, or run: npm run --silent kit -- secret set",
         );
-      const { sealed, ...state } = row;
-      const value =
-        seen?.version === row.version ? seen.value : vault.open(clientSecretSealContext(row.version), sealed);
+      const { sealedSecret, ...state } = row;
+      const context = clientSecretSealContext(row.version);
+      const value = seen?.version === row.version ? seen.value : vault.open(context, sealedSecret);
       scrubber.hide(value);
       seen = { ...state, value, readAt };
       return seen;
