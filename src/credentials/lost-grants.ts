@@ -86,8 +86,9 @@ export async function askForGrant(
 ): Promise<"stored" | "unwanted" | GrantRefused> {
   try {
     const { code, expiresAt } = await oauthGrantOf(platformCalls, config, uuid);
-    const sealed = vault.seal(credentialSealContext("sealed_grant_code", uuid), code);
-    return (await storeRecovered(db, uuid, sealed, readTime(expiresAt))) ? "stored" : "unwanted";
+    const sealedGrantCode = vault.seal(credentialSealContext("sealed_grant_code", uuid), code);
+    const grant = { uuid, sealedGrantCode, grantExpiresAt: readTime(expiresAt) };
+    return (await storeRecovered(db, grant)) ? "stored" : "unwanted";
   } catch (error) {
     if (!(error instanceof PlatformRefused)) throw error;
     if (!(await isRecoverable(db, uuid))) return "unwanted";

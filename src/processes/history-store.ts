@@ -1,4 +1,13 @@
-import { statement, type Queryable } from "../database/database.ts";
+import type { DatabaseHistory } from "../database/client/client.ts";
+import {
+  anyRow,
+  columnsOf,
+  oneRow,
+  snakeCase,
+  statement,
+  type Queryable,
+  type RowOf,
+} from "../database/statement.ts";
 import { RUNS } from "./store.ts";
 
 // The one row that shows what has become of the database itself, and the hold that a restore begins.
@@ -21,31 +30,18 @@ export const whereBroughtBack = (createdAt: string): string =>
   `EXISTS (SELECT FROM database_history h WHERE ${createdAt} < h.restored_at)`;
 
 // It throws on a standby, and where a provider's PostgreSQL keeps no such files.
-const timeline = statement(
-  "database_timeline",
+const timeline = statement<object, { timeline: number }>("database_timeline").sql(
   `SELECT ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int AS timeline`,
 );
 
-export const readTimeline = async (db: Queryable) =>
-  (await db.query<{ timeline: number }>(timeline))[0]!.timeline;
+export const readTimeline = async (db: Queryable) => (await oneRow(db, timeline))!.timeline;
 
-const time = (column: string) => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
-const read = statement(
-  "read_database_history",
-  `SELECT ${IS_LOADED} AS "isLoaded", ${IS_HELD} AS "isHeld", h.timeline, h.because,
-     ${time("h.restored_at")} AS "restoredAt", ${time("h.promoted_at")} AS "promotedAt",
-     h.promoted_at > now() - interval '1 day' AS "isPromotedLately",
-     (SELECT extract(epoch FROM now() - max(beat_at))::float8 FROM processes
-       WHERE EXISTS (SELECT FROM processes WHERE ${RUNS})) AS "quietSeconds"
-   FROM database_history h`,
-);
+const SHOWN = columnsOf<DatabaseHistory>()("h", "timeline", "because");
 
-export interface History {
+export interface History extends RowOf<typeof SHOWN> {
   /** The row was loaded from a dump, and no process has noticed yet. */
   isLoaded: boolean;
   isHeld: boolean;
-  timeline: number | null;
-  because: string | null;
   restoredAt: string | null;
   promotedAt: string | null;
   isPromotedLately: boolean | null;
@@ -53,48 +49,60 @@ export interface History {
   quietSeconds: number | null;
 }
 
-/** Null: no process has been started on this database yet. */
-export const readHistory = async (db: Queryable): Promise<History | null> =>
-  (await db.query<History>(read))[0] ?? null;
-
-const begin = statement(
-  "begin_database_history",
-  `INSERT INTO database_history (written_by, timeline) VALUES (${OWN_XID}, $1) ON CONFLICT (id) DO NOTHING`,
+const time = (member: keyof DatabaseHistory) =>
+  `to_char(h.${snakeCase(member)} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
+const read = statement<object, History>("read_database_history").sql(
+  `SELECT ${SHOWN}, ${IS_LOADED} AS "isLoaded", ${IS_HELD} AS "isHeld",
+     ${time("restoredAt")} AS "restoredAt", ${time("promotedAt")} AS "promotedAt",
+     h.promoted_at > now() - interval '1 day' AS "isPromotedLately",
+     (SELECT extract(epoch FROM now() - max(beat_at))::float8 FROM processes
+       WHERE EXISTS (SELECT FROM processes WHERE ${RUNS})) AS "quietSeconds"
+   FROM database_history h`,
 );
 
-export const beginHistory = (db: Queryable, now: number | null) => db.query(begin, [now]);
+/** Null: no process has been started on this database yet. */
+export const readHistory = (db: Queryable): Promise<History | null> => oneRow(db, read);
+
+type Timeline = Pick<DatabaseHistory, "timeline">;
+type Id = Pick<DatabaseHistory, "id">;
+
+const begin = statement<Timeline>("begin_database_history").sql(
+  `INSERT INTO database_history (written_by, timeline) VALUES (${OWN_XID}, :timeline) ON CONFLICT (id) DO NOTHING`,
+);
+
+export const beginHistory = (db: Queryable, now: number | null) => db.query(begin, { timeline: now });
 
 /** How a restore shows. `told`: an operator says so. */
 export type Sign = "loaded" | "timeline" | "beats" | "told";
 
-// Of several processes that notice the same, one writes. A second restore while the first is not dealt with begins again.
-const restored = statement(
-  "note_restore",
-  `UPDATE database_history h SET written_by = ${OWN_XID}, timeline = coalesce($2, h.timeline), promoted_at = NULL,
-     restored_at = now(), because = $3, done_at = NULL
-   WHERE CASE $1 WHEN 'loaded' THEN ${IS_LOADED} WHEN 'timeline' THEN h.timeline <> $2 WHEN 'told' THEN NOT ${IS_HELD}
+type Restore = Timeline & { sign: Sign; because: string };
+
+const restored = statement<Restore, Id>("note_restore").sql(
+  `UPDATE database_history h SET written_by = ${OWN_XID}, timeline = coalesce(:timeline, h.timeline), promoted_at = NULL,
+     restored_at = now(), because = :because, done_at = NULL
+   -- Of several processes that notice the same, one writes.
+   WHERE CASE :sign WHEN 'loaded' THEN ${IS_LOADED} WHEN 'timeline' THEN h.timeline <> :timeline WHEN 'told' THEN NOT ${IS_HELD}
+     -- A second restore while the first is not dealt with begins the hold again.
      ELSE NOT ${IS_HELD} OR h.restored_at < now() - interval '1 minute' END
    RETURNING id`,
 );
 
 /** Begins the hold. False: another process has. */
-export const writeRestore = async (db: Queryable, sign: Sign, now: number | null, because: string) =>
-  (await db.query(restored, [sign, now, because])).length > 0;
+export const writeRestore = (db: Queryable, sign: Sign, now: number | null, because: string) =>
+  anyRow(db, restored, { sign, timeline: now, because });
 
-const promoted = statement(
-  "note_promotion",
-  `UPDATE database_history h SET written_by = ${OWN_XID}, timeline = $1, promoted_at = now() WHERE h.timeline <> $1 RETURNING id`,
+const promoted = statement<Timeline, Id>("note_promotion").sql(
+  `UPDATE database_history h SET written_by = ${OWN_XID}, timeline = :timeline, promoted_at = now()
+   WHERE h.timeline <> :timeline RETURNING id`,
 );
 
 /** False: another process has noted it. */
-export const writePromotion = async (db: Queryable, now: number) =>
-  (await db.query(promoted, [now])).length > 0;
+export const writePromotion = (db: Queryable, now: number) => anyRow(db, promoted, { timeline: now });
 
-const done = statement(
-  "end_hold",
+const done = statement<object, Id>("end_hold").sql(
   `UPDATE database_history h SET written_by = ${OWN_XID}, done_at = CASE WHEN h.restored_at IS NOT NULL THEN now() END, promoted_at = NULL
    WHERE ${IS_HELD} RETURNING id`,
 );
 
 /** Ends the hold. False: there was none. */
-export const endHold = async (db: Queryable) => (await db.query(done)).length > 0;
+export const endHold = (db: Queryable) => anyRow(db, done);

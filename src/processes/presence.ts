@@ -70,7 +70,11 @@ export function createPresence({ db, vault, clocks, log, pace, scrub }: Needs) {
         db,
         of,
         {
-          ...{ state, why, upSeconds: secondsSince(madeMs), ahead: clocks.ahead(), beats: (beats.sent += 1) },
+          state,
+          why,
+          upSeconds: secondsSince(madeMs),
+          ahead: clocks.ahead(),
+          beats: (beats.sent += 1),
           refused: refused && { ...refused, agoSeconds: secondsSince(refused.atMs) },
         },
         lateSeconds,

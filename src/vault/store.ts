@@ -1,22 +1,24 @@
-import { retryWhileUnreachable, statement, type Database, type Queryable } from "../database/database.ts";
+import type { Credential, SealingKey } from "../database/client/client.ts";
+import { retryWhileUnreachable, type Database } from "../database/database.ts";
+import { columnsOf, statement, type Queryable, type RowOf } from "../database/statement.ts";
 import { Misconfigured } from "../errors.ts";
 import { CannotDecrypt, SEALED_COLUMNS, keyIdInSql, type Vault } from "./vault.ts";
 
-export interface KeyUse {
-  keyId: string;
+type Key = Pick<SealingKey, "keyId">;
+
+export interface KeyUse extends Key {
   rows: number;
 }
 
-const register = statement(
-  "register_key",
-  `INSERT INTO sealing_keys (key_id) VALUES ($1) ON CONFLICT DO NOTHING`,
+const KEY = columnsOf<SealingKey>()("k", "keyId");
+const register = statement<Key>("register_key").sql(
+  `INSERT INTO sealing_keys (key_id) VALUES (:keyId) ON CONFLICT DO NOTHING`,
 );
-const known = statement("known_keys", `SELECT key_id AS "keyId" FROM sealing_keys`);
-const forget = statement("forget_key", `DELETE FROM sealing_keys WHERE key_id = $1`);
+const known = statement<object, RowOf<typeof KEY>>("known_keys").sql(`SELECT ${KEY} FROM sealing_keys k`);
+const forget = statement<Key>("forget_key").sql(`DELETE FROM sealing_keys WHERE key_id = :keyId`);
 
 // A row that two keys sealed parts of counts for both.
-const countUses = statement(
-  "count_key_use",
+const countUses = statement<object, KeyUse>("count_key_use").sql(
   `SELECT key_id AS "keyId", sum(rows)::int AS rows FROM (
      ${Object.entries(SEALED_COLUMNS)
        .map(
@@ -31,7 +33,7 @@ const countUses = statement(
 
 /** Counts in how many rows each key sealed something. Reads every row: a minute for many millions. */
 export function countKeyUse(db: Database): Promise<KeyUse[]> {
-  return db.readWhole<KeyUse>(countUses);
+  return db.readWhole(countUses);
 }
 
 /**
@@ -39,9 +41,7 @@ export function countKeyUse(db: Database): Promise<KeyUse[]> {
  * {@link Misconfigured} with the id and the number of rows of each missing key. Registers the current key.
  */
 export async function checkKeys(db: Database, vault: Vault, lost: (string | null)[] = []): Promise<void> {
-  const absent = (await db.query<{ keyId: string }>(known, [])).filter(
-    ({ keyId }) => !vault.keyIds.includes(keyId),
-  );
+  const absent = (await db.query(known)).filter(({ keyId }) => !vault.keyIds.includes(keyId));
   if (absent.length > 0) {
     const uses = await countKeyUse(db);
     const isNeeded = ({ keyId, rows }: KeyUse) => rows > lost.filter((each) => each === keyId).length;
@@ -52,14 +52,14 @@ export async function checkKeys(db: Database, vault: Vault, lost: (string | null
         `What is sealed in the database needs keys that are not among ENCRYPTION_KEY and DECRYPTION_KEYS:\n${list.join("\n")}\nPut the old key into DECRYPTION_KEYS.`,
       );
     // No row uses these keys any more: they were retired properly.
-    for (const { keyId } of absent) await db.query(forget, [keyId]);
+    for (const key of absent) await db.query(forget, key);
   }
   await registerKey(db, vault);
 }
 
 /** Records the current key before it seals anything, so that every later start notices if it is missing. */
 export async function registerKey(db: Queryable, vault: Vault): Promise<void> {
-  await db.query(register, [vault.keyId]);
+  await db.query(register, { keyId: vault.keyId });
 }
 
 // The long part of key rotation: reseals every sealed value with the current key. Written for speed, since it reads
@@ -75,9 +75,12 @@ const PAGE_SIZE = 500;
 
 type Table = "resources" | "credentials";
 type Column = (typeof SEALED_COLUMNS)[Table][number];
-type Row = { uuid: string; owner?: string } & Partial<Record<Column, Buffer | null>>;
-/** The old ciphertext of a column and the new one; null: nothing to reseal. */
-type Change = { old: Buffer; fresh: Uint8Array } | null;
+/** Ciphertexts of other keys than the current one. Only a credential has an owner. */
+type Row = Pick<Credential, "uuid"> & Partial<Pick<Credential, "owner"> & Record<Column, Buffer | null>>;
+/** Of each column of the table, the old ciphertext and the new one; null: nothing to reseal. */
+type Resealed = Pick<Credential, "uuid"> & {
+  [member: `old_${string}` | `new_${string}`]: Uint8Array | null;
+};
 
 const STATEMENTS = { resources: statementsFor("resources"), credentials: statementsFor("credentials") };
 
@@ -97,14 +100,15 @@ export async function reseal(
 ): Promise<{ resealed: number; passedOver: number }> {
   const columns: readonly Column[] = SEALED_COLUMNS[table];
   const { firstPage, nextPage, store } = STATEMENTS[table];
+  const { keyId } = vault;
 
-  function resealed(row: Row, column: Column): Change {
+  function fresh(row: Row, column: Column): Uint8Array | null {
     const old = row[column];
     if (!old) return null;
     // A person's pair is bound to the table where it stood first.
     const context = { table: row.owner === "person" ? "people" : table, column, uuid: row.uuid };
     try {
-      return { old, fresh: vault.seal(context, vault.open(context, old)) };
+      return vault.seal(context, vault.open(context, old));
     } catch (error) {
       if (!(error instanceof CannotDecrypt)) throw error;
       how.onUnopened(error);
@@ -112,23 +116,29 @@ export async function reseal(
     }
   }
 
-  async function storePage(rows: { uuid: string; changes: Change[] }[]): Promise<number> {
-    const of = (part: "old" | "fresh", index: number) =>
-      rows.map(({ changes }) => changes[index]?.[part] ?? null);
-    const values = columns.flatMap((_, index) => [of("old", index), of("fresh", index)]);
-    const stored = await db.query<{ isWhole: boolean }>(store, [rows.map(({ uuid }) => uuid), ...values]);
-    return stored.filter(({ isWhole }) => isWhole).length;
+  /** An empty list if nothing of the row is to be stored. */
+  function resealed(row: Row): Resealed[] {
+    const changed: Resealed = { uuid: row.uuid };
+    let isChanged = false;
+    for (const column of columns) {
+      const value = fresh(row, column);
+      changed[`old_${column}`] = value && row[column]!;
+      changed[`new_${column}`] = value;
+      isChanged ||= value !== null;
+    }
+    return isChanged ? [changed] : [];
   }
 
-  const read = (...after: string[]) =>
+  const storePage = async (rows: Resealed[]) =>
+    (await db.query(store, { rows })).filter(({ isWhole }) => isWhole).length;
+
+  const read = (after?: string) =>
     retryWhileUnreachable(() =>
-      db.query<Row>(after.length > 0 ? nextPage : firstPage, [vault.keyId, ...after]),
+      after === undefined ? db.query(firstPage, { keyId }) : db.query(nextPage, { keyId, after }),
     );
   const result = { resealed: 0, passedOver: 0 };
   for (let rows = await read(); rows.length > 0 && !how.signal.aborted;) {
-    const changed = rows
-      .map((row) => ({ uuid: row.uuid, changes: columns.map((column) => resealed(row, column)) }))
-      .filter(({ changes }) => changes.some((change) => change !== null));
+    const changed = rows.flatMap(resealed);
     // Storing a page twice is harmless: the second time no column holds the old ciphertext.
     const storing = changed.length > 0 ? retryWhileUnreachable(() => storePage(changed)) : 0;
     const [stored, next] = await Promise.all([storing, read(rows.at(-1)!.uuid)]);
@@ -141,28 +151,31 @@ export async function reseal(
 }
 
 function statementsFor(table: Table) {
-  const columns: readonly string[] = SEALED_COLUMNS[table];
+  const columns: readonly Column[] = SEALED_COLUMNS[table];
+  const owner = table === "credentials" ? ["t.owner"] : [];
   const stale = columns.map(
-    (column) => `CASE WHEN ${keyIdInSql(column)} <> $1 THEN ${column} END AS ${column}`,
+    (column) => `CASE WHEN ${keyIdInSql(`t.${column}`)} <> current.key_id THEN t.${column} END AS ${column}`,
   );
-  const owner = table === "credentials" ? "owner," : "";
-  const values = columns.map((_, index) => `$${2 * index + 2}::bytea[], $${2 * index + 3}::bytea[]`);
-  const names = columns.map((column) => `old_${column}, new_${column}`);
+  const selected = ["t.uuid", ...owner, ...stale].join(", ");
   const kept = (column: string) =>
     `${column} = CASE WHEN t.${column} = i.old_${column} THEN i.new_${column} ELSE t.${column} END`;
   const isDone = (column: string) => `(i.new_${column} IS NULL OR t.${column} = i.new_${column})`;
-  const page = (name: string, after: string) =>
-    statement(
-      `${name}_${table}`,
-      `SELECT uuid, ${owner} ${stale.join(", ")} FROM ${table} ${after} ORDER BY uuid LIMIT ${PAGE_SIZE}`,
-    );
+  const pairs = columns.flatMap((column) => [`old_${column}`, `new_${column}`]);
   return {
-    firstPage: page("reseal_first_page_of", ""),
-    nextPage: page("reseal_next_page_of", "WHERE uuid > $2"),
-    store: statement(
-      `reseal_${table}`,
+    firstPage: statement<Key, Row>(`reseal_first_page_of_${table}`).sql(
+      `SELECT ${selected} FROM ${table} t, (SELECT :keyId::text AS key_id) AS current
+       ORDER BY t.uuid LIMIT ${PAGE_SIZE}`,
+    ),
+    nextPage: statement<Key & { after: string }, Row>(`reseal_next_page_of_${table}`).sql(
+      `SELECT ${selected} FROM ${table} t, (SELECT :keyId::text AS key_id) AS current
+       WHERE t.uuid > :after ORDER BY t.uuid LIMIT ${PAGE_SIZE}`,
+    ),
+    store: statement<{ rows: Resealed[] }, { isWhole: boolean }>(`reseal_${table}`, {
+      uuid: "uuid",
+      ...Object.fromEntries(pairs.map((pair) => [pair, "bytea"] as const)),
+    }).sql(
       `WITH incoming AS MATERIALIZED (
-         SELECT * FROM unnest($1::uuid[], ${values.join(", ")}) AS i(uuid, ${names.join(", ")})
+         SELECT * FROM :rows AS i
        ), free AS MATERIALIZED (
          SELECT t.uuid FROM ${table} t JOIN incoming USING (uuid) FOR NO KEY UPDATE OF t SKIP LOCKED
        )
