@@ -24,11 +24,11 @@ import {
   recordIn,
   remarksOn,
   seriesIn,
-  UNFINISHED_INDEXES,
   type Migration,
 } from "./migrations.ts";
 import { isHeldUp } from "./retry.ts";
 import { indexOf, isConcurrent, type SqlStatement } from "./sql-statements.ts";
+import { anyRow, oneRow, statement } from "./statement.ts";
 
 interface Wishes extends Address {
   /** Other folders with migrations. */
@@ -107,8 +107,8 @@ async function inTransaction(
     if (client.getTransactionStatus() !== "T") throw new StatementFailed(each, ENDED);
   }
   await client.query(AS_OURSELVES);
-  const recorded = await client.query(recordIn(of), [checksum, name, id]);
-  if (recorded.rows.length === 0) throw ENDED;
+  const isRecorded = await anyRow(queryableOf(client), recordIn(of), { checksum, name, transaction: id });
+  if (!isRecorded) throw ENDED;
   await client.query("COMMIT");
   return true;
 }
@@ -134,7 +134,8 @@ async function outsideTransaction(
   if (await isApplied(client, migration)) return false;
   // What is done CONCURRENTLY lets the others through while it waits.
   await client.query(`SET lock_timeout = ${statements.some(isConcurrent) ? inAllMs : lockMs}`);
-  const before = (await client.query<TryBefore>(beginTry(of), [checksum, name])).rows[0]!;
+  const db = queryableOf(client);
+  const { id, ...before } = (await oneRow(db, beginTry(of), { checksum, name }))!;
   for (const [done, each] of statements.entries()) {
     try {
       await run(client, each);
@@ -144,34 +145,41 @@ async function outsideTransaction(
       // Otherwise the connection is lost, and what became of the statement is unknown.
       if (cause.severity === "ERROR" && !before.isCutOff) {
         await client.query(AS_OURSELVES);
-        await client.query(failTry(of), [before.id, done, messageOf(cause)]);
+        await db.query(failTry(of), { id, done, logs: messageOf(cause) });
       }
       throw error;
     }
   }
   await client.query(AS_OURSELVES);
-  await client.query(finishTry(of), [before.id, statements.length]);
+  await db.query(finishTry(of), { id, done: statements.length });
   return true;
 }
 
-interface TryBefore {
-  id: string;
-  done: number;
-  isCutOff: boolean;
-}
+/**
+ * What CREATE INDEX CONCURRENTLY and REINDEX CONCURRENTLY leave when they are cut off: no query uses it, each write
+ * pays for it, and IF NOT EXISTS takes it for an index. `on`: the table, or one of its indexes. `index`: its name; null:
+ * as REINDEX names it.
+ */
+const UNFINISHED_INDEXES = statement<{ on: string; index: string | null }, { index: string }>(
+  "unfinished_indexes",
+).sql(
+  `SELECT indexrelid::regclass::text AS index FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
+   -- The index of a partitioned table is no such one: it waits for those of its partitions.
+   WHERE NOT indisvalid AND relkind = 'i'
+     AND indrelid = COALESCE((SELECT i.indrelid FROM pg_index i WHERE i.indexrelid = to_regclass(:on)), to_regclass(:on))
+     AND CASE WHEN :index::text IS NULL THEN relname ~ '_cc(new|old)[0-9]*$' ELSE relname = :index::name END`,
+);
 
 /** Runs a statement, after what an earlier try of it left was removed. */
-async function run(client: pg.Client, statement: SqlStatement): Promise<void> {
+async function run(client: pg.Client, sql: SqlStatement): Promise<void> {
   try {
-    const { on, index } = indexOf(statement) ?? {};
-    const unfinished = on
-      ? (await client.query<{ index: string }>(UNFINISHED_INDEXES, [on, index])).rows
-      : [];
-    const how = isConcurrent(statement) ? "CONCURRENTLY " : "";
+    const index = indexOf(sql);
+    const unfinished = index ? await queryableOf(client).query(UNFINISHED_INDEXES, index) : [];
+    const how = isConcurrent(sql) ? "CONCURRENTLY " : "";
     for (const each of unfinished) await client.query(`DROP INDEX ${how}${each.index}`);
-    await client.query(statement.text);
+    await client.query(sql.text);
   } catch (cause) {
-    throw new StatementFailed(statement, cause);
+    throw new StatementFailed(sql, cause);
   }
 }
 

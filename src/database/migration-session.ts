@@ -2,8 +2,9 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { KitError, Misconfigured } from "../errors.ts";
-import { connectionTo, refused, throwInWords, type Queryable } from "./database.ts";
+import { connectionTo, refused, throwInWords } from "./database.ts";
 import type { Series } from "./migrations.ts";
+import { oneRow, statement, type Queryable } from "./statement.ts";
 
 // A migration has a session of the database to itself: what connects it, whether a pooler gives it to others too, and the
 // lock that lets one process migrate at a time.
@@ -65,12 +66,14 @@ export const queryableOf = (client: pg.Client): Queryable => ({
  * that the network was cut, and ends the session, whose lock others wait for. The rest is what scripts rely on; a pooler
  * may have left it out.
  */
-const SETTINGS = `SELECT set_config(name, value, false) FROM pg_settings JOIN (VALUES
-  ('statement_timeout', '0'), ('lock_timeout', '0'), ('transaction_timeout', '0'),
-  ('idle_in_transaction_session_timeout', '0'), ('idle_session_timeout', '0'),
-  ('tcp_keepalives_idle', '10'), ('tcp_keepalives_interval', '5'), ('tcp_keepalives_count', '4'), ('tcp_user_timeout', '30000'),
-  ('standard_conforming_strings', 'on'), ('default_transaction_isolation', 'read committed'), ('search_path', $1)
-) AS ours (name, value) USING (name)`;
+const SETTINGS = statement<{ searchPath: string }>("migration_settings").sql(
+  `SELECT set_config(name, value, false) FROM pg_settings JOIN (VALUES
+     ('statement_timeout', '0'), ('lock_timeout', '0'), ('transaction_timeout', '0'),
+     ('idle_in_transaction_session_timeout', '0'), ('idle_session_timeout', '0'),
+     ('tcp_keepalives_idle', '10'), ('tcp_keepalives_interval', '5'), ('tcp_keepalives_count', '4'), ('tcp_user_timeout', '30000'),
+     ('standard_conforming_strings', 'on'), ('default_transaction_isolation', 'read committed'), ('search_path', :searchPath)
+   ) AS ours (name, value) USING (name)`,
+);
 /** Ends a statement whose process was killed: without it, it would be done in vain. Not every system can. */
 const ENDS_WITH_US = "SET client_connection_check_interval = '5s'";
 
@@ -82,7 +85,8 @@ export async function withSession<T>(
 ): Promise<T> {
   const client = await connect(address);
   try {
-    await client.query(SETTINGS, [schema === "public" ? schema : `${schema}, public`]);
+    const searchPath = schema === "public" ? schema : `${schema}, public`;
+    await queryableOf(client).query(SETTINGS, { searchPath });
     await client.query(ENDS_WITH_US).catch(() => undefined);
     return await work(client);
   } finally {
@@ -90,7 +94,14 @@ export async function withSession<T>(
   }
 }
 
-const WHICH = "SELECT pg_backend_pid() AS pid";
+interface Backend {
+  pid: number;
+}
+
+const WHICH = statement<object, Backend>("which_backend").sql(`SELECT pg_backend_pid() AS pid`);
+const NOTIFY = statement<{ channel: string }, Backend>("notify").sql(
+  `SELECT pg_backend_pid() AS pid, pg_notify(:channel, '')`,
+);
 
 /**
  * Throws Misconfigured if a pooler lets clients take turns on a session. The sure sign of a session of one's own is that
@@ -128,14 +139,13 @@ async function isShared(client: pg.Client, address: Address, noticeMs: number): 
 async function notify(address: Address, channel: string, withinMs: number): Promise<number> {
   const client = await connect(address, { query_timeout: withinMs });
   try {
-    return await pidOf(client, ", pg_notify($1, '')", [channel]);
+    return (await oneRow(queryableOf(client), NOTIFY, { channel }))!.pid;
   } finally {
     await client.end().catch(() => undefined);
   }
 }
 
-const pidOf = async (client: pg.Client, more = "", values: unknown[] = []) =>
-  (await client.query<{ pid: number }>(WHICH + more, values)).rows[0]!.pid;
+const pidOf = async (client: pg.Client) => (await oneRow(queryableOf(client), WHICH))!.pid;
 
 /** That of `prisma migrate`, so that it and we wait for each other. */
 const LOCK = 72707369;

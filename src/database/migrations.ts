@@ -4,13 +4,14 @@ import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { KitError, messageOf, Misconfigured } from "../errors.ts";
-import { statement, throwInWords, type Queryable } from "./database.ts";
+import { throwInWords } from "./database.ts";
 import {
   controlsTransaction,
   makesNamelessIndex,
   statementsOf,
   type SqlStatement,
 } from "./sql-statements.ts";
+import { oneRow, statement, type Queryable } from "./statement.ts";
 
 // The folders of migrations, and the tables that say which of them a database has had, as `prisma migrate` keeps them.
 
@@ -53,60 +54,65 @@ CREATE TABLE IF NOT EXISTS ${tableOf(of)} (
   migration_name varchar(255) NOT NULL, logs text, rolled_back_at timestamptz,
   started_at timestamptz NOT NULL DEFAULT now(), applied_steps_count integer NOT NULL DEFAULT 0)`;
 
-const finishedOf = (of: Series) =>
-  statement(
-    `finished_migrations${of.schema === "yours" ? "yours" : ""}`,
-    `SELECT migration_name AS name, checksum FROM ${tableOf(of)} WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL`,
-  );
-
-/** Records a migration with the transaction that did its work; returns no row if that is no longer the same one. */
-export const recordIn = (of: Series) => `
-  INSERT INTO ${tableOf(of)} (id, checksum, migration_name, finished_at, applied_steps_count)
-  SELECT gen_random_uuid(), $1, $2, clock_timestamp(), 1 WHERE pg_current_xact_id()::text = $3 RETURNING 1`;
-
-/**
- * Begins a try of a migration that runs outside a transaction, and returns its row, with how many statements the try
- * before had done, or whether it was cut off, so that this is unknown. A try of another text says nothing.
- */
-export const beginTry = (of: Series) => `
-  WITH before AS (
-    SELECT id, applied_steps_count AS done, logs IS NULL AS is_cut_off, checksum = $1 AS is_same
-    FROM ${tableOf(of)} WHERE migration_name = $2 AND finished_at IS NULL AND rolled_back_at IS NULL
-    ORDER BY started_at DESC LIMIT 1
-  ), ended AS (
-    DELETE FROM ${tableOf(of)} WHERE id IN (SELECT id FROM before)
-  )
-  INSERT INTO ${tableOf(of)} (id, checksum, migration_name) VALUES (gen_random_uuid(), $1, $2)
-  RETURNING id, COALESCE((SELECT done FROM before WHERE is_same), 0) AS done,
-    COALESCE((SELECT is_cut_off FROM before WHERE is_same), false) AS "isCutOff"`;
-
-/** How many of its statements were applied before one failed, with PostgreSQL's answer. */
-export const failTry = (of: Series) =>
-  `UPDATE ${tableOf(of)} SET applied_steps_count = $2, logs = $3 WHERE id = $1`;
-export const finishTry = (of: Series) =>
-  `UPDATE ${tableOf(of)} SET applied_steps_count = $2, finished_at = clock_timestamp() WHERE id = $1`;
-
-/**
- * What CREATE INDEX CONCURRENTLY and REINDEX CONCURRENTLY leave when they are cut off: no query uses it, each write
- * pays for it, and IF NOT EXISTS takes it for an index. Of the table, or that of the index, $1, by the name $2 or as
- * REINDEX names it. The index of a partitioned table is no such one: it waits for those of its partitions.
- */
-export const UNFINISHED_INDEXES = `
-  SELECT indexrelid::regclass::text AS index FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
-  WHERE NOT indisvalid AND relkind = 'i'
-    AND indrelid = COALESCE((SELECT i.indrelid FROM pg_index i WHERE i.indexrelid = to_regclass($1)), to_regclass($1))
-    AND CASE WHEN $2::text IS NULL THEN relname ~ '_cc(new|old)[0-9]*$' ELSE relname = $2::name END`;
-
 interface Finished {
   name: string;
   checksum: string;
 }
 
+const finishedOf = (of: Series) =>
+  statement<object, Finished>(`finished_migrations${of.schema === "yours" ? "yours" : ""}`).sql(
+    `SELECT migration_name AS name, checksum FROM ${tableOf(of)} WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL`,
+  );
+
+/** Records a migration with the transaction that did its work; returns no row if that is no longer the same one. */
+export const recordIn = (of: Series) =>
+  statement<Finished & { transaction: string }, Finished>("record_migration").sql(
+    `INSERT INTO ${tableOf(of)} (id, checksum, migration_name, finished_at, applied_steps_count)
+     SELECT gen_random_uuid(), :checksum, :name, clock_timestamp(), 1
+     WHERE pg_current_xact_id()::text = :transaction RETURNING migration_name AS name, checksum`,
+  );
+
+export interface Try {
+  id: string;
+  /** How many statements the try before had done. */
+  done: number;
+  /** The try before was cut off, so that it is unknown how many. */
+  isCutOff: boolean;
+}
+
+/** Begins a try of a migration that runs outside a transaction. */
+export const beginTry = (of: Series) =>
+  statement<Finished, Try>("begin_migration").sql(
+    `WITH before AS (
+       -- A try of another text says nothing.
+       SELECT id, applied_steps_count AS done, logs IS NULL AS is_cut_off, checksum = :checksum AS is_same
+       FROM ${tableOf(of)} WHERE migration_name = :name AND finished_at IS NULL AND rolled_back_at IS NULL
+       ORDER BY started_at DESC LIMIT 1
+     ), ended AS (
+       DELETE FROM ${tableOf(of)} WHERE id IN (SELECT id FROM before)
+     )
+     INSERT INTO ${tableOf(of)} (id, checksum, migration_name) VALUES (gen_random_uuid(), :checksum, :name)
+     RETURNING id, COALESCE((SELECT done FROM before WHERE is_same), 0) AS done,
+       COALESCE((SELECT is_cut_off FROM before WHERE is_same), false) AS "isCutOff"`,
+  );
+
+type Done = Pick<Try, "id" | "done">;
+
+/** How many of its statements were applied before one failed, with PostgreSQL's answer. */
+export const failTry = (of: Series) =>
+  statement<Done & { logs: string }>("fail_migration").sql(
+    `UPDATE ${tableOf(of)} SET applied_steps_count = :done, logs = :logs WHERE id = :id`,
+  );
+export const finishTry = (of: Series) =>
+  statement<Done>("finish_migration").sql(
+    `UPDATE ${tableOf(of)} SET applied_steps_count = :done, finished_at = clock_timestamp() WHERE id = :id`,
+  );
+
 const NO_SUCH_TABLE = "42P01";
 
 /** Those that the database has had: none where there is no table of them. */
 export async function finishedIn(database: Queryable, of: Series): Promise<Finished[]> {
-  return database.query<Finished>(finishedOf(of)).catch((error: unknown) => {
+  return database.query(finishedOf(of)).catch((error: unknown) => {
     if ((error as { code?: unknown }).code === NO_SUCH_TABLE) return [];
     throw error;
   });
@@ -114,11 +120,11 @@ export async function finishedIn(database: Queryable, of: Series): Promise<Finis
 
 /** The same for a series that this build has none of: most databases have no table of it, and a role need not see it. */
 async function finishedElsewhere(database: Queryable, of: Series): Promise<Finished[]> {
-  const seen = database.query<{ table: string | null }>(
-    statement("migrations_elsewhere", `SELECT to_regclass('${tableOf(of)}')::text AS table`),
+  const table = statement<object, { name: string | null }>("migrations_elsewhere").sql(
+    `SELECT to_regclass('${tableOf(of)}')::text AS name`,
   );
-  const [row] = await seen.catch(() => []);
-  return row?.table ? finishedIn(database, of) : [];
+  const found = await oneRow(database, table).catch(() => null);
+  return found?.name ? finishedIn(database, of) : [];
 }
 
 /** The names of the migrations that this build has. Your service need not have a folder of them. */
