@@ -1,36 +1,20 @@
 import type { OperatorAction } from "../database/client/client.ts";
 import { retryWhileUnreachable, type Database } from "../database/database.ts";
 import { databaseClock } from "../metrics/store.ts";
+import {
+  writeAction,
+  writeEnd,
+  writeProgress,
+  type ActionEnd,
+  type ActionRequest,
+  type Operator,
+} from "./audit-store.ts";
 
 // The audit trail: what operators did, on the command line and on the pages. Times are those of the database's clock.
 
-export interface Operator {
-  /** The account's e-mail; `operator` for the password; for a command, the system's user. */
-  name: string;
-  /** The platform's id of the account; null for the password. */
-  account: string | null;
-  /** The client's address, or the host on which a command ran; null if there is no client. */
-  address: string | null;
-}
+export type { ActionEnd, ActionRequest, Operator };
 
 export const BY_PASSWORD: Operator = { name: "operator", account: null, address: null };
-
-export interface ActionRequest {
-  action: string;
-  /** Null if the action is not about one resource. */
-  uuid: string | null;
-  operator: Operator;
-  /** The unique name of the form: a form that is sent twice, to whichever processes, is one action. */
-  form: string;
-  requestId: string;
-}
-
-/** The message holds no secrets. */
-export interface ActionEnd {
-  /** `interrupted`: by a signal or the stop of its process, with some of its work not begun. */
-  state: "done" | "failed" | "interrupted";
-  message: string | null;
-}
 
 /**
  * Writes the beginning of an action. `isNew`: this request wrote it, perhaps in an earlier try of which the
@@ -38,20 +22,18 @@ export interface ActionEnd {
  */
 export async function beginAction(
   db: Database,
-  { operator: { name, ...who }, ...request }: ActionRequest,
+  request: ActionRequest,
 ): Promise<{ id: number; isNew: boolean }> {
-  const { operatorAction } = await db.prisma();
-  const { form, requestId } = request;
   let tries = 0;
   let isNew = false;
   const stored = await retryWhileUnreachable(async () => {
     tries += 1;
-    const data = { ...request, ...who, operator: name };
-    isNew = (await operatorAction.createMany({ data, skipDuplicates: true })).count > 0;
-    return operatorAction.findUniqueOrThrow({ where: { form } });
+    const written = await writeAction(db, request);
+    isNew = written.isNew;
+    return written;
   });
   // Who sends a form twice may name both requests alike.
-  return { id: Number(stored.id), isNew: isNew || (tries > 1 && stored.requestId === requestId) };
+  return { id: stored.id, isNew: isNew || (tries > 1 && stored.requestId === request.requestId) };
 }
 
 const SEEN_EVERY_MS = 1_000;
@@ -61,13 +43,7 @@ const STOPPED_AFTER_MS = 30_000;
 /** Stores the progress of an action at its beginning and each second, so that any process can show it; and then its end. */
 export function followAction(db: Database, id: number) {
   let progress = { done: 0, total: 0 };
-  async function store(end?: ActionEnd): Promise<void> {
-    const { operatorAction } = await db.prisma();
-    const now = new Date(await databaseClock(db));
-    const data = { ...progress, seenAt: now, ...(end && { ...end, endedAt: now }) };
-    await operatorAction.updateMany({ where: { id, state: "running" }, data });
-  }
-  const storeIfPossible = () => void store().catch(() => undefined);
+  const storeIfPossible = () => void writeProgress(db, id, progress).catch(() => undefined);
   const timer = setInterval(storeIfPossible, SEEN_EVERY_MS).unref();
   return {
     onProgress(done: number, total: number): void {
@@ -77,7 +53,7 @@ export function followAction(db: Database, id: number) {
     },
     async end(ended: ActionEnd): Promise<void> {
       clearInterval(timer);
-      await retryWhileUnreachable(() => store(ended));
+      await retryWhileUnreachable(() => writeEnd(db, id, { ...progress, ...ended }));
     },
   };
 }

@@ -47,7 +47,7 @@ export async function* exportResources(
   { reveal, signal }: { reveal: boolean; signal: AbortSignal },
 ): AsyncGenerator<ExportLine> {
   for await (const page of pagesOf(ctx, which)) {
-    const records = await recordsOf(ctx.db, page, [{ uuid: "asc" }]);
+    const records = await recordsOf(ctx.db, page);
     const kept = new Map((await keptOf(ctx.db, page)).map(({ uuid, ...more }) => [uuid, more]));
     for (const record of records) {
       if (signal.aborted) return;

@@ -1,14 +1,14 @@
 import { randomUUID } from "node:crypto";
-import type { Credential, Event, Prisma, Resource, Step } from "../database/client/client.ts";
-import { retryWhileUnreachable, type Database } from "../database/database.ts";
+import type { Event, Step } from "../database/client/client.ts";
+import { retryWhileUnreachable, type Database, type Queryable } from "../database/database.ts";
 import { STATES_OF_RESOURCES } from "../credentials/states.ts";
 import { databaseClock } from "../metrics/store.ts";
 import { forgetUnknown, type MarkKind } from "../ledgers/store.ts";
-import { isAlive, RESOURCE_STATES, type ResourceState } from "../resources/states.ts";
+import { isAlive, RESOURCE_STATES } from "../resources/states.ts";
 import { readUuid, isJsonObject, parsedJson } from "../values.ts";
-import { keyIdOf } from "../vault/vault.ts";
 import { UnknownResource, UsedWrongly } from "./errors.ts";
 import { actionsBefore } from "./audit.ts";
+import { isWrittenBy, readRecords, type RecordRow } from "./records-store.ts";
 import { LIST_SIZE, listedUuids } from "./store.ts";
 import { Refusal } from "../errors.ts";
 import { createLog } from "../logging/log.ts";
@@ -61,38 +61,30 @@ export async function listResources(db: Database, { state = "", text, after }: S
     text: text ?? null,
   });
   const uuids = found.slice(0, LIST_SIZE);
-  const newestFirst = [{ createdAt: "desc" }, { uuid: "desc" }] as const;
-  const resources = await recordsOf(db, uuids, [...newestFirst]);
+  const resources = await recordsOf(db, uuids);
   return { resources, next: found.length > LIST_SIZE ? uuids.at(-1)! : null };
 }
 
-type Order = Prisma.ResourceOrderByWithRelationInput[];
-
-export async function recordsOf(db: Database, uuids: string[], orderBy: Order): Promise<ResourceRecord[]> {
-  const prisma = await db.prisma();
-  const where = { uuid: { in: uuids } };
-  const rows = await prisma.resource.findMany({ where, include: { credential: true }, orderBy });
-  const gone = await goneAmong(db, uuids);
-  return rows.map((row) => recordOf(row, gone));
-}
+/** In the order of the uuids. */
+export const recordsOf = async (db: Queryable, uuids: readonly string[]): Promise<ResourceRecord[]> =>
+  (await readRecords(db, uuids)).map(recordOf);
 
 /** All that is stored of one resource. Throws {@link UnknownResource}. */
 export async function showResource(db: Database, uuid: string) {
+  const [record] = await recordsOf(db, [uuid]);
+  if (!record) throw new UnknownResource(uuid);
   const prisma = await db.prisma();
-  const stored = await prisma.resource.findUnique({
+  const events = await prisma.event.findMany({
     where: { uuid },
-    include: {
-      credential: true,
-      events: { orderBy: { id: "desc" }, take: MOST_EVENTS },
-      steps: { orderBy: { id: "asc" } },
-    },
+    orderBy: { id: "desc" },
+    take: MOST_EVENTS,
   });
-  if (!stored) throw new UnknownResource(uuid);
+  const steps = await prisma.step.findMany({ where: { uuid }, orderBy: { id: "asc" } });
   const nowMs = await databaseClock(db);
   return {
-    ...recordOf(stored, await goneAmong(db, [uuid])),
-    steps: stored.steps.map((step) => waiting(step, nowMs)),
-    events: stored.events.reverse().map((event) => eventOf(event, nowMs)),
+    ...record,
+    steps: steps.map((step) => waiting(step, nowMs)),
+    events: events.reverse().map((event) => eventOf(event, nowMs)),
     actions: (await actionsBefore(db, null, uuid)).entries,
     /** When it was read, by the database's clock: what is to come is later. */
     readAt: new Date(nowMs).toISOString(),
@@ -106,31 +98,27 @@ function eventOf({ at, type, detail }: Event, nowMs: number) {
   return { at: at.toISOString(), type, detail: isLost ? { ...Object(detail), state: "unknown" } : detail };
 }
 
-/** Those that the platform no longer has. */
-async function goneAmong(db: Database, uuids: string[]): Promise<ReadonlySet<string>> {
-  const { ledgerMark } = await db.prisma();
-  const marks = await ledgerMark.findMany({ where: { uuid: { in: uuids }, kind: GONE } });
-  return new Set(marks.map(({ uuid }) => uuid));
-}
-
-function recordOf(stored: Resource & { credential: Credential | null }, gone: ReadonlySet<string>) {
-  const { uuid, name, plan, region, state, appId, appName, createdAt, updatedAt } = stored;
+function recordOf(row: RecordRow) {
+  const { uuid, name, plan, region, state, appId, appName, createdAt, updatedAt } = row;
   return {
-    ...{ uuid, name, plan, region, state },
-    // Inserted in one statement with its resource, and never deleted.
-    credential: credentialOf(stored.credential!, gone.has(uuid) && isAlive(stored.state as ResourceState)),
+    uuid,
+    name,
+    plan,
+    region,
+    state,
+    credential: credentialOf(row),
     app: appId === null ? null : { id: appId, name: appName ?? appId },
     createdAt: createdAt.toISOString(),
     updatedAt: updatedAt.toISOString(),
   };
 }
 
-function credentialOf(stored: Credential, isGone: boolean) {
-  const { state, reason, generation, lastError, secretVersion, flags, expiresAt, dueAt } = stored;
-  const sealed = stored.sealedAccessToken ?? stored.sealedGrantCode;
+function credentialOf(row: RecordRow) {
+  const { credential: state, reason, generation, lastError, secretVersion, flags, expiresAt, dueAt } = row;
   const hasTokens = state === "active" || state === "needs_reauth";
   return {
-    ...{ state, reason },
+    state,
+    reason,
     /** How many token pairs were stored. */
     generation,
     expiresAt: expiresAt?.toISOString() ?? null,
@@ -138,9 +126,9 @@ function credentialOf(stored: Credential, isGone: boolean) {
     lastError,
     secretVersion,
     /** The key that sealed the access token or, before there is one, the grant code. */
-    keyId: sealed && keyIdOf(sealed),
+    keyId: row.keyId,
     /** What was odd about the platform's last token answer; and whether it no longer has the add-on. */
-    flags: isGone ? [...flags, GONE] : flags,
+    flags: row.isGone && isAlive(row.state) ? [...flags, GONE] : flags,
   };
 }
 
@@ -228,7 +216,6 @@ export async function importOne(
   { app, ...installation }: Installation,
 ): Promise<boolean> {
   const { uuid } = installation;
-  const { credential } = await ctx.db.prisma();
   // By it the row is found that an earlier try wrote, of which the acknowledgement was lost.
   const requestId = randomUUID();
   const answer = { status: 200, body: JSON.stringify({ id: uuid }) };
@@ -239,7 +226,7 @@ export async function importOne(
       if (born && app) await storeImportedApp(tx, uuid, app);
       return born;
     });
-    return stored !== null || (await credential.count({ where: { uuid, requestId } })) > 0;
+    return stored !== null || isWrittenBy(ctx.db, uuid, requestId);
   });
 }
 

@@ -218,6 +218,21 @@ describe("a list of the platform's", () => {
     });
   });
 
+  it.each([
+    ["at its end", (uuid: string) => [uuid, "", "x".repeat(17 * 1024 * 1024)]],
+    ["in its middle", (uuid: string) => [uuid, "", "x".repeat(17 * 1024 * 1024), uuid]],
+  ])("that has a line that is too long %s is refused, and the line is named", async (_where, lines) => {
+    const refused = {
+      code: 2,
+      id: "used_wrongly",
+      message: containing("Line 3 on standard input is longer"),
+    };
+    expect(await listed(lines(await life.settled()))).toMatchObject(refused);
+    const text = lines(randomUUID()).join("\r\n");
+    const { code, stderr } = await kit(life.world.environment, ["resources", "import"], text);
+    expect({ code, stderr }).toEqual({ code: 2, stderr: containing("Line 3 on standard input is longer") });
+  });
+
   it("that is empty is a mistake, and says nothing of our resources", async () => {
     await life.settled();
     expect(await listed(["", "nothing"])).toMatchObject({ code: 2, id: "used_wrongly" });

@@ -76,7 +76,7 @@ it("Prisma is loaded by a page of the operator's, but not by the start, a sweep,
   await life.control.deprovision(uuid);
   expect(web.output()).not.toContain("loaded: ");
   const asOperator = { headers: { authorization: basic("operator", password) } };
-  expect((await fetch(`${web.url}/operator/resources`, asOperator)).status).toBe(200);
+  expect((await fetch(`${web.url}/operator/actions`, asOperator)).status).toBe(200);
   expect(web.output()).toContain("loaded: @prisma/adapter-pg");
 });
 

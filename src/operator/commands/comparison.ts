@@ -1,9 +1,9 @@
-import { createInterface } from "node:readline";
 import { CURES, differenceOf, KINDS, type Cures, type Found, type Kind } from "../reconcile/differences.ts";
 import type { Comparison } from "../reconcile/reconcile.ts";
 import { counted, MOST_SHOWN, some } from "../wording.ts";
 import type { Report } from "../work-through.ts";
 import type { Paint } from "./host.ts";
+import { inputLines } from "./lines.ts";
 import { DONE, FAILED, marked, safe, table, type Outcome } from "./outcome.ts";
 import type { Session } from "./session.ts";
 
@@ -12,7 +12,7 @@ import type { Session } from "./session.ts";
 /** The lines of the platform's list, on standard input. */
 export function linesOf({ host: { stdin: input }, endProgress }: Session, signal: AbortSignal) {
   if (input.isTTY) endProgress();
-  return createInterface({ input, signal, crlfDelay: Infinity });
+  return inputLines(input, signal);
 }
 
 export function outcomeOf(

@@ -1,4 +1,3 @@
-import { createInterface } from "node:readline";
 import {
   eraseResource,
   listResources,
@@ -11,6 +10,7 @@ import { typedUuid, UnknownResource } from "../errors.ts";
 import { counted, some, moment, planInWords, type NamedFact } from "../wording.ts";
 import type { KitCommand } from "./session.ts";
 import { exportResources } from "../export.ts";
+import { inputLines } from "./lines.ts";
 import { DONE, entryText, example, FAILED, facts, jsonText, marked, table } from "./outcome.ts";
 import { detailsInWords, factsOf } from "../resource-facts.ts";
 import type { Paint } from "./host.ts";
@@ -128,8 +128,7 @@ shown), or it was stopped: run it again. Then: kit grants recover --all`,
       const how = session.how();
       const { stdin: input } = session.host;
       if (input.isTTY) session.endProgress();
-      const lines = createInterface({ input, signal: how.signal, crlfDelay: Infinity });
-      const report = await importInstallations(context, lines, how);
+      const report = await importInstallations(context, inputLines(input, how.signal), how);
       const { imported, skipped } = report;
       const fine: readonly string[] = ["exists", "not_provisioned"];
       const bad = skipped.filter(({ reason }) => !fine.includes(reason));

@@ -15,6 +15,7 @@ import { createUuidSet, MOST_UUIDS, type UuidSet } from "./uuid-set.ts";
 // backend. Both are read to their end, in batches that are looked up in our ledger; kept of each are its uuids alone.
 
 const BATCH = 1_000;
+const MOST_CHARACTERS = 4 * 1024 * 1024;
 /** A customer who went, or came, while a list was made is no difference. */
 const YOUNG_SECONDS = 120;
 /** The partner portal's export may be from this morning. */
@@ -27,14 +28,16 @@ export interface Listed {
   isWhole: boolean;
 }
 
-/** In batches, each when it is full. */
+/** In batches, each when it is full: a text may be long. */
 async function* batchesOf<Item>(items: AsyncIterable<Item>): AsyncGenerator<Item[]> {
   let batch: Item[] = [];
+  let characters = 0;
   for await (const item of items) {
     batch.push(item);
-    if (batch.length < BATCH) continue;
+    if (typeof item === "string") characters += item.length;
+    if (batch.length < BATCH && characters < MOST_CHARACTERS) continue;
     yield batch;
-    batch = [];
+    [batch, characters] = [[], 0];
   }
   if (batch.length > 0) yield batch;
 }
