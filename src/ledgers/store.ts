@@ -148,6 +148,11 @@ const forget = statement(
 export const forgetUnknown = async (db: Queryable, uuid: string) =>
   (await db.query(forget, [uuid])).length > 0;
 
+const forgetAll = statement("forget_findings", `DELETE FROM ledger_findings WHERE uuid = $1`);
+
+/** What comparisons found about one resource. */
+export const forgetFindings = (db: Queryable, uuid: string) => db.query(forgetAll, [uuid]);
+
 /** The most marks of a kind that are counted. */
 const MOST = 10_000;
 

@@ -3,7 +3,7 @@ import type { Event, Step } from "../database/client/client.ts";
 import { retryWhileUnreachable, type Database, type Queryable } from "../database/database.ts";
 import { STATES_OF_RESOURCES } from "../credentials/states.ts";
 import { databaseClock } from "../metrics/store.ts";
-import { forgetUnknown, type MarkKind } from "../ledgers/store.ts";
+import { forgetFindings, forgetUnknown, type MarkKind } from "../ledgers/store.ts";
 import { isAlive, RESOURCE_STATES } from "../resources/states.ts";
 import { readUuid, isJsonObject, parsedJson } from "../values.ts";
 import { UnknownResource, UsedWrongly } from "./errors.ts";
@@ -155,6 +155,7 @@ function waiting({ kind, attempts, lastError, detail, dueAt, leasedUntil }: Step
 export async function eraseResource(db: Database, uuid: string): Promise<{ erased: string }> {
   // `deprovision` would store a tombstone for an unknown uuid too, as for requests that arrive out of order.
   if (!(await findResource(db, uuid))) {
+    await forgetFindings(db, uuid);
     if (await forgetUnknown(db, uuid)) return { erased: uuid };
     throw new UnknownResource(uuid);
   }
@@ -168,6 +169,7 @@ export async function eraseResource(db: Database, uuid: string): Promise<{ erase
     await lostSale.updateMany({ where: { uuid }, data: { name: null } });
   }
   await forgetUnknown(db, uuid);
+  await forgetFindings(db, uuid);
   return { erased: uuid };
 }
 

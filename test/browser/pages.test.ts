@@ -145,6 +145,21 @@ inChromium("an operator with a password", () => {
          INSERT INTO credentials (uuid, state, reason) SELECT uuid,
            (ARRAY['grant_lost', 'no_grant'])[row_number() OVER ()], (ARRAY['expired', NULL])[row_number() OVER ()] FROM made`,
     );
+    await operator.world.rows(
+      `WITH whole AS (
+         INSERT INTO ledger_comparisons (ended_at, is_listed, checked, total, backend, notes)
+         VALUES (now(), true, 4, 4, 4, '{1 line of the list named a uuid again.}') RETURNING id
+       ), stopped AS (
+         INSERT INTO ledger_comparisons (ended_at, is_listed, checked, total, next, faults)
+         VALUES (now(), false, 2, 4, gen_random_uuid(), '{The platform gives no answers: 503.}')
+       )
+       INSERT INTO ledger_findings (uuid, kind, comparison, ours, theirs, detail)
+       SELECT uuid, 'gone_at_platform', whole.id, 'provisioned', '404, not in the list', '{}'::jsonb FROM resources, whole WHERE name LIKE 'teapots-%-%'
+       UNION ALL SELECT gen_random_uuid(), 'unknown_here', whole.id, NULL, 'in the list, and in your backend',
+         '{"isUnseen": true, "installation": {"plan": "basic", "name": "teapots-lost-1", "app": {"name": "shop"}}}' FROM whole
+       UNION ALL SELECT $1, 'config_differs', whole.id, 'TEAPOT_URL=deadbeef, TEAPOT_TOKEN=01234567', 'TEAPOT_URL=none, TEAPOT_TOKEN=76543210', '{}' FROM whole`,
+      [uuid],
+    );
   });
 
   const anOperator = (look = {}) =>
@@ -157,6 +172,8 @@ inChromium("an operator with a password", () => {
       ["overview", ""],
       ["resources", "/resources"],
       ["resource", `/resources/${uuid}`],
+      ["ledgers", "/ledgers"],
+      ["ledgers-question", "/ledgers/fix-gone_at_platform"],
       ["check-up", "/check-up"],
       ["audit", "/actions"],
       ["action", begun.replace("/operator", "")],

@@ -5,15 +5,17 @@ import { readFileSync } from "node:fs";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { statement } from "../../src/database/database.ts";
+import { PASSWORD } from "../operator/pages/operator.ts";
 import { startKit } from "../support/kit.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
+import { basic } from "../support/partner-calls.ts";
 import { eventually, opened } from "../support/world.ts";
 
 // The comparison of the ledgers as a process of its own: 100,000 resources of ours, a list of a million lines, kill -9.
 
 const MANY = 100_000;
 const MOST_MB = 200;
-const life = opened(() => aLifecycle());
+const life = opened(() => aLifecycle({ environment: { OPERATOR_PASSWORD: PASSWORD } }));
 
 /** The most memory that it had, in MB, and what it wrote. */
 async function ended(process: ChildProcess, onData?: (text: Buffer) => void) {
@@ -105,6 +107,10 @@ describe("with 100,000 resources of ours", () => {
     const { differences, unnamed } = JSON.parse(all.stdout) as { differences: object[]; unnamed: object };
     expect([differences.length, unnamed]).toEqual([25_000, { gone_at_platform: MANY + 1 - 25_000 }]);
     expect(all.highMb).toBeLessThan(MOST_MB);
+    const page = await fetch(`${life.world.service.url}/operator/ledgers`, {
+      headers: { authorization: basic("operator", PASSWORD) },
+    });
+    expect(await page.text()).toContain("gone_at_platform: 100,000");
   });
 
   it("a line without an end is refused before it fills the memory", async () => {

@@ -1,8 +1,7 @@
 import type { Context } from "../../context.ts";
-import { isHeld } from "../../processes/history.ts";
 import { typedUuid, UsedWrongly } from "../errors.ts";
 import { KINDS, type FixableKind } from "../reconcile/differences.ts";
-import { carryOut, fixableKind, refuseWave } from "../reconcile/fixes.ts";
+import { carryOut, fixableKind, questionOf, refuseWave } from "../reconcile/fixes.ts";
 import { reconcile, type Comparison } from "../reconcile/reconcile.ts";
 import { counted } from "../wording.ts";
 import type { Report } from "../work-through.ts";
@@ -55,7 +54,8 @@ function kindsInWords(): string {
 
 const ENDING = `
 
-It changes nothing without --fix. A line of the list is a uuid, whatever follows
+It changes nothing without --fix; what it found is kept for the operator's page
+(/operator/ledgers), until the next one. A line of the list is a uuid, whatever follows
 it; or JSON as for kit resources import, which can then be imported. With a list,
 of more than 500 resources the platform is asked about those alone that it lacks.
 Exit code 0: no difference, and all was compared; 1: otherwise.`;
@@ -75,7 +75,8 @@ async function fixAll(
   const { findings } = comparison;
   const found = findings.named().filter((each) => each.kind === kind);
   if (found.length === 0) return null;
-  refuseWave(kind, found.length + (findings.unnamed()[kind] ?? 0), comparison);
+  const count = found.length + (findings.unnamed()[kind] ?? 0);
+  refuseWave(kind, count, { alive: comparison.alive, backend: comparison.backend?.uuids.size() ?? null });
   if (!yes) {
     session.say(blockOf(session.paint(), kind, found));
     await session.confirm(`${counted(found.length, "resource")}: ${await questionOf(ctx, kind)}`);
@@ -84,10 +85,4 @@ async function fixAll(
   const done = new Set(report.done);
   findings.keep((each) => each.kind !== kind || !done.has(each.uuid));
   return report;
-}
-
-async function questionOf({ db }: Context, kind: FixableKind): Promise<string> {
-  if (kind === "config_differs" && (await isHeld(db)))
-    return "The database was restored. Take over what the apps have, as wanted from now on?";
-  return KINDS[kind].fix;
 }

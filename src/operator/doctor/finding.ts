@@ -6,6 +6,8 @@ export interface Finding {
   fix: string | null;
   /** Of a warning: customers wait for it right now, although no limit of an alert is passed. */
   isNow?: boolean;
+  /** The operator's page that says more, by its path below `/operator`. */
+  page?: { path: string; name: string };
 }
 
 export interface Check extends Finding {

@@ -2,7 +2,8 @@ import { samplesOf as of, type Sample } from "../../metrics/metrics.ts";
 import { marksByKind } from "../../ledgers/store.ts";
 import type { OpenContext } from "../../context.ts";
 import { lostInShort, TO_DO } from "../lost-sales.ts";
-import { adviceOn, countedToMost, duration, moment } from "../wording.ts";
+import { foundInShort } from "../reconcile/known.ts";
+import { adviceOn, counted, countedToMost, duration, moment } from "../wording.ts";
 import { failingAtPlatform, failingGrants, failingTokens, stuckSteps, unrefreshable } from "../store.ts";
 import { failingNow, fault, fine, orFine, shown, warning, type Finding } from "./finding.ts";
 import { SWEEPS_LATE_AFTER_SECONDS, yourJobs, yourService } from "./your-service.ts";
@@ -137,9 +138,30 @@ const FEW_GONE = 10;
 const IS_WAVE =
   "So many at once are rarely true: is ADDON_ID right, was the platform, or our database, restored? Nothing was given up.";
 
-/** What the service noticed by itself; `kit reconcile` compares everything. */
-async function ledgers({ db }: OpenContext): Promise<Finding[]> {
-  const found = (await marksByKind(db)).flatMap(({ kind, count, living, since, uuids }) => {
+const LEDGERS = { path: "/ledgers", name: "What differs between the ledgers, and its cures" };
+
+/** What the service noticed by itself, and what the last `kit reconcile` found. */
+async function ledgers(ctx: OpenContext): Promise<Finding[]> {
+  const found = [...(await noticed(ctx)), ...(await compared(ctx))];
+  const differing = found.map((each) => ({ ...each, page: LEDGERS }));
+  return orFine(differing, "No difference between the platform's ledger and ours is known.");
+}
+
+async function compared(ctx: OpenContext): Promise<Finding[]> {
+  const found = await foundInShort(ctx);
+  if (!found) return [];
+  const kinds = found.kinds.map(([kind, count]) => `${kind} ${count}`).join(", ");
+  const count = found.kinds.reduce((sum, [, each]) => sum + each, 0);
+  return [
+    warning(
+      `${counted(count, "difference")} of the ledgers ${count === 1 ? "is" : "are"} left that the comparison of ${moment(found.at.toISOString())} (UTC) found: ${kinds}.`,
+      "Deal with them, kind by kind: kit reconcile names the cures, as does the page /operator/ledgers",
+    ),
+  ];
+}
+
+async function noticed({ db }: OpenContext): Promise<Finding[]> {
+  return (await marksByKind(db)).flatMap(({ kind, count, living, since, uuids }) => {
     const from = moment(since.toISOString());
     if (kind === "gone_at_platform") {
       const message = `${countedToMost(count, "resource")} gone at the platform, noticed since ${from} (UTC); here nothing was changed but that refreshes pause.`;
@@ -159,7 +181,6 @@ async function ledgers({ db }: OpenContext): Promise<Finding[]> {
           "If your backend has one of them, take it down there: kit reconcile. They leave this list a week later.",
         );
   });
-  return orFine(found, "No difference between the platform's ledger and ours was noticed.");
 }
 
 export const OF_WORK = {

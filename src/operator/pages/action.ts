@@ -1,7 +1,6 @@
 import type { ComponentChildren } from "preact";
 import type { OpenContext } from "../../context.ts";
 import type { Operator } from "../audit.ts";
-import type { BulkAction } from "../bulk-actions.ts";
 import type { How } from "../work-through.ts";
 
 /** What an action does. It ends soon after `signal` is aborted; an error becomes its failure. The message may be shown. */
@@ -20,8 +19,10 @@ export interface Action {
   label: string;
   /** What its page says before the button is pressed. */
   ask(ctx: OpenContext, uuid: string): Promise<ComponentChildren> | ComponentChildren;
+  /** The path of the page that it belongs to, if that is not the overview or a resource's. */
+  under?: string;
   /** A sentence if it cannot be done now. */
-  whyNot?: BulkAction["whyNot"] | undefined;
+  whyNot?: ((ctx: OpenContext) => Promise<string | null> | string | null) | undefined;
   /** The work that a form asks for. Throws `UsedWrongly` if the form is invalid: then nothing was begun. */
   work(ctx: OpenContext, uuid: string, form: URLSearchParams, operator: Operator): ActionWork;
 }

@@ -10,6 +10,7 @@ import { keysInWords, resealAll, resealInWords } from "../keys.ts";
 import { isWhole, reportInWords, wasInterrupted } from "../work-through.ts";
 import { runYourAction, yourActions } from "../your-actions.ts";
 import type { Action, ActionWork, WorkEnd } from "./action.ts";
+import { FIXES } from "./ledgers-page.tsx";
 import { lostSales } from "./lost-page.tsx";
 import { Table } from "./parts.tsx";
 import { methodNotAllowed } from "../../http/requests.ts";
@@ -153,7 +154,7 @@ export function actionRoutes(ctx: OpenContext, runner: ActionRunner): Router {
       .get(async (request, response) => {
         const { uuid, about, here } = await placeOf(ctx, request, action);
         const root = addressOf(ctx, request).base + MOUNT;
-        const whyNot = action.whyNot?.(ctx) ?? null;
+        const whyNot = (await action.whyNot?.(ctx)) ?? null;
         const content = whyNot === null ? await action.ask(ctx, uuid) : <p>{whyNot}</p>;
         const token = tokenFor(ctx, purposeOf(ctx, here, operatorOf(response)));
         const form = (
@@ -182,18 +183,18 @@ export function actionRoutes(ctx: OpenContext, runner: ActionRunner): Router {
       .all(methodNotAllowed("GET, HEAD, POST"));
   }
 
-  for (const action of OF_ALL) add(action, `/${action.name}`);
+  for (const action of [...OF_ALL, ...FIXES]) add(action, `${action.under ?? ""}/${action.name}`);
   for (const action of [...OF_ONE, ...OF_ITS_STEPS, ...yoursOfOne(ctx)])
     add(action, `/resources/:uuid/${action.name}`);
   return router;
 }
 
-/** `about`: the path below `/operator` of the resource that the action is about. */
-async function placeOf({ db }: OpenContext, { params }: Request, { name }: Action) {
+/** `about`: the path below `/operator` of the resource that the action is about, or of the page that it belongs to. */
+async function placeOf({ db }: OpenContext, { params }: Request, { name, under = "" }: Action) {
   const typed = params["uuid"];
   const uuid = typed === undefined ? "" : typedUuid(String(typed));
   if (uuid !== "") await showResource(db, uuid);
-  const about = uuid === "" ? "" : `/resources/${uuid}`;
+  const about = uuid === "" ? under : `/resources/${uuid}`;
   return { uuid, about, here: `${about}/${name}` };
 }
 

@@ -9,12 +9,14 @@ import { examine } from "../doctor/doctor.ts";
 import { typedUuid, UnknownResource, UsedWrongly } from "../errors.ts";
 import { createOverview } from "../overview.ts";
 import { actionsBefore, findAction } from "../audit.ts";
+import { knownDifferences } from "../reconcile/known.ts";
 import { listResources, showResource } from "../resources.ts";
 import { guard } from "./access.tsx";
 import { actionRoutes, createActionRunner, yoursOfOne } from "./actions.tsx";
 import { actionPage, auditPage } from "./audit-pages.tsx";
 import { counted, moment } from "../wording.ts";
 import { MOUNT, operatorOf } from "./frame.tsx";
+import { ledgersPage } from "./ledgers-page.tsx";
 import { checkUpPage, overviewPage } from "./overview.tsx";
 import { Root } from "./parts.tsx";
 import { askedApps, listPage, resourcePage } from "./resource-pages.tsx";
@@ -55,6 +57,7 @@ export function createOperatorPages(
     const record = await showResource(db, typedUuid(String(request.params["uuid"])));
     return resourcePage(record, await askedApps(ctx, record.uuid), yoursOfOne(ctx));
   });
+  page("/ledgers", async () => ledgersPage(await knownDifferences(ctx)));
   page("/actions", async ({ query }) => auditPage(await actionsBefore(db, numberIn(query["before"]))));
   page("/actions/:id", async ({ params }) => {
     const id = numberIn(params["id"]);

@@ -34,7 +34,7 @@ export function overviewPage({ issues, samples, hours, processes }: Overview): P
   };
 }
 
-function Issue({ of: { ok, isNow, message, fix } }: { of: Finding }) {
+function Issue({ of: { ok, isNow, message, fix, page } }: { of: Finding }) {
   return (
     <article>
       <p>
@@ -42,6 +42,11 @@ function Issue({ of: { ok, isNow, message, fix } }: { of: Finding }) {
         <strong>{message}</strong>
       </p>
       <p>{fix}</p>
+      {page && (
+        <p>
+          <A to={page.path}>{page.name}</A>
+        </p>
+      )}
     </article>
   );
 }

@@ -113,18 +113,28 @@ export const differenceOf = ({ uuid, kind, ours, theirs }: Found, cures: Cures):
 /** So many are named; more are only counted, so that a million of them need no more memory. */
 export const MOST_NAMED = 25_000;
 
+const keyOf = ({ uuid, kind }: Found) => `${uuid} ${kind}`;
+
 /** What was found: the differences, and what makes the comparison less than whole. */
 export type Findings = ReturnType<typeof createFindings>;
 
 export function createFindings() {
   let named: Found[] = [];
+  /** Of the stopped comparison that this one goes on with. */
+  let before: ReadonlySet<string> = new Set();
   const unnamed: Partial<Record<Kind, number>> = {};
   const young = new Set<string>();
   const notes: string[] = [];
   const faults: string[] = [];
   return {
+    /** Begins with what was found before the comparison was stopped; a list may bring the same again. */
+    begin(found: readonly Found[]): void {
+      named = [...found];
+      before = new Set(found.map(keyOf));
+    },
     add(...found: readonly Found[]): void {
       for (const each of found) {
+        if (before.size > 0 && before.has(keyOf(each))) continue;
         if (named.length < MOST_NAMED) named.push(each);
         else unnamed[each.kind] = (unnamed[each.kind] ?? 0) + 1;
       }

@@ -14,7 +14,8 @@ import { importOne } from "../resources.ts";
 import type { End, How, Report } from "../work-through.ts";
 import { askAbout, platformToAsk } from "./ask-platform.ts";
 import { KINDS, type FixableKind, type Found, type Kind } from "./differences.ts";
-import type { Comparison } from "./reconcile.ts";
+import { dropFindings } from "./findings-store.ts";
+import { planOf } from "./judge.ts";
 import { oursNamed, writeTakeDown } from "./store.ts";
 
 // Carries one kind of difference out. Each is looked at once more first, and each is harmless when it is done twice: a
@@ -35,7 +36,7 @@ const FIXES: Readonly<Record<FixableKind, Fix>> = {
     return (await retryWhileUnreachable(() => writeTakeDown(ctx.db, uuid))) ? null : { skipped: "no_orphan" };
   },
   missing_at_backend: (ctx, { uuid }) => changePlanTo(ctx, uuid, null),
-  plan_differs: (ctx, { uuid, plan }) => changePlanTo(ctx, uuid, plan!),
+  plan_differs: changeToPlatformsPlan,
   // After a restore the apps' are the newer ones.
   config_differs: async (ctx, { uuid }) => {
     const work = (await isHeld(ctx.db)) ? pullConfig : pushConfig;
@@ -54,6 +55,13 @@ export function fixableKind(typed: string): FixableKind {
   );
 }
 
+/** What is asked before a kind is carried out. */
+export async function questionOf({ db }: Pick<Context, "db">, kind: FixableKind): Promise<string> {
+  if (kind === "config_differs" && (await isHeld(db)))
+    return "The database was restored. Take over what the apps have, as wanted from now on?";
+  return KINDS[kind].fix;
+}
+
 /** Fewer are no wave. */
 const MANY = 20;
 
@@ -61,9 +69,12 @@ const MANY = 20;
  * Throws if so many are to be ended that the others' ledger is more likely to be wrong: a restored platform, a wrong
  * ADDON_ID, half a list.
  */
-export function refuseWave(kind: FixableKind, count: number, { alive, backend }: Comparison): void {
-  const all =
-    kind === "gone_at_platform" ? alive : kind === "orphan_at_backend" ? (backend?.uuids.size() ?? 0) : null;
+export function refuseWave(
+  kind: FixableKind,
+  count: number,
+  { alive, backend }: { alive: number; backend: number | null },
+): void {
+  const all = kind === "gone_at_platform" ? alive : kind === "orphan_at_backend" ? (backend ?? 0) : null;
   if (all === null || count <= MANY || count <= all / 2) return;
   throw new KitError(
     "too_many",
@@ -93,6 +104,7 @@ export async function carryOut(
     how.onProgress?.(ended(), found.length);
   }
   nudgeLanes(ctx);
+  await retryWhileUnreachable(() => dropFindings(ctx.db, kind, report.done));
   const left = found.length - ended();
   return left > 0 ? { ...report, left } : report;
 }
@@ -113,6 +125,15 @@ async function endGoneResource(ctx: Context, { uuid, isUnlisted }: Found, { sign
     if (error instanceof Refusal) return { skipped: error.id };
     throw error;
   }
+}
+
+/** Once more as the platform says: the comparison may have been yesterday. */
+async function changeToPlatformsPlan(ctx: Context, { uuid, plan }: Found, { signal }: How): Promise<End> {
+  const row = (await oursNamed(ctx.db, [uuid])).get(uuid);
+  if (!row) return { skipped: "not_found" };
+  const word = await askAbout(ctx, platformToAsk(ctx), row, signal);
+  if (word.is !== "there") return { skipped: word.is === "trouble" ? "no_answer" : word.is };
+  return planOf(word.addon, row) === plan ? changePlanTo(ctx, uuid, plan) : { skipped: "changed_since" };
 }
 
 /** Has the vendor's `changePlan` called, as if the platform had asked and been told "later". Null: with the plan it has. */

@@ -1,4 +1,5 @@
 import type { Context } from "../../context.ts";
+import type { Addon } from "../../platform/types.ts";
 import type { Secret } from "../../secret.ts";
 import { comparedVars, differing } from "../config-vars.ts";
 import { counted } from "../wording.ts";
@@ -33,6 +34,10 @@ export function judge(
   return word?.is === "there" ? [...unlisted, ...differencesOf(ctx, row, word)] : unlisted;
 }
 
+/** The platform's, by its bare name. */
+export const planOf = (addon: Addon, row: OwnRow): string =>
+  String(addon.plan?.name ?? row.plan).replace(/^[^:]*:/, "");
+
 /** Of an add-on that both have. While something is under way both sides are right. */
 function differencesOf(
   { vault, offer }: Pick<Context, "vault" | "offer">,
@@ -44,7 +49,7 @@ function differencesOf(
   const found: Found[] = [];
   if (row.state !== addon.state)
     found.push({ uuid, kind: "state_differs", ours: row.state, theirs: String(addon.state) });
-  const plan = String(addon.plan?.name ?? row.plan).replace(/^[^:]*:/, "");
+  const plan = planOf(addon, row);
   if (plan !== row.plan) found.push({ uuid, kind: "plan_differs", ours: row.plan, theirs: plan, plan });
   const [here, there] = [row.attached ?? attached, attached];
   const isOther = addon.app?.id !== undefined && (addon.app.id !== appId || addon.app.name !== appName);

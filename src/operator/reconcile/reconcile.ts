@@ -7,10 +7,13 @@ import type { How } from "../work-through.ts";
 import { askAbout, canBeAsked, platformToAsk, type Word } from "./ask-platform.ts";
 import { createFindings, type Findings, type Found } from "./differences.ts";
 import { judge } from "./judge.ts";
+import { keepComparison } from "./keep-comparison.ts";
 import { readBackend, readPlatformList, type Listed } from "./lists.ts";
-import { countOurs, oursAfter, oursNamed, PAGE_SIZE, type OwnRow } from "./store.ts";
+import { stillSo } from "./still-so.ts";
+import { countOurs, oursAfter, PAGE_SIZE, type OwnRow } from "./store.ts";
 
-// Compares what the platform has, what we have, and what the vendor's backend has. It changes nothing.
+// Compares what the platform has, what we have, and what the vendor's backend has. It changes nothing, and stores what it
+// found for the operator's page.
 
 export interface Wish {
   /** The platform's uuids, one a line; null: the platform is asked about each resource instead. */
@@ -39,6 +42,7 @@ const MOST_ASKED_BEYOND_A_LIST = 200;
 export async function reconcile(ctx: Context, { lines, after, rate }: Wish, how: How): Promise<Comparison> {
   const findings = createFindings();
   const startedMs = performance.now();
+  const kept = await keepComparison(ctx, findings, { isListed: lines !== null, after });
   const listed = lines && (await readPlatformList(ctx, lines, findings, how));
   const backend = how.signal.aborted ? null : await readBackend(ctx, listed, findings, how);
   await addNoticed(ctx, findings);
@@ -68,6 +72,7 @@ export async function reconcile(ctx: Context, { lines, after, rate }: Wish, how:
     checked += page.length;
     next = page.at(-1)!.uuid;
     how.onProgress?.(checked, total);
+    await kept.advance({ checked, total, next });
     hasEnded = checked >= total;
   }
   hasEnded ||= total === 0;
@@ -79,7 +84,9 @@ export async function reconcile(ctx: Context, { lines, after, rate }: Wish, how:
       `Plans, apps and config vars were not compared: of ${alive} resources that takes long. kit reconcile without a list does.`,
     );
   const isStopped = !hasEnded && (how.signal.aborted || asker.isDown());
-  return { findings, checked, alive, next: isStopped ? (next ?? FIRST) : null, listed, backend };
+  const end = isStopped ? (next ?? FIRST) : null;
+  await kept.end({ checked, next: end, backend: backend?.uuids.size() ?? null });
+  return { findings, checked, alive, next: end, listed, backend };
 }
 
 /** Before all. */
@@ -110,24 +117,6 @@ function isMissing(row: OwnRow, backend: Listed | null, elapsedSeconds: number):
   if (!backend?.isWhole || backend.uuids.has(uuid)) return [];
   if (state !== "provisioned" || isUnderWay || row.quietSeconds < elapsedSeconds) return [];
   return [{ uuid, kind: "missing_at_backend", ours: `${state}, ${row.plan}`, theirs: null }];
-}
-
-/** Without what has changed here since it was read: then the others may have been right. */
-async function stillSo({ db }: Context, found: Found[]): Promise<Found[]> {
-  if (found.length === 0) return found;
-  const rows = await oursNamed(db, [...new Set(found.map(({ uuid }) => uuid))]);
-  return found.filter((each) => isStill(each, rows.get(each.uuid)));
-}
-
-function isStill({ kind, ours, isUnseen }: Found, row: OwnRow | undefined): boolean {
-  if (isUnseen === true) return row === undefined;
-  if (!row) return false;
-  if (kind === "plan_differs") return row.plan === ours && !row.isUnderWay;
-  if (kind === "config_differs" || kind === "app_differs")
-    return !row.isUnderWay && row.state === "provisioned";
-  if (kind === "missing_at_backend") return row.state === "provisioned" && !row.isUnderWay;
-  if (kind === "orphan_at_backend") return row.state === ours && !row.isUnderWay;
-  return row.state === ours || kind === "unknown_here" || kind === "tokens_refused";
 }
 
 /** What the lists brought was compared with our ledger as it was then. */
