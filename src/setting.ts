@@ -81,7 +81,8 @@ const PLACEHOLDER = /^(change[-_ ]?me.*|your[-_ ].*|placeholder|secret|password|
 /** One line of any text, as a portal shows it; only line ends that were copied with it are dropped. */
 export function secret(value: string): Secret {
   const line = value.replace(/[\r\n]+$/, "");
-  if (/\p{Cc}|^\s*$/u.test(line)) throw new Error("must be one line of text, without control characters");
+  if (/[\p{Cc}\p{Zl}\p{Zp}\ufffd]|^\s*$/u.test(line))
+    throw new Error("must be one line of text in UTF-8, without control characters");
   if (PLACEHOLDER.test(line)) throw new Error("still holds a placeholder; put the real value there");
   return new Secret(line);
 }

@@ -1,6 +1,6 @@
 import { hash, timingSafeEqual } from "node:crypto";
-import type { IncomingMessage } from "node:http";
 import type { Request, RequestHandler, Response } from "express";
+import basicAuth from "express-basic-auth";
 import type { Context } from "../context.ts";
 import { Refusal } from "../errors.ts";
 import type { Secret } from "../secret.ts";
@@ -37,30 +37,41 @@ export function guardsOf({ config, metrics, pace }: Pick<Context, "config" | "me
  */
 function authenticate(
   door: Door,
-  isRight: (given: Buffer) => boolean,
+  isRight: (given: string) => boolean,
   { hold, refused }: { hold(request: Request, response: Response): Promise<void>; refused(): void },
 ): RequestHandler {
+  const letIn = basicAuth({
+    authorizer: (user: string, password: string) => isRight(`${user}:${password}`),
+    challenge: true,
+    realm: door,
+    // Thrown, so that it gets the form of every other refusal: JSON, or a page.
+    unauthorizedResponse: () => {
+      throw new Refusal(SEND_PASSWORD, { id: "unauthorized", status: 401 });
+    },
+  });
   return (request, response, next) => {
-    const given = credentialsIn(request);
-    if (given && isRight(given)) {
-      nowAuthenticated(response);
-      return next();
+    let isIn = false;
+    try {
+      letIn(withStrictHeader(request), response, () => (isIn = true));
+    } catch (refusal) {
+      // The body of a refused request is not read, so the connection cannot be used again.
+      response.setHeader("Connection", "close");
+      // A request without a password has no wrong one.
+      if (request.headers.authorization === undefined) return next(refusal);
+      refused();
+      return void hold(request, response).then(() => next(refusal));
     }
-    response.setHeader("WWW-Authenticate", `Basic realm="${door}"`);
-    // The body of a refused request is not read, so the connection cannot be used again.
-    response.setHeader("Connection", "close");
-    const message = "Send the right user name and password with HTTP Basic authentication.";
-    const refuse = () => next(new Refusal(message, { id: "unauthorized", status: 401 }));
-    // A request without a password has no wrong one.
-    if (request.headers.authorization === undefined) return refuse();
-    refused();
-    void hold(request, response).then(refuse);
+    if (!isIn) return;
+    nowAuthenticated(response);
+    next();
   };
 }
 
+const SEND_PASSWORD = "Send the right user name and password with HTTP Basic authentication.";
+
 /** Compares hashes of a fixed length, always with all candidates, so that the time taken reveals nothing. */
-function oneOf(candidates: readonly string[]): (given: Buffer) => boolean {
-  const hashOf = (bytes: Buffer | string) => hash("sha256", bytes, "buffer");
+function oneOf(candidates: readonly string[]): (given: string) => boolean {
+  const hashOf = (text: string) => hash("sha256", text, "buffer");
   const hashes = candidates.map(hashOf);
   return (given) => {
     const givenHash = hashOf(given);
@@ -68,10 +79,16 @@ function oneOf(candidates: readonly string[]): (given: Buffer) => boolean {
   };
 }
 
-/** Null unless there is exactly one header, strictly as in RFC 7617. */
-function credentialsIn({ headersDistinct: { authorization = [] } }: IncomingMessage): Buffer | null {
-  const [, base64] = /^Basic +([A-Za-z0-9+/]+={0,2})$/i.exec(authorization[0] ?? "") ?? [];
-  if (!base64 || authorization.length > 1) return null;
-  const bytes = Buffer.from(base64, "base64");
-  return bytes.toString("base64") === base64 ? bytes : null;
+/**
+ * What `basicAuth` reads of a request. It takes what RFC 7617 does not (`.` and `~`, no padding), so it sees a header only
+ * if that is strict and alone. It notes the password at this object, and not at the request.
+ */
+function withStrictHeader({ headersDistinct }: Request): Request {
+  const [authorization = "", second] = headersDistinct["authorization"] ?? [];
+  const isTaken = second === undefined && STRICT.test(authorization);
+  return { headers: isTaken ? { authorization } : {} } as Request;
 }
+
+/** Base64 as an encoder writes it: whole, and with no bits set that stand for nothing. */
+const STRICT =
+  /^[Bb][Aa][Ss][Ii][Cc] +(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=|[A-Za-z0-9+/][AQgw]==)$/;

@@ -71,7 +71,7 @@ describe("readConfig", () => {
     ["ENCRYPTION_KEY", ["change-me-".repeat(4), "x".repeat(40)]],
     ["DECRYPTION_KEYS", [`${KEY}x,short`, `${KEY}x,,${KEY}y`, `${KEY}x,`, `${KEY}x, ${KEY}y`]],
     ["DECRYPTION_KEYS", [`${KEY}x,${KEY}x`, KEY]],
-    ["ADDON_PASSWORD_PREVIOUS", ["hunter2\u0000hunter2"]],
+    ["ADDON_PASSWORD_PREVIOUS", ["a\u0000b", "a\u2028b", "a\u2029b", "a\ufffdb"]],
     ["RESOURCES_PATH", ["no-slash-before-it", "/resources/", "/", "/re sources"]],
     ["PLATFORM_MEDIA_TYPE", ["application/json\r\nX-Evil: 1", "application/jsön", "nonsense"]],
     ["ALLOW_INSECURE_PLATFORM", ["true"]],
