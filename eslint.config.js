@@ -7,7 +7,7 @@ import ts from "typescript-eslint";
 const CODE = ["**/*.{js,mjs,ts,tsx}"];
 
 export default ts.config(
-  { ignores: ["dist/", "dist.*/", "coverage/", ".data/", "src/database/client/"] },
+  { ignores: ["dist/", "dist.*/", "coverage/", ".data/", "src/database/client/", "**/your-service/client/"] },
   {
     files: CODE,
     extends: [js.configs.recommended, ...ts.configs.recommended],

@@ -19,6 +19,7 @@ const dev = (program: string) => ["--import", "tsx", `dev/${program}.ts`];
 /** Each step's commands, for Node; the first that fails ends the step. */
 const steps: Record<string, string[][]> = {
   types: [["prisma/generate.mjs"], [bin("typescript-native/bin/tsc"), "-p", "tsconfig.json"]],
+  schema: [["prisma/check.mjs"], dev("schema")],
   lint: [
     [bin("eslint/bin/eslint.js"), ...YOURS],
     [bin("prettier/bin/prettier.cjs"), "--check", "--log-level", "warn", "app.json", ...YOURS],

@@ -17,7 +17,7 @@ const MOMENT_MS = 80;
 const RESTARTS_WITHIN_MS = 5_000;
 const STOPS_WITHIN_MS = 25_000;
 /** Generated code. */
-const NOT_WATCHED = /[/\\]src[/\\]database[/\\]client$/;
+const NOT_WATCHED = /[/\\]src[/\\](database|your-service)[/\\]client$/;
 /** Not what editors write beside a file for a moment: hidden files, `index.ts~`, `4913`. */
 const SOURCE = /^[^.].*\.(?!tmp$)\w+$/;
 

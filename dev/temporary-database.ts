@@ -15,10 +15,13 @@ export interface TemporaryDatabase {
  * that what is kept there is not touched; otherwise on a PostgreSQL that is started for the purpose. Throws
  * `Misconfigured` where there is neither, and PostgreSQL's own error if the role may not create databases.
  */
-export async function temporaryDatabase(): Promise<TemporaryDatabase> {
+export async function temporaryDatabase(yours?: string): Promise<TemporaryDatabase> {
   const serverUrl = readChosenEnvironment()["DATABASE_URL"];
   const { url, remove } = serverUrl ? await createOn(serverUrl) : await ownServer();
-  await migrate({ url });
+  await migrate({ url, ...(yours && { yours }) }).catch(async (error: unknown) => {
+    await remove();
+    throw error;
+  });
   return { url, remove };
 }
 

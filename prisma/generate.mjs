@@ -1,37 +1,26 @@
-// Generates the Prisma client, if the schema is newer than the client there is: development, tests and build all begin
-// with this. Prisma looks for a schema engine binary that generating does not need and would download it; pointing it
-// at any executable keeps the installation to npm packages, and works without a network.
-import { spawnSync } from "node:child_process";
+// Generates the Prisma clients, each if its schema is newer than the client there is: development, tests and build all
+// begin with this.
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import process from "node:process";
 import { URL } from "node:url";
 import "../dev/packages.mjs";
+import { prisma, schemas, version } from "./prisma.mjs";
 
-const require = createRequire(import.meta.url);
-const client = new URL("../src/database/client/", import.meta.url);
-const stamp = new URL("made-from", client);
-
-const madeFrom = createHash("sha256")
-  .update(readFileSync(new URL("schema.prisma", import.meta.url)))
-  .update(require("prisma/package.json").version)
-  .digest("hex");
-if (existsSync(stamp) && readFileSync(stamp, "utf8") === madeFrom) process.exit(0);
-
-const { status, stderr } = spawnSync(
-  process.execPath,
-  [require.resolve("prisma/build/index.js"), "generate", "--no-hints"],
-  {
-    cwd: new URL("..", import.meta.url),
-    env: {
-      ...process.env,
-      PRISMA_SCHEMA_ENGINE_BINARY: process.execPath,
-      CHECKPOINT_DISABLE: "1",
-      PRISMA_HIDE_UPDATE_MESSAGE: "1",
-    },
-  },
-);
-if (status === 0) writeFileSync(stamp, madeFrom);
-else process.stderr.write(stderr);
-process.exit(status ?? 1);
+for (const { file, client } of schemas()) {
+  const at = (name) => new URL(`../${name}`, import.meta.url);
+  const stamp = at(`${client}/made-from`);
+  const madeFrom = createHash("sha256")
+    .update(readFileSync(at(file)))
+    .update(version)
+    .digest("hex");
+  if (existsSync(stamp) && readFileSync(stamp, "utf8") === madeFrom) continue;
+  let fault = prisma("generate", "--no-hints", "--schema", file);
+  if (!fault && !existsSync(at(`${client}/client.ts`)))
+    fault = `The generator of ${file} must have: provider = "prisma-client" and output = "./client".\n`;
+  if (fault) {
+    process.stderr.write(fault);
+    process.exit(1);
+  }
+  writeFileSync(stamp, madeFrom);
+}

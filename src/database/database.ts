@@ -2,6 +2,7 @@ import pg from "pg";
 import { KitError } from "../errors.ts";
 import { connectionTo } from "./address.ts";
 import type { PrismaClient } from "./client/client.ts";
+import { prismaOn, type Closable, type Generated } from "./prisma.ts";
 import { isPlanOutdated, leavesConnectionSound, refused } from "./retry.ts";
 import { statement as named, type Queryable, type Statement, type ValuesOf } from "./statement.ts";
 
@@ -29,6 +30,8 @@ export type Database = Queryable & {
   /** As `query`, in such a transaction: for a read that goes through many rows. */
   readWhole: Queryable["query"];
   prisma(): Promise<PrismaClient>;
+  /** The client of a vendor's own schema, on the same connections. */
+  prismaOfYours<Client extends Closable>(load: () => Promise<Generated<Client>>): Promise<Client>;
   /** Resolves if the database answers and takes writes; rejects if it is read-only: a standby, or a full disk. */
   ping(): Promise<void>;
   /** How many connections this process has, and how many callers wait for one. */
@@ -60,7 +63,7 @@ const PING = named<object, { transaction_read_only: string }>("ping").sql("SHOW 
 export function openDatabase(settings: DatabaseSettings): Database {
   const { url, ca, poolSize, onError = () => {}, onFailed = () => {} } = settings;
   const pool = createPool({ ...connectionTo(url, ca, BY_KEY), max: poolSize });
-  let prisma: Promise<PrismaClient> | undefined;
+  const prisma = prismaOn(pool);
 
   const connect = () =>
     pool.connect().catch((error: unknown) => {
@@ -87,7 +90,8 @@ export function openDatabase(settings: DatabaseSettings): Database {
     transaction: async (work) => inTransaction(await connect(), work, onFailed),
     planned,
     readWhole: (...given) => planned((tx) => tx.query(...given)),
-    prisma: () => (prisma ??= openPrisma(pool)),
+    prisma: prisma.ofKit,
+    prismaOfYours: prisma.ofYours,
     async ping() {
       const [answer] = await query(PING);
       if (answer?.transaction_read_only === "on")
@@ -99,16 +103,10 @@ export function openDatabase(settings: DatabaseSettings): Database {
       waiting: pool.waitingCount,
     }),
     async close() {
-      await (await prisma)?.$disconnect();
+      await prisma.close();
       await pool.end();
     },
   };
-}
-
-async function openPrisma(pool: pg.Pool): Promise<PrismaClient> {
-  const { PrismaClient } = await import("./client/client.ts");
-  const { PrismaPg } = await import("@prisma/adapter-pg");
-  return new PrismaClient({ adapter: new PrismaPg(pool), errorFormat: "minimal" });
 }
 
 /** In ms. The server's limits (the last three) end what a lost client left. */

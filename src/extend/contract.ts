@@ -1,5 +1,6 @@
 import type { Router } from "express";
 import type { Logger } from "pino";
+import type { Closable, Generated } from "../database/prisma.ts";
 import type { YourMetric } from "../metrics/metrics.ts";
 import type { CustomerAction } from "../people/contract.ts";
 import type { ResourceApi } from "../platform/api.ts";
@@ -116,6 +117,12 @@ export interface Kit<Counted extends YourMetrics = YourMetrics> {
   readonly database: KitDatabase & {
     /** Commits when `work` resolves, rolls back when it throws. Wait for nothing in it but the database. */
     transaction<T>(work: (tx: KitDatabase) => Promise<T>): Promise<T>;
+    /**
+     * The typed client of the models in your `schema.prisma`, whose tables stand in `yours`:
+     * `kit.database.prisma(() => import("./client/client.ts"))`. The kit makes one for each process, on the service's
+     * connections. It is for rows found by a key or an index: a statement has three seconds.
+     */
+    prisma<Client extends Closable>(load: () => Promise<Generated<Client>>): Promise<Client>;
   };
   readonly resources: {
     /** A resource that is provisioned or being made; null for any other uuid. */

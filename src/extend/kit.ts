@@ -21,6 +21,7 @@ export function kitFor(ctx: Context): Kit {
     database: {
       query: (sql, values) => ctx.db.planned((tx) => queriesOn(tx).query(sql, values)),
       transaction: (work) => ctx.db.planned((tx) => work(queriesOn(tx))),
+      prisma: (load) => ctx.db.prismaOfYours(load),
     },
     resources: {
       find: async (uuid) => findForYou(ctx.db, knownUuid(uuid)),

@@ -3,6 +3,8 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import path from "node:path";
 import pg from "pg";
+import { differences, tablesIn } from "../../dev/compare-schema.ts";
+import { modelsOf } from "../../dev/models.ts";
 import { openDatabase } from "../../src/database/database.ts";
 import { migrate } from "../../src/database/migrate.ts";
 import { checkMigrations } from "../../src/database/migrations.ts";
@@ -147,32 +149,14 @@ describe("migrations", () => {
   });
 });
 
-it("prisma/schema.prisma names the tables, columns and types that the migrations make", async () => {
-  const types: Record<string, string> = {
-    ...{ String: "text", Int: "integer", BigInt: "bigint", Float: "double precision", Boolean: "boolean" },
-    ...{ Json: "jsonb", Bytes: "bytea", "@db.Uuid": "uuid", "@db.SmallInt": "smallint" },
-    "@db.Timestamptz(6)": "timestamp(6) with time zone",
-  };
-  const text = (await readFile("prisma/schema.prisma", "utf8")).replaceAll(/\/\/.*$/gm, "");
-  const drawn = [...text.matchAll(/^model \w+ \{$([^]*?)^\}$/gm)].flatMap(([, body = ""]) => {
-    const table = /@@map\("(\w+)"\)/.exec(body)![1]!;
-    return [...body.matchAll(/^ +(\w+) +(\w+)(\?|\[\])?( .*)?$/gm)].flatMap(
-      ([, field, type, many, more = ""]) => {
-        const sqlType = types[/@db\.\S+/.exec(more)?.[0] ?? type!];
-        const name = /@map\("(\w+)"\)/.exec(more)?.[1] ?? field;
-        return sqlType ? [`${table}.${name} ${sqlType}${{ "?": "", "[]": "[]" }[many!] ?? " NOT NULL"}`] : [];
-      },
-    );
-  });
+it("prisma/schema.prisma describes the tables that the migrations make", async () => {
   const fresh = await aFreshDatabase();
   toClose.push(fresh.close);
-  const made = await administer(fresh.settings.url, (ask) =>
-    ask(`SELECT concat_ws(' ', relname || '.' || attname, format_type(atttypid, atttypmod),
-           CASE WHEN attnotnull THEN 'NOT NULL' END) AS line FROM pg_attribute JOIN pg_class c ON c.oid = attrelid
-         WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND attnum > 0 AND relname <> '_prisma_migrations'`),
-  );
-  expect(drawn.length).toBeGreaterThan(100);
-  expect(drawn.sort()).toEqual(made.map(({ line }) => line).sort());
+  const models = modelsOf(await readFile("prisma/schema.prisma", "utf8"));
+  const side = { file: "prisma/schema.prisma", schema: "public", migrations: FOLDER };
+  const tables = await tablesIn(await aClient(fresh.settings.url), "public");
+  expect(tables.flatMap(({ columns }) => columns).length).toBeGreaterThan(100);
+  expect(differences(models, tables, side)).toEqual([]);
 });
 
 describe("a migration", () => {

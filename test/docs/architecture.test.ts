@@ -98,7 +98,7 @@ function roomOf(file: string): string {
 
 function sourceFiles(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: "utf8" })
-    .filter((name) => /\.tsx?$/.test(name) && !name.startsWith("database/client/"))
+    .filter((name) => /\.tsx?$/.test(name) && !/^(database|your-service)\/client\//.test(name))
     .map((name) => path.relative(root, path.join(folder, name)));
 }
 

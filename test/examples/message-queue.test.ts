@@ -7,6 +7,7 @@ import { promisify } from "node:util";
 import { offer } from "../../examples/message-queue/your-service/plans.ts";
 import { migrate } from "../../src/database/migrate.ts";
 import { addonManifest } from "../../src/offer.ts";
+import { aBrowser } from "../people/browser.ts";
 import { SALT } from "../people/customers.ts";
 import { type Answering, aServer } from "../platform/local-server.ts";
 import { aProcessWorld, type ProcessWorld } from "../support/process-world.ts";
@@ -138,6 +139,15 @@ describe("a queue of the example", () => {
       const days = [3, 2, 1].map((ago) => ({ messages: 7, ago }));
       expect(await life.world.rows(used, [uuid])).toEqual(days);
     });
+    // Its customer's page reads them through Prisma's client: the last 30 days, and no others.
+    await life.world.rows(
+      `INSERT INTO yours.usage VALUES ($1, (now() AT TIME ZONE 'UTC')::date - 40, 1000)`,
+      [uuid],
+    );
+    const browser = aBrowser(() => url);
+    await browser.post("/sso/login", {}, new URLSearchParams(life.control.signOnForm(uuid).form));
+    const { text } = await browser.get(`/customer/${uuid}`);
+    expect(text).toContain("21 messages in the last 30 days");
   });
 });
 

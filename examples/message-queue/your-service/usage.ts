@@ -41,11 +41,10 @@ export function createUsage(kit: Kit, broker: Broker) {
 
     /** The messages of the last 30 days. */
     async ofMonth(uuid: string): Promise<number> {
-      const [row] = await kit.database.query<{ messages: number }>(
-        `SELECT coalesce(sum(messages), 0)::float8 AS messages FROM yours.usage WHERE uuid = $1 AND day > current_date - 30`,
-        [uuid],
-      );
-      return row!.messages;
+      const tables = await kit.database.prisma(() => import("./client/client.ts"));
+      const day = { gt: new Date(Date.now() - 30 * DAY_MS) };
+      const { _sum } = await tables.usage.aggregate({ where: { uuid, day }, _sum: { messages: true } });
+      return Number(_sum.messages ?? 0);
     },
   };
 }

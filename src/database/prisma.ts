@@ -1,0 +1,40 @@
+import type pg from "pg";
+import type { PrismaClient } from "./client/client.ts";
+
+/** What Prisma generates from a schema. */
+export interface Generated<Client> {
+  PrismaClient: new (options: never) => Client;
+}
+export interface Closable {
+  $disconnect(): Promise<void>;
+}
+
+/** Prisma's clients on connections of `pool`. A client's code is loaded when it is first used: it takes a quarter of a start. */
+export function prismaOn(pool: pg.Pool) {
+  const clients = new Map<unknown, Promise<Closable>>();
+
+  async function clientOf<Client extends Closable>(
+    load: () => Promise<Generated<Client>>,
+    schema: "public" | "yours",
+  ): Promise<Client> {
+    const { PrismaClient } = await load();
+    const client = clients.get(PrismaClient) ?? open(PrismaClient, schema);
+    clients.set(PrismaClient, client);
+    return client as Promise<Client>;
+  }
+
+  async function open(Client: new (options: never) => Closable, schema: string): Promise<Closable> {
+    const { PrismaPg } = await import("@prisma/adapter-pg");
+    return new Client({ adapter: new PrismaPg(pool, { schema }), errorFormat: "minimal" } as never);
+  }
+
+  return {
+    ofKit: (): Promise<PrismaClient> => clientOf(() => import("./client/client.ts"), "public"),
+    /** The client of a vendor's own schema, whose tables stand in `yours`. */
+    ofYours: <Client extends Closable>(load: () => Promise<Generated<Client>>): Promise<Client> =>
+      clientOf(load, "yours"),
+    async close(): Promise<void> {
+      for (const client of clients.values()) await (await client).$disconnect();
+    },
+  };
+}
