@@ -13,7 +13,7 @@ import { createMetrics } from "./metrics/metrics.ts";
 import { noteBeat } from "./metrics/store.ts";
 import { createTotals } from "./metrics/totals.ts";
 import { PACE } from "./pace.ts";
-import { createPlatformFor } from "./platform/api.ts";
+import { createPlatformFor, systemClock } from "./platform/api.ts";
 import { createHttp } from "./platform/http.ts";
 import { createClocks } from "./processes/clocks.ts";
 import { createPresence } from "./processes/presence.ts";
@@ -117,7 +117,8 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   ctx.exchanges = createExchanges(ctx);
   ctx.refreshes = createRefreshes(ctx);
   const noticing = { ...ctx.platformCalls, http: noticingHttp(ctx, http) };
-  ctx.platformFor = createPlatformFor({ ...noticing, tokensOf: (uuid) => tokensOf(ctx, uuid) });
+  const clock = systemClock(ctx.pace.callPauses);
+  ctx.platformFor = createPlatformFor({ ...noticing, tokensOf: (uuid) => tokensOf(ctx, uuid) }, clock);
 
   ctx.work = createStepRunner(ctx);
   ctx.jobs = createJobs({ jobs: timetable(ctx), beat: (name) => noteBeat(ctx.db, name), log: ctx.log });

@@ -8,6 +8,8 @@ export interface Pace {
   readonly requestMs: number;
   /** A factor of all pauses between tries (credentials/verdict.ts, and `againInSeconds` of the vendor's). */
   readonly pauses: number;
+  /** A factor of the waits within one call to the platform: before it is repeated, and until its limit allows it. */
+  readonly callPauses: number;
   /**
    * How long callers of a server that closes may still send requests on open connections, and are told to close them;
    * an answer that was sent has as long to arrive.
@@ -38,6 +40,7 @@ export const PACE: Pace = {
   vendorMs: 2_800,
   requestMs: 8_000,
   pauses: 1,
+  callPauses: 1,
   lastOrdersMs: 500,
   refusalMs: 1_000,
   logAgainMs: 60_000,

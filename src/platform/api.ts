@@ -28,13 +28,19 @@ export type PlatformFor = (uuid: string) => ResourceApi;
  */
 export function createPlatformFor(
   calls: PlatformCalls & { tokensOf(uuid: string): TokenSource },
-  clock = { nowMs: () => performance.now(), sleep: (ms: number): Promise<unknown> => sleepMs(ms) },
+  clock = systemClock(),
 ): PlatformFor {
   const { tokensOf, ...shared } = calls;
   const throttleOf = createThrottles(clock);
   const { sleep } = clock;
   return (uuid) => endpoints(uuid, { sleep, tokens: tokensOf(uuid), throttle: throttleOf(uuid), ...shared });
 }
+
+/** `pauses` is a factor of all waits. */
+export const systemClock = (pauses = 1) => ({
+  nowMs: () => performance.now(),
+  sleep: (ms: number): Promise<unknown> => sleepMs(ms * pauses),
+});
 
 /** One line per endpoint. To add one that is enabled for you, add a line. */
 function endpoints(uuid: string, on: ResourceClient) {

@@ -25,6 +25,9 @@ interface Answer {
   headers?: Record<string, string>;
 }
 
+/** No platform is there that a test would wait for. */
+const AT_ONCE = { ...QUICK, exchangeAfterMs: 50, pauses: 0.01, callPauses: 0.01 };
+
 const API = "https://api.platform.example";
 const AUTH = "https://id.platform.example";
 
@@ -54,9 +57,9 @@ export async function aMockedPlatform(extra: Environment = {}) {
   });
   const log: string[] = [];
   const logTo = { write: (line: string) => void log.push(line) };
-  const service = await runWeb(config, { ...sellers.yours.parts, logTo, pace: QUICK });
-  await service.ready;
+  const service = await runWeb(config, { ...sellers.yours.parts, logTo, pace: AT_ONCE });
   const db = openDatabase(database.settings);
+  await Promise.all([service.ready, db.prisma()]);
   const sent: Sent[] = [];
 
   /** Declares the answer to one call, with these members in its body; of several for it, the first that is left. */

@@ -112,6 +112,16 @@ given(latePlan)(
   },
 );
 
+given(plan)("a call that was not declared reaches nobody, as the network is closed", async () => {
+  const { uuid, code, body } = aRequest(plan!);
+  await platform.provision(body);
+  await eventually(() => /Nock: (Disallowed|No match)/.test(platform.logged()));
+  expect(platform.calls()).toEqual([]);
+  platform.exchanges(code);
+  platform.isAttachedTo(uuid, "bookshop");
+  await platform.becomes(uuid, "active");
+});
+
 describe("a platform that does not behave", () => {
   const answers = {
     "401 without a reason": { status: 401, body: { id: "unauthorized" } },
