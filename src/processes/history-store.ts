@@ -29,12 +29,21 @@ export const whereHeld = (condition = "true"): string =>
 export const whereBroughtBack = (createdAt: string): string =>
   `EXISTS (SELECT FROM database_history h WHERE ${createdAt} < h.restored_at)`;
 
+export interface Timeline {
+  timeline: number | null;
+  /** PostgreSQL's settings name a point in time, or another one, at which a recovery ends. */
+  hasTarget: boolean;
+}
+
 // It throws on a standby, and where a provider's PostgreSQL keeps no such files.
-const timeline = statement<object, { timeline: number }>("database_timeline").sql(
-  `SELECT ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int AS timeline`,
+const timeline = statement<object, Timeline>("database_timeline").sql(
+  `SELECT ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int AS timeline,
+     concat(current_setting('recovery_target', true), current_setting('recovery_target_lsn', true),
+       current_setting('recovery_target_name', true), current_setting('recovery_target_time', true),
+       current_setting('recovery_target_xid', true)) <> '' AS "hasTarget"`,
 );
 
-export const readTimeline = async (db: Queryable) => (await oneRow(db, timeline))!.timeline;
+export const readTimeline = async (db: Queryable) => (await oneRow(db, timeline))!;
 
 const SHOWN = columnsOf<DatabaseHistory>()("h", "timeline", "because");
 

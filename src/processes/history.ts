@@ -9,6 +9,7 @@ import {
   writeRestore,
   type History,
   type Sign,
+  type Timeline,
 } from "./history-store.ts";
 
 // Whether the database is still the one that it was. A backup that is restored has the truth of its day: yesterday's
@@ -34,22 +35,23 @@ export type BeatsLost = number | null;
  * before a process writes, and then at each beat.
  */
 export async function noticeRestore({ db, log }: Needs, beatsLost: BeatsLost): Promise<void> {
-  const timeline = await readTimeline(db).catch((error: unknown) => {
+  const now = await readTimeline(db).catch((error: unknown): Timeline => {
     if (isTransient(error)) throw error;
     log.debug({ reason: messageOf(error) }, "This PostgreSQL does not say on which timeline it runs");
-    return null;
+    return { timeline: null, hasTarget: false };
   });
+  const { timeline } = now;
   const seen = await readHistory(db);
   if (!seen) return void (await beginHistory(db, timeline));
-  const sign = signOf(seen, timeline, beatsLost);
+  const sign = signOf(seen, now, beatsLost);
   if (sign) {
-    const because = inWords(sign, seen, beatsLost);
+    const because = inWords(sign, seen, now, beatsLost);
     if (await writeRestore(db, sign, timeline, because))
       log.error(
         { alarm: "database_restored", because },
         "The database was restored; rotations and pushes of config vars are held: kit after-restore",
       );
-  } else if (timeline !== null && seen.timeline !== null && timeline !== seen.timeline) {
+  } else if (timeline !== null && isOther(seen, timeline)) {
     if (await writePromotion(db, timeline))
       log.warn(
         { timeline, before: seen.timeline },
@@ -58,16 +60,27 @@ export async function noticeRestore({ db, log }: Needs, beatsLost: BeatsLost): P
   }
 }
 
-function signOf(seen: History, timeline: number | null, beatsLost: BeatsLost): Sign | null {
+const isOther = (seen: History, timeline: number | null) =>
+  timeline !== null && seen.timeline !== null && timeline !== seen.timeline;
+
+function signOf(seen: History, { timeline, hasTarget }: Timeline, beatsLost: BeatsLost): Sign | null {
   if (seen.isLoaded) return "loaded";
   if ((beatsLost ?? 0) > MOST_BEATS_LOST) return "beats";
-  const isOther = timeline !== null && seen.timeline !== null && timeline !== seen.timeline;
-  return isOther && beatsLost === null && (seen.quietSeconds ?? 0) > QUIET_SECONDS ? "timeline" : null;
+  if (!isOther(seen, timeline)) return null;
+  // PostgreSQL does not let a standby be promoted that has not reached such a target.
+  const isQuiet = beatsLost === null && (seen.quietSeconds ?? 0) > QUIET_SECONDS;
+  return hasTarget || isQuiet ? "timeline" : null;
 }
 
-function inWords(sign: Sign, { quietSeconds }: History, beatsLost: BeatsLost): string {
+function inWords(
+  sign: Sign,
+  { quietSeconds }: History,
+  { hasTarget }: Timeline,
+  beatsLost: BeatsLost,
+): string {
   if (sign === "loaded") return "its rows were loaded from a dump";
   if (sign === "beats") return `it lacks the last ${beatsLost} beats of a process that runs`;
+  if (hasTarget) return "it was recovered to a point in time";
   const minutes = Math.round((quietSeconds ?? 0) / 60);
   return `it is on another timeline, and its newest row of a process is ${minutes} minutes old`;
 }
