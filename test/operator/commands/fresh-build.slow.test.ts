@@ -1,4 +1,4 @@
-// The script `kit` of package.json, in a folder with a compiler that says that it ran.
+// The scripts of package.json that run the build: `kit`, in a folder with a compiler that says that it ran; `start` and `worker`.
 
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 
 const { scripts } = JSON.parse(
   readFileSync(new URL("../../../package.json", import.meta.url), "utf8"),
-) as { scripts: Record<string, string> & { kit: string } }; // prettier-ignore
+) as { scripts: Record<string, string> & Record<"kit" | "start" | "worker", string> }; // prettier-ignore
 const DEV = fileURLToPath(new URL("../../../dev", import.meta.url));
 /** The compiler takes a moment in which only a part of the build exists. */
 const COMPILER = `
@@ -117,6 +117,30 @@ describe("npm run kit", () => {
     await aBuild(30);
     await put("src/your-service/plans.ts", "", 10);
     expect(await kit()).toEqual(OLD);
+  });
+});
+
+describe.each([
+  ["start", "web"],
+  ["worker", "worker"],
+] as const)("npm run %s", (script, role) => {
+  const started = async () => {
+    const child = spawn("sh", ["-c", scripts[script]], { cwd: folder });
+    const ended = once(child, "exit") as Promise<[number]>;
+    const [ran, said, [code]] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
+    return { pid: child.pid, ran: ran.trim(), said, code };
+  };
+
+  it("names the build that is missing, in a sentence, and fails", async () => {
+    await put("dist/kit.js");
+    const said = `There is no dist/${role}.js to start. To build it: npm run build\n`;
+    expect(await started()).toMatchObject({ ran: "", said, code: 1 });
+  });
+
+  it("leaves its own process to the service, which gets the signals", async () => {
+    await put(`dist/${role}.js`, "console.log(process.pid)");
+    const { pid, ran, said } = await started();
+    expect({ ran, said }).toEqual({ ran: String(pid), said: "" });
   });
 });
 
