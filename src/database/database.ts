@@ -17,9 +17,12 @@ export type DatabaseSettings = {
   ca?: string | undefined;
   /** Called with errors of connecting, but not of a wait for one of our own connections, and of `query`. */
   onError?(error: unknown): void;
-  /** Called with the error of each statement, in transactions too; not of Prisma's. */
-  onFailed?(error: unknown, failed: Pick<Statement, "name" | "text">): void;
+  /** Called with the error of each statement, in transactions too, and of each of Prisma's operations. */
+  onFailed?(error: unknown, failed: Failed): void;
 };
+
+/** `name`: of a statement, or as `LostSale.createMany` of what Prisma was to do. */
+export type Failed = { name: string; isWrite: boolean };
 
 /** Claims, compare-and-sets and the request path go through `query`; what else an operator reads, through Prisma. */
 export type Database = Queryable & {
@@ -63,7 +66,7 @@ const PING = named<object, { transaction_read_only: string }>("ping").sql("SHOW 
 export function openDatabase(settings: DatabaseSettings): Database {
   const { url, ca, poolSize, onError = () => {}, onFailed = () => {} } = settings;
   const pool = createPool({ ...connectionTo(url, ca, BY_KEY), max: poolSize });
-  const prisma = prismaOn(pool);
+  const prisma = prismaOn(pool, onFailed);
 
   const connect = () =>
     pool.connect().catch((error: unknown) => {
@@ -108,6 +111,8 @@ export function openDatabase(settings: DatabaseSettings): Database {
     },
   };
 }
+
+const WRITES = /\b(INSERT|UPDATE|DELETE)\b/;
 
 /** In ms. The server's limits (the last three) end what a lost client left. */
 const PATIENCE = {
@@ -164,7 +169,7 @@ async function lend<T>(
         return await client.query(query);
       } catch (error) {
         lent.isBroken ||= !leavesConnectionSound(error);
-        onFailed(error, { name: query.name ?? "", text: query.text });
+        onFailed(error, { name: query.name ?? "", isWrite: WRITES.test(query.text) });
         throw error;
       }
     },

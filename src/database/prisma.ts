@@ -9,8 +9,21 @@ export interface Closable {
   $disconnect(): Promise<void>;
 }
 
+/** One call of a client. */
+interface Operation {
+  model?: string;
+  operation: string;
+  args: unknown;
+  query(args: unknown): Promise<unknown>;
+}
+
+const WRITES = /^(create|update|upsert|delete)/;
+
 /** Prisma's clients on connections of `pool`. A client's code is loaded when it is first used: it takes a quarter of a start. */
-export function prismaOn(pool: pg.Pool) {
+export function prismaOn(
+  pool: pg.Pool,
+  onFailed: (error: unknown, failed: { name: string; isWrite: boolean }) => void,
+) {
   const clients = new Map<unknown, Promise<Closable>>();
 
   async function clientOf<Client extends Closable>(
@@ -25,7 +38,15 @@ export function prismaOn(pool: pg.Pool) {
 
   async function open(Client: new (options: never) => Closable, schema: string): Promise<Closable> {
     const { PrismaPg } = await import("@prisma/adapter-pg");
-    return new Client({ adapter: new PrismaPg(pool, { schema }), errorFormat: "minimal" } as never);
+    const client = new Client({ adapter: new PrismaPg(pool, { schema }), errorFormat: "minimal" } as never);
+    return (client as unknown as PrismaClient).$extends({ query: { $allOperations: reporting } });
+  }
+
+  function reporting({ model = "", operation, args, query }: Operation): Promise<unknown> {
+    return query(args).catch((error: unknown) => {
+      onFailed(error, { name: `${model}.${operation}`, isWrite: WRITES.test(operation) });
+      throw error;
+    });
   }
 
   return {

@@ -72,10 +72,10 @@ const read = statement<object, History>("read_database_history").sql(
 /** Null: no process has been started on this database yet. */
 export const readHistory = (db: Queryable): Promise<History | null> => oneRow(db, read);
 
-type Timeline = Pick<DatabaseHistory, "timeline">;
+type OnlyTimeline = Pick<DatabaseHistory, "timeline">;
 type Id = Pick<DatabaseHistory, "id">;
 
-const begin = statement<Timeline>("begin_database_history").sql(
+const begin = statement<OnlyTimeline>("begin_database_history").sql(
   `INSERT INTO database_history (written_by, timeline) VALUES (${OWN_XID}, :timeline) ON CONFLICT (id) DO NOTHING`,
 );
 
@@ -84,7 +84,7 @@ export const beginHistory = (db: Queryable, now: number | null) => db.query(begi
 /** How a restore shows. `told`: an operator says so. */
 export type Sign = "loaded" | "timeline" | "beats" | "told";
 
-type Restore = Timeline & { sign: Sign; because: string };
+type Restore = OnlyTimeline & { sign: Sign; because: string };
 
 const restored = statement<Restore, Id>("note_restore").sql(
   `UPDATE database_history h SET written_by = ${OWN_XID}, timeline = coalesce(:timeline, h.timeline), promoted_at = NULL,
@@ -100,7 +100,7 @@ const restored = statement<Restore, Id>("note_restore").sql(
 export const writeRestore = (db: Queryable, sign: Sign, now: number | null, because: string) =>
   anyRow(db, restored, { sign, timeline: now, because });
 
-const promoted = statement<Timeline, Id>("note_promotion").sql(
+const promoted = statement<OnlyTimeline, Id>("note_promotion").sql(
   `UPDATE database_history h SET written_by = ${OWN_XID}, timeline = :timeline, promoted_at = now()
    WHERE h.timeline <> :timeline RETURNING id`,
 );

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import os from "node:os";
-import { isTransient, refusingState, type Queryable, type Statement } from "../database/database.ts";
+import { isTransient, refusingState, type Failed, type Queryable } from "../database/database.ts";
 import { messageOf, storable } from "../errors.ts";
 import { EACH, type Log } from "../logging/log.ts";
 import type { Pace } from "../pace.ts";
@@ -147,9 +147,9 @@ export function createPresence({ db, vault, clocks, log, pace, scrub }: Needs) {
       void beatNow();
     },
     /** Notes an error of a statement, if the database refused a write for its own state; the next beat stores it. */
-    failed(error: unknown, { name, text }: Pick<Statement, "name" | "text">): void {
+    failed(error: unknown, { name, isWrite }: Failed): void {
       const sqlState = refusingState(error);
-      if (sqlState === null || !/\b(INSERT|UPDATE|DELETE)\b/.test(text)) return;
+      if (sqlState === null || !isWrite) return;
       const reason = storable(scrub(`${name}: ${messageOf(error)}`));
       refused = { state: sqlState, reason, atMs: performance.now() };
     },

@@ -71,6 +71,18 @@ it("the last write that was refused to a process is shown with its reason, by do
   });
 });
 
+it("so is one that goes through Prisma, as that of a lost sale", async () => {
+  const [sales, lost] = [
+    await aRefusal(operator.world, "resources", "53100"),
+    await aRefusal(operator.world, "lost_sales", "53100"),
+  ];
+  expect((await operator.life.platform.provision(aProvisionRequest())).status).toBe(503);
+  await sales.end();
+  const message = expect.stringMatching(/: 53100, LostSale\.createMany: .*refused by a test/) as unknown;
+  await eventually(async () => expect(await writes()).toMatchObject({ ok: false, message, fix: said("Make room") })); // prettier-ignore
+  await lost.end();
+});
+
 it("no advice claims that the platform is in trouble", async () => {
   const refusal = await aRefusal(operator.world, "resources", "53100");
   await operator.life.settled().catch(() => undefined);
