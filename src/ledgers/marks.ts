@@ -1,5 +1,6 @@
 import type { Context } from "../context.ts";
 import { retryWhileUnreachable } from "../database/database.ts";
+import { storable } from "../errors.ts";
 import type { Http } from "../platform/call.ts";
 import {
   pruneMarks,
@@ -10,6 +11,7 @@ import {
   writeUnknown,
   type Unknown,
 } from "./store.ts";
+import { findSuspicion, takeSuspicion, writePlan } from "./suspicion-store.ts";
 
 // Differences between the platform's ledger and ours, noticed as they happen. None of them ends a resource: an operator
 // does, after a comparison (operator/reconcile/).
@@ -58,6 +60,10 @@ export async function noteGone(
   ctx.nudge("look-at-apps", ctx.pace.gatherMs);
 }
 
+/** The platform has the add-on on this plan, which it names as `service:plan`. */
+export const notePlan = ({ db }: Pick<Context, "db">, uuid: string, { name }: { name?: unknown } = {}) =>
+  typeof name === "string" ? writePlan(db, uuid, storable(name.replace(/^[^:]*:/, ""))) : undefined;
+
 /** The platform has the add-on. */
 export async function noteThere({ db, log }: Pick<Context, "db" | "log">, uuid: string): Promise<void> {
   if (await endGone(db, uuid)) log.warn({ uuid }, "The platform has an add-on again that was gone");
@@ -89,11 +95,19 @@ const WORDS = {
     "The platform asked about resources that were never provisioned here; its customers may pay for them: kit reconcile",
 } as const;
 
-/** Raises one alarm for all differences of a kind that were noticed together, and drops the marks of those that ended. */
+/**
+ * Raises one alarm for all differences of a kind that were noticed together, and one if all together suggest a restore.
+ * Drops the marks of those that ended.
+ */
 export async function reportMarks({ db, log, pace }: Pick<Context, "db" | "log" | "pace">): Promise<void> {
   await pruneMarks(db);
   for (const { kind, count, since, uuids, request } of await takeForAlarm(db, pace.gatherMs / 1_000)) {
     const which = count === 1 ? { uuid: uuids[0] } : { uuids };
     log.error({ alarm: kind, ...which, count, since, ...(request && { request }) }, WORDS[kind]);
   }
+  if (await takeSuspicion(db))
+    log.error(
+      { alarm: "restore_suspected", ...(await findSuspicion(db)) },
+      "The platform contradicts several rows of the database in several ways, as after a restore that was not noticed: kit after-restore",
+    );
 }

@@ -3,7 +3,7 @@ import { whereCan } from "../resources/states.ts";
 
 // Where the platform's ledger and ours were seen to differ: the marks. Each stays until the difference ends.
 
-export type MarkKind = "gone_at_platform" | "unknown_resource";
+export type MarkKind = "gone_at_platform" | "plan_differs" | "unknown_resource";
 
 /** SQL condition: the platform says that it no longer has the add-on of this uuid, so its refreshes pause. */
 export const whereGone = (uuid: string): string =>
@@ -93,12 +93,12 @@ export const writeUnknown = (db: Queryable, { uuid, ...detail }: Unknown) =>
 /** More in an hour are a wave. */
 const WAVE = 10;
 
-// What came together is one alarm: it waits until nothing has come for $1 seconds, but not for long. Of a wave, what
+// Of another plan, the check-up alone tells. What came together is one alarm: it waits until nothing has come for $1 seconds, but not for long. Of a wave, what
 // still comes is an alarm each hour.
 const takeUnalarmed = statement(
   "take_unalarmed_marks",
   `WITH waiting AS (
-     SELECT kind FROM ledger_marks GROUP BY kind
+     SELECT kind FROM ledger_marks WHERE kind <> 'plan_differs' GROUP BY kind
      HAVING (max(first_at) FILTER (WHERE alarmed_at IS NULL) < now() - make_interval(secs => $1::float8)
          OR min(first_at) FILTER (WHERE alarmed_at IS NULL) < now() - make_interval(secs => $1::float8 * 6))
        AND count(*) FILTER (WHERE alarmed_at > now() - interval '1 hour') < ${WAVE}
@@ -123,11 +123,12 @@ export interface Marked {
 
 /** Those that have been in no alarm yet and are to be in one now, by kind. */
 export const takeForAlarm = (db: Queryable, gatherSeconds: number) =>
-  db.query<Marked>(takeUnalarmed, [gatherSeconds]);
+  db.query<Marked & { kind: Exclude<MarkKind, "plan_differs"> }>(takeUnalarmed, [gatherSeconds]);
 
 /** SQL condition on a mark `m`: the difference is still there, for all that we know. */
 export const IS_CURRENT = `CASE m.kind WHEN 'gone_at_platform'
     THEN EXISTS (SELECT FROM resources r WHERE r.uuid = m.uuid AND ${IS_ALIVE})
+    WHEN 'plan_differs' THEN EXISTS (SELECT FROM resources r WHERE r.uuid = m.uuid AND r.plan <> m.detail->>'plan' AND ${IS_ALIVE})
     ELSE NOT EXISTS (SELECT FROM resources r WHERE r.uuid = m.uuid AND r.plan <> '') END`;
 
 // What the platform ended itself needs nobody for long.

@@ -160,6 +160,7 @@ export const ALARMS = [
   "provision_lost",
   "quarantined",
   "refresh_misunderstood",
+  "restore_suspected",
   "step_stuck",
   "stop_incomplete",
   "too_many_connections",

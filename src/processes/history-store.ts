@@ -13,10 +13,10 @@ import { RUNS } from "./store.ts";
 // The one row that shows what has become of the database itself, and the hold that a restore begins.
 
 /** SQL: the transaction that writes now, as `xmin` names it in the rows that it writes. */
-const OWN_XID = "txid_current() % 4294967296";
+export const OWN_XID = "txid_current() % 4294967296";
 /** A dump that is loaded inserts the row by another transaction; a copy of the files, as of a standby, keeps it. */
 const IS_LOADED = "(h.xmin::text::bigint <> h.written_by)";
-const IS_HELD = "(h.restored_at IS NOT NULL AND h.done_at IS NULL)";
+export const IS_HELD = "(h.restored_at IS NOT NULL AND h.done_at IS NULL)";
 
 /**
  * SQL condition: the service holds what may do harm after a restore, and `condition` is met; `h.restored_at`: since when.

@@ -1,7 +1,7 @@
 import type { Context } from "../context.ts";
 import { KitError } from "../errors.ts";
 import type { PlatformFor } from "../platform/api.ts";
-import { doubt, noteGone, noteThere, reportMarks } from "../ledgers/marks.ts";
+import { doubt, noteGone, notePlan, noteThere, reportMarks } from "../ledgers/marks.ts";
 import { takeGone } from "../ledgers/store.ts";
 import { AddonEnded, isNotThere, NoToken, PlatformRefused } from "../platform/call.ts";
 import { notYetSet, openConfig } from "../resources/config-vars.ts";
@@ -122,6 +122,7 @@ export async function findApps(ctx: Pick<Context, "db" | "log" | "platformFor">,
   // The API client checks only the add-on's own id.
   if (!addon.app?.id)
     throw new KitError("no_primary_app", `The platform names no app for the add-on ${uuid}.`);
+  await notePlan(ctx, uuid, addon.plan);
   await storeLook(ctx.db, { uuid, step, app: addon.app, attached: attachments.length });
   await noteThere(ctx, uuid);
   return { primary: addon.app, attachments };

@@ -152,10 +152,12 @@ export async function storeLook(
 }
 
 // Marks those it takes as looked at, so that no other process takes them, nor this one if it ends before it has looked.
-// At a time of the last two hours, so that those that were due in the same second are not so each day.
+// At a time of the last two hours, so that those that were due in the same second are not so each day. One whose token has
+// expired is due again in three hours: by then, it is refreshed.
 const claimLooks = statement(
   "claim_looks",
-  `UPDATE resources r SET looked_at = now() - random() * interval '2 hours' FROM credentials c
+  `UPDATE resources r SET looked_at = now() - CASE WHEN c.state = 'active' AND c.expires_at <= now()
+     THEN interval '21 hours' ELSE random() * interval '2 hours' END FROM credentials c
    WHERE c.uuid = r.uuid AND r.uuid = ANY(ARRAY(SELECT uuid FROM resources
      WHERE state = 'provisioned' AND app_id IS NOT NULL AND looked_at < now() - interval '1 day'
      ORDER BY looked_at LIMIT 4 FOR UPDATE SKIP LOCKED))

@@ -112,6 +112,59 @@ describe("a restore is noticed", () => {
   });
 });
 
+describe("a restore that no process could notice is suspected", () => {
+  type Kind = "gone_at_platform" | "unknown_resource" | "plan_differs";
+  const suspicions = () => life.world.lines('"alarm":"restore_suspected"');
+  /** As many of each kind as the platform would show after a restore. */
+  const marked = async (kinds: readonly Kind[], hoursAgo = 0) => {
+    for (const kind of kinds) {
+      const uuid = kind === "unknown_resource" ? randomUUID() : await life.settled();
+      await rows(`INSERT INTO ledger_marks (uuid, kind, detail, first_at) VALUES ($1, $2, '{"plan": "premium", "request": "PUT"}', now() - make_interval(hours => $3))`, [uuid, kind, hoursAgo]); // prettier-ignore
+    }
+  };
+  /** The job that reports has run since. */
+  const reported = async () => {
+    await rows(`DELETE FROM heartbeats WHERE name = 'look-at-apps'`);
+    await eventually(
+      async () => (await rows(`SELECT FROM heartbeats WHERE name = 'look-at-apps'`)).length > 0,
+    );
+  };
+  afterEach(async () => {
+    await rows(`DELETE FROM ledger_marks`);
+    await rows(`UPDATE database_history SET suspected_at = NULL, written_by = txid_current() % 4294967296`);
+    await rows(`DELETE FROM processes WHERE host = 'elsewhere'`);
+  });
+
+  it("once, if the platform contradicts several rows in several ways; an operator begins the hold", async () => {
+    await marked(["gone_at_platform", "unknown_resource", "plan_differs"]);
+    await eventually(() => expect(suspicions()).toHaveLength(1));
+    expect(JSON.parse(suspicions()[0]!)).toMatchObject({ ended: 1, unknown: 1, otherPlan: 1 });
+    expect(await check()).toMatchObject({ ok: false, message: said("1 ended there, 1 never provisioned here, 1 on another plan"), fix: said("kit after-restore") }); // prettier-ignore
+    expect(await isHeld()).toBe(false);
+    await reported();
+    expect(suspicions()).toHaveLength(1);
+    await kitJson(environment(), ["after-restore"]);
+    expect(await check()).toMatchObject({ ok: false, message: said("an operator said so") });
+    // What was noticed before its end says nothing of what comes after.
+    await kitJson(environment(), ["after-restore", "--done", "--yes"]);
+    expect(await check()).toMatchObject({ ok: true });
+  });
+
+  it.each<[string, readonly Kind[], { hoursAgo?: number; hoursUp?: number }]>([
+    ["all in one way, as a wrong ADDON_ID does", Array<Kind>(4).fill("gone_at_platform"), {}],
+    ["too few rows", ["gone_at_platform", "plan_differs"], {}],
+    ["them for long", ["gone_at_platform", "gone_at_platform", "plan_differs"], { hoursAgo: 48 }],
+    ["them, and a process has run for longer", ["gone_at_platform", "unknown_resource", "plan_differs"], { hoursUp: 30 }], // prettier-ignore
+  ])("not if the platform contradicts %s", async (_what, kinds, { hoursAgo, hoursUp }) => {
+    const before = suspicions().length;
+    if (hoursUp) await aRow(life.world, { started: hoursUp * 3_600 });
+    await marked(kinds, hoursAgo);
+    await reported();
+    expect(await check()).toMatchObject({ ok: true });
+    expect(suspicions()).toHaveLength(before);
+  });
+});
+
 const rotation = {
   rotate: () => Promise.reject(new Error("not called")),
   retire: () => Promise.resolve(),

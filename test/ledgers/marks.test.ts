@@ -173,6 +173,45 @@ describe("an add-on that is gone at the platform", () => {
   });
 });
 
+describe("an add-on that the platform has on another plan", () => {
+  const onOther = async (quietMinutes: number) => {
+    const uuid = await settled();
+    await rows(`UPDATE resources SET plan = 'premium', looked_at = now() - interval '25 hours', updated_at = now() - make_interval(mins => $2) WHERE uuid = $1`, [uuid, quietMinutes]); // prettier-ignore
+    return uuid;
+  };
+  const hasLooked = (uuid: string) =>
+    eventually(async () => expect(await rows(`SELECT uuid FROM resources WHERE uuid = $1 AND looked_at > now() - interval '3 hours'`, [uuid])).toHaveLength(1)); // prettier-ignore
+
+  it("is noticed by the daily look, is in the check-up, and ends with the difference; it raises no alarm", async () => {
+    const uuid = await onOther(60);
+    await eventually(async () => expect(await rows(`SELECT kind, detail FROM ledger_marks WHERE uuid = $1`, [uuid])).toEqual([{ kind: "plan_differs", detail: { plan: "basic" } }])); // prettier-ignore
+    const { stdout } = await kit(operator.world.environment, ["doctor"]);
+    expect(stdout).toContain("The platform has 1 resource on another plan");
+    expect(stdout).toContain("kit reconcile --fix plan_differs");
+    expect((await operator.get()).text).toContain("1 resource on another plan");
+    expect(lines('"alarm":"plan_differs"')).toEqual([]);
+    await rows(`UPDATE resources SET plan = 'basic' WHERE uuid = $1`, [uuid]);
+    expect((await kit(operator.world.environment, ["doctor"])).stdout).not.toContain("on another plan");
+    await eventually(async () => expect(await rows(`SELECT uuid FROM ledger_marks`)).toEqual([]));
+  });
+
+  it("is none while its plan has just changed", async () => {
+    const uuid = await onOther(1);
+    await hasLooked(uuid);
+    await lookAgain(uuid);
+    await hasLooked(uuid);
+    expect(await rows(`SELECT uuid FROM ledger_marks`)).toEqual([]);
+  });
+
+  it("is looked for again within hours, if its token has expired and is about to be refreshed", async () => {
+    const uuid = await settled();
+    await rows(`UPDATE credentials SET expires_at = now(), due_at = now() + interval '1 minute' WHERE uuid = $1`, [uuid]); // prettier-ignore
+    await lookAgain(uuid);
+    const ago = async () => (await rows<{ hours: number }>(`SELECT extract(epoch FROM now() - looked_at)::float8 / 3600 AS hours FROM resources WHERE uuid = $1`, [uuid]))[0]!.hours; // prettier-ignore
+    await eventually(async () => expect(Math.round(await ago())).toBe(21));
+  });
+});
+
 describe("a plan change or a deprovision of a resource that was never provisioned here", () => {
   it.each([
     ["PUT", "a customer may pay"],

@@ -1,5 +1,7 @@
+import { execFile } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import path from "node:path";
+import { promisify } from "node:util";
 import { kit } from "../support/kit.ts";
 import { administer, databaseUrl } from "../support/database.ts";
 import { startDatabaseProxy, type DatabaseProxy } from "../support/database-proxy.ts";
@@ -172,4 +174,42 @@ ifThere("docs/operate.md leads", () => {
     },
     300_000,
   );
+
+  it("from a copy of the disk that was put back while no process ran, which the daily looks make suspect", async () => {
+    const { data, start, stop } = own.servers;
+    const proxy = await proxyTo(await own.startPrimary());
+    const life = await own.open(proxy.url);
+    const { world } = life;
+    const [rotated, left, other, upgraded] = await Promise.all([1, 2, 3, 4].map(() => life.settled()));
+    const whileStopped = async (work: () => Promise<string>) => {
+      await world.service.stop();
+      await stop("primary").catch(() => undefined);
+      proxy.leadTo(await work());
+    };
+    await whileStopped(async () => {
+      await promisify(execFile)("cp", ["-a", data("primary"), data("copy")]);
+      return start("primary");
+    });
+    await world.restart();
+    const since = await own.whatHappensSince(rotated!, left!, upgraded!);
+    await life.control.deprovision(other!);
+    await life.nothingLeft(other!);
+
+    await whileStopped(() => start("copy"));
+    // As old as yesterday's.
+    await world.rows(
+      `UPDATE resources SET looked_at = now() - interval '25 hours', updated_at = now() - interval '25 hours'`,
+    );
+    await world.restart();
+    await eventually(() => expect(world.lines('"alarm":"restore_suspected"')).toHaveLength(1));
+    expect(await own.restoreCheck()).toMatchObject({
+      ok: false,
+      message: said("Was it restored while no process ran?"),
+    });
+    expect(world.lines('"alarm":"database_restored"')).toEqual([]);
+    expect(await own.say(commandsOf("After a restore")[1]![0]!)).toContain("an operator said so");
+    const differ = DIFFER.map((text) => text.replace("platform: 1", "platform: 2"));
+    await own.leadsOut(since, [rotated!, upgraded!, ...since.sold], differ);
+    expect(await own.restoreCheck()).toMatchObject({ ok: true });
+  }, 300_000);
 });

@@ -68,14 +68,14 @@ it("two looks that find the same at the same moment are one event", async () => 
 });
 
 it.each([
-  ["the platform fails", { status: 503 }],
-  ["the token has expired, which sends no refresh", null],
-])("while %s, a look is put off for a day", async (_what, fault) => {
+  ["the platform fails", "a day", { status: 503 }],
+  ["the token has expired, which sends no refresh", "three hours", null],
+])("while %s, a look is put off for %s", async (_what, _time, fault) => {
   if (fault) operator.control.fault(`GET /addons/${uuid}`, fault, 100);
   else await operator.world.rows(`UPDATE credentials SET expires_at = now() WHERE uuid = $1`, [uuid]);
   const since = operator.life.position();
   await look(25);
-  await looked();
+  await (fault ? looked() : eventually(async () => Math.round((await seen()).age) === 21));
   expect((await seen()).app).toBe(app());
   operator.control.clearFaults();
   if (!fault) expect(operator.life.entries(since).filter(({ path }) => path === "/oauth/token")).toEqual([]);

@@ -1,4 +1,5 @@
 import type { OpenContext } from "../../context.ts";
+import { findSuspicion, type Contradicted } from "../../ledgers/suspicion-store.ts";
 import { HOLDS } from "../../processes/history.ts";
 import { readHistory } from "../../processes/history-store.ts";
 import { moment } from "../wording.ts";
@@ -17,6 +18,14 @@ export async function restore({ db }: Pick<OpenContext, "db">): Promise<Finding[
         fix,
       ),
     ];
+  const suspicion = await findSuspicion(db);
+  if (suspicion)
+    return [
+      fault(
+        `The platform contradicts several rows of the database: ${contradicted(suspicion)}. Was it restored while no process ran?`,
+        `If it was: kit after-restore (docs/operate.md, After a restore). If not, perhaps the platform was: kit reconcile.`,
+      ),
+    ];
   if (seen?.isPromotedLately)
     return [
       warning(
@@ -26,3 +35,6 @@ export async function restore({ db }: Pick<OpenContext, "db">): Promise<Finding[
     ];
   return [fine("The database has kept what was written.")];
 }
+
+const contradicted = ({ ended, unknown, otherPlan }: Contradicted): string =>
+  `${ended} ended there, ${unknown} never provisioned here, ${otherPlan} on another plan, all noticed within a day`;

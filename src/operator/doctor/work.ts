@@ -171,6 +171,11 @@ async function noticed({ db }: OpenContext): Promise<Finding[]> {
         `${wave}Compare: kit reconcile. Then: kit resources erase UUID, or kit reconcile --fix gone_at_platform. Some: ${shown(uuids)}`,
       );
     }
+    if (kind === "plan_differs")
+      return fault(
+        `The platform has ${countedToMost(count, "resource")} on another plan than your backend was given, noticed since ${from} (UTC).`,
+        `Compare: kit reconcile. Then: kit reconcile --fix plan_differs. Some: ${shown(uuids)}`,
+      );
     const message = `The platform asked about ${countedToMost(count, "resource")} never provisioned here, since ${from} (UTC); it has not ended ${living} of them, so a customer may pay. The first: ${uuids.join(" · ")}`;
     const todo =
       "Take over what lives: kit resources import, then kit grants recover. Drop a uuid from this list: kit resources erase UUID";
