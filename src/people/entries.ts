@@ -18,7 +18,8 @@ const PASSWORD_AGAIN_MS = 3_600_000;
 
 /** An entry that cannot be written is a warning of the log: nobody is kept out for that. */
 export function createEntries({ db, log, pace }: { db: Database; log: Log; pace: Pace }) {
-  const writing = new Set<Promise<void>>();
+  /** The last entry: they are written one after the other, in the order in which they came. */
+  let last = Promise.resolve();
   const refusals = createSample(pace.logAgainMs);
   const passwords = createSample(PASSWORD_AGAIN_MS);
 
@@ -46,12 +47,11 @@ export function createEntries({ db, log, pace }: { db: Database; log: Log; pace:
     message: string | null = null,
   ): void {
     const about = { address: clientAddress(request), requestId: String(request.id) };
-    const run = write(action, person, about, message)
+    last = last
+      .then(() => write(action, person, about, message))
       .catch((error: unknown) =>
         log.warn({ ...about, action, error }, "An entry is missing in the audit trail"),
-      )
-      .finally(() => writing.delete(run));
-    writing.add(run);
+      );
   }
 
   return {
@@ -73,7 +73,7 @@ export function createEntries({ db, log, pace }: { db: Database; log: Log; pace:
     },
     /** Resolves when all entries are written. */
     async settled(): Promise<void> {
-      await Promise.all(writing);
+      await last;
     },
   };
 }
