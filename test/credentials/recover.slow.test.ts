@@ -115,16 +115,16 @@ describe("the service itself", () => {
 
   /** Installs so many whose first call for tokens fails, and ends their five minutes then. */
   async function lost(count: number, fault: FaultAction, plan = "basic"): Promise<string[]> {
-    life.control.fault("POST /oauth/token", fault, count);
+    // For each try until their time is over.
+    life.control.fault("POST /oauth/token", fault, 1_000);
     const installs = Array.from({ length: count }, () => life.control.install({ plan }));
     const uuids = (await Promise.all(installs)).map(({ addon }) => addon.id);
     for (const uuid of uuids) await life.becomes(uuid, { lastError: expect.any(String) });
-    life.control.clearFaults();
-    // Tried once more, each would be exchanged.
     await life.world.rows(
       `UPDATE credentials SET grant_deadline = now() - interval '1 second', due_at = now(), leased_until = NULL WHERE uuid = ANY($1::uuid[])`,
       [uuids],
     );
+    life.control.clearFaults();
     return uuids;
   }
 
